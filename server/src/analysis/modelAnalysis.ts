@@ -1,0 +1,40 @@
+/** What analysis gives: the graph with shapes, its layers, its parameters, and what is wrong with them. */
+
+import type { Graph, Layer } from '../model/graph.ts';
+import type { Issue } from '../model/issue.ts';
+import type { BoundTensor, OperatorCost } from '../operators/definition.ts';
+
+export interface ModelAnalysis {
+  readonly graph: Graph;
+  readonly layers: readonly Layer[];
+  /** Trainable tensors, each once however often it is shared. */
+  readonly parameters: readonly Parameter[];
+  /** The symbol that stands for the batch: the leading dimension of the first input, if symbolic. */
+  readonly batchSymbol: string | undefined;
+  /** The batch where the model fixes it. */
+  readonly fixedBatch: number | undefined;
+  /** Symbols of the graph in order of appearance, with the default a layer spec gives. */
+  readonly symbols: readonly { readonly name: string; readonly default: number | undefined }[];
+  readonly issues: readonly Issue[];
+}
+
+export interface Parameter {
+  readonly name: string;
+  readonly elements: number;
+  readonly elementType: string;
+  /** Operators that use it, ascending. */
+  readonly operators: readonly number[];
+}
+
+/** The training graph: the analysis with dimensions bound and every operator costed. Knows no hardware. */
+export interface TrainingGraph {
+  readonly analysis: ModelAnalysis;
+  /** Samples per GPU in one step. */
+  readonly batch: number;
+  /** Aligned with `analysis.graph.operators`. */
+  readonly costs: readonly OperatorCost[];
+  /** Tensors with bound dimensions; a value whose shape is unknown is absent. */
+  readonly tensors: ReadonlyMap<string, BoundTensor>;
+  /** Values that receive a gradient in backward. */
+  readonly requiresGradient: ReadonlySet<string>;
+}

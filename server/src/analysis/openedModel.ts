@@ -1,0 +1,21 @@
+/** A model file after reading: its format, its syntax where a text view needs it, and its analysis. */
+
+import type { OnnxModel } from '../formats/onnx/syntax.ts';
+import type { Issue } from '../model/issue.ts';
+import type { ScenarioRequest } from '../model/scenario.ts';
+import type { ModelAnalysis } from './modelAnalysis.ts';
+
+export type ModelFormat = 'onnx' | 'onnx-text' | 'layer-spec' | 'prototxt';
+
+export interface OpenedModel {
+  readonly format: ModelFormat;
+  readonly name: string;
+  /** Absent where nothing could be read; `issues` then says why. */
+  readonly analysis: ModelAnalysis | undefined;
+  /** The syntax tree of an ONNX file, for its text view. */
+  readonly onnx: OnnxModel | undefined;
+  /** What a layer spec asks for under `scenario`. */
+  readonly scenario: ScenarioRequest;
+  /** Everything wrong with the file: reading, graph and shapes. */
+  readonly issues: readonly Issue[];
+}

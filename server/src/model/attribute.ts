@@ -1,0 +1,41 @@
+/** Attribute values and tensor literals, as both the file formats and the graph use them. */
+
+import type { ElementType } from './elementType.ts';
+
+/** A tensor stored in the file. Its payload is kept only when it is small and integer-like or scalar. */
+export interface TensorLiteral {
+  readonly name: string;
+  readonly elementType: ElementType;
+  readonly dimensions: readonly number[];
+  /**
+   * The elements, when the file holds them and they are few (shapes, axes, scales): integers saturate at
+   * ±(2^53 − 1), which ONNX uses as "to the end". `undefined` where the payload was skipped.
+   */
+  readonly elements?: readonly number[];
+  /** Bytes of payload in this file; 0 where the data is external or absent. */
+  readonly storedBytes: number;
+  /** Where the data lies when it is not in this file. Never opened. */
+  readonly external?: ExternalLocation;
+}
+
+export interface ExternalLocation {
+  readonly path: string;
+  readonly offset: number;
+  readonly length?: number;
+}
+
+export type Attribute<Subgraph> =
+  | { readonly kind: 'int'; readonly value: number }
+  | { readonly kind: 'float'; readonly value: number }
+  | { readonly kind: 'string'; readonly value: string }
+  | { readonly kind: 'ints'; readonly value: readonly number[] }
+  | { readonly kind: 'floats'; readonly value: readonly number[] }
+  | { readonly kind: 'strings'; readonly value: readonly string[] }
+  | { readonly kind: 'tensor'; readonly value: TensorLiteral }
+  | { readonly kind: 'tensors'; readonly value: readonly TensorLiteral[] }
+  | { readonly kind: 'graph'; readonly value: Subgraph }
+  | { readonly kind: 'graphs'; readonly value: readonly Subgraph[] }
+  /** Inside a function body: the value comes from the caller's attribute of this name. */
+  | { readonly kind: 'reference'; readonly value: string }
+  /** Types, sparse tensors and what newer versions add: kept by name so that nothing is lost silently. */
+  | { readonly kind: 'other'; readonly value: string };

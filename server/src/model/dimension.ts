@@ -1,0 +1,260 @@
+/**
+ * Dimensions: a number, an expression over named symbols, or unknown with the reason why.
+ *
+ * Expressions are polynomials with integer coefficients in canonical form, so that equality is structural and
+ * the `Shape → Gather → Mul → Reshape` chains of exporters cancel. What a polynomial cannot express (a quotient
+ * with remainder, a minimum) becomes an atom that takes part like a symbol.
+ */
+
+export type Dimension = number | SymbolicDimension | UnknownDimension;
+
+export interface SymbolicDimension {
+  readonly kind: 'symbolic';
+  /** Sum of terms, sorted by key, coefficients never 0; at least one term has a factor. */
+  readonly terms: readonly Term[];
+}
+
+interface Term {
+  readonly coefficient: number;
+  /** Sorted by text; repeated for powers; empty for the constant term. */
+  readonly factors: readonly Atom[];
+}
+
+type Atom =
+  | { readonly kind: 'symbol'; readonly text: string }
+  | {
+      readonly kind: 'quotient' | 'maximum' | 'minimum';
+      readonly text: string;
+      readonly left: Dimension;
+      readonly right: Dimension;
+    };
+
+export interface UnknownDimension {
+  readonly kind: 'unknown';
+  readonly reason: string;
+}
+
+/** Values of symbols. */
+export type Bindings = ReadonlyMap<string, number>;
+
+/** A dimension named in the model, such as `batch`. */
+export function symbol(name: string): SymbolicDimension {
+  return { kind: 'symbolic', terms: [{ coefficient: 1, factors: [{ kind: 'symbol', text: name }] }] };
+}
+
+export function unknownDimension(reason: string): UnknownDimension {
+  return { kind: 'unknown', reason };
+}
+
+export function isUnknown(dimension: Dimension): dimension is UnknownDimension {
+  return typeof dimension !== 'number' && dimension.kind === 'unknown';
+}
+
+export function isSymbolic(dimension: Dimension): dimension is SymbolicDimension {
+  return typeof dimension !== 'number' && dimension.kind === 'symbolic';
+}
+
+export function addDimensions(left: Dimension, right: Dimension): Dimension {
+  if (typeof left === 'number' && typeof right === 'number') return left + right;
+  if (isUnknown(left)) return left;
+  if (isUnknown(right)) return right;
+  return fromTerms([...termsOf(left), ...termsOf(right)]);
+}
+
+export function subtractDimensions(left: Dimension, right: Dimension): Dimension {
+  return addDimensions(left, multiplyDimensions(right, -1));
+}
+
+export function multiplyDimensions(left: Dimension, right: Dimension): Dimension {
+  if (typeof left === 'number' && typeof right === 'number') return left * right;
+  if (left === 0 || right === 0) return 0;
+  if (isUnknown(left)) return left;
+  if (isUnknown(right)) return right;
+  const rightTerms = termsOf(right);
+  return fromTerms(
+    termsOf(left).flatMap((a) =>
+      rightTerms.map((b) => ({
+        coefficient: a.coefficient * b.coefficient,
+        factors: [...a.factors, ...b.factors].sort(byText),
+      })),
+    ),
+  );
+}
+
+export function productOfDimensions(dimensions: Iterable<Dimension>): Dimension {
+  let product: Dimension = 1;
+  for (const dimension of dimensions) product = multiplyDimensions(product, dimension);
+  return product;
+}
+
+/** ⌊left / right⌋, exact where the polynomial divides. */
+export function floorDivideDimensions(left: Dimension, right: Dimension): Dimension {
+  if (right === 0) return unknownDimension('division by a dimension of 0');
+  if (typeof left === 'number' && typeof right === 'number') return Math.floor(left / right);
+  if (isUnknown(left)) return left;
+  if (isUnknown(right)) return right;
+  return exactQuotient(left, right) ?? atom('quotient', left, right);
+}
+
+/** ⌈left / right⌉ for a positive right. */
+export function ceilDivideDimensions(left: Dimension, right: Dimension): Dimension {
+  if (isUnknown(left) || isUnknown(right)) return floorDivideDimensions(left, right);
+  return (
+    exactQuotient(left, right) ??
+    floorDivideDimensions(subtractDimensions(addDimensions(left, right), 1), right)
+  );
+}
+
+export function maximumOfDimensions(left: Dimension, right: Dimension): Dimension {
+  if (typeof left === 'number' && typeof right === 'number') return Math.max(left, right);
+  if (equalDimensions(left, right)) return left;
+  if (isUnknown(left)) return left;
+  if (isUnknown(right)) return right;
+  return atom('maximum', left, right);
+}
+
+export function minimumOfDimensions(left: Dimension, right: Dimension): Dimension {
+  if (typeof left === 'number' && typeof right === 'number') return Math.min(left, right);
+  if (equalDimensions(left, right)) return left;
+  if (isUnknown(left)) return left;
+  if (isUnknown(right)) return right;
+  return atom('minimum', left, right);
+}
+
+/** Whether both are the same for every value of their symbols. An unknown dimension equals nothing. */
+export function equalDimensions(left: Dimension, right: Dimension): boolean {
+  if (typeof left === 'number' || typeof right === 'number') return left === right;
+  if (isUnknown(left) || isUnknown(right)) return false;
+  return left === right || printDimension(left) === printDimension(right);
+}
+
+/** The number a dimension stands for under these bindings, or why there is none. */
+export function evaluateDimension(dimension: Dimension, bindings: Bindings): number | UnknownDimension {
+  if (typeof dimension === 'number' || isUnknown(dimension)) return dimension;
+  let total = 0;
+  for (const term of dimension.terms) {
+    let product = term.coefficient;
+    for (const factor of term.factors) {
+      const value = evaluateAtom(factor, bindings);
+      if (typeof value !== 'number') return value;
+      product *= value;
+    }
+    total += product;
+  }
+  return total;
+}
+
+/** Names of the symbols a dimension depends on, in order of appearance. */
+export function symbolsOf(dimension: Dimension): readonly string[] {
+  if (!isSymbolic(dimension)) return [];
+  const names = dimension.terms.flatMap((term) =>
+    term.factors.flatMap((factor) =>
+      factor.kind === 'symbol' ? [factor.text] : [...symbolsOf(factor.left), ...symbolsOf(factor.right)],
+    ),
+  );
+  return [...new Set(names)];
+}
+
+/** `batch*seq`, `2*n + 1`, `?` for unknown. */
+export function printDimension(dimension: Dimension): string {
+  if (typeof dimension === 'number') return String(dimension);
+  if (isUnknown(dimension)) return '?';
+  return dimension.terms
+    .map((term, index) => {
+      const magnitude = Math.abs(term.coefficient);
+      const names = keyOf(term);
+      const body = names === '' ? String(magnitude) : magnitude === 1 ? names : `${magnitude}*${names}`;
+      if (index === 0) return term.coefficient < 0 ? `-${body}` : body;
+      return term.coefficient < 0 ? ` - ${body}` : ` + ${body}`;
+    })
+    .join('');
+}
+
+function evaluateAtom(factor: Atom, bindings: Bindings): number | UnknownDimension {
+  if (factor.kind === 'symbol') {
+    return bindings.get(factor.text) ?? unknownDimension(`dimension \`${factor.text}\` has no value`);
+  }
+  const left = evaluateDimension(factor.left, bindings);
+  if (typeof left !== 'number') return left;
+  const right = evaluateDimension(factor.right, bindings);
+  if (typeof right !== 'number') return right;
+  switch (factor.kind) {
+    case 'quotient':
+      return right === 0 ? unknownDimension('division by a dimension of 0') : Math.floor(left / right);
+    case 'maximum':
+      return Math.max(left, right);
+    case 'minimum':
+      return Math.min(left, right);
+  }
+}
+
+function atom(
+  kind: 'quotient' | 'maximum' | 'minimum',
+  left: Dimension,
+  right: Dimension,
+): SymbolicDimension {
+  const l = printDimension(left);
+  const r = printDimension(right);
+  const text =
+    kind === 'quotient' ? `floor((${l})/(${r}))` : `${kind === 'maximum' ? 'max' : 'min'}(${l}, ${r})`;
+  return { kind: 'symbolic', terms: [{ coefficient: 1, factors: [{ kind, text, left, right }] }] };
+}
+
+/** The polynomial q with q·right = left, where there is one. Divides by one term, or by a multiple of itself. */
+function exactQuotient(left: Dimension, right: Dimension): Dimension | undefined {
+  if (left === 0) return 0;
+  const divisors = termsOf(right);
+  const [divisor] = divisors;
+  if (divisor === undefined) return undefined;
+  if (divisors.length > 1) {
+    const first = termsOf(left)[0];
+    if (first === undefined) return undefined;
+    const ratio = divideTerm(first, divisor);
+    if (ratio === undefined) return undefined;
+    const candidate = fromTerms([ratio]);
+    return equalDimensions(multiplyDimensions(candidate, right), left) ? candidate : undefined;
+  }
+  const quotients: Term[] = [];
+  for (const term of termsOf(left)) {
+    const quotient = divideTerm(term, divisor);
+    if (quotient === undefined) return undefined;
+    quotients.push(quotient);
+  }
+  return fromTerms(quotients);
+}
+
+function divideTerm(term: Term, divisor: Term): Term | undefined {
+  if (term.coefficient % divisor.coefficient !== 0) return undefined;
+  const factors = [...term.factors];
+  for (const factor of divisor.factors) {
+    const position = factors.findIndex((candidate) => candidate.text === factor.text);
+    if (position < 0) return undefined;
+    factors.splice(position, 1);
+  }
+  return { coefficient: term.coefficient / divisor.coefficient, factors };
+}
+
+function termsOf(dimension: number | SymbolicDimension | UnknownDimension): readonly Term[] {
+  if (typeof dimension === 'number') return dimension === 0 ? [] : [{ coefficient: dimension, factors: [] }];
+  return dimension.kind === 'symbolic' ? dimension.terms : [];
+}
+
+/** Canonical form: like terms merged, zeros dropped, highest degree first; a constant becomes a number. */
+function fromTerms(terms: readonly Term[]): Dimension {
+  const byKey = new Map<string, Term>();
+  for (const term of terms) {
+    const key = keyOf(term);
+    const before = byKey.get(key);
+    byKey.set(key, { coefficient: (before?.coefficient ?? 0) + term.coefficient, factors: term.factors });
+  }
+  const kept = [...byKey.values()].filter((term) => term.coefficient !== 0);
+  if (kept.length === 0) return 0;
+  const [only] = kept;
+  if (kept.length === 1 && only !== undefined && only.factors.length === 0) return only.coefficient;
+  kept.sort((a, b) => b.factors.length - a.factors.length || (keyOf(a) < keyOf(b) ? -1 : 1));
+  return { kind: 'symbolic', terms: kept };
+}
+
+const keyOf = (term: Term): string => term.factors.map((factor) => factor.text).join('*');
+
+const byText = (a: Atom, b: Atom): number => (a.text < b.text ? -1 : a.text > b.text ? 1 : 0);

@@ -1,0 +1,108 @@
+/**
+ * The graph every format is lowered to: operators in topological order over named values.
+ *
+ * Operators are ONNX operators whatever the source (a layer spec is lowered to them), so that there is one
+ * definition of each cost. Shapes may hold symbols until a scenario binds them.
+ */
+
+import type { Attribute, TensorLiteral } from './attribute.ts';
+import type { Dimension } from './dimension.ts';
+import type { ElementType } from './elementType.ts';
+import type { TextSpan } from './issue.ts';
+
+export interface Graph {
+  readonly name: string;
+  readonly inputs: readonly string[];
+  readonly outputs: readonly string[];
+  /** In topological order; `operators[i].index === i`. */
+  readonly operators: readonly Operator[];
+  readonly values: ReadonlyMap<string, Value>;
+  /** Operator-set version by domain; the default domain is ''. */
+  readonly operatorSets: ReadonlyMap<string, number>;
+}
+
+export interface Operator {
+  readonly index: number;
+  /** Index in the file's own node order; what a text view's lines are mapped by. */
+  readonly source: number;
+  readonly name: string;
+  readonly type: string;
+  readonly domain: string;
+  /** Value names; '' where an optional input is absent. */
+  readonly inputs: readonly string[];
+  readonly outputs: readonly string[];
+  readonly attributes: ReadonlyMap<string, GraphAttribute>;
+  /** Module path the exporter recorded, outermost first; empty where there is none. */
+  readonly scope: readonly string[];
+}
+
+export type GraphAttribute = Attribute<Graph>;
+
+/**
+ * What a value is. A `parameter` is trained; a `buffer` is stored with the model but not trained
+ * (running statistics, tables); a `constant` is small and known; an `activation` is computed each step.
+ */
+export type ValueRole = 'input' | 'parameter' | 'buffer' | 'constant' | 'activation';
+
+export interface Value {
+  readonly name: string;
+  readonly role: ValueRole;
+  readonly type: ValueType;
+  /** What is known of the contents, for shape arithmetic. */
+  readonly content?: TensorContent;
+  readonly literal?: TensorLiteral;
+  /** Index of the operator that computes it; absent for inputs, parameters, buffers and initializers. */
+  readonly producer?: number;
+  /** Indices of the operators that read it, in order, each once. */
+  readonly consumers: readonly number[];
+}
+
+export type ValueType =
+  | TensorType
+  | { readonly kind: 'sequence'; readonly element: ValueType }
+  | { readonly kind: 'optional'; readonly element: ValueType }
+  | { readonly kind: 'map'; readonly key: ElementType; readonly value: ValueType }
+  | { readonly kind: 'unknown'; readonly reason: string };
+
+export interface TensorType {
+  readonly kind: 'tensor';
+  readonly elementType: ElementType;
+  readonly shape: Shape;
+}
+
+/** A list of dimensions, or the reason why not even the rank is known. */
+export type Shape = readonly Dimension[] | UnknownShape;
+
+export interface UnknownShape {
+  readonly kind: 'unknown-shape';
+  readonly reason: string;
+}
+
+/**
+ * Known contents of a small tensor, flattened in row-major order. Elements of integer tensors may be symbolic
+ * (`Shape` of a tensor with a symbolic batch); elements of floating-point tensors are plain numbers.
+ */
+export interface TensorContent {
+  readonly shape: readonly number[];
+  readonly elements: readonly Dimension[];
+}
+
+export function isKnownShape(shape: Shape): shape is readonly Dimension[] {
+  return Array.isArray(shape);
+}
+
+/**
+ * What the person recognises: the operators of one exported module scope, or one line of a layer spec.
+ */
+export interface Layer {
+  /** Unique path, such as `/layer1/layer1.0/conv1` or `h[3].fc`. */
+  readonly name: string;
+  /** `Conv2d`, `Linear`, …, or the operator type where the module type is not recorded. */
+  readonly type: string;
+  /** Enclosing module paths, outermost first, for outlines. */
+  readonly ancestors: readonly string[];
+  /** Indices into `Graph.operators`, ascending. */
+  readonly operators: readonly number[];
+  /** The line of the layer spec it comes from. */
+  readonly span?: TextSpan;
+}

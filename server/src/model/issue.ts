@@ -1,0 +1,29 @@
+/**
+ * Issues: what is wrong with the input, as values. Parsers and inference return them beside their result.
+ *
+ * Codes are a closed set, registered in `issueCodes.ts`; the message follows the message law:
+ * what is wrong, where, what to do.
+ */
+
+import type { IssueCode } from './issueCodes.ts';
+
+export type Severity = 'error' | 'warning' | 'information';
+
+/** Half-open range of UTF-16 offsets in a text document. */
+export interface TextSpan {
+  readonly start: number;
+  readonly end: number;
+}
+
+export interface Issue {
+  readonly code: IssueCode;
+  readonly severity: Severity;
+  /** One line: what is wrong, where, what to do. No trailing full stop. */
+  readonly message: string;
+  /** Where in the text document, for textual formats. */
+  readonly span?: TextSpan;
+  /** Which operator, by its index in the file's node order, for graph formats. */
+  readonly operator?: number;
+  /** Which value (tensor) of the graph. */
+  readonly value?: string;
+}

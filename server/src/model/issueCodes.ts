@@ -1,0 +1,165 @@
+/**
+ * The registry of issue and finding codes. One entry per code: severity it usually has, title, explanation.
+ *
+ * `docs/issues.md` is generated from this file; a code that is not here cannot be used.
+ */
+
+interface CodeEntry {
+  readonly title: string;
+  /** Why it matters and what to do, one or two sentences. */
+  readonly explanation: string;
+}
+
+export const issueCodes = {
+  'file/empty': {
+    title: 'The file is empty',
+    explanation:
+      'A model file has at least a graph. Export the model again, or check that the download finished.',
+  },
+  'file/truncated': {
+    title: 'The file ends too early',
+    explanation: 'A length in the file points past its end. Copy or export the model again.',
+  },
+  'file/not-a-model': {
+    title: 'The file is not a model Layercost reads',
+    explanation:
+      'Layercost reads binary ONNX and layer specs (*.layers.yaml). The content decides, not the name.',
+  },
+  'file/unreadable': {
+    title: 'The file cannot be read',
+    explanation: 'The operating system refused to open or read the file.',
+  },
+  'onnx/newer-ir': {
+    title: 'The file uses a newer ONNX IR version than this version of Layercost knows',
+    explanation: 'Known fields are read as before; what is new is listed, so that nothing is lost silently.',
+  },
+  'onnx/unknown-field': {
+    title: 'The file has a field this version of Layercost does not know',
+    explanation: 'The field is skipped. If it changes what the model computes, the cost may differ.',
+  },
+  'onnx/external-data-missing': {
+    title: 'The file that holds the weights is missing',
+    explanation:
+      'Costs need only shapes, so they are complete; running the model needs the weights beside it.',
+  },
+  'onnx/external-data-outside': {
+    title: 'External data points outside the model folder',
+    explanation: 'ONNX forbids it (docs/ExternalDataSecurity.md). Layercost never opens such a path.',
+  },
+  'onnx/unknown-element-type': {
+    title: 'A tensor has an element type this version of Layercost does not know',
+    explanation: 'Its size is unknown, so totals that contain it are lower bounds.',
+  },
+  'graph/cycle': {
+    title: 'The graph has a cycle',
+    explanation:
+      'An operator needs, through others, its own output. ONNX graphs are acyclic; export the model again.',
+  },
+  'graph/undefined-value': {
+    title: 'An operator reads a value that nothing defines',
+    explanation: 'The name is neither an input, an initializer nor the output of another operator.',
+  },
+  'graph/duplicate-value': {
+    title: 'Two operators define the same value',
+    explanation: 'ONNX graphs are in single-assignment form; the first definition is used.',
+  },
+  'graph/unknown-operator': {
+    title: 'An operator is not known',
+    explanation: 'Its cost and output shapes are unknown, so totals are lower bounds.',
+  },
+  'graph/unsupported-operator': {
+    title: 'An operator is known but its cost is not',
+    explanation: 'Totals that contain it are lower bounds.',
+  },
+  'shape/mismatch': {
+    title: 'Shapes contradict each other',
+    explanation: 'An operator cannot be applied to inputs of these shapes.',
+  },
+  'shape/unknown': {
+    title: 'A shape cannot be known',
+    explanation:
+      'It depends on data or on something unknown before it; totals that contain it are lower bounds.',
+  },
+  'shape/unbound-dimension': {
+    title: 'A symbolic dimension has no value',
+    explanation: 'Give it one with --dim NAME=VALUE, in the settings, or in the layer spec under dims.',
+  },
+  'spec/syntax': {
+    title: 'The layer spec is not valid YAML',
+    explanation: 'The text cannot be read as YAML at this place.',
+  },
+  'spec/structure': {
+    title: 'The layer spec has an unexpected structure',
+    explanation: 'A key is missing, unknown, or has the wrong kind of value.',
+  },
+  'spec/call': {
+    title: 'A layer call cannot be read',
+    explanation: 'A layer is one call in PyTorch style, such as Linear(768, 3072).',
+  },
+  'spec/unknown-layer': {
+    title: 'A layer type is not known',
+    explanation: 'Neither a built-in layer nor a block of this file has this name.',
+  },
+  'spec/argument': {
+    title: 'A layer argument is wrong',
+    explanation: 'An argument is missing, unknown, repeated, or has the wrong kind of value.',
+  },
+  'spec/unknown-source': {
+    title: 'A layer takes its input from a layer that does not exist',
+    explanation: 'Sources are layers above, model inputs, or `input` inside a block.',
+  },
+  'spec/duplicate-name': {
+    title: 'Two layers have the same name',
+    explanation: 'Names are unique inside a block and at the top level, so that sources are unambiguous.',
+  },
+  'spec/dimension': {
+    title: 'A dimension cannot be evaluated',
+    explanation: 'Dimensions are integers, names under dims, and arithmetic on them.',
+  },
+  'spec/scenario': {
+    title: 'The scenario of the layer spec is wrong',
+    explanation:
+      'Its keys are those of the command line: cluster, nodes, gpus, batch, precision, optimizer, framework, mode.',
+  },
+  'scenario/unknown-cluster': {
+    title: 'The cluster is not known',
+    explanation: '`layercost clusters` lists the built-in profiles.',
+  },
+  'scenario/invalid': {
+    title: 'A scenario option has a wrong value',
+    explanation: 'The message names the option and the values it takes.',
+  },
+  'scenario/fixed-batch': {
+    title: 'The model fixes its batch size',
+    explanation:
+      'The file was exported with a constant batch, so the requested one cannot be applied. Export with a dynamic batch.',
+  },
+  'scenario/default-batch': {
+    title: 'The batch has no value',
+    explanation:
+      'The model leaves the batch open and no value was given, so it is costed for one sample per GPU.',
+  },
+  'findings/out-of-memory': {
+    title: 'The step does not fit in GPU memory',
+    explanation: 'Peak memory is above what the GPU has. The message names the largest batch that fits.',
+  },
+  'findings/exposed-communication': {
+    title: 'Gradient communication is not hidden',
+    explanation: 'Backward computation is too short to hide the all-reduce of this layer.',
+  },
+  'findings/launch-bound': {
+    title: 'The step is bound by kernel launches',
+    explanation:
+      'Kernels are so small that the host cannot launch them fast enough. Raise the batch or compile the model.',
+  },
+  'findings/unaligned-tensor-cores': {
+    title: 'A matrix dimension is not aligned for tensor cores',
+    explanation: 'Dimensions that are multiples of 8 (fp16, bf16) use tensor cores at full rate.',
+  },
+  'findings/unsupported-precision': {
+    title: 'The GPU has no fast path for this precision',
+    explanation: 'The precision runs at the rate of a wider one, or not at all, on this GPU.',
+  },
+} as const satisfies Readonly<Record<string, CodeEntry>>;
+
+export type IssueCode = keyof typeof issueCodes;

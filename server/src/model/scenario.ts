@@ -1,0 +1,49 @@
+/** Everything outside the model that fixes a cost. */
+
+import type { Seconds } from './units.ts';
+
+export const precisions = ['fp32', 'tf32', 'fp16', 'bf16', 'fp8'] as const;
+/** `fp16` and `bf16` mean mixed precision as frameworks do it: autocast, fp32 master weights. */
+export type Precision = (typeof precisions)[number];
+
+export const optimizers = ['sgd', 'momentum', 'adam', 'adamw', 'none'] as const;
+export type Optimizer = (typeof optimizers)[number];
+
+export const modes = ['training', 'inference'] as const;
+export type Mode = (typeof modes)[number];
+
+export interface FrameworkChoice {
+  readonly name: string;
+  readonly options: Readonly<Record<string, string>>;
+}
+
+export interface Scenario {
+  /** Name of a built-in cluster or GPU profile, or of the profile read from a file. */
+  readonly cluster: string;
+  readonly nodes: number;
+  /** GPUs in all. */
+  readonly gpus: number;
+  readonly batchPerGpu: number;
+  /** Values of symbolic dimensions, the batch included once it is bound. */
+  readonly dimensions: Readonly<Record<string, number>>;
+  readonly precision: Precision;
+  readonly optimizer: Optimizer;
+  readonly framework: FrameworkChoice;
+  readonly mode: Mode;
+  /** Replaces predicted compute of the whole step by a measured time. */
+  readonly measuredStep?: Seconds;
+}
+
+/** What a person gave: command line, settings or the layer spec; the rest is filled from defaults. */
+export interface ScenarioRequest {
+  readonly cluster?: string;
+  readonly nodes?: number;
+  readonly gpus?: number;
+  readonly batch?: number;
+  readonly dimensions?: Readonly<Record<string, number>>;
+  readonly precision?: Precision;
+  readonly optimizer?: Optimizer;
+  readonly framework?: FrameworkChoice;
+  readonly mode?: Mode;
+  readonly measuredStep?: Seconds;
+}

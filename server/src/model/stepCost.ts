@@ -1,0 +1,112 @@
+/**
+ * What a training step costs: per layer and total. Predicted and measured cost share these types.
+ *
+ * A value that cannot be known is `null`, never 0; a total with an unknown part is a lower bound and
+ * `totals.exact` is false.
+ */
+
+import type { Dimension } from './dimension.ts';
+import type { ElementType } from './elementType.ts';
+import type { Severity } from './issue.ts';
+import type { IssueCode } from './issueCodes.ts';
+import type { Scenario } from './scenario.ts';
+import type { Bytes, Flops, Seconds } from './units.ts';
+
+export interface StepCost {
+  readonly scenario: Scenario;
+  readonly gpu: string;
+  readonly totals: TotalCost;
+  readonly layers: readonly LayerCost[];
+  readonly findings: readonly Finding[];
+}
+
+export interface TotalCost {
+  readonly flops: { readonly forward: Flops; readonly backward: Flops };
+  readonly time: {
+    readonly input: Seconds | null;
+    readonly forward: Seconds | null;
+    readonly backward: Seconds | null;
+    readonly communication: Seconds | null;
+    readonly exposedCommunication: Seconds | null;
+    readonly update: Seconds | null;
+    readonly step: Seconds | null;
+    /** Low and high bound of `step`. */
+    readonly range: readonly [Seconds, Seconds] | null;
+  };
+  readonly memory: {
+    readonly parameters: Bytes;
+    readonly gradients: Bytes;
+    readonly optimizerState: Bytes;
+    readonly activations: Bytes;
+    readonly workspace: Bytes;
+    readonly communicationBuffers: Bytes;
+    readonly peak: Bytes;
+    readonly capacity: Bytes | null;
+  };
+  /** Samples per second over all GPUs. */
+  readonly throughput: number | null;
+  /** Step time on one GPU without communication over step time here. */
+  readonly scalingEfficiency: number | null;
+  /** Model FLOPs per second over the dense peak of the scenario's precision. */
+  readonly mfu: number | null;
+  /** False where some part is unknown: totals are then lower bounds. */
+  readonly exact: boolean;
+  readonly unknown: readonly UnknownPart[];
+}
+
+export interface UnknownPart {
+  readonly operator: string;
+  readonly reason: string;
+}
+
+export type CostSource = 'formula' | 'profile' | 'calibrated' | 'measured' | 'unknown';
+export type Bound = 'compute' | 'memory' | 'launch' | 'none';
+
+export interface LayerCost {
+  readonly name: string;
+  readonly type: string;
+  /** Names of the operators, in order; an unnamed operator is named by its first output. */
+  readonly operators: readonly string[];
+  /** Trainable elements, counted at the first layer that uses them. */
+  readonly parameters: number;
+  readonly output: { readonly shape: readonly Dimension[] | null; readonly elementType: ElementType };
+  readonly flops: {
+    readonly forward: Flops | null;
+    readonly backwardData: Flops | null;
+    readonly backwardWeight: Flops | null;
+  };
+  /** Element-wise work, shown apart from FLOPs. */
+  readonly operations: { readonly forward: number | null; readonly backward: number | null };
+  readonly bytes: { readonly forward: Bytes | null; readonly backward: Bytes | null };
+  readonly time: {
+    readonly forward: Seconds | null;
+    readonly backward: Seconds | null;
+    readonly communication: Seconds | null;
+    readonly exposedCommunication: Seconds | null;
+  };
+  readonly memory: {
+    readonly parameters: Bytes;
+    readonly activations: Bytes | null;
+    readonly gradient: Bytes;
+    readonly optimizerState: Bytes;
+  };
+  readonly bound: Bound;
+  readonly source: CostSource;
+  /** Low and high bound of forward plus backward time. */
+  readonly range: readonly [Seconds, Seconds] | null;
+  /** One phrase per number's origin, for hovers: "roofline of A100 SXM 80 GB", "ring over NVLink, bucket 2 of 5". */
+  readonly notes: readonly string[];
+  /** Why a part is unknown. */
+  readonly unknown?: string;
+}
+
+export interface Finding {
+  readonly code: IssueCode;
+  readonly severity: Severity;
+  /** Name of the layer; '' where it concerns the whole step. */
+  readonly layer: string;
+  /** What and why, with numbers. */
+  readonly message: string;
+  /** What to change; '' where nothing is known to help. */
+  readonly fix: string;
+}

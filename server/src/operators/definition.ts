@@ -1,0 +1,144 @@
+/**
+ * What an operator is: its shape rule, its cost, what backward needs of it, and where that is written.
+ *
+ * A definition sees one operator through a narrow context, never the graph. Rules are total: an operator
+ * applied wrongly gives an issue, what cannot be known stays unknown with a reason.
+ */
+
+import type { Attribute, TensorLiteral } from '../model/attribute.ts';
+import type { Dimension } from '../model/dimension.ts';
+import type { ElementType } from '../model/elementType.ts';
+import type { Graph, TensorContent, ValueType } from '../model/graph.ts';
+import type { IssueCode } from '../model/issueCodes.ts';
+
+export interface OperatorDefinition {
+  readonly type: string;
+  /** '' is the default ONNX domain. */
+  readonly domain: string;
+  /** First operator-set version this definition holds for. */
+  readonly since: number;
+  /** One line for hovers: what it computes, and the source ("ONNX Operators, Conv-22"). */
+  readonly documentation: string;
+  readonly infer: (context: InferenceContext) => Inference;
+  readonly cost: (context: CostContext) => OperatorCost;
+}
+
+/** What a shape rule sees. Absent optional inputs are `undefined`. */
+export interface InferenceContext {
+  readonly opset: number;
+  readonly inputCount: number;
+  readonly outputCount: number;
+  inputType(index: number): ValueType | undefined;
+  /** Dimensions of a tensor input of known rank. */
+  inputShape(index: number): readonly Dimension[] | undefined;
+  inputElementType(index: number): ElementType | undefined;
+  /** Known contents of a small input (constant, or symbolic shape arithmetic). */
+  inputContent(index: number): TensorContent | undefined;
+  attribute(name: string): Attribute<Graph> | undefined;
+  int(name: string, otherwise: number): number;
+  float(name: string, otherwise: number): number;
+  string(name: string, otherwise: string): string;
+  ints(name: string): readonly number[] | undefined;
+  tensor(name: string): TensorLiteral | undefined;
+  /** Infers a subgraph attribute (`If`, `Loop`, `Scan`) for inputs of these types; one type per output. */
+  inferSubgraph(attributeName: string, inputs: readonly ValueType[]): readonly ValueType[];
+}
+
+export interface Inference {
+  /** One per output; fewer leave the rest unknown. */
+  readonly outputs: readonly ValueType[];
+  /** Known contents of small outputs, for shape arithmetic; aligned with `outputs`. */
+  readonly contents?: readonly (TensorContent | undefined)[];
+  /** The operator contradicts its inputs. */
+  readonly problem?: { readonly code: IssueCode; readonly message: string };
+}
+
+/** A tensor with every dimension bound by the scenario. */
+export interface BoundTensor {
+  readonly elementType: ElementType;
+  readonly dimensions: readonly number[];
+  /** Product of the dimensions. */
+  readonly elements: number;
+}
+
+/** What a cost rule sees: shapes are numbers by now. Asked-for tensors that are unknown give `undefined`. */
+export interface CostContext {
+  readonly opset: number;
+  readonly inputCount: number;
+  readonly outputCount: number;
+  input(index: number): BoundTensor | undefined;
+  output(index: number): BoundTensor | undefined;
+  inputContent(index: number): readonly number[] | undefined;
+  /** Which gradient input `index` receives: of a parameter, of an activation, or none. */
+  gradient(index: number): 'weight' | 'data' | 'none';
+  attribute(name: string): Attribute<Graph> | undefined;
+  int(name: string, otherwise: number): number;
+  float(name: string, otherwise: number): number;
+  string(name: string, otherwise: string): string;
+  ints(name: string): readonly number[] | undefined;
+  /** Cost of a subgraph attribute, all its operators summed; `undefined` where it is unknown. */
+  subgraphCost(attributeName: string): KnownCost | undefined;
+}
+
+/**
+ * The kind of kernel an operator becomes, by what limits it. `view` launches nothing (a reshape);
+ * `shape` is arithmetic on shapes that runs on the host or was folded at export.
+ */
+export type KernelClass =
+  | 'matmul'
+  | 'convolution'
+  | 'depthwise-convolution'
+  | 'attention'
+  | 'recurrent'
+  | 'normalization'
+  | 'reduction'
+  | 'elementwise'
+  | 'movement'
+  | 'embedding'
+  | 'pooling'
+  | 'view'
+  | 'shape';
+
+/** Elements moved to and from memory. Float32 tensors change width with the scenario's precision; others do not. */
+export interface Traffic {
+  readonly float32Elements: number;
+  readonly fixedBytes: number;
+}
+
+export interface Work {
+  /** Multiply-adds of matrix products, convolutions, recurrent cells, attention: 2 each. */
+  readonly flops: number;
+  /** Element-wise operations, counted apart. */
+  readonly operations: number;
+  /** Each tensor read once and written once. */
+  readonly traffic: Traffic;
+  /** Kernels launched; 0 for views. */
+  readonly kernels: number;
+}
+
+/** What backward keeps of forward: a value of the operator by position, or something made only to be kept. */
+export type SavedTensor =
+  | { readonly kind: 'input'; readonly index: number }
+  | { readonly kind: 'output'; readonly index: number }
+  | { readonly kind: 'extra'; readonly name: string; readonly traffic: Traffic };
+
+export interface KnownCost {
+  readonly kind: 'known';
+  readonly class: KernelClass;
+  readonly forward: Work;
+  /** Gradients with respect to activations. */
+  readonly backwardData: Work;
+  /** Gradients with respect to parameters. */
+  readonly backwardWeight: Work;
+  readonly saved: readonly SavedTensor[];
+}
+
+export interface UnknownCost {
+  readonly kind: 'unknown';
+  readonly reason: string;
+}
+
+export type OperatorCost = KnownCost | UnknownCost;
+
+export const noTraffic: Traffic = { float32Elements: 0, fixedBytes: 0 };
+export const noWork: Work = { flops: 0, operations: 0, traffic: noTraffic, kernels: 0 };
