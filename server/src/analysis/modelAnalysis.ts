@@ -1,5 +1,6 @@
 /** What analysis gives: the graph with shapes, its layers, its parameters, and what is wrong with them. */
 
+import type { ElementType } from '../model/elementType.ts';
 import type { Graph, Layer } from '../model/graph.ts';
 import type { Issue } from '../model/issue.ts';
 import type { BoundTensor, OperatorCost } from '../operators/definition.ts';
@@ -21,7 +22,7 @@ export interface ModelAnalysis {
 export interface Parameter {
   readonly name: string;
   readonly elements: number;
-  readonly elementType: string;
+  readonly elementType: ElementType;
   /** Operators that use it, ascending. */
   readonly operators: readonly number[];
 }

@@ -15,3 +15,8 @@ export function byteSourceOfBuffer(buffer: Uint8Array): ByteSource {
     read: (offset, length) => buffer.subarray(offset, Math.min(offset + length, buffer.byteLength)),
   };
 }
+
+/** The whole source as text (UTF-8, a byte-order mark dropped). For textual formats, which are small. */
+export function decodeText(source: ByteSource): string {
+  return new TextDecoder().decode(source.read(0, source.size));
+}

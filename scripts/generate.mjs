@@ -1,0 +1,45 @@
+/**
+ * Writes the files that are generated from the source: `npm run generate`. With `--check`, writes nothing and
+ * fails where one is out of date.
+ */
+
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { build } from 'esbuild';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..');
+const bundle = join(root, 'node_modules/.cache/layercost/generated.mjs');
+
+await build({
+  entryPoints: [join(root, 'scripts/generated.ts')],
+  bundle: true,
+  format: 'esm',
+  platform: 'node',
+  outfile: bundle,
+  logLevel: 'warning',
+});
+const { generatedFiles } = await import(pathToFileURL(bundle).href);
+
+let stale = 0;
+for (const [path, text] of generatedFiles()) {
+  const target = join(root, path);
+  if (readIfPresent(target) === text) continue;
+  stale += 1;
+  if (process.argv.includes('--check')) {
+    console.error(`${path} is out of date; run npm run generate and commit it`);
+  } else {
+    mkdirSync(dirname(target), { recursive: true });
+    writeFileSync(target, text);
+    console.log(`wrote ${path}`);
+  }
+}
+if (process.argv.includes('--check') && stale > 0) process.exitCode = 1;
+
+function readIfPresent(path) {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return undefined;
+  }
+}

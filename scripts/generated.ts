@@ -1,0 +1,20 @@
+/** The generated files and their text, each from the one place that is its source of truth. */
+
+import { z } from 'zod';
+import { reportSchema } from '../server/src/estimate/report/report.ts';
+import { issueCodes } from '../server/src/model/issueCodes.ts';
+
+/** Path from the root of the project, and the text it must have. */
+export function generatedFiles(): readonly (readonly [path: string, text: string])[] {
+  return [
+    ['docs/issues.md', issuesPage()],
+    ['syntaxes/report.schema.json', `${JSON.stringify(z.toJSONSchema(reportSchema), null, 2)}\n`],
+  ];
+}
+
+function issuesPage(): string {
+  const entries = Object.entries(issueCodes).map(
+    ([code, { title, explanation }]) => `## ${code}\n\n**${title}.** ${explanation}\n`,
+  );
+  return `# Issues and findings\n\nWhat Layercost reports about a model or a step. Generated from \`server/src/model/issueCodes.ts\`.\n\n${entries.join('\n')}`;
+}

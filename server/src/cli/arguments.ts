@@ -1,0 +1,265 @@
+/** Reads the command line into a request, or says what is wrong with it. Pure: sees only the arguments. */
+
+import { parseArgs } from 'node:util';
+import {
+  type FrameworkChoice,
+  modes,
+  optimizers,
+  precisions,
+  type ScenarioRequest,
+} from '../model/scenario.ts';
+import { seconds } from '../model/units.ts';
+
+export const reportFormats = ['table', 'json', 'markdown', 'csv'] as const;
+export type ReportFormat = (typeof reportFormats)[number];
+
+export type Arguments =
+  | {
+      readonly command: 'report';
+      readonly file: string;
+      readonly format: ReportFormat;
+      readonly output: string | undefined;
+      readonly scenario: ScenarioArguments;
+    }
+  | {
+      readonly command: 'scale';
+      readonly file: string;
+      readonly gpus: readonly number[];
+      readonly format: 'table' | 'json';
+      readonly scenario: ScenarioArguments;
+    }
+  | { readonly command: 'clusters'; readonly name: string | undefined; readonly format: 'table' | 'json' }
+  | {
+      readonly command: 'benchmark';
+      readonly file: string;
+      readonly python: string | undefined;
+      readonly device: 'auto' | 'cuda' | 'cpu';
+      readonly format: 'table' | 'json';
+      readonly scenario: ScenarioArguments;
+    }
+  | { readonly command: 'lsp' }
+  | { readonly command: 'help' }
+  | { readonly command: 'version' };
+
+export interface ScenarioArguments {
+  readonly request: ScenarioRequest;
+  /** `--cluster FILE`: a profile of the person's own; the request then names no cluster. */
+  readonly clusterFile: string | undefined;
+  /** `--layer-trace FILE.csv`: measured times that replace predicted ones. */
+  readonly layerTrace: string | undefined;
+}
+
+export type ArgumentsResult =
+  | { readonly kind: 'arguments'; readonly arguments: Arguments }
+  /** One line: what is wrong and what to do. */
+  | { readonly kind: 'wrong'; readonly message: string };
+
+/** `argv` without the interpreter and the script. Never throws. */
+export function readArguments(argv: readonly string[]): ArgumentsResult {
+  const [command, ...rest] = argv;
+  if (command === undefined || command === '--help' || command === '-h' || command === 'help') {
+    return { kind: 'arguments', arguments: { command: 'help' } };
+  }
+  if (command === '--version' || command === '-v') {
+    return { kind: 'arguments', arguments: { command: 'version' } };
+  }
+  try {
+    return { kind: 'arguments', arguments: readCommand(command, rest) };
+  } catch (error) {
+    if (error instanceof WrongArgument) return { kind: 'wrong', message: error.message };
+    // `parseArgs` reports unknown and incomplete options by throwing.
+    const [firstSentence] = (error instanceof Error ? error.message : String(error)).split('. ');
+    return { kind: 'wrong', message: `${firstSentence ?? ''}; layercost --help lists the options` };
+  }
+}
+
+/** Carries a message out of the readers below; never leaves this file. */
+class WrongArgument extends Error {}
+
+const scenarioOptions = {
+  cluster: { type: 'string' },
+  gpus: { type: 'string' },
+  nodes: { type: 'string' },
+  batch: { type: 'string' },
+  dim: { type: 'string', multiple: true },
+  precision: { type: 'string' },
+  optimizer: { type: 'string' },
+  framework: { type: 'string' },
+  mode: { type: 'string' },
+  'measured-step': { type: 'string' },
+  'layer-trace': { type: 'string' },
+} as const;
+
+const textOption = { type: 'string' } as const;
+
+function readCommand(command: string, rest: readonly string[]): Arguments {
+  switch (command) {
+    case 'report': {
+      const { values, positionals } = parse(rest, {
+        ...scenarioOptions,
+        format: textOption,
+        output: textOption,
+      });
+      return {
+        command,
+        file: onlyFile(command, positionals),
+        format: oneOf('--format', values.format, reportFormats, 'table'),
+        output: values.output,
+        scenario: readScenario(values, wholeNumber('--gpus', values.gpus, 1)),
+      };
+    }
+    case 'scale': {
+      const { values, positionals } = parse(rest, { ...scenarioOptions, format: textOption });
+      return {
+        command,
+        file: onlyFile(command, positionals),
+        gpus: (values.gpus ?? '1,2,4,8,16,32,64')
+          .split(',')
+          .map((text) => wholeNumber('--gpus', text, 1) ?? 1),
+        format: oneOf('--format', values.format, ['table', 'json'], 'table'),
+        scenario: readScenario(values, undefined),
+      };
+    }
+    case 'clusters': {
+      const { values, positionals } = parse(rest, { format: textOption });
+      if (positionals.length > 1) throw new WrongArgument('layercost clusters takes at most one name');
+      return {
+        command,
+        name: positionals[0],
+        format: oneOf('--format', values.format, ['table', 'json'], 'table'),
+      };
+    }
+    case 'benchmark': {
+      const { values, positionals } = parse(rest, {
+        ...scenarioOptions,
+        format: textOption,
+        python: textOption,
+        device: textOption,
+      });
+      return {
+        command,
+        file: onlyFile(command, positionals),
+        python: values.python,
+        device: oneOf('--device', values.device, ['auto', 'cuda', 'cpu'], 'auto'),
+        format: oneOf('--format', values.format, ['table', 'json'], 'table'),
+        scenario: readScenario(values, wholeNumber('--gpus', values.gpus, 1)),
+      };
+    }
+    case 'lsp':
+      parse(rest, { stdio: { type: 'boolean' } });
+      return { command };
+    default:
+      throw new WrongArgument(
+        `there is no command ${command}; the commands are report, scale, clusters, benchmark and lsp`,
+      );
+  }
+}
+
+function parse<Options extends NonNullable<Parameters<typeof parseArgs>[0]>['options'] & object>(
+  args: readonly string[],
+  options: Options,
+) {
+  return parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
+}
+
+function onlyFile(command: string, positionals: readonly string[]): string {
+  const [file, extra] = positionals;
+  if (file === undefined)
+    throw new WrongArgument(`layercost ${command} needs a model file: layercost ${command} FILE`);
+  if (extra !== undefined)
+    throw new WrongArgument(`layercost ${command} takes one model file, ${extra} is one too many`);
+  return file;
+}
+
+type ScenarioValues = { readonly [Name in keyof typeof scenarioOptions]?: string | string[] | undefined };
+
+function readScenario(values: ScenarioValues, gpus: number | undefined): ScenarioArguments {
+  const cluster = textOf(values.cluster);
+  const isFile = cluster !== undefined && /[\\/]|\.json$/i.test(cluster);
+  const nodes = wholeNumber('--nodes', textOf(values.nodes), 1);
+  const batch = wholeNumber('--batch', textOf(values.batch), 1);
+  const precision = chosen('--precision', textOf(values.precision), precisions);
+  const optimizer = chosen('--optimizer', textOf(values.optimizer), optimizers);
+  const mode = chosen('--mode', textOf(values.mode), modes);
+  const framework = textOf(values.framework);
+  const measuredStep = positiveNumber('--measured-step', textOf(values['measured-step']));
+  const dimensions = readDimensions(values.dim);
+  return {
+    clusterFile: isFile ? cluster : undefined,
+    layerTrace: textOf(values['layer-trace']),
+    request: {
+      ...(cluster !== undefined && !isFile ? { cluster } : {}),
+      ...(nodes === undefined ? {} : { nodes }),
+      ...(gpus === undefined ? {} : { gpus }),
+      ...(batch === undefined ? {} : { batch }),
+      ...(Object.keys(dimensions).length === 0 ? {} : { dimensions }),
+      ...(precision === undefined ? {} : { precision }),
+      ...(optimizer === undefined ? {} : { optimizer }),
+      ...(mode === undefined ? {} : { mode }),
+      ...(framework === undefined ? {} : { framework: readFramework(framework) }),
+      ...(measuredStep === undefined ? {} : { measuredStep: seconds(measuredStep) }),
+    },
+  };
+}
+
+/** `pytorch-ddp,bucket-mb=50`: a name, then options. Whether they exist is for the framework to say. */
+export function readFramework(text: string): FrameworkChoice {
+  const [name = '', ...pairs] = text.split(',');
+  const options: Record<string, string> = {};
+  for (const pair of pairs) {
+    const [option = '', ...value] = pair.split('=');
+    options[option.trim()] = value.length === 0 ? 'true' : value.join('=').trim();
+  }
+  return { name: name.trim(), options };
+}
+
+function readDimensions(given: string | string[] | undefined): Readonly<Record<string, number>> {
+  const dimensions: Record<string, number> = {};
+  for (const text of given === undefined ? [] : [given].flat()) {
+    const [, name, value] = /^([^=]+)=(\d+)$/.exec(text) ?? [];
+    if (name === undefined || value === undefined) {
+      throw new WrongArgument(
+        `--dim ${text} is not NAME=VALUE with a whole number, such as --dim sequence=1024`,
+      );
+    }
+    dimensions[name] = Number(value);
+  }
+  return dimensions;
+}
+
+const textOf = (value: string | string[] | undefined): string | undefined =>
+  Array.isArray(value) ? value.at(-1) : value;
+
+function wholeNumber(option: string, text: string | undefined, least: number): number | undefined {
+  if (text === undefined) return undefined;
+  const value = Number(text);
+  if (/^\d+$/.test(text) && value >= least && Number.isSafeInteger(value)) return value;
+  throw new WrongArgument(`${option} ${text} is not a whole number of at least ${least}`);
+}
+
+function positiveNumber(option: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const value = Number(text);
+  if (Number.isFinite(value) && value > 0) return value;
+  throw new WrongArgument(`${option} ${text} is not a positive number of seconds`);
+}
+
+function chosen<Name extends string>(
+  option: string,
+  text: string | undefined,
+  names: readonly Name[],
+): Name | undefined {
+  if (text === undefined) return undefined;
+  const found = names.find((name) => name === text);
+  if (found !== undefined) return found;
+  throw new WrongArgument(`${option} ${text} is not known; it takes ${names.join(', ')}`);
+}
+
+function oneOf<Name extends string>(
+  option: string,
+  text: string | undefined,
+  names: readonly Name[],
+  otherwise: Name,
+): Name {
+  return chosen(option, text, names) ?? otherwise;
+}

@@ -1,0 +1,115 @@
+/** Makes the report of a costed model. */
+
+import type { ModelAnalysis } from '../../analysis/modelAnalysis.ts';
+import type { OpenedModel } from '../../analysis/openedModel.ts';
+import { type Dimension, isUnknown, printDimension } from '../../model/dimension.ts';
+import { bitsPerElement } from '../../model/elementType.ts';
+import type { Issue } from '../../model/issue.ts';
+import type { LayerCost, StepCost } from '../../model/stepCost.ts';
+import type { LayerReport, Report } from './report.ts';
+
+/**
+ * The report of `cost`, the step cost of `opened`. Issues of the file that a person should act on join the
+ * findings, so that a reader of the report alone misses nothing.
+ */
+export function makeReport(
+  opened: OpenedModel,
+  analysis: ModelAnalysis,
+  cost: StepCost,
+  issues: readonly Issue[],
+): Report {
+  const { scenario, totals } = cost;
+  return {
+    schemaVersion: 1,
+    model: {
+      name: opened.name,
+      format: opened.format,
+      operators: analysis.graph.operators.length,
+      parameters: analysis.parameters.reduce((total, parameter) => total + parameter.elements, 0),
+      parameterBytes: analysis.parameters.reduce(
+        (total, parameter) => total + (parameter.elements * (bitsPerElement(parameter.elementType) ?? 0)) / 8,
+        0,
+      ),
+    },
+    scenario: {
+      cluster: scenario.cluster,
+      gpu: cost.gpu,
+      nodes: scenario.nodes,
+      gpus: scenario.gpus,
+      batchPerGpu: scenario.batchPerGpu,
+      dimensions: { ...scenario.dimensions },
+      precision: scenario.precision,
+      optimizer: scenario.optimizer,
+      framework: scenario.framework.name,
+      mode: scenario.mode,
+    },
+    totals: {
+      flops: { ...totals.flops },
+      operations: {
+        forward: cost.layers.reduce((total, layer) => total + (layer.operations.forward ?? 0), 0),
+        backward: cost.layers.reduce((total, layer) => total + (layer.operations.backward ?? 0), 0),
+      },
+      time: {
+        input: totals.time.input,
+        forward: totals.time.forward,
+        backward: totals.time.backward,
+        communication: totals.time.communication,
+        exposedCommunication: totals.time.exposedCommunication,
+        update: totals.time.update,
+        step: totals.time.step,
+        stepRange: pair(totals.time.range),
+      },
+      memory: { ...totals.memory },
+      throughput: totals.throughput,
+      scalingEfficiency: totals.scalingEfficiency,
+      mfu: totals.mfu,
+      exact: totals.exact,
+      unknown: totals.unknown.map((part) => ({ ...part })),
+    },
+    layers: cost.layers.map(layerReport),
+    findings: [
+      ...cost.findings.map((finding) => ({ ...finding })),
+      ...issues.map((issue) => ({
+        code: issue.code,
+        severity: issue.severity,
+        layer: '',
+        message: issue.message,
+        fix: '',
+      })),
+    ],
+  };
+}
+
+function layerReport(layer: LayerCost): LayerReport {
+  return {
+    name: layer.name,
+    type: layer.type,
+    operators: [...layer.operators],
+    parameters: layer.parameters,
+    output: {
+      shape: layer.output.shape === null ? null : layer.output.shape.map(dimensionReport),
+      dtype: layer.output.elementType,
+    },
+    flops: { ...layer.flops },
+    operations: { ...layer.operations },
+    bytes: { ...layer.bytes },
+    time: { ...layer.time },
+    memory: {
+      parameters: layer.memory.parameters,
+      activations: layer.memory.activations,
+      gradient: layer.memory.gradient,
+    },
+    bound: layer.bound,
+    source: layer.source,
+    range: pair(layer.range),
+  };
+}
+
+function dimensionReport(dimension: Dimension): number | string | null {
+  if (isUnknown(dimension)) return null;
+  return typeof dimension === 'number' ? dimension : printDimension(dimension);
+}
+
+function pair(bounds: readonly [number, number] | null): [number, number] | null {
+  return bounds === null ? null : [bounds[0], bounds[1]];
+}

@@ -1,0 +1,123 @@
+/**
+ * The report: a step's cost as the plain document that `--format json` prints (schema version 1).
+ *
+ * The schema below is the contract; `syntaxes/report.schema.json` is generated from it. A field may be added;
+ * none is renamed or removed without a new schema version.
+ */
+
+import { z } from 'zod';
+
+const count = z.number().int().nonnegative();
+const amount = z.number().nonnegative();
+/** A value that cannot be known is null, never 0. */
+const orUnknown = <T extends z.ZodType>(schema: T) => schema.nullable();
+const range = orUnknown(z.tuple([amount, amount])).describe('Low and high bound; null where unknown');
+
+const modelSchema = z.object({
+  name: z.string(),
+  format: z.enum(['onnx', 'onnx-text', 'layer-spec', 'prototxt']),
+  operators: count,
+  parameters: count.describe('Trainable elements, each once however often it is shared'),
+  parameterBytes: amount.describe('Bytes of the trainable elements at the width of the file'),
+});
+
+const scenarioSchema = z.object({
+  cluster: z.string(),
+  gpu: z.string(),
+  nodes: count,
+  gpus: count.describe('GPUs in all'),
+  batchPerGpu: count,
+  dimensions: z.record(z.string(), z.number()).describe('Values of symbolic dimensions'),
+  precision: z.string(),
+  optimizer: z.string(),
+  framework: z.string(),
+  mode: z.string(),
+});
+
+const totalsSchema = z.object({
+  flops: z.object({ forward: amount, backward: amount }).describe('2 per multiply-add'),
+  operations: z
+    .object({ forward: amount, backward: amount })
+    .describe('Element-wise operations, not part of flops'),
+  time: z
+    .object({
+      input: orUnknown(amount),
+      forward: orUnknown(amount),
+      backward: orUnknown(amount),
+      communication: orUnknown(amount),
+      exposedCommunication: orUnknown(amount),
+      update: orUnknown(amount),
+      step: orUnknown(amount),
+      stepRange: range,
+    })
+    .describe('Seconds per step'),
+  memory: z
+    .object({
+      parameters: amount,
+      gradients: amount,
+      optimizerState: amount,
+      activations: amount,
+      workspace: amount,
+      communicationBuffers: amount,
+      peak: amount,
+      capacity: orUnknown(amount),
+    })
+    .describe('Bytes per GPU'),
+  throughput: orUnknown(amount).describe('Samples per second over all GPUs'),
+  scalingEfficiency: orUnknown(amount),
+  mfu: orUnknown(amount),
+  exact: z.boolean().describe('False where some part is unknown: totals are then lower bounds'),
+  unknown: z.array(z.object({ operator: z.string(), reason: z.string() })),
+});
+
+const layerSchema = z.object({
+  name: z.string(),
+  type: z.string(),
+  operators: z.array(z.string()),
+  parameters: count,
+  output: z.object({
+    shape: orUnknown(z.array(z.union([z.number(), z.string()]).nullable())).describe(
+      'Numbers; a symbol without value by name; null where unknown',
+    ),
+    dtype: z.string(),
+  }),
+  flops: z.object({
+    forward: orUnknown(amount),
+    backwardData: orUnknown(amount),
+    backwardWeight: orUnknown(amount),
+  }),
+  operations: z.object({ forward: orUnknown(amount), backward: orUnknown(amount) }),
+  bytes: z.object({ forward: orUnknown(amount), backward: orUnknown(amount) }),
+  time: z.object({
+    forward: orUnknown(amount),
+    backward: orUnknown(amount),
+    communication: orUnknown(amount),
+    exposedCommunication: orUnknown(amount),
+  }),
+  memory: z.object({ parameters: amount, activations: orUnknown(amount), gradient: amount }),
+  bound: z.enum(['compute', 'memory', 'launch', 'none']),
+  source: z.enum(['formula', 'profile', 'calibrated', 'measured', 'unknown']),
+  range,
+});
+
+const findingSchema = z.object({
+  code: z.string(),
+  severity: z.enum(['error', 'warning', 'information']),
+  layer: z.string(),
+  message: z.string(),
+  fix: z.string(),
+});
+
+export const reportSchema = z
+  .object({
+    schemaVersion: z.literal(1),
+    model: modelSchema,
+    scenario: scenarioSchema,
+    totals: totalsSchema,
+    layers: z.array(layerSchema),
+    findings: z.array(findingSchema),
+  })
+  .describe('What a training step costs, per GPU and per step unless a name says otherwise');
+
+export type Report = z.infer<typeof reportSchema>;
+export type LayerReport = Report['layers'][number];

@@ -1,0 +1,108 @@
+/** The totals of a report in words, shared by every rendering that a person reads. */
+
+import {
+  atLeast,
+  formatBytes,
+  formatCount,
+  formatFlops,
+  formatPercent,
+  formatRate,
+  formatTime,
+} from '../../model/format.ts';
+import { bytes, flops, type Seconds, seconds } from '../../model/units.ts';
+import type { Report } from './report.ts';
+
+export interface SummaryRow {
+  readonly name: string;
+  /** The number itself. */
+  readonly value: string;
+  /** What it is made of. */
+  readonly detail: string;
+}
+
+/** `resnet50 (onnx): 25,557,032 parameters, 161 operators in 126 layers`. */
+export function describeModel(report: Report): string {
+  const { model } = report;
+  return `${model.name} (${model.format}): ${formatCount(model.parameters)} parameters, ${counted(model.operators, 'operator')} in ${counted(report.layers.length, 'layer')}`;
+}
+
+/** `dgx-a100: 2 nodes, 16 × A100 SXM 40 GB, batch 64 per GPU, bf16, adamw, pytorch-ddp, training`. */
+export function describeScenario(report: Report): string {
+  const { scenario } = report;
+  const dimensions = Object.entries(scenario.dimensions).map(([name, value]) => `${name} = ${value}`);
+  const parts = [
+    counted(scenario.nodes, 'node'),
+    `${scenario.gpus} × ${scenario.gpu}`,
+    `batch ${scenario.batchPerGpu} per GPU`,
+    ...dimensions,
+    scenario.precision,
+    ...(scenario.mode === 'training' ? [scenario.optimizer, scenario.framework] : []),
+    scenario.mode,
+  ];
+  return `${scenario.cluster}: ${parts.join(', ')}`;
+}
+
+/** The totals, most asked-for first. Lower bounds are marked. */
+export function summarize(report: Report): readonly SummaryRow[] {
+  const { totals, scenario } = report;
+  const { time, memory } = totals;
+  const bound = (text: string): string => atLeast(text, totals.exact);
+  const training = scenario.mode === 'training';
+  return [
+    {
+      name: 'step time',
+      value: bound(timeText(time.step)),
+      detail: [
+        ...(time.stepRange === null
+          ? []
+          : [`${timeText(time.stepRange[0])} to ${timeText(time.stepRange[1])}`]),
+        `forward ${timeText(time.forward)}`,
+        ...(training ? [`backward ${timeText(time.backward)}`, `update ${timeText(time.update)}`] : []),
+        ...(scenario.gpus > 1 && training
+          ? [
+              `${timeText(time.exposedCommunication)} of ${timeText(time.communication)} communication exposed`,
+            ]
+          : []),
+      ].join(', '),
+    },
+    {
+      name: 'throughput',
+      value: totals.throughput === null ? '?' : `${totals.exact ? '' : '≤ '}${formatRate(totals.throughput)}`,
+      detail: [
+        ...(scenario.gpus > 1 ? [`scaling efficiency ${formatPercent(totals.scalingEfficiency)}`] : []),
+        `MFU ${formatPercent(totals.mfu)}`,
+      ].join(', '),
+    },
+    {
+      name: 'memory',
+      value: bound(formatBytes(bytes(memory.peak))),
+      detail: [
+        `of ${memory.capacity === null ? 'unknown capacity' : formatBytes(bytes(memory.capacity))}`,
+        `parameters ${formatBytes(bytes(memory.parameters))}`,
+        ...(training
+          ? [
+              `gradients ${formatBytes(bytes(memory.gradients))}`,
+              `optimizer ${formatBytes(bytes(memory.optimizerState))}`,
+            ]
+          : []),
+        `activations ${formatBytes(bytes(memory.activations))}`,
+        `workspace ${formatBytes(bytes(memory.workspace))}`,
+        ...(memory.communicationBuffers > 0
+          ? [`communication buffers ${formatBytes(bytes(memory.communicationBuffers))}`]
+          : []),
+      ].join(', '),
+    },
+    {
+      name: 'FLOPs',
+      value: bound(formatFlops(flops(totals.flops.forward + totals.flops.backward))),
+      detail: `forward ${formatFlops(flops(totals.flops.forward))}${training ? `, backward ${formatFlops(flops(totals.flops.backward))}` : ''} per GPU`,
+    },
+  ];
+}
+
+export const timeText = (value: number | null): string => formatTime(known(value));
+
+const known = (value: number | null): Seconds | null => (value === null ? null : seconds(value));
+
+const counted = (count: number, what: string): string =>
+  `${formatCount(count)} ${what}${count === 1 ? '' : 's'}`;

@@ -1,0 +1,98 @@
+/**
+ * The walls of the house (ARCHITECTURE.md): imports go upward in the table of rooms only, the rooms above
+ * `benchmark` use no platform, and the client imports one file of the server.
+ */
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, resolve, sep } from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+const root = resolve(import.meta.dirname, '../..');
+const source = join(root, 'server/src');
+
+/** In the order in which data passes; a room imports itself and the rooms before it. */
+const rooms = [
+  'model',
+  'formats',
+  'operators',
+  'analysis',
+  'hardware',
+  'communication',
+  'frameworks',
+  'schedule',
+  'estimate',
+  'language',
+  'benchmark',
+  'lsp',
+  'node',
+  'browser',
+  'cli',
+];
+const pureRooms = rooms.slice(0, rooms.indexOf('benchmark'));
+/** What the pure rooms may import from packages: none of these performs input or output. */
+const purePackages = ['yaml', 'zod', 'protobufjs'];
+
+const files = typescriptFiles(source);
+
+describe('rooms', () => {
+  it('sees the source tree', () => {
+    expect(files.length).toBeGreaterThan(50);
+  });
+
+  it.each(files.map((file) => relative(source, file)))('%s imports only upward', (file) => {
+    const room = file.split(sep)[0] ?? '';
+    const wrong = importsOf(join(source, file)).filter((target) => {
+      if (!target.startsWith('.'))
+        return pureRooms.includes(room) && !purePackages.includes(packageOf(target));
+      const reached = relative(source, resolve(dirname(join(source, file)), target)).split(sep)[0] ?? '';
+      if (reached === 'protocol.ts') return rooms.indexOf(room) < rooms.indexOf('lsp');
+      return rooms.indexOf(reached) > rooms.indexOf(room) && room !== 'protocol.ts';
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  it.each(
+    files
+      .filter((file) => pureRooms.includes(relative(source, file).split(sep)[0] ?? ''))
+      .map((file) => relative(source, file)),
+  )('%s is deterministic and free of input and output', (file) => {
+    const text = readFileSync(join(source, file), 'utf8').replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, '');
+    expect(text).not.toMatch(
+      /\b(process\.|Date\.now|new Date|Math\.random|fetch\(|setTimeout|console\.|async |await )/,
+    );
+  });
+});
+
+describe('client', () => {
+  const clientFiles = typescriptFiles(join(root, 'client/src'));
+
+  it.each(clientFiles.map((file) => relative(root, file)))(
+    '%s imports only the protocol of the server',
+    (file) => {
+      const reached = importsOf(join(root, file))
+        .filter((target) => target.startsWith('.'))
+        .map((target) => relative(root, resolve(dirname(join(root, file)), target)))
+        .filter((target) => target.startsWith('server'));
+      expect(reached.filter((target) => target !== join('server', 'src', 'protocol.ts'))).toEqual([]);
+    },
+  );
+});
+
+function typescriptFiles(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => join(folder, name))
+    .sort();
+}
+
+function importsOf(file: string): string[] {
+  const text = readFileSync(file, 'utf8');
+  return [
+    ...text.matchAll(
+      /^(?:import|export)\b[^'";]*?from\s+'([^']+)'|^import\s+'([^']+)'|\bimport\('([^']+)'\)/gm,
+    ),
+  ].map((match) => match[1] ?? match[2] ?? match[3] ?? '');
+}
+
+const packageOf = (specifier: string): string =>
+  specifier.startsWith('@') ? specifier.split('/').slice(0, 2).join('/') : (specifier.split('/')[0] ?? '');
