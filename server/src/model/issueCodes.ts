@@ -139,6 +139,19 @@ export const issueCodes = {
     explanation:
       'The model leaves the batch open and no value was given, so it is costed for one sample per GPU.',
   },
+  'cluster/syntax': {
+    title: 'The cluster profile is not valid JSON',
+    explanation: 'The text cannot be read as JSON at this place.',
+  },
+  'cluster/structure': {
+    title: 'The cluster profile has an unexpected structure',
+    explanation:
+      'A key is missing, unknown, or has the wrong kind of value. `layercost clusters NAME` shows a built-in profile.',
+  },
+  'scenario/unknown-framework': {
+    title: 'The framework is not known',
+    explanation: 'The message lists the frameworks whose behaviour is built in.',
+  },
   'findings/out-of-memory': {
     title: 'The step does not fit in GPU memory',
     explanation: 'Peak memory is above what the GPU has. The message names the largest batch that fits.',

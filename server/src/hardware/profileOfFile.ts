@@ -1,0 +1,118 @@
+/** Profile files, checked by schema, turned into profiles in base units. */
+
+import {
+  type Bytes,
+  type BytesPerSecond,
+  bytes,
+  bytesPerSecond,
+  type FlopsPerSecond,
+  flopsPerSecond,
+  microseconds,
+} from '../model/units.ts';
+import {
+  type ClusterProfile,
+  type GpuProfile,
+  type LinkKind,
+  type Numeric,
+  numerics,
+  type Sourced,
+} from './profile.ts';
+import type { ClusterFile, GpuFile, SourcedFile } from './profileSchema.ts';
+
+type Sources = Readonly<Record<string, string>>;
+
+export function gpuProfileOfFile(file: GpuFile): GpuProfile {
+  const sources = file.sources ?? {};
+  const peak = new Map<Numeric, Sourced<FlopsPerSecond>>();
+  for (const numeric of numerics) {
+    const entry = file.peakTflops[numeric];
+    if (entry !== undefined) {
+      peak.set(
+        numeric,
+        convert(entry, sources, (value) => flopsPerSecond(value * 1e12)),
+      );
+    }
+  }
+  return {
+    name: file.name,
+    title: file.title,
+    vendor: file.vendor ?? '',
+    architecture: file.architecture ?? '',
+    multiprocessors: convert(file.multiprocessors, sources, same),
+    memory: convert(file.memoryGiB, sources, gibibytes),
+    memoryBandwidth: convert(file.memoryBandwidthGBs, sources, gigabytesPerSecond),
+    peak,
+    tensorCores: new Set(file.tensorCores),
+    sustainedCompute:
+      file.sustainedCompute === undefined
+        ? { value: 1, source: 'boost clock assumed to hold under load' }
+        : convert(file.sustainedCompute, sources, same),
+  };
+}
+
+/** `gpu` is the profile that `file.gpu` names or describes. */
+export function clusterProfileOfFile(file: ClusterFile, gpu: GpuProfile): ClusterProfile {
+  const sources = file.sources ?? {};
+  const { link, network } = file;
+  return {
+    name: file.name,
+    title: file.title ?? file.name,
+    gpu,
+    gpusPerNode: convert(file.gpusPerNode, sources, same),
+    link: link && {
+      kind: link.kind,
+      title: link.title ?? link.kind,
+      busBandwidth: convert(link.busBandwidthGBs, sources, gigabytesPerSecond),
+      latency:
+        link.latencyMicroseconds === undefined
+          ? { value: microseconds(hopMicroseconds[link.kind]), source: ncclHops }
+          : convert(link.latencyMicroseconds, sources, microseconds),
+    },
+    network: network && {
+      kind: network.kind,
+      title: network.title ?? network.kind,
+      nics: convert(network.nics, sources, same),
+      portBandwidth: convert(network.linkGbits, sources, gigabits),
+      nodeBandwidth:
+        network.nodeBandwidthGBs === undefined
+          ? {
+              value: gigabits(
+                numberOf(network.nics) * numberOf(network.linkGbits) * assumedShare[network.kind],
+              ),
+              source: assumedShareSource,
+            }
+          : convert(network.nodeBandwidthGBs, sources, gigabytesPerSecond),
+      latency:
+        network.latencyMicroseconds === undefined
+          ? { value: microseconds(14), source: ncclHops }
+          : convert(network.latencyMicroseconds, sources, microseconds),
+    },
+  };
+}
+
+const ncclHops =
+  'NCCL 2.30 src/graph/tuning.cc, hardware latency per ring hop, Simple protocol: NVLink 3.4 µs, PCI 5.7 µs, NET 14 µs';
+
+const hopMicroseconds: Readonly<Record<LinkKind, number>> = { nvlink: 3.4, nvswitch: 3.4, pcie: 5.7 };
+
+/** Share of the nominal network rate that all-reduce gets, where a profile does not give the bandwidth itself. */
+const assumedShare = { ethernet: 0.5, roce: 0.9, infiniband: 0.96, efa: 0.8, 'omni-path': 0.8 } as const;
+
+const assumedShareSource =
+  'nominal rate times 0.96 (InfiniBand, measured on 4 × HDR), 0.9 (RoCE), 0.8 (EFA, Omni-Path) or 0.5 (TCP over fast Ethernet, 4 to 6 GB/s measured on 100 Gb/s); RoCE, EFA and Omni-Path are assumptions';
+
+const same = (value: number): number => value;
+const gibibytes = (value: number): Bytes => bytes(value * 2 ** 30);
+const gigabytesPerSecond = (value: number): BytesPerSecond => bytesPerSecond(value * 1e9);
+const gigabits = (value: number): BytesPerSecond => bytesPerSecond((value * 1e9) / 8);
+
+const numberOf = (entry: SourcedFile): number => (typeof entry === 'number' ? entry : entry.value);
+
+function convert<Value extends number>(
+  entry: SourcedFile,
+  sources: Sources,
+  unit: (value: number) => Value,
+): Sourced<Value> {
+  if (typeof entry === 'number') return { value: unit(entry), source: 'given in the profile' };
+  return { value: unit(entry.value), source: sources[entry.source] ?? entry.source };
+}

@@ -1,0 +1,71 @@
+/**
+ * The form of profile files, in the units people write: GiB, GB/s, TFLOP/s, Gb/s, µs.
+ *
+ * A number is `{ "value": 312, "source": "datasheet" }`, the source a key of the file's `sources` or the text
+ * itself; in a person's own file a bare number will do. `syntaxes/cluster-profile.schema.json` is generated
+ * from `clusterFile`.
+ */
+
+import { z } from 'zod';
+
+const positive = z.number().positive();
+
+const sourced = z.union([positive, z.strictObject({ value: positive, source: z.string().min(1) })]);
+
+const name = z
+  .string()
+  .regex(/^[a-z0-9]+(-[a-z0-9.]+)*$/, 'must be lower case words joined by hyphens, such as "my-cluster"');
+
+const sources = z.record(z.string(), z.string().min(1));
+
+export const gpuFile = z.strictObject({
+  name,
+  title: z.string().min(1),
+  vendor: z.string().min(1).optional(),
+  architecture: z.string().min(1).optional(),
+  sources: sources.optional(),
+  multiprocessors: sourced,
+  memoryGiB: sourced,
+  memoryBandwidthGBs: sourced,
+  peakTflops: z.strictObject({
+    fp32: sourced,
+    tf32: sourced.optional(),
+    fp16: sourced.optional(),
+    bf16: sourced.optional(),
+    fp8: sourced.optional(),
+  }),
+  tensorCores: z.array(z.enum(['tf32', 'fp16', 'bf16', 'fp8'])),
+  sustainedCompute: sourced.optional(),
+});
+
+export const clusterFile = z.strictObject({
+  $schema: z.string().optional(),
+  name,
+  title: z.string().min(1).optional(),
+  sources: sources.optional(),
+  /** Name of a built-in GPU, or a GPU described here. */
+  gpu: z.union([z.string().min(1), gpuFile]),
+  gpusPerNode: sourced,
+  link: z
+    .strictObject({
+      kind: z.enum(['nvlink', 'nvswitch', 'pcie']),
+      title: z.string().min(1).optional(),
+      busBandwidthGBs: sourced,
+      latencyMicroseconds: sourced.optional(),
+    })
+    .optional(),
+  network: z
+    .strictObject({
+      kind: z.enum(['ethernet', 'roce', 'infiniband', 'efa', 'omni-path']),
+      title: z.string().min(1).optional(),
+      nics: sourced,
+      linkGbits: sourced,
+      nodeBandwidthGBs: sourced.optional(),
+      latencyMicroseconds: sourced.optional(),
+    })
+    .optional(),
+});
+
+export type GpuFile = z.infer<typeof gpuFile>;
+export type ClusterFile = z.infer<typeof clusterFile>;
+export type SourcedFile = z.infer<typeof sourced>;

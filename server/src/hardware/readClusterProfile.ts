@@ -1,0 +1,118 @@
+/** Reads a person's own cluster profile: JSON (or YAML, its superset), checked by schema, errors at the place. */
+
+import { isMap, isScalar, type Node, parseDocument } from 'yaml';
+import type { Issue, TextSpan } from '../model/issue.ts';
+import { builtInGpus, findGpu } from './gpus.ts';
+import type { ClusterProfile } from './profile.ts';
+import { clusterProfileOfFile, gpuProfileOfFile } from './profileOfFile.ts';
+import { clusterFile } from './profileSchema.ts';
+
+export function readClusterProfile(text: string): {
+  readonly cluster: ClusterProfile | undefined;
+  readonly issues: readonly Issue[];
+} {
+  const document = parseDocument(text, { prettyErrors: false });
+  if (document.errors.length > 0) {
+    return failure(
+      document.errors.map((error) => ({
+        ...syntaxIssue,
+        message: `The cluster profile is not valid JSON: ${firstLine(error.message)}`,
+        span: { start: error.pos[0], end: Math.max(error.pos[0], error.pos[1]) },
+      })),
+    );
+  }
+  const contents = document.contents;
+  const value: unknown = document.toJS({ maxAliasCount: 100 });
+  if (contents === null || !isMap(contents)) {
+    return failure([
+      {
+        ...structureIssue,
+        message: 'The cluster profile is not an object: give at least "name", "gpu" and "gpusPerNode"',
+        span: { start: 0, end: text.length },
+      },
+    ]);
+  }
+  const checked = clusterFile.safeParse(value);
+  if (!checked.success) {
+    return failure(
+      checked.error.issues.map((issue) => ({
+        ...structureIssue,
+        message: `${pathText(issue.path)}: ${issueText(issue)}`,
+        span: spanOf(contents, issue.path, text.length),
+      })),
+    );
+  }
+  const file = checked.data;
+  const gpu = typeof file.gpu === 'string' ? findGpu(file.gpu) : gpuProfileOfFile(file.gpu);
+  if (gpu === undefined) {
+    return failure([
+      {
+        code: 'scenario/unknown-cluster',
+        severity: 'error',
+        message: `"gpu": no built-in GPU is called "${String(file.gpu)}"; describe it here, or use one of ${builtInGpus.map(({ name }) => name).join(', ')}`,
+        span: spanOf(contents, ['gpu'], text.length),
+      },
+    ]);
+  }
+  const cluster = clusterProfileOfFile(file, gpu);
+  if (!Number.isInteger(cluster.gpusPerNode.value)) {
+    return failure([
+      {
+        ...structureIssue,
+        message: `"gpusPerNode": must be a whole number, not ${cluster.gpusPerNode.value}`,
+        span: spanOf(contents, ['gpusPerNode'], text.length),
+      },
+    ]);
+  }
+  if (cluster.gpusPerNode.value > 1 && cluster.link === undefined) {
+    return failure([
+      {
+        ...structureIssue,
+        message: `"link" is missing: say how the ${cluster.gpusPerNode.value} GPUs of a node are linked ("kind", "busBandwidthGBs")`,
+        span: spanOf(contents, ['gpusPerNode'], text.length),
+      },
+    ]);
+  }
+  return { cluster, issues: [] };
+}
+
+const syntaxIssue = { code: 'cluster/syntax', severity: 'error' } as const;
+const structureIssue = { code: 'cluster/structure', severity: 'error' } as const;
+
+const failure = (issues: readonly Issue[]) => ({ cluster: undefined, issues });
+
+const firstLine = (message: string): string => (message.split('\n')[0] ?? message).replace(/\.$/, '');
+
+const pathText = (path: readonly PropertyKey[]): string =>
+  path.length === 0 ? 'The cluster profile' : `"${path.map(String).join('.')}"`;
+
+/** What a schema issue says, without the wording of the schema library where ours is shorter. */
+function issueText(issue: { readonly code: string; readonly message: string }): string {
+  const text = firstLine(issue.message);
+  if (issue.code === 'invalid_union') {
+    return 'must be a positive number, or { "value": number, "source": "where it comes from" }';
+  }
+  return text.charAt(0).toLowerCase() + text.slice(1);
+}
+
+/** The node at a path, or the nearest one above it that exists. */
+function spanOf(root: Node, path: readonly PropertyKey[], length: number): TextSpan {
+  let node: unknown = root;
+  let span = rangeOf(root, length);
+  for (const key of path) {
+    if (!isMap(node)) break;
+    const pair = node.items.find((item) => isScalar(item.key) && item.key.value === key);
+    if (pair === undefined) break;
+    node = pair.value;
+    span = rangeOf(node ?? pair.key, length);
+  }
+  return span;
+}
+
+function rangeOf(node: unknown, length: number): TextSpan {
+  if (typeof node === 'object' && node !== null && 'range' in node && Array.isArray(node.range)) {
+    const [start, end] = node.range;
+    if (typeof start === 'number' && typeof end === 'number') return { start, end };
+  }
+  return { start: 0, end: length };
+}
