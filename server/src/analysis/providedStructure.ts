@@ -1,0 +1,32 @@
+/**
+ * What a lowering already knows about the graph it made, so that analysis does not have to guess it.
+ *
+ * A layer spec names its layers and parameters; an ONNX file does not, and leaves this out.
+ */
+
+import type { ValueRole } from '../model/graph.ts';
+import type { Issue, TextSpan } from '../model/issue.ts';
+
+export interface ProvidedStructure {
+  /** Every layer with its nodes: indices into `OnnxGraph.nodes`. A node in no layer is grouped as in a file. */
+  readonly layers: readonly ProvidedLayer[];
+  /**
+   * Roles of values by name, `parameter` and `buffer` above all. A graph input may be given the role of a
+   * parameter: it then is one. Values that are not named here get their role by inspection.
+   */
+  readonly roles: ReadonlyMap<string, ValueRole>;
+  /** Values that symbolic dimensions take when a scenario gives none. */
+  readonly symbolDefaults: ReadonlyMap<string, number>;
+  /** Issues found while lowering that belong to the analysis; passed through in front of its own. */
+  readonly issues: readonly Issue[];
+}
+
+export interface ProvidedLayer {
+  /** Unique path, such as `h[3].fc`. */
+  readonly name: string;
+  readonly type: string;
+  /** Enclosing paths, outermost first. */
+  readonly ancestors: readonly string[];
+  readonly nodes: readonly number[];
+  readonly span?: TextSpan;
+}
