@@ -68,7 +68,7 @@ export function readArguments(argv: readonly string[]): ArgumentsResult {
   } catch (error) {
     if (error instanceof WrongArgument) return { kind: 'wrong', message: error.message };
     // `parseArgs` reports unknown and incomplete options by throwing.
-    const [firstSentence] = (error instanceof Error ? error.message : String(error)).split('. ');
+    const [firstSentence] = (error instanceof Error ? error.message : String(error)).split(/[.;]\s|\n/);
     return { kind: 'wrong', message: `${firstSentence ?? ''}; layercost --help lists the options` };
   }
 }

@@ -57,7 +57,7 @@ function findings(report: Report): string[] {
     '',
     ...report.findings.map(
       (finding) =>
-        `- **${finding.severity}** \`${finding.code}\`: ${escapeMarkdown(finding.message)}${finding.fix === '' ? '' : ` ${escapeMarkdown(finding.fix)}`}`,
+        `- **${finding.severity}** \`${finding.code}\`: ${escapeMarkdown(finding.message)}${finding.fix === '' ? '' : `. ${escapeMarkdown(finding.fix)}`}`,
     ),
     '',
   ];

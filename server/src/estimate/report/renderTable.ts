@@ -101,7 +101,7 @@ function summaryLines(report: Report): string[] {
   const values = Math.max(...rows.map((row) => [...row.value].length));
   return rows.map(
     (row) =>
-      `${row.name.padEnd(names)}  ${' '.repeat(values - [...row.value].length)}${row.value}  ${row.detail}`,
+      `${row.name.padEnd(names)}  ${row.value}${' '.repeat(values - [...row.value].length)}  ${row.detail}`,
   );
 }
 

@@ -1,0 +1,80 @@
+/** The command line as data: what is read, and what is refused with which message. */
+
+import { describe, expect, it } from 'vitest';
+import { readArguments } from '../../server/src/cli/arguments.ts';
+
+const read = (line: string) => readArguments(line.split(' ').filter((word) => word !== ''));
+
+describe('arguments', () => {
+  it.each([
+    ['', { command: 'help' }],
+    ['--help', { command: 'help' }],
+    ['--version', { command: 'version' }],
+    ['lsp --stdio', { command: 'lsp' }],
+    ['clusters', { command: 'clusters', name: undefined, format: 'table' }],
+    ['clusters dgx-a100 --format json', { command: 'clusters', name: 'dgx-a100', format: 'json' }],
+  ])('%s', (line, expected) => {
+    expect(read(line)).toEqual({ kind: 'arguments', arguments: expected });
+  });
+
+  it('reads every scenario option of report', () => {
+    expect(
+      read(
+        'report m.onnx --cluster dgx-a100 --gpus 16 --nodes 2 --batch 64 --dim seq=1024 --dim heads=12 --precision bf16 --optimizer adamw --framework pytorch-ddp,bucket-mb=50,compile --mode training --measured-step 0.25 --layer-trace t.csv --format json --output o.json',
+      ),
+    ).toEqual({
+      kind: 'arguments',
+      arguments: {
+        command: 'report',
+        file: 'm.onnx',
+        format: 'json',
+        output: 'o.json',
+        scenario: {
+          clusterFile: undefined,
+          layerTrace: 't.csv',
+          request: {
+            cluster: 'dgx-a100',
+            gpus: 16,
+            nodes: 2,
+            batch: 64,
+            dimensions: { seq: 1024, heads: 12 },
+            precision: 'bf16',
+            optimizer: 'adamw',
+            framework: { name: 'pytorch-ddp', options: { 'bucket-mb': '50', compile: 'true' } },
+            mode: 'training',
+            measuredStep: 0.25,
+          },
+        },
+      },
+    });
+  });
+
+  it('takes a cluster that looks like a path as a file', () => {
+    const result = read('report m.onnx --cluster ./mine.json');
+    expect(result).toMatchObject({ arguments: { scenario: { clusterFile: './mine.json', request: {} } } });
+  });
+
+  it.each([
+    [
+      'frobnicate',
+      'there is no command frobnicate; the commands are report, scale, clusters, benchmark and lsp',
+    ],
+    ['report', 'layercost report needs a model file: layercost report FILE'],
+    ['report a.onnx b.onnx', 'layercost report takes one model file, b.onnx is one too many'],
+    ['report a.onnx --precision int4', '--precision int4 is not known; it takes fp32, tf32, fp16, bf16, fp8'],
+    ['report a.onnx --gpus 0', '--gpus 0 is not a whole number of at least 1'],
+    ['report a.onnx --batch 1.5', '--batch 1.5 is not a whole number of at least 1'],
+    [
+      'report a.onnx --dim seq',
+      '--dim seq is not NAME=VALUE with a whole number, such as --dim sequence=1024',
+    ],
+    ['report a.onnx --measured-step -1', "Option '--measured-step' argument is ambiguous"],
+    ['report a.onnx --format pdf', '--format pdf is not known; it takes table, json, markdown, csv'],
+    ['report a.onnx --colour', "Unknown option '--colour'"],
+    ['scale a.onnx --gpus 1,two', '--gpus two is not a whole number of at least 1'],
+  ])('refuses %s', (line, message) => {
+    const result = read(line);
+    expect(result.kind).toBe('wrong');
+    expect(result.kind === 'wrong' && result.message).toContain(message);
+  });
+});

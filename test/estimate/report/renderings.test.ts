@@ -1,0 +1,178 @@
+/** Every rendering of one small report, read as a person reads it. */
+
+import { expect, it } from 'vitest';
+import { renderCsv } from '../../../server/src/estimate/report/renderCsv.ts';
+import { renderMarkdown } from '../../../server/src/estimate/report/renderMarkdown.ts';
+import { renderTable } from '../../../server/src/estimate/report/renderTable.ts';
+import { type Report, reportSchema } from '../../../server/src/estimate/report/report.ts';
+
+const report: Report = {
+  schemaVersion: 1,
+  model: { name: 'tiny', format: 'onnx', operators: 3, parameters: 2_362_368, parameterBytes: 9_449_472 },
+  scenario: {
+    cluster: 'dgx-a100',
+    gpu: 'A100 SXM 40 GB',
+    nodes: 1,
+    gpus: 8,
+    batchPerGpu: 4,
+    dimensions: { seq: 128 },
+    precision: 'bf16',
+    optimizer: 'adamw',
+    framework: 'pytorch-ddp',
+    mode: 'training',
+  },
+  totals: {
+    flops: { forward: 2.416e9, backward: 4.832e9 },
+    operations: { forward: 1e6, backward: 2e6 },
+    time: {
+      input: null,
+      forward: 20e-6,
+      backward: 40e-6,
+      communication: 120e-6,
+      exposedCommunication: 80e-6,
+      update: 30e-6,
+      step: 170e-6,
+      stepRange: [120e-6, 240e-6],
+    },
+    memory: {
+      parameters: 9_449_472,
+      gradients: 9_449_472,
+      optimizerState: 18_898_944,
+      activations: 3_145_728,
+      workspace: 0,
+      communicationBuffers: 26_214_400,
+      peak: 67_158_016,
+      capacity: 42_949_672_960,
+    },
+    throughput: 188_235,
+    scalingEfficiency: 0.53,
+    mfu: 0.137,
+    exact: false,
+    unknown: [{ operator: 'odd', reason: 'operator `com.example.Odd` is not known' }],
+  },
+  layers: [
+    {
+      name: '/fc',
+      type: 'Linear',
+      operators: ['/fc/Gemm'],
+      parameters: 2_362_368,
+      output: { shape: [4, 128, 3072], dtype: 'float32' },
+      flops: { forward: 2.416e9, backwardData: 2.416e9, backwardWeight: 2.416e9 },
+      operations: { forward: 0, backward: 0 },
+      bytes: { forward: 8_650_752, backward: 17_301_504 },
+      time: { forward: 20e-6, backward: 40e-6, communication: 120e-6, exposedCommunication: 80e-6 },
+      memory: { parameters: 9_449_472, activations: 786_432, gradient: 9_449_472 },
+      bound: 'compute',
+      source: 'profile',
+      range: [40e-6, 90e-6],
+    },
+    {
+      name: '/odd, "quoted"',
+      type: 'Odd',
+      operators: ['odd'],
+      parameters: 0,
+      output: { shape: null, dtype: 'undefined' },
+      flops: { forward: null, backwardData: null, backwardWeight: null },
+      operations: { forward: null, backward: null },
+      bytes: { forward: null, backward: null },
+      time: { forward: null, backward: null, communication: 0, exposedCommunication: 0 },
+      memory: { parameters: 0, activations: null, gradient: 0 },
+      bound: 'none',
+      source: 'unknown',
+      range: null,
+    },
+    {
+      name: '/view',
+      type: 'Reshape',
+      operators: ['/view/Reshape'],
+      parameters: 0,
+      output: { shape: ['batch', 3072, null], dtype: 'float32' },
+      flops: { forward: 0, backwardData: 0, backwardWeight: 0 },
+      operations: { forward: 0, backward: 0 },
+      bytes: { forward: 0, backward: 0 },
+      time: { forward: 0, backward: 0, communication: 0, exposedCommunication: 0 },
+      memory: { parameters: 0, activations: 0, gradient: 0 },
+      bound: 'none',
+      source: 'formula',
+      range: [0, 0],
+    },
+  ],
+  findings: [
+    {
+      code: 'findings/exposed-communication',
+      severity: 'warning',
+      layer: '/fc',
+      message: '47 % of the step waits for gradients',
+      fix: 'Raise the batch per GPU to 12',
+    },
+  ],
+};
+
+it('is a report by its own schema', () => {
+  expect(reportSchema.parse(report)).toEqual(report);
+});
+
+it('renders a table', () => {
+  expect(renderTable(report)).toMatchInlineSnapshot(`
+    "tiny (onnx): 2,362,368 parameters, 3 operators in 3 layers
+    dgx-a100: 1 node, 8 × A100 SXM 40 GB, batch 4 per GPU, seq = 128, bf16, adamw, pytorch-ddp, training
+
+    layer           type    output      params     forward    backward     time  bound      saved  all-reduce  exposed
+    /fc             Linear  4×128×3072  2.36 M  2.42 GFLOP  4.83 GFLOP  60.0 µs  compute  768 KiB      120 µs  80.0 µs
+    /odd, "quoted"  Odd     ?                            ?           ?        ?                 ?
+    1 more without cost (views, shape arithmetic)
+
+    step time   ≥ 170 µs             120 µs to 240 µs, forward 20.0 µs, backward 40.0 µs, update 30.0 µs, 80.0 µs of 120 µs communication exposed
+    throughput  ≤ 188,235 samples/s  scaling efficiency 53 %, MFU 14 %
+    memory      ≥ 64.0 MiB           of 40.0 GiB, parameters 9.01 MiB, gradients 9.01 MiB, optimizer 18.0 MiB, activations 3.00 MiB, workspace 0 B, communication buffers 25.0 MiB
+    FLOPs       ≥ 7.25 GFLOP         forward 2.42 GFLOP, backward 4.83 GFLOP per GPU
+
+    Not counted, so totals are lower bounds (1):
+      odd: operator \`com.example.Odd\` is not known
+
+    warning findings/exposed-communication: 47 % of the step waits for gradients
+      Raise the batch per GPU to 12
+    "
+  `);
+});
+
+it('renders Markdown', () => {
+  expect(renderMarkdown(report)).toMatchInlineSnapshot(`
+    "# tiny
+
+    2,362,368 parameters. dgx-a100: 1 node, 8 × A100 SXM 40 GB, batch 4 per GPU, seq = 128, bf16, adamw, pytorch-ddp, training.
+
+    | | | |
+    |---|--:|---|
+    | step time | ≥ 170 µs | 120 µs to 240 µs, forward 20.0 µs, backward 40.0 µs, update 30.0 µs, 80.0 µs of 120 µs communication exposed |
+    | throughput | ≤ 188,235 samples/s | scaling efficiency 53 %, MFU 14 % |
+    | memory | ≥ 64.0 MiB | of 40.0 GiB, parameters 9.01 MiB, gradients 9.01 MiB, optimizer 18.0 MiB, activations 3.00 MiB, workspace 0 B, communication buffers 25.0 MiB |
+    | FLOPs | ≥ 7.25 GFLOP | forward 2.42 GFLOP, backward 4.83 GFLOP per GPU |
+
+    ## Findings
+
+    - **warning** \`findings/exposed-communication\`: 47 % of the step waits for gradients. Raise the batch per GPU to 12
+
+    ## Layers
+
+    | layer | type | output | parameters | forward | backward | time | saved | all-reduce | exposed |
+    |---|---|---|--:|--:|--:|--:|--:|--:|--:|
+    | \`/fc\` | Linear | 4×128×3072 | 2,362,368 | 2.42 GFLOP | 4.83 GFLOP | 60.0 µs | 768 KiB | 120 µs | 80.0 µs |
+    | \`/odd, "quoted"\` | Odd | ? |  | ? | ? | ? | ? |  |  |
+
+    ## Not counted
+
+    Totals are lower bounds, because these could not be costed.
+
+    - \`odd\`: operator \`com.example.Odd\` is not known
+    "
+  `);
+});
+
+it('renders comma-separated values with one cell per column in every line', () => {
+  const lines = renderCsv(report).trimEnd().split('\r\n');
+  expect(lines).toHaveLength(4);
+  const unquoted = lines.map((line) => line.replace(/"(?:[^"]|"")*"/g, 'quoted'));
+  expect(new Set(unquoted.map((line) => line.split(',').length)).size).toBe(1);
+  expect(lines[2]).toMatch(/^"\/odd, ""quoted""",Odd,,undefined,0,,,/);
+});
