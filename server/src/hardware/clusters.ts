@@ -1,7 +1,7 @@
 /** The built-in clusters: nodes with links and network, and every GPU as a one-GPU cluster of its own name. */
 
+import { type ClusterProfile, singleGpuCluster } from './clusterProfile.ts';
 import { builtInGpus, findGpu } from './gpus.ts';
-import { type ClusterProfile, singleGpuCluster } from './profile.ts';
 import { clusterProfileOfFile } from './profileOfFile.ts';
 import { clusterFile } from './profileSchema.ts';
 import dgx1V100 from './profiles/clusters/dgx-1-v100.json';

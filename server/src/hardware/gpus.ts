@@ -1,6 +1,6 @@
 /** The built-in GPU profiles, each also a one-GPU cluster by its own name. */
 
-import type { GpuProfile } from './profile.ts';
+import type { GpuProfile } from './clusterProfile.ts';
 import { gpuProfileOfFile } from './profileOfFile.ts';
 import { gpuFile } from './profileSchema.ts';
 import a10 from './profiles/gpus/a10.json';

@@ -16,7 +16,7 @@ import {
   type Numeric,
   numerics,
   type Sourced,
-} from './profile.ts';
+} from './clusterProfile.ts';
 import type { ClusterFile, GpuFile, SourcedFile } from './profileSchema.ts';
 
 type Sources = Readonly<Record<string, string>>;

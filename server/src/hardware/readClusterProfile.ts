@@ -2,8 +2,8 @@
 
 import { isMap, isScalar, type Node, parseDocument } from 'yaml';
 import type { Issue, TextSpan } from '../model/issue.ts';
+import type { ClusterProfile } from './clusterProfile.ts';
 import { builtInGpus, findGpu } from './gpus.ts';
-import type { ClusterProfile } from './profile.ts';
 import { clusterProfileOfFile, gpuProfileOfFile } from './profileOfFile.ts';
 import { clusterFile } from './profileSchema.ts';
 
