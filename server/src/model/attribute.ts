@@ -35,7 +35,7 @@ export type Attribute<Subgraph> =
   | { readonly kind: 'tensors'; readonly value: readonly TensorLiteral[] }
   | { readonly kind: 'graph'; readonly value: Subgraph }
   | { readonly kind: 'graphs'; readonly value: readonly Subgraph[] }
-  /** Inside a function body: the value comes from the caller's attribute of this name. */
-  | { readonly kind: 'reference'; readonly value: string }
+  /** Inside a function body: the value comes from the caller's attribute of this name; `type` as ONNX text says it. */
+  | { readonly kind: 'reference'; readonly value: string; readonly type?: string }
   /** Types, sparse tensors and what newer versions add: kept by name so that nothing is lost silently. */
   | { readonly kind: 'other'; readonly value: string };

@@ -20,6 +20,11 @@ export const issueCodes = {
     title: 'The file ends too early',
     explanation: 'A length in the file points past its end. Copy or export the model again.',
   },
+  'file/corrupt': {
+    title: 'The file is damaged',
+    explanation:
+      'It begins like a model and then holds bytes that cannot be part of one. Copy or export the model again.',
+  },
   'file/not-a-model': {
     title: 'The file is not a model Layercost reads',
     explanation:

@@ -1,0 +1,51 @@
+/** Types and names in ONNX's textual syntax (ONNX docs/Syntax.md). */
+
+import type { ElementType } from '../../model/elementType.ts';
+import type { OnnxDimension, OnnxType } from '../onnx/syntax.ts';
+
+/** `float[N,3]`, `float` for rank 0, `float[]` for unknown rank; `undefined` for a type the file does not give. */
+export function printType(type: OnnxType | undefined): string {
+  if (type === undefined) return 'undefined';
+  switch (type.kind) {
+    case 'tensor':
+      return printTensorType(type.elementType, type.shape);
+    case 'sparse-tensor':
+      return `sparse_tensor(${printTensorType(type.elementType, type.shape)})`;
+    case 'sequence':
+      return `seq(${printType(type.element)})`;
+    case 'optional':
+      return `optional(${printType(type.element)})`;
+    case 'map':
+      return `map(${printElementType(type.key)}, ${printType(type.value)})`;
+    case 'opaque':
+      return `opaque(${type.name})`;
+  }
+}
+
+export function printTensorType(type: ElementType, shape: readonly OnnxDimension[] | undefined): string {
+  if (shape === undefined) return `${printElementType(type)}[]`;
+  if (shape.length === 0) return printElementType(type);
+  return `${printElementType(type)}[${shape.map(printOnnxDimension).join(',')}]`;
+}
+
+/** ONNX text says `float` and `double` where NumPy says `float32` and `float64`. */
+export function printElementType(type: ElementType): string {
+  if (type === 'float32') return 'float';
+  if (type === 'float64') return 'double';
+  return type;
+}
+
+/** A name as it is where it is an identifier, quoted otherwise. */
+export const printName = (name: string): string => (identifier.test(name) ? name : quote(name));
+
+/** ONNX text escapes quotes and backslashes, nothing else; line breaks would end the line of a node. */
+export function quote(text: string): string {
+  return `"${text.replace(/[\\"]/g, '\\$&').replace(/[\r\n]+/g, ' ')}"`;
+}
+
+const identifier = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+function printOnnxDimension(dimension: OnnxDimension): string {
+  if (dimension === undefined) return '?';
+  return typeof dimension === 'number' ? String(dimension) : printName(dimension);
+}

@@ -1,0 +1,349 @@
+/** Graphs, nodes, attributes and functions: the messages that contain each other. */
+
+import type { Attribute, TensorLiteral } from '../../model/attribute.ts';
+import { printType } from '../onnx-text/printType.ts';
+import { AttributeProto, attributeTypes, FunctionProto, GraphProto, NodeProto } from './fields.ts';
+import type { Reading } from './reading.ts';
+import { readSparseTensor, readTensor } from './readTensor.ts';
+import { readType, readValueInfo } from './readType.ts';
+import type { OnnxFunction, OnnxGraph, OnnxNode, OnnxValueInfo } from './syntax.ts';
+import { wireTypes } from './wireReader.ts';
+
+/** Most entries kept of an attribute list. Longer ones (the tables of tree ensembles) decide no shape. */
+const keptListEntries = 65_536;
+
+const noMetadata: ReadonlyMap<string, string> = new Map();
+const noAttributes: ReadonlyMap<string, Attribute<OnnxGraph>> = new Map();
+
+export function readGraph(reading: Reading, end: number): OnnxGraph {
+  const { wire } = reading;
+  let name = '';
+  const nodes: OnnxNode[] = [];
+  const inputs: OnnxValueInfo[] = [];
+  const outputs: OnnxValueInfo[] = [];
+  const valueInfos: OnnxValueInfo[] = [];
+  const initializers: TensorLiteral[] = [];
+  const sparseInitializers: TensorLiteral[] = [];
+  const graph: OnnxGraph = { name, nodes, inputs, outputs, valueInfos, initializers, sparseInitializers };
+  if (!wire.enter()) return graph;
+  while (wire.nextField(end)) {
+    switch (wire.field) {
+      case GraphProto.node:
+        nested(reading, 'GraphProto', (inner) => nodes.push(readNode(reading, inner)));
+        break;
+      case GraphProto.name:
+        name = reading.string('GraphProto');
+        break;
+      case GraphProto.initializer:
+        nested(reading, 'GraphProto', (inner) => initializers.push(readTensor(reading, inner)));
+        break;
+      case GraphProto.sparse_initializer:
+        nested(reading, 'GraphProto', (inner) => sparseInitializers.push(readSparseTensor(reading, inner)));
+        break;
+      case GraphProto.input:
+        nested(reading, 'GraphProto', (inner) => inputs.push(readValueInfo(reading, inner)));
+        break;
+      case GraphProto.output:
+        nested(reading, 'GraphProto', (inner) => outputs.push(readValueInfo(reading, inner)));
+        break;
+      case GraphProto.value_info:
+        nested(reading, 'GraphProto', (inner) => valueInfos.push(readValueInfo(reading, inner)));
+        break;
+      default:
+        reading.skip('GraphProto', GraphProto);
+    }
+  }
+  wire.leave();
+  return { ...graph, name };
+}
+
+export function readFunction(reading: Reading, end: number): OnnxFunction {
+  const { wire } = reading;
+  let name = '';
+  let domain = '';
+  let overload = '';
+  const inputs: string[] = [];
+  const outputs: string[] = [];
+  const attributes: string[] = [];
+  const defaults = new Map<string, Attribute<OnnxGraph>>();
+  const operatorSets: { domain: string; version: number }[] = [];
+  const nodes: OnnxNode[] = [];
+  const valueInfos: OnnxValueInfo[] = [];
+  while (wire.nextField(end)) {
+    switch (wire.field) {
+      case FunctionProto.name:
+        name = reading.string('FunctionProto');
+        break;
+      case FunctionProto.domain:
+        domain = reading.string('FunctionProto');
+        break;
+      case FunctionProto.overload:
+        overload = reading.string('FunctionProto');
+        break;
+      case FunctionProto.input:
+        inputs.push(reading.string('FunctionProto'));
+        break;
+      case FunctionProto.output:
+        outputs.push(reading.string('FunctionProto'));
+        break;
+      case FunctionProto.attribute:
+        attributes.push(reading.string('FunctionProto'));
+        break;
+      case FunctionProto.attribute_proto:
+        nested(reading, 'FunctionProto', (inner) => readAttribute(reading, inner, defaults));
+        break;
+      case FunctionProto.opset_import: {
+        const set = reading.operatorSet('FunctionProto');
+        if (set !== undefined) operatorSets.push(set);
+        break;
+      }
+      case FunctionProto.node:
+        nested(reading, 'FunctionProto', (inner) => nodes.push(readNode(reading, inner)));
+        break;
+      case FunctionProto.value_info:
+        nested(reading, 'FunctionProto', (inner) => valueInfos.push(readValueInfo(reading, inner)));
+        break;
+      default:
+        reading.skip('FunctionProto', FunctionProto);
+    }
+  }
+  return { name, domain, overload, inputs, outputs, attributes, defaults, operatorSets, nodes, valueInfos };
+}
+
+function readNode(reading: Reading, end: number): OnnxNode {
+  const { wire } = reading;
+  let name = '';
+  let type = '';
+  let domain = '';
+  let overload = '';
+  const inputs: string[] = [];
+  const outputs: string[] = [];
+  let attributes: Map<string, Attribute<OnnxGraph>> | undefined;
+  let metadata: Map<string, string> | undefined;
+  while (wire.nextField(end)) {
+    switch (wire.field) {
+      case NodeProto.input:
+        inputs.push(reading.string('NodeProto'));
+        break;
+      case NodeProto.output:
+        outputs.push(reading.string('NodeProto'));
+        break;
+      case NodeProto.name:
+        name = reading.string('NodeProto');
+        break;
+      case NodeProto.op_type:
+        type = reading.string('NodeProto');
+        break;
+      case NodeProto.domain:
+        domain = reading.string('NodeProto');
+        break;
+      case NodeProto.overload:
+        overload = reading.string('NodeProto');
+        break;
+      case NodeProto.attribute: {
+        const inner = reading.message('NodeProto');
+        attributes ??= new Map();
+        if (inner !== undefined) readAttribute(reading, inner, attributes);
+        break;
+      }
+      case NodeProto.metadata_props:
+        metadata ??= new Map();
+        reading.entry('NodeProto', metadata);
+        break;
+      default:
+        reading.skip('NodeProto', NodeProto);
+    }
+  }
+  return {
+    name,
+    type,
+    domain,
+    overload,
+    inputs,
+    outputs,
+    attributes: attributes ?? noAttributes,
+    metadata: metadata ?? noMetadata,
+  };
+}
+
+/** What the value fields of an attribute hold. Which of them counts is said by `type`, or by what is there. */
+interface AttributeFields {
+  type: number;
+  reference: string;
+  int: number | undefined;
+  float: number | undefined;
+  string: Attribute<OnnxGraph> | undefined;
+  tensor: TensorLiteral | undefined;
+  graph: OnnxGraph | undefined;
+  typeText: string | undefined;
+  sparse: TensorLiteral | undefined;
+  readonly ints: number[];
+  intCount: number;
+  readonly floats: number[];
+  floatCount: number;
+  readonly strings: string[];
+  stringCount: number;
+  stringsTooLong: boolean;
+  readonly tensors: TensorLiteral[];
+  readonly graphs: OnnxGraph[];
+}
+
+function readAttribute(reading: Reading, end: number, into: Map<string, Attribute<OnnxGraph>>): void {
+  const { wire } = reading;
+  let name = '';
+  const fields: AttributeFields = {
+    type: 0,
+    reference: '',
+    int: undefined,
+    float: undefined,
+    string: undefined,
+    tensor: undefined,
+    graph: undefined,
+    typeText: undefined,
+    sparse: undefined,
+    ints: [],
+    intCount: 0,
+    floats: [],
+    floatCount: 0,
+    strings: [],
+    stringCount: 0,
+    stringsTooLong: false,
+    tensors: [],
+    graphs: [],
+  };
+  while (wire.nextField(end)) {
+    switch (wire.field) {
+      case AttributeProto.name:
+        name = reading.string('AttributeProto');
+        break;
+      case AttributeProto.type:
+        fields.type = reading.integer('AttributeProto');
+        break;
+      case AttributeProto.ref_attr_name:
+        fields.reference = reading.string('AttributeProto');
+        break;
+      case AttributeProto.f:
+        if (reading.expect('AttributeProto', wireTypes.fixed32)) fields.float = wire.float32();
+        break;
+      case AttributeProto.i:
+        fields.int = reading.integer('AttributeProto');
+        break;
+      case AttributeProto.s: {
+        const { text, skippedBytes } = reading.boundedString('AttributeProto');
+        fields.string =
+          skippedBytes === 0
+            ? { kind: 'string', value: text }
+            : { kind: 'other', value: `string of ${skippedBytes} bytes` };
+        break;
+      }
+      case AttributeProto.t:
+        nested(reading, 'AttributeProto', (inner) => {
+          fields.tensor = readTensor(reading, inner);
+        });
+        break;
+      case AttributeProto.g:
+        nested(reading, 'AttributeProto', (inner) => {
+          fields.graph = readGraph(reading, inner);
+        });
+        break;
+      case AttributeProto.tp:
+        nested(reading, 'AttributeProto', (inner) => {
+          fields.typeText = printType(readType(reading, inner, name));
+        });
+        break;
+      case AttributeProto.sparse_tensor:
+        nested(reading, 'AttributeProto', (inner) => {
+          fields.sparse = readSparseTensor(reading, inner);
+        });
+        break;
+      case AttributeProto.ints:
+        fields.intCount += reading.integers('AttributeProto', fields.ints, keptListEntries);
+        break;
+      case AttributeProto.floats:
+        fields.floatCount += reading.floats('AttributeProto', fields.floats, keptListEntries);
+        break;
+      case AttributeProto.strings: {
+        const { text, skippedBytes } = reading.boundedString('AttributeProto');
+        fields.stringCount += 1;
+        fields.stringsTooLong ||= skippedBytes > 0;
+        if (fields.strings.length < keptListEntries) fields.strings.push(text);
+        break;
+      }
+      case AttributeProto.tensors:
+        nested(reading, 'AttributeProto', (inner) => fields.tensors.push(readTensor(reading, inner)));
+        break;
+      case AttributeProto.graphs:
+        nested(reading, 'AttributeProto', (inner) => fields.graphs.push(readGraph(reading, inner)));
+        break;
+      default:
+        reading.skip('AttributeProto', AttributeProto);
+    }
+  }
+  into.set(name, attributeOf(fields));
+}
+
+function attributeOf(fields: AttributeFields): Attribute<OnnxGraph> {
+  const type = attributeTypes[fields.type] ?? (fields.type === 0 ? impliedType(fields) : undefined);
+  if (fields.reference !== '') {
+    const reference = { kind: 'reference', value: fields.reference } as const;
+    return type === undefined ? reference : { ...reference, type };
+  }
+  switch (type) {
+    case 'int':
+      return { kind: 'int', value: fields.int ?? 0 };
+    case 'float':
+      return { kind: 'float', value: fields.float ?? 0 };
+    case 'string':
+      return fields.string ?? { kind: 'string', value: '' };
+    case 'ints':
+      return fields.intCount > fields.ints.length
+        ? { kind: 'other', value: `ints, ${fields.intCount} of them` }
+        : { kind: 'ints', value: fields.ints };
+    case 'floats':
+      return fields.floatCount > fields.floats.length
+        ? { kind: 'other', value: `floats, ${fields.floatCount} of them` }
+        : { kind: 'floats', value: fields.floats };
+    case 'strings':
+      return fields.stringsTooLong || fields.stringCount > fields.strings.length
+        ? { kind: 'other', value: `strings, ${fields.stringCount} of them` }
+        : { kind: 'strings', value: fields.strings };
+    case 'tensor':
+      return fields.tensor === undefined
+        ? { kind: 'other', value: 'tensor without value' }
+        : { kind: 'tensor', value: fields.tensor };
+    case 'tensors':
+      return { kind: 'tensors', value: fields.tensors };
+    case 'graph':
+      return fields.graph === undefined
+        ? { kind: 'other', value: 'graph without value' }
+        : { kind: 'graph', value: fields.graph };
+    case 'graphs':
+      return { kind: 'graphs', value: fields.graphs };
+    case 'type_proto':
+      return { kind: 'other', value: `type_proto = ${fields.typeText ?? '?'}` };
+    default:
+      return { kind: 'other', value: type ?? `attribute of type ${fields.type}` };
+  }
+}
+
+/** Files of IR version 1 have no `type`: the field that is there says it. */
+function impliedType(fields: AttributeFields): string | undefined {
+  if (fields.int !== undefined) return 'int';
+  if (fields.float !== undefined) return 'float';
+  if (fields.string !== undefined) return 'string';
+  if (fields.tensor !== undefined) return 'tensor';
+  if (fields.graph !== undefined) return 'graph';
+  if (fields.typeText !== undefined) return 'type_proto';
+  if (fields.sparse !== undefined) return 'sparse_tensor';
+  if (fields.intCount > 0) return 'ints';
+  if (fields.floatCount > 0) return 'floats';
+  if (fields.stringCount > 0) return 'strings';
+  if (fields.tensors.length > 0) return 'tensors';
+  if (fields.graphs.length > 0) return 'graphs';
+  return undefined;
+}
+
+function nested(reading: Reading, message: string, read: (end: number) => void): void {
+  const end = reading.message(message);
+  if (end !== undefined) read(end);
+}

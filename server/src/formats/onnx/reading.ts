@@ -1,0 +1,177 @@
+/** What the readers of all messages share: the bytes, the issues, and the care for fields nobody asked for. */
+
+import { type ElementType, elementTypeOfNumber } from '../../model/elementType.ts';
+import type { Issue } from '../../model/issue.ts';
+import { OperatorSetIdProto, StringStringEntryProto } from './fields.ts';
+import { type WireReader, wireTypes } from './wireReader.ts';
+
+type FieldTable = Readonly<Record<string, number>>;
+
+/** Longest text kept of a value that nothing is computed from, in bytes. */
+const longestText = 64 * 1024;
+
+export class Reading {
+  readonly wire: WireReader;
+  readonly issues: Issue[] = [];
+  /** Offset of the first field of the model itself that has another wire type than ONNX gives it. */
+  mistypedModelField: number | undefined;
+  readonly #reported = new Set<string>();
+
+  constructor(wire: WireReader) {
+    this.wire = wire;
+  }
+
+  /** Adds an issue unless one with this key is there: a model repeats itself a thousand times. */
+  report(key: string, issue: Issue): void {
+    if (this.#reported.has(key)) return;
+    this.#reported.add(key);
+    this.issues.push(issue);
+  }
+
+  /** Skips the current field, and reports it where the message's table does not have it. */
+  skip(message: string, table: FieldTable): void {
+    const { field, fieldOffset } = this.wire;
+    this.wire.skip();
+    if (this.wire.problem !== undefined || fieldNumbers(table).has(field)) return;
+    this.report(`${message}.${field}`, {
+      code: 'onnx/unknown-field',
+      severity: 'warning',
+      message: `Field ${field} of ${message} at byte ${fieldOffset} is not known and was skipped: if it changes what the model computes, its cost differs`,
+    });
+  }
+
+  /** Whether the current field has this wire type; where it has not, it is skipped as an unknown one. */
+  expect(message: string, wireType: number): boolean {
+    const { wire } = this;
+    if (wire.wireType === wireType) return true;
+    const { field, fieldOffset } = wire;
+    if (message === 'ModelProto') this.mistypedModelField ??= fieldOffset;
+    wire.skip();
+    if (wire.problem === undefined) {
+      this.report(`${message}.${field} wire type`, {
+        code: 'onnx/unknown-field',
+        severity: 'warning',
+        message: `Field ${field} of ${message} at byte ${fieldOffset} is not encoded as ONNX encodes it and was skipped: export the model again`,
+      });
+    }
+    return false;
+  }
+
+  integer(message: string): number {
+    return this.expect(message, wireTypes.varint) ? this.wire.signed() : 0;
+  }
+
+  string(message: string): string {
+    return this.expect(message, wireTypes.length) ? this.wire.string() : '';
+  }
+
+  /** A string that may be a file by itself; a long one is skipped and described. */
+  boundedString(message: string): { readonly text: string; readonly skippedBytes: number } {
+    const { wire } = this;
+    if (!this.expect(message, wireTypes.length)) return { text: '', skippedBytes: 0 };
+    const start = wire.position;
+    const end = wire.lengthDelimited();
+    const skippedBytes = end - wire.position;
+    if (skippedBytes > longestText) {
+      wire.position = end;
+      return { text: '', skippedBytes };
+    }
+    wire.position = start;
+    return { text: wire.string(), skippedBytes: 0 };
+  }
+
+  /** End of the nested message that is the current field; `undefined` where the field is no message. */
+  message(message: string): number | undefined {
+    return this.expect(message, wireTypes.length) ? this.wire.lengthDelimited() : undefined;
+  }
+
+  /** Appends the numbers of a repeated integer field, packed or not, up to `limit`; returns how many there were. */
+  integers(message: string, into: number[], limit: number): number {
+    const { wire } = this;
+    if (wire.wireType !== wireTypes.length) {
+      const value = this.integer(message);
+      if (into.length < limit) into.push(value);
+      return 1;
+    }
+    const end = wire.lengthDelimited();
+    let count = 0;
+    while (wire.nextElement(end)) {
+      const value = wire.signed();
+      if (into.length < limit) into.push(value);
+      count += 1;
+    }
+    return count;
+  }
+
+  floats(message: string, into: number[], limit: number): number {
+    const { wire } = this;
+    if (wire.wireType !== wireTypes.length) {
+      if (!this.expect(message, wireTypes.fixed32)) return 0;
+      const value = wire.float32();
+      if (into.length < limit) into.push(value);
+      return 1;
+    }
+    const end = wire.lengthDelimited();
+    const count = Math.floor((end - wire.position) / 4);
+    while (wire.problem === undefined && wire.position + 4 <= end && into.length < limit) {
+      into.push(wire.float32());
+    }
+    wire.position = end;
+    return count;
+  }
+
+  /** Adds one key and value to a map. */
+  entry(message: string, into: Map<string, string>): void {
+    const end = this.message(message);
+    if (end === undefined) return;
+    let key = '';
+    let value = '';
+    while (this.wire.nextField(end)) {
+      if (this.wire.field === StringStringEntryProto.key) {
+        key = this.string('StringStringEntryProto');
+      } else if (this.wire.field === StringStringEntryProto.value) {
+        const read = this.boundedString('StringStringEntryProto');
+        value = read.skippedBytes === 0 ? read.text : `(${read.skippedBytes} bytes)`;
+      } else {
+        this.skip('StringStringEntryProto', StringStringEntryProto);
+      }
+    }
+    into.set(key, value);
+  }
+
+  operatorSet(message: string): { readonly domain: string; readonly version: number } | undefined {
+    const end = this.message(message);
+    if (end === undefined) return undefined;
+    let domain = '';
+    let version = 0;
+    while (this.wire.nextField(end)) {
+      if (this.wire.field === OperatorSetIdProto.domain) domain = this.string('OperatorSetIdProto');
+      else if (this.wire.field === OperatorSetIdProto.version) version = this.integer('OperatorSetIdProto');
+      else this.skip('OperatorSetIdProto', OperatorSetIdProto);
+    }
+    return { domain, version };
+  }
+
+  /** The element type with this number; reports one that is not known. */
+  elementType(dataType: number, where: string): ElementType {
+    const type = elementTypeOfNumber(dataType);
+    if (type !== undefined) return type;
+    this.report(`element type ${dataType}`, {
+      code: 'onnx/unknown-element-type',
+      severity: 'warning',
+      message: `Element type ${dataType} of ${where} is not known: its size is counted as unknown`,
+    });
+    return 'undefined';
+  }
+}
+
+const numbersByTable = new WeakMap<FieldTable, ReadonlySet<number>>();
+
+function fieldNumbers(table: FieldTable): ReadonlySet<number> {
+  let numbers = numbersByTable.get(table);
+  if (numbers === undefined) {
+    numbers = new Set(Object.values(table));
+    numbersByTable.set(table, numbers);
+  }
+  return numbers;
+}

@@ -1,0 +1,99 @@
+/** Which format a file is in, by its content; the name decides only where the content fits several. */
+
+import type { ByteSource } from './byteSource.ts';
+import { recognizeForeignFormat } from './foreignFormats.ts';
+
+export type SniffedFormat = 'onnx' | 'onnx-text' | 'layer-spec' | 'prototxt';
+
+export interface Sniffed {
+  /** `undefined` where the file is in no format Layercost knows. */
+  readonly format: SniffedFormat | undefined;
+  /** Why: what was seen, and for an unknown format what to do. One line, no trailing full stop. */
+  readonly reason: string;
+}
+
+/** Enough for the comments and keys at the top of a text format. */
+const headBytes = 4096;
+
+export function sniffFormat(source: ByteSource, name: string): Sniffed {
+  const byName = formatOfName(name);
+  if (source.size === 0) {
+    return { format: byName, reason: 'The file is empty' };
+  }
+  const foreign = recognizeForeignFormat(source);
+  if (foreign !== undefined) {
+    return { format: undefined, reason: `The file is ${foreign.name}: ${foreign.advice}` };
+  }
+  const head = source.read(0, headBytes);
+  if (startsLikeModelProto(head)) return { format: 'onnx', reason: 'The first field is an ONNX IR version' };
+  if (looksBinary(head)) {
+    return { format: 'onnx', reason: 'The content is binary, and ONNX is the one binary format read here' };
+  }
+  const text = new TextDecoder().decode(head);
+  const byContent = formatOfText(text);
+  if (byContent !== undefined) return byContent;
+  if (byName !== undefined) {
+    return { format: byName, reason: 'The content fits no format for certain, so the name decides' };
+  }
+  return {
+    format: undefined,
+    reason:
+      'The text is neither a layer spec (a `layers:` key at the top level) nor ONNX text: see the samples for both',
+  };
+}
+
+/**
+ * ONNX writers put `ir_version` first: field 1 as a varint, then a field of `ModelProto`. A text that begins with
+ * a backspace does not exist.
+ */
+function startsLikeModelProto(head: Uint8Array): boolean {
+  const [tag, version, next] = head;
+  if (tag !== 0x08 || version === undefined || version === 0 || version > 0x7f) return false;
+  return next === undefined || (next & 7) === 2 || (next & 7) === 0;
+}
+
+/** Control characters that no text holds. */
+function looksBinary(head: Uint8Array): boolean {
+  const text = startsWithByteOrderMark(head) ? head.subarray(3) : head;
+  return text.some((byte) => byte < 0x20 && byte !== 0x09 && byte !== 0x0a && byte !== 0x0d && byte !== 0x0c);
+}
+
+const startsWithByteOrderMark = (head: Uint8Array): boolean =>
+  head[0] === 0xef && head[1] === 0xbb && head[2] === 0xbf;
+
+function formatOfText(text: string): Sniffed | undefined {
+  const body = text.replace(/^\uFEFF/, '').replace(/^(\s*(#|\/\/)[^\n]*\n|\s+)+/, '');
+  if (/^<\s*\w+\s*:/.test(body) || /^("[^"\n]*"|[A-Za-z_]\w*)\s*\([^{]*\)\s*=>/.test(body)) {
+    return { format: 'onnx-text', reason: 'The content is ONNX text: a model header or a graph signature' };
+  }
+  if (/^ir_version\s*:\s*\d/m.test(body) && /^(graph|opset_import|producer_name)\s*[:{]/m.test(body)) {
+    return {
+      format: undefined,
+      reason:
+        'The file is an ONNX model as protobuf text: write it as binary ONNX with `onnx.save(onnx.load(FILE, format="textproto"), "model.onnx")`',
+    };
+  }
+  if (
+    /^(layers?\s*\{|input(_dim|_shape)?\s*[:{]|(name\s*:\s*"[^"]*"\s*)(layers?|input|state|force)\b)/m.test(
+      body,
+    )
+  ) {
+    return { format: 'prototxt', reason: 'The content is a Caffe prototxt: layers in braces' };
+  }
+  if (/^(layers|blocks)\s*:/m.test(body) || /^(name|dims|inputs)\s*:/m.test(body)) {
+    return { format: 'layer-spec', reason: 'The content is a layer spec: YAML with its keys' };
+  }
+  if (body.startsWith('{') || body.startsWith('[')) {
+    return { format: undefined, reason: 'The file is JSON: open an ONNX model or a layer spec' };
+  }
+  return undefined;
+}
+
+function formatOfName(name: string): SniffedFormat | undefined {
+  const lower = name.toLowerCase();
+  if (lower.endsWith('.onnx')) return 'onnx';
+  if (lower.endsWith('.onnxtxt') || lower.endsWith('.onnxtext')) return 'onnx-text';
+  if (/\.layers\.ya?ml$/.test(lower)) return 'layer-spec';
+  if (lower.endsWith('.prototxt')) return 'prototxt';
+  return undefined;
+}
