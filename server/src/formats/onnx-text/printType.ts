@@ -18,7 +18,7 @@ export function printType(type: OnnxType | undefined): string {
     case 'map':
       return `map(${printElementType(type.key)}, ${printType(type.value)})`;
     case 'opaque':
-      return `opaque(${type.name})`;
+      return `opaque(${type.name.replace(/[\r\n]+/g, ' ')})`;
   }
 }
 
