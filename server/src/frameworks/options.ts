@@ -1,0 +1,47 @@
+/** Options of frameworks: read from text, checked, with the values they take. */
+
+import type { Issue } from '../model/issue.ts';
+
+export interface FrameworkOption {
+  readonly name: string;
+  readonly default: string;
+  /** One line for completions and `--help`. */
+  readonly documentation: string;
+  /** `undefined` where the text is a value it takes, else what it takes. */
+  readonly expects: (text: string) => string | undefined;
+}
+
+export const positiveNumber = (text: string): string | undefined =>
+  text.trim() !== '' && Number.isFinite(Number(text)) && Number(text) > 0 ? undefined : 'a positive number';
+
+export const oneOf =
+  (...values: readonly string[]) =>
+  (text: string): string | undefined =>
+    values.includes(text) ? undefined : values.join(' or ');
+
+/** The given options over the defaults; what is wrong is reported and the default kept. */
+export function readOptions(
+  framework: string,
+  known: readonly FrameworkOption[],
+  given: Readonly<Record<string, string>>,
+): { readonly values: ReadonlyMap<string, string>; readonly issues: readonly Issue[] } {
+  const issues: Issue[] = [];
+  const values = new Map(known.map((option) => [option.name, option.default]));
+  for (const [name, text] of Object.entries(given)) {
+    const option = known.find((candidate) => candidate.name === name);
+    const expected = option?.expects(text);
+    if (option === undefined) {
+      issues.push(invalid(`\`${framework}\` has no option \`${name}\`; it has ${listOf(known)}`));
+    } else if (expected !== undefined) {
+      issues.push(invalid(`Option \`${name}\` of \`${framework}\` is "${text}"; it takes ${expected}`));
+    } else {
+      values.set(name, text);
+    }
+  }
+  return { values, issues };
+}
+
+const invalid = (message: string): Issue => ({ code: 'scenario/invalid', severity: 'error', message });
+
+const listOf = (known: readonly FrameworkOption[]): string =>
+  known.length === 0 ? 'none' : known.map((option) => `\`${option.name}\``).join(', ');

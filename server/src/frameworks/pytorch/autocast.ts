@@ -1,0 +1,125 @@
+/**
+ * Which operators run in which number type in eager PyTorch, and the casts between them.
+ *
+ * Under autocast, products run in half precision; operators that need range run in fp32; the others take the
+ * widest of their inputs. Parameters stay fp32 and are cast once per step. Source: PyTorch 2.x documentation,
+ * "Automatic Mixed Precision", lists of CUDA ops that autocast to float16 and to float32.
+ */
+
+import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
+import type { Numeric } from '../../hardware/clusterProfile.ts';
+import type { Operator } from '../../model/graph.ts';
+import type { Precision } from '../../model/scenario.ts';
+import type { KernelClass, OperatorCost } from '../../operators/definition.ts';
+
+/** What an operator computes in, and how wide the float32 tensors of the file are for it. */
+export interface OperatorType {
+  readonly numeric: Numeric;
+  /** Bytes per element. */
+  readonly width: number;
+}
+
+export interface TypeAssignment {
+  /** Aligned with the operators of the graph. */
+  readonly operators: readonly OperatorType[];
+  /** Bytes per element that each value is stored with where it is float32 in the file; 4 where absent. */
+  readonly widths: ReadonlyMap<string, number>;
+}
+
+export interface TypeOptions {
+  /** `torch.backends.cudnn.allow_tf32`, true by default: fp32 convolutions use TF32 where the GPU has it. */
+  readonly convolutionTf32: boolean;
+}
+
+export function assignTypes(
+  training: TrainingGraph,
+  precision: Precision,
+  options: TypeOptions,
+): TypeAssignment {
+  const widths = new Map<string, number>();
+  const autocast = precision === 'fp16' || precision === 'bf16' || precision === 'fp8';
+  const operators = training.analysis.graph.operators.map((operator, index) => {
+    const type = autocast
+      ? autocastType(training, operator, training.costs[index], precision, widths)
+      : fullType(training.costs[index], precision, options);
+    for (const output of operator.outputs) {
+      if (output !== '' && type.width !== 4) widths.set(output, type.width);
+    }
+    return type;
+  });
+  return { operators, widths };
+}
+
+function autocastType(
+  training: TrainingGraph,
+  operator: Operator,
+  cost: OperatorCost | undefined,
+  precision: Precision,
+  widths: ReadonlyMap<string, number>,
+): OperatorType {
+  const half: Numeric = precision === 'fp16' ? 'fp16' : 'bf16';
+  const kernelClass = cost?.kind === 'known' ? cost.class : undefined;
+  if (kernelClass !== undefined && halfClasses.has(kernelClass)) {
+    const numeric = precision === 'fp8' && kernelClass === 'matmul' ? 'fp8' : half;
+    return { numeric, width: 2 };
+  }
+  if (fullPrecisionOperators.has(operator.type)) return { numeric: 'fp32', width: 4 };
+  return { numeric: 'fp32', width: widestInput(training, operator, widths) };
+}
+
+/** Type promotion: the widest activation; parameters count only where there is no activation (an embedding's table). */
+function widestInput(
+  training: TrainingGraph,
+  operator: Operator,
+  widths: ReadonlyMap<string, number>,
+): number {
+  let widest = 0;
+  for (const input of operator.inputs) {
+    const value = training.analysis.graph.values.get(input);
+    if (value === undefined || value.role !== 'activation') continue;
+    if (value.type.kind === 'tensor' && value.type.elementType !== 'float32') continue;
+    widest = Math.max(widest, widths.get(input) ?? 4);
+  }
+  return widest === 0 ? 4 : widest;
+}
+
+function fullType(cost: OperatorCost | undefined, precision: Precision, options: TypeOptions): OperatorType {
+  const kernelClass = cost?.kind === 'known' ? cost.class : undefined;
+  const products = kernelClass !== undefined && halfClasses.has(kernelClass);
+  const tf32 =
+    products && (precision === 'tf32' || (kernelClass === 'convolution' && options.convolutionTf32));
+  return { numeric: tf32 ? 'tf32' : 'fp32', width: 4 };
+}
+
+const halfClasses: ReadonlySet<KernelClass> = new Set([
+  'matmul',
+  'convolution',
+  'depthwise-convolution',
+  'attention',
+  'recurrent',
+]);
+
+/** ONNX names of what autocast runs in float32: softmax, norms, losses, sums, powers and exponentials. */
+const fullPrecisionOperators: ReadonlySet<string> = new Set([
+  'Softmax',
+  'LogSoftmax',
+  'Softplus',
+  'LayerNormalization',
+  'GroupNormalization',
+  'SoftmaxCrossEntropyLoss',
+  'NegativeLogLikelihoodLoss',
+  'Exp',
+  'Log',
+  'Pow',
+  'Reciprocal',
+  'ReduceSum',
+  'ReduceProd',
+  'ReduceL1',
+  'ReduceL2',
+  'CumSum',
+  'Acos',
+  'Asin',
+  'Cosh',
+  'Sinh',
+  'Tan',
+]);

@@ -1,0 +1,16 @@
+/**
+ * Host time of eager PyTorch per kernel launch: [middle, low, high].
+ *
+ * Python, the dispatcher, autograd and the driver take several microseconds before a kernel reaches the GPU.
+ * High: 32 torchvision networks at batch 12 (ryujaehun/pytorch-gpu-benchmark, TITAN V): DenseNet-201 inference
+ * in half precision takes 20.7 ms for 707 kernels, the same for every width of a network. Low and middle are
+ * assumptions for hosts and releases of today.
+ */
+
+import { microseconds, type Seconds } from '../../model/units.ts';
+
+export const eagerLaunch: readonly [Seconds, Seconds, Seconds] = [
+  microseconds(8),
+  microseconds(4),
+  microseconds(29),
+];

@@ -1,0 +1,192 @@
+/**
+ * The training graph as the kernels that eager PyTorch launches: each operator its own, with the casts that
+ * autocast adds, and a bias that was exported as an addition folded back into its product.
+ */
+
+import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
+import type { KernelWork } from '../../hardware/kernelTime.ts';
+import { bitsPerElement } from '../../model/elementType.ts';
+import type { Operator } from '../../model/graph.ts';
+import type { Mode, Precision } from '../../model/scenario.ts';
+import { type Bytes, bytes, flops } from '../../model/units.ts';
+import type { KnownCost, SavedTensor, Traffic, Work } from '../../operators/definition.ts';
+import type { LoweredGraph, LoweredOperator } from '../behaviour.ts';
+import { assignTypes, type OperatorType, type TypeAssignment, type TypeOptions } from './autocast.ts';
+
+export function lowerEager(
+  training: TrainingGraph,
+  precision: Precision,
+  mode: Mode,
+  options: TypeOptions,
+): LoweredGraph {
+  const types = assignTypes(training, precision, options);
+  const castWeights = new Set<string>();
+  return {
+    operators: training.analysis.graph.operators.map((operator, index) => {
+      const cost = training.costs[index];
+      const type = types.operators[index];
+      if (cost === undefined || cost.kind === 'unknown' || type === undefined) return undefined;
+      return lowerOperator({ training, operator, cost, type, types, castWeights, mode });
+    }),
+  };
+}
+
+interface Subject {
+  readonly training: TrainingGraph;
+  readonly operator: Operator;
+  readonly cost: KnownCost;
+  readonly type: OperatorType;
+  readonly types: TypeAssignment;
+  /** Parameters already cast this step: autocast keeps the cast of a weight until the step ends. */
+  readonly castWeights: Set<string>;
+  readonly mode: Mode;
+}
+
+function lowerOperator(subject: Subject): LoweredOperator {
+  const { cost, type, mode } = subject;
+  const folded = isFoldedBias(subject);
+  const casts = castsOf(subject);
+  const training = mode === 'training';
+  return {
+    numeric: type.numeric,
+    forward: [...casts.forward, ...(folded ? [] : kernelOf(cost, cost.forward, type))],
+    backwardData: training
+      ? [...casts.backwardData, ...(folded ? [] : kernelOf(cost, cost.backwardData, type))]
+      : [],
+    backwardWeight: training ? [...casts.backwardWeight, ...kernelOf(cost, cost.backwardWeight, type)] : [],
+    saved: training ? cost.saved.flatMap((tensor, index) => savedOf(subject, tensor, index)) : [],
+  };
+}
+
+function kernelOf(cost: KnownCost, work: Work, type: OperatorType): readonly KernelWork[] {
+  const size = trafficBytes(work.traffic, type.width);
+  if (work.kernels === 0 && work.flops === 0 && size === 0) return [];
+  return [
+    {
+      class: cost.class,
+      numeric: type.numeric,
+      flops: flops(work.flops),
+      operations: work.operations,
+      bytes: size,
+      launches: work.kernels,
+    },
+  ];
+}
+
+/**
+ * `Linear` is exported as MatMul and Add, but runs as one `addmm` whose epilogue adds the bias (PyTorch 2.x
+ * aten/src/ATen/native/cuda/Blas.cpp): the addition launches nothing, only the bias gradient is summed.
+ */
+function isFoldedBias({ training, operator }: Subject): boolean {
+  if (operator.type !== 'Add' || operator.inputs.length !== 2) return false;
+  const { graph } = training.analysis;
+  return operator.inputs.some((input, position) => {
+    const bias = training.tensors.get(input);
+    const product = operator.inputs[1 - position];
+    if (graph.values.get(input)?.role !== 'parameter' || bias?.dimensions.length !== 1) return false;
+    if (product === undefined) return false;
+    const value = graph.values.get(product);
+    const producer = value?.producer === undefined ? undefined : graph.operators[value.producer];
+    return producer?.type === 'MatMul' && value?.consumers.length === 1;
+  });
+}
+
+interface Casts {
+  readonly forward: readonly KernelWork[];
+  readonly backwardData: readonly KernelWork[];
+  readonly backwardWeight: readonly KernelWork[];
+}
+
+/** Inputs stored wider or narrower than the operator computes: cast on the way in, their gradients on the way back. */
+function castsOf({ training, operator, type, types, castWeights, cost }: Subject): Casts {
+  const forward: KernelWork[] = [];
+  const backwardData: KernelWork[] = [];
+  const backwardWeight: KernelWork[] = [];
+  if (cost.class === 'view' || cost.class === 'shape' || cost.class === 'embedding') {
+    return { forward, backwardData, backwardWeight };
+  }
+  for (const input of new Set(operator.inputs)) {
+    const tensor = training.tensors.get(input);
+    const value = training.analysis.graph.values.get(input);
+    if (tensor === undefined || value === undefined || tensor.elementType !== 'float32') continue;
+    const stored = types.widths.get(input) ?? 4;
+    if (stored === type.width || value.role === 'constant' || value.role === 'buffer') continue;
+    const parameter = value.role === 'parameter';
+    if (parameter && !halfProducts.has(cost.class)) continue;
+    const cast: KernelWork = {
+      class: 'elementwise',
+      numeric: 'fp32',
+      flops: flops(0),
+      operations: 0,
+      bytes: bytes(tensor.elements * (stored + type.width)),
+      launches: 1,
+    };
+    if (!(parameter && castWeights.has(input))) {
+      forward.push(cast);
+      if (parameter) {
+        castWeights.add(input);
+        backwardWeight.push(cast);
+      }
+    }
+    if (!parameter && training.requiresGradient.has(input)) backwardData.push(cast);
+  }
+  return { forward, backwardData, backwardWeight };
+}
+
+/** Normalization takes fp32 weights beside half-precision activations without a cast. */
+const halfProducts: ReadonlySet<KnownCost['class']> = new Set([
+  'matmul',
+  'convolution',
+  'depthwise-convolution',
+  'attention',
+  'recurrent',
+]);
+
+/**
+ * What autograd keeps, named so that the same memory is counted once. Parameters are kept anyway, but the
+ * half-precision copy that autocast made of one is kept for backward too.
+ */
+function savedOf(
+  { training, operator, type, types }: Subject,
+  tensor: SavedTensor,
+  index: number,
+): readonly { readonly key: string; readonly bytes: Bytes }[] {
+  if (tensor.kind === 'extra') {
+    return [
+      {
+        key: `${operator.index}/${index}/${tensor.name}`,
+        bytes: trafficBytes(tensor.traffic, type.width),
+      },
+    ];
+  }
+  const name = (tensor.kind === 'input' ? operator.inputs : operator.outputs)[tensor.index];
+  const bound = name === undefined ? undefined : training.tensors.get(name);
+  const value = name === undefined ? undefined : training.analysis.graph.values.get(name);
+  if (name === undefined || bound === undefined || value === undefined) return [];
+  const isFloat = bound.elementType === 'float32';
+  const width = isFloat ? type.width : (bitsPerElement(bound.elementType) ?? 0) / 8;
+  const stored = isFloat ? (types.widths.get(name) ?? 4) : width;
+  if (value.role === 'constant' || value.role === 'buffer') return [];
+  if (value.role === 'parameter' && width === stored) return [];
+  return [{ key: `${storageOf(training, name)}:${width}`, bytes: bytes(bound.elements * width) }];
+}
+
+/** The value whose memory a view shares: a reshape's input is its output. */
+function storageOf(training: TrainingGraph, name: string): string {
+  const { graph } = training.analysis;
+  let current = name;
+  for (let hops = 0; hops < 64; hops += 1) {
+    const producer = graph.values.get(current)?.producer;
+    const operator = producer === undefined ? undefined : graph.operators[producer];
+    const cost = producer === undefined ? undefined : training.costs[producer];
+    const source = operator?.inputs[0];
+    if (cost?.kind !== 'known' || cost.class !== 'view' || source === undefined || source === '')
+      return current;
+    if (training.tensors.get(source)?.elements !== training.tensors.get(current)?.elements) return current;
+    current = source;
+  }
+  return current;
+}
+
+const trafficBytes = (traffic: Traffic, width: number): Bytes =>
+  bytes(traffic.float32Elements * width + traffic.fixedBytes);

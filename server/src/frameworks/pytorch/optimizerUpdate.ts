@@ -1,0 +1,74 @@
+/**
+ * Kernels of PyTorch's optimizers: passes over lists of tensors (`foreach`, the default on GPUs) or one pass
+ * (`fused`), state kept in fp32.
+ *
+ * Source: PyTorch 2.x torch/optim/{sgd,adam,adamw}.py, `_multi_tensor_*`. Every pass below reads and writes
+ * whole tensors; bytes per element are counted operand by operand.
+ */
+
+import type { Optimizer, Precision } from '../../model/scenario.ts';
+import { type Bytes, bytes, flops } from '../../model/units.ts';
+import type { Update, UpdateSizes } from '../behaviour.ts';
+
+export type OptimizerKernels = 'foreach' | 'fused';
+
+export function optimizerUpdate(
+  optimizer: Optimizer,
+  kernels: OptimizerKernels,
+  precision: Precision,
+  sizes: UpdateSizes,
+): Update {
+  if (optimizer === 'none') return { kernels: [], stateBytes: bytes(0), temporaryBytes: bytes(0) };
+  const { elements, tensors } = sizes;
+  const pass = optimizer === 'sgd' || kernels === 'fused' ? onePass[optimizer] : foreachPasses[optimizer];
+  const scaling = precision === 'fp16' ? gradScaler : [];
+  return {
+    kernels: [...scaling, ...pass].map((bytesPerElement) => ({
+      class: 'elementwise' as const,
+      numeric: 'fp32' as const,
+      flops: flops(0),
+      operations: elements * 2,
+      bytes: bytes(elements * bytesPerElement),
+      launches: launchesOf(tensors, elements),
+    })),
+    stateBytes: optimizerStateBytes(optimizer, elements),
+    temporaryBytes: bytes(
+      kernels === 'foreach' && (optimizer === 'adam' || optimizer === 'adamw') ? elements * 4 : 0,
+    ),
+  };
+}
+
+/** Momentum keeps one fp32 value per element, Adam two. */
+export function optimizerStateBytes(optimizer: Optimizer, elements: number): Bytes {
+  return bytes(elements * stateBytesPerElement[optimizer]);
+}
+
+const stateBytesPerElement: Readonly<Record<Optimizer, number>> = {
+  sgd: 0,
+  momentum: 4,
+  adam: 8,
+  adamw: 8,
+  none: 0,
+};
+
+/** Read parameter, gradient and state; write parameter and state. */
+const onePass = { sgd: [12], momentum: [20], adam: [28], adamw: [28] } as const;
+
+const foreachPasses = {
+  // m = µ·m (8), m += g (12), p −= lr·m (12)
+  momentum: [8, 12, 12],
+  // lerp of m (12), v·β₂ (8), v += g² (12), √v (8), ÷ bias (8), + ε (8), p += step·m/… (16)
+  adam: [12, 8, 12, 8, 8, 8, 16],
+  // the decay p·(1 − lr·λ) (8) before them
+  adamw: [8, 12, 8, 12, 8, 8, 8, 16],
+} as const;
+
+/** GradScaler unscales every gradient and checks for infinities: torch/amp/grad_scaler.py, one pass of read and write. */
+const gradScaler = [8] as const;
+
+/**
+ * A multi-tensor kernel takes at most 110 tensors with one list, fewer with more, and 320 chunks of 65,536
+ * elements. Source: PyTorch 2.x aten/src/ATen/native/cuda/MultiTensorApply.cuh.
+ */
+const launchesOf = (tensors: number, elements: number): number =>
+  Math.max(1, Math.ceil(tensors / 48), Math.ceil(elements / 65536 / 320));

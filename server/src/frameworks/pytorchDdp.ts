@@ -1,0 +1,91 @@
+/**
+ * PyTorch with DistributedDataParallel: eager kernels, autocast, gradients all-reduced in buckets during backward.
+ *
+ * Rules, PyTorch 2.x: buckets in the order gradients become ready (torch/csrc/distributed/c10d/reducer.cpp
+ * rebuilds them so after the first step), the first of 1 MiB and the others of `bucket_cap_mb` = 25
+ * (torch/nn/parallel/distributed.py); one all-reduce per full bucket, in order, on a stream of its own;
+ * gradients have the type of their parameters, fp32 under autocast, and a compression hook narrows the message.
+ */
+
+import { bytes, sum } from '../model/units.ts';
+import type { FrameworkBehaviour } from './behaviour.ts';
+import { type FrameworkOption, oneOf, positiveNumber } from './options.ts';
+import { packMessages } from './packMessages.ts';
+import { eagerLaunch } from './pytorch/eagerLaunch.ts';
+import { lowerEager } from './pytorch/lowerEager.ts';
+import { optimizerUpdate } from './pytorch/optimizerUpdate.ts';
+
+/** Options of eager PyTorch, whatever sends its gradients. */
+export const eagerOptions: readonly FrameworkOption[] = [
+  {
+    name: 'optimizer-kernels',
+    default: 'foreach',
+    documentation: 'foreach (several passes over lists of tensors, the default) or fused (one pass)',
+    expects: oneOf('foreach', 'fused'),
+  },
+  {
+    name: 'conv-tf32',
+    default: 'true',
+    documentation: 'fp32 convolutions use TF32 where the GPU has it (torch.backends.cudnn.allow_tf32)',
+    expects: oneOf('true', 'false'),
+  },
+];
+
+export const pytorchDdpOptions: readonly FrameworkOption[] = [
+  {
+    name: 'bucket-mb',
+    default: '25',
+    documentation: 'size of a gradient bucket in MiB (bucket_cap_mb)',
+    expects: positiveNumber,
+  },
+  {
+    name: 'first-bucket-mb',
+    default: '1',
+    documentation: 'size of the first bucket in MiB',
+    expects: positiveNumber,
+  },
+  {
+    name: 'gradient-dtype',
+    default: 'fp32',
+    documentation: 'fp32, or fp16/bf16 with a compression hook: the type of gradients on the wire',
+    expects: oneOf('fp32', 'fp16', 'bf16'),
+  },
+  {
+    name: 'gradient-as-bucket-view',
+    default: 'false',
+    documentation: 'true makes gradients views of the buckets, which saves their copy',
+    expects: oneOf('true', 'false'),
+  },
+  ...eagerOptions,
+];
+
+export function pytorchDdp(options: ReadonlyMap<string, string>): FrameworkBehaviour {
+  const bucket = Number(options.get('bucket-mb')) * 2 ** 20;
+  const first = Number(options.get('first-bucket-mb')) * 2 ** 20;
+  const wire = options.get('gradient-dtype') === 'fp32' ? undefined : 2;
+  const views = options.get('gradient-as-bucket-view') === 'true';
+  return {
+    ...eagerPytorch(options),
+    name: 'pytorch-ddp',
+    overlap: true,
+    pack: (gradients) => packMessages(gradients, [Math.min(first, bucket), bucket], wire),
+    bufferBytes: (messages) =>
+      views ? bytes(0) : sum(messages.flatMap(({ gradients }) => gradients.map(({ bytes: size }) => size))),
+    notes: [
+      `PyTorch DDP, buckets of ${options.get('bucket-mb')} MiB in ready order, gradients as ${options.get('gradient-dtype')}`,
+    ],
+  };
+}
+
+/** What every eager PyTorch behaviour shares. */
+export function eagerPytorch(
+  options: ReadonlyMap<string, string>,
+): Pick<FrameworkBehaviour, 'launch' | 'lower' | 'update'> {
+  const convolutionTf32 = options.get('conv-tf32') !== 'false';
+  const kernels = options.get('optimizer-kernels') === 'fused' ? 'fused' : 'foreach';
+  return {
+    launch: eagerLaunch,
+    lower: (training, precision, mode) => lowerEager(training, precision, mode, { convolutionTf32 }),
+    update: (optimizer, precision, sizes) => optimizerUpdate(optimizer, kernels, precision, sizes),
+  };
+}
