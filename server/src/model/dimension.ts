@@ -23,11 +23,14 @@ interface Term {
 type Atom =
   | { readonly kind: 'symbol'; readonly text: string }
   | {
-      readonly kind: 'quotient' | 'maximum' | 'minimum';
+      readonly kind: CompoundKind;
       readonly text: string;
       readonly left: Dimension;
       readonly right: Dimension;
     };
+
+/** `broadcast` is what two dimensions of unlike tensors become together: the same number, or the one that is not 1. */
+type CompoundKind = 'quotient' | 'maximum' | 'minimum' | 'broadcast';
 
 export interface UnknownDimension {
   readonly kind: 'unknown';
@@ -121,6 +124,34 @@ export function minimumOfDimensions(left: Dimension, right: Dimension): Dimensio
   return atom('minimum', left, right);
 }
 
+/**
+ * What two dimensions become when tensors are broadcast together (ONNX Broadcasting.md); `undefined` where two
+ * numbers contradict each other.
+ *
+ * A symbol meeting a number other than 1 is taken to be that number: it can only be that or 1. Two different
+ * symbols are left open until both have values.
+ */
+export function broadcastDimensions(left: Dimension, right: Dimension): Dimension | undefined {
+  if (left === 1 || equalDimensions(left, right)) return right;
+  if (right === 1) return left;
+  if (typeof left === 'number') return typeof right === 'number' ? undefined : left;
+  if (typeof right === 'number') return right;
+  if (isUnknown(left)) return left;
+  if (isUnknown(right)) return right;
+  if (broadcasts(left, right)) return left;
+  if (broadcasts(right, left)) return right;
+  return atom('broadcast', left, right);
+}
+
+/** left / right where that is exact for every value of the symbols, otherwise `undefined`. */
+export function divideExactly(left: Dimension, right: Dimension): Dimension | undefined {
+  if (right === 0 || isUnknown(left) || isUnknown(right)) return undefined;
+  if (typeof left === 'number' && typeof right === 'number') {
+    return left % right === 0 ? left / right : undefined;
+  }
+  return exactQuotient(left, right);
+}
+
 /** Whether both are the same for every value of their symbols. An unknown dimension equals nothing. */
 export function equalDimensions(left: Dimension, right: Dimension): boolean {
   if (typeof left === 'number' || typeof right === 'number') return left === right;
@@ -185,43 +216,60 @@ function evaluateAtom(factor: Atom, bindings: Bindings): number | UnknownDimensi
       return Math.max(left, right);
     case 'minimum':
       return Math.min(left, right);
+    case 'broadcast':
+      if (left === right || right === 1) return left;
+      if (left === 1) return right;
+      return unknownDimension(
+        `\`${printDimension(factor.left)}\` is ${left} and \`${printDimension(factor.right)}\` is ${right}, but they are broadcast together`,
+      );
   }
 }
 
-function atom(
-  kind: 'quotient' | 'maximum' | 'minimum',
-  left: Dimension,
-  right: Dimension,
-): SymbolicDimension {
+/** Whether `whole` is a broadcast that `part` already takes part in. */
+function broadcasts(whole: SymbolicDimension, part: Dimension): boolean {
+  const [term, more] = whole.terms;
+  const [factor, another] = term?.factors ?? [];
+  if (more !== undefined || another !== undefined || term?.coefficient !== 1) return false;
+  if (factor?.kind !== 'broadcast') return false;
+  return [factor.left, factor.right].some(
+    (side) => equalDimensions(side, part) || (isSymbolic(side) && broadcasts(side, part)),
+  );
+}
+
+function atom(kind: CompoundKind, left: Dimension, right: Dimension): SymbolicDimension {
   const l = printDimension(left);
   const r = printDimension(right);
-  const text =
-    kind === 'quotient' ? `floor((${l})/(${r}))` : `${kind === 'maximum' ? 'max' : 'min'}(${l}, ${r})`;
+  const text = kind === 'quotient' ? `floor((${l})/(${r}))` : `${atomNames[kind]}(${l}, ${r})`;
   return { kind: 'symbolic', terms: [{ coefficient: 1, factors: [{ kind, text, left, right }] }] };
 }
 
-/** The polynomial q with q·right = left, where there is one. Divides by one term, or by a multiple of itself. */
+const atomNames = { maximum: 'max', minimum: 'min', broadcast: 'broadcast' } as const;
+
+/**
+ * The polynomial q with q·right = left, where there is one: long division on leading terms.
+ *
+ * Terms are ordered by degree and then by name, which is not a monomial order for every input, so the result is
+ * multiplied back before it is believed.
+ */
 function exactQuotient(left: Dimension, right: Dimension): Dimension | undefined {
   if (left === 0) return 0;
-  const divisors = termsOf(right);
-  const [divisor] = divisors;
+  const [divisor] = termsOf(right);
   if (divisor === undefined) return undefined;
-  if (divisors.length > 1) {
-    const first = termsOf(left)[0];
-    if (first === undefined) return undefined;
-    const ratio = divideTerm(first, divisor);
-    if (ratio === undefined) return undefined;
-    const candidate = fromTerms([ratio]);
-    return equalDimensions(multiplyDimensions(candidate, right), left) ? candidate : undefined;
-  }
   const quotients: Term[] = [];
-  for (const term of termsOf(left)) {
-    const quotient = divideTerm(term, divisor);
+  let rest: Dimension = left;
+  for (let round = 0; rest !== 0; round += 1) {
+    const [first] = termsOf(rest);
+    const quotient = first === undefined || round > longestQuotient ? undefined : divideTerm(first, divisor);
     if (quotient === undefined) return undefined;
     quotients.push(quotient);
+    rest = subtractDimensions(rest, multiplyDimensions(fromTerms([quotient]), right));
   }
-  return fromTerms(quotients);
+  const quotient = fromTerms(quotients);
+  return equalDimensions(multiplyDimensions(quotient, right), left) ? quotient : undefined;
 }
+
+/** Shape arithmetic divides by short products; anything longer is not worth the time. */
+const longestQuotient = 64;
 
 function divideTerm(term: Term, divisor: Term): Term | undefined {
   if (term.coefficient % divisor.coefficient !== 0) return undefined;

@@ -1,6 +1,18 @@
 /** The operators Layercost knows, by domain, type and operator-set version. */
 
 import type { OperatorDefinition } from './definition.ts';
+import { binaryOperators, variadicOperators } from './math/binary.ts';
+import { matrixProducts } from './math/matmul.ts';
+import { unaryOperators } from './math/unary.ts';
+import { convolutions } from './nn/convolution.ts';
+import { dropout } from './nn/dropout.ts';
+import { normalizations } from './nn/normalization.ts';
+import { pools } from './nn/pooling.ts';
+import { reductionOperators } from './reduction/reductions.ts';
+import { indexingOperators } from './tensor/indexing.ts';
+import { reshapingOperators } from './tensor/reshaping.ts';
+import { shapeOperators } from './tensor/shapes.ts';
+import { slicingOperators } from './tensor/slicing.ts';
 
 /**
  * The definition that holds for `type` in version `opset` of `domain`: the newest that is not newer than it.
@@ -18,7 +30,21 @@ export function knownOperators(): readonly OperatorDefinition[] {
     .flatMap(([, versions]) => versions.toReversed());
 }
 
-const definitions: readonly OperatorDefinition[] = [];
+const definitions: readonly OperatorDefinition[] = [
+  ...unaryOperators,
+  ...binaryOperators,
+  ...variadicOperators,
+  ...matrixProducts,
+  ...convolutions,
+  ...pools,
+  ...normalizations,
+  dropout,
+  ...reductionOperators,
+  ...reshapingOperators,
+  ...shapeOperators,
+  ...slicingOperators,
+  ...indexingOperators,
+];
 
 const nameOf = (domain: string, type: string): string => `${domain === 'ai.onnx' ? '' : domain}:${type}`;
 

@@ -1,0 +1,201 @@
+/**
+ * Matrix products.
+ *
+ * FLOPs are 2·batch·M·N·K, as `torch.utils.flop_counter` counts `mm`, `bmm` and `addmm`; a bias adds none. Each
+ * gradient is a product of the same three sizes.
+ */
+
+import { type Dimension, equalDimensions, isUnknown } from '../../model/dimension.ts';
+import type { ElementType } from '../../model/elementType.ts';
+import { isFloatingPoint } from '../../model/elementType.ts';
+import type {
+  CostContext,
+  Inference,
+  InferenceContext,
+  OperatorCost,
+  OperatorDefinition,
+} from '../definition.ts';
+import { broadcastShapes } from '../vocabulary/broadcast.ts';
+import { define } from '../vocabulary/define.ts';
+import { elementTypeOf, mismatch, printShape, single, tensor, unknownBecause } from '../vocabulary/types.ts';
+import {
+  addWork,
+  backwardOf,
+  cost,
+  isShapeArithmetic,
+  needsGradient,
+  savedInput,
+  shapeCost,
+  trafficOf,
+  unknownShapeCost,
+  work,
+} from '../vocabulary/work.ts';
+
+const matMul = define({
+  type: 'MatMul',
+  documentation:
+    'matrix product with broadcast batch dimensions, as numpy.matmul (ONNX Operators, MatMul-13)',
+  infer: (context) => inferMatMul(context, elementTypeOf(context, 0), 0, 1),
+  cost: (context) => matMulCost(context, 0, 1),
+});
+
+const matMulInteger = define({
+  type: 'MatMulInteger',
+  since: 10,
+  documentation: 'matrix product of 8-bit integers, accumulated in int32 (ONNX Operators, MatMulInteger-10)',
+  infer: (context) => inferMatMul(context, 'int32', 0, 1),
+  cost: (context) => matMulCost(context, 0, 1),
+});
+
+const qLinearMatMul = define({
+  type: 'QLinearMatMul',
+  since: 10,
+  documentation: 'matrix product of quantized tensors, quantized again (ONNX Operators, QLinearMatMul-21)',
+  infer: (context) => inferMatMul(context, elementTypeOf(context, 7), 0, 3),
+  cost: (context) => matMulCost(context, 0, 3),
+});
+
+const gemm = define({
+  type: 'Gemm',
+  documentation: 'α·A·B + β·C with optional transposes (ONNX Operators, Gemm-13)',
+  infer: inferGemm,
+  cost: gemmCost,
+});
+
+export const matrixProducts: readonly OperatorDefinition[] = [matMul, matMulInteger, qLinearMatMul, gemm];
+
+/** numpy.matmul: a vector on the left is a row, on the right a column, and that axis is dropped again. */
+function inferMatMul(
+  context: InferenceContext,
+  elementType: ElementType,
+  leftIndex: number,
+  rightIndex: number,
+): Inference {
+  const left = context.inputShape(leftIndex);
+  if (left === undefined) return unknownBecause(context, leftIndex, elementType);
+  const right = context.inputShape(rightIndex);
+  if (right === undefined) return unknownBecause(context, rightIndex, elementType);
+  const rows = left.at(-2);
+  const inner = left.at(-1);
+  const innerRight = right.length === 1 ? right[0] : right.at(-2);
+  const columns = right.length === 1 ? undefined : right.at(-1);
+  if (inner === undefined || innerRight === undefined) {
+    return mismatch(
+      `shapes ${printShape(left)} and ${printShape(right)} cannot be multiplied: a scalar is no matrix`,
+    );
+  }
+  const batch = broadcastShapes([left.slice(0, -2), right.slice(0, -2)]);
+  const ends = [rows, columns].filter((dimension): dimension is Dimension => dimension !== undefined);
+  const type = tensor(elementType, [...(batch ?? left.slice(0, -2)), ...ends]);
+  if (contradict(inner, innerRight)) {
+    return mismatch(
+      `shapes ${printShape(left)} and ${printShape(right)} cannot be multiplied: the inner sizes ${printShape([inner, innerRight])} differ`,
+      type,
+    );
+  }
+  if (batch === undefined) {
+    return mismatch(
+      `shapes ${printShape(left)} and ${printShape(right)} cannot be multiplied: their batch dimensions cannot be broadcast together`,
+      type,
+    );
+  }
+  return single(type);
+}
+
+/** Two numbers that differ; anything symbolic may still agree. */
+export const contradict = (left: Dimension, right: Dimension): boolean =>
+  typeof left === 'number' && typeof right === 'number' && left !== right;
+
+function matMulCost(context: CostContext, leftIndex: number, rightIndex: number): OperatorCost {
+  const left = context.input(leftIndex);
+  const right = context.input(rightIndex);
+  const output = context.output(0);
+  if (left === undefined || right === undefined || output === undefined) return unknownShapeCost;
+  return productCost(context, leftIndex, rightIndex, output.elements * (left.dimensions.at(-1) ?? 1));
+}
+
+function gemmCost(context: CostContext): OperatorCost {
+  const left = context.input(0);
+  const output = context.output(0);
+  if (left === undefined || context.input(1) === undefined || output === undefined) return unknownShapeCost;
+  const inner = left.dimensions[context.int('transA', 0) === 0 ? 1 : 0] ?? 1;
+  return productCost(context, 0, 1, output.elements * inner, 2);
+}
+
+/** Costs of a product with this many multiply-adds; `bias` is the input that is added, whose gradient is a sum. */
+export function productCost(
+  context: CostContext,
+  leftIndex: number,
+  rightIndex: number,
+  multiplyAdds: number,
+  bias?: number,
+): OperatorCost {
+  if (isShapeArithmetic(context) && !needsGradient(context)) return shapeCost;
+  const left = context.input(leftIndex);
+  const right = context.input(rightIndex);
+  const output = context.output(0);
+  if (left === undefined || right === undefined || output === undefined) return unknownShapeCost;
+  const added = bias === undefined ? undefined : context.input(bias);
+  const forward = work({
+    flops: 2 * multiplyAdds,
+    operations: added === undefined ? 0 : output.elements,
+    traffic: trafficOf(left, right, added, output),
+  });
+  if (!isFloatingPoint(left.elementType)) return cost('matmul', forward);
+  const { data, weight } = backwardOf(context, (index) => {
+    if (index === leftIndex)
+      return work({ flops: 2 * multiplyAdds, traffic: trafficOf(output, right, left) });
+    if (index === rightIndex)
+      return work({ flops: 2 * multiplyAdds, traffic: trafficOf(output, left, right) });
+    if (index !== bias || added === undefined) return addWork();
+    return work({ operations: output.elements, traffic: trafficOf(output, added) });
+  });
+  return cost('matmul', forward, {
+    data,
+    weight,
+    saved: [
+      ...(context.gradient(rightIndex) === 'none' ? [] : [savedInput(leftIndex)]),
+      ...(context.gradient(leftIndex) === 'none' ? [] : [savedInput(rightIndex)]),
+    ],
+  });
+}
+
+function inferGemm(context: InferenceContext): Inference {
+  const elementType = elementTypeOf(context, 0);
+  const left = context.inputShape(0);
+  if (left === undefined) return unknownBecause(context, 0);
+  const right = context.inputShape(1);
+  if (right === undefined) return unknownBecause(context, 1, elementType);
+  const transposed = [context.int('transA', 0) !== 0, context.int('transB', 0) !== 0];
+  const [rows, inner] = transposed[0] ? left.toReversed() : left;
+  const [innerRight, columns] = transposed[1] ? right.toReversed() : right;
+  if (left.length !== 2 || right.length !== 2 || rows === undefined || columns === undefined) {
+    return mismatch(
+      `Gemm takes two matrices, but its inputs are ${printShape(left)} and ${printShape(right)}; flatten the first or use MatMul`,
+    );
+  }
+  const type = tensor(elementType, [rows, columns]);
+  if (inner !== undefined && innerRight !== undefined && contradict(inner, innerRight)) {
+    return mismatch(
+      `shapes ${printShape(left)}${transposed[0] ? 'ᵀ' : ''} and ${printShape(right)}${transposed[1] ? 'ᵀ' : ''} cannot be multiplied: the inner sizes ${printShape([inner, innerRight])} differ`,
+      type,
+    );
+  }
+  const bias = context.inputShape(2);
+  if (bias !== undefined && !bias.some(isUnknown)) {
+    const together = broadcastShapes([[rows, columns], bias]);
+    const fits =
+      together?.length === 2 &&
+      together.every((dimension, axis) => !changes(dimension, axis === 0 ? rows : columns));
+    if (!fits) {
+      return mismatch(
+        `the bias ${printShape(bias)} does not broadcast to the product ${printShape([rows, columns])}`,
+        type,
+      );
+    }
+  }
+  return single(type);
+}
+
+const changes = (together: Dimension, own: Dimension): boolean =>
+  contradict(together, own) && !equalDimensions(together, own);

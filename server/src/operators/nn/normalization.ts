@@ -1,0 +1,280 @@
+/**
+ * Normalizations and softmax.
+ *
+ * Passes over memory and saved tensors follow PyTorch 2.x: batch normalization in training reads its input twice
+ * (statistics, then application) and keeps input and statistics (`native_batch_norm`); layer, group and RMS
+ * normalization read once and keep input, mean and reciprocal deviation (`native_layer_norm`,
+ * `native_group_norm`); softmax keeps its result (`_softmax`).
+ */
+
+import type { Dimension } from '../../model/dimension.ts';
+import type {
+  CostContext,
+  Inference,
+  InferenceContext,
+  OperatorCost,
+  OperatorDefinition,
+  SavedTensor,
+} from '../definition.ts';
+import { normalizeAxis } from '../vocabulary/axes.ts';
+import { countOf } from '../vocabulary/contents.ts';
+import { define } from '../vocabulary/define.ts';
+import { inferLikeInput } from '../vocabulary/elementwise.ts';
+import { elementTypeOf, mismatch, printShape, single, tensor, unknownBecause } from '../vocabulary/types.ts';
+import {
+  addTraffic,
+  backwardOf,
+  cost,
+  needsGradient,
+  savedInput,
+  savedOutput,
+  trafficOf,
+  trafficOfElements,
+  unknownShapeCost,
+  work,
+} from '../vocabulary/work.ts';
+
+const batchNormalization = define({
+  type: 'BatchNormalization',
+  documentation:
+    'normalization per channel with batch or running statistics (ONNX Operators, BatchNormalization-15)',
+  infer: (context) => {
+    const input = context.inputShape(0);
+    const elementType = elementTypeOf(context, 0);
+    if (input === undefined) return unknownBecause(context, 0);
+    const channels = input[1];
+    const scale = context.inputShape(1)?.[0];
+    const type = tensor(elementType, input);
+    if (typeof channels === 'number' && typeof scale === 'number' && channels !== scale) {
+      return mismatch(
+        `the input ${printShape(input)} has ${channels} channels, but the scale has ${scale}`,
+        type,
+      );
+    }
+    const statistics = Array.from({ length: Math.max(0, context.outputCount - 1) }, (_, index) => {
+      const shape = context.inputShape(index % 2 === 0 ? 3 : 4) ?? (channels === undefined ? [] : [channels]);
+      return tensor(context.inputElementType(3) ?? elementType, shape);
+    });
+    return { outputs: [type, ...statistics] };
+  },
+  cost: (context) => {
+    const input = context.input(0);
+    const output = context.output(0);
+    if (input === undefined || output === undefined) return unknownShapeCost;
+    const channels = input.dimensions[1] ?? 1;
+    // A network that is being trained normalizes with the statistics of its batch, however it was exported.
+    const training = context.int('training_mode', 0) === 1 || needsGradient(context);
+    return normalizationCost(context, {
+      operations: training ? 8 : 2,
+      reads: training ? 2 : 1,
+      statistics: 2 * channels,
+    });
+  },
+});
+
+const layerNormalization = define({
+  type: 'LayerNormalization',
+  since: 17,
+  documentation: 'normalization over the last axes (ONNX Operators, LayerNormalization-17)',
+  infer: (context) => inferWithStatistics(context, -1),
+  cost: (context) =>
+    normalizationCost(context, { operations: 8, reads: 1, statistics: 2 * rowsOf(context, -1) }),
+});
+
+const rmsNormalization = define({
+  type: 'RMSNormalization',
+  since: 23,
+  documentation: 'division by the root mean square over the last axes (ONNX Operators, RMSNormalization-23)',
+  infer: (context) => inferLikeInput(context),
+  cost: (context) => normalizationCost(context, { operations: 4, reads: 1, statistics: rowsOf(context, -1) }),
+});
+
+const instanceNormalization = define({
+  type: 'InstanceNormalization',
+  documentation: 'normalization per sample and channel (ONNX Operators, InstanceNormalization-22)',
+  infer: (context) => inferLikeInput(context),
+  cost: (context) => {
+    const [batch = 1, channels = 1] = context.input(0)?.dimensions ?? [];
+    return normalizationCost(context, { operations: 8, reads: 2, statistics: 2 * batch * channels });
+  },
+});
+
+const groupNormalization = define({
+  type: 'GroupNormalization',
+  since: 18,
+  documentation: 'normalization per sample and group of channels (ONNX Operators, GroupNormalization-21)',
+  infer: (context) => inferLikeInput(context),
+  cost: (context) => {
+    const [batch = 1] = context.input(0)?.dimensions ?? [];
+    return normalizationCost(context, {
+      operations: 8,
+      reads: 2,
+      statistics: 2 * batch * context.int('num_groups', 1),
+    });
+  },
+});
+
+const meanVarianceNormalization = define({
+  type: 'MeanVarianceNormalization',
+  since: 9,
+  documentation: 'normalization over given axes without scale (ONNX Operators, MeanVarianceNormalization-13)',
+  infer: (context) => inferLikeInput(context),
+  cost: (context) => normalizationCost(context, { operations: 6, reads: 2, statistics: 0 }),
+});
+
+const lpNormalization = define({
+  type: 'LpNormalization',
+  documentation: 'division by the p-norm along an axis (ONNX Operators, LpNormalization-22)',
+  infer: (context) => inferLikeInput(context),
+  cost: (context) => normalizationCost(context, { operations: 3, reads: 2, statistics: 0 }),
+});
+
+const localResponseNormalization = define({
+  type: 'LRN',
+  documentation: 'normalization over neighbouring channels (ONNX Operators, LRN-13)',
+  infer: (context) => inferLikeInput(context),
+  cost: (context) =>
+    normalizationCost(context, { operations: context.int('size', 1) + 4, reads: 2, statistics: 0 }),
+});
+
+/** Axis semantics changed in version 13 (from flattening to one axis); neither shape nor cost depend on it. */
+const softmaxes = (['Softmax', 'LogSoftmax', 'Hardmax'] as const).map((type) =>
+  define({
+    type,
+    documentation: {
+      Softmax: 'eˣ divided by its sum along an axis (ONNX Operators, Softmax-13)',
+      LogSoftmax: 'logarithm of softmax along an axis (ONNX Operators, LogSoftmax-13)',
+      Hardmax: '1 at the first maximum along an axis, 0 elsewhere (ONNX Operators, Hardmax-13)',
+    }[type],
+    infer: (context) => {
+      const input = context.inputShape(0);
+      const axis = context.int('axis', context.opset < 13 ? 1 : -1);
+      // Before version 13 the axis may also equal the rank: everything is then one row.
+      const limit = input === undefined ? 0 : input.length + (context.opset < 13 ? 1 : 0);
+      if (input !== undefined && input.length > 0 && normalizeAxis(axis, limit) === undefined) {
+        return mismatch(
+          `axis ${axis} lies outside the input ${printShape(input)}`,
+          tensor(elementTypeOf(context, 0), input),
+        );
+      }
+      return inferLikeInput(context);
+    },
+    cost: (context) => {
+      const input = context.input(0);
+      const output = context.output(0);
+      if (input === undefined || output === undefined) return unknownShapeCost;
+      const forward = work({ operations: 5 * input.elements, traffic: trafficOf(input, output) });
+      if (!needsGradient(context) || type === 'Hardmax') return cost('reduction', forward);
+      const { data, weight } = backwardOf(context, () =>
+        work({ operations: 4 * input.elements, traffic: trafficOf(output, output, input) }),
+      );
+      return cost('reduction', forward, { data, weight, saved: [savedOutput(0)] });
+    },
+  }),
+);
+
+export const normalizations: readonly OperatorDefinition[] = [
+  batchNormalization,
+  layerNormalization,
+  rmsNormalization,
+  instanceNormalization,
+  groupNormalization,
+  meanVarianceNormalization,
+  lpNormalization,
+  localResponseNormalization,
+  ...softmaxes,
+];
+
+/** Outputs after the first are statistics, with the normalized axes reduced to 1. */
+function inferWithStatistics(context: InferenceContext, defaultAxis: number): Inference {
+  const input = context.inputShape(0);
+  const elementType = elementTypeOf(context, 0);
+  if (input === undefined) return unknownBecause(context, 0);
+  const type = tensor(elementType, input);
+  const axis = normalizeAxis(context.int('axis', defaultAxis), input.length);
+  if (axis === undefined) {
+    return mismatch(
+      `axis ${context.int('axis', defaultAxis)} lies outside the input ${printShape(input)}`,
+      type,
+    );
+  }
+  const scale = context.inputShape(1);
+  const last = input.at(-1);
+  const lastOfScale = scale?.at(-1);
+  if (
+    typeof last === 'number' &&
+    typeof lastOfScale === 'number' &&
+    lastOfScale !== 1 &&
+    last !== lastOfScale
+  ) {
+    return mismatch(`the scale ${printShape(scale ?? [])} does not fit the input ${printShape(input)}`, type);
+  }
+  if (context.outputCount < 2) return single(type);
+  const statistics = tensor(
+    'float32',
+    input.map((dimension, position): Dimension => (position < axis ? dimension : 1)),
+  );
+  return { outputs: [type, ...Array.from({ length: context.outputCount - 1 }, () => statistics)] };
+}
+
+/** Rows that are normalized apart: the product of the axes before `axis`. */
+function rowsOf(context: CostContext, defaultAxis: number): number {
+  const dimensions = context.input(0)?.dimensions ?? [];
+  return countOf(
+    dimensions.slice(0, normalizeAxis(context.int('axis', defaultAxis), dimensions.length) ?? 0),
+  );
+}
+
+function normalizationCost(
+  context: CostContext,
+  kind: {
+    /** Per element. */
+    readonly operations: number;
+    /** Passes over the input in forward. */
+    readonly reads: number;
+    /** float32 numbers kept beside the input. */
+    readonly statistics: number;
+  },
+): OperatorCost {
+  const input = context.input(0);
+  const output = context.output(0);
+  if (input === undefined || output === undefined) return unknownShapeCost;
+  const parameters = trafficOf(
+    ...Array.from({ length: Math.max(0, context.inputCount - 1) }, (_, index) => context.input(index + 1)),
+  );
+  const again = kind.reads > 1 ? trafficOf(input) : trafficOf();
+  const forward = work({
+    operations: kind.operations * input.elements,
+    traffic: addTraffic(trafficOf(input, output), again, parameters),
+  });
+  if (!needsGradient(context)) return cost('normalization', forward);
+  const statistics: SavedTensor = {
+    kind: 'extra',
+    name: 'statistics',
+    traffic: { float32Elements: 0, fixedBytes: 4 * kind.statistics },
+  };
+  const { data, weight } = backwardOf(context, (index) =>
+    index === 0
+      ? work({
+          operations: 2 * kind.operations * input.elements,
+          traffic: addTraffic(
+            trafficOf(output, input, input),
+            kind.reads > 1 ? trafficOf(output, input) : trafficOf(),
+          ),
+        })
+      : // Scale and shift share one pass over the gradient and the input: each is charged half of it.
+        work({
+          operations: 2 * input.elements,
+          traffic: addTraffic(
+            trafficOfElements(input, (output.elements + input.elements) / 2),
+            trafficOf(context.input(index)),
+          ),
+          kernels: index === 1 ? 1 : 0,
+        }),
+  );
+  return cost('normalization', forward, {
+    data,
+    weight,
+    saved: kind.statistics > 0 ? [savedInput(0), statistics] : [savedInput(0)],
+  });
+}

@@ -1,0 +1,359 @@
+/**
+ * Operators that read or write elements at positions given by another tensor.
+ *
+ * A lookup in a parameter is an embedding: its dense gradient fills a table of the parameter's size and adds the
+ * rows that were used (PyTorch 2.x `embedding_dense_backward`). A lookup at one constant position is a view
+ * (`select`).
+ */
+
+import { type Dimension, isUnknown, unknownDimension } from '../../model/dimension.ts';
+import type { TensorContent } from '../../model/graph.ts';
+import type {
+  CostContext,
+  Inference,
+  InferenceContext,
+  OperatorCost,
+  OperatorDefinition,
+} from '../definition.ts';
+import { integersOf, normalizeAxis, numbersOf } from '../vocabulary/axes.ts';
+import { elementAt, gatherContent, positionOf, scalarOf } from '../vocabulary/contents.ts';
+import { define } from '../vocabulary/define.ts';
+import { copyCost, viewCost } from '../vocabulary/movement.ts';
+import {
+  elementTypeOf,
+  mismatch,
+  printShape,
+  single,
+  tensor,
+  tensorOfUnknownShape,
+  unknownBecause,
+  whyUnknown,
+} from '../vocabulary/types.ts';
+import {
+  addTraffic,
+  backwardOf,
+  cost,
+  isShapeArithmetic,
+  needsGradient,
+  savedInput,
+  savedOutput,
+  shapeCost,
+  trafficOf,
+  trafficOfElements,
+  unknownShapeCost,
+  work,
+} from '../vocabulary/work.ts';
+
+const gather = define({
+  type: 'Gather',
+  documentation: 'entries along an axis at given indices: selection or embedding (ONNX Operators, Gather-13)',
+  infer: inferGather,
+  cost: gatherCost,
+});
+
+const gatherElements = define({
+  type: 'GatherElements',
+  since: 11,
+  documentation: 'one element per index along an axis, as torch.gather (ONNX Operators, GatherElements-13)',
+  infer: (context) => {
+    const indices = context.inputShape(1);
+    return indices === undefined
+      ? unknownBecause(context, 1, elementTypeOf(context, 0))
+      : single(tensor(elementTypeOf(context, 0), indices));
+  },
+  cost: (context) =>
+    copyCost(context, { read: context.output(0)?.elements ?? 0, saved: [savedInput(1)], scatters: true }),
+});
+
+const gatherND = define({
+  type: 'GatherND',
+  since: 11,
+  documentation: 'slices at coordinates given by the last axis of the indices (ONNX Operators, GatherND-13)',
+  infer: inferGatherND,
+  cost: (context) =>
+    copyCost(context, { read: context.output(0)?.elements ?? 0, saved: [savedInput(1)], scatters: true }),
+});
+
+const scatters = (['ScatterElements', 'Scatter', 'ScatterND', 'TensorScatter'] as const).map((type) =>
+  define({
+    type,
+    since: { ScatterElements: 11, Scatter: 9, ScatterND: 11, TensorScatter: 24 }[type],
+    documentation: {
+      ScatterElements: 'the input with one element per index replaced (ONNX Operators, ScatterElements-18)',
+      Scatter: 'the input with one element per index replaced (ONNX Operators, Scatter-9)',
+      ScatterND: 'the input with slices at given coordinates replaced (ONNX Operators, ScatterND-18)',
+      TensorScatter: 'a cache with new entries written in place (ONNX Operators, TensorScatter-24)',
+    }[type],
+    infer: (context) => {
+      const input = context.inputType(0);
+      return input === undefined
+        ? unknownBecause(context, 0)
+        : single(input, type === 'ScatterND' ? scatterNDContent(context) : undefined);
+    },
+    cost: (context) => copyCost(context, { saved: [savedInput(1)] }),
+  }),
+);
+
+const topK = define({
+  type: 'TopK',
+  documentation:
+    'the k largest or smallest elements along an axis, and their indices (ONNX Operators, TopK-11)',
+  infer: (context) => {
+    const input = context.inputShape(0);
+    const elementType = elementTypeOf(context, 0);
+    if (input === undefined) {
+      const reason = whyUnknown(context, 0);
+      return { outputs: [tensorOfUnknownShape(elementType, reason), tensorOfUnknownShape('int64', reason)] };
+    }
+    const axis = normalizeAxis(context.int('axis', -1), input.length);
+    if (axis === undefined)
+      return mismatch(`axis ${context.int('axis', -1)} lies outside the input ${printShape(input)}`);
+    const given = integersOf(context, 1, 'k');
+    const count = given.kind === 'known' ? given.values[0] : undefined;
+    const shape = input.map((size, position) =>
+      position === axis ? (count ?? unknownDimension(whyUnknown(context, 1))) : size,
+    );
+    const size = input[axis];
+    const outputs = [tensor(elementType, shape), tensor('int64', shape)];
+    return typeof size === 'number' && typeof count === 'number' && count > size
+      ? mismatch(
+          `axis ${axis} of ${printShape(input)} has ${size} elements, fewer than the ${count} asked for`,
+          ...outputs,
+        )
+      : { outputs };
+  },
+  cost: (context) => {
+    const input = context.input(0);
+    const logarithm = Math.ceil(Math.log2(Math.max(2, input?.dimensions.at(-1) ?? 2)));
+    return copyCost(context, {
+      operations: (input?.elements ?? 0) * logarithm,
+      saved: [savedOutput(1)],
+      scatters: true,
+    });
+  },
+});
+
+const oneHot = define({
+  type: 'OneHot',
+  since: 9,
+  documentation: 'a new axis with one value at the index and another elsewhere (ONNX Operators, OneHot-11)',
+  infer: (context) => {
+    const indices = context.inputShape(0);
+    const elementType = elementTypeOf(context, 2);
+    if (indices === undefined) return unknownBecause(context, 0, elementType);
+    const depth = scalarOf(context, 1) ?? unknownDimension(whyUnknown(context, 1));
+    const axis = normalizeAxis(context.int('axis', -1), indices.length + 1);
+    if (axis === undefined)
+      return mismatch(`axis ${context.int('axis', -1)} cannot be inserted into ${printShape(indices)}`);
+    return single(tensor(elementType, [...indices.slice(0, axis), depth, ...indices.slice(axis)]));
+  },
+  cost: (context) => copyCost(context),
+});
+
+/** Outputs whose size depends on the data: the rank is known, the count is not. */
+const dataDependent = [
+  define({
+    type: 'NonZero',
+    since: 9,
+    documentation: 'coordinates of the elements that are not 0 (ONNX Operators, NonZero-13)',
+    infer: (context) => {
+      const input = context.inputShape(0);
+      const elements = context.inputContent(0);
+      const rank = input === undefined ? unknownDimension(whyUnknown(context, 0)) : Math.max(input.length, 1);
+      const numbers = elements && numbersOf(elements.elements);
+      const count = numbers?.filter((element) => element !== 0).length;
+      return single(
+        tensor('int64', [
+          rank,
+          count ??
+            unknownDimension('NonZero gives as many coordinates as the data has elements that are not 0'),
+        ]),
+        nonZeroContent(elements),
+      );
+    },
+    cost: (context) => copyCost(context),
+  }),
+  define({
+    type: 'Compress',
+    since: 9,
+    documentation: 'entries along an axis where a condition holds (ONNX Operators, Compress-11)',
+    infer: (context) => {
+      const input = context.inputShape(0);
+      const elementType = elementTypeOf(context, 0);
+      const condition = context.inputContent(1);
+      const numbers = condition && numbersOf(condition.elements);
+      const count: Dimension =
+        numbers?.filter((element) => element !== 0).length ??
+        unknownDimension('Compress keeps as many entries as the condition holds for');
+      if (context.attribute('axis') === undefined) return single(tensor(elementType, [count]));
+      if (input === undefined) return unknownBecause(context, 0);
+      const axis = normalizeAxis(context.int('axis', 0), input.length);
+      if (axis === undefined)
+        return mismatch(`axis ${context.int('axis', 0)} lies outside the input ${printShape(input)}`);
+      return single(
+        tensor(
+          elementType,
+          input.map((size, position) => (position === axis ? count : size)),
+        ),
+      );
+    },
+    cost: (context) => copyCost(context),
+  }),
+  define({
+    type: 'Unique',
+    since: 11,
+    documentation: 'the different elements, or entries along an axis (ONNX Operators, Unique-11)',
+    infer: (context) => {
+      const input = context.inputShape(0);
+      const elementType = elementTypeOf(context, 0);
+      const count = unknownDimension('Unique gives as many entries as the data has different ones');
+      const counts = [
+        tensor('int64', [count]),
+        tensor('int64', [unknownDimension('Unique, indices')]),
+        tensor('int64', [count]),
+      ];
+      if (context.attribute('axis') === undefined)
+        return { outputs: [tensor(elementType, [count]), ...counts] };
+      if (input === undefined)
+        return { outputs: [tensorOfUnknownShape(elementType, whyUnknown(context, 0)), ...counts] };
+      const axis = normalizeAxis(context.int('axis', 0), input.length);
+      return {
+        outputs: [
+          tensor(
+            elementType,
+            input.map((size, position) => (position === axis ? count : size)),
+          ),
+          ...counts,
+        ],
+      };
+    },
+    cost: (context) => copyCost(context),
+  }),
+  define({
+    type: 'NonMaxSuppression',
+    since: 10,
+    documentation: 'indices of boxes that overlap no better one (ONNX Operators, NonMaxSuppression-11)',
+    infer: () =>
+      single(
+        tensor('int64', [unknownDimension('NonMaxSuppression keeps as many boxes as the data allows'), 3]),
+      ),
+    cost: (context) => copyCost(context),
+  }),
+];
+
+export const indexingOperators: readonly OperatorDefinition[] = [
+  gather,
+  gatherElements,
+  gatherND,
+  ...scatters,
+  topK,
+  oneHot,
+  ...dataDependent,
+];
+
+function inferGather(context: InferenceContext): Inference {
+  const elementType = elementTypeOf(context, 0);
+  const input = context.inputShape(0);
+  if (input === undefined) return unknownBecause(context, 0);
+  const indices = context.inputShape(1);
+  if (indices === undefined) return unknownBecause(context, 1, elementType);
+  const axis = normalizeAxis(context.int('axis', 0), input.length);
+  if (axis === undefined) {
+    return mismatch(`axis ${context.int('axis', 0)} lies outside the input ${printShape(input)}`);
+  }
+  const type = tensor(elementType, [...input.slice(0, axis), ...indices, ...input.slice(axis + 1)]);
+  const positions = context.inputContent(1);
+  const numbers = positions && numbersOf(positions.elements);
+  const size = input[axis];
+  const outside = numbers?.find((index) => typeof size === 'number' && (index < -size || index >= size));
+  if (outside !== undefined) {
+    return mismatch(`index ${outside} lies outside axis ${axis} of ${printShape(input)}`, type);
+  }
+  const elements =
+    positions && numbers && typeof size === 'number'
+      ? gatherContent(context.inputContent(0), type.shape, (coordinates) => {
+          const at = positionOf(coordinates.slice(axis, axis + indices.length), positions.shape);
+          const index = normalizeAxis(numbers[at] ?? 0, size);
+          return index === undefined
+            ? undefined
+            : [...coordinates.slice(0, axis), index, ...coordinates.slice(axis + indices.length)];
+        })
+      : undefined;
+  return single(type, elements);
+}
+
+function gatherCost(context: CostContext): OperatorCost {
+  if (isShapeArithmetic(context) && !needsGradient(context)) return shapeCost;
+  const table = context.input(0);
+  const indices = context.input(1);
+  const output = context.output(0);
+  if (table === undefined || indices === undefined || output === undefined) return unknownShapeCost;
+  if (indices.elements === 1 && indices.dimensions.length === 0 && context.inputContent(1) !== undefined) {
+    return viewCost(context, 'scatter');
+  }
+  const kernelClass =
+    context.gradient(0) === 'weight' || (table.dimensions.length === 2 && context.int('axis', 0) === 0)
+      ? 'embedding'
+      : 'movement';
+  const read = trafficOfElements(table, output.elements);
+  const forward = work({ traffic: addTraffic(read, trafficOf(indices, output)) });
+  if (!needsGradient(context)) return cost(kernelClass, forward);
+  const { data, weight } = backwardOf(context, () =>
+    work({
+      operations: output.elements,
+      traffic: addTraffic(trafficOf(table, output, indices, output), read),
+      kernels: 2,
+    }),
+  );
+  return cost(kernelClass, forward, { data, weight, saved: [savedInput(1)] });
+}
+
+/** indices.shape[:-1] ++ data.shape[batch_dims + indices.shape[-1]:] (ONNX Operators, GatherND-13). */
+function inferGatherND(context: InferenceContext): Inference {
+  const elementType = elementTypeOf(context, 0);
+  const input = context.inputShape(0);
+  if (input === undefined) return unknownBecause(context, 0);
+  const indices = context.inputShape(1);
+  if (indices === undefined) return unknownBecause(context, 1, elementType);
+  const depth = indices.at(-1);
+  if (typeof depth !== 'number') {
+    const reason =
+      depth !== undefined && isUnknown(depth) ? depth.reason : 'the last size of the indices is symbolic';
+    return single(tensorOfUnknownShape(elementType, reason));
+  }
+  const begin = context.int('batch_dims', 0) + depth;
+  const type = tensor(elementType, [...indices.slice(0, -1), ...input.slice(begin)]);
+  if (begin > input.length) {
+    return mismatch(
+      `indices ${printShape(indices)} have more coordinates than ${printShape(input)} has axes`,
+      type,
+    );
+  }
+  return single(type);
+}
+
+/** Exporters replace single entries of a shape this way. */
+function scatterNDContent(context: InferenceContext): TensorContent | undefined {
+  const input = context.inputContent(0);
+  const indices = context.inputContent(1);
+  const updates = context.inputContent(2);
+  if (input?.shape.length !== 1 || indices === undefined || updates === undefined) return undefined;
+  const numbers = numbersOf(indices.elements);
+  const [length] = input.shape;
+  if (numbers === undefined || length === undefined || context.string('reduction', 'none') !== 'none')
+    return undefined;
+  const elements = [...input.elements];
+  for (const [position, index] of numbers.entries()) {
+    const target = normalizeAxis(index, length);
+    if (target === undefined) return undefined;
+    elements[target] = elementAt(updates, position);
+  }
+  return { shape: input.shape, elements };
+}
+
+function nonZeroContent(input: TensorContent | undefined): TensorContent | undefined {
+  const numbers = input && numbersOf(input.elements);
+  if (input?.shape.length !== 1 || numbers === undefined) return undefined;
+  const positions = numbers.flatMap((element, position) => (element === 0 ? [] : [position]));
+  return { shape: [1, positions.length], elements: positions };
+}

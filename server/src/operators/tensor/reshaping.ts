@@ -1,0 +1,317 @@
+/** Operators that give the same elements another shape, or another order. */
+
+import {
+  type Dimension,
+  divideExactly,
+  equalDimensions,
+  floorDivideDimensions,
+  isUnknown,
+  printDimension,
+  productOfDimensions,
+  unknownDimension,
+} from '../../model/dimension.ts';
+import type { Inference, InferenceContext, OperatorDefinition } from '../definition.ts';
+import { integersOf, lengthOf, normalizeAxes, normalizeAxis, numbersOf } from '../vocabulary/axes.ts';
+import { broadcastShapes } from '../vocabulary/broadcast.ts';
+import { gatherContent, reshapeContent } from '../vocabulary/contents.ts';
+import { define } from '../vocabulary/define.ts';
+import { copyCost, viewCost } from '../vocabulary/movement.ts';
+import {
+  elementTypeOf,
+  mismatch,
+  printShape,
+  single,
+  tensor,
+  tensorOfUnknownShape,
+  unknownBecause,
+  whyUnknown,
+} from '../vocabulary/types.ts';
+
+const reshape = define({
+  type: 'Reshape',
+  documentation:
+    'the same elements in another shape; 0 copies a size, −1 takes what is left (ONNX Operators, Reshape-21)',
+  infer: inferReshape,
+  cost: (context) => viewCost(context),
+});
+
+const flatten = define({
+  type: 'Flatten',
+  documentation: 'the axes before and from `axis` on, each merged into one (ONNX Operators, Flatten-21)',
+  infer: (context) => {
+    const input = context.inputShape(0);
+    if (input === undefined) return unknownBecause(context, 0);
+    const axis = normalizeAxis(context.int('axis', 1), input.length + 1);
+    if (axis === undefined) {
+      return mismatch(`axis ${context.int('axis', 1)} lies outside the input ${printShape(input)}`);
+    }
+    const shape = [productOfDimensions(input.slice(0, axis)), productOfDimensions(input.slice(axis))];
+    return single(tensor(elementTypeOf(context, 0), shape), reshapeContent(context.inputContent(0), shape));
+  },
+  cost: (context) => viewCost(context),
+});
+
+const squeeze = define({
+  type: 'Squeeze',
+  documentation: 'axes of size 1 removed (ONNX Operators, Squeeze-21)',
+  infer: inferSqueeze,
+  cost: (context) => viewCost(context),
+});
+
+const unsqueeze = define({
+  type: 'Unsqueeze',
+  documentation: 'axes of size 1 inserted (ONNX Operators, Unsqueeze-21)',
+  infer: inferUnsqueeze,
+  cost: (context) => viewCost(context),
+});
+
+const identity = define({
+  type: 'Identity',
+  documentation: 'the input itself (ONNX Operators, Identity-21)',
+  infer: (context) => {
+    const type = context.inputType(0);
+    return type === undefined ? unknownBecause(context, 0) : single(type, context.inputContent(0));
+  },
+  cost: (context) => viewCost(context),
+});
+
+const transpose = define({
+  type: 'Transpose',
+  documentation: 'axes in another order, a view in PyTorch (ONNX Operators, Transpose-21)',
+  infer: (context) => {
+    const input = context.inputShape(0);
+    if (input === undefined) return unknownBecause(context, 0);
+    const order = context.ints('perm') ?? input.map((_, axis) => input.length - 1 - axis);
+    const isOrder = order.length === input.length && input.every((_, axis) => order.includes(axis));
+    if (!isOrder) {
+      return mismatch(`perm ${printShape(order)} is not an order of the axes of ${printShape(input)}`);
+    }
+    const shape = order.map((axis) => input[axis] ?? 1);
+    const content = gatherContent(context.inputContent(0), shape, (coordinates) =>
+      input.map((_, axis) => coordinates[order.indexOf(axis)] ?? 0),
+    );
+    return single(tensor(elementTypeOf(context, 0), shape), content);
+  },
+  cost: (context) => viewCost(context),
+});
+
+const expand = define({
+  type: 'Expand',
+  since: 8,
+  documentation: 'the input broadcast to a shape, a view in PyTorch (ONNX Operators, Expand-13)',
+  infer: (context) => {
+    const elementType = elementTypeOf(context, 0);
+    const input = context.inputShape(0);
+    if (input === undefined) return unknownBecause(context, 0);
+    const requested = context.inputContent(1)?.elements;
+    if (requested === undefined) return unknownBecauseOfShapeInput(context, 1, input.length);
+    const shape = broadcastShapes([input, requested]);
+    if (shape === undefined) {
+      return mismatch(
+        `the input ${printShape(input)} cannot be broadcast to ${printShape(requested)}`,
+        tensor(elementType, requested),
+      );
+    }
+    const content = gatherContent(context.inputContent(0), shape, (coordinates) =>
+      input.map((size, axis) =>
+        size === 1 ? 0 : (coordinates[axis + coordinates.length - input.length] ?? 0),
+      ),
+    );
+    return single(tensor(elementType, shape), content);
+  },
+  cost: (context) => viewCost(context, 'sum'),
+});
+
+const depthToSpace = define({
+  type: 'DepthToSpace',
+  documentation: 'blocks of channels moved to blocks of pixels (ONNX Operators, DepthToSpace-13)',
+  infer: (context) =>
+    inferBlocks(context, (block, channels, size) => [
+      floorDivideDimensions(channels, block * block),
+      productOfDimensions([size, block]),
+    ]),
+  cost: (context) => copyCost(context),
+});
+
+const spaceToDepth = define({
+  type: 'SpaceToDepth',
+  documentation: 'blocks of pixels moved to channels (ONNX Operators, SpaceToDepth-13)',
+  infer: (context) =>
+    inferBlocks(context, (block, channels, size) => [
+      productOfDimensions([channels, block * block]),
+      floorDivideDimensions(size, block),
+    ]),
+  cost: (context) => copyCost(context),
+});
+
+export const reshapingOperators: readonly OperatorDefinition[] = [
+  reshape,
+  flatten,
+  squeeze,
+  unsqueeze,
+  identity,
+  transpose,
+  expand,
+  depthToSpace,
+  spaceToDepth,
+];
+
+/** Output whose shape is the contents of an input that is not known: its rank may still be. */
+export function unknownBecauseOfShapeInput(
+  context: InferenceContext,
+  index: number,
+  leastRank = 0,
+): Inference {
+  const elementType = elementTypeOf(context, 0);
+  const rank = lengthOf(context, index);
+  const reason = whyUnknown(context, index);
+  if (rank === undefined) return single(tensorOfUnknownShape(elementType, reason));
+  const dimensions = Array.from({ length: Math.max(rank, leastRank) }, () => unknownDimension(reason));
+  return single(tensor(elementType, dimensions));
+}
+
+/** ONNX Operators, Reshape-21; −1 is solved by exact division of polynomials. */
+function inferReshape(context: InferenceContext): Inference {
+  const elementType = elementTypeOf(context, 0);
+  const requested = integersOf(context, 1, 'shape');
+  if (requested.kind !== 'known') return unknownBecauseOfShapeInput(context, 1);
+  const input = context.inputShape(0);
+  const allowZero = context.int('allowzero', 0) === 1;
+  const shape = requested.values.map((size, axis): Dimension => {
+    if (size !== 0 || allowZero) return size;
+    return input === undefined
+      ? unknownDimension(whyUnknown(context, 0))
+      : (input[axis] ?? unknownDimension(`Reshape copies size ${axis}, which the input does not have`));
+  });
+  const open = shape.indexOf(-1);
+  if (shape.lastIndexOf(-1) !== open) {
+    return mismatch(
+      `Reshape to ${printShape(shape)} leaves more than one size open; give all but one`,
+      tensorOfUnknownShape(elementType, 'Reshape leaves more than one size open'),
+    );
+  }
+  const total = input === undefined ? undefined : productOfDimensions(input);
+  if (open >= 0) shape[open] = sizeLeft(context, total, shape, open);
+  const type = tensor(elementType, shape);
+  if (total !== undefined && typeof total === 'number') {
+    const count = productOfDimensions(shape);
+    if (typeof count === 'number' && count !== total) {
+      return mismatch(
+        `${printShape(input ?? [])} has ${total} elements, which do not fill ${printShape(requested.values)}`,
+        type,
+      );
+    }
+  }
+  return single(type, reshapeContent(context.inputContent(0), shape));
+}
+
+/**
+ * The size −1 stands for: elements left over the other sizes. Sizes common to both sides cancel first, so that
+ * one unknown size on both sides does not make the result unknown.
+ */
+function sizeLeft(
+  context: InferenceContext,
+  total: Dimension | undefined,
+  shape: readonly Dimension[],
+  open: number,
+): Dimension {
+  const others = shape.filter((_, axis) => axis !== open);
+  if (total === undefined) return unknownDimension(whyUnknown(context, 0));
+  if (others.some(isUnknown) || isUnknown(total)) {
+    const input = [...(context.inputShape(0) ?? [])];
+    const rest: Dimension[] = [];
+    for (const size of others) {
+      const position = input.findIndex((candidate) => candidate === size || equalDimensions(candidate, size));
+      if (position < 0) rest.push(size);
+      else input.splice(position, 1);
+    }
+    return floorDivideDimensions(productOfDimensions(input), productOfDimensions(rest));
+  }
+  const count = productOfDimensions(others);
+  if (count === 0) return unknownDimension('Reshape cannot infer a size beside a size of 0');
+  return divideExactly(total, count) ?? floorDivideDimensions(total, count);
+}
+
+function inferSqueeze(context: InferenceContext): Inference {
+  const elementType = elementTypeOf(context, 0);
+  const input = context.inputShape(0);
+  if (input === undefined) return unknownBecause(context, 0);
+  const axes = integersOf(context, 1, 'axes');
+  const given = axes.kind === 'known' ? numbersOf(axes.values) : undefined;
+  if (axes.kind === 'unknown' || (axes.kind === 'known' && given === undefined)) {
+    return single(tensorOfUnknownShape(elementType, whyUnknown(context, 1)));
+  }
+  if (given === undefined) {
+    const open = input.find((dimension) => typeof dimension !== 'number');
+    if (open !== undefined) {
+      return single(
+        tensorOfUnknownShape(
+          elementType,
+          `Squeeze without axes removes \`${printDimension(open)}\` where it is 1`,
+        ),
+      );
+    }
+  }
+  const normalized = given === undefined ? undefined : normalizeAxes(given, input.length);
+  if (given !== undefined && normalized === undefined) {
+    return mismatch(`axes ${printShape(given)} lie outside the input ${printShape(input)}`);
+  }
+  const shape = input.filter((dimension, axis) =>
+    normalized === undefined ? dimension !== 1 : !normalized.includes(axis),
+  );
+  const wrong = normalized?.find((axis) => typeof input[axis] === 'number' && input[axis] !== 1);
+  if (wrong !== undefined) {
+    return mismatch(
+      `axis ${wrong} of ${printShape(input)} has size ${printDimension(input[wrong] ?? 1)} and cannot be removed; only axes of size 1 can`,
+      tensor(elementType, shape),
+    );
+  }
+  return single(tensor(elementType, shape), reshapeContent(context.inputContent(0), shape));
+}
+
+function inferUnsqueeze(context: InferenceContext): Inference {
+  const elementType = elementTypeOf(context, 0);
+  const input = context.inputShape(0);
+  if (input === undefined) return unknownBecause(context, 0);
+  const axes = integersOf(context, 1, 'axes');
+  const given = axes.kind === 'known' ? numbersOf(axes.values) : undefined;
+  if (given === undefined) {
+    const count = lengthOf(context, 1);
+    const reason = whyUnknown(context, 1);
+    return single(
+      count === undefined
+        ? tensorOfUnknownShape(elementType, reason)
+        : tensor(
+            elementType,
+            Array.from({ length: input.length + count }, () => unknownDimension(reason)),
+          ),
+    );
+  }
+  const rank = input.length + given.length;
+  const normalized = normalizeAxes(given, rank);
+  if (normalized === undefined || new Set(normalized).size !== given.length) {
+    return mismatch(`axes ${printShape(given)} cannot be inserted into ${printShape(input)}`);
+  }
+  const rest = [...input];
+  const shape = Array.from(
+    { length: rank },
+    (_, axis): Dimension => (normalized.includes(axis) ? 1 : (rest.shift() ?? 1)),
+  );
+  return single(tensor(elementType, shape), reshapeContent(context.inputContent(0), shape));
+}
+
+function inferBlocks(
+  context: InferenceContext,
+  sizes: (block: number, channels: Dimension, size: Dimension) => readonly [Dimension, Dimension],
+): Inference {
+  const input = context.inputShape(0);
+  if (input === undefined) return unknownBecause(context, 0);
+  const [batch, channels, height, width] = input;
+  if (batch === undefined || channels === undefined || height === undefined || width === undefined) {
+    return mismatch(`the input must be [batch, channels, height, width], not ${printShape(input)}`);
+  }
+  const block = context.int('blocksize', 1);
+  const [outputChannels, outputHeight] = sizes(block, channels, height);
+  const [, outputWidth] = sizes(block, channels, width);
+  return single(tensor(elementTypeOf(context, 0), [batch, outputChannels, outputHeight, outputWidth]));
+}

@@ -1,0 +1,51 @@
+/** Multidirectional broadcasting (ONNX docs/Broadcasting.md), as in NumPy. */
+
+import { broadcastDimensions, type Dimension } from '../../model/dimension.ts';
+
+/** The shape all of these broadcast to, or `undefined` where two numbers contradict each other. */
+export function broadcastShapes(shapes: readonly (readonly Dimension[])[]): readonly Dimension[] | undefined {
+  let result: readonly Dimension[] = [];
+  for (const shape of shapes) {
+    const together = broadcastPair(result, shape);
+    if (together === undefined) return undefined;
+    result = together;
+  }
+  return result;
+}
+
+function broadcastPair(
+  left: readonly Dimension[],
+  right: readonly Dimension[],
+): readonly Dimension[] | undefined {
+  const rank = Math.max(left.length, right.length);
+  const result: Dimension[] = [];
+  for (let axis = 0; axis < rank; axis += 1) {
+    const dimension = broadcastDimensions(
+      left[axis - rank + left.length] ?? 1,
+      right[axis - rank + right.length] ?? 1,
+    );
+    if (dimension === undefined) return undefined;
+    result.push(dimension);
+  }
+  return result;
+}
+
+/**
+ * Position, in a tensor of `shape`, of the element that meets element `index` of a tensor of shape `whole` it is
+ * broadcast to; both in row-major order.
+ */
+export function broadcastPosition(index: number, whole: readonly number[], shape: readonly number[]): number {
+  let rest = index;
+  let position = 0;
+  let stride = 1;
+  for (let axis = whole.length - 1; axis >= 0; axis -= 1) {
+    const size = whole[axis] ?? 1;
+    const coordinate = rest % size;
+    rest = Math.floor(rest / size);
+    const own = shape[axis - whole.length + shape.length];
+    if (own === undefined) continue;
+    if (own !== 1) position += coordinate * stride;
+    stride *= own;
+  }
+  return position;
+}
