@@ -1,0 +1,89 @@
+/** What the runner says, one JSON object per line. Every line is checked against these schemas on arrival. */
+
+import { z } from 'zod';
+
+/** Raised when an event changes its meaning. A runner that speaks a newer protocol is refused. */
+export const protocolVersion = 1;
+
+/** A median over repeats with its spread: the quartiles. */
+const timingSchema = z.object({
+  median: z.number().nonnegative(),
+  low: z.number().nonnegative(),
+  high: z.number().nonnegative(),
+  repeats: z.number().int().positive(),
+});
+
+/** Sent before `torch` is imported, so that version and interpreter are known whatever happens next. */
+const helloSchema = z.object({
+  event: z.literal('hello'),
+  protocol: z.number().int(),
+  python: z.string(),
+});
+
+const deviceSchema = z.object({
+  event: z.literal('device'),
+  kind: z.enum(['cuda', 'cpu']),
+  name: z.string(),
+  torch: z.string(),
+  /** CUDA or ROCm version `torch` was built for. */
+  cuda: z.string().nullable(),
+  threads: z.number().int().nullable(),
+  memoryBytes: z.number().nonnegative().nullable(),
+  elementTypes: z.array(z.string()),
+  /** What really runs; differs from the plan where the device cannot. */
+  precision: z.string(),
+  notes: z.array(z.string()),
+});
+
+const progressSchema = z.object({
+  event: z.literal('progress'),
+  phase: z.string(),
+  done: z.number().nonnegative(),
+  total: z.number().nonnegative(),
+});
+
+const layerSchema = z.object({
+  event: z.literal('layer'),
+  name: z.string(),
+  forward: timingSchema.nullable(),
+  backward: timingSchema.nullable(),
+  /** Why there is no time, or not both. */
+  reason: z.string().optional(),
+});
+
+const stepSchema = z.object({
+  event: z.literal('step'),
+  whole: timingSchema.nullable(),
+  forward: timingSchema.nullable(),
+  backward: timingSchema.nullable(),
+  update: timingSchema.nullable(),
+  peakMemoryBytes: z.number().nonnegative().nullable(),
+  reason: z.string().optional(),
+});
+
+const noteSchema = z.object({ event: z.literal('note'), message: z.string() });
+
+const doneSchema = z.object({ event: z.literal('done'), seconds: z.number().nonnegative() });
+
+const errorSchema = z.object({
+  event: z.literal('error'),
+  kind: z.enum(['torch-missing', 'no-gpu', 'out-of-memory', 'unsupported-operator', 'bad-plan', 'crash']),
+  message: z.string(),
+});
+
+export const benchmarkEventSchema = z.discriminatedUnion('event', [
+  helloSchema,
+  deviceSchema,
+  progressSchema,
+  layerSchema,
+  stepSchema,
+  noteSchema,
+  doneSchema,
+  errorSchema,
+]);
+
+export type BenchmarkEvent = z.infer<typeof benchmarkEventSchema>;
+export type Timing = z.infer<typeof timingSchema>;
+export type DeviceEvent = z.infer<typeof deviceSchema>;
+export type StepEvent = z.infer<typeof stepSchema>;
+export type ErrorEvent = z.infer<typeof errorSchema>;

@@ -1,0 +1,86 @@
+/** Why a benchmark run gave nothing, in words for the person who started it. */
+
+import type { ErrorEvent } from './benchmarkEvents.ts';
+
+export type BenchmarkFailureKind =
+  | ErrorEvent['kind']
+  | 'no-interpreter'
+  | 'cancelled'
+  | 'hang'
+  | 'timeout'
+  | 'protocol'
+  | 'nothing-measured';
+
+export interface BenchmarkFailure {
+  readonly kind: BenchmarkFailureKind;
+  /** One line: what is wrong, where, what to do. */
+  readonly message: string;
+  /** The last lines the runner logged; '' where there are none. */
+  readonly log: string;
+}
+
+/** How a person picks another interpreter, in the editor and on the command line. */
+const choosePython = 'choose another Python with the setting layercost.benchmark.python or --python PATH';
+
+export function cannotStart(python: string, code: string | undefined): string {
+  if (code === 'ENOENT') {
+    return `There is no Python at ${python}: install Python 3.9 or newer with torch, or ${choosePython}`;
+  }
+  if (code === 'EACCES') return `${python} is not an executable file: ${choosePython}`;
+  return `${python} could not be started (${code ?? 'unknown reason'}): ${choosePython}`;
+}
+
+export const cancelled = 'The benchmark was cancelled; the runner and what it started have been stopped';
+
+export function silent(silenceSeconds: number, phase: string): string {
+  return `The runner hung: it said nothing for ${silenceSeconds} s during ${phase} and was stopped. If the GPU is busy with other work, wait for it; otherwise see the log`;
+}
+
+export function tookTooLong(totalSeconds: number, phase: string): string {
+  return `The benchmark was stopped after ${totalSeconds} s, during ${phase}: lower the batch, or bind symbolic dimensions to smaller values`;
+}
+
+export function newerProtocol(theirs: number, ours: number): string {
+  return `The runner speaks protocol ${theirs}, this version of Layercost speaks ${ours}: update Layercost, so that both come from one version`;
+}
+
+export function notAnEvent(line: string): string {
+  const start = line.length > 80 ? `${line.slice(0, 80)}…` : line;
+  return `The runner sent what is not an event of the protocol, ${JSON.stringify(start)}, and was stopped: check that the chosen Python starts the runner and not a wrapper that prints`;
+}
+
+export function endedEarly(
+  code: number | null,
+  signal: NodeJS.Signals | null,
+  phase: string,
+  logTail: string,
+): string {
+  const lastLine = logTail.trimEnd().split('\n').at(-1)?.trim() ?? '';
+  const said = lastLine === '' ? '' : `; its last words: ${lastLine}`;
+  if (signal === 'SIGKILL') {
+    return `The system killed the runner (SIGKILL) during ${phase}, which it does when memory runs out: lower the batch${said}`;
+  }
+  const how = signal === null ? `exit status ${code ?? 'unknown'}` : `signal ${signal}`;
+  return `The runner ended with ${how} during ${phase} before it was done: see the log${said}`;
+}
+
+/** The message for an `error` event. The runner says what happened; what to do is said here, once. */
+export function reported(event: ErrorEvent, python: string, batch: number): string {
+  switch (event.kind) {
+    case 'torch-missing':
+      return `${python} has no torch (${event.message}): install it with \`${python} -m pip install torch\`, or ${choosePython}`;
+    case 'no-gpu':
+      return `torch of ${python} sees no GPU (${event.message}): install a torch built for this GPU and its driver, or benchmark on the CPU with --device cpu`;
+    case 'out-of-memory':
+      return `Memory ran out at batch ${batch} (${event.message}): lower the batch, or stop what else uses the device`;
+    case 'unsupported-operator':
+      return `The runner cannot execute this model (${event.message}): export it with operators of the default ONNX domain`;
+    case 'bad-plan':
+      return `The runner refused the plan (${event.message}): update Layercost, so that both come from one version`;
+    case 'crash':
+      return `The runner failed (${event.message}): see the log, and report it with the model if the model runs elsewhere`;
+  }
+}
+
+export const nothingMeasured = (reason: string): string =>
+  `Nothing could be measured: ${reason === '' ? 'the model has no layer that runs on the device' : reason}`;

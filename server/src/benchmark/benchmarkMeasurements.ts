@@ -1,0 +1,44 @@
+/** What one benchmark run measured, and what it did not and why. Satisfies `LayerMeasurements`. */
+
+import type { LayerMeasurement, LayerMeasurements } from '../model/measurement.ts';
+import type { Seconds } from '../model/units.ts';
+
+export interface BenchmarkMeasurements extends LayerMeasurements {
+  readonly device: BenchmarkDevice;
+  readonly layers: ReadonlyMap<string, MeasuredLayer>;
+  /** Of the whole step; `step` is its median. Absent where the step could not run. */
+  readonly wholeStep?: MeasuredStep;
+  /** Layers that could not be measured, and the step under the name '', each with the reason. */
+  readonly notMeasured: ReadonlyMap<string, string>;
+  /** What a reader must know to judge the times: fallbacks, shapes that differ from the prediction. */
+  readonly notes: readonly string[];
+}
+
+export interface BenchmarkDevice {
+  readonly kind: 'cuda' | 'cpu';
+  /** "NVIDIA H200", or the processor with its threads. */
+  readonly name: string;
+  readonly torch: string;
+  readonly cuda: string | undefined;
+  readonly memoryBytes: number | undefined;
+  /** The precision that really ran. */
+  readonly precision: string;
+}
+
+/** Lower quartile, upper quartile. */
+export type Spread = readonly [Seconds, Seconds];
+
+export interface MeasuredLayer extends LayerMeasurement {
+  readonly forwardSpread?: Spread;
+  readonly backwardSpread?: Spread;
+}
+
+export interface MeasuredStep {
+  readonly whole: Seconds;
+  readonly spread: Spread;
+  readonly forward?: Seconds;
+  readonly backward?: Seconds;
+  readonly update?: Seconds;
+  readonly peakMemoryBytes?: number;
+  readonly repeats: number;
+}

@@ -1,0 +1,274 @@
+/**
+ * The plan the Python runner executes: the training graph written out in plain JSON, so that the runner needs
+ * `torch` and nothing else. Pure: it starts nothing.
+ *
+ * Values whose contents are known without running the model (shape arithmetic, axes, scales) travel as
+ * constants, and operators that compute only those are left out: eager frameworks do that work on the host.
+ */
+
+import { z } from 'zod';
+import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
+import type { TensorLiteral } from '../model/attribute.ts';
+import { evaluateDimension } from '../model/dimension.ts';
+import { isInteger } from '../model/elementType.ts';
+import type { GraphAttribute, Operator, Value } from '../model/graph.ts';
+import { modes, optimizers, precisions, type Scenario } from '../model/scenario.ts';
+
+/** Raised when an older runner could misread a newer plan. */
+export const planVersion = 1;
+
+/** JSON has no infinities; masks are full of them. */
+const numberSchema = z.union([z.number(), z.enum(['Infinity', '-Infinity', 'NaN'])]);
+const count = z.number().int().nonnegative();
+const shapeSchema = z.array(count);
+const tensorSchema = z.object({
+  elementType: z.string(),
+  shape: shapeSchema,
+  elements: z.array(numberSchema).optional(),
+});
+
+export const benchmarkPlanSchema = z.object({
+  version: z.literal(planVersion),
+  model: z.string(),
+  batch: z.number().int().positive(),
+  mode: z.enum(modes),
+  precision: z.enum(precisions),
+  optimizer: z.enum(optimizers),
+  channelsLast: z.boolean(),
+  /** Time the runner aims at for everything after the first step; repeats are chosen to fit. */
+  budgetSeconds: z.number().positive(),
+  opset: count,
+  /** In graph order. Activations give the shape that is expected, for the check while running. */
+  values: z.array(
+    z.object({
+      name: z.string(),
+      role: z.enum(['input', 'parameter', 'buffer', 'constant', 'activation']),
+      elementType: z.string(),
+      shape: shapeSchema.nullable(),
+      gradient: z.boolean(),
+      /** Contents in row-major order, where they are known. */
+      elements: z.array(numberSchema).optional(),
+      /** Integers drawn for this value stay below it: they index a table of this many rows. */
+      limit: z.number().int().positive().optional(),
+    }),
+  ),
+  /** In topological order. */
+  operators: z.array(
+    z.object({
+      name: z.string(),
+      type: z.string(),
+      domain: z.string(),
+      inputs: z.array(z.string()),
+      outputs: z.array(z.string()),
+      attributes: z.record(
+        z.string(),
+        z.union([numberSchema, z.string(), z.array(z.union([numberSchema, z.string()])), tensorSchema]),
+      ),
+      /** Why the runner cannot execute it although it may know the operator. */
+      obstacle: z.string().optional(),
+    }),
+  ),
+  /** Operators by position in `operators`; empty where nothing of the layer runs on the device. */
+  layers: z.array(z.object({ name: z.string(), type: z.string(), operators: z.array(count) })),
+  outputs: z.array(z.string()),
+});
+
+export type BenchmarkPlan = z.infer<typeof benchmarkPlanSchema>;
+type PlannedValue = BenchmarkPlan['values'][number];
+type PlannedOperator = BenchmarkPlan['operators'][number];
+type PlannedNumber = z.infer<typeof numberSchema>;
+
+export interface PlanOptions {
+  /** Name of the model, for labels. */
+  readonly model?: string;
+  /** Seconds to aim at, 60 unless given. */
+  readonly budgetSeconds?: number;
+}
+
+/** Writes out what one GPU of this scenario computes in a step; communication is not part of it. */
+export function planBenchmark(
+  training: TrainingGraph,
+  scenario: Scenario,
+  options: PlanOptions = {},
+): BenchmarkPlan {
+  const { graph, layers, batchSymbol } = training.analysis;
+  const bindings = new Map(Object.entries(scenario.dimensions));
+  if (batchSymbol !== undefined) bindings.set(batchSymbol, training.batch);
+
+  const contents = new Map<string, readonly PlannedNumber[]>();
+  for (const value of graph.values.values()) {
+    const elements = knownElements(value, bindings);
+    if (elements !== undefined) contents.set(value.name, elements);
+  }
+
+  const running = graph.operators.filter((operator) => runsOnDevice(operator, contents));
+  const positions = new Map(running.map((operator, position) => [operator.index, position]));
+  const limits = indexLimits(running, training);
+  const used = new Set(running.flatMap((operator) => [...operator.inputs, ...operator.outputs]));
+  used.delete('');
+
+  return {
+    version: planVersion,
+    model: options.model ?? graph.name,
+    batch: training.batch,
+    mode: scenario.mode,
+    precision: scenario.precision,
+    optimizer: scenario.optimizer,
+    channelsLast: scenario.framework.options['memory-format'] === 'channels-last',
+    budgetSeconds: options.budgetSeconds ?? 60,
+    opset: graph.operatorSets.get('') ?? 0,
+    values: [...used].map((name) => plannedValue(name, training, contents, limits)),
+    operators: running.map(plannedOperator),
+    layers: layers.map((layer) => ({
+      name: layer.name,
+      type: layer.type,
+      operators: layer.operators.flatMap((index) => positions.get(index) ?? []),
+    })),
+    outputs: graph.outputs.filter((name) => used.has(name)),
+  };
+}
+
+/** An operator all of whose outputs are known beforehand is folded at export or done on the host. */
+function runsOnDevice(operator: Operator, contents: ReadonlyMap<string, unknown>): boolean {
+  return operator.outputs.some((name) => name !== '' && !contents.has(name));
+}
+
+function knownElements(
+  value: Value,
+  bindings: ReadonlyMap<string, number>,
+): readonly PlannedNumber[] | undefined {
+  if (value.role === 'parameter' || value.role === 'input') return undefined;
+  const elements = value.content?.elements ?? value.literal?.elements;
+  if (elements === undefined) return undefined;
+  const numbers: PlannedNumber[] = [];
+  for (const element of elements) {
+    const number = evaluateDimension(element, bindings);
+    if (typeof number !== 'number') return undefined;
+    numbers.push(jsonNumber(number));
+  }
+  return numbers;
+}
+
+function plannedValue(
+  name: string,
+  training: TrainingGraph,
+  contents: ReadonlyMap<string, readonly PlannedNumber[]>,
+  limits: ReadonlyMap<string, number>,
+): PlannedValue {
+  const value = training.analysis.graph.values.get(name);
+  const bound = training.tensors.get(name);
+  const elements = contents.get(name);
+  const limit = limits.get(name);
+  const declared = value?.type.kind === 'tensor' ? value.type.elementType : undefined;
+  return {
+    name,
+    role: elements === undefined ? (value?.role ?? 'activation') : 'constant',
+    elementType: bound?.elementType ?? value?.literal?.elementType ?? declared ?? 'undefined',
+    shape: [...(bound?.dimensions ?? value?.content?.shape ?? value?.literal?.dimensions ?? [])],
+    gradient: training.requiresGradient.has(name),
+    ...(elements === undefined ? {} : { elements: [...elements] }),
+    ...(limit === undefined ? {} : { limit }),
+    ...(bound === undefined && value?.content === undefined && value?.literal === undefined
+      ? { shape: null }
+      : {}),
+  };
+}
+
+function plannedOperator(operator: Operator): PlannedOperator {
+  const attributes: PlannedOperator['attributes'] = {};
+  let obstacle: string | undefined;
+  for (const [name, attribute] of operator.attributes) {
+    const planned = plannedAttribute(attribute);
+    if (planned === undefined) {
+      obstacle = `its attribute ${name} (${attribute.kind}) cannot be sent to the runner`;
+    } else {
+      attributes[name] = planned;
+    }
+  }
+  return {
+    name: operator.name === '' ? (operator.outputs.find((output) => output !== '') ?? '') : operator.name,
+    type: operator.type,
+    domain: operator.domain,
+    inputs: [...operator.inputs],
+    outputs: [...operator.outputs],
+    attributes,
+    ...(obstacle === undefined ? {} : { obstacle }),
+  };
+}
+
+function plannedAttribute(attribute: GraphAttribute): PlannedOperator['attributes'][string] | undefined {
+  switch (attribute.kind) {
+    case 'int':
+    case 'float':
+      return jsonNumber(attribute.value);
+    case 'string':
+      return attribute.value;
+    case 'ints':
+    case 'floats':
+      return attribute.value.map(jsonNumber);
+    case 'strings':
+      return [...attribute.value];
+    case 'tensor':
+      return plannedLiteral(attribute.value);
+    case 'tensors':
+    case 'graph':
+    case 'graphs':
+    case 'reference':
+    case 'other':
+      return undefined;
+  }
+}
+
+function plannedLiteral(literal: TensorLiteral): z.infer<typeof tensorSchema> {
+  return {
+    elementType: literal.elementType,
+    shape: [...literal.dimensions],
+    ...(literal.elements === undefined ? {} : { elements: literal.elements.map(jsonNumber) }),
+  };
+}
+
+/** Operators that hand elements through unchanged, so that a bound on their output bounds their input. */
+const passesElements: ReadonlySet<string> = new Set([
+  'Cast',
+  'Concat',
+  'Expand',
+  'Flatten',
+  'Identity',
+  'Reshape',
+  'Slice',
+  'Split',
+  'Squeeze',
+  'Tile',
+  'Transpose',
+  'Unsqueeze',
+]);
+
+/** For integer values that index a table: how many rows it has, followed back to where the integers come from. */
+function indexLimits(operators: readonly Operator[], training: TrainingGraph): ReadonlyMap<string, number> {
+  const limits = new Map<string, number>();
+  const lower = (name: string | undefined, limit: number | undefined): void => {
+    const type = name === undefined ? undefined : training.tensors.get(name)?.elementType;
+    if (name === undefined || type === undefined || !isInteger(type)) return;
+    if (limit === undefined || !(limit > 0)) return;
+    limits.set(name, Math.min(limit, limits.get(name) ?? Number.POSITIVE_INFINITY));
+  };
+  for (const operator of operators.toReversed()) {
+    const [first, second] = operator.inputs;
+    if (operator.type === 'Gather' || operator.type === 'GatherElements') {
+      const table = training.tensors.get(first ?? '')?.dimensions;
+      const axis = operator.attributes.get('axis');
+      lower(second, table?.at(axis?.kind === 'int' ? axis.value : 0));
+    } else if (passesElements.has(operator.type)) {
+      for (const output of operator.outputs) {
+        const limit = limits.get(output);
+        for (const input of operator.type === 'Concat' ? operator.inputs : [first]) lower(input, limit);
+      }
+    }
+  }
+  return limits;
+}
+
+function jsonNumber(value: number): PlannedNumber {
+  if (Number.isFinite(value)) return value;
+  return Number.isNaN(value) ? 'NaN' : value > 0 ? 'Infinity' : '-Infinity';
+}

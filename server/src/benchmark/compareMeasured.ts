@@ -1,0 +1,63 @@
+/** Predicted beside measured, as rows for a table. Pure; knows nothing of how either is shown. */
+
+import type { LayerMeasurements } from '../model/measurement.ts';
+import type { StepCost } from '../model/stepCost.ts';
+import { add, type Seconds } from '../model/units.ts';
+
+export interface MeasuredComparison {
+  readonly rows: readonly ComparedLayer[];
+  readonly step: ComparedTime;
+}
+
+export interface ComparedLayer {
+  readonly name: string;
+  readonly type: string;
+  readonly forward: ComparedTime;
+  readonly backward: ComparedTime;
+}
+
+export interface ComparedTime {
+  readonly predicted: Seconds | null;
+  readonly measured: Seconds | null;
+  /** Measured over predicted; `null` where either is missing or the prediction is 0. */
+  readonly ratio: number | null;
+}
+
+/**
+ * One row per layer of the prediction, in its order. `cost` is the prediction alone, before
+ * `applyMeasurements`. The step is compared without communication and input, as the benchmark runs it.
+ */
+export function compareMeasured(cost: StepCost, measurements: LayerMeasurements): MeasuredComparison {
+  const { forward, backward, update } = cost.totals.time;
+  const training = cost.scenario.mode === 'training';
+  return {
+    rows: cost.layers.map((layer) => {
+      const measured = measurements.layers.get(layer.name);
+      return {
+        name: layer.name,
+        type: layer.type,
+        forward: compared(layer.time.forward, measured?.forward),
+        backward: compared(layer.time.backward, measured?.backward),
+      };
+    }),
+    step: compared(training ? total([forward, backward, update]) : forward, measurements.step),
+  };
+}
+
+function compared(predicted: Seconds | null, measured: Seconds | undefined): ComparedTime {
+  return {
+    predicted,
+    measured: measured ?? null,
+    ratio: predicted === null || predicted === 0 || measured === undefined ? null : measured / predicted,
+  };
+}
+
+/** Unknown as soon as one part is. */
+function total(parts: readonly (Seconds | null)[]): Seconds | null {
+  let result: Seconds | null = null;
+  for (const part of parts) {
+    if (part === null) return null;
+    result = result === null ? part : add(result, part);
+  }
+  return result;
+}
