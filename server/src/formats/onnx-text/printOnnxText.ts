@@ -65,6 +65,9 @@ const indentation = '   ';
 /** Entries of an attribute list that are shown, and characters of a text. */
 const shownEntries = 256;
 const shownCharacters = 1000;
+/** Floating-point values that are shown: of an initializer, which is a weight, and of a node's constant. */
+const shownWeights = 8;
+const shownConstants = 64;
 
 export function printOnnxText(model: OnnxModel): PrintedOnnx {
   return new OnnxPrinter().model(model);
@@ -147,7 +150,7 @@ class OnnxPrinter {
     };
     for (const tensor of graph.initializers) {
       this.#initializerLines.set(tensor.name, out.line);
-      const { type, content, elided } = printTensor(tensor);
+      const { type, content, elided } = printTensor(tensor, shownWeights);
       out.write(`${indentation}${type} ${printName(tensor.name)} = ${content}`);
       if (elided) this.#elided += 1;
       end(elided || tensor.external !== undefined ? printTensorSize(tensor) : '');
@@ -275,7 +278,7 @@ class OnnxPrinter {
   }
 
   #innerTensor(tensor: TensorLiteral): string {
-    const { type, content, elided } = printTensor(tensor);
+    const { type, content, elided } = printTensor(tensor, shownWeights);
     if (elided) this.#elided += 1;
     return `${type} ${printName(tensor.name)} = ${content}`;
   }
@@ -322,7 +325,7 @@ class OnnxPrinter {
   }
 
   #attributeTensor(tensor: TensorLiteral): string {
-    const { type, content, elided } = printTensor(tensor);
+    const { type, content, elided } = printTensor(tensor, shownConstants);
     if (elided) this.#elided += 1;
     return tensor.name === '' ? `${type} ${content}` : `${type} ${printName(tensor.name)} ${content}`;
   }

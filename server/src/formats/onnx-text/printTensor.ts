@@ -1,7 +1,7 @@
 /** Tensors in ONNX's textual syntax: small ones with their values, large ones as `{...}`. */
 
 import type { TensorLiteral } from '../../model/attribute.ts';
-import { bitsPerElement, type ElementType } from '../../model/elementType.ts';
+import { bitsPerElement, type ElementType, isFloatingPoint } from '../../model/elementType.ts';
 import { formatBytes } from '../../model/format.ts';
 import { bytes } from '../../model/units.ts';
 import { bfloat16Bits, float16Bits } from '../onnx/decodeElements.ts';
@@ -17,15 +17,17 @@ export interface PrintedTensor {
 }
 
 /** More values than this hide what a person looks for. */
-const shownElements = 256;
+const shownIntegers = 256;
 
-export function printTensor(tensor: TensorLiteral): PrintedTensor {
+/** `shownFloats`: how many floating-point values are worth showing; few in weights, more in a node's constant. */
+export function printTensor(tensor: TensorLiteral, shownFloats: number): PrintedTensor {
   const type = printTensorType(tensor.elementType, tensor.dimensions);
   if (tensor.external !== undefined) {
     return { type, content: printExternal(tensor.external), elided: false };
   }
   const { elements } = tensor;
-  if (elements === undefined || elements.length > shownElements || !isPrintable(tensor.elementType)) {
+  const shown = isFloatingPoint(tensor.elementType) ? shownFloats : shownIntegers;
+  if (elements === undefined || elements.length > shown || !isPrintable(tensor.elementType)) {
     return { type, content: '{...}', elided: true };
   }
   return { type, content: `{${elements.map(elementPrinter(tensor.elementType)).join(',')}}`, elided: false };

@@ -32,7 +32,10 @@ export function readOnnx(source: ByteSource): ReadOnnx {
   const wire = new WireReader(source);
   const reading = new Reading(wire);
   const model = readModel(reading, source.size);
-  if (wire.problem !== undefined) return refuseProblem(wire.problem, model, source.size);
+  if (wire.problem !== undefined) {
+    const began = reading.mistypedModelField === undefined && model.irVersion > 0 && model.irVersion < 1000;
+    return refuseProblem(wire.problem, began, source.size);
+  }
   if (!isPlausible(model) || reading.mistypedModelField !== undefined) {
     const where =
       reading.mistypedModelField === undefined
@@ -154,9 +157,8 @@ function isPlausible(model: ModelFields): boolean {
   );
 }
 
-/** Bytes that stop making sense: either the file never was a model, or it was one and is damaged. */
-function refuseProblem(problem: WireProblem, model: ModelFields, size: number): ReadOnnx {
-  const began = model.irVersion > 0 && model.irVersion < 1000;
+/** Bytes that stop making sense: either the file never was a model, or it `began` like one and is damaged. */
+function refuseProblem(problem: WireProblem, began: boolean, size: number): ReadOnnx {
   const at = `at byte ${problem.offset} of ${size}`;
   if (!began) {
     return refuse(

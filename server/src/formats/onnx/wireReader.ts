@@ -190,7 +190,7 @@ export class WireReader {
       if (byte < 0x80) {
         if (index < 4) return low;
         return signed && (high & 0x80) !== 0
-          ? -join(~low & 0xfffffff, ~middle & 0xfffffff, ~high & 0xff) - 1
+          ? Math.max(-join(~low & 0xfffffff, ~middle & 0xfffffff, ~high & 0xff) - 1, Number.MIN_SAFE_INTEGER)
           : join(low, middle, high & 0xff);
       }
     }

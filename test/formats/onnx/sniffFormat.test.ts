@@ -1,0 +1,61 @@
+import { expect, test } from 'vitest';
+import { byteSourceOfBuffer } from '../../../server/src/formats/byteSource.ts';
+import { sniffFormat } from '../../../server/src/formats/sniffFormat.ts';
+import { encodeModel } from '../../support/onnxBytes.ts';
+import { hasSharedModels, readShared, sharedModels, sharedTestName } from '../../support/sharedModels.ts';
+
+const text = (content: string): Uint8Array => new TextEncoder().encode(content);
+const model = encodeModel({ graph: {} });
+
+test.each([
+  ['an ONNX model, whatever its name', model, 'model.layers.yaml', 'onnx'],
+  ['binary that is not ONNX', Uint8Array.of(1, 2, 3), 'model.bin', 'onnx'],
+  [
+    'ONNX text',
+    text('<\n  ir_version: 8,\n  opset_import: ["" : 17]\n>\nagraph () => () {}'),
+    'x.yaml',
+    'onnx-text',
+  ],
+  ['ONNX text on one line', text('<ir_version: 7>g () => () {}'), '', 'onnx-text'],
+  ['ONNX text without header', text('agraph (float[N] X) => (float[N] Y) { Y = Relu(X) }'), '', 'onnx-text'],
+  ['ONNX text after a comment', text('# a model\n\n<ir_version: 7>\ng () => () {}'), '', 'onnx-text'],
+  [
+    'a layer spec',
+    text('# GPT\nname: gpt2\ndims: { d: 768 }\nlayers:\n  - x: GELU()\n'),
+    'a.onnx',
+    'layer-spec',
+  ],
+  ['a layer spec of layers alone', text('layers:\n  - x: GELU()\n'), 'net.yaml', 'layer-spec'],
+  ['a layer spec being typed', text('inputs:\n'), 'untitled', 'layer-spec'],
+  ['a Caffe net', text('name: "AlexNet"\nlayer {\n  name: "data"\n'), 'x.txt', 'prototxt'],
+  ['an old Caffe net', text('layers {\n  type: CONVOLUTION\n'), '', 'prototxt'],
+  ['a Caffe net with inputs', text('name: "CaffeNet"\ninput: "data"\ninput_dim: 10\n'), '', 'prototxt'],
+  ['an empty spec by its name', text(''), 'new.layers.yaml', 'layer-spec'],
+  ['an unclear text by its name', text('hello\n'), 'new.layers.yml', 'layer-spec'],
+  ['prose', text('Dear reader,\n'), 'letter.txt', undefined],
+  ['JSON', text('{"layers": []}'), 'net.json', undefined],
+  ['a web page', text('<!DOCTYPE html>'), 'resnet50.onnx', undefined],
+  ['ONNX as protobuf text', text('ir_version: 7\nproducer_name: "x"\ngraph {\n}'), 'a.textproto', undefined],
+  ['gzip', Uint8Array.of(0x1f, 0x8b, 8, 0), 'model.onnx', undefined],
+])('%s', (_, bytes, name, format) => {
+  const sniffed = sniffFormat(byteSourceOfBuffer(bytes), name);
+  expect(sniffed.format).toBe(format);
+  expect(sniffed.reason).toMatch(/^[A-Z].*[^.]$/);
+});
+
+test(sharedTestName('every ONNX model of the corpus is one'), () => {
+  const wrong = sharedModels('onnx-light', 'onnx-simple', 'onnx-pytorch-converted', 'torch-export').filter(
+    (path) => sniffFormat(byteSourceOfBuffer(readShared(path)), '').format !== 'onnx',
+  );
+  expect(wrong).toEqual([]);
+});
+
+test(sharedTestName('every ONNX text of the corpus is one'), () => {
+  if (!hasSharedModels) return;
+  const folder = 'onnx-text/printed/onnx-light__light_';
+  for (const name of ['bvlc_alexnet', 'resnet50', 'vgg19']) {
+    expect(sniffFormat(byteSourceOfBuffer(readShared(`${folder}${name}.onnxtxt`)), '').format).toBe(
+      'onnx-text',
+    );
+  }
+});
