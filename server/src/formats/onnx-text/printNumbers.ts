@@ -13,6 +13,7 @@ export function printInteger(value: number): string {
 }
 
 export function printFloat32(value: number): string {
+  if (value === 0) return toChars(value);
   for (let digits = 1; digits <= 9; digits++) {
     const candidate = value.toPrecision(digits);
     if (Math.fround(Number(candidate)) === value) return toChars(Number(candidate));
@@ -32,16 +33,8 @@ function toChars(value: number): string {
   const exponent = Number(exponentText);
   const sign = exponent < 0 ? '-' : '+';
   const scientific = `${mantissa}e${sign}${String(Math.abs(exponent)).padStart(2, '0')}`;
-  const fixed = toFixed(value, mantissa, exponent);
+  // Outside these exponents `String` is scientific itself, and the fixed form is the longer one.
+  if (exponent < -6 || exponent > 20) return scientific;
+  const fixed = String(value);
   return scientific.length < fixed.length ? scientific : fixed;
-}
-
-/** `toString` turns to exponents from 1e21 and below 1e-6; beyond those the scientific form is shorter anyway. */
-function toFixed(value: number, mantissa: string, exponent: number): string {
-  if (exponent < -7) return value.toFixed(Math.min(100, mantissa.length - exponent));
-  if (exponent === -7) {
-    const digits = mantissa.replace(/[-.]/g, '');
-    return `${value < 0 ? '-' : ''}0.${'0'.repeat(6)}${digits}`;
-  }
-  return String(value);
 }

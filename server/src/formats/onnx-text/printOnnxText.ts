@@ -262,7 +262,7 @@ class OnnxPrinter {
     const out = this.#out;
     const inner = indent + indentation;
     const values = (infos: readonly OnnxValueInfo[]): string => infos.map(printValueInfo).join(', ');
-    out.write(`${printName(graph.name)} (${values(graph.inputs)}) => (${values(graph.outputs)}) `);
+    out.write(`${printName(graph.name)} (${values(graph.inputs)}) => (${values(graph.outputs)})`);
     if (hasStoredValues(graph)) {
       const stored = [
         ...graph.initializers.map((tensor) => this.#innerTensor(tensor)),
@@ -273,6 +273,8 @@ class OnnxPrinter {
       out.write(`${inner}<${stored.join(', ')}>`);
       out.endLine();
       out.write(indent);
+    } else {
+      out.write(' ');
     }
     this.#nodes(graph.nodes, inner, []);
   }
