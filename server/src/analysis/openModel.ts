@@ -31,8 +31,19 @@ export function openModel(
       return openLayerSpec(decodeText(source), name, dimensions);
     case 'onnx':
       return openOnnx(source, name);
-    default:
-      return unreadable(name, sniffed.issue);
+    case 'onnx-text':
+    case 'prototxt':
+      return unreadable(name, {
+        code: 'file/not-a-model',
+        severity: 'error',
+        message: `${formatTitles[sniffed.format]} is not read yet: open the binary ONNX model, or write the network as a layer spec`,
+      });
+    case undefined:
+      return unreadable(name, {
+        code: source.size === 0 ? 'file/empty' : 'file/not-a-model',
+        severity: 'error',
+        message: sniffed.reason,
+      });
   }
 }
 
@@ -73,6 +84,8 @@ function openOnnx(source: ByteSource, name: string): OpenedModel {
     issues: [...issues, ...analysis.issues],
   };
 }
+
+const formatTitles = { 'onnx-text': 'ONNX text', prototxt: 'A Caffe prototxt' } as const;
 
 function unreadable(name: string, issue: Issue): OpenedModel {
   return { format: 'onnx', name, analysis: undefined, onnx: undefined, scenario: {}, issues: [issue] };

@@ -1,0 +1,122 @@
+/** `layercost benchmark`: runs the model's step for real and puts measured beside predicted. */
+
+import { basename } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { BenchmarkMeasurements } from '../benchmark/benchmarkMeasurements.ts';
+import { planBenchmark } from '../benchmark/benchmarkPlan.ts';
+import { type ComparedTime, compareMeasured, type MeasuredComparison } from '../benchmark/compareMeasured.ts';
+import { runBenchmark } from '../benchmark/runBenchmark.ts';
+import { type Column, layoutColumns } from '../estimate/report/columns.ts';
+import { formatBytes, formatTime, significant } from '../model/format.ts';
+import { bytes } from '../model/units.ts';
+import type { Arguments } from './arguments.ts';
+import { costModelFile, openModelFile, printIssues } from './costFile.ts';
+import { printData, printMessage } from './streams.ts';
+
+export async function runBenchmarkCommand(
+  given: Extract<Arguments, { command: 'benchmark' }>,
+): Promise<number> {
+  const file = openModelFile(given.file, given.scenario);
+  if (file === undefined) return 1;
+  const { cost, training, scenario, issues } = costModelFile(file, given.scenario.request);
+  printIssues(basename(given.file), issues);
+  if (cost === undefined || training === undefined || scenario === undefined) return 1;
+
+  const abort = new AbortController();
+  const interrupt = (): void => abort.abort();
+  process.once('SIGINT', interrupt);
+  const showProgress = progressLine();
+  const outcome = await runBenchmark(planBenchmark(training, scenario, { model: file.opened.name }), {
+    runner: fileURLToPath(new URL('./runner', import.meta.url)),
+    device: given.device,
+    signal: abort.signal,
+    onProgress: ({ message, fraction }) =>
+      showProgress(`${(fraction * 100).toFixed(0).padStart(3)} %  ${message}`),
+    ...(given.python === undefined ? {} : { python: given.python }),
+  });
+  showProgress('');
+  process.removeListener('SIGINT', interrupt);
+
+  if (outcome.measurements === undefined) {
+    if (outcome.failure.log !== '') printMessage(outcome.failure.log.trimEnd());
+    printMessage(`layercost: ${outcome.failure.message}`);
+    return 1;
+  }
+  const comparison = compareMeasured(cost, outcome.measurements);
+  printData(
+    given.format === 'json'
+      ? json(comparison, outcome.measurements)
+      : table(comparison, outcome.measurements, `${cost.gpu}, predicted`),
+  );
+  return 0;
+}
+
+/** Rewrites one line on a terminal; on anything else progress would be noise, so nothing is printed. */
+function progressLine(): (text: string) => void {
+  if (!process.stderr.isTTY) return () => {};
+  return (text) => process.stderr.write(`\r\u001b[2K${text.slice(0, (process.stderr.columns ?? 80) - 1)}`);
+}
+
+const columns: readonly Column[] = [
+  { title: 'layer', align: 'left' },
+  { title: 'type', align: 'left' },
+  { title: 'forward predicted', align: 'right' },
+  { title: 'measured', align: 'right' },
+  { title: 'ratio', align: 'right' },
+  { title: 'backward predicted', align: 'right' },
+  { title: 'measured', align: 'right' },
+  { title: 'ratio', align: 'right' },
+];
+
+function table(comparison: MeasuredComparison, measured: BenchmarkMeasurements, predictedOn: string): string {
+  const { device, wholeStep } = measured;
+  const rows = comparison.rows
+    .filter((row) => row.forward.measured !== null || row.backward.measured !== null)
+    .map((row) => [row.name, row.type, ...cells(row.forward), ...cells(row.backward)]);
+  const label = device.kind === 'cuda' ? `GPU: ${device.name}` : `CPU, not a GPU: ${device.name}`;
+  return [
+    `measured on ${label}, ${device.precision}, torch ${device.torch}${device.cuda === undefined ? '' : `, CUDA ${device.cuda}`}`,
+    `predicted for ${predictedOn}`,
+    '',
+    ...layoutColumns(columns, rows),
+    '',
+    `step without communication  predicted ${formatTime(comparison.step.predicted)}, measured ${formatTime(comparison.step.measured)}${ratioText(comparison.step) === '' ? '' : `, ratio ${ratioText(comparison.step)}`}`,
+    ...(wholeStep?.peakMemoryBytes === undefined
+      ? []
+      : [`peak memory measured        ${formatBytes(bytes(wholeStep.peakMemoryBytes))}`]),
+    ...notMeasuredLines(measured),
+    ...measured.notes.map((note) => `note: ${note}`),
+    '',
+  ].join('\n');
+}
+
+function notMeasuredLines({ notMeasured }: BenchmarkMeasurements): string[] {
+  if (notMeasured.size === 0) return [];
+  return [
+    '',
+    `Not measured (${notMeasured.size}):`,
+    ...[...notMeasured].map(([name, reason]) => `  ${name === '' ? 'the whole step' : name}: ${reason}`),
+  ];
+}
+
+const cells = (time: ComparedTime): string[] => [
+  formatTime(time.predicted),
+  time.measured === null ? '' : formatTime(time.measured),
+  ratioText(time),
+];
+
+const ratioText = ({ ratio }: ComparedTime): string => (ratio === null ? '' : `${significant(ratio)}×`);
+
+function json(comparison: MeasuredComparison, measured: BenchmarkMeasurements): string {
+  const document = {
+    device: measured.device,
+    step: {
+      ...comparison.step,
+      ...(measured.wholeStep === undefined ? {} : { details: measured.wholeStep }),
+    },
+    layers: comparison.rows,
+    notMeasured: [...measured.notMeasured].map(([layer, reason]) => ({ layer, reason })),
+    notes: measured.notes,
+  };
+  return `${JSON.stringify(document, null, 2)}\n`;
+}

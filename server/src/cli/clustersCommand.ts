@@ -1,0 +1,79 @@
+/** `layercost clusters`: the built-in profiles, or every number of one with its source. */
+
+import { type Column, layoutColumns } from '../estimate/report/columns.ts';
+import { type ClusterProfile, sourcedNumbers } from '../hardware/clusterProfile.ts';
+import { builtInClusters, findCluster } from '../hardware/clusters.ts';
+import { formatBandwidth, formatBytes, formatFlopRate, significant } from '../model/format.ts';
+import type { Arguments } from './arguments.ts';
+import { printData, printMessage } from './streams.ts';
+
+export function runClustersCommand(given: Extract<Arguments, { command: 'clusters' }>): number {
+  if (given.name === undefined) {
+    printData(given.format === 'json' ? json(builtInClusters.map(describe)) : listing());
+    return 0;
+  }
+  const cluster = findCluster(given.name);
+  if (cluster === undefined) {
+    printMessage(`layercost: there is no cluster ${given.name}; layercost clusters lists the built-in ones`);
+    return 2;
+  }
+  printData(given.format === 'json' ? json(describe(cluster)) : sheet(cluster));
+  return 0;
+}
+
+const columns: readonly Column[] = [
+  { title: 'name', align: 'left' },
+  { title: 'GPUs per node', align: 'left' },
+  { title: 'memory', align: 'right' },
+  { title: 'bandwidth', align: 'right' },
+  { title: 'fp32', align: 'right' },
+  { title: 'bf16/fp16', align: 'right' },
+  { title: 'link', align: 'left' },
+  { title: 'network', align: 'left' },
+];
+
+function listing(): string {
+  const rows = builtInClusters.map(({ name, gpu, gpusPerNode, link, network }) => [
+    name,
+    `${gpusPerNode.value} × ${gpu.title}`,
+    formatBytes(gpu.memory.value),
+    formatBandwidth(gpu.memoryBandwidth.value),
+    formatFlopRate(gpu.peak.get('fp32')?.value ?? null),
+    formatFlopRate((gpu.peak.get('bf16') ?? gpu.peak.get('fp16'))?.value ?? null),
+    link?.title ?? '',
+    network?.title ?? '',
+  ]);
+  return `${layoutColumns(columns, rows).join('\n')}\n\nlayercost clusters NAME gives the source of every number.\n`;
+}
+
+function sheet(cluster: ClusterProfile): string {
+  const rows = sourcedNumbers(cluster).map(({ name, number }) => [
+    name,
+    significantOrWhole(number.value),
+    number.source,
+  ]);
+  const lines = layoutColumns(
+    [
+      { title: 'number', align: 'left' },
+      { title: 'value', align: 'right' },
+      { title: 'source', align: 'left' },
+    ],
+    rows,
+  );
+  return `${cluster.name}: ${cluster.title}, ${cluster.gpusPerNode.value} × ${cluster.gpu.title} per node\nValues in bytes, bytes/s, FLOP/s and seconds.\n\n${lines.join('\n')}\n`;
+}
+
+const significantOrWhole = (value: number): string =>
+  Math.abs(value) >= 1e4 || (value !== 0 && Math.abs(value) < 1e-3)
+    ? value.toExponential(3)
+    : significant(value);
+
+const describe = (cluster: ClusterProfile) => ({
+  name: cluster.name,
+  title: cluster.title,
+  gpu: cluster.gpu.title,
+  gpusPerNode: cluster.gpusPerNode.value,
+  numbers: Object.fromEntries(sourcedNumbers(cluster).map(({ name, number }) => [name, number])),
+});
+
+const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;

@@ -1,0 +1,25 @@
+/** What `layercost --help` prints. */
+
+export const help = `layercost: what a training step of a neural network costs on a GPU cluster, layer by layer
+
+usage
+  layercost report FILE [scenario] [--format table|json|markdown|csv] [--output PATH]
+  layercost scale FILE [scenario] --gpus 1,2,4,8       step time, throughput and efficiency by GPU count
+  layercost clusters [NAME] [--format table|json]      built-in clusters and GPUs, with sources
+  layercost benchmark FILE [scenario] [--device auto|cuda|cpu] [--python PATH] [--format table|json]
+  layercost lsp --stdio                                the language server, for any editor
+
+scenario
+  --cluster NAME|FILE     built-in cluster or GPU (layercost clusters), or a profile in a JSON file
+  --gpus N  --nodes N     GPUs in all; nodes they are spread over
+  --batch N               samples per GPU
+  --dim NAME=VALUE        value of a symbolic dimension; repeatable
+  --precision NAME        fp32, tf32, fp16, bf16, fp8 (fp16 and bf16: mixed precision)
+  --optimizer NAME        sgd, momentum, adam, adamw, none
+  --framework NAME[,option=value]   such as pytorch-ddp,bucket-mb=50
+  --mode NAME             training, inference
+  --measured-step SECONDS, --layer-trace FILE.csv      measured times in the place of predicted ones
+
+FILE is a binary ONNX model (also gzip-compressed) or a layer spec (*.layers.yaml).
+Exit status: 0 done, 1 the file could not be costed, 2 wrong arguments.
+`;
