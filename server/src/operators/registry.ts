@@ -1,16 +1,23 @@
 /** The operators Layercost knows, by domain, type and operator-set version. */
 
+import { controlFlowOperators } from './controlflow/controlFlow.ts';
 import type { OperatorDefinition } from './definition.ts';
+import { generators } from './generator/generators.ts';
 import { binaryOperators, variadicOperators } from './math/binary.ts';
+import { clip } from './math/clip.ts';
+import { einsum } from './math/einsum.ts';
 import { matrixProducts } from './math/matmul.ts';
 import { unaryOperators } from './math/unary.ts';
 import { convolutions } from './nn/convolution.ts';
 import { dropout } from './nn/dropout.ts';
 import { normalizations } from './nn/normalization.ts';
 import { pools } from './nn/pooling.ts';
+import { quantizations } from './quantization/quantization.ts';
 import { reductionOperators } from './reduction/reductions.ts';
+import { sequenceOperators } from './sequence/sequences.ts';
 import { indexingOperators } from './tensor/indexing.ts';
 import { reshapingOperators } from './tensor/reshaping.ts';
+import { resizingOperators } from './tensor/resizing.ts';
 import { shapeOperators } from './tensor/shapes.ts';
 import { slicingOperators } from './tensor/slicing.ts';
 
@@ -34,7 +41,9 @@ const definitions: readonly OperatorDefinition[] = [
   ...unaryOperators,
   ...binaryOperators,
   ...variadicOperators,
+  clip,
   ...matrixProducts,
+  einsum,
   ...convolutions,
   ...pools,
   ...normalizations,
@@ -44,6 +53,11 @@ const definitions: readonly OperatorDefinition[] = [
   ...shapeOperators,
   ...slicingOperators,
   ...indexingOperators,
+  ...resizingOperators,
+  ...generators,
+  ...quantizations,
+  ...sequenceOperators,
+  ...controlFlowOperators,
 ];
 
 const nameOf = (domain: string, type: string): string => `${domain === 'ai.onnx' ? '' : domain}:${type}`;

@@ -1,0 +1,182 @@
+/** Operators with subgraphs. */
+
+import { type Dimension, unknownDimension } from '../../model/dimension.ts';
+import { isKnownShape, type ValueType } from '../../model/graph.ts';
+import type {
+  CostContext,
+  Inference,
+  InferenceContext,
+  KnownCost,
+  OperatorCost,
+  OperatorDefinition,
+  Work,
+} from '../definition.ts';
+import { scalarOf } from '../vocabulary/contents.ts';
+import { define } from '../vocabulary/define.ts';
+import { unknownValue, whyUnknown } from '../vocabulary/types.ts';
+import { unifyTypes } from '../vocabulary/unify.ts';
+import { unknownCost } from '../vocabulary/work.ts';
+
+const conditional = define({
+  type: 'If',
+  documentation: 'one of two subgraphs; the cost is that of the dearer one (ONNX Operators, If-21)',
+  infer: (context) => {
+    const condition = scalarOf(context, 0);
+    // A condition that is known decides: exporters leave such branches behind for static shapes.
+    if (typeof condition === 'number') {
+      return { outputs: context.inferSubgraph(condition === 0 ? 'else_branch' : 'then_branch', []) };
+    }
+    const yes = context.inferSubgraph('then_branch', []);
+    const no = context.inferSubgraph('else_branch', []);
+    return {
+      outputs: yes.map((type, index) =>
+        unifyTypes(type, no[index] ?? type, 'the branches of If give different shapes'),
+      ),
+    };
+  },
+  cost: (context) => {
+    const condition = context.inputContent(0)?.[0];
+    const yes = context.subgraphCost('then_branch');
+    const no = context.subgraphCost('else_branch');
+    const taken = condition === undefined ? undefined : condition === 0 ? no : yes;
+    if (taken !== undefined) return taken;
+    if (yes === undefined || no === undefined) return unknownCost('the cost of a branch of If is unknown');
+    return yes.forward.flops > no.forward.flops ? yes : dearer(no, yes);
+  },
+});
+
+/** The one with more FLOPs, or with more traffic where neither has more. */
+function dearer(left: KnownCost, right: KnownCost): KnownCost {
+  if (left.forward.flops !== right.forward.flops) return left;
+  const bytes = (cost: KnownCost) =>
+    4 * cost.forward.traffic.float32Elements + cost.forward.traffic.fixedBytes;
+  return bytes(left) >= bytes(right) ? left : right;
+}
+
+const loop = define({
+  type: 'Loop',
+  documentation: 'a subgraph repeated a number of times or while a condition holds (ONNX Operators, Loop-21)',
+  infer: inferLoop,
+  cost: (context) => {
+    const count = context.inputContent(0)?.[0];
+    if (count === undefined) return unknownCost('how often the Loop runs is known only when the model runs');
+    return repeated(context, count);
+  },
+});
+
+const scan = define({
+  type: 'Scan',
+  since: 8,
+  documentation: 'a subgraph applied along an axis, carrying state (ONNX Operators, Scan-21)',
+  infer: inferScan,
+  cost: (context) => {
+    const scanned = context.input(context.inputCount - 1);
+    const axes = context.ints('scan_input_axes') ?? [];
+    const axis = context.opset < 9 ? 1 : (axes.at(-1) ?? 0);
+    const count = scanned?.dimensions.at(axis);
+    return count === undefined
+      ? unknownCost('the length of the scanned axis is unknown')
+      : repeated(context, count);
+  },
+});
+
+export const controlFlowOperators: readonly OperatorDefinition[] = [conditional, loop, scan];
+
+function repeated(context: CostContext, count: number): OperatorCost {
+  const body = context.subgraphCost('body');
+  if (body === undefined) return unknownCost('the cost of the body is unknown');
+  const times = (work: Work): Work => ({
+    flops: work.flops * count,
+    operations: work.operations * count,
+    traffic: {
+      float32Elements: work.traffic.float32Elements * count,
+      fixedBytes: work.traffic.fixedBytes * count,
+    },
+    kernels: work.kernels * count,
+  });
+  return {
+    ...body,
+    forward: times(body.forward),
+    backwardData: times(body.backwardData),
+    backwardWeight: times(body.backwardWeight),
+  };
+}
+
+/**
+ * Carried values must hold for every iteration: what the body changes of them is unknown, and the body is
+ * inferred again with that.
+ */
+function inferLoop(context: InferenceContext): Inference {
+  const carriedCount = Math.max(0, context.inputCount - 2);
+  const initial = Array.from(
+    { length: carriedCount },
+    (_, index) => context.inputType(index + 2) ?? unknownValue('an input of the Loop is missing'),
+  );
+  const counters: readonly ValueType[] = [
+    { kind: 'tensor', elementType: 'int64', shape: [] },
+    { kind: 'tensor', elementType: 'bool', shape: [] },
+  ];
+  const first = context.inferSubgraph('body', [...counters, ...initial]);
+  const reason = 'an iteration of the Loop changes it';
+  const stable = initial.map((type, index) => mergeCarried(type, first[index + 1] ?? type, reason));
+  const again = context.inferSubgraph('body', [...counters, ...stable]);
+  const count = scalarOf(context, 0) ?? unknownDimension(whyUnknown(context, 0));
+  return {
+    outputs: [
+      ...stable.map((type, index) => mergeCarried(type, again[index + 1] ?? type, reason)),
+      ...again.slice(1 + carriedCount).map((type) => stacked(type, count)),
+    ],
+  };
+}
+
+/** An empty sequence has elements of unknown type until the first one is inserted. */
+function mergeCarried(left: ValueType, right: ValueType, reason: string): ValueType {
+  if (left.kind === 'sequence' && right.kind === 'sequence') {
+    if (left.element.kind === 'unknown') return right;
+    if (right.element.kind === 'unknown') return left;
+    const empty = left.element.kind === 'tensor' && !isKnownShape(left.element.shape);
+    if (empty) return right;
+  }
+  return unifyTypes(left, right, reason);
+}
+
+function stacked(type: ValueType, count: Dimension): ValueType {
+  if (type.kind !== 'tensor' || !isKnownShape(type.shape)) return type;
+  return { ...type, shape: [count, ...type.shape] };
+}
+
+/** Since version 9 the scanned axes are given; version 8 has a leading batch axis and sequence lengths. */
+function inferScan(context: InferenceContext): Inference {
+  const scanned = context.int('num_scan_inputs', 1);
+  const skipped = context.opset < 9 ? 1 : 0;
+  const states = context.inputCount - skipped - scanned;
+  const types = Array.from(
+    { length: context.inputCount - skipped },
+    (_, index) => context.inputType(index + skipped) ?? unknownValue('an input of the Scan is missing'),
+  );
+  const axes = context.ints('scan_input_axes') ?? [];
+  let length: Dimension = unknownDimension('the length of the scanned axis is unknown');
+  const batch = types[0]?.kind === 'tensor' && isKnownShape(types[0].shape) ? types[0].shape[0] : undefined;
+  const bodyInputs = types.map((type, index): ValueType => {
+    if (type.kind !== 'tensor' || !isKnownShape(type.shape)) return type;
+    const { shape } = type;
+    const inner = skipped === 1 ? shape.slice(1) : shape;
+    if (index < states) return { ...type, shape: inner };
+    const axis = axisOf(axes[index - states] ?? 0, inner.length);
+    length = inner[axis] ?? length;
+    return { ...type, shape: inner.filter((_, position) => position !== axis) };
+  });
+  const results = context.inferSubgraph('body', bodyInputs);
+  const outputAxes = context.ints('scan_output_axes') ?? [];
+  return {
+    outputs: results.map((type, index): ValueType => {
+      if (type.kind !== 'tensor' || !isKnownShape(type.shape)) return type;
+      const lead = skipped === 1 && batch !== undefined ? [batch] : [];
+      if (index < states) return { ...type, shape: [...lead, ...type.shape] };
+      const axis = axisOf(outputAxes[index - states] ?? 0, type.shape.length + 1);
+      return { ...type, shape: [...lead, ...type.shape.slice(0, axis), length, ...type.shape.slice(axis)] };
+    }),
+  };
+}
+
+const axisOf = (axis: number, rank: number): number => (axis < 0 ? axis + rank : axis);

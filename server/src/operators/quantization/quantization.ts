@@ -1,0 +1,53 @@
+/** Conversions between floating point and quantized integers. */
+
+import { elementTypeOfNumber } from '../../model/elementType.ts';
+import type { InferenceContext, OperatorDefinition } from '../definition.ts';
+import { define } from '../vocabulary/define.ts';
+import { elementwiseCost, inferLikeInput, passesThrough } from '../vocabulary/elementwise.ts';
+import { elementTypeOf, tensor, tensorOfUnknownShape, whyUnknown } from '../vocabulary/types.ts';
+
+const quantizeLinear = define({
+  type: 'QuantizeLinear',
+  since: 10,
+  documentation: 'x / scale rounded to an integer type (ONNX Operators, QuantizeLinear-21)',
+  infer: (context) =>
+    inferLikeInput(context, {
+      elementType: requestedType(context, 'output_dtype') ?? context.inputElementType(2) ?? 'uint8',
+    }),
+  cost: (context) => elementwiseCost(context, 3, (index) => (index === 0 ? passesThrough : undefined)),
+});
+
+const dequantizeLinear = define({
+  type: 'DequantizeLinear',
+  since: 10,
+  documentation: '(x − zero point) · scale (ONNX Operators, DequantizeLinear-21)',
+  infer: (context) =>
+    inferLikeInput(context, {
+      elementType: requestedType(context, 'output_dtype') ?? elementTypeOf(context, 1),
+    }),
+  cost: (context) => elementwiseCost(context, 2, (index) => (index === 0 ? passesThrough : undefined)),
+});
+
+const dynamicQuantizeLinear = define({
+  type: 'DynamicQuantizeLinear',
+  since: 11,
+  documentation: 'x quantized to uint8 by its own range (ONNX Operators, DynamicQuantizeLinear-11)',
+  infer: (context) => {
+    const input = context.inputShape(0);
+    const quantized =
+      input === undefined ? tensorOfUnknownShape('uint8', whyUnknown(context, 0)) : tensor('uint8', input);
+    return { outputs: [quantized, tensor('float32', []), tensor('uint8', [])] };
+  },
+  cost: (context) => elementwiseCost(context, 5, () => passesThrough),
+});
+
+const requestedType = (context: InferenceContext, attribute: string) => {
+  const number = context.int(attribute, 0);
+  return number === 0 ? undefined : elementTypeOfNumber(number);
+};
+
+export const quantizations: readonly OperatorDefinition[] = [
+  quantizeLinear,
+  dequantizeLinear,
+  dynamicQuantizeLinear,
+];

@@ -1,0 +1,215 @@
+/** Operators that resample images. */
+
+import { type Dimension, multiplyDimensions, unknownDimension } from '../../model/dimension.ts';
+import type { Inference, InferenceContext, OperatorDefinition } from '../definition.ts';
+import { normalizeAxes, numbersOf } from '../vocabulary/axes.ts';
+import { define } from '../vocabulary/define.ts';
+import { copyCost } from '../vocabulary/movement.ts';
+import {
+  elementTypeOf,
+  mismatch,
+  printShape,
+  single,
+  tensor,
+  tensorOfUnknownShape,
+  unknownBecause,
+  whyUnknown,
+} from '../vocabulary/types.ts';
+import { savedInput } from '../vocabulary/work.ts';
+
+/** Input elements each output element is made of, per mode. */
+const taps: Readonly<Record<string, number>> = { nearest: 0, linear: 2, bilinear: 2, cubic: 4, bicubic: 4 };
+
+const resize = define({
+  type: 'Resize',
+  since: 10,
+  documentation: 'the input resampled to other sizes (ONNX Operators, Resize-19)',
+  infer: inferResize,
+  cost: (context) => {
+    const output = context.output(0);
+    const resampled =
+      output?.dimensions.filter((size, axis) => size !== context.input(0)?.dimensions[axis]).length ?? 0;
+    const perElement = 2 * (taps[context.string('mode', 'nearest')] ?? 2) ** resampled;
+    return copyCost(context, {
+      operations:
+        (output?.elements ?? 0) * (context.string('mode', 'nearest') === 'nearest' ? 0 : perElement),
+    });
+  },
+});
+
+const upsample = define({
+  type: 'Upsample',
+  documentation:
+    'the input enlarged by factors, replaced by Resize in version 10 (ONNX Operators, Upsample-9)',
+  infer: (context) => {
+    const input = context.inputShape(0);
+    if (input === undefined) return unknownBecause(context, 0);
+    const attribute = context.attribute('scales');
+    const height = context.float('height_scale', 1);
+    const width = context.float('width_scale', 1);
+    const content = context.inputContent(1)?.elements;
+    const scales =
+      attribute?.kind === 'floats' || attribute?.kind === 'ints'
+        ? attribute.value
+        : content === undefined
+          ? context.inputType(1) === undefined
+            ? [1, 1, height, width]
+            : undefined
+          : numbersOf(content);
+    return scaled(
+      context,
+      input,
+      scales,
+      input.map((_, axis) => axis),
+      1,
+    );
+  },
+  cost: (context) => copyCost(context, { operations: context.output(0)?.elements ?? 0 }),
+});
+
+const gridSample = define({
+  type: 'GridSample',
+  since: 16,
+  documentation: 'the input sampled at given coordinates (ONNX Operators, GridSample-22)',
+  infer: (context) => {
+    const input = context.inputShape(0);
+    const grid = context.inputShape(1);
+    if (input === undefined) return unknownBecause(context, 0);
+    if (grid === undefined) return unknownBecause(context, 1, elementTypeOf(context, 0));
+    return single(tensor(elementTypeOf(context, 0), [...input.slice(0, 2), ...grid.slice(1, -1)]));
+  },
+  cost: (context) =>
+    copyCost(context, {
+      operations: 8 * (context.output(0)?.elements ?? 0),
+      saved: [savedInput(0), savedInput(1)],
+    }),
+});
+
+const affineGrid = define({
+  type: 'AffineGrid',
+  since: 20,
+  documentation: 'coordinates of an affine transformation (ONNX Operators, AffineGrid-20)',
+  infer: (context) => {
+    const size = context.inputContent(1)?.elements;
+    const elementType = elementTypeOf(context, 0);
+    if (size === undefined) return single(tensorOfUnknownShape(elementType, whyUnknown(context, 1)));
+    const [batch = 1, , ...spatial] = size;
+    return single(tensor(elementType, [batch, ...spatial, spatial.length]));
+  },
+  cost: (context) => copyCost(context, { operations: 6 * (context.output(0)?.elements ?? 0) }),
+});
+
+const columnsToImage = define({
+  type: 'Col2Im',
+  since: 18,
+  documentation: 'sliding blocks added back to an image (ONNX Operators, Col2Im-18)',
+  infer: (context) => {
+    const input = context.inputShape(0);
+    const elementType = elementTypeOf(context, 0);
+    const image = context.inputContent(1)?.elements;
+    const block = context.inputContent(2)?.elements;
+    if (input === undefined) return unknownBecause(context, 0);
+    if (image === undefined) return single(tensorOfUnknownShape(elementType, whyUnknown(context, 1)));
+    const [batch = 1, columns = 1] = input;
+    const sizes = block && numbersOf(block);
+    const channels: Dimension =
+      typeof columns === 'number' && sizes !== undefined
+        ? columns / sizes.reduce((product, size) => product * size, 1)
+        : unknownDimension('the size of the block is unknown');
+    return single(tensor(elementType, [batch, channels, ...image]));
+  },
+  cost: (context) => copyCost(context, { operations: context.input(0)?.elements ?? 0 }),
+});
+
+const imageDecoder = define({
+  type: 'ImageDecoder',
+  since: 20,
+  documentation: 'an encoded image decoded on the host (ONNX Operators, ImageDecoder-20)',
+  infer: () => {
+    const size = unknownDimension('the size of an image is known only when it is decoded');
+    return single(tensor('uint8', [size, size, 3]));
+  },
+  cost: (context) => copyCost(context),
+});
+
+export const resizingOperators: readonly OperatorDefinition[] = [
+  resize,
+  upsample,
+  gridSample,
+  affineGrid,
+  columnsToImage,
+  imageDecoder,
+];
+
+/** Sizes win over scales; version 10 has scales as input 1. Output sizes are ⌊size · scale⌋ (Resize-19). */
+function inferResize(context: InferenceContext): Inference {
+  const elementType = elementTypeOf(context, 0);
+  const input = context.inputShape(0);
+  if (input === undefined) return unknownBecause(context, 0);
+  const given = context.ints('axes');
+  const axes = normalizeAxes(given ?? input.map((_, axis) => axis), input.length);
+  if (axes === undefined)
+    return mismatch(`axes ${printShape(given ?? [])} lie outside the input ${printShape(input)}`);
+  const scalesIndex = context.opset < 11 ? 1 : 2;
+  const sizes = context.opset < 11 ? undefined : context.inputContent(3)?.elements;
+  if (sizes !== undefined && sizes.length > 0) {
+    if (context.string('keep_aspect_ratio_policy', 'stretch') !== 'stretch')
+      return keepingRatio(context, input, sizes, axes);
+    const shape = input.map((size, axis) =>
+      axes.includes(axis) ? (sizes[axes.indexOf(axis)] ?? size) : size,
+    );
+    return single(tensor(elementType, shape));
+  }
+  const scales = context.inputContent(scalesIndex)?.elements;
+  return scaled(
+    context,
+    input,
+    scales && numbersOf(scales),
+    axes,
+    context.opset < 11 || scales !== undefined ? scalesIndex : 3,
+  );
+}
+
+function scaled(
+  context: InferenceContext,
+  input: readonly Dimension[],
+  scales: readonly number[] | undefined,
+  axes: readonly number[],
+  reasonIndex: number,
+): Inference {
+  const elementType = elementTypeOf(context, 0);
+  const shape = input.map((size, axis): Dimension => {
+    const position = axes.indexOf(axis);
+    if (position < 0) return size;
+    const scale = scales?.[position];
+    if (scale === undefined) return unknownDimension(whyUnknown(context, reasonIndex));
+    if (typeof size === 'number') return Math.floor(size * scale + 1e-6);
+    return Number.isInteger(scale)
+      ? multiplyDimensions(size, scale)
+      : unknownDimension(`a symbolic size scaled by ${scale}`);
+  });
+  return single(tensor(elementType, shape));
+}
+
+/** One scale for all axes, the smaller or larger of those asked for (Resize-18). */
+function keepingRatio(
+  context: InferenceContext,
+  input: readonly Dimension[],
+  sizes: readonly Dimension[],
+  axes: readonly number[],
+): Inference {
+  const ratios = axes.map((axis, position) => {
+    const size = input[axis];
+    const wanted = sizes[position];
+    return typeof size === 'number' && typeof wanted === 'number' ? wanted / size : Number.NaN;
+  });
+  const larger = context.string('keep_aspect_ratio_policy', 'stretch') === 'not_larger' ? Math.min : Math.max;
+  const scale = larger(...ratios);
+  const shape = input.map((size, axis): Dimension => {
+    if (!axes.includes(axis)) return size;
+    return typeof size === 'number' && !Number.isNaN(scale)
+      ? Math.round(size * scale)
+      : unknownDimension('a symbolic size resized with its ratio kept');
+  });
+  return single(tensor(elementTypeOf(context, 0), shape));
+}

@@ -1,0 +1,31 @@
+/** What is known of a value that may be one of two: branches of `If`, iterations of `Loop`. */
+
+import { type Dimension, equalDimensions, unknownDimension } from '../../model/dimension.ts';
+import { isKnownShape, type Shape, type ValueType } from '../../model/graph.ts';
+
+/** The knowledge both have in common; what differs is unknown, for the reason given. */
+export function unifyTypes(left: ValueType, right: ValueType, reason: string): ValueType {
+  if (left.kind === 'unknown') return left;
+  if (right.kind === 'unknown') return right;
+  if (left.kind === 'tensor' && right.kind === 'tensor') {
+    const elementType = left.elementType === right.elementType ? left.elementType : 'undefined';
+    return { kind: 'tensor', elementType, shape: unifyShapes(left.shape, right.shape, reason) };
+  }
+  if (left.kind === 'sequence' && right.kind === 'sequence') {
+    return { kind: 'sequence', element: unifyTypes(left.element, right.element, reason) };
+  }
+  if (left.kind === 'optional' && right.kind === 'optional') {
+    return { kind: 'optional', element: unifyTypes(left.element, right.element, reason) };
+  }
+  return { kind: 'unknown', reason };
+}
+
+function unifyShapes(left: Shape, right: Shape, reason: string): Shape {
+  if (!isKnownShape(left)) return left;
+  if (!isKnownShape(right)) return right;
+  if (left.length !== right.length) return { kind: 'unknown-shape', reason };
+  return left.map((dimension, axis): Dimension => {
+    const other = right[axis] ?? dimension;
+    return equalDimensions(dimension, other) ? dimension : unknownDimension(reason);
+  });
+}
