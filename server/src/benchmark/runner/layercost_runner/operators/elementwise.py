@@ -1,0 +1,235 @@
+"""Element-wise operators."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from .call import Call, Unsupported, element_type_numbers, operator, torch_type
+
+_unary: dict[str, Callable[[Tensor], Tensor]] = {
+    "Abs": torch.abs,
+    "Acos": torch.acos,
+    "Acosh": torch.acosh,
+    "Asin": torch.asin,
+    "Asinh": torch.asinh,
+    "Atan": torch.atan,
+    "Atanh": torch.atanh,
+    "BitwiseNot": torch.bitwise_not,
+    "Ceil": torch.ceil,
+    "Cos": torch.cos,
+    "Cosh": torch.cosh,
+    "Erf": torch.erf,
+    "Exp": torch.exp,
+    "Floor": torch.floor,
+    "HardSwish": F.hardswish,
+    "Identity": lambda x: x,
+    "IsInf": torch.isinf,
+    "IsNaN": torch.isnan,
+    "Log": torch.log,
+    "Mish": F.mish,
+    "Neg": torch.neg,
+    "Not": torch.logical_not,
+    "Reciprocal": torch.reciprocal,
+    "Relu": F.relu,
+    "Round": torch.round,
+    "Selu": F.selu,
+    "Sigmoid": torch.sigmoid,
+    "Sign": torch.sign,
+    "Sin": torch.sin,
+    "Sinh": torch.sinh,
+    "Softplus": F.softplus,
+    "Softsign": F.softsign,
+    "Sqrt": torch.sqrt,
+    "Tan": torch.tan,
+    "Tanh": torch.tanh,
+}
+
+
+def _register_unary(name: str, function: Callable[[Tensor], Tensor]) -> None:
+    operator(name)(lambda call: function(call[0]))
+
+
+for _name, _function in _unary.items():
+    _register_unary(_name, _function)
+
+_binary: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "Add": torch.add,
+    "And": torch.logical_and,
+    "BitwiseAnd": torch.bitwise_and,
+    "BitwiseOr": torch.bitwise_or,
+    "BitwiseXor": torch.bitwise_xor,
+    "Equal": torch.eq,
+    "Greater": torch.gt,
+    "GreaterOrEqual": torch.ge,
+    "Less": torch.lt,
+    "LessOrEqual": torch.le,
+    "Mul": torch.mul,
+    "Or": torch.logical_or,
+    "Sub": torch.sub,
+    "Xor": torch.logical_xor,
+}
+
+
+def _register_binary(name: str, function: Callable[[Tensor, Tensor], Tensor]) -> None:
+    operator(name)(lambda call: function(*_operands(call)))
+
+
+def _operands(call: Call) -> tuple[Tensor, Tensor]:
+    """
+    Both operands. A scalar that the plan knows becomes a 0-dimensional tensor, as a Python number does in
+    eager code: it then neither widens a 16-bit operand nor is read as a full tensor.
+    """
+    left, right = call[0], call[1]
+    if right.numel() == 1 and left.numel() > 1 and call.plan.values[call.operator.inputs[1]].elements is not None:
+        right = right.reshape(())
+    if left.numel() == 1 and right.numel() > 1 and call.plan.values[call.operator.inputs[0]].elements is not None:
+        left = left.reshape(())
+    return left, right
+
+
+for _name, _pair in _binary.items():
+    _register_binary(_name, _pair)
+
+
+@operator("Div")
+def divide(call: Call) -> Tensor:
+    left, right = _operands(call)
+    if left.is_floating_point():
+        return torch.div(left, right)
+    return torch.div(left, right, rounding_mode="trunc")
+
+
+@operator("Pow")
+def power(call: Call) -> Tensor:
+    exponent = call.host(1) if call.plan.values[call.operator.inputs[1]].elements is not None else None
+    if exponent is not None and len(exponent) == 1:
+        # A known exponent is a number in eager code, which has a cheaper kernel and no gradient.
+        return torch.pow(call[0], exponent[0])
+    return torch.pow(call[0], call[1])
+
+
+@operator("Mod")
+def modulo(call: Call) -> Tensor:
+    left, right = _operands(call)
+    return torch.fmod(left, right) if call.attribute("fmod", 0) else torch.remainder(left, right)
+
+
+@operator("Max")
+def maximum(call: Call) -> Tensor:
+    return reduce(torch.maximum, call.present())
+
+
+@operator("Min")
+def minimum(call: Call) -> Tensor:
+    return reduce(torch.minimum, call.present())
+
+
+@operator("Sum")
+def sum_of(call: Call) -> Tensor:
+    return reduce(torch.add, call.present())
+
+
+@operator("Mean")
+def mean_of(call: Call) -> Tensor:
+    tensors = call.present()
+    return reduce(torch.add, tensors) / len(tensors)
+
+
+@operator("Where")
+def where(call: Call) -> Tensor:
+    # torch 1.13 does not promote here.
+    left, right = call[1], call[2]
+    wider = torch.promote_types(left.dtype, right.dtype)
+    return torch.where(call[0].bool(), left.to(wider), right.to(wider))
+
+
+@operator("Clip")
+def clip(call: Call) -> Tensor:
+    bounds = [call.attribute("min"), call.attribute("max")]
+    for index in (1, 2):
+        given = call.host(index)
+        if given:
+            bounds[index - 1] = given[0]
+    low, high = bounds
+    if low is None and high is None:
+        return call[0]
+    if low == 0 and high == 6:
+        return F.relu6(call[0])
+    return torch.clamp(call[0], min=low, max=high)
+
+
+@operator("Cast")
+def cast(call: Call) -> Tensor:
+    number = call.attribute("to")
+    name = element_type_numbers.get(number)
+    if name is None:
+        raise Unsupported(f"Cast to ONNX element type {number}")
+    return call[0].to(torch_type(name))
+
+
+@operator("CastLike")
+def cast_like(call: Call) -> Tensor:
+    return call[0].to(call[1].dtype)
+
+
+@operator("Gelu")
+def gelu(call: Call) -> Tensor:
+    return F.gelu(call[0], approximate=call.attribute("approximate", "none"))
+
+
+@operator("Gelu", domain="com.microsoft")
+def microsoft_gelu(call: Call) -> Tensor:
+    return F.gelu(call[0])
+
+
+@operator("FastGelu", domain="com.microsoft")
+def microsoft_fast_gelu(call: Call) -> Tensor:
+    bias = call.get(1)
+    return F.gelu(call[0] if bias is None else call[0] + bias, approximate="tanh")
+
+
+@operator("Swish")
+def swish(call: Call) -> Tensor:
+    alpha = call.attribute("alpha", 1.0)
+    return F.silu(call[0]) if alpha == 1 else call[0] * torch.sigmoid(alpha * call[0])
+
+
+@operator("LeakyRelu")
+def leaky_relu(call: Call) -> Tensor:
+    return F.leaky_relu(call[0], call.attribute("alpha", 0.01))
+
+
+@operator("Elu")
+def elu(call: Call) -> Tensor:
+    return F.elu(call[0], call.attribute("alpha", 1.0))
+
+
+@operator("Celu")
+def celu(call: Call) -> Tensor:
+    return F.celu(call[0], call.attribute("alpha", 1.0))
+
+
+@operator("ThresholdedRelu")
+def thresholded_relu(call: Call) -> Tensor:
+    return F.threshold(call[0], call.attribute("alpha", 1.0), 0.0)
+
+
+@operator("HardSigmoid")
+def hard_sigmoid(call: Call) -> Tensor:
+    alpha, beta = call.attribute("alpha", 0.2), call.attribute("beta", 0.5)
+    if abs(alpha - 1 / 6) < 1e-4 and beta == 0.5:
+        return F.hardsigmoid(call[0])
+    return torch.clamp(alpha * call[0] + beta, 0, 1)
+
+
+@operator("PRelu")
+def parametric_relu(call: Call) -> Tensor:
+    x, slope = call[0], call[1]
+    if slope.numel() == 1 or (x.dim() > 1 and slope.numel() == x.shape[1]):
+        return F.prelu(x, slope.reshape(-1))
+    return torch.where(x >= 0, x, x * slope)

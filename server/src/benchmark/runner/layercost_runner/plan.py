@@ -1,0 +1,149 @@
+"""The plan as the runner sees it. Its schema is `benchmarkPlan.ts`; this reads it and knows nothing of torch."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, Optional, Sequence, Union
+
+PLAN_VERSION = 1
+
+Number = Union[int, float]
+
+
+class BadPlan(Exception):
+    """The plan is of another version, or not a plan."""
+
+
+@dataclass(frozen=True)
+class Value:
+    """A tensor: what is stored with the model or fed to it, or what an operator computes."""
+
+    name: str
+    role: str
+    element_type: str
+    shape: Optional[tuple[int, ...]]
+    gradient: bool
+    elements: Optional[tuple[Number, ...]] = None
+    limit: Optional[int] = None
+
+
+@dataclass(frozen=True)
+class Operator:
+    index: int
+    name: str
+    type: str
+    domain: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: dict[str, Any]
+    obstacle: Optional[str] = None
+
+
+@dataclass(frozen=True)
+class Layer:
+    name: str
+    type: str
+    operators: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    model: str
+    batch: int
+    mode: str
+    precision: str
+    optimizer: str
+    channels_last: bool
+    budget_seconds: float
+    opset: int
+    values: dict[str, Value]
+    operators: tuple[Operator, ...]
+    layers: tuple[Layer, ...]
+    outputs: tuple[str, ...]
+    produced: frozenset[str] = field(default_factory=frozenset)
+
+    @property
+    def training(self) -> bool:
+        return self.mode == "training"
+
+    @staticmethod
+    def from_json(given: Any) -> Plan:
+        if not isinstance(given, dict):
+            raise BadPlan("the plan is not a JSON object")
+        if given.get("version") != PLAN_VERSION:
+            raise BadPlan(f"the plan has version {given.get('version')}, this runner reads {PLAN_VERSION}")
+        try:
+            return _read(given)
+        except (KeyError, TypeError, IndexError) as error:
+            raise BadPlan(f"the plan lacks or misuses {error}") from error
+
+
+def _read(given: dict[str, Any]) -> Plan:
+    values = {
+        entry["name"]: Value(
+            name=entry["name"],
+            role=entry["role"],
+            element_type=entry["elementType"],
+            shape=None if entry["shape"] is None else tuple(entry["shape"]),
+            gradient=entry["gradient"],
+            elements=None if entry.get("elements") is None else tuple(number(e) for e in entry["elements"]),
+            limit=entry.get("limit"),
+        )
+        for entry in given["values"]
+    }
+    operators = tuple(
+        Operator(
+            index=index,
+            name=entry["name"],
+            type=entry["type"],
+            domain="" if entry["domain"] == "ai.onnx" else entry["domain"],
+            inputs=tuple(entry["inputs"]),
+            outputs=tuple(entry["outputs"]),
+            attributes={key: _attribute(value) for key, value in entry["attributes"].items()},
+            obstacle=entry.get("obstacle"),
+        )
+        for index, entry in enumerate(given["operators"])
+    )
+    layers = tuple(
+        Layer(name=entry["name"], type=entry["type"], operators=tuple(entry["operators"])) for entry in given["layers"]
+    )
+    for operator in operators:
+        for name in (*operator.inputs, *operator.outputs):
+            if name and name not in values:
+                raise BadPlan(f"operator {operator.name} uses {name}, which the plan does not describe")
+    if any(not 0 <= index < len(operators) for layer in layers for index in layer.operators):
+        raise BadPlan("a layer names an operator the plan does not have")
+    return Plan(
+        model=given["model"],
+        batch=given["batch"],
+        mode=given["mode"],
+        precision=given["precision"],
+        optimizer=given["optimizer"],
+        channels_last=given["channelsLast"],
+        budget_seconds=float(given["budgetSeconds"]),
+        opset=given["opset"],
+        values=values,
+        operators=operators,
+        layers=layers,
+        outputs=tuple(given["outputs"]),
+        produced=frozenset(name for operator in operators for name in operator.outputs if name),
+    )
+
+
+def number(given: Any) -> Number:
+    """JSON has no infinities: they come as strings."""
+    return float(given) if isinstance(given, str) else given
+
+
+def _attribute(given: Any) -> Any:
+    if isinstance(given, dict):
+        elements: Optional[Sequence[Any]] = given.get("elements")
+        return {**given, "elements": None if elements is None else [number(element) for element in elements]}
+    if isinstance(given, str) and given in ("Infinity", "-Infinity", "NaN"):
+        return float(given)
+    return given
+
+
+def elements_of(shape: Sequence[int]) -> int:
+    return math.prod(shape)
