@@ -36,11 +36,22 @@ export interface LoweredGraph {
 export interface LoweredOperator {
   /** The number type its products are computed in. */
   readonly numeric: Numeric;
+  /** Bytes per element that the float32 tensors of the file have here. */
+  readonly width: number;
+  /** Its outputs share the memory of its first input. */
+  readonly view: boolean;
   readonly forward: readonly KernelWork[];
   readonly backwardData: readonly KernelWork[];
   readonly backwardWeight: readonly KernelWork[];
   /** Kept from forward to backward. The same `key` is the same memory. */
-  readonly saved: readonly { readonly key: string; readonly bytes: Bytes }[];
+  readonly saved: readonly KeptTensor[];
+}
+
+export interface KeptTensor {
+  readonly key: string;
+  readonly bytes: Bytes;
+  /** A narrower copy of a parameter, which does not grow with the batch. */
+  readonly weightCopy: boolean;
 }
 
 /** A parameter's gradient at the moment backward has finished it. */

@@ -10,7 +10,6 @@
 
 import {
   type Bytes,
-  bytesPerSecond,
   type Flops,
   type FlopsPerSecond,
   flopsPerSecond,
@@ -98,7 +97,7 @@ export function kernelTime(gpu: GpuProfile, work: KernelWork): KernelTime {
 
 /** FLOP per byte at which a GPU's compute roof meets its memory roof, for products of this type. */
 export function ridge(gpu: GpuProfile, numeric: Numeric): number {
-  return computePath(gpu, numeric).peak / bytesPerSecond(gpu.memoryBandwidth.value);
+  return computePath(gpu, numeric).peak / gpu.memoryBandwidth.value;
 }
 
 /** [middle, low, high]. */

@@ -18,6 +18,22 @@ export interface StepCost {
   readonly totals: TotalCost;
   readonly layers: readonly LayerCost[];
   readonly findings: readonly Finding[];
+  /** Gradient messages in the order they are sent; absent where nothing is sent. */
+  readonly messages?: readonly MessageCost[];
+}
+
+/** One gradient message: a bucket, a fused buffer or a tensor. */
+export interface MessageCost {
+  readonly bytes: Bytes;
+  readonly time: Seconds;
+  /** The part that backward computation does not hide. */
+  readonly exposed: Seconds;
+  /** Layers whose gradients it carries, with their share of the bytes; indices into `StepCost.layers`. */
+  readonly layers: readonly { readonly index: number; readonly bytes: Bytes }[];
+  /** The layer whose backward completes it; index into `StepCost.layers`. */
+  readonly readyAfter: number;
+  /** "ring over NVLink 4 and NVSwitch, 8 GPUs, 412 GB/s bus bandwidth". */
+  readonly description: string;
 }
 
 export interface TotalCost {

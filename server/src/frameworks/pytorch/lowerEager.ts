@@ -10,7 +10,7 @@ import type { Operator } from '../../model/graph.ts';
 import type { Mode, Precision } from '../../model/scenario.ts';
 import { type Bytes, bytes, flops } from '../../model/units.ts';
 import type { KnownCost, SavedTensor, Traffic, Work } from '../../operators/definition.ts';
-import type { LoweredGraph, LoweredOperator } from '../behaviour.ts';
+import type { KeptTensor, LoweredGraph, LoweredOperator } from '../behaviour.ts';
 import { assignTypes, type OperatorType, type TypeAssignment, type TypeOptions } from './autocast.ts';
 
 export function lowerEager(
@@ -49,6 +49,8 @@ function lowerOperator(subject: Subject): LoweredOperator {
   const training = mode === 'training';
   return {
     numeric: type.numeric,
+    width: type.width,
+    view: cost.class === 'view',
     forward: [...casts.forward, ...(folded ? [] : kernelOf(cost, cost.forward, type))],
     backwardData: training
       ? [...casts.backwardData, ...(folded ? [] : kernelOf(cost, cost.backwardData, type))]
@@ -150,12 +152,13 @@ function savedOf(
   { training, operator, type, types }: Subject,
   tensor: SavedTensor,
   index: number,
-): readonly { readonly key: string; readonly bytes: Bytes }[] {
+): readonly KeptTensor[] {
   if (tensor.kind === 'extra') {
     return [
       {
         key: `${operator.index}/${index}/${tensor.name}`,
         bytes: trafficBytes(tensor.traffic, type.width),
+        weightCopy: false,
       },
     ];
   }
@@ -168,7 +171,13 @@ function savedOf(
   const stored = isFloat ? (types.widths.get(name) ?? 4) : width;
   if (value.role === 'constant' || value.role === 'buffer') return [];
   if (value.role === 'parameter' && width === stored) return [];
-  return [{ key: `${storageOf(training, name)}:${width}`, bytes: bytes(bound.elements * width) }];
+  return [
+    {
+      key: `${storageOf(training, name)}:${width}`,
+      bytes: bytes(bound.elements * width),
+      weightCopy: value.role === 'parameter',
+    },
+  ];
 }
 
 /** The value whose memory a view shares: a reshape's input is its output. */

@@ -1,0 +1,68 @@
+/** From an opened model and what a person asks for to the cost of a step: the engine's one entry. */
+
+import { bindTrainingGraph } from '../analysis/bindTrainingGraph.ts';
+import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
+import type { OpenedModel } from '../analysis/openedModel.ts';
+import type { ClusterProfile } from '../hardware/clusterProfile.ts';
+import { findCluster } from '../hardware/clusters.ts';
+import type { Issue } from '../model/issue.ts';
+import type { Scenario, ScenarioRequest } from '../model/scenario.ts';
+import type { StepCost } from '../model/stepCost.ts';
+import { estimateStep } from './estimateStep.ts';
+import { resolveScenario } from './resolveScenario.ts';
+
+export interface ModelEstimate {
+  readonly opened: OpenedModel;
+  /** Absent where the file could not be analysed. */
+  readonly scenario: Scenario | undefined;
+  readonly cluster: ClusterProfile | undefined;
+  readonly training: TrainingGraph | undefined;
+  /** Absent where the file could not be analysed or the scenario has an error. */
+  readonly cost: StepCost | undefined;
+  /** Issues of the file, then those of the scenario. */
+  readonly issues: readonly Issue[];
+}
+
+/** The first request wins; `customCluster` is a person's own profile, which wins over every named one. */
+export function estimateModel(
+  opened: OpenedModel,
+  requests: readonly ScenarioRequest[],
+  customCluster?: ClusterProfile,
+): ModelEstimate {
+  const { analysis } = opened;
+  if (analysis === undefined) {
+    return {
+      opened,
+      scenario: undefined,
+      cluster: undefined,
+      training: undefined,
+      cost: undefined,
+      issues: opened.issues,
+    };
+  }
+  const own = customCluster === undefined ? [] : [{ cluster: customCluster.name }];
+  const { scenario, cluster, issues } = resolveScenario(
+    [...withoutRivals(requests, customCluster), ...own],
+    analysis,
+    (name) => (name === customCluster?.name ? customCluster : findCluster(name)),
+  );
+  const training = bindTrainingGraph(analysis, new Map(Object.entries(scenario.dimensions)), scenario.mode);
+  const sound = issues.every(({ severity }) => severity !== 'error');
+  return {
+    opened,
+    scenario,
+    cluster,
+    training,
+    cost: sound ? estimateStep(training, scenario, cluster) : undefined,
+    issues: [...opened.issues, ...issues],
+  };
+}
+
+/** A profile given as a file is more than a name: cluster names in requests, such as a layer spec's, give way to it. */
+function withoutRivals(
+  requests: readonly ScenarioRequest[],
+  customCluster: ClusterProfile | undefined,
+): readonly ScenarioRequest[] {
+  if (customCluster === undefined) return requests;
+  return requests.map(({ cluster: _, ...rest }) => rest);
+}

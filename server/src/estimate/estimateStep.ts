@@ -1,0 +1,204 @@
+/**
+ * The cost of one step: the training graph as a framework runs it, on the resources of a cluster.
+ *
+ * Everything here is put together from the rooms below: kernels from `frameworks/`, their time from `hardware/`,
+ * messages from `communication/`, overlap from `schedule/`. Operators of unknown cost are listed, and totals are
+ * then lower bounds. Reading input is not modelled, so `time.input` is null.
+ */
+
+import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
+import type { ClusterProfile } from '../hardware/clusterProfile.ts';
+import { computePath, type KernelWork } from '../hardware/kernelTime.ts';
+import type { Layer } from '../model/graph.ts';
+import type { Scenario } from '../model/scenario.ts';
+import type { LayerCost, MessageCost, StepCost, TotalCost, UnknownPart } from '../model/stepCost.ts';
+import { bytes, flops, type Seconds, seconds } from '../model/units.ts';
+import type { StepTimeline } from '../schedule/stepTimeline.ts';
+import { findingsOf } from './findings/findings.ts';
+import { parameterBytes } from './gradients.ts';
+import { type LayerCommunication, layerCosts, layerOfOperators } from './layerCosts.ts';
+import { applyMeasurements } from './measuredCost.ts';
+import { type StepMemory, stepMemory } from './stepMemory.ts';
+import { planStep, type StepPlan, timelineOf } from './stepPlan.ts';
+
+export function estimateStep(training: TrainingGraph, scenario: Scenario, cluster: ClusterProfile): StepCost {
+  const plan = planStep(training, scenario, cluster);
+  const timelines = [timelineOf(plan, 0), timelineOf(plan, 1), timelineOf(plan, 2)] as const;
+  const memory = memoryOf(plan);
+  const messages = messageCosts(plan, timelines[0]);
+  const layers = layersOf(plan, timelines, memory, messages);
+  const cost: StepCost = {
+    scenario,
+    gpu: cluster.gpu.title,
+    totals: totalsOf(plan, timelines, memory),
+    layers,
+    findings: findingsOf({ plan, timeline: timelines[0], memory, layers, messages }),
+    ...(messages.length === 0 ? {} : { messages }),
+  };
+  if (scenario.measuredStep === undefined) return cost;
+  return applyMeasurements(cost, {
+    origin: 'the measured step given',
+    layers: new Map(),
+    step: scenario.measuredStep,
+  });
+}
+
+type Timelines = readonly [StepTimeline, StepTimeline, StepTimeline];
+
+function memoryOf(plan: StepPlan): StepMemory {
+  const { training, scenario, behaviour, lowered, messages, update, cluster } = plan;
+  const weights = training.analysis.parameters.reduce(
+    (total, parameter) => total + parameterBytes(parameter),
+    0,
+  );
+  return stepMemory(
+    training,
+    lowered,
+    cluster.gpu,
+    {
+      parameters: weights,
+      gradients: scenario.mode === 'training' ? weights : 0,
+      optimizerState: update.stateBytes,
+      communicationBuffers: messages.length === 0 ? 0 : behaviour.bufferBytes(messages),
+      updateTemporaries: update.temporaryBytes,
+    },
+    scenario.mode,
+  );
+}
+
+function totalsOf(plan: StepPlan, timelines: Timelines, memory: StepMemory): TotalCost {
+  const { training, scenario, cluster } = plan;
+  const [middle, low, high] = timelines;
+  const work = { forward: 0, backward: 0 };
+  for (const cost of training.costs) {
+    if (cost.kind === 'unknown') continue;
+    work.forward += cost.forward.flops;
+    if (scenario.mode === 'training') {
+      work.backward += cost.backwardData.flops + cost.backwardWeight.flops;
+    }
+  }
+  const { perBatch: _, savedByOperator: __, ...kinds } = memory;
+  const unknown = unknownParts(training);
+  const step = middle.step > 0 ? middle.step : null;
+  const peak = computePath(cluster.gpu, scenario.precision).peak / cluster.gpu.sustainedCompute.value;
+  return {
+    flops: { forward: flops(work.forward), backward: flops(work.backward) },
+    time: {
+      input: null,
+      forward: middle.forwardTime,
+      backward: middle.backwardTime,
+      communication: middle.communicationTime,
+      exposedCommunication: middle.exposedTime,
+      update: middle.updateTime,
+      step,
+      range: step === null ? null : [low.step, high.step],
+    },
+    memory: kinds,
+    throughput: step === null ? null : (training.batch * scenario.gpus) / step,
+    scalingEfficiency: step === null ? null : (step - middle.exposedTime) / step,
+    mfu: step === null ? null : (work.forward + work.backward) / (step * peak),
+    exact: unknown.length === 0,
+    unknown,
+  };
+}
+
+function unknownParts(training: TrainingGraph): readonly UnknownPart[] {
+  return training.costs.flatMap((cost, index) => {
+    if (cost.kind === 'known') return [];
+    const operator = training.analysis.graph.operators[index];
+    const name = operator?.name === '' ? operator.outputs[0] : operator?.name;
+    return [{ operator: name ?? `operator ${index}`, reason: cost.reason }];
+  });
+}
+
+function messageCosts(plan: StepPlan, timeline: StepTimeline): readonly MessageCost[] {
+  const layerOf = layerOfOperators(plan.training);
+  const { parameters, graph } = plan.training.analysis;
+  const last = graph.operators.length - 1;
+  return plan.messages.map((message, position) => {
+    const collective = plan.collectives[position];
+    const shares = new Map<number, number>();
+    for (const gradient of message.gradients) {
+      const layer = layerOf[parameters[gradient.index]?.operators[0] ?? -1];
+      if (layer !== undefined) shares.set(layer, (shares.get(layer) ?? 0) + gradient.bytes);
+    }
+    return {
+      bytes: message.bytes,
+      time: collective?.time ?? seconds(0),
+      exposed: timeline.messages[position]?.exposed ?? seconds(0),
+      layers: [...shares].map(([index, size]) => ({ index, bytes: bytes(size) })),
+      readyAfter: layerOf[last - message.readyAfter] ?? 0,
+      description: collective?.description ?? '',
+    };
+  });
+}
+
+function layersOf(
+  plan: StepPlan,
+  timelines: Timelines,
+  memory: StepMemory,
+  messages: readonly MessageCost[],
+): readonly LayerCost[] {
+  const { training, scenario, lowered, update } = plan;
+  const count = training.analysis.graph.operators.length;
+  const elements = training.analysis.parameters.reduce((total, parameter) => total + parameter.elements, 0);
+  const edges = (pass: 'forward' | 'backward', index: number) => {
+    const position = pass === 'forward' ? index : count - 1 - index;
+    const at = (timeline: StepTimeline): Seconds => timeline[pass][position] ?? seconds(0);
+    return [at(timelines[0]), at(timelines[1]), at(timelines[2])] as const;
+  };
+  return layerCosts({
+    training,
+    times: plan.times,
+    forward: plan.times.map((_, index) => edges('forward', index)),
+    backward: plan.times.map((_, index) => edges('backward', index)),
+    traffic: lowered.operators.map((operator) => ({
+      forward: bytesOf(operator?.forward),
+      backward: bytesOf(operator?.backwardData) + bytesOf(operator?.backwardWeight),
+    })),
+    savedByOperator: memory.savedByOperator,
+    gradients: scenario.mode === 'training',
+    stateBytesPerElement: elements === 0 ? 0 : update.stateBytes / elements,
+    communication: communicationByLayer(training.analysis.layers, messages),
+    notes: (layer) => computeNotes(plan, layer),
+  });
+}
+
+const bytesOf = (kernels: readonly KernelWork[] | undefined): number =>
+  kernels?.reduce((total, kernel) => total + kernel.bytes, 0) ?? 0;
+
+/** A message's time and its exposed part belong to its layers by their share of its bytes. */
+function communicationByLayer(
+  layers: readonly Layer[],
+  messages: readonly MessageCost[],
+): readonly LayerCommunication[] {
+  const result = layers.map(() => ({ time: 0, exposed: 0, places: [] as string[] }));
+  for (const [position, message] of messages.entries()) {
+    const whole = message.layers.reduce((total, share) => total + share.bytes, 0);
+    for (const share of message.layers) {
+      const entry = result[share.index];
+      if (entry === undefined || whole === 0) continue;
+      entry.time += message.time * (share.bytes / whole);
+      entry.exposed += message.exposed * (share.bytes / whole);
+      entry.places.push(`message ${position + 1} of ${messages.length}, ${message.description}`);
+    }
+  }
+  return result.map(({ time, exposed, places }) => ({
+    time,
+    exposed,
+    note: places.length === 0 ? undefined : places.join('; '),
+  }));
+}
+
+/** "roofline of A100 SXM 80 GB, products in bf16 on tensor cores at 312 TFLOP/s". */
+function computeNotes({ cluster, training, lowered }: StepPlan, layer: Layer): readonly string[] {
+  const product = layer.operators.find((index) => {
+    const cost = training.costs[index];
+    return cost?.kind === 'known' && cost.forward.flops > 0;
+  });
+  const operator = product === undefined ? undefined : lowered.operators[product];
+  if (operator === undefined) return [`roofline of ${cluster.gpu.title}`];
+  const path = computePath(cluster.gpu, operator.numeric);
+  const unit = path.unit === 'tensor' ? `${path.actual} on tensor cores` : path.actual;
+  return [`roofline of ${cluster.gpu.title}, products in ${unit}`];
+}

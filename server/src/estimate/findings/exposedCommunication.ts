@@ -1,0 +1,87 @@
+/**
+ * `findings/exposed-communication`: the update waits for gradient messages that backward did not hide.
+ *
+ * Reported from 3 % of the step in all, at most the three messages that wait the longest, each of at least 1 %.
+ */
+
+import { formatBytes, formatPercent, formatTime } from '../../model/format.ts';
+import type { Finding, MessageCost } from '../../model/stepCost.ts';
+import { timelineOf } from '../stepPlan.ts';
+import type { EstimatedStep } from './findings.ts';
+import { largestBatch } from './outOfMemory.ts';
+
+export const exposedShareOfStep = 0.03;
+const exposedShareOfMessage = 0.01;
+const largestGrowth = 64;
+
+export function exposedCommunication(step: EstimatedStep): readonly Finding[] {
+  const { timeline, messages } = step;
+  if (timeline.step === 0 || timeline.exposedTime < exposedShareOfStep * timeline.step) return [];
+  const fix = fixOf(step);
+  return messages
+    .map((message, position) => ({ message, position }))
+    .filter(({ message }) => message.exposed >= exposedShareOfMessage * timeline.step)
+    .sort((a, b) => b.message.exposed - a.message.exposed)
+    .slice(0, 3)
+    .map(({ message, position }) => ({
+      code: 'findings/exposed-communication',
+      severity: 'warning',
+      layer: largestLayer(step, message),
+      message: messageText(step, message, position),
+      fix,
+    }));
+}
+
+function messageText(step: EstimatedStep, message: MessageCost, position: number): string {
+  const { timeline, messages } = step;
+  const place =
+    position === messages.length - 1 ? 'The last message' : `Message ${position + 1} of ${messages.length}`;
+  const others = message.layers.length - 1;
+  const content = `${largestLayer(step, message)}${others > 0 ? ` and ${others} more ${others === 1 ? 'layer' : 'layers'}` : ''}, ${formatBytes(message.bytes)}`;
+  const start = timeline.messages[position]?.start ?? 0;
+  const backwardEnd = timeline.forwardTime + timeline.backwardTime;
+  const when =
+    start >= backwardEnd * (1 - 1e-9)
+      ? 'starts after backward has ended'
+      : 'is still on the way when backward ends';
+  return `${formatPercent(timeline.exposedTime / timeline.step)} of the step waits for gradients. ${place} (${content}) ${when}: ${formatTime(message.time)} by ${message.description}, ${formatTime(message.exposed)} of it not hidden`;
+}
+
+/** What would hide it: a larger batch, found by growing the GPU's work until less than the threshold is exposed. */
+function fixOf(step: EstimatedStep): string {
+  const { plan, memory } = step;
+  const batch = plan.training.batch;
+  if (!plan.behaviour.overlap)
+    return 'Use a framework that overlaps communication with backward, such as pytorch-ddp';
+  const hidden = (candidate: number): boolean => {
+    const { exposedTime, step: time } = timelineOf(plan, 0, candidate / batch);
+    return exposedTime < exposedShareOfStep * time;
+  };
+  const narrower = 'send gradients in half precision (gradient-dtype=bf16)';
+  if (!hidden(batch * largestGrowth)) {
+    return `No batch up to ${batch * largestGrowth} per GPU hides it: ${narrower}, use a faster network or fewer GPUs`;
+  }
+  let low = batch;
+  let high = batch * largestGrowth;
+  while (high - low > 1) {
+    const middle = Math.floor((low + high) / 2);
+    if (hidden(middle)) high = middle;
+    else low = middle;
+  }
+  const fits = largestBatch(memory, batch);
+  return high <= fits
+    ? `Raise the batch per GPU to ${high}, or ${narrower}`
+    : `A batch of ${high} per GPU would hide it, but only ${fits} fit in memory: accumulate gradients over several batches, or ${narrower}`;
+}
+
+function largestLayer({ layers }: EstimatedStep, message: MessageCost): string {
+  let name = '';
+  let most = -1;
+  for (const share of message.layers) {
+    if (share.bytes > most) {
+      most = share.bytes;
+      name = layers[share.index]?.name ?? '';
+    }
+  }
+  return name;
+}

@@ -1,0 +1,25 @@
+/** Warnings that an estimate gives: each in a file of its own, asked in the order in which a person should read them. */
+
+import type { Finding, LayerCost, MessageCost } from '../../model/stepCost.ts';
+import type { StepTimeline } from '../../schedule/stepTimeline.ts';
+import type { StepMemory } from '../stepMemory.ts';
+import type { StepPlan } from '../stepPlan.ts';
+import { exposedCommunication } from './exposedCommunication.ts';
+import { launchBound } from './launchBound.ts';
+import { outOfMemory } from './outOfMemory.ts';
+import { unalignedTensorCores } from './unalignedTensorCores.ts';
+import { unsupportedPrecision } from './unsupportedPrecision.ts';
+
+export interface EstimatedStep {
+  readonly plan: StepPlan;
+  readonly timeline: StepTimeline;
+  readonly memory: StepMemory;
+  readonly layers: readonly LayerCost[];
+  readonly messages: readonly MessageCost[];
+}
+
+export function findingsOf(step: EstimatedStep): readonly Finding[] {
+  return [outOfMemory, exposedCommunication, launchBound, unsupportedPrecision, unalignedTensorCores].flatMap(
+    (find) => find(step),
+  );
+}

@@ -1,0 +1,36 @@
+/** `findings/launch-bound`: the GPU waits for the host to launch kernels during 20 % of the step or more. */
+
+import { formatCount, formatPercent, formatTime } from '../../model/format.ts';
+import type { Finding } from '../../model/stepCost.ts';
+import { seconds } from '../../model/units.ts';
+import type { PassTime } from '../operatorTimes.ts';
+import type { EstimatedStep } from './findings.ts';
+
+export const waitingShareOfStep = 0.2;
+
+export function launchBound({ plan, timeline }: EstimatedStep): readonly Finding[] {
+  let launches = plan.updateTime.launches;
+  let device = plan.updateTime.device[0];
+  const count = (pass: PassTime): void => {
+    launches += pass.launches;
+    device += pass.device[0];
+  };
+  for (const { forward, backward } of plan.times) {
+    count(forward);
+    if (plan.scenario.mode === 'training') count(backward);
+  }
+  const busyOrSending = device + timeline.exposedTime;
+  const waiting = timeline.step - busyOrSending;
+  if (timeline.step === 0 || waiting < waitingShareOfStep * timeline.step) return [];
+  const host = seconds(launches * plan.behaviour.launch[0]);
+  const batch = Math.ceil((plan.training.batch * host) / Math.max(device, 1e-9));
+  return [
+    {
+      code: 'findings/launch-bound',
+      severity: 'information',
+      layer: '',
+      message: `The GPU waits for the host during ${formatPercent(waiting / timeline.step)} of the step: ${formatCount(launches)} kernels of ${formatTime(seconds(device / Math.max(1, launches)))} on average, launched every ${formatTime(plan.behaviour.launch[0])}`,
+      fix: `Raise the batch per GPU towards ${batch}, or compile the model so that fewer kernels are launched`,
+    },
+  ];
+}

@@ -1,0 +1,48 @@
+/** `findings/out-of-memory`: the peak is above what the GPU leaves for tensors. */
+
+import { formatBytes } from '../../model/format.ts';
+import type { Finding } from '../../model/stepCost.ts';
+import { bytes } from '../../model/units.ts';
+import type { StepMemory } from '../stepMemory.ts';
+import type { EstimatedStep } from './findings.ts';
+
+/** What the driver and the framework take before the first tensor: kernels, streams, NCCL. Assumption. */
+export const runtimeReserve = bytes(512 * 2 ** 20);
+
+export function outOfMemory({ plan, memory }: EstimatedStep): readonly Finding[] {
+  const room = memory.capacity - runtimeReserve;
+  if (memory.peak <= room) return [];
+  const [kind, size] = largestKind(memory);
+  const batch = largestBatch(memory, plan.training.batch);
+  const title = plan.cluster.gpu.title;
+  return [
+    {
+      code: 'findings/out-of-memory',
+      severity: 'warning',
+      layer: '',
+      message: `The step needs ${formatBytes(memory.peak)}; ${title} has ${formatBytes(memory.capacity)}, of which ${formatBytes(runtimeReserve)} go to driver and framework. The largest part is ${kind}, ${formatBytes(size)}`,
+      fix:
+        batch > 0
+          ? `Lower the batch per GPU to ${batch}, the largest that fits`
+          : `No batch fits: ${formatBytes(bytes(memory.peak - memory.perBatch))} do not depend on it. Choose a GPU with more memory, or shard the model`,
+    },
+  ];
+}
+
+/** The largest batch that fits; activations grow in proportion to the batch, the rest does not. 0 where none fits. */
+export function largestBatch(memory: StepMemory, batch: number): number {
+  const room = memory.capacity - runtimeReserve - (memory.peak - memory.perBatch);
+  return Math.max(0, Math.floor((room / memory.perBatch) * batch));
+}
+
+function largestKind(memory: StepMemory): readonly [string, ReturnType<typeof bytes>] {
+  const kinds = [
+    ['saved activations', memory.activations],
+    ['parameters', memory.parameters],
+    ['gradients', memory.gradients],
+    ['optimizer state', memory.optimizerState],
+    ['workspace', memory.workspace],
+    ['communication buffers', memory.communicationBuffers],
+  ] as const;
+  return kinds.reduce((largest, kind) => (kind[1] > largest[1] ? kind : largest));
+}

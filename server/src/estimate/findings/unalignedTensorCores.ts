@@ -1,0 +1,45 @@
+/**
+ * `findings/unaligned-tensor-cores`: a large product in half precision has a side that is no multiple of 8.
+ *
+ * Source: NVIDIA, "Matrix Multiplication Background User's Guide", Tensor Core requirements: multiples of 8
+ * half-precision elements. Only products of 2 % of the FLOPs or more, and only sides that the model fixes (weights).
+ */
+
+import { computePath } from '../../hardware/kernelTime.ts';
+import { formatPercent } from '../../model/format.ts';
+import type { Finding } from '../../model/stepCost.ts';
+import type { EstimatedStep } from './findings.ts';
+
+const shareOfFlops = 0.02;
+
+export function unalignedTensorCores({ plan, layers }: EstimatedStep): readonly Finding[] {
+  const { graph } = plan.training.analysis;
+  const total = plan.training.costs.reduce(
+    (sum, cost) => sum + (cost.kind === 'known' ? cost.forward.flops : 0),
+    0,
+  );
+  const findings: Finding[] = [];
+  for (const [layerIndex, layer] of plan.training.analysis.layers.entries()) {
+    for (const index of layer.operators) {
+      const cost = plan.training.costs[index];
+      const lowered = plan.lowered.operators[index];
+      if (cost?.kind !== 'known' || cost.class !== 'matmul' || lowered?.width !== 2) continue;
+      if (cost.forward.flops < shareOfFlops * total) continue;
+      if (computePath(plan.cluster.gpu, lowered.numeric).unit !== 'tensor') continue;
+      const weight = graph.operators[index]?.inputs.find(
+        (input) => graph.values.get(input)?.role === 'parameter',
+      );
+      const sides = weight === undefined ? undefined : plan.training.tensors.get(weight)?.dimensions;
+      const odd = sides?.find((side) => side % 8 !== 0);
+      if (odd === undefined || sides?.length !== 2) continue;
+      findings.push({
+        code: 'findings/unaligned-tensor-cores',
+        severity: 'information',
+        layer: layers[layerIndex]?.name ?? layer.name,
+        message: `The weight is ${sides.join(' × ')}, and ${odd} is no multiple of 8: tensor cores run below their rate on ${formatPercent(cost.forward.flops / total)} of the FLOPs`,
+        fix: `Pad ${odd} to ${Math.ceil(odd / 64) * 64}`,
+      });
+    }
+  }
+  return findings;
+}

@@ -1,0 +1,32 @@
+/** `findings/unsupported-precision`: the GPU computes products in a wider type than the scenario asks for. */
+
+import { computePath } from '../../hardware/kernelTime.ts';
+import { formatFlopRate } from '../../model/format.ts';
+import type { Precision } from '../../model/scenario.ts';
+import type { Finding } from '../../model/stepCost.ts';
+import type { EstimatedStep } from './findings.ts';
+
+export function unsupportedPrecision({ plan }: EstimatedStep): readonly Finding[] {
+  const { gpu } = plan.cluster;
+  const { precision } = plan.scenario;
+  const path = computePath(gpu, precision);
+  if (path.actual === precision) return [];
+  const better = alternatives.find((candidate) => {
+    const other = computePath(gpu, candidate);
+    return other.actual === candidate && other.peak > path.peak;
+  });
+  return [
+    {
+      code: 'findings/unsupported-precision',
+      severity: 'warning',
+      layer: '',
+      message: `${gpu.title} has no ${precision} tensor cores: products run in ${path.actual}, at ${formatFlopRate(path.peak)} at most`,
+      fix:
+        better === undefined
+          ? `Use fp32, or a GPU with ${precision}`
+          : `Use ${better}, which this GPU computes at ${formatFlopRate(computePath(gpu, better).peak)}`,
+    },
+  ];
+}
+
+const alternatives: readonly Precision[] = ['bf16', 'fp16', 'tf32'];

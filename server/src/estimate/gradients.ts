@@ -1,0 +1,31 @@
+/** Gradients in the order backward completes them. */
+
+import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
+import type { Gradient } from '../frameworks/behaviour.ts';
+import { bitsPerElement } from '../model/elementType.ts';
+import { type Bytes, bytes } from '../model/units.ts';
+
+/**
+ * A shared parameter's gradient is complete when backward has passed its first use. Backward runs operators in
+ * reverse, so operator i is at position n − 1 − i.
+ */
+export function gradientsInReadyOrder(training: TrainingGraph): readonly Gradient[] {
+  const { graph, parameters } = training.analysis;
+  const last = graph.operators.length - 1;
+  return parameters
+    .map((parameter, index) => ({
+      parameter: parameter.name,
+      index,
+      elements: parameter.elements,
+      bytes: parameterBytes(parameter),
+      readyAfter: last - (parameter.operators[0] ?? last),
+    }))
+    .sort((a, b) => a.readyAfter - b.readyAfter || b.index - a.index);
+}
+
+export function parameterBytes(parameter: {
+  readonly elements: number;
+  readonly elementType: Parameters<typeof bitsPerElement>[0];
+}): Bytes {
+  return bytes((parameter.elements * (bitsPerElement(parameter.elementType) ?? 0)) / 8);
+}

@@ -1,0 +1,231 @@
+/** Fills a scenario from what was asked for, first request first, and from defaults; says what does not fit together. */
+
+import type { ModelAnalysis } from '../analysis/modelAnalysis.ts';
+import { nodesFor } from '../communication/placement.ts';
+import { defaultFramework, resolveFramework } from '../frameworks/registry.ts';
+import type { ClusterProfile } from '../hardware/clusterProfile.ts';
+import { builtInClusters, findCluster } from '../hardware/clusters.ts';
+import type { Issue, Severity } from '../model/issue.ts';
+import type { IssueCode } from '../model/issueCodes.ts';
+import type { Scenario, ScenarioRequest } from '../model/scenario.ts';
+
+export const defaultClusterName = 'dgx-h100';
+
+export interface ResolvedScenario {
+  readonly scenario: Scenario;
+  readonly cluster: ClusterProfile;
+  /** An issue of severity `error` means that the scenario is not what was asked for. */
+  readonly issues: readonly Issue[];
+}
+
+/**
+ * Defaults: cluster `dgx-h100`, all GPUs of one node, the model's batch or 1, fp32, AdamW, PyTorch DDP, training.
+ * `lookup` finds clusters by name; a person's own profile is found by it too.
+ */
+export function resolveScenario(
+  requests: readonly ScenarioRequest[],
+  analysis: ModelAnalysis,
+  lookup: (name: string) => ClusterProfile | undefined = findCluster,
+): ResolvedScenario {
+  const issues: Issue[] = [];
+  const report = (severity: Severity, code: IssueCode, message: string): void => {
+    issues.push({ severity, code, message });
+  };
+  const cluster = resolveCluster(first(requests, 'cluster'), lookup, report);
+  const { nodes, gpus } = resolveSize(cluster, first(requests, 'nodes'), first(requests, 'gpus'), report);
+  const given = mergeDimensions(requests);
+  reportUnknownDimensions(given, analysis, report);
+  const batch = resolveBatch(first(requests, 'batch'), given, analysis, report);
+  const framework = first(requests, 'framework') ?? defaultFramework;
+  issues.push(...resolveFramework(framework).issues);
+  const measuredStep = first(requests, 'measuredStep');
+  return {
+    scenario: {
+      cluster: cluster.name,
+      nodes,
+      gpus,
+      batchPerGpu: batch,
+      dimensions: bindDimensions(given, batch, analysis, report),
+      precision: first(requests, 'precision') ?? 'fp32',
+      optimizer: first(requests, 'optimizer') ?? 'adamw',
+      framework,
+      mode: first(requests, 'mode') ?? 'training',
+      ...(measuredStep === undefined ? {} : { measuredStep }),
+    },
+    cluster,
+    issues,
+  };
+}
+
+type Report = (severity: Severity, code: IssueCode, message: string) => void;
+
+function first<Key extends keyof ScenarioRequest>(
+  requests: readonly ScenarioRequest[],
+  key: Key,
+): ScenarioRequest[Key] | undefined {
+  return requests.find((request) => request[key] !== undefined)?.[key];
+}
+
+function resolveCluster(
+  name: string | undefined,
+  lookup: (name: string) => ClusterProfile | undefined,
+  report: Report,
+): ClusterProfile {
+  const found = lookup(name ?? defaultClusterName);
+  if (found !== undefined) return found;
+  report(
+    'error',
+    'scenario/unknown-cluster',
+    `No cluster or GPU is called \`${name ?? defaultClusterName}\`${suggestion(name ?? '')}; \`layercost clusters\` lists them`,
+  );
+  const fallback = findCluster(defaultClusterName) ?? builtInClusters[0];
+  if (fallback === undefined) throw new Error('no built-in cluster');
+  return fallback;
+}
+
+/** The name that shares the longest beginning, where it is long enough to be what was meant. */
+function suggestion(name: string): string {
+  let best = '';
+  let length = 2;
+  for (const cluster of builtInClusters) {
+    let shared = 0;
+    while (shared < name.length && cluster.name[shared] === name.toLowerCase()[shared]) shared += 1;
+    if (shared > length) {
+      best = cluster.name;
+      length = shared;
+    }
+  }
+  return best === '' ? '' : ` (did you mean \`${best}\`?)`;
+}
+
+function resolveSize(
+  cluster: ClusterProfile,
+  askedNodes: number | undefined,
+  askedGpus: number | undefined,
+  report: Report,
+): { readonly nodes: number; readonly gpus: number } {
+  const perNode = cluster.gpusPerNode.value;
+  const oneNode = { nodes: 1, gpus: perNode };
+  for (const [option, value] of [
+    ['nodes', askedNodes],
+    ['gpus', askedGpus],
+  ] as const) {
+    if (value !== undefined && !(Number.isInteger(value) && value > 0)) {
+      report('error', 'scenario/invalid', `\`${option}\` is ${value}; it takes a whole number from 1`);
+      return oneNode;
+    }
+  }
+  const nodes = askedNodes ?? (askedGpus === undefined ? 1 : nodesFor(cluster, askedGpus));
+  const gpus = askedGpus ?? nodes * perNode;
+  if (nodes > 1 && cluster.network === undefined) {
+    const reason = `\`${cluster.name}\` is one node of ${perNode} ${plural(perNode, 'GPU')} without a network`;
+    report('error', 'scenario/invalid', `${reason}; ask for at most ${perNode}, or choose a cluster`);
+    return oneNode;
+  }
+  if (gpus < nodes || Math.ceil(gpus / nodes) > perNode) {
+    report(
+      'error',
+      'scenario/invalid',
+      `${gpus} ${plural(gpus, 'GPU')} do not lie on ${nodes} ${plural(nodes, 'node')} of ${perNode}; give one of the two, or ${nodes} to ${nodes * perNode} GPUs`,
+    );
+    return oneNode;
+  }
+  if (gpus % nodes !== 0) {
+    report(
+      'warning',
+      'scenario/invalid',
+      `${gpus} GPUs do not divide evenly over ${nodes} nodes; communication is costed for ${Math.ceil(gpus / nodes)} on each`,
+    );
+  }
+  return { nodes, gpus };
+}
+
+function mergeDimensions(requests: readonly ScenarioRequest[]): ReadonlyMap<string, number> {
+  const merged = new Map<string, number>();
+  for (const request of requests) {
+    for (const [name, value] of Object.entries(request.dimensions ?? {})) {
+      if (!merged.has(name)) merged.set(name, value);
+    }
+  }
+  return merged;
+}
+
+function reportUnknownDimensions(
+  given: ReadonlyMap<string, number>,
+  analysis: ModelAnalysis,
+  report: Report,
+): void {
+  const known = analysis.symbols.map(({ name }) => name);
+  for (const [name, value] of given) {
+    if (!(Number.isInteger(value) && value > 0)) {
+      report(
+        'error',
+        'scenario/invalid',
+        `Dimension \`${name}\` is ${value}; it takes a whole number from 1`,
+      );
+    }
+    if (known.includes(name) || name === analysis.batchSymbol) continue;
+    const list = known.length === 0 ? 'it has none' : `it has ${known.join(', ')}`;
+    report('warning', 'scenario/invalid', `The model has no symbolic dimension \`${name}\`; ${list}`);
+  }
+}
+
+function resolveBatch(
+  asked: number | undefined,
+  given: ReadonlyMap<string, number>,
+  analysis: ModelAnalysis,
+  report: Report,
+): number {
+  const { batchSymbol, fixedBatch } = analysis;
+  if (asked !== undefined && !(Number.isInteger(asked) && asked > 0)) {
+    report('error', 'scenario/invalid', `\`batch\` is ${asked}; it takes a whole number from 1`);
+    return fixedBatch ?? 1;
+  }
+  if (batchSymbol === undefined) {
+    const batch = fixedBatch ?? 1;
+    if (asked !== undefined && asked !== batch) {
+      report(
+        'warning',
+        'scenario/fixed-batch',
+        `The model fixes its batch at ${batch}, so ${asked} cannot be applied; export it with a dynamic batch`,
+      );
+    }
+    return batch;
+  }
+  const known =
+    asked ??
+    given.get(batchSymbol) ??
+    analysis.symbols.find(({ name }) => name === batchSymbol)?.default ??
+    fixedBatch;
+  if (known !== undefined) return known;
+  report(
+    'information',
+    'scenario/default-batch',
+    `The batch (\`${batchSymbol}\`) has no value, so one sample per GPU is costed; give it with --batch`,
+  );
+  return 1;
+}
+
+function bindDimensions(
+  given: ReadonlyMap<string, number>,
+  batch: number,
+  analysis: ModelAnalysis,
+  report: Report,
+): Readonly<Record<string, number>> {
+  const bound: Record<string, number> = {};
+  for (const { name, default: standard } of analysis.symbols) {
+    const value = name === analysis.batchSymbol ? batch : (given.get(name) ?? standard);
+    if (value !== undefined) bound[name] = value;
+    else {
+      report(
+        'warning',
+        'shape/unbound-dimension',
+        `Dimension \`${name}\` has no value, so what depends on it is unknown; give it with --dim ${name}=VALUE`,
+      );
+    }
+  }
+  if (analysis.batchSymbol !== undefined) bound[analysis.batchSymbol] = batch;
+  return bound;
+}
+
+const plural = (count: number, word: string): string => (count === 1 ? word : `${word}s`);
