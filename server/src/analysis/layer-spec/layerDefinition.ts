@@ -1,0 +1,132 @@
+/**
+ * What a layer is: its signature as PyTorch writes it, a line of documentation, and how it becomes ONNX operators.
+ *
+ * One table of these drives lowering, messages, completion, and the JSON schema.
+ */
+
+import type { Attribute } from '../../model/attribute.ts';
+import type { Dimension, SymbolicDimension } from '../../model/dimension.ts';
+import type { ElementType } from '../../model/elementType.ts';
+import type { IssueCode } from '../../model/issueCodes.ts';
+
+/** What an argument evaluates to. A name that must stay open, such as `batch`, is a symbolic dimension. */
+export type SpecValue = number | boolean | string | null | SymbolicDimension | readonly SpecValue[];
+
+/** What a parameter takes; `integers` is one integer for all spatial axes or a tuple. */
+export type ParameterType =
+  | 'integer'
+  | 'number'
+  | 'boolean'
+  | 'string'
+  | 'integers'
+  | 'padding'
+  | 'dimension'
+  | 'dimensions'
+  | 'layer'
+  | 'any';
+
+export interface ParameterDefinition {
+  readonly name: string;
+  readonly type: ParameterType;
+  /** Absent where a value is required. */
+  readonly default?: SpecValue;
+  /** A size that follows from the input: it may be left out, and is checked where it is given. */
+  readonly follows?: true;
+  /** Takes all positional arguments that are left, as `reshape(-1, 768)` does. */
+  readonly rest?: true;
+  readonly documentation: string;
+}
+
+export interface LayerDefinition {
+  readonly name: string;
+  /** A `module` holds its inputs apart (`from`); a `function` may name them as first arguments: `add(a, b)`. */
+  readonly kind: 'module' | 'function';
+  /** One line: what it computes. */
+  readonly documentation: string;
+  /** Page of the signature, below https://docs.pytorch.org/docs/stable/generated/. */
+  readonly source: string;
+  /** Names of the tensors it takes, and how many are needed at least; the last may repeat. */
+  readonly inputs: { readonly names: readonly string[]; readonly least: number; readonly variadic?: true };
+  readonly parameters: readonly ParameterDefinition[];
+  readonly lower: (call: LayerLowering) => Tensor | undefined;
+}
+
+/** A tensor while lowering: its name in the graph, and what is known of its type. */
+export interface Tensor {
+  readonly name: string;
+  readonly elementType: ElementType | undefined;
+  /** `undefined` where something before it could not be read; an issue has said so. */
+  readonly shape: readonly Dimension[] | undefined;
+}
+
+/** One call while it is lowered. Values asked for by name are those given, else the defaults. */
+export interface LayerLowering {
+  /** At least as many as the definition needs. */
+  readonly inputs: readonly Tensor[];
+  given(name: string): boolean;
+  integer(name: string): number;
+  number(name: string): number;
+  boolean(name: string): boolean;
+  string(name: string): string;
+  /** `count` integers: one given stands for all. */
+  integers(name: string, count: number): readonly number[];
+  /** An optional integer: `undefined` for None. */
+  optionalInteger(name: string): number | undefined;
+  value(name: string): SpecValue;
+  /**
+   * A size that follows from the input: the actual one where it is known, after checking the argument against it;
+   * else the argument. `undefined` where neither is known.
+   */
+  size(name: string, actual: Dimension | undefined, what: string): number | undefined;
+  /** A number for a dimension that must be one, such as a size of a parameter. */
+  fixed(dimension: Dimension | undefined): number | undefined;
+  emit(type: string, inputs: readonly (Tensor | undefined)[], attributes?: NodeAttributes): Tensor;
+  emitMany(
+    type: string,
+    inputs: readonly (Tensor | undefined)[],
+    outputs: number,
+    attributes?: NodeAttributes,
+  ): readonly Tensor[];
+  /** A trained tensor of this layer. */
+  parameter(name: string, dimensions: readonly number[]): Tensor;
+  /** The trained tensor `name` of the layer that argument `argument` names, for tied weights. */
+  tied(argument: string, name: string): Tensor | undefined;
+  /** A stored tensor that is not trained. */
+  buffer(name: string, dimensions: readonly number[]): Tensor;
+  integersConstant(values: readonly number[]): Tensor;
+  scalarConstant(value: number, elementType: ElementType): Tensor;
+  /** Reports at an argument, or at the call where that is not given. Gives `undefined`, to be returned. */
+  problem(code: IssueCode, message: string, argument?: string): undefined;
+}
+
+export type NodeAttributes = Readonly<Record<string, Attribute<never>>>;
+
+export const int = (value: number): Attribute<never> => ({ kind: 'int', value });
+export const float = (value: number): Attribute<never> => ({ kind: 'float', value });
+export const text = (value: string): Attribute<never> => ({ kind: 'string', value });
+export const ints = (value: readonly number[]): Attribute<never> => ({ kind: 'ints', value });
+
+/** The signature as PyTorch prints it: `Linear(in_features, out_features, bias=True)`. */
+export function printSignature(definition: LayerDefinition): string {
+  const tensors = definition.kind === 'function' ? definition.inputs.names : [];
+  const parameters = definition.parameters.map((parameter) => {
+    if (parameter.rest) return `*${parameter.name}`;
+    return parameter.default === undefined
+      ? parameter.name
+      : `${parameter.name}=${printValue(parameter.default)}`;
+  });
+  const variadic = definition.inputs.variadic && definition.kind === 'function' ? ['…'] : [];
+  return `${definition.name}(${[...tensors, ...variadic, ...parameters].join(', ')})`;
+}
+
+/** A value as Python writes it. */
+export function printValue(value: SpecValue): string {
+  if (value === null) return 'None';
+  if (value === true) return 'True';
+  if (value === false) return 'False';
+  if (typeof value === 'string') return `'${value}'`;
+  if (typeof value === 'number') return String(value);
+  if ('kind' in value) return 'dimension';
+  const items = value.map(printValue).join(', ');
+  return value.length === 1 ? `(${items},)` : `(${items})`;
+}

@@ -1,0 +1,362 @@
+/**
+ * Reads calls in PyTorch style and the expressions inside them, by recursive descent.
+ *
+ * Recovers: an argument that cannot be read is left out with an issue at its place, and the others are kept.
+ */
+
+import type { Issue, TextSpan } from '../../model/issue.ts';
+import type { Argument, BinaryOperator, BlockParameter, Expression, LayerCall, Name } from './syntax.ts';
+import { type Token, tokenize } from './tokenize.ts';
+
+export interface Parsed<Result> {
+  readonly result: Result | undefined;
+  readonly issues: readonly Issue[];
+}
+
+/** `Conv2d(64, kernel_size=3) * 2 from stem` in `text[start, end)`. */
+export function parseCall(text: string, start: number, end: number): Parsed<LayerCall> {
+  const parser = new Parser(tokenize(text, start, end));
+  const result = parser.call();
+  return { result, issues: parser.issues };
+}
+
+/** An expression such as `4*d` or `(3, 224, 224)`. */
+export function parseExpression(text: string, start: number, end: number): Parsed<Expression> {
+  const parser = new Parser(tokenize(text, start, end));
+  const result = parser.expression();
+  if (result !== undefined) parser.expectEnd('an expression');
+  return { result, issues: parser.issues };
+}
+
+/** `bottleneck` or `bottleneck(width, stride=1)`: the key of a block. */
+export function parseSignature(
+  text: string,
+  start: number,
+  end: number,
+): Parsed<{ readonly name: Name; readonly parameters: readonly BlockParameter[] }> {
+  const parser = new Parser(tokenize(text, start, end));
+  const result = parser.signature();
+  return { result, issues: parser.issues };
+}
+
+/** `int64[batch, seq]`: the type of an input. `float32[]` is a scalar. */
+export function parseTensorType(
+  text: string,
+  start: number,
+  end: number,
+): Parsed<{ readonly elementType: Name; readonly dimensions: readonly Expression[] }> {
+  const parser = new Parser(tokenize(text, start, end));
+  const result = parser.tensorType();
+  return { result, issues: parser.issues };
+}
+
+/** Nesting beyond this is no layer call; it keeps hostile text from exhausting the stack. */
+const deepestNesting = 64;
+
+class Parser {
+  readonly issues: Issue[] = [];
+  private position = 0;
+  private depth = 0;
+
+  constructor(private readonly tokens: readonly Token[]) {}
+
+  call(): LayerCall | undefined {
+    const callee = this.dottedName();
+    if (callee === undefined) {
+      this.problem(
+        this.token.span,
+        this.ended
+          ? 'the layer has no call; write one such as `Linear(768, 3072)`'
+          : `expected the name of a layer, found \`${this.token.text}\``,
+      );
+      return undefined;
+    }
+    const open = this.token.span;
+    let parsed: readonly Argument[] = [];
+    if (this.at('(')) parsed = this.arguments();
+    else this.problem(callee.span, `\`${callee.text}\` is not called; write \`${callee.text}()\``);
+    const argumentsSpan = { start: open.start, end: Math.max(open.start, this.previousEnd) };
+    let repetition: Expression | undefined;
+    let sources: readonly Name[] = [];
+    if (this.take('*')) repetition = this.unary();
+    if (this.token.kind === 'name' && this.token.text === 'from') {
+      this.advance();
+      sources = this.sourceNames();
+    }
+    this.expectEnd('the call');
+    return { callee, arguments: parsed, argumentsSpan, repetition, sources };
+  }
+
+  signature(): { readonly name: Name; readonly parameters: readonly BlockParameter[] } | undefined {
+    const name = this.name();
+    if (name === undefined) {
+      this.problem(
+        this.token.span,
+        'a block is named like a Python function, such as `bottleneck(width, stride=1)`',
+      );
+      return undefined;
+    }
+    const parameters: BlockParameter[] = [];
+    if (this.at('(')) {
+      for (const argument of this.arguments()) {
+        if (argument.keyword !== undefined) {
+          parameters.push({ name: argument.keyword, default: argument.value });
+        } else if (argument.value.kind === 'name') {
+          const { name: text, span } = argument.value;
+          parameters.push({ name: { text, span }, default: undefined });
+        } else {
+          this.problem(
+            argument.span,
+            'a parameter of a block is a name, with `=` and a default where it has one',
+          );
+        }
+      }
+    }
+    this.expectEnd('the block name');
+    return { name, parameters };
+  }
+
+  tensorType(): { readonly elementType: Name; readonly dimensions: readonly Expression[] } | undefined {
+    const elementType = this.name();
+    if (elementType === undefined || !this.at('[')) {
+      this.problem(this.token.span, 'an input has a type such as `float32[batch, 3, 224, 224]`');
+      return undefined;
+    }
+    const dimensions: Expression[] = [];
+    this.advance();
+    this.list(']', () => {
+      const dimension = this.expression();
+      if (dimension !== undefined) dimensions.push(dimension);
+      return dimension !== undefined;
+    });
+    this.expectEnd('the type');
+    return { elementType, dimensions };
+  }
+
+  /** sum := product (('+' | '-') product)* */
+  expression(): Expression | undefined {
+    if (this.depth >= deepestNesting) {
+      this.problem(this.token.span, 'the expression is nested too deeply');
+      return undefined;
+    }
+    this.depth += 1;
+    const result = this.binary(['+', '-'], () => this.binary(['*', '/', '//', '%'], () => this.unary()));
+    this.depth -= 1;
+    return result;
+  }
+
+  expectEnd(what: string): void {
+    if (this.ended) return;
+    const last = this.tokens[this.tokens.length - 1];
+    const span = { start: this.token.span.start, end: last?.span.end ?? this.token.span.end };
+    this.problem(span, `unexpected \`${this.token.text}\` after ${what}`);
+  }
+
+  private binary(
+    operators: readonly BinaryOperator[],
+    operand: () => Expression | undefined,
+  ): Expression | undefined {
+    let left = operand();
+    while (left !== undefined) {
+      const operator = operators.find((candidate) => this.at(candidate));
+      if (operator === undefined) return left;
+      this.advance();
+      const right = operand();
+      if (right === undefined) return undefined;
+      left = { kind: 'binary', operator, left, right, span: { start: left.span.start, end: right.span.end } };
+    }
+    return left;
+  }
+
+  /** unary := '-' unary | atom ('**' unary)? ; in a loop, so that many signs do not nest. */
+  private unary(): Expression | undefined {
+    const signs: TextSpan[] = [];
+    while (this.at('-') || this.at('+')) {
+      if (this.at('-')) signs.push(this.token.span);
+      this.advance();
+    }
+    let result = this.atom();
+    if (result !== undefined && this.take('**')) {
+      const exponent = this.depth >= deepestNesting ? undefined : this.nested(() => this.unary());
+      if (exponent === undefined) return undefined;
+      result = {
+        kind: 'binary',
+        operator: '**',
+        left: result,
+        right: exponent,
+        span: { start: result.span.start, end: exponent.span.end },
+      };
+    }
+    const sign = signs[0];
+    if (result === undefined || sign === undefined || signs.length % 2 === 0) return result;
+    const span = { start: sign.start, end: result.span.end };
+    if (result.kind === 'number') return { kind: 'number', value: -result.value, span };
+    return { kind: 'negation', operand: result, span };
+  }
+
+  private nested<Result>(parse: () => Result): Result {
+    this.depth += 1;
+    const result = parse();
+    this.depth -= 1;
+    return result;
+  }
+
+  private atom(): Expression | undefined {
+    const token = this.token;
+    switch (token.kind) {
+      case 'number':
+        this.advance();
+        return { kind: 'number', value: Number(token.text.replaceAll('_', '')), span: token.span };
+      case 'string':
+        this.advance();
+        return { kind: 'string', value: token.text, span: token.span };
+      case 'name':
+        this.advance();
+        if (token.text === 'True' || token.text === 'true')
+          return { kind: 'boolean', value: true, span: token.span };
+        if (token.text === 'False' || token.text === 'false') {
+          return { kind: 'boolean', value: false, span: token.span };
+        }
+        if (token.text === 'None' || token.text === 'null') return { kind: 'none', span: token.span };
+        return { kind: 'name', name: token.text, span: token.span };
+      default:
+        break;
+    }
+    if (token.text === '(' || token.text === '[') return this.group(token.text === '(' ? ')' : ']');
+    this.problem(
+      token.span,
+      token.kind === 'end'
+        ? 'the text ends where a value is expected'
+        : `expected a value, found \`${token.text}\``,
+    );
+    return undefined;
+  }
+
+  /** `(a)` is a; `(a,)`, `(a, b)`, `()` and everything in square brackets are tuples. */
+  private group(close: ')' | ']'): Expression | undefined {
+    const start = this.token.span.start;
+    this.advance();
+    const items: Expression[] = [];
+    const { commas, closed } = this.list(close, () => {
+      const item = this.expression();
+      if (item !== undefined) items.push(item);
+      return item !== undefined;
+    });
+    if (!closed) return undefined;
+    const span = { start, end: this.previousEnd };
+    const [only] = items;
+    if (close === ')' && items.length === 1 && commas === 0 && only !== undefined) return { ...only, span };
+    return { kind: 'tuple', items, span };
+  }
+
+  private arguments(): readonly Argument[] {
+    const parsed: Argument[] = [];
+    this.advance();
+    this.list(')', () => {
+      const start = this.token.span.start;
+      let keyword: Name | undefined;
+      if (this.token.kind === 'name' && this.tokens[this.position + 1]?.text === '=') {
+        keyword = { text: this.token.text, span: this.token.span };
+        this.advance();
+        this.advance();
+      }
+      const value = this.expression();
+      if (value !== undefined) parsed.push({ keyword, value, span: { start, end: this.previousEnd } });
+      return value !== undefined;
+    });
+    return parsed;
+  }
+
+  /** Items up to `close`, separated by commas. An item that fails is skipped to the next comma at its depth. */
+  private list(close: ')' | ']', item: () => boolean): { readonly commas: number; readonly closed: boolean } {
+    let commas = 0;
+    while (!this.at(close)) {
+      if (this.ended) {
+        this.problem(this.token.span, `\`${close}\` is missing`);
+        return { commas, closed: false };
+      }
+      const read = item();
+      if (!this.at(close) && !this.at(',') && !this.ended) {
+        if (read)
+          this.problem(this.token.span, `expected \`,\` or \`${close}\`, found \`${this.token.text}\``);
+        this.skipItem();
+      }
+      if (this.take(',')) commas += 1;
+      else if (!this.at(close) && !this.ended) this.advance();
+    }
+    this.advance();
+    return { commas, closed: true };
+  }
+
+  private skipItem(): void {
+    let open = 0;
+    while (!this.ended) {
+      if (open === 0 && (this.at(',') || this.at(')') || this.at(']'))) return;
+      if (this.at('(') || this.at('[')) open += 1;
+      if (this.at(')') || this.at(']')) open -= 1;
+      this.advance();
+    }
+  }
+
+  private sourceNames(): readonly Name[] {
+    const names: Name[] = [];
+    do {
+      const name = this.name();
+      if (name === undefined) {
+        this.problem(this.token.span, 'expected the name of a layer or input after `from`');
+        return names;
+      }
+      names.push(name);
+    } while (this.take(','));
+    return names;
+  }
+
+  private name(): Name | undefined {
+    if (this.token.kind !== 'name') return undefined;
+    const { text, span } = this.token;
+    this.advance();
+    return { text, span };
+  }
+
+  /** `torch.nn.Linear` gives `Linear`. */
+  private dottedName(): Name | undefined {
+    let name = this.name();
+    while (name !== undefined && this.at('.') && this.tokens[this.position + 1]?.kind === 'name') {
+      this.advance();
+      name = this.name();
+    }
+    return name;
+  }
+
+  private at(text: string): boolean {
+    return this.token.kind === 'punctuation' && this.token.text === text;
+  }
+
+  private take(text: string): boolean {
+    if (!this.at(text)) return false;
+    this.advance();
+    return true;
+  }
+
+  private advance(): void {
+    if (this.position < this.tokens.length - 1) this.position += 1;
+  }
+
+  private get ended(): boolean {
+    return this.token.kind === 'end';
+  }
+
+  private get token(): Token {
+    return this.tokens[this.position] ?? { kind: 'end', text: '', span: { start: 0, end: 0 } };
+  }
+
+  private get previousEnd(): number {
+    return this.tokens[this.position - 1]?.span.end ?? this.token.span.start;
+  }
+
+  private problem(span: TextSpan, message: string): void {
+    // One issue per place: a failure is often noticed by several rules on the way out.
+    if (this.issues.some((issue) => issue.span?.start === span.start)) return;
+    this.issues.push({ code: 'spec/call', severity: 'error', message, span });
+  }
+}

@@ -1,0 +1,119 @@
+/** Reads the `scenario` of a layer spec: the command line's options, by the same names. */
+
+import { isScalar } from 'yaml';
+import type { Issue, TextSpan } from '../../model/issue.ts';
+import {
+  type FrameworkChoice,
+  modes,
+  optimizers,
+  precisions,
+  type ScenarioRequest,
+} from '../../model/scenario.ts';
+import { didYouMean, nearestName } from './nearestName.ts';
+import type { SpecEntry } from './specEntry.ts';
+
+/** Keys of a scenario and what each takes; also the source of the JSON schema. */
+export const scenarioKeys = {
+  cluster: {
+    kind: 'text',
+    documentation: 'Name of a cluster or GPU profile; `layercost clusters` lists them.',
+  },
+  nodes: { kind: 'count', documentation: 'Machines used.' },
+  gpus: { kind: 'count', documentation: 'GPUs used in all.' },
+  batch: { kind: 'count', documentation: 'Samples per GPU and step.' },
+  precision: { kind: precisions, documentation: 'Arithmetic; fp16 and bf16 mean mixed precision.' },
+  optimizer: { kind: optimizers, documentation: 'What keeps state beside every parameter.' },
+  framework: {
+    kind: 'framework',
+    documentation: 'Name of a framework, with options: `pytorch-ddp,bucket-mb=50`.',
+  },
+  mode: { kind: modes, documentation: 'Training or inference.' },
+} as const;
+
+/** The scenario, where each key stands, and issues for what it does not take. */
+export function readScenario(
+  entries: readonly SpecEntry[],
+  issues: Issue[],
+): { readonly scenario: ScenarioRequest; readonly spans: ReadonlyMap<string, TextSpan> } {
+  const scenario: { -readonly [Key in keyof ScenarioRequest]: ScenarioRequest[Key] } = {};
+  const spans = new Map<string, TextSpan>();
+  for (const { key, value } of entries) {
+    const report = (message: string, span: TextSpan) =>
+      issues.push({ code: 'spec/scenario', severity: 'error', message, span });
+    const known = Object.keys(scenarioKeys);
+    if (!known.includes(key.text)) {
+      report(`\`${key.text}\` is not a key of the scenario${didYouMean(key.text, known)}`, key.span);
+      continue;
+    }
+    const span = value?.range ? { start: value.range[0], end: value.range[1] } : key.span;
+    const content = value !== null && isScalar(value) ? value.value : undefined;
+    if (typeof content !== 'string' && typeof content !== 'number') {
+      report(`\`${key.text}\` takes one word or number`, span);
+      continue;
+    }
+    spans.set(key.text, span);
+    const choose = <Choice extends string>(choices: readonly Choice[]): Choice | undefined => {
+      const chosen = choices.find((choice) => choice === content);
+      if (chosen === undefined) {
+        const near = nearestName(String(content), choices);
+        const hint = near === undefined ? '' : `; did you mean \`${near}\`?`;
+        report(`\`${key.text}\` is one of ${choices.join(', ')}, not \`${content}\`${hint}`, span);
+      }
+      return chosen;
+    };
+    switch (key.text) {
+      case 'cluster':
+        scenario.cluster = String(content);
+        break;
+      case 'nodes':
+      case 'gpus':
+      case 'batch':
+        if (typeof content === 'number' && Number.isSafeInteger(content) && content > 0) {
+          scenario[key.text] = content;
+        } else {
+          report(`\`${key.text}\` is a whole number above 0, not \`${content}\``, span);
+        }
+        break;
+      case 'precision':
+        assign(scenario, 'precision', choose(precisions));
+        break;
+      case 'optimizer':
+        assign(scenario, 'optimizer', choose(optimizers));
+        break;
+      case 'mode':
+        assign(scenario, 'mode', choose(modes));
+        break;
+      case 'framework': {
+        const framework = readFramework(String(content));
+        if (framework === undefined) {
+          report('`framework` is a name with options, such as `pytorch-ddp,bucket-mb=50`', span);
+        }
+        assign(scenario, 'framework', framework);
+        break;
+      }
+      default:
+        break;
+    }
+  }
+  return { scenario, spans };
+}
+
+function assign<Target, Key extends keyof Target>(
+  target: Target,
+  key: Key,
+  value: Target[Key] | undefined,
+): void {
+  if (value !== undefined) target[key] = value;
+}
+
+function readFramework(text: string): FrameworkChoice | undefined {
+  const [name = '', ...options] = text.split(',').map((part) => part.trim());
+  if (name === '') return undefined;
+  const pairs: [string, string][] = [];
+  for (const option of options) {
+    const at = option.indexOf('=');
+    if (at <= 0) return undefined;
+    pairs.push([option.slice(0, at).trim(), option.slice(at + 1).trim()]);
+  }
+  return { name, options: Object.fromEntries(pairs) };
+}
