@@ -32,14 +32,16 @@ export interface Operator {
   readonly inputs: readonly string[];
   readonly outputs: readonly string[];
   readonly attributes: ReadonlyMap<string, GraphAttribute>;
-  /** Module path the exporter recorded, outermost first; empty where there is none. */
+  /** Full paths of the modules around it as the exporter recorded them, outermost first; empty where none are. */
   readonly scope: readonly string[];
+  /** Operator-set version of its domain, where it differs from the graph's: inside an expanded function. */
+  readonly opset?: number;
 }
 
 export type GraphAttribute = Attribute<Graph>;
 
 /**
- * What a value is. A `parameter` is trained; a `buffer` is stored with the model but not trained
+ * What a value is. A `parameter` is trained (also in another layout, behind a transpose); a `buffer` is stored with the model but not trained
  * (running statistics, tables); a `constant` is small and known; an `activation` is computed each step.
  */
 export type ValueRole = 'input' | 'parameter' | 'buffer' | 'constant' | 'activation';

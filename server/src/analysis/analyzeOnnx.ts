@@ -1,0 +1,100 @@
+/** From the syntax tree of an ONNX model to its graph, layers and parameters. */
+
+import type { OnnxModel } from '../formats/onnx/syntax.ts';
+import { isSymbolic, symbolsOf } from '../model/dimension.ts';
+import { type Graph, isKnownShape, type Value, type ValueRole, type ValueType } from '../model/graph.ts';
+import type { Issue } from '../model/issue.ts';
+import { type AuxiliaryOperators, findAuxiliaryOperators } from './auxiliaryOperators.ts';
+import { expandFunctions } from './expandFunctions.ts';
+import { findRoles } from './findRoles.ts';
+import { groupLayers } from './groupLayers.ts';
+import { inferGraph } from './inferGraph.ts';
+import { collectIssues } from './issueCollector.ts';
+import type { ModelAnalysis } from './modelAnalysis.ts';
+import type { ProvidedStructure } from './providedStructure.ts';
+
+/**
+ * Analyses a model: shapes of every value, layers by module scope, trainable tensors.
+ *
+ * `provided` hands over what a lowering knows already. Never throws on a bad model: what is wrong is in `issues`,
+ * and what cannot be known is unknown with its reason.
+ */
+export function analyzeOnnx(model: OnnxModel, provided?: ProvidedStructure): ModelAnalysis {
+  const issues: Issue[] = [...(provided?.issues ?? [])];
+  const collector = collectIssues(issues);
+  const expanded = expandFunctions(model);
+  issues.push(...expanded.issues);
+  const operatorSets = new Map(
+    model.operatorSets.map(({ domain, version }) => [domain === 'ai.onnx' ? '' : domain, version]),
+  );
+  const { graph, scopes, captured } = inferGraph(model.graph, expanded.nodes, {
+    operatorSets,
+    issues: collector,
+    outer: () => undefined,
+    depth: 0,
+  });
+  const { roles, parameters } = findRoles(graph, captured, provided?.roles ?? new Map());
+  const withParameters = withRoles(graph, roles);
+  const auxiliary = findAuxiliaryOperators(withParameters);
+  const finished = withRoles(withParameters, rolesBehind(withParameters, auxiliary));
+  return {
+    graph: finished,
+    layers: groupLayers(finished, scopes, auxiliary, provided?.layers ?? []),
+    parameters,
+    ...batchOf(finished),
+    symbols: symbolNames(finished).map((name) => ({ name, default: provided?.symbolDefaults.get(name) })),
+    issues,
+  };
+}
+
+/** The graph with the roles found; an input that turned out to be a parameter is an input no longer. */
+function withRoles(graph: Graph, roles: ReadonlyMap<string, ValueRole>): Graph {
+  const values = new Map<string, Value>();
+  for (const value of graph.values.values()) {
+    const role = roles.get(value.name);
+    values.set(value.name, role === undefined ? value : { ...value, role });
+  }
+  return { ...graph, inputs: graph.inputs.filter((name) => values.get(name)?.role === 'input'), values };
+}
+
+/** A parameter in another layout is the parameter; what is folded or computed on the host is a constant. */
+function rolesBehind(graph: Graph, auxiliary: AuxiliaryOperators): ReadonlyMap<string, ValueRole> {
+  const roles = new Map<string, ValueRole>();
+  for (const operator of graph.operators) {
+    const isLayout = auxiliary.storedLayout[operator.index] === true;
+    if (!isLayout && auxiliary.shapeArithmetic[operator.index] !== true) continue;
+    for (const name of operator.outputs) {
+      if (graph.values.get(name)?.role === 'activation') roles.set(name, isLayout ? 'parameter' : 'constant');
+    }
+  }
+  return roles;
+}
+
+/** The batch is the leading dimension of the first input that has one. */
+function batchOf(graph: Graph): Pick<ModelAnalysis, 'batchSymbol' | 'fixedBatch'> {
+  for (const name of graph.inputs) {
+    const type = graph.values.get(name)?.type;
+    if (type?.kind !== 'tensor' || !isKnownShape(type.shape)) continue;
+    const [leading] = type.shape;
+    if (typeof leading === 'number') return { batchSymbol: undefined, fixedBatch: leading };
+    if (leading === undefined) continue;
+    return { batchSymbol: symbolsOf(leading)[0], fixedBatch: undefined };
+  }
+  return { batchSymbol: undefined, fixedBatch: undefined };
+}
+
+/** Symbols of all shapes, those of the inputs first. */
+function symbolNames(graph: Graph): readonly string[] {
+  const names = new Set<string>();
+  for (const name of graph.inputs) addSymbols(graph.values.get(name)?.type, names);
+  for (const value of graph.values.values()) addSymbols(value.type, names);
+  return [...names];
+}
+
+function addSymbols(type: ValueType | undefined, names: Set<string>): void {
+  if (type?.kind === 'sequence' || type?.kind === 'optional') addSymbols(type.element, names);
+  if (type?.kind !== 'tensor' || !isKnownShape(type.shape)) return;
+  for (const dimension of type.shape) {
+    if (isSymbolic(dimension)) for (const name of symbolsOf(dimension)) names.add(name);
+  }
+}

@@ -1,0 +1,188 @@
+/** The training graph: an analysis with its dimensions bound and every operator costed. Knows no hardware. */
+
+import { type Bindings, evaluateDimension, isUnknown } from '../model/dimension.ts';
+import { type Graph, isKnownShape, type Operator, type Value } from '../model/graph.ts';
+import type { Mode } from '../model/scenario.ts';
+import { makeCostContext } from '../operators/context.ts';
+import { type BoundTensor, type KnownCost, noWork, type OperatorCost } from '../operators/definition.ts';
+import { findOperator } from '../operators/registry.ts';
+import { findAuxiliaryOperators } from './auxiliaryOperators.ts';
+import { findGradients, type Gradients } from './findGradients.ts';
+import { opsetOf } from './inferGraph.ts';
+import type { ModelAnalysis, TrainingGraph } from './modelAnalysis.ts';
+import { sumOfCosts } from './sumOfCosts.ts';
+
+/**
+ * Binds the symbols of an analysis and costs every operator.
+ *
+ * A symbol without a value leaves the tensors that depend on it out, and the operators that need them unknown.
+ * The batch is the value of the batch symbol, what the model fixes, or 1. In inference nothing receives a
+ * gradient.
+ */
+export function bindTrainingGraph(
+  analysis: ModelAnalysis,
+  bindings: ReadonlyMap<string, number>,
+  mode: Mode,
+): TrainingGraph {
+  const bound = bindGraph(analysis.graph, {
+    bindings,
+    mode,
+    outerTensor: () => undefined,
+    outerRequires: () => false,
+    inputsRequire: false,
+    depth: 0,
+  });
+  const { batchSymbol, fixedBatch } = analysis;
+  const batch = (batchSymbol === undefined ? undefined : bindings.get(batchSymbol)) ?? fixedBatch ?? 1;
+  return {
+    analysis,
+    batch,
+    costs: bound.costs,
+    tensors: bound.tensors,
+    requiresGradient: bound.gradients.requires,
+  };
+}
+
+interface BindingSurroundings {
+  readonly bindings: Bindings;
+  readonly mode: Mode;
+  readonly outerTensor: (name: string) => BoundTensor | undefined;
+  readonly outerRequires: (name: string) => boolean;
+  /** Whether the inputs of a subgraph carry gradients: those of the operator that holds it do. */
+  readonly inputsRequire: boolean;
+  readonly depth: number;
+}
+
+interface BoundGraph {
+  readonly costs: readonly OperatorCost[];
+  readonly tensors: ReadonlyMap<string, BoundTensor>;
+  readonly gradients: Gradients;
+}
+
+function bindGraph(graph: Graph, surroundings: BindingSurroundings): BoundGraph {
+  const { bindings } = surroundings;
+  const tensors = new Map<string, BoundTensor>();
+  for (const value of graph.values.values()) {
+    const tensor = bindTensor(value, bindings);
+    if (tensor !== undefined) tensors.set(value.name, tensor);
+  }
+  const gradients = findGradients(graph, surroundings);
+  const contents = boundContents(graph, bindings);
+  const { shapeArithmetic, storedLayout } = findAuxiliaryOperators(graph);
+  const tensorOf = (name: string): BoundTensor | undefined =>
+    name === '' ? undefined : (tensors.get(name) ?? surroundings.outerTensor(name));
+  const requires = (name: string): boolean =>
+    gradients.requires.has(name) || (!graph.values.has(name) && surroundings.outerRequires(name));
+
+  const costs = graph.operators.map((operator): OperatorCost => {
+    if (shapeArithmetic[operator.index]) return shapeCost;
+    if (storedLayout[operator.index]) return viewCost;
+    const opset = operator.opset ?? opsetOf(graph.operatorSets, operator.domain);
+    const definition = findOperator(operator.domain, operator.type, opset);
+    if (definition === undefined) {
+      return { kind: 'unknown', reason: `operator \`${nameOfType(operator)}\` is not known` };
+    }
+    const subgraphCost = (attributeName: string): KnownCost | undefined => {
+      const attribute = operator.attributes.get(attributeName);
+      if (attribute?.kind !== 'graph' || surroundings.depth >= deepestNesting) return undefined;
+      const inner = bindGraph(attribute.value, {
+        ...surroundings,
+        outerTensor: tensorOf,
+        outerRequires: requires,
+        inputsRequire: operator.inputs.some(requires),
+        depth: surroundings.depth + 1,
+      });
+      return sumOfCosts(attribute.value, inner.costs, (name) => inner.tensors.get(name) ?? tensorOf(name));
+    };
+    const cost = definition.cost(
+      makeCostContext({
+        opset,
+        inputs: operator.inputs.map(tensorOf),
+        outputs: operator.outputs.map(tensorOf),
+        contents: operator.inputs.map(contents),
+        gradients: operator.inputs.map((_, index) => gradients.gradientOf(operator, index)),
+        attributes: operator.attributes,
+        subgraphCost,
+      }),
+    );
+    return cost.kind === 'known' ? cost : (unknownTensor(operator, graph, tensorOf, bindings) ?? cost);
+  });
+  return { costs, tensors, gradients };
+}
+
+/** Subgraphs nested deeper than this are not costed; no exporter makes them, and costing recurses. */
+const deepestNesting = 32;
+
+/** Folded at export, or run on the host. */
+const shapeCost: KnownCost = {
+  kind: 'known',
+  class: 'shape',
+  forward: noWork,
+  backwardData: noWork,
+  backwardWeight: noWork,
+  saved: [],
+};
+
+/** A weight seen in another layout: frameworks pass strides to the kernel and launch nothing. */
+const viewCost: KnownCost = { ...shapeCost, class: 'view' };
+
+function bindTensor(value: Value, bindings: Bindings): BoundTensor | undefined {
+  if (value.type.kind !== 'tensor' || !isKnownShape(value.type.shape)) return undefined;
+  const dimensions: number[] = [];
+  let elements = 1;
+  for (const dimension of value.type.shape) {
+    const length = typeof dimension === 'number' ? dimension : evaluateDimension(dimension, bindings);
+    if (typeof length !== 'number' || !(length >= 0)) return undefined;
+    dimensions.push(length);
+    elements *= length;
+  }
+  return { elementType: value.type.elementType, dimensions, elements };
+}
+
+/** Contents of small values as numbers, each evaluated once. */
+function boundContents(graph: Graph, bindings: Bindings): (name: string) => readonly number[] | undefined {
+  const known = new Map<string, readonly number[] | undefined>();
+  return (name) => {
+    const content = graph.values.get(name)?.content;
+    if (content === undefined) return undefined;
+    if (known.has(name)) return known.get(name);
+    const numbers: number[] = [];
+    for (const element of content.elements) {
+      const number = typeof element === 'number' ? element : evaluateDimension(element, bindings);
+      if (typeof number === 'number') numbers.push(number);
+    }
+    const complete = numbers.length === content.elements.length ? numbers : undefined;
+    known.set(name, complete);
+    return complete;
+  };
+}
+
+/** The reason why a tensor of the operator could not be bound: more telling than that its rule had no shape. */
+function unknownTensor(
+  operator: Operator,
+  graph: Graph,
+  tensorOf: (name: string) => BoundTensor | undefined,
+  bindings: Bindings,
+): OperatorCost | undefined {
+  for (const name of [...operator.inputs, ...operator.outputs]) {
+    if (name === '' || tensorOf(name) !== undefined) continue;
+    const reason = reasonOf(graph.values.get(name), bindings);
+    if (reason !== undefined) return { kind: 'unknown', reason };
+  }
+  return undefined;
+}
+
+function reasonOf(value: Value | undefined, bindings: Bindings): string | undefined {
+  if (value?.type.kind === 'unknown') return value.type.reason;
+  if (value?.type.kind !== 'tensor') return undefined;
+  if (!isKnownShape(value.type.shape)) return value.type.shape.reason;
+  for (const dimension of value.type.shape) {
+    const length = evaluateDimension(dimension, bindings);
+    if (typeof length !== 'number' && isUnknown(length)) return length.reason;
+    if (typeof length === 'number' && length < 0) return `a dimension of \`${value.name}\` is ${length}`;
+  }
+  return undefined;
+}
+
+const nameOfType = (operator: Operator): string =>
+  operator.domain === '' ? operator.type : `${operator.domain}.${operator.type}`;

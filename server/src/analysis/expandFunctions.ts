@@ -1,0 +1,173 @@
+/**
+ * Calls of model-local functions replaced by the nodes of their bodies, so that the rooms below see operators only.
+ *
+ * ONNX IR specification, "Functions": a function named like a call's domain, type and overload takes the place of
+ * the operator; names inside the body are its own, attributes are passed by reference.
+ */
+
+import type { OnnxFunction, OnnxGraph, OnnxModel, OnnxNode } from '../formats/onnx/syntax.ts';
+import type { Attribute } from '../model/attribute.ts';
+import type { Issue } from '../model/issue.ts';
+import { type ModuleScope, scopeOfNode } from './moduleScope.ts';
+
+/** A node of the flattened graph. */
+export interface FlatNode {
+  readonly node: OnnxNode;
+  /** Index of the node, or of the call it was expanded from, in the file's own order. */
+  readonly source: number;
+  readonly scope: ModuleScope;
+  /** Operator sets of the function it stands in; absent at the top. */
+  readonly operatorSets?: ReadonlyMap<string, number>;
+}
+
+/** Top-level nodes with every call expanded. Calls that never end, or that make too many nodes, stay calls. */
+export function expandFunctions(model: OnnxModel): {
+  readonly nodes: readonly FlatNode[];
+  readonly issues: readonly Issue[];
+} {
+  const expansion: Expansion = {
+    functions: new Map(model.functions.map((body) => [keyOf(body.domain, body.name, body.overload), body])),
+    nodes: [],
+    issues: [],
+    calls: 0,
+  };
+  model.graph.nodes.forEach((node, source) => {
+    const body = functionOf(expansion, node);
+    if (body === undefined) expansion.nodes.push({ node, source, scope: scopeOfNode(node) });
+    else expandCall(expansion, { node, source, scope: scopeOfNode(node) }, body, []);
+  });
+  return { nodes: expansion.nodes, issues: expansion.issues };
+}
+
+interface Expansion {
+  readonly functions: ReadonlyMap<string, OnnxFunction>;
+  readonly nodes: FlatNode[];
+  readonly issues: Issue[];
+  calls: number;
+}
+
+/** More nodes than any model has; a chain of functions that doubles at each step passes it at once. */
+const mostNodes = 500_000;
+
+function expandCall(
+  expansion: Expansion,
+  call: FlatNode,
+  body: OnnxFunction,
+  callers: readonly OnnxFunction[],
+): void {
+  if (callers.includes(body) || expansion.nodes.length + body.nodes.length > mostNodes) {
+    const why = callers.includes(body) ? 'calls itself' : `makes more than ${mostNodes} nodes`;
+    expansion.issues.push({
+      code: 'graph/unsupported-operator',
+      severity: 'error',
+      message: `Function \`${body.name}\` ${why}, so it cannot be expanded; export the model without it`,
+      operator: call.source,
+    });
+    expansion.nodes.push(call);
+    return;
+  }
+  expansion.calls += 1;
+  const prefix = call.node.name || call.node.outputs[0] || `${body.name}_${expansion.calls}`;
+  const names = new Map<string, string>();
+  body.inputs.forEach((name, index) => {
+    names.set(name, call.node.inputs[index] ?? '');
+  });
+  body.outputs.forEach((name, index) => {
+    const given = call.node.outputs[index];
+    if (given !== undefined && given !== '' && !names.has(name)) names.set(name, given);
+  });
+  const local = (name: string): string => {
+    if (name === '') return '';
+    const known = names.get(name);
+    if (known !== undefined) return known;
+    const fresh = `${prefix}/${name}#${expansion.calls}`;
+    names.set(name, fresh);
+    return fresh;
+  };
+  const path = `${call.scope.paths.at(-1) ?? ''}/${lastSegment(prefix)}`;
+  const inner: ModuleScope = { paths: [...call.scope.paths, path], moduleClass: undefined };
+  const operatorSets = new Map(body.operatorSets.map(({ domain, version }) => [domain, version]));
+  const attributeOf = (name: string): Attribute<OnnxGraph> | undefined =>
+    call.node.attributes.get(name) ?? body.defaults.get(name);
+
+  for (const node of body.nodes) {
+    const renamed = renameNode(node, local, attributeOf);
+    const flat: FlatNode = {
+      node: { ...renamed, name: `${path}/${node.name || node.type}` },
+      source: call.source,
+      scope: inner,
+      operatorSets,
+    };
+    const nested = functionOf(expansion, node);
+    if (nested === undefined) expansion.nodes.push(flat);
+    else expandCall(expansion, flat, nested, [...callers, body]);
+  }
+  // An output that hands an input straight through has no node; an Identity stands for it.
+  body.outputs.forEach((name, index) => {
+    const given = call.node.outputs[index];
+    if (given === undefined || given === '' || names.get(name) === given) return;
+    expansion.nodes.push({
+      node: {
+        name: `${path}/${name}`,
+        type: 'Identity',
+        domain: '',
+        overload: '',
+        inputs: [local(name)],
+        outputs: [given],
+        attributes: new Map(),
+        metadata: new Map(),
+      },
+      source: call.source,
+      scope: inner,
+      operatorSets,
+    });
+  });
+}
+
+function renameNode(
+  node: OnnxNode,
+  nameOf: (name: string) => string,
+  attributeOf: (name: string) => Attribute<OnnxGraph> | undefined,
+): OnnxNode {
+  const attributes = new Map<string, Attribute<OnnxGraph>>();
+  for (const [name, attribute] of node.attributes) {
+    const given = attribute.kind === 'reference' ? attributeOf(attribute.value) : attribute;
+    if (given === undefined) continue;
+    if (given.kind === 'graph') {
+      attributes.set(name, { kind: 'graph', value: renameGraph(given.value, nameOf, attributeOf) });
+    } else if (given.kind === 'graphs') {
+      const value = given.value.map((graph) => renameGraph(graph, nameOf, attributeOf));
+      attributes.set(name, { kind: 'graphs', value });
+    } else attributes.set(name, given);
+  }
+  return { ...node, inputs: node.inputs.map(nameOf), outputs: node.outputs.map(nameOf), attributes };
+}
+
+/** Renames what a subgraph takes from around it; what it defines itself keeps its name. */
+function renameGraph(
+  graph: OnnxGraph,
+  nameOf: (name: string) => string,
+  attributeOf: (name: string) => Attribute<OnnxGraph> | undefined,
+): OnnxGraph {
+  const own = new Set([
+    ...graph.inputs.map(({ name }) => name),
+    ...graph.initializers.map(({ name }) => name),
+    ...graph.nodes.flatMap((node) => node.outputs),
+  ]);
+  const inner = (name: string): string => (own.has(name) ? name : nameOf(name));
+  return {
+    ...graph,
+    nodes: graph.nodes.map((node) => renameNode(node, inner, attributeOf)),
+    outputs: graph.outputs.map((output) => ({ ...output, name: inner(output.name) })),
+  };
+}
+
+const functionOf = (expansion: Expansion, node: OnnxNode): OnnxFunction | undefined =>
+  expansion.functions.size === 0
+    ? undefined
+    : expansion.functions.get(keyOf(node.domain, node.type, node.overload));
+
+const keyOf = (domain: string, name: string, overload: string): string =>
+  `${domain === 'ai.onnx' ? '' : domain}:${name}:${overload}`;
+
+const lastSegment = (path: string): string => path.slice(path.lastIndexOf('/') + 1);

@@ -1,0 +1,211 @@
+/**
+ * Which stored tensors are trained, and what every other value is.
+ *
+ * ONNX does not say what is a parameter. A stored tensor of floating-point numbers is one when a gradient can
+ * reach it from the outputs, unless it is told apart as something else: a running statistic (no gradient reaches
+ * it), a number that is part of a formula, a table or mask that the exporter computed beforehand.
+ */
+
+import { isFloatingPoint } from '../model/elementType.ts';
+import { type Graph, isKnownShape, type Operator, type Value, type ValueRole } from '../model/graph.ts';
+import { isDifferentiableInput } from './gradientFlow.ts';
+import { generators, isOnlyEverWeightInput, isWeightInput, passesElementsThrough } from './inputRoles.ts';
+import type { Parameter } from './modelAnalysis.ts';
+
+export interface Roles {
+  /** Values whose role is not the one they already have. */
+  readonly roles: ReadonlyMap<string, ValueRole>;
+  readonly parameters: readonly Parameter[];
+}
+
+/**
+ * Roles of the values of `graph`. `captured` are values that subgraphs take from it, by operator; `given` are
+ * roles known beforehand, which are not questioned.
+ */
+export function findRoles(
+  graph: Graph,
+  captured: ReadonlyMap<number, readonly string[]>,
+  given: ReadonlyMap<string, ValueRole>,
+): Roles {
+  const uses = findUses(graph, captured);
+  const roles = new Map<string, ValueRole>();
+  const parameters: Parameter[] = [];
+  const otherInputs = graph.inputs.some((name) => uses.get(name)?.asWeightOnly !== true);
+  for (const value of graph.values.values()) {
+    const provided = given.get(value.name);
+    const use = uses.get(value.name);
+    const role =
+      provided ?? (isTrained(value, use, graph, otherInputs) ? 'parameter' : roleOfUntrained(value, graph));
+    if (role !== value.role) roles.set(value.name, role);
+    if (role !== 'parameter') continue;
+    const elements = elementCount(value);
+    if (elements === undefined || value.type.kind !== 'tensor') continue;
+    parameters.push({
+      name: value.name,
+      elements,
+      elementType: value.type.elementType,
+      operators: [...new Set(use?.operators ?? value.consumers)].sort((left, right) => left - right),
+    });
+  }
+  return { roles, parameters };
+}
+
+/** How a value is used, operators that only pass its elements on (a transpose, a cast) looked through. */
+interface Use {
+  /** A gradient can reach it from an output of the graph. */
+  differentiable: boolean;
+  /** Somewhere an operator takes it as its weight. */
+  asWeight: boolean;
+  /** Nowhere is it anything but a weight or a statistic of an operator with weights. */
+  asWeightOnly: boolean;
+  /** Operators that use it with a gradient. */
+  operators: number[];
+}
+
+function findUses(graph: Graph, captured: ReadonlyMap<number, readonly string[]>): ReadonlyMap<string, Use> {
+  const uses = new Map<string, Use>();
+  const useOf = (name: string): Use => {
+    let use = uses.get(name);
+    if (use === undefined) {
+      use = { differentiable: false, asWeight: false, asWeightOnly: true, operators: [] };
+      uses.set(name, use);
+    }
+    return use;
+  };
+  for (const name of graph.outputs) {
+    const use = useOf(name);
+    use.differentiable = true;
+    use.asWeightOnly = false;
+  }
+  const everythingCounts = graph.outputs.length === 0;
+  for (let index = graph.operators.length - 1; index >= 0; index -= 1) {
+    const operator = graph.operators[index];
+    if (operator === undefined) continue;
+    const live = everythingCounts || operator.outputs.some((name) => isLive(name, uses, graph));
+    operator.inputs.forEach((name, position) => {
+      if (name === '') return;
+      const use = useOf(name);
+      const flows = live && isDifferentiableInput(operator.type, position);
+      if (flows) use.differentiable = true;
+      const output = operator.outputs[0];
+      const passed =
+        passesElementsThrough(operator.type, position) && output !== undefined ? uses.get(output) : undefined;
+      if (passed !== undefined) {
+        if (passed.asWeight) use.asWeight = true;
+        if (!passed.asWeightOnly) use.asWeightOnly = false;
+        if (flows) for (const user of passed.operators) use.operators.push(user);
+        return;
+      }
+      if (isWeightInput(operator.type, position)) use.asWeight = true;
+      const statistic = operator.type === 'BatchNormalization' && position >= 3;
+      if (!statistic && !isOnlyEverWeightInput(operator.type, position)) use.asWeightOnly = false;
+      if (flows) use.operators.push(index);
+    });
+    for (const name of captured.get(index) ?? []) {
+      const use = useOf(name);
+      use.asWeightOnly = false;
+      if (!live) continue;
+      use.differentiable = true;
+      use.operators.push(index);
+    }
+  }
+  return uses;
+}
+
+function isLive(name: string, uses: ReadonlyMap<string, Use>, graph: Graph): boolean {
+  if (uses.get(name)?.differentiable !== true) return false;
+  const type = graph.values.get(name)?.type;
+  return type?.kind !== 'tensor' || type.elementType === 'undefined' || isFloatingPoint(type.elementType);
+}
+
+function isTrained(value: Value, use: Use | undefined, graph: Graph, otherInputs: boolean): boolean {
+  if (use?.differentiable !== true || value.type.kind !== 'tensor') return false;
+  const elements = elementCount(value);
+  if (elements === undefined || elements === 0) return false;
+  // Quantized weights are integers in the file and trained through their dequantized copy.
+  const trainable =
+    isFloatingPoint(value.type.elementType) ||
+    (isStored(value) && value.producer === undefined && use.asWeight);
+  if (!trainable) return false;
+  switch (originOf(value, graph)) {
+    case 'initializer':
+    case 'generated':
+      return use.asWeight || isLearnedOperand(value, elements);
+    case 'constant':
+      return use.asWeight && elements > 1 && rankOf(value) > 0;
+    case 'input':
+      return use.asWeightOnly && otherInputs;
+    case 'computed':
+      return false;
+  }
+}
+
+type Origin = 'initializer' | 'generated' | 'constant' | 'input' | 'computed';
+
+function originOf(value: Value, graph: Graph): Origin {
+  if (value.role === 'input') return 'input';
+  if (value.producer === undefined) return value.literal === undefined ? 'computed' : 'initializer';
+  const producer = graph.operators[value.producer];
+  if (producer === undefined) return 'computed';
+  if (producer.type === 'Constant') return 'constant';
+  return generators.has(producer.type) && isGeneratedFromStoredShape(producer, graph)
+    ? 'generated'
+    : 'computed';
+}
+
+/** Files stripped of their weights make them from stored shapes (the light models of the ONNX project). */
+function isGeneratedFromStoredShape(producer: Operator, graph: Graph): boolean {
+  const [shape] = producer.inputs;
+  return shape === undefined || shape === '' || isInitializer(graph.values.get(shape));
+}
+
+const isInitializer = (value: Value | undefined): boolean =>
+  value !== undefined && value.producer === undefined && value.literal !== undefined;
+
+const isStored = (value: Value): boolean => value.literal !== undefined;
+
+/** Whether a stored operand of arithmetic is learned: a layer scale or a position embedding, not a table. */
+function isLearnedOperand(value: Value, elements: number): boolean {
+  if (bufferNames.test(value.name)) return false;
+  if (elements === 1) return !isAnonymous(value.name) && moduleNames.test(value.name);
+  return !isAnonymous(value.name) || wideAxes(value) < 3;
+}
+
+/** Names that PyTorch modules register as buffers: statistics, masks, indices, rotary and coordinate tables. */
+const bufferNames =
+  /(^|[./_])(running_mean|running_var|(attn|attention|causal|padding|src|tgt)?_?mask|masked_bias|relative_position_index|relative_coords_table|position_ids|inv_freq|freqs(_cis)?|(cos|sin)(_?(cached?|table|emb|embed))?|rope(_(cos|sin|cache))?|anchors?|(pixel|image)_(mean|std))$/i;
+
+/** A name inside a module, or one that says it is trained. */
+const moduleNames = /\.|(weight|bias|scale|gain|gamma|beta|alpha|temperature)$/i;
+
+/** Names that exporters invent for tensors they folded: `onnx::Add_1175`, `/Constant_output_0`, `val_12`, `42`. */
+const isAnonymous = (name: string): boolean => /^(onnx::|\/|_?val_\d+$|\d+$|const)/i.test(name);
+
+/** Axes longer than 1: a folded bias has one, a folded table of position biases (heads × n × n) three. */
+function wideAxes(value: Value): number {
+  if (value.type.kind !== 'tensor' || !isKnownShape(value.type.shape)) return 0;
+  return value.type.shape.filter((dimension) => dimension !== 1).length;
+}
+
+function rankOf(value: Value): number {
+  return value.type.kind === 'tensor' && isKnownShape(value.type.shape) ? value.type.shape.length : 0;
+}
+
+function elementCount(value: Value): number | undefined {
+  if (value.type.kind !== 'tensor' || !isKnownShape(value.type.shape)) return undefined;
+  let count = 1;
+  for (const dimension of value.type.shape) {
+    if (typeof dimension !== 'number') return undefined;
+    count *= dimension;
+  }
+  return count;
+}
+
+function roleOfUntrained(value: Value, graph: Graph): ValueRole {
+  if (value.producer === undefined) return value.role;
+  return originOf(value, graph) === 'constant' || isConcrete(value) ? 'constant' : 'activation';
+}
+
+/** Whether the contents are known to the last number. */
+const isConcrete = (value: Value): boolean =>
+  value.content?.elements.every((element) => typeof element === 'number') ?? false;

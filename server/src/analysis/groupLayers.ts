@@ -1,0 +1,120 @@
+/**
+ * Operators grouped into the layers a person recognises.
+ *
+ * What a lowering provides comes first. In an exported file the operators of one module are one layer, those that
+ * stand directly in a module beside its submodules (a residual addition, the arithmetic of attention) included.
+ * Where there is no module, at the root or in a file without scopes, each operator is a layer of its own;
+ * constants, shape arithmetic and re-arranged weights belong to the layer that needs them first.
+ */
+
+import type { Graph, Layer, Operator } from '../model/graph.ts';
+import type { AuxiliaryOperators } from './auxiliaryOperators.ts';
+import { layerType } from './layerType.ts';
+import type { ModuleScope } from './moduleScope.ts';
+import type { ProvidedLayer } from './providedStructure.ts';
+
+/** Layers of a graph in order of their first operator; every operator is in exactly one. */
+export function groupLayers(
+  graph: Graph,
+  scopes: readonly ModuleScope[],
+  { shapeArithmetic, storedLayout }: AuxiliaryOperators,
+  provided: readonly ProvidedLayer[],
+): readonly Layer[] {
+  const isAuxiliary = (index: number): boolean =>
+    shapeArithmetic[index] === true || storedLayout[index] === true;
+  const providedBySource = new Map<number, ProvidedLayer>();
+  for (const layer of provided) for (const node of layer.nodes) providedBySource.set(node, layer);
+
+  const keys = keysOfOperators(graph, providedBySource, isAuxiliary);
+  const groups = new Map<string, Operator[]>();
+  for (const operator of graph.operators) {
+    const key = keys[operator.index] ?? '';
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [operator]);
+    else group.push(operator);
+  }
+
+  const names = new Set<string>();
+  const parents = parentModules(graph);
+  return [...groups.values()].map((operators) => {
+    const main = operators.filter(({ index }) => !isAuxiliary(index));
+    const leader = main[0] ?? operators[0];
+    const given = leader === undefined ? undefined : providedBySource.get(leader.source);
+    const indices = operators.map(({ index }) => index);
+    if (given !== undefined) {
+      return {
+        name: uniqueName(given.name, names),
+        type: given.type,
+        ancestors: given.ancestors,
+        operators: indices,
+        ...(given.span === undefined ? {} : { span: given.span }),
+      };
+    }
+    const scope = leader?.scope ?? [];
+    const module = scope.at(-1);
+    const recorded = leader === undefined ? undefined : scopes[leader.index]?.moduleClass;
+    const isLeaf = module !== undefined && !parents.has(module);
+    return {
+      name: uniqueName(module ?? leader?.name ?? '', names),
+      type: (isLeaf ? recorded : undefined) ?? layerType(main.length > 0 ? main : operators, graph),
+      ancestors: scope.slice(0, -1),
+      operators: indices,
+    };
+  });
+}
+
+/** One key per operator; operators with the same key are one layer. */
+function keysOfOperators(
+  graph: Graph,
+  provided: ReadonlyMap<number, ProvidedLayer>,
+  isAuxiliary: (index: number) => boolean,
+): readonly string[] {
+  const modules = new Set<string>();
+  for (const operator of graph.operators) {
+    const module = operator.scope.at(-1);
+    if (module !== undefined && !isAuxiliary(operator.index)) modules.add(module);
+  }
+  const keys: string[] = new Array(graph.operators.length);
+  for (let index = graph.operators.length - 1; index >= 0; index -= 1) {
+    const operator = graph.operators[index];
+    if (operator === undefined) continue;
+    const given = provided.get(operator.source);
+    const module = operator.scope.at(-1);
+    if (given !== undefined) keys[index] = `provided ${given.name}`;
+    else if (module !== undefined && modules.has(module)) keys[index] = `module ${module}`;
+    else {
+      const first = isAuxiliary(index) ? firstConsumer(operator, graph) : undefined;
+      // Consumers come later in the order, so that their keys are known; on a cycle they may not be.
+      keys[index] = (first === undefined ? undefined : keys[first]) ?? ownKey(operator);
+    }
+  }
+  return keys;
+}
+
+function ownKey(operator: Operator): string {
+  const module = operator.scope.at(-1);
+  return module === undefined ? `operator ${operator.index}` : `module ${module}`;
+}
+
+function firstConsumer(operator: Operator, graph: Graph): number | undefined {
+  let first: number | undefined;
+  for (const name of operator.outputs) {
+    const consumer = graph.values.get(name)?.consumers[0];
+    if (consumer !== undefined && (first === undefined || consumer < first)) first = consumer;
+  }
+  return first;
+}
+
+/** Modules that have submodules. */
+function parentModules(graph: Graph): ReadonlySet<string> {
+  const parents = new Set<string>();
+  for (const { scope } of graph.operators) for (const path of scope.slice(0, -1)) parents.add(path);
+  return parents;
+}
+
+function uniqueName(name: string, taken: Set<string>): string {
+  let candidate = name;
+  for (let count = 2; taken.has(candidate); count += 1) candidate = `${name} (${count})`;
+  taken.add(candidate);
+  return candidate;
+}

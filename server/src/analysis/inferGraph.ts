@@ -1,0 +1,417 @@
+/**
+ * A graph with shapes: nodes in topological order, every value with the type that inference gives it.
+ *
+ * One pass: an operator is inferred when all its inputs are. Contents of small tensors travel along, so that
+ * shapes computed in the graph are known. Roles are given later; values carry those that the file makes plain.
+ */
+
+import type { OnnxGraph, OnnxNode, OnnxValueInfo } from '../formats/onnx/syntax.ts';
+import type { Attribute, TensorLiteral } from '../model/attribute.ts';
+import type { Graph, GraphAttribute, Operator, TensorContent, Value, ValueType } from '../model/graph.ts';
+import { makeInferenceContext } from '../operators/context.ts';
+import { findOperator } from '../operators/registry.ts';
+import { reconcileTypes } from './declaredTypes.ts';
+import type { FlatNode } from './expandFunctions.ts';
+import type { IssueCollector } from './issueCollector.ts';
+import { type ModuleScope, rootScope } from './moduleScope.ts';
+import { orderNodes } from './orderNodes.ts';
+import { typeOfInput, typeOfOnnx } from './typeOfOnnx.ts';
+
+/** A graph, and beside each operator what the graph itself has no place for. */
+export interface InferredGraph {
+  readonly graph: Graph;
+  /** Scope of each operator. */
+  readonly scopes: readonly ModuleScope[];
+  /** Values that each operator's subgraphs take from this graph; most operators have none. */
+  readonly captured: ReadonlyMap<number, readonly string[]>;
+}
+
+export interface InferenceSurroundings {
+  readonly operatorSets: ReadonlyMap<string, number>;
+  readonly issues: IssueCollector;
+  /** A value of the graph around a subgraph. */
+  readonly outer: (name: string) => Value | undefined;
+  /** Types of the inputs, where the caller knows them better than the graph says. */
+  readonly inputTypes?: readonly ValueType[];
+  /** How deep subgraphs nest. */
+  readonly depth: number;
+}
+
+/** Infers a graph whose function calls are expanded. */
+export function inferGraph(
+  source: OnnxGraph,
+  nodes: readonly FlatNode[],
+  surroundings: InferenceSurroundings,
+): InferredGraph {
+  const drafts = new Map<string, Draft>();
+  const captures = nodes.map(({ node }) => capturedNames(node));
+  const { producers, duplicates } = findProducers(source, nodes);
+  for (const { name, node } of duplicates) {
+    surroundings.issues.add(`duplicate ${name}`, {
+      code: 'graph/duplicate-value',
+      severity: 'error',
+      message: `${describe(nodes[node])} defines \`${name}\` again; the first definition is used, rename this one`,
+      ...sourceOf(nodes[node]),
+      value: name,
+    });
+  }
+  const { order, cycles } = orderNodes(dependenciesOf(nodes, captures, producers));
+  reportCycles(cycles, nodes, surroundings.issues);
+
+  defineInputs(source, drafts, surroundings);
+  defineInitializers(source, drafts);
+  const declared = new Map<string, OnnxValueInfo>();
+  for (const info of [...source.valueInfos, ...source.outputs]) declared.set(info.name, info);
+
+  const onCycle = new Set(cycles.flat());
+  const operators: Operator[] = [];
+  const scopes: ModuleScope[] = [];
+  const captured = new Map<number, readonly string[]>();
+  const position = new Map<number, number>();
+  for (const number of order) {
+    const flat = nodes[number];
+    if (flat === undefined) continue;
+    const index = operators.length;
+    position.set(number, index);
+    const outside = captures[number] ?? [];
+    if (outside.length > 0) captured.set(index, outside);
+    const pending = onCycle.has(number) ? producers : undefined;
+    const resolve = (name: string): Draft | undefined =>
+      resolveValue(name, drafts, surroundings, pending, flat);
+    for (const name of new Set([...flat.node.inputs, ...outside])) {
+      if (name !== '') resolve(name)?.consumers.push(index);
+    }
+    const { operator, outputs } = inferOperator(flat, index, resolve, surroundings);
+    operators.push(operator);
+    scopes.push(flat.scope);
+    operator.outputs.forEach((name, outputIndex) => {
+      if (name === '' || producers.get(name) !== number) return;
+      const inferred = outputs.types[outputIndex] ?? notInferred(flat);
+      const information = declared.get(name);
+      const type =
+        information === undefined
+          ? inferred
+          : reconcileTypes(name, inferred, typeOfOnnx(information.type), surroundings.issues, flat.source);
+      const content = outputs.contents[outputIndex];
+      drafts.set(name, {
+        name,
+        role: 'activation',
+        type,
+        ...(content === undefined ? {} : { content }),
+        ...literalOfConstant(flat.node, operator),
+        producer: index,
+        consumers: [],
+      });
+    });
+  }
+  const graphOutputs = source.outputs.map(({ name }) => name);
+  for (const name of graphOutputs) {
+    if (drafts.has(name) || surroundings.outer(name) !== undefined) continue;
+    reportUndefined(name, undefined, surroundings.issues);
+  }
+  return {
+    graph: {
+      name: source.name,
+      inputs: source.inputs.map(({ name }) => name).filter((name) => drafts.get(name)?.role === 'input'),
+      outputs: graphOutputs,
+      operators,
+      values: drafts,
+      operatorSets: surroundings.operatorSets,
+    },
+    scopes,
+    captured,
+  };
+}
+
+/** A value while its consumers are still being found. */
+type Draft = Omit<Value, 'consumers'> & { readonly consumers: number[] };
+
+/** Nesting deeper than this is refused: no exporter makes it, and inference recurses. */
+const deepestNesting = 32;
+
+function defineInputs(
+  source: OnnxGraph,
+  drafts: Map<string, Draft>,
+  surroundings: InferenceSurroundings,
+): void {
+  source.inputs.forEach(({ name, type }, index) => {
+    const given = surroundings.inputTypes?.[index];
+    const declared = typeOfInput(name, type);
+    drafts.set(name, {
+      name,
+      role: 'input',
+      type: given ?? declared ?? { kind: 'unknown', reason: `the file gives no type for input \`${name}\`` },
+      consumers: [],
+    });
+  });
+}
+
+/** Initializers, those listed among the inputs too (IR version 3 demands it), are stored tensors and no inputs. */
+function defineInitializers(source: OnnxGraph, drafts: Map<string, Draft>): void {
+  for (const literal of [...source.initializers, ...source.sparseInitializers]) {
+    drafts.set(literal.name, {
+      name: literal.name,
+      role: literal.elements === undefined ? 'buffer' : 'constant',
+      type: { kind: 'tensor', elementType: literal.elementType, shape: literal.dimensions },
+      ...contentOfLiteral(literal),
+      literal,
+      consumers: [],
+    });
+  }
+}
+
+function contentOfLiteral(literal: TensorLiteral): { readonly content?: TensorContent } {
+  return literal.elements === undefined
+    ? {}
+    : { content: { shape: literal.dimensions, elements: literal.elements } };
+}
+
+/** A `Constant` holds a tensor just as an initializer does. */
+function literalOfConstant(node: OnnxNode, operator: Operator): { readonly literal?: TensorLiteral } {
+  if (node.type !== 'Constant') return {};
+  const attribute = operator.attributes.get('value');
+  return attribute?.kind === 'tensor' ? { literal: attribute.value } : {};
+}
+
+function findProducers(
+  source: OnnxGraph,
+  nodes: readonly FlatNode[],
+): {
+  readonly producers: ReadonlyMap<string, number>;
+  readonly duplicates: readonly { readonly name: string; readonly node: number }[];
+} {
+  const stored = new Set([
+    ...source.inputs.map(({ name }) => name),
+    ...source.initializers.map(({ name }) => name),
+    ...source.sparseInitializers.map(({ name }) => name),
+  ]);
+  const producers = new Map<string, number>();
+  const duplicates: { name: string; node: number }[] = [];
+  nodes.forEach(({ node }, number) => {
+    for (const name of node.outputs) {
+      if (name === '') continue;
+      if (producers.has(name) || stored.has(name)) duplicates.push({ name, node: number });
+      else producers.set(name, number);
+    }
+  });
+  return { producers, duplicates };
+}
+
+function dependenciesOf(
+  nodes: readonly FlatNode[],
+  captures: readonly (readonly string[])[],
+  producers: ReadonlyMap<string, number>,
+): readonly (readonly number[])[] {
+  return nodes.map(({ node }, number) => {
+    const needed: number[] = [];
+    for (const names of [node.inputs, captures[number] ?? []]) {
+      for (const name of names) {
+        const producer = producers.get(name);
+        if (producer !== undefined && !needed.includes(producer)) needed.push(producer);
+      }
+    }
+    return needed;
+  });
+}
+
+function reportCycles(
+  cycles: readonly (readonly number[])[],
+  nodes: readonly FlatNode[],
+  issues: IssueCollector,
+): void {
+  for (const members of cycles) {
+    const names = members.slice(0, 5).map((number) => `\`${nameOfNode(nodes[number])}\``);
+    const rest = members.length - names.length;
+    const list = `${names.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
+    issues.add(`cycle ${members[0]}`, {
+      code: 'graph/cycle',
+      severity: 'error',
+      message: `The graph has a cycle through ${list}; export the model again, ONNX graphs are acyclic`,
+      ...sourceOf(nodes[members[0] ?? -1]),
+    });
+  }
+}
+
+function resolveValue(
+  name: string,
+  drafts: Map<string, Draft>,
+  surroundings: InferenceSurroundings,
+  pending: ReadonlyMap<string, number> | undefined,
+  flat: FlatNode,
+): Draft | undefined {
+  const known = drafts.get(name);
+  if (known !== undefined) return known;
+  const outside = surroundings.outer(name);
+  if (outside !== undefined) return { ...outside, consumers: [] };
+  if (pending?.has(name)) {
+    const reason = `\`${name}\` is part of a cycle`;
+    return { name, role: 'activation', type: { kind: 'unknown', reason }, consumers: [] };
+  }
+  reportUndefined(name, flat, surroundings.issues);
+  const undefinedValue: Draft = {
+    name,
+    role: 'activation',
+    type: { kind: 'unknown', reason: `\`${name}\` is not defined` },
+    consumers: [],
+  };
+  drafts.set(name, undefinedValue);
+  return undefinedValue;
+}
+
+function reportUndefined(name: string, flat: FlatNode | undefined, issues: IssueCollector): void {
+  const where = flat === undefined ? 'The graph lists the output' : `${describe(flat)} reads`;
+  issues.add(`undefined ${name}`, {
+    code: 'graph/undefined-value',
+    severity: 'error',
+    message: `${where} \`${name}\`, which nothing defines; add it as an input, an initializer or an output of a node`,
+    ...sourceOf(flat),
+    value: name,
+  });
+}
+
+interface InferredOutputs {
+  readonly types: readonly ValueType[];
+  readonly contents: readonly (TensorContent | undefined)[];
+}
+
+function inferOperator(
+  flat: FlatNode,
+  index: number,
+  resolve: (name: string) => Draft | undefined,
+  surroundings: InferenceSurroundings,
+): { readonly operator: Operator; readonly outputs: InferredOutputs } {
+  const { node } = flat;
+  const attributes = attributesWithoutGraphs(node, surroundings);
+  const opset = opsetOf(flat.operatorSets ?? surroundings.operatorSets, node.domain);
+  const inputs = node.inputs.map((name) => (name === '' ? undefined : resolve(name)));
+  const operator: Operator = {
+    index,
+    source: flat.source,
+    name: nameOfNode(flat),
+    type: node.type,
+    domain: node.domain === 'ai.onnx' ? '' : node.domain,
+    inputs: node.inputs,
+    outputs: node.outputs,
+    attributes,
+    scope: flat.scope.paths,
+    ...(flat.operatorSets === undefined ? {} : { opset }),
+  };
+  const definition = findOperator(operator.domain, operator.type, opset);
+  if (definition === undefined) {
+    const name = operator.domain === '' ? operator.type : `${operator.domain}.${operator.type}`;
+    surroundings.issues.add(`unknown operator ${name}`, {
+      code: 'graph/unknown-operator',
+      severity: 'warning',
+      message: `Operator \`${name}\` is not known, first at \`${operator.name}\`; what it costs is left out of the totals`,
+      operator: flat.source,
+    });
+    const type: ValueType = { kind: 'unknown', reason: `operator \`${name}\` is not known` };
+    return { operator, outputs: { types: node.outputs.map(() => type), contents: [] } };
+  }
+  const inferSubgraph = (attributeName: string, types: readonly ValueType[]): readonly ValueType[] => {
+    const attribute = node.attributes.get(attributeName);
+    if (attribute?.kind !== 'graph' || surroundings.depth >= deepestNesting) return [];
+    const inner = inferGraph(
+      attribute.value,
+      attribute.value.nodes.map((child) => ({
+        node: child,
+        source: flat.source,
+        scope: rootScope,
+        ...(flat.operatorSets === undefined ? {} : { operatorSets: flat.operatorSets }),
+      })),
+      { ...surroundings, outer: resolve, inputTypes: types, depth: surroundings.depth + 1 },
+    ).graph;
+    attributes.set(attributeName, { kind: 'graph', value: inner });
+    return inner.outputs.map(
+      (name) => (inner.values.get(name) ?? resolve(name))?.type ?? { kind: 'unknown', reason: 'not defined' },
+    );
+  };
+  const inference = definition.infer(
+    makeInferenceContext({
+      opset,
+      inputs: inputs.map((value) => value?.type),
+      contents: inputs.map((value) => value?.content),
+      outputCount: node.outputs.length,
+      attributes,
+      inferSubgraph,
+    }),
+  );
+  if (inference.problem !== undefined) {
+    surroundings.issues.add(`problem ${flat.source} ${operator.name} ${inference.problem.message}`, {
+      code: inference.problem.code,
+      severity: 'error',
+      message: `${describe(flat)}: ${inference.problem.message}`,
+      operator: flat.source,
+    });
+  }
+  return { operator, outputs: { types: inference.outputs, contents: inference.contents ?? [] } };
+}
+
+/** Attributes of a node; each subgraph is empty until the operator's rule asks for it to be inferred. */
+function attributesWithoutGraphs(
+  node: OnnxNode,
+  surroundings: InferenceSurroundings,
+): Map<string, GraphAttribute> {
+  const attributes = new Map<string, GraphAttribute>();
+  for (const [name, attribute] of node.attributes) {
+    attributes.set(name, attributeWithoutGraphs(attribute, surroundings.operatorSets));
+  }
+  return attributes;
+}
+
+function attributeWithoutGraphs(
+  attribute: Attribute<OnnxGraph>,
+  operatorSets: ReadonlyMap<string, number>,
+): GraphAttribute {
+  const empty = (graph: OnnxGraph): Graph => ({
+    name: graph.name,
+    inputs: graph.inputs.map(({ name }) => name),
+    outputs: graph.outputs.map(({ name }) => name),
+    operators: [],
+    values: new Map(),
+    operatorSets,
+  });
+  if (attribute.kind === 'graph') return { kind: 'graph', value: empty(attribute.value) };
+  if (attribute.kind === 'graphs') return { kind: 'graphs', value: attribute.value.map(empty) };
+  return attribute;
+}
+
+/** Names that the subgraphs of a node read and do not define, each once. */
+function capturedNames(node: OnnxNode): readonly string[] {
+  let names: Set<string> | undefined;
+  for (const attribute of node.attributes.values()) {
+    const graphs =
+      attribute.kind === 'graph' ? [attribute.value] : attribute.kind === 'graphs' ? attribute.value : [];
+    for (const graph of graphs) {
+      names ??= new Set();
+      const own = new Set([
+        ...graph.inputs.map(({ name }) => name),
+        ...graph.initializers.map(({ name }) => name),
+        ...graph.nodes.flatMap(({ outputs }) => outputs),
+      ]);
+      const read = graph.nodes.flatMap((child) => [...child.inputs, ...capturedNames(child)]);
+      for (const name of [...read, ...graph.outputs.map((output) => output.name)]) {
+        if (name !== '' && !own.has(name)) names.add(name);
+      }
+    }
+  }
+  return names === undefined ? [] : [...names];
+}
+
+/** The version of a domain's operator set; the default domain's where the file names none. */
+export function opsetOf(operatorSets: ReadonlyMap<string, number>, domain: string): number {
+  return operatorSets.get(domain === 'ai.onnx' ? '' : domain) ?? operatorSets.get('ai.onnx') ?? 1;
+}
+
+function notInferred(flat: FlatNode): ValueType {
+  return { kind: 'unknown', reason: `the shape after ${describe(flat)} cannot be inferred` };
+}
+
+const nameOfNode = (flat: FlatNode | undefined): string =>
+  flat === undefined ? '' : flat.node.name || flat.node.outputs.find((name) => name !== '') || flat.node.type;
+
+const describe = (flat: FlatNode | undefined): string =>
+  `${flat?.node.type ?? 'Operator'} \`${nameOfNode(flat)}\``;
+
+const sourceOf = (flat: FlatNode | undefined): { readonly operator?: number } =>
+  flat === undefined ? {} : { operator: flat.source };

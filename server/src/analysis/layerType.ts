@@ -1,0 +1,160 @@
+/** What a person calls a layer, in PyTorch's words, told from the operators it consists of. */
+
+import { type Graph, isKnownShape, type Operator } from '../model/graph.ts';
+
+/**
+ * The type of the layer made of these operators (auxiliary ones left out): `Conv2d`, `Linear`, `GELU`, …, or the
+ * type of its most telling operator.
+ */
+export function layerType(operators: readonly Operator[], graph: Graph): string {
+  const [only] = operators;
+  if (only === undefined) return 'Constant';
+  if (operators.length === 1) return typeOfOne(only, graph);
+  const types = new Set(operators.map(({ type }) => type));
+  const has = (...names: readonly string[]): boolean => names.every((name) => types.has(name));
+  const onlyHas = (...names: readonly string[]): boolean =>
+    [...types].every((name) => names.includes(name) || moving.has(name));
+
+  const weighted = operators.filter((operator) => usesParameter(operator, graph));
+  const products = operators.filter(({ type }) => type === 'MatMul' || type === 'Gemm');
+  const freeProducts = products.filter((operator) => !weighted.includes(operator));
+  if (types.has('Softmax') && freeProducts.length >= 2) {
+    return weighted.some(({ type }) => type === 'MatMul' || type === 'Gemm')
+      ? 'MultiheadAttention'
+      : 'ScaledDotProductAttention';
+  }
+  if (products.length === 1 && freeProducts.length === 0 && onlyHas('MatMul', 'Gemm', 'Add')) return 'Linear';
+  const convolutions = operators.filter(({ type }) => type === 'Conv' || type === 'ConvTranspose');
+  const [convolution] = convolutions;
+  if (convolution !== undefined && convolutions.length === 1) return typeOfOne(convolution, graph);
+  if (has('Erf') && onlyHas('Div', 'Erf', 'Add', 'Mul')) return 'GELU';
+  if (has('Tanh', 'Mul', 'Add') && onlyHas('Pow', 'Mul', 'Add', 'Tanh')) return 'GELU';
+  if (has('Sigmoid', 'Mul') && onlyHas('Sigmoid', 'Mul')) return 'SiLU';
+  if (has('Softplus', 'Tanh', 'Mul')) return 'Mish';
+  if (has('HardSigmoid', 'Mul') && onlyHas('HardSigmoid', 'Mul')) return 'Hardswish';
+  if (has('InstanceNormalization') && weighted.length > 0) return 'GroupNorm';
+  if (has('ReduceMean', 'Sqrt', 'Sub') && onlyHas('ReduceMean', 'Sub', 'Pow', 'Sqrt', 'Div', 'Mul', 'Add')) {
+    return 'LayerNorm';
+  }
+  if (
+    has('ReduceMean', 'Pow', 'Mul') &&
+    onlyHas('ReduceMean', 'Pow', 'Sqrt', 'Div', 'Reciprocal', 'Mul', 'Add')
+  ) {
+    return 'RMSNorm';
+  }
+  const telling = operators.filter(({ type }) => !moving.has(type));
+  const [single] = telling;
+  if (single !== undefined && telling.length === 1) return typeOfOne(single, graph);
+  const heaviest = [...weighted, ...freeProducts].find(
+    ({ type }) => !moving.has(type) && !arithmetic.has(type),
+  );
+  const chosen = heaviest ?? telling.at(-1) ?? operators.at(-1);
+  return chosen === undefined ? 'Constant' : typeOfOne(chosen, graph);
+}
+
+function typeOfOne(operator: Operator, graph: Graph): string {
+  switch (operator.type) {
+    case 'Conv':
+    case 'FusedConv':
+      return `Conv${spatialRank(operator, graph, 1)}d`;
+    case 'ConvTranspose':
+      return `ConvTranspose${spatialRank(operator, graph, 1)}d`;
+    case 'BatchNormalization':
+      return `BatchNorm${Math.max(1, spatialRank(operator, graph, 0))}d`;
+    case 'InstanceNormalization':
+      return `InstanceNorm${spatialRank(operator, graph, 0)}d`;
+    case 'MaxPool':
+      return `MaxPool${spatialRank(operator, graph, 0)}d`;
+    case 'AveragePool':
+      return `AvgPool${spatialRank(operator, graph, 0)}d`;
+    case 'GlobalAveragePool':
+      return `AdaptiveAvgPool${spatialRank(operator, graph, 0)}d`;
+    case 'GlobalMaxPool':
+      return `AdaptiveMaxPool${spatialRank(operator, graph, 0)}d`;
+    case 'Gemm':
+    case 'MatMul':
+      return usesParameter(operator, graph) ? 'Linear' : 'MatMul';
+    case 'Gather':
+      return usesParameter(operator, graph) ? 'Embedding' : 'Gather';
+    case 'Clip':
+      return isReLU6(operator, graph) ? 'ReLU6' : 'Hardtanh';
+    default:
+      return torchNames.get(operator.type) ?? operator.type;
+  }
+}
+
+/** Axes behind batch and channels of input `index`; 2, as in nearly every model, where the rank is not known. */
+function spatialRank(operator: Operator, graph: Graph, index: number): number {
+  const type = graph.values.get(operator.inputs[index] ?? '')?.type;
+  return type?.kind === 'tensor' && isKnownShape(type.shape) ? type.shape.length - 2 : 2;
+}
+
+/** Whether a trained tensor goes in, directly or in another layout. */
+function usesParameter(operator: Operator, graph: Graph): boolean {
+  return operator.inputs.some((name) => {
+    let value = graph.values.get(name);
+    for (let steps = 0; value !== undefined && steps < 4; steps += 1) {
+      if (value.role === 'parameter') return true;
+      const producer = value.producer === undefined ? undefined : graph.operators[value.producer];
+      if (producer === undefined || !layouts.has(producer.type)) return false;
+      value = graph.values.get(producer.inputs[0] ?? '');
+    }
+    return false;
+  });
+}
+
+function isReLU6(operator: Operator, graph: Graph): boolean {
+  const bound = (index: number, name: string): unknown => {
+    const attribute = operator.attributes.get(name);
+    if (attribute?.kind === 'float' || attribute?.kind === 'int') return attribute.value;
+    return graph.values.get(operator.inputs[index] ?? '')?.content?.elements[0];
+  };
+  return bound(1, 'min') === 0 && bound(2, 'max') === 6;
+}
+
+const layouts: ReadonlySet<string> = new Set([
+  'Cast',
+  'Identity',
+  'Reshape',
+  'Squeeze',
+  'Transpose',
+  'Unsqueeze',
+]);
+
+/** Operators that move elements and say little about what a layer is. */
+const moving: ReadonlySet<string> = new Set([
+  ...layouts,
+  'Concat',
+  'Constant',
+  'ConstantOfShape',
+  'Expand',
+  'Flatten',
+  'Pad',
+  'Shape',
+  'Slice',
+  'Split',
+]);
+
+const arithmetic: ReadonlySet<string> = new Set(['Add', 'Div', 'Mul', 'Pow', 'Sqrt', 'Sub', 'Sum']);
+
+const torchNames: ReadonlyMap<string, string> = new Map([
+  ['Celu', 'CELU'],
+  ['DepthToSpace', 'PixelShuffle'],
+  ['Elu', 'ELU'],
+  ['Gelu', 'GELU'],
+  ['GroupNormalization', 'GroupNorm'],
+  ['HardSigmoid', 'Hardsigmoid'],
+  ['HardSwish', 'Hardswish'],
+  ['LRN', 'LocalResponseNorm'],
+  ['LayerNormalization', 'LayerNorm'],
+  ['LeakyRelu', 'LeakyReLU'],
+  ['LogSoftmax', 'LogSoftmax'],
+  ['PRelu', 'PReLU'],
+  ['RMSNormalization', 'RMSNorm'],
+  ['Relu', 'ReLU'],
+  ['Resize', 'Upsample'],
+  ['Selu', 'SELU'],
+  ['SimplifiedLayerNormalization', 'RMSNorm'],
+  ['SpaceToDepth', 'PixelUnshuffle'],
+  ['Sum', 'Add'],
+]);

@@ -1,0 +1,61 @@
+/** Where a node came from: the module path that the exporter recorded. */
+
+import type { OnnxNode } from '../formats/onnx/syntax.ts';
+
+export interface ModuleScope {
+  /** Full module paths, outermost first; empty at the root or where nothing is recorded. */
+  readonly paths: readonly string[];
+  /** Class of the innermost module, without its package, where it is recorded. */
+  readonly moduleClass: string | undefined;
+}
+
+export const rootScope: ModuleScope = { paths: [], moduleClass: undefined };
+
+/**
+ * The scope of a node: metadata of the torch.export-based exporter (`pkg.torch.onnx.name_scopes`,
+ * `pkg.torch.onnx.class_hierarchy`, or `namespace`; PyTorch 2.5 and later), else the path in a TorchScript
+ * exporter's node name (`/layer1/layer1.0/conv1/Conv`).
+ */
+export function scopeOfNode(node: OnnxNode): ModuleScope {
+  const names = listLiteral(node.metadata.get('pkg.torch.onnx.name_scopes'));
+  if (names !== undefined && names.length > 0) {
+    const classes = listLiteral(node.metadata.get('pkg.torch.onnx.class_hierarchy')) ?? [];
+    const paths = names.slice(0, -1).filter((name) => name !== '');
+    const innermost = names.length >= 2 ? classes[names.length - 2] : undefined;
+    return { paths, moduleClass: paths.length === 0 ? undefined : lastPart(innermost) };
+  }
+  const namespace = node.metadata.get('namespace') ?? node.metadata.get('pkg.torch.onnx.namespace');
+  if (namespace !== undefined) return scopeOfNamespace(namespace);
+  return { paths: pathsOfName(node.name), moduleClass: undefined };
+}
+
+/** The paths above the last segment of a slashed name: `/a/b/Conv` gives `/a`, `/a/b`. */
+function pathsOfName(name: string): readonly string[] {
+  if (!name.startsWith('/')) return [];
+  const paths: string[] = [];
+  for (let slash = name.indexOf('/', 1); slash > 0; slash = name.indexOf('/', slash + 1)) {
+    paths.push(name.slice(0, slash));
+  }
+  return paths;
+}
+
+/** `: pkg.Model/layer1: pkg.Sequential/layer1.0: pkg.Block/conv2d_1: aten.conv2d.default`. */
+function scopeOfNamespace(namespace: string): ModuleScope {
+  const modules = namespace
+    .split('/')
+    .slice(0, -1)
+    .map((part) => part.split(': ', 2))
+    .filter(([name]) => name !== undefined && name !== '' && name !== ':');
+  return {
+    paths: modules.map(([name]) => name ?? ''),
+    moduleClass: lastPart(modules.at(-1)?.[1]),
+  };
+}
+
+/** Elements of a Python list of strings, as the exporter prints it. */
+function listLiteral(text: string | undefined): readonly string[] | undefined {
+  if (text === undefined || !text.trim().startsWith('[')) return undefined;
+  return [...text.matchAll(/'([^']*)'|"([^"]*)"/g)].map((match) => match[1] ?? match[2] ?? '');
+}
+
+const lastPart = (qualified: string | undefined): string | undefined => qualified?.split('.').at(-1);
