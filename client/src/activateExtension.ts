@@ -1,0 +1,67 @@
+/** Wires the extension: one server, and the few things that only an editor can do. */
+
+import * as vscode from 'vscode';
+import type { LanguageClientOptions } from 'vscode-languageclient';
+import {
+  commands,
+  type InitializationOptions,
+  languageIds,
+  onnxTextScheme,
+  trustGranted,
+} from '../../server/src/protocol.ts';
+import { registerBenchmark } from './benchmark.ts';
+import { registerClusterPicker } from './clusterPicker.ts';
+import { trackEstimates } from './estimates.ts';
+import { answerReadBytes } from './fileBytes.ts';
+import { registerOnnxEditor } from './onnxEditor.ts';
+import type { ClientPlatform } from './platform.ts';
+import { registerReport } from './report.ts';
+import { registerStatus } from './status.ts';
+
+export async function activateExtension(
+  context: vscode.ExtensionContext,
+  platform: ClientPlatform,
+): Promise<void> {
+  const log = vscode.window.createOutputChannel('Layercost', { log: true });
+  const trace = vscode.window.createOutputChannel('Layercost Trace', { log: true });
+  const initializationOptions: InitializationOptions = {
+    trusted: vscode.workspace.isTrusted,
+    readsBytes: true,
+    hasCommands: true,
+    issuesPage: vscode.Uri.joinPath(context.extensionUri, 'docs', 'issues.md').toString(),
+  };
+  const options: LanguageClientOptions = {
+    // No scheme: estimation works in virtual workspaces too.
+    documentSelector: [
+      { language: languageIds.layerSpec },
+      { language: languageIds.onnxText, scheme: onnxTextScheme },
+    ],
+    outputChannel: log,
+    traceOutputChannel: trace,
+    initializationOptions,
+  };
+  const client = platform.createClient(context, 'Layercost', options);
+  const started = client.start().catch((error: unknown) => {
+    log.error('the language server did not start', error instanceof Error ? error : String(error));
+    throw error;
+  });
+
+  const estimates = trackEstimates(client);
+  context.subscriptions.push(
+    log,
+    trace,
+    client,
+    estimates,
+    answerReadBytes(client),
+    registerOnnxEditor(client, started, log),
+    registerStatus(client, estimates),
+    registerClusterPicker(client, started, estimates),
+    registerReport(client, started, estimates),
+    vscode.commands.registerCommand(commands.showLog, () => log.show()),
+    registerBenchmark(client, platform.canBenchmark, log),
+    vscode.workspace.onDidGrantWorkspaceTrust(() => {
+      started.then(() => client.sendNotification(trustGranted)).catch(() => {});
+    }),
+  );
+  await started;
+}

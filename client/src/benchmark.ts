@@ -1,0 +1,89 @@
+/** `Layercost: Benchmark on GPU`: runs the open model on the machine of the workspace. */
+
+import * as vscode from 'vscode';
+import type { BaseLanguageClient } from 'vscode-languageclient';
+import {
+  type BenchmarkParams,
+  type BenchmarkProgressParams,
+  type BenchmarkResult,
+  benchmarkProgress,
+  commands,
+  runBenchmark,
+} from '../../server/src/protocol.ts';
+import { activeModel } from './estimates.ts';
+
+export function registerBenchmark(
+  client: BaseLanguageClient,
+  canBenchmark: boolean,
+  log: vscode.LogOutputChannel,
+): vscode.Disposable {
+  // The palette offers the command only where it can work.
+  vscode.commands.executeCommand('setContext', 'layercost.canBenchmark', canBenchmark);
+  const running = new Set<string>();
+  return vscode.commands.registerCommand(commands.benchmark, async (uri?: unknown) => {
+    const model = typeof uri === 'string' ? vscode.Uri.parse(uri) : activeModel()?.uri;
+    const refusal = refuse(canBenchmark, model);
+    if (refusal !== undefined || model === undefined) {
+      vscode.window.showWarningMessage(refusal ?? '');
+      return;
+    }
+    const key = model.toString();
+    if (running.has(key)) return;
+    running.add(key);
+    try {
+      const result = await runWithProgress(client, model);
+      if (result.kind === 'done') vscode.window.setStatusBarMessage(`Layercost: ${result.summary}`, 30_000);
+      if (result.kind === 'failed') await tellFailure(result.message, log);
+    } catch (error) {
+      await tellFailure(error instanceof Error ? error.message : String(error), log);
+    } finally {
+      running.delete(key);
+    }
+  });
+}
+
+function refuse(canBenchmark: boolean, model: vscode.Uri | undefined): string | undefined {
+  if (!canBenchmark)
+    return vscode.l10n.t(
+      'The benchmark starts a process, which a browser cannot: open the folder in desktop VS Code or on the machine with the GPU.',
+    );
+  if (!vscode.workspace.isTrusted)
+    return vscode.l10n.t('The benchmark runs Python in this folder: trust the workspace first.');
+  if (model === undefined)
+    return vscode.l10n.t('Open an ONNX model or a layer spec first; the benchmark runs the active editor.');
+  return undefined;
+}
+
+function runWithProgress(client: BaseLanguageClient, model: vscode.Uri): Thenable<BenchmarkResult> {
+  const options = {
+    location: vscode.ProgressLocation.Notification,
+    title: vscode.l10n.t('Benchmark'),
+    cancellable: true,
+  };
+  return vscode.window.withProgress(options, async (progress, token) => {
+    const uri = client.code2ProtocolConverter.asUri(model);
+    let shown = 0;
+    const listening = client.onNotification(benchmarkProgress, (event: BenchmarkProgressParams) => {
+      if (event.uri !== uri) return;
+      const percent = (event.fraction ?? 0) * 100;
+      progress.report({ message: event.message, increment: Math.max(0, percent - shown) });
+      shown = Math.max(shown, percent);
+    });
+    const params: BenchmarkParams = { uri };
+    try {
+      return await client.sendRequest<BenchmarkResult>(runBenchmark, params, token);
+    } catch (error) {
+      if (token.isCancellationRequested) return { kind: 'cancelled' };
+      throw error;
+    } finally {
+      listening.dispose();
+    }
+  });
+}
+
+async function tellFailure(message: string, log: vscode.LogOutputChannel): Promise<void> {
+  log.error(`benchmark: ${message}`);
+  const showLog = vscode.l10n.t('Show Log');
+  const picked = await vscode.window.showErrorMessage(message, showLog);
+  if (picked === showLog) log.show();
+}

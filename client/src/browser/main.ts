@@ -1,0 +1,14 @@
+/** Entry of the web extension: the server is a worker. */
+
+import { type ExtensionContext, Uri } from 'vscode';
+import { LanguageClient } from 'vscode-languageclient/browser';
+import { activateExtension } from '../activateExtension.ts';
+
+export function activate(context: ExtensionContext): Promise<void> {
+  const worker = new Worker(Uri.joinPath(context.extensionUri, 'dist', 'server-worker.js').toString(true));
+  context.subscriptions.push({ dispose: () => worker.terminate() });
+  return activateExtension(context, {
+    canBenchmark: false,
+    createClient: (_, name, options) => new LanguageClient('layercost', name, worker, options),
+  });
+}

@@ -1,0 +1,54 @@
+/** What the server last said about each open document. */
+
+import * as vscode from 'vscode';
+import type { BaseLanguageClient } from 'vscode-languageclient';
+import {
+  type EstimatedParams,
+  estimated,
+  languageIds,
+  type ServerProblemParams,
+  serverProblem,
+} from '../../server/src/protocol.ts';
+
+export interface Estimates extends vscode.Disposable {
+  of(uri: vscode.Uri): EstimatedParams | undefined;
+  /** The first failure inside the server, if there was one. */
+  readonly problem: string | undefined;
+  readonly onChange: vscode.Event<vscode.Uri | undefined>;
+}
+
+/** The model in the active editor, if it is one. */
+export function activeModel(): vscode.TextDocument | undefined {
+  const document = vscode.window.activeTextEditor?.document;
+  return document !== undefined && isModel(document) ? document : undefined;
+}
+
+export const isModel = (document: vscode.TextDocument): boolean =>
+  document.languageId === languageIds.layerSpec || document.languageId === languageIds.onnxText;
+
+export function trackEstimates(client: BaseLanguageClient): Estimates {
+  const known = new Map<string, EstimatedParams>();
+  const changed = new vscode.EventEmitter<vscode.Uri | undefined>();
+  let problem: string | undefined;
+  const subscriptions = vscode.Disposable.from(
+    changed,
+    client.onNotification(estimated, (params: EstimatedParams) => {
+      const uri = vscode.Uri.parse(params.uri);
+      known.set(uri.toString(), params);
+      changed.fire(uri);
+    }),
+    client.onNotification(serverProblem, (params: ServerProblemParams) => {
+      problem ??= params.message;
+      changed.fire(undefined);
+    }),
+    vscode.workspace.onDidCloseTextDocument((document) => known.delete(document.uri.toString())),
+  );
+  return {
+    of: (uri) => known.get(uri.toString()),
+    get problem() {
+      return problem;
+    },
+    onChange: changed.event,
+    dispose: () => subscriptions.dispose(),
+  };
+}

@@ -1,0 +1,26 @@
+/** Hands the server the bytes of files it cannot open itself: in a browser, and on virtual file systems. */
+
+import * as vscode from 'vscode';
+import type { BaseLanguageClient } from 'vscode-languageclient';
+import { type ReadBytesParams, type ReadBytesResult, readBytes } from '../../server/src/protocol.ts';
+
+export function answerReadBytes(client: BaseLanguageClient): vscode.Disposable {
+  return client.onRequest<ReadBytesResult, void>(readBytes, async ({ uri, encoding }: ReadBytesParams) => {
+    try {
+      const bytes = await vscode.workspace.fs.readFile(vscode.Uri.parse(uri));
+      return { bytes: encoding === 'binary' ? bytes : toBase64(bytes) };
+    } catch (error) {
+      return { failure: error instanceof Error ? error.message : String(error) };
+    }
+  });
+}
+
+/** In pieces, because a call takes only so many arguments. */
+function toBase64(bytes: Uint8Array): string {
+  const pieces: string[] = [];
+  for (let start = 0; start < bytes.length; start += pieceLength)
+    pieces.push(String.fromCharCode(...bytes.subarray(start, start + pieceLength)));
+  return btoa(pieces.join(''));
+}
+
+const pieceLength = 0x8000;

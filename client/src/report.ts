@@ -1,0 +1,53 @@
+/** `Layercost: Show Report`: the cost table of a model as a rendered page that follows the model. */
+
+import * as vscode from 'vscode';
+import type { BaseLanguageClient } from 'vscode-languageclient';
+import { commands, makeReport, type ReportParams, type ReportResult } from '../../server/src/protocol.ts';
+import { activeModel, type Estimates } from './estimates.ts';
+
+const scheme = 'layercost-report';
+
+export function registerReport(
+  client: BaseLanguageClient,
+  started: Promise<void>,
+  estimates: Estimates,
+): vscode.Disposable {
+  const changed = new vscode.EventEmitter<vscode.Uri>();
+  const provider: vscode.TextDocumentContentProvider = {
+    onDidChange: changed.event,
+    provideTextDocumentContent: async (uri) => {
+      await started;
+      const params: ReportParams = { uri: uri.query };
+      const report = await client.sendRequest<ReportResult | null>(makeReport, params);
+      return report?.markdown ?? vscode.l10n.t('The model is no longer open; open it to see its report.');
+    },
+  };
+  return vscode.Disposable.from(
+    changed,
+    vscode.workspace.registerTextDocumentContentProvider(scheme, provider),
+    estimates.onChange((model) => {
+      if (model !== undefined) changed.fire(reportOf(model));
+    }),
+    vscode.commands.registerCommand(commands.showReport, async (uri?: unknown) => {
+      const model = typeof uri === 'string' ? vscode.Uri.parse(uri) : activeModel()?.uri;
+      if (model === undefined) {
+        vscode.window.showInformationMessage(
+          vscode.l10n.t('Open an ONNX model or a layer spec first; the report is about the active editor.'),
+        );
+        return;
+      }
+      const report = reportOf(model);
+      try {
+        await vscode.commands.executeCommand('markdown.showPreviewToSide', report);
+      } catch {
+        // No Markdown preview here: the report is readable as text too.
+        await vscode.window.showTextDocument(report, { viewColumn: vscode.ViewColumn.Beside, preview: true });
+      }
+    }),
+  );
+}
+
+function reportOf(model: vscode.Uri): vscode.Uri {
+  const name = (model.path.split('/').pop() ?? '').replace(/\.(onnxtxt|ya?ml)$/, '');
+  return vscode.Uri.from({ scheme, path: `/${name} report.md`, query: model.toString() });
+}

@@ -1,0 +1,67 @@
+/** The scenario in the status bar, and how complete the numbers are in the language status. */
+
+import * as vscode from 'vscode';
+import type { BaseLanguageClient } from 'vscode-languageclient';
+import { commands, type EstimatedParams, languageIds } from '../../server/src/protocol.ts';
+import { activeModel, type Estimates } from './estimates.ts';
+
+export function registerStatus(_client: BaseLanguageClient, estimates: Estimates): vscode.Disposable {
+  const item = vscode.window.createStatusBarItem('layercost.scenario', vscode.StatusBarAlignment.Right, 100);
+  item.name = vscode.l10n.t('Layercost Scenario');
+  item.command = commands.chooseCluster;
+  item.tooltip = vscode.l10n.t('Cluster, GPUs, batch per GPU and precision that costs are shown for');
+  const status = vscode.languages.createLanguageStatusItem('layercost.status', [
+    { language: languageIds.layerSpec },
+    { language: languageIds.onnxText },
+  ]);
+  status.name = 'Layercost';
+  status.command = { command: commands.showLog, title: vscode.l10n.t('Show Log') };
+
+  const update = (): void => {
+    const model = activeModel();
+    const estimate = model === undefined ? undefined : estimates.of(model.uri);
+    if (model === undefined || estimate === undefined) {
+      item.hide();
+    } else {
+      item.text = scenarioText(estimate);
+      item.show();
+    }
+    const { severity, text } = stateOf(estimate, estimates.problem);
+    status.severity = severity;
+    status.text = text;
+    status.detail = estimates.problem ?? estimate?.detail ?? '';
+  };
+  update();
+  return vscode.Disposable.from(
+    item,
+    status,
+    vscode.window.onDidChangeActiveTextEditor(update),
+    estimates.onChange(update),
+  );
+}
+
+/** `DGX A100 · 8 GPUs · batch 32 · bf16` */
+function scenarioText({ summary }: EstimatedParams): string {
+  if (summary === undefined) return vscode.l10n.t('Layercost: no cost');
+  const gpus = summary.gpus === 1 ? '1 GPU' : `${summary.gpus} GPUs`;
+  return [summary.clusterTitle, gpus, `batch ${summary.batch}`, summary.precision].join(' · ');
+}
+
+function stateOf(
+  estimate: EstimatedParams | undefined,
+  problem: string | undefined,
+): { severity: vscode.LanguageStatusSeverity; text: string } {
+  const severities = vscode.LanguageStatusSeverity;
+  if (problem !== undefined)
+    return { severity: severities.Error, text: vscode.l10n.t('Layercost had a problem') };
+  switch (estimate?.state) {
+    case 'exact':
+      return { severity: severities.Information, text: vscode.l10n.t('Costs are complete') };
+    case 'at-least':
+      return { severity: severities.Warning, text: vscode.l10n.t('Costs are lower bounds') };
+    case 'no-cost':
+      return { severity: severities.Error, text: vscode.l10n.t('The model cannot be costed') };
+    case undefined:
+      return { severity: severities.Information, text: vscode.l10n.t('No model is costed yet') };
+  }
+}

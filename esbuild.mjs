@@ -1,0 +1,102 @@
+/**
+ * Builds every bundle into `dist/`: `npm run build`, with `--production` (smaller, for packaging) or `--watch`.
+ *
+ * Types are checked by `tsc`, sizes and contents by `scripts/checkBundles.mjs`.
+ */
+
+import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { context } from 'esbuild';
+
+const root = dirname(fileURLToPath(import.meta.url));
+const dist = join(root, 'dist');
+const production = process.argv.includes('--production');
+const watch = process.argv.includes('--watch');
+
+/** VS Code loads CommonJS; `import.meta.url` of a bundle is then the address of the bundle's own file. */
+const node = {
+  platform: 'node',
+  format: 'cjs',
+  target: 'node20',
+  define: { 'import.meta.url': 'bundleAddress' },
+};
+const bundleAddress = "const bundleAddress = require('node:url').pathToFileURL(__filename).href;";
+const browser = { platform: 'browser', target: 'es2022' };
+
+const bundles = [
+  {
+    ...node,
+    entryPoints: { client: 'client/src/node/main.ts' },
+    external: ['vscode'],
+    banner: { js: bundleAddress },
+  },
+  {
+    ...browser,
+    format: 'cjs',
+    entryPoints: { 'client-web': 'client/src/browser/main.ts' },
+    external: ['vscode'],
+  },
+  {
+    ...node,
+    entryPoints: { server: 'server/src/node/serverMain.ts' },
+    banner: { js: bundleAddress },
+  },
+  { ...browser, format: 'iife', entryPoints: { 'server-worker': 'server/src/browser/serverMain.ts' } },
+  {
+    ...node,
+    entryPoints: { cli: 'server/src/cli/main.ts' },
+    banner: { js: `#!/usr/bin/env node\n${bundleAddress}` },
+  },
+];
+
+/** Prints what the problem matcher of `.vscode/tasks.json` waits for. */
+const problemMatcher = {
+  name: 'problem-matcher',
+  setup(build) {
+    build.onStart(() => console.log('[watch] build started'));
+    build.onEnd((result) => {
+      for (const { text, location } of result.errors) {
+        console.error(`✘ [ERROR] ${text}`);
+        if (location) console.error(`    ${location.file}:${location.line}:${location.column}:`);
+      }
+      console.log('[watch] build finished');
+    });
+  },
+};
+
+rmSync(dist, { recursive: true, force: true });
+mkdirSync(dist, { recursive: true });
+cpSync(join(root, 'server/src/benchmark/runner'), join(dist, 'runner'), {
+  recursive: true,
+  filter: (path) => !/__pycache__|\.pyc$/.test(path),
+});
+
+const contexts = await Promise.all(
+  bundles.map((bundle) =>
+    context({
+      absWorkingDir: root,
+      bundle: true,
+      outdir: dist,
+      sourcemap: production ? false : 'linked',
+      minify: production,
+      metafile: true,
+      legalComments: production ? 'external' : 'none',
+      logLevel: watch ? 'silent' : 'warning',
+      plugins: watch ? [problemMatcher] : [],
+      ...bundle,
+    }),
+  ),
+);
+
+if (watch) {
+  await Promise.all(contexts.map((each) => each.watch()));
+} else {
+  const results = await Promise.allSettled(contexts.map((each) => each.rebuild()));
+  await Promise.all(contexts.map((each) => each.dispose()));
+  if (results.some(({ status }) => status === 'rejected')) process.exitCode = 1;
+  const metafiles = results.flatMap((result) =>
+    result.status === 'fulfilled' ? [result.value.metafile] : [],
+  );
+  writeFileSync(join(dist, 'meta.json'), JSON.stringify(metafiles));
+}

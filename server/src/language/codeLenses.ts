@@ -1,0 +1,47 @@
+/** The model's totals above its first line, and the scenario they hold for. */
+
+import { makeReport } from '../estimate/report/makeReport.ts';
+import { atLeast, formatBytes, formatFlops, formatShortCount, formatTime } from '../model/format.ts';
+import type { Scenario } from '../model/scenario.ts';
+import { bytes } from '../model/units.ts';
+import type { ModelView } from './modelView.ts';
+
+export interface CodeLens {
+  readonly line: number;
+  readonly title: string;
+  readonly action: 'show-report' | 'choose-cluster';
+}
+
+export function codeLenses(view: ModelView): readonly CodeLens[] {
+  const { cost } = view.estimate;
+  const { analysis } = view.estimate.opened;
+  if (cost === undefined || analysis === undefined) return [];
+  const { model } = makeReport(view.estimate.opened, analysis, cost, []);
+  const { totals } = cost;
+  const bound = (text: string): string => atLeast(text, totals.exact);
+  const training = cost.scenario.mode === 'training';
+  const measured = view.measurements?.step;
+  const title = [
+    model.name,
+    `${formatShortCount(model.parameters)} parameters`,
+    `${bound(formatFlops(totals.flops.forward))} forward${training ? `, ${bound(formatFlops(totals.flops.backward))} backward` : ''}`,
+    `step ${bound(formatTime(totals.time.step))}`,
+    ...(measured === undefined ? [] : [`measured ${formatTime(measured)}`]),
+    `${bound(formatBytes(totals.memory.peak))} of ${totals.memory.capacity === null ? '?' : formatBytes(bytes(totals.memory.capacity))}`,
+    ...(totals.exact ? [] : ['at least']),
+  ].join(' · ');
+  return [
+    { line: 0, title, action: 'show-report' },
+    { line: 0, title: describeScenario(cost.scenario), action: 'choose-cluster' },
+  ];
+}
+
+/** `dgx-a100 · 8 GPUs · batch 32 · bf16` */
+export function describeScenario(scenario: Scenario): string {
+  return [
+    scenario.cluster,
+    `${scenario.gpus} GPU${scenario.gpus === 1 ? '' : 's'}`,
+    `batch ${scenario.batchPerGpu}`,
+    scenario.precision,
+  ].join(' · ');
+}

@@ -1,0 +1,92 @@
+/** The outline: modules, and the layers in them. */
+
+import { formatTime } from '../model/format.ts';
+import { add } from '../model/units.ts';
+import { lineCost } from './lineCost.ts';
+import type { LayerRow, ModelView } from './modelView.ts';
+import { endOfLine, type Range, rangeOfLine } from './textLines.ts';
+
+export interface DocumentSymbol {
+  readonly name: string;
+  readonly detail: string;
+  readonly kind: 'module' | 'layer';
+  /** Holds the ranges of all children. */
+  readonly range: Range;
+  readonly selection: Range;
+  readonly children: readonly DocumentSymbol[];
+}
+
+export function documentSymbols(view: ModelView): readonly DocumentSymbol[] {
+  const ancestorsOf = new Map(
+    view.estimate.opened.analysis?.layers.map((layer) => [layer.name, layer.ancestors]),
+  );
+  const root: Branch = { path: '', branches: new Map(), rows: [] };
+  for (const row of view.rows) {
+    // A block's lines stand below the block's own place in the text, not below each of its calls.
+    const spec = view.nodeLines.length === 0;
+    const ancestors = spec ? [] : (ancestorsOf.get(row.layers[0]?.name ?? '') ?? []);
+    let branch = root;
+    for (const path of ancestors) {
+      const next = branch.branches.get(path) ?? { path, branches: new Map(), rows: [] };
+      branch.branches.set(path, next);
+      branch = next;
+    }
+    branch.rows.push(row);
+  }
+  return symbolsOf(view, root);
+}
+
+interface Branch {
+  readonly path: string;
+  readonly branches: Map<string, Branch>;
+  readonly rows: LayerRow[];
+}
+
+function symbolsOf(view: ModelView, branch: Branch): readonly DocumentSymbol[] {
+  const layers = branch.rows.map((row): DocumentSymbol => {
+    const last = Math.max(...row.lines);
+    const first = Math.min(...row.lines);
+    return {
+      name: shortName(row.name, branch.path),
+      detail: detailOf(row),
+      kind: 'layer',
+      range: { start: { line: first, character: 0 }, end: endOfLine(view.text, last) },
+      selection: rangeOfLine(view.text, row.line),
+      children: [],
+    };
+  });
+  const modules = [...branch.branches.values()].flatMap((child): readonly DocumentSymbol[] => {
+    const children = symbolsOf(view, child);
+    const first = Math.min(...children.map((symbol) => symbol.range.start.line));
+    const last = Math.max(...children.map((symbol) => symbol.range.end.line));
+    const [head] = children;
+    if (head === undefined) return [];
+    return [
+      {
+        name: shortName(child.path, branch.path),
+        detail: '',
+        kind: 'module',
+        range: { start: { line: first, character: 0 }, end: endOfLine(view.text, last) },
+        selection: rangeOfLine(view.text, first),
+        children,
+      },
+    ];
+  });
+  return [...modules, ...layers].sort(
+    (left, right) => left.selection.start.line - right.selection.start.line,
+  );
+}
+
+function detailOf(row: LayerRow): string {
+  const { time, unknown } = lineCost(row);
+  const types = [...new Set(row.layers.map((layer) => layer.type))];
+  const type = row.group ? `${row.layers.length} layers` : types.join(', ');
+  const total = add(time.forward, time.backward);
+  return unknown ? `${type}, cost unknown` : total > 0 ? `${type}, ${formatTime(total)}` : type;
+}
+
+/** The part of a path below its parent: `/layer1/layer1.0` in `/layer1` is `layer1.0`. An editor shows no empty name. */
+function shortName(path: string, parent: string): string {
+  const rest = path.startsWith(parent) ? path.slice(parent.length).replace(/^[/.]/, '') : path;
+  return rest || path || '(unnamed)';
+}

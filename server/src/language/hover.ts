@@ -1,0 +1,158 @@
+/** What the pointer shows on a layer: its cost in full, aligned, each number with its origin. */
+
+import { type Dimension, printDimension } from '../model/dimension.ts';
+import {
+  atLeast,
+  formatBytes,
+  formatCount,
+  formatFlops,
+  formatPercent,
+  formatSpread,
+  formatTime,
+} from '../model/format.ts';
+import type { LayerCost } from '../model/stepCost.ts';
+import { bytes, type Seconds } from '../model/units.ts';
+import { findOperator } from '../operators/registry.ts';
+import { lineCost, measuredTime } from './lineCost.ts';
+import { type LayerRow, type ModelView, rowAtLine } from './modelView.ts';
+import { type Position, type Range, rangeOfLine } from './textLines.ts';
+
+export interface Hover {
+  readonly markdown: string;
+  readonly range: Range;
+}
+
+export function hover(view: ModelView, position: Position): Hover | undefined {
+  const row = rowAtLine(view, position.line);
+  if (row === undefined) return undefined;
+  const documentation = operatorDocumentation(view, position.line);
+  return {
+    markdown: [hoverRow(view, row), ...(documentation === '' ? [] : [documentation])].join('\n\n'),
+    range: rangeOfLine(view.text, position.line),
+  };
+}
+
+/** The block of one row as Markdown; also the tooltip of its hint. */
+export function hoverRow(view: ModelView, row: LayerRow): string {
+  return ['```text', ...rowLines(view, row), '```'].join('\n');
+}
+
+function rowLines(view: ModelView, row: LayerRow): readonly string[] {
+  const cost = lineCost(row);
+  const bound = (text: string): string => atLeast(text, cost.exact);
+  const [layer] = row.layers;
+  const single = row.layers.length === 1 ? layer : undefined;
+  const step = view.estimate.cost?.totals.time.step ?? null;
+  const time = cost.time.forward + cost.time.backward + cost.time.exposed;
+  const share = step === null || step === 0 ? '' : `${formatPercent(time / step)} of the step`;
+  const measured = measuredTime(row, view.measurements);
+  const optimizer = view.estimate.cost?.scenario.optimizer ?? 'none';
+  return [
+    spread(title(row, single), share),
+    ...(single === undefined ? [] : [outputLine(single)]),
+    ...(cost.parameters === 0 ? [] : [cell('parameters', parametersText(row, cost.parameters))]),
+    '',
+    cell('', pair('forward', 'backward')),
+    cell(
+      'FLOPs',
+      `${pair(bound(formatFlops(cost.flops.forward)), bound(formatFlops(cost.flops.backward)))}${boundText(single)}`,
+    ),
+    cell(
+      'time',
+      `${pair(bound(formatTime(cost.time.forward)), bound(formatTime(cost.time.backward)))}${
+        single?.range ? formatSpread(single.range) : ''
+      }`,
+    ),
+    ...(measured === undefined ? [] : measuredLines(view, row, measured)),
+    cell(
+      'memory',
+      [
+        `saved ${bound(formatBytes(cost.saved))}`,
+        ...(cost.gradient > 0 ? [`gradient ${formatBytes(cost.gradient)}`] : []),
+        ...(cost.optimizerState > 0 ? [`${optimizer} state ${formatBytes(cost.optimizerState)}`] : []),
+      ].join(' · '),
+    ),
+    ...(cost.time.communication > 0
+      ? [
+          '',
+          cell(
+            'all-reduce',
+            `${formatTime(cost.time.communication)} over ${view.estimate.cost?.scenario.gpus ?? '?'} GPUs, ${
+              cost.time.exposed > 0 ? `${formatTime(cost.time.exposed)} not hidden` : 'hidden by backward'
+            }`,
+          ),
+        ]
+      : []),
+    ...origins(row),
+  ].map((line) => line.trimEnd());
+}
+
+function title(row: LayerRow, single: LayerCost | undefined): string {
+  if (single !== undefined) return `${single.name} · ${single.type}`;
+  const types = [...new Set(row.layers.map((layer) => layer.type))];
+  return `${row.name} · ${row.group || types.length > 1 ? '' : `${types.join(', ')}, `}sum of ${row.layers.length} layers`;
+}
+
+const outputLine = (layer: LayerCost): string =>
+  cell(
+    'output',
+    `${layer.output.elementType}${layer.output.shape === null ? ', shape unknown' : shapeText(layer.output.shape)}`,
+  );
+
+const shapeText = (shape: readonly Dimension[]): string => `[${shape.map(printDimension).join(', ')}]`;
+
+function parametersText(row: LayerRow, count: number): string {
+  const size = row.layers.reduce((sum, layer) => sum + layer.memory.parameters, 0);
+  return `${formatCount(count)}${size > 0 ? ` (${formatBytes(bytes(size))})` : ''}`;
+}
+
+const boundTexts = { compute: 'compute-bound', memory: 'memory-bound', launch: 'launch-bound', none: '' };
+
+const boundText = (layer: LayerCost | undefined): string =>
+  layer === undefined ? '' : boundTexts[layer.bound];
+
+function measuredLines(view: ModelView, row: LayerRow, total: Seconds): readonly string[] {
+  const [layer] = row.layers;
+  const measured = layer === undefined ? undefined : view.measurements?.layers.get(layer.name);
+  const origin = view.measurements?.origin ?? '';
+  const times =
+    row.layers.length === 1 && measured !== undefined
+      ? pair(formatTime(measured.forward ?? null), formatTime(measured.backward ?? null))
+      : pair(formatTime(total), 'both');
+  return [cell('measured', `${times}${origin}`)];
+}
+
+/** One line per origin, so that no number is without one. */
+function origins(row: LayerRow): readonly string[] {
+  const notes = [...new Set(row.layers.flatMap((layer) => layer.notes))];
+  const unknown = [
+    ...new Set(row.layers.flatMap((layer) => (layer.unknown === undefined ? [] : [layer.unknown]))),
+  ];
+  const sources = [...new Set(row.layers.map((layer) => layer.source))].filter((name) => name !== 'unknown');
+  const shown = notes.slice(0, mostNotes);
+  return [
+    ...(unknown.length + notes.length + sources.length > 0 ? [''] : []),
+    ...unknown.map((reason, index) => cell(index === 0 ? 'unknown' : '', reason)),
+    ...shown.map((note, index) => cell(index === 0 ? 'source' : '', note)),
+    ...(notes.length > shown.length ? [cell('', `and ${notes.length - shown.length} more`)] : []),
+    ...(notes.length === 0 && sources.length > 0 ? [cell('source', sources.join(', '))] : []),
+  ];
+}
+
+const mostNotes = 6;
+
+/** What the operator on this line computes, with its source. */
+function operatorDocumentation(view: ModelView, line: number): string {
+  const { analysis } = view.estimate.opened;
+  const operator = analysis?.graph.operators.find((candidate) => view.nodeLines[candidate.source] === line);
+  if (analysis === undefined || operator === undefined) return '';
+  const opset = analysis.graph.operatorSets.get(operator.domain) ?? 0;
+  const definition = findOperator(operator.domain, operator.type, opset);
+  return definition === undefined ? '' : `\`${operator.type}\`: ${definition.documentation}`;
+}
+
+const width = 76;
+const spread = (left: string, right: string): string =>
+  right === '' ? left : `${left}${' '.repeat(Math.max(2, width - left.length - right.length))}${right}`;
+const cell = (name: string, text: string): string => `${name.padEnd(12)} ${text}`;
+const pair = (left: string, right: string): string => `${left.padEnd(14)}${right.padEnd(14)}`;

@@ -1,0 +1,53 @@
+/**
+ * The hint at the end of a layer's line:
+ *
+ *     - fc: Linear(d, 4*d)          38.7 GFLOP · 0.21 ms · grad 9.00 MiB, 0.04 ms exposed
+ *
+ * FLOPs are those of forward, time is forward and backward together. A line without cost has no hint.
+ */
+
+import { atLeast, formatBytes, formatFlops, formatTime } from '../model/format.ts';
+import { add } from '../model/units.ts';
+import { hoverRow } from './hover.ts';
+import { lineCost, measuredTime } from './lineCost.ts';
+import type { LayerRow, ModelView } from './modelView.ts';
+import { endOfLine, type Position } from './textLines.ts';
+
+export interface InlayHint {
+  readonly position: Position;
+  readonly text: string;
+  /** Markdown. */
+  readonly tooltip: string;
+}
+
+/** Hints of the lines from `first` to `last`, both included. */
+export function inlayHints(view: ModelView, first: number, last: number): readonly InlayHint[] {
+  return view.rows
+    .filter((row) => row.line >= first && row.line <= last)
+    .flatMap((row) => {
+      const text = hintText(row, view);
+      return text === ''
+        ? []
+        : [{ position: endOfLine(view.text, row.line), text, tooltip: hoverRow(view, row) }];
+    });
+}
+
+function hintText(row: LayerRow, view: ModelView): string {
+  const cost = lineCost(row);
+  if (cost.unknown) return 'cost unknown';
+  const time = add(cost.time.forward, cost.time.backward);
+  const measured = measuredTime(row, view.measurements);
+  const parts = [
+    ...(cost.flops.forward > 0 ? [atLeast(formatFlops(cost.flops.forward), cost.exact)] : []),
+    ...(time > 0 ? [atLeast(formatTime(time), cost.exact)] : []),
+    ...(measured === undefined ? [] : [`measured ${formatTime(measured)}`]),
+    ...(cost.time.communication > 0 && cost.gradient > 0
+      ? [
+          `grad ${formatBytes(cost.gradient)}${cost.time.exposed > 0 ? `, ${formatTime(cost.time.exposed)} exposed` : ''}`,
+        ]
+      : []),
+  ];
+  if (parts.length === 0) return cost.exact ? '' : 'cost unknown';
+  if (cost.layers > 1) parts.push(`sum of ${cost.layers}`);
+  return parts.join(' · ');
+}

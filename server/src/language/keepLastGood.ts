@@ -1,0 +1,56 @@
+/**
+ * Keeps the last good numbers while a text is half written: what is shown may be a moment old, it does not
+ * flicker.
+ *
+ * Lines before and after the edit keep their rows, shifted with the text; edited lines lose theirs. What is
+ * wrong with the text is always that of the text as it is now.
+ */
+
+import type { IssueCode } from '../model/issueCodes.ts';
+import type { ModelView } from './modelView.ts';
+import type { Range, TextLines } from './textLines.ts';
+
+/** The view to show for `current`, given the last view that could be read in full. */
+export function keepLastGood(current: ModelView, lastGood: ModelView | undefined): ModelView {
+  if (lastGood === undefined || isComplete(current)) return current;
+  const shift = lineShift(lastGood.text, current.text);
+  const rows = lastGood.rows.flatMap((row) => {
+    const line = shift(row.line);
+    if (line === undefined) return [];
+    const by = line - row.line;
+    return [{ ...row, line, lines: row.lines.map((each) => each + by), range: moveRange(row.range, by) }];
+  });
+  const estimate = { ...lastGood.estimate, issues: current.estimate.issues };
+  return { ...current, estimate, rows };
+}
+
+/** Whether the text could be read to its end, so that its numbers are those of the whole model. */
+export function isComplete(view: ModelView): boolean {
+  return (
+    view.estimate.cost !== undefined &&
+    !view.estimate.issues.some((issue) => issue.severity === 'error' && unfinished.has(issue.code))
+  );
+}
+
+const unfinished: ReadonlySet<IssueCode> = new Set<IssueCode>(['spec/syntax', 'spec/call', 'spec/structure']);
+
+/** Where a line of `before` is in `after`; `undefined` for lines the edit touched. */
+function lineShift(before: TextLines, after: TextLines): (line: number) => number | undefined {
+  const most = Math.min(before.lines.length, after.lines.length);
+  let head = 0;
+  while (head < most && before.lines[head] === after.lines[head]) head += 1;
+  let tail = 0;
+  while (
+    tail < most - head &&
+    before.lines[before.lines.length - 1 - tail] === after.lines[after.lines.length - 1 - tail]
+  ) {
+    tail += 1;
+  }
+  const by = after.lines.length - before.lines.length;
+  return (line) => (line < head ? line : line >= before.lines.length - tail ? line + by : undefined);
+}
+
+const moveRange = (range: Range, by: number): Range => ({
+  start: { ...range.start, line: range.start.line + by },
+  end: { ...range.end, line: range.end.line + by },
+});

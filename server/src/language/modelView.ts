@@ -1,0 +1,62 @@
+/**
+ * A model as it stands in an editor: its text, its costs, and on which line each layer is.
+ *
+ * Every feature of this room is a function of a view; a layer spec and the text of an ONNX file differ only in
+ * how their view is made.
+ */
+
+import type { ModelEstimate } from '../estimate/estimateModel.ts';
+import type { Issue } from '../model/issue.ts';
+import type { LayerMeasurements } from '../model/measurement.ts';
+import type { LayerCost } from '../model/stepCost.ts';
+import { type Range, rangeOfLine, rangeOfSpan, type TextLines } from './textLines.ts';
+
+export interface ModelView {
+  readonly text: TextLines;
+  readonly estimate: ModelEstimate;
+  /** In order of lines; a line has at most one row. */
+  readonly rows: readonly LayerRow[];
+  /** Line of each node of an ONNX file, by its index in the file; empty for a layer spec. */
+  readonly nodeLines: readonly number[];
+  /** What a benchmark measured, if one was run. */
+  readonly measurements: LayerMeasurements | undefined;
+}
+
+/** One line and the layers that stand on it: one, or the repetitions of a block's line. */
+export interface LayerRow {
+  /** As the person named it: `fc`, or `/layer1/layer1.0/conv1`. */
+  readonly name: string;
+  /** The line that carries the hint. */
+  readonly line: number;
+  /** What findings about these layers underline. */
+  readonly range: Range;
+  /** All lines that belong to it, the hint's line included. */
+  readonly lines: readonly number[];
+  readonly layers: readonly LayerCost[];
+  /** True for the line that calls a block: its layers also stand on lines of their own. */
+  readonly group: boolean;
+}
+
+/** The row a line belongs to. */
+export function rowAtLine(view: ModelView, line: number): LayerRow | undefined {
+  return view.rows.find((row) => row.lines.includes(line));
+}
+
+/** The row a layer stands on, the most particular one. */
+export function rowOfLayer(view: ModelView, layer: string): LayerRow | undefined {
+  const holds = (row: LayerRow): boolean => row.layers.some((candidate) => candidate.name === layer);
+  return view.rows.find((row) => !row.group && holds(row)) ?? view.rows.find(holds);
+}
+
+/** Where an issue is, as narrow as it says; the first line of the text where it says nothing. */
+export function rangeOfIssue(view: ModelView, issue: Issue): Range {
+  if (issue.span !== undefined) return rangeOfSpan(view.text, issue.span);
+  const line = issue.operator === undefined ? undefined : view.nodeLines[issue.operator];
+  return rangeOfLine(view.text, line ?? firstLineWithText(view.text));
+}
+
+export const firstLineWithText = (text: TextLines): number =>
+  Math.max(
+    0,
+    text.lines.findIndex((line) => line.trim() !== ''),
+  );

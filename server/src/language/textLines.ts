@@ -1,0 +1,64 @@
+/** A text by lines, and positions in it. Lines end with `\n`; a `\r` before it belongs to no line. */
+
+import type { TextSpan } from '../model/issue.ts';
+
+/** Zero-based line and UTF-16 character, as editors count. */
+export interface Position {
+  readonly line: number;
+  readonly character: number;
+}
+
+export interface Range {
+  readonly start: Position;
+  readonly end: Position;
+}
+
+export interface TextLines {
+  readonly lines: readonly string[];
+  /** Offset of the first character of each line. */
+  readonly starts: readonly number[];
+}
+
+export function splitLines(text: string): TextLines {
+  const starts = [0];
+  for (let index = text.indexOf('\n'); index >= 0; index = text.indexOf('\n', index + 1))
+    starts.push(index + 1);
+  const lines = starts.map((start, line) =>
+    text.slice(start, (starts[line + 1] ?? text.length + 1) - 1).replace(/\r$/, ''),
+  );
+  return { lines, starts };
+}
+
+/** The position of an offset; offsets outside the text are moved to its ends. */
+export function positionAt(text: TextLines, offset: number): Position {
+  let low = 0;
+  let high = text.starts.length - 1;
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    if ((text.starts[middle] ?? 0) <= offset) low = middle;
+    else high = middle - 1;
+  }
+  const character = Math.max(0, offset - (text.starts[low] ?? 0));
+  return { line: low, character: Math.min(character, lineLength(text, low)) };
+}
+
+export function rangeOfSpan(text: TextLines, span: TextSpan): Range {
+  return { start: positionAt(text, span.start), end: positionAt(text, span.end) };
+}
+
+/** What is written on a line, without the blanks around it. */
+export function rangeOfLine(text: TextLines, line: number): Range {
+  const content = text.lines[line] ?? '';
+  const indent = content.length - content.trimStart().length;
+  return {
+    start: { line, character: Math.min(indent, content.trimEnd().length) },
+    end: { line, character: content.trimEnd().length },
+  };
+}
+
+export const endOfLine = (text: TextLines, line: number): Position => ({
+  line,
+  character: lineLength(text, line),
+});
+
+const lineLength = (text: TextLines, line: number): number => (text.lines[line] ?? '').length;

@@ -1,0 +1,87 @@
+/**
+ * The view of a layer spec. A line inside a block stands for every repetition of the block; a line that calls a
+ * block stands for all layers below it.
+ */
+
+import type { ModelEstimate } from '../estimate/estimateModel.ts';
+import { readLayerSpec } from '../formats/layer-spec/readLayerSpec.ts';
+import type { TextSpan } from '../model/issue.ts';
+import type { LayerMeasurements } from '../model/measurement.ts';
+import type { LayerCost } from '../model/stepCost.ts';
+import type { LayerRow, ModelView } from './modelView.ts';
+import { rangeOfSpan, splitLines, type TextLines } from './textLines.ts';
+
+export function viewLayerSpec(
+  source: string,
+  estimate: ModelEstimate,
+  measurements?: LayerMeasurements,
+): ModelView {
+  const text = splitLines(source);
+  const own = rowsOfLayers(text, estimate);
+  const lines = new Set(own.map((row) => row.line));
+  const calls = rowsOfBlockCalls(text, source, estimate).filter((row) => !lines.has(row.line));
+  return {
+    text,
+    estimate,
+    rows: [...own, ...calls].sort((left, right) => left.line - right.line),
+    nodeLines: [],
+    measurements,
+  };
+}
+
+function rowsOfLayers(text: TextLines, estimate: ModelEstimate): readonly LayerRow[] {
+  const costs = new Map(estimate.cost?.layers.map((layer) => [layer.name, layer]));
+  const bySpan = new Map<number, { readonly span: TextSpan; readonly layers: LayerCost[] }>();
+  for (const layer of estimate.opened.analysis?.layers ?? []) {
+    const cost = costs.get(layer.name);
+    if (cost === undefined || layer.span === undefined) continue;
+    const entry = bySpan.get(layer.span.start) ?? { span: layer.span, layers: [] };
+    entry.layers.push(cost);
+    bySpan.set(layer.span.start, entry);
+  }
+  return [...bySpan.values()].map(({ span, layers }) =>
+    rowOfSpan(text, span, lastName(layers), layers, false),
+  );
+}
+
+function rowsOfBlockCalls(text: TextLines, source: string, estimate: ModelEstimate): readonly LayerRow[] {
+  const { spec } = readLayerSpec(source);
+  if (spec === undefined || estimate.cost === undefined) return [];
+  const { layers } = estimate.cost;
+  const blocks = new Set(spec.blocks.map((block) => block.name.text));
+  const called = [
+    ...spec.layers.map((layer) => ({ layer, nested: false })),
+    ...spec.blocks.flatMap((block) => block.layers.map((layer) => ({ layer, nested: true }))),
+  ];
+  return called
+    .filter(({ layer }) => blocks.has(layer.call.callee.text))
+    .flatMap(({ layer, nested }) => {
+      const name = layer.name.text;
+      const below = layers.filter((cost) => {
+        const steps = cost.name
+          .split('.')
+          .slice(0, -1)
+          .map((step) => step.replace(/\[\d+\]$/, ''));
+        return nested ? steps.slice(1).includes(name) : steps[0] === name;
+      });
+      return below.length === 0 ? [] : [rowOfSpan(text, layer.span, name, below, true)];
+    });
+}
+
+function rowOfSpan(
+  text: TextLines,
+  span: TextSpan,
+  name: string,
+  layers: readonly LayerCost[],
+  group: boolean,
+): LayerRow {
+  const range = rangeOfSpan(text, span);
+  const lines = Array.from(
+    { length: range.end.line - range.start.line + 1 },
+    (_, index) => range.start.line + index,
+  );
+  return { name, line: range.start.line, range, lines, layers, group };
+}
+
+/** `h[3].fc` is written as `fc`. */
+const lastName = (layers: readonly LayerCost[]): string => layers[0]?.name.split('.').pop() ?? '';

@@ -1,0 +1,58 @@
+/** The view of an ONNX file: the text the printer made, and each layer on the line of its costliest operator. */
+
+import type { ModelEstimate } from '../estimate/estimateModel.ts';
+import type { PrintedOnnx } from '../formats/onnx-text/printOnnxText.ts';
+import type { LayerMeasurements } from '../model/measurement.ts';
+import type { OperatorCost } from '../operators/definition.ts';
+import type { LayerRow, ModelView } from './modelView.ts';
+import { rangeOfLine, splitLines, type TextLines } from './textLines.ts';
+
+export function viewOnnxText(
+  printed: Pick<PrintedOnnx, 'text' | 'nodeLines'>,
+  estimate: ModelEstimate,
+  measurements?: LayerMeasurements,
+): ModelView {
+  const text = splitLines(printed.text);
+  return { text, estimate, rows: rows(text, printed, estimate), nodeLines: printed.nodeLines, measurements };
+}
+
+function rows(
+  text: TextLines,
+  printed: Pick<PrintedOnnx, 'nodeLines'>,
+  estimate: ModelEstimate,
+): readonly LayerRow[] {
+  const { analysis } = estimate.opened;
+  if (analysis === undefined || estimate.cost === undefined) return [];
+  const costs = new Map(estimate.cost.layers.map((layer) => [layer.name, layer]));
+  const made: LayerRow[] = [];
+  const taken = new Set<number>();
+  for (const layer of analysis.layers) {
+    const cost = costs.get(layer.name);
+    const placed = layer.operators.flatMap((index) => {
+      const line = printed.nodeLines[analysis.graph.operators[index]?.source ?? -1];
+      return line === undefined ? [] : [{ line, weight: weightOf(estimate.training?.costs[index]) }];
+    });
+    const first = placed[0];
+    if (cost === undefined || first === undefined) continue;
+    const { line } = placed.reduce((best, next) => (next.weight > best.weight ? next : best), first);
+    // Two layers never share a node, so they share a line only if the printer put two nodes on one.
+    if (taken.has(line)) continue;
+    taken.add(line);
+    made.push({
+      name: layer.name,
+      line,
+      range: rangeOfLine(text, line),
+      lines: [...new Set(placed.map((place) => place.line))],
+      layers: [cost],
+      group: false,
+    });
+  }
+  return made.sort((left, right) => left.line - right.line);
+}
+
+/** Orders operators by what they cost: FLOPs first, memory traffic where there are none. */
+function weightOf(cost: OperatorCost | undefined): number {
+  if (cost?.kind !== 'known') return -1;
+  const { flops, traffic } = cost.forward;
+  return flops * 1e3 + traffic.float32Elements * 4 + traffic.fixedBytes;
+}

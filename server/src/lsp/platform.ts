@@ -1,0 +1,37 @@
+/** What the server needs of the place it runs in. Node and a browser worker each hand over their own. */
+
+import type { ModelEstimate } from '../estimate/estimateModel.ts';
+import type { ByteSource } from '../formats/byteSource.ts';
+import type { Issue } from '../model/issue.ts';
+import type { LayerMeasurements } from '../model/measurement.ts';
+
+export interface Platform {
+  /** How file bytes travel when the client reads them: a worker takes them as they are, JSON does not. */
+  readonly bytesEncoding: 'binary' | 'base64';
+  /** Opens a file by its address, or says that only the client can (`undefined`). */
+  readonly openFile: (uri: string) => FileOpening | undefined;
+  /** Issues of files beside the model; absent where they cannot be looked at. */
+  readonly checkNeighbours?: (opened: ModelEstimate['opened'], uri: string) => readonly Issue[];
+  /** Runs a model on this machine; absent where no process can be started. */
+  readonly benchmark?: Benchmark;
+}
+
+export type FileOpening =
+  | { readonly kind: 'open'; readonly source: ByteSource; readonly close: () => void }
+  | { readonly kind: 'failed'; readonly issue: Issue };
+
+export type Benchmark = (estimate: ModelEstimate, options: BenchmarkOptions) => Promise<BenchmarkOutcome>;
+
+export interface BenchmarkOptions {
+  /** The interpreter of the settings; '' for the first that is found. */
+  readonly python: string;
+  readonly signal: AbortSignal;
+  readonly onProgress: (message: string, fraction: number | undefined) => void;
+  /** Everything the runner says beside its events. */
+  readonly onLog: (line: string) => void;
+}
+
+export type BenchmarkOutcome =
+  | { readonly kind: 'done'; readonly measurements: LayerMeasurements; readonly summary: string }
+  | { readonly kind: 'cancelled' }
+  | { readonly kind: 'failed'; readonly message: string };

@@ -1,0 +1,91 @@
+/**
+ * The settings under `layercost.`: one schema, from which the types come. The manifest declares the same keys;
+ * a test compares them. A wrong value falls back to its default, and is named in the log.
+ */
+
+import { z } from 'zod';
+import { modes, optimizers, precisions, type ScenarioRequest } from '../model/scenario.ts';
+
+const count = z.number().int().positive().nullable();
+
+export const settingsShape = {
+  /** Name of a built-in cluster or GPU. */
+  cluster: z.string().default('dgx-h100'),
+  /** `null`: as many as the GPUs need. */
+  nodes: count.default(null),
+  /** In all; `null`: one whole node. */
+  gpus: count.default(null),
+  /** Samples per GPU; `null`: the model's own, or 1. */
+  batch: count.default(null),
+  /** Values of symbolic dimensions, by name. */
+  dimensions: z.record(z.string(), z.number().int().nonnegative()).default({}),
+  precision: z.enum(precisions).default('fp32'),
+  optimizer: z.enum(optimizers).default('adamw'),
+  /** Name, then options: `pytorch-ddp,bucket-mb=50`. */
+  framework: z.string().default('pytorch-ddp'),
+  mode: z.enum(modes).default('training'),
+  'hints.enabled': z.boolean().default(true),
+  /** Interpreter for the benchmark; '' for the first that is found. */
+  'benchmark.python': z.string().default(''),
+  /** Read by the client's library. */
+  'trace.server': z.enum(['off', 'messages', 'verbose']).default('off'),
+} as const;
+
+const settingsSchema = z.object(settingsShape);
+export type Settings = z.infer<typeof settingsSchema>;
+
+export const defaultSettings: Settings = settingsSchema.parse({});
+
+/** Reads what an editor sends for the section: nested objects, keys possibly absent or `null`. */
+export function readSettings(sent: unknown): { settings: Settings; problems: readonly string[] } {
+  const problems: string[] = [];
+  const values: Record<string, unknown> = {};
+  for (const [key, schema] of Object.entries(settingsShape)) {
+    const value = valueAt(sent, key.split('.'));
+    if (value === undefined) continue;
+    const read = schema.safeParse(value);
+    if (read.success) values[key] = read.data;
+    else
+      problems.push(
+        `setting layercost.${key} has a value that cannot be used (${JSON.stringify(value)}); its default holds`,
+      );
+  }
+  return { settings: settingsSchema.parse(values), problems };
+}
+
+/** What the settings ask for; a layer spec's own scenario goes before it. */
+export function scenarioOfSettings(settings: Settings): ScenarioRequest {
+  return {
+    cluster: settings.cluster,
+    ...(settings.nodes === null ? {} : { nodes: settings.nodes }),
+    ...(settings.gpus === null ? {} : { gpus: settings.gpus }),
+    ...(settings.batch === null ? {} : { batch: settings.batch }),
+    ...(Object.keys(settings.dimensions).length === 0 ? {} : { dimensions: settings.dimensions }),
+    precision: settings.precision,
+    optimizer: settings.optimizer,
+    framework: frameworkOf(settings.framework),
+    mode: settings.mode,
+  };
+}
+
+function frameworkOf(text: string): { name: string; options: Record<string, string> } {
+  const [name = '', ...options] = text.split(',').map((part) => part.trim());
+  return {
+    name,
+    options: Object.fromEntries(
+      options.map((option) => {
+        const [key = '', ...value] = option.split('=');
+        return [key.trim(), value.join('=').trim()];
+      }),
+    ),
+  };
+}
+
+function valueAt(sent: unknown, path: readonly string[]): unknown {
+  let value = sent;
+  for (const step of path) {
+    if (typeof value !== 'object' || value === null) return undefined;
+    value = Object.entries(value).find(([key]) => key === step)?.[1];
+  }
+  return value;
+}

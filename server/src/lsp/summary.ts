@@ -1,0 +1,31 @@
+/** What the status bar and the language status say of a costed document. */
+
+import type { ModelView } from '../language/modelView.ts';
+import type { EstimatedParams } from '../protocol.ts';
+
+export function summaryOf(view: ModelView): Omit<EstimatedParams, 'uri'> {
+  const { cost, cluster, opened, issues } = view.estimate;
+  if (cost === undefined) {
+    const error = issues.find((issue) => issue.severity === 'error');
+    return { summary: undefined, state: 'no-cost', detail: error?.message ?? 'the model has no cost' };
+  }
+  const { scenario, totals } = cost;
+  const [unknown] = totals.unknown;
+  return {
+    summary: {
+      cluster: scenario.cluster,
+      clusterTitle: cluster?.title ?? scenario.cluster,
+      gpus: scenario.gpus,
+      gpusPerNode: cluster?.gpusPerNode.value ?? 1,
+      batch: scenario.batchPerGpu,
+      precision: scenario.precision,
+      fixedByModel: Object.entries(opened.scenario)
+        .filter(([, value]) => value !== undefined)
+        .map(([key]) => key),
+    },
+    state: totals.exact ? 'exact' : 'at-least',
+    detail: totals.exact
+      ? 'every operator is costed'
+      : `totals are lower bounds: ${totals.unknown.length} unknown, first ${unknown?.operator ?? '?'} (${unknown?.reason ?? '?'})`,
+  };
+}

@@ -1,0 +1,52 @@
+/** What Node offers the language server: files by positioned reads, and processes. */
+
+import { fileURLToPath } from 'node:url';
+import { URI } from 'vscode-uri';
+import { planBenchmark } from '../benchmark/benchmarkPlan.ts';
+import { defaultPython, runBenchmark } from '../benchmark/runBenchmark.ts';
+import type { Platform } from '../lsp/platform.ts';
+import { formatCount, formatTime } from '../model/format.ts';
+import { checkExternalData } from './externalData.ts';
+import { openFileSource } from './fileSource.ts';
+
+export const nodePlatform: Platform = {
+  bytesEncoding: 'base64',
+  openFile: (uri) => {
+    const parsed = URI.parse(uri);
+    if (parsed.scheme !== 'file') return undefined;
+    const result = openFileSource(parsed.fsPath);
+    return result.kind === 'failed' ? result : { kind: 'open', ...result.file };
+  },
+  checkNeighbours: (opened, uri) => {
+    const parsed = URI.parse(uri);
+    return parsed.scheme !== 'file' || opened.onnx === undefined
+      ? []
+      : checkExternalData(opened.onnx, parsed.fsPath);
+  },
+  benchmark: async ({ training, scenario, opened }, options) => {
+    if (training === undefined || scenario === undefined)
+      return { kind: 'failed', message: 'the model cannot be costed, so there is nothing to run' };
+    const outcome = await runBenchmark(planBenchmark(training, scenario, { model: opened.name }), {
+      runner: fileURLToPath(new URL('./runner', import.meta.url)),
+      python: options.python === '' ? defaultPython : options.python,
+      signal: options.signal,
+      onProgress: ({ message, fraction }) => options.onProgress(message, fraction),
+      onLog: options.onLog,
+    });
+    if (outcome.failure?.kind === 'cancelled') return { kind: 'cancelled' };
+    if (outcome.failure !== undefined) return { kind: 'failed', message: outcome.failure.message };
+    const { measurements } = outcome;
+    for (const note of measurements.notes) options.onLog(note);
+    for (const [layer, reason] of measurements.notMeasured)
+      options.onLog(`${layer === '' ? 'the step' : layer} was not measured: ${reason}`);
+    const step =
+      measurements.step === undefined ? 'step not measured' : `step ${formatTime(measurements.step)}`;
+    const device =
+      measurements.device.kind === 'cpu' ? `on the CPU, no GPU: ${measurements.origin}` : measurements.origin;
+    return {
+      kind: 'done',
+      measurements,
+      summary: `${step}, ${formatCount(measurements.layers.size)} layers measured, ${device}`,
+    };
+  },
+};

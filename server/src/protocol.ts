@@ -1,0 +1,123 @@
+/**
+ * What client and server say to each other beyond LSP. The only file of the server that the client imports;
+ * names and shapes only, so that it adds nothing to a bundle.
+ */
+
+/** Scheme of the read-only text of a binary model, produced by the server. */
+export const onnxTextScheme = 'onnx-text';
+
+/** Appended to the path of the binary model to name its text. The query holds the whole address of the file. */
+export const onnxTextSuffix = '.onnxtxt';
+
+export const languageIds = { onnxText: 'onnx-text', layerSpec: 'layer-spec' } as const;
+
+/** View type of the editor that stands for a binary model and makes way for its text. */
+export const onnxEditor = 'layercost.onnx';
+
+/** Commands as the palette and code lenses know them. */
+export const commands = {
+  showReport: 'layercost.showReport',
+  chooseCluster: 'layercost.chooseCluster',
+  chooseGpus: 'layercost.chooseGpus',
+  chooseBatch: 'layercost.chooseBatch',
+  choosePrecision: 'layercost.choosePrecision',
+  benchmark: 'layercost.benchmark',
+  showLog: 'layercost.showLog',
+  openBinary: 'layercost.openAsBinary',
+} as const;
+
+/** `initializationOptions` of `initialize`. Every part may be absent: another editor sends none of it. */
+export interface InitializationOptions {
+  /** Whether the person trusts the workspace; the benchmark runs nowhere else. */
+  readonly trusted?: boolean;
+  /** Address of the page that explains issue codes; diagnostics link to it. */
+  readonly issuesPage?: string;
+  /** Whether the client answers `readBytes`. */
+  readonly readsBytes?: boolean;
+  /** Whether the client knows `commands`; lenses are plain text otherwise. */
+  readonly hasCommands?: boolean;
+}
+
+/** Server to client: the bytes of a file the server cannot open itself. */
+export const readBytes = 'layercost/readBytes';
+export interface ReadBytesParams {
+  readonly uri: string;
+  /** `base64` where the connection carries JSON only. */
+  readonly encoding: 'binary' | 'base64';
+}
+export type ReadBytesResult =
+  | { readonly bytes: Uint8Array | string }
+  /** Why the file cannot be read, as the file system says it. */
+  | { readonly failure: string };
+
+/** Client to server: what can be chosen in the picker. */
+export const listClusters = 'layercost/listClusters';
+export interface ClusterChoice {
+  readonly name: string;
+  readonly title: string;
+  readonly gpu: string;
+  readonly gpusPerNode: number;
+  /** GPUs of one node are linked, nodes are networked. */
+  readonly links: string;
+  readonly kind: 'cluster' | 'gpu';
+}
+
+/** Client to server: the report of an open document as Markdown. */
+export const makeReport = 'layercost/report';
+export interface ReportParams {
+  readonly uri: string;
+}
+export interface ReportResult {
+  readonly markdown: string;
+  readonly name: string;
+}
+
+/** Server to client, after every estimate of an open document. */
+export const estimated = 'layercost/estimated';
+export interface EstimatedParams {
+  readonly uri: string;
+  readonly summary: ScenarioSummary | undefined;
+  /** Worst thing the person should know about the numbers: nothing, lower bounds, or no cost at all. */
+  readonly state: 'exact' | 'at-least' | 'no-cost';
+  /** One line for the language status. */
+  readonly detail: string;
+}
+export interface ScenarioSummary {
+  readonly cluster: string;
+  readonly clusterTitle: string;
+  readonly gpus: number;
+  readonly gpusPerNode: number;
+  readonly batch: number;
+  readonly precision: string;
+  /** Keys that the layer spec sets itself, so that the settings do not reach them. */
+  readonly fixedByModel: readonly string[];
+}
+
+/** Server to client: a request failed inside the server. Sent once for each kind of failure. */
+export const serverProblem = 'layercost/problem';
+export interface ServerProblemParams {
+  readonly message: string;
+}
+
+/** Client to server: the person trusts the workspace now. */
+export const trustGranted = 'layercost/trustGranted';
+
+/** Client to server: runs the open model on this machine. Cancellation ends the run. */
+export const runBenchmark = 'layercost/benchmark';
+export interface BenchmarkParams {
+  readonly uri: string;
+}
+export type BenchmarkResult =
+  | { readonly kind: 'done'; readonly summary: string }
+  | { readonly kind: 'cancelled' }
+  /** What went wrong and what to do. */
+  | { readonly kind: 'failed'; readonly message: string };
+
+/** Server to client while a benchmark runs. */
+export const benchmarkProgress = 'layercost/benchmarkProgress';
+export interface BenchmarkProgressParams {
+  readonly uri: string;
+  readonly message: string;
+  /** Share done, from 0 to 1, where it is known. */
+  readonly fraction?: number;
+}
