@@ -25,3 +25,10 @@ export function nodeProblem() {
 export function readManifest() {
   return JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 }
+
+/** The package that `npm run package` writes, and the folder it lies in. */
+export function packagedExtension() {
+  const { name, version } = readManifest();
+  const folder = join(cacheFolder, 'package');
+  return { folder, file: join(folder, `${name}-${version}.vsix`) };
+}

@@ -1,0 +1,220 @@
+/** What a person sees and does in an editor: opens files, reads hints, hovers, types, runs commands. */
+
+import type { Locator, Page } from 'playwright-core';
+
+/** How long a person would wait at most; the slow part is an extension host on two busy cores. */
+const patience = 30_000;
+
+interface PlacedText {
+  readonly top: number;
+  readonly text: string;
+}
+
+/** As much of an element of the page as is read here; the types of this project know no browser. */
+interface Drawn {
+  readonly textContent: string | null;
+  getBoundingClientRect(): { readonly top: number };
+}
+
+export class EditorPage {
+  readonly page: Page;
+
+  constructor(page: Page) {
+    this.page = page;
+  }
+
+  /** Waits until the explorer lists the workspace. */
+  async ready(): Promise<void> {
+    await this.page.locator('.monaco-workbench').waitFor({ timeout: 60_000 });
+    await this.explorerRows().first().waitFor({ timeout: 60_000 });
+  }
+
+  /** Double-clicks a file of the explorer and waits for its editor. */
+  async openFile(name: string): Promise<void> {
+    const row = this.explorerRows().filter({ has: this.page.getByText(name, { exact: true }) });
+    await row.dblclick({ timeout: patience });
+    await this.activeTab(name).waitFor({ timeout: patience });
+  }
+
+  /** The tab in front, where its title has the text. */
+  activeTab(title: string): Locator {
+    return this.page.locator('.tabs-container .tab.active').filter({ hasText: title }).first();
+  }
+
+  /** The lines of the editor that are in view, from top to bottom, each with the hint that ends it. */
+  visibleLines(): Promise<readonly string[]> {
+    return readInOrder(this.editor().locator('.view-lines .view-line'));
+  }
+
+  /** Waits for a line that matches, and gives it. */
+  lineMatching(pattern: RegExp): Promise<string> {
+    return this.until(`a line matching ${pattern}`, async () =>
+      (await this.visibleLines()).find((line) => pattern.test(line)),
+    );
+  }
+
+  /** The code lenses in view, from top to bottom. */
+  lenses(): Promise<readonly string[]> {
+    return readInOrder(this.editor().locator('.codelens-decoration'));
+  }
+
+  lensMatching(pattern: RegExp): Promise<string> {
+    return this.until(`a lens matching ${pattern}`, async () =>
+      (await this.lenses()).find((lens) => pattern.test(lens)),
+    );
+  }
+
+  /** Rests the mouse on the first place in view where the code has the text, and reads what appears. */
+  async hover(text: string): Promise<string> {
+    const place = this.editor().locator('.view-line span span').filter({ hasText: text }).first();
+    await place.waitFor({ timeout: patience });
+    const shown = this.page.locator('.monaco-hover:not(.hidden) .monaco-hover-content').first();
+    return this.until(`a hover on ${text}`, async () => {
+      await this.page.mouse.move(5, 5);
+      await place.hover({ position: { x: 4, y: 8 }, timeout: patience });
+      const appeared = await shown.waitFor({ timeout: 3_000 }).then(
+        () => true,
+        () => false,
+      );
+      if (!appeared) return undefined;
+      const words = plain(await shown.innerText());
+      return /^Loading/.test(words) ? undefined : words;
+    });
+  }
+
+  /** Runs a command of the palette by its whole title. */
+  async runCommand(title: string): Promise<void> {
+    await this.page.keyboard.press('F1');
+    await this.chooseInQuickInput(`>${title}`, title);
+  }
+
+  /** Types into the list that is open and takes the row whose label starts with the text. */
+  async chooseInQuickInput(typed: string, label: string): Promise<void> {
+    const input = this.page.locator('.quick-input-widget:visible input[type=text]');
+    await input.waitFor({ timeout: patience });
+    await input.fill(typed);
+    const row = this.page.locator(`.quick-input-list .monaco-list-row[aria-label^=${JSON.stringify(label)}]`);
+    await row.first().waitFor({ timeout: patience });
+    await row.first().click();
+  }
+
+  chooseCluster(name: string): Promise<void> {
+    return this.runCommand('Layercost: Choose Cluster').then(() => this.chooseInQuickInput(name, name));
+  }
+
+  /** Puts the cursor at a place, both counted from 1; the place is scrolled into view. */
+  async goTo(line: number, column = 1): Promise<void> {
+    await this.page.keyboard.press('Control+g');
+    const input = this.page.locator('.quick-input-widget:visible input[type=text]');
+    await input.waitFor({ timeout: patience });
+    await input.fill(`:${line}:${column}`);
+    await this.page.keyboard.press('Enter');
+    await input.waitFor({ state: 'hidden', timeout: patience });
+  }
+
+  /** Selects a piece of text as the keyboard does, and types over it key by key. */
+  async typeOver(place: { line: number; column: number; length: number }, text: string): Promise<void> {
+    await this.goTo(place.line, place.column);
+    for (let i = 0; i < place.length; i += 1) await this.page.keyboard.press('Shift+ArrowRight');
+    await this.page.keyboard.type(text, { delay: 40 });
+  }
+
+  /** Opens the panel of problems and waits for one that matches. */
+  async problemMatching(pattern: RegExp): Promise<string> {
+    await this.showProblems();
+    return this.until(`a problem matching ${pattern}`, async () =>
+      (await this.problems()).find((problem) => pattern.test(problem)),
+    );
+  }
+
+  /** Waits until no problem matches any more. */
+  async noProblemMatching(pattern: RegExp): Promise<void> {
+    await this.showProblems();
+    await this.until(`no problem matching ${pattern}`, async () =>
+      (await this.problems()).some((problem) => pattern.test(problem)) ? undefined : true,
+    );
+  }
+
+  problems(): Promise<readonly string[]> {
+    return readInOrder(this.page.locator('.markers-panel .monaco-list-row'));
+  }
+
+  async showProblems(): Promise<void> {
+    if (await this.page.locator('.markers-panel').isVisible()) return;
+    const editor = this.editor().locator('.monaco-editor').first();
+    await this.runCommand('View: Focus Problems').catch(() => this.runCommand('View: Toggle Problems'));
+    await this.page.locator('.markers-panel').waitFor({ timeout: patience });
+    await editor.click({ position: { x: 300, y: 5 } });
+  }
+
+  /** The status bar's items, as one text. */
+  async statusBar(): Promise<string> {
+    const items = await readInOrder(this.page.locator('.statusbar-item:visible'));
+    return items.join(' | ');
+  }
+
+  statusMatching(pattern: RegExp): Promise<string> {
+    return this.until(`a status bar matching ${pattern}`, async () => {
+      const text = await this.statusBar();
+      return pattern.test(text) ? text : undefined;
+    });
+  }
+
+  /** The notifications in view. */
+  notifications(): Promise<readonly string[]> {
+    return readInOrder(this.page.locator('.notification-list-item'));
+  }
+
+  notificationMatching(pattern: RegExp): Promise<string> {
+    return this.until(`a notification matching ${pattern}`, async () =>
+      (await this.notifications()).find((notification) => pattern.test(notification)),
+    );
+  }
+
+  /** All that the page shows, for a message whose place does not matter. */
+  textMatching(pattern: RegExp): Promise<string> {
+    return this.until(`a text matching ${pattern}`, async () => {
+      const text = plain(await this.page.locator('.monaco-workbench').innerText());
+      return pattern.exec(text)?.[0];
+    });
+  }
+
+  /** Asks again until there is an answer. */
+  async until<Answer>(
+    what: string,
+    ask: () => Promise<Answer | undefined>,
+    within = patience,
+  ): Promise<Answer> {
+    const end = Date.now() + within;
+    for (;;) {
+      const answer = await ask();
+      if (answer !== undefined) return answer;
+      if (Date.now() > end) throw new Error(`${what} did not appear within ${within / 1000} s`);
+      await this.page.waitForTimeout(150);
+    }
+  }
+
+  private editor(): Locator {
+    return this.page.locator('.editor-group-container.active');
+  }
+
+  private explorerRows(): Locator {
+    return this.page.locator('.explorer-folders-view .monaco-list-row');
+  }
+}
+
+/** Reads elements from top to bottom; Monaco keeps them in the order in which it drew them. */
+async function readInOrder(elements: Locator): Promise<readonly string[]> {
+  const placed: readonly PlacedText[] = await elements.evaluateAll((drawn: readonly Drawn[]) =>
+    drawn.map((element) => ({
+      top: element.getBoundingClientRect().top,
+      text: element.textContent ?? '',
+    })),
+  );
+  return [...placed].sort((a, b) => a.top - b.top).map(({ text }) => plain(text));
+}
+
+/** Monaco draws spaces as U+00A0 and pads hints with zero-width characters. */
+function plain(text: string): string {
+  return text.replace(/\u00a0/g, ' ').replace(/[\u200b-\u200d]/g, '');
+}

@@ -1,0 +1,155 @@
+/** The two editors: VS Code for the Web, and code-server for the extension host of the desktop. */
+
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { createWriteStream, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import type { Setting } from './setting.ts';
+import { createWorkspace } from './workspace.ts';
+
+export interface Host {
+  readonly name: 'web' | 'code-server';
+  /** Page that shows the workspace folder. */
+  readonly address: string;
+  readonly folder: string;
+  /** What the server wrote so far. */
+  readonly log: () => string;
+  readonly close: () => Promise<void>;
+}
+
+const root = resolve(import.meta.dirname, '../../..');
+
+/** Serves the unpacked package to the web editor. */
+export async function launchWeb(
+  setting: Setting,
+  settings: Readonly<Record<string, unknown>> = {},
+): Promise<Host> {
+  if (!setting.webEditor) throw new Error('the web editor is not installed; npm run e2e installs it');
+  const folder = createWorkspace(settings);
+  const state = mkdtempSync(join(tmpdir(), 'layercost-web-'));
+  const script = join(root, 'scripts/serveWebEditor.mjs');
+  const server = start([script, setting.webEditor, setting.unpacked, folder], join(state, 'log'));
+  const address = await server.waitFor(/^(http:\S+)$/m);
+  return hostOf('web', address, folder, state, server);
+}
+
+/** Installs the package into an empty code-server, then starts it. */
+export async function launchCodeServer(
+  setting: Setting,
+  settings: Readonly<Record<string, unknown>> = {},
+): Promise<Host> {
+  if (!setting.codeServer) throw new Error('code-server is not installed; npm run e2e installs it');
+  const folder = createWorkspace({ 'layercost.python.path': setting.python, ...settings });
+  const state = mkdtempSync(join(tmpdir(), 'layercost-code-server-'));
+  const places = ['user', 'extensions'].map((name) => join(state, name));
+  for (const place of places) mkdirSync(place);
+  const [user = '', extensions = ''] = places;
+  const kept = [
+    '--user-data-dir',
+    user,
+    '--extensions-dir',
+    extensions,
+    '--config',
+    join(state, 'config.yaml'),
+  ];
+  const install = spawnSync(
+    process.execPath,
+    [setting.codeServer, ...kept, '--install-extension', setting.package],
+    { encoding: 'utf8', timeout: 60_000 },
+  );
+  if (!/successfully installed/.test(install.stdout)) {
+    throw new Error(`code-server did not install the package:\n${install.stdout}${install.stderr}`);
+  }
+  const port = await findFreePort();
+  const quiet = [
+    '--auth',
+    'none',
+    '--disable-workspace-trust',
+    '--disable-telemetry',
+    '--disable-update-check',
+  ];
+  const server = start(
+    [setting.codeServer, ...kept, ...quiet, '--bind-addr', `127.0.0.1:${port}`],
+    join(state, 'log'),
+  );
+  await server.waitFor(/HTTP server listening on (\S+)/);
+  const address = `http://127.0.0.1:${port}/?folder=${encodeURIComponent(folder)}`;
+  return hostOf('code-server', address, folder, state, server);
+}
+
+interface Server {
+  readonly process: ChildProcess;
+  readonly logFile: string;
+  readonly waitFor: (pattern: RegExp) => Promise<string>;
+}
+
+function hostOf(name: Host['name'], address: string, folder: string, state: string, server: Server): Host {
+  return {
+    name,
+    address,
+    folder,
+    log: () => readFileSync(server.logFile, 'utf8'),
+    close: async () => {
+      await end(server.process);
+      rmSync(dirname(folder), { recursive: true, force: true });
+      rmSync(state, { recursive: true, force: true });
+    },
+  };
+}
+
+function start(words: readonly string[], logFile: string): Server {
+  // An own process group, so that the extension hosts below it end with it.
+  const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'pipe'], detached: true });
+  const log = createWriteStream(logFile);
+  let text = '';
+  const listeners = new Set<() => void>();
+  const take = (piece: Buffer) => {
+    text += piece.toString('utf8');
+    log.write(piece);
+    for (const listener of listeners) listener();
+  };
+  child.stdout.on('data', take);
+  child.stderr.on('data', take);
+  const waitFor = (pattern: RegExp) =>
+    new Promise<string>((found, failed) => {
+      const timer = setTimeout(() => failed(new Error(`the editor did not start in 60 s:\n${text}`)), 60_000);
+      const look = () => {
+        const match = pattern.exec(text);
+        if (!match?.[1]) return;
+        clearTimeout(timer);
+        listeners.delete(look);
+        found(match[1]);
+      };
+      listeners.add(look);
+      child.once('exit', (status) => {
+        clearTimeout(timer);
+        failed(new Error(`the editor ended with status ${status}:\n${text}`));
+      });
+      look();
+    });
+  return { process: child, logFile, waitFor };
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.pid === undefined) return;
+  const gone = new Promise((done) => child.once('exit', done));
+  process.kill(-child.pid, 'SIGTERM');
+  const timer = setTimeout(() => child.pid !== undefined && process.kill(-child.pid, 'SIGKILL'), 5_000);
+  await gone;
+  clearTimeout(timer);
+}
+
+function findFreePort(): Promise<number> {
+  return new Promise((found, failed) => {
+    const probe = createServer();
+    probe.once('error', failed);
+    probe.listen(0, '127.0.0.1', () => {
+      const address = probe.address();
+      probe.close(() => {
+        if (address && typeof address === 'object') found(address.port);
+        else failed(new Error('no free port'));
+      });
+    });
+  });
+}
