@@ -7,12 +7,16 @@ import { binaryOperators, variadicOperators } from './math/binary.ts';
 import { clip } from './math/clip.ts';
 import { einsum } from './math/einsum.ts';
 import { matrixProducts } from './math/matmul.ts';
+import { signalOperators } from './math/signal.ts';
 import { unaryOperators } from './math/unary.ts';
+import { attentionOperators } from './nn/attention.ts';
 import { convolutions } from './nn/convolution.ts';
 import { dropout } from './nn/dropout.ts';
+import { losses } from './nn/losses.ts';
 import { normalizations } from './nn/normalization.ts';
 import { pools } from './nn/pooling.ts';
 import { quantizations } from './quantization/quantization.ts';
+import { recurrentOperators } from './recurrent/recurrent.ts';
 import { reductionOperators } from './reduction/reductions.ts';
 import { sequenceOperators } from './sequence/sequences.ts';
 import { indexingOperators } from './tensor/indexing.ts';
@@ -20,6 +24,8 @@ import { reshapingOperators } from './tensor/reshaping.ts';
 import { resizingOperators } from './tensor/resizing.ts';
 import { shapeOperators } from './tensor/shapes.ts';
 import { slicingOperators } from './tensor/slicing.ts';
+import { textOperators } from './text/text.ts';
+import { optimizerOperators } from './training/optimizers.ts';
 
 /**
  * The definition that holds for `type` in version `opset` of `domain`: the newest that is not newer than it.
@@ -58,6 +64,12 @@ const definitions: readonly OperatorDefinition[] = [
   ...quantizations,
   ...sequenceOperators,
   ...controlFlowOperators,
+  ...attentionOperators,
+  ...recurrentOperators,
+  ...losses,
+  ...signalOperators,
+  ...textOperators,
+  ...optimizerOperators,
 ];
 
 const nameOf = (domain: string, type: string): string => `${domain === 'ai.onnx' ? '' : domain}:${type}`;

@@ -41,9 +41,11 @@ const flatten = define({
   infer: (context) => {
     const input = context.inputShape(0);
     if (input === undefined) return unknownBecause(context, 0);
-    const axis = normalizeAxis(context.int('axis', 1), input.length + 1);
+    // The axis may equal the rank, but a negative one counts from the rank as everywhere (Flatten-21).
+    const given = context.int('axis', 1);
+    const axis = given === input.length ? given : normalizeAxis(given, input.length);
     if (axis === undefined) {
-      return mismatch(`axis ${context.int('axis', 1)} lies outside the input ${printShape(input)}`);
+      return mismatch(`axis ${given} lies outside the input ${printShape(input)}`);
     }
     const shape = [productOfDimensions(input.slice(0, axis)), productOfDimensions(input.slice(axis))];
     return single(tensor(elementTypeOf(context, 0), shape), reshapeContent(context.inputContent(0), shape));

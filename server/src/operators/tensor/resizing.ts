@@ -125,9 +125,11 @@ const imageDecoder = define({
   type: 'ImageDecoder',
   since: 20,
   documentation: 'an encoded image decoded on the host (ONNX Operators, ImageDecoder-20)',
-  infer: () => {
+  infer: (context) => {
     const size = unknownDimension('the size of an image is known only when it is decoded');
-    return single(tensor('uint8', [size, size, 3]));
+    return single(
+      tensor('uint8', [size, size, context.string('pixel_format', 'RGB') === 'Grayscale' ? 1 : 3]),
+    );
   },
   cost: (context) => copyCost(context),
 });

@@ -1,0 +1,120 @@
+/** Fourier transforms and determinants. FFTs are no matrix products: their work counts as operations. */
+
+import {
+  addDimensions,
+  type Dimension,
+  floorDivideDimensions,
+  multiplyDimensions,
+  subtractDimensions,
+  unknownDimension,
+} from '../../model/dimension.ts';
+import type { CostContext, InferenceContext, OperatorDefinition } from '../definition.ts';
+import { normalizeAxis } from '../vocabulary/axes.ts';
+import { scalarOf } from '../vocabulary/contents.ts';
+import { define } from '../vocabulary/define.ts';
+import { copyCost } from '../vocabulary/movement.ts';
+import {
+  elementTypeOf,
+  mismatch,
+  printShape,
+  single,
+  tensor,
+  unknownBecause,
+  whyUnknown,
+} from '../vocabulary/types.ts';
+import { savedInput, savedOutput } from '../vocabulary/work.ts';
+
+/** 5·n·log₂ n operations per transform of length n (Cooley and Tukey 1965, as FFTW counts). */
+const transformOperations = (context: CostContext, length: number): number =>
+  5 * (context.output(0)?.elements ?? 0) * Math.max(1, Math.log2(Math.max(2, length)));
+
+const oneSided = (length: Dimension): Dimension => addDimensions(floorDivideDimensions(length, 2), 1);
+
+const discreteFourierTransform = define({
+  type: 'DFT',
+  since: 17,
+  documentation: 'discrete Fourier transform along an axis (ONNX Operators, DFT-20)',
+  infer: (context) => {
+    const input = context.inputShape(0);
+    const elementType = elementTypeOf(context, 0);
+    if (input === undefined) return unknownBecause(context, 0);
+    const given = context.opset < 20 ? context.int('axis', 1) : axisInput(context);
+    if (given === undefined) return unknownBecause(context, 2, elementType);
+    const axis = normalizeAxis(given, input.length);
+    if (axis === undefined)
+      return mismatch(
+        `axis ${given} lies outside the input ${printShape(input)}`,
+        tensor(elementType, input),
+      );
+    const asked = scalarOf(context, 1);
+    const length =
+      asked ??
+      (context.inputType(1) === undefined ? (input[axis] ?? 1) : unknownDimension(whyUnknown(context, 1)));
+    const onesided = context.int('onesided', 0) === 1;
+    const inverse = context.int('inverse', 0) === 1;
+    const shape = input.map((size, position): Dimension => {
+      if (position === input.length - 1) return onesided && inverse ? 1 : 2;
+      if (position !== axis) return size;
+      if (!onesided) return length;
+      if (!inverse) return oneSided(length);
+      // Without a length, n/2 + 1 conjugate-symmetric bins come from an even n.
+      return asked ?? multiplyDimensions(addDimensions(length, -1), 2);
+    });
+    return single(tensor(elementType, shape));
+  },
+  cost: (context) =>
+    copyCost(context, { operations: transformOperations(context, context.input(0)?.dimensions.at(1) ?? 2) }),
+});
+
+const axisInput = (context: InferenceContext): number | undefined => {
+  if (context.inputType(2) === undefined) return -2;
+  const axis = scalarOf(context, 2);
+  return typeof axis === 'number' ? axis : undefined;
+};
+
+const shortTimeFourierTransform = define({
+  type: 'STFT',
+  since: 17,
+  documentation: 'Fourier transforms of overlapping frames (ONNX Operators, STFT-17)',
+  infer: (context) => {
+    const signal = context.inputShape(0);
+    const elementType = elementTypeOf(context, 0);
+    if (signal === undefined) return unknownBecause(context, 0);
+    const [batch = 1, samples = 1] = signal;
+    const step = scalarOf(context, 1) ?? unknownDimension(whyUnknown(context, 1));
+    const frame =
+      scalarOf(context, 3) ?? context.inputShape(2)?.[0] ?? unknownDimension('the frame length is unknown');
+    const frames = addDimensions(floorDivideDimensions(subtractDimensions(samples, frame), step), 1);
+    const bins = context.int('onesided', 1) === 1 ? oneSided(frame) : frame;
+    return single(tensor(elementType, [batch, frames, bins, 2]));
+  },
+  cost: (context) =>
+    copyCost(context, {
+      operations: transformOperations(context, 2 * (context.output(0)?.dimensions[2] ?? 1)),
+    }),
+});
+
+const determinant = define({
+  type: 'Det',
+  since: 11,
+  documentation: 'determinants of square matrices (ONNX Operators, Det-22)',
+  infer: (context) => {
+    const input = context.inputShape(0);
+    return input === undefined
+      ? unknownBecause(context, 0)
+      : single(tensor(elementTypeOf(context, 0), input.slice(0, -2)));
+  },
+  cost: (context) => {
+    const size = context.input(0)?.dimensions.at(-1) ?? 1;
+    return copyCost(context, {
+      operations: ((2 * size) / 3) * (context.input(0)?.elements ?? 0),
+      saved: [savedInput(0), savedOutput(0)],
+    });
+  },
+});
+
+export const signalOperators: readonly OperatorDefinition[] = [
+  discreteFourierTransform,
+  shortTimeFourierTransform,
+  determinant,
+];

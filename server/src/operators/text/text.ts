@@ -1,0 +1,64 @@
+/** Operators on strings: they run on the host and cost the GPU nothing. */
+
+import { unknownDimension } from '../../model/dimension.ts';
+import type { OperatorDefinition } from '../definition.ts';
+import { define } from '../vocabulary/define.ts';
+import { inferBroadcast, inferLikeInput } from '../vocabulary/elementwise.ts';
+import { single, tensor, unknownBecause } from '../vocabulary/types.ts';
+import { shapeCost } from '../vocabulary/work.ts';
+
+export const textOperators: readonly OperatorDefinition[] = [
+  define({
+    type: 'StringConcat',
+    since: 20,
+    documentation: 'strings joined element by element (ONNX Operators, StringConcat-20)',
+    infer: (context) => inferBroadcast(context, { elementType: 'string' }),
+    cost: () => shapeCost,
+  }),
+  define({
+    type: 'RegexFullMatch',
+    since: 20,
+    documentation: 'whether strings match a pattern (ONNX Operators, RegexFullMatch-20)',
+    infer: (context) => inferLikeInput(context, { elementType: 'bool' }),
+    cost: () => shapeCost,
+  }),
+  define({
+    type: 'StringNormalizer',
+    since: 10,
+    documentation: 'strings with case changed and stop words removed (ONNX Operators, StringNormalizer-10)',
+    infer: (context) => {
+      const input = context.inputShape(0);
+      if (input === undefined) return unknownBecause(context, 0, 'string');
+      const kept = context.attribute('stopwords') === undefined ? input.at(-1) : undefined;
+      const count =
+        kept ?? unknownDimension('how many words are stop words is known only when the model runs');
+      return single(tensor('string', [...input.slice(0, -1), count]));
+    },
+    cost: () => shapeCost,
+  }),
+  define({
+    type: 'StringSplit',
+    since: 20,
+    documentation: 'strings split at a delimiter (ONNX Operators, StringSplit-20)',
+    infer: (context) => {
+      const input = context.inputShape(0);
+      if (input === undefined) return unknownBecause(context, 0, 'string');
+      const parts = unknownDimension('how many parts a string has is known only when the model runs');
+      return { outputs: [tensor('string', [...input, parts]), tensor('int64', input)] };
+    },
+    cost: () => shapeCost,
+  }),
+  define({
+    type: 'TfIdfVectorizer',
+    since: 9,
+    documentation: 'weighted counts of n-grams (ONNX Operators, TfIdfVectorizer-9)',
+    infer: (context) => {
+      const input = context.inputShape(0);
+      if (input === undefined) return unknownBecause(context, 0, 'float32');
+      const indexes = context.ints('ngram_indexes') ?? [];
+      const width = indexes.reduce((most, index) => Math.max(most, index), -1) + 1;
+      return single(tensor('float32', [...input.slice(0, -1), width]));
+    },
+    cost: () => shapeCost,
+  }),
+];

@@ -1,0 +1,53 @@
+/** Optimizers as operators: each input tensor comes back updated (domain ai.onnx.preview.training). */
+
+import type {
+  CostContext,
+  Inference,
+  InferenceContext,
+  OperatorCost,
+  OperatorDefinition,
+} from '../definition.ts';
+import { define } from '../vocabulary/define.ts';
+import { unknownValue } from '../vocabulary/types.ts';
+import { cost, trafficOf, work } from '../vocabulary/work.ts';
+
+const domain = 'ai.onnx.preview.training';
+
+/** Inputs are rate, step, then one group each of tensors, gradients and states; outputs are tensors and states. */
+function inferUpdate(context: InferenceContext, states: number): Inference {
+  const count = Math.floor((context.inputCount - 2) / (states + 2));
+  const type = (index: number) =>
+    context.inputType(index) ?? unknownValue('an input of the optimizer is missing');
+  const groups = [0, ...Array.from({ length: states }, (_, state) => state + 2)];
+  return {
+    outputs: groups.flatMap((group) =>
+      Array.from({ length: count }, (_, index) => type(2 + group * count + index)),
+    ),
+  };
+}
+
+function updateCost(context: CostContext, operations: number): OperatorCost {
+  const inputs = Array.from({ length: context.inputCount }, (_, index) => context.input(index));
+  const outputs = Array.from({ length: context.outputCount }, (_, index) => context.output(index));
+  const elements = outputs.reduce((sum, output) => sum + (output?.elements ?? 0), 0);
+  return cost(
+    'elementwise',
+    work({ operations: operations * elements, traffic: trafficOf(...inputs, ...outputs) }),
+  );
+}
+
+export const optimizerOperators: readonly OperatorDefinition[] = (
+  [
+    ['Adagrad', 1, 4],
+    ['Momentum', 1, 3],
+    ['Adam', 2, 6],
+  ] as const
+).map(([type, states, operations]) =>
+  define({
+    type,
+    domain,
+    documentation: `one step of ${type} for several tensors (ONNX preview training operators, ${type}-1)`,
+    infer: (context) => inferUpdate(context, states),
+    cost: (context) => updateCost(context, operations),
+  }),
+);
