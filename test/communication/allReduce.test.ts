@@ -1,0 +1,122 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { allReduceTime } from '../../server/src/communication/allReduce.ts';
+import { placeGpus } from '../../server/src/communication/placement.ts';
+import type { ClusterProfile } from '../../server/src/hardware/clusterProfile.ts';
+import { builtInClusters, findCluster } from '../../server/src/hardware/clusters.ts';
+import { bytes, bytesPerSecond, seconds } from '../../server/src/model/units.ts';
+
+function cluster(name: string): ClusterProfile {
+  const found = findCluster(name);
+  if (found === undefined) throw new Error(name);
+  return found;
+}
+
+/** The same cluster without latencies. */
+function withoutLatency(profile: ClusterProfile): ClusterProfile {
+  const none = { value: seconds(0), source: 'test' };
+  return {
+    ...profile,
+    link: profile.link && { ...profile.link, latency: none },
+    network: profile.network && { ...profile.network, latency: none },
+  };
+}
+
+describe('all-reduce', () => {
+  test('on one GPU takes no time', () => {
+    for (const profile of builtInClusters) {
+      expect(allReduceTime(profile, placeGpus(1, 1), bytes(1e9)).time).toBe(0);
+    }
+  });
+
+  test('8 A100, 1 GiB: 8.4 µs + 14 · 3.4 µs + 14/8 · 2^30 B / 235 GB/s', () => {
+    const { time, algorithm } = allReduceTime(cluster('dgx-a100'), placeGpus(8, 1), bytes(2 ** 30));
+    expect(time).toBeCloseTo(8.4e-6 + 14 * 3.4e-6 + ((14 / 8) * 2 ** 30) / 235e9, 12);
+    expect(algorithm).toBe('ring');
+  });
+
+  test('8 A100, 1 KiB: LL, 6.6 µs + 14 · 0.6 µs + 14/8 · 1 KiB / 87.7 GB/s', () => {
+    const { time } = allReduceTime(cluster('dgx-a100'), placeGpus(8, 1), bytes(1024));
+    expect(time).toBeCloseTo(6.6e-6 + 14 * 0.6e-6 + ((14 / 8) * 1024) / 87.7e9, 12);
+  });
+
+  test('16 nodes of 8 over InfiniBand, a large message: flat ring, 224 link steps and 30 network steps', () => {
+    const { time, algorithm } = allReduceTime(cluster('dgx-a100'), placeGpus(128, 16), bytes(2 ** 34));
+    expect(algorithm).toBe('ring');
+    expect(time).toBeCloseTo(8.4e-6 + 224 * 3.4e-6 + 30 * 14e-6 + ((2 * 127) / 128) * (2 ** 34 / 192e9), 9);
+  });
+
+  test('K80 over 10 GbE reaches the bus bandwidth that was measured', () => {
+    const { busBandwidth } = allReduceTime(cluster('k80-10gbe'), placeGpus(32, 8), bytes(102228128));
+    expect(busBandwidth / 1e9).toBeGreaterThan(1.1);
+    expect(busBandwidth / 1e9).toBeLessThanOrEqual(1.22);
+  });
+
+  // nccl-tests on healthy systems, out of place, messages of 16 MiB and more: the prediction's range holds them.
+  test.each([
+    ['dgx-a100', 8, 1, 2 ** 24, 226.0],
+    ['dgx-a100', 8, 1, 2 ** 26, 584.5],
+    ['dgx-a100', 8, 1, 2 ** 30, 8159.5],
+    ['dgx-h100', 8, 1, 2 ** 24, 123.8],
+    ['dgx-h100', 8, 1, 2 ** 26, 324.7],
+    ['dgx-h100', 8, 1, 2 ** 30, 4029.4],
+    ['dgx-h100', 64, 8, 2 ** 30, 5808],
+    ['dgx-h100', 64, 8, 2 ** 33, 43980],
+  ])('%s, %i GPUs on %i nodes, %i bytes: measured %f µs', (name, gpus, nodes, size, measured) => {
+    const { low, high } = allReduceTime(cluster(name), placeGpus(gpus, nodes), bytes(size));
+    expect(measured).toBeGreaterThan(low * 1e6);
+    expect(measured).toBeLessThan(high * 1e6);
+  });
+});
+
+describe('what holds for every message', () => {
+  const large = builtInClusters.filter(({ network }) => network !== undefined);
+  const anyCase = fc.record({
+    profile: fc.constantFrom(...large),
+    nodes: fc.integer({ min: 1, max: 128 }),
+    size: fc.integer({ min: 1, max: 2 ** 34 }),
+  });
+
+  test('more bandwidth or half the bytes never costs time; the bound of the ring is kept', () => {
+    fc.assert(
+      fc.property(anyCase, ({ profile, nodes, size }) => {
+        const gpus = nodes * profile.gpusPerNode.value;
+        const place = placeGpus(gpus, nodes);
+        const { time, low, high, busBandwidth } = allReduceTime(profile, place, bytes(size));
+        expect(low).toBeLessThanOrEqual(time);
+        expect(time).toBeLessThanOrEqual(high);
+        const { link, network } = profile;
+        const faster: ClusterProfile = {
+          ...profile,
+          link: link && {
+            ...link,
+            busBandwidth: { ...link.busBandwidth, value: bytesPerSecond(link.busBandwidth.value * 2) },
+          },
+          network: network && {
+            ...network,
+            nodeBandwidth: {
+              ...network.nodeBandwidth,
+              value: bytesPerSecond(network.nodeBandwidth.value * 2),
+            },
+          },
+        };
+        expect(allReduceTime(faster, place, bytes(size)).time).toBeLessThanOrEqual(time);
+        expect(allReduceTime(profile, place, bytes(size / 2)).time).toBeLessThanOrEqual(time);
+        if (nodes === 1) {
+          expect(busBandwidth).toBeLessThanOrEqual((link?.busBandwidth.value ?? 0) * (1 + 1e-9));
+        }
+      }),
+    );
+  });
+
+  test('without latency, large messages are at the bandwidth bound of the slowest link', () => {
+    for (const profile of large) {
+      const bare = withoutLatency(profile);
+      const size = 2 ** 40;
+      const { busBandwidth } = allReduceTime(bare, placeGpus(profile.gpusPerNode.value, 1), bytes(size));
+      const bound = profile.link?.busBandwidth.value ?? 0;
+      expect(busBandwidth / bound).toBeGreaterThan(0.99999);
+      expect(busBandwidth / bound).toBeLessThanOrEqual(1 + 1e-9);
+    }
+  });
+});

@@ -1,0 +1,135 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { GpuProfile, Numeric } from '../../server/src/hardware/clusterProfile.ts';
+import efficiency from '../../server/src/hardware/efficiency.json';
+import { findGpu } from '../../server/src/hardware/gpus.ts';
+import { computePath, type KernelWork, kernelTime, ridge } from '../../server/src/hardware/kernelTime.ts';
+import { bytes, bytesPerSecond, flops, flopsPerSecond } from '../../server/src/model/units.ts';
+
+function gpu(name: string): GpuProfile {
+  const found = findGpu(name);
+  if (found === undefined) throw new Error(name);
+  return found;
+}
+
+const matmul = (size: number, numeric: Numeric, width: number): KernelWork => ({
+  class: 'matmul',
+  numeric,
+  flops: flops(2 * size ** 3),
+  operations: 0,
+  bytes: bytes(3 * size * size * width),
+  launches: 1,
+});
+
+describe('time of a kernel', () => {
+  test('a large product is bound by compute: 2·8192³ FLOP at 312 TFLOP/s · 0.73, plus 2 µs', () => {
+    const { time, bound } = kernelTime(gpu('a100-sxm-80gb'), matmul(8192, 'bf16', 2));
+    expect(time).toBeCloseTo((2 * 8192 ** 3) / (312e12 * 0.73) + 2e-6, 9);
+    expect(bound).toBe('compute');
+  });
+
+  test('an element-wise kernel is bound by memory: 1 GB at 2039 GB/s · 0.86, plus 2 µs', () => {
+    const { time, bound } = kernelTime(gpu('a100-sxm-80gb'), {
+      class: 'elementwise',
+      numeric: 'fp32',
+      flops: flops(0),
+      operations: 0.1e9,
+      bytes: bytes(1e9),
+      launches: 1,
+    });
+    expect(time).toBeCloseTo(1e9 / (2039e9 * 0.86) + 2e-6, 9);
+    expect(bound).toBe('memory');
+  });
+
+  test('a tiny kernel is bound by its launch, and nothing costs nothing', () => {
+    const tiny = { class: 'elementwise', numeric: 'fp32', flops: flops(0), operations: 4 } as const;
+    expect(kernelTime(gpu('t4'), { ...tiny, bytes: bytes(32), launches: 1 }).bound).toBe('launch');
+    expect(kernelTime(gpu('t4'), { ...tiny, operations: 0, bytes: bytes(0), launches: 0 }).time).toBe(0);
+  });
+
+  test.each([
+    ['a100-sxm-80gb', 'bf16', 'bf16', 'tensor', 312e12],
+    ['a100-sxm-80gb', 'fp8', 'bf16', 'tensor', 312e12],
+    ['a100-sxm-80gb', 'fp32', 'fp32', 'vector', 19.5e12],
+    ['v100-sxm2-16gb', 'bf16', 'fp32', 'vector', 15.7e12],
+    ['v100-sxm2-16gb', 'tf32', 'fp32', 'vector', 15.7e12],
+    ['v100-sxm2-16gb', 'fp16', 'fp16', 'tensor', 125e12],
+    ['p100-sxm2', 'fp16', 'fp32', 'vector', 10.6e12],
+    ['k80', 'fp8', 'fp32', 'vector', 4.37e12],
+    ['h100-sxm', 'fp8', 'fp8', 'tensor', 1978.9e12],
+    ['t4', 'fp16', 'fp16', 'tensor', 65e12 * 0.7],
+  ] as const)('%s asked for %s computes in %s on %s cores', (name, requested, actual, unit, peak) => {
+    const path = computePath(gpu(name), requested);
+    expect([path.actual, path.unit]).toEqual([actual, unit]);
+    expect(path.peak).toBeCloseTo(peak, -8);
+  });
+
+  test('the ridge of A100 SXM 80 GB in bf16 is 153 FLOP/B', () => {
+    expect(ridge(gpu('a100-sxm-80gb'), 'bf16')).toBeCloseTo(312e12 / 2039e9, 6);
+  });
+});
+
+describe('what holds for every kernel', () => {
+  const kernel = fc.record({
+    class: fc.constantFrom('matmul', 'convolution', 'normalization', 'elementwise', 'attention', 'embedding'),
+    numeric: fc.constantFrom<Numeric>('fp32', 'tf32', 'fp16', 'bf16', 'fp8'),
+    flops: fc.double({ min: 0, max: 1e15, noNaN: true }).map(flops),
+    operations: fc.double({ min: 0, max: 1e12, noNaN: true }),
+    bytes: fc.double({ min: 0, max: 1e12, noNaN: true }).map(bytes),
+    launches: fc.nat(1000),
+  }) as fc.Arbitrary<KernelWork>;
+  const names = fc.constantFrom('k80', 'v100-sxm2-16gb', 't4', 'a100-sxm-40gb', 'h100-sxm', 'rtx-4090');
+
+  test('low ≤ time ≤ high, and time is at least the roofline', () => {
+    fc.assert(
+      fc.property(names, kernel, (name, work) => {
+        const profile = gpu(name);
+        const { time, low, high } = kernelTime(profile, work);
+        const roof = Math.max(
+          work.flops / computePath(profile, work.numeric).peak,
+          work.bytes / profile.memoryBandwidth.value,
+        );
+        expect(low).toBeLessThanOrEqual(time);
+        expect(time).toBeLessThanOrEqual(high);
+        expect(low).toBeGreaterThanOrEqual(roof);
+      }),
+    );
+  });
+
+  test('twice the bandwidth or the peaks, half the bytes: never slower, and never less than half', () => {
+    fc.assert(
+      fc.property(names, kernel, (name, work) => {
+        const profile = gpu(name);
+        const { time } = kernelTime(profile, work);
+        const { memoryBandwidth, peak } = profile;
+        const wide = {
+          ...profile,
+          memoryBandwidth: { ...memoryBandwidth, value: bytesPerSecond(memoryBandwidth.value * 2) },
+        };
+        const fast = {
+          ...wide,
+          peak: new Map(
+            [...peak].map(([key, entry]) => [key, { ...entry, value: flopsPerSecond(entry.value * 2) }]),
+          ),
+        };
+        expect(kernelTime(wide, work).time).toBeLessThanOrEqual(time);
+        expect(kernelTime(fast, work).time).toBeLessThanOrEqual(time);
+        expect(kernelTime(fast, work).time).toBeGreaterThanOrEqual(time / 2);
+        expect(kernelTime(profile, { ...work, bytes: bytes(work.bytes / 2) }).time).toBeLessThanOrEqual(time);
+      }),
+    );
+  });
+
+  test('every share is ordered, within reason, and says where it comes from', () => {
+    for (const [name, entry] of Object.entries(efficiency.classes)) {
+      for (const [roof, { share, source }] of Object.entries(entry)) {
+        const [middle = 0, low = 0, high = 0] = share;
+        expect(low, `${name}.${roof}`).toBeGreaterThan(0);
+        expect(low, `${name}.${roof}`).toBeLessThanOrEqual(middle);
+        expect(middle, `${name}.${roof}`).toBeLessThanOrEqual(high);
+        expect(high, `${name}.${roof}`).toBeLessThanOrEqual(1);
+        expect(source.length, `${name}.${roof}`).toBeGreaterThan(5);
+      }
+    }
+  });
+});

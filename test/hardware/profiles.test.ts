@@ -1,0 +1,88 @@
+import { describe, expect, test } from 'vitest';
+import { sourcedNumbers } from '../../server/src/hardware/clusterProfile.ts';
+import { builtInClusters, findCluster } from '../../server/src/hardware/clusters.ts';
+
+describe('built-in profiles', () => {
+  test.each(builtInClusters.map((cluster) => [cluster.name, cluster] as const))(
+    '%s: every number is positive and says where it comes from',
+    (_, cluster) => {
+      for (const { name, number } of sourcedNumbers(cluster)) {
+        expect(number.value, name).toBeGreaterThan(0);
+        // A source names a document or measurement; a bare key would mean that `sources` lacks it.
+        expect(number.source.length, `${name}: ${number.source}`).toBeGreaterThan(12);
+      }
+    },
+  );
+
+  test('names are unique and in the form of command-line names', () => {
+    const names = builtInClusters.map(({ name }) => name);
+    expect(new Set(names).size).toBe(names.length);
+    for (const name of names) expect(name).toMatch(/^[a-z0-9]+(-[a-z0-9.]+)*$/);
+  });
+
+  test.each([
+    'k80-10gbe',
+    'dgx-1-v100',
+    'dgx-a100',
+    'dgx-h100',
+    'h200-8x',
+    't4-cloud',
+    'rtx-4090-workstation',
+    'k80',
+    'p100-sxm2',
+    'v100-sxm2-16gb',
+    'v100-sxm2-32gb',
+    't4',
+    'a100-sxm-40gb',
+    'a100-sxm-80gb',
+    'h100-sxm',
+    'h200-sxm',
+    'rtx-3090',
+    'rtx-4090',
+  ])('%s is built in', (name) => {
+    expect(findCluster(name)?.name).toBe(name);
+    expect(findCluster(name.toUpperCase())?.name).toBe(name);
+  });
+
+  test.each([
+    ['a100-sxm-80gb', 'fp16', 312e12],
+    ['a100-sxm-80gb', 'fp32', 19.5e12],
+    ['a100-sxm-80gb', 'tf32', 156e12],
+    ['h100-sxm', 'bf16', 989.4e12],
+    ['h100-sxm', 'fp8', 1978.9e12],
+    ['v100-sxm2-16gb', 'fp16', 125e12],
+    ['v100-sxm2-16gb', 'bf16', undefined],
+    ['rtx-3090', 'fp16', 71e12],
+    ['k80', 'fp16', undefined],
+  ] as const)('%s: dense %s peak', (name, numeric, peak) => {
+    const value = findCluster(name)?.gpu.peak.get(numeric)?.value;
+    if (peak === undefined) expect(value).toBeUndefined();
+    else expect(value).toBeCloseTo(peak, -8);
+  });
+
+  test('bus bandwidth never exceeds what the links move', () => {
+    // NVLink per direction and GPU: 150 GB/s (V100), 300 (A100), 450 (H100); NVLink SHARP reduces in the switch
+    // and may pass it.
+    const limits = new Map([
+      ['dgx-1-v100', 150],
+      ['dgx-a100', 300],
+      ['dgx-h100', 900],
+      ['h200-8x', 900],
+      ['k80-10gbe', 16],
+      ['t4-cloud', 16],
+      ['rtx-4090-workstation', 32],
+    ]);
+    for (const [name, limit] of limits) {
+      expect(findCluster(name)?.link?.busBandwidth.value, name).toBeLessThanOrEqual(limit * 1e9);
+    }
+    for (const { network, name } of builtInClusters) {
+      if (network === undefined) continue;
+      const nominal = network.nics.value * network.portBandwidth.value;
+      expect(network.nodeBandwidth.value, name).toBeLessThanOrEqual(nominal);
+    }
+  });
+
+  test('an unknown name gives nothing', () => {
+    expect(findCluster('dgx-z9')).toBeUndefined();
+  });
+});
