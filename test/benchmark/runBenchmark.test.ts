@@ -1,0 +1,120 @@
+/** Bad companions: every way a runner can misbehave ends in one clear message and no process left behind. */
+
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import {
+  type BenchmarkOptions,
+  type BenchmarkOutcome,
+  runBenchmark,
+} from '../../server/src/benchmark/runBenchmark.ts';
+import { smallPlan } from './smallPlan.ts';
+
+const fake = join(import.meta.dirname, 'fakes/badRunner.mjs');
+
+function run(behaviour: string, options: Partial<BenchmarkOptions> = {}): Promise<BenchmarkOutcome> {
+  return runBenchmark(smallPlan({ model: behaviour }), {
+    python: process.execPath,
+    runner: fake,
+    ...options,
+  });
+}
+
+describe('a runner that behaves', () => {
+  it('gives times per layer, the step, and what was not measured and why', async () => {
+    const messages: string[] = [];
+    const { measurements } = await run('good', { onProgress: ({ message }) => messages.push(message) });
+    expect(measurements?.origin).toMatch(/^Fake CPU, torch 9\.9, \d{4}-\d\d-\d\d$/);
+    expect(measurements?.device.kind).toBe('cpu');
+    expect([...(measurements?.layers ?? [])]).toEqual([
+      ['fc', { forward: 0.1, forwardSpread: [0.05, 0.2], backward: 0.15, backwardSpread: [0.075, 0.3] }],
+    ]);
+    expect(measurements?.step).toBe(0.5);
+    expect(measurements?.wholeStep).toMatchObject({ forward: 0.2, backward: 0.25, update: 0.05, repeats: 5 });
+    expect([...(measurements?.notMeasured ?? [])]).toEqual([['act', 'the runner does not know it']]);
+    expect(measurements?.notes).toEqual(['No GPU: this is a fake']);
+    expect(messages).toEqual(['Fake CPU: step 1 of 1']);
+  });
+});
+
+describe('a runner that misbehaves', () => {
+  it.each([
+    ['garbage', 'protocol', /not an event of the protocol, "Welcome to the cluster!"/],
+    ['schema', 'protocol', /not an event of the protocol/],
+    ['flood', 'protocol', /"x{80}…"/],
+    ['newer', 'protocol', /speaks protocol 7, this version of Layercost speaks 1: update Layercost/],
+    [
+      'dies',
+      'crash',
+      /exit status 3 during layer fc .* last words: Traceback: segmentation of the imagination/,
+    ],
+    ['killed', 'crash', /SIGKILL.* memory runs out: lower the batch/],
+    ['silent', 'crash', /exit status 0 during start-up before it was done/],
+    ['lacks', 'torch-missing', /has no torch .*`.* -m pip install torch`/],
+    ['gpuless', 'no-gpu', /sees no GPU .*--device cpu/],
+    ['memory', 'out-of-memory', /Memory ran out at batch 4 .*lower the batch/],
+    ['nothing', 'nothing-measured', /Nothing could be measured: MatMul failed: not implemented/],
+  ])('%s: %s', async (behaviour, kind, message) => {
+    const { failure } = await run(behaviour);
+    expect(failure?.kind).toBe(kind);
+    expect(failure?.message).toMatch(message);
+    expect(failure?.message).not.toMatch(/\.$/);
+  });
+
+  it('that hangs is stopped although it ignores SIGTERM', async () => {
+    const { failure } = await run('hangs', { silenceSeconds: 0.5 });
+    expect(failure?.kind).toBe('hang');
+    expect(failure?.message).toContain('it said nothing for 0.5 s during layer fc');
+  });
+
+  it('that never ends is stopped although it keeps reporting', async () => {
+    const { failure } = await run('busy', { totalSeconds: 0.5 });
+    expect(failure?.kind).toBe('timeout');
+    expect(failure?.message).toContain('stopped after 0.5 s, during step 1 of 9');
+  });
+});
+
+describe('an interpreter that cannot be started', () => {
+  it.each([
+    ['/nowhere/python3', /There is no Python at \/nowhere\/python3: install Python 3\.9/],
+    [fake, /is not an executable file/],
+  ])('%s', async (python, message) => {
+    const { failure } = await run('good', { python });
+    expect(failure?.kind).toBe('no-interpreter');
+    expect(failure?.message).toMatch(message);
+  });
+});
+
+describe('cancelling', () => {
+  it('ends the runner and the processes it started', async () => {
+    const cancel = new AbortController();
+    let log = '';
+    const outcome = await run('children', {
+      signal: cancel.signal,
+      onLog: (text) => {
+        log += text;
+      },
+      onProgress: () => cancel.abort(),
+    });
+    expect(outcome.failure?.kind).toBe('cancelled');
+    const child = Number(/child (\d+)/.exec(log)?.[1]);
+    expect(child).toBeGreaterThan(0);
+    await expect.poll(() => isAlive(child)).toBe(false);
+  });
+
+  it('before the start starts nothing', async () => {
+    const { failure } = await run('good', { signal: AbortSignal.abort(), python: '/nowhere/python3' });
+    expect(failure?.kind).toBe('cancelled');
+  });
+});
+
+/** Signal 0 asks without sending. A zombie answers too, where nobody collects orphans: it counts as dead. */
+function isAlive(id: number): boolean {
+  try {
+    process.kill(id, 0);
+  } catch {
+    return false;
+  }
+  const status = `/proc/${id}/status`;
+  return !(existsSync(status) && /^State:\s+Z/m.test(readFileSync(status, 'utf8')));
+}
