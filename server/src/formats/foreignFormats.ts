@@ -37,6 +37,11 @@ export function recognizeForeignFormat(source: ByteSource): ForeignFormat | unde
   return undefined;
 }
 
+/** Whether there are control characters that no text holds. */
+export function looksBinary(head: Uint8Array): boolean {
+  return head.some((byte) => byte < 0x20 && byte !== 0x09 && byte !== 0x0a && byte !== 0x0d && byte !== 0x0c);
+}
+
 const signatures: readonly (readonly [signature: string, offset: number, name: string, advice: string])[] = [
   ['PK\x03\x04', 0, 'a zip archive (PyTorch .pt, Keras .keras, .mar, .npz)', exportFromPyTorch],
   ['\x1f\x8b', 0, 'compressed by gzip', 'unpack it first (`gunzip`)'],

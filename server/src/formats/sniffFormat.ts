@@ -1,7 +1,7 @@
 /** Which format a file is in, by its content; the name decides only where the content fits several. */
 
 import type { ByteSource } from './byteSource.ts';
-import { recognizeForeignFormat } from './foreignFormats.ts';
+import { looksBinary, recognizeForeignFormat } from './foreignFormats.ts';
 
 export type SniffedFormat = 'onnx' | 'onnx-text' | 'layer-spec' | 'prototxt';
 
@@ -51,15 +51,6 @@ function startsLikeModelProto(head: Uint8Array): boolean {
   if (tag !== 0x08 || version === undefined || version === 0 || version > 0x7f) return false;
   return next === undefined || (next & 7) === 2 || (next & 7) === 0;
 }
-
-/** Control characters that no text holds. */
-function looksBinary(head: Uint8Array): boolean {
-  const text = startsWithByteOrderMark(head) ? head.subarray(3) : head;
-  return text.some((byte) => byte < 0x20 && byte !== 0x09 && byte !== 0x0a && byte !== 0x0d && byte !== 0x0c);
-}
-
-const startsWithByteOrderMark = (head: Uint8Array): boolean =>
-  head[0] === 0xef && head[1] === 0xbb && head[2] === 0xbf;
 
 function formatOfText(text: string): Sniffed | undefined {
   const body = text.replace(/^\uFEFF/, '').replace(/^(\s*(#|\/\/)[^\n]*\n|\s+)+/, '');

@@ -61,7 +61,12 @@ const table: [string, Uint8Array, string, string | RegExp][] = [
   ['HDF5', ascii('\x89HDF\r\n\x1a\n'), 'file/not-a-model', 'tf2onnx'],
   ['an ORT model', ascii('\x20\x00\x00\x00ORTM\x00'), 'file/not-a-model', '.onnx it was made from'],
   ['TensorFlow Lite', ascii('\x1c\x00\x00\x00TFL3'), 'file/not-a-model', 'TensorFlow Lite'],
-  ['YAML', ascii('name: net\nlayers:\n  - fc: Linear(3, 4)\n'), 'file/not-a-model', 'not an ONNX model'],
+  [
+    'YAML',
+    ascii('name: net\nlayers:\n  - fc: Linear(3, 4)\n'),
+    'file/not-a-model',
+    'The file is text, not a binary ONNX model',
+  ],
   ['another protobuf message', stringField(3, 'hello'), 'file/not-a-model', 'no graph among its 1 fields'],
   ['a header alone', header, 'file/not-a-model', 'no graph among its 1 fields'],
   ['an empty graph alone', bytesField(7, new Uint8Array(0)), 'file/not-a-model', 'no graph'],

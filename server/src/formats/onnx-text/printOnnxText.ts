@@ -396,4 +396,4 @@ function printOperatorSets(sets: OnnxModel['operatorSets'], separator: string): 
 }
 
 /** Names that no exporter breaks over lines must not break the map of lines either. */
-const oneLine = (text: string): string => text.replace(/[\r\n]+/g, ' ');
+const oneLine = (text: string): string => (/[\r\n]/.test(text) ? text.replace(/[\r\n]+/g, ' ') : text);

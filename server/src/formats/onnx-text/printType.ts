@@ -40,6 +40,7 @@ export const printName = (name: string): string => (identifier.test(name) ? name
 
 /** ONNX text escapes quotes and backslashes, nothing else; line breaks would end the line of a node. */
 export function quote(text: string): string {
+  if (!/[\\"\r\n]/.test(text)) return `"${text}"`;
   return `"${text.replace(/[\\"]/g, '\\$&').replace(/[\r\n]+/g, ' ')}"`;
 }
 

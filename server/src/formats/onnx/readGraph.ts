@@ -166,7 +166,10 @@ function readNode(reading: Reading, end: number): OnnxNode {
   };
 }
 
-/** What the value fields of an attribute hold. Which of them counts is said by `type`, or by what is there. */
+/**
+ * What the value fields of an attribute hold. Which of them counts is said by `type`, or by what is there. Lists are
+ * made only when they are met: a large model has a million attributes, nearly all with one value.
+ */
 interface AttributeFields {
   type: number;
   reference: string;
@@ -177,15 +180,17 @@ interface AttributeFields {
   graph: OnnxGraph | undefined;
   typeText: string | undefined;
   sparse: TensorLiteral | undefined;
-  readonly ints: number[];
-  intCount: number;
-  readonly floats: number[];
-  floatCount: number;
-  readonly strings: string[];
-  stringCount: number;
-  stringsTooLong: boolean;
-  readonly tensors: TensorLiteral[];
-  readonly graphs: OnnxGraph[];
+  ints: AttributeList<number> | undefined;
+  floats: AttributeList<number> | undefined;
+  strings: AttributeList<string> | undefined;
+  tensors: TensorLiteral[] | undefined;
+  graphs: OnnxGraph[] | undefined;
+}
+
+/** A list with the number of its entries in the file, which may be more than are kept. */
+interface AttributeList<Entry> {
+  readonly entries: Entry[];
+  count: number;
 }
 
 function readAttribute(reading: Reading, end: number, into: Map<string, Attribute<OnnxGraph>>): void {
@@ -201,15 +206,11 @@ function readAttribute(reading: Reading, end: number, into: Map<string, Attribut
     graph: undefined,
     typeText: undefined,
     sparse: undefined,
-    ints: [],
-    intCount: 0,
-    floats: [],
-    floatCount: 0,
-    strings: [],
-    stringCount: 0,
-    stringsTooLong: false,
-    tensors: [],
-    graphs: [],
+    ints: undefined,
+    floats: undefined,
+    strings: undefined,
+    tensors: undefined,
+    graphs: undefined,
   };
   while (wire.nextField(end)) {
     switch (wire.field) {
@@ -257,23 +258,33 @@ function readAttribute(reading: Reading, end: number, into: Map<string, Attribut
         });
         break;
       case AttributeProto.ints:
-        fields.intCount += reading.integers('AttributeProto', fields.ints, keptListEntries);
+        fields.ints ??= { entries: [], count: 0 };
+        fields.ints.count += reading.integers('AttributeProto', fields.ints.entries, keptListEntries);
         break;
       case AttributeProto.floats:
-        fields.floatCount += reading.floats('AttributeProto', fields.floats, keptListEntries);
+        fields.floats ??= { entries: [], count: 0 };
+        fields.floats.count += reading.floats('AttributeProto', fields.floats.entries, keptListEntries);
         break;
       case AttributeProto.strings: {
         const { text, skippedBytes } = reading.boundedString('AttributeProto');
-        fields.stringCount += 1;
-        fields.stringsTooLong ||= skippedBytes > 0;
-        if (fields.strings.length < keptListEntries) fields.strings.push(text);
+        fields.strings ??= { entries: [], count: 0 };
+        fields.strings.count += 1;
+        if (skippedBytes === 0 && fields.strings.entries.length < keptListEntries) {
+          fields.strings.entries.push(text);
+        }
         break;
       }
       case AttributeProto.tensors:
-        nested(reading, 'AttributeProto', (inner) => fields.tensors.push(readTensor(reading, inner)));
+        nested(reading, 'AttributeProto', (inner) => {
+          fields.tensors ??= [];
+          fields.tensors.push(readTensor(reading, inner));
+        });
         break;
       case AttributeProto.graphs:
-        nested(reading, 'AttributeProto', (inner) => fields.graphs.push(readGraph(reading, inner)));
+        nested(reading, 'AttributeProto', (inner) => {
+          fields.graphs ??= [];
+          fields.graphs.push(readGraph(reading, inner));
+        });
         break;
       default:
         reading.skip('AttributeProto', AttributeProto);
@@ -296,35 +307,38 @@ function attributeOf(fields: AttributeFields): Attribute<OnnxGraph> {
     case 'string':
       return fields.string ?? { kind: 'string', value: '' };
     case 'ints':
-      return fields.intCount > fields.ints.length
-        ? { kind: 'other', value: `ints, ${fields.intCount} of them` }
-        : { kind: 'ints', value: fields.ints };
+      return wholeList(fields.ints)
+        ? { kind: 'ints', value: fields.ints?.entries ?? [] }
+        : { kind: 'other', value: `ints, ${fields.ints?.count} of them` };
     case 'floats':
-      return fields.floatCount > fields.floats.length
-        ? { kind: 'other', value: `floats, ${fields.floatCount} of them` }
-        : { kind: 'floats', value: fields.floats };
+      return wholeList(fields.floats)
+        ? { kind: 'floats', value: fields.floats?.entries ?? [] }
+        : { kind: 'other', value: `floats, ${fields.floats?.count} of them` };
     case 'strings':
-      return fields.stringsTooLong || fields.stringCount > fields.strings.length
-        ? { kind: 'other', value: `strings, ${fields.stringCount} of them` }
-        : { kind: 'strings', value: fields.strings };
+      return wholeList(fields.strings)
+        ? { kind: 'strings', value: fields.strings?.entries ?? [] }
+        : { kind: 'other', value: `strings, ${fields.strings?.count} of them` };
     case 'tensor':
       return fields.tensor === undefined
         ? { kind: 'other', value: 'tensor without value' }
         : { kind: 'tensor', value: fields.tensor };
     case 'tensors':
-      return { kind: 'tensors', value: fields.tensors };
+      return { kind: 'tensors', value: fields.tensors ?? [] };
     case 'graph':
       return fields.graph === undefined
         ? { kind: 'other', value: 'graph without value' }
         : { kind: 'graph', value: fields.graph };
     case 'graphs':
-      return { kind: 'graphs', value: fields.graphs };
+      return { kind: 'graphs', value: fields.graphs ?? [] };
     case 'type_proto':
       return { kind: 'other', value: `type_proto = ${fields.typeText ?? '?'}` };
     default:
       return { kind: 'other', value: type ?? `attribute of type ${fields.type}` };
   }
 }
+
+const wholeList = (list: AttributeList<unknown> | undefined): boolean =>
+  list === undefined || list.count === list.entries.length;
 
 /** Files of IR version 1 have no `type`: the field that is there says it. */
 function impliedType(fields: AttributeFields): string | undefined {
@@ -335,11 +349,11 @@ function impliedType(fields: AttributeFields): string | undefined {
   if (fields.graph !== undefined) return 'graph';
   if (fields.typeText !== undefined) return 'type_proto';
   if (fields.sparse !== undefined) return 'sparse_tensor';
-  if (fields.intCount > 0) return 'ints';
-  if (fields.floatCount > 0) return 'floats';
-  if (fields.stringCount > 0) return 'strings';
-  if (fields.tensors.length > 0) return 'tensors';
-  if (fields.graphs.length > 0) return 'graphs';
+  if (fields.ints !== undefined) return 'ints';
+  if (fields.floats !== undefined) return 'floats';
+  if (fields.strings !== undefined) return 'strings';
+  if (fields.tensors !== undefined) return 'tensors';
+  if (fields.graphs !== undefined) return 'graphs';
   return undefined;
 }
 

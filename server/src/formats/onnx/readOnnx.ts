@@ -6,7 +6,7 @@
 
 import type { Issue } from '../../model/issue.ts';
 import type { ByteSource } from '../byteSource.ts';
-import { recognizeForeignFormat } from '../foreignFormats.ts';
+import { looksBinary, recognizeForeignFormat } from '../foreignFormats.ts';
 import { knownIrVersion, ModelProto } from './fields.ts';
 import { readFunction, readGraph } from './readGraph.ts';
 import { Reading } from './reading.ts';
@@ -28,6 +28,12 @@ export function readOnnx(source: ByteSource): ReadOnnx {
   const foreign = recognizeForeignFormat(source);
   if (foreign !== undefined) {
     return refuse('file/not-a-model', `The file is ${foreign.name}, not an ONNX model: ${foreign.advice}`);
+  }
+  if (!looksBinary(source.read(0, 512))) {
+    return refuse(
+      'file/not-a-model',
+      'The file is text, not a binary ONNX model: name a layer spec *.layers.yaml and ONNX text *.onnxtxt',
+    );
   }
   const wire = new WireReader(source);
   const reading = new Reading(wire);
