@@ -29,6 +29,12 @@ export const eagerOptions: readonly FrameworkOption[] = [
     documentation: 'fp32 convolutions use TF32 where the GPU has it (torch.backends.cudnn.allow_tf32)',
     expects: oneOf('true', 'false'),
   },
+  {
+    name: 'fused-calls',
+    default: 'true',
+    documentation: 'attention, GELU and the like are one call each; false where the model writes them out',
+    expects: oneOf('true', 'false'),
+  },
 ];
 
 export const pytorchDdpOptions: readonly FrameworkOption[] = [
@@ -82,10 +88,12 @@ export function eagerPytorch(
   options: ReadonlyMap<string, string>,
 ): Pick<FrameworkBehaviour, 'launch' | 'lower' | 'update'> {
   const convolutionTf32 = options.get('conv-tf32') !== 'false';
+  const fusedCalls = options.get('fused-calls') !== 'false';
   const kernels = options.get('optimizer-kernels') === 'fused' ? 'fused' : 'foreach';
   return {
     launch: eagerLaunch,
-    lower: (training, precision, mode) => lowerEager(training, precision, mode, { convolutionTf32 }),
+    lower: (training, precision, mode) =>
+      lowerEager(training, precision, mode, { convolutionTf32, fusedCalls }),
     update: (optimizer, precision, sizes) => optimizerUpdate(optimizer, kernels, precision, sizes),
   };
 }

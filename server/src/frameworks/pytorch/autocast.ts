@@ -11,6 +11,7 @@ import type { Numeric } from '../../hardware/clusterProfile.ts';
 import type { Operator } from '../../model/graph.ts';
 import type { Precision } from '../../model/scenario.ts';
 import type { KernelClass, OperatorCost } from '../../operators/definition.ts';
+import type { FusedGroup } from './fusedGroups.ts';
 
 /** What an operator computes in, and how wide the float32 tensors of the file are for it. */
 export interface OperatorType {
@@ -29,19 +30,27 @@ export interface TypeAssignment {
 export interface TypeOptions {
   /** `torch.backends.cudnn.allow_tf32`, true by default: fp32 convolutions use TF32 where the GPU has it. */
   readonly convolutionTf32: boolean;
+  /** Attention, GELU and the like are one call each, not written out operator by operator. */
+  readonly fusedCalls: boolean;
 }
 
 export function assignTypes(
   training: TrainingGraph,
   precision: Precision,
   options: TypeOptions,
+  groups: ReadonlyMap<number, FusedGroup> = new Map(),
 ): TypeAssignment {
   const widths = new Map<string, number>();
+  const groupTypes = new Map<FusedGroup, OperatorType>();
   const autocast = precision === 'fp16' || precision === 'bf16' || precision === 'fp8';
   const operators = training.analysis.graph.operators.map((operator, index) => {
-    const type = autocast
-      ? autocastType(training, operator, training.costs[index], precision, widths)
-      : fullType(training.costs[index], precision, options);
+    const group = groups.get(index);
+    const type =
+      (group && groupTypes.get(group)) ??
+      (autocast
+        ? autocastType(training, operator, training.costs[index], precision, widths, group)
+        : fullType(training.costs[index], precision, options, group));
+    if (group !== undefined) groupTypes.set(group, type);
     for (const output of operator.outputs) {
       if (output !== '' && type.width !== 4) widths.set(output, type.width);
     }
@@ -56,25 +65,31 @@ function autocastType(
   cost: OperatorCost | undefined,
   precision: Precision,
   widths: ReadonlyMap<string, number>,
+  group: FusedGroup | undefined,
 ): OperatorType {
   const half: Numeric = precision === 'fp16' ? 'fp16' : 'bf16';
+  if (group?.kind === 'attention') return { numeric: half, width: 2 };
+  if (group?.kind === 'normalization') return { numeric: 'fp32', width: 4 };
+  if (group?.kind === 'elementwise') {
+    return { numeric: 'fp32', width: widestInput(training, group.inputs, widths) };
+  }
   const kernelClass = cost?.kind === 'known' ? cost.class : undefined;
   if (kernelClass !== undefined && halfClasses.has(kernelClass)) {
     const numeric = precision === 'fp8' && kernelClass === 'matmul' ? 'fp8' : half;
     return { numeric, width: 2 };
   }
   if (fullPrecisionOperators.has(operator.type)) return { numeric: 'fp32', width: 4 };
-  return { numeric: 'fp32', width: widestInput(training, operator, widths) };
+  return { numeric: 'fp32', width: widestInput(training, operator.inputs, widths) };
 }
 
 /** Type promotion: the widest activation; parameters count only where there is no activation (an embedding's table). */
 function widestInput(
   training: TrainingGraph,
-  operator: Operator,
+  inputs: readonly string[],
   widths: ReadonlyMap<string, number>,
 ): number {
   let widest = 0;
-  for (const input of operator.inputs) {
+  for (const input of inputs) {
     const value = training.analysis.graph.values.get(input);
     if (value === undefined || value.role !== 'activation') continue;
     if (value.type.kind === 'tensor' && value.type.elementType !== 'float32') continue;
@@ -83,9 +98,14 @@ function widestInput(
   return widest === 0 ? 4 : widest;
 }
 
-function fullType(cost: OperatorCost | undefined, precision: Precision, options: TypeOptions): OperatorType {
+function fullType(
+  cost: OperatorCost | undefined,
+  precision: Precision,
+  options: TypeOptions,
+  group: FusedGroup | undefined,
+): OperatorType {
   const kernelClass = cost?.kind === 'known' ? cost.class : undefined;
-  const products = kernelClass !== undefined && halfClasses.has(kernelClass);
+  const products = group?.kind === 'attention' || (kernelClass !== undefined && halfClasses.has(kernelClass));
   const tf32 =
     products && (precision === 'tf32' || (kernelClass === 'convolution' && options.convolutionTf32));
   return { numeric: tf32 ? 'tf32' : 'fp32', width: 4 };

@@ -12,6 +12,8 @@ import { type Bytes, bytes, flops } from '../../model/units.ts';
 import type { KnownCost, SavedTensor, Traffic, Work } from '../../operators/definition.ts';
 import type { KeptTensor, LoweredGraph, LoweredOperator } from '../behaviour.ts';
 import { assignTypes, type OperatorType, type TypeAssignment, type TypeOptions } from './autocast.ts';
+import { type FusedGroup, fusedGroups } from './fusedGroups.ts';
+import { absorbed, lowerGroup } from './lowerGroup.ts';
 
 export function lowerEager(
   training: TrainingGraph,
@@ -19,14 +21,20 @@ export function lowerEager(
   mode: Mode,
   options: TypeOptions,
 ): LoweredGraph {
-  const types = assignTypes(training, precision, options);
+  const groups = options.fusedCalls ? fusedGroups(training) : new Map<number, FusedGroup>();
+  const types = assignTypes(training, precision, options, groups);
   const castWeights = new Set<string>();
+  const storage = storageOf(training);
   return {
     operators: training.analysis.graph.operators.map((operator, index) => {
       const cost = training.costs[index];
       const type = types.operators[index];
       if (cost === undefined || cost.kind === 'unknown' || type === undefined) return undefined;
-      return lowerOperator({ training, operator, cost, type, types, castWeights, mode });
+      const subject = { training, operator, cost, type, types, castWeights, storage, mode };
+      const group = groups.get(index);
+      if (group === undefined) return lowerOperator(subject);
+      if (index !== group.operators.at(-1)) return absorbed(type);
+      return lowerGroup(training, group, type, (name) => keptValue(subject, name), mode);
     }),
   };
 }
@@ -39,11 +47,14 @@ interface Subject {
   readonly types: TypeAssignment;
   /** Parameters already cast this step: autocast keeps the cast of a weight until the step ends. */
   readonly castWeights: Set<string>;
+  /** The value whose memory each value shares: itself, or what it is a view of. */
+  readonly storage: (name: string) => string;
   readonly mode: Mode;
 }
 
 function lowerOperator(subject: Subject): LoweredOperator {
   const { cost, type, mode } = subject;
+  if (isView(cost, subject.operator)) return { ...absorbed(type), view: true };
   const folded = isFoldedBias(subject);
   const casts = castsOf(subject);
   const training = mode === 'training';
@@ -100,7 +111,7 @@ interface Casts {
 }
 
 /** Inputs stored wider or narrower than the operator computes: cast on the way in, their gradients on the way back. */
-function castsOf({ training, operator, type, types, castWeights, cost }: Subject): Casts {
+function castsOf({ training, operator, type, types, castWeights, cost, storage }: Subject): Casts {
   const forward: KernelWork[] = [];
   const backwardData: KernelWork[] = [];
   const backwardWeight: KernelWork[] = [];
@@ -109,9 +120,10 @@ function castsOf({ training, operator, type, types, castWeights, cost }: Subject
   }
   for (const input of new Set(operator.inputs)) {
     const tensor = training.tensors.get(input);
-    const value = training.analysis.graph.values.get(input);
+    const root = storage(input);
+    const value = training.analysis.graph.values.get(root);
     if (tensor === undefined || value === undefined || tensor.elementType !== 'float32') continue;
-    const stored = types.widths.get(input) ?? 4;
+    const stored = types.widths.get(root) ?? 4;
     if (stored === type.width || value.role === 'constant' || value.role === 'buffer') continue;
     const parameter = value.role === 'parameter';
     if (parameter && !halfProducts.has(cost.class)) continue;
@@ -123,10 +135,10 @@ function castsOf({ training, operator, type, types, castWeights, cost }: Subject
       bytes: bytes(tensor.elements * (stored + type.width)),
       launches: 1,
     };
-    if (!(parameter && castWeights.has(input))) {
+    if (!(parameter && castWeights.has(root))) {
       forward.push(cast);
       if (parameter) {
-        castWeights.add(input);
+        castWeights.add(root);
         backwardWeight.push(cast);
       }
     }
@@ -148,11 +160,8 @@ const halfProducts: ReadonlySet<KnownCost['class']> = new Set([
  * What autograd keeps, named so that the same memory is counted once. Parameters are kept anyway, but the
  * half-precision copy that autocast made of one is kept for backward too.
  */
-function savedOf(
-  { training, operator, type, types }: Subject,
-  tensor: SavedTensor,
-  index: number,
-): readonly KeptTensor[] {
+function savedOf(subject: Subject, tensor: SavedTensor, index: number): readonly KeptTensor[] {
+  const { operator, type } = subject;
   if (tensor.kind === 'extra') {
     return [
       {
@@ -163,38 +172,50 @@ function savedOf(
     ];
   }
   const name = (tensor.kind === 'input' ? operator.inputs : operator.outputs)[tensor.index];
-  const bound = name === undefined ? undefined : training.tensors.get(name);
-  const value = name === undefined ? undefined : training.analysis.graph.values.get(name);
-  if (name === undefined || bound === undefined || value === undefined) return [];
+  return name === undefined ? [] : keptValue(subject, name);
+}
+
+/** A value kept in the type its reader computes in; a cast makes a copy of its own. */
+function keptValue({ training, type, types, storage }: Subject, name: string): readonly KeptTensor[] {
+  const root = storage(name);
+  const bound = training.tensors.get(name);
+  const value = training.analysis.graph.values.get(root);
+  if (bound === undefined || value === undefined) return [];
   const isFloat = bound.elementType === 'float32';
   const width = isFloat ? type.width : (bitsPerElement(bound.elementType) ?? 0) / 8;
-  const stored = isFloat ? (types.widths.get(name) ?? 4) : width;
+  const stored = isFloat ? (types.widths.get(root) ?? 4) : width;
   if (value.role === 'constant' || value.role === 'buffer') return [];
   if (value.role === 'parameter' && width === stored) return [];
   return [
     {
-      key: `${storageOf(training, name)}:${width}`,
+      key: `${root}:${width}`,
       bytes: bytes(bound.elements * width),
       weightCopy: value.role === 'parameter',
     },
   ];
 }
 
-/** The value whose memory a view shares: a reshape's input is its output. */
-function storageOf(training: TrainingGraph, name: string): string {
+/**
+ * Reshapes and transposes are views in PyTorch: they launch nothing and share memory. A transposed tensor that
+ * a reshape must copy is not told apart; the copy is small beside what reads it.
+ */
+const isView = (cost: KnownCost, operator: Operator): boolean =>
+  cost.class === 'view' || operator.type === 'Transpose';
+
+/** Follows views to the value that owns the memory. */
+function storageOf(training: TrainingGraph): (name: string) => string {
   const { graph } = training.analysis;
-  let current = name;
-  for (let hops = 0; hops < 64; hops += 1) {
-    const producer = graph.values.get(current)?.producer;
-    const operator = producer === undefined ? undefined : graph.operators[producer];
-    const cost = producer === undefined ? undefined : training.costs[producer];
-    const source = operator?.inputs[0];
-    if (cost?.kind !== 'known' || cost.class !== 'view' || source === undefined || source === '')
-      return current;
-    if (training.tensors.get(source)?.elements !== training.tensors.get(current)?.elements) return current;
-    current = source;
+  const roots = new Map<string, string>();
+  for (const operator of graph.operators) {
+    const cost = training.costs[operator.index];
+    const [source] = operator.inputs;
+    const [output] = operator.outputs;
+    if (cost?.kind !== 'known' || !isView(cost, operator)) continue;
+    if (source === undefined || output === undefined) continue;
+    if (training.tensors.get(source)?.elements !== training.tensors.get(output)?.elements) continue;
+    roots.set(output, roots.get(source) ?? source);
   }
-  return current;
+  return (name) => roots.get(name) ?? name;
 }
 
 const trafficBytes = (traffic: Traffic, width: number): Bytes =>
