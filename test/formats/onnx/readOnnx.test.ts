@@ -231,6 +231,16 @@ describe('a model', () => {
     ]);
   });
 
+  test('written in parts is put together', () => {
+    const part = bytesField(7, bytesField(1, stringField(4, 'Relu')));
+    const { model } = read({
+      graph: { name: 'main', nodes: [{ type: 'Conv' }] },
+      extra: joinBytes([part, part]),
+    });
+    expect(model.graph.name).toBe('main');
+    expect(model.graph.nodes.map((node) => node.type)).toEqual(['Conv', 'Relu', 'Relu']);
+  });
+
   test('skips training information and device configurations without a word', () => {
     const { codes } = read({
       ...noName,
@@ -350,6 +360,11 @@ describe('what this version does not know', () => {
     expect(codes).toEqual(['onnx/unknown-field', 'onnx/unknown-field']);
     expect(messages[0]).toMatch(/^Field 77 of NodeProto at byte \d+ is not known/);
     expect(messages[1]).toMatch(/^Field 77 of GraphProto at byte \d+ is not known/);
+  });
+
+  test('a thousand new fields are a hundred issues', () => {
+    const extra = joinBytes(Array.from({ length: 1000 }, (_, index) => varintField(1000 + index, 1)));
+    expect(read({ graph: {}, extra }).codes).toHaveLength(100);
   });
 
   test('a known field in another encoding is reported, not misread', () => {

@@ -15,16 +15,31 @@ const keptListEntries = 65_536;
 const noMetadata: ReadonlyMap<string, string> = new Map();
 const noAttributes: ReadonlyMap<string, Attribute<OnnxGraph>> = new Map();
 
-export function readGraph(reading: Reading, end: number): OnnxGraph {
+/** A graph while it is read. */
+export interface GraphParts extends OnnxGraph {
+  name: string;
+  readonly nodes: OnnxNode[];
+  readonly inputs: OnnxValueInfo[];
+  readonly outputs: OnnxValueInfo[];
+  readonly valueInfos: OnnxValueInfo[];
+  readonly initializers: TensorLiteral[];
+  readonly sparseInitializers: TensorLiteral[];
+}
+
+const emptyGraph = (): GraphParts => ({
+  name: '',
+  nodes: [],
+  inputs: [],
+  outputs: [],
+  valueInfos: [],
+  initializers: [],
+  sparseInitializers: [],
+});
+
+/** Reads a graph. Protobuf merges a message that occurs twice: what is read is then added to `graph`. */
+export function readGraph(reading: Reading, end: number, graph: GraphParts = emptyGraph()): GraphParts {
   const { wire } = reading;
-  let name = '';
-  const nodes: OnnxNode[] = [];
-  const inputs: OnnxValueInfo[] = [];
-  const outputs: OnnxValueInfo[] = [];
-  const valueInfos: OnnxValueInfo[] = [];
-  const initializers: TensorLiteral[] = [];
-  const sparseInitializers: TensorLiteral[] = [];
-  const graph: OnnxGraph = { name, nodes, inputs, outputs, valueInfos, initializers, sparseInitializers };
+  const { nodes, inputs, outputs, valueInfos, initializers, sparseInitializers } = graph;
   if (!wire.enter()) return graph;
   while (wire.nextField(end)) {
     switch (wire.field) {
@@ -32,7 +47,7 @@ export function readGraph(reading: Reading, end: number): OnnxGraph {
         nested(reading, 'GraphProto', (inner) => nodes.push(readNode(reading, inner)));
         break;
       case GraphProto.name:
-        name = reading.string('GraphProto');
+        graph.name = reading.string('GraphProto');
         break;
       case GraphProto.initializer:
         nested(reading, 'GraphProto', (inner) => initializers.push(readTensor(reading, inner)));
@@ -54,7 +69,7 @@ export function readGraph(reading: Reading, end: number): OnnxGraph {
     }
   }
   wire.leave();
-  return { ...graph, name };
+  return graph;
 }
 
 export function readFunction(reading: Reading, end: number): OnnxFunction {

@@ -8,7 +8,7 @@ import type { Issue } from '../../model/issue.ts';
 import type { ByteSource } from '../byteSource.ts';
 import { looksBinary, recognizeForeignFormat } from '../foreignFormats.ts';
 import { knownIrVersion, ModelProto } from './fields.ts';
-import { readFunction, readGraph } from './readGraph.ts';
+import { type GraphParts, readFunction, readGraph } from './readGraph.ts';
 import { Reading } from './reading.ts';
 import type { OnnxFunction, OnnxGraph, OnnxModel } from './syntax.ts';
 import { type WireProblem, WireReader, wireTypes } from './wireReader.ts';
@@ -77,7 +77,7 @@ function readModel(reading: Reading, end: number): ModelFields {
   let producerVersion = '';
   let domain = '';
   let modelVersion = 0;
-  let graph: OnnxGraph | undefined;
+  let graph: GraphParts | undefined;
   let fields = 0;
   const operatorSets: { domain: string; version: number }[] = [];
   const functions: OnnxFunction[] = [];
@@ -102,7 +102,7 @@ function readModel(reading: Reading, end: number): ModelFields {
         break;
       case ModelProto.graph: {
         const inner = reading.message('ModelProto');
-        if (inner !== undefined) graph = mergeGraphs(graph, readGraph(reading, inner));
+        if (inner !== undefined) graph = readGraph(reading, inner, graph);
         break;
       }
       case ModelProto.opset_import: {
@@ -138,20 +138,6 @@ function readModel(reading: Reading, end: number): ModelFields {
     functions,
     metadata,
     fields,
-  };
-}
-
-/** Protobuf merges a message field that occurs twice: the parts of a split file add up. */
-function mergeGraphs(before: OnnxGraph | undefined, after: OnnxGraph): OnnxGraph {
-  if (before === undefined) return after;
-  return {
-    name: after.name === '' ? before.name : after.name,
-    nodes: [...before.nodes, ...after.nodes],
-    inputs: [...before.inputs, ...after.inputs],
-    outputs: [...before.outputs, ...after.outputs],
-    valueInfos: [...before.valueInfos, ...after.valueInfos],
-    initializers: [...before.initializers, ...after.initializers],
-    sparseInitializers: [...before.sparseInitializers, ...after.sparseInitializers],
   };
 }
 

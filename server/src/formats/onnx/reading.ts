@@ -7,6 +7,9 @@ import { type WireReader, wireTypes } from './wireReader.ts';
 
 type FieldTable = Readonly<Record<string, number>>;
 
+/** A file that is odd in more ways than this is no better understood by a longer list. */
+const mostIssues = 100;
+
 /** Longest text kept of a value that nothing is computed from, in bytes. */
 const longestText = 64 * 1024;
 
@@ -23,7 +26,7 @@ export class Reading {
 
   /** Adds an issue unless one with this key is there: a model repeats itself a thousand times. */
   report(key: string, issue: Issue): void {
-    if (this.#reported.has(key)) return;
+    if (this.#reported.has(key) || this.issues.length >= mostIssues) return;
     this.#reported.add(key);
     this.issues.push(issue);
   }
