@@ -8,14 +8,21 @@ import { type Report, reportSchema } from '../../../server/src/estimate/report/r
 
 const report: Report = {
   schemaVersion: 1,
-  model: { name: 'tiny', format: 'onnx', operators: 3, parameters: 2_362_368, parameterBytes: 9_449_472 },
+  model: {
+    name: 'tiny',
+    format: 'onnx',
+    operators: 3,
+    parameters: 2_362_368,
+    parameterBytes: 9_449_472,
+    batchDimension: 'batch',
+  },
   scenario: {
     cluster: 'dgx-a100',
     gpu: 'A100 SXM 40 GB',
     nodes: 1,
     gpus: 8,
     batchPerGpu: 4,
-    dimensions: { seq: 128 },
+    dimensions: { batch: 4, seq: 128 },
     precision: 'bf16',
     optimizer: 'adamw',
     framework: 'pytorch-ddp',

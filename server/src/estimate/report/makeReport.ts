@@ -26,6 +26,7 @@ export function makeReport(
       format: opened.format,
       operators: analysis.graph.operators.length,
       parameters: analysis.parameters.reduce((total, parameter) => total + parameter.elements, 0),
+      batchDimension: analysis.batchSymbol ?? null,
       parameterBytes: analysis.parameters.reduce(
         (total, parameter) => total + (parameter.elements * (bitsPerElement(parameter.elementType) ?? 0)) / 8,
         0,

@@ -18,6 +18,7 @@ const modelSchema = z.object({
   format: z.enum(['onnx', 'onnx-text', 'layer-spec', 'prototxt']),
   operators: count,
   parameters: count.describe('Trainable elements, each once however often it is shared'),
+  batchDimension: orUnknown(z.string()).describe('Symbol that stands for the batch; null where it is fixed'),
   parameterBytes: amount.describe('Bytes of the trainable elements at the width of the file'),
 });
 

@@ -29,7 +29,9 @@ export function describeModel(report: Report): string {
 /** `dgx-a100: 2 nodes, 16 × A100 SXM 40 GB, batch 64 per GPU, bf16, adamw, pytorch-ddp, training`. */
 export function describeScenario(report: Report): string {
   const { scenario } = report;
-  const dimensions = Object.entries(scenario.dimensions).map(([name, value]) => `${name} = ${value}`);
+  const dimensions = Object.entries(scenario.dimensions)
+    .filter(([name]) => name !== report.model.batchDimension)
+    .map(([name, value]) => `${name} = ${value}`);
   const parts = [
     counted(scenario.nodes, 'node'),
     `${scenario.gpus} × ${scenario.gpu}`,
