@@ -44,8 +44,11 @@ export function registerStatus(_client: BaseLanguageClient, estimates: Estimates
 function scenarioText({ summary }: EstimatedParams): string {
   if (summary === undefined) return vscode.l10n.t('Layercost: no cost');
   const gpus = summary.gpus === 1 ? '1 GPU' : `${summary.gpus} GPUs`;
-  return [summary.clusterTitle, gpus, `batch ${summary.batch}`, summary.precision].join(' · ');
+  return [shortTitle(summary.clusterTitle), gpus, `batch ${summary.batch}`, summary.precision].join(' · ');
 }
+
+/** `DGX H100 (8 × H100 80 GB)` says in brackets what the tooltip and the picker say too. */
+const shortTitle = (title: string): string => title.replace(/ \(.*\)$/, '');
 
 function stateOf(
   estimate: EstimatedParams | undefined,

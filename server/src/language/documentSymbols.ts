@@ -3,7 +3,7 @@
 import { formatTime } from '../model/format.ts';
 import { add } from '../model/units.ts';
 import { lineCost } from './lineCost.ts';
-import type { LayerRow, ModelView } from './modelView.ts';
+import type { LayerRow, ModelView, TextBlock } from './modelView.ts';
 import { endOfLine, type Range, rangeOfLine } from './textLines.ts';
 
 export interface DocumentSymbol {
@@ -23,8 +23,10 @@ export function documentSymbols(view: ModelView): readonly DocumentSymbol[] {
   const root: Branch = { path: '', branches: new Map(), rows: [] };
   for (const row of view.rows) {
     // A block's lines stand below the block's own place in the text, not below each of its calls.
-    const spec = view.nodeLines.length === 0;
-    const ancestors = spec ? [] : (ancestorsOf.get(row.layers[0]?.name ?? '') ?? []);
+    const spec = isSpec(view);
+    const block = spec ? blockAt(view, row.line) : undefined;
+    const ancestors =
+      block !== undefined ? [block.name] : spec ? [] : (ancestorsOf.get(row.layers[0]?.name ?? '') ?? []);
     let branch = root;
     for (const path of ancestors) {
       const next = branch.branches.get(path) ?? { path, branches: new Map(), rows: [] };
@@ -35,6 +37,11 @@ export function documentSymbols(view: ModelView): readonly DocumentSymbol[] {
   }
   return symbolsOf(view, root);
 }
+
+const isSpec = (view: ModelView): boolean => view.estimate.opened.format === 'layer-spec';
+
+const blockAt = (view: ModelView, line: number): TextBlock | undefined =>
+  view.blocks.find(({ firstLine, lastLine }) => line >= firstLine && line <= lastLine);
 
 interface Branch {
   readonly path: string;
@@ -57,7 +64,8 @@ function symbolsOf(view: ModelView, branch: Branch): readonly DocumentSymbol[] {
   });
   const modules = [...branch.branches.values()].flatMap((child): readonly DocumentSymbol[] => {
     const children = symbolsOf(view, child);
-    const first = Math.min(...children.map((symbol) => symbol.range.start.line));
+    const block = isSpec(view) ? view.blocks.find(({ name }) => name === child.path) : undefined;
+    const first = block?.firstLine ?? Math.min(...children.map((symbol) => symbol.range.start.line));
     const last = Math.max(...children.map((symbol) => symbol.range.end.line));
     const [head] = children;
     if (head === undefined) return [];

@@ -6,6 +6,7 @@ import {
   formatBytes,
   formatCount,
   formatFlops,
+  formatOperations,
   formatPercent,
   formatSpread,
   formatTime,
@@ -53,10 +54,7 @@ function rowLines(view: ModelView, row: LayerRow): readonly string[] {
     ...(cost.parameters === 0 ? [] : [cell('parameters', parametersText(row, cost.parameters))]),
     '',
     cell('', pair('forward', 'backward')),
-    cell(
-      'FLOPs',
-      `${pair(bound(formatFlops(cost.flops.forward)), bound(formatFlops(cost.flops.backward)))}${boundText(single)}`,
-    ),
+    workLine(row, single, bound),
     cell(
       'time',
       `${pair(bound(formatTime(cost.time.forward)), bound(formatTime(cost.time.backward)))}${
@@ -85,6 +83,18 @@ function rowLines(view: ModelView, row: LayerRow): readonly string[] {
       : []),
     ...origins(row),
   ].map((line) => line.trimEnd());
+}
+
+/** FLOPs, or element-wise operations where a layer has no others. */
+function workLine(row: LayerRow, single: LayerCost | undefined, bound: (text: string) => string): string {
+  const { flops } = lineCost(row);
+  if (flops.forward > 0 || flops.backward > 0) {
+    const text = pair(bound(formatFlops(flops.forward)), bound(formatFlops(flops.backward)));
+    return cell('FLOPs', `${text}${boundText(single)}`);
+  }
+  const operations = (direction: 'forward' | 'backward'): string =>
+    bound(formatOperations(row.layers.reduce((sum, layer) => sum + (layer.operations[direction] ?? 0), 0)));
+  return cell('element-wise', `${pair(operations('forward'), operations('backward'))}${boundText(single)}`);
 }
 
 function title(row: LayerRow, single: LayerCost | undefined): string {
@@ -132,14 +142,14 @@ function origins(row: LayerRow): readonly string[] {
   const shown = notes.slice(0, mostNotes);
   return [
     ...(unknown.length + notes.length + sources.length > 0 ? [''] : []),
-    ...unknown.map((reason, index) => cell(index === 0 ? 'unknown' : '', reason)),
-    ...shown.map((note, index) => cell(index === 0 ? 'source' : '', note)),
+    ...unknown.flatMap((reason, index) => wrapped(index === 0 ? 'unknown' : '', reason)),
+    ...shown.flatMap((note, index) => wrapped(index === 0 ? 'source' : '', note)),
     ...(notes.length > shown.length ? [cell('', `and ${notes.length - shown.length} more`)] : []),
     ...(notes.length === 0 && sources.length > 0 ? [cell('source', sources.join(', '))] : []),
   ];
 }
 
-const mostNotes = 6;
+const mostNotes = 4;
 
 /** What the operator on this line computes, with its source. */
 function operatorDocumentation(view: ModelView, line: number): string {
@@ -156,3 +166,15 @@ const spread = (left: string, right: string): string =>
   right === '' ? left : `${left}${' '.repeat(Math.max(2, width - left.length - right.length))}${right}`;
 const cell = (name: string, text: string): string => `${name.padEnd(12)} ${text}`;
 const pair = (left: string, right: string): string => `${left.padEnd(14)}${right.padEnd(14)}`;
+
+/** A cell whose text is broken at blanks, so that no line is wider than the block. */
+function wrapped(name: string, text: string): readonly string[] {
+  const lines: string[] = [];
+  for (const word of text.split(' ')) {
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + 1 + word.length <= width - 13)
+      lines.splice(-1, 1, `${last} ${word}`);
+    else lines.push(word);
+  }
+  return lines.map((line, index) => cell(index === 0 ? name : '', line));
+}

@@ -43,7 +43,7 @@ function hintText(row: LayerRow, view: ModelView): string {
     ...(measured === undefined ? [] : [`measured ${formatTime(measured)}`]),
     ...(cost.time.communication > 0 && cost.gradient > 0
       ? [
-          `grad ${formatBytes(cost.gradient)}${cost.time.exposed > 0 ? `, ${formatTime(cost.time.exposed)} exposed` : ''}`,
+          `grad ${formatBytes(cost.gradient)}${cost.time.exposed >= worthSaying ? `, ${formatTime(cost.time.exposed)} exposed` : ''}`,
         ]
       : []),
   ];
@@ -51,3 +51,6 @@ function hintText(row: LayerRow, view: ModelView): string {
   if (cost.layers > 1) parts.push(`sum of ${cost.layers}`);
   return parts.join(' · ');
 }
+
+/** Exposed time below this is rounding of the timeline, not something to act on. */
+const worthSaying = 1e-6;

@@ -18,8 +18,18 @@ export interface ModelView {
   readonly rows: readonly LayerRow[];
   /** Line of each node of an ONNX file, by its index in the file; empty for a layer spec. */
   readonly nodeLines: readonly number[];
+  /** Line that declares an input, output or initializer of an ONNX file, by name. */
+  readonly valueLines: ReadonlyMap<string, number>;
+  /** Parts of the text: the blocks of a layer spec, the sections of an ONNX text. */
+  readonly blocks: readonly TextBlock[];
   /** What a benchmark measured, if one was run. */
   readonly measurements: LayerMeasurements | undefined;
+}
+
+export interface TextBlock {
+  readonly name: string;
+  readonly firstLine: number;
+  readonly lastLine: number;
 }
 
 /** One line and the layers that stand on it: one, or the repetitions of a block's line. */
@@ -51,7 +61,12 @@ export function rowOfLayer(view: ModelView, layer: string): LayerRow | undefined
 /** Where an issue is, as narrow as it says; the first line of the text where it says nothing. */
 export function rangeOfIssue(view: ModelView, issue: Issue): Range {
   if (issue.span !== undefined) return rangeOfSpan(view.text, issue.span);
-  const line = issue.operator === undefined ? undefined : view.nodeLines[issue.operator];
+  const line =
+    issue.operator !== undefined
+      ? view.nodeLines[issue.operator]
+      : issue.value !== undefined
+        ? view.valueLines.get(issue.value)
+        : undefined;
   return rangeOfLine(view.text, line ?? firstLineWithText(view.text));
 }
 

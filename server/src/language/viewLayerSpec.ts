@@ -8,8 +8,8 @@ import { readLayerSpec } from '../formats/layer-spec/readLayerSpec.ts';
 import type { TextSpan } from '../model/issue.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
 import type { LayerCost } from '../model/stepCost.ts';
-import type { LayerRow, ModelView } from './modelView.ts';
-import { rangeOfSpan, splitLines, type TextLines } from './textLines.ts';
+import type { LayerRow, ModelView, TextBlock } from './modelView.ts';
+import { positionAt, rangeOfSpan, splitLines, type TextLines } from './textLines.ts';
 
 export function viewLayerSpec(
   source: string,
@@ -25,6 +25,8 @@ export function viewLayerSpec(
     estimate,
     rows: [...own, ...calls].sort((left, right) => left.line - right.line),
     nodeLines: [],
+    valueLines: new Map(),
+    blocks: blocksOf(text, source),
     measurements,
   };
 }
@@ -66,6 +68,17 @@ function rowsOfBlockCalls(text: TextLines, source: string, estimate: ModelEstima
       });
       return below.length === 0 ? [] : [rowOfSpan(text, layer.span, name, below, true)];
     });
+}
+
+function blocksOf(text: TextLines, source: string): readonly TextBlock[] {
+  return (readLayerSpec(source).spec?.blocks ?? []).map((block) => {
+    const last = block.layers.at(-1)?.span ?? block.name.span;
+    return {
+      name: block.name.text,
+      firstLine: positionAt(text, block.name.span.start).line,
+      lastLine: positionAt(text, last.end).line,
+    };
+  });
 }
 
 function rowOfSpan(

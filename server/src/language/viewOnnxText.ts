@@ -7,20 +7,29 @@ import type { OperatorCost } from '../operators/definition.ts';
 import type { LayerRow, ModelView } from './modelView.ts';
 import { rangeOfLine, splitLines, type TextLines } from './textLines.ts';
 
+/** What of a printed model the view needs. */
+export interface PrintedText extends Pick<PrintedOnnx, 'text' | 'nodeLines' | 'sections'> {
+  readonly valueLines: ReadonlyMap<string, number>;
+}
+
 export function viewOnnxText(
-  printed: Pick<PrintedOnnx, 'text' | 'nodeLines'>,
+  printed: PrintedText,
   estimate: ModelEstimate,
   measurements?: LayerMeasurements,
 ): ModelView {
   const text = splitLines(printed.text);
-  return { text, estimate, rows: rows(text, printed, estimate), nodeLines: printed.nodeLines, measurements };
+  return {
+    text,
+    estimate,
+    rows: rows(text, printed, estimate),
+    nodeLines: printed.nodeLines,
+    valueLines: printed.valueLines,
+    blocks: printed.sections.map(({ kind, line, lastLine }) => ({ name: kind, firstLine: line, lastLine })),
+    measurements,
+  };
 }
 
-function rows(
-  text: TextLines,
-  printed: Pick<PrintedOnnx, 'nodeLines'>,
-  estimate: ModelEstimate,
-): readonly LayerRow[] {
+function rows(text: TextLines, printed: PrintedText, estimate: ModelEstimate): readonly LayerRow[] {
   const { analysis } = estimate.opened;
   if (analysis === undefined || estimate.cost === undefined) return [];
   const costs = new Map(estimate.cost.layers.map((layer) => [layer.name, layer]));

@@ -8,15 +8,14 @@ import type { OpenedModel } from '../analysis/openedModel.ts';
 import { openModel } from '../analysis/openModel.ts';
 import { byteSourceOfBuffer } from '../formats/byteSource.ts';
 import { printOnnxText } from '../formats/onnx-text/printOnnxText.ts';
+import type { PrintedText } from '../language/viewOnnxText.ts';
 import type { Issue } from '../model/issue.ts';
 import { type ReadBytesParams, type ReadBytesResult, readBytes } from '../protocol.ts';
 import type { FileOpening, Platform } from './platform.ts';
 import { fileName } from './virtualText.ts';
 
-export interface OnnxFile {
+export interface OnnxFile extends PrintedText {
   readonly opened: OpenedModel;
-  readonly text: string;
-  readonly nodeLines: readonly number[];
 }
 
 export interface OnnxFiles {
@@ -73,6 +72,8 @@ function openOnnx(file: FileOpening, uri: string, platform: Platform): OnnxFile 
       opened: { ...opened, issues: [...opened.issues, ...neighbours] },
       text: printed.text,
       nodeLines: printed.nodeLines,
+      sections: printed.sections,
+      valueLines: new Map([...printed.initializerLines, ...printed.outputLines, ...printed.inputLines]),
     };
   } finally {
     file.close();
@@ -89,7 +90,13 @@ function failedFile(name: string, issues: readonly Issue[]): OnnxFile {
     issues,
   };
   const reasons = issues.map((issue) => `# ${issue.message}`);
-  return { opened, text: [`# ${name} cannot be shown`, ...reasons, ''].join('\n'), nodeLines: [] };
+  return {
+    opened,
+    text: [`# ${name} cannot be shown`, ...reasons, ''].join('\n'),
+    nodeLines: [],
+    sections: [],
+    valueLines: new Map(),
+  };
 }
 
 const unreadable = (uri: string, reason: string): FileOpening => ({

@@ -13,6 +13,7 @@ import { TextDocument } from 'vscode-languageserver-textdocument';
 import { codeLenses } from '../language/codeLenses.ts';
 import { diagnostics } from '../language/diagnostics.ts';
 import { documentSymbols } from '../language/documentSymbols.ts';
+import { foldingRanges } from '../language/foldingRanges.ts';
 import { hover } from '../language/hover.ts';
 import { inlayHints } from '../language/inlayHints.ts';
 import type { ModelView } from '../language/modelView.ts';
@@ -38,7 +39,14 @@ import type { Platform } from './platform.ts';
 import { reportOf } from './report.ts';
 import { settingsSource } from './settingsSource.ts';
 import { summaryOf } from './summary.ts';
-import { toCodeLens, toDiagnostic, toDocumentSymbol, toHover, toInlayHint } from './toProto.ts';
+import {
+  toCodeLens,
+  toDiagnostic,
+  toDocumentSymbol,
+  toFoldingRange,
+  toHover,
+  toInlayHint,
+} from './toProto.ts';
 import { modelBehind } from './virtualText.ts';
 
 /** Quiet time after a keystroke before a text is costed. */
@@ -94,6 +102,7 @@ export function startServer(connection: Connection, platform: Platform): void {
         inlayHintProvider: true,
         codeLensProvider: {},
         documentSymbolProvider: true,
+        foldingRangeProvider: true,
         workspace: { textDocumentContent: { schemes: [onnxTextScheme] } },
       },
     };
@@ -175,10 +184,14 @@ export function startServer(connection: Connection, platform: Platform): void {
       return view === undefined ? [] : documentSymbols(view).map(toDocumentSymbol);
     }),
   );
-  connection.onRequest(
-    listClusters,
-    handler('listing clusters', [], () => clusterChoices()),
+  connection.onFoldingRanges(
+    handler('folding', [], async ({ textDocument }, token) => {
+      const view = await documents.view(textDocument.uri);
+      stopIfCancelled(token);
+      return view === undefined ? [] : foldingRanges(view).map(toFoldingRange);
+    }),
   );
+  connection.onRequest(listClusters, () => clusterChoices());
   connection.onRequest(
     makeReport,
     handler('report', null, async ({ uri }: ReportParams) => {

@@ -4,6 +4,7 @@ import * as lsp from 'vscode-languageserver';
 import type { CodeLens } from '../language/codeLenses.ts';
 import type { Diagnostic } from '../language/diagnostics.ts';
 import type { DocumentSymbol } from '../language/documentSymbols.ts';
+import type { FoldingRange } from '../language/foldingRanges.ts';
 import type { Hover } from '../language/hover.ts';
 import type { InlayHint } from '../language/inlayHints.ts';
 import type { Severity } from '../model/issue.ts';
@@ -60,6 +61,12 @@ export const toDocumentSymbol = (symbol: DocumentSymbol): lsp.DocumentSymbol => 
   range: symbol.range,
   selectionRange: symbol.selection,
   children: symbol.children.map(toDocumentSymbol),
+});
+
+export const toFoldingRange = (range: FoldingRange): lsp.FoldingRange => ({
+  startLine: range.firstLine,
+  endLine: range.lastLine,
+  ...(range.kind === 'imports' ? { kind: lsp.FoldingRangeKind.Imports } : {}),
 });
 
 const markdown = (value: string): lsp.MarkupContent => ({ kind: lsp.MarkupKind.Markdown, value });
