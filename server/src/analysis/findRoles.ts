@@ -90,7 +90,7 @@ function findUses(graph: Graph, captured: ReadonlyMap<number, readonly string[]>
       const output = operator.outputs[0];
       const passed =
         passesElementsThrough(operator.type, position) && output !== undefined ? uses.get(output) : undefined;
-      if (passed !== undefined) {
+      if (passed !== undefined && passed !== use) {
         if (passed.asWeight) use.asWeight = true;
         if (!passed.asWeightOnly) use.asWeightOnly = false;
         if (flows) for (const user of passed.operators) use.operators.push(user);
