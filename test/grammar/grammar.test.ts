@@ -46,6 +46,7 @@ describe('editing a layer spec', () => {
   test.each([
     ['layers:', true],
     ['  decoder:  # a block', true],
+    ['  mlp(hidden, act=1):', true],
     ['  - h:', true],
     ['  - fc: Linear(d, 4*d)', false],
     ['dims: { d: 768 }', false],

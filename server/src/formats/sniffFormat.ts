@@ -18,7 +18,10 @@ const headBytes = 4096;
 export function sniffFormat(source: ByteSource, name: string): Sniffed {
   const byName = formatOfName(name);
   if (source.size === 0) {
-    return { format: byName, reason: 'The file is empty' };
+    return {
+      format: byName,
+      reason: 'The file is empty: export the model again, or check that the download finished',
+    };
   }
   const foreign = recognizeForeignFormat(source);
   if (foreign !== undefined) {

@@ -442,6 +442,30 @@ describe('payloads are jumped over', () => {
     expect(bytesRead()).toBeLessThan(64 * 1024);
   });
 
+  test('a source that reuses its buffer gives the same tree', () => {
+    const bytes = encodeModel({
+      metadata: { key: 'x'.repeat(100) },
+      graph: {
+        nodes: Array.from({ length: 500 }, (_, index) => ({ type: 'Relu', name: `node ${index}` })),
+        initializers: [
+          { name: 'w', type: 'float[100,100]', raw: new Uint8Array(40_000) },
+          { name: 's', type: 'int64[2]', elements: [7, 8] },
+        ],
+      },
+    });
+    const shared = new Uint8Array(1 << 16);
+    const reusing = {
+      size: bytes.length,
+      read: (offset: number, length: number) => {
+        const part = bytes.subarray(offset, offset + length);
+        shared.fill(0xff);
+        shared.set(part);
+        return shared.subarray(0, part.length);
+      },
+    };
+    expect(readOnnx(reusing)).toEqual(readOnnx(byteSourceOfBuffer(bytes)));
+  });
+
   test('between many payloads too', () => {
     const tensors = Array.from({ length: 100 }, (_, index) => ({
       name: `w${index}`,
