@@ -1,0 +1,318 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { estimateStep } from '../../server/src/estimate/estimateStep.ts';
+import { applyMeasurements } from '../../server/src/estimate/measuredCost.ts';
+import type { ClusterProfile } from '../../server/src/hardware/clusterProfile.ts';
+import { findCluster } from '../../server/src/hardware/clusters.ts';
+import type { Scenario } from '../../server/src/model/scenario.ts';
+import { bytes, bytesPerSecond, seconds } from '../../server/src/model/units.ts';
+import { type ChainLayer, chain } from '../support/trainingGraph.ts';
+
+function cluster(name: string): ClusterProfile {
+  const found = findCluster(name);
+  if (found === undefined) throw new Error(name);
+  return found;
+}
+
+function scenario(change: Partial<Scenario> = {}): Scenario {
+  return {
+    cluster: 'dgx-a100',
+    nodes: 1,
+    gpus: 1,
+    batchPerGpu: 1,
+    dimensions: {},
+    precision: 'fp32',
+    optimizer: 'adamw',
+    framework: { name: 'pytorch-ddp', options: {} },
+    mode: 'training',
+    ...change,
+  };
+}
+
+const layers: readonly ChainLayer[] = [
+  { name: 'embed', flops: 1e9, parameters: 2e6, output: 1e6 },
+  { name: 'act', class: 'elementwise', type: 'Relu', output: 1e6, saved: [{ kind: 'output', index: 0 }] },
+  { name: 'head', flops: 4e12, parameters: 8e6, output: 1e5 },
+];
+
+describe('memory by kind, by hand', () => {
+  const { totals } = estimateStep(chain(layers, 3), scenario({ gpus: 8 }), cluster('dgx-a100'));
+  test('10 M fp32 parameters: 40 MB, as much gradient, twice that for AdamW, as much for buckets', () => {
+    expect(totals.memory.parameters).toBe(40e6);
+    expect(totals.memory.gradients).toBe(40e6);
+    expect(totals.memory.optimizerState).toBe(80e6);
+    expect(totals.memory.communicationBuffers).toBe(40e6);
+  });
+  test('saved: x (3 · 1e6), act.out (also the input of head, once), embed’s input', () => {
+    // embed saves x; act saves its output; head saves its input, which is the same tensor.
+    expect(totals.memory.activations).toBe(3 * 1e6 * 4 * 2);
+  });
+  test('workspace: the gradients around act (2 · 3 · 1e6 · 4 B) and cuBLAS’s 8 MiB and 128 KiB', () => {
+    expect(totals.memory.workspace).toBe(24e6 + 8519680);
+  });
+  test('the peak is the sum where activations outweigh the optimizer’s temporaries', () => {
+    expect(totals.memory.peak).toBe(40e6 + 40e6 + 80e6 + 40e6 + Math.max(24e6 + 24e6, 40e6) + 8519680);
+    expect(totals.memory.capacity).toBe(80 * 2 ** 30);
+  });
+});
+
+describe('modes and sizes', () => {
+  test('one GPU sends nothing', () => {
+    const { totals, messages } = estimateStep(chain(layers), scenario(), cluster('dgx-a100'));
+    expect(messages).toBeUndefined();
+    expect([totals.time.communication, totals.time.exposedCommunication]).toEqual([0, 0]);
+    expect(totals.memory.communicationBuffers).toBe(0);
+    expect(totals.scalingEfficiency).toBe(1);
+  });
+
+  test('inference has no backward, no gradients, no optimizer, no messages', () => {
+    const { totals, layers: costs } = estimateStep(
+      chain(layers),
+      scenario({ mode: 'inference', gpus: 8 }),
+      cluster('dgx-a100'),
+    );
+    expect(totals.time.backward).toBe(0);
+    expect(totals.time.update).toBe(0);
+    expect(totals.time.communication).toBe(0);
+    expect(totals.flops.backward).toBe(0);
+    expect([totals.memory.gradients, totals.memory.optimizerState]).toEqual([0, 0]);
+    expect(costs.every(({ memory }) => memory.gradient === 0 && memory.optimizerState === 0)).toBe(true);
+    expect(totals.throughput).toBeGreaterThan(0);
+  });
+
+  test('throughput counts every GPU, and mfu is FLOPs over the peak of the precision', () => {
+    const { totals } = estimateStep(chain(layers, 2), scenario({ gpus: 8 }), cluster('dgx-a100'));
+    const step = totals.time.step ?? Number.NaN;
+    expect(totals.throughput).toBeCloseTo(16 / step, 6);
+    expect(totals.mfu).toBeCloseTo((totals.flops.forward + totals.flops.backward) / (step * 19.5e12), 9);
+  });
+
+  test('input is not modelled: unknown, and the total is exact without it', () => {
+    const { totals } = estimateStep(chain(layers), scenario(), cluster('dgx-a100'));
+    expect(totals.time.input).toBeNull();
+    expect(totals.exact).toBe(true);
+  });
+});
+
+describe('what is unknown', () => {
+  const unknown = [...layers, { name: 'odd', type: 'Mystery', unknown: 'operator Mystery is not known' }];
+  const cost = estimateStep(chain(unknown), scenario(), cluster('dgx-a100'));
+
+  test('is listed with its reason, and totals are lower bounds', () => {
+    expect(cost.totals.exact).toBe(false);
+    expect(cost.totals.unknown).toEqual([{ operator: 'odd', reason: 'operator Mystery is not known' }]);
+    const known = estimateStep(chain(layers), scenario(), cluster('dgx-a100'));
+    expect(cost.totals.time.step).toBeGreaterThanOrEqual(known.totals.time.step ?? Number.NaN);
+  });
+
+  test('is null on its layer, never 0', () => {
+    const odd = cost.layers.find(({ name }) => name === 'odd');
+    expect(odd?.flops).toEqual({ forward: null, backwardData: null, backwardWeight: null });
+    expect([odd?.time.forward, odd?.time.backward, odd?.memory.activations, odd?.range]).toEqual([
+      null,
+      null,
+      null,
+      null,
+    ]);
+    expect([odd?.source, odd?.unknown]).toEqual(['unknown', 'operator Mystery is not known']);
+  });
+});
+
+describe('what holds for every graph', () => {
+  const layer = fc.record({
+    flops: fc.double({ min: 0, max: 1e12, noNaN: true }),
+    parameters: fc.nat(5_000_000),
+    output: fc.integer({ min: 1, max: 1_000_000 }),
+    class: fc.constantFrom('matmul', 'convolution', 'elementwise', 'normalization'),
+  }) as fc.Arbitrary<ChainLayer>;
+  const graph = fc.array(layer, { minLength: 1, maxLength: 12 });
+  const anyScenario = fc.record({
+    gpus: fc.constantFrom(1, 2, 8, 64),
+    precision: fc.constantFrom('fp32', 'tf32', 'fp16', 'bf16', 'fp8'),
+    optimizer: fc.constantFrom('sgd', 'momentum', 'adamw', 'none'),
+    framework: fc.constantFrom('pytorch-ddp', 'naive', 'horovod'),
+  });
+  type Drawn = typeof anyScenario extends fc.Arbitrary<infer Value> ? Value : never;
+  const made = (drawn: Drawn): Scenario =>
+    scenario({
+      gpus: drawn.gpus,
+      nodes: Math.ceil(drawn.gpus / 8),
+      precision: drawn.precision,
+      optimizer: drawn.optimizer,
+      framework: { name: drawn.framework, options: {} },
+    });
+
+  test('layers add up to totals; exposed ≤ communication; the range holds the step', () => {
+    fc.assert(
+      fc.property(graph, anyScenario, (specification, drawn) => {
+        const { totals, layers: costs } = estimateStep(
+          chain(specification),
+          made(drawn),
+          cluster('dgx-a100'),
+        );
+        const total = (read: (cost: (typeof costs)[number]) => number | null) =>
+          costs.reduce((sum, cost) => sum + (read(cost) ?? 0), 0);
+        const { time } = totals;
+        expect(total((cost) => cost.time.forward)).toBeCloseTo(time.forward ?? Number.NaN, 9);
+        expect(total((cost) => cost.time.backward)).toBeCloseTo(time.backward ?? Number.NaN, 9);
+        expect(total((cost) => cost.time.communication)).toBeCloseTo(time.communication ?? Number.NaN, 9);
+        expect(total((cost) => cost.time.exposedCommunication)).toBeCloseTo(
+          time.exposedCommunication ?? Number.NaN,
+          9,
+        );
+        expect(total((cost) => cost.flops.forward)).toBeCloseTo(totals.flops.forward, -3);
+        expect(total((cost) => cost.memory.activations)).toBe(totals.memory.activations);
+        expect(time.exposedCommunication ?? 0).toBeLessThanOrEqual((time.communication ?? 0) + 1e-12);
+        const step = time.step ?? 0;
+        expect(
+          (time.forward ?? 0) + (time.backward ?? 0) + (time.exposedCommunication ?? 0) + (time.update ?? 0),
+        ).toBeCloseTo(step, 9);
+        expect(time.range?.[0] ?? 0).toBeLessThanOrEqual(step + 1e-12);
+        expect(step).toBeLessThanOrEqual((time.range?.[1] ?? 0) + 1e-12);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test('memory never shrinks when the batch grows', () => {
+    fc.assert(
+      fc.property(graph, anyScenario, fc.integer({ min: 1, max: 64 }), (specification, drawn, batch) => {
+        const peak = (size: number) =>
+          estimateStep(chain(specification, size), made(drawn), cluster('dgx-a100')).totals.memory.peak;
+        expect(peak(batch)).toBeLessThanOrEqual(peak(batch + 1));
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test('more memory and link bandwidth never costs time', () => {
+    fc.assert(
+      fc.property(graph, anyScenario, (specification, drawn) => {
+        const slow = cluster('dgx-a100');
+        const twice = (entry: { readonly value: number; readonly source: string }) => ({
+          ...entry,
+          value: bytesPerSecond(entry.value * 2),
+        });
+        const fast: ClusterProfile = {
+          ...slow,
+          gpu: { ...slow.gpu, memoryBandwidth: twice(slow.gpu.memoryBandwidth) },
+          link: slow.link && { ...slow.link, busBandwidth: twice(slow.link.busBandwidth) },
+          network: slow.network && { ...slow.network, nodeBandwidth: twice(slow.network.nodeBandwidth) },
+        };
+        const time = (profile: ClusterProfile) =>
+          estimateStep(chain(specification), made(drawn), profile).totals.time.step ?? Number.NaN;
+        expect(time(fast)).toBeLessThanOrEqual(time(slow) + 1e-12);
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
+
+describe('findings', () => {
+  const codes = (cost: ReturnType<typeof estimateStep>) => cost.findings.map(({ code }) => code);
+
+  test('out of memory names what dominates and the largest batch that fits, which does', () => {
+    const large: readonly ChainLayer[] = [
+      { name: 'a', flops: 1e12, parameters: 1e6, output: 2e8 },
+      { name: 'b', flops: 1e12, parameters: 1e6, output: 2e8 },
+      { name: 'c', flops: 1e12, parameters: 1e6, output: 2e8 },
+      { name: 'd', flops: 1e12, parameters: 1e6, output: 10 },
+    ];
+    const at = (batch: number) =>
+      estimateStep(chain(large, batch), scenario({ cluster: 't4', batchPerGpu: batch }), cluster('t4'));
+    const finding = at(16).findings.find(({ code }) => code === 'findings/out-of-memory');
+    expect(finding?.message).toMatch(/^The step needs .* GiB; T4 has 16\.0 GiB.*saved activations/);
+    const fits = Number(/batch per GPU to (\d+)/.exec(finding?.fix ?? '')?.[1]);
+    expect(codes(at(fits))).not.toContain('findings/out-of-memory');
+    expect(codes(at(fits + 1))).toContain('findings/out-of-memory');
+  });
+
+  test('a model whose state alone is too large is told so', () => {
+    const huge = [{ name: 'a', flops: 1e9, parameters: 5e9, output: 10 }];
+    const cost = estimateStep(chain(huge), scenario({ cluster: 't4' }), cluster('t4'));
+    expect(cost.findings[0]?.fix).toMatch(/^No batch fits/);
+  });
+
+  test('exposed communication names the layer, the bytes, the bandwidth and the batch that hides it', () => {
+    const model: readonly ChainLayer[] = [
+      { name: 'wte', flops: 1e9, parameters: 38.6e6, output: 1000 },
+      { name: 'body', flops: 6e12, parameters: 1e6, output: 1000 },
+    ];
+    const over = scenario({ cluster: 'k80-10gbe', gpus: 8, nodes: 2 });
+    const cost = estimateStep(chain(model, 4), over, cluster('k80-10gbe'));
+    const finding = cost.findings.find(({ code }) => code === 'findings/exposed-communication');
+    expect(finding?.layer).toBe('wte');
+    expect(finding?.message).toMatch(
+      /% of the step waits for gradients\. The last message \(wte.*MiB\).*8 GPUs.*bus bandwidth/,
+    );
+    expect(finding?.fix).toMatch(/batch|gradient-dtype/i);
+    const { time } = cost.totals;
+    expect(cost.layers[0]?.time.exposedCommunication).toBeGreaterThan(0.9 * (time.exposedCommunication ?? 0));
+  });
+
+  test('launch-bound small kernels, and none of it on large ones', () => {
+    const small = Array.from({ length: 50 }, (_, index) => ({
+      name: `s${index}`,
+      flops: 1e5,
+      parameters: 100,
+      output: 100,
+    }));
+    expect(codes(estimateStep(chain(small), scenario(), cluster('dgx-h100')))).toContain(
+      'findings/launch-bound',
+    );
+    expect(codes(estimateStep(chain(layers), scenario(), cluster('dgx-a100')))).toEqual([]);
+  });
+
+  test('bf16 on V100 runs in fp32, and fp16 is offered', () => {
+    const cost = estimateStep(chain(layers), scenario({ precision: 'bf16' }), cluster('v100-sxm2-16gb'));
+    const finding = cost.findings.find(({ code }) => code === 'findings/unsupported-precision');
+    expect(finding?.message).toMatch(/no bf16 tensor cores: products run in fp32, at 15\.7 TFLOP\/s/);
+    expect(finding?.fix).toMatch(/Use fp16/);
+  });
+});
+
+describe('measured times in the place of predicted ones', () => {
+  const model = chain(layers, 4);
+  const eight = scenario({ gpus: 8 });
+
+  test('a measured step replaces compute; communication stays on top of it', () => {
+    const predicted = estimateStep(model, eight, cluster('dgx-a100'));
+    const cost = estimateStep(model, { ...eight, measuredStep: seconds(5) }, cluster('dgx-a100'));
+    const { time } = cost.totals;
+    expect((time.forward ?? 0) + (time.backward ?? 0) + (time.update ?? 0)).toBeCloseTo(5, 9);
+    expect(time.step).toBeCloseTo(5 + (time.exposedCommunication ?? 0), 9);
+    expect(time.communication).toBe(predicted.totals.time.communication);
+    expect(cost.totals.throughput).toBeCloseTo(32 / (time.step ?? Number.NaN), 6);
+  });
+
+  test('measured layers keep their times, others theirs, and exposure follows the new backward', () => {
+    const predicted = estimateStep(model, eight, cluster('dgx-a100'));
+    const cost = applyMeasurements(predicted, {
+      origin: 'test',
+      layers: new Map([['head', { forward: seconds(0.25), backward: seconds(0.5) }]]),
+    });
+    const head = cost.layers.find(({ name }) => name === 'head');
+    expect([head?.time.forward, head?.time.backward, head?.source, head?.range]).toEqual([
+      0.25,
+      0.5,
+      'measured',
+      [0.75, 0.75],
+    ]);
+    expect(cost.layers[0]?.time.forward).toBe(predicted.layers[0]?.time.forward);
+    expect(cost.layers[0]?.source).toBe('profile');
+    expect(cost.totals.time.exposedCommunication).toBeLessThanOrEqual(cost.totals.time.communication ?? 0);
+  });
+
+  test('nothing measured changes nothing', () => {
+    const predicted = estimateStep(model, eight, cluster('dgx-a100'));
+    const cost = applyMeasurements(predicted, { origin: 'test', layers: new Map() });
+    expect(cost.totals.time.step).toBeCloseTo(predicted.totals.time.step ?? Number.NaN, 9);
+    expect(cost.layers).toEqual(predicted.layers);
+  });
+});
+
+test('message costs name the layers whose gradients they carry', () => {
+  const { messages } = estimateStep(chain(layers), scenario({ gpus: 8 }), cluster('dgx-a100'));
+  expect(messages?.map(({ layers: shares }) => shares.map(({ index }) => index))).toEqual([[2], [0]]);
+  expect(messages?.[0]?.bytes).toBe(bytes(32e6));
+});

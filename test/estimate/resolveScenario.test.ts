@@ -1,0 +1,119 @@
+import { describe, expect, test } from 'vitest';
+import type { ModelAnalysis } from '../../server/src/analysis/modelAnalysis.ts';
+import { resolveScenario } from '../../server/src/estimate/resolveScenario.ts';
+import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
+import { chain } from '../support/trainingGraph.ts';
+
+const dynamic = chain([{ parameters: 1 }]).analysis;
+const fixed: ModelAnalysis = { ...dynamic, batchSymbol: undefined, fixedBatch: 4, symbols: [] };
+const text: ModelAnalysis = {
+  ...dynamic,
+  symbols: [
+    { name: 'batch', default: 8 },
+    { name: 'seq', default: undefined },
+  ],
+};
+
+function resolve(requests: readonly ScenarioRequest[], analysis: ModelAnalysis = dynamic) {
+  const { scenario, cluster, issues } = resolveScenario(requests, analysis);
+  return { scenario, cluster, issues, codes: issues.map(({ severity, code }) => `${severity} ${code}`) };
+}
+
+describe('defaults', () => {
+  test('one DGX H100 node, batch 1, fp32, AdamW, DDP, training', () => {
+    const { scenario, codes } = resolve([{}]);
+    expect(scenario).toEqual({
+      cluster: 'dgx-h100',
+      nodes: 1,
+      gpus: 8,
+      batchPerGpu: 1,
+      dimensions: { batch: 1 },
+      precision: 'fp32',
+      optimizer: 'adamw',
+      framework: { name: 'pytorch-ddp', options: {} },
+      mode: 'training',
+    });
+    expect(codes).toEqual(['information scenario/default-batch']);
+  });
+
+  test('the first request wins, option by option and dimension by dimension', () => {
+    const { scenario } = resolve(
+      [
+        { batch: 2, dimensions: { seq: 128 } },
+        { batch: 9, cluster: 't4', precision: 'fp16', dimensions: { seq: 1, other: 3 } },
+      ],
+      text,
+    );
+    expect(scenario).toMatchObject({
+      batchPerGpu: 2,
+      cluster: 't4',
+      precision: 'fp16',
+      dimensions: { batch: 2, seq: 128 },
+    });
+  });
+});
+
+describe('sizes', () => {
+  test.each([
+    [{ cluster: 'dgx-a100', gpus: 16 }, 2, 16],
+    [{ cluster: 'dgx-a100', gpus: 3 }, 1, 3],
+    [{ cluster: 'dgx-a100', nodes: 4 }, 4, 32],
+    [{ cluster: 'dgx-a100', nodes: 4, gpus: 4 }, 4, 4],
+    [{ cluster: 'a100-sxm-80gb' }, 1, 1],
+    [{ cluster: 'DGX-A100' }, 1, 8],
+  ])('%j is %i nodes with %i GPUs', (request, nodes, gpus) => {
+    const { scenario, codes } = resolve([{ ...request, batch: 1 }]);
+    expect([scenario.nodes, scenario.gpus]).toEqual([nodes, gpus]);
+    expect(codes).toEqual([]);
+  });
+
+  test.each([
+    [{ cluster: 'a100-sxm-80gb', gpus: 2 }, /one node of 1 GPU without a network/],
+    [{ cluster: 'rtx-4090-workstation', nodes: 2 }, /one node of 2 GPUs without a network/],
+    [{ cluster: 'dgx-a100', nodes: 1, gpus: 9 }, /9 GPUs do not lie on 1 node of 8/],
+    [{ cluster: 'dgx-a100', nodes: 4, gpus: 2 }, /2 GPUs do not lie on 4 nodes of 8/],
+    [{ cluster: 'dgx-a100', gpus: 0 }, /`gpus` is 0; it takes a whole number from 1/],
+    [{ cluster: 'dgx-a100', nodes: 1.5 }, /`nodes` is 1.5/],
+    [{ batch: -1 }, /`batch` is -1/],
+    [{ framework: { name: 'caffe', options: {} } }, /No framework is called `caffe`/],
+    [{ cluster: 'dgx-a10' }, /No cluster or GPU is called `dgx-a10` \(did you mean `dgx-a100`\?\)/],
+    [{ cluster: 'zzz' }, /called `zzz`; `layercost clusters` lists them/],
+  ])('%j is an error', (request, message) => {
+    const { issues } = resolve([{ batch: 1, ...request }]);
+    expect(issues).toHaveLength(1);
+    expect(issues[0]?.severity).toBe('error');
+    expect(issues[0]?.message).toMatch(message);
+    expect(issues[0]?.message).not.toMatch(/\.$/);
+  });
+
+  test('an uneven split is costed for the fuller nodes, with a warning', () => {
+    expect(resolve([{ cluster: 'dgx-a100', gpus: 12, batch: 1 }]).codes).toEqual([]);
+    expect(resolve([{ cluster: 'dgx-a100', gpus: 13, batch: 1 }]).codes).toEqual([
+      'warning scenario/invalid',
+    ]);
+  });
+});
+
+describe('batch and dimensions', () => {
+  test.each([
+    ['asked', [{ batch: 32 }], dynamic, 32, []],
+    ['as a dimension', [{ dimensions: { batch: 16 } }], dynamic, 16, []],
+    ['the model’s default', [{ dimensions: { seq: 2 } }], text, 8, []],
+    ['asked over the default', [{ batch: 2, dimensions: { seq: 2 } }], text, 2, []],
+    ['fixed by the model', [{}], fixed, 4, []],
+    ['fixed, asked the same', [{ batch: 4 }], fixed, 4, []],
+    ['fixed, asked otherwise', [{ batch: 64 }], fixed, 4, ['warning scenario/fixed-batch']],
+  ] as const)('%s', (_, requests, analysis, batch, expected) => {
+    const { scenario, codes } = resolve(requests, analysis);
+    expect(scenario.batchPerGpu).toBe(batch);
+    expect(codes).toEqual(expected);
+  });
+
+  test('a symbol without value and a value without symbol are reported', () => {
+    expect(resolve([{ batch: 1 }], text).codes).toEqual(['warning shape/unbound-dimension']);
+    const { issues } = resolve([{ batch: 1, dimensions: { sequence: 3, seq: 2 } }], text);
+    expect(issues.map(({ message }) => message)).toEqual([
+      'The model has no symbolic dimension `sequence`; it has batch, seq',
+    ]);
+  });
+});

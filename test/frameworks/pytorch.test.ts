@@ -1,0 +1,145 @@
+import { describe, expect, test } from 'vitest';
+import { packMessages } from '../../server/src/frameworks/packMessages.ts';
+import { optimizerUpdate } from '../../server/src/frameworks/pytorch/optimizerUpdate.ts';
+import { resolveFramework } from '../../server/src/frameworks/registry.ts';
+import type { Precision } from '../../server/src/model/scenario.ts';
+import { bytes } from '../../server/src/model/units.ts';
+import { type ChainLayer, chain } from '../support/trainingGraph.ts';
+
+const { behaviour } = resolveFramework({ name: 'pytorch-ddp', options: {} });
+
+function lowered(layers: readonly ChainLayer[], precision: Precision) {
+  return behaviour.lower(chain(layers), precision, 'training').operators;
+}
+
+describe('autocast', () => {
+  const layers: readonly ChainLayer[] = [
+    { name: 'conv', class: 'convolution', type: 'Conv', flops: 100, parameters: 10, output: 8 },
+    { name: 'relu', class: 'elementwise', type: 'Relu', output: 8 },
+    { name: 'softmax', class: 'normalization', type: 'Softmax', output: 8 },
+    { name: 'scale', class: 'elementwise', type: 'Mul', output: 8 },
+    { name: 'linear', class: 'matmul', type: 'MatMul', flops: 100, parameters: 10, output: 8 },
+  ];
+
+  test.each([
+    ['fp32', ['tf32', 'fp32', 'fp32', 'fp32', 'fp32'], [4, 4, 4, 4, 4]],
+    ['tf32', ['tf32', 'fp32', 'fp32', 'fp32', 'tf32'], [4, 4, 4, 4, 4]],
+    ['fp16', ['fp16', 'fp32', 'fp32', 'fp32', 'fp16'], [2, 2, 4, 4, 2]],
+    ['bf16', ['bf16', 'fp32', 'fp32', 'fp32', 'bf16'], [2, 2, 4, 4, 2]],
+    ['fp8', ['bf16', 'fp32', 'fp32', 'fp32', 'fp8'], [2, 2, 4, 4, 2]],
+  ] as const)('%s: product types and widths follow the published lists', (precision, numerics, widths) => {
+    const operators = lowered(layers, precision);
+    expect(operators.map((operator) => operator?.numeric)).toEqual(numerics);
+    expect(operators.map((operator) => operator?.width)).toEqual(widths);
+  });
+
+  test('weights are cast once, activations where the type changes, and gradients back', () => {
+    const casts = (kernels: readonly { readonly class: string }[] | undefined, own: string) =>
+      kernels?.filter((kernel) => kernel.class === 'elementwise' && kernel.class !== own).length;
+    const operators = lowered(layers, 'bf16');
+    // conv: its input x and its weight; softmax: up to fp32; linear: activation and weight down to bf16.
+    expect(casts(operators[0]?.forward, 'convolution')).toBe(2);
+    expect(casts(operators[2]?.forward, 'normalization')).toBe(1);
+    expect(casts(operators[4]?.forward, 'matmul')).toBe(2);
+    expect(casts(operators[4]?.backwardWeight, 'matmul')).toBe(1);
+  });
+
+  test('half the width saves half the activations; weights keep a copy', () => {
+    const saved = (precision: Precision) =>
+      lowered(layers, precision)
+        .flatMap((operator) => operator?.saved ?? [])
+        .map(({ key, bytes: size }) => [key, size]);
+    expect(saved('fp32')).toContainEqual(['conv.out:4', 32]);
+    expect(saved('bf16')).toContainEqual(['conv.out:2', 16]);
+  });
+
+  test('fp32 convolutions stay fp32 where conv-tf32=false', () => {
+    const plain = resolveFramework({ name: 'pytorch-ddp', options: { 'conv-tf32': 'false' } }).behaviour;
+    expect(plain.lower(chain(layers), 'fp32', 'training').operators[0]?.numeric).toBe('fp32');
+  });
+});
+
+describe('buckets', () => {
+  const gradient = (index: number, mebibytes: number) => ({
+    parameter: `p${index}`,
+    index,
+    elements: mebibytes * 2 ** 18,
+    bytes: bytes(mebibytes * 2 ** 20),
+    readyAfter: index,
+  });
+
+  test('the first closes at 1 MiB, the others at 25, the last holds the rest', () => {
+    const gradients = [0.5, 0.6, 10, 10, 10, 30, 3].map((size, index) => gradient(index, size));
+    const sizes = behaviour.pack(gradients).map(({ bytes: size }) => size / 2 ** 20);
+    expect(sizes.map((size) => Number(size.toFixed(3)))).toEqual([1.1, 30, 30, 3]);
+    expect(behaviour.pack(gradients).map(({ readyAfter }) => readyAfter)).toEqual([1, 4, 5, 6]);
+  });
+
+  test('gradient-dtype=fp16 halves what is sent, not what is kept', () => {
+    const half = resolveFramework({ name: 'pytorch-ddp', options: { 'gradient-dtype': 'fp16' } }).behaviour;
+    const messages = half.pack([gradient(0, 2)]);
+    expect(messages[0]?.bytes).toBe(2 ** 20);
+    expect(half.bufferBytes(messages)).toBe(2 * 2 ** 20);
+  });
+
+  test('gradient-as-bucket-view saves the copies', () => {
+    const views = resolveFramework({
+      name: 'pytorch-ddp',
+      options: { 'gradient-as-bucket-view': 'true' },
+    }).behaviour;
+    expect(views.bufferBytes(views.pack([gradient(0, 2)]))).toBe(0);
+  });
+
+  test('naive sends one message after backward, Horovod fuses, 0 sends every tensor', () => {
+    const gradients = [40, 40, 40, 40].map((size, index) => gradient(index, size));
+    const naive = resolveFramework({ name: 'naive', options: {} }).behaviour;
+    expect([naive.overlap, naive.pack(gradients).length]).toEqual([false, 1]);
+    expect(resolveFramework({ name: 'horovod', options: {} }).behaviour.pack(gradients)).toHaveLength(1);
+    const each = resolveFramework({ name: 'horovod', options: { 'fusion-mb': '0' } }).behaviour;
+    expect(each.pack(gradients)).toHaveLength(4);
+  });
+
+  test('nothing to send is no message', () => {
+    expect(packMessages([], [1])).toEqual([]);
+  });
+});
+
+describe('names and options', () => {
+  test.each([
+    ['caffe-mpi', {}, 'scenario/unknown-framework', /pytorch-ddp, horovod, naive/],
+    ['pytorch-ddp', { 'bucket-mb': 'many' }, 'scenario/invalid', /takes a positive number/],
+    ['pytorch-ddp', { 'bucket-mb': '' }, 'scenario/invalid', /takes a positive number/],
+    ['pytorch-ddp', { bucket: '3' }, 'scenario/invalid', /has no option `bucket`; it has `bucket-mb`/],
+    ['pytorch-ddp', { 'gradient-dtype': 'fp8' }, 'scenario/invalid', /fp32 or fp16 or bf16/],
+  ])('%s %j is reported', (name, options, code, message) => {
+    const { issues } = resolveFramework({ name, options });
+    expect(issues).toHaveLength(1);
+    expect(issues[0]?.code).toBe(code);
+    expect(issues[0]?.message).toMatch(message);
+  });
+});
+
+describe('optimizer', () => {
+  // Bytes per parameter, operand by operand; `fused` is one pass over everything.
+  test.each([
+    ['sgd', 'foreach', 12, 0],
+    ['momentum', 'foreach', 32, 4],
+    ['momentum', 'fused', 20, 4],
+    ['adam', 'foreach', 72, 8],
+    ['adam', 'fused', 28, 8],
+    ['adamw', 'foreach', 80, 8],
+    ['adamw', 'fused', 28, 8],
+    ['none', 'foreach', 0, 0],
+  ] as const)('%s, %s: %i bytes per parameter moved, %i kept', (optimizer, kernels, moved, kept) => {
+    const update = optimizerUpdate(optimizer, kernels, 'fp32', { elements: 1000, tensors: 4 });
+    expect(update.kernels.reduce((sum, kernel) => sum + kernel.bytes, 0)).toBe(moved * 1000);
+    expect(update.stateBytes).toBe(kept * 1000);
+  });
+
+  test('fp16 unscales gradients first', () => {
+    const sizes = { elements: 1000, tensors: 4 };
+    const count = (precision: Precision) =>
+      optimizerUpdate('adamw', 'fused', precision, sizes).kernels.length;
+    expect(count('fp16') - count('bf16')).toBe(1);
+  });
+});
