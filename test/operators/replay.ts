@@ -85,13 +85,13 @@ function replayGraph(
         contents: node.inputs.map((name) => values.get(name)?.content),
         outputCount: node.outputs.length,
         attributes: withoutGraphs(node),
-        inferSubgraph: (name, inputs) => {
+        inferSubgraph: (name, inputs, contents) => {
           const attribute = node.attributes.get(name);
           if (attribute?.kind !== 'graph') return [];
           const scope = new Map(values);
           for (const [index, input] of attribute.value.inputs.entries()) {
             const type = inputs[index];
-            if (type !== undefined) scope.set(input.name, { type, content: undefined });
+            if (type !== undefined) scope.set(input.name, { type, content: contents?.[index] });
           }
           replayGraph(model, attribute.value, scope, problems, unknownOperators, useDeclared);
           return attribute.value.outputs.map((output) => scope.get(output.name)?.type ?? typeOf(output.type));

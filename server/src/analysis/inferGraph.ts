@@ -9,6 +9,7 @@ import type { OnnxGraph, OnnxNode, OnnxValueInfo } from '../formats/onnx/syntax.
 import type { Attribute, TensorLiteral } from '../model/attribute.ts';
 import type { Graph, GraphAttribute, Operator, TensorContent, Value, ValueType } from '../model/graph.ts';
 import { makeInferenceContext } from '../operators/context.ts';
+import type { InferenceContext } from '../operators/definition.ts';
 import { findOperator } from '../operators/registry.ts';
 import { reconcileTypes } from './declaredTypes.ts';
 import type { FlatNode } from './expandFunctions.ts';
@@ -33,6 +34,8 @@ export interface InferenceSurroundings {
   readonly outer: (name: string) => Value | undefined;
   /** Types of the inputs, where the caller knows them better than the graph says. */
   readonly inputTypes?: readonly ValueType[];
+  /** Contents of the inputs, where the caller knows them. */
+  readonly inputContents?: readonly (TensorContent | undefined)[];
   /** How deep subgraphs nest. */
   readonly depth: number;
 }
@@ -136,11 +139,13 @@ function defineInputs(
 ): void {
   source.inputs.forEach(({ name, type }, index) => {
     const given = surroundings.inputTypes?.[index];
+    const content = surroundings.inputContents?.[index];
     const declared = typeOfInput(name, type);
     drafts.set(name, {
       name,
       role: 'input',
       type: given ?? declared ?? { kind: 'unknown', reason: `the file gives no type for input \`${name}\`` },
+      ...(content && { content }),
       consumers: [],
     });
   });
@@ -308,7 +313,7 @@ function inferOperator(
     const type: ValueType = { kind: 'unknown', reason: `operator \`${name}\` is not known` };
     return { operator, outputs: { types: node.outputs.map(() => type), contents: [] } };
   }
-  const inferSubgraph = (attributeName: string, types: readonly ValueType[]): readonly ValueType[] => {
+  const inferSubgraph: InferenceContext['inferSubgraph'] = (attributeName, types, contents) => {
     const attribute = node.attributes.get(attributeName);
     if (attribute?.kind !== 'graph' || surroundings.depth >= deepestNesting) return [];
     const inner = inferGraph(
@@ -319,7 +324,13 @@ function inferOperator(
         scope: rootScope,
         ...(flat.operatorSets === undefined ? {} : { operatorSets: flat.operatorSets }),
       })),
-      { ...surroundings, outer: resolve, inputTypes: types, depth: surroundings.depth + 1 },
+      {
+        ...surroundings,
+        outer: resolve,
+        inputTypes: types,
+        inputContents: contents ?? [],
+        depth: surroundings.depth + 1,
+      },
     ).graph;
     attributes.set(attributeName, { kind: 'graph', value: inner });
     return inner.outputs.map(

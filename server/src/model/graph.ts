@@ -61,10 +61,18 @@ export interface Value {
 
 export type ValueType =
   | TensorType
-  | { readonly kind: 'sequence'; readonly element: ValueType }
+  | SequenceType
   | { readonly kind: 'optional'; readonly element: ValueType }
   | { readonly kind: 'map'; readonly key: ElementType; readonly value: ValueType }
   | { readonly kind: 'unknown'; readonly reason: string };
+
+export interface SequenceType {
+  readonly kind: 'sequence';
+  /** What all elements have in common. */
+  readonly element: ValueType;
+  /** Types by position, where the operators that built the sequence are known. */
+  readonly elements?: readonly ValueType[];
+}
 
 export interface TensorType {
   readonly kind: 'tensor';

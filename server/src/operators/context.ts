@@ -20,7 +20,7 @@ export interface InferenceFacts {
   readonly outputCount?: number;
   readonly attributes?: Attributes;
   /** Infers a subgraph attribute; without it every subgraph gives nothing. */
-  readonly inferSubgraph?: (attributeName: string, inputs: readonly ValueType[]) => readonly ValueType[];
+  readonly inferSubgraph?: InferenceContext['inferSubgraph'];
 }
 
 /** What a shape rule sees, from plain facts. */

@@ -40,8 +40,15 @@ export interface InferenceContext {
   string(name: string, otherwise: string): string;
   ints(name: string): readonly number[] | undefined;
   tensor(name: string): TensorLiteral | undefined;
-  /** Infers a subgraph attribute (`If`, `Loop`, `Scan`) for inputs of these types; one type per output. */
-  inferSubgraph(attributeName: string, inputs: readonly ValueType[]): readonly ValueType[];
+  /**
+   * Infers a subgraph attribute (`If`, `Loop`, `Scan`) for inputs of these types and, where known, contents; one
+   * type per output.
+   */
+  inferSubgraph(
+    attributeName: string,
+    inputs: readonly ValueType[],
+    contents?: readonly (TensorContent | undefined)[],
+  ): readonly ValueType[];
 }
 
 export interface Inference {

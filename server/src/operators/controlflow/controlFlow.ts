@@ -102,42 +102,66 @@ function repeated(context: CostContext, count: number): OperatorCost {
   };
 }
 
+/** Loops of exporters over a few parts are followed iteration by iteration; longer ones are summed up. */
+const mostIterations = 16;
+
+function inferLoop(context: InferenceContext): Inference {
+  const initial = Array.from(
+    { length: Math.max(0, context.inputCount - 2) },
+    (_, index) => context.inputType(index + 2) ?? unknownValue('an input of the Loop is missing'),
+  );
+  const count = scalarOf(context, 0);
+  return typeof count === 'number' && count > 0 && count <= mostIterations
+    ? inferUnrolled(context, initial, count)
+    : inferStable(context, initial, count);
+}
+
+const counters: readonly ValueType[] = [
+  { kind: 'tensor', elementType: 'int64', shape: [] },
+  { kind: 'tensor', elementType: 'bool', shape: [] },
+];
+
+/** A small known trip count is taken to be reached: exporters write `for` over a list this way. */
+function inferUnrolled(context: InferenceContext, initial: readonly ValueType[], count: number): Inference {
+  let carried = initial;
+  let scanned: readonly ValueType[] | undefined;
+  for (let iteration = 0; iteration < count; iteration += 1) {
+    const results = context.inferSubgraph(
+      'body',
+      [...counters, ...carried],
+      [
+        { shape: [], elements: [iteration] },
+        { shape: [], elements: [1] },
+      ],
+    );
+    const more = results.slice(1 + initial.length);
+    carried = initial.map((type, index) => results[index + 1] ?? type);
+    scanned = scanned?.map((type, index) => unifyTypes(type, more[index] ?? type, changing)) ?? more;
+  }
+  return { outputs: [...carried, ...(scanned ?? []).map((type) => stacked(type, count))] };
+}
+
+const changing = 'an iteration of the Loop changes it';
+
 /**
  * Carried values must hold for every iteration: what the body changes of them is unknown, and the body is
  * inferred again with that.
  */
-function inferLoop(context: InferenceContext): Inference {
-  const carriedCount = Math.max(0, context.inputCount - 2);
-  const initial = Array.from(
-    { length: carriedCount },
-    (_, index) => context.inputType(index + 2) ?? unknownValue('an input of the Loop is missing'),
-  );
-  const counters: readonly ValueType[] = [
-    { kind: 'tensor', elementType: 'int64', shape: [] },
-    { kind: 'tensor', elementType: 'bool', shape: [] },
-  ];
+function inferStable(
+  context: InferenceContext,
+  initial: readonly ValueType[],
+  count: Dimension | undefined,
+): Inference {
   const first = context.inferSubgraph('body', [...counters, ...initial]);
-  const reason = 'an iteration of the Loop changes it';
-  const stable = initial.map((type, index) => mergeCarried(type, first[index + 1] ?? type, reason));
+  const stable = initial.map((type, index) => unifyTypes(type, first[index + 1] ?? type, changing));
   const again = context.inferSubgraph('body', [...counters, ...stable]);
-  const count = scalarOf(context, 0) ?? unknownDimension(whyUnknown(context, 0));
+  const times = count ?? unknownDimension(whyUnknown(context, 0));
   return {
     outputs: [
-      ...stable.map((type, index) => mergeCarried(type, again[index + 1] ?? type, reason)),
-      ...again.slice(1 + carriedCount).map((type) => stacked(type, count)),
+      ...stable.map((type, index) => unifyTypes(type, again[index + 1] ?? type, changing)),
+      ...again.slice(1 + initial.length).map((type) => stacked(type, times)),
     ],
   };
-}
-
-/** An empty sequence has elements of unknown type until the first one is inserted. */
-function mergeCarried(left: ValueType, right: ValueType, reason: string): ValueType {
-  if (left.kind === 'sequence' && right.kind === 'sequence') {
-    if (left.element.kind === 'unknown') return right;
-    if (right.element.kind === 'unknown') return left;
-    const empty = left.element.kind === 'tensor' && !isKnownShape(left.element.shape);
-    if (empty) return right;
-  }
-  return unifyTypes(left, right, reason);
 }
 
 function stacked(type: ValueType, count: Dimension): ValueType {

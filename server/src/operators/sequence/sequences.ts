@@ -1,61 +1,34 @@
 /** Sequences and optionals: lists of tensors, handled on the host. */
 
-import { type Dimension, unknownDimension } from '../../model/dimension.ts';
+import { addDimensions, type Dimension, unknownDimension } from '../../model/dimension.ts';
 import { elementTypeOfNumber } from '../../model/elementType.ts';
-import { isKnownShape, type ValueType } from '../../model/graph.ts';
-import type { InferenceContext, OperatorDefinition } from '../definition.ts';
+import { isKnownShape, type SequenceType, type ValueType } from '../../model/graph.ts';
+import type { Inference, InferenceContext, OperatorDefinition } from '../definition.ts';
 import { integersOf, normalizeAxis, numbersOf } from '../vocabulary/axes.ts';
+import { content, scalarOf } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';
 import { copyCost, viewCost } from '../vocabulary/movement.ts';
 import { elementTypeOf, single, tensor, tensorOfUnknownShape, unknownValue } from '../vocabulary/types.ts';
 import { unifyTypes } from '../vocabulary/unify.ts';
 import { shapeCost, unknownCost } from '../vocabulary/work.ts';
 
-const elementOf = (type: ValueType | undefined): ValueType =>
-  type?.kind === 'sequence' || type?.kind === 'optional'
-    ? type.element
-    : type === undefined || type.kind === 'unknown'
-      ? unknownValue(type?.reason ?? 'the sequence is missing')
-      : type;
-
-const differ = 'the elements of the sequence have different shapes';
-
-function insertedInto(context: InferenceContext): ValueType {
-  const element = elementOf(context.inputType(0));
-  const inserted = context.inputType(1) ?? unknownValue('the inserted tensor is missing');
-  const empty = element.kind === 'unknown' || (element.kind === 'tensor' && !isKnownShape(element.shape));
-  return { kind: 'sequence', element: empty ? inserted : unifyTypes(element, inserted, differ) };
-}
-
 export const sequenceOperators: readonly OperatorDefinition[] = [
   define({
     type: 'SequenceEmpty',
     since: 11,
     documentation: 'a sequence without elements (ONNX Operators, SequenceEmpty-11)',
-    infer: (context) =>
-      single({
-        kind: 'sequence',
-        element: tensorOfUnknownShape(
-          elementTypeOfNumber(context.int('dtype', 1)) ?? 'float32',
-          'the sequence is empty',
-        ),
-      }),
+    infer: (context) => {
+      const elementType = elementTypeOfNumber(context.int('dtype', 1)) ?? 'float32';
+      const element = tensorOfUnknownShape(elementType, 'the sequence is empty');
+      return single({ kind: 'sequence', element, elements: [] });
+    },
     cost: () => shapeCost,
   }),
   define({
     type: 'SequenceConstruct',
     since: 11,
     documentation: 'a sequence of the inputs (ONNX Operators, SequenceConstruct-11)',
-    infer: (context) => {
-      const types = Array.from(
-        { length: context.inputCount },
-        (_, index) => context.inputType(index) ?? unknownValue('an element is missing'),
-      );
-      return single({
-        kind: 'sequence',
-        element: types.reduce((left, right) => unifyTypes(left, right, differ)),
-      });
-    },
+    infer: (context) => single(sequenceOf(inputTypes(context))),
     cost: (context) => viewCost(context),
   }),
   define({
@@ -69,73 +42,43 @@ export const sequenceOperators: readonly OperatorDefinition[] = [
     type: 'SequenceErase',
     since: 11,
     documentation: 'a sequence with one element less (ONNX Operators, SequenceErase-11)',
-    infer: (context) => single(context.inputType(0) ?? unknownValue('the sequence is missing')),
+    infer: (context) => single(erasedFrom(context)),
     cost: () => shapeCost,
   }),
   define({
     type: 'SequenceAt',
     since: 11,
     documentation: 'one element of a sequence (ONNX Operators, SequenceAt-11)',
-    infer: (context) => single(elementOf(context.inputType(0))),
+    infer: (context) => {
+      const type = context.inputType(0);
+      const elements = elementsOf(type);
+      const position = positionIn(context, elements, 0);
+      return single((position === undefined ? undefined : elements?.[position]) ?? elementOf(type));
+    },
     cost: () => shapeCost,
   }),
   define({
     type: 'SequenceLength',
     since: 11,
     documentation: 'how many elements a sequence has (ONNX Operators, SequenceLength-11)',
-    infer: () => single(tensor('int64', [])),
+    infer: (context) => {
+      const length = elementsOf(context.inputType(0))?.length;
+      return single(tensor('int64', []), length === undefined ? undefined : content([], [length]));
+    },
     cost: () => shapeCost,
   }),
   define({
     type: 'SplitToSequence',
     since: 11,
     documentation: 'parts along an axis as a sequence (ONNX Operators, SplitToSequence-11)',
-    infer: (context) => {
-      const input = context.inputShape(0);
-      const elementType = elementTypeOf(context, 0);
-      const axis = input && normalizeAxis(context.int('axis', 0), input.length);
-      if (input === undefined || axis === undefined) {
-        return single({
-          kind: 'sequence',
-          element: tensorOfUnknownShape(elementType, 'the shape of the input is unknown'),
-        });
-      }
-      const parts = integersOf(context, 1, 'split');
-      const sizes = parts.kind === 'known' ? numbersOf(parts.values) : undefined;
-      const part: Dimension =
-        parts.kind === 'absent'
-          ? 1
-          : sizes?.every((size) => size === sizes[0])
-            ? (sizes[0] ?? 1)
-            : unknownDimension('the parts of the sequence differ');
-      const removes = parts.kind === 'absent' && context.int('keepdims', 1) === 0;
-      const shape = input
-        .map((size, position): Dimension => (position === axis ? part : size))
-        .filter((_, position) => !(removes && position === axis));
-      return single({ kind: 'sequence', element: tensor(elementType, shape) });
-    },
+    infer: inferSplitToSequence,
     cost: (context) => viewCost(context),
   }),
   define({
     type: 'ConcatFromSequence',
     since: 11,
     documentation: 'the elements of a sequence joined along an axis (ONNX Operators, ConcatFromSequence-11)',
-    infer: (context) => {
-      const element = elementOf(context.inputType(0));
-      if (element.kind !== 'tensor' || !isKnownShape(element.shape)) return single(element);
-      const { shape } = element;
-      const count = unknownDimension('how many elements the sequence has is known only when the model runs');
-      const stacks = context.int('new_axis', 0) === 1;
-      const axis = normalizeAxis(context.int('axis', 0), shape.length + (stacks ? 1 : 0)) ?? 0;
-      return single(
-        tensor(
-          element.elementType,
-          stacks
-            ? [...shape.slice(0, axis), count, ...shape.slice(axis)]
-            : shape.map((size, position) => (position === axis ? count : size)),
-        ),
-      );
-    },
+    infer: inferConcatFromSequence,
     cost: (context) => copyCost(context),
   }),
   define({
@@ -143,14 +86,8 @@ export const sequenceOperators: readonly OperatorDefinition[] = [
     since: 17,
     documentation: 'a subgraph applied to every element of sequences (ONNX Operators, SequenceMap-17)',
     infer: (context) => {
-      const inputs = Array.from({ length: context.inputCount }, (_, index) =>
-        elementOf(context.inputType(index)),
-      );
-      return {
-        outputs: context
-          .inferSubgraph('body', inputs)
-          .map((element): ValueType => ({ kind: 'sequence', element })),
-      };
+      const outputs = context.inferSubgraph('body', inputTypes(context).map(elementOf));
+      return { outputs: outputs.map((element): ValueType => ({ kind: 'sequence', element })) };
     },
     cost: () => unknownCost('how many elements the sequence has is known only when the model runs'),
   }),
@@ -180,3 +117,139 @@ export const sequenceOperators: readonly OperatorDefinition[] = [
     cost: () => shapeCost,
   }),
 ];
+
+const differ = 'the elements of the sequence have different shapes';
+
+const inputTypes = (context: InferenceContext): readonly ValueType[] =>
+  Array.from(
+    { length: context.inputCount },
+    (_, index) => context.inputType(index) ?? unknownValue('an element is missing'),
+  );
+
+function elementOf(type: ValueType | undefined): ValueType {
+  if (type === undefined) return unknownValue('the sequence is missing');
+  return type.kind === 'sequence' || type.kind === 'optional' ? type.element : type;
+}
+
+const elementsOf = (type: ValueType | undefined): readonly ValueType[] | undefined =>
+  type?.kind === 'sequence' ? type.elements : undefined;
+
+function sequenceOf(elements: readonly ValueType[], otherwise?: ValueType): SequenceType {
+  const [first, ...others] = elements;
+  const element =
+    first === undefined
+      ? (otherwise ?? unknownValue('the sequence is empty'))
+      : others.reduce((left, right) => unifyTypes(left, right, differ), first);
+  return { kind: 'sequence', element, elements };
+}
+
+/** Position given by the last input, `undefined` where it is unknown; the end where it is absent. */
+function positionIn(
+  context: InferenceContext,
+  elements: readonly ValueType[] | undefined,
+  room: number,
+): number | undefined {
+  if (elements === undefined) return undefined;
+  const index = room === 1 ? 2 : 1;
+  if (context.inputType(index) === undefined) return elements.length - 1 + room;
+  const position = scalarOf(context, index);
+  if (typeof position !== 'number') return undefined;
+  // A position may name the place behind the last element, but a negative one counts from the last.
+  return position === elements.length && room === 1 ? position : normalizeAxis(position, elements.length);
+}
+
+function insertedInto(context: InferenceContext): ValueType {
+  const type = context.inputType(0);
+  const inserted = context.inputType(1) ?? unknownValue('the inserted tensor is missing');
+  const elements = elementsOf(type);
+  const position = positionIn(context, elements, 1);
+  if (elements !== undefined && position !== undefined) {
+    return sequenceOf(elements.toSpliced(position, 0, inserted));
+  }
+  const element = elementOf(type);
+  const empty = element.kind === 'unknown' || elements?.length === 0;
+  return { kind: 'sequence', element: empty ? inserted : unifyTypes(element, inserted, differ) };
+}
+
+function erasedFrom(context: InferenceContext): ValueType {
+  const type = context.inputType(0);
+  const elements = elementsOf(type);
+  const position = positionIn(context, elements, 0);
+  return elements === undefined || position === undefined
+    ? { kind: 'sequence', element: elementOf(type) }
+    : sequenceOf(elements.toSpliced(position, 1), elementOf(type));
+}
+
+function inferSplitToSequence(context: InferenceContext): Inference {
+  const input = context.inputShape(0);
+  const elementType = elementTypeOf(context, 0);
+  const axis = input && normalizeAxis(context.int('axis', 0), input.length);
+  const size = axis === undefined ? undefined : input?.[axis];
+  if (input === undefined || axis === undefined || size === undefined) {
+    const element = tensorOfUnknownShape(elementType, 'the shape of the input is unknown');
+    return single({ kind: 'sequence', element });
+  }
+  const parts = integersOf(context, 1, 'split');
+  const removes = parts.kind === 'absent' && context.int('keepdims', 1) === 0;
+  const partType = (part: Dimension): ValueType =>
+    tensor(
+      elementType,
+      input
+        .map((own, position) => (position === axis ? part : own))
+        .filter((_, position) => !(removes && position === axis)),
+    );
+  const given = parts.kind === 'known' ? numbersOf(parts.values) : undefined;
+  if (parts.kind === 'absent') return single(repeated(partType(1), size));
+  if (given === undefined) {
+    return single({
+      kind: 'sequence',
+      element: partType(unknownDimension('the parts of the sequence differ')),
+    });
+  }
+  const [only] = given;
+  const scalar = context.inputShape(1)?.length === 0;
+  if (!scalar) return single(sequenceOf(given.map(partType)));
+  if (only === undefined || only <= 0 || typeof size !== 'number') {
+    return single({ kind: 'sequence', element: partType(unknownDimension('the last part may be smaller')) });
+  }
+  const whole = Array.from({ length: Math.min(Math.floor(size / only), longestSequence) }, () =>
+    partType(only),
+  );
+  const rest = size % only;
+  return single(sequenceOf(rest === 0 ? whole : [...whole, partType(rest)]));
+}
+
+/** Positions are followed in short sequences only. */
+const longestSequence = 256;
+
+function repeated(element: ValueType, count: Dimension): ValueType {
+  return typeof count === 'number' && count <= longestSequence
+    ? { kind: 'sequence', element, elements: Array.from({ length: count }, () => element) }
+    : { kind: 'sequence', element };
+}
+
+function inferConcatFromSequence(context: InferenceContext): Inference {
+  const type = context.inputType(0);
+  const element = elementOf(type);
+  if (element.kind !== 'tensor' || !isKnownShape(element.shape)) return single(element);
+  const { shape } = element;
+  const elements = elementsOf(type);
+  const stacks = context.int('new_axis', 0) === 1;
+  const axis = normalizeAxis(context.int('axis', 0), shape.length + (stacks ? 1 : 0)) ?? 0;
+  const open = unknownDimension('how many elements the sequence has is known only when the model runs');
+  if (stacks) {
+    const count = elements?.length ?? open;
+    return single(tensor(element.elementType, [...shape.slice(0, axis), count, ...shape.slice(axis)]));
+  }
+  const total =
+    elements?.reduce<Dimension>((sum, part) => {
+      const own = part.kind === 'tensor' && isKnownShape(part.shape) ? part.shape[axis] : undefined;
+      return addDimensions(sum, own ?? open);
+    }, 0) ?? open;
+  return single(
+    tensor(
+      element.elementType,
+      shape.map((own, position) => (position === axis ? total : own)),
+    ),
+  );
+}

@@ -1,7 +1,7 @@
 /** What is known of a value that may be one of two: branches of `If`, iterations of `Loop`. */
 
 import { type Dimension, equalDimensions, unknownDimension } from '../../model/dimension.ts';
-import { isKnownShape, type Shape, type ValueType } from '../../model/graph.ts';
+import { isKnownShape, type SequenceType, type Shape, type ValueType } from '../../model/graph.ts';
 
 /** The knowledge both have in common; what differs is unknown, for the reason given. */
 export function unifyTypes(left: ValueType, right: ValueType, reason: string): ValueType {
@@ -12,12 +12,28 @@ export function unifyTypes(left: ValueType, right: ValueType, reason: string): V
     return { kind: 'tensor', elementType, shape: unifyShapes(left.shape, right.shape, reason) };
   }
   if (left.kind === 'sequence' && right.kind === 'sequence') {
-    return { kind: 'sequence', element: unifyTypes(left.element, right.element, reason) };
+    return unifySequences(left, right, reason);
   }
   if (left.kind === 'optional' && right.kind === 'optional') {
     return { kind: 'optional', element: unifyTypes(left.element, right.element, reason) };
   }
   return { kind: 'unknown', reason };
+}
+
+/** An empty sequence has nothing to say about its elements. */
+function unifySequences(left: SequenceType, right: SequenceType, reason: string): SequenceType {
+  const element =
+    left.elements?.length === 0
+      ? right.element
+      : right.elements?.length === 0
+        ? left.element
+        : unifyTypes(left.element, right.element, reason);
+  if (left.elements === undefined || left.elements.length !== right.elements?.length) {
+    return { kind: 'sequence', element };
+  }
+  const others = right.elements;
+  const elements = left.elements.map((type, index) => unifyTypes(type, others[index] ?? type, reason));
+  return { kind: 'sequence', element, elements };
 }
 
 function unifyShapes(left: Shape, right: Shape, reason: string): Shape {

@@ -1,0 +1,437 @@
+/**
+ * What operators cost: FLOPs, element-wise operations, traffic, kernels and what backward keeps.
+ *
+ * FLOPs are computed by hand from `torch.utils.flop_counter` (2 per multiply-add, no bias, no element-wise work).
+ */
+
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { KnownCost, SavedTensor, Work } from '../../server/src/operators/definition.ts';
+import { type Application, costText, definitionOf } from './check.ts';
+
+type Gradients = readonly ('weight' | 'data' | 'none')[];
+/** Forward, gradient of activations, gradient of parameters. */
+type Flops = readonly [number, number, number];
+
+const trained: Gradients = ['data', 'weight', 'weight'];
+
+const flopRows: readonly (readonly [string, Application, Gradients, Flops])[] = [
+  [
+    'ResNet-50 stem',
+    {
+      type: 'Conv',
+      inputs: ['float32[8, 3, 224, 224]', 'float32[64, 3, 7, 7]'],
+      attributes: { strides: [2, 2], pads: [3, 3, 3, 3] },
+    },
+    ['none', 'weight'],
+    [2 * 8 * 64 * 112 * 112 * 3 * 49, 0, 2 * 8 * 64 * 112 * 112 * 3 * 49],
+  ],
+  [
+    'a grouped convolution divides by its groups, forward and backward',
+    {
+      type: 'Conv',
+      inputs: ['float32[1, 64, 8, 8]', 'float32[128, 16, 3, 3]'],
+      attributes: { group: 4, pads: [1, 1, 1, 1] },
+    },
+    trained,
+    [2 * 128 * 64 * 16 * 9, 2 * 128 * 64 * 16 * 9, 2 * 128 * 64 * 16 * 9],
+  ],
+  [
+    'a 3-D convolution',
+    { type: 'Conv', inputs: ['float32[2, 4, 8, 8, 8]', 'float32[6, 4, 3, 3, 3]'] },
+    ['data', 'weight'],
+    [2 * 2 * 6 * 216 * 4 * 27, 2 * 2 * 6 * 216 * 4 * 27, 2 * 2 * 6 * 216 * 4 * 27],
+  ],
+  [
+    'a transposed convolution counts the positions of its input',
+    {
+      type: 'ConvTranspose',
+      inputs: ['float32[1, 16, 8, 8]', 'float32[16, 4, 4, 4]'],
+      attributes: { strides: [2, 2], pads: [1, 1, 1, 1], group: 2 },
+    },
+    ['data', 'weight'],
+    [2 * 64 * 16 * 4 * 16, 2 * 64 * 16 * 4 * 16, 2 * 64 * 16 * 4 * 16],
+  ],
+  [
+    'a linear layer',
+    {
+      type: 'Gemm',
+      inputs: ['float32[32, 2048]', 'float32[1000, 2048]', 'float32[1000]'],
+      attributes: { transB: 1 },
+    },
+    trained,
+    [2 * 32 * 2048 * 1000, 2 * 32 * 2048 * 1000, 2 * 32 * 2048 * 1000],
+  ],
+  [
+    'transposed left side',
+    { type: 'Gemm', inputs: ['float32[6, 3]', 'float32[6, 4]'], attributes: { transA: 1 } },
+    [],
+    [2 * 3 * 4 * 6, 0, 0],
+  ],
+  [
+    'a product of two activations has both gradients in data',
+    { type: 'MatMul', inputs: ['float32[2, 12, 128, 64]', 'float32[2, 12, 64, 128]'] },
+    ['data', 'data'],
+    [2 * 24 * 128 * 128 * 64, 4 * 24 * 128 * 128 * 64, 0],
+  ],
+  [
+    'a broadcasting product',
+    { type: 'MatMul', inputs: ['float32[4, 3, 5, 6]', 'float32[6, 7]'] },
+    [],
+    [2 * 12 * 5 * 7 * 6, 0, 0],
+  ],
+  [
+    'a broadcasting product with a wider right side',
+    { type: 'MatMul', inputs: ['float32[5, 6]', 'float32[4, 3, 6, 7]'] },
+    [],
+    [2 * 12 * 5 * 7 * 6, 0, 0],
+  ],
+  ['a dot product', { type: 'MatMul', inputs: ['float32[9]', 'float32[9]'] }, [], [18, 0, 0]],
+  [
+    'a matrix times a vector',
+    { type: 'MatMul', inputs: ['float32[2, 3, 4]', 'float32[4]'] },
+    [],
+    [2 * 6 * 4, 0, 0],
+  ],
+  [
+    'scores by einsum',
+    {
+      type: 'Einsum',
+      inputs: ['float32[2, 8, 16, 32]', 'float32[2, 8, 20, 32]'],
+      attributes: { equation: 'bhqd,bhkd->bhqk' },
+    },
+    ['data', 'data'],
+    [2 * 16 * 16 * 20 * 32, 4 * 16 * 16 * 20 * 32, 0],
+  ],
+  [
+    'three operands contract from the left',
+    {
+      type: 'Einsum',
+      inputs: ['float32[2, 3]', 'float32[3, 4]', 'float32[4, 5]'],
+      attributes: { equation: 'ij,jk,kl->il' },
+    },
+    [],
+    [2 * (2 * 3 * 4 + 2 * 4 * 5), 0, 0],
+  ],
+  [
+    'an einsum that sums nothing is element-wise',
+    { type: 'Einsum', inputs: ['float32[4]', 'float32[5]'], attributes: { equation: 'i,j->ij' } },
+    [],
+    [0, 0, 0],
+  ],
+  [
+    'attention, backward with its scores computed again',
+    {
+      type: 'Attention',
+      opset: 23,
+      inputs: ['float32[2, 8, 128, 64]', 'float32[2, 8, 128, 64]', 'float32[2, 8, 128, 64]'],
+    },
+    ['data', 'data', 'data'],
+    [4 * 16 * 128 * 128 * 64, 10 * 16 * 128 * 128 * 64, 0],
+  ],
+  [
+    'a causal mask does not halve, grouped queries do not divide',
+    {
+      type: 'Attention',
+      opset: 23,
+      inputs: ['float32[1, 128, 512]', 'float32[1, 128, 128]', 'float32[1, 128, 128]'],
+      attributes: { q_num_heads: 8, kv_num_heads: 2, is_causal: 1 },
+    },
+    [],
+    [4 * 8 * 128 * 128 * 64, 0, 0],
+  ],
+  [
+    'attention over past keys too',
+    {
+      type: 'Attention',
+      opset: 23,
+      inputs: [
+        'float32[1, 8, 1, 64]',
+        'float32[1, 8, 1, 64]',
+        'float32[1, 8, 1, 64]',
+        undefined,
+        'float32[1, 8, 99, 64]',
+        'float32[1, 8, 99, 64]',
+      ],
+    },
+    [],
+    [4 * 8 * 100 * 64, 0, 0],
+  ],
+  [
+    'LSTM',
+    {
+      type: 'LSTM',
+      inputs: ['float32[10, 4, 32]', 'float32[1, 256, 32]', 'float32[1, 256, 64]'],
+      attributes: { hidden_size: 64 },
+    },
+    ['data', 'weight', 'weight'],
+    [2 * 40 * 256 * 96, 2 * 40 * 256 * 96, 2 * 40 * 256 * 96],
+  ],
+  [
+    'bidirectional LSTM that is frozen',
+    {
+      type: 'LSTM',
+      inputs: ['float32[10, 4, 32]', 'float32[2, 256, 32]', 'float32[2, 256, 64]'],
+      attributes: { hidden_size: 64, direction: 'bidirectional' },
+    },
+    [],
+    [2 * 40 * 512 * 96, 0, 0],
+  ],
+  [
+    'GRU',
+    {
+      type: 'GRU',
+      inputs: ['float32[10, 4, 32]', 'float32[1, 192, 32]', 'float32[1, 192, 64]'],
+      attributes: { hidden_size: 64 },
+    },
+    [],
+    [2 * 40 * 192 * 96, 0, 0],
+  ],
+  [
+    'RNN',
+    {
+      type: 'RNN',
+      inputs: ['float32[10, 4, 32]', 'float32[1, 64, 32]', 'float32[1, 64, 64]'],
+      attributes: { hidden_size: 64 },
+    },
+    [],
+    [2 * 40 * 64 * 96, 0, 0],
+  ],
+  [
+    'batch normalization is no FLOPs',
+    {
+      type: 'BatchNormalization',
+      inputs: ['float32[2, 4, 8, 8]', 'float32[4]', 'float32[4]', 'float32[4]', 'float32[4]'],
+    },
+    ['data', 'weight', 'weight'],
+    [0, 0, 0],
+  ],
+];
+
+test.each(flopRows)('FLOPs: %s', (_, application, gradients, [forward, data, weight]) => {
+  const cost = costText(application, gradients);
+  expect([cost.forward.flops, cost.backwardData.flops, cost.backwardWeight.flops]).toEqual([
+    forward,
+    data,
+    weight,
+  ]);
+});
+
+const text = (saved: SavedTensor): string =>
+  saved.kind === 'extra'
+    ? `${saved.name} (${saved.traffic.float32Elements} float32, ${saved.traffic.fixedBytes} B)`
+    : `${saved.kind} ${saved.index}`;
+
+const x = 'float32[2, 4, 8, 8]';
+const savedRows: readonly (readonly [string, Application, Gradients, readonly string[]])[] = [
+  ['Relu keeps its output', { type: 'Relu', inputs: [x] }, ['data'], ['output 0']],
+  ['Gelu its input', { type: 'Gelu', inputs: [x] }, ['data'], ['input 0']],
+  ['Sigmoid its output', { type: 'Sigmoid', inputs: [x] }, ['data'], ['output 0']],
+  ['Neg nothing', { type: 'Neg', inputs: [x] }, ['data'], []],
+  ['Add nothing', { type: 'Add', inputs: [x, x] }, ['data', 'data'], []],
+  ['Mul both inputs', { type: 'Mul', inputs: [x, x] }, ['data', 'data'], ['input 1', 'input 0']],
+  ['Mul by a constant only the constant', { type: 'Mul', inputs: [x, 'float32[]'] }, ['data'], ['input 1']],
+  ['Softmax its output', { type: 'Softmax', inputs: [x] }, ['data'], ['output 0']],
+  [
+    'Conv input and weight',
+    { type: 'Conv', inputs: [x, 'float32[4, 4, 1, 1]'] },
+    ['data', 'weight'],
+    ['input 0', 'input 1'],
+  ],
+  [
+    'Conv with a frozen weight only that',
+    { type: 'Conv', inputs: [x, 'float32[4, 4, 1, 1]'] },
+    ['data', 'none'],
+    ['input 1'],
+  ],
+  [
+    'the first Conv only its input',
+    { type: 'Conv', inputs: [x, 'float32[4, 4, 1, 1]'] },
+    ['none', 'weight'],
+    ['input 0'],
+  ],
+  [
+    'MaxPool input and positions',
+    { type: 'MaxPool', inputs: [x], attributes: { kernel_shape: [2, 2], strides: [2, 2] } },
+    ['data'],
+    ['input 0', `positions of the maxima (0 float32, ${8 * 128} B)`],
+  ],
+  ['GlobalAveragePool nothing', { type: 'GlobalAveragePool', inputs: [x] }, ['data'], []],
+  [
+    'BatchNormalization input and statistics',
+    { type: 'BatchNormalization', inputs: [x, 'float32[4]', 'float32[4]', 'float32[4]', 'float32[4]'] },
+    ['data', 'weight', 'weight'],
+    ['input 0', 'statistics (0 float32, 32 B)'],
+  ],
+  [
+    'LayerNormalization input and statistics',
+    { type: 'LayerNormalization', inputs: ['float32[2, 5, 16]', 'float32[16]'] },
+    ['data', 'weight'],
+    ['input 0', 'statistics (0 float32, 80 B)'],
+  ],
+  ['Dropout a mask of bytes', { type: 'Dropout', inputs: [x] }, ['data'], ['mask (0 float32, 512 B)']],
+  [
+    'Dropout of nothing is no work',
+    { type: 'Dropout', inputs: [x], opset: 11, attributes: { ratio: 0 } },
+    ['data'],
+    [],
+  ],
+  [
+    'embedding its indices',
+    { type: 'Gather', inputs: ['float32[100, 16]', 'int64[2, 5]'] },
+    ['weight'],
+    ['input 1'],
+  ],
+  [
+    'Where its condition',
+    { type: 'Where', inputs: ['bool[4]', 'float32[4]', 'float32[]'] },
+    ['none', 'data', 'none'],
+    ['input 0'],
+  ],
+  [
+    'attention query, key, value, output and one number per query',
+    {
+      type: 'Attention',
+      opset: 23,
+      inputs: ['float32[2, 8, 16, 64]', 'float32[2, 8, 16, 64]', 'float32[2, 8, 16, 64]'],
+    },
+    ['data', 'data', 'data'],
+    ['input 0', 'input 1', 'input 2', 'output 0', 'logarithm of the sum per query (0 float32, 1024 B)'],
+  ],
+  ['inference keeps nothing', { type: 'Relu', inputs: [x] }, [], []],
+];
+
+test.each(savedRows)('kept for backward: %s', (_, application, gradients, expected) => {
+  expect(costText(application, gradients).saved.map(text)).toEqual(expected);
+});
+
+const classRows: readonly (readonly [string, Application, KnownCost['class'], number])[] = [
+  [
+    'one filter per channel',
+    { type: 'Conv', inputs: [x, 'float32[8, 1, 3, 3]'], attributes: { group: 4 } },
+    'depthwise-convolution',
+    1,
+  ],
+  [
+    'a convolution of one channel is not depthwise',
+    { type: 'Conv', inputs: ['float32[1, 1, 8, 8]', 'float32[4, 1, 3, 3]'] },
+    'convolution',
+    1,
+  ],
+  ['a reshape', { type: 'Reshape', inputs: [x, [2, -1]] }, 'view', 0],
+  ['a transpose', { type: 'Transpose', inputs: [x] }, 'view', 0],
+  ['a slice', { type: 'Slice', inputs: [x, [0], [1], [0]] }, 'view', 0],
+  ['Dropout in inference', { type: 'Dropout', inputs: [x] }, 'view', 0],
+  ['sizes of a tensor', { type: 'Shape', inputs: [x] }, 'shape', 0],
+  ['arithmetic on sizes', { type: 'Mul', inputs: [[2], [12]] }, 'shape', 0],
+  ['a product of activations', { type: 'Mul', inputs: [x, x] }, 'elementwise', 1],
+  ['an embedding', { type: 'Gather', inputs: ['float32[100, 16]', 'int64[2, 5]'] }, 'embedding', 1],
+  ['joined tensors', { type: 'Concat', inputs: [x, x], attributes: { axis: 1 } }, 'movement', 1],
+];
+
+test.each(classRows)('%s is %s', (_, application, kernelClass, kernels) => {
+  const cost = costText(application);
+  expect([cost.class, cost.forward.kernels]).toEqual([kernelClass, kernels]);
+});
+
+describe('traffic', () => {
+  test('each tensor is read once and written once', () => {
+    expect(costText({ type: 'Add', inputs: ['float32[8, 16]', 'float32[16]'] }).forward.traffic).toEqual({
+      float32Elements: 8 * 16 + 16 + 8 * 16,
+      fixedBytes: 0,
+    });
+  });
+
+  test('types other than float32 move their own width', () => {
+    const cost = costText({ type: 'Cast', inputs: ['float16[10]'], attributes: { to: 7 } });
+    expect(cost.forward.traffic).toEqual({ float32Elements: 0, fixedBytes: 10 * 2 + 10 * 8 });
+  });
+
+  test('the gradient of a broadcast input is summed by a kernel', () => {
+    const cost = costText({ type: 'Add', inputs: ['float32[8, 16]', 'float32[16]'] }, ['data', 'weight']);
+    expect([cost.backwardData.kernels, cost.backwardWeight.kernels]).toEqual([0, 1]);
+    expect(cost.backwardWeight.traffic.float32Elements).toBe(8 * 16 + 16);
+  });
+
+  test('an embedding reads the rows it looks up, and its gradient fills the table', () => {
+    const cost = costText({ type: 'Gather', inputs: ['float32[1000, 16]', 'int64[2, 5]'] }, ['weight']);
+    expect(cost.forward.traffic).toEqual({ float32Elements: 2 * 160, fixedBytes: 80 });
+    expect(cost.backwardWeight.traffic.float32Elements).toBeGreaterThanOrEqual(16_000);
+  });
+});
+
+const parts = (cost: KnownCost): readonly Work[] => [cost.forward, cost.backwardData, cost.backwardWeight];
+const size = fc.integer({ min: 1, max: 12 });
+
+test('twice the batch is twice the FLOPs, and no cost is negative', () => {
+  const layers = fc.tuple(size, size, size, size).map(([a, b, c, d]): ((batch: number) => Application)[] => [
+    (n) => ({
+      type: 'Conv',
+      inputs: [`float32[${n}, ${a}, ${b + 2}, ${c + 2}]`, `float32[${d}, ${a}, 3, 3]`],
+    }),
+    (n) => ({
+      type: 'ConvTranspose',
+      inputs: [`float32[${n}, ${a}, ${b}, ${c}]`, `float32[${a}, ${d}, 2, 2]`],
+    }),
+    (n) => ({ type: 'Gemm', inputs: [`float32[${n}, ${a}]`, `float32[${a}, ${b}]`, `float32[${b}]`] }),
+    (n) => ({ type: 'MatMul', inputs: [`float32[${n}, ${a}, ${b}]`, `float32[${b}, ${c}]`] }),
+    (n) => ({
+      type: 'Einsum',
+      inputs: [`float32[${n}, ${a}, ${b}]`, `float32[${b}, ${c}]`],
+      attributes: { equation: 'nab,bc->nac' },
+    }),
+    (n) => ({
+      type: 'LSTM',
+      inputs: [`float32[${a}, ${n}, ${b}]`, `float32[1, ${4 * c}, ${b}]`, `float32[1, ${4 * c}, ${c}]`],
+      attributes: { hidden_size: c },
+    }),
+    (n) => ({
+      type: 'Attention',
+      opset: 23,
+      inputs: [
+        `float32[${n}, ${a}, ${b}, ${c}]`,
+        `float32[${n}, ${a}, ${d}, ${c}]`,
+        `float32[${n}, ${a}, ${d}, ${c}]`,
+      ],
+    }),
+  ]);
+  fc.assert(
+    fc.property(layers, size, (makers, batch) => {
+      for (const make of makers) {
+        const [one, two] = [costText(make(batch), trained), costText(make(2 * batch), trained)];
+        for (const [index, part] of parts(one).entries()) {
+          expect(parts(two)[index]?.flops).toBe(2 * part.flops);
+          expect(
+            Math.min(
+              part.flops,
+              part.operations,
+              part.traffic.float32Elements,
+              part.traffic.fixedBytes,
+              part.kernels,
+            ),
+          ).toBeGreaterThanOrEqual(0);
+        }
+      }
+    }),
+    { numRuns: 50 },
+  );
+});
+
+test('a tensor of unknown shape makes the cost unknown, never 0', () => {
+  for (const type of [
+    'Conv',
+    'MatMul',
+    'Gemm',
+    'Relu',
+    'Add',
+    'Softmax',
+    'LSTM',
+    'Attention',
+    'MaxPool',
+    'Concat',
+  ]) {
+    const application: Application = { type, opset: 23, inputs: ['float32[…]', 'float32[…]', 'float32[…]'] };
+    expect(() => costText(application), type).toThrow(/known only when the model runs/);
+    expect(definitionOf(application).documentation).toMatch(/ONNX Operators/);
+  }
+});
