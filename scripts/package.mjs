@@ -1,12 +1,12 @@
 /**
  * `npm run package`: builds for production and writes `.cache/package/layercost-<version>.vsix`, holding what
- * `setup/extensionFiles.mjs` lists and nothing else, within a budget.
+ * `.vscodeignore` lists and nothing else, within a budget.
  */
 
 import { mkdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { endWith, run, Trouble } from './setup/command.mjs';
-import { mayShip, stageExtension } from './setup/extensionFiles.mjs';
+import { readAllowList, stageExtension } from './setup/extensionFiles.mjs';
 import { packagedExtension, root } from './setup/project.mjs';
 import { readZip } from './setup/zipFile.mjs';
 
@@ -32,6 +32,7 @@ async function packageExtension() {
   if (pack.status !== 0) throw new Trouble(`vsce could not make the package:\n${pack.output}`);
 
   const files = readZip(file);
+  const isShipped = shippedNames();
   const strangers = [...files.keys()].filter((name) => !wrapping.has(name) && !isShipped(name));
   if (strangers.length > 0)
     throw new Trouble(`the package holds files that must not ship: ${strangers.join(', ')}`);
@@ -41,9 +42,12 @@ async function packageExtension() {
   if (size > budget) throw new Trouble(`the package is ${size} bytes, over its budget of ${budget}`);
 }
 
-/** vsce renames the pages it shows in the editor: `readme.md`, `changelog.md`, `LICENSE.txt`. */
-function isShipped(name) {
-  if (!name.startsWith('extension/')) return false;
-  const path = name.slice('extension/'.length);
-  return mayShip(path) || ['readme.md', 'changelog.md', 'LICENSE.txt'].includes(path);
+/** vsce renames the pages that the editor shows: `readme.md`, `changelog.md`, `LICENSE.txt`. */
+function shippedNames() {
+  const mayShip = readAllowList();
+  const renamed = ['readme.md', 'changelog.md', 'LICENSE.txt'];
+  return (name) => {
+    const path = name.startsWith('extension/') ? name.slice('extension/'.length) : '';
+    return path !== '' && (mayShip(path) || renamed.includes(path));
+  };
 }

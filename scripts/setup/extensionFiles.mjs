@@ -1,25 +1,9 @@
-/** What ships: the one list of files that make the extension. Nothing else can get into a package. */
+/** The files that make the extension: `.vscodeignore` is the one list, and nothing else can get into a package. */
 
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
 import { Trouble } from './command.mjs';
 import { root } from './project.mjs';
-
-/** Folders that are searched, and the shapes a shipped path has. */
-const searched = ['dist', 'syntaxes', 'media'];
-const shipped = [
-  /^package\.json$/,
-  /^package\.nls(\.[a-z-]+)?\.json$/,
-  /^(README|CHANGELOG)\.md$/,
-  /^LICENSE$/,
-  /^THIRD-PARTY-NOTICES(\.md|\.txt)?$/,
-  /^dist\/package\.json$/,
-  /^dist\/(client|client-web|server|server-worker|cli|webview)\.js$/,
-  /^dist\/[a-z-]+\.(css|LEGAL\.txt|js\.LEGAL\.txt)$/,
-  /^dist\/runner\/([a-z_]+\/)*[a-z_]+\.py$/,
-  /^syntaxes\/[\w.-]+\.json$/,
-  /^media\/(?!screenshots\/)([\w-]+\/)*[\w.-]+\.(png|svg|md)$/,
-];
 
 /** Without these there is no extension to speak of. */
 const required = [
@@ -32,23 +16,28 @@ const required = [
   'dist/server.js',
   'dist/server-worker.js',
   'dist/cli.js',
+  'dist/runner/__main__.py',
 ];
 
 /** For building and testing only; a package that ships bundles needs none of it. */
 const manifestKeysOfTheProject = ['private', 'scripts', 'dependencies', 'devDependencies', 'overrides'];
 
-/** @returns {boolean} whether a path, relative to the extension and with slashes, may ship */
-export function mayShip(path) {
-  return shipped.some((shape) => shape.test(path)) || readmeImages().includes(path);
+/** @returns {(path: string) => boolean} whether a path, relative to the extension and with slashes, may ship */
+export function readAllowList() {
+  const lines = readFileSync(join(root, '.vscodeignore'), 'utf8')
+    .split('\n')
+    .map((line) => line.trim());
+  const shapes = lines.filter((line) => line.startsWith('!')).map((line) => shapeOf(line.slice(1)));
+  if (!lines.includes('**') || shapes.length === 0) {
+    throw new Trouble('.vscodeignore must be an allow-list: a line ** and then lines that start with !');
+  }
+  return (path) => shapes.some((shape) => shape.test(path));
 }
 
-/** @returns {string[]} the paths that ship, relative to the project and sorted */
-export function listExtensionFiles() {
-  const atTop = readdirSync(root, { withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => entry.name);
-  const inside = searched.flatMap((folder) => listFiles(join(root, folder)));
-  return [...atTop, ...inside].filter(mayShip).sort();
+/** `*` stands for anything within one folder, `**` for anything. */
+function shapeOf(pattern) {
+  const escaped = pattern.replace(/[.+^${}()|[\]\\]/g, '\\$&');
+  return new RegExp(`^${escaped.replace(/\*+/g, (stars) => (stars.length > 1 ? '.*' : '[^/]*'))}$`);
 }
 
 /**
@@ -58,7 +47,8 @@ export function listExtensionFiles() {
  * @returns {string} the folder
  */
 export function stageExtension(folder) {
-  const files = listExtensionFiles();
+  const mayShip = readAllowList();
+  const files = listFiles().filter(mayShip).sort();
   const missing = required.filter((path) => !files.includes(path));
   if (missing.length > 0) {
     throw new Trouble(`the extension is incomplete, ${missing.join(', ')} missing; run npm run build`);
@@ -74,21 +64,17 @@ export function stageExtension(folder) {
   return folder;
 }
 
-/** Pictures that the README shows ship with it, so that the page of the extension shows them too. */
-function readmeImages() {
-  const readme = join(root, 'README.md');
-  if (!existsSync(readme)) return [];
-  const links = readFileSync(readme, 'utf8').matchAll(/!\[[^\]]*\]\((media\/[\w./-]+\.png)\)/g);
-  return [...links].map((link) => link[1]);
-}
-
-function listFiles(folder) {
-  if (!existsSync(folder)) return [];
-  return readdirSync(folder, { recursive: true, withFileTypes: true })
+/** Files of the project that could ship: those at its top, and those of the folders that are no source. */
+function listFiles() {
+  const atTop = readdirSync(root, { withFileTypes: true }).filter((entry) => entry.isFile());
+  const inside = ['dist', 'docs', 'media', 'syntaxes']
+    .filter((folder) => existsSync(join(root, folder)))
+    .flatMap((folder) => readdirSync(join(root, folder), { recursive: true, withFileTypes: true }))
     .filter((entry) => entry.isFile())
     .map((entry) =>
       relative(root, join(entry.parentPath ?? entry.path, entry.name))
         .split(sep)
         .join('/'),
     );
+  return [...atTop.map((entry) => entry.name), ...inside];
 }

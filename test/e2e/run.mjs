@@ -68,7 +68,7 @@ async function runScenarios(wishes, settingFile) {
     join(root, 'node_modules/vitest/vitest.mjs'),
     'run',
     '--config',
-    'test/e2e/vitest.config.ts',
+    'test/e2e/vitest.config.mts',
     ...files.map((name) => `test/e2e/${name}.test.ts`),
     ...(wishes.pattern ? ['-t', wishes.pattern] : []),
   ];

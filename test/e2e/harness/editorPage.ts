@@ -41,9 +41,20 @@ export class EditorPage {
     return this.page.locator('.tabs-container .tab.active').filter({ hasText: title }).first();
   }
 
-  /** The lines of the editor that are in view, from top to bottom, each with the hint that ends it. */
-  visibleLines(): Promise<readonly string[]> {
-    return readInOrder(this.editor().locator('.view-lines .view-line'));
+  /**
+   * The lines of the text that are in view, from top to bottom, each with the hint that ends it. A wrapped line is
+   * one line: only its first row has a number.
+   */
+  async visibleLines(): Promise<readonly string[]> {
+    const rows = await readPlaces(this.editor().locator('.view-lines .view-line'));
+    const numbers = await readPlaces(this.editor().locator('.margin-view-overlays .line-numbers'));
+    const starts = new Set(numbers.filter(({ text }) => text !== '').map(({ top }) => top));
+    const lines: string[] = [];
+    for (const { top, text } of rows) {
+      if (lines.length === 0 || starts.has(top)) lines.push(text);
+      else lines.push(`${lines.pop()}${text.trimStart()}`);
+    }
+    return lines;
   }
 
   /** Waits for a line that matches, and gives it. */
@@ -77,6 +88,7 @@ export class EditorPage {
         () => false,
       );
       if (!appeared) return undefined;
+      // biome-ignore lint/performance/useDomNodeTextContent: the lines of a hover are wanted as it draws them
       const words = plain(await shown.innerText());
       return /^Loading/.test(words) ? undefined : words;
     });
@@ -88,24 +100,28 @@ export class EditorPage {
     await this.chooseInQuickInput(`>${title}`, title);
   }
 
-  /** Types into the list that is open and takes the row whose label starts with the text. */
-  async chooseInQuickInput(typed: string, label: string): Promise<void> {
-    const input = this.page.locator('.quick-input-widget:visible input[type=text]');
+  /** Types into the list that is open and takes the first row that says the word. */
+  async chooseInQuickInput(typed: string, word: string): Promise<void> {
+    const input = this.quickInput();
     await input.waitFor({ timeout: patience });
     await input.fill(typed);
-    const row = this.page.locator(`.quick-input-list .monaco-list-row[aria-label^=${JSON.stringify(label)}]`);
-    await row.first().waitFor({ timeout: patience });
-    await row.first().click();
+    const row = this.page.locator(`.quick-input-list .monaco-list-row[aria-label*=${JSON.stringify(word)}]`);
+    await row.first().click({ timeout: patience });
   }
 
-  chooseCluster(name: string): Promise<void> {
-    return this.runCommand('Layercost: Choose Cluster').then(() => this.chooseInQuickInput(name, name));
+  /** Picks a cluster by its name, from the palette. */
+  async chooseCluster(name: string): Promise<void> {
+    await this.runCommand('Layercost: Choose Cluster');
+    await this.page
+      .locator('.quick-input-title', { hasText: 'Choose Cluster' })
+      .waitFor({ timeout: patience });
+    await this.chooseInQuickInput(name, name);
   }
 
   /** Puts the cursor at a place, both counted from 1; the place is scrolled into view. */
   async goTo(line: number, column = 1): Promise<void> {
     await this.page.keyboard.press('Control+g');
-    const input = this.page.locator('.quick-input-widget:visible input[type=text]');
+    const input = this.quickInput();
     await input.waitFor({ timeout: patience });
     await input.fill(`:${line}:${column}`);
     await this.page.keyboard.press('Enter');
@@ -139,12 +155,12 @@ export class EditorPage {
     return readInOrder(this.page.locator('.markers-panel .monaco-list-row'));
   }
 
+  /** Opens the panel of problems, and gives the keyboard back to the text. */
   async showProblems(): Promise<void> {
     if (await this.page.locator('.markers-panel').isVisible()) return;
-    const editor = this.editor().locator('.monaco-editor').first();
-    await this.runCommand('View: Focus Problems').catch(() => this.runCommand('View: Toggle Problems'));
+    await this.page.keyboard.press('Control+Shift+m');
     await this.page.locator('.markers-panel').waitFor({ timeout: patience });
-    await editor.click({ position: { x: 300, y: 5 } });
+    await this.page.keyboard.press('Control+1');
   }
 
   /** The status bar's items, as one text. */
@@ -171,12 +187,13 @@ export class EditorPage {
     );
   }
 
-  /** All that the page shows, for a message whose place does not matter. */
-  textMatching(pattern: RegExp): Promise<string> {
-    return this.until(`a text matching ${pattern}`, async () => {
-      const text = plain(await this.page.locator('.monaco-workbench').innerText());
-      return pattern.exec(text)?.[0];
-    });
+  /** Presses a button of the notification in view. */
+  async pressInNotification(button: string): Promise<void> {
+    await this.page
+      .locator('.notification-list-item')
+      .getByRole('button', { name: button })
+      .first()
+      .click({ timeout: patience });
   }
 
   /** Asks again until there is an answer. */
@@ -194,6 +211,10 @@ export class EditorPage {
     }
   }
 
+  private quickInput(): Locator {
+    return this.page.locator('.quick-input-widget:visible .quick-input-box input');
+  }
+
   private editor(): Locator {
     return this.page.locator('.editor-group-container.active');
   }
@@ -204,14 +225,18 @@ export class EditorPage {
 }
 
 /** Reads elements from top to bottom; Monaco keeps them in the order in which it drew them. */
-async function readInOrder(elements: Locator): Promise<readonly string[]> {
+async function readPlaces(elements: Locator): Promise<readonly PlacedText[]> {
   const placed: readonly PlacedText[] = await elements.evaluateAll((drawn: readonly Drawn[]) =>
     drawn.map((element) => ({
-      top: element.getBoundingClientRect().top,
+      top: Math.round(element.getBoundingClientRect().top),
       text: element.textContent ?? '',
     })),
   );
-  return [...placed].sort((a, b) => a.top - b.top).map(({ text }) => plain(text));
+  return [...placed].sort((a, b) => a.top - b.top).map(({ top, text }) => ({ top, text: plain(text) }));
+}
+
+async function readInOrder(elements: Locator): Promise<readonly string[]> {
+  return (await readPlaces(elements)).map(({ text }) => text);
 }
 
 /** Monaco draws spaces as U+00A0 and pads hints with zero-width characters. */

@@ -40,7 +40,7 @@ export async function launchCodeServer(
   settings: Readonly<Record<string, unknown>> = {},
 ): Promise<Host> {
   if (!setting.codeServer) throw new Error('code-server is not installed; npm run e2e installs it');
-  const folder = createWorkspace({ 'layercost.python.path': setting.python, ...settings });
+  const folder = createWorkspace({ 'layercost.benchmark.python': setting.python, ...settings });
   const state = mkdtempSync(join(tmpdir(), 'layercost-code-server-'));
   const places = ['user', 'extensions'].map((name) => join(state, name));
   for (const place of places) mkdirSync(place);

@@ -50,6 +50,19 @@ export function createWorkspace(settings: Readonly<Record<string, unknown>>): st
   return folder;
 }
 
+/** Where a sample has the text right after some other text, as an editor counts. */
+export function placeOf(
+  sample: string,
+  after: string,
+  text: string,
+): { readonly line: number; readonly column: number; readonly length: number } {
+  const lines = readFileSync(join(samples, sample), 'utf8').split('\n');
+  const line = lines.findIndex((candidate) => candidate.includes(after));
+  if (line < 0) throw new Error(`${sample} has no ${JSON.stringify(after)} any more`);
+  const column = (lines[line] ?? '').indexOf(after) + after.length + 1;
+  return { line: line + 1, column, length: text.length };
+}
+
 /** Nothing pops up, completes or blinks while a test types. */
 const calmSettings = {
   'workbench.startupEditor': 'none',

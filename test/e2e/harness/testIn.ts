@@ -1,0 +1,21 @@
+/** One test per scenario: each in a host of its own, because settings that a scenario changes stay in its folder. */
+
+import { it } from 'vitest';
+import type { Scenario } from '../scenarios.ts';
+import type { Host } from './host.ts';
+import { inEditor } from './inEditor.ts';
+import { readSetting, type Setting } from './setting.ts';
+
+export function testIn(launch: (setting: Setting) => Promise<Host>, scenarios: readonly Scenario[]): void {
+  const setting = readSetting();
+  for (const { name, steps } of scenarios) {
+    it(name, async () => {
+      const host = await launch(setting);
+      try {
+        await inEditor(host, setting, name, steps);
+      } finally {
+        await host.close();
+      }
+    });
+  }
+}

@@ -1,0 +1,106 @@
+/** What a person does in an editor, step by step, the same in both hosts. */
+
+import { expect } from 'vitest';
+import type { EditorPage } from './harness/editorPage.ts';
+import { placeOf, workspaceFiles } from './harness/workspace.ts';
+
+/** A scenario: what it shows, and the steps. */
+export interface Scenario {
+  readonly name: string;
+  readonly steps: (editor: EditorPage) => Promise<void>;
+}
+
+/** Such as `231 GFLOP · 1.2 ms`. */
+const costHint = /\d (?:[kMGT]?FLOP)\b.*\d (?:ns|µs|ms|s)\b/;
+
+const opensBinaryModel: Scenario = {
+  name: 'a binary model opens as text with costs',
+  steps: async (editor) => {
+    await editor.openFile('resnet50.onnx');
+    await editor.lensMatching(/25,557,032|25\.6 M/);
+    const line = await editor.lineMatching(/Conv.*FLOP/);
+    expect(line).toMatch(costHint);
+    const hover = await editor.hover('Conv');
+    expect(hover).toMatch(/forward/);
+    expect(hover).toMatch(/backward/);
+    expect(hover).toMatch(/FLOP/);
+    await editor.statusMatching(/H100/);
+  },
+};
+
+const showsBrokenModel: Scenario = {
+  name: 'a broken model says what is wrong',
+  steps: async (editor) => {
+    await editor.openFile(workspaceFiles.truncated);
+    await editor.problemMatching(/truncated|ends/i);
+    await editor.openFile(workspaceFiles.empty);
+    await editor.problemMatching(/empty/i);
+    await editor.openFile(workspaceFiles.random);
+    await editor.problemMatching(/not an ONNX|ONNX/i);
+    // The server is still there.
+    await editor.openFile('alexnet.onnx');
+    await editor.lineMatching(/Conv.*FLOP/);
+  },
+};
+
+const changesCluster: Scenario = {
+  name: 'another cluster changes the numbers at once',
+  steps: async (editor) => {
+    await editor.openFile('resnet50.onnx');
+    const before = await editor.lineMatching(/Conv.*FLOP/);
+    await editor.chooseCluster('k80-10gbe');
+    await editor.statusMatching(/K80/);
+    const after = await editor.until('another hint', async () => {
+      const line = (await editor.visibleLines()).find((text) => /Conv.*FLOP/.test(text));
+      return line !== undefined && line !== before ? line : undefined;
+    });
+    expect(after).toMatch(costHint);
+  },
+};
+
+const warnsWhileTyping: Scenario = {
+  name: 'warnings follow while a layer spec is typed',
+  steps: async (editor) => {
+    await editor.openFile('gpt2.layers.yaml');
+    await editor.lensMatching(/./);
+    await editor.typeOver(placeOf('gpt2.layers.yaml', 'batch: ', '8'), '256');
+    await editor.problemMatching(/memory/i);
+    await editor.typeOver(placeOf('gpt2.layers.yaml', 'batch: ', '256'), '1');
+    await editor.noProblemMatching(/does not fit/i);
+    await editor.problemMatching(/communication|gradients/i);
+  },
+};
+
+export const scenarios: readonly Scenario[] = [
+  opensBinaryModel,
+  showsBrokenModel,
+  changesCluster,
+  warnsWhileTyping,
+];
+
+/** Needs processes, which a browser cannot start. */
+export const benchmarkScenarios: readonly Scenario[] = [
+  {
+    name: 'the benchmark runs on the processor and its times appear',
+    steps: async (editor) => {
+      await editor.openFile(workspaceFiles.small);
+      await editor.lineMatching(/Linear.*FLOP/);
+      await editor.runCommand('Layercost: Benchmark on GPU');
+      await editor.notificationMatching(/Benchmark/);
+      await editor.lineMatching(/Linear.*measured/);
+    },
+  },
+  {
+    name: 'the benchmark can be cancelled',
+    steps: async (editor) => {
+      await editor.openFile('gpt2.layers.yaml');
+      await editor.lensMatching(/./);
+      await editor.runCommand('Layercost: Benchmark on GPU');
+      await editor.notificationMatching(/Benchmark/);
+      await editor.pressInNotification('Cancel');
+      await editor.until('the end of the benchmark', async () =>
+        (await editor.notifications()).length === 0 ? true : undefined,
+      );
+    },
+  },
+];
