@@ -2,12 +2,15 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { packMessages } from '../../server/src/frameworks/packMessages.ts';
 import { bytes, seconds } from '../../server/src/model/units.ts';
-import { scheduleTasks } from '../../server/src/schedule/scheduleTasks.ts';
+import { createResources } from '../../server/src/schedule/resources.ts';
 import { type StepWork, stepTimeline } from '../../server/src/schedule/stepTimeline.ts';
 import { googlenetTrace } from './googlenetTrace.ts';
 
 const idle = { device: seconds(0), host: seconds(0) };
-const work = (time: number) => ({ device: seconds(time), host: seconds(0) });
+const work = (times: readonly number[]) => ({
+  device: Float64Array.from(times),
+  host: new Float64Array(times.length),
+});
 
 /** Wait-free backpropagation by its recursion (arXiv 1811.11141): layers from the last to the first. */
 function waitFree(backward: readonly number[], messages: readonly number[]): number {
@@ -27,10 +30,10 @@ function step(
   update: number,
 ): StepWork {
   return {
-    forward: [work(forward)],
-    backward: backward.map(work),
+    forward: work([forward]),
+    backward: work(backward),
     messages: messages.map((time, index) => ({ time: seconds(time), readyAfter: index })),
-    update: work(update),
+    update: { device: seconds(update), host: seconds(0) },
     overlap: true,
   };
 }
@@ -151,10 +154,14 @@ describe('what holds on every timeline', () => {
     update: fc.record({ device: time, host: time }),
     overlap: fc.boolean(),
   });
+  const columns = (items: readonly { readonly device: number; readonly host: number }[]) => ({
+    device: Float64Array.from(items, (item) => item.device),
+    host: Float64Array.from(items, (item) => item.host),
+  });
   type Drawn = typeof anyWork extends fc.Arbitrary<infer Value> ? Value : never;
   const made = (drawn: Drawn, faster = 1): StepWork => ({
-    forward: drawn.forward.map((item) => ({ device: seconds(item.device), host: seconds(item.host) })),
-    backward: drawn.backward.map((item) => ({ device: seconds(item.device), host: seconds(item.host) })),
+    forward: columns(drawn.forward),
+    backward: columns(drawn.backward),
     messages: drawn.messages
       .map((message) => ({
         time: seconds(message.time * faster),
@@ -203,25 +210,32 @@ describe('what holds on every timeline', () => {
   });
 
   test('a resource never does two things at once, and nothing starts before what it waits for', () => {
-    const task = fc.record({
-      resource: fc.nat(3),
-      duration: time,
-      back: fc.array(fc.integer({ min: 1, max: 10 }), { maxLength: 3 }),
-    });
+    const piece = fc.record({ resource: fc.nat(3), duration: time, earliest: time });
     fc.assert(
-      fc.property(fc.array(task, { maxLength: 60 }), (drawn) => {
-        const tasks = drawn.map((item, index) => ({
-          resource: item.resource,
-          duration: seconds(item.duration),
-          after: item.back.map((distance) => index - distance).filter((before) => before >= 0),
-        }));
-        const { starts, ends } = scheduleTasks(tasks);
-        const free = new Map<number, number>();
-        for (const [index, item] of tasks.entries()) {
-          const start = starts[index] ?? Number.NaN;
-          expect(start).toBeGreaterThanOrEqual(free.get(item.resource) ?? 0);
-          for (const before of item.after) expect(start).toBeGreaterThanOrEqual(ends[before] ?? Number.NaN);
-          free.set(item.resource, ends[index] ?? Number.NaN);
+      fc.property(fc.array(piece, { maxLength: 60 }), (pieces) => {
+        const resources = createResources(4);
+        for (const { resource, duration, earliest } of pieces) {
+          const before = resources.freeAt(resource);
+          const end = resources.occupy(resource, duration, earliest);
+          expect(end).toBe(Math.max(before, earliest) + duration);
+          expect(resources.freeAt(resource)).toBe(end);
+        }
+      }),
+    );
+  });
+
+  test('messages follow each other, each after the backward work that completes it', () => {
+    fc.assert(
+      fc.property(anyWork, (drawn) => {
+        const all = made(drawn);
+        const line = stepTimeline(all);
+        let before = 0;
+        for (const [index, message] of line.messages.entries()) {
+          const ready = all.messages[index]?.readyAfter ?? 0;
+          const computed = line.backward.slice(0, ready + 1).reduce((sum, t) => sum + t, line.forwardTime);
+          expect(message.start).toBeGreaterThanOrEqual(before);
+          expect(message.start).toBeGreaterThanOrEqual(computed - 1e-9);
+          before = message.end;
         }
       }),
     );
@@ -229,8 +243,8 @@ describe('what holds on every timeline', () => {
 
   test('a slow host bounds fast kernels', () => {
     const line = stepTimeline({
-      forward: Array.from({ length: 10 }, () => ({ device: seconds(1), host: seconds(3) })),
-      backward: [],
+      forward: { device: new Float64Array(10).fill(1), host: new Float64Array(10).fill(3) },
+      backward: work([]),
       messages: [],
       update: idle,
       overlap: true,

@@ -8,11 +8,11 @@
 
 import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
-import { computePath, type KernelWork } from '../hardware/kernelTime.ts';
+import { computePath } from '../hardware/kernelTime.ts';
 import type { Layer } from '../model/graph.ts';
 import type { Scenario } from '../model/scenario.ts';
 import type { LayerCost, MessageCost, StepCost, TotalCost, UnknownPart } from '../model/stepCost.ts';
-import { bytes, flops, type Seconds, seconds } from '../model/units.ts';
+import { bytes, flops, seconds } from '../model/units.ts';
 import type { StepTimeline } from '../schedule/stepTimeline.ts';
 import { findingsOf } from './findings/findings.ts';
 import { parameterBytes } from './gradients.ts';
@@ -139,33 +139,25 @@ function layersOf(
   memory: StepMemory,
   messages: readonly MessageCost[],
 ): readonly LayerCost[] {
-  const { training, scenario, lowered, update } = plan;
-  const count = training.analysis.graph.operators.length;
+  const { training, scenario, update } = plan;
   const elements = training.analysis.parameters.reduce((total, parameter) => total + parameter.elements, 0);
-  const edges = (pass: 'forward' | 'backward', index: number) => {
-    const position = pass === 'forward' ? index : count - 1 - index;
-    const at = (timeline: StepTimeline): Seconds => timeline[pass][position] ?? seconds(0);
-    return [at(timelines[0]), at(timelines[1]), at(timelines[2])] as const;
-  };
+  const inGraphOrder = (timeline: StepTimeline): Float64Array =>
+    scenario.mode === 'training'
+      ? timeline.backward.toReversed()
+      : new Float64Array(training.analysis.graph.operators.length);
+  const [middle, low, high] = timelines;
   return layerCosts({
     training,
     times: plan.times,
-    forward: plan.times.map((_, index) => edges('forward', index)),
-    backward: plan.times.map((_, index) => edges('backward', index)),
-    traffic: lowered.operators.map((operator) => ({
-      forward: bytesOf(operator?.forward),
-      backward: bytesOf(operator?.backwardData) + bytesOf(operator?.backwardWeight),
-    })),
+    forward: { middle: middle.forward, low: low.forward, high: high.forward },
+    backward: { middle: inGraphOrder(middle), low: inGraphOrder(low), high: inGraphOrder(high) },
     savedByOperator: memory.savedByOperator,
-    gradients: scenario.mode === 'training',
+    trains: scenario.mode === 'training',
     stateBytesPerElement: elements === 0 ? 0 : update.stateBytes / elements,
     communication: communicationByLayer(training.analysis.layers, messages),
     notes: (layer) => computeNotes(plan, layer),
   });
 }
-
-const bytesOf = (kernels: readonly KernelWork[] | undefined): number =>
-  kernels?.reduce((total, kernel) => total + kernel.bytes, 0) ?? 0;
 
 /** A message's time and its exposed part belong to its layers by their share of its bytes. */
 function communicationByLayer(

@@ -5,25 +5,30 @@ import type { Dimension } from '../model/dimension.ts';
 import type { ElementType } from '../model/elementType.ts';
 import { isKnownShape, type Layer } from '../model/graph.ts';
 import type { Bound, LayerCost } from '../model/stepCost.ts';
-import { bytes, flops, type Seconds, seconds } from '../model/units.ts';
-import type { Work } from '../operators/definition.ts';
+import { bytes, flops, seconds } from '../model/units.ts';
+import { type KnownCost, noWork } from '../operators/definition.ts';
 import { parameterBytes } from './gradients.ts';
-import type { OperatorTime, PassTime } from './operatorTimes.ts';
+import type { OperatorTimes, PassTimes } from './operatorTimes.ts';
 
 /** What the layers are summed from; arrays are aligned with the operators of the graph. */
 export interface LayerInputs {
   readonly training: TrainingGraph;
-  readonly times: readonly OperatorTime[];
-  /** On the timeline, waiting for the host included: [middle, low, high]. */
-  readonly forward: readonly (readonly [number, number, number])[];
-  readonly backward: readonly (readonly [number, number, number])[];
-  readonly traffic: readonly { readonly forward: number; readonly backward: number }[];
+  readonly times: OperatorTimes;
+  /** On the timeline, waiting for the host included. */
+  readonly forward: Spread;
+  readonly backward: Spread;
   readonly savedByOperator: readonly number[];
-  readonly gradients: boolean;
+  readonly trains: boolean;
   readonly stateBytesPerElement: number;
   /** By layer index. */
   readonly communication: readonly LayerCommunication[];
   readonly notes: (layer: Layer) => readonly string[];
+}
+
+export interface Spread {
+  readonly middle: Float64Array;
+  readonly low: Float64Array;
+  readonly high: Float64Array;
 }
 
 export interface LayerCommunication {
@@ -68,20 +73,32 @@ function layerCost(
 ): LayerCost {
   const { training } = inputs;
   const { operators } = training.analysis.graph;
-  const costs = layer.operators.map((index) => training.costs[index]);
-  const known = costs.filter((cost) => cost?.kind === 'known');
-  const reason = costs.find((cost) => cost?.kind === 'unknown')?.reason;
+  const known: KnownCost[] = [];
+  let reason: string | undefined;
+  for (const index of layer.operators) {
+    const cost = training.costs[index];
+    if (cost?.kind === 'known') known.push(cost);
+    else reason ??= cost?.reason;
+  }
   const nothingKnown = known.length === 0 && reason !== undefined;
-  const total = (read: (work: Work) => number, pass: 'forward' | 'backwardData' | 'backwardWeight') =>
-    known.reduce((sum, cost) => sum + read(cost[pass]), 0);
-  const over = (values: (index: number) => number): number =>
-    layer.operators.reduce((sum, index) => sum + values(index), 0);
   const orNull = <Value>(value: Value): Value | null => (nothingKnown ? null : value);
-  const parameters = owned.flatMap((index) => training.analysis.parameters[index] ?? []);
-  const elements = parameters.reduce((sum, parameter) => sum + parameter.elements, 0);
-  const weightBytes = parameters.reduce((sum, parameter) => sum + parameterBytes(parameter), 0);
-  const span = (edge: 0 | 1 | 2): number =>
-    over((index) => (inputs.forward[index]?.[edge] ?? 0) + (inputs.backward[index]?.[edge] ?? 0));
+  const forward = sumWork(known, 'forward');
+  const backwardData = inputs.trains ? sumWork(known, 'backwardData') : noWork;
+  const backwardWeight = inputs.trains ? sumWork(known, 'backwardWeight') : noWork;
+  const over = (column: ArrayLike<number>): number => {
+    let total = 0;
+    for (const index of layer.operators) total += column[index] ?? 0;
+    return total;
+  };
+  let elements = 0;
+  let weightBytes = 0;
+  for (const index of owned) {
+    const parameter = training.analysis.parameters[index];
+    if (parameter === undefined) continue;
+    elements += parameter.elements;
+    weightBytes += parameterBytes(parameter);
+  }
+  const time = { forward: over(inputs.forward.middle), backward: over(inputs.backward.middle) };
   const notes = nothingKnown ? [] : [...inputs.notes(layer)];
   if (communication?.note !== undefined) notes.push(communication.note);
   return {
@@ -96,63 +113,73 @@ function layerCost(
     parameters: elements,
     output: outputOf(training, layer),
     flops: {
-      forward: orNull(flops(total((work) => work.flops, 'forward'))),
-      backwardData: orNull(flops(total((work) => work.flops, 'backwardData'))),
-      backwardWeight: orNull(flops(total((work) => work.flops, 'backwardWeight'))),
+      forward: orNull(flops(forward.flops)),
+      backwardData: orNull(flops(backwardData.flops)),
+      backwardWeight: orNull(flops(backwardWeight.flops)),
     },
     operations: {
-      forward: orNull(total((work) => work.operations, 'forward')),
-      backward: orNull(
-        total((work) => work.operations, 'backwardData') + total((work) => work.operations, 'backwardWeight'),
-      ),
+      forward: orNull(forward.operations),
+      backward: orNull(backwardData.operations + backwardWeight.operations),
     },
     bytes: {
-      forward: orNull(bytes(over((index) => inputs.traffic[index]?.forward ?? 0))),
-      backward: orNull(bytes(over((index) => inputs.traffic[index]?.backward ?? 0))),
+      forward: orNull(bytes(over(inputs.times.forward.bytes))),
+      backward: orNull(bytes(over(inputs.times.backward.bytes))),
     },
     time: {
-      forward: orNull(seconds(over((index) => inputs.forward[index]?.[0] ?? 0))),
-      backward: orNull(seconds(over((index) => inputs.backward[index]?.[0] ?? 0))),
+      forward: orNull(seconds(time.forward)),
+      backward: orNull(seconds(time.backward)),
       communication: seconds(communication?.time ?? 0),
       exposedCommunication: seconds(communication?.exposed ?? 0),
     },
     memory: {
       parameters: bytes(weightBytes),
-      activations: orNull(bytes(over((index) => inputs.savedByOperator[index] ?? 0))),
-      gradient: bytes(inputs.gradients ? weightBytes : 0),
+      activations: orNull(bytes(over(inputs.savedByOperator))),
+      gradient: bytes(inputs.trains ? weightBytes : 0),
       optimizerState: bytes(elements * inputs.stateBytesPerElement),
     },
-    bound: boundOf(inputs, layer),
+    bound: boundOf(inputs, over, time),
     source: nothingKnown ? 'unknown' : 'profile',
-    range: orNull(rangeOf(span)),
+    range: orNull([
+      seconds(Math.min(time.forward + time.backward, over(inputs.forward.low) + over(inputs.backward.low))),
+      seconds(Math.max(time.forward + time.backward, over(inputs.forward.high) + over(inputs.backward.high))),
+    ] as const),
     notes,
     ...(reason === undefined ? {} : { unknown: reason }),
   };
 }
 
-const rangeOf = (span: (edge: 0 | 1 | 2) => number): readonly [Seconds, Seconds] => [
-  seconds(Math.min(span(0), span(1))),
-  seconds(Math.max(span(0), span(2))),
-];
-
-/** What takes the most of a layer's time: products, memory, or waiting for launches. */
-function boundOf(inputs: LayerInputs, layer: Layer): Bound {
+/** What takes the most of a layer's time: products, memory, or launches and waiting for them. */
+function boundOf(
+  inputs: LayerInputs,
+  over: (column: ArrayLike<number>) => number,
+  time: { readonly forward: number; readonly backward: number },
+): Bound {
   let compute = 0;
   let memory = 0;
   let launch = 0;
-  const count = (pass: PassTime | undefined, onTimeline: number): void => {
-    if (pass === undefined) return;
-    compute += pass.byBound.compute;
-    memory += pass.byBound.memory;
-    launch += pass.byBound.launch + Math.max(0, onTimeline - pass.device[0]);
+  const count = (pass: PassTimes, onTimeline: number): void => {
+    compute += over(pass.compute);
+    memory += over(pass.memory);
+    launch += over(pass.launch) + Math.max(0, onTimeline - over(pass.middle));
   };
-  for (const index of layer.operators) {
-    count(inputs.times[index]?.forward, inputs.forward[index]?.[0] ?? 0);
-    count(inputs.times[index]?.backward, inputs.backward[index]?.[0] ?? 0);
-  }
+  count(inputs.times.forward, time.forward);
+  if (inputs.trains) count(inputs.times.backward, time.backward);
   const most = Math.max(compute, memory, launch);
   if (most === 0) return 'none';
   return most === compute ? 'compute' : most === memory ? 'memory' : 'launch';
+}
+
+function sumWork(
+  costs: readonly KnownCost[],
+  pass: 'forward' | 'backwardData' | 'backwardWeight',
+): { readonly flops: number; readonly operations: number } {
+  let products = 0;
+  let operations = 0;
+  for (const cost of costs) {
+    products += cost[pass].flops;
+    operations += cost[pass].operations;
+  }
+  return { flops: products, operations };
 }
 
 /** The output of a layer: the first output of its last operator. */

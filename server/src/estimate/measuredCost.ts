@@ -106,13 +106,16 @@ function replaceTimes(
 
 /** The step again, at the grain of layers; the host is part of measured times, so it launches for nothing. */
 function layerTimeline(cost: StepCost, layers: readonly LayerCost[], update: Seconds): StepTimeline {
-  const work = (time: Seconds | null) => ({ device: time ?? seconds(0), host: seconds(0) });
+  const work = (times: readonly (Seconds | null)[]) => ({
+    device: Float64Array.from(times, (time) => time ?? 0),
+    host: new Float64Array(times.length),
+  });
   const last = layers.length - 1;
   const trains = cost.scenario.mode === 'training';
   let ready = 0;
   return stepTimeline({
-    forward: layers.map((layer) => work(layer.time.forward)),
-    backward: trains ? layers.map((layer) => work(layer.time.backward)).reverse() : [],
+    forward: work(layers.map((layer) => layer.time.forward)),
+    backward: work(trains ? layers.map((layer) => layer.time.backward).reverse() : []),
     messages: (cost.messages ?? []).map((message) => {
       ready = Math.max(ready, last - message.readyAfter);
       return { time: message.time, readyAfter: ready };

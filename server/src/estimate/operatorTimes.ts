@@ -1,56 +1,73 @@
 /** GPU time of every operator, forward and backward, from its kernels. */
 
-import type { LoweredGraph, LoweredOperator } from '../frameworks/behaviour.ts';
+import type { LoweredGraph } from '../frameworks/behaviour.ts';
 import type { GpuProfile } from '../hardware/clusterProfile.ts';
-import { type KernelTime, type KernelWork, kernelTime } from '../hardware/kernelTime.ts';
+import { type KernelWork, kernelTime } from '../hardware/kernelTime.ts';
 
-/** [middle, low, high], in seconds. */
-export type TimeTriple = readonly [number, number, number];
-
-export interface PassTime {
-  readonly device: TimeTriple;
-  readonly launches: number;
-  /** GPU time by what bounds it, middle values. */
-  readonly byBound: Readonly<Record<KernelTime['bound'], number>>;
+/** Columns aligned with the operators of the graph, in seconds. */
+export interface PassTimes {
+  readonly middle: Float64Array;
+  readonly low: Float64Array;
+  readonly high: Float64Array;
+  readonly launches: Float64Array;
+  /** The middle value by what bounds it. */
+  readonly compute: Float64Array;
+  readonly memory: Float64Array;
+  readonly launch: Float64Array;
+  /** Bytes moved. */
+  readonly bytes: Float64Array;
 }
 
-export interface OperatorTime {
-  readonly forward: PassTime;
-  readonly backward: PassTime;
+export interface OperatorTimes {
+  readonly forward: PassTimes;
+  readonly backward: PassTimes;
 }
 
-/** Aligned with the operators of the graph; an operator of unknown cost takes no time here and is listed elsewhere. */
-export function operatorTimes(gpu: GpuProfile, lowered: LoweredGraph): readonly OperatorTime[] {
-  return lowered.operators.map((operator) =>
-    operator === undefined
-      ? nothing
-      : { forward: passTime(gpu, operator.forward), backward: backwardOf(gpu, operator) },
-  );
-}
-
-export function passTime(gpu: GpuProfile, kernels: readonly KernelWork[]): PassTime {
-  if (kernels.length === 0) return noPass;
-  const device: [number, number, number] = [0, 0, 0];
-  const byBound = { compute: 0, memory: 0, launch: 0, none: 0 };
-  let launches = 0;
-  for (const kernel of kernels) {
-    const { time, low, high, bound } = kernelTime(gpu, kernel);
-    device[0] += time;
-    device[1] += low;
-    device[2] += high;
-    byBound[bound] += time;
-    launches += kernel.launches;
+/** An operator of unknown cost takes no time here; it is listed elsewhere. */
+export function operatorTimes(gpu: GpuProfile, lowered: LoweredGraph): OperatorTimes {
+  const count = lowered.operators.length;
+  const forward = emptyTimes(count);
+  const backward = emptyTimes(count);
+  for (const [index, operator] of lowered.operators.entries()) {
+    if (operator === undefined) continue;
+    for (const kernel of operator.forward) addKernel(gpu, forward, index, kernel);
+    for (const kernel of operator.backwardData) addKernel(gpu, backward, index, kernel);
+    for (const kernel of operator.backwardWeight) addKernel(gpu, backward, index, kernel);
   }
-  return { device, launches, byBound };
+  return { forward, backward };
 }
 
-const backwardOf = (gpu: GpuProfile, operator: LoweredOperator): PassTime =>
-  passTime(gpu, [...operator.backwardData, ...operator.backwardWeight]);
+/** The kernels of one piece of work, as columns of length 1. */
+export function kernelTimes(gpu: GpuProfile, kernels: readonly KernelWork[]): PassTimes {
+  const times = emptyTimes(1);
+  for (const kernel of kernels) addKernel(gpu, times, 0, kernel);
+  return times;
+}
 
-const noPass: PassTime = {
-  device: [0, 0, 0],
-  launches: 0,
-  byBound: { compute: 0, memory: 0, launch: 0, none: 0 },
-};
+function emptyTimes(count: number): PassTimes {
+  const column = () => new Float64Array(count);
+  return {
+    middle: column(),
+    low: column(),
+    high: column(),
+    launches: column(),
+    compute: column(),
+    memory: column(),
+    launch: column(),
+    bytes: column(),
+  };
+}
 
-const nothing: OperatorTime = { forward: noPass, backward: noPass };
+function addKernel(gpu: GpuProfile, times: PassTimes, index: number, kernel: KernelWork): void {
+  const { time, low, high, bound } = kernelTime(gpu, kernel);
+  addTo(times.middle, index, time);
+  addTo(times.low, index, low);
+  addTo(times.high, index, high);
+  addTo(times.launches, index, kernel.launches);
+  addTo(times.bytes, index, kernel.bytes);
+  if (bound !== 'none') addTo(times[bound], index, time);
+}
+
+function addTo(column: Float64Array, index: number, amount: number): void {
+  column[index] = (column[index] ?? 0) + amount;
+}

@@ -106,13 +106,17 @@ function largestGradientPair(training: TrainingGraph, lowered: LoweredGraph): nu
   for (const [index, operator] of training.analysis.graph.operators.entries()) {
     const width = lowered.operators[index]?.width;
     if (width === undefined || lowered.operators[index]?.view === true) continue;
-    let size = 0;
-    for (const name of new Set([...operator.inputs, ...operator.outputs])) {
-      if (!training.requiresGradient.has(name)) continue;
-      if (training.analysis.graph.values.get(name)?.role !== 'activation') continue;
-      size += (training.tensors.get(name)?.elements ?? 0) * width;
+    let elements = 0;
+    const count = (name: string): void => {
+      if (!training.requiresGradient.has(name)) return;
+      if (training.analysis.graph.values.get(name)?.role !== 'activation') return;
+      elements += training.tensors.get(name)?.elements ?? 0;
+    };
+    for (const [position, name] of operator.inputs.entries()) {
+      if (operator.inputs.indexOf(name) === position) count(name);
     }
-    largest = Math.max(largest, size);
+    for (const name of operator.outputs) count(name);
+    largest = Math.max(largest, elements * width);
   }
   return largest;
 }

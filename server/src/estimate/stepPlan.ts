@@ -8,9 +8,9 @@ import { resolveFramework } from '../frameworks/registry.ts';
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
 import type { Scenario } from '../model/scenario.ts';
 import { seconds } from '../model/units.ts';
-import { type StepTimeline, stepTimeline } from '../schedule/stepTimeline.ts';
+import { type LaunchedWork, type StepTimeline, stepTimeline } from '../schedule/stepTimeline.ts';
 import { gradientsInReadyOrder } from './gradients.ts';
-import { type OperatorTime, operatorTimes, type PassTime, passTime } from './operatorTimes.ts';
+import { kernelTimes, type OperatorTimes, operatorTimes, type PassTimes } from './operatorTimes.ts';
 
 export interface StepPlan {
   readonly training: TrainingGraph;
@@ -19,14 +19,14 @@ export interface StepPlan {
   readonly placement: Placement;
   readonly behaviour: FrameworkBehaviour;
   readonly lowered: LoweredGraph;
-  /** Aligned with the operators of the graph. */
-  readonly times: readonly OperatorTime[];
+  readonly times: OperatorTimes;
   /** Empty where nothing is sent. */
   readonly messages: readonly Message[];
   /** Aligned with `messages`. */
   readonly collectives: readonly CollectiveTime[];
   readonly update: Update;
-  readonly updateTime: PassTime;
+  /** Of length 1. */
+  readonly updateTimes: PassTimes;
 }
 
 /** Middle, low and high values of every time. */
@@ -54,28 +54,33 @@ export function planStep(training: TrainingGraph, scenario: Scenario, cluster: C
     messages,
     collectives: messages.map((message) => allReduceTime(cluster, placement, message.bytes)),
     update,
-    updateTime: passTime(cluster.gpu, update.kernels),
+    updateTimes: kernelTimes(cluster.gpu, update.kernels),
   };
 }
 
 /** The plan on its timeline. `growth` scales GPU work of the model, as a larger batch would. */
 export function timelineOf(plan: StepPlan, edge: Edge, growth = 1): StepTimeline {
   const launch = plan.behaviour.launch[edge];
-  const work = (pass: PassTime, scale: number) => ({
-    device: seconds(pass.device[edge] * scale),
-    host: seconds(pass.launches * launch),
+  const column = (['middle', 'low', 'high'] as const)[edge];
+  const work = (times: PassTimes): LaunchedWork => ({
+    device: growth === 1 ? times[column] : times[column].map((time) => time * growth),
+    host: times.launches.map((launches) => launches * launch),
   });
+  const backward = work(plan.times.backward);
+  const trains = plan.scenario.mode === 'training';
   return stepTimeline({
-    forward: plan.times.map(({ forward }) => work(forward, growth)),
-    backward:
-      plan.scenario.mode === 'training'
-        ? plan.times.map(({ backward }) => work(backward, growth)).reverse()
-        : [],
+    forward: work(plan.times.forward),
+    backward: trains
+      ? { device: backward.device.toReversed(), host: backward.host.toReversed() }
+      : { device: new Float64Array(0), host: new Float64Array(0) },
     messages: plan.messages.map((message, index) => ({
       time: timeOfEdge(plan.collectives[index], edge),
       readyAfter: message.readyAfter,
     })),
-    update: work(plan.updateTime, 1),
+    update: {
+      device: seconds(plan.updateTimes[column][0] ?? 0),
+      host: seconds((plan.updateTimes.launches[0] ?? 0) * launch),
+    },
     overlap: plan.behaviour.overlap,
   });
 }

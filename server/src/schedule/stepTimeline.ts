@@ -8,12 +8,12 @@
  */
 
 import { type Seconds, seconds } from '../model/units.ts';
-import { scheduleTasks, type Task } from './scheduleTasks.ts';
+import { createResources } from './resources.ts';
 
-/** GPU work with the host time it takes to launch it. */
+/** Pieces of GPU work in seconds, each with the host time it takes to launch it; columns of one length. */
 export interface LaunchedWork {
-  readonly device: Seconds;
-  readonly host: Seconds;
+  readonly device: Float64Array;
+  readonly host: Float64Array;
 }
 
 export interface TimedMessage {
@@ -23,27 +23,24 @@ export interface TimedMessage {
 }
 
 export interface StepWork {
-  readonly forward: readonly LaunchedWork[];
+  readonly forward: LaunchedWork;
   /** In the order it runs, last layer first. */
-  readonly backward: readonly LaunchedWork[];
+  readonly backward: LaunchedWork;
   /** In the order they are sent; `readyAfter` never decreases. */
   readonly messages: readonly TimedMessage[];
-  readonly update: LaunchedWork;
+  readonly update: { readonly device: Seconds; readonly host: Seconds };
   /** Messages travel while backward runs, or wait for its end. */
   readonly overlap: boolean;
 }
 
-/** Where a piece of work lies; its `time` is how much later the GPU is done because of it, waiting included. */
-export interface Span {
-  readonly start: Seconds;
-  readonly end: Seconds;
-}
-
 export interface StepTimeline {
-  /** By how much each piece of work moves the end of the GPU's work, aligned with the input; sums are exact. */
-  readonly forward: readonly Seconds[];
-  readonly backward: readonly Seconds[];
-  readonly messages: readonly (Span & { readonly exposed: Seconds })[];
+  /**
+   * By how much each piece of work moves the end of the GPU's work, waiting for the host included, aligned with
+   * the input; they add up to `forwardTime` and `backwardTime`.
+   */
+  readonly forward: Float64Array;
+  readonly backward: Float64Array;
+  readonly messages: readonly SentMessage[];
   readonly forwardTime: Seconds;
   readonly backwardTime: Seconds;
   readonly communicationTime: Seconds;
@@ -53,65 +50,61 @@ export interface StepTimeline {
   readonly step: Seconds;
 }
 
+export interface SentMessage {
+  readonly start: Seconds;
+  readonly end: Seconds;
+  /** The part after backward has ended. */
+  readonly exposed: Seconds;
+}
+
 const host = 0;
 const compute = 1;
 const network = 2;
 
 export function stepTimeline(work: StepWork): StepTimeline {
-  const tasks: Task[] = [];
-  const computeTasks: number[] = [];
-  const messageTasks: number[] = [];
-
-  const launch = (item: LaunchedWork, after: readonly number[]): void => {
-    tasks.push({ resource: host, duration: item.host, after: [] });
-    tasks.push({ resource: compute, duration: item.device, after: [tasks.length - 1, ...after] });
-    computeTasks.push(tasks.length - 1);
-  };
-  const send = (message: TimedMessage, after: number | undefined): void => {
-    tasks.push({ resource: network, duration: message.time, after: after === undefined ? [] : [after] });
-    messageTasks.push(tasks.length - 1);
+  const resources = createResources(3);
+  const run = (pieces: LaunchedWork, index: number): number => {
+    const before = resources.freeAt(compute);
+    const launched = resources.occupy(host, pieces.host[index] ?? 0, 0);
+    return resources.occupy(compute, pieces.device[index] ?? 0, launched) - before;
   };
 
-  for (const item of work.forward) launch(item, []);
-  const forwardCount = computeTasks.length;
-  let next = 0;
-  for (const [index, item] of work.backward.entries()) {
-    launch(item, []);
-    if (!work.overlap) continue;
-    for (let message = work.messages[next]; message && message.readyAfter <= index; ) {
-      send(message, computeTasks.at(-1));
-      next += 1;
-      message = work.messages[next];
+  const forward = new Float64Array(work.forward.device.length);
+  for (let index = 0; index < forward.length; index += 1) forward[index] = run(work.forward, index);
+  const forwardTime = resources.freeAt(compute);
+
+  const backward = new Float64Array(work.backward.device.length);
+  const sent: { start: number; end: number }[] = [];
+  const send = (): void => {
+    const start = Math.max(resources.freeAt(network), resources.freeAt(compute));
+    const end = resources.occupy(network, work.messages[sent.length]?.time ?? 0, start);
+    sent.push({ start, end });
+  };
+  for (let index = 0; index < backward.length; index += 1) {
+    backward[index] = run(work.backward, index);
+    while (work.overlap && (work.messages[sent.length]?.readyAfter ?? Number.POSITIVE_INFINITY) <= index) {
+      send();
     }
   }
-  for (const message of work.messages.slice(next)) send(message, computeTasks.at(-1));
-  launch(work.update, messageTasks.slice(-1));
+  const backwardEnd = resources.freeAt(compute);
+  while (sent.length < work.messages.length) send();
 
-  const { starts, ends } = scheduleTasks(tasks);
-  const endOf = (position: number): number => ends[computeTasks[position] ?? -1] ?? 0;
-  const growth = computeTasks.map((_, position) =>
-    seconds(endOf(position) - (position === 0 ? 0 : endOf(position - 1))),
-  );
-  const backwardCount = work.backward.length;
-  const forwardTime = forwardCount === 0 ? 0 : endOf(forwardCount - 1);
-  const backwardEnd = backwardCount === 0 ? forwardTime : endOf(forwardCount + backwardCount - 1);
-  const messages = messageTasks.map((task) => {
-    const start = starts[task] ?? seconds(0);
-    const end = ends[task] ?? seconds(0);
-    return { start, end, exposed: seconds(Math.max(0, end - Math.max(start, backwardEnd))) };
-  });
-  const lastMessage = messages.at(-1)?.end ?? 0;
-  const exposedTime = Math.max(0, lastMessage - backwardEnd);
-  const step = endOf(computeTasks.length - 1);
+  const communicationEnd = Math.max(backwardEnd, resources.freeAt(network));
+  const launched = resources.occupy(host, work.update.host, 0);
+  const step = resources.occupy(compute, work.update.device, Math.max(launched, communicationEnd));
   return {
-    forward: growth.slice(0, forwardCount),
-    backward: growth.slice(forwardCount, forwardCount + backwardCount),
-    messages,
+    forward,
+    backward,
+    messages: sent.map(({ start, end }) => ({
+      start: seconds(start),
+      end: seconds(end),
+      exposed: seconds(Math.max(0, end - Math.max(start, backwardEnd))),
+    })),
     forwardTime: seconds(forwardTime),
     backwardTime: seconds(backwardEnd - forwardTime),
     communicationTime: seconds(work.messages.reduce((total, message) => total + message.time, 0)),
-    exposedTime: seconds(exposedTime),
-    updateTime: seconds(step - backwardEnd - exposedTime),
+    exposedTime: seconds(communicationEnd - backwardEnd),
+    updateTime: seconds(step - communicationEnd),
     step: seconds(step),
   };
 }

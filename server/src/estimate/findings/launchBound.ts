@@ -3,22 +3,15 @@
 import { formatCount, formatPercent, formatTime } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
 import { seconds } from '../../model/units.ts';
-import type { PassTime } from '../operatorTimes.ts';
 import type { EstimatedStep } from './findings.ts';
 
 export const waitingShareOfStep = 0.2;
 
 export function launchBound({ plan, timeline }: EstimatedStep): readonly Finding[] {
-  let launches = plan.updateTime.launches;
-  let device = plan.updateTime.device[0];
-  const count = (pass: PassTime): void => {
-    launches += pass.launches;
-    device += pass.device[0];
-  };
-  for (const { forward, backward } of plan.times) {
-    count(forward);
-    if (plan.scenario.mode === 'training') count(backward);
-  }
+  const { forward, backward } = plan.times;
+  const passes = plan.scenario.mode === 'training' ? [forward, backward, plan.updateTimes] : [forward];
+  const launches = passes.reduce((total, pass) => total + sumOf(pass.launches), 0);
+  const device = passes.reduce((total, pass) => total + sumOf(pass.middle), 0);
   const busyOrSending = device + timeline.exposedTime;
   const waiting = timeline.step - busyOrSending;
   if (timeline.step === 0 || waiting < waitingShareOfStep * timeline.step) return [];
@@ -34,3 +27,5 @@ export function launchBound({ plan, timeline }: EstimatedStep): readonly Finding
     },
   ];
 }
+
+const sumOf = (column: Float64Array): number => column.reduce((total, value) => total + value, 0);

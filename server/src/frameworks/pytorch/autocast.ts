@@ -25,6 +25,8 @@ export interface TypeAssignment {
   readonly operators: readonly OperatorType[];
   /** Bytes per element that each value is stored with where it is float32 in the file; 4 where absent. */
   readonly widths: ReadonlyMap<string, number>;
+  /** Autocast is on: widths differ, and casts are needed. */
+  readonly mixed: boolean;
 }
 
 export interface TypeOptions {
@@ -56,7 +58,7 @@ export function assignTypes(
     }
     return type;
   });
-  return { operators, widths };
+  return { operators, widths, mixed: autocast };
 }
 
 function autocastType(

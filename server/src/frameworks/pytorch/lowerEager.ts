@@ -112,13 +112,14 @@ interface Casts {
 
 /** Inputs stored wider or narrower than the operator computes: cast on the way in, their gradients on the way back. */
 function castsOf({ training, operator, type, types, castWeights, cost, storage }: Subject): Casts {
+  if (!types.mixed || cost.class === 'view' || cost.class === 'shape' || cost.class === 'embedding') {
+    return noCasts;
+  }
   const forward: KernelWork[] = [];
   const backwardData: KernelWork[] = [];
   const backwardWeight: KernelWork[] = [];
-  if (cost.class === 'view' || cost.class === 'shape' || cost.class === 'embedding') {
-    return { forward, backwardData, backwardWeight };
-  }
-  for (const input of new Set(operator.inputs)) {
+  for (const [position, input] of operator.inputs.entries()) {
+    if (operator.inputs.indexOf(input) !== position) continue;
     const tensor = training.tensors.get(input);
     const root = storage(input);
     const value = training.analysis.graph.values.get(root);
@@ -146,6 +147,8 @@ function castsOf({ training, operator, type, types, castWeights, cost, storage }
   }
   return { forward, backwardData, backwardWeight };
 }
+
+const noCasts: Casts = { forward: [], backwardData: [], backwardWeight: [] };
 
 /** Normalization takes fp32 weights beside half-precision activations without a cast. */
 const halfProducts: ReadonlySet<KnownCost['class']> = new Set([
