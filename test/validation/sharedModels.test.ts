@@ -31,6 +31,12 @@ const withoutTruth: Readonly<Record<string, string>> = {
   'timm/pit_b_224': 'counting failed upstream; its truth file holds only the error',
 };
 
+/** Values whose declared shape contradicts what the graph computes: mistakes of the exporter. */
+const wrongDeclarations: Readonly<Record<string, readonly string[]>> = {
+  // Its shape inference counts the parts of `tensor_split` twice; truth's FLOPs agree with the computed shape.
+  'torchvision/mvit_v1_b': [1, 3, 14].map((block) => `/blocks.${block}/pool_skip/Squeeze_output_0`),
+};
+
 /** Parameters of the light models, from their topology. */
 const lightParameters: Readonly<Record<string, number>> = {
   // torchvision's ResNet-50 has the same 25,557,032.
@@ -138,7 +144,9 @@ if (!hasSharedModels) {
       const name = path.slice('torch-export/'.length, -'.onnx.gz'.length);
       const { analysis, parameters, forward, unknownCosts, unknownOperators } = measure(path);
       expect(unknownOperators).toEqual([]);
-      expect(analysis.issues).toEqual([]);
+      expect(analysis.issues.map(({ value, message }) => value ?? message)).toEqual(
+        wrongDeclarations[name] ?? [],
+      );
       expect(unknownCosts).toEqual([]);
       const comparison = compareShapes(analysis.graph.values, shapes[`${name}.onnx`] ?? {});
       expect(comparison.contradictions).toEqual([]);

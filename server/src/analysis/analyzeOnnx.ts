@@ -12,6 +12,7 @@ import { inferGraph } from './inferGraph.ts';
 import { collectIssues } from './issueCollector.ts';
 import type { ModelAnalysis } from './modelAnalysis.ts';
 import type { ProvidedStructure } from './providedStructure.ts';
+import { unrollLoops } from './unrollLoops.ts';
 
 /**
  * Analyses a model: shapes of every value, layers by module scope, trainable tensors.
@@ -27,7 +28,7 @@ export function analyzeOnnx(model: OnnxModel, provided?: ProvidedStructure): Mod
   const operatorSets = new Map(
     model.operatorSets.map(({ domain, version }) => [domain === 'ai.onnx' ? '' : domain, version]),
   );
-  const { graph, scopes, captured } = inferGraph(model.graph, expanded.nodes, {
+  const { graph, scopes, captured } = inferGraph(model.graph, unrollLoops(expanded.nodes, model.graph), {
     operatorSets,
     issues: collector,
     outer: () => undefined,

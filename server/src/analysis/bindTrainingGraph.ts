@@ -29,6 +29,7 @@ export function bindTrainingGraph(
     mode,
     outerTensor: () => undefined,
     outerRequires: () => false,
+    outerStored: () => false,
     inputsRequire: false,
     depth: 0,
   });
@@ -48,6 +49,7 @@ interface BindingSurroundings {
   readonly mode: Mode;
   readonly outerTensor: (name: string) => BoundTensor | undefined;
   readonly outerRequires: (name: string) => boolean;
+  readonly outerStored: (name: string) => boolean;
   /** Whether the inputs of a subgraph carry gradients: those of the operator that holds it do. */
   readonly inputsRequire: boolean;
   readonly depth: number;
@@ -89,6 +91,7 @@ function bindGraph(graph: Graph, surroundings: BindingSurroundings): BoundGraph 
         ...surroundings,
         outerTensor: tensorOf,
         outerRequires: requires,
+        outerStored: gradients.isStored,
         inputsRequire: operator.inputs.some(requires),
         depth: surroundings.depth + 1,
       });

@@ -8,6 +8,8 @@ import { isDifferentiableInput } from './gradientFlow.ts';
 export interface Gradients {
   /** Parameters, and what is computed from them on a differentiable way to an output. */
   readonly requires: ReadonlySet<string>;
+  /** Whether a value is a stored tensor, or computed from stored tensors alone. */
+  readonly isStored: (name: string) => boolean;
   /** Of a parameter (in any layout), of an activation, or none. */
   readonly gradientOf: (operator: Operator, index: number) => 'weight' | 'data' | 'none';
 }
@@ -21,10 +23,12 @@ export function findGradients(
   surroundings: {
     readonly mode: Mode;
     readonly outerRequires: (name: string) => boolean;
+    readonly outerStored: (name: string) => boolean;
     readonly inputsRequire: boolean;
   },
 ): Gradients {
-  if (surroundings.mode === 'inference') return { requires: new Set(), gradientOf: () => 'none' };
+  if (surroundings.mode === 'inference')
+    return { requires: new Set(), isStored: () => false, gradientOf: () => 'none' };
   const reached = reachedFromOutputs(graph);
   const requires = new Set<string>();
   /** Computed from parameters and constants alone. */
@@ -52,6 +56,8 @@ export function findGradients(
     }
   }
 
+  const isStored = (name: string): boolean =>
+    stored.has(name) || (!graph.values.has(name) && surroundings.outerStored(name));
   const gradientOf = (operator: Operator, index: number): 'weight' | 'data' | 'none' => {
     const name = operator.inputs[index];
     if (name === undefined || name === '' || !hasGradient(name)) return 'none';
@@ -61,9 +67,9 @@ export function findGradients(
     ) {
       return 'none';
     }
-    return stored.has(name) ? 'weight' : 'data';
+    return isStored(name) ? 'weight' : 'data';
   };
-  return { requires, gradientOf };
+  return { requires, isStored, gradientOf };
 }
 
 /** Whether a differentiable way leads from a value to an output; everything counts where no output is named. */

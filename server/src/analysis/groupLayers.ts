@@ -13,7 +13,10 @@ import { layerType } from './layerType.ts';
 import type { ModuleScope } from './moduleScope.ts';
 import type { ProvidedLayer } from './providedStructure.ts';
 
-/** Layers of a graph in order of their first operator; every operator is in exactly one. */
+/**
+ * Layers of a graph; every operator is in exactly one. They are in order of their first operator that computes:
+ * exporters gather constants of all layers at the top.
+ */
 export function groupLayers(
   graph: Graph,
   scopes: readonly ModuleScope[],
@@ -34,9 +37,12 @@ export function groupLayers(
     else group.push(operator);
   }
 
+  const firstOf = (operators: readonly Operator[]): number =>
+    (operators.find(({ index }) => !isAuxiliary(index)) ?? operators[0])?.index ?? 0;
+  const ordered = [...groups.values()].sort((left, right) => firstOf(left) - firstOf(right));
   const names = new Set<string>();
   const parents = parentModules(graph);
-  return [...groups.values()].map((operators) => {
+  return ordered.map((operators) => {
     const main = operators.filter(({ index }) => !isAuxiliary(index));
     const leader = main[0] ?? operators[0];
     const given = leader === undefined ? undefined : providedBySource.get(leader.source);
@@ -84,8 +90,10 @@ function keysOfOperators(
     else if (module !== undefined && modules.has(module)) keys[index] = `module ${module}`;
     else {
       const first = isAuxiliary(index) ? firstConsumer(operator, graph) : undefined;
-      // Consumers come later in the order, so that their keys are known; on a cycle they may not be.
-      keys[index] = (first === undefined ? undefined : keys[first]) ?? ownKey(operator);
+      // Consumers come later in the order, so that their keys are known; on a cycle they may not be. What nothing
+      // reads belongs to the operator it was written in front of.
+      const host = isAuxiliary(index) ? keys[first ?? index + 1] : undefined;
+      keys[index] = host ?? ownKey(operator);
     }
   }
   return keys;

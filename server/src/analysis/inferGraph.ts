@@ -81,10 +81,10 @@ export function inferGraph(
     const pending = onCycle.has(number) ? producers : undefined;
     const resolve = (name: string): Draft | undefined =>
       resolveValue(name, drafts, surroundings, pending, flat);
-    for (const name of new Set([...flat.node.inputs, ...outside])) {
-      if (name !== '') resolve(name)?.consumers.push(index);
-    }
-    const { operator, outputs } = inferOperator(flat, index, resolve, surroundings);
+    const inputs = flat.node.inputs.map((name) => (name === '' ? undefined : resolve(name)));
+    for (const value of inputs) noteConsumer(value, index);
+    for (const name of outside) noteConsumer(resolve(name), index);
+    const { operator, outputs } = inferOperator(flat, index, inputs, resolve, surroundings);
     operators.push(operator);
     scopes.push(flat.scope);
     operator.outputs.forEach((name, outputIndex) => {
@@ -128,6 +128,11 @@ export function inferGraph(
 
 /** A value while its consumers are still being found. */
 type Draft = Omit<Value, 'consumers'> & { readonly consumers: number[] };
+
+/** Consumers are met in ascending order; one that reads a value twice is kept once. */
+function noteConsumer(value: Draft | undefined, index: number): void {
+  if (value !== undefined && value.consumers.at(-1) !== index) value.consumers.push(index);
+}
 
 /** Nesting deeper than this is refused: no exporter makes it, and inference recurses. */
 const deepestNesting = 32;
@@ -282,13 +287,13 @@ interface InferredOutputs {
 function inferOperator(
   flat: FlatNode,
   index: number,
+  inputs: readonly (Draft | undefined)[],
   resolve: (name: string) => Draft | undefined,
   surroundings: InferenceSurroundings,
 ): { readonly operator: Operator; readonly outputs: InferredOutputs } {
   const { node } = flat;
   const attributes = attributesWithoutGraphs(node, surroundings);
   const opset = opsetOf(flat.operatorSets ?? surroundings.operatorSets, node.domain);
-  const inputs = node.inputs.map((name) => (name === '' ? undefined : resolve(name)));
   const operator: Operator = {
     index,
     source: flat.source,
