@@ -56,7 +56,7 @@ export async function activateExtension(
     registerOnnxEditor(client, started, log),
     registerStatus(client, estimates),
     registerClusterPicker(client, started, estimates),
-    registerReport(client, started, estimates),
+    registerReport(client, started, estimates, platform.rendersPages),
     vscode.commands.registerCommand(commands.showLog, () => log.show()),
     registerBenchmark(client, platform.canBenchmark, log),
     vscode.workspace.onDidGrantWorkspaceTrust(() => {

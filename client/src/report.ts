@@ -1,4 +1,9 @@
-/** `Layercost: Show Report`: the cost table of a model as a rendered page that follows the model. */
+/**
+ * `Layercost: Show Report`: the cost table of a model, which follows the model.
+ *
+ * A rendered page where the editor runs on this machine; an aligned text in a browser, whose rendered pages are
+ * served from another origin that an offline or walled-in installation does not reach.
+ */
 
 import * as vscode from 'vscode';
 import type { BaseLanguageClient } from 'vscode-languageclient';
@@ -11,22 +16,23 @@ export function registerReport(
   client: BaseLanguageClient,
   started: Promise<void>,
   estimates: Estimates,
+  rendered: boolean,
 ): vscode.Disposable {
   const changed = new vscode.EventEmitter<vscode.Uri>();
   const provider: vscode.TextDocumentContentProvider = {
     onDidChange: changed.event,
     provideTextDocumentContent: async (uri) => {
       await started;
-      const params: ReportParams = { uri: uri.query };
+      const params: ReportParams = { uri: uri.query, format: uri.path.endsWith('.md') ? 'markdown' : 'text' };
       const report = await client.sendRequest<ReportResult | null>(makeReport, params);
-      return report?.markdown ?? vscode.l10n.t('The model is no longer open; open it to see its report.');
+      return report?.text ?? vscode.l10n.t('The model is no longer open; open it to see its report.');
     },
   };
   return vscode.Disposable.from(
     changed,
     vscode.workspace.registerTextDocumentContentProvider(scheme, provider),
     estimates.onChange((model) => {
-      if (model !== undefined) changed.fire(reportOf(model));
+      if (model !== undefined) changed.fire(reportOf(model, rendered));
     }),
     vscode.commands.registerCommand(commands.showReport, async (uri?: unknown) => {
       const model = typeof uri === 'string' ? vscode.Uri.parse(uri) : activeModel()?.uri;
@@ -36,18 +42,19 @@ export function registerReport(
         );
         return;
       }
-      const report = reportOf(model);
-      try {
-        await vscode.commands.executeCommand('markdown.showPreviewToSide', report);
-      } catch {
-        // No Markdown preview here: the report is readable as text too.
+      const report = reportOf(model, rendered);
+      if (rendered) await vscode.commands.executeCommand('markdown.showPreviewToSide', report);
+      else
         await vscode.window.showTextDocument(report, { viewColumn: vscode.ViewColumn.Beside, preview: true });
-      }
     }),
   );
 }
 
-function reportOf(model: vscode.Uri): vscode.Uri {
+function reportOf(model: vscode.Uri, rendered: boolean): vscode.Uri {
   const name = (model.path.split('/').pop() ?? '').replace(/\.(onnxtxt|ya?ml)$/, '');
-  return vscode.Uri.from({ scheme, path: `/${name} report.md`, query: model.toString() });
+  return vscode.Uri.from({
+    scheme,
+    path: `/${name} report.${rendered ? 'md' : 'txt'}`,
+    query: model.toString(),
+  });
 }

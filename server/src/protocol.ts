@@ -62,13 +62,14 @@ export interface ClusterChoice {
   readonly kind: 'cluster' | 'gpu';
 }
 
-/** Client to server: the report of an open document as Markdown. */
+/** Client to server: the report of an open document, as Markdown or as an aligned table in plain text. */
 export const makeReport = 'layercost/report';
 export interface ReportParams {
   readonly uri: string;
+  readonly format: 'markdown' | 'text';
 }
 export interface ReportResult {
-  readonly markdown: string;
+  readonly text: string;
   readonly name: string;
 }
 

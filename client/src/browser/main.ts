@@ -8,6 +8,7 @@ export function activate(context: ExtensionContext): Promise<void> {
   const worker = new Worker(Uri.joinPath(context.extensionUri, 'dist', 'server-worker.js').toString(true));
   context.subscriptions.push({ dispose: () => worker.terminate() });
   return activateExtension(context, {
+    rendersPages: false,
     canBenchmark: false,
     createClient: (_, name, options) => new LanguageClient('layercost', name, worker, options),
   });

@@ -7,6 +7,7 @@ import { activateExtension } from '../activateExtension.ts';
 export function activate(context: ExtensionContext): Promise<void> {
   const module = context.asAbsolutePath('dist/server.js');
   return activateExtension(context, {
+    rendersPages: true,
     canBenchmark: true,
     createClient: (_, name, options) =>
       new LanguageClient('layercost', name, { module, transport: TransportKind.ipc }, options),

@@ -14,13 +14,17 @@ export interface Diagnostic {
 }
 
 export function diagnostics(view: ModelView): readonly Diagnostic[] {
-  const issues = view.estimate.issues.map((issue) => ({
-    range: rangeOfIssue(view, issue),
-    severity: issue.severity,
-    code: issue.code,
-    message: issue.message,
-  }));
-  return withoutRepetition([...issues, ...diagnosticsOfFindings(view)]);
+  const issues = view.estimate.issues.map((issue) => ({ issue, range: rangeOfIssue(view, issue) }));
+  // What follows from a line that is itself wrong would only repeat it in other words.
+  const wrongLines = new Set(
+    issues.flatMap(({ issue, range }) =>
+      issue.span !== undefined && issue.severity === 'error' ? [range.start.line] : [],
+    ),
+  );
+  const shown = issues
+    .filter(({ issue, range }) => issue.operator === undefined || !wrongLines.has(range.start.line))
+    .map(({ issue: { code, severity, message }, range }) => ({ range, severity, code, message }));
+  return withoutRepetition([...shown, ...diagnosticsOfFindings(view)]);
 }
 
 /** Repetitions of a block share a line: the first finding speaks for the others and says how many they are. */

@@ -153,7 +153,9 @@ const mostNotes = 4;
 
 /** What the operator on this line computes, with its source. */
 function operatorDocumentation(view: ModelView, line: number): string {
-  const { analysis } = view.estimate.opened;
+  const { analysis, format } = view.estimate.opened;
+  // A line of a layer spec is in PyTorch's words; the operators it was lowered to are not the person's.
+  if (format === 'layer-spec') return '';
   const operator = analysis?.graph.operators.find((candidate) => view.nodeLines[candidate.source] === line);
   if (analysis === undefined || operator === undefined) return '';
   const opset = analysis.graph.operatorSets.get(operator.domain) ?? 0;

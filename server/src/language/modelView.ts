@@ -16,7 +16,7 @@ export interface ModelView {
   readonly estimate: ModelEstimate;
   /** In order of lines; a line has at most one row. */
   readonly rows: readonly LayerRow[];
-  /** Line of each node of an ONNX file, by its index in the file; empty for a layer spec. */
+  /** Line of each node, by its index in the file; of a layer spec, by its index among the lowered nodes. */
   readonly nodeLines: readonly number[];
   /** Line that declares an input, output or initializer of an ONNX file, by name. */
   readonly valueLines: ReadonlyMap<string, number>;

@@ -24,7 +24,7 @@ export function viewLayerSpec(
     text,
     estimate,
     rows: [...own, ...calls].sort((left, right) => left.line - right.line),
-    nodeLines: [],
+    nodeLines: linesOfNodes(text, estimate),
     valueLines: new Map(),
     blocks: blocksOf(text, source),
     measurements,
@@ -68,6 +68,18 @@ function rowsOfBlockCalls(text: TextLines, source: string, estimate: ModelEstima
       });
       return below.length === 0 ? [] : [rowOfSpan(text, layer.span, name, below, true)];
     });
+}
+
+/** Operators that a line was lowered to are on that line. */
+function linesOfNodes(text: TextLines, estimate: ModelEstimate): readonly number[] {
+  const lines: number[] = [];
+  const { analysis } = estimate.opened;
+  for (const layer of analysis?.layers ?? []) {
+    if (layer.span === undefined) continue;
+    const { line } = positionAt(text, layer.span.start);
+    for (const index of layer.operators) lines[analysis?.graph.operators[index]?.source ?? 0] = line;
+  }
+  return lines;
 }
 
 function blocksOf(text: TextLines, source: string): readonly TextBlock[] {

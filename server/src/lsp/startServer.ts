@@ -194,9 +194,9 @@ export function startServer(connection: Connection, platform: Platform): void {
   connection.onRequest(listClusters, () => clusterChoices());
   connection.onRequest(
     makeReport,
-    handler('report', null, async ({ uri }: ReportParams) => {
+    handler('report', null, async ({ uri, format }: ReportParams) => {
       const view = await documents.view(uri);
-      return view === undefined ? null : reportOf(view);
+      return view === undefined ? null : reportOf(view, format);
     }),
   );
   connection.onRequest<BenchmarkResult | ResponseError<void>, void>(

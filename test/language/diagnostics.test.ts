@@ -1,0 +1,81 @@
+import { expect, it } from 'vitest';
+import { diagnostics } from '../../server/src/language/diagnostics.ts';
+import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
+import { expectations, oneGpu, viewOf } from './fixture.ts';
+
+const kinds = { error: 'error', warning: 'warning', information: 'info' } as const;
+
+/** Compares codes, places and columns of all issues (findings have tests of their own); an expectation is a code, then part of the message. */
+function check(text: string, request: ScenarioRequest = { ...oneGpu, batch: 1 }): void {
+  const found = diagnostics(viewOf(text, request)).filter(({ code }) => !code.startsWith('findings/'));
+  const expected = expectations(text).filter(({ kind }) => ['error', 'warning', 'info'].includes(kind));
+  const shown = found
+    .map(({ code, severity, range, message }) => ({
+      line: range.start.line,
+      kind: kinds[severity],
+      code,
+      columns: [range.start.character, range.end.character],
+      message,
+    }))
+    .sort((a, b) => a.line - b.line);
+  expect(shown.map(({ line, kind, code }) => `${line} ${kind} ${code}`)).toEqual(
+    expected.map(({ line, kind, text: wanted }) => `${line} ${kind} ${wanted.split(' ')[0]}`),
+  );
+  for (const [index, { columns, text: wanted }] of expected.entries()) {
+    if (columns !== undefined) expect(shown[index]?.columns).toEqual(columns);
+    expect(shown[index]?.message).toContain(wanted.split(' ').slice(1).join(' '));
+  }
+}
+
+it('underlines the word that is wrong', () => {
+  check(`
+inputs:
+  x: float32[batch, 8]
+layers:
+  - a: Linaer(8, 8)
+  #    ^^^^^^ error: spec/unknown-layer Linear
+`);
+});
+
+it('underlines the argument that contradicts the input', () => {
+  check(`
+inputs:
+  x: float32[batch, 8]
+layers:
+  - a: Linear(9, 8)
+  #           ^ error: shape/mismatch 9
+`);
+});
+
+it('puts a finding about the whole step on the first line with text', () => {
+  const text = `name: large
+inputs:
+  x: float32[batch, 65536]
+layers:
+  - a: Linear(65536, 65536)
+  - b: Linear(65536, 65536)
+`;
+  const found = diagnostics(viewOf(text, { ...oneGpu, cluster: 't4', batch: 1 }));
+  const memory = found.find(({ code }) => code === 'findings/out-of-memory');
+  expect(memory?.severity).toMatch(/error|warning/);
+  expect(memory?.message).toMatch(/GiB/);
+});
+
+it('says once what holds for every repetition of a line', () => {
+  const text = `inputs:
+  x: float32[batch, 4096]
+blocks:
+  stage:
+    - fc: Linear(4096, 4096)
+layers:
+  - body: stage() * 4
+`;
+  const found = diagnostics(viewOf(text, { cluster: 'k80-10gbe', gpus: 16, batch: 1 }));
+  const perLine = new Map<string, number>();
+  for (const { code, range } of found) {
+    const key = `${code} ${range.start.line}`;
+    perLine.set(key, (perLine.get(key) ?? 0) + 1);
+  }
+  expect([...perLine.values()].every((count) => count === 1)).toBe(true);
+  expect(found.some(({ code }) => code === 'findings/exposed-communication')).toBe(true);
+});
