@@ -134,7 +134,9 @@ def _step(network: Network, device: Device, events: Events) -> dict[str, Any]:
     events.progress("warming up", 0.12, 1)
     device.reset_peak()
     share = STEP_SHARE * plan.budget_seconds
-    forward, backward, updating = intervals(clock, once, share, most=20, warm_ups=2, between=between)
+    forward, backward, updating = intervals(
+        clock, once, share, fewest=3, most=20, warm_ups=_warm_ups(device), between=between
+    )
     whole = [sum(parts) for parts in zip(forward, backward, updating)]
     trained = plan.training
     return {
@@ -241,12 +243,17 @@ def _layer(network: Network, layer: Layer, device: Device, share: float) -> dict
             marks.append(clock.mark())
         return marks
 
-    on_gpu = device.kind == "cuda"
-    spans = intervals(clock, once, share, most=50 if on_gpu else 20, warm_ups=3 if on_gpu else 1)
+    most = 50 if device.kind == "cuda" else 20
+    spans = intervals(clock, once, share, fewest=1, most=most, warm_ups=_warm_ups(device))
     return {
         "forward": summarise(spans[0]),
         "backward": summarise(spans[1]) if differentiates else None,
     }
+
+
+def _warm_ups(device: Device) -> int:
+    """A GPU compiles and chooses kernels and raises its clock; the processor only fills its caches."""
+    return 3 if device.kind == "cuda" else 1
 
 
 def _layer_inputs(network: Network, operators: Sequence[Operator]) -> tuple[Environment, list[Tensor]]:

@@ -9,8 +9,6 @@ from .device import Clock
 
 Marks = Sequence[Any]
 
-FEWEST_REPEATS = 3
-
 
 def summarise(samples: Sequence[float]) -> dict[str, Any]:
     """Median and quartiles: a few slow runs (another program, a page fault) do not move them."""
@@ -30,17 +28,18 @@ def _quantile(ordered: Sequence[float], share: float) -> float:
     return ordered[below] + (position - below) * (ordered[above] - ordered[below])
 
 
-def repeats_for(once: float, share: float, most: int) -> int:
+def repeats_for(once: float, share: float, fewest: int, most: int) -> int:
     """How many runs of `once` seconds fit into `share` seconds, within limits."""
     if once <= 0:
         return most
-    return max(FEWEST_REPEATS, min(most, int(share / once)))
+    return max(fewest, min(most, int(share / once)))
 
 
 def intervals(
     clock: Clock,
     once: Callable[[], Marks],
     share: float,
+    fewest: int,
     most: int,
     warm_ups: int,
     between: Optional[Callable[[int, int], None]] = None,
@@ -56,7 +55,7 @@ def intervals(
         once()
         clock.synchronize()
         elapsed = time.perf_counter() - begin
-    repeats = repeats_for(elapsed, share, most)
+    repeats = repeats_for(elapsed, share, fewest, most)
     runs = []
     for index in range(repeats):
         if between is not None:
