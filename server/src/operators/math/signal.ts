@@ -39,7 +39,14 @@ const discreteFourierTransform = define({
     const elementType = elementTypeOf(context, 0);
     if (input === undefined) return unknownBecause(context, 0);
     const given = context.opset < 20 ? context.int('axis', 1) : axisInput(context);
-    if (given === undefined) return unknownBecause(context, 2, elementType);
+    if (given === undefined) {
+      const reason = whyUnknown(context, 2);
+      const parts = context.int('onesided', 0) === 1 && context.int('inverse', 0) === 1 ? 1 : 2;
+      const sizes = input.map(
+        (_, position): Dimension => (position === input.length - 1 ? parts : unknownDimension(reason)),
+      );
+      return single(tensor(elementType, sizes));
+    }
     const axis = normalizeAxis(given, input.length);
     if (axis === undefined)
       return mismatch(

@@ -22,7 +22,13 @@ import type {
   SavedTensor,
 } from '../definition.ts';
 import { define } from '../vocabulary/define.ts';
-import { elementwiseCost, inferLikeInput, readsInput, readsNothing } from '../vocabulary/elementwise.ts';
+import {
+  elementwiseCost,
+  inferBroadcast,
+  inferLikeInput,
+  readsInput,
+  readsNothing,
+} from '../vocabulary/elementwise.ts';
 import { elementTypeOf, mismatch, printShape, single, tensor, unknownBecause } from '../vocabulary/types.ts';
 import {
   backwardOf,
@@ -105,7 +111,7 @@ const gatedActivation = define({
   type: 'SwiGLU',
   since: 28,
   documentation: 'swish of a gate times a value (ONNX Operators, SwiGLU-28)',
-  infer: (context) => inferLikeInput(context),
+  infer: (context) => inferBroadcast(context),
   cost: (context) =>
     elementwiseCost(context, 6, () => ({ ...readsInput(6), reads: [savedInput(0), savedInput(1)] })),
 });

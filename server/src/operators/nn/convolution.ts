@@ -32,7 +32,7 @@ import {
   unknownBecause,
   whyUnknown,
 } from '../vocabulary/types.ts';
-import { extentOf, outputSize, type Window, windowsOf } from '../vocabulary/window.ts';
+import { extentOf, outputSize, type Window, windowProblem, windowsOf } from '../vocabulary/window.ts';
 import {
   addWork,
   backwardOf,
@@ -95,6 +95,8 @@ function inferConvolution(
   inputIndex: number,
   weightIndex: number,
 ): Inference {
+  const wrong = windowProblem(context);
+  if (wrong !== undefined) return mismatch(wrong);
   const input = context.inputShape(inputIndex);
   if (input === undefined) return unknownBecause(context, inputIndex, elementType);
   const weight = context.inputShape(weightIndex);
@@ -136,6 +138,8 @@ function inferConvolution(
 /** ONNX Operators, ConvTranspose-22: stride·(size − 1) + output_padding + extent − pads, unless `output_shape` is given. */
 function inferTransposedConvolution(context: InferenceContext): Inference {
   const elementType = elementTypeOf(context, 0);
+  const wrong = windowProblem(context);
+  if (wrong !== undefined) return mismatch(wrong);
   const input = context.inputShape(0);
   if (input === undefined) return unknownBecause(context, 0);
   const weight = context.inputShape(1);

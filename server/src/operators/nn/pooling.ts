@@ -17,7 +17,7 @@ import type {
 import { countOf } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';
 import { elementTypeOf, mismatch, printShape, single, tensor, unknownBecause } from '../vocabulary/types.ts';
-import { outputSize, windowsOf } from '../vocabulary/window.ts';
+import { outputSize, windowProblem, windowsOf } from '../vocabulary/window.ts';
 import {
   addTraffic,
   backwardOf,
@@ -144,6 +144,8 @@ export const pools: readonly OperatorDefinition[] = [
 
 function inferPool(context: InferenceContext, moreOutputs: number): Inference {
   const elementType = elementTypeOf(context, 0);
+  const wrong = windowProblem(context);
+  if (wrong !== undefined) return mismatch(wrong);
   const input = context.inputShape(0);
   if (input === undefined) return unknownBecause(context, 0);
   const kernels = context.ints('kernel_shape') ?? [];
@@ -186,7 +188,8 @@ function inferRegions(context: InferenceContext, pooled: readonly number[]): Inf
   if (input === undefined) return unknownBecause(context, 0);
   const regions = context.inputShape(1);
   if (regions === undefined) return unknownBecause(context, 1, elementType);
-  const [count] = regions;
+  const indices = context.inputShape(2)?.[0];
+  const count = typeof indices === 'number' ? indices : regions[0];
   const channels = input[1];
   if (count === undefined || channels === undefined) {
     return mismatch(`regions ${printShape(regions)} cannot be taken from ${printShape(input)}`);

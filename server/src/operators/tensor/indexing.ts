@@ -159,7 +159,7 @@ const dataDependent = [
     infer: (context) => {
       const input = context.inputShape(0);
       const elements = context.inputContent(0);
-      const rank = input === undefined ? unknownDimension(whyUnknown(context, 0)) : Math.max(input.length, 1);
+      const rank = input === undefined ? unknownDimension(whyUnknown(context, 0)) : input.length;
       const numbers = elements && numbersOf(elements.elements);
       const count = numbers?.filter((element) => element !== 0).length;
       return single(

@@ -14,6 +14,7 @@ import {
 import {
   type ElementType,
   elementTypeOfNumber,
+  elementTypes,
   isFloatingPoint,
   isInteger,
 } from '../../model/elementType.ts';
@@ -29,6 +30,7 @@ import { define } from '../vocabulary/define.ts';
 import { elementwiseCost, inferBroadcast, inferLikeInput, readsNothing } from '../vocabulary/elementwise.ts';
 import {
   elementTypeOf,
+  mismatch,
   printShape,
   single,
   tensor,
@@ -130,7 +132,7 @@ const range = define({
 const cast = define({
   type: 'Cast',
   documentation: 'elements converted to another type (ONNX Operators, Cast-21)',
-  infer: (context) => inferCast(context, elementTypeOfNumber(context.int('to', 0)) ?? 'undefined'),
+  infer: (context) => inferCast(context, targetOf(context)),
   cost: (context) => castCost(context),
 });
 
@@ -248,6 +250,9 @@ function inferRange(context: InferenceContext): Inference {
     return single(tensor(elementType, [unknownDimension(whyUnknown(context, unknown ?? 0))]));
   }
   const count = countOfRange(start, limit, step);
+  if (step === 0) {
+    return mismatch('Range with a step of 0 never reaches its limit', tensor(elementType, [count]));
+  }
   const elements = contentOf([count], (position) => addDimensions(start, multiplyDimensions(position, step)));
   return single(tensor(elementType, [count]), elements);
 }
@@ -259,6 +264,14 @@ function countOfRange(start: Dimension, limit: Dimension, step: Dimension): Dime
   if (step === 1 && !isUnknown(length)) return start === 0 ? length : maximumOfDimensions(length, 0);
   if (typeof step === 'number' && step > 0) return maximumOfDimensions(ceilDivideDimensions(length, step), 0);
   return unknownDimension(`Range from ${printShape([start])} to ${printShape([limit])} by a symbolic step`);
+}
+
+/** A number since version 6, before that a name such as 'FLOAT'. */
+function targetOf(context: InferenceContext): ElementType {
+  const name = context.string('to', '').toLowerCase();
+  if (name === '') return elementTypeOfNumber(context.int('to', 0)) ?? 'undefined';
+  if (name === 'float') return 'float32';
+  return name === 'double' ? 'float64' : (elementTypes.find((type) => type === name) ?? 'undefined');
 }
 
 function inferCast(context: InferenceContext, elementType: ElementType): Inference {

@@ -44,6 +44,19 @@ export function windowsOf(context: WindowAttributes, kernels: readonly Dimension
   }));
 }
 
+/** What is wrong with the attributes of a window, in words; `undefined` where nothing is. */
+export function windowProblem(context: WindowAttributes): string | undefined {
+  for (const name of ['kernel_shape', 'strides', 'dilations']) {
+    const values = context.ints(name);
+    if (values?.some((value) => value <= 0)) return `${name} [${values.join(', ')}] must be positive`;
+  }
+  for (const name of ['pads', 'output_padding']) {
+    const values = context.ints(name);
+    if (values?.some((value) => value < 0)) return `${name} [${values.join(', ')}] must not be negative`;
+  }
+  return undefined;
+}
+
 /** Elements a dilated kernel spans: dilation·(kernel − 1) + 1. */
 export const extentOf = (window: Window): Dimension =>
   addDimensions(multiplyDimensions(subtractDimensions(window.kernel, 1), window.dilation), 1);
