@@ -1,0 +1,226 @@
+"""The runner on the CPU: rules against torch's own results, a whole run, and the GPU clock by a stand-in."""
+
+from __future__ import annotations
+
+import io
+import json
+import pathlib
+import sys
+import unittest
+from unittest import mock
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "server/src/benchmark/runner"))
+
+import torch  # noqa: E402
+
+from layercost_runner.benchmark import benchmark  # noqa: E402
+from layercost_runner.device import CudaClock, NoDevice, is_out_of_memory, open_device  # noqa: E402
+from layercost_runner.events import Events  # noqa: E402
+from layercost_runner.measure import intervals, repeats_for, summarise  # noqa: E402
+from layercost_runner.network import Network, OperatorFailure  # noqa: E402
+from layercost_runner.plan import BadPlan, Plan  # noqa: E402
+
+VALUES = "name role elementType shape gradient".split()
+
+
+def value(name, role, shape, kind="float32", gradient=None, **more):
+    trains = role in ("parameter", "activation") if gradient is None else gradient
+    return {**dict(zip(VALUES, (name, role, kind, shape, trains))), **more}
+
+
+def operator(type_, inputs, outputs, domain="", **attributes):
+    return dict(name=outputs[0], type=type_, domain=domain, inputs=inputs, outputs=outputs, attributes=attributes)
+
+
+def plan(values, operators, outputs, **changes):
+    layers = [{"name": entry["name"], "type": entry["type"], "operators": [i]} for i, entry in enumerate(operators)]
+    given = dict(
+        version=1, model="test", batch=2, mode="training", precision="fp32", optimizer="adamw", channelsLast=False,
+        budgetSeconds=0.2, opset=17, values=values, operators=operators, layers=layers, outputs=outputs,
+    )
+    return Plan.from_json({**given, **changes})
+
+
+def small_plan(**changes):
+    return plan(
+        [value("x", "input", [2, 16]), value("w", "parameter", [16, 8]), value("y", "activation", [2, 8]),
+         value("z", "activation", [2, 8])],
+        [operator("MatMul", ["x", "w"], ["y"]), operator("Relu", ["y"], ["z"])],
+        ["z"],
+        **changes,
+    )
+
+
+def events_of(given, device="cpu"):
+    stream = io.StringIO()
+    benchmark(given, open_device(device, given.precision), Events(stream))
+    return [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+class WholeRun(unittest.TestCase):
+    def test_every_layer_and_the_step_are_measured(self):
+        for optimizer in ("sgd", "momentum", "adam", "adamw", "none"):
+            with self.subTest(optimizer):
+                events = events_of(small_plan(optimizer=optimizer))
+                step = next(event for event in events if event["event"] == "step")
+                layers = [event for event in events if event["event"] == "layer"]
+                self.assertGreater(step["whole"]["median"], 0)
+                self.assertGreaterEqual(step["whole"]["repeats"], 3)
+                self.assertEqual(step["update"] is None, optimizer == "none")
+                self.assertEqual([layer["name"] for layer in layers], ["y", "z"])
+                self.assertTrue(all(layer["forward"] and layer["backward"] for layer in layers))
+
+    def test_inference_has_no_backward(self):
+        events = events_of(small_plan(mode="inference"))
+        self.assertTrue(all(event["backward"] is None for event in events if event["event"] == "layer"))
+
+    def test_bf16_runs_in_mixed_precision(self):
+        given = small_plan(precision="bf16")
+        network = Network(given, torch.device("cpu"))
+        with open_device("cpu", "bf16").autocast():
+            (output,) = network.forward(after=network.look)
+        self.assertEqual(output.dtype, torch.bfloat16)
+        self.assertEqual(network.stored("w").dtype, torch.float32)
+        self.assertEqual(network.activation("y").dtype, torch.bfloat16)
+
+    def test_an_unknown_operator_costs_its_layer_and_the_step_only(self):
+        given = plan(
+            [value("x", "input", [2, 8]), *(value(name, "activation", [2, 8], gradient=False) for name in "abc")],
+            [operator("Relu", ["x"], ["a"]), operator("Mystery", ["a"], ["b"], domain="acme"),
+             operator("Tanh", ["b"], ["c"])],
+            ["c"],
+        )
+        events = {event.get("name", event["event"]): event for event in events_of(given)}
+        self.assertIn("the runner does not know the operator Mystery of domain acme", events["step"]["reason"])
+        self.assertIsNotNone(events["a"]["forward"])
+        self.assertIn("Mystery", events["b"]["reason"])
+        self.assertIsNotNone(events["c"]["forward"])
+
+    def test_a_shape_that_differs_is_noted_not_fatal(self):
+        given = plan([value("x", "input", [2, 8]), value("y", "activation", [2, 9])],
+                     [operator("Relu", ["x"], ["y"])], ["y"])
+        notes = [event["message"] for event in events_of(given) if event["event"] == "note"]
+        self.assertEqual(notes, ["Relu gave y the shape [2, 8], predicted was [2, 9]; what ran was measured"])
+
+    def test_indices_stay_inside_their_table(self):
+        given = plan(
+            [value("ids", "input", [2, 50], "int64", False, limit=3), value("table", "parameter", [3, 4]),
+             value("y", "activation", [2, 50, 4])],
+            [operator("Gather", ["table", "ids"], ["y"])], ["y"],
+        )
+        self.assertTrue(any(e["event"] == "layer" and e["backward"] for e in events_of(given)))
+
+    def test_another_version_is_refused(self):
+        with self.assertRaisesRegex(BadPlan, "version 2"):
+            Plan.from_json({"version": 2})
+
+
+class Rules(unittest.TestCase):
+    def check(self, type_, arrays, expected, opset=17, elements=None, **attributes):
+        names = [f"i{index}" for index in range(len(arrays))]
+        values = [
+            value(name, "constant", list(array.shape), str(array.dtype).split(".")[1], False,
+                  elements=array.flatten().tolist())
+            for name, array in zip(names, arrays)
+        ]
+        given = plan([*values, value("y", "activation", list(expected.shape), gradient=False)],
+                     [operator(type_, names, ["y"], **attributes)], ["y"], opset=opset, mode="inference")
+        (found,) = Network(given, torch.device("cpu")).forward()
+        self.assertEqual(found.shape, expected.shape)
+        self.assertTrue(torch.allclose(found.double(), expected.double(), atol=1e-5), f"{found} is not {expected}")
+
+    def test_rules_compute_what_onnx_says(self):
+        x = torch.arange(24, dtype=torch.float32).reshape(2, 3, 4) - 7
+        ints = lambda *entries: torch.tensor(entries)  # noqa: E731
+        image = torch.randn(1, 2, 5, 5)
+        kernel = torch.randn(3, 2, 3, 3)
+        cases = [
+            ("Slice", [x, ints(3), ints(-(2**53)), ints(2), ints(-2)], x.flip(2)[:, :, ::2], {}),
+            ("Slice", [x, ints(1), ints(2**53), ints(1)], x[:, 1:], {}),
+            ("Reshape", [x, ints(0, -1)], x.reshape(2, 12), {}),
+            ("Squeeze", [x[:1], ints(0)], x[0], {}),
+            ("Unsqueeze", [x, ints(0, -1)], x[None, ..., None], {}),
+            ("Gather", [x, ints(-1, 0)], x[:, :, [3, 0]], {"axis": 2}),
+            ("Gather", [x, torch.tensor(1)], x[:, 1], {"axis": 1}),
+            ("Pad", [x, ints(0, 0, 1, 0, 0, 2)], torch.nn.functional.pad(x, (1, 2)), {}),
+            ("Div", [ints(-7), ints(2)], ints(-3), {}),
+            ("Softmax", [x], torch.softmax(x, -1), {}),
+            ("ReduceMean", [x], x.mean((0, 2), keepdim=True), {"axes": [0, 2]}),
+            ("Flatten", [x], x.reshape(6, 4), {"axis": 2}),
+            ("Clip", [x, torch.tensor(0.0), torch.tensor(6.0)], x.clamp(0, 6), {}),
+            ("Gemm", [x[0], x[1], x[0, :, 0]], x[0] @ x[1].t() + x[0, :, 0], {"transB": 1}),
+            ("Conv", [image, kernel], torch.nn.functional.conv2d(torch.nn.functional.pad(image, (0, 1, 0, 1)), kernel),
+             {"pads": [0, 0, 1, 1]}),
+            ("Conv", [image, kernel], torch.nn.functional.conv2d(image, kernel, padding=1), {"auto_pad": "SAME_UPPER"}),
+        ]
+        for type_, arrays, expected, attributes in cases:
+            with self.subTest(type_, **attributes):
+                self.check(type_, arrays, expected, **attributes)
+
+    def test_attention_agrees_with_itself_written_out(self):
+        q = torch.randn(1, 2, 3, 4)
+        causal = torch.ones(3, 3, dtype=torch.bool).triu(1)
+        scores = (q @ q.transpose(-2, -1) / 2).masked_fill(causal, float("-inf"))
+        self.check("Attention", [q, q, q], torch.softmax(scores, -1) @ q, opset=23, is_causal=1)
+
+    def test_a_rule_that_fails_names_its_operator(self):
+        given = plan([value("a", "input", [2, 3]), value("y", "activation", [2, 3])],
+                     [operator("MatMul", ["a", "a"], ["y"])], ["y"])
+        with self.assertRaisesRegex(OperatorFailure, "MatMul y failed"):
+            Network(given, torch.device("cpu")).forward()
+
+
+class Timing(unittest.TestCase):
+    def test_median_and_quartiles(self):
+        self.assertEqual(summarise([4, 1, 100, 2, 3]), {"median": 3, "low": 2, "high": 4, "repeats": 5})
+        self.assertEqual(summarise([5])["median"], 5)
+
+    def test_repeats_fit_the_budget(self):
+        self.assertEqual(repeats_for(1.0, 10.0, 3, 20), 10)
+        self.assertEqual(repeats_for(9.0, 10.0, 3, 20), 3)
+        self.assertEqual(repeats_for(0.001, 10.0, 3, 20), 20)
+
+    def test_the_gpu_is_waited_for_only_after_warm_up_and_at_the_end(self):
+        calls = []
+
+        class Event:
+            def __init__(self, enable_timing):
+                assert enable_timing
+                self.synchronized = False
+
+            def record(self):
+                calls.append("record")
+
+            def elapsed_time(self, other):
+                # Reading a time before the device is done is an error in CUDA.
+                assert calls[-1] in ("synchronize", "read")
+                calls.append("read")
+                return 2.0
+
+        with mock.patch.object(torch.cuda, "Event", Event), mock.patch.object(
+            torch.cuda, "synchronize", lambda: calls.append("synchronize")
+        ):
+            clock = CudaClock()
+            (span,) = intervals(clock, lambda: [clock.mark(), clock.mark()], 0.0, fewest=3, most=9, warm_ups=2)
+        self.assertEqual(span, [0.002] * 3)
+        warm_up = ["record", "record", "synchronize"]
+        self.assertEqual(calls, warm_up * 2 + ["record"] * 6 + ["synchronize"] + ["read"] * 3)
+
+
+class Devices(unittest.TestCase):
+    @unittest.skipIf(torch.cuda.is_available(), "this machine has a GPU")
+    def test_without_a_gpu(self):
+        with self.assertRaises(NoDevice):
+            open_device("cuda", "fp32")
+        fallback = open_device("auto", "tf32")
+        self.assertEqual((fallback.kind, fallback.precision), ("cpu", "fp32"))
+        self.assertIn("measured on the CPU, which says nothing about a GPU", fallback.notes[0])
+
+    def test_running_out_of_memory_is_known_by_both_allocators(self):
+        self.assertTrue(is_out_of_memory(RuntimeError("DefaultCPUAllocator: can't allocate memory")))
+        self.assertTrue(is_out_of_memory(RuntimeError("CUDA out of memory. Tried to allocate")))
+        self.assertFalse(is_out_of_memory(ValueError("out of memory")))
+
+
+if __name__ == "__main__":
+    unittest.main()
