@@ -1,0 +1,67 @@
+/**
+ * The real runner on the CPU, started as the product starts it, and its own Python tests. Needs a Python with
+ * torch: LAYERCOST_PYTHON, the virtual environment of the samples, or `python3`.
+ */
+
+import { execFileSync, spawnSync } from 'node:child_process';
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { runBenchmark } from '../../server/src/benchmark/runBenchmark.ts';
+import { smallPlan } from '../benchmark/smallPlan.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+const runner = join(root, 'server/src/benchmark/runner');
+const install = 'python3 -m pip install torch, or apt-get install python3-torch';
+
+const python = [
+  process.env.LAYERCOST_PYTHON,
+  join(homedir(), '.cache/layercost-venv/bin/python'),
+  'python3',
+  '/usr/bin/python3',
+].find((candidate) => candidate !== undefined && hasTorch(candidate));
+
+if (python === undefined && process.env.CI === 'true') {
+  it('finds a Python with torch', () => expect.fail(`no Python here has torch: ${install}`));
+}
+
+describe.skipIf(python === undefined)(
+  python === undefined ? `the runner (no Python here has torch: ${install})` : 'the runner',
+  { timeout: 120_000 },
+  () => {
+    it('measures a plan on the CPU and labels it so', async () => {
+      const phases: string[] = [];
+      const { measurements, failure } = await runBenchmark(smallPlan({ budgetSeconds: 0.5 }), {
+        runner,
+        device: 'cpu',
+        ...(python === undefined ? {} : { python }),
+        onProgress: ({ message }) => phases.push(message),
+      });
+      expect(failure).toBeUndefined();
+      expect(measurements?.device.kind).toBe('cpu');
+      expect(measurements?.origin).toMatch(/^CPU \(.*threads\), torch \d/);
+      expect(measurements?.step).toBeGreaterThan(0);
+      expect([...(measurements?.layers.keys() ?? [])]).toEqual(['fc', 'act']);
+      expect(measurements?.layers.get('fc')?.backward).toBeGreaterThan(0);
+      expect(phases.length).toBeGreaterThan(0);
+    });
+
+    it('passes its own tests', () => {
+      const run = spawnSync(python ?? '', [join(import.meta.dirname, 'test_runner.py')], {
+        encoding: 'utf8',
+      });
+      expect(run.stderr).toMatch(/\nOK\b/);
+      expect(run.status).toBe(0);
+    });
+  },
+);
+
+function hasTorch(candidate: string): boolean {
+  try {
+    const find = 'import importlib.util, sys; sys.exit(importlib.util.find_spec("torch") is None)';
+    execFileSync(candidate, ['-c', find], { stdio: 'ignore', timeout: 20_000 });
+    return true;
+  } catch {
+    return false;
+  }
+}
