@@ -58,22 +58,32 @@ function lowerOperator(subject: Subject): LoweredOperator {
   const folded = isFoldedBias(subject);
   const casts = castsOf(subject);
   const training = mode === 'training';
+  const forward = folded ? none : kernelOf(cost, cost.forward, type);
+  const backwardData = folded || !training ? none : kernelOf(cost, cost.backwardData, type);
+  const backwardWeight = training ? kernelOf(cost, cost.backwardWeight, type) : none;
   return {
     numeric: type.numeric,
     width: type.width,
-    view: cost.class === 'view',
-    forward: [...casts.forward, ...(folded ? [] : kernelOf(cost, cost.forward, type))],
-    backwardData: training
-      ? [...casts.backwardData, ...(folded ? [] : kernelOf(cost, cost.backwardData, type))]
-      : [],
-    backwardWeight: training ? [...casts.backwardWeight, ...kernelOf(cost, cost.backwardWeight, type)] : [],
-    saved: training ? cost.saved.flatMap((tensor, index) => savedOf(subject, tensor, index)) : [],
+    view: false,
+    forward: joined(casts.forward, forward),
+    backwardData: training ? joined(casts.backwardData, backwardData) : none,
+    backwardWeight: training ? joined(casts.backwardWeight, backwardWeight) : none,
+    saved:
+      training && cost.saved.length > 0
+        ? cost.saved.flatMap((tensor, index) => savedOf(subject, tensor, index))
+        : [],
   };
 }
 
+const none: readonly KernelWork[] = [];
+
+/** Most operators have no casts; their kernels are passed on without a copy. */
+const joined = (casts: readonly KernelWork[], own: readonly KernelWork[]): readonly KernelWork[] =>
+  casts.length === 0 ? own : [...casts, ...own];
+
 function kernelOf(cost: KnownCost, work: Work, type: OperatorType): readonly KernelWork[] {
   const size = trafficBytes(work.traffic, type.width);
-  if (work.kernels === 0 && work.flops === 0 && size === 0) return [];
+  if (work.kernels === 0 && work.flops === 0 && size === 0) return none;
   return [
     {
       class: cost.class,
@@ -148,7 +158,7 @@ function castsOf({ training, operator, type, types, castWeights, cost, storage }
   return { forward, backwardData, backwardWeight };
 }
 
-const noCasts: Casts = { forward: [], backwardData: [], backwardWeight: [] };
+const noCasts: Casts = { forward: none, backwardData: none, backwardWeight: none };
 
 /** Normalization takes fp32 weights beside half-precision activations without a cast. */
 const halfProducts: ReadonlySet<KnownCost['class']> = new Set([

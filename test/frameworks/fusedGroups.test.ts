@@ -1,0 +1,143 @@
+import { describe, expect, test } from 'vitest';
+import type { TrainingGraph } from '../../server/src/analysis/modelAnalysis.ts';
+import { fusedGroups } from '../../server/src/frameworks/pytorch/fusedGroups.ts';
+import { resolveFramework } from '../../server/src/frameworks/registry.ts';
+import type { Value } from '../../server/src/model/graph.ts';
+import type { BoundTensor, OperatorCost, SavedTensor } from '../../server/src/operators/definition.ts';
+
+/** softmax(q·kᵀ / s + mask)·v for 2 sequences of 64, 4 heads of 8, in a layer of this type. */
+function attention(layerType: string): TrainingGraph {
+  const activation = [2, 4, 64, 8];
+  const scores = [2, 4, 64, 64];
+  const nodes: readonly (readonly [string, readonly string[], string, readonly number[], OperatorCost])[] = [
+    ['Transpose', ['k'], 'kt', [2, 4, 8, 64], known('movement', 0, [])],
+    ['MatMul', ['q', 'kt'], 'scores', scores, known('matmul', 2 * 2 * 4 * 64 * 64 * 8, [0, 1])],
+    ['Div', ['scores', 's'], 'scaled', scores, known('elementwise', 0, [])],
+    ['Add', ['scaled', 'mask'], 'masked', scores, known('elementwise', 0, [])],
+    ['Softmax', ['masked'], 'weights', scores, known('normalization', 0, [], [0])],
+    ['MatMul', ['weights', 'v'], 'out', activation, known('matmul', 2 * 2 * 4 * 64 * 64 * 8, [0, 1])],
+  ];
+  const inputs: readonly (readonly [string, readonly number[], Value['role']])[] = [
+    ['q', activation, 'activation'],
+    ['k', activation, 'activation'],
+    ['v', activation, 'activation'],
+    ['s', [], 'constant'],
+    ['mask', [64, 64], 'buffer'],
+  ];
+  const values = new Map<string, Value>();
+  const tensors = new Map<string, BoundTensor>();
+  const define = (name: string, shape: readonly number[], role: Value['role'], producer?: number): void => {
+    values.set(name, {
+      name,
+      role,
+      type: { kind: 'tensor', elementType: 'float32', shape },
+      consumers: nodes.flatMap(([, used], index) => (used.includes(name) ? [index] : [])),
+      ...(producer === undefined ? {} : { producer }),
+    });
+    const elements = shape.reduce((product, size) => product * size, 1);
+    tensors.set(name, { elementType: 'float32', dimensions: shape, elements });
+  };
+  for (const [name, shape, role] of inputs) define(name, shape, role);
+  for (const [index, [, , output, shape]] of nodes.entries()) define(output, shape, 'activation', index);
+  return {
+    analysis: {
+      graph: {
+        name: 'attention',
+        inputs: inputs.map(([name]) => name),
+        outputs: ['out'],
+        operators: nodes.map(([type, used, output], index) => ({
+          index,
+          source: index,
+          name: output,
+          type,
+          domain: '',
+          inputs: used,
+          outputs: [output],
+          attributes: new Map(),
+          scope: [],
+        })),
+        values,
+        operatorSets: new Map([['', 21]]),
+      },
+      layers: [{ name: 'attn', type: layerType, ancestors: [], operators: nodes.map((_, index) => index) }],
+      parameters: [],
+      batchSymbol: undefined,
+      fixedBatch: 2,
+      symbols: [],
+      issues: [],
+    },
+    batch: 2,
+    costs: nodes.map(([, , , , cost]) => cost),
+    tensors,
+    requiresGradient: new Set(['q', 'k', 'kt', 'v', 'scores', 'scaled', 'masked', 'weights', 'out']),
+  };
+}
+
+function known(
+  kernelClass: 'matmul' | 'elementwise' | 'normalization' | 'movement',
+  flops: number,
+  savedInputs: readonly number[],
+  savedOutputs: readonly number[] = [],
+): OperatorCost {
+  const traffic = { float32Elements: 1, fixedBytes: 0 };
+  const forward = { flops, operations: 1, traffic, kernels: 1 };
+  const saved: SavedTensor[] = [
+    ...savedInputs.map((index) => ({ kind: 'input' as const, index })),
+    ...savedOutputs.map((index) => ({ kind: 'output' as const, index })),
+  ];
+  return {
+    kind: 'known',
+    class: kernelClass,
+    forward,
+    backwardData: { ...forward, flops: 2 * flops },
+    backwardWeight: { flops: 0, operations: 0, traffic: { float32Elements: 0, fixedBytes: 0 }, kernels: 0 },
+    saved,
+  };
+}
+
+const { behaviour } = resolveFramework({ name: 'pytorch-ddp', options: {} });
+const written = resolveFramework({ name: 'pytorch-ddp', options: { 'fused-calls': 'false' } }).behaviour;
+const tensor = 2 * 4 * 64 * 8;
+const products = 2 * (2 * 2 * 4 * 64 * 64 * 8);
+
+describe('attention in one call', () => {
+  test('spans both products and what lies between; the transpose is a view', () => {
+    const groups = fusedGroups(attention('ScaledDotProductAttention'));
+    expect([...groups.keys()]).toEqual([1, 2, 3, 4, 5]);
+    expect(groups.get(1)?.inputs).toEqual(['q', 'kt', 's', 'mask', 'v']);
+    expect(groups.get(1)?.outputs).toEqual(['out']);
+  });
+
+  test('reads q, k, v and the mask, writes the output, and recomputes the scores in backward', () => {
+    const { operators } = behaviour.lower(attention('ScaledDotProductAttention'), 'bf16', 'training');
+    const kernels = operators.flatMap((operator) => operator?.forward ?? []);
+    expect(kernels).toHaveLength(1);
+    expect(kernels[0]).toMatchObject({ class: 'attention', numeric: 'bf16', launches: 1, flops: products });
+    expect(kernels[0]?.bytes).toBe((4 * tensor + 64 * 64) * 2);
+    const backward = operators.flatMap((operator) => operator?.backwardData ?? []);
+    expect(backward).toHaveLength(1);
+    expect(backward[0]?.flops).toBe((2 * products * 5) / 4);
+  });
+
+  test('keeps q, k, v, the output and one statistic per row, never the scores', () => {
+    const saved = behaviour
+      .lower(attention('ScaledDotProductAttention'), 'bf16', 'training')
+      .operators.flatMap((operator) => operator?.saved ?? []);
+    expect(saved.map(({ key }) => key)).toEqual(['q:2', 'k:2', 'v:2', 'out:2', '1/statistics']);
+    expect(saved.at(-1)?.bytes).toBe(2 * 4 * 64 * 4);
+  });
+
+  test('written out where fused-calls=false, or where the layer is something else', () => {
+    const count = (graph: TrainingGraph, how: typeof behaviour) =>
+      how.lower(graph, 'fp32', 'training').operators.flatMap((operator) => operator?.forward ?? []).length;
+    expect(count(attention('ScaledDotProductAttention'), written)).toBe(5);
+    expect(count(attention('Linear'), behaviour)).toBe(5);
+    expect(count(attention('ScaledDotProductAttention'), behaviour)).toBe(1);
+  });
+});
+
+test('a module that is one kernel reads its input once and keeps it alone', () => {
+  const graph = attention('GELU');
+  const { operators } = behaviour.lower(graph, 'fp32', 'inference');
+  expect(operators.filter((operator) => (operator?.forward.length ?? 0) > 0)).toHaveLength(1);
+});
