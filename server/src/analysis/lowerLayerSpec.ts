@@ -79,7 +79,7 @@ interface Scope {
 }
 
 /** Layers beyond this are a slip of the hand in a repetition, not a model. */
-const mostLayers = 50_000;
+const mostLayers = 20_000;
 
 class Lowering {
   readonly graph = new GraphBuilder();

@@ -170,9 +170,10 @@ class Parser {
 
   /** unary := '-' unary | atom ('**' unary)? ; in a loop, so that many signs do not nest. */
   private unary(): Expression | undefined {
-    const signs: TextSpan[] = [];
+    const start = this.token.span.start;
+    let negative = false;
     while (this.at('-') || this.at('+')) {
-      if (this.at('-')) signs.push(this.token.span);
+      if (this.at('-')) negative = !negative;
       this.advance();
     }
     let result = this.atom();
@@ -187,9 +188,9 @@ class Parser {
         span: { start: result.span.start, end: exponent.span.end },
       };
     }
-    const sign = signs[0];
-    if (result === undefined || sign === undefined || signs.length % 2 === 0) return result;
-    const span = { start: sign.start, end: result.span.end };
+    if (result === undefined || start === result.span.start) return result;
+    const span = { start, end: result.span.end };
+    if (!negative) return { ...result, span };
     if (result.kind === 'number') return { kind: 'number', value: -result.value, span };
     return { kind: 'negation', operand: result, span };
   }

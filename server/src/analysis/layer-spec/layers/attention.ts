@@ -1,6 +1,13 @@
 /** Attention, as a layer with its projections and as a function. */
 
-import { float, int, type LayerDefinition, type LayerLowering, type Tensor } from '../layerDefinition.ts';
+import {
+  float,
+  int,
+  ints,
+  type LayerDefinition,
+  type LayerLowering,
+  type Tensor,
+} from '../layerDefinition.ts';
 import { project } from './linear.ts';
 
 const multiheadAttention: LayerDefinition = {
@@ -22,7 +29,7 @@ const multiheadAttention: LayerDefinition = {
       name: 'dropout',
       type: 'number',
       default: 0,
-      documentation: 'Fused into the attention kernel; does not change the cost.',
+      documentation: 'Probability of a weight to be zeroed; part of the kernel where attention is fused.',
     },
     { name: 'bias', type: 'boolean', default: true, documentation: 'Whether the projections add a bias.' },
     { name: 'add_bias_kv', type: 'boolean', default: false, documentation: 'Not supported.' },
@@ -52,6 +59,13 @@ const multiheadAttention: LayerDefinition = {
       type: 'integer',
       default: null,
       documentation: 'Size of a head; embed_dim / num_heads where it is left out; beyond PyTorch.',
+    },
+    {
+      name: 'fused',
+      type: 'boolean',
+      default: true,
+      documentation:
+        'Whether attention runs as one kernel that stores no scores, as PyTorch runs it; False writes it out, as exporters do; beyond PyTorch.',
     },
     {
       name: 'rotary',
@@ -90,10 +104,16 @@ const multiheadAttention: LayerDefinition = {
     const rotated = call.boolean('rotary')
       ? [rotate(call, projected.query, heads, headSize), rotate(call, projected.key, groups, headSize)]
       : [projected.query, projected.key];
-    const attended = call.emit('Attention', [...rotated, projected.value], {
-      q_num_heads: int(heads),
-      kv_num_heads: int(groups),
-      is_causal: int(call.boolean('causal') ? 1 : 0),
+    const [rotatedQuery = projected.query, rotatedKey = projected.key] = rotated;
+    const attend = call.boolean('fused') ? fusedAttention : writtenOutAttention;
+    const attended = attend(call, {
+      ...projected,
+      query: rotatedQuery,
+      key: rotatedKey,
+      width,
+      heads,
+      groups,
+      headSize,
     });
     const weight = call.parameter('out_proj.weight', [width, heads * headSize]);
     return project(
@@ -104,6 +124,51 @@ const multiheadAttention: LayerDefinition = {
     );
   },
 };
+
+/** One kernel that never stores the scores, as PyTorch runs it (FlashAttention, Dao et al. 2022). */
+function fusedAttention(call: LayerLowering, of: Attended): Tensor {
+  return call.emit('Attention', [of.query, of.key, of.value], {
+    q_num_heads: int(of.heads),
+    kv_num_heads: int(of.groups),
+    is_causal: int(call.boolean('causal') ? 1 : 0),
+  });
+}
+
+/** Scores, softmax and weighted sum as operators of their own, as exporters write attention. */
+function writtenOutAttention(call: LayerLowering, of: Attended): Tensor {
+  const inHeads = (input: Tensor, heads: number, order: readonly number[]) => {
+    const split = call.emit('Reshape', [input, call.integersConstant([0, 0, heads, of.headSize])]);
+    return call.emit('Transpose', [split], { perm: ints(order) });
+  };
+  const query = inHeads(of.query, of.heads, [0, 2, 1, 3]);
+  const keys = inHeads(of.key, of.groups, [0, 2, 1, 3]);
+  const values = inHeads(of.value, of.groups, [0, 2, 1, 3]);
+  const turned = call.emit('Transpose', [repeatGroups(call, keys, of)], { perm: ints([0, 1, 3, 2]) });
+  const scale = call.scalarConstant(1 / Math.sqrt(of.headSize), 'float32');
+  let scores = call.emit('Mul', [call.emit('MatMul', [query, turned]), scale]);
+  if (call.boolean('causal')) {
+    const lengths = [query.shape?.[2], keys.shape?.[2]].map((length) => call.fixed(length) ?? 1);
+    scores = call.emit('Add', [scores, call.buffer('causal_mask', lengths)]);
+  }
+  let weights = call.emit('Softmax', [scores], { axis: int(-1) });
+  const p = call.number('dropout');
+  if (p > 0) {
+    const ratio = call.scalarConstant(p, 'float32');
+    weights = call.emit('Dropout', [weights, ratio, call.scalarConstant(1, 'bool')]);
+  }
+  const summed = call.emit('MatMul', [weights, repeatGroups(call, values, of)]);
+  const joined = call.emit('Transpose', [summed], { perm: ints([0, 2, 1, 3]) });
+  return call.emit('Reshape', [joined, call.integersConstant([0, 0, of.heads * of.headSize])]);
+}
+
+/** Key and value heads repeated for every query head that shares them. */
+function repeatGroups(call: LayerLowering, input: Tensor, of: Attended): Tensor {
+  if (of.groups === of.heads) return input;
+  const apart = call.emit('Unsqueeze', [input, call.integersConstant([2])]);
+  const times = call.integersConstant([1, 1, of.heads / of.groups, 1, 1]);
+  const repeated = call.emit('Expand', [apart, times]);
+  return call.emit('Reshape', [repeated, call.integersConstant([0, of.heads, -1, of.headSize])]);
+}
 
 interface Attended {
   readonly query: Tensor;

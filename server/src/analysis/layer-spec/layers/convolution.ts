@@ -34,7 +34,7 @@ const convolution = (axes: 1 | 2 | 3): LayerDefinition => ({
   lower: (call) => {
     const [input] = call.inputs;
     if (!hasRank(call, axes + 2)) return undefined;
-    const inChannels = call.size('in_channels', input?.shape?.[1], 'the channels of the input');
+    const inChannels = call.size('in_channels', input?.shape?.[1], "the input's channel count");
     if (inChannels === undefined) return undefined;
     const outChannels = call.integer('out_channels');
     const groups = call.integer('groups');

@@ -42,7 +42,7 @@ const batchNorm = (axes: 1 | 2 | 3): LayerDefinition => ({
   ],
   lower: (call) => {
     const [input] = call.inputs;
-    const channels = call.size('num_features', input?.shape?.[1], 'the channels of the input');
+    const channels = call.size('num_features', input?.shape?.[1], "the input's channel count");
     if (channels === undefined) return undefined;
     const hold = call.boolean('affine') ? call.parameter : call.buffer;
     const [output] = call.emitMany(
@@ -129,7 +129,7 @@ const groupNorm: LayerDefinition = {
   ],
   lower: (call) => {
     const [input] = call.inputs;
-    const channels = call.size('num_channels', input?.shape?.[1], 'the channels of the input');
+    const channels = call.size('num_channels', input?.shape?.[1], "the input's channel count");
     if (channels === undefined) return undefined;
     const groups = call.integer('num_groups');
     if (groups < 1 || channels % groups !== 0) {

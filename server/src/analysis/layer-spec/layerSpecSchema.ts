@@ -1,0 +1,88 @@
+/** The JSON schema of layer specs, for tools that are not Layercost; made from the tables that Layercost itself reads. */
+
+import type { specKeys } from '../../formats/layer-spec/readLayerSpec.ts';
+import { scenarioKeys } from '../../formats/layer-spec/readScenario.ts';
+import { elementTypes } from '../../model/elementType.ts';
+import { printSignature } from './layerDefinition.ts';
+import { layerDefinitions } from './layerDefinitions.ts';
+
+type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
+
+/** A schema of draft 7, which editors' YAML support reads. */
+export function layerSpecSchema(): Json {
+  const identifier = '^[A-Za-z_][A-Za-z0-9_]*$';
+  const types = elementTypes.filter((type) => type !== 'undefined' && type !== 'string');
+  const properties: Record<(typeof specKeys)[number], Json> = {
+    name: { type: 'string', description: 'Name of the model.' },
+    dims: {
+      type: 'object',
+      description:
+        'Sizes with names: a number, an expression over the others, or nothing where the value is given outside.',
+      propertyNames: { pattern: identifier },
+      additionalProperties: { type: ['integer', 'string', 'null'] },
+    },
+    inputs: {
+      type: 'object',
+      description:
+        'What the model is given: names with an element type and a shape, such as int64[batch, seq].',
+      propertyNames: { pattern: identifier },
+      additionalProperties: {
+        type: 'string',
+        pattern: `^\\s*(${[...types, 'float', 'double', 'half', 'long', 'int'].join('|')})\\s*\\[.*\\]\\s*$`,
+      },
+    },
+    blocks: {
+      type: 'object',
+      description: 'Lists of layers used more than once: NAME or NAME(parameter, parameter=default).',
+      propertyNames: { pattern: '^[A-Za-z_][A-Za-z0-9_]*(\\(.*\\))?$' },
+      additionalProperties: { $ref: '#/definitions/layers' },
+    },
+    layers: { $ref: '#/definitions/layers' },
+    outputs: {
+      type: 'array',
+      description: 'Layers whose outputs leave the model; the last one where this is left out.',
+      items: { type: 'string' },
+    },
+    scenario: {
+      type: 'object',
+      description: 'Where the model is trained; the options of the command line.',
+      additionalProperties: false,
+      properties: Object.fromEntries(
+        Object.entries(scenarioKeys).map(([key, { kind, documentation }]): [string, Json] => {
+          if (typeof kind !== 'string') return [key, { enum: [...kind], description: documentation }];
+          const count = kind === 'count' ? { type: 'integer', minimum: 1 } : { type: 'string' };
+          return [key, { ...count, description: documentation }];
+        }),
+      ),
+    },
+  };
+  return {
+    $schema: 'http://json-schema.org/draft-07/schema#',
+    title: 'Layer spec',
+    description: 'A neural network, one layer per line, as Layercost reads it.',
+    type: 'object',
+    required: ['inputs', 'layers'],
+    additionalProperties: false,
+    properties,
+    definitions: {
+      layers: {
+        type: 'array',
+        description:
+          'Layers in order; each takes the output of the one above unless it names others with `from`.',
+        items: { $ref: '#/definitions/layer' },
+      },
+      layer: {
+        type: 'object',
+        description: 'NAME: CALL. The call is one of the layers of torch.nn, a block, or an ONNX operator.',
+        minProperties: 1,
+        maxProperties: 1,
+        propertyNames: { pattern: identifier },
+        additionalProperties: {
+          type: 'string',
+          pattern: '^\\s*[A-Za-z_][A-Za-z0-9_.]*\\s*\\(.*\\)(\\s*\\*\\s*[^\\s].*)?(\\s+from\\s+.+)?\\s*$',
+          examples: layerDefinitions.map(printSignature),
+        },
+      },
+    },
+  };
+}

@@ -1,0 +1,150 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { parseCall, parseExpression } from '../../../server/src/formats/layer-spec/parseExpression.ts';
+import type { Expression, LayerCall } from '../../../server/src/formats/layer-spec/syntax.ts';
+
+/** An expression with every grouping shown. */
+function print(expression: Expression | undefined): string {
+  switch (expression?.kind) {
+    case undefined:
+      return 'unreadable';
+    case 'number':
+      return String(expression.value);
+    case 'boolean':
+      return expression.value ? 'True' : 'False';
+    case 'none':
+      return 'None';
+    case 'string':
+      return `'${expression.value}'`;
+    case 'name':
+      return expression.name;
+    case 'negation':
+      return `(-${print(expression.operand)})`;
+    case 'binary':
+      return `(${print(expression.left)} ${expression.operator} ${print(expression.right)})`;
+    case 'tuple':
+      return `[${expression.items.map(print).join(', ')}]`;
+  }
+}
+
+function printCall(call: LayerCall | undefined): string {
+  if (call === undefined) return 'unreadable';
+  const given = call.arguments.map(
+    ({ keyword, value }) => `${keyword === undefined ? '' : `${keyword.text}=`}${print(value)}`,
+  );
+  const repetition = call.repetition === undefined ? '' : ` * ${print(call.repetition)}`;
+  const sources =
+    call.sources.length === 0 ? '' : ` from ${call.sources.map((name) => name.text).join(', ')}`;
+  return `${call.callee.text}(${given.join(', ')})${repetition}${sources}`;
+}
+
+it.each([
+  ['768', '768'],
+  ['1_000', '1000'],
+  ['1e-5', '0.00001'],
+  ['.5', '0.5'],
+  ['-3', '-3'],
+  ['--3', '3'],
+  ['-d', '(-d)'],
+  ['4*d', '(4 * d)'],
+  ['a + b*c', '(a + (b * c))'],
+  ['(a + b)*c', '((a + b) * c)'],
+  ['a - b - c', '((a - b) - c)'],
+  ['d // heads', '(d // heads)'],
+  ['d / 2 % 3', '((d / 2) % 3)'],
+  ['2**3**2', '(2 ** (3 ** 2))'],
+  ['-2**2', '(-(2 ** 2))'],
+  ['True', 'True'],
+  ['None', 'None'],
+  ["'same'", "'same'"],
+  ['"tanh"', "'tanh'"],
+  ['(3)', '3'],
+  ['(3,)', '[3]'],
+  ['(3, 4)', '[3, 4]'],
+  ['()', '[]'],
+  ['[1, [2, n]]', '[1, [2, n]]'],
+])('reads the expression %s', (text, expected) => {
+  const { result, issues } = parseExpression(text, 0, text.length);
+  expect([print(result), issues]).toEqual([expected, []]);
+  expect(result?.span).toEqual({ start: 0, end: text.length });
+});
+
+it.each([
+  ['GELU()', 'GELU()'],
+  ['Linear(d, 4*d)', 'Linear(d, (4 * d))'],
+  ['nn.Conv2d(64, kernel_size=3)', 'Conv2d(64, kernel_size=3)'],
+  ['torch.nn.functional.relu(x)', 'relu(x)'],
+  ['decoder() * 12', 'decoder() * 12'],
+  ['conv(64) * 2 from stem', 'conv(64) * 2 from stem'],
+  ['add() from a, b', 'add() from a, b'],
+  ['concat((a, b), dim=1,)', 'concat([a, b], dim=1)'],
+])('reads the call %s', (text, expected) => {
+  const { result, issues } = parseCall(text, 0, text.length);
+  expect([printCall(result), issues]).toEqual([expected, []]);
+});
+
+it.each([
+  ['GELU', 'GELU()', '0-4 `GELU` is not called; write `GELU()`'],
+  ['Linear(d, 4*d', 'Linear(d, (4 * d))', '13-13 `)` is missing'],
+  ['Linear(d 4, 8)', 'Linear(d, 8)', '9-10 expected `,` or `)`, found `4`'],
+  ['Linear(d, )', 'Linear(d)', undefined],
+  ['Linear(, d)', 'Linear(d)', '7-8 expected a value, found `,`'],
+  ['Linear(d, bias=)', 'Linear(d)', '15-16 expected a value, found `)`'],
+  ['Linear(d, 4*(d, 8)', 'Linear(d, (4 * [d, 8]))', '18-18 `)` is missing'],
+  ["GELU('tanh)", 'GELU()', "5-11 expected a value, found `'tanh)`"],
+  ['GELU() from', 'GELU()', '11-11 expected the name of a layer or input after `from`'],
+  ['GELU() x y', 'GELU()', '7-10 unexpected `x` after the call'],
+  ['(3)', 'unreadable', '0-1 expected the name of a layer, found `(`'],
+  ['', 'unreadable', '0-0 the layer has no call; write one such as `Linear(768, 3072)`'],
+  ['f(§, 2)', 'f(2)', '2-3 expected a value, found `§`'],
+])('recovers from %s', (text, expected, issue) => {
+  const { result, issues } = parseCall(text, 0, text.length);
+  expect(printCall(result)).toBe(expected);
+  const [first] = issues;
+  expect(first && `${first.span?.start}-${first.span?.end} ${first.message}`).toBe(issue);
+});
+
+it('reads any text without failing, and keeps every place inside it', () => {
+  const words = fc.constantFrom(
+    'Linear',
+    '(',
+    ')',
+    '[',
+    ']',
+    ',',
+    '=',
+    '*',
+    '**',
+    '-',
+    'from',
+    '3',
+    "'",
+    '"',
+    '\n',
+    ' ',
+    '.',
+  );
+  const texts = fc.oneof(
+    fc.string({ unit: 'grapheme' }),
+    fc.array(words, { maxLength: 40 }).map((parts) => parts.join('')),
+  );
+  fc.assert(
+    fc.property(texts, (text) => {
+      for (const parse of [parseCall, parseExpression]) {
+        for (const { span } of parse(text, 0, text.length).issues) {
+          expect(span?.start).toBeLessThanOrEqual(span?.end ?? -1);
+          expect(span?.end).toBeLessThanOrEqual(text.length);
+        }
+      }
+    }),
+    { numRuns: 500 },
+  );
+});
+
+it('gives up on nesting that would exhaust the stack', () => {
+  const text = `f(${'('.repeat(100_000)}`;
+  const { issues } = parseCall(text, 0, text.length);
+  expect(issues.map((issue) => issue.message)).toContain('the expression is nested too deeply');
+  expect(parseCall(`f(${'-'.repeat(100_001)}3)`, 0, 100_005).result?.arguments).toHaveLength(1);
+  expect(parseExpression(`2${'**2'.repeat(100_000)}`, 0, 300_001).result).toBeUndefined();
+});
