@@ -3,10 +3,9 @@
 import { type Dimension, unknownDimension } from '../../model/dimension.ts';
 import { type ElementType, elementTypeOfNumber } from '../../model/elementType.ts';
 import type { InferenceContext, OperatorDefinition } from '../definition.ts';
-import { fillCost } from '../tensor/shapes.ts';
 import { scalarOf } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';
-import { copyCost } from '../vocabulary/movement.ts';
+import { copyCost, fillCost } from '../vocabulary/movement.ts';
 import { elementTypeOf, single, tensor, unknownBecause, whyUnknown } from '../vocabulary/types.ts';
 
 const requestedType = (context: InferenceContext, otherwise: ElementType): ElementType =>

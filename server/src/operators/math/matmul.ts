@@ -15,7 +15,7 @@ import type {
   OperatorCost,
   OperatorDefinition,
 } from '../definition.ts';
-import { broadcastShapes } from '../vocabulary/broadcast.ts';
+import { broadcastShapes, contradict } from '../vocabulary/broadcast.ts';
 import { define } from '../vocabulary/define.ts';
 import { elementTypeOf, mismatch, printShape, single, tensor, unknownBecause } from '../vocabulary/types.ts';
 import {
@@ -101,10 +101,6 @@ function inferMatMul(
   }
   return single(type);
 }
-
-/** Two numbers that differ; anything symbolic may still agree. */
-export const contradict = (left: Dimension, right: Dimension): boolean =>
-  typeof left === 'number' && typeof right === 'number' && left !== right;
 
 function matMulCost(context: CostContext, leftIndex: number, rightIndex: number): OperatorCost {
   const left = context.input(leftIndex);

@@ -24,6 +24,7 @@ import {
   tensor,
   tensorOfUnknownShape,
   unknownBecause,
+  unknownBecauseOfShapeInput,
   whyUnknown,
 } from '../vocabulary/types.ts';
 
@@ -157,20 +158,6 @@ export const reshapingOperators: readonly OperatorDefinition[] = [
   depthToSpace,
   spaceToDepth,
 ];
-
-/** Output whose shape is the contents of an input that is not known: its rank may still be. */
-export function unknownBecauseOfShapeInput(
-  context: InferenceContext,
-  index: number,
-  leastRank = 0,
-): Inference {
-  const elementType = elementTypeOf(context, 0);
-  const rank = lengthOf(context, index);
-  const reason = whyUnknown(context, index);
-  if (rank === undefined) return single(tensorOfUnknownShape(elementType, reason));
-  const dimensions = Array.from({ length: Math.max(rank, leastRank) }, () => unknownDimension(reason));
-  return single(tensor(elementType, dimensions));
-}
 
 /** ONNX Operators, Reshape-21; −1 is solved by exact division of polynomials. */
 function inferReshape(context: InferenceContext): Inference {

@@ -28,6 +28,7 @@ import type {
 import { combineContents, content, contentOf, scalarOf } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';
 import { elementwiseCost, inferBroadcast, inferLikeInput, readsNothing } from '../vocabulary/elementwise.ts';
+import { fillCost } from '../vocabulary/movement.ts';
 import {
   elementTypeOf,
   mismatch,
@@ -35,6 +36,7 @@ import {
   single,
   tensor,
   tensorOfUnknownShape,
+  unknownBecauseOfShapeInput,
   whyUnknown,
 } from '../vocabulary/types.ts';
 import {
@@ -48,7 +50,6 @@ import {
   unknownShapeCost,
   work,
 } from '../vocabulary/work.ts';
-import { unknownBecauseOfShapeInput } from './reshaping.ts';
 
 const shape = define({
   type: 'Shape',
@@ -192,14 +193,6 @@ export const shapeOperators: readonly OperatorDefinition[] = [
   bitCast,
   where,
 ];
-
-/** A tensor is written and nothing read; a small one that is known beforehand costs nothing. */
-export function fillCost(context: CostContext): OperatorCost {
-  const output = context.output(0);
-  if (output === undefined) return unknownShapeCost;
-  if (isShapeArithmetic(context) && isInteger(output.elementType)) return shapeCost;
-  return cost('movement', work({ traffic: trafficOf(output) }));
-}
 
 function inferConstant(context: InferenceContext): Inference {
   const literal = context.tensor('value');

@@ -17,8 +17,8 @@ import {
 } from '../../model/dimension.ts';
 import type { TensorContent } from '../../model/graph.ts';
 import type { Inference, InferenceContext, OperatorDefinition } from '../definition.ts';
-import { contradict } from '../math/matmul.ts';
 import { integersOf, normalizeAxes, normalizeAxis, numbersOf } from '../vocabulary/axes.ts';
+import { contradict } from '../vocabulary/broadcast.ts';
 import { content, gatherContent, positionOf } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';
 import { copyCost, viewCost } from '../vocabulary/movement.ts';

@@ -49,3 +49,7 @@ export function broadcastPosition(index: number, whole: readonly number[], shape
   }
   return position;
 }
+
+/** Two numbers that differ; anything symbolic may still agree. */
+export const contradict = (left: Dimension, right: Dimension): boolean =>
+  typeof left === 'number' && typeof right === 'number' && left !== right;

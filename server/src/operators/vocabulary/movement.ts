@@ -6,6 +6,7 @@
  * of the permuted tensor may need is not counted.
  */
 
+import { isInteger } from '../../model/elementType.ts';
 import type { BoundTensor, CostContext, OperatorCost, SavedTensor, Work } from '../definition.ts';
 import { noWork } from '../definition.ts';
 import {
@@ -88,4 +89,12 @@ export function copyCost(
     });
   });
   return cost('movement', forward, { data, weight, saved: options?.saved ?? [] });
+}
+
+/** A tensor is written and nothing read; a small one that is known beforehand costs nothing. */
+export function fillCost(context: CostContext): OperatorCost {
+  const output = context.output(0);
+  if (output === undefined) return unknownShapeCost;
+  if (isShapeArithmetic(context) && isInteger(output.elementType)) return shapeCost;
+  return cost('movement', work({ traffic: trafficOf(output) }));
 }

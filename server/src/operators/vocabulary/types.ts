@@ -1,9 +1,10 @@
 /** Value types and inference results, made short. */
 
-import { type Dimension, isUnknown, printDimension } from '../../model/dimension.ts';
+import { type Dimension, isUnknown, printDimension, unknownDimension } from '../../model/dimension.ts';
 import type { ElementType } from '../../model/elementType.ts';
 import { isKnownShape, type TensorContent, type TensorType, type ValueType } from '../../model/graph.ts';
 import type { Inference, InferenceContext } from '../definition.ts';
+import { lengthOf } from './axes.ts';
 
 /** A tensor of known rank. */
 export interface RankedTensorType extends TensorType {
@@ -65,3 +66,17 @@ export const printShape = (shape: readonly Dimension[]): string =>
 
 /** A type without what is known of it beyond its kind, for operators that hand values through. */
 export const unknownValue = (reason: string): ValueType => ({ kind: 'unknown', reason });
+
+/** Output whose shape is the contents of an input that is not known: its rank may still be. */
+export function unknownBecauseOfShapeInput(
+  context: InferenceContext,
+  index: number,
+  leastRank = 0,
+): Inference {
+  const elementType = elementTypeOf(context, 0);
+  const rank = lengthOf(context, index);
+  const reason = whyUnknown(context, index);
+  if (rank === undefined) return single(tensorOfUnknownShape(elementType, reason));
+  const dimensions = Array.from({ length: Math.max(rank, leastRank) }, () => unknownDimension(reason));
+  return single(tensor(elementType, dimensions));
+}
