@@ -1,6 +1,12 @@
 /** Operators that resample images. */
 
-import { type Dimension, multiplyDimensions, unknownDimension } from '../../model/dimension.ts';
+import {
+  type Dimension,
+  floorDivideDimensions,
+  multiplyDimensions,
+  productOfDimensions,
+  unknownDimension,
+} from '../../model/dimension.ts';
 import type { Inference, InferenceContext, OperatorDefinition } from '../definition.ts';
 import { normalizeAxes, numbersOf } from '../vocabulary/axes.ts';
 import { define } from '../vocabulary/define.ts';
@@ -112,10 +118,10 @@ const columnsToImage = define({
     if (image === undefined) return single(tensorOfUnknownShape(elementType, whyUnknown(context, 1)));
     const [batch = 1, columns = 1] = input;
     const sizes = block && numbersOf(block);
-    const channels: Dimension =
-      typeof columns === 'number' && sizes !== undefined
-        ? columns / sizes.reduce((product, size) => product * size, 1)
-        : unknownDimension('the size of the block is unknown');
+    const channels =
+      sizes === undefined
+        ? unknownDimension('the size of the block is unknown')
+        : floorDivideDimensions(columns, productOfDimensions(sizes));
     return single(tensor(elementType, [batch, channels, ...image]));
   },
   cost: (context) => copyCost(context, { operations: context.input(0)?.elements ?? 0 }),

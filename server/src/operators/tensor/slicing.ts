@@ -335,6 +335,7 @@ function inferSplit(context: InferenceContext): Inference {
 
 /** Equal parts of ⌈size / count⌉, the last one smaller where that does not divide (Split-18). */
 function equalPart(size: Dimension, index: number, count: number): Dimension {
+  if (count <= 0) return unknownDimension('Split into no parts');
   if (typeof size !== 'number') return floorDivideDimensions(size, count);
   const part = Math.ceil(size / count);
   return index === count - 1 ? size - part * (count - 1) : part;

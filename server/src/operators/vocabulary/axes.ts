@@ -46,8 +46,11 @@ export function numbersOf(elements: readonly Dimension[]): readonly number[] | u
   return numbers.length === elements.length ? numbers : undefined;
 }
 
-/** Length of a one-dimensional input, from its contents or its shape. */
+/** No tensor has more axes; a longer list of them is damage, and no reason to fill memory. */
+const mostAxes = 64;
+
+/** Length of a one-dimensional input that lists axes or sizes. */
 export function lengthOf(context: InferenceContext, index: number): number | undefined {
   const [length] = context.inputShape(index) ?? [];
-  return typeof length === 'number' ? length : undefined;
+  return typeof length === 'number' && length >= 0 && length <= mostAxes ? length : undefined;
 }
