@@ -118,6 +118,8 @@ export async function connect(
     },
     stop: async () => {
       await connection.sendRequest('shutdown');
+      // Answers to what the server asked last are still on their way.
+      await new Promise((resolve) => setTimeout(resolve, 20));
       connection.dispose();
       end();
     },

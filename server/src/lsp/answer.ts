@@ -15,6 +15,8 @@ export interface Answering {
   ): (params: Params, token: CancellationToken) => Promise<Result | ResponseError<void>>;
   /** Runs work that nobody waits for. */
   inBackground(name: string, work: () => Promise<void> | void): void;
+  /** The connection is going away: what still runs fails, and nobody is left to tell. */
+  stop(): void;
 }
 
 /** Thrown by `stopIfCancelled`, caught by the wrapper only. */
@@ -26,7 +28,9 @@ export function stopIfCancelled(token: CancellationToken): void {
 
 export function answering(connection: Connection): Answering {
   const shown = new Set<string>();
+  let stopped = false;
   const report = (name: string, error: unknown): void => {
+    if (stopped) return;
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
     connection.console.error(`${name} failed: ${text}`);
     if (shown.has(name)) return;
@@ -52,6 +56,9 @@ export function answering(connection: Connection): Answering {
       Promise.resolve()
         .then(work)
         .catch((error: unknown) => report(name, error));
+    },
+    stop: () => {
+      stopped = true;
     },
   };
 }

@@ -53,7 +53,7 @@ import { modelBehind } from './virtualText.ts';
 const typingDelay = 120;
 
 export function startServer(connection: Connection, platform: Platform): void {
-  const { handler, inBackground } = answering(connection);
+  const { handler, inBackground, stop } = answering(connection);
   const texts = new TextDocuments(TextDocument);
   const session: Session = { options: {}, trusted: false, client: {} };
   const settings = settingsSource(connection, () => session.client.workspace?.configuration === true);
@@ -220,6 +220,11 @@ export function startServer(connection: Connection, platform: Platform): void {
   );
   connection.onNotification(trustGranted, () => {
     session.trusted = true;
+  });
+
+  connection.onShutdown(() => {
+    stop();
+    for (const uri of texts.keys()) documents.close(uri);
   });
 
   texts.listen(connection);

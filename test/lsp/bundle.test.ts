@@ -1,0 +1,75 @@
+/** The server as it ships: bundling changes behaviour, so the bundle itself is asked. */
+
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { createContext, runInContext } from 'node:vm';
+import { beforeAll, expect, it } from 'vitest';
+import {
+  createProtocolConnection,
+  StreamMessageReader,
+  StreamMessageWriter,
+} from 'vscode-languageserver/node';
+import { connect, textAddress } from './testServer.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+const bundle = resolve(root, 'dist/server.js');
+
+beforeAll(() => {
+  if (!existsSync(bundle)) spawnSync(process.execPath, ['esbuild.mjs'], { cwd: root });
+});
+
+it.each([['--stdio'], ['']])(
+  'serves a file of the samples over standard input and output (%s)',
+  async (flag) => {
+    const server = spawn(process.execPath, [bundle, ...(flag === '' ? [] : [flag])]);
+    const client = await connect(
+      createProtocolConnection(new StreamMessageReader(server.stdout), new StreamMessageWriter(server.stdin)),
+      {},
+      () => server.kill(),
+    );
+    const uri = textAddress(new URL('../../samples/alexnet.onnx', import.meta.url).href);
+    const { text } = await client.connection.sendRequest<{ text: string }>('workspace/textDocumentContent', {
+      uri,
+    });
+    expect(text).toContain('= Conv');
+    await client.open(uri, 'onnx-text', text);
+    const hints = await client.hints(uri);
+    const lines = text.split('\n');
+    expect(
+      hints.some(({ line, text: hint }) => lines[line]?.includes('= Conv') && /GFLOP|MFLOP/.test(hint)),
+    ).toBe(true);
+    expect(client.problems).toEqual([]);
+    await client.stop();
+  },
+);
+
+it('runs as a worker with nothing but what a browser has', async () => {
+  const sent: { id?: number; result?: { capabilities?: unknown } }[] = [];
+  const scope: Record<string, unknown> = {
+    postMessage: (message: { id?: number }) => sent.push(message),
+    addEventListener: () => {},
+    onmessage: undefined,
+    setTimeout,
+    clearTimeout,
+    setInterval,
+    clearInterval,
+    queueMicrotask,
+    TextDecoder,
+    TextEncoder,
+    URL,
+    atob,
+    btoa,
+    crypto,
+    performance,
+    console,
+  };
+  scope.self = scope;
+  scope.globalThis = scope;
+  runInContext(readFileSync(resolve(root, 'dist/server-worker.js'), 'utf8'), createContext(scope));
+  const params = { processId: null, capabilities: {} };
+  const receive = scope.onmessage;
+  if (typeof receive !== 'function') throw new Error('the worker listens to no messages');
+  receive({ data: { jsonrpc: '2.0', id: 1, method: 'initialize', params } });
+  await expect.poll(() => sent.find(({ id }) => id === 1)?.result?.capabilities).toBeDefined();
+});

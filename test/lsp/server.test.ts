@@ -1,0 +1,272 @@
+/** The server over a real connection. Few and whole: features have their tests in `test/language`. */
+
+import { afterEach, expect, it } from 'vitest';
+import { seconds } from '../../server/src/model/units.ts';
+import {
+  type BenchmarkResult,
+  type ClusterChoice,
+  listClusters,
+  makeReport,
+  type ReportResult,
+  runBenchmark,
+  trustGranted,
+} from '../../server/src/protocol.ts';
+import { encodeModel } from '../support/onnxBytes.ts';
+import { startTestServer, type TestClient, type TestServerOptions, textAddress } from './testServer.ts';
+
+const spec = `name: small
+inputs:
+  x: float32[batch, 512]
+layers:
+  - a: Linear(512, 512)
+  - b: ReLU()
+`;
+const specUri = 'file:///models/small.layers.yaml';
+
+let client: TestClient | undefined;
+async function start(options?: TestServerOptions): Promise<TestClient> {
+  client = await startTestServer(options);
+  return client;
+}
+afterEach(async () => {
+  await client?.stop();
+  client = undefined;
+});
+
+const model = (channels: number): Uint8Array =>
+  encodeModel({
+    graph: {
+      name: 'tiny',
+      inputs: { x: `float[N,${channels}]` },
+      outputs: { y: 'float[N,4]' },
+      initializers: [{ name: 'w', type: `float[${channels},4]` }],
+      nodes: [{ type: 'MatMul', name: '/fc/MatMul', inputs: ['x', 'w'], outputs: ['y'] }],
+    },
+  });
+
+it('says what it can do', async () => {
+  const { capabilities } = await start();
+  expect(capabilities).toMatchObject({
+    hoverProvider: true,
+    inlayHintProvider: true,
+    codeLensProvider: {},
+    documentSymbolProvider: true,
+    foldingRangeProvider: true,
+    workspace: { textDocumentContent: { schemes: ['onnx-text'] } },
+  });
+});
+
+it('annotates a layer spec', async () => {
+  const { open, hints, connection, diagnostics, estimates } = await start();
+  await open(specUri, 'layer-spec', spec);
+  const shown = await hints(specUri);
+  expect(shown.map(({ line }) => line)).toEqual([4, 5]);
+  expect(shown[0]?.text).toMatch(/^524 kFLOP · \S+ µs/);
+  const textDocument = { uri: specUri };
+  expect(
+    await connection.sendRequest('textDocument/hover', { textDocument, position: { line: 4, character: 5 } }),
+  ).toMatchObject({ contents: { kind: 'markdown', value: expect.stringContaining('a · Linear') } });
+  expect(await connection.sendRequest('textDocument/codeLens', { textDocument })).toMatchObject([
+    {
+      command: {
+        title: expect.stringContaining('small'),
+        command: 'layercost.showReport',
+        arguments: [specUri],
+      },
+    },
+    { command: { title: 'dgx-h100 · 8 GPUs · batch 1 · fp32', command: 'layercost.chooseCluster' } },
+  ]);
+  expect(await connection.sendRequest('textDocument/documentSymbol', { textDocument })).toMatchObject([
+    { name: 'a' },
+    { name: 'b' },
+  ]);
+  const published = await diagnostics(specUri, 1);
+  expect(published.every(({ source, code }) => source === 'layercost' && typeof code === 'string')).toBe(
+    true,
+  );
+  expect(estimates.at(-1)).toMatchObject({
+    uri: specUri,
+    state: 'exact',
+    summary: { gpus: 8, precision: 'fp32' },
+  });
+});
+
+it('follows typing and answers for the newest text only', async () => {
+  const { open, change, hints, diagnostics } = await start();
+  await open(specUri, 'layer-spec', spec);
+  await change(specUri, 2, spec.replace('Linear(512, 512)', 'Linear(512, '));
+  await change(specUri, 3, spec.replace('Linear(512, 512)', 'Linear(512, 2048)'));
+  expect((await hints(specUri))[0]?.text).toMatch(/^2\.10 MFLOP/);
+  expect((await diagnostics(specUri, 3)).filter(({ severity }) => severity === 1)).toEqual([]);
+});
+
+it('keeps the last good numbers while a line is half written', async () => {
+  const { open, change, hints, diagnostics } = await start();
+  await open(specUri, 'layer-spec', spec);
+  const before = await hints(specUri);
+  await change(specUri, 2, spec.replace('  - b:', '  - new: Lin(\n  - b:'));
+  const after = await hints(specUri);
+  expect(after.map(({ line }) => line)).toEqual([4, 6]);
+  expect(after.map(({ text }) => text)).toEqual(before.map(({ text }) => text));
+  expect((await diagnostics(specUri, 2)).some(({ severity }) => severity === 1)).toBe(true);
+});
+
+it('annotates anew when settings change; a wrong value falls back and is named in the log', async () => {
+  const { open, hints, changeSettings, connection, log } = await start();
+  await open(specUri, 'layer-spec', spec);
+  const before = await hints(specUri);
+  await changeSettings({ cluster: 'k80-10gbe', gpus: 4, precision: 'fp31' });
+  const after = await hints(specUri);
+  expect(after).not.toEqual(before);
+  const lenses = await connection.sendRequest('textDocument/codeLens', { textDocument: { uri: specUri } });
+  expect(JSON.stringify(lenses)).toContain('k80-10gbe · 4 GPUs · batch 1 · fp32');
+  expect(log.join('\n')).toContain('layercost.precision has a value that cannot be used ("fp31")');
+});
+
+it('lets a layer spec override the settings', async () => {
+  const { open, connection } = await start({ settings: { cluster: 'k80-10gbe', gpus: 4, batch: 2 } });
+  await open(specUri, 'layer-spec', `${spec}scenario: { cluster: dgx-a100, gpus: 16 }\n`);
+  const lenses = await connection.sendRequest('textDocument/codeLens', { textDocument: { uri: specUri } });
+  expect(JSON.stringify(lenses)).toContain('dgx-a100 · 16 GPUs · batch 2 · fp32');
+});
+
+it('shows no hints when they are switched off', async () => {
+  const { open, hints } = await start({ settings: { hints: { enabled: false } } });
+  await open(specUri, 'layer-spec', spec);
+  expect(await hints(specUri)).toEqual([]);
+});
+
+it('makes text of a binary model whose bytes the client hands over, and annotates it', async () => {
+  const { open, hints, connection, files } = await start();
+  const address = 'vscode-vfs://host/models/tiny model.onnx';
+  files.set(address, model(8));
+  const uri = textAddress(address);
+  const { text } = await connection.sendRequest<{ text: string }>('workspace/textDocumentContent', { uri });
+  expect(text).toContain('MatMul');
+  await open(uri, 'onnx-text', text);
+  const line = text.split('\n').findIndex((content) => content.includes('MatMul'));
+  expect(await hints(uri)).toEqual([{ line, text: expect.stringMatching(/^64 FLOP · /) }]);
+});
+
+it('asks the editor for the text again when the file changes', async () => {
+  const { open, hints, connection, files, refreshedContent } = await start();
+  const address = 'vscode-vfs://host/tiny.onnx';
+  files.set(address, model(8));
+  const uri = textAddress(address);
+  const content = (): Promise<{ text: string }> =>
+    connection.sendRequest('workspace/textDocumentContent', { uri });
+  await open(uri, 'onnx-text', (await content()).text);
+  await hints(uri);
+  files.set(address, model(16));
+  await connection.sendNotification('workspace/didChangeWatchedFiles', {
+    changes: [{ uri: address, type: 2 }],
+  });
+  await expect.poll(() => refreshedContent).toEqual([uri]);
+  const { text } = await content();
+  await connection.sendNotification('textDocument/didChange', {
+    textDocument: { uri, version: 2 },
+    contentChanges: [{ text }],
+  });
+  expect((await hints(uri))[0]?.text).toMatch(/^128 FLOP/);
+});
+
+it.each([
+  ['an empty file', new Uint8Array(), 'file/empty'],
+  ['a cut-off file', model(8).subarray(0, 60), 'file/truncated'],
+  ['random bytes', new Uint8Array([0xff, 0xfe, 0x12, 0x99, 0x80, 0x80, 0xff]), 'file/'],
+  ['no file', undefined, 'file/unreadable'],
+])('shows %s as a text that says why, with a diagnostic', async (_, bytes, code) => {
+  const { open, connection, files, diagnostics, problems } = await start();
+  const address = 'vscode-vfs://host/bad.onnx';
+  if (bytes !== undefined) files.set(address, bytes);
+  const uri = textAddress(address);
+  const { text } = await connection.sendRequest<{ text: string }>('workspace/textDocumentContent', { uri });
+  expect(text).toMatch(/^# bad\.onnx cannot be shown\n# \S/);
+  await open(uri, 'onnx-text', text);
+  const [first] = await diagnostics(uri, 1);
+  expect(first).toMatchObject({
+    severity: 1,
+    code: expect.stringContaining(code),
+    range: { start: { line: 0 } },
+  });
+  expect(problems).toEqual([]);
+});
+
+it('lists clusters and renders reports', async () => {
+  const { open, connection } = await start();
+  const clusters = await connection.sendRequest<readonly ClusterChoice[]>(listClusters);
+  expect(clusters.find(({ name }) => name === 'dgx-a100')).toMatchObject({ kind: 'cluster', gpusPerNode: 8 });
+  expect(clusters.some(({ kind }) => kind === 'gpu')).toBe(true);
+  await open(specUri, 'layer-spec', spec);
+  const report = (format: string): Promise<ReportResult> =>
+    connection.sendRequest(makeReport, { uri: specUri, format });
+  expect((await report('markdown')).text).toMatch(/^# small\n/);
+  expect((await report('text')).text).toMatch(/^small \(layer-spec\)/);
+});
+
+it('runs the benchmark in trusted workspaces only, shows its progress and its times', async () => {
+  const { open, connection, progress, hints } = await start({
+    initialization: { trusted: false },
+    platform: {
+      benchmark: async (_, { onProgress }) => {
+        onProgress('layer a', 0.5);
+        const layers = new Map([['a', { forward: seconds(1e-3), backward: seconds(2e-3) }]]);
+        return { kind: 'done', summary: 'measured', measurements: { origin: 'a fake', layers } };
+      },
+    },
+  });
+  await open(specUri, 'layer-spec', spec);
+  const run = (): Promise<BenchmarkResult> => connection.sendRequest(runBenchmark, { uri: specUri });
+  expect(await run()).toMatchObject({ kind: 'failed', message: expect.stringContaining('not trusted') });
+  expect(progress).toEqual([]);
+  await connection.sendNotification(trustGranted);
+  expect(await run()).toEqual({ kind: 'done', summary: 'measured' });
+  expect(progress).toMatchObject([{ uri: specUri, message: 'layer a', fraction: 0.5 }]);
+  expect((await hints(specUri))[0]?.text).toContain('measured 3.00 ms');
+});
+
+it('ends a benchmark that is cancelled', async () => {
+  let aborted = false;
+  const { open, connection } = await start({
+    platform: {
+      benchmark: (_, { signal }) =>
+        new Promise((resolve) => {
+          signal.addEventListener('abort', () => {
+            aborted = true;
+            resolve({ kind: 'cancelled' });
+          });
+        }),
+    },
+  });
+  await open(specUri, 'layer-spec', spec);
+  const { CancellationTokenSource } = await import('vscode-languageserver/node');
+  const source = new CancellationTokenSource();
+  const run = connection.sendRequest(runBenchmark, { uri: specUri }, source.token);
+  setTimeout(() => source.cancel(), 300);
+  await expect(run).rejects.toThrow(/cancel/);
+  expect(aborted).toBe(true);
+});
+
+it('refuses the benchmark where no process can start', async () => {
+  const { open, connection } = await start();
+  await open(specUri, 'layer-spec', spec);
+  expect(await connection.sendRequest(runBenchmark, { uri: specUri })).toMatchObject({ kind: 'failed' });
+});
+
+it('logs a failure in full, shows it once and goes on', async () => {
+  const { connection, problems, log, open, hints } = await start({
+    platform: {
+      openFile: () => {
+        throw new Error('a bug of ours');
+      },
+    },
+  });
+  const uri = textAddress('file:///x.onnx');
+  const content = (): Promise<unknown> => connection.sendRequest('workspace/textDocumentContent', { uri });
+  expect(await content()).toEqual({ text: '' });
+  expect(await content()).toEqual({ text: '' });
+  expect(problems).toHaveLength(1);
+  expect(log.filter((line) => line.includes('a bug of ours')).length).toBe(2);
+  await open(specUri, 'layer-spec', spec);
+  expect(await hints(specUri)).toHaveLength(2);
+});

@@ -1,0 +1,131 @@
+/** The manifest against the code it speaks for. */
+
+import { existsSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { settingsShape } from '../../server/src/lsp/settings.ts';
+import { commands, languageIds, onnxEditor, onnxTextSuffix } from '../../server/src/protocol.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+const read = (path: string): string => readFileSync(resolve(root, path), 'utf8');
+
+const property = z.looseObject({
+  default: z.unknown(),
+  type: z.union([z.string(), z.array(z.string())]),
+  enum: z.array(z.string()).optional(),
+  enumDescriptions: z.array(z.string()).optional(),
+  markdownDescription: z.string(),
+  scope: z.string(),
+});
+const manifest = z
+  .looseObject({
+    main: z.string(),
+    browser: z.string(),
+    icon: z.string(),
+    activationEvents: z.array(z.string()),
+    engines: z.looseObject({ vscode: z.string() }),
+    devDependencies: z.record(z.string(), z.string()),
+    capabilities: z.looseObject({
+      untrustedWorkspaces: z.looseObject({ restrictedConfigurations: z.array(z.string()) }),
+    }),
+    contributes: z.looseObject({
+      commands: z.array(z.looseObject({ command: z.string(), title: z.string(), category: z.string() })),
+      menus: z.record(z.string(), z.array(z.looseObject({ command: z.string() }))),
+      languages: z.array(z.looseObject({ id: z.string(), configuration: z.string() })),
+      grammars: z.array(z.looseObject({ language: z.string(), path: z.string() })),
+      customEditors: z.array(z.looseObject({ viewType: z.string(), priority: z.string() })),
+      configuration: z.array(z.looseObject({ properties: z.record(z.string(), property) })),
+    }),
+  })
+  .parse(JSON.parse(read('package.json')));
+const strings = z.record(z.string(), z.string()).parse(JSON.parse(read('package.nls.json')));
+const properties = Object.assign(
+  {},
+  ...manifest.contributes.configuration.map((group) => group.properties),
+) as Record<string, z.infer<typeof property>>;
+
+describe('settings', () => {
+  it('are the keys of the schema, each with its default', () => {
+    const declared = Object.fromEntries(
+      Object.entries(properties).map(([key, entry]) => [key, entry.default]),
+    );
+    const defaults = z.object(settingsShape).parse({});
+    const wanted = Object.entries(defaults).map(([key, value]) => [`layercost.${key}`, value]);
+    expect(declared).toEqual(Object.fromEntries(wanted));
+  });
+
+  it.each(Object.entries(properties))(
+    '%s describes itself, and its choices are those of the schema',
+    (key, entry) => {
+      expect(strings[entry.markdownDescription.replaceAll('%', '')]).toMatch(/\.$/);
+      expect(['resource', 'window', 'machine-overridable']).toContain(entry.scope);
+      const schema = Object.entries(settingsShape).find(([name]) => `layercost.${name}` === key)?.[1];
+      for (const choice of entry.enum ?? []) expect(schema?.safeParse(choice).success).toBe(true);
+      expect(schema?.safeParse('no such choice').success).toBe(
+        entry.type === 'string' && entry.enum === undefined,
+      );
+      if (entry.enumDescriptions) expect(entry.enumDescriptions).toHaveLength(entry.enum?.length ?? 0);
+    },
+  );
+
+  it('that start a program are restricted until the workspace is trusted', () => {
+    expect(manifest.capabilities.untrustedWorkspaces.restrictedConfigurations).toEqual([
+      'layercost.benchmark.python',
+    ]);
+    expect(properties['layercost.benchmark.python']?.scope).toBe('machine-overridable');
+  });
+});
+
+describe('commands', () => {
+  it('are those of the protocol', () => {
+    const declared = manifest.contributes.commands.map(({ command }) => command).sort();
+    expect(declared).toEqual(Object.values(commands).sort());
+  });
+
+  it('of menus exist', () => {
+    const used = Object.values(manifest.contributes.menus).flatMap((items) =>
+      items.map(({ command }) => command),
+    );
+    expect(used.filter((command) => !Object.values<string>(commands).includes(command))).toEqual([]);
+  });
+});
+
+describe('strings', () => {
+  it('that the manifest names are there, and no others', () => {
+    const used = [...read('package.json').matchAll(/"%([^%"]+)%"/g)].map(([, key]) => key ?? '');
+    expect(Object.keys(strings).sort()).toEqual([...new Set(used)].sort());
+  });
+});
+
+describe('files', () => {
+  it.each([
+    manifest.icon,
+    ...manifest.contributes.languages.map(({ configuration }) => configuration),
+    ...manifest.contributes.grammars.map(({ path }) => path),
+  ])('%s exists', (path) => {
+    expect(existsSync(resolve(root, path))).toBe(true);
+  });
+
+  it('have a picture of at least 128 by 128 for an icon', () => {
+    const header = readFileSync(resolve(root, manifest.icon)).subarray(0, 24);
+    expect(header.toString('latin1', 1, 4)).toBe('PNG');
+    expect(Math.min(header.readUInt32BE(16), header.readUInt32BE(20))).toBeGreaterThanOrEqual(128);
+  });
+});
+
+it('names languages and the editor as the protocol does', () => {
+  expect(manifest.contributes.languages.map(({ id }) => id).sort()).toEqual(
+    Object.values(languageIds).sort(),
+  );
+  expect(manifest.contributes.customEditors).toMatchObject([{ viewType: onnxEditor, priority: 'default' }]);
+  expect(read('package.json')).toContain(`"${onnxTextSuffix}"`);
+});
+
+it('activates by what it contributes, never at startup', () => {
+  expect(manifest.activationEvents).toEqual([]);
+});
+
+it('compiles against the oldest VS Code it says it runs in', () => {
+  expect(`^${manifest.devDependencies['@types/vscode']}`).toBe(manifest.engines.vscode);
+});
