@@ -16,11 +16,10 @@ export interface Token {
  */
 export function tokenize(text: string, start: number, end: number): readonly Token[] {
   const tokens: Token[] = [];
-  const pattern = new RegExp(tokenPattern, 'y');
   let position = start;
   while (position < end) {
-    pattern.lastIndex = position;
-    const match = pattern.exec(text);
+    tokenPattern.lastIndex = position;
+    const match = tokenPattern.exec(text);
     const groups = match?.groups ?? {};
     const length = Math.max(1, Math.min(match?.[0].length ?? 1, end - position));
     const span = { start: position, end: position + length };
@@ -37,14 +36,14 @@ export function tokenize(text: string, start: number, end: number): readonly Tok
   return tokens;
 }
 
-const tokenPattern = [
-  '(?<space>\\s+)',
-  '(?<name>[\\p{L}_][\\p{L}\\p{N}_]*)',
-  '(?<number>(?:\\d[\\d_]*\\.?[\\d_]*|\\.\\d[\\d_]*)(?:[eE][+-]?\\d+)?)',
-  '(?<string>\'[^\'\\n]*\'|"[^"\\n]*")',
-  '(?<punctuation>//|\\*\\*|[()\\[\\],=*/+\\-%.:])',
-  '(?<unknown>[\'"][^\\n]*|[^])',
-]
-  .join('|')
-  .replaceAll('\\p{L}', 'A-Za-z\\u00aa-\\uffdc')
-  .replaceAll('\\p{N}', '0-9');
+const tokenPattern = new RegExp(
+  [
+    '(?<space>\\s+)',
+    '(?<name>[\\p{L}_][\\p{L}\\p{N}_]*)',
+    '(?<number>(?:\\d[\\d_]*\\.?[\\d_]*|\\.\\d[\\d_]*)(?:[eE][+-]?\\d+)?)',
+    '(?<string>\'[^\'\\n]*\'|"[^"\\n]*")',
+    '(?<punctuation>//|\\*\\*|[()\\[\\],=*/+\\-%.:])',
+    '(?<unknown>[\'"][^\\n]*|[^])',
+  ].join('|'),
+  'uy',
+);
