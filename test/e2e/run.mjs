@@ -87,7 +87,7 @@ function readArguments(commandArguments) {
     if (word === '--packaged') wishes.packaged = true;
     else if (word === '--screenshots') {
       wishes.screenshots = true;
-      wishes.hosts = ['web'];
+      wishes.hosts = ['code-server'];
     } else if (word === '--host' && hosts.includes(commandArguments[i + 1])) {
       i += 1;
       wishes.hosts = [commandArguments[i]];

@@ -23,10 +23,25 @@ export class EditorPage {
     this.page = page;
   }
 
-  /** Waits until the explorer lists the workspace. */
+  /** Waits until the explorer lists the workspace and the palette knows the extension. */
   async ready(): Promise<void> {
     await this.page.locator('.monaco-workbench').waitFor({ timeout: 60_000 });
     await this.explorerRows().first().waitFor({ timeout: 60_000 });
+    // A file that is opened before extensions are registered is opened without them.
+    await this.until('the commands of the extension in the palette', () => this.knowsExtension(), 60_000);
+  }
+
+  private async knowsExtension(): Promise<true | undefined> {
+    await this.page.keyboard.press('F1');
+    await this.quickInput().fill('>Layercost: Choose Cluster', { timeout: patience });
+    const row = this.quickInputRow('Layercost: Choose Cluster');
+    const known = await row.waitFor({ timeout: 1_000 }).then(
+      () => true as const,
+      () => undefined,
+    );
+    await this.page.keyboard.press('Escape');
+    await this.quickInput().waitFor({ state: 'hidden', timeout: patience });
+    return known;
   }
 
   /** Double-clicks a file of the explorer and waits for its editor. */
@@ -104,9 +119,9 @@ export class EditorPage {
   async chooseInQuickInput(typed: string, word: string): Promise<void> {
     const input = this.quickInput();
     await input.waitFor({ timeout: patience });
+    await this.page.locator('.quick-input-list .monaco-list-row').first().waitFor({ timeout: patience });
     await input.fill(typed);
-    const row = this.page.locator(`.quick-input-list .monaco-list-row[aria-label*=${JSON.stringify(word)}]`);
-    await row.first().click({ timeout: patience });
+    await this.quickInputRow(word).click({ timeout: patience });
   }
 
   /** Picks a cluster by its name, from the palette. */
@@ -213,6 +228,12 @@ export class EditorPage {
 
   private quickInput(): Locator {
     return this.page.locator('.quick-input-widget:visible .quick-input-box input');
+  }
+
+  /** The first row of the open list that says the word. */
+  private quickInputRow(word: string): Locator {
+    const label = JSON.stringify(word);
+    return this.page.locator(`.quick-input-list .monaco-list-row[aria-label*=${label}]`).first();
   }
 
   private editor(): Locator {
