@@ -7,7 +7,7 @@
  */
 
 import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
-import type { ClusterProfile } from '../hardware/clusterProfile.ts';
+import type { ClusterProfile, Numeric } from '../hardware/clusterProfile.ts';
 import { computePath } from '../hardware/kernelTime.ts';
 import type { Layer } from '../model/graph.ts';
 import type { Scenario } from '../model/scenario.ts';
@@ -155,7 +155,7 @@ function layersOf(
     trains: scenario.mode === 'training',
     stateBytesPerElement: elements === 0 ? 0 : update.stateBytes / elements,
     communication: communicationByLayer(training.analysis.layers, messages),
-    notes: (layer) => computeNotes(plan, layer),
+    notes: computeNotes(plan),
   });
 }
 
@@ -164,15 +164,20 @@ function communicationByLayer(
   layers: readonly Layer[],
   messages: readonly MessageCost[],
 ): readonly LayerCommunication[] {
-  const result = layers.map(() => ({ time: 0, exposed: 0, places: [] as string[] }));
+  const result = layers.map((): { time: number; exposed: number; places: string[] } => ({
+    time: 0,
+    exposed: 0,
+    places: [],
+  }));
   for (const [position, message] of messages.entries()) {
     const whole = message.layers.reduce((total, share) => total + share.bytes, 0);
+    const place = `message ${position + 1} of ${messages.length}, ${message.description}`;
     for (const share of message.layers) {
       const entry = result[share.index];
       if (entry === undefined || whole === 0) continue;
       entry.time += message.time * (share.bytes / whole);
       entry.exposed += message.exposed * (share.bytes / whole);
-      entry.places.push(`message ${position + 1} of ${messages.length}, ${message.description}`);
+      entry.places.push(place);
     }
   }
   return result.map(({ time, exposed, places }) => ({
@@ -182,15 +187,24 @@ function communicationByLayer(
   }));
 }
 
-/** "roofline of A100 SXM 80 GB, products in bf16 on tensor cores at 312 TFLOP/s". */
-function computeNotes({ cluster, training, lowered }: StepPlan, layer: Layer): readonly string[] {
-  const product = layer.operators.find((index) => {
-    const cost = training.costs[index];
-    return cost?.kind === 'known' && cost.forward.flops > 0;
-  });
-  const operator = product === undefined ? undefined : lowered.operators[product];
-  if (operator === undefined) return [`roofline of ${cluster.gpu.title}`];
-  const path = computePath(cluster.gpu, operator.numeric);
-  const unit = path.unit === 'tensor' ? `${path.actual} on tensor cores` : path.actual;
-  return [`roofline of ${cluster.gpu.title}, products in ${unit}`];
+/** "roofline of A100 SXM 80 GB, products in bf16 on tensor cores", made once per number type. */
+function computeNotes({ cluster, training, lowered }: StepPlan): (layer: Layer) => readonly string[] {
+  const memory = [`roofline of ${cluster.gpu.title}`];
+  const products = new Map<Numeric, readonly string[]>();
+  return (layer) => {
+    for (const index of layer.operators) {
+      const cost = training.costs[index];
+      const numeric = lowered.operators[index]?.numeric;
+      if (cost?.kind !== 'known' || cost.forward.flops === 0 || numeric === undefined) continue;
+      let notes = products.get(numeric);
+      if (notes === undefined) {
+        const path = computePath(cluster.gpu, numeric);
+        const unit = path.unit === 'tensor' ? `${path.actual} on tensor cores` : path.actual;
+        notes = [`roofline of ${cluster.gpu.title}, products in ${unit}`];
+        products.set(numeric, notes);
+      }
+      return notes;
+    }
+    return memory;
+  };
 }

@@ -99,8 +99,8 @@ function layerCost(
     weightBytes += parameterBytes(parameter);
   }
   const time = { forward: over(inputs.forward.middle), backward: over(inputs.backward.middle) };
-  const notes = nothingKnown ? [] : [...inputs.notes(layer)];
-  if (communication?.note !== undefined) notes.push(communication.note);
+  const computed = nothingKnown ? [] : inputs.notes(layer);
+  const notes = communication?.note === undefined ? computed : [...computed, communication.note];
   return {
     name: layer.name,
     type: layer.type,
