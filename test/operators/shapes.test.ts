@@ -117,6 +117,7 @@ const rows: readonly Row[] = [
   // Broadcasting
   ['Add', ['float32[batch, 1, 8]', 'float32[4, 1]'], {}, ['float32[batch, 4, 8]']],
   ['Add', ['float32[2, 3, 4]', 'float32[3]'], { broadcast: 1, axis: 1 }, ['float32[2, 3, 4]'], { opset: 6 }],
+  ['PRelu', ['float32[2, 3, 4]', 'float32[3]'], {}, ['float32[2, 3, 4]'], { opset: 6 }],
   ['Where', ['bool[batch, 1]', 'float32[]', 'float32[1, 8]'], {}, ['float32[batch, 8]']],
   ['Equal', ['float32[3, 1]', 'float32[4]'], {}, ['bool[3, 4]']],
   ['Max', ['float32[3, 1]', 'float32[4]', 'float32[2, 1, 1]'], {}, ['float32[2, 3, 4]']],

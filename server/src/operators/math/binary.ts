@@ -40,6 +40,8 @@ interface BinaryRow {
   readonly operations: number;
   readonly combine?: (left: Dimension, right: Dimension, floating: boolean) => Dimension;
   readonly elementType?: ElementType;
+  /** Before version 7 the second input had one element per channel (PRelu-6). */
+  readonly perChannel?: boolean;
   /** `undefined` where no gradient flows. */
   readonly gradient?: (context: CostContext, index: number) => ElementwiseGradient | undefined;
 }
@@ -91,6 +93,7 @@ const rows: readonly BinaryRow[] = [
   },
   {
     type: 'PRelu',
+    perChannel: true,
     since: 1,
     documentation: 'x, or slope · x below 0 (ONNX Operators, PRelu-16)',
     operations: 2,
@@ -286,8 +289,8 @@ function power(left: Dimension, right: Dimension): Dimension {
 }
 
 /** Before version 7 the second input was aligned by `axis`, or like the first one (ONNX Operators, Add-6). */
-const legacyBroadcast = (context: InferenceContext): boolean =>
-  context.opset < 7 && context.int('broadcast', 0) === 1;
+const legacyBroadcast = (context: InferenceContext, row: BinaryRow): boolean =>
+  context.opset < 7 && (row.perChannel === true || context.int('broadcast', 0) === 1);
 
 function inferLegacyBroadcast(context: InferenceContext, elementType: ElementType) {
   const left = context.inputShape(0);
@@ -306,7 +309,7 @@ export const binaryOperators: readonly OperatorDefinition[] = rows.map((row) =>
     documentation: row.documentation,
     infer: (context) => {
       const elementType = row.elementType ?? elementTypeOf(context, 0);
-      if (legacyBroadcast(context)) return inferLegacyBroadcast(context, elementType);
+      if (legacyBroadcast(context, row)) return inferLegacyBroadcast(context, elementType);
       const { combine } = row;
       return inferBroadcast(context, {
         ...(row.elementType && { elementType: row.elementType }),
