@@ -16,6 +16,7 @@ import type { FlatNode } from './expandFunctions.ts';
 import type { IssueCollector } from './issueCollector.ts';
 import { type ModuleScope, rootScope } from './moduleScope.ts';
 import { orderNodes } from './orderNodes.ts';
+import { unloweredDomain } from './providedStructure.ts';
 import { typeOfInput, typeOfOnnx } from './typeOfOnnx.ts';
 
 /** A graph, and beside each operator what the graph itself has no place for. */
@@ -308,6 +309,10 @@ function inferOperator(
   };
   const definition = findOperator(operator.domain, operator.type, opset);
   if (definition === undefined) {
+    if (operator.domain === unloweredDomain) {
+      const type: ValueType = { kind: 'unknown', reason: `\`${operator.type}\` could not be lowered` };
+      return { operator, outputs: { types: node.outputs.map(() => type), contents: [] } };
+    }
     const name = operator.domain === '' ? operator.type : `${operator.domain}.${operator.type}`;
     surroundings.issues.add(`unknown operator ${name}`, {
       code: 'graph/unknown-operator',

@@ -23,7 +23,7 @@ import { findOperator } from '../operators/registry.ts';
 import { bindArguments } from './layer-spec/bindArguments.ts';
 import { type CallSite, makeLayerLowering } from './layer-spec/callLowering.ts';
 import { evaluate, namesIn, type Values } from './layer-spec/evaluate.ts';
-import { GraphBuilder, opset, unreadableDomain } from './layer-spec/graphBuilder.ts';
+import { GraphBuilder, opset } from './layer-spec/graphBuilder.ts';
 import {
   type LayerDefinition,
   type NodeAttributes,
@@ -33,7 +33,7 @@ import {
   type Tensor,
 } from './layer-spec/layerDefinition.ts';
 import { findLayer, layerDefinitions } from './layer-spec/layerDefinitions.ts';
-import type { ProvidedStructure } from './providedStructure.ts';
+import { type ProvidedStructure, unloweredDomain } from './providedStructure.ts';
 
 /**
  * The model of `spec` with values of dims from `overrides`, else from the spec.
@@ -477,7 +477,7 @@ class Lowering {
   ): Tensor | undefined {
     const named = call.sources.flatMap((name) => scope.tensors.get(name.text) ?? []);
     const inputs = named.length > 0 ? named : previous === undefined ? [] : [previous];
-    return this.graph.node(path, unreadableDomain, call.callee.text, inputs, 1, {})[0];
+    return this.graph.node(path, unloweredDomain, call.callee.text, inputs, 1, {})[0];
   }
 
   private problem(code: IssueCode, message: string, span: TextSpan): void {

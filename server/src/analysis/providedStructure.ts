@@ -30,3 +30,9 @@ export interface ProvidedLayer {
   readonly nodes: readonly number[];
   readonly span?: TextSpan;
 }
+
+/**
+ * Domain of an operator that stands for what could not be lowered. Nothing knows it, so that totals say "at least";
+ * the lowering has reported why, and analysis does not report it again.
+ */
+export const unloweredDomain = 'layer-spec';

@@ -14,9 +14,6 @@ import type { NodeAttributes, Tensor } from './layerDefinition.ts';
 export const opset = 23;
 const irVersion = 11;
 
-/** Domain of a call that could not be lowered: nothing knows it, so that totals say "at least". */
-export const unreadableDomain = 'layer-spec';
-
 export class GraphBuilder {
   readonly roles = new Map<string, ValueRole>();
   readonly layers: ProvidedLayer[] = [];
