@@ -87,6 +87,14 @@ describe('modes and sizes', () => {
     expect(totals.mfu).toBeCloseTo((totals.flops.forward + totals.flops.backward) / (step * 19.5e12), 9);
   });
 
+  test('fp32 convolutions that run in TF32 are measured against TF32, so mfu stays below 1', () => {
+    const convolution: ChainLayer = { class: 'convolution', type: 'Conv', flops: 5e12, output: 1e5 };
+    const { totals } = estimateStep(chain([convolution]), scenario(), cluster('dgx-a100'));
+    const step = totals.time.step ?? Number.NaN;
+    expect(totals.mfu).toBeCloseTo(5e12 / (step * 156e12), 6);
+    expect(totals.mfu).toBeLessThan(1);
+  });
+
   test('input is not modelled: unknown, and the total is exact without it', () => {
     const { totals } = estimateStep(chain(layers), scenario(), cluster('dgx-a100'));
     expect(totals.time.input).toBeNull();

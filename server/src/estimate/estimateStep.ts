@@ -67,7 +67,7 @@ function memoryOf(plan: StepPlan): StepMemory {
 }
 
 function totalsOf(plan: StepPlan, timelines: Timelines, memory: StepMemory): TotalCost {
-  const { training, scenario, cluster } = plan;
+  const { training, scenario } = plan;
   const [middle, low, high] = timelines;
   const work = { forward: 0, backward: 0 };
   for (const cost of training.costs) {
@@ -80,7 +80,6 @@ function totalsOf(plan: StepPlan, timelines: Timelines, memory: StepMemory): Tot
   const { perBatch: _, savedByOperator: __, ...kinds } = memory;
   const unknown = unknownParts(training);
   const step = middle.step > 0 ? middle.step : null;
-  const peak = computePath(cluster.gpu, scenario.precision).peak / cluster.gpu.sustainedCompute.value;
   return {
     flops: { forward: flops(work.forward), backward: flops(work.backward) },
     time: {
@@ -96,10 +95,34 @@ function totalsOf(plan: StepPlan, timelines: Timelines, memory: StepMemory): Tot
     memory: kinds,
     throughput: step === null ? null : (training.batch * scenario.gpus) / step,
     scalingEfficiency: step === null ? null : (step - middle.exposedTime) / step,
-    mfu: step === null ? null : (work.forward + work.backward) / (step * peak),
+    mfu: step === null ? null : timeAtPeak(plan) / step,
     exact: unknown.length === 0,
     unknown,
   };
+}
+
+/**
+ * What the model's FLOPs would take at the dense peak of the number type each product runs in: that of the
+ * scenario's precision, but TF32's for fp32 convolutions where cuDNN computes them so, and a wider type's where
+ * the GPU lacks the one asked for.
+ */
+function timeAtPeak({ training, lowered, cluster, scenario }: StepPlan): number {
+  const peaks = new Map<Numeric, number>();
+  let total = 0;
+  for (const [index, cost] of training.costs.entries()) {
+    const numeric = lowered.operators[index]?.numeric;
+    if (cost.kind === 'unknown' || numeric === undefined) continue;
+    const backward = scenario.mode === 'training' ? cost.backwardData.flops + cost.backwardWeight.flops : 0;
+    const products = cost.forward.flops + backward;
+    if (products === 0) continue;
+    let peak = peaks.get(numeric);
+    if (peak === undefined) {
+      peak = computePath(cluster.gpu, numeric).peak / cluster.gpu.sustainedCompute.value;
+      peaks.set(numeric, peak);
+    }
+    total += products / peak;
+  }
+  return total;
 }
 
 function unknownParts(training: TrainingGraph): readonly UnknownPart[] {

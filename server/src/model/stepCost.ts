@@ -63,7 +63,7 @@ export interface TotalCost {
   readonly throughput: number | null;
   /** Step time on one GPU without communication over step time here. */
   readonly scalingEfficiency: number | null;
-  /** Model FLOPs per second over the dense peak of the scenario's precision. */
+  /** Model FLOPs per second over the dense peak of the number type they run in. */
   readonly mfu: number | null;
   /** False where some part is unknown: totals are then lower bounds. */
   readonly exact: boolean;
