@@ -29,7 +29,8 @@ import { optimizerOperators } from './training/optimizers.ts';
 
 /**
  * The definition that holds for `type` in version `opset` of `domain`: the newest that is not newer than it.
- * `undefined` where the operator is not known. 'ai.onnx' is the default domain's other name.
+ * Where all are newer, the oldest: a file that claims too old a version still says what it means. `undefined` where
+ * the operator is not known. 'ai.onnx' is the default domain's other name.
  */
 export function findOperator(domain: string, type: string, opset: number): OperatorDefinition | undefined {
   const versions = definitionsByName.get(nameOf(domain, type));
