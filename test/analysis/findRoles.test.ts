@@ -78,6 +78,46 @@ describe('trained tensors', () => {
       { 'onnx::Add_8': 3 },
     ],
     [
+      'not the nameless frequencies of a rotary embedding',
+      {
+        inputs: ['x: float32[N, 4, 1]', 'p: float32[N, 1, 3]'],
+        outputs: ['y'],
+        initializers: ['onnx::Expand_2: float32[1, 4, 1]', 'shape: int64[3] = 1, 4, 1'],
+        nodes: ['f = Expand(onnx::Expand_2, shape)', 'm = MatMul(f, p)', 'c = Cos(m)', 'y = Mul(c, x)'],
+      },
+      {},
+    ],
+    [
+      'a class token that is spread over the batch',
+      {
+        inputs: ['x: float32[2, 4, 8]'],
+        outputs: ['y'],
+        initializers: ['cls_token: float32[1, 1, 8]', 'shape: int64[3] = 2, 1, 8'],
+        nodes: [
+          'e = Expand(cls_token, shape)',
+          onnxNode('y = Concat(e, x)', { axis: { kind: 'int', value: 1 } }),
+        ],
+      },
+      { cls_token: 8 },
+    ],
+    [
+      'not what PyTorch keeps in a Constant node',
+      {
+        inputs: ['x: float32[N, 4]'],
+        outputs: ['y'],
+        nodes: [
+          onnxNode('/c: /Constant_output_0 = Constant()', {
+            value: {
+              kind: 'tensor',
+              value: { name: '', elementType: 'float32', dimensions: [4, 4], storedBytes: 64 },
+            },
+          }),
+          'y = MatMul(x, /Constant_output_0)',
+        ],
+      },
+      {},
+    ],
+    [
       'not the scales of a resize',
       {
         inputs: [image],

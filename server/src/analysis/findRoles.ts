@@ -132,7 +132,8 @@ function isTrained(value: Value, use: Use | undefined, graph: Graph, otherInputs
     case 'generated':
       return use.asWeight || isLearnedOperand(value, elements);
     case 'constant':
-      return use.asWeight && elements > 1 && rankOf(value) > 0;
+      // Some exporters keep weights in `Constant` nodes; PyTorch's, which names them by path, never does.
+      return use.asWeight && elements > 1 && rankOf(value) > 0 && !value.name.startsWith('/');
     case 'input':
       return use.asWeightOnly && otherInputs;
     case 'computed':
@@ -168,12 +169,16 @@ const isStored = (value: Value): boolean => value.literal !== undefined;
 function isLearnedOperand(value: Value, elements: number): boolean {
   if (bufferNames.test(value.name)) return false;
   if (elements === 1) return !isAnonymous(value.name) && moduleNames.test(value.name);
-  return !isAnonymous(value.name) || wideAxes(value) < 3;
+  if (!isAnonymous(value.name)) return true;
+  return wideAxes(value) < 3 && !tableNames.test(value.name);
 }
 
 /** Names that PyTorch modules register as buffers: statistics, masks, indices, rotary and coordinate tables. */
 const bufferNames =
   /(^|[./_])(running_mean|running_var|(attn|attention|causal|padding|src|tgt)?_?mask|masked_bias|relative_position_index|relative_coords_table|position_ids|inv_freq|freqs(_cis)?|(cos|sin)(_?(cached?|table|emb|embed))?|rope(_(cos|sin|cache))?|anchors?|(pixel|image)_(mean|std))$/i;
+
+/** Nameless tensors that are first spread, chosen from or bent are tables (rotary frequencies), not folded biases. */
+const tableNames = /^onnx::(Clip|Cos|Expand|Pow|Range|Sin|Where)_/;
 
 /** A name inside a module, or one that says it is trained. */
 const moduleNames = /\.|(weight|bias|scale|gain|gamma|beta|alpha|temperature)$/i;

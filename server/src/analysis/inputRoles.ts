@@ -35,7 +35,6 @@ const passThrough: ReadonlySet<string> = new Set([
   'Cast',
   'CastLike',
   'DequantizeLinear',
-  'Expand',
   'Flatten',
   'Identity',
   'Reshape',
