@@ -47,8 +47,20 @@ layers:
 `);
 });
 
+it('puts what is wrong with the scenario of a layer spec where it is written', () => {
+  check(`
+inputs:
+  x: float32[batch, 8]
+layers:
+  - a: Linear(8, 8)
+scenario: { cluster: dgx-9000, gpus: 8, batch: 1 }
+#                    ^^^^^^^^ error: scenario/unknown-cluster dgx-9000
+`);
+});
+
 it('puts a finding about the whole step on the first line with text', () => {
-  const text = `name: large
+  const text = `# A comment
+name: large
 inputs:
   x: float32[batch, 65536]
 layers:
@@ -59,6 +71,7 @@ layers:
   const memory = found.find(({ code }) => code === 'findings/out-of-memory');
   expect(memory?.severity).toMatch(/error|warning/);
   expect(memory?.message).toMatch(/GiB/);
+  expect(memory?.range.start.line).toBe(1);
 });
 
 it('says once what holds for every repetition of a line', () => {

@@ -27,6 +27,7 @@ export function viewLayerSpec(
     nodeLines: linesOfNodes(text, estimate),
     valueLines: new Map(),
     blocks: blocksOf(text, source),
+    scenarioSpans: readLayerSpec(source).spec?.scenarioSpans ?? new Map(),
     measurements,
   };
 }

@@ -25,6 +25,7 @@ export function viewOnnxText(
     nodeLines: printed.nodeLines,
     valueLines: printed.valueLines,
     blocks: printed.sections.map(({ kind, line, lastLine }) => ({ name: kind, firstLine: line, lastLine })),
+    scenarioSpans: new Map(),
     measurements,
   };
 }
