@@ -162,7 +162,7 @@ function plannedValue(
   const declared = value?.type.kind === 'tensor' ? value.type.elementType : undefined;
   return {
     name,
-    role: elements === undefined ? (value?.role ?? 'activation') : 'constant',
+    role: elements === undefined ? roleOf(value) : 'constant',
     elementType: bound?.elementType ?? value?.literal?.elementType ?? declared ?? 'undefined',
     shape: [...(bound?.dimensions ?? value?.content?.shape ?? value?.literal?.dimensions ?? [])],
     gradient: training.requiresGradient.has(name),
@@ -172,6 +172,11 @@ function plannedValue(
       ? { shape: null }
       : {}),
   };
+}
+
+/** What an operator computes is an activation to the runner, also where it is a parameter seen transposed. */
+function roleOf(value: Value | undefined): PlannedValue['role'] {
+  return value === undefined || value.producer !== undefined ? 'activation' : value.role;
 }
 
 function plannedOperator(operator: Operator): PlannedOperator {

@@ -66,7 +66,8 @@ class Network:
         return [t for t in (self.stored(v.name) for v in self._parameter_values()) if t is not None and t.requires_grad]
 
     def _parameter_values(self) -> Iterable[Value]:
-        return (value for value in self.plan.values.values() if value.role == "parameter")
+        values = self.plan.values.values()
+        return (value for value in values if value.role == "parameter" and value.name not in self.plan.produced)
 
     def stored(self, name: str) -> Optional[Tensor]:
         """A parameter, buffer, constant or input; made on first use."""
