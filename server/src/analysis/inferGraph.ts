@@ -172,9 +172,10 @@ function defineInitializers(source: OnnxGraph, drafts: Map<string, Draft>): void
 }
 
 function contentOfLiteral(literal: TensorLiteral): { readonly content?: TensorContent } {
-  return literal.elements === undefined
-    ? {}
-    : { content: { shape: literal.dimensions, elements: literal.elements } };
+  const { elements, dimensions } = literal;
+  // A payload that does not fill its dimensions says nothing reliable about either.
+  if (elements === undefined || elements.length !== dimensions.reduce((a, b) => a * b, 1)) return {};
+  return { content: { shape: dimensions, elements } };
 }
 
 /** A `Constant` holds a tensor just as an initializer does. */

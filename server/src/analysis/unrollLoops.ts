@@ -48,7 +48,7 @@ function unroll(flat: FlatNode, constants: Constants): readonly FlatNode[] {
   const [tripName = '', conditionName = '', ...initial] = node.inputs;
   const iterations = constants.get(tripName)?.[0];
   const attribute = node.attributes.get('body');
-  if (attribute?.kind !== 'graph' || iterations === undefined || iterations < 0) return [flat];
+  if (attribute?.kind !== 'graph' || iterations === undefined) return [flat];
   const body = attribute.value;
   const [iterationInput, conditionInput, ...stateInputs] = body.inputs.map(({ name }) => name);
   const [conditionOutput, ...stateOutputs] = body.outputs.map(({ name }) => name);
@@ -57,7 +57,8 @@ function unroll(flat: FlatNode, constants: Constants): readonly FlatNode[] {
     isTrue(conditionName) &&
     (conditionOutput === conditionInput || isTrue(identitySource(body, conditionOutput)));
   const hasScanOutputs = stateOutputs.length > initial.length;
-  if (iterations > mostIterations || iterations * body.nodes.length > mostUnrolledNodes) return [flat];
+  if (!Number.isInteger(iterations) || iterations < 0 || iterations > mostIterations) return [flat];
+  if (iterations * body.nodes.length > mostUnrolledNodes) return [flat];
   if (!endsOnlyByCount || hasScanOutputs || stateInputs.length !== initial.length) return [flat];
 
   const label = node.name || node.outputs[0] || 'Loop';
