@@ -94,4 +94,6 @@ it('shows measured times beside predicted ones, where every layer of the line wa
   const [first, second] = inlayHints(viewOf(text, oneGpu, measurements), 0, 10);
   expect(first?.text).toContain(' · measured 3.00 ms');
   expect(second?.text).not.toContain('measured');
+  const [onCpu] = inlayHints(viewOf(text, oneGpu, { ...measurements, origin: 'CPU (a test)' }), 0, 10);
+  expect(onCpu?.text).toContain(' · measured 3.00 ms on CPU');
 });

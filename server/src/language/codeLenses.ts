@@ -4,6 +4,7 @@ import { makeReport } from '../estimate/report/makeReport.ts';
 import { atLeast, formatBytes, formatFlops, formatShortCount, formatTime } from '../model/format.ts';
 import type { Scenario } from '../model/scenario.ts';
 import { bytes } from '../model/units.ts';
+import { measuredText } from './lineCost.ts';
 import type { ModelView } from './modelView.ts';
 
 export interface CodeLens {
@@ -26,7 +27,7 @@ export function codeLenses(view: ModelView): readonly CodeLens[] {
     `${formatShortCount(model.parameters)} parameters`,
     `${bound(formatFlops(totals.flops.forward))} forward${training ? `, ${bound(formatFlops(totals.flops.backward))} backward` : ''}`,
     `step ${bound(formatTime(totals.time.step))}`,
-    ...(measured === undefined ? [] : [`measured ${formatTime(measured)}`]),
+    ...(measured === undefined ? [] : [measuredText(measured, view.measurements)]),
     `${bound(formatBytes(totals.memory.peak))} of ${totals.memory.capacity === null ? '?' : formatBytes(bytes(totals.memory.capacity))}`,
     ...(totals.exact ? [] : ['at least']),
   ].join(' · ');

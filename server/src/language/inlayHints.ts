@@ -9,7 +9,7 @@
 import { atLeast, formatBytes, formatFlops, formatTime } from '../model/format.ts';
 import { add } from '../model/units.ts';
 import { hoverRow } from './hover.ts';
-import { lineCost, measuredTime } from './lineCost.ts';
+import { lineCost, measuredText, measuredTime } from './lineCost.ts';
 import type { LayerRow, ModelView } from './modelView.ts';
 import { endOfLine, type Position } from './textLines.ts';
 
@@ -40,7 +40,7 @@ function hintText(row: LayerRow, view: ModelView): string {
   const parts = [
     ...(cost.flops.forward > 0 ? [atLeast(formatFlops(cost.flops.forward), cost.exact)] : []),
     ...(time > 0 ? [atLeast(formatTime(time), cost.exact)] : []),
-    ...(measured === undefined ? [] : [`measured ${formatTime(measured)}`]),
+    ...(measured === undefined ? [] : [measuredText(measured, view.measurements)]),
     ...(cost.time.communication > 0 && cost.gradient > 0
       ? [
           `grad ${formatBytes(cost.gradient)}${cost.time.exposed >= worthSaying ? `, ${formatTime(cost.time.exposed)} exposed` : ''}`,

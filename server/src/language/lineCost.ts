@@ -1,5 +1,6 @@
 /** The cost of one line: the sum over the layers that stand on it. */
 
+import { formatTime } from '../model/format.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
 import type { LayerCost } from '../model/stepCost.ts';
 import { type Bytes, bytes, type Flops, flops, type Seconds, seconds } from '../model/units.ts';
@@ -71,3 +72,7 @@ export function measuredTime(
   }
   return found ? seconds(total) : undefined;
 }
+
+/** `measured 3.75 ms on CPU`: a time that no GPU took must not look like one. */
+export const measuredText = (time: Seconds, measurements: LayerMeasurements | undefined): string =>
+  `measured ${formatTime(time)}${/^CPU\b/.test(measurements?.origin ?? '') ? ' on CPU' : ''}`;
