@@ -14,6 +14,7 @@ import { registerClusterPicker } from './clusterPicker.ts';
 import { trackEstimates } from './estimates.ts';
 import { answerReadBytes } from './fileBytes.ts';
 import { registerOnnxEditor } from './onnxEditor.ts';
+import { registerOnnxTextFiles } from './onnxTextFiles.ts';
 import type { ClientPlatform } from './platform.ts';
 import { registerReport } from './report.ts';
 import { registerStatus } from './status.ts';
@@ -53,7 +54,8 @@ export async function activateExtension(
     client,
     estimates,
     answerReadBytes(client),
-    registerOnnxEditor(client, started, log),
+    registerOnnxTextFiles(client, started),
+    registerOnnxEditor(started, log),
     registerStatus(client, estimates),
     registerClusterPicker(client, started, estimates),
     registerReport(client, started, estimates, platform.rendersPages),

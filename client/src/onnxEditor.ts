@@ -4,22 +4,15 @@
  */
 
 import * as vscode from 'vscode';
-import type { BaseLanguageClient } from 'vscode-languageclient';
-import { commands, onnxEditor, onnxTextScheme, onnxTextSuffix } from '../../server/src/protocol.ts';
+import { commands, onnxEditor, onnxTextScheme } from '../../server/src/protocol.ts';
+import { textOf } from './onnxTextFiles.ts';
 
-export function registerOnnxEditor(
-  client: BaseLanguageClient,
-  started: Promise<void>,
-  log: vscode.LogOutputChannel,
-): vscode.Disposable {
-  const watchers = new Map<string, vscode.Disposable>();
+export function registerOnnxEditor(started: Promise<void>, log: vscode.LogOutputChannel): vscode.Disposable {
   const provider: vscode.CustomReadonlyEditorProvider = {
     openCustomDocument: (uri) => ({ uri, dispose: () => {} }),
     resolveCustomEditor: async (model, panel) => {
       panel.webview.html = page('Reading the model…');
-      const opening = showText(model.uri, panel, started).then((shown) => {
-        if (shown) watch(client, watchers, model.uri);
-      });
+      const opening = showText(model.uri, panel, started);
       opening.catch((error: unknown) => {
         const reason = error instanceof Error ? error.message : String(error);
         log.error(`opening ${model.uri.toString()} failed: ${reason}`);
@@ -32,22 +25,8 @@ export function registerOnnxEditor(
       supportsMultipleEditorsPerDocument: true,
     }),
     vscode.commands.registerCommand(commands.openBinary, () => openBinary()),
-    vscode.workspace.onDidCloseTextDocument((document) => {
-      const key = document.uri.toString();
-      watchers.get(key)?.dispose();
-      watchers.delete(key);
-    }),
-    { dispose: () => vscode.Disposable.from(...watchers.values()).dispose() },
   );
 }
-
-/** The text's address. Its query holds the whole address of the binary, so that any file system will do. */
-export const textOf = (model: vscode.Uri): vscode.Uri =>
-  vscode.Uri.from({
-    scheme: onnxTextScheme,
-    path: model.path + onnxTextSuffix,
-    query: model.toString(),
-  });
 
 /** Longer work than this is shown in the status bar. */
 const patience = 1000;
@@ -56,12 +35,12 @@ async function showText(
   model: vscode.Uri,
   panel: vscode.WebviewPanel,
   started: Promise<void>,
-): Promise<boolean> {
+): Promise<void> {
   const tab = tabOf(model);
   if (tab === undefined) {
     // Not a tab of its own: one side of a comparison, which must keep its place.
     panel.webview.html = page('Open the file by itself to see its text and costs.');
-    return false;
+    return;
   }
   const opening = started.then(() => vscode.workspace.openTextDocument(textOf(model)));
   const timer = setTimeout(() => {
@@ -78,7 +57,6 @@ async function showText(
       preserveFocus: !panel.active,
     });
     panel.dispose();
-    return true;
   } finally {
     clearTimeout(timer);
   }
@@ -93,35 +71,6 @@ const tabOf = (model: vscode.Uri): vscode.Tab | undefined =>
         input.viewType === onnxEditor &&
         input.uri.toString() === model.toString(),
     );
-
-/** The text follows the file: an export that runs again is seen at once. */
-function watch(
-  client: BaseLanguageClient,
-  watchers: Map<string, vscode.Disposable>,
-  model: vscode.Uri,
-): void {
-  const key = textOf(model).toString();
-  if (watchers.has(key)) return;
-  const folder = vscode.Uri.joinPath(model, '..');
-  const name = model.path.split('/').pop() ?? '';
-  const watcher = vscode.workspace.createFileSystemWatcher(
-    new vscode.RelativePattern(folder, name.replace(/[[\]{}*?]/g, '[$&]')),
-  );
-  const tell = (type: 1 | 2 | 3) => () => {
-    client
-      .sendNotification('workspace/didChangeWatchedFiles', { changes: [{ uri: model.toString(), type }] })
-      .catch(() => {});
-  };
-  watchers.set(
-    key,
-    vscode.Disposable.from(
-      watcher,
-      watcher.onDidCreate(tell(1)),
-      watcher.onDidChange(tell(2)),
-      watcher.onDidDelete(tell(3)),
-    ),
-  );
-}
 
 /** The binary behind the active text, in whatever editor the person picks. */
 async function openBinary(): Promise<void> {

@@ -5,7 +5,13 @@ import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { settingsShape } from '../../server/src/lsp/settings.ts';
-import { commands, languageIds, onnxEditor, onnxTextSuffix } from '../../server/src/protocol.ts';
+import {
+  commands,
+  languageIds,
+  onnxEditor,
+  onnxTextScheme,
+  onnxTextSuffix,
+} from '../../server/src/protocol.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const read = (path: string): string => readFileSync(resolve(root, path), 'utf8');
@@ -122,8 +128,8 @@ it('names languages and the editor as the protocol does', () => {
   expect(read('package.json')).toContain(`"${onnxTextSuffix}"`);
 });
 
-it('activates by what it contributes, never at startup', () => {
-  expect(manifest.activationEvents).toEqual([]);
+it('activates by what it contributes and for the texts it serves, never at startup', () => {
+  expect(manifest.activationEvents).toEqual([`onFileSystem:${onnxTextScheme}`]);
 });
 
 it('compiles against the oldest VS Code it says it runs in', () => {
