@@ -11,21 +11,37 @@ import { placeOf } from './harness/workspace.ts';
 
 const target = resolve(import.meta.dirname, '../../media/screenshots');
 const themes = { dark: 'Default Dark Modern', light: 'Default Light Modern' } as const;
-const page = { width: 1440, height: 900, scale: 1.5 };
+const page = { width: 1480, height: 900, scale: 1.5 };
+
+/** A training run that somebody might really do, small letters, and every pixel for the text. */
+const settings = {
+  'layercost.cluster': 'dgx-a100',
+  'layercost.gpus': 16,
+  'layercost.batch': 64,
+  'layercost.precision': 'bf16',
+  'editor.fontSize': 12,
+  'editor.hover.above': false,
+  'breadcrumbs.enabled': false,
+  'window.commandCenter': false,
+};
 
 /** A binary model with the hover of a layer. */
 async function showResnet(editor: EditorPage): Promise<void> {
   await editor.openFile('resnet50.onnx');
   await editor.lineMatching(/Conv.*FLOP/);
-  await editor.hover('Conv');
+  await editor.page.keyboard.press('Control+b');
+  await editor.lineMatching(/layer1.0\/conv3\/Conv.*FLOP/);
+  await editor.hover('/layer1/layer1.0/conv2/Conv"');
 }
 
 /** A layer spec whose batch was just changed so that gradients are waited for. */
 async function showGpt2(editor: EditorPage): Promise<void> {
   await editor.openFile('gpt2.layers.yaml');
-  await editor.lensMatching(/GPUs/);
+  await editor.lensMatching(/batch 8/);
   await editor.typeOver(placeOf('gpt2.layers.yaml', 'batch: ', '8'), '1');
-  await editor.problemMatching(/waits for gradients/);
+  await editor.lensMatching(/batch 1\b/);
+  await editor.squiggles();
+  await editor.hover('wte');
 }
 
 const pictures = [
@@ -37,7 +53,10 @@ for (const [theme, title] of Object.entries(themes)) {
   for (const { model, show } of pictures) {
     it(`${model}-${theme}.png`, async () => {
       const setting = readSetting();
-      const host = await launchCodeServer(setting, { 'workbench.colorTheme': title });
+      const host = await launchCodeServer(setting, {
+        settings: { ...settings, 'workbench.colorTheme': title },
+        samplesOnly: true,
+      });
       mkdirSync(target, { recursive: true });
       try {
         await inEditor(

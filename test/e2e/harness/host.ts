@@ -6,7 +6,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import type { Setting } from './setting.ts';
-import { createWorkspace } from './workspace.ts';
+import { createWorkspace, type WorkspaceWishes } from './workspace.ts';
 
 export interface Host {
   readonly name: 'web' | 'code-server';
@@ -21,12 +21,9 @@ export interface Host {
 const root = resolve(import.meta.dirname, '../../..');
 
 /** Serves the unpacked package to the web editor. */
-export async function launchWeb(
-  setting: Setting,
-  settings: Readonly<Record<string, unknown>> = {},
-): Promise<Host> {
+export async function launchWeb(setting: Setting, wishes: WorkspaceWishes = {}): Promise<Host> {
   if (!setting.webEditor) throw new Error('the web editor is not installed; npm run e2e installs it');
-  const folder = createWorkspace(settings);
+  const folder = createWorkspace(wishes);
   const state = mkdtempSync(join(tmpdir(), 'layercost-web-'));
   const script = join(root, 'scripts/serveWebEditor.mjs');
   const server = start([script, setting.webEditor, setting.unpacked, folder], join(state, 'log'));
@@ -35,12 +32,12 @@ export async function launchWeb(
 }
 
 /** Installs the package into an empty code-server, then starts it. */
-export async function launchCodeServer(
-  setting: Setting,
-  settings: Readonly<Record<string, unknown>> = {},
-): Promise<Host> {
+export async function launchCodeServer(setting: Setting, wishes: WorkspaceWishes = {}): Promise<Host> {
   if (!setting.codeServer) throw new Error('code-server is not installed; npm run e2e installs it');
-  const folder = createWorkspace({ 'layercost.benchmark.python': setting.python, ...settings });
+  const folder = createWorkspace({
+    ...wishes,
+    settings: { 'layercost.benchmark.python': setting.python, ...wishes.settings },
+  });
   const state = mkdtempSync(join(tmpdir(), 'layercost-code-server-'));
   const places = ['user', 'extensions'].map((name) => join(state, name));
   for (const place of places) mkdirSync(place);

@@ -1,18 +1,10 @@
 /** The folder that an editor under test shows: copies of the samples, a few broken models, calm settings. */
 
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
 const samples = resolve(import.meta.dirname, '../../../samples');
-
-const wantedSamples = [
-  'resnet50.onnx',
-  'alexnet.onnx',
-  'gpt2.onnx',
-  'gpt2.layers.yaml',
-  'alexnet.layers.yaml',
-];
 
 /** A model that the processor trains in seconds. */
 const smallSpec = `name: small
@@ -33,21 +25,33 @@ export const workspaceFiles = {
   small: 'small.layers.yaml',
 } as const;
 
-/** Creates the folder; `settings` are added to the workspace's. */
-export function createWorkspace(settings: Readonly<Record<string, unknown>>): string {
-  const folder = join(mkdtempSync(join(tmpdir(), 'layercost-e2e-')), 'models');
+export interface WorkspaceWishes {
+  /** Added to the settings of the workspace. */
+  readonly settings?: Readonly<Record<string, unknown>>;
+  /** Leaves out the models made for tests. */
+  readonly samplesOnly?: boolean;
+}
+
+export function createWorkspace({ settings = {}, samplesOnly = false }: WorkspaceWishes): string {
+  const folder = join(mkdtempSync(join(tmpdir(), 'layercost-e2e-')), 'samples');
   mkdirSync(join(folder, '.vscode'), { recursive: true });
   writeFileSync(
     join(folder, '.vscode/settings.json'),
     JSON.stringify({ ...calmSettings, ...settings }, undefined, 2),
   );
-  for (const name of wantedSamples) cpSync(join(samples, name), join(folder, name));
+  for (const name of readdirSync(samples)) {
+    if (/\.(onnx|layers\.yaml)$/.test(name)) cpSync(join(samples, name), join(folder, name));
+  }
+  if (!samplesOnly) writeTestModels(folder);
+  return folder;
+}
+
+function writeTestModels(folder: string): void {
   const whole = readFileSync(join(samples, 'resnet50.onnx'));
   writeFileSync(join(folder, workspaceFiles.truncated), whole.subarray(0, Math.floor(whole.length / 2)));
   writeFileSync(join(folder, workspaceFiles.random), pseudoRandomBytes(4096));
   writeFileSync(join(folder, workspaceFiles.empty), '');
   writeFileSync(join(folder, workspaceFiles.small), smallSpec);
-  return folder;
 }
 
 /** Where a sample has the text right after some other text, as an editor counts. */
@@ -75,6 +79,7 @@ const calmSettings = {
   'files.autoSave': 'off',
   'extensions.ignoreRecommendations': true,
   'git.enabled': false,
+  'files.exclude': { '**/.vscode': true },
 };
 
 /** The same bytes in every run (linear congruential generator, Numerical Recipes). */
