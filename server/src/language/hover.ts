@@ -156,12 +156,17 @@ function operatorDocumentation(view: ModelView, line: number): string {
   const { analysis, format } = view.estimate.opened;
   // A line of a layer spec is in PyTorch's words; the operators it was lowered to are not the person's.
   if (format === 'layer-spec') return '';
-  const operator = analysis?.graph.operators.find((candidate) => view.nodeLines[candidate.source] === line);
+  const node = nodeOnLine(view, line);
+  const operator = analysis?.graph.operators.find((candidate) => candidate.source === node);
   if (analysis === undefined || operator === undefined) return '';
   const opset = analysis.graph.operatorSets.get(operator.domain) ?? 0;
   const definition = findOperator(operator.domain, operator.type, opset);
   return definition === undefined ? '' : `\`${operator.type}\`: ${definition.documentation}`;
 }
+
+/** The node whose lines hold this one: the last that begins at or above it. Nodes stand in file order. */
+const nodeOnLine = (view: ModelView, line: number): number =>
+  view.nodeLines.findLastIndex((first) => first <= line);
 
 const width = 76;
 const spread = (left: string, right: string): string =>

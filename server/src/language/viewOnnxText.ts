@@ -1,14 +1,14 @@
 /** The view of an ONNX file: the text the printer made, and each layer on the line of its costliest operator. */
 
 import type { ModelEstimate } from '../estimate/estimateModel.ts';
-import type { PrintedOnnx } from '../formats/onnx-text/printOnnxText.ts';
+import type { PrintedNode, PrintedOnnx } from '../formats/onnx-text/printOnnxText.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
 import type { OperatorCost } from '../operators/definition.ts';
 import type { LayerRow, ModelView } from './modelView.ts';
 import { rangeOfLine, splitLines, type TextLines } from './textLines.ts';
 
 /** What of a printed model the view needs. */
-export interface PrintedText extends Pick<PrintedOnnx, 'text' | 'nodeLines' | 'sections'> {
+export interface PrintedText extends Pick<PrintedOnnx, 'text' | 'nodes' | 'sections'> {
   readonly valueLines: ReadonlyMap<string, number>;
 }
 
@@ -22,7 +22,7 @@ export function viewOnnxText(
     text,
     estimate,
     rows: rows(text, printed, estimate),
-    nodeLines: printed.nodeLines,
+    nodeLines: printed.nodes.map((node) => node.line),
     valueLines: printed.valueLines,
     blocks: printed.sections.map(({ kind, line, lastLine }) => ({ name: kind, firstLine: line, lastLine })),
     scenarioSpans: new Map(),
@@ -39,12 +39,12 @@ function rows(text: TextLines, printed: PrintedText, estimate: ModelEstimate): r
   for (const layer of analysis.layers) {
     const cost = costs.get(layer.name);
     const placed = layer.operators.flatMap((index) => {
-      const line = printed.nodeLines[analysis.graph.operators[index]?.source ?? -1];
-      return line === undefined ? [] : [{ line, weight: weightOf(estimate.training?.costs[index]) }];
+      const node = printed.nodes[analysis.graph.operators[index]?.source ?? -1];
+      return node === undefined ? [] : [{ node, weight: weightOf(estimate.training?.costs[index]) }];
     });
     const first = placed[0];
     if (cost === undefined || first === undefined) continue;
-    const { line } = placed.reduce((best, next) => (next.weight > best.weight ? next : best), first);
+    const { line } = placed.reduce((best, next) => (next.weight > best.weight ? next : best), first).node;
     // Two layers never share a node, so they share a line only if the printer put two nodes on one.
     if (taken.has(line)) continue;
     taken.add(line);
@@ -52,13 +52,16 @@ function rows(text: TextLines, printed: PrintedText, estimate: ModelEstimate): r
       name: layer.name,
       line,
       range: rangeOfLine(text, line),
-      lines: [...new Set(placed.map((place) => place.line))],
+      lines: [...new Set(placed.flatMap(({ node }) => linesOf(node)))],
       layers: [cost],
       group: false,
     });
   }
   return made.sort((left, right) => left.line - right.line);
 }
+
+const linesOf = (node: PrintedNode): readonly number[] =>
+  Array.from({ length: node.lastLine - node.line + 1 }, (_, index) => node.line + index);
 
 /** Orders operators by what they cost: FLOPs first, memory traffic where there are none. */
 function weightOf(cost: OperatorCost | undefined): number {

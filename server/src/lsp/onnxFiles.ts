@@ -71,7 +71,7 @@ function openOnnx(file: FileOpening, uri: string, platform: Platform): OnnxFile 
     return {
       opened: { ...opened, issues: [...opened.issues, ...neighbours] },
       text: printed.text,
-      nodeLines: printed.nodeLines,
+      nodes: printed.nodes,
       sections: printed.sections,
       valueLines: new Map([...printed.initializerLines, ...printed.outputLines, ...printed.inputLines]),
     };
@@ -93,7 +93,7 @@ function failedFile(name: string, issues: readonly Issue[]): OnnxFile {
   return {
     opened,
     text: [`# ${name} cannot be shown`, ...reasons, ''].join('\n'),
-    nodeLines: [],
+    nodes: [],
     sections: [],
     valueLines: new Map(),
   };

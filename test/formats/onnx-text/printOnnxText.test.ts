@@ -70,7 +70,8 @@ describe('a model as text', () => {
          float[N,64,112,112] hidden
       >
       {
-         ["/conv1/Conv"] hidden = Conv <kernel_shape: ints = [7, 7], auto_pad: string = "NOTSET", group: int = 1> (x, "conv1.weight")
+         ["/conv1/Conv"]
+            hidden = Conv <kernel_shape: ints = [7, 7], auto_pad: string = "NOTSET", group: int = 1> (x, "conv1.weight")
          y, "aux out" = com.microsoft.Gelu (hidden, "")
       }
       "
@@ -85,8 +86,8 @@ describe('a model as text', () => {
     expect(
       printed.nodes.map((node) => [
         cut(node.line, node.name),
-        cut(node.line, node.outputs),
-        cut(node.line, node.type),
+        cut(node.bodyLine, node.outputs),
+        cut(node.bodyLine, node.type),
       ]),
     ).toEqual([
       ['"/conv1/Conv"', 'hidden', 'Conv'],
@@ -180,13 +181,14 @@ describe('a model as text', () => {
       ) => (
          float[2] y
       ) {
-         [branch] y = If (cond) <then_branch: graph = then () => (float[2] a) {
-            a = Constant <value_floats: floats = [1, 0.1]> ()
-         }, else_branch: graph = else () => (float[2] b)
-            <int64[1] k = {9223372036854775807}>
-         {
-            b = Identity (k)
-         }>
+         [branch]
+            y = If (cond) <then_branch: graph = then () => (float[2] a) {
+               a = Constant <value_floats: floats = [1, 0.1]> ()
+            }, else_branch: graph = else () => (float[2] b)
+               <int64[1] k = {9223372036854775807}>
+            {
+               b = Identity (k)
+            }>
          z = local.scaled:v2 (y)
       }
 
@@ -203,15 +205,16 @@ describe('a model as text', () => {
     `);
     const lines = printed.text.split('\n');
     const [branch, call] = printed.nodes;
-    expect(lines[branch?.line ?? -1]).toContain('[branch] y = If (cond)');
-    expect(lines[branch?.lastLine ?? -1]).toBe('   }>');
+    expect(lines[branch?.line ?? -1]).toBe('   [branch]');
+    expect(lines[branch?.bodyLine ?? -1]).toContain('      y = If (cond)');
+    expect(lines[branch?.lastLine ?? -1]).toBe('      }>');
     expect(lines[call?.line ?? -1]).toContain('local.scaled:v2 (y)');
     const [body] = printed.functions;
     expect(lines[body?.line ?? -1]).toBe('<');
     expect(lines[body?.nodes[0]?.line ?? -1]).toBe('   y = LeakyRelu <alpha: float = @alpha> (x)');
   });
 
-  test('stays short, and one line per node, whatever the attributes hold', () => {
+  test('stays short, one line for a name and one for its node, whatever the attributes hold', () => {
     const printed = print({
       graph: {
         nodes: [
@@ -228,12 +231,13 @@ describe('a model as text', () => {
     });
     const lines = printed.text.split('\n');
     expect(printed.elided).toBe(5);
-    expect(printed.nodeLines).toEqual([0, 1, 2, 3].map((index) => index + (printed.nodeLines[0] ?? 0)));
+    expect(printed.nodeLines).toEqual([0, 1, 3, 4].map((index) => index + (printed.nodeLines[0] ?? 0)));
     expect(lines[printed.nodeLines[0] ?? 0]).toMatch(
       /^ {3} = A <script: string = "first\.\.\.", long: string = "x{1000}\.\.\."> \(\)$/,
     );
-    expect(lines[printed.nodeLines[1] ?? 0]).toContain(
-      '["line break"]  = B C <many: ints = [0, 1, 2, 3, 4, 5, 6, 7, ...]>',
+    expect(lines[printed.nodeLines[1] ?? 0]).toBe('   ["line break"]');
+    expect(lines[printed.nodes[1]?.bodyLine ?? 0]).toContain(
+      '       = B C <many: ints = [0, 1, 2, 3, 4, 5, 6, 7, ...]>',
     );
     expect(lines[printed.nodeLines[2] ?? 0]).toContain('D <value: tensor = float[100] {...}> ()');
     expect(lines[printed.nodeLines[3] ?? 0]).toContain('E <value: tensor = string[1] {...}> ()');

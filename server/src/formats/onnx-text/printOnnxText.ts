@@ -33,8 +33,11 @@ export interface PrintedOnnx {
 }
 
 export interface PrintedNode {
+  /** The first line: the node's name where it has one, else the node itself. */
   readonly line: number;
-  /** Differs from `line` where the node has subgraphs. */
+  /** The line of outputs, operator, attributes and inputs. */
+  readonly bodyLine: number;
+  /** Differs from `bodyLine` where the node has subgraphs. */
   readonly lastLine: number;
   /** The name inside its brackets; absent for a node without name. */
   readonly name?: Columns;
@@ -198,7 +201,10 @@ class OnnxPrinter {
     return { name: body.name, line, lastLine: out.line - 1, nodes };
   }
 
-  /** Nodes in braces, each on a line of its own. */
+  /**
+   * Nodes in braces. A name stands on a line of its own above its node: exporters' names, outputs and inputs
+   * together run to hundreds of columns, and what is shown at the end of a node's first line must be in sight.
+   */
   #nodes(nodes: readonly OnnxNode[], indent: string, printed: PrintedNode[]): void {
     const out = this.#out;
     out.write('{');
@@ -214,22 +220,25 @@ class OnnxPrinter {
     const out = this.#out;
     const { line } = out;
     let name: Columns | undefined;
-    out.write(indent);
     if (node.name !== '') {
-      out.write('[');
+      out.write(`${indent}[`);
       name = this.#write(printName(node.name));
-      out.write('] ');
+      out.write(']');
+      out.endLine();
     }
+    const bodyLine = out.line;
+    const bodyIndent = node.name === '' ? indent : indent + indentation;
+    out.write(bodyIndent);
     const outputs = this.#write(printNames(node.outputs));
     out.write(' = ');
     const domain = node.domain === '' ? '' : `${node.domain}.`;
     const type = this.#write(oneLine(`${domain}${node.type}`));
     if (node.overload !== '') out.write(oneLine(`:${node.overload}`));
     const subgraphs = [...node.attributes.values()].some(hasSubgraph);
-    if (!subgraphs) this.#attributes(node, indent);
+    if (!subgraphs) this.#attributes(node, bodyIndent);
     out.write(` (${printNames(node.inputs)})`);
-    if (subgraphs) this.#attributes(node, indent);
-    const place = { line, lastLine: out.line, outputs, type };
+    if (subgraphs) this.#attributes(node, bodyIndent);
+    const place = { line, bodyLine, lastLine: out.line, outputs, type };
     return name === undefined ? place : { ...place, name };
   }
 
