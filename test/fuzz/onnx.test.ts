@@ -24,7 +24,7 @@ function check(bytes: Uint8Array): void {
   const lines = printed.text.split('\n');
   expect(printed.nodeLines).toHaveLength(model.graph.nodes.length);
   for (const [index, node] of printed.nodes.entries()) {
-    const type = lines[node.line]?.slice(node.type.start, node.type.end);
+    const type = lines[node.bodyLine]?.slice(node.type.start, node.type.end);
     expect(type).toContain(model.graph.nodes[index]?.type.replace(/[\r\n]+/g, ' '));
   }
 }
