@@ -44,8 +44,7 @@ export function registerReport(
       }
       const report = reportOf(model, rendered);
       if (rendered) await vscode.commands.executeCommand('markdown.showPreviewToSide', report);
-      else
-        await vscode.window.showTextDocument(report, { viewColumn: vscode.ViewColumn.Beside, preview: true });
+      else await vscode.window.showTextDocument(report, { preview: false });
     }),
   );
 }
