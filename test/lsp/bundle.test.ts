@@ -35,10 +35,11 @@ it.each([['--stdio'], ['']])(
     expect(text).toContain('= Conv');
     await client.open(uri, 'onnx-text', text);
     const hints = await client.hints(uri);
+    // A node's name stands above it, and the hint beside the name.
     const lines = text.split('\n');
-    expect(
-      hints.some(({ line, text: hint }) => lines[line]?.includes('= Conv') && /GFLOP|MFLOP/.test(hint)),
-    ).toBe(true);
+    const convolutions = hints.filter(({ line }) => /= Conv\b/.test(`${lines[line]} ${lines[line + 1]}`));
+    expect(convolutions).toHaveLength(5);
+    for (const { text: hint } of convolutions) expect(hint).toMatch(/^\S+ [MG]FLOP · /);
     expect(client.problems).toEqual([]);
     await client.stop();
   },
