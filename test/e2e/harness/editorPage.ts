@@ -150,6 +150,12 @@ export class EditorPage {
     await this.page.keyboard.type(text, { delay: 40 });
   }
 
+  /** Turns the wheel over the text. */
+  async scroll(pixels: number): Promise<void> {
+    await this.editor().locator('.view-lines').first().hover();
+    await this.page.mouse.wheel(0, pixels);
+  }
+
   /** Waits until something in view is underlined as a warning. */
   async squiggles(): Promise<void> {
     await this.editor().locator('.squiggly-warning').first().waitFor({ timeout: patience });
