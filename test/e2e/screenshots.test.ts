@@ -11,7 +11,7 @@ import { placeOf } from './harness/workspace.ts';
 
 const target = resolve(import.meta.dirname, '../../media/screenshots');
 const themes = { dark: 'Default Dark Modern', light: 'Default Light Modern' } as const;
-const page = { width: 1480, height: 900, scale: 1.5 };
+const page = { width: 1480, height: 1000, scale: 1.5 };
 
 /** Small letters, and every pixel for the text. */
 const settings = {
@@ -38,9 +38,9 @@ async function showGpt2(editor: EditorPage): Promise<void> {
   await editor.lensMatching(/batch 8/);
   await editor.typeOver(placeOf('gpt2.layers.yaml', 'batch: ', '8'), '1');
   await editor.lensMatching(/batch 1\b/);
-  await editor.squiggles();
-  await editor.scroll(7 * 16);
-  await editor.hover('wte');
+  await editor.page.keyboard.press('Control+b');
+  await editor.problemMatching(/waits for gradients/);
+  await editor.scroll(300);
 }
 
 /** The spec has a scenario of its own; the binary model takes one that somebody might really use. */

@@ -156,11 +156,6 @@ export class EditorPage {
     await this.page.mouse.wheel(0, pixels);
   }
 
-  /** Waits until something in view is underlined as a warning. */
-  async squiggles(): Promise<void> {
-    await this.editor().locator('.squiggly-warning').first().waitFor({ timeout: patience });
-  }
-
   /** Opens the panel of problems and waits for one that matches. */
   async problemMatching(pattern: RegExp): Promise<string> {
     await this.showProblems();

@@ -79,6 +79,7 @@ const calmSettings = {
   'files.autoSave': 'off',
   'extensions.ignoreRecommendations': true,
   'git.enabled': false,
+  'remote.autoForwardPorts': false,
   'files.exclude': { '**/.vscode': true },
 };
 
