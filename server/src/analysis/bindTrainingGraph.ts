@@ -79,6 +79,7 @@ function bindGraph(graph: Graph, surroundings: BindingSurroundings): BoundGraph 
   const costs = graph.operators.map((operator): OperatorCost => {
     if (shapeArithmetic[operator.index]) return shapeCost;
     if (storedLayout[operator.index]) return viewCost;
+    if (operator.contradiction !== undefined) return { kind: 'unknown', reason: operator.contradiction };
     const opset = operator.opset ?? opsetOf(graph.operatorSets, operator.domain);
     const definition = findOperator(operator.domain, operator.type, opset);
     if (definition === undefined) {

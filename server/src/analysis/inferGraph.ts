@@ -366,7 +366,11 @@ function inferOperator(
       operator: flat.source,
     });
   }
-  return { operator, outputs: { types: inference.outputs, contents: inference.contents ?? [] } };
+  return {
+    operator:
+      inference.problem === undefined ? operator : { ...operator, contradiction: inference.problem.message },
+    outputs: { types: inference.outputs, contents: inference.contents ?? [] },
+  };
 }
 
 /** Attributes of a node; each subgraph is empty until the operator's rule asks for it to be inferred. */

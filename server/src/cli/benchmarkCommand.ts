@@ -18,9 +18,9 @@ export async function runBenchmarkCommand(
 ): Promise<number> {
   const file = openModelFile(given.file, given.scenario);
   if (file === undefined) return 1;
-  const { cost, training, scenario, issues } = costModelFile(file, given.scenario.request);
+  const { cost, costed, training, scenario, issues } = costModelFile(file, given.scenario.request);
   printIssues(basename(given.file), issues);
-  if (cost === undefined || training === undefined || scenario === undefined) return 1;
+  if (cost === undefined || training === undefined || scenario === undefined || !costed) return 1;
 
   const abort = new AbortController();
   const interrupt = (): void => abort.abort();

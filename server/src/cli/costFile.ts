@@ -5,6 +5,7 @@ import { basename } from 'node:path';
 import type { OpenedModel } from '../analysis/openedModel.ts';
 import { openModel } from '../analysis/openModel.ts';
 import { estimateModel, type ModelEstimate } from '../estimate/estimateModel.ts';
+import { decodeText } from '../formats/byteSource.ts';
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
 import { readClusterProfile } from '../hardware/readClusterProfile.ts';
 import type { Issue } from '../model/issue.ts';
@@ -32,7 +33,9 @@ export function openModelFile(path: string, scenario: ScenarioArguments): ModelF
   try {
     const opened = openModel(file.file.source, basename(path), scenario.request.dimensions);
     const external = opened.onnx === undefined ? [] : checkExternalData(opened.onnx, path);
-    const complete = { ...opened, issues: [...opened.issues, ...external] };
+    const located =
+      opened.format === 'layer-spec' ? locate(opened.issues, decodeText(file.file.source)) : opened.issues;
+    const complete = { ...opened, issues: [...located, ...external] };
     if (complete.analysis === undefined) {
       printIssues(basename(path), complete.issues);
       return undefined;
@@ -48,9 +51,22 @@ export function costModelFile(file: ModelFile, request: ScenarioRequest): ModelE
   return estimateModel(file.opened, [request, file.opened.scenario], file.customCluster);
 }
 
-/** One line per issue on standard error: file, severity, code, message. */
+/** One line per error and warning on standard error: file, severity, code, message. */
 export function printIssues(file: string, issues: readonly Issue[]): void {
-  for (const issue of issues) printMessage(`${file}: ${issue.severity} ${issue.code}: ${issue.message}`);
+  for (const issue of issues) {
+    if (issue.severity !== 'information')
+      printMessage(`${file}: ${issue.severity} ${issue.code}: ${issue.message}`);
+  }
+}
+
+/** Issues of a text, each with its line and column in front of its message. */
+function locate(issues: readonly Issue[], text: string): readonly Issue[] {
+  return issues.map((issue) => {
+    if (issue.span === undefined) return issue;
+    const before = text.slice(0, issue.span.start).split('\n');
+    const column = (before.at(-1)?.length ?? 0) + 1;
+    return { ...issue, message: `line ${before.length}, column ${column}: ${issue.message}` };
+  });
 }
 
 function readCluster(path: string): ClusterProfile | undefined {

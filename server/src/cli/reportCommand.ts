@@ -14,9 +14,9 @@ import { printData, printMessage } from './streams.ts';
 export function runReportCommand(given: Extract<Arguments, { command: 'report' }>): number {
   const file = openModelFile(given.file, given.scenario);
   if (file === undefined) return 1;
-  const { cost, issues } = costModelFile(file, given.scenario.request);
+  const { cost, costed, issues } = costModelFile(file, given.scenario.request);
   const { analysis } = file.opened;
-  if (cost === undefined || analysis === undefined) {
+  if (cost === undefined || analysis === undefined || !costed) {
     printIssues(basename(given.file), issues);
     return 1;
   }

@@ -15,12 +15,12 @@ export function runScaleCommand(given: Extract<Arguments, { command: 'scale' }>)
   const costs: StepCost[] = [];
   const seen = new Set<string>();
   for (const gpus of given.gpus) {
-    const { cost, issues } = costModelFile(file, { ...given.scenario.request, gpus });
+    const { cost, costed, issues } = costModelFile(file, { ...given.scenario.request, gpus });
     printIssues(
       basename(given.file),
       issues.filter((issue) => isNew(issue, seen)),
     );
-    if (cost === undefined) return 1;
+    if (cost === undefined || !costed) return 1;
     costs.push(cost);
   }
   printData(given.format === 'json' ? `${JSON.stringify(costs.map(point), null, 2)}\n` : table(costs));

@@ -19,6 +19,8 @@ export interface ModelEstimate {
   readonly training: TrainingGraph | undefined;
   /** Absent where the file could not be analysed or the scenario has an error. */
   readonly cost: StepCost | undefined;
+  /** Whether any operator has a cost; without one the numbers of `cost` say nothing. */
+  readonly costed: boolean;
   /** Issues of the file, then those of the scenario. */
   readonly issues: readonly Issue[];
 }
@@ -37,6 +39,7 @@ export function estimateModel(
       cluster: undefined,
       training: undefined,
       cost: undefined,
+      costed: false,
       issues: opened.issues,
     };
   }
@@ -47,6 +50,8 @@ export function estimateModel(
     (name) => (name === customCluster?.name ? customCluster : findCluster(name)),
   );
   const training = bindTrainingGraph(analysis, new Map(Object.entries(scenario.dimensions)), scenario.mode);
+  const costed = training.costs.some(({ kind }) => kind === 'known');
+  const explained = [...opened.issues, ...issues].some(({ severity }) => severity === 'error');
   const sound = issues.every(({ severity }) => severity !== 'error');
   return {
     opened,
@@ -54,9 +59,24 @@ export function estimateModel(
     cluster,
     training,
     cost: sound ? estimateStep(training, scenario, cluster) : undefined,
-    issues: [...opened.issues, ...issues],
+    costed,
+    issues: [...opened.issues, ...issues, ...(costed || explained ? [] : [nothingCosted(training)])],
   };
 }
+
+/** A file may be read and still give no number: then that is said, not a table of unknowns. */
+function nothingCosted({ costs, analysis }: TrainingGraph): Issue {
+  const [first] = costs;
+  if (first?.kind !== 'unknown') {
+    return nothing('The graph has no operators, so there is nothing to cost; export the model again');
+  }
+  const { name, type } = analysis.graph.operators[0] ?? { name: '', type: 'operator' };
+  return nothing(
+    `No operator could be costed; the first is ${type}${name === '' ? '' : ` \`${name}\``}: ${first.reason}`,
+  );
+}
+
+const nothing = (message: string): Issue => ({ code: 'graph/nothing-costed', severity: 'error', message });
 
 /** A profile given as a file is more than a name: cluster names in requests, such as a layer spec's, give way to it. */
 function withoutRivals(

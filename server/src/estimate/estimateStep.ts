@@ -79,6 +79,8 @@ function totalsOf(plan: StepPlan, timelines: Timelines, memory: StepMemory): Tot
   }
   const { perBatch: _, savedByOperator: __, ...kinds } = memory;
   const unknown = unknownParts(training);
+  // Unknown work in backward may hide communication, and adds to what the step computes: both stay open.
+  const exact = unknown.length === 0;
   const step = middle.step > 0 ? middle.step : null;
   return {
     flops: { forward: flops(work.forward), backward: flops(work.backward) },
@@ -87,16 +89,16 @@ function totalsOf(plan: StepPlan, timelines: Timelines, memory: StepMemory): Tot
       forward: middle.forwardTime,
       backward: middle.backwardTime,
       communication: middle.communicationTime,
-      exposedCommunication: middle.exposedTime,
+      exposedCommunication: exact ? middle.exposedTime : null,
       update: middle.updateTime,
       step,
       range: step === null ? null : [low.step, high.step],
     },
     memory: kinds,
     throughput: step === null ? null : (training.batch * scenario.gpus) / step,
-    scalingEfficiency: step === null ? null : (step - middle.exposedTime) / step,
-    mfu: step === null ? null : timeAtPeak(plan) / step,
-    exact: unknown.length === 0,
+    scalingEfficiency: step === null || !exact ? null : (step - middle.exposedTime) / step,
+    mfu: step === null || !exact ? null : timeAtPeak(plan) / step,
+    exact,
     unknown,
   };
 }
@@ -178,6 +180,7 @@ function layersOf(
     trains: scenario.mode === 'training',
     stateBytesPerElement: elements === 0 ? 0 : update.stateBytes / elements,
     communication: communicationByLayer(training.analysis.layers, messages),
+    exposureKnown: training.costs.every(({ kind }) => kind === 'known'),
     notes: computeNotes(plan),
   });
 }

@@ -5,7 +5,7 @@ import type { Dimension } from '../model/dimension.ts';
 import type { ElementType } from '../model/elementType.ts';
 import { isKnownShape, type Layer } from '../model/graph.ts';
 import type { Bound, LayerCost } from '../model/stepCost.ts';
-import { bytes, flops, seconds } from '../model/units.ts';
+import { bytes, flops, type Seconds, seconds } from '../model/units.ts';
 import { type KnownCost, noWork } from '../operators/definition.ts';
 import { parameterBytes } from './gradients.ts';
 import type { OperatorTimes, PassTimes } from './operatorTimes.ts';
@@ -22,6 +22,8 @@ export interface LayerInputs {
   readonly stateBytesPerElement: number;
   /** By layer index. */
   readonly communication: readonly LayerCommunication[];
+  /** Whether all of backward is known; else nobody can say what of the communication it hides. */
+  readonly exposureKnown: boolean;
   readonly notes: (layer: Layer) => readonly string[];
 }
 
@@ -129,7 +131,7 @@ function layerCost(
       forward: orNull(seconds(time.forward)),
       backward: orNull(seconds(time.backward)),
       communication: seconds(communication?.time ?? 0),
-      exposedCommunication: seconds(communication?.exposed ?? 0),
+      exposedCommunication: exposureOf(communication, inputs.exposureKnown),
     },
     memory: {
       parameters: bytes(weightBytes),
@@ -146,6 +148,11 @@ function layerCost(
     notes,
     ...(reason === undefined ? {} : { unknown: reason }),
   };
+}
+
+function exposureOf(communication: LayerCommunication | undefined, known: boolean): Seconds | null {
+  if (communication === undefined || communication.time === 0) return seconds(0);
+  return known ? seconds(communication.exposed) : null;
 }
 
 /** What takes the most of a layer's time: products, memory, or launches and waiting for them. */

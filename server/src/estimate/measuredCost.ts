@@ -42,13 +42,13 @@ export function applyMeasurements(cost: StepCost, measured: LayerMeasurements): 
         ...time,
         forward: timeline.forwardTime,
         backward: timeline.backwardTime,
-        exposedCommunication: timeline.exposedTime,
+        exposedCommunication: cost.totals.exact ? timeline.exposedTime : null,
         update: timeline.updateTime,
         step,
         range: stepRange(cost, layers, timeline),
       },
       throughput: step === null ? null : samples / step,
-      scalingEfficiency: step === null ? null : (step - timeline.exposedTime) / step,
+      scalingEfficiency: step === null || !cost.totals.exact ? null : (step - timeline.exposedTime) / step,
       mfu: step === null || work === null ? null : work / step,
     },
     ...(messages.length === 0 ? {} : { messages }),
@@ -158,6 +158,9 @@ function withExposure(
   }
   return layers.map((layer, index) => ({
     ...layer,
-    time: { ...layer.time, exposedCommunication: seconds(exposed[index] ?? 0) },
+    time: {
+      ...layer.time,
+      exposedCommunication: layer.time.exposedCommunication === null ? null : seconds(exposed[index] ?? 0),
+    },
   }));
 }

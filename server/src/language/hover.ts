@@ -44,7 +44,7 @@ function rowLines(view: ModelView, row: LayerRow): readonly string[] {
   const [layer] = row.layers;
   const single = row.layers.length === 1 ? layer : undefined;
   const step = view.estimate.cost?.totals.time.step ?? null;
-  const time = cost.time.forward + cost.time.backward + cost.time.exposed;
+  const time = cost.time.forward + cost.time.backward + (cost.time.exposed ?? 0);
   const share = step === null || step === 0 ? '' : `${formatPercent(time / step)} of the step`;
   const measured = measuredTime(row, view.measurements);
   const optimizer = view.estimate.cost?.scenario.optimizer ?? 'none';
@@ -75,14 +75,19 @@ function rowLines(view: ModelView, row: LayerRow): readonly string[] {
           '',
           cell(
             'all-reduce',
-            `${formatTime(cost.time.communication)} over ${view.estimate.cost?.scenario.gpus ?? '?'} GPUs, ${
-              cost.time.exposed > 0 ? `${formatTime(cost.time.exposed)} not hidden` : 'hidden by backward'
-            }`,
+            `${formatTime(cost.time.communication)} over ${view.estimate.cost?.scenario.gpus ?? '?'} GPUs, ${exposureText(
+              cost.time.exposed,
+            )}`,
           ),
         ]
       : []),
     ...origins(row),
   ].map((line) => line.trimEnd());
+}
+
+function exposureText(exposed: Seconds | null): string {
+  if (exposed === null) return 'how much is hidden is unknown';
+  return exposed > 0 ? `${formatTime(exposed)} not hidden` : 'hidden by backward';
 }
 
 /** FLOPs, or element-wise operations where a layer has no others. */

@@ -43,7 +43,7 @@ function hintText(row: LayerRow, view: ModelView): string {
     ...(measured === undefined ? [] : [measuredText(measured, view.measurements)]),
     ...(cost.time.communication > 0 && cost.gradient > 0
       ? [
-          `grad ${formatBytes(cost.gradient)}${cost.time.exposed >= worthSaying ? `, ${formatTime(cost.time.exposed)} exposed` : ''}`,
+          `grad ${formatBytes(cost.gradient)}${cost.time.exposed !== null && cost.time.exposed >= worthSaying ? `, ${formatTime(cost.time.exposed)} exposed` : ''}`,
         ]
       : []),
   ];

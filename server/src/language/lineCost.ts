@@ -14,7 +14,8 @@ export interface LineCost {
     readonly forward: Seconds;
     readonly backward: Seconds;
     readonly communication: Seconds;
-    readonly exposed: Seconds;
+    /** `null` where unknown work in backward may hide it. */
+    readonly exposed: Seconds | null;
   };
   readonly gradient: Bytes;
   readonly saved: Bytes;
@@ -43,7 +44,9 @@ export function lineCost(row: LayerRow): LineCost {
       forward: seconds(total((layer) => layer.time.forward)),
       backward: seconds(total((layer) => layer.time.backward)),
       communication: seconds(total((layer) => layer.time.communication)),
-      exposed: seconds(total((layer) => layer.time.exposedCommunication)),
+      exposed: row.layers.some((layer) => layer.time.exposedCommunication === null)
+        ? null
+        : seconds(total((layer) => layer.time.exposedCommunication)),
     },
     gradient: bytes(total((layer) => layer.memory.gradient)),
     saved: bytes(total((layer) => layer.memory.activations)),

@@ -34,6 +34,8 @@ export interface Operator {
   readonly attributes: ReadonlyMap<string, GraphAttribute>;
   /** Full paths of the modules around it as the exporter recorded them, outermost first; empty where none are. */
   readonly scope: readonly string[];
+  /** Why it cannot be applied to its inputs, where its shape rule found a contradiction. */
+  readonly contradiction?: string;
   /** Operator-set version of its domain, where it differs from the graph's: inside an expanded function. */
   readonly opset?: number;
 }

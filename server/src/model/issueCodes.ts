@@ -76,6 +76,10 @@ export const issueCodes = {
     title: 'An operator is known but its cost is not',
     explanation: 'Totals that contain it are lower bounds.',
   },
+  'graph/nothing-costed': {
+    title: 'Nothing of the model could be costed',
+    explanation: 'The other messages say why. Most often a symbolic dimension has no value.',
+  },
   'shape/mismatch': {
     title: 'Shapes contradict each other',
     explanation: 'An operator cannot be applied to inputs of these shapes.',

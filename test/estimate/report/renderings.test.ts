@@ -72,6 +72,7 @@ const report: Report = {
       bound: 'compute',
       source: 'profile',
       range: [40e-6, 90e-6],
+      exact: true,
     },
     {
       name: '/odd, "quoted"',
@@ -87,6 +88,7 @@ const report: Report = {
       bound: 'none',
       source: 'unknown',
       range: null,
+      exact: false,
     },
     {
       name: '/view',
@@ -102,6 +104,7 @@ const report: Report = {
       bound: 'none',
       source: 'formula',
       range: [0, 0],
+      exact: true,
     },
   ],
   findings: [

@@ -18,8 +18,12 @@ export interface EstimatedStep {
   readonly messages: readonly MessageCost[];
 }
 
+/**
+ * Where the cost of an operator is unknown, only what more work cannot undo is found: memory that does not fit,
+ * not communication that the unknown work may hide.
+ */
 export function findingsOf(step: EstimatedStep): readonly Finding[] {
-  return [outOfMemory, exposedCommunication, launchBound, unsupportedPrecision, unalignedTensorCores].flatMap(
-    (find) => find(step),
-  );
+  const exact = step.plan.training.costs.every(({ kind }) => kind === 'known');
+  const overlap = exact ? [exposedCommunication, launchBound] : [];
+  return [outOfMemory, ...overlap, unsupportedPrecision, unalignedTensorCores].flatMap((find) => find(step));
 }

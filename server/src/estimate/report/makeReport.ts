@@ -103,6 +103,7 @@ function layerReport(layer: LayerCost): LayerReport {
     bound: layer.bound,
     source: layer.source,
     range: pair(layer.range),
+    exact: layer.unknown === undefined,
   };
 }
 

@@ -1,6 +1,6 @@
 /** The report as aligned text for a terminal. */
 
-import { formatBytes, formatFlops, formatShortCount } from '../../model/format.ts';
+import { atLeast, formatBytes, formatFlops, formatShortCount } from '../../model/format.ts';
 import { bytes, flops } from '../../model/units.ts';
 import { type Column, layoutColumns } from './columns.ts';
 import type { LayerReport, Report } from './report.ts';
@@ -64,15 +64,16 @@ function tableRow(layer: LayerReport, training: boolean, communicates: boolean):
     layer.time.forward === null || layer.time.backward === null
       ? null
       : layer.time.forward + layer.time.backward;
+  const bounded = (text: string): string => (text === '' || text === '?' ? text : atLeast(text, layer.exact));
   const communicated = layer.time.communication !== 0;
   return [
     layer.name,
     layer.type,
     shapeText(layer.output.shape),
     layer.parameters === 0 ? '' : formatShortCount(layer.parameters),
-    flopsText(layer.flops.forward),
-    ...(training ? [flopsText(backward)] : []),
-    timeText(time),
+    bounded(flopsText(layer.flops.forward)),
+    ...(training ? [bounded(flopsText(backward))] : []),
+    bounded(timeText(time)),
     layer.bound === 'none' ? '' : layer.bound,
     ...(training ? [layer.memory.activations === null ? '?' : sizeText(layer.memory.activations)] : []),
     ...(communicates

@@ -99,6 +99,9 @@ const layerSchema = z.object({
   bound: z.enum(['compute', 'memory', 'launch', 'none']),
   source: z.enum(['formula', 'profile', 'calibrated', 'measured', 'unknown']),
   range,
+  exact: z
+    .boolean()
+    .describe('False where an operator of the layer has no known cost: numbers are lower bounds'),
 });
 
 const findingSchema = z.object({
