@@ -2,6 +2,6 @@
 
 import { launchCodeServer } from './harness/host.ts';
 import { testIn } from './harness/testIn.ts';
-import { benchmarkScenarios, scenarios } from './scenarios.ts';
+import { benchmarkScenarios, renderedReport, scenarios } from './scenarios.ts';
 
-testIn(launchCodeServer, [...scenarios, ...benchmarkScenarios]);
+testIn(launchCodeServer, [...scenarios, renderedReport, ...benchmarkScenarios]);

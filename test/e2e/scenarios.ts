@@ -71,6 +71,33 @@ const warnsWhileTyping: Scenario = {
   },
 };
 
+/** Of the whole model, wherever it is shown. */
+const total = /step time/;
+
+/** In a browser the report is a text, elsewhere a rendered page. */
+export const textReport: Scenario = {
+  name: 'the report is a text',
+  steps: async (editor) => {
+    await showReport(editor);
+    await editor.activeTab('alexnet.onnx report').waitFor();
+    await editor.page.keyboard.press('Control+End');
+    await editor.lineMatching(total);
+  },
+};
+export const renderedReport: Scenario = {
+  name: 'the report is a rendered page',
+  steps: async (editor) => {
+    await showReport(editor);
+    await editor.pageMatching(total);
+  },
+};
+
+async function showReport(editor: EditorPage): Promise<void> {
+  await editor.openFile('alexnet.onnx');
+  await editor.lensMatching(/step/);
+  await editor.runCommand('Layercost: Show Report');
+}
+
 export const scenarios: readonly Scenario[] = [
   opensBinaryModel,
   showsBrokenModel,

@@ -150,6 +150,21 @@ export class EditorPage {
     await this.page.keyboard.type(text, { delay: 40 });
   }
 
+  /** Waits for a text in any page that the editor shows, such as a rendered Markdown page. */
+  pageMatching(pattern: RegExp): Promise<string> {
+    return this.until(`a page matching ${pattern}`, async () => {
+      for (const frame of this.page.frames().slice(1)) {
+        const text = await frame
+          .locator('body')
+          .textContent({ timeout: 1_000 })
+          .catch(() => null);
+        const found = pattern.exec(plain(text ?? ''));
+        if (found) return found[0];
+      }
+      return undefined;
+    });
+  }
+
   /** Turns the wheel over the text. */
   async scroll(pixels: number): Promise<void> {
     await this.editor().locator('.view-lines').first().hover();
