@@ -46,7 +46,7 @@ export async function runBenchmarkCommand(
   printData(
     given.format === 'json'
       ? json(comparison, outcome.measurements)
-      : table(comparison, outcome.measurements, `${cost.gpu}, predicted`),
+      : table(comparison, outcome.measurements, cost.gpu),
   );
   return 0;
 }
@@ -57,30 +57,36 @@ function progressLine(): (text: string) => void {
   return (text) => process.stderr.write(`\r\u001b[2K${text.slice(0, (process.stderr.columns ?? 80) - 1)}`);
 }
 
-const columns: readonly Column[] = [
-  { title: 'layer', align: 'left' },
-  { title: 'type', align: 'left' },
-  { title: 'forward predicted', align: 'right' },
-  { title: 'measured', align: 'right' },
-  { title: 'ratio', align: 'right' },
-  { title: 'backward predicted', align: 'right' },
-  { title: 'measured', align: 'right' },
-  { title: 'ratio', align: 'right' },
-];
+/** A processor's time over a GPU's prediction says nothing, so the ratio is shown for a GPU only. */
+function tableColumns(onGpu: boolean): readonly Column[] {
+  const right = (title: string): Column => ({ title, align: 'right' });
+  const ratio = onGpu ? [right('ratio')] : [];
+  return [
+    { title: 'layer', align: 'left' },
+    { title: 'type', align: 'left' },
+    right('forward predicted'),
+    right('measured'),
+    ...ratio,
+    right('backward predicted'),
+    right('measured'),
+    ...ratio,
+  ];
+}
 
 function table(comparison: MeasuredComparison, measured: BenchmarkMeasurements, predictedOn: string): string {
   const { device, wholeStep } = measured;
+  const onGpu = device.kind === 'cuda';
   const rows = comparison.rows
     .filter((row) => row.forward.measured !== null || row.backward.measured !== null)
-    .map((row) => [row.name, row.type, ...cells(row.forward), ...cells(row.backward)]);
-  const label = device.kind === 'cuda' ? `GPU: ${device.name}` : `CPU, not a GPU: ${device.name}`;
+    .map((row) => [row.name, row.type, ...cells(row.forward, onGpu), ...cells(row.backward, onGpu)]);
+  const label = onGpu ? `GPU: ${device.name}` : `CPU, not a GPU: ${device.name}`;
   return [
     `measured on ${label}, ${device.precision}, torch ${device.torch}${device.cuda === undefined ? '' : `, CUDA ${device.cuda}`}`,
     `predicted for ${predictedOn}`,
     '',
-    ...layoutColumns(columns, rows),
+    ...layoutColumns(tableColumns(onGpu), rows),
     '',
-    `step without communication  predicted ${formatTime(comparison.step.predicted)}, measured ${formatTime(comparison.step.measured)}${ratioText(comparison.step) === '' ? '' : `, ratio ${ratioText(comparison.step)}`}`,
+    `step without communication  predicted ${formatTime(comparison.step.predicted)}, measured ${formatTime(comparison.step.measured)}${onGpu && comparison.step.ratio !== null ? `, ratio ${ratioText(comparison.step)}` : ''}`,
     ...(wholeStep?.peakMemoryBytes === undefined
       ? []
       : [`peak memory measured        ${formatBytes(bytes(wholeStep.peakMemoryBytes))}`]),
@@ -99,10 +105,10 @@ function notMeasuredLines({ notMeasured }: BenchmarkMeasurements): string[] {
   ];
 }
 
-const cells = (time: ComparedTime): string[] => [
+const cells = (time: ComparedTime, onGpu: boolean): string[] => [
   formatTime(time.predicted),
   time.measured === null ? '' : formatTime(time.measured),
-  ratioText(time),
+  ...(onGpu ? [ratioText(time)] : []),
 ];
 
 const ratioText = ({ ratio }: ComparedTime): string => (ratio === null ? '' : `${significant(ratio)}×`);
