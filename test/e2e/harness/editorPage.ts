@@ -31,17 +31,34 @@ export class EditorPage {
     await this.until('the commands of the extension in the palette', () => this.knowsExtension(), 60_000);
   }
 
+  /** An editor that still starts may not hear the key, or may close the list again: then it is asked once more. */
   private async knowsExtension(): Promise<true | undefined> {
+    const title = 'Layercost: Choose Cluster';
+    const within = { timeout: 1_500 };
     await this.page.keyboard.press('F1');
-    await this.quickInput().fill('>Layercost: Choose Cluster', { timeout: patience });
-    const row = this.quickInputRow('Layercost: Choose Cluster');
-    const known = await row.waitFor({ timeout: 1_000 }).then(
-      () => true as const,
-      () => undefined,
-    );
+    const known = await this.quickInput()
+      .fill(`>${title}`, within)
+      .then(() => this.quickInputRow(title).waitFor(within))
+      .then(
+        () => true as const,
+        () => undefined,
+      );
     await this.page.keyboard.press('Escape');
     await this.quickInput().waitFor({ state: 'hidden', timeout: patience });
     return known;
+  }
+
+  /** Presses a key that opens a list, until it is open. */
+  private async openQuickInput(key: string): Promise<Locator> {
+    const input = this.quickInput();
+    await this.until('a list to choose from', async () => {
+      await this.page.keyboard.press(key);
+      return input.waitFor({ timeout: 2_000 }).then(
+        () => true as const,
+        () => undefined,
+      );
+    });
+    return input;
   }
 
   /** Double-clicks a file of the explorer and waits for its editor. */
@@ -111,7 +128,7 @@ export class EditorPage {
 
   /** Runs a command of the palette by its whole title. */
   async runCommand(title: string): Promise<void> {
-    await this.page.keyboard.press('F1');
+    await this.openQuickInput('F1');
     await this.chooseInQuickInput(`>${title}`, title);
   }
 
@@ -135,9 +152,7 @@ export class EditorPage {
 
   /** Puts the cursor at a place, both counted from 1; the place is scrolled into view. */
   async goTo(line: number, column = 1): Promise<void> {
-    await this.page.keyboard.press('Control+g');
-    const input = this.quickInput();
-    await input.waitFor({ timeout: patience });
+    const input = await this.openQuickInput('Control+g');
     await input.fill(`:${line}:${column}`);
     await this.page.keyboard.press('Enter');
     await input.waitFor({ state: 'hidden', timeout: patience });
