@@ -129,3 +129,14 @@ test('a loop of known length that fills a list is written out', () => {
   expect(types).not.toContain('Loop');
   expect(training.tensors.get('y')?.dimensions).toEqual([4]);
 });
+
+test('a bias of unknown shape is not left out of the cost: it makes it unknown', () => {
+  const sketch: ModelSketch = {
+    inputs: ['x: float32[2, 8]', 'bias: float32'],
+    outputs: ['y'],
+    initializers: ['w: float32[8, 16]'],
+    nodes: ['y = Gemm(x, w, bias)', 'z = Gemm(x, w)'],
+  };
+  const flops = 2 * 2 * 8 * 16;
+  expect(flopsOf(bind(sketch, {}, 'inference'))).toEqual(['the file gives no shape', [flops, 0, 0]]);
+});

@@ -102,6 +102,7 @@ function bindGraph(graph: Graph, surroundings: BindingSurroundings): BoundGraph 
       makeCostContext({
         opset,
         inputs: operator.inputs.map(tensorOf),
+        hasInput: (index) => (operator.inputs[index] ?? '') !== '',
         outputs: operator.outputs.map(tensorOf),
         contents: operator.inputs.map(contents),
         gradients: operator.inputs.map((_, index) => gradients.gradientOf(operator, index)),
@@ -109,7 +110,8 @@ function bindGraph(graph: Graph, surroundings: BindingSurroundings): BoundGraph 
         subgraphCost,
       }),
     );
-    return cost.kind === 'known' ? cost : (unknownTensor(operator, graph, tensorOf, bindings) ?? cost);
+    if (cost.kind === 'known' && !leavesInputsOut(cost, operator, graph, tensorOf)) return cost;
+    return unknownTensor(operator, graph, tensorOf, bindings) ?? cost;
   });
   return { costs, tensors, gradients };
 }
@@ -159,6 +161,19 @@ function boundContents(graph: Graph, bindings: Bindings): (name: string) => read
     known.set(name, complete);
     return complete;
   };
+}
+
+/** Whether a cost that moves data was counted without a tensor that the operator reads, as its size is unknown. */
+function leavesInputsOut(
+  cost: KnownCost,
+  operator: Operator,
+  graph: Graph,
+  tensorOf: (name: string) => BoundTensor | undefined,
+): boolean {
+  if (cost.forward.kernels === 0) return false;
+  return operator.inputs.some(
+    (name) => name !== '' && tensorOf(name) === undefined && graph.values.get(name)?.type.kind === 'tensor',
+  );
 }
 
 /** The reason why a tensor of the operator could not be bound: more telling than that its rule had no shape. */

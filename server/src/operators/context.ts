@@ -47,6 +47,8 @@ export interface CostFacts {
   readonly opset: number;
   /** One per input; `undefined` where it is absent or its shape is unknown. */
   readonly inputs: readonly (BoundTensor | undefined)[];
+  /** Whether an input is given though its shape is unknown; without it, those of unknown shape are absent. */
+  readonly hasInput?: (index: number) => boolean;
   readonly outputs: readonly (BoundTensor | undefined)[];
   /** Known contents of small inputs, aligned with `inputs`. */
   readonly contents?: readonly (readonly number[] | undefined)[];
@@ -62,6 +64,7 @@ export function makeCostContext(facts: CostFacts): CostContext {
     opset: facts.opset,
     inputCount: facts.inputs.length,
     outputCount: facts.outputs.length,
+    hasInput: facts.hasInput ?? ((index) => facts.inputs[index] !== undefined),
     input: (index) => facts.inputs[index],
     output: (index) => facts.outputs[index],
     inputContent: (index) => facts.contents?.[index],

@@ -68,11 +68,16 @@ export interface BoundTensor {
   readonly elements: number;
 }
 
-/** What a cost rule sees: shapes are numbers by now. Asked-for tensors that are unknown give `undefined`. */
+/**
+ * What a cost rule sees: shapes are numbers by now. Asked-for tensors that are absent or unknown give `undefined`;
+ * `hasInput` tells which. A rule may leave out an unknown input: whoever asks for the cost then refuses the result.
+ */
 export interface CostContext {
   readonly opset: number;
   readonly inputCount: number;
   readonly outputCount: number;
+  /** Whether the operator is given input `index`, be its shape known or not. */
+  hasInput(index: number): boolean;
   input(index: number): BoundTensor | undefined;
   output(index: number): BoundTensor | undefined;
   inputContent(index: number): readonly number[] | undefined;

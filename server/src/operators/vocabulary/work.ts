@@ -128,7 +128,7 @@ export function backwardOf(
  */
 export function isShapeArithmetic(context: CostContext): boolean {
   for (let index = 0; index < context.inputCount; index += 1) {
-    if (context.input(index) !== undefined && context.inputContent(index) === undefined) return false;
+    if (context.hasInput(index) && context.inputContent(index) === undefined) return false;
   }
   const output = context.output(0);
   return output !== undefined && output.elements <= largestContent && context.inputCount > 0;
