@@ -69,7 +69,10 @@ describe('arguments', () => {
       '--dim seq is not NAME=VALUE with a whole number, such as --dim sequence=1024',
     ],
     ['report a.onnx --measured-step -1', "Option '--measured-step' argument is ambiguous"],
-    ['report a.onnx --format pdf', '--format pdf is not known; it takes table, json, markdown, csv'],
+    [
+      'report a.onnx --format pdf',
+      '--format pdf is not known; it takes table, json, markdown, csv, html, trace',
+    ],
     ['report a.onnx --colour', "Unknown option '--colour'"],
     ['scale a.onnx --gpus 1,two', '--gpus two is not a whole number of at least 1'],
   ])('refuses %s', (line, message) => {

@@ -10,7 +10,7 @@ import {
 } from '../model/scenario.ts';
 import { seconds } from '../model/units.ts';
 
-export const reportFormats = ['table', 'json', 'markdown', 'csv'] as const;
+export const reportFormats = ['table', 'json', 'markdown', 'csv', 'html', 'trace'] as const;
 export type ReportFormat = (typeof reportFormats)[number];
 
 export type Arguments =

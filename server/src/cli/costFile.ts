@@ -5,10 +5,13 @@ import { basename } from 'node:path';
 import type { OpenedModel } from '../analysis/openedModel.ts';
 import { openModel } from '../analysis/openModel.ts';
 import { estimateModel, type ModelEstimate } from '../estimate/estimateModel.ts';
+import { applyMeasurements } from '../estimate/measuredCost.ts';
+import { readLayerTrace } from '../estimate/readLayerTrace.ts';
 import { decodeText } from '../formats/byteSource.ts';
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
 import { readClusterProfile } from '../hardware/readClusterProfile.ts';
 import type { Issue } from '../model/issue.ts';
+import type { LayerMeasurements } from '../model/measurement.ts';
 import type { ScenarioRequest } from '../model/scenario.ts';
 import { checkExternalData } from '../node/externalData.ts';
 import { openFileSource } from '../node/fileSource.ts';
@@ -19,12 +22,16 @@ export interface ModelFile {
   readonly opened: OpenedModel;
   /** A person's own profile, where `--cluster` named a file. */
   readonly customCluster: ClusterProfile | undefined;
+  /** Measured layer times, where `--layer-trace` named a file. */
+  readonly trace: LayerMeasurements | undefined;
 }
 
 /** Reads the model and the files its scenario names. `undefined` after printing why, where one cannot be read. */
 export function openModelFile(path: string, scenario: ScenarioArguments): ModelFile | undefined {
   const customCluster = scenario.clusterFile === undefined ? undefined : readCluster(scenario.clusterFile);
   if (scenario.clusterFile !== undefined && customCluster === undefined) return undefined;
+  const trace = scenario.layerTrace === undefined ? undefined : readTrace(scenario.layerTrace);
+  if (scenario.layerTrace !== undefined && trace === undefined) return undefined;
   const file = openFileSource(path);
   if (file.kind === 'failed') {
     printIssues(basename(path), [file.issue]);
@@ -40,15 +47,44 @@ export function openModelFile(path: string, scenario: ScenarioArguments): ModelF
       printIssues(basename(path), complete.issues);
       return undefined;
     }
-    return { opened: complete, customCluster };
+    return { opened: complete, customCluster, trace };
   } finally {
     file.file.close();
   }
 }
 
-/** Costs an opened model; the command line's request wins over what a layer spec asks for. */
+/**
+ * Costs an opened model; the command line's request wins over what a layer spec asks for. Measured layer times
+ * take the place of predicted ones together with a measured step, so that the step is filled once.
+ */
 export function costModelFile(file: ModelFile, request: ScenarioRequest): ModelEstimate {
-  return estimateModel(file.opened, [request, file.opened.scenario], file.customCluster);
+  const { opened, customCluster, trace } = file;
+  if (trace === undefined) return estimateModel(opened, [request, opened.scenario], customCluster);
+  const { measuredStep, ...predicted } = request;
+  const estimate = estimateModel(opened, [predicted, opened.scenario], customCluster);
+  if (estimate.cost === undefined) return estimate;
+  const step = measuredStep === undefined ? {} : { step: measuredStep };
+  const names = new Set(estimate.cost.layers.map((layer) => layer.name));
+  const strangers = [...trace.layers.keys()].filter((name) => !names.has(name));
+  return {
+    ...estimate,
+    cost: applyMeasurements(estimate.cost, { ...trace, ...step }),
+    issues: [...estimate.issues, ...strangersIssue(trace.origin, strangers)],
+  };
+}
+
+function strangersIssue(origin: string, strangers: readonly string[]): readonly Issue[] {
+  if (strangers.length === 0) return [];
+  const message = `${origin} measures ${strangers.length} layer${strangers.length === 1 ? '' : 's'} the model does not have, first ${strangers[0]}; name layers as the report does`;
+  return [{ code: 'measurement/trace', severity: 'warning', message }];
+}
+
+function readTrace(path: string): LayerMeasurements | undefined {
+  const text = readText('layer trace', path);
+  if (text === undefined) return undefined;
+  const { measurements, issues } = readLayerTrace(text, basename(path));
+  printIssues(basename(path), issues);
+  return measurements;
 }
 
 /** One line per error and warning on standard error: file, severity, code, message. */
@@ -70,13 +106,19 @@ function locate(issues: readonly Issue[], text: string): readonly Issue[] {
 }
 
 function readCluster(path: string): ClusterProfile | undefined {
+  const text = readText('cluster profile', path);
+  if (text === undefined) return undefined;
+  const { cluster, issues } = readClusterProfile(text);
+  printIssues(basename(path), locate(issues, text));
+  return cluster;
+}
+
+function readText(what: string, path: string): string | undefined {
   try {
-    const { cluster, issues } = readClusterProfile(readFileSync(path, 'utf8'));
-    printIssues(basename(path), issues);
-    return cluster;
+    return readFileSync(path, 'utf8');
   } catch (error) {
     printMessage(
-      `layercost: cannot read the cluster profile ${path}: ${error instanceof Error ? error.message : String(error)}`,
+      `layercost: cannot read the ${what} ${path}: ${error instanceof Error ? error.message : String(error)}`,
     );
     return undefined;
   }

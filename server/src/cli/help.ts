@@ -3,7 +3,8 @@
 export const help = `layercost: what a training step of a neural network costs on a GPU cluster, layer by layer
 
 usage
-  layercost report FILE [scenario] [--format table|json|markdown|csv] [--output PATH]
+  layercost report FILE [scenario] [--output PATH]
+                   [--format table|json|markdown|csv|html|trace]
   layercost scale FILE [scenario] --gpus 1,2,4,8       step time, throughput and efficiency by GPU count
   layercost clusters [NAME] [--format table|json]      built-in clusters and GPUs, with sources
   layercost benchmark FILE [scenario] [--device auto|cuda|cpu] [--python PATH] [--format table|json]

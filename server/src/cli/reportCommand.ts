@@ -2,10 +2,13 @@
 
 import { writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
+import type { ModelEstimate } from '../estimate/estimateModel.ts';
 import { makeReport } from '../estimate/report/makeReport.ts';
 import { renderCsv } from '../estimate/report/renderCsv.ts';
+import { renderHtml } from '../estimate/report/renderHtml.ts';
 import { renderMarkdown } from '../estimate/report/renderMarkdown.ts';
 import { renderTable } from '../estimate/report/renderTable.ts';
+import { renderTrace } from '../estimate/report/renderTrace.ts';
 import type { Report } from '../estimate/report/report.ts';
 import type { Arguments, ReportFormat } from './arguments.ts';
 import { costModelFile, openModelFile, printIssues } from './costFile.ts';
@@ -14,13 +17,12 @@ import { printData, printMessage } from './streams.ts';
 export function runReportCommand(given: Extract<Arguments, { command: 'report' }>): number {
   const file = openModelFile(given.file, given.scenario);
   if (file === undefined) return 1;
-  const { cost, costed, issues } = costModelFile(file, given.scenario.request);
-  const { analysis } = file.opened;
-  if (cost === undefined || analysis === undefined || !costed) {
-    printIssues(basename(given.file), issues);
+  const estimate = costModelFile(file, given.scenario.request);
+  const text = estimate.costed ? render(estimate, given.format) : undefined;
+  if (text === undefined) {
+    printIssues(basename(given.file), estimate.issues);
     return 1;
   }
-  const text = renderings[given.format](makeReport(file.opened, analysis, cost, issues));
   if (given.output === undefined) {
     printData(text);
     return 0;
@@ -37,9 +39,21 @@ export function runReportCommand(given: Extract<Arguments, { command: 'report' }
   }
 }
 
-const renderings: Readonly<Record<ReportFormat, (report: Report) => string>> = {
+/** `undefined` where the scenario cannot be costed. */
+function render(estimate: ModelEstimate, format: ReportFormat): string | undefined {
+  const { opened, training, scenario, cluster, cost, issues } = estimate;
+  if (training === undefined || scenario === undefined || cluster === undefined || cost === undefined) {
+    return undefined;
+  }
+  return format === 'trace'
+    ? renderTrace(training, scenario, cluster)
+    : renderings[format](makeReport(opened, training.analysis, cost, issues));
+}
+
+const renderings: Readonly<Record<Exclude<ReportFormat, 'trace'>, (report: Report) => string>> = {
   table: renderTable,
   json: (report) => `${JSON.stringify(report, null, 2)}\n`,
   markdown: renderMarkdown,
   csv: renderCsv,
+  html: renderHtml,
 };

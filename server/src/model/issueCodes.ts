@@ -161,6 +161,11 @@ export const issueCodes = {
     title: 'The framework is not known',
     explanation: 'The message lists the frameworks whose behaviour is built in.',
   },
+  'measurement/trace': {
+    title: 'A layer trace cannot be used as it is',
+    explanation:
+      'A trace has a header line with the columns layer, forward_ms and backward_ms (or _s, _us, _ns), and one row per layer named as the report names it.',
+  },
   'findings/out-of-memory': {
     title: 'The step does not fit in GPU memory',
     explanation: 'Peak memory is above what the GPU has. The message names the largest batch that fits.',

@@ -1,0 +1,104 @@
+/** The report as one self-contained page: no scripts, no addresses, light and dark by the reader's preference. */
+
+import { atLeast, formatBytes, formatCount, formatFlops } from '../../model/format.ts';
+import { bytes, flops } from '../../model/units.ts';
+import { costsSomething, shapeText } from './renderTable.ts';
+import type { LayerReport, Report } from './report.ts';
+import { describeModel, describeScenario, summarize, timeText } from './summary.ts';
+
+export function renderHtml(report: Report): string {
+  const listed = report.layers.filter(costsSomething);
+  const longest = Math.max(...listed.map((layer) => timeOf(layer) ?? 0), 0);
+  return `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${escapeHtml(report.model.name)}: cost of a training step</title>
+<style>${style}</style>
+<h1>${escapeHtml(report.model.name)}</h1>
+<p>${escapeHtml(describeModel(report))}<br>${escapeHtml(describeScenario(report))}</p>
+<table class="summary">
+${summarize(report)
+  .map((row) => `<tr><th scope="row">${row.name}<td class="number">${row.value}<td>${escapeHtml(row.detail)}`)
+  .join('\n')}
+</table>
+${findings(report)}
+<h2>Layers</h2>
+<table>
+<thead><tr><th>layer<th>type<th>output<th class="number">parameters<th class="number">forward<th class="number">backward<th class="number">time<th class="bar" aria-label="share of the longest layer"><th class="number">saved<th class="number">all-reduce<th class="number">exposed
+<tbody>
+${listed.map((layer) => row(layer, longest)).join('\n')}
+</table>
+${unknown(report)}
+</html>
+`;
+}
+
+function row(layer: LayerReport, longest: number): string {
+  const { backwardData, backwardWeight } = layer.flops;
+  const time = timeOf(layer);
+  const share = time === null || longest === 0 ? 0 : (100 * time) / longest;
+  const communicates = layer.time.communication !== 0;
+  const number = (text: string): string => `<td class="number">${text}`;
+  return [
+    `<tr><td><code>${escapeHtml(layer.name)}</code><td>${escapeHtml(layer.type)}<td>${escapeHtml(shapeText(layer.output.shape))}`,
+    number(layer.parameters === 0 ? '' : formatCount(layer.parameters)),
+    number(flopsText(layer.flops.forward, layer)),
+    number(
+      flopsText(
+        backwardData === null || backwardWeight === null ? null : backwardData + backwardWeight,
+        layer,
+      ),
+    ),
+    number(time === null ? '?' : atLeast(timeText(time), layer.exact)),
+    `<td class="bar"><i style="width:${share.toFixed(1)}%"></i>`,
+    number(layer.memory.activations === null ? '?' : formatBytes(bytes(layer.memory.activations))),
+    number(communicates ? timeText(layer.time.communication) : ''),
+    number(communicates ? timeText(layer.time.exposedCommunication) : ''),
+  ].join('');
+}
+
+function timeOf({ time }: LayerReport): number | null {
+  return time.forward === null || time.backward === null ? null : time.forward + time.backward;
+}
+
+function flopsText(count: number | null, layer: LayerReport): string {
+  if (count === null) return '?';
+  return count === 0 ? '' : atLeast(formatFlops(flops(count)), layer.exact);
+}
+
+function findings(report: Report): string {
+  if (report.findings.length === 0) return '';
+  const items = report.findings.map(
+    (finding) =>
+      `<li class="${finding.severity}"><b>${finding.severity}</b> <code>${escapeHtml(finding.code)}</code> ${escapeHtml(finding.message)}${finding.fix === '' ? '' : `<br>${escapeHtml(finding.fix)}`}`,
+  );
+  return `<h2>Findings</h2>\n<ul>\n${items.join('\n')}\n</ul>`;
+}
+
+function unknown(report: Report): string {
+  if (report.totals.unknown.length === 0) return '';
+  const items = report.totals.unknown.map(
+    (part) => `<li><code>${escapeHtml(part.operator)}</code> ${escapeHtml(part.reason)}`,
+  );
+  return `<h2>Not counted</h2>\n<p>Totals are lower bounds, because these could not be costed.</p>\n<ul>\n${items.join('\n')}\n</ul>`;
+}
+
+function escapeHtml(text: string): string {
+  return text.replace(/[&<>"]/g, (character) => `&#${character.codePointAt(0)};`);
+}
+
+const style = `
+:root { color-scheme: light dark; font: 15px/1.45 system-ui, sans-serif; }
+body { margin: 2rem auto; padding: 0 1.5rem; max-width: 82rem; }
+table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
+th { text-align: left; font-weight: 600; }
+th, td { padding: .2rem .7rem .2rem 0; border-bottom: 1px solid color-mix(in srgb, currentColor 15%, transparent); vertical-align: top; }
+thead th { position: sticky; top: 0; background: Canvas; }
+.number { text-align: right; white-space: nowrap; }
+.bar { width: 7rem; vertical-align: middle; }
+.bar i { display: block; height: .6rem; background: #3b7dd8; }
+li { margin-bottom: .4rem; }
+li.error b { color: #d33; } li.warning b { color: #b60; }
+.summary { width: auto; }
+`;
