@@ -49,6 +49,25 @@ describe('arguments', () => {
     });
   });
 
+  it('gives each side of a comparison its own options over the shared ones', () => {
+    const result = readArguments([
+      'compare',
+      'a.onnx',
+      '--batch',
+      '8',
+      '--left',
+      '--gpus 8',
+      '--right',
+      '--gpus 16 --batch 4',
+    ]);
+    expect(result).toMatchObject({
+      arguments: {
+        left: { file: 'a.onnx', scenario: { request: { batch: 8, gpus: 8 } } },
+        right: { file: 'a.onnx', scenario: { request: { batch: 4, gpus: 16 } } },
+      },
+    });
+  });
+
   it('takes a cluster that looks like a path as a file', () => {
     const result = read('report m.onnx --cluster ./mine.json');
     expect(result).toMatchObject({ arguments: { scenario: { clusterFile: './mine.json', request: {} } } });
@@ -57,7 +76,7 @@ describe('arguments', () => {
   it.each([
     [
       'frobnicate',
-      'there is no command frobnicate; the commands are report, scale, clusters, benchmark and lsp',
+      'there is no command frobnicate; the commands are report, scale, compare, clusters, benchmark and lsp',
     ],
     ['report', 'layercost report needs a model file: layercost report FILE'],
     ['report a.onnx b.onnx', 'layercost report takes one model file, b.onnx is one too many'],
@@ -74,6 +93,9 @@ describe('arguments', () => {
       '--format pdf is not known; it takes table, json, markdown, csv, html, trace',
     ],
     ['report a.onnx --colour', "Unknown option '--colour'"],
+    ['compare', 'layercost compare takes one or two model files: layercost compare A B'],
+    ['compare a.onnx', 'layercost compare FILE needs two scenarios'],
+    ['compare a.onnx --left x', '--left and --right hold scenario options, x is none'],
     ['scale a.onnx --gpus 1,two', '--gpus two is not a whole number of at least 1'],
   ])('refuses %s', (line, message) => {
     const result = read(line);

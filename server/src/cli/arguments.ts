@@ -28,6 +28,12 @@ export type Arguments =
       readonly format: 'table' | 'json';
       readonly scenario: ScenarioArguments;
     }
+  | {
+      readonly command: 'compare';
+      readonly left: ComparedFile;
+      readonly right: ComparedFile;
+      readonly format: 'table' | 'json';
+    }
   | { readonly command: 'clusters'; readonly name: string | undefined; readonly format: 'table' | 'json' }
   | {
       readonly command: 'benchmark';
@@ -40,6 +46,12 @@ export type Arguments =
   | { readonly command: 'lsp' }
   | { readonly command: 'help' }
   | { readonly command: 'version' };
+
+/** One side of a comparison. */
+export interface ComparedFile {
+  readonly file: string;
+  readonly scenario: ScenarioArguments;
+}
 
 export interface ScenarioArguments {
   readonly request: ScenarioRequest;
@@ -120,6 +132,8 @@ function readCommand(command: string, rest: readonly string[]): Arguments {
         scenario: readScenario(values, undefined),
       };
     }
+    case 'compare':
+      return readCompare(rest);
     case 'clusters': {
       const { values, positionals } = parse(rest, { format: textOption });
       if (positionals.length > 1) throw new WrongArgument('layercost clusters takes at most one name');
@@ -150,7 +164,7 @@ function readCommand(command: string, rest: readonly string[]): Arguments {
       return { command };
     default:
       throw new WrongArgument(
-        `there is no command ${command}; the commands are report, scale, clusters, benchmark and lsp`,
+        `there is no command ${command}; the commands are report, scale, compare, clusters, benchmark and lsp`,
       );
   }
 }
@@ -160,6 +174,50 @@ function parse<Options extends NonNullable<Parameters<typeof parseArgs>[0]>['opt
   options: Options,
 ) {
   return parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
+}
+
+/** Two models in one scenario, or one or two models in two: `--left` and `--right` hold options of one side each. */
+function readCompare(rest: readonly string[]): Arguments {
+  const { values, positionals } = parse(joinSides(rest), {
+    ...scenarioOptions,
+    format: textOption,
+    left: textOption,
+    right: textOption,
+  });
+  const { left, right, format, ...shared } = values;
+  const [first, second = first, extra] = positionals;
+  if (first === undefined || second === undefined || extra !== undefined) {
+    throw new WrongArgument('layercost compare takes one or two model files: layercost compare A B');
+  }
+  if (positionals.length === 1 && left === undefined && right === undefined) {
+    throw new WrongArgument(
+      'layercost compare FILE needs two scenarios, such as --left "--cluster dgx-a100" --right "--cluster dgx-h100"',
+    );
+  }
+  const side = (file: string, own: string | undefined): ComparedFile => {
+    const words = own?.split(/\s+/).filter((word) => word !== '') ?? [];
+    const options = parse(words, scenarioOptions);
+    if (options.positionals.length > 0) {
+      throw new WrongArgument(`--left and --right hold scenario options, ${options.positionals[0]} is none`);
+    }
+    const merged = { ...shared, ...options.values };
+    return { file, scenario: readScenario(merged, wholeNumber('--gpus', textOf(merged.gpus), 1)) };
+  };
+  return {
+    command: 'compare',
+    left: side(first, left),
+    right: side(second, right),
+    format: oneOf('--format', format, ['table', 'json'], 'table'),
+  };
+}
+
+/** `parseArgs` takes a value that begins with a dash only after `=`; these two values always do. */
+function joinSides(args: readonly string[]): readonly string[] {
+  return args.flatMap((word, index) => {
+    if (word === '--left' || word === '--right') return `${word}=${args[index + 1] ?? ''}`;
+    const before = args[index - 1];
+    return before === '--left' || before === '--right' ? [] : word;
+  });
 }
 
 function onlyFile(command: string, positionals: readonly string[]): string {

@@ -6,6 +6,8 @@ usage
   layercost report FILE [scenario] [--output PATH]
                    [--format table|json|markdown|csv|html|trace]
   layercost scale FILE [scenario] --gpus 1,2,4,8       step time, throughput and efficiency by GPU count
+  layercost compare A B [scenario]                     two models; or one model in two scenarios:
+                   FILE --left "OPTIONS" --right "OPTIONS"
   layercost clusters [NAME] [--format table|json]      built-in clusters and GPUs, with sources
   layercost benchmark FILE [scenario] [--device auto|cuda|cpu] [--python PATH] [--format table|json]
   layercost lsp --stdio                                the language server, for any editor

@@ -4,6 +4,7 @@ import { createRequire } from 'node:module';
 import { readArguments } from './arguments.ts';
 import { runBenchmarkCommand } from './benchmarkCommand.ts';
 import { runClustersCommand } from './clustersCommand.ts';
+import { runCompareCommand } from './compareCommand.ts';
 import { help } from './help.ts';
 import { runReportCommand } from './reportCommand.ts';
 import { runScaleCommand } from './scaleCommand.ts';
@@ -28,6 +29,8 @@ async function main(): Promise<number> {
       return runReportCommand(given);
     case 'scale':
       return runScaleCommand(given);
+    case 'compare':
+      return runCompareCommand(given);
     case 'clusters':
       return runClustersCommand(given);
     case 'benchmark':

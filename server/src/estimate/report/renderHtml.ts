@@ -52,7 +52,7 @@ function row(layer: LayerReport, longest: number): string {
     ),
     number(time === null ? '?' : atLeast(timeText(time), layer.exact)),
     `<td class="bar"><i style="width:${share.toFixed(1)}%"></i>`,
-    number(layer.memory.activations === null ? '?' : formatBytes(bytes(layer.memory.activations))),
+    number(sizeText(layer.memory.activations)),
     number(communicates ? timeText(layer.time.communication) : ''),
     number(communicates ? timeText(layer.time.exposedCommunication) : ''),
   ].join('');
@@ -65,6 +65,11 @@ function timeOf({ time }: LayerReport): number | null {
 function flopsText(count: number | null, layer: LayerReport): string {
   if (count === null) return '?';
   return count === 0 ? '' : atLeast(formatFlops(flops(count)), layer.exact);
+}
+
+function sizeText(size: number | null): string {
+  if (size === null) return '?';
+  return size === 0 ? '' : formatBytes(bytes(size));
 }
 
 function findings(report: Report): string {
@@ -90,13 +95,13 @@ function escapeHtml(text: string): string {
 
 const style = `
 :root { color-scheme: light dark; font: 15px/1.45 system-ui, sans-serif; }
-body { margin: 2rem auto; padding: 0 1.5rem; max-width: 82rem; }
+body { margin: 2rem auto; padding: 0 1.5rem; max-width: 100rem; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 th { text-align: left; font-weight: 600; }
 th, td { padding: .2rem .7rem .2rem 0; border-bottom: 1px solid color-mix(in srgb, currentColor 15%, transparent); vertical-align: top; }
 thead th { position: sticky; top: 0; background: Canvas; }
 .number { text-align: right; white-space: nowrap; }
-.bar { width: 7rem; vertical-align: middle; }
+.bar { min-width: 7rem; vertical-align: middle; }
 .bar i { display: block; height: .6rem; background: #3b7dd8; }
 li { margin-bottom: .4rem; }
 li.error b { color: #d33; } li.warning b { color: #b60; }

@@ -1,0 +1,105 @@
+/** `layercost compare`: two models, or two scenarios, side by side. */
+
+import { basename } from 'node:path';
+import { type Column, layoutColumns } from '../estimate/report/columns.ts';
+import { makeReport } from '../estimate/report/makeReport.ts';
+import type { Report } from '../estimate/report/report.ts';
+import { describeModel, describeScenario } from '../estimate/report/summary.ts';
+import {
+  atLeast,
+  formatBytes,
+  formatFlops,
+  formatPercent,
+  formatRate,
+  formatShortCount,
+  formatTime,
+  significant,
+} from '../model/format.ts';
+import { bytes, flops, seconds } from '../model/units.ts';
+import type { Arguments, ComparedFile } from './arguments.ts';
+import { costModelFile, openModelFile, printIssues } from './costFile.ts';
+import { printData } from './streams.ts';
+
+export function runCompareCommand(given: Extract<Arguments, { command: 'compare' }>): number {
+  const left = reportOf(given.left);
+  const right = reportOf(given.right);
+  if (left === undefined || right === undefined) return 1;
+  printData(given.format === 'json' ? `${JSON.stringify({ left, right }, null, 2)}\n` : table(left, right));
+  return 0;
+}
+
+function reportOf({ file, scenario }: ComparedFile): Report | undefined {
+  const opened = openModelFile(file, scenario);
+  if (opened === undefined) return undefined;
+  const { cost, costed, training, issues } = costModelFile(opened, scenario.request);
+  if (cost === undefined || training === undefined || !costed) {
+    printIssues(basename(file), issues);
+    return undefined;
+  }
+  return makeReport(opened.opened, training.analysis, cost, issues);
+}
+
+interface Quantity {
+  readonly name: string;
+  readonly of: (report: Report) => number | null;
+  readonly format: (value: number) => string;
+  /** Sums over operators: lower bounds where one is unknown. */
+  readonly adds: boolean;
+}
+
+const timeOf = (value: number): string => formatTime(seconds(value));
+const sizeOf = (value: number): string => formatBytes(bytes(value));
+const workOf = (value: number): string => formatFlops(flops(value));
+
+const quantities: readonly Quantity[] = [
+  { name: 'parameters', of: ({ model }) => model.parameters, format: formatShortCount, adds: false },
+  { name: 'forward FLOPs', of: ({ totals }) => totals.flops.forward, format: workOf, adds: true },
+  { name: 'backward FLOPs', of: ({ totals }) => totals.flops.backward, format: workOf, adds: true },
+  { name: 'step', of: ({ totals }) => totals.time.step, format: timeOf, adds: true },
+  { name: 'forward', of: ({ totals }) => totals.time.forward, format: timeOf, adds: true },
+  { name: 'backward', of: ({ totals }) => totals.time.backward, format: timeOf, adds: true },
+  { name: 'update', of: ({ totals }) => totals.time.update, format: timeOf, adds: false },
+  { name: 'communication', of: ({ totals }) => totals.time.communication, format: timeOf, adds: false },
+  { name: 'exposed', of: ({ totals }) => totals.time.exposedCommunication, format: timeOf, adds: false },
+  { name: 'memory', of: ({ totals }) => totals.memory.peak, format: sizeOf, adds: true },
+  { name: 'activations', of: ({ totals }) => totals.memory.activations, format: sizeOf, adds: true },
+  {
+    name: 'throughput',
+    of: ({ totals }) => totals.throughput,
+    format: (value) => formatRate(value),
+    adds: false,
+  },
+  { name: 'efficiency', of: ({ totals }) => totals.scalingEfficiency, format: formatPercent, adds: false },
+  { name: 'MFU', of: ({ totals }) => totals.mfu, format: formatPercent, adds: false },
+];
+
+const columns: readonly Column[] = [
+  { title: '', align: 'left' },
+  { title: 'left', align: 'right' },
+  { title: 'right', align: 'right' },
+  { title: 'right / left', align: 'right' },
+];
+
+function table(left: Report, right: Report): string {
+  const rows = quantities.map(({ name, of, format, adds }) => {
+    const cell = (report: Report): string => {
+      const value = of(report);
+      return value === null ? '?' : atLeast(format(value), !adds || report.totals.exact);
+    };
+    return [
+      name,
+      cell(left),
+      cell(right),
+      ratio(of(left), of(right), left.totals.exact && right.totals.exact),
+    ];
+  });
+  const side = (name: string, report: Report): string =>
+    `${name.padEnd(6)} ${describeModel(report)}\n       ${describeScenario(report)}`;
+  return `${side('left', left)}\n${side('right', right)}\n\n${layoutColumns(columns, rows).join('\n')}\n`;
+}
+
+/** The ratio of two lower bounds says nothing. */
+function ratio(left: number | null, right: number | null, exact: boolean): string {
+  if (left === null || right === null || left === 0 || !exact) return '';
+  return `${significant(right / left)}×`;
+}
