@@ -12,9 +12,12 @@ import { unaryOperators } from './math/unary.ts';
 import { attentionOperators } from './nn/attention.ts';
 import { convolutions } from './nn/convolution.ts';
 import { dropout } from './nn/dropout.ts';
+import { linearAttentionOperators } from './nn/linearAttention.ts';
 import { losses } from './nn/losses.ts';
 import { normalizations } from './nn/normalization.ts';
 import { pools } from './nn/pooling.ts';
+import { rotaryEmbeddings } from './nn/rotaryEmbedding.ts';
+import { swiGlu } from './nn/swiGlu.ts';
 import { quantizations } from './quantization/quantization.ts';
 import { recurrentOperators } from './recurrent/recurrent.ts';
 import { reductionOperators } from './reduction/reductions.ts';
@@ -66,6 +69,9 @@ const definitions: readonly OperatorDefinition[] = [
   ...sequenceOperators,
   ...controlFlowOperators,
   ...attentionOperators,
+  ...linearAttentionOperators,
+  ...rotaryEmbeddings,
+  swiGlu,
   ...recurrentOperators,
   ...losses,
   ...signalOperators,

@@ -1,0 +1,24 @@
+import { contradict } from '../vocabulary/broadcast.ts';
+import { define } from '../vocabulary/define.ts';
+import { elementwiseCost, inferLikeInput, readsInput } from '../vocabulary/elementwise.ts';
+import { mismatch, printShape } from '../vocabulary/types.ts';
+import { savedInput } from '../vocabulary/work.ts';
+
+/** The gate and the value have one shape: unlike other operators of two tensors this one does not broadcast. */
+export const swiGlu = define({
+  type: 'SwiGLU',
+  since: 28,
+  documentation: 'swish of a gate times a value (ONNX Operators, SwiGLU-28)',
+  infer: (context) => {
+    const gate = context.inputShape(0);
+    const value = context.inputShape(1);
+    const differ =
+      gate !== undefined &&
+      value !== undefined &&
+      (gate.length !== value.length || gate.some((size, axis) => contradict(size, value[axis] ?? size)));
+    if (differ) return mismatch(`gate ${printShape(gate)} and value ${printShape(value)} differ in shape`);
+    return inferLikeInput(context);
+  },
+  cost: (context) =>
+    elementwiseCost(context, 6, () => ({ ...readsInput(6), reads: [savedInput(0), savedInput(1)] })),
+});

@@ -1,0 +1,98 @@
+/**
+ * What attention costs, whichever operator computes it.
+ *
+ * FLOPs follow `torch.utils.flop_counter`: forward 2·batch·heads·queries·keys·(d + d_v), a causal mask not halved;
+ * backward is that of flash attention, which computes the scores again: three products of the size of queries by
+ * keys by d, two by d_v (`sdpa_backward_flop_count`). Kept are query, key, value, output and one logarithm per query
+ * (`_scaled_dot_product_flash_attention`), never the scores.
+ */
+
+import type { BoundTensor, CostContext, OperatorCost, SavedTensor, Traffic, Work } from '../definition.ts';
+import {
+  addTraffic,
+  addWork,
+  backwardOf,
+  cost,
+  needsGradient,
+  savedInput,
+  savedOutput,
+  trafficOf,
+  unknownShapeCost,
+  work,
+} from './work.ts';
+
+export interface AttentionSizes {
+  /** Batch · heads · queries. */
+  readonly rows: number;
+  /** Keys that one query meets. */
+  readonly keys: number;
+  /** Elements of a query and a key per head. */
+  readonly size: number;
+  /** Elements of a value per head. */
+  readonly valueSize: number;
+}
+
+/** A product in front of attention: FLOPs, and the inputs that hold its operands. */
+export interface Projection {
+  readonly flops: number;
+  readonly input: number;
+  readonly weight: number;
+}
+
+/**
+ * The cost of an attention operator: its inputs are read once, its outputs written once. `operands` are the inputs
+ * that queries, keys and values come from, those that backward keeps and gives gradients to.
+ */
+export function attentionCost(
+  context: CostContext,
+  sizes: AttentionSizes,
+  operands: readonly number[],
+  options: {
+    readonly projection?: Projection;
+    /** Element-wise operations beside the softmax: rotation, normalization of heads. */
+    readonly operations?: number;
+    /** What the inputs move, where not every input is read whole. */
+    readonly read?: Traffic;
+  } = {},
+): OperatorCost {
+  const output = context.output(0);
+  const tensors = operands.map((index) => context.input(index));
+  if (output === undefined || tensors.some((tensor) => tensor === undefined)) return unknownShapeCost;
+  const { rows, keys, size, valueSize } = sizes;
+  const scores = rows * keys;
+  const projected = options.projection?.flops ?? 0;
+  const forward = work({
+    flops: 2 * scores * (size + valueSize) + projected,
+    operations: 5 * scores + (options.operations ?? 0),
+    traffic: addTraffic(options.read ?? trafficOf(...allInputs(context)), trafficOf(output)),
+    kernels: options.projection === undefined ? 1 : 2,
+  });
+  if (!needsGradient(context)) return cost('attention', forward);
+  // One fused kernel computes the gradients of queries, keys and values; the projection has two products of its own.
+  const core = work({
+    flops: 2 * scores * (3 * size + 2 * valueSize),
+    operations: 10 * scores,
+    traffic: trafficOf(...tensors, output, output, ...tensors),
+  });
+  const product = work({ flops: projected, traffic: trafficOf(output, ...tensors) });
+  const gradients = operands.filter((index) => context.gradient(index) !== 'none');
+  const { data, weight } = backwardOf(context, (index) => {
+    const own: Work[] = [];
+    if (index === gradients[0]) own.push(core);
+    if (index === options.projection?.input || index === options.projection?.weight) own.push(product);
+    return addWork(...own);
+  });
+  const logarithms: SavedTensor = {
+    kind: 'extra',
+    name: 'logarithm of the sum per query',
+    traffic: { float32Elements: 0, fixedBytes: 4 * rows },
+  };
+  return cost('attention', forward, {
+    data,
+    weight,
+    saved: [...operands.map(savedInput), savedOutput(0), logarithms],
+  });
+}
+
+const allInputs = (context: CostContext): readonly (BoundTensor | undefined)[] =>
+  Array.from({ length: context.inputCount }, (_, index) => context.input(index));
