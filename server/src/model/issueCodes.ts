@@ -28,7 +28,7 @@ export const issueCodes = {
   'file/not-a-model': {
     title: 'The file is not a model Layercost reads',
     explanation:
-      'Layercost reads binary ONNX and layer specs (*.layers.yaml). The content decides, not the name.',
+      'Layercost reads ONNX models (binary, ONNX text, protobuf text, JSON) and layer specs (*.layers.yaml). The content decides, not the name.',
   },
   'file/unreadable': {
     title: 'The file cannot be read',
@@ -41,6 +41,11 @@ export const issueCodes = {
   'onnx/unknown-field': {
     title: 'The file has a field this version of Layercost does not know',
     explanation: 'The field is skipped. If it changes what the model computes, the cost may differ.',
+  },
+  'onnx/text-syntax': {
+    title: 'The text of an ONNX model cannot be read',
+    explanation:
+      'ONNX text follows docs/Syntax.md of the ONNX project, protobuf text and JSON follow onnx.proto. The message says what was expected at this place.',
   },
   'onnx/external-data-missing': {
     title: 'The file that holds the weights is missing',

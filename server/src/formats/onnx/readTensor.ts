@@ -7,6 +7,7 @@
 
 import type { ExternalLocation, TensorLiteral } from '../../model/attribute.ts';
 import { bitsPerElement, type ElementType, isFloatingPoint } from '../../model/elementType.ts';
+import type { Issue } from '../../model/issue.ts';
 import { decodeRawElements, floatOfBfloat16, floatOfFloat16 } from './decodeElements.ts';
 import { externalLocation, SparseTensorProto, TensorProto } from './fields.ts';
 import type { Reading } from './reading.ts';
@@ -16,6 +17,10 @@ import { wireTypes } from './wireReader.ts';
 const keptIntegers = 1024;
 /** Most elements kept of a floating-point tensor: scales, sizes, bounds of a clip. */
 const keptFloats = 64;
+
+/** Most elements kept of a tensor of this type. */
+export const keptElements = (type: ElementType): number =>
+  isFloatingPoint(type) ? keptFloats : keptIntegers;
 
 /** A part of the payload: one packed field, or one element of an unpacked one. */
 interface Part {
@@ -92,8 +97,7 @@ export function readTensor(reading: Reading, end: number): TensorLiteral {
     return { ...base, external: locationOf(reading, name, external) };
   }
   const count = dimensions.reduce((product, size) => product * size, 1);
-  const kept = isFloatingPoint(elementType) ? keptFloats : keptIntegers;
-  if (segmented || count < 0 || count > kept || parts.length > keptIntegers) return base;
+  if (segmented || count < 0 || count > keptElements(elementType) || parts.length > keptIntegers) return base;
   const elements = readElements(reading, elementType, count, parts);
   return elements === undefined ? base : { ...base, elements };
 }
@@ -205,15 +209,24 @@ function locationOf(
   tensor: string,
   entries: ReadonlyMap<string, string>,
 ): ExternalLocation {
-  const path = entries.get('location') ?? '';
-  if (leavesFolder(path)) {
-    reading.report(`external ${path}`, {
-      code: 'onnx/external-data-outside',
-      severity: 'warning',
-      message: `Tensor \`${tensor}\` stores its data at \`${path}\`, outside the folder of the model: it is never opened, save the model again with its data beside it`,
-      value: tensor,
-    });
+  const location = externalLocationOf(entries);
+  if (leavesFolder(location.path)) {
+    reading.report(`external ${location.path}`, outsideFolder(tensor, location.path));
   }
+  return location;
+}
+
+/** What is said of data outside the model's folder. */
+export const outsideFolder = (tensor: string, path: string): Issue => ({
+  code: 'onnx/external-data-outside',
+  severity: 'warning',
+  message: `Tensor \`${tensor}\` stores its data at \`${path}\`, outside the folder of the model: it is never opened, save the model again with its data beside it`,
+  value: tensor,
+});
+
+/** The place named by the entries of `external_data`. */
+export function externalLocationOf(entries: ReadonlyMap<string, string>): ExternalLocation {
+  const path = entries.get('location') ?? '';
   const length = byteCount(entries.get('length'));
   const offset = byteCount(entries.get('offset')) ?? 0;
   return length === undefined ? { path, offset } : { path, offset, length };
