@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import type { TrainingGraph } from '../../server/src/analysis/modelAnalysis.ts';
+import { planCosting } from '../../server/src/analysis/planCosting.ts';
 import { fusedGroups } from '../../server/src/frameworks/pytorch/fusedGroups.ts';
 import { resolveFramework } from '../../server/src/frameworks/registry.ts';
-import type { Value } from '../../server/src/model/graph.ts';
+import type { Graph, Value } from '../../server/src/model/graph.ts';
 import type { BoundTensor, OperatorCost, SavedTensor } from '../../server/src/operators/definition.ts';
 
 /** softmax(q·kᵀ / s + mask)·v for 2 sequences of 64, 4 heads of 8, in a layer of this type. */
@@ -39,32 +40,34 @@ function attention(layerType: string): TrainingGraph {
   };
   for (const [name, shape, role] of inputs) define(name, shape, role);
   for (const [index, [, , output, shape]] of nodes.entries()) define(output, shape, 'activation', index);
+  const graph: Graph = {
+    name: 'attention',
+    inputs: inputs.map(([name]) => name),
+    outputs: ['out'],
+    operators: nodes.map(([type, used, output], index) => ({
+      index,
+      source: index,
+      name: output,
+      type,
+      domain: '',
+      inputs: used,
+      outputs: [output],
+      attributes: new Map(),
+      scope: [],
+    })),
+    values,
+    operatorSets: new Map([['', 21]]),
+  };
   return {
     analysis: {
-      graph: {
-        name: 'attention',
-        inputs: inputs.map(([name]) => name),
-        outputs: ['out'],
-        operators: nodes.map(([type, used, output], index) => ({
-          index,
-          source: index,
-          name: output,
-          type,
-          domain: '',
-          inputs: used,
-          outputs: [output],
-          attributes: new Map(),
-          scope: [],
-        })),
-        values,
-        operatorSets: new Map([['', 21]]),
-      },
+      graph,
       layers: [{ name: 'attn', type: layerType, ancestors: [], operators: nodes.map((_, index) => index) }],
       parameters: [],
       batchSymbol: undefined,
       fixedBatch: 2,
       symbols: [],
       issues: [],
+      costing: planCosting(graph),
     },
     batch: 2,
     costs: nodes.map(([, , , , cost]) => cost),

@@ -1,7 +1,8 @@
 /** Training graphs by hand: a chain of layers with given costs, for tests below analysis. */
 
 import type { ModelAnalysis, Parameter, TrainingGraph } from '../../server/src/analysis/modelAnalysis.ts';
-import type { Layer, Operator, Value } from '../../server/src/model/graph.ts';
+import { planCosting } from '../../server/src/analysis/planCosting.ts';
+import type { Graph, Layer, Operator, Value } from '../../server/src/model/graph.ts';
 import {
   type BoundTensor,
   type KernelClass,
@@ -109,21 +110,23 @@ export function chain(layers: readonly ChainLayer[], batch = 1): TrainingGraph {
     modelLayers.push({ name, type: layer.type ?? 'Linear', ancestors: [], operators: [index] });
     before = output;
   }
+  const graph: Graph = {
+    name: 'chain',
+    inputs: ['x'],
+    outputs: [before],
+    operators,
+    values,
+    operatorSets: new Map([['', 21]]),
+  };
   const analysis: ModelAnalysis = {
-    graph: {
-      name: 'chain',
-      inputs: ['x'],
-      outputs: [before],
-      operators,
-      values,
-      operatorSets: new Map([['', 21]]),
-    },
+    graph,
     layers: modelLayers,
     parameters,
     batchSymbol: 'batch',
     fixedBatch: undefined,
     symbols: [{ name: 'batch', default: undefined }],
     issues: [],
+    costing: planCosting(graph),
   };
   return { analysis, batch, costs, tensors, requiresGradient };
 }

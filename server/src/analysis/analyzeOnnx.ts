@@ -11,6 +11,8 @@ import { groupLayers } from './groupLayers.ts';
 import { inferGraph } from './inferGraph.ts';
 import { collectIssues } from './issueCollector.ts';
 import type { ModelAnalysis } from './modelAnalysis.ts';
+import { collectOperatorKinds } from './operatorKinds.ts';
+import { planCosting } from './planCosting.ts';
 import type { ProvidedStructure } from './providedStructure.ts';
 import { unrollLoops } from './unrollLoops.ts';
 
@@ -31,6 +33,7 @@ export function analyzeOnnx(model: OnnxModel, provided?: ProvidedStructure): Mod
   const { graph, scopes, captured } = inferGraph(model.graph, unrollLoops(expanded.nodes, model.graph), {
     operatorSets,
     issues: collector,
+    kinds: collectOperatorKinds(),
     outer: () => undefined,
     depth: 0,
   });
@@ -45,6 +48,7 @@ export function analyzeOnnx(model: OnnxModel, provided?: ProvidedStructure): Mod
     ...batchOf(finished),
     symbols: symbolNames(finished).map((name) => ({ name, default: provided?.symbolDefaults.get(name) })),
     issues,
+    costing: planCosting(finished, auxiliary),
   };
 }
 

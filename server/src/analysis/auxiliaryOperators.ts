@@ -15,18 +15,8 @@ export interface AuxiliaryOperators {
   readonly storedLayout: readonly boolean[];
 }
 
-/** Tells the auxiliary operators of a graph whose roles are known. Worked out once per graph: graphs never change. */
+/** Tells the auxiliary operators of a graph whose roles are known. */
 export function findAuxiliaryOperators(graph: Graph): AuxiliaryOperators {
-  const before = known.get(graph);
-  if (before !== undefined) return before;
-  const found = tellAuxiliaryOperators(graph);
-  known.set(graph, found);
-  return found;
-}
-
-const known = new WeakMap<Graph, AuxiliaryOperators>();
-
-function tellAuxiliaryOperators(graph: Graph): AuxiliaryOperators {
   const outputs = new Set(graph.outputs);
   const count = graph.operators.length;
   const shapeArithmetic = new Array<boolean>(count).fill(false);

@@ -1,15 +1,14 @@
 /** The training graph: an analysis with its dimensions bound and every operator costed. Knows no hardware. */
 
 import { type Bindings, evaluateDimension, isUnknown } from '../model/dimension.ts';
-import { type Graph, isKnownShape, type Operator, type Value } from '../model/graph.ts';
+import { type Graph, isKnownShape, type Operator, type Value, type ValueType } from '../model/graph.ts';
 import type { Mode } from '../model/scenario.ts';
 import { makeCostContext } from '../operators/context.ts';
 import { type BoundTensor, type KnownCost, noWork, type OperatorCost } from '../operators/definition.ts';
 import { findOperator } from '../operators/registry.ts';
-import { findAuxiliaryOperators } from './auxiliaryOperators.ts';
-import { findGradients, type Gradients } from './findGradients.ts';
 import { opsetOf } from './inferGraph.ts';
 import type { ModelAnalysis, TrainingGraph } from './modelAnalysis.ts';
+import { type CostingPlan, planCosting, withoutGradients } from './planCosting.ts';
 import { sumOfCosts } from './sumOfCosts.ts';
 
 /**
@@ -24,13 +23,12 @@ export function bindTrainingGraph(
   bindings: ReadonlyMap<string, number>,
   mode: Mode,
 ): TrainingGraph {
-  const bound = bindGraph(analysis.graph, {
+  const plan = mode === 'training' ? analysis.costing : withoutGradients(analysis.costing);
+  const bound = bindGraph(analysis.graph, plan, {
     bindings,
     mode,
-    outerTensor: () => undefined,
-    outerRequires: () => false,
-    outerStored: () => false,
-    inputsRequire: false,
+    tensor: () => undefined,
+    requires: () => false,
     depth: 0,
   });
   const { batchSymbol, fixedBatch } = analysis;
@@ -40,43 +38,55 @@ export function bindTrainingGraph(
     batch,
     costs: bound.costs,
     tensors: bound.tensors,
-    requiresGradient: bound.gradients.requires,
+    requiresGradient: plan.gradients.requires,
   };
 }
 
 interface BindingSurroundings {
   readonly bindings: Bindings;
   readonly mode: Mode;
-  readonly outerTensor: (name: string) => BoundTensor | undefined;
-  readonly outerRequires: (name: string) => boolean;
-  readonly outerStored: (name: string) => boolean;
-  /** Whether the inputs of a subgraph carry gradients: those of the operator that holds it do. */
-  readonly inputsRequire: boolean;
+  /** A tensor of the graph around a subgraph. */
+  readonly tensor: (name: string) => BoundTensor | undefined;
+  /** Whether a value of the graph around a subgraph receives a gradient. */
+  readonly requires: (name: string) => boolean;
   readonly depth: number;
 }
 
 interface BoundGraph {
   readonly costs: readonly OperatorCost[];
   readonly tensors: ReadonlyMap<string, BoundTensor>;
-  readonly gradients: Gradients;
 }
 
-function bindGraph(graph: Graph, surroundings: BindingSurroundings): BoundGraph {
-  const { bindings } = surroundings;
-  const tensors = new Map<string, BoundTensor>();
-  for (const value of graph.values.values()) {
-    const tensor = bindTensor(value, bindings);
-    if (tensor !== undefined) tensors.set(value.name, tensor);
-  }
-  const gradients = findGradients(graph, surroundings);
+function bindGraph(graph: Graph, plan: CostingPlan, surroundings: BindingSurroundings): BoundGraph {
+  const { bindings, mode } = surroundings;
+  const { gradients, groups } = plan;
+  const { shapeArithmetic, storedLayout } = plan.auxiliary;
+  const tensors = bindTensors(graph, bindings);
   const contents = boundContents(graph, bindings);
-  const { shapeArithmetic, storedLayout } = findAuxiliaryOperators(graph);
   const tensorOf = (name: string): BoundTensor | undefined =>
-    name === '' ? undefined : (tensors.get(name) ?? surroundings.outerTensor(name));
+    name === '' ? undefined : (tensors.get(name) ?? surroundings.tensor(name));
   const requires = (name: string): boolean =>
-    gradients.requires.has(name) || (!graph.values.has(name) && surroundings.outerRequires(name));
+    gradients.requires.has(name) || (!graph.values.has(name) && surroundings.requires(name));
 
-  const costs = graph.operators.map((operator): OperatorCost => {
+  const subgraphCost = (operator: Operator, attributeName: string): KnownCost | undefined => {
+    const attribute = operator.attributes.get(attributeName);
+    if (attribute?.kind !== 'graph' || surroundings.depth >= deepestNesting) return undefined;
+    const trained = planCosting(attribute.value, undefined, {
+      requires,
+      stored: gradients.isStored,
+      inputsRequire: operator.inputs.some(requires),
+    });
+    const inner = bindGraph(attribute.value, mode === 'training' ? trained : withoutGradients(trained), {
+      bindings,
+      mode,
+      tensor: tensorOf,
+      requires,
+      depth: surroundings.depth + 1,
+    });
+    return sumOfCosts(attribute.value, inner.costs, (name) => inner.tensors.get(name) ?? tensorOf(name));
+  };
+
+  const costOf = (operator: Operator): OperatorCost => {
     if (shapeArithmetic[operator.index]) return shapeCost;
     if (storedLayout[operator.index]) return viewCost;
     if (operator.contradiction !== undefined) return { kind: 'unknown', reason: operator.contradiction };
@@ -85,19 +95,6 @@ function bindGraph(graph: Graph, surroundings: BindingSurroundings): BoundGraph 
     if (definition === undefined) {
       return { kind: 'unknown', reason: `operator \`${nameOfType(operator)}\` is not known` };
     }
-    const subgraphCost = (attributeName: string): KnownCost | undefined => {
-      const attribute = operator.attributes.get(attributeName);
-      if (attribute?.kind !== 'graph' || surroundings.depth >= deepestNesting) return undefined;
-      const inner = bindGraph(attribute.value, {
-        ...surroundings,
-        outerTensor: tensorOf,
-        outerRequires: requires,
-        outerStored: gradients.isStored,
-        inputsRequire: operator.inputs.some(requires),
-        depth: surroundings.depth + 1,
-      });
-      return sumOfCosts(attribute.value, inner.costs, (name) => inner.tensors.get(name) ?? tensorOf(name));
-    };
     const cost = definition.cost(
       makeCostContext({
         opset,
@@ -107,13 +104,24 @@ function bindGraph(graph: Graph, surroundings: BindingSurroundings): BoundGraph 
         contents: operator.inputs.map(contents),
         gradients: operator.inputs.map((_, index) => gradients.gradientOf(operator, index)),
         attributes: operator.attributes,
-        subgraphCost,
+        subgraphCost: (attributeName) => subgraphCost(operator, attributeName),
       }),
     );
     if (cost.kind === 'known' && !leavesInputsOut(cost, operator, graph, tensorOf)) return cost;
     return unknownTensor(operator, graph, tensorOf, bindings) ?? cost;
+  };
+
+  const costOfGroup = new Map<number, KnownCost>();
+  const costs = graph.operators.map((operator): OperatorCost => {
+    const group = groups[operator.index];
+    const before = group === undefined ? undefined : costOfGroup.get(group);
+    if (before !== undefined) return before;
+    const cost = costOf(operator);
+    // The reason of an unknown cost may name values of this very operator.
+    if (group !== undefined && cost.kind === 'known') costOfGroup.set(group, cost);
+    return cost;
   });
-  return { costs, tensors, gradients };
+  return { costs, tensors };
 }
 
 /** Subgraphs nested deeper than this are not costed; no exporter makes them, and costing recurses. */
@@ -132,17 +140,32 @@ const shapeCost: KnownCost = {
 /** A weight seen in another layout: frameworks pass strides to the kernel and launch nothing. */
 const viewCost: KnownCost = { ...shapeCost, class: 'view' };
 
-function bindTensor(value: Value, bindings: Bindings): BoundTensor | undefined {
-  if (value.type.kind !== 'tensor' || !isKnownShape(value.type.shape)) return undefined;
+/** Tensors by name. Values that share their type share their tensor. */
+function bindTensors(graph: Graph, bindings: Bindings): ReadonlyMap<string, BoundTensor> {
+  const tensors = new Map<string, BoundTensor>();
+  const byType = new Map<ValueType, BoundTensor | undefined>();
+  for (const { name, type } of graph.values.values()) {
+    let tensor = byType.get(type);
+    if (tensor === undefined && !byType.has(type)) {
+      tensor = bindTensor(type, bindings);
+      byType.set(type, tensor);
+    }
+    if (tensor !== undefined) tensors.set(name, tensor);
+  }
+  return tensors;
+}
+
+function bindTensor(type: ValueType, bindings: Bindings): BoundTensor | undefined {
+  if (type.kind !== 'tensor' || !isKnownShape(type.shape)) return undefined;
   const dimensions: number[] = [];
   let elements = 1;
-  for (const dimension of value.type.shape) {
+  for (const dimension of type.shape) {
     const length = typeof dimension === 'number' ? dimension : evaluateDimension(dimension, bindings);
     if (typeof length !== 'number' || !(length >= 0)) return undefined;
     dimensions.push(length);
     elements *= length;
   }
-  return { elementType: value.type.elementType, dimensions, elements };
+  return { elementType: type.elementType, dimensions, elements };
 }
 
 /** Contents of small values as numbers, each evaluated once. */

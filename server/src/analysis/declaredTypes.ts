@@ -28,11 +28,10 @@ export function reconcileTypes(
     });
     return inferred;
   }
-  return {
-    kind: 'tensor',
-    elementType: inferred.elementType === 'undefined' ? declared.elementType : inferred.elementType,
-    shape: completeShape(inferred.shape, declared.shape),
-  };
+  const elementType = inferred.elementType === 'undefined' ? declared.elementType : inferred.elementType;
+  const shape = completeShape(inferred.shape, declared.shape);
+  if (elementType === inferred.elementType && shape === inferred.shape) return inferred;
+  return { kind: 'tensor', elementType, shape };
 }
 
 function completeShape(inferred: Shape, declared: Shape): Shape {

@@ -2,7 +2,6 @@
 
 import { isFloatingPoint } from '../model/elementType.ts';
 import type { Graph, Operator, Value } from '../model/graph.ts';
-import type { Mode } from '../model/scenario.ts';
 import { isDifferentiableInput } from './gradientFlow.ts';
 
 export interface Gradients {
@@ -14,32 +13,30 @@ export interface Gradients {
   readonly gradientOf: (operator: Operator, index: number) => 'weight' | 'data' | 'none';
 }
 
+/** What the graph around a subgraph says of the values that the subgraph reads. */
+export interface OuterGradients {
+  readonly requires: (name: string) => boolean;
+  readonly stored: (name: string) => boolean;
+  /** Whether the inputs of the subgraph carry gradients: those of the operator that holds it do. */
+  readonly inputsRequire: boolean;
+}
+
 /**
  * Gradients of a graph, as reverse-mode differentiation gives them: forward, what depends on a parameter; backward,
  * what an output depends on. Model inputs receive none, integers never.
  */
-export function findGradients(
-  graph: Graph,
-  surroundings: {
-    readonly mode: Mode;
-    readonly outerRequires: (name: string) => boolean;
-    readonly outerStored: (name: string) => boolean;
-    readonly inputsRequire: boolean;
-  },
-): Gradients {
-  if (surroundings.mode === 'inference')
-    return { requires: new Set(), isStored: () => false, gradientOf: () => 'none' };
+export function findGradients(graph: Graph, outer: OuterGradients): Gradients {
   const reached = reachedFromOutputs(graph);
   const requires = new Set<string>();
   /** Computed from parameters and constants alone. */
   const stored = new Set<string>();
   for (const value of graph.values.values()) {
-    const trained = value.role === 'parameter' || (value.role === 'input' && surroundings.inputsRequire);
+    const trained = value.role === 'parameter' || (value.role === 'input' && outer.inputsRequire);
     if (trained && carriesGradient(value) && reached(value.name)) requires.add(value.name);
     if (value.role !== 'input' && value.producer === undefined) stored.add(value.name);
   }
   const hasGradient = (name: string): boolean =>
-    requires.has(name) || (!graph.values.has(name) && surroundings.outerRequires(name));
+    requires.has(name) || (!graph.values.has(name) && outer.requires(name));
 
   for (const operator of graph.operators) {
     const flows =
@@ -57,7 +54,7 @@ export function findGradients(
   }
 
   const isStored = (name: string): boolean =>
-    stored.has(name) || (!graph.values.has(name) && surroundings.outerStored(name));
+    stored.has(name) || (!graph.values.has(name) && outer.stored(name));
   const gradientOf = (operator: Operator, index: number): 'weight' | 'data' | 'none' => {
     const name = operator.inputs[index];
     if (name === undefined || name === '' || !hasGradient(name)) return 'none';

@@ -15,6 +15,7 @@ import { reconcileTypes } from './declaredTypes.ts';
 import type { FlatNode } from './expandFunctions.ts';
 import type { IssueCollector } from './issueCollector.ts';
 import { type ModuleScope, rootScope } from './moduleScope.ts';
+import type { InferredOutputs, OperatorKinds } from './operatorKinds.ts';
 import { orderNodes } from './orderNodes.ts';
 import { unloweredDomain } from './providedStructure.ts';
 import { typeOfInput, typeOfOnnx } from './typeOfOnnx.ts';
@@ -31,6 +32,8 @@ export interface InferredGraph {
 export interface InferenceSurroundings {
   readonly operatorSets: ReadonlyMap<string, number>;
   readonly issues: IssueCollector;
+  /** Kinds of operators met so far. */
+  readonly kinds: OperatorKinds;
   /** A value of the graph around a subgraph. */
   readonly outer: (name: string) => Value | undefined;
   /** Types of the inputs, where the caller knows them better than the graph says. */
@@ -63,7 +66,7 @@ export function inferGraph(
   reportCycles(cycles, nodes, surroundings.issues);
 
   defineInputs(source, drafts, surroundings);
-  defineInitializers(source, drafts);
+  defineInitializers(source, drafts, surroundings.kinds);
   const declared = new Map<string, OnnxValueInfo>();
   for (const info of [...source.valueInfos, ...source.outputs]) declared.set(info.name, info);
 
@@ -86,16 +89,21 @@ export function inferGraph(
     for (const value of inputs) noteConsumer(value, index);
     for (const name of outside) noteConsumer(resolve(name), index);
     const { operator, outputs } = inferOperator(flat, index, inputs, resolve, surroundings);
-    operators.push(operator);
+    let ofItsKind = !onCycle.has(number);
     scopes.push(flat.scope);
     operator.outputs.forEach((name, outputIndex) => {
-      if (name === '' || producers.get(name) !== number) return;
+      if (name === '') return;
+      if (producers.get(name) !== number) {
+        ofItsKind = false;
+        return;
+      }
       const inferred = outputs.types[outputIndex] ?? notInferred(flat);
       const information = declared.get(name);
       const type =
         information === undefined
           ? inferred
           : reconcileTypes(name, inferred, typeOfOnnx(information.type), surroundings.issues, flat.source);
+      if (type !== inferred) ofItsKind = false;
       const content = outputs.contents[outputIndex];
       drafts.set(name, {
         name,
@@ -107,6 +115,7 @@ export function inferGraph(
         consumers: [],
       });
     });
+    operators.push(ofItsKind ? operator : withoutKind(operator));
   }
   const graphOutputs = source.outputs.map(({ name }) => name);
   for (const name of graphOutputs) {
@@ -129,6 +138,8 @@ export function inferGraph(
 
 /** A value while its consumers are still being found. */
 type Draft = Omit<Value, 'consumers'> & { readonly consumers: number[] };
+
+const withoutKind = ({ kind: _, ...operator }: Operator): Operator => operator;
 
 /** Consumers are met in ascending order; one that reads a value twice is kept once. */
 function noteConsumer(value: Draft | undefined, index: number): void {
@@ -158,12 +169,12 @@ function defineInputs(
 }
 
 /** Initializers, those listed among the inputs too (IR version 3 demands it), are stored tensors and no inputs. */
-function defineInitializers(source: OnnxGraph, drafts: Map<string, Draft>): void {
+function defineInitializers(source: OnnxGraph, drafts: Map<string, Draft>, kinds: OperatorKinds): void {
   for (const literal of [...source.initializers, ...source.sparseInitializers]) {
     drafts.set(literal.name, {
       name: literal.name,
       role: literal.elements === undefined ? 'buffer' : 'constant',
-      type: { kind: 'tensor', elementType: literal.elementType, shape: literal.dimensions },
+      type: kinds.intern({ kind: 'tensor', elementType: literal.elementType, shape: literal.dimensions }),
       ...contentOfLiteral(literal),
       literal,
       consumers: [],
@@ -281,11 +292,6 @@ function reportUndefined(name: string, flat: FlatNode | undefined, issues: Issue
   });
 }
 
-interface InferredOutputs {
-  readonly types: readonly ValueType[];
-  readonly contents: readonly (TensorContent | undefined)[];
-}
-
 function inferOperator(
   flat: FlatNode,
   index: number,
@@ -294,20 +300,21 @@ function inferOperator(
   surroundings: InferenceSurroundings,
 ): { readonly operator: Operator; readonly outputs: InferredOutputs } {
   const { node } = flat;
-  const attributes = attributesWithoutGraphs(node, surroundings);
   const opset = opsetOf(flat.operatorSets ?? surroundings.operatorSets, node.domain);
-  const operator: Operator = {
-    index,
-    source: flat.source,
-    name: nameOfNode(flat),
+  const key = surroundings.kinds.keyOf({
+    domain: node.domain,
     type: node.type,
-    domain: node.domain === 'ai.onnx' ? '' : node.domain,
-    inputs: node.inputs,
+    opset,
+    attributes: node.attributes,
+    inputs,
     outputs: node.outputs,
-    attributes,
-    scope: flat.scope.paths,
-    ...(flat.operatorSets === undefined ? {} : { opset }),
-  };
+  });
+  const known = key === undefined ? undefined : surroundings.kinds.find(key);
+  if (known !== undefined) {
+    return { operator: operatorOf(flat, index, opset, known), outputs: known.outputs };
+  }
+  const attributes = attributesWithoutGraphs(node, surroundings);
+  const operator = operatorOf(flat, index, opset, { attributes });
   const definition = findOperator(operator.domain, operator.type, opset);
   if (definition === undefined) {
     if (operator.domain === unloweredDomain) {
@@ -358,6 +365,7 @@ function inferOperator(
       inferSubgraph,
     }),
   );
+  const outputs: InferredOutputs = { types: inference.outputs, contents: inference.contents ?? [] };
   if (inference.problem !== undefined) {
     surroundings.issues.add(`problem ${flat.source} ${operator.name} ${inference.problem.message}`, {
       code: inference.problem.code,
@@ -365,11 +373,32 @@ function inferOperator(
       message: `${describe(flat)}: ${inference.problem.message}`,
       operator: flat.source,
     });
+    return { operator: { ...operator, contradiction: inference.problem.message }, outputs };
   }
+  if (key === undefined) return { operator, outputs };
+  const kind = surroundings.kinds.add(key, attributes, outputs);
+  return { operator: { ...operator, kind: kind.number }, outputs: kind.outputs };
+}
+
+function operatorOf(
+  flat: FlatNode,
+  index: number,
+  opset: number,
+  { attributes, number }: { readonly attributes: Operator['attributes']; readonly number?: number },
+): Operator {
+  const { node } = flat;
   return {
-    operator:
-      inference.problem === undefined ? operator : { ...operator, contradiction: inference.problem.message },
-    outputs: { types: inference.outputs, contents: inference.contents ?? [] },
+    index,
+    source: flat.source,
+    name: nameOfNode(flat),
+    type: node.type,
+    domain: node.domain === 'ai.onnx' ? '' : node.domain,
+    inputs: node.inputs,
+    outputs: node.outputs,
+    attributes,
+    scope: flat.scope.paths,
+    ...(flat.operatorSets === undefined ? {} : { opset }),
+    ...(number === undefined ? {} : { kind: number }),
   };
 }
 

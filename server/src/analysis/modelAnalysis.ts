@@ -4,6 +4,7 @@ import type { ElementType } from '../model/elementType.ts';
 import type { Graph, Layer } from '../model/graph.ts';
 import type { Issue } from '../model/issue.ts';
 import type { BoundTensor, OperatorCost } from '../operators/definition.ts';
+import type { CostingPlan } from './planCosting.ts';
 
 export interface ModelAnalysis {
   readonly graph: Graph;
@@ -17,6 +18,8 @@ export interface ModelAnalysis {
   /** Symbols of the graph in order of appearance, with the default a layer spec gives. */
   readonly symbols: readonly { readonly name: string; readonly default: number | undefined }[];
   readonly issues: readonly Issue[];
+  /** What costing a training step needs whatever the scenario. */
+  readonly costing: CostingPlan;
 }
 
 export interface Parameter {

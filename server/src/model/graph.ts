@@ -38,6 +38,11 @@ export interface Operator {
   readonly contradiction?: string;
   /** Operator-set version of its domain, where it differs from the graph's: inside an expanded function. */
   readonly opset?: number;
+  /**
+   * Operators of one kind are the same to every rule: type, version, attributes, types and contents of what goes in,
+   * types of what comes out. Absent where that was not found out, or nothing else can be alike.
+   */
+  readonly kind?: number;
 }
 
 export type GraphAttribute = Attribute<Graph>;
