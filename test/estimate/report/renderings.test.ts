@@ -2,6 +2,7 @@
 
 import { expect, it } from 'vitest';
 import { renderCsv } from '../../../server/src/estimate/report/renderCsv.ts';
+import { renderHtml } from '../../../server/src/estimate/report/renderHtml.ts';
 import { renderMarkdown } from '../../../server/src/estimate/report/renderMarkdown.ts';
 import { renderTable } from '../../../server/src/estimate/report/renderTable.ts';
 import { type Report, reportSchema } from '../../../server/src/estimate/report/report.ts';
@@ -185,4 +186,14 @@ it('renders comma-separated values with one cell per column in every line', () =
   const unquoted = lines.map((line) => line.replace(/"(?:[^"]|"")*"/g, 'quoted'));
   expect(new Set(unquoted.map((line) => line.split(',').length)).size).toBe(1);
   expect(lines[2]).toMatch(/^"\/odd, ""quoted""",Odd,,undefined,0,,,/);
+});
+
+it('renders a page that needs nothing else and lets no name become markup', () => {
+  const page = renderHtml({
+    ...report,
+    layers: report.layers.map((layer) => ({ ...layer, name: `<script>${layer.name}` })),
+  });
+  expect(page).not.toMatch(/<script|https?:|src=/);
+  expect(page).toContain('&#60;script&#62;/odd, &#34;quoted&#34;');
+  expect(page).toContain('<td class="number">60.0 µs');
 });

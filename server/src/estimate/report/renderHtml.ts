@@ -1,14 +1,13 @@
 /** The report as one self-contained page: no scripts, no addresses, light and dark by the reader's preference. */
 
-import { atLeast, formatBytes, formatCount, formatFlops } from '../../model/format.ts';
-import { bytes, flops } from '../../model/units.ts';
-import { costsSomething, shapeText } from './renderTable.ts';
+import { formatCount } from '../../model/format.ts';
+import { costsSomething, layerCells, layerTime } from './layerCells.ts';
 import type { LayerReport, Report } from './report.ts';
-import { describeModel, describeScenario, summarize, timeText } from './summary.ts';
+import { describeModel, describeScenario, summarize } from './summary.ts';
 
 export function renderHtml(report: Report): string {
   const listed = report.layers.filter(costsSomething);
-  const longest = Math.max(...listed.map((layer) => timeOf(layer) ?? 0), 0);
+  const longest = Math.max(...listed.map((layer) => layerTime(layer) ?? 0), 0);
   return `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -35,41 +34,20 @@ ${unknown(report)}
 }
 
 function row(layer: LayerReport, longest: number): string {
-  const { backwardData, backwardWeight } = layer.flops;
-  const time = timeOf(layer);
-  const share = time === null || longest === 0 ? 0 : (100 * time) / longest;
-  const communicates = layer.time.communication !== 0;
+  const cells = layerCells(layer);
+  const share = longest === 0 ? 0 : (100 * (layerTime(layer) ?? 0)) / longest;
   const number = (text: string): string => `<td class="number">${text}`;
   return [
-    `<tr><td><code>${escapeHtml(layer.name)}</code><td>${escapeHtml(layer.type)}<td>${escapeHtml(shapeText(layer.output.shape))}`,
+    `<tr><td><code>${escapeHtml(layer.name)}</code><td>${escapeHtml(layer.type)}<td>${escapeHtml(cells.output)}`,
     number(layer.parameters === 0 ? '' : formatCount(layer.parameters)),
-    number(flopsText(layer.flops.forward, layer)),
-    number(
-      flopsText(
-        backwardData === null || backwardWeight === null ? null : backwardData + backwardWeight,
-        layer,
-      ),
-    ),
-    number(time === null ? '?' : atLeast(timeText(time), layer.exact)),
+    number(cells.forward),
+    number(cells.backward),
+    number(cells.time),
     `<td class="bar"><i style="width:${share.toFixed(1)}%"></i>`,
-    number(sizeText(layer.memory.activations)),
-    number(communicates ? timeText(layer.time.communication) : ''),
-    number(communicates ? timeText(layer.time.exposedCommunication) : ''),
+    number(cells.saved),
+    number(cells.communication),
+    number(cells.exposed),
   ].join('');
-}
-
-function timeOf({ time }: LayerReport): number | null {
-  return time.forward === null || time.backward === null ? null : time.forward + time.backward;
-}
-
-function flopsText(count: number | null, layer: LayerReport): string {
-  if (count === null) return '?';
-  return count === 0 ? '' : atLeast(formatFlops(flops(count)), layer.exact);
-}
-
-function sizeText(size: number | null): string {
-  if (size === null) return '?';
-  return size === 0 ? '' : formatBytes(bytes(size));
 }
 
 function findings(report: Report): string {

@@ -1,10 +1,9 @@
 /** The report as Markdown, for issues, pull requests and the editor's report page. */
 
-import { formatBytes, formatCount, formatFlops } from '../../model/format.ts';
-import { bytes, flops } from '../../model/units.ts';
-import { costsSomething, shapeText } from './renderTable.ts';
+import { formatCount } from '../../model/format.ts';
+import { costsSomething, layerCells } from './layerCells.ts';
 import type { LayerReport, Report } from './report.ts';
-import { describeScenario, summarize, timeText } from './summary.ts';
+import { describeScenario, summarize } from './summary.ts';
 
 /** A heading, the totals, the findings, and one table row per layer that costs something. */
 export function renderMarkdown(report: Report): string {
@@ -30,24 +29,20 @@ export function renderMarkdown(report: Report): string {
 }
 
 function row(layer: LayerReport): string {
-  const { backwardData, backwardWeight } = layer.flops;
-  const cells = [
+  const cells = layerCells(layer);
+  const texts = [
     `\`${layer.name.replaceAll('`', "'")}\``,
     escapeMarkdown(layer.type),
-    shapeText(layer.output.shape),
+    cells.output,
     layer.parameters === 0 ? '' : formatCount(layer.parameters),
-    flopsText(layer.flops.forward),
-    flopsText(backwardData === null || backwardWeight === null ? null : backwardData + backwardWeight),
-    timeText(
-      layer.time.forward === null || layer.time.backward === null
-        ? null
-        : layer.time.forward + layer.time.backward,
-    ),
-    layer.memory.activations === null ? '?' : formatBytes(bytes(layer.memory.activations)),
-    layer.time.communication === 0 ? '' : timeText(layer.time.communication),
-    layer.time.communication === 0 ? '' : timeText(layer.time.exposedCommunication),
+    cells.forward,
+    cells.backward,
+    cells.time,
+    cells.saved,
+    cells.communication,
+    cells.exposed,
   ];
-  return `| ${cells.join(' | ')} |`;
+  return `| ${texts.join(' | ')} |`;
 }
 
 function findings(report: Report): string[] {
@@ -74,9 +69,6 @@ function unknown(report: Report): string[] {
     '',
   ];
 }
-
-const flopsText = (count: number | null): string =>
-  count === null ? '?' : count === 0 ? '' : formatFlops(flops(count));
 
 const escapeMarkdown = (text: string): string =>
   text.replace(/[\\|<>*_[\]]/g, (character) => `\\${character}`);

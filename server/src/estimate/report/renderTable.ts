@@ -1,10 +1,10 @@
 /** The report as aligned text for a terminal. */
 
-import { atLeast, formatBytes, formatFlops, formatShortCount } from '../../model/format.ts';
-import { bytes, flops } from '../../model/units.ts';
+import { formatShortCount } from '../../model/format.ts';
 import { type Column, layoutColumns } from './columns.ts';
+import { costsSomething, layerCells } from './layerCells.ts';
 import type { LayerReport, Report } from './report.ts';
-import { describeModel, describeScenario, summarize, timeText } from './summary.ts';
+import { describeModel, describeScenario, summarize } from './summary.ts';
 
 /**
  * One line per layer that costs something, the totals, the findings. Layers without any cost (views, shape
@@ -33,13 +33,6 @@ export function renderTable(report: Report): string {
   ].join('\n');
 }
 
-/** Whether a layer does any work, or may: what is unknown is listed too. */
-export function costsSomething(layer: LayerReport): boolean {
-  return (
-    layer.flops.forward !== 0 || layer.bytes.forward !== 0 || layer.parameters > 0 || layer.time.forward !== 0
-  );
-}
-
 function tableColumns(training: boolean, communicates: boolean): Column[] {
   return [
     { title: 'layer', align: 'left' },
@@ -58,43 +51,20 @@ function tableColumns(training: boolean, communicates: boolean): Column[] {
 }
 
 function tableRow(layer: LayerReport, training: boolean, communicates: boolean): string[] {
-  const { backwardData, backwardWeight } = layer.flops;
-  const backward = backwardData === null || backwardWeight === null ? null : backwardData + backwardWeight;
-  const time =
-    layer.time.forward === null || layer.time.backward === null
-      ? null
-      : layer.time.forward + layer.time.backward;
-  const bounded = (text: string): string => (text === '' || text === '?' ? text : atLeast(text, layer.exact));
-  const communicated = layer.time.communication !== 0;
+  const cells = layerCells(layer);
   return [
     layer.name,
     layer.type,
-    shapeText(layer.output.shape),
+    cells.output,
     layer.parameters === 0 ? '' : formatShortCount(layer.parameters),
-    bounded(flopsText(layer.flops.forward)),
-    ...(training ? [bounded(flopsText(backward))] : []),
-    bounded(timeText(time)),
+    cells.forward,
+    ...(training ? [cells.backward] : []),
+    cells.time,
     layer.bound === 'none' ? '' : layer.bound,
-    ...(training ? [layer.memory.activations === null ? '?' : sizeText(layer.memory.activations)] : []),
-    ...(communicates
-      ? [
-          communicated ? timeText(layer.time.communication) : '',
-          communicated ? timeText(layer.time.exposedCommunication) : '',
-        ]
-      : []),
+    ...(training ? [cells.saved] : []),
+    ...(communicates ? [cells.communication, cells.exposed] : []),
   ];
 }
-
-/** `64×256×56×56`; a symbol by name, `?` where unknown. */
-export function shapeText(shape: LayerReport['output']['shape']): string {
-  if (shape === null) return '?';
-  return shape.length === 0 ? 'scalar' : shape.map((dimension) => dimension ?? '?').join('×');
-}
-
-const flopsText = (count: number | null): string =>
-  count === null ? '?' : count === 0 ? '' : formatFlops(flops(count));
-
-const sizeText = (size: number): string => (size === 0 ? '' : formatBytes(bytes(size)));
 
 function summaryLines(report: Report): string[] {
   const rows = summarize(report);
