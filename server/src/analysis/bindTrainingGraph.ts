@@ -6,6 +6,7 @@ import type { Mode } from '../model/scenario.ts';
 import { makeCostContext } from '../operators/context.ts';
 import { type BoundTensor, type KnownCost, noWork, type OperatorCost } from '../operators/definition.ts';
 import { findOperator } from '../operators/registry.ts';
+import { whyUndefined } from '../operators/unknownOperators.ts';
 import { opsetOf } from './inferGraph.ts';
 import type { ModelAnalysis, TrainingGraph } from './modelAnalysis.ts';
 import { type CostingPlan, planCosting, withoutGradients } from './planCosting.ts';
@@ -93,7 +94,7 @@ function bindGraph(graph: Graph, plan: CostingPlan, surroundings: BindingSurroun
     const opset = operator.opset ?? opsetOf(graph.operatorSets, operator.domain);
     const definition = findOperator(operator.domain, operator.type, opset);
     if (definition === undefined) {
-      return { kind: 'unknown', reason: `operator \`${nameOfType(operator)}\` is not known` };
+      return { kind: 'unknown', reason: whyUndefined(operator.domain, operator.type) };
     }
     const cost = definition.cost(
       makeCostContext({
@@ -225,6 +226,3 @@ function reasonOf(value: Value | undefined, bindings: Bindings): string | undefi
   }
   return undefined;
 }
-
-const nameOfType = (operator: Operator): string =>
-  operator.domain === '' ? operator.type : `${operator.domain}.${operator.type}`;

@@ -11,6 +11,7 @@ import type { Graph, GraphAttribute, Operator, TensorContent, Value, ValueType }
 import { makeInferenceContext } from '../operators/context.ts';
 import type { InferenceContext } from '../operators/definition.ts';
 import { findOperator } from '../operators/registry.ts';
+import { whyUndefined } from '../operators/unknownOperators.ts';
 import { reconcileTypes } from './declaredTypes.ts';
 import type { FlatNode } from './expandFunctions.ts';
 import type { IssueCollector } from './issueCollector.ts';
@@ -321,14 +322,14 @@ function inferOperator(
       const type: ValueType = { kind: 'unknown', reason: `\`${operator.type}\` could not be lowered` };
       return { operator, outputs: { types: node.outputs.map(() => type), contents: [] } };
     }
-    const name = operator.domain === '' ? operator.type : `${operator.domain}.${operator.type}`;
-    surroundings.issues.add(`unknown operator ${name}`, {
+    const reason = whyUndefined(operator.domain, operator.type);
+    surroundings.issues.add(`unknown operator ${reason}`, {
       code: 'graph/unknown-operator',
       severity: 'warning',
-      message: `Operator \`${name}\` is not known, first at \`${operator.name}\`; what it costs is left out of the totals`,
+      message: `${capitalized(reason)}, first at \`${operator.name}\`; what it costs is left out of the totals`,
       operator: flat.source,
     });
-    const type: ValueType = { kind: 'unknown', reason: `operator \`${name}\` is not known` };
+    const type: ValueType = { kind: 'unknown', reason };
     return { operator, outputs: { types: node.outputs.map(() => type), contents: [] } };
   }
   const inferSubgraph: InferenceContext['inferSubgraph'] = (attributeName, types, contents) => {
@@ -401,6 +402,8 @@ function operatorOf(
     ...(number === undefined ? {} : { kind: number }),
   };
 }
+
+const capitalized = (sentence: string): string => sentence.slice(0, 1).toUpperCase() + sentence.slice(1);
 
 /** Attributes of a node; each subgraph is empty until the operator's rule asks for it to be inferred. */
 function attributesWithoutGraphs(

@@ -1,5 +1,6 @@
 /** The operators Layercost knows, by domain, type and operator-set version. */
 
+import { contribOperators } from './contrib/contribOperators.ts';
 import { controlFlowOperators } from './controlflow/controlFlow.ts';
 import type { OperatorDefinition } from './definition.ts';
 import { generators } from './generator/generators.ts';
@@ -77,6 +78,7 @@ const definitions: readonly OperatorDefinition[] = [
   ...signalOperators,
   ...textOperators,
   ...optimizerOperators,
+  ...contribOperators,
 ];
 
 const nameOf = (domain: string, type: string): string => `${domain === 'ai.onnx' ? '' : domain}:${type}`;

@@ -64,17 +64,23 @@ const gemm = define({
 
 export const matrixProducts: readonly OperatorDefinition[] = [matMul, matMulInteger, qLinearMatMul, gemm];
 
+/** The shape of an operand as the product sees it: transposed, for instance. */
+export type OperandLayout = (shape: readonly Dimension[]) => readonly Dimension[];
+
 /** numpy.matmul: a vector on the left is a row, on the right a column, and that axis is dropped again. */
-function inferMatMul(
+export function inferMatMul(
   context: InferenceContext,
   elementType: ElementType,
   leftIndex: number,
   rightIndex: number,
+  layouts?: { readonly left: OperandLayout; readonly right: OperandLayout },
 ): Inference {
-  const left = context.inputShape(leftIndex);
-  if (left === undefined) return unknownBecause(context, leftIndex, elementType);
-  const right = context.inputShape(rightIndex);
-  if (right === undefined) return unknownBecause(context, rightIndex, elementType);
+  const leftStored = context.inputShape(leftIndex);
+  if (leftStored === undefined) return unknownBecause(context, leftIndex, elementType);
+  const rightStored = context.inputShape(rightIndex);
+  if (rightStored === undefined) return unknownBecause(context, rightIndex, elementType);
+  const left = layouts?.left(leftStored) ?? leftStored;
+  const right = layouts?.right(rightStored) ?? rightStored;
   const rows = left.at(-2);
   const inner = left.at(-1);
   const innerRight = right.length === 1 ? right[0] : right.at(-2);
@@ -102,7 +108,7 @@ function inferMatMul(
   return single(type);
 }
 
-function matMulCost(context: CostContext, leftIndex: number, rightIndex: number): OperatorCost {
+export function matMulCost(context: CostContext, leftIndex: number, rightIndex: number): OperatorCost {
   const left = context.input(leftIndex);
   const right = context.input(rightIndex);
   const output = context.output(0);
@@ -110,7 +116,7 @@ function matMulCost(context: CostContext, leftIndex: number, rightIndex: number)
   return productCost(context, leftIndex, rightIndex, output.elements * (left.dimensions.at(-1) ?? 1));
 }
 
-function gemmCost(context: CostContext): OperatorCost {
+export function gemmCost(context: CostContext): OperatorCost {
   const left = context.input(0);
   const output = context.output(0);
   if (left === undefined || context.input(1) === undefined || output === undefined) return unknownShapeCost;
@@ -156,7 +162,7 @@ export function productCost(
   });
 }
 
-function inferGemm(context: InferenceContext): Inference {
+export function inferGemm(context: InferenceContext): Inference {
   const elementType = elementTypeOf(context, 0);
   const left = context.inputShape(0);
   if (left === undefined) return unknownBecause(context, 0);

@@ -89,7 +89,7 @@ export const convolutions: readonly OperatorDefinition[] = [
   convTranspose,
 ];
 
-function inferConvolution(
+export function inferConvolution(
   context: InferenceContext,
   elementType: ElementType,
   inputIndex: number,
@@ -180,7 +180,7 @@ function transposedSize(size: Dimension, window: Window, outputPadding: number):
   return addDimensions(addDimensions(steps, extentOf(window)), outputPadding - padding);
 }
 
-function convolutionCost(
+export function convolutionCost(
   context: CostContext,
   inputIndex: number,
   weightIndex: number,

@@ -9,6 +9,7 @@
 
 import type { Dimension } from '../../model/dimension.ts';
 import type {
+  BoundTensor,
   CostContext,
   Inference,
   InferenceContext,
@@ -23,6 +24,7 @@ import { inferLikeInput } from '../vocabulary/elementwise.ts';
 import { elementTypeOf, mismatch, printShape, single, tensor, unknownBecause } from '../vocabulary/types.ts';
 import {
   addTraffic,
+  addWork,
   backwardOf,
   cost,
   needsGradient,
@@ -186,7 +188,7 @@ export const normalizations: readonly OperatorDefinition[] = [
 ];
 
 /** Outputs after the first are statistics, with the normalized axes reduced to 1. */
-function inferWithStatistics(context: InferenceContext, defaultAxis: number): Inference {
+export function inferWithStatistics(context: InferenceContext, defaultAxis: number): Inference {
   const input = context.inputShape(0);
   const elementType = elementTypeOf(context, 0);
   if (input === undefined) return unknownBecause(context, 0);
@@ -218,14 +220,14 @@ function inferWithStatistics(context: InferenceContext, defaultAxis: number): In
 }
 
 /** Rows that are normalized apart: the product of the axes before `axis`. */
-function rowsOf(context: CostContext, defaultAxis: number): number {
+export function rowsOf(context: CostContext, defaultAxis: number): number {
   const dimensions = context.input(0)?.dimensions ?? [];
   return countOf(
     dimensions.slice(0, normalizeAxis(context.int('axis', defaultAxis), dimensions.length) ?? 0),
   );
 }
 
-function normalizationCost(
+export function normalizationCost(
   context: CostContext,
   kind: {
     /** Per element. */
@@ -234,6 +236,8 @@ function normalizationCost(
     readonly reads: number;
     /** float32 numbers kept beside the input. */
     readonly statistics: number;
+    /** Input that is added before; its gradient is that of input 0, and what is kept is the sum. */
+    readonly residual?: number;
   },
 ): OperatorCost {
   const input = context.input(0);
@@ -243,9 +247,12 @@ function normalizationCost(
     ...Array.from({ length: Math.max(0, context.inputCount - 1) }, (_, index) => context.input(index + 1)),
   );
   const again = kind.reads > 1 ? trafficOf(input) : trafficOf();
+  const more = Array.from({ length: Math.max(0, context.outputCount - 1) }, (_, index) =>
+    context.output(index + 1),
+  );
   const forward = work({
     operations: kind.operations * input.elements,
-    traffic: addTraffic(trafficOf(input, output), again, parameters),
+    traffic: addTraffic(trafficOf(input, output, ...more), again, parameters),
   });
   if (!needsGradient(context)) return cost('normalization', forward);
   const statistics: SavedTensor = {
@@ -253,8 +260,9 @@ function normalizationCost(
     name: 'statistics',
     traffic: { float32Elements: 0, fixedBytes: 4 * kind.statistics },
   };
-  const { data, weight } = backwardOf(context, (index) =>
-    index === 0
+  const { data, weight } = backwardOf(context, (index) => {
+    if (index === kind.residual) return addWork();
+    return index === 0
       ? work({
           operations: 2 * kind.operations * input.elements,
           traffic: addTraffic(
@@ -269,12 +277,20 @@ function normalizationCost(
             trafficOfElements(input, (output.elements + input.elements) / 2),
             trafficOf(context.input(index)),
           ),
-          kernels: index === 1 ? 1 : 0,
-        }),
-  );
+          kernels: index === (kind.residual ?? 0) + 1 ? 1 : 0,
+        });
+  });
   return cost('normalization', forward, {
     data,
     weight,
-    saved: kind.statistics > 0 ? [savedInput(0), statistics] : [savedInput(0)],
+    saved: [normalized(context, output, kind.residual), ...(kind.statistics > 0 ? [statistics] : [])],
   });
+}
+
+/** What was normalized: the input, or its sum with a residual, which is the last output where that is asked for. */
+function normalized(context: CostContext, output: BoundTensor, residual: number | undefined): SavedTensor {
+  if (residual === undefined) return savedInput(0);
+  return context.output(3) === undefined
+    ? { kind: 'extra', name: 'sum with the residual', traffic: trafficOf(output) }
+    : savedOutput(3);
 }

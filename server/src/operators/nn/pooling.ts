@@ -142,7 +142,7 @@ export const pools: readonly OperatorDefinition[] = [
   roiAlign,
 ];
 
-function inferPool(context: InferenceContext, moreOutputs: number): Inference {
+export function inferPool(context: InferenceContext, moreOutputs: number): Inference {
   const elementType = elementTypeOf(context, 0);
   const wrong = windowProblem(context);
   if (wrong !== undefined) return mismatch(wrong);
@@ -172,7 +172,7 @@ function inferPool(context: InferenceContext, moreOutputs: number): Inference {
     : single(type);
 }
 
-function inferGlobalPool(context: InferenceContext): Inference {
+export function inferGlobalPool(context: InferenceContext): Inference {
   const input = context.inputShape(0);
   if (input === undefined) return unknownBecause(context, 0);
   if (input.length < 2) {
@@ -197,10 +197,10 @@ function inferRegions(context: InferenceContext, pooled: readonly number[]): Inf
   return single(tensor(elementType, [count, channels, ...pooled]));
 }
 
-const spatialElements = (context: CostContext): number =>
+export const spatialElements = (context: CostContext): number =>
   countOf(context.input(0)?.dimensions.slice(2) ?? []);
 
-function poolCost(context: CostContext, window: number, saved: readonly SavedTensor[]): OperatorCost {
+export function poolCost(context: CostContext, window: number, saved: readonly SavedTensor[]): OperatorCost {
   const input = context.input(0);
   const output = context.output(0);
   if (input === undefined || output === undefined) return unknownShapeCost;

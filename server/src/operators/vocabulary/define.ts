@@ -23,3 +23,14 @@ export const define = (definition: Definition): OperatorDefinition => ({
   since: 1,
   ...definition,
 });
+
+/** The domain of ONNX Runtime's own operators (docs/ContribOperators.md of microsoft/onnxruntime). */
+export const contribDomain = 'com.microsoft';
+
+/** A definition of an operator of ONNX Runtime; the documentation names its source by itself. */
+export const defineContrib = (definition: Omit<Definition, 'domain' | 'since'>): OperatorDefinition =>
+  define({
+    ...definition,
+    domain: contribDomain,
+    documentation: `${definition.documentation} (ONNX Runtime contrib, ${definition.type}-1)`,
+  });

@@ -1,0 +1,94 @@
+/**
+ * Mixture of experts: each token runs through the k experts its router prefers.
+ *
+ * FLOPs are those of the experts chosen, 2·tokens·k·weights of one expert; the weights of no more experts are read
+ * than tokens·k, nor than there are. Which experts that are depends on the data, how many does not.
+ */
+
+import type { CostContext, OperatorCost, OperatorDefinition } from '../definition.ts';
+import { countOf } from '../vocabulary/contents.ts';
+import { defineContrib } from '../vocabulary/define.ts';
+import { inferLikeInput } from '../vocabulary/elementwise.ts';
+import {
+  addTraffic,
+  addWork,
+  backwardOf,
+  cost,
+  needsGradient,
+  savedInput,
+  trafficOf,
+  trafficOfElements,
+  unknownShapeCost,
+  work,
+} from '../vocabulary/work.ts';
+
+/** Inputs of the weights of the two or three layers of an expert; scales follow at the next index of QMoE. */
+const layouts = { MoE: [2, 4, 6], QMoE: [2, 5, 8] } as const;
+
+export const mixturesOfExperts: readonly OperatorDefinition[] = (['MoE', 'QMoE'] as const).map((type) =>
+  defineContrib({
+    type,
+    documentation:
+      type === 'MoE' ? 'feed-forward layers of the k best experts per token' : 'MoE with quantized weights',
+    infer: (context) => inferLikeInput(context),
+    cost: (context) => expertCost(context, layouts[type]),
+  }),
+);
+
+function expertCost(context: CostContext, layers: readonly number[]): OperatorCost {
+  const input = context.input(0);
+  const router = context.input(1);
+  const output = context.output(0);
+  const given = layers.filter((index) => context.hasInput(index));
+  const weights = given.flatMap((index) => {
+    const tensor = context.input(index);
+    return tensor === undefined ? [] : [{ index, tensor }];
+  });
+  if (input === undefined || router === undefined || output === undefined) return unknownShapeCost;
+  if (weights.length < given.length || weights.length < 2) return unknownShapeCost;
+  const tokens = countOf(input.dimensions.slice(0, -1));
+  const experts = Math.max(1, router.dimensions.at(-1) ?? 1);
+  const chosen = tokens * Math.min(Math.max(1, context.int('k', 1)), experts);
+  const read = Math.min(1, chosen / experts);
+  // Bytes hold two weights of 4 bits each.
+  const perByte = (elementType: string): number =>
+    elementType === 'uint8' ? 8 / Math.max(1, context.int('expert_weight_bits', 4)) : 1;
+  const flopsOf = (tensor: (typeof weights)[number]['tensor']): number =>
+    (2 * chosen * tensor.elements * perByte(tensor.elementType)) / experts;
+  const flops = weights.reduce((total, { tensor }) => total + flopsOf(tensor), 0);
+  const inner = (weights[0]?.tensor.dimensions[1] ?? 0) * chosen;
+  // Weights, their scales and biases, of the experts that tokens reach.
+  const stored = Array.from({ length: context.inputCount - 2 }, (_, index) => context.input(index + 2));
+  const weightTraffic = addTraffic(
+    ...stored.flatMap((tensor) =>
+      tensor === undefined ? [] : [trafficOfElements(tensor, read * tensor.elements)],
+    ),
+  );
+  const forward = work({
+    flops,
+    operations: 6 * router.elements + 5 * inner + chosen * (output.dimensions.at(-1) ?? 0),
+    traffic: addTraffic(trafficOf(input, router, output), weightTraffic),
+    kernels: 2 + weights.length,
+  });
+  if (!needsGradient(context)) return cost('matmul', forward);
+  const { data, weight } = backwardOf(context, (index) => {
+    if (index === 0)
+      return work({
+        flops,
+        traffic: addTraffic(trafficOf(output, input), weightTraffic),
+        kernels: weights.length,
+      });
+    const own = weights.find((layer) => layer.index === index);
+    if (own === undefined) return addWork();
+    return work({ flops: flopsOf(own.tensor), traffic: trafficOf(output, input, own.tensor) });
+  });
+  return cost('matmul', forward, {
+    data,
+    weight,
+    saved: [
+      savedInput(0),
+      savedInput(1),
+      { kind: 'extra', name: 'hidden rows of experts', traffic: trafficOfElements(input, inner) },
+    ],
+  });
+}

@@ -1,0 +1,219 @@
+/**
+ * Matrix products and convolutions of ONNX Runtime: with transposes, with an activation behind them, with quantized
+ * weights. FLOPs are those of the product whatever the width of its operands; traffic is that of their true widths.
+ */
+
+import type { Dimension } from '../../model/dimension.ts';
+import type {
+  CostContext,
+  Inference,
+  InferenceContext,
+  OperatorCost,
+  OperatorDefinition,
+} from '../definition.ts';
+import {
+  gemmCost,
+  inferGemm,
+  inferMatMul,
+  matMulCost,
+  type OperandLayout,
+  productCost,
+} from '../math/matmul.ts';
+import { convolutionCost, inferConvolution } from '../nn/convolution.ts';
+import { contradict } from '../vocabulary/broadcast.ts';
+import { defineContrib } from '../vocabulary/define.ts';
+import { pickInputs } from '../vocabulary/pickInputs.ts';
+import { elementTypeOf, mismatch, printShape, single, tensor, unknownBecause } from '../vocabulary/types.ts';
+import {
+  addWork,
+  backwardOf,
+  cost,
+  savedInput,
+  trafficOf,
+  unknownShapeCost,
+  work,
+} from '../vocabulary/work.ts';
+
+const fusedMatMuls = (['FusedMatMul', 'TransposeMatMul', 'FusedMatMulActivation'] as const).map((type) =>
+  defineContrib({
+    type,
+    documentation: {
+      FusedMatMul: 'α·A·B with optional transposes, batch axes too',
+      TransposeMatMul: 'α·A·B with optional transposes',
+      FusedMatMulActivation: 'α·A·B with optional transposes and an activation behind it',
+    }[type],
+    infer: (context) =>
+      inferMatMul(context, elementTypeOf(context, 0), 0, 1, {
+        left: layoutOf(context, 'A'),
+        right: layoutOf(context, 'B'),
+      }),
+    cost: (context) => {
+      const left = context.input(0);
+      const output = context.output(0);
+      if (left === undefined || output === undefined) return unknownShapeCost;
+      const inner = layoutOf(context, 'A')(left.dimensions).at(-1);
+      return productCost(context, 0, 1, output.elements * (typeof inner === 'number' ? inner : 1));
+    },
+  }),
+);
+
+const fusedGemm = defineContrib({
+  type: 'FusedGemm',
+  documentation: 'α·A·B + β·C with an activation behind it',
+  infer: inferGemm,
+  cost: gemmCost,
+});
+
+const gemmFastGelu = defineContrib({
+  type: 'GemmFastGelu',
+  documentation: 'GELU of A·B plus a bias',
+  infer: (context) => inferMatMul(context, elementTypeOf(context, 0), 0, 1),
+  cost: (context) => {
+    const left = context.input(0);
+    const output = context.output(0);
+    if (left === undefined || output === undefined) return unknownShapeCost;
+    return productCost(context, 0, 1, output.elements * (left.dimensions.at(-1) ?? 1), 2);
+  },
+});
+
+const fusedConv = defineContrib({
+  type: 'FusedConv',
+  documentation: 'convolution, plus a residual, with an activation behind it',
+  infer: (context) => inferConvolution(context, elementTypeOf(context, 0), 0, 1),
+  cost: (context) => convolutionCost(context, 0, 1, 2),
+});
+
+const qLinearConv = defineContrib({
+  type: 'QLinearConv',
+  documentation: 'convolution of quantized tensors, quantized again',
+  infer: (context) => inferConvolution(context, elementTypeOf(context, 7), 0, 3),
+  cost: (context) => convolutionCost(context, 0, 3, 8),
+});
+
+const integerProducts = [
+  defineContrib({
+    type: 'DynamicQuantizeMatMul',
+    documentation: 'A quantized by its own range, times 8-bit integers',
+    infer: (context) => inferMatMul(context, elementTypeOf(context, 0), 0, 1),
+    cost: (context) => matMulCost(context, 0, 1),
+  }),
+  defineContrib({
+    type: 'MatMulIntegerToFloat',
+    documentation: 'product of 8-bit integers, scaled to floating point',
+    infer: (context) => inferMatMul(context, elementTypeOf(context, 2), 0, 1),
+    cost: (context) => matMulCost(context, 0, 1),
+  }),
+  defineContrib({
+    type: 'MatMulInteger16',
+    documentation: 'product of 16-bit integers in 32 bits',
+    infer: (context) => {
+      const isUnsigned = [0, 1].every((index) => elementTypeOf(context, index) === 'uint16');
+      return inferMatMul(context, isUnsigned ? 'uint32' : 'int32', 0, 1);
+    },
+    cost: (context) => matMulCost(context, 0, 1),
+  }),
+  defineContrib({
+    type: 'QGemm',
+    documentation: 'α·A·B + C of quantized matrices',
+    infer: (context) => {
+      const inference = inferGemm(pickInputs(context, [0, 3, 6]));
+      const elementType = context.inputElementType(8) ?? 'float32';
+      const outputs = inference.outputs.map((type) =>
+        type.kind === 'tensor' ? { ...type, elementType } : type,
+      );
+      return { ...inference, outputs };
+    },
+    cost: (context) => {
+      const left = context.input(0);
+      const output = context.output(0);
+      if (left === undefined || output === undefined) return unknownShapeCost;
+      const inner = left.dimensions[context.int('transA', 0) === 0 ? 1 : 0] ?? 1;
+      return productCost(context, 0, 3, output.elements * inner, 6);
+    },
+  }),
+];
+
+/** Weights of N rows and K columns, packed in blocks: N and K are attributes, the stored shape says only bytes. */
+const packedWeights = [
+  defineContrib({
+    type: 'MatMulNBits',
+    documentation: 'A times weights of 2 to 8 bits, scaled block by block',
+    infer: (context) => inferPacked(context, context.int('K', 0), context.int('N', 0)),
+    cost: (context) => packedCost(context, context.int('K', 0)),
+  }),
+  defineContrib({
+    type: 'MatMulBnb4',
+    documentation: 'A times weights of 4-bit floating point, scaled block by block',
+    infer: (context) => {
+      const [inner, columns] = sidesOfBnb4(context);
+      return inferPacked(context, inner, columns);
+    },
+    cost: (context) => packedCost(context, sidesOfBnb4(context)[0]),
+  }),
+];
+
+export const contribProducts: readonly OperatorDefinition[] = [
+  ...fusedMatMuls,
+  fusedGemm,
+  gemmFastGelu,
+  fusedConv,
+  qLinearConv,
+  ...integerProducts,
+  ...packedWeights,
+];
+
+/** `transA` swaps the last two axes; `transBatchA` moves the first axis behind the other batch axes before that. */
+function layoutOf(context: Pick<InferenceContext, 'int'>, side: 'A' | 'B'): OperandLayout {
+  const isTransposed = context.int(`trans${side}`, 0) !== 0;
+  const movesBatch = context.int(`transBatch${side}`, 0) !== 0;
+  return (shape) => {
+    const [first, ...others] = shape;
+    const moved =
+      movesBatch && first !== undefined && shape.length > 2
+        ? [...others.slice(0, -1), first, ...others.slice(-1)]
+        : shape;
+    return isTransposed && moved.length > 1
+      ? [...moved.slice(0, -2), ...moved.slice(-2).toReversed()]
+      : moved;
+  };
+}
+
+const sidesOfBnb4 = (context: Pick<InferenceContext, 'int'>): readonly [number, number] => {
+  const sides = [context.int('K', 0), context.int('N', 0)] as const;
+  return context.int('transB', 1) === 1 ? sides : [sides[1], sides[0]];
+};
+
+function inferPacked(context: InferenceContext, inner: number, columns: number): Inference {
+  const elementType = elementTypeOf(context, 0);
+  if (inner <= 0 || columns <= 0) return mismatch(`K ${inner} and N ${columns} must be positive`);
+  const input = context.inputShape(0);
+  if (input === undefined) return unknownBecause(context, 0);
+  const width: Dimension | undefined = input.at(-1);
+  const type = tensor(elementType, [...input.slice(0, -1), columns]);
+  return width === undefined || contradict(width, inner)
+    ? mismatch(`an input ${printShape(input)} does not fit weights of ${inner} by ${columns}`, type)
+    : single(type);
+}
+
+function packedCost(context: CostContext, inner: number): OperatorCost {
+  const input = context.input(0);
+  const output = context.output(0);
+  if (input === undefined || output === undefined || inner <= 0) return unknownShapeCost;
+  const flops = 2 * output.elements * inner;
+  const weights = Array.from({ length: context.inputCount - 1 }, (_, index) => context.input(index + 1));
+  const columns = output.dimensions.at(-1) ?? 0;
+  const bias = context.hasInput(5) ? output.elements : 0;
+  const forward = work({
+    flops,
+    // Each weight is scaled once.
+    operations: 2 * inner * columns + bias,
+    traffic: trafficOf(input, ...weights, output),
+  });
+  const { data, weight } = backwardOf(context, (index) =>
+    index === 0
+      ? work({ flops, operations: 2 * inner * columns, traffic: trafficOf(output, ...weights, input) })
+      : addWork(),
+  );
+  const saved = context.gradient(0) === 'none' ? [] : [1, 2].map(savedInput);
+  return cost('matmul', forward, { data, weight, saved });
+}

@@ -1,0 +1,79 @@
+/**
+ * Element-wise operators, pools and joins of quantized tensors: data between its scales and zero points.
+ *
+ * Work counts the scaling in and out as operations; nothing is trained through them.
+ */
+
+import type {
+  CostContext,
+  Inference,
+  InferenceContext,
+  OperatorCost,
+  OperatorDefinition,
+} from '../definition.ts';
+import { inferGlobalPool, inferPool, poolCost, spatialElements } from '../nn/pooling.ts';
+import { inferConcat } from '../tensor/concat.ts';
+import { countOf } from '../vocabulary/contents.ts';
+import { defineContrib } from '../vocabulary/define.ts';
+import { elementwiseCost, inferBroadcast, inferLikeInput } from '../vocabulary/elementwise.ts';
+import { copyCost } from '../vocabulary/movement.ts';
+import { pickInputs } from '../vocabulary/pickInputs.ts';
+import { elementTypeOf } from '../vocabulary/types.ts';
+
+/** Type, what it computes, which inputs are data, operations per element. */
+const rows: readonly (readonly [
+  type: string,
+  documentation: string,
+  data: readonly number[],
+  operations: number,
+])[] = [
+  ['QLinearAdd', 'sum of quantized tensors with broadcasting', [0, 3], 7],
+  ['QLinearMul', 'product of quantized tensors with broadcasting', [0, 3], 7],
+  ['QLinearSigmoid', 'sigmoid of a quantized tensor', [0], 8],
+  ['QLinearLeakyRelu', 'x, or αx below 0, of a quantized tensor', [0], 6],
+  ['QLinearSoftmax', 'softmax of a quantized tensor', [0], 9],
+  ['QLinearWhere', 'one of two quantized tensors where a condition holds', [0, 1, 4], 5],
+];
+
+export const quantizedOperators: readonly OperatorDefinition[] = [
+  ...rows.map(([type, documentation, data, operations]) =>
+    defineContrib({
+      type,
+      documentation,
+      infer: (context) => inferQuantized(context, data),
+      cost: (context) => quantizedCost(context, data, operations),
+    }),
+  ),
+  defineContrib({
+    type: 'QLinearAveragePool',
+    documentation: 'mean of each window of a quantized tensor',
+    infer: (context) => inferPool(context, 0),
+    cost: (context) => poolCost(context, countOf(context.ints('kernel_shape') ?? []), []),
+  }),
+  defineContrib({
+    type: 'QLinearGlobalAveragePool',
+    documentation: 'mean over all spatial axes of a quantized tensor',
+    infer: inferGlobalPool,
+    cost: (context) => poolCost(context, spatialElements(context), []),
+  }),
+  defineContrib({
+    type: 'QLinearConcat',
+    documentation: 'quantized tensors joined along an axis, scaled to one range',
+    infer: (context) => inferConcat(pickInputs(context, joinedInputs(context.inputCount))),
+    cost: (context) => copyCost(context, { operations: 4 * (context.output(0)?.elements ?? 0) }),
+  }),
+];
+
+/** Behind the scale and zero point of the output come tensor, scale and zero point of each part. */
+const joinedInputs = (count: number): readonly number[] =>
+  Array.from({ length: Math.max(0, Math.floor((count - 2) / 3)) }, (_, part) => 2 + 3 * part);
+
+function inferQuantized(context: InferenceContext, data: readonly number[]): Inference {
+  const elementType = elementTypeOf(context, data.length === 3 ? 1 : 0);
+  const picked = pickInputs(context, data);
+  return data.length === 1 ? inferLikeInput(picked) : inferBroadcast(picked, { elementType });
+}
+
+function quantizedCost(context: CostContext, data: readonly number[], operations: number): OperatorCost {
+  return elementwiseCost(context, operations * Math.max(1, data.length - 1), () => undefined);
+}

@@ -1,0 +1,130 @@
+/** Tensors joined along an axis. */
+
+import { addDimensions, type Dimension, isSymbolic, unknownDimension } from '../../model/dimension.ts';
+import type { TensorContent } from '../../model/graph.ts';
+import type { Inference, InferenceContext } from '../definition.ts';
+import { normalizeAxis, numbersOf } from '../vocabulary/axes.ts';
+import { contradict } from '../vocabulary/broadcast.ts';
+import { content, gatherContent, positionOf } from '../vocabulary/contents.ts';
+import { define } from '../vocabulary/define.ts';
+import { copyCost } from '../vocabulary/movement.ts';
+import {
+  elementTypeOf,
+  mismatch,
+  printShape,
+  single,
+  tensor,
+  unknownBecause,
+  whyUnknown,
+} from '../vocabulary/types.ts';
+
+export const concat = define({
+  type: 'Concat',
+  documentation: 'tensors joined along an axis (ONNX Operators, Concat-13)',
+  infer: inferConcat,
+  cost: (context) => copyCost(context, { gradientIsView: true }),
+});
+
+export function inferConcat(context: InferenceContext): Inference {
+  const elementType = elementTypeOf(context, 0);
+  const shapes: (readonly Dimension[])[] = [];
+  for (let index = 0; index < context.inputCount; index += 1) {
+    const shape = context.inputShape(index);
+    if (shape === undefined) return unknownBecause(context, index, elementType);
+    shapes.push(shape);
+  }
+  const [first] = shapes;
+  // Before version 4 the axis was optional and 1.
+  const axis = normalizeAxis(context.int('axis', 1), first?.length ?? 0);
+  if (first === undefined || axis === undefined) {
+    return mismatch(
+      `axis ${context.int('axis', 1)} lies outside the inputs ${shapes.map(printShape).join(', ')}`,
+    );
+  }
+  const shape = first.map(
+    (size, position): Dimension =>
+      position === axis
+        ? shapes.reduce<Dimension>((sum, other) => addDimensions(sum, other[position] ?? 0), 0)
+        : (shapes.map((other) => other[position] ?? size).find((other) => typeof other === 'number') ??
+          shapes.map((other) => other[position] ?? size).find(isSymbolic) ??
+          size),
+  );
+  const type = tensor(elementType, shape);
+  const odd = shapes.find(
+    (other) =>
+      other.length !== first.length ||
+      other.some((size, position) => position !== axis && contradict(size, shape[position] ?? size)),
+  );
+  if (odd !== undefined) {
+    return mismatch(
+      `shapes ${shapes.map(printShape).join(' and ')} cannot be joined on axis ${axis}; all other sizes must be equal`,
+      type,
+    );
+  }
+  return single(type, concatContent(context, shapes, axis, shape));
+}
+
+function concatContent(
+  context: InferenceContext,
+  shapes: readonly (readonly Dimension[])[],
+  axis: number,
+  shape: readonly Dimension[],
+): TensorContent | undefined {
+  const numbers = numbersOf(shape);
+  const parts = shapes.map((_, index) => context.inputContent(index));
+  if (numbers === undefined) return undefined;
+  if (parts.every((part) => part === undefined)) return undefined;
+  // An unknown part of a shape leaves the others known, so that the rank of a later Reshape is.
+  if (numbers.length === 1) {
+    const elements = parts.flatMap((part, index): readonly Dimension[] => {
+      if (part !== undefined) return part.elements;
+      const [length] = shapes[index] ?? [];
+      const reason = whyUnknown(context, index);
+      return typeof length === 'number' && length <= 64
+        ? Array.from({ length }, () => unknownDimension(reason))
+        : [];
+    });
+    return content(numbers, elements);
+  }
+  const known = parts.filter((part) => part !== undefined);
+  if (known.length !== parts.length) return undefined;
+  const first = known[0];
+  return (
+    first &&
+    gatherContent(
+      { shape: numbers, elements: joined(known, numbers, axis) },
+      numbers,
+      (coordinates) => coordinates,
+    )
+  );
+}
+
+function joined(
+  parts: readonly TensorContent[],
+  shape: readonly number[],
+  axis: number,
+): readonly Dimension[] {
+  const elements: Dimension[] = [];
+  let begin = 0;
+  for (const part of parts) {
+    for (const [position, element] of part.elements.entries()) {
+      let rest = position;
+      const coordinates = part.shape
+        .toReversed()
+        .map((size) => {
+          const coordinate = rest % size;
+          rest = Math.floor(rest / size);
+          return coordinate;
+        })
+        .toReversed();
+      elements[
+        positionOf(
+          coordinates.map((c, a) => (a === axis ? c + begin : c)),
+          shape,
+        )
+      ] = element;
+    }
+    begin += part.shape[axis] ?? 0;
+  }
+  return elements;
+}

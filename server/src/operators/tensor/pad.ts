@@ -1,0 +1,62 @@
+/** Elements added, or removed, at both ends of axes. */
+
+import { addDimensions, unknownDimension } from '../../model/dimension.ts';
+import type { Inference, InferenceContext } from '../definition.ts';
+import { integersOf, normalizeAxes, numbersOf } from '../vocabulary/axes.ts';
+import { define } from '../vocabulary/define.ts';
+import { copyCost } from '../vocabulary/movement.ts';
+import {
+  elementTypeOf,
+  mismatch,
+  printShape,
+  single,
+  tensor,
+  unknownBecause,
+  whyUnknown,
+} from '../vocabulary/types.ts';
+
+export const pad = define({
+  type: 'Pad',
+  documentation: 'elements added, or removed, at both ends of axes (ONNX Operators, Pad-21)',
+  infer: inferPad,
+  cost: (context) => copyCost(context),
+});
+
+/** ONNX Operators, Pad-21: `pads` is an attribute before version 11 (`paddings` in version 1), negative ones crop. */
+function inferPad(context: InferenceContext): Inference {
+  const elementType = elementTypeOf(context, 0);
+  const input = context.inputShape(0);
+  if (input === undefined) return unknownBecause(context, 0);
+  const pads = integersOf(context, 1, context.opset < 2 ? 'paddings' : 'pads');
+  const axesGiven = context.opset < 18 ? undefined : context.inputContent(3)?.elements;
+  const axesUnknown = context.opset >= 18 && context.inputType(3) !== undefined && axesGiven === undefined;
+  const axes =
+    axesGiven === undefined
+      ? input.map((_, axis) => axis)
+      : normalizeAxes(numbersOf(axesGiven) ?? [Number.NaN], input.length);
+  if (pads.kind !== 'known' || axesUnknown || axes === undefined) {
+    const reason = whyUnknown(context, axesUnknown ? 3 : 1);
+    return single(
+      tensor(
+        elementType,
+        input.map(() => unknownDimension(reason)),
+      ),
+    );
+  }
+  const type = tensor(
+    elementType,
+    input.map((size, axis) => {
+      const position = axes.indexOf(axis);
+      if (position < 0) return size;
+      const begin = pads.values[position] ?? 0;
+      return addDimensions(addDimensions(size, begin), pads.values[position + axes.length] ?? 0);
+    }),
+  );
+  if (pads.values.length !== 2 * axes.length) {
+    return mismatch(
+      `${pads.values.length} pads do not fit ${axes.length} axes of ${printShape(input)}: two per axis`,
+      type,
+    );
+  }
+  return single(type);
+}
