@@ -65,7 +65,25 @@ export class EditorPage {
   async openFile(name: string): Promise<void> {
     const row = this.explorerRows().filter({ has: this.page.getByText(name, { exact: true }) });
     await row.dblclick({ timeout: patience });
-    await this.activeTab(name).waitFor({ timeout: patience });
+    if (!name.endsWith('.onnx')) {
+      await this.activeTab(name).waitFor({ timeout: patience });
+      return;
+    }
+    // In the first seconds of a new profile an editor knows an extension's commands before its editors, and shows
+    // the bytes; nothing but opening the file again helps then, also for a person.
+    await this.until(`the text of ${name}`, async () => {
+      const asText = await this.activeTab(`${name}.onnxtxt`)
+        .waitFor({ timeout: 5_000 })
+        .then(
+          () => true as const,
+          () => undefined,
+        );
+      if (asText === undefined) {
+        await this.runCommand('View: Close Editor');
+        await row.dblclick({ timeout: patience });
+      }
+      return asText;
+    });
   }
 
   /** The tab in front, where its title has the text. */
