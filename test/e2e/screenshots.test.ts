@@ -74,6 +74,8 @@ for (const [theme, title] of Object.entries(themes)) {
           `${model}-${theme}`,
           async (editor) => {
             await show(editor);
+            // What appears fades in.
+            await editor.page.waitForTimeout(800);
             await editor.page.screenshot({ path: join(target, `${model}-${theme}.png`) });
           },
           page,
