@@ -77,6 +77,11 @@ export const issueCodes = {
     title: 'An operator is not known',
     explanation: 'Its cost and output shapes are unknown, so totals are lower bounds.',
   },
+  'graph/invalid-operator': {
+    title: 'An operator is used in a way its definition does not allow',
+    explanation:
+      'An attribute or an input is missing, superfluous, or has a value or element type that the operator refuses.',
+  },
   'graph/unsupported-operator': {
     title: 'An operator is known but its cost is not',
     explanation: 'Totals that contain it are lower bounds.',

@@ -10,6 +10,7 @@ import { einsum } from './math/einsum.ts';
 import { matrixProducts } from './math/matmul.ts';
 import { signalOperators } from './math/signal.ts';
 import { unaryOperators } from './math/unary.ts';
+import { mlOperators } from './ml/mlOperators.ts';
 import { attentionOperators } from './nn/attention.ts';
 import { convolutions } from './nn/convolution.ts';
 import { dropout } from './nn/dropout.ts';
@@ -79,6 +80,7 @@ const definitions: readonly OperatorDefinition[] = [
   ...textOperators,
   ...optimizerOperators,
   ...contribOperators,
+  ...mlOperators,
 ];
 
 const nameOf = (domain: string, type: string): string => `${domain === 'ai.onnx' ? '' : domain}:${type}`;

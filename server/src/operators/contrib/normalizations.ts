@@ -87,7 +87,7 @@ const groupNorms = (['GroupNorm', 'SkipGroupNorm'] as const).map((type) =>
 
 const embedding = defineContrib({
   type: 'EmbedLayerNormalization',
-  documentation: 'layer normalization of the sum of word, position and segment embeddings',
+  documentation: 'layer normalization of the sum of three embeddings',
   infer: inferEmbedding,
   cost: (context) => {
     const ids = context.input(0);

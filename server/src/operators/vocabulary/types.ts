@@ -34,6 +34,11 @@ export function mismatch(message: string, ...outputs: readonly ValueType[]): Inf
   return { outputs, problem: { code: 'shape/mismatch', message } };
 }
 
+/** An operator whose attributes or inputs its definition does not allow, whatever their shapes. */
+export function invalid(message: string, ...outputs: readonly ValueType[]): Inference {
+  return { outputs, problem: { code: 'graph/invalid-operator', message } };
+}
+
 /** One output of unknown shape, because of what is not known of input `index`. */
 export function unknownBecause(
   context: InferenceContext,

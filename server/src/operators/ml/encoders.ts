@@ -1,0 +1,131 @@
+/** Features made of features: thresholds, scales, categories. Element by element, or one row for each. */
+
+import type { Dimension } from '../../model/dimension.ts';
+import { addDimensions } from '../../model/dimension.ts';
+import type { ElementType } from '../../model/elementType.ts';
+import type { Inference, InferenceContext, OperatorDefinition } from '../definition.ts';
+import { elementwiseCost, inferLikeInput } from '../vocabulary/elementwise.ts';
+import { copyCost } from '../vocabulary/movement.ts';
+import { elementTypeOf, invalid, printShape, single, tensor, unknownBecause } from '../vocabulary/types.ts';
+import { givenOf, lengthOfList, onlyOneOf } from './attributes.ts';
+import { defineMl, samplesOf } from './samples.ts';
+
+/** Type, what it computes, operations per element, element type of the output where it is not the input's. */
+const rows: readonly (readonly [string, string, number, ElementType | undefined])[] = [
+  ['Binarizer', '1 above a threshold, 0 elsewhere', 1, undefined],
+  ['Imputer', 'missing values replaced', 1, undefined],
+  ['Scaler', '(x − offset)·scale per feature', 2, 'float32'],
+  ['Normalizer', 'rows divided by their maximum, sum or norm', 3, 'float32'],
+];
+
+export const encoders: readonly OperatorDefinition[] = [
+  ...rows.map(([type, documentation, operations, elementType]) =>
+    defineMl({
+      type,
+      documentation,
+      infer: (context) => inferLikeInput(context, elementType === undefined ? {} : { elementType }),
+      cost: (context) => elementwiseCost(context, operations, () => undefined),
+    }),
+  ),
+  defineMl({
+    type: 'CategoryMapper',
+    documentation: 'integers for strings, or strings for integers, by a table',
+    infer: inferCategories,
+    cost: (context) => elementwiseCost(context, 1, () => undefined),
+  }),
+  defineMl({
+    type: 'LabelEncoder',
+    version: 4,
+    documentation: 'each element replaced by a table of keys and values',
+    infer: inferLabels,
+    cost: (context) => elementwiseCost(context, 1, () => undefined),
+  }),
+  defineMl({
+    type: 'OneHotEncoder',
+    documentation: 'a new last axis with 1 at the category',
+    infer: (context) => {
+      const wrong = onlyOneOf(context, ['cats_int64s', 'cats_strings']);
+      if (wrong !== undefined) return invalid(wrong);
+      const input = context.inputShape(0);
+      if (input === undefined) return unknownBecause(context, 0, 'float32');
+      const count = lengthOfList(context, 'cats_int64s') ?? lengthOfList(context, 'cats_strings') ?? 0;
+      return single(tensor('float32', [...input, count]));
+    },
+    cost: (context) => copyCost(context),
+  }),
+  defineMl({
+    type: 'ArrayFeatureExtractor',
+    documentation: 'features at given positions of the last axis',
+    infer: (context) => {
+      const elementType = elementTypeOf(context, 0);
+      const input = context.inputShape(0);
+      const positions = context.inputShape(1);
+      if (input === undefined) return unknownBecause(context, 0);
+      if (positions === undefined) return unknownBecause(context, 1, elementType);
+      const count = positions.at(-1) ?? 1;
+      if (input.length === 0)
+        return invalid(`features ${printShape(input)} cannot be taken at positions ${printShape(positions)}`);
+      return single(tensor(elementType, [...(input.length === 1 ? [1] : input.slice(0, -1)), count]));
+    },
+    cost: (context) => copyCost(context, { read: context.output(0)?.elements ?? 0 }),
+  }),
+  defineMl({
+    type: 'FeatureVectorizer',
+    documentation: 'feature vectors joined to one',
+    infer: (context) => {
+      const sizes = context.ints('inputdimensions');
+      const widths = Array.from(
+        { length: context.inputCount },
+        (_, index): Dimension | undefined => sizes?.[index] ?? context.inputShape(index)?.at(-1),
+      );
+      const unknown = widths.indexOf(undefined);
+      if (unknown >= 0) return unknownBecause(context, unknown, 'float32');
+      const total = widths.reduce<Dimension>((sum, width) => addDimensions(sum, width ?? 0), 0);
+      return single(tensor('float32', [samplesOf(context), total]));
+    },
+    cost: (context) => copyCost(context),
+  }),
+];
+
+/** ONNX Operators-ml, CategoryMapper-1: two lists of equal length, read in the direction of the input's type. */
+function inferCategories(context: InferenceContext): Inference {
+  const integers = lengthOfList(context, 'cats_int64s');
+  const strings = lengthOfList(context, 'cats_strings');
+  if (integers === undefined || strings === undefined)
+    return invalid('cats_int64s and cats_strings must both be given');
+  if (integers !== strings)
+    return invalid(
+      `cats_int64s has ${integers} entries, cats_strings ${strings}; they belong together in pairs`,
+    );
+  const input = elementTypeOf(context, 0);
+  const elementType = input === 'string' ? 'int64' : input === 'int64' ? 'string' : 'undefined';
+  return inferLikeInput(context, { elementType });
+}
+
+const lists = ['floats', 'int64s', 'strings'] as const;
+const typeOfList = { floats: 'float32', int64s: 'int64', strings: 'string' } as const;
+
+/** ONNX Operators-ml, LabelEncoder-4; version 1 maps strings to their position in `classes_strings` and back. */
+function inferLabels(context: InferenceContext): Inference {
+  if (context.attribute('classes_strings') !== undefined) {
+    const elementType = elementTypeOf(context, 0) === 'string' ? 'int64' : 'string';
+    return inferLikeInput(context, { elementType });
+  }
+  const tables = (kind: string): readonly string[] => [...lists, 'tensor'].map((list) => `${kind}_${list}`);
+  const wrong = onlyOneOf(context, tables('keys')) ?? onlyOneOf(context, tables('values'));
+  if (wrong !== undefined) return invalid(wrong);
+  const [keys = ''] = givenOf(context, tables('keys'));
+  const [values = ''] = givenOf(context, tables('values'));
+  const counts = [lengthOfList(context, keys), lengthOfList(context, values)];
+  if (counts[0] !== counts[1])
+    return invalid(`${keys} has ${counts[0]} entries, ${values} ${counts[1]}; they belong together in pairs`);
+  const elementType =
+    context.tensor('values_tensor')?.elementType ??
+    typeOfList[lists.find((list) => values.endsWith(list)) ?? 'int64s'];
+  const otherwise = context.tensor('default_tensor');
+  if (otherwise !== undefined && otherwise.elementType !== elementType)
+    return invalid(`default_tensor is of ${otherwise.elementType}, but the values are of ${elementType}`);
+  if (otherwise !== undefined && (otherwise.dimensions.length !== 1 || otherwise.dimensions[0] !== 1))
+    return invalid(`default_tensor holds one value, not ${printShape(otherwise.dimensions)}`);
+  return inferLikeInput(context, { elementType });
+}
