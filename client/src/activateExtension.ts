@@ -6,7 +6,6 @@ import {
   commands,
   type InitializationOptions,
   languageIds,
-  onnxTextScheme,
   trustGranted,
 } from '../../server/src/protocol.ts';
 import { registerBenchmark } from './benchmark.ts';
@@ -33,10 +32,7 @@ export async function activateExtension(
   };
   const options: LanguageClientOptions = {
     // No scheme: estimation works in virtual workspaces too.
-    documentSelector: [
-      { language: languageIds.layerSpec },
-      { language: languageIds.onnxText, scheme: onnxTextScheme },
-    ],
+    documentSelector: [{ language: languageIds.layerSpec }, { language: languageIds.onnxText }],
     outputChannel: log,
     traceOutputChannel: trace,
     initializationOptions,

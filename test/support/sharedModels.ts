@@ -10,10 +10,15 @@ export const hasSharedModels = existsSync(root);
 
 /** Paths below `../shared/models` of the `.onnx` and `.onnx.gz` files in these folders; none where it is absent. */
 export function sharedModels(...folders: readonly string[]): readonly string[] {
+  return sharedFiles(/\.onnx(\.gz)?$/, ...folders);
+}
+
+/** Paths below `../shared/models` of the files in these folders whose names match; none where it is absent. */
+export function sharedFiles(name: RegExp, ...folders: readonly string[]): readonly string[] {
   if (!hasSharedModels) return [];
   return folders.flatMap((folder) =>
     readdirSync(new URL(`${folder}/`, root), { recursive: true, encoding: 'utf8' })
-      .filter((path) => /\.onnx(\.gz)?$/.test(path))
+      .filter((path) => name.test(path))
       .sort()
       .map((path) => `${folder}/${path}`),
   );

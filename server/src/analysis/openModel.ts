@@ -6,12 +6,22 @@
 
 import { type ByteSource, decodeText } from '../formats/byteSource.ts';
 import { readLayerSpec } from '../formats/layer-spec/readLayerSpec.ts';
-import { readOnnx } from '../formats/onnx/readOnnx.ts';
+import { locateIssues } from '../formats/locateIssues.ts';
+import { type ReadOnnx, readOnnx } from '../formats/onnx/readOnnx.ts';
+import type { OnnxModel } from '../formats/onnx/syntax.ts';
+import { readOnnxJson } from '../formats/onnx-json/readOnnxJson.ts';
+import { readOnnxText } from '../formats/onnx-text/readOnnxText.ts';
+import { readOnnxProtobufText } from '../formats/protobuf-text/readOnnxProtobufText.ts';
 import { sniffFormat } from '../formats/sniffFormat.ts';
+import { formatBytes } from '../model/format.ts';
 import type { Issue } from '../model/issue.ts';
+import { bytes } from '../model/units.ts';
 import { analyzeOnnx } from './analyzeOnnx.ts';
 import { lowerLayerSpec } from './lowerLayerSpec.ts';
 import type { OpenedModel } from './openedModel.ts';
+
+/** A text has to fit in memory together with its tree. */
+const longestText = 2 ** 28;
 
 /**
  * Reads and analyses `source`.
@@ -26,17 +36,32 @@ export function openModel(
   dimensions: Readonly<Record<string, number>> = {},
 ): OpenedModel {
   const sniffed = sniffFormat(source, name);
+  if (sniffed.format !== undefined && sniffed.format !== 'onnx' && source.size > longestText) {
+    return unreadable(name, {
+      code: 'file/unreadable',
+      severity: 'error',
+      message: `The text is ${formatBytes(bytes(source.size))} long, more than ${formatBytes(bytes(longestText))}: save the model as binary ONNX, whose weights are never read`,
+    });
+  }
   switch (sniffed.format) {
     case 'layer-spec':
       return openLayerSpec(decodeText(source), name, dimensions);
-    case 'onnx':
-      return openOnnx(source, name);
+    case 'onnx': {
+      const { model, issues } = readOnnx(source);
+      return openRead('onnx', name, model, issues);
+    }
     case 'onnx-text':
+      return openOnnxText(decodeText(source), name);
+    case 'onnx-protobuf-text':
+      return openWritten(readOnnxProtobufText, decodeText(source), name);
+    case 'onnx-json':
+      return openWritten(readOnnxJson, decodeText(source), name);
     case 'prototxt':
       return unreadable(name, {
         code: 'file/not-a-model',
         severity: 'error',
-        message: `${formatTitles[sniffed.format]} is not read yet: open the binary ONNX model, or write the network as a layer spec`,
+        message:
+          'A Caffe prototxt is not read yet: open the binary ONNX model, or write the network as a layer spec',
       });
     case undefined:
       return unreadable(name, {
@@ -69,14 +94,30 @@ export function openLayerSpec(
   };
 }
 
-function openOnnx(source: ByteSource, name: string): OpenedModel {
-  const { model, issues } = readOnnx(source);
+/** Opens ONNX text, as an editor holds it. */
+export function openOnnxText(text: string, name: string): OpenedModel {
+  const { model, issues, spans } = readOnnxText(text);
+  return { ...openRead('onnx-text', name, model, issues), onnxSpans: spans };
+}
+
+/** Opens a textual form of protobuf, which no editor shows: what is wrong says its place in words. */
+function openWritten(read: (text: string) => ReadOnnx, text: string, name: string): OpenedModel {
+  const { model, issues } = read(text);
+  return openRead('onnx', name, model, locateIssues(issues, text));
+}
+
+function openRead(
+  format: 'onnx' | 'onnx-text',
+  name: string,
+  model: OnnxModel | undefined,
+  issues: readonly Issue[],
+): OpenedModel {
   if (model === undefined) {
-    return { format: 'onnx', name, analysis: undefined, onnx: undefined, scenario: {}, issues };
+    return { format, name, analysis: undefined, onnx: undefined, scenario: {}, issues };
   }
   const analysis = analyzeOnnx(model);
   return {
-    format: 'onnx',
+    format,
     name: model.graph.name || name,
     analysis,
     onnx: model,
@@ -84,8 +125,6 @@ function openOnnx(source: ByteSource, name: string): OpenedModel {
     issues: [...issues, ...analysis.issues],
   };
 }
-
-const formatTitles = { 'onnx-text': 'ONNX text', prototxt: 'A Caffe prototxt' } as const;
 
 function unreadable(name: string, issue: Issue): OpenedModel {
   return { format: 'onnx', name, analysis: undefined, onnx: undefined, scenario: {}, issues: [issue] };

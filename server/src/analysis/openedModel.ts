@@ -1,6 +1,7 @@
 /** A model file after reading: its format, its syntax where a text view needs it, and its analysis. */
 
 import type { OnnxModel } from '../formats/onnx/syntax.ts';
+import type { OnnxTextSpans } from '../formats/onnx-text/readOnnxText.ts';
 import type { Issue } from '../model/issue.ts';
 import type { ScenarioRequest } from '../model/scenario.ts';
 import type { ModelAnalysis } from './modelAnalysis.ts';
@@ -14,6 +15,8 @@ export interface OpenedModel {
   readonly analysis: ModelAnalysis | undefined;
   /** The syntax tree of an ONNX file, for its text view. */
   readonly onnx: OnnxModel | undefined;
+  /** Where the nodes of an ONNX text are in it, as far as it could be read. */
+  readonly onnxSpans?: OnnxTextSpans;
   /** What a layer spec asks for under `scenario`. */
   readonly scenario: ScenarioRequest;
   /** Everything wrong with the file: reading, graph and shapes. */

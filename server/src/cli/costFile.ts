@@ -8,6 +8,7 @@ import { estimateModel, type ModelEstimate } from '../estimate/estimateModel.ts'
 import { applyMeasurements } from '../estimate/measuredCost.ts';
 import { readLayerTrace } from '../estimate/readLayerTrace.ts';
 import { decodeText } from '../formats/byteSource.ts';
+import { locateIssues } from '../formats/locateIssues.ts';
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
 import { readClusterProfile } from '../hardware/readClusterProfile.ts';
 import type { Issue } from '../model/issue.ts';
@@ -40,8 +41,9 @@ export function openModelFile(path: string, scenario: ScenarioArguments): ModelF
   try {
     const opened = openModel(file.file.source, basename(path), scenario.request.dimensions);
     const external = opened.onnx === undefined ? [] : checkExternalData(opened.onnx, path);
-    const located =
-      opened.format === 'layer-spec' ? locate(opened.issues, decodeText(file.file.source)) : opened.issues;
+    const located = opened.issues.some((issue) => issue.span !== undefined)
+      ? locateIssues(opened.issues, decodeText(file.file.source))
+      : opened.issues;
     const complete = { ...opened, issues: [...located, ...external] };
     if (complete.analysis === undefined) {
       printIssues(basename(path), complete.issues);
@@ -95,21 +97,11 @@ export function printIssues(file: string, issues: readonly Issue[]): void {
   }
 }
 
-/** Issues of a text, each with its line and column in front of its message. */
-function locate(issues: readonly Issue[], text: string): readonly Issue[] {
-  return issues.map((issue) => {
-    if (issue.span === undefined) return issue;
-    const before = text.slice(0, issue.span.start).split('\n');
-    const column = (before.at(-1)?.length ?? 0) + 1;
-    return { ...issue, message: `line ${before.length}, column ${column}: ${issue.message}` };
-  });
-}
-
 function readCluster(path: string): ClusterProfile | undefined {
   const text = readText('cluster profile', path);
   if (text === undefined) return undefined;
   const { cluster, issues } = readClusterProfile(text);
-  printIssues(basename(path), locate(issues, text));
+  printIssues(basename(path), locateIssues(issues, text));
   return cluster;
 }
 

@@ -3,7 +3,14 @@
 import type { ByteSource } from './byteSource.ts';
 import { looksBinary, recognizeForeignFormat } from './foreignFormats.ts';
 
-export type SniffedFormat = 'onnx' | 'onnx-text' | 'layer-spec' | 'prototxt';
+/** `onnx` is the binary format, `onnx-text` ONNX's own syntax, `onnx-protobuf-text` and `onnx-json` protobuf's. */
+export type SniffedFormat =
+  | 'onnx'
+  | 'onnx-text'
+  | 'onnx-protobuf-text'
+  | 'onnx-json'
+  | 'layer-spec'
+  | 'prototxt';
 
 export interface Sniffed {
   /** `undefined` where the file is in no format Layercost knows. */
@@ -60,12 +67,8 @@ function formatOfText(text: string): Sniffed | undefined {
   if (/^<\s*\w+\s*:/.test(body) || /^("[^"\n]*"|[A-Za-z_]\w*)\s*\([^{]*\)\s*=>/.test(body)) {
     return { format: 'onnx-text', reason: 'The content is ONNX text: a model header or a graph signature' };
   }
-  if (/^ir_version\s*:\s*\d/m.test(body) && /^(graph|opset_import|producer_name)\s*[:{]/m.test(body)) {
-    return {
-      format: undefined,
-      reason:
-        'The file is an ONNX model as protobuf text: write it as binary ONNX with `onnx.save(onnx.load(FILE, format="textproto"), "model.onnx")`',
-    };
+  if (protobufTextField.test(body)) {
+    return { format: 'onnx-protobuf-text', reason: 'The content is an ONNX model as protobuf text' };
   }
   if (
     /^(layers?\s*\{|input(_dim|_shape)?\s*[:{]|(name\s*:\s*"[^"]*"\s*)(layers?|input|state|force)\b)/m.test(
@@ -77,17 +80,28 @@ function formatOfText(text: string): Sniffed | undefined {
   if (/^(layers|blocks)\s*:/m.test(body) || /^(name|dims|inputs)\s*:/m.test(body)) {
     return { format: 'layer-spec', reason: 'The content is a layer spec: YAML with its keys' };
   }
+  if (body.startsWith('{') && jsonField.test(body)) {
+    return { format: 'onnx-json', reason: 'The content is an ONNX model as JSON' };
+  }
   if (body.startsWith('{') || body.startsWith('[')) {
     return { format: undefined, reason: 'The file is JSON: open an ONNX model or a layer spec' };
   }
   return undefined;
 }
 
+/** A model begins with a field of its own: Caffe nets and layer specs have none of these. */
+const protobufTextField =
+  /^(ir_version\s*:|opset_import\s*:?\s*[{<[]|graph\s*:?\s*[{<]|functions\s*:?\s*[{<[]|metadata_props\s*:?\s*[{<[]|(producer_name|producer_version|domain|doc_string)\s*:\s*["']|model_version\s*:)/;
+
+const jsonField =
+  /"(irVersion|ir_version|opsetImport|opset_import|producerName|producer_name|graph)"\s*:\s*["\d{[]/;
+
 function formatOfName(name: string): SniffedFormat | undefined {
   const lower = name.toLowerCase();
   if (lower.endsWith('.onnx')) return 'onnx';
   if (lower.endsWith('.onnxtxt') || lower.endsWith('.onnxtext')) return 'onnx-text';
   if (/\.layers\.ya?ml$/.test(lower)) return 'layer-spec';
+  if (/\.(textproto|pbtxt|textpb|onnx\.prototxt)$/.test(lower)) return 'onnx-protobuf-text';
   if (lower.endsWith('.prototxt')) return 'prototxt';
   return undefined;
 }

@@ -64,7 +64,9 @@ function openOnnx(file: FileOpening, uri: string, platform: Platform): OnnxFile 
   const name = fileName(uri);
   if (file.kind === 'failed') return failedFile(name, [file.issue]);
   try {
-    const opened = openModel(file.source, name);
+    const read = openModel(file.source, name);
+    // Where the file itself is text, its spans mean nothing in the text that is shown.
+    const opened = { ...read, issues: read.issues.map(({ span: _, ...issue }) => issue) };
     if (opened.onnx === undefined) return failedFile(name, opened.issues);
     const printed = printOnnxText(opened.onnx);
     const neighbours = platform.checkNeighbours?.(opened, uri) ?? [];

@@ -4,9 +4,11 @@
  */
 
 import type { TextDocument } from 'vscode-languageserver-textdocument';
-import { openLayerSpec } from '../analysis/openModel.ts';
+import { openLayerSpec, openOnnxText } from '../analysis/openModel.ts';
 import { estimateModel } from '../estimate/estimateModel.ts';
+import type { OnnxTextSpans } from '../formats/onnx-text/readOnnxText.ts';
 import { isComplete, keepLastGood } from '../language/keepLastGood.ts';
+import { locateOnnxText } from '../language/locateOnnxText.ts';
 import type { ModelView } from '../language/modelView.ts';
 import { viewLayerSpec } from '../language/viewLayerSpec.ts';
 import { viewOnnxText } from '../language/viewOnnxText.ts';
@@ -123,14 +125,25 @@ async function makeView(
     const estimate = estimateModel(file.opened, [request]);
     return measuredView((measurements) => viewOnnxText(file, estimate, measurements));
   }
-  if (document.languageId !== languageIds.layerSpec || superseded()) return undefined;
+  if (superseded()) return undefined;
   const text = document.getText();
+  if (document.languageId === languageIds.onnxText) {
+    const opened = openOnnxText(text, fileName(document.uri));
+    await breathe();
+    if (superseded()) return undefined;
+    const located = locateOnnxText(text, opened.onnxSpans ?? noSpans);
+    const estimate = estimateModel(opened, [request]);
+    return measuredView((measurements) => viewOnnxText(located, estimate, measurements));
+  }
+  if (document.languageId !== languageIds.layerSpec) return undefined;
   const opened = openLayerSpec(text, fileName(document.uri), settings.dimensions);
   await breathe();
   if (superseded()) return undefined;
   const estimate = estimateModel(opened, [opened.scenario, request]);
   return measuredView((measurements) => viewLayerSpec(text, estimate, measurements));
 }
+
+const noSpans: OnnxTextSpans = { nodes: [], values: new Map(), sections: [] };
 
 /** Lets messages that arrived meanwhile be seen, above all the next keystroke. */
 const breathe = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0));

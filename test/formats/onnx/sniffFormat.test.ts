@@ -35,7 +35,17 @@ test.each([
   ['prose', text('Dear reader,\n'), 'letter.txt', undefined],
   ['JSON', text('{"layers": []}'), 'net.json', undefined],
   ['a web page', text('<!DOCTYPE html>'), 'resnet50.onnx', undefined],
-  ['ONNX as protobuf text', text('ir_version: 7\nproducer_name: "x"\ngraph {\n}'), 'a.textproto', undefined],
+  [
+    'ONNX as protobuf text',
+    text('ir_version: 7\nproducer_name: "x"\ngraph {\n}'),
+    'a.prototxt',
+    'onnx-protobuf-text',
+  ],
+  ['the same on one line', text('# model\ngraph { name: "g" } ir_version: 7'), '', 'onnx-protobuf-text'],
+  ['the same with operator sets first', text('opset_import {\n  version: 9\n}\n'), '', 'onnx-protobuf-text'],
+  ['an unclear one by its name', text('stuff\n'), 'a.onnx.prototxt', 'onnx-protobuf-text'],
+  ['ONNX as JSON', text('{\n  "irVersion": "8",\n  "graph": {}\n}'), 'net.json', 'onnx-json'],
+  ['the same with the names of the proto', text('{"opset_import": [{"version": 9}]}'), '', 'onnx-json'],
   ['gzip', Uint8Array.of(0x1f, 0x8b, 8, 0), 'model.onnx', undefined],
 ])('%s', (_, bytes, name, format) => {
   const sniffed = sniffFormat(byteSourceOfBuffer(bytes), name);
