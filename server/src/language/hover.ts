@@ -173,7 +173,7 @@ function operatorDocumentation(view: ModelView, line: number): string {
 const nodeOnLine = (view: ModelView, line: number): number =>
   view.nodeLines.findLastIndex((first) => first <= line);
 
-const width = 76;
+const width = 70;
 const spread = (left: string, right: string): string =>
   right === '' ? left : `${left}${' '.repeat(Math.max(2, width - left.length - right.length))}${right}`;
 const cell = (name: string, text: string): string => `${name.padEnd(12)} ${text}`;
