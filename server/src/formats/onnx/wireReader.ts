@@ -41,6 +41,7 @@ export class WireReader {
   #window: Uint8Array = new Uint8Array(0);
   #windowStart = 0;
   #windowEnd = 0;
+  readonly #texts = new Map<string, string>();
 
   constructor(source: ByteSource) {
     this.#source = source;
@@ -113,10 +114,17 @@ export class WireReader {
     return this.#window.subarray(start, start + length);
   }
 
-  /** Text of the current field; invalid UTF-8 becomes U+FFFD. */
+  /**
+   * Text of the current field; invalid UTF-8 becomes U+FFFD. Equal texts are one string: a graph is names met again
+   * and again, and looking up a string is quickest where it is the very one that was stored.
+   */
   string(): string {
     const end = this.lengthDelimited();
-    return decodeText(this.bytes(end - this.position));
+    const text = decoder.decode(this.bytes(end - this.position));
+    const known = this.#texts.get(text);
+    if (known !== undefined) return known;
+    this.#texts.set(text, text);
+    return text;
   }
 
   /** Jumps over the value of the current field. */
@@ -216,14 +224,3 @@ function join(low: number, middle: number, high: number): number {
 }
 
 const decoder = new TextDecoder();
-
-/** Names are short and nearly always ASCII, for which a loop is several times faster than the decoder. */
-function decodeText(bytes: Uint8Array): string {
-  if (bytes.length > 48) return decoder.decode(bytes);
-  let text = '';
-  for (const byte of bytes) {
-    if (byte >= 0x80) return decoder.decode(bytes);
-    text += String.fromCharCode(byte);
-  }
-  return text;
-}
