@@ -65,7 +65,9 @@ function rowLines(view: ModelView, row: LayerRow): readonly string[] {
     cell(
       'memory',
       [
-        `saved ${bound(formatBytes(cost.saved))}`,
+        cost.saved === 0 && cost.exact
+          ? 'saves nothing of its own'
+          : `saved ${bound(formatBytes(cost.saved))}`,
         ...(cost.gradient > 0 ? [`gradient ${formatBytes(cost.gradient)}`] : []),
         ...(cost.optimizerState > 0 ? [`${optimizer} state ${formatBytes(cost.optimizerState)}`] : []),
       ].join(' · '),

@@ -143,9 +143,9 @@ export function startServer(connection: Connection, platform: Platform): void {
   );
 
   connection.workspace.textDocumentContent.on(
-    handler('reading the model', { text: '' }, async ({ uri }: { uri: string }, token) => {
+    handler('reading the model', { text: failedText }, async ({ uri }: { uri: string }, token) => {
       const source = modelBehind(uri);
-      if (source === undefined) return { text: '' };
+      if (source === undefined) return { text: failedText };
       const file = await files.open(source);
       stopIfCancelled(token);
       return { text: file.text };
@@ -250,3 +250,7 @@ function readOptions(sent: unknown): InitializationOptions {
     ...(page === undefined ? {} : { issuesPage: page }),
   };
 }
+
+/** An empty page would look like an empty model. */
+const failedText =
+  '# The model cannot be shown: reading it failed inside Layercost.\n# Layercost: Show Log has the details; please report it with the model.\n';
