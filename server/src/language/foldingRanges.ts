@@ -1,6 +1,8 @@
 /**
- * What can be folded: the parts of an ONNX text, the blocks of a layer spec. Initializers count as imports, so
- * that an editor set to fold imports opens a model at its first layers and not at hundreds of weights.
+ * What can be folded: the parts of an ONNX text, runs of its nodes that cost nothing, the blocks of a layer spec.
+ *
+ * Initializers and such runs count as imports, so that an editor set to fold imports opens a model at what costs:
+ * not at hundreds of weights, nor at the constants and shape arithmetic that exporters write between layers.
  */
 
 import type { ModelView } from './modelView.ts';
@@ -12,14 +14,43 @@ export interface FoldingRange {
 }
 
 export function foldingRanges(view: ModelView): readonly FoldingRange[] {
-  return view.blocks
+  const parts = view.blocks
     .filter(({ firstLine, lastLine }) => lastLine > firstLine)
-    .map(({ name, firstLine, lastLine }) => ({
-      firstLine,
-      lastLine,
-      kind: name === initializers ? 'imports' : 'region',
-    }));
+    .map(
+      ({ name, firstLine, lastLine }): FoldingRange => ({
+        firstLine,
+        lastLine,
+        kind: name === initializers ? 'imports' : 'region',
+      }),
+    );
+  return [...parts, ...freeRuns(view)];
 }
 
 /** Name that the printer gives the part that lists stored tensors. */
 const initializers = 'initializers';
+
+/** Fewer nodes than this are not worth a fold. */
+const shortestRun = 3;
+
+/** Runs of nodes that launch nothing: views, constants and shape arithmetic. A layer spec has no nodes to see. */
+function freeRuns(view: ModelView): readonly FoldingRange[] {
+  const { opened, training } = view.estimate;
+  if (opened.format === 'layer-spec' || training === undefined) return [];
+  const costs = new Set<number>();
+  for (const operator of training.analysis.graph.operators) {
+    const cost = training.costs[operator.index];
+    const isFree = cost?.kind === 'known' && (cost.class === 'shape' || cost.class === 'view');
+    if (!isFree) costs.add(operator.source);
+  }
+  const runs: FoldingRange[] = [];
+  let first = 0;
+  for (const [index, line] of view.nodeLines.entries()) {
+    if (!costs.has(index)) continue;
+    const firstLine = view.nodeLines[first];
+    if (firstLine !== undefined && index - first >= shortestRun) {
+      runs.push({ firstLine, lastLine: line - 1, kind: 'imports' });
+    }
+    first = index + 1;
+  }
+  return runs;
+}
