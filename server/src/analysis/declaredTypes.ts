@@ -1,6 +1,7 @@
 /** What the file declares about a value beside what inference says. */
 
 import { type Dimension, isUnknown, printDimension } from '../model/dimension.ts';
+import type { ElementType } from '../model/elementType.ts';
 import { isKnownShape, type Shape, type ValueType } from '../model/graph.ts';
 import type { IssueCollector } from './issueCollector.ts';
 
@@ -28,11 +29,23 @@ export function reconcileTypes(
     });
     return inferred;
   }
+  if (typesDiffer(inferred.elementType, declared.elementType)) {
+    issues.add(`declared ${name}`, {
+      code: 'shape/mismatch',
+      severity: 'warning',
+      message: `\`${name}\` is declared as ${declared.elementType} but computed as ${inferred.elementType}; the computed type is used, correct the declaration`,
+      operator,
+      value: name,
+    });
+  }
   const elementType = inferred.elementType === 'undefined' ? declared.elementType : inferred.elementType;
   const shape = completeShape(inferred.shape, declared.shape);
   if (elementType === inferred.elementType && shape === inferred.shape) return inferred;
   return { kind: 'tensor', elementType, shape };
 }
+
+const typesDiffer = (inferred: ElementType, declared: ElementType): boolean =>
+  inferred !== declared && inferred !== 'undefined' && declared !== 'undefined';
 
 function completeShape(inferred: Shape, declared: Shape): Shape {
   if (!isKnownShape(inferred)) return isKnownShape(declared) ? declared : inferred;

@@ -11,6 +11,7 @@ import type { Graph, GraphAttribute, Operator, TensorContent, Value, ValueType }
 import { makeInferenceContext } from '../operators/context.ts';
 import type { InferenceContext } from '../operators/definition.ts';
 import { findOperator } from '../operators/registry.ts';
+import { withPossibleSizes } from '../operators/sizeLimits.ts';
 import { whyUndefined } from '../operators/unknownOperators.ts';
 import { reconcileTypes } from './declaredTypes.ts';
 import type { FlatNode } from './expandFunctions.ts';
@@ -356,15 +357,17 @@ function inferOperator(
       (name) => (inner.values.get(name) ?? resolve(name))?.type ?? { kind: 'unknown', reason: 'not defined' },
     );
   };
-  const inference = definition.infer(
-    makeInferenceContext({
-      opset,
-      inputs: inputs.map((value) => value?.type),
-      contents: inputs.map((value) => value?.content),
-      outputCount: node.outputs.length,
-      attributes,
-      inferSubgraph,
-    }),
+  const inference = withPossibleSizes(
+    definition.infer(
+      makeInferenceContext({
+        opset,
+        inputs: inputs.map((value) => value?.type),
+        contents: inputs.map((value) => value?.content),
+        outputCount: node.outputs.length,
+        attributes,
+        inferSubgraph,
+      }),
+    ),
   );
   const outputs: InferredOutputs = { types: inference.outputs, contents: inference.contents ?? [] };
   if (inference.problem !== undefined) {

@@ -13,7 +13,7 @@ import type {
 } from '../definition.ts';
 import { scalarOf } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';
-import { unknownValue, whyUnknown } from '../vocabulary/types.ts';
+import { invalid, unknownValue, whyUnknown } from '../vocabulary/types.ts';
 import { unifyTypes } from '../vocabulary/unify.ts';
 import { unknownCost } from '../vocabulary/work.ts';
 
@@ -174,6 +174,10 @@ function inferScan(context: InferenceContext): Inference {
   const scanned = context.int('num_scan_inputs', 1);
   const skipped = context.opset < 9 ? 1 : 0;
   const states = context.inputCount - skipped - scanned;
+  if (scanned < 1 || states < 0)
+    return invalid(`num_scan_inputs ${scanned} does not fit the ${context.inputCount - skipped} inputs`);
+  if (states > context.outputCount)
+    return invalid(`${states} states come in, but only ${context.outputCount} values come out`);
   const types = Array.from(
     { length: context.inputCount - skipped },
     (_, index) => context.inputType(index + skipped) ?? unknownValue('an input of the Scan is missing'),

@@ -41,10 +41,14 @@ const discreteFourierTransform = define({
     const given = context.opset < 20 ? context.int('axis', 1) : axisInput(context);
     if (given === undefined) {
       const reason = whyUnknown(context, 2);
-      const parts = context.int('onesided', 0) === 1 && context.int('inverse', 0) === 1 ? 1 : 2;
-      const sizes = input.map(
-        (_, position): Dimension => (position === input.length - 1 ? parts : unknownDimension(reason)),
-      );
+      const isOnesided = context.int('onesided', 0) === 1;
+      const parts = isOnesided && context.int('inverse', 0) === 1 ? 1 : 2;
+      // Whichever axis it is, a whole transform without a length of its own keeps every size.
+      const keepsSizes = !isOnesided && context.inputType(1) === undefined;
+      const sizes = input.map((size, position): Dimension => {
+        if (position === input.length - 1) return parts;
+        return keepsSizes ? size : unknownDimension(reason);
+      });
       return single(tensor(elementType, sizes));
     }
     const axis = normalizeAxis(given, input.length);
@@ -53,6 +57,8 @@ const discreteFourierTransform = define({
         `axis ${given} lies outside the input ${printShape(input)}`,
         tensor(elementType, input),
       );
+    const wrong = wrongSignal(context, input, axis);
+    if (wrong !== undefined) return mismatch(wrong, tensor(elementType, input));
     const asked = scalarOf(context, 1);
     const length =
       asked ??
@@ -72,6 +78,21 @@ const discreteFourierTransform = define({
   cost: (context) =>
     copyCost(context, { operations: transformOperations(context, context.input(0)?.dimensions.at(1) ?? 2) }),
 });
+
+/** The last axis holds real and imaginary part; half a spectrum comes from a real signal, and goes back to one. */
+function wrongSignal(
+  context: InferenceContext,
+  input: readonly Dimension[],
+  axis: number,
+): string | undefined {
+  if (axis === input.length - 1)
+    return `axis ${axis} of ${printShape(input)} holds real and imaginary part and cannot be transformed`;
+  const parts = input.at(-1);
+  if (context.int('onesided', 0) !== 1 || typeof parts !== 'number') return undefined;
+  if (context.int('inverse', 0) === 1)
+    return parts === 1 ? 'the inverse of half a spectrum takes a complex input, not a real one' : undefined;
+  return parts === 2 ? 'half a spectrum describes a real signal, but the input is complex' : undefined;
+}
 
 const axisInput = (context: InferenceContext): number | undefined => {
   if (context.inputType(2) === undefined) return -2;

@@ -24,6 +24,7 @@ import { countOf } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';
 import {
   elementTypeOf,
+  invalid,
   mismatch,
   printShape,
   single,
@@ -153,6 +154,8 @@ function inferTransposedConvolution(context: InferenceContext): Inference {
     );
   }
   const outputShape = context.ints('output_shape');
+  if (outputShape?.some((size) => size <= 0))
+    return invalid(`output_shape ${printShape(outputShape)} must be positive`);
   const outputPadding = context.ints('output_padding');
   const windows = windowsOf(context, kernels);
   const type = tensor(elementType, [

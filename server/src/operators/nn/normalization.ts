@@ -8,6 +8,7 @@
  */
 
 import type { Dimension } from '../../model/dimension.ts';
+import type { ValueType } from '../../model/graph.ts';
 import type {
   BoundTensor,
   CostContext,
@@ -21,7 +22,16 @@ import { normalizeAxis } from '../vocabulary/axes.ts';
 import { countOf } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';
 import { inferLikeInput } from '../vocabulary/elementwise.ts';
-import { elementTypeOf, mismatch, printShape, single, tensor, unknownBecause } from '../vocabulary/types.ts';
+import {
+  elementTypeOf,
+  mismatch,
+  printShape,
+  single,
+  tensor,
+  tensorOfUnknownShape,
+  unknownBecause,
+  whyUnknown,
+} from '../vocabulary/types.ts';
 import {
   addTraffic,
   addWork,
@@ -43,8 +53,16 @@ const batchNormalization = define({
   infer: (context) => {
     const input = context.inputShape(0);
     const elementType = elementTypeOf(context, 0);
-    if (input === undefined) return unknownBecause(context, 0);
+    if (input === undefined) {
+      const unknown = tensorOfUnknownShape(elementType, whyUnknown(context, 0));
+      return { outputs: [unknown, ...runningStatistics(context, undefined)] };
+    }
     const channels = input[1];
+    for (const index of [1, 2, 3, 4]) {
+      const shape = context.inputShape(index);
+      if (shape !== undefined && shape.length !== 1)
+        return mismatch(`input ${index} has one element per channel, not ${printShape(shape)}`);
+    }
     const scale = context.inputShape(1)?.[0];
     const type = tensor(elementType, input);
     if (typeof channels === 'number' && typeof scale === 'number' && channels !== scale) {
@@ -53,11 +71,7 @@ const batchNormalization = define({
         type,
       );
     }
-    const statistics = Array.from({ length: Math.max(0, context.outputCount - 1) }, (_, index) => {
-      const shape = context.inputShape(index % 2 === 0 ? 3 : 4) ?? (channels === undefined ? [] : [channels]);
-      return tensor(context.inputElementType(3) ?? elementType, shape);
-    });
-    return { outputs: [type, ...statistics] };
+    return { outputs: [type, ...runningStatistics(context, channels)] };
   },
   cost: (context) => {
     const input = context.input(0);
@@ -73,6 +87,18 @@ const batchNormalization = define({
     });
   },
 });
+
+/** Mean and variance in turn, each like the one that comes in, or one element per channel. */
+function runningStatistics(context: InferenceContext, channels: Dimension | undefined): readonly ValueType[] {
+  const elementType = context.inputElementType(3) ?? elementTypeOf(context, 0);
+  return Array.from({ length: Math.max(0, context.outputCount - 1) }, (_, index) => {
+    const source = index % 2 === 0 ? 3 : 4;
+    const shape = context.inputShape(source) ?? (channels === undefined ? undefined : [channels]);
+    return shape === undefined
+      ? tensorOfUnknownShape(elementType, whyUnknown(context, source))
+      : tensor(elementType, shape);
+  });
+}
 
 const layerNormalization = define({
   type: 'LayerNormalization',
@@ -153,7 +179,9 @@ const softmaxes = (['Softmax', 'LogSoftmax', 'Hardmax'] as const).map((type) =>
       const axis = context.int('axis', context.opset < 13 ? 1 : -1);
       // Before version 13 the axis may also equal the rank: everything is then one row.
       const limit = input === undefined ? 0 : input.length + (context.opset < 13 ? 1 : 0);
-      if (input !== undefined && input.length > 0 && normalizeAxis(axis, limit) === undefined) {
+      // A scalar has no axis; before version 13 it was flattened like everything else.
+      const hasAxis = input !== undefined && (input.length > 0 || context.opset >= 13);
+      if (hasAxis && normalizeAxis(axis, limit) === undefined) {
         return mismatch(
           `axis ${axis} lies outside the input ${printShape(input)}`,
           tensor(elementTypeOf(context, 0), input),

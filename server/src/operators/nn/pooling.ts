@@ -16,7 +16,15 @@ import type {
 } from '../definition.ts';
 import { countOf } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';
-import { elementTypeOf, mismatch, printShape, single, tensor, unknownBecause } from '../vocabulary/types.ts';
+import {
+  elementTypeOf,
+  invalid,
+  mismatch,
+  printShape,
+  single,
+  tensor,
+  unknownBecause,
+} from '../vocabulary/types.ts';
 import { outputSize, windowProblem, windowsOf } from '../vocabulary/window.ts';
 import {
   addTraffic,
@@ -93,6 +101,9 @@ const maxUnpool = define({
   infer: (context) => {
     const input = context.inputShape(0);
     if (input === undefined) return unknownBecause(context, 0);
+    const indices = context.inputShape(1);
+    if (indices !== undefined && indices.length !== input.length)
+      return mismatch(`indices ${printShape(indices)} do not fit the input ${printShape(input)}`);
     const requested = context.inputContent(2)?.elements;
     if (requested !== undefined) return single(tensor(elementTypeOf(context, 0), requested));
     if (context.inputType(2) !== undefined) return unknownBecause(context, 2, elementTypeOf(context, 0));
@@ -113,6 +124,8 @@ const maxRoiPool = define({
   documentation: 'maximum over each region of interest (ONNX Operators, MaxRoiPool-22)',
   infer: (context) => {
     const pooled = context.ints('pooled_shape') ?? [];
+    if (pooled.some((size) => size <= 0))
+      return invalid(`pooled_shape ${printShape(pooled)} must be positive`);
     return inferRegions(context, pooled);
   },
   cost: (context) => poolCost(context, 1, [savedInput(0), savedInput(1)]),

@@ -1,6 +1,6 @@
 import { contradict } from '../vocabulary/broadcast.ts';
 import { define } from '../vocabulary/define.ts';
-import { elementwiseCost, inferLikeInput, readsInput } from '../vocabulary/elementwise.ts';
+import { elementwiseCost, inferBroadcast, readsInput } from '../vocabulary/elementwise.ts';
 import { mismatch, printShape } from '../vocabulary/types.ts';
 import { savedInput } from '../vocabulary/work.ts';
 
@@ -17,7 +17,7 @@ export const swiGlu = define({
       value !== undefined &&
       (gate.length !== value.length || gate.some((size, axis) => contradict(size, value[axis] ?? size)));
     if (differ) return mismatch(`gate ${printShape(gate)} and value ${printShape(value)} differ in shape`);
-    return inferLikeInput(context);
+    return inferBroadcast(context);
   },
   cost: (context) =>
     elementwiseCost(context, 6, () => ({ ...readsInput(6), reads: [savedInput(0), savedInput(1)] })),

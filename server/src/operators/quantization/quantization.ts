@@ -4,16 +4,19 @@ import { elementTypeOfNumber } from '../../model/elementType.ts';
 import type { InferenceContext, OperatorDefinition } from '../definition.ts';
 import { define } from '../vocabulary/define.ts';
 import { elementwiseCost, inferLikeInput, passesThrough } from '../vocabulary/elementwise.ts';
-import { elementTypeOf, tensor, tensorOfUnknownShape, whyUnknown } from '../vocabulary/types.ts';
+import { elementTypeOf, invalid, tensor, tensorOfUnknownShape, whyUnknown } from '../vocabulary/types.ts';
 
 const quantizeLinear = define({
   type: 'QuantizeLinear',
   since: 10,
   documentation: 'x / scale rounded to an integer type (ONNX Operators, QuantizeLinear-21)',
-  infer: (context) =>
-    inferLikeInput(context, {
-      elementType: requestedType(context, 'output_dtype') ?? context.inputElementType(2) ?? 'uint8',
-    }),
+  infer: (context) => {
+    const asked = requestedType(context, 'output_dtype');
+    const zeroPoint = context.inputElementType(2);
+    if (asked !== undefined && zeroPoint !== undefined && zeroPoint !== 'undefined' && asked !== zeroPoint)
+      return invalid(`output_dtype asks for ${asked}, but the zero point is of ${zeroPoint}`);
+    return inferLikeInput(context, { elementType: asked ?? zeroPoint ?? 'uint8' });
+  },
   cost: (context) => elementwiseCost(context, 3, (index) => (index === 0 ? passesThrough : undefined)),
 });
 

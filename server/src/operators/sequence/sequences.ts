@@ -8,7 +8,15 @@ import { integersOf, normalizeAxis, numbersOf } from '../vocabulary/axes.ts';
 import { content, scalarOf } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';
 import { copyCost, viewCost } from '../vocabulary/movement.ts';
-import { elementTypeOf, single, tensor, tensorOfUnknownShape, unknownValue } from '../vocabulary/types.ts';
+import {
+  elementTypeOf,
+  invalid,
+  printShape,
+  single,
+  tensor,
+  tensorOfUnknownShape,
+  unknownValue,
+} from '../vocabulary/types.ts';
 import { unifyTypes } from '../vocabulary/unify.ts';
 import { shapeCost, unknownCost } from '../vocabulary/work.ts';
 
@@ -199,6 +207,8 @@ function inferSplitToSequence(context: InferenceContext): Inference {
         .filter((_, position) => !(removes && position === axis)),
     );
   const given = parts.kind === 'known' ? numbersOf(parts.values) : undefined;
+  if (given?.some((part) => part < 0) || (given?.length === 1 && given[0] === 0))
+    return invalid(`parts ${printShape(given)} must be positive`);
   if (parts.kind === 'absent') return single(repeated(partType(1), size));
   if (given === undefined) {
     return single({

@@ -21,6 +21,7 @@ import { define } from '../vocabulary/define.ts';
 import { copyCost, viewCost } from '../vocabulary/movement.ts';
 import {
   elementTypeOf,
+  invalid,
   mismatch,
   printShape,
   single,
@@ -85,6 +86,8 @@ const scatters = (['ScatterElements', 'Scatter', 'ScatterND', 'TensorScatter'] a
       TensorScatter: 'a cache with new entries written in place (ONNX Operators, TensorScatter-24)',
     }[type],
     infer: (context) => {
+      if (type === 'Scatter' && context.opset >= 11)
+        return invalid('Scatter was withdrawn in version 11; use ScatterElements');
       const input = context.inputType(0);
       return input === undefined
         ? unknownBecause(context, 0)

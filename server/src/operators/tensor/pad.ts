@@ -43,6 +43,12 @@ function inferPad(context: InferenceContext): Inference {
       ),
     );
   }
+  const beyond = axes.findIndex((_, position) => {
+    const [begin, end] = [pads.values[position], pads.values[position + axes.length]];
+    return typeof begin === 'number' && typeof end === 'number' && begin + end > Number.MAX_SAFE_INTEGER;
+  });
+  if (beyond >= 0)
+    return mismatch(`the pads of axis ${axes[beyond]} add up to more than a 64-bit size can count`);
   const type = tensor(
     elementType,
     input.map((size, axis) => {

@@ -129,7 +129,7 @@ const depthToSpace = define({
   type: 'DepthToSpace',
   documentation: 'blocks of channels moved to blocks of pixels (ONNX Operators, DepthToSpace-13)',
   infer: (context) =>
-    inferBlocks(context, (block, channels, size) => [
+    inferBlocks(context, 'channels', (block, channels, size) => [
       floorDivideDimensions(channels, block * block),
       productOfDimensions([size, block]),
     ]),
@@ -140,7 +140,7 @@ const spaceToDepth = define({
   type: 'SpaceToDepth',
   documentation: 'blocks of pixels moved to channels (ONNX Operators, SpaceToDepth-13)',
   infer: (context) =>
-    inferBlocks(context, (block, channels, size) => [
+    inferBlocks(context, 'pixels', (block, channels, size) => [
       productOfDimensions([channels, block * block]),
       floorDivideDimensions(size, block),
     ]),
@@ -291,6 +291,7 @@ function inferUnsqueeze(context: InferenceContext): Inference {
 
 function inferBlocks(
   context: InferenceContext,
+  divided: 'channels' | 'pixels',
   sizes: (block: number, channels: Dimension, size: Dimension) => readonly [Dimension, Dimension],
 ): Inference {
   const input = context.inputShape(0);
@@ -300,6 +301,13 @@ function inferBlocks(
     return mismatch(`the input must be [batch, channels, height, width], not ${printShape(input)}`);
   }
   const block = context.int('blocksize', 1);
+  const parts = divided === 'channels' ? block * block : block;
+  const odd = (divided === 'channels' ? [channels] : [height, width]).find(
+    (size) => typeof size === 'number' && size % parts !== 0,
+  );
+  if (block < 1 || odd !== undefined) {
+    return mismatch(`the ${divided} of ${printShape(input)} cannot be divided into blocks of ${parts}`);
+  }
   const [outputChannels, outputHeight] = sizes(block, channels, height);
   const [, outputWidth] = sizes(block, channels, width);
   return single(tensor(elementTypeOf(context, 0), [batch, outputChannels, outputHeight, outputWidth]));

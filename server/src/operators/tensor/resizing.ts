@@ -9,10 +9,12 @@ import {
 } from '../../model/dimension.ts';
 import type { Inference, InferenceContext, OperatorDefinition } from '../definition.ts';
 import { normalizeAxes, numbersOf } from '../vocabulary/axes.ts';
+import { countOf } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';
 import { copyCost } from '../vocabulary/movement.ts';
 import {
   elementTypeOf,
+  invalid,
   mismatch,
   printShape,
   single,
@@ -48,6 +50,7 @@ const upsample = define({
   documentation:
     'the input enlarged by factors, replaced by Resize in version 10 (ONNX Operators, Upsample-9)',
   infer: (context) => {
+    if (context.opset >= 10) return invalid('Upsample was withdrawn in version 10; use Resize');
     const input = context.inputShape(0);
     if (input === undefined) return unknownBecause(context, 0);
     const attribute = context.attribute('scales');
@@ -118,6 +121,9 @@ const columnsToImage = define({
     if (image === undefined) return single(tensorOfUnknownShape(elementType, whyUnknown(context, 1)));
     const [batch = 1, columns = 1] = input;
     const sizes = block && numbersOf(block);
+    const perBlock = sizes && countOf(sizes);
+    if (perBlock !== undefined && typeof columns === 'number' && (perBlock < 1 || columns % perBlock !== 0))
+      return mismatch(`columns of ${columns} elements are no whole blocks of ${printShape(sizes ?? [])}`);
     const channels =
       sizes === undefined
         ? unknownDimension('the size of the block is unknown')

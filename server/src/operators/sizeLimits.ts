@@ -1,0 +1,22 @@
+/** Sizes that no tensor can have. */
+
+import { isKnownShape } from '../model/graph.ts';
+import type { Inference } from './definition.ts';
+
+/**
+ * An inference whose outputs all have sizes that can be. A negative size, or one past 2⁵³ (sizes of files saturate
+ * there, so what is computed from one overflows), contradicts the operator's inputs.
+ */
+export function withPossibleSizes(inference: Inference): Inference {
+  if (inference.problem !== undefined) return inference;
+  for (const [index, type] of inference.outputs.entries()) {
+    if (type.kind !== 'tensor' || !isKnownShape(type.shape)) continue;
+    for (const [axis, size] of type.shape.entries()) {
+      if (typeof size !== 'number' || (size >= 0 && size <= Number.MAX_SAFE_INTEGER)) continue;
+      const what = size < 0 ? `${size} elements` : 'more elements than a 64-bit size can count';
+      const message = `axis ${axis} of output ${index} would have ${what}`;
+      return { ...inference, problem: { code: 'shape/mismatch', message } };
+    }
+  }
+  return inference;
+}
