@@ -91,6 +91,46 @@ it('annotates a layer spec', async () => {
   });
 });
 
+it('annotates ONNX text as it is written', async () => {
+  const { open, change, hints, connection, diagnostics, estimates } = await start();
+  const uri = 'file:///models/small.onnxtxt';
+  const text = `<ir_version: 10, opset_import: ["" : 21]>
+small (float[N,512] x) => (float[N,512] y)
+<float[512,512] w = {...}>
+{
+  [first] h = MatMul (x, w)
+  [second]
+  y = Relu (h)
+}
+`;
+  await open(uri, 'onnx-text', text);
+  const shown = await hints(uri);
+  expect(shown.map(({ line }) => line)).toEqual([4, 5]);
+  expect(shown[0]?.text).toMatch(/^524 kFLOP · \S+ µs/);
+  const textDocument = { uri };
+  expect(
+    await connection.sendRequest('textDocument/hover', { textDocument, position: { line: 6, character: 5 } }),
+  ).toMatchObject({ contents: { value: expect.stringContaining('second · ') } });
+  expect(await connection.sendRequest('textDocument/codeLens', { textDocument })).toMatchObject([
+    { command: { title: expect.stringContaining('small') } },
+    {},
+  ]);
+  expect(estimates.at(-1)).toMatchObject({ uri, state: 'exact' });
+
+  await change(uri, 2, text.replace('Relu (h)', 'Relu [h)'));
+  expect((await hints(uri)).map(({ line }) => line)).toContain(4);
+  expect((await diagnostics(uri, 2)).filter(({ severity }) => severity === 1)).toMatchObject([
+    {
+      code: 'onnx/text-syntax',
+      range: { start: { line: 6, character: 11 }, end: { line: 6, character: 12 } },
+    },
+  ]);
+  await change(uri, 3, text.replace('(x, w)', '(x, v)'));
+  expect((await diagnostics(uri, 3)).filter(({ severity }) => severity === 1)).toMatchObject([
+    { code: 'graph/undefined-value', range: { start: { line: 4 } } },
+  ]);
+});
+
 it('follows typing and answers for the newest text only', async () => {
   const { open, change, hints, diagnostics } = await start();
   await open(specUri, 'layer-spec', spec);

@@ -234,10 +234,10 @@ class OnnxTextReader {
     const name = cursor.name('the name of a graph');
     if (cursor.matches('(') && !cursor.matches(')')) {
       do {
-        const { info, span, typeStart } = this.#valueInfo();
+        const { info, span, typeSpan } = this.#valueInfo();
         inputs.push(info);
         values?.set(info.name, span);
-        if (cursor.matches('=')) this.#stored(info, typeStart, stored);
+        if (cursor.matches('=')) this.#stored(info, typeSpan, stored);
       } while (cursor.matches(','));
       cursor.expect(')');
     }
@@ -259,13 +259,13 @@ class OnnxTextReader {
     if (cursor.matches('<')) {
       if (!cursor.matches('>')) {
         do {
-          const { info, span, typeStart } = this.#valueInfo();
+          const { info, span, typeSpan } = this.#valueInfo();
           if (!cursor.matches('=')) {
             valueInfos.push(info);
             continue;
           }
           if (values?.has(info.name) === false) values.set(info.name, span);
-          this.#stored(info, typeStart, stored);
+          this.#stored(info, typeSpan, stored);
         } while (cursor.matches(','));
         cursor.expect('>');
       }
@@ -279,32 +279,33 @@ class OnnxTextReader {
     return { name, nodes, inputs, outputs, valueInfos, initializers, sparseInitializers };
   }
 
-  #valueInfo(): { readonly info: OnnxValueInfo; readonly span: TextSpan; readonly typeStart: number } {
+  #valueInfo(): { readonly info: OnnxValueInfo; readonly span: TextSpan; readonly typeSpan: TextSpan } {
     const cursor = this.#cursor;
     const typeStart = cursor.next();
     const type = typeIsNext(cursor) ? readType(cursor) : undefined;
+    const typeSpan = { start: typeStart, end: Math.max(typeStart, cursor.tokenEnd) };
     const start = cursor.next();
     const name = cursor.name('the name of a value');
-    return { info: { name, type }, span: { start, end: cursor.tokenEnd }, typeStart };
+    return { info: { name, type }, span: { start, end: cursor.tokenEnd }, typeSpan };
   }
 
   /** The values of an initializer, after its `=`. */
   #stored(
     info: OnnxValueInfo,
-    typeStart: number,
+    typeSpan: TextSpan,
     into: { readonly initializers: TensorLiteral[]; readonly sparseInitializers: TensorLiteral[] },
   ): void {
-    const { tensor, sparse } = this.#tensor(info, typeStart);
+    const { tensor, sparse } = this.#tensor(info, typeSpan);
     (sparse ? into.sparseInitializers : into.initializers).push(tensor);
   }
 
-  #tensor({ name, type }: OnnxValueInfo, typeStart: number): ReturnType<typeof readTensorContent> {
-    const read = readTensorContent(this.#cursor, name, type, typeStart);
+  #tensor({ name, type }: OnnxValueInfo, typeSpan: TextSpan): ReturnType<typeof readTensorContent> {
+    const read = readTensorContent(this.#cursor, name, type, typeSpan);
     const path = read.tensor.external?.path;
     if (path !== undefined && leavesFolder(path)) {
       this.issues.push({
         ...outsideFolder(name, path),
-        span: { start: typeStart, end: this.#cursor.tokenEnd },
+        span: { start: typeSpan.start, end: this.#cursor.tokenEnd },
       });
     }
     return read;
@@ -485,13 +486,14 @@ class OnnxTextReader {
   #typeOrTensor(start: number): Attribute<OnnxGraph> {
     const cursor = this.#cursor;
     const type = readType(cursor);
+    const typeSpan = { start, end: Math.max(start, cursor.tokenEnd) };
     const next = cursor.peek();
     if (next !== '{' && next !== '=' && next !== '[' && next !== '"' && cursor.peekIdentifier() === '') {
       return { kind: 'other', value: `type_proto = ${printType(type)}` };
     }
     const name = cursor.optionalName() ?? '';
     cursor.matches('=');
-    const { tensor, sparse } = this.#tensor({ name, type }, start);
+    const { tensor, sparse } = this.#tensor({ name, type }, typeSpan);
     return sparse ? { kind: 'other', value: 'sparse_tensor' } : { kind: 'tensor', value: tensor };
   }
 

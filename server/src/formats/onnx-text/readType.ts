@@ -2,6 +2,7 @@
 
 import type { ExternalLocation, TensorLiteral } from '../../model/attribute.ts';
 import { bitsPerElement, type ElementType, elementTypes } from '../../model/elementType.ts';
+import type { TextSpan } from '../../model/issue.ts';
 import { floatOfBfloat16, floatOfFloat16 } from '../onnx/decodeElements.ts';
 import { externalLocationOf, keptElements } from '../onnx/readTensor.ts';
 import type { OnnxDimension, OnnxType } from '../onnx/syntax.ts';
@@ -128,11 +129,11 @@ export function readTensorContent(
   cursor: TextCursor,
   name: string,
   type: OnnxType | undefined,
-  typeStart: number,
+  typeSpan: TextSpan,
 ): TextTensor {
   const outer = cursor.hint;
   cursor.hint = tensorHint;
-  const tensor = readContent(cursor, name, type, typeStart);
+  const tensor = readContent(cursor, name, type, typeSpan);
   cursor.hint = outer;
   return tensor;
 }
@@ -141,24 +142,23 @@ function readContent(
   cursor: TextCursor,
   name: string,
   type: OnnxType | undefined,
-  typeStart: number,
+  typeSpan: TextSpan,
 ): TextTensor {
-  const typeEnd = cursor.tokenEnd;
   const sparse = type?.kind === 'sparse-tensor';
   const elementType = type?.kind === 'tensor' || sparse ? type.elementType : 'undefined';
   const nothing = { tensor: { name, elementType, dimensions: [], storedBytes: 0 }, sparse };
   if (type?.kind !== 'tensor' && !sparse && type !== undefined) {
     cursor.failWith(
       `only tensors can have values, not a \`${type.kind}\`: ${tensorHint}`,
-      typeStart,
-      typeEnd,
+      typeSpan.start,
+      typeSpan.end,
     );
     return nothing;
   }
   const dimensions = concreteShape(type?.shape ?? (type === undefined ? [] : undefined));
   if (dimensions === undefined) {
     const what = 'the shape of a tensor with values must be numbers';
-    cursor.failWith(`${what}: ${tensorHint}`, typeStart, typeEnd);
+    cursor.failWith(`${what}: ${tensorHint}`, typeSpan.start, typeSpan.end);
     return nothing;
   }
   const base = { name, elementType, dimensions, storedBytes: 0 };

@@ -25,6 +25,13 @@ export function measureQuoted(text: string, pieces: readonly TextSpan[]): number
     for (let index = start; index < end; ) {
       const code = text.charCodeAt(index);
       if (code === 0x5c) {
+        // Tensors are mostly octal escapes, which are counted without being made.
+        const octalEnd = endOfOctal(text, index + 1, end);
+        if (octalEnd > index + 1) {
+          count += 1;
+          index = octalEnd;
+          continue;
+        }
         const { next, bytes } = readEscape(text, index, end);
         count += typeof bytes === 'number' ? 1 : bytes.length;
         index = next;
@@ -36,6 +43,18 @@ export function measureQuoted(text: string, pieces: readonly TextSpan[]): number
     }
   }
   return count;
+}
+
+/** End of up to three octal digits; `start` where there are none. */
+function endOfOctal(text: string, start: number, end: number): number {
+  const last = Math.min(start + 3, end);
+  let index = start;
+  while (index < last) {
+    const code = text.charCodeAt(index);
+    if (code < 0x30 || code > 0x37) break;
+    index += 1;
+  }
+  return index;
 }
 
 function decodePiece(piece: string): Uint8Array {
@@ -60,16 +79,20 @@ interface Escape {
 }
 
 function readEscape(text: string, backslash: number, end: number): Escape {
+  const octalEnd = endOfOctal(text, backslash + 1, end);
+  if (octalEnd > backslash + 1) {
+    return { next: octalEnd, bytes: Number.parseInt(text.slice(backslash + 1, octalEnd), 8) & 0xff };
+  }
   const letter = text.charAt(backslash + 1);
   const simple = simpleEscapes[letter];
   if (simple !== undefined) return { next: backslash + 2, bytes: simple };
   const pattern =
-    letter === 'x' || letter === 'X' ? hex : letter === 'u' ? short : letter === 'U' ? long : octal;
+    letter === 'x' || letter === 'X' ? hex : letter === 'u' ? short : letter === 'U' ? long : none;
   pattern.lastIndex = backslash + 1;
   const found = pattern.exec(text);
   const digits = found?.[1];
   if (digits !== undefined && pattern.lastIndex <= end) {
-    const value = Number.parseInt(digits, pattern === octal ? 8 : 16);
+    const value = Number.parseInt(digits, 16);
     const isCodePoint = pattern === short || pattern === long;
     const bytes = isCodePoint
       ? encoder.encode(String.fromCodePoint(Math.min(value, 0x10ffff)))
@@ -95,7 +118,8 @@ const simpleEscapes: Readonly<Record<string, number>> = {
   "'": 0x27,
   '"': 0x22,
 };
-const octal = /([0-7]{1,3})/y;
+/** Of no other letter. */
+const none = /(?!)/y;
 const hex = /[xX]([0-9a-fA-F]{1,2})/y;
 const short = /u([0-9a-fA-F]{4})/y;
 const long = /U([0-9a-fA-F]{8})/y;

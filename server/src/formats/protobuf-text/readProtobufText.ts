@@ -127,6 +127,11 @@ class ProtobufTextReader {
     let omitted = 0;
     if (!this.#matches(']')) {
       do {
+        const next = this.#next();
+        if (this.#text.charAt(next) === '[') {
+          this.#failAt('a value that is no list', next);
+          break;
+        }
         const value = this.#value(depth, true);
         if (value === undefined) break;
         if (values.length < keptScalars || value.kind !== 'scalar') values.push(value);
