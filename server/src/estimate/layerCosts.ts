@@ -76,11 +76,14 @@ function layerCost(
   const { training } = inputs;
   const { operators } = training.analysis.graph;
   const known: KnownCost[] = [];
+  const names: string[] = [];
   let reason: string | undefined;
   for (const index of layer.operators) {
     const cost = training.costs[index];
     if (cost?.kind === 'known') known.push(cost);
     else reason ??= cost?.reason;
+    const operator = operators[index];
+    if (operator !== undefined) names.push(operator.name || (operator.outputs[0] ?? operator.type));
   }
   const nothingKnown = known.length === 0 && reason !== undefined;
   const orNull = <Value>(value: Value): Value | null => (nothingKnown ? null : value);
@@ -106,12 +109,7 @@ function layerCost(
   return {
     name: layer.name,
     type: layer.type,
-    operators: layer.operators.flatMap((index) => {
-      const operator = operators[index];
-      return operator === undefined
-        ? []
-        : [operator.name === '' ? (operator.outputs[0] ?? operator.type) : operator.name];
-    }),
+    operators: names,
     parameters: elements,
     output: outputOf(training, layer),
     flops: {

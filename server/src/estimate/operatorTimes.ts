@@ -2,7 +2,7 @@
 
 import type { LoweredGraph } from '../frameworks/behaviour.ts';
 import type { GpuProfile } from '../hardware/clusterProfile.ts';
-import { type KernelWork, kernelTime } from '../hardware/kernelTime.ts';
+import { type KernelTime, type KernelWork, kernelTime } from '../hardware/kernelTime.ts';
 
 /** Columns aligned with the operators of the graph, in seconds. */
 export interface PassTimes {
@@ -28,19 +28,26 @@ export function operatorTimes(gpu: GpuProfile, lowered: LoweredGraph): OperatorT
   const count = lowered.operators.length;
   const forward = emptyTimes(count);
   const backward = emptyTimes(count);
-  for (const [index, operator] of lowered.operators.entries()) {
-    if (operator === undefined) continue;
-    for (const kernel of operator.forward) addKernel(gpu, forward, index, kernel);
-    for (const kernel of operator.backwardData) addKernel(gpu, backward, index, kernel);
-    for (const kernel of operator.backwardWeight) addKernel(gpu, backward, index, kernel);
-  }
+  const times = new Map<KernelWork, KernelTime>();
+  /** Operators share kernels; each is timed once. */
+  const timeOf = (kernel: KernelWork): KernelTime => {
+    const time = times.get(kernel) ?? kernelTime(gpu, kernel);
+    times.set(kernel, time);
+    return time;
+  };
+  lowered.operators.forEach((operator, index) => {
+    if (operator === undefined) return;
+    for (const kernel of operator.forward) addKernel(forward, index, kernel, timeOf(kernel));
+    for (const kernel of operator.backwardData) addKernel(backward, index, kernel, timeOf(kernel));
+    for (const kernel of operator.backwardWeight) addKernel(backward, index, kernel, timeOf(kernel));
+  });
   return { forward, backward };
 }
 
 /** The kernels of one piece of work, as columns of length 1. */
 export function kernelTimes(gpu: GpuProfile, kernels: readonly KernelWork[]): PassTimes {
   const times = emptyTimes(1);
-  for (const kernel of kernels) addKernel(gpu, times, 0, kernel);
+  for (const kernel of kernels) addKernel(times, 0, kernel, kernelTime(gpu, kernel));
   return times;
 }
 
@@ -58,8 +65,12 @@ function emptyTimes(count: number): PassTimes {
   };
 }
 
-function addKernel(gpu: GpuProfile, times: PassTimes, index: number, kernel: KernelWork): void {
-  const { time, low, high, bound } = kernelTime(gpu, kernel);
+function addKernel(
+  times: PassTimes,
+  index: number,
+  kernel: KernelWork,
+  { time, low, high, bound }: KernelTime,
+): void {
   addTo(times.middle, index, time);
   addTo(times.low, index, low);
   addTo(times.high, index, high);

@@ -103,20 +103,20 @@ function savedActivations(training: TrainingGraph, lowered: LoweredGraph): Saved
 /** The largest sum of the gradients of one operator's activations, inputs and outputs together. */
 function largestGradientPair(training: TrainingGraph, lowered: LoweredGraph): number {
   let largest = 0;
-  for (const [index, operator] of training.analysis.graph.operators.entries()) {
-    const width = lowered.operators[index]?.width;
-    if (width === undefined || lowered.operators[index]?.view === true) continue;
+  const elementsOf = (name: string): number => {
+    if (!training.requiresGradient.has(name)) return 0;
+    if (training.analysis.graph.values.get(name)?.role !== 'activation') return 0;
+    return training.tensors.get(name)?.elements ?? 0;
+  };
+  for (const { index, inputs, outputs } of training.analysis.graph.operators) {
+    const kernels = lowered.operators[index];
+    if (kernels === undefined || kernels.view) continue;
     let elements = 0;
-    const count = (name: string): void => {
-      if (!training.requiresGradient.has(name)) return;
-      if (training.analysis.graph.values.get(name)?.role !== 'activation') return;
-      elements += training.tensors.get(name)?.elements ?? 0;
-    };
-    for (const [position, name] of operator.inputs.entries()) {
-      if (operator.inputs.indexOf(name) === position) count(name);
-    }
-    for (const name of operator.outputs) count(name);
-    largest = Math.max(largest, elements * width);
+    inputs.forEach((name, position) => {
+      if (inputs.indexOf(name) === position) elements += elementsOf(name);
+    });
+    for (const name of outputs) elements += elementsOf(name);
+    largest = Math.max(largest, elements * kernels.width);
   }
   return largest;
 }

@@ -133,12 +133,14 @@ function makeGroup(
 ): FusedGroup {
   const { graph } = training.analysis;
   const members = new Set(indices);
-  const inside = new Set(indices.flatMap((index) => graph.operators[index]?.outputs ?? []));
   const inputs = new Set<string>();
   const outputs: string[] = [];
   for (const index of indices) {
     const operator = graph.operators[index];
-    for (const input of operator?.inputs ?? []) if (input !== '' && !inside.has(input)) inputs.add(input);
+    for (const input of operator?.inputs ?? []) {
+      const producer = graph.values.get(input)?.producer;
+      if (input !== '' && (producer === undefined || !members.has(producer))) inputs.add(input);
+    }
     for (const output of operator?.outputs ?? []) {
       const consumers = graph.values.get(output)?.consumers ?? [];
       if (graph.outputs.includes(output) || consumers.some((consumer) => !members.has(consumer))) {

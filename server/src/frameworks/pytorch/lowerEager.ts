@@ -25,12 +25,13 @@ export function lowerEager(
   const types = assignTypes(training, precision, options, groups);
   const castWeights = new Set<string>();
   const storage = storageOf(training);
+  const kernels = shareKernels(mode);
   return {
     operators: training.analysis.graph.operators.map((operator, index) => {
       const cost = training.costs[index];
       const type = types.operators[index];
       if (cost === undefined || cost.kind === 'unknown' || type === undefined) return undefined;
-      const subject = { training, operator, cost, type, types, castWeights, storage, mode };
+      const subject = { training, operator, cost, type, types, castWeights, storage, kernels, mode };
       const group = groups.get(index);
       if (group === undefined) return lowerOperator(subject);
       if (index !== group.operators.at(-1)) return absorbed(type);
@@ -49,24 +50,23 @@ interface Subject {
   readonly castWeights: Set<string>;
   /** The value whose memory each value shares: itself, or what it is a view of. */
   readonly storage: (name: string) => string;
+  readonly kernels: (cost: KnownCost, type: OperatorType) => PassKernels;
   readonly mode: Mode;
 }
 
 function lowerOperator(subject: Subject): LoweredOperator {
-  const { cost, type, mode } = subject;
+  const { cost, type, mode, kernels } = subject;
   if (isView(cost, subject.operator)) return { ...absorbed(type), view: true };
   const folded = isFoldedBias(subject);
   const casts = castsOf(subject);
   const training = mode === 'training';
-  const forward = folded ? none : kernelOf(cost, cost.forward, type);
-  const backwardData = folded || !training ? none : kernelOf(cost, cost.backwardData, type);
-  const backwardWeight = training ? kernelOf(cost, cost.backwardWeight, type) : none;
+  const { forward, backwardData, backwardWeight } = kernels(cost, type);
   return {
     numeric: type.numeric,
     width: type.width,
     view: false,
-    forward: joined(casts.forward, forward),
-    backwardData: training ? joined(casts.backwardData, backwardData) : none,
+    forward: joined(casts.forward, folded ? none : forward),
+    backwardData: training ? joined(casts.backwardData, folded ? none : backwardData) : none,
     backwardWeight: training ? joined(casts.backwardWeight, backwardWeight) : none,
     saved:
       training && cost.saved.length > 0
@@ -80,6 +80,34 @@ const none: readonly KernelWork[] = [];
 /** Most operators have no casts; their kernels are passed on without a copy. */
 const joined = (casts: readonly KernelWork[], own: readonly KernelWork[]): readonly KernelWork[] =>
   casts.length === 0 ? own : [...casts, ...own];
+
+interface PassKernels {
+  readonly type: OperatorType;
+  readonly forward: readonly KernelWork[];
+  readonly backwardData: readonly KernelWork[];
+  readonly backwardWeight: readonly KernelWork[];
+}
+
+/** Operators that share their cost and run in the same type share their kernels. */
+function shareKernels(mode: Mode): Subject['kernels'] {
+  const known = new Map<KnownCost, PassKernels[]>();
+  return (cost, type) => {
+    const ofCost = known.get(cost) ?? [];
+    const before = ofCost.find(
+      (kernels) => kernels.type.numeric === type.numeric && kernels.type.width === type.width,
+    );
+    if (before !== undefined) return before;
+    const training = mode === 'training';
+    const kernels: PassKernels = {
+      type,
+      forward: kernelOf(cost, cost.forward, type),
+      backwardData: training ? kernelOf(cost, cost.backwardData, type) : none,
+      backwardWeight: training ? kernelOf(cost, cost.backwardWeight, type) : none,
+    };
+    known.set(cost, [...ofCost, kernels]);
+    return kernels;
+  };
+}
 
 function kernelOf(cost: KnownCost, work: Work, type: OperatorType): readonly KernelWork[] {
   const size = trafficBytes(work.traffic, type.width);
@@ -104,9 +132,9 @@ function isFoldedBias({ training, operator }: Subject): boolean {
   if (operator.type !== 'Add' || operator.inputs.length !== 2) return false;
   const { graph } = training.analysis;
   return operator.inputs.some((input, position) => {
-    const bias = training.tensors.get(input);
+    if (graph.values.get(input)?.role !== 'parameter') return false;
+    if (training.tensors.get(input)?.dimensions.length !== 1) return false;
     const product = operator.inputs[1 - position];
-    if (graph.values.get(input)?.role !== 'parameter' || bias?.dimensions.length !== 1) return false;
     if (product === undefined) return false;
     const value = graph.values.get(product);
     const producer = value?.producer === undefined ? undefined : graph.operators[value.producer];
@@ -125,17 +153,15 @@ function castsOf({ training, operator, type, types, castWeights, cost, storage }
   if (!types.mixed || cost.class === 'view' || cost.class === 'shape' || cost.class === 'embedding') {
     return noCasts;
   }
-  const forward: KernelWork[] = [];
-  const backwardData: KernelWork[] = [];
-  const backwardWeight: KernelWork[] = [];
-  for (const [position, input] of operator.inputs.entries()) {
-    if (operator.inputs.indexOf(input) !== position) continue;
-    const tensor = training.tensors.get(input);
+  let casts: { forward: KernelWork[]; backwardData: KernelWork[]; backwardWeight: KernelWork[] } | undefined;
+  for (const input of new Set(operator.inputs)) {
     const root = storage(input);
+    const stored = types.widths.get(root) ?? 4;
+    if (stored === type.width) continue;
+    const tensor = training.tensors.get(input);
     const value = training.analysis.graph.values.get(root);
     if (tensor === undefined || value === undefined || tensor.elementType !== 'float32') continue;
-    const stored = types.widths.get(root) ?? 4;
-    if (stored === type.width || value.role === 'constant' || value.role === 'buffer') continue;
+    if (value.role === 'constant' || value.role === 'buffer') continue;
     const parameter = value.role === 'parameter';
     if (parameter && !halfProducts.has(cost.class)) continue;
     const cast: KernelWork = {
@@ -146,16 +172,17 @@ function castsOf({ training, operator, type, types, castWeights, cost, storage }
       bytes: bytes(tensor.elements * (stored + type.width)),
       launches: 1,
     };
+    casts ??= { forward: [], backwardData: [], backwardWeight: [] };
     if (!(parameter && castWeights.has(root))) {
-      forward.push(cast);
+      casts.forward.push(cast);
       if (parameter) {
         castWeights.add(root);
-        backwardWeight.push(cast);
+        casts.backwardWeight.push(cast);
       }
     }
-    if (!parameter && training.requiresGradient.has(input)) backwardData.push(cast);
+    if (!parameter && training.requiresGradient.has(input)) casts.backwardData.push(cast);
   }
-  return { forward, backwardData, backwardWeight };
+  return casts ?? noCasts;
 }
 
 const noCasts: Casts = { forward: none, backwardData: none, backwardWeight: none };

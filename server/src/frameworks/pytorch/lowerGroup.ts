@@ -14,11 +14,13 @@ export const absorbed = (type: OperatorType): LoweredOperator => ({
   numeric: type.numeric,
   width: type.width,
   view: true,
-  forward: [],
-  backwardData: [],
-  backwardWeight: [],
-  saved: [],
+  forward: none,
+  backwardData: none,
+  backwardWeight: none,
+  saved: none,
 });
+
+const none: readonly never[] = [];
 
 /**
  * Forward reads inputs and writes outputs; backward reads inputs and output gradients (attention its output
@@ -40,12 +42,10 @@ export function lowerGroup(
   const inputGradients = sizeOf(training, learned, type.width);
   const attention = group.kind === 'attention';
   const forward = sumWork(training, group, 'forward');
-  const backwardFlops =
-    (sumWork(training, group, 'backwardData').flops + sumWork(training, group, 'backwardWeight').flops) *
-    (attention ? 5 / 4 : 1);
-  const backwardOperations =
-    sumWork(training, group, 'backwardData').operations +
-    sumWork(training, group, 'backwardWeight').operations;
+  const data = sumWork(training, group, 'backwardData');
+  const weight = sumWork(training, group, 'backwardWeight');
+  const backwardFlops = (data.flops + weight.flops) * (attention ? 5 / 4 : 1);
+  const backwardOperations = data.operations + weight.operations;
   const kernel = (products: number, operations: number, size: number): KernelWork => ({
     class: kernelClass,
     numeric: type.numeric,
