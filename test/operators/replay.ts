@@ -7,15 +7,9 @@
 
 import type { OnnxGraph, OnnxModel, OnnxNode, OnnxType } from '../../server/src/formats/onnx/syntax.ts';
 import type { Attribute } from '../../server/src/model/attribute.ts';
-import { evaluateDimension, symbol, unknownDimension } from '../../server/src/model/dimension.ts';
-import {
-  type Graph,
-  isKnownShape,
-  type TensorContent,
-  type ValueType,
-} from '../../server/src/model/graph.ts';
-import { boundTensor, makeCostContext, makeInferenceContext } from '../../server/src/operators/context.ts';
-import type { BoundTensor, OperatorCost } from '../../server/src/operators/definition.ts';
+import { symbol, unknownDimension } from '../../server/src/model/dimension.ts';
+import type { Graph, TensorContent, ValueType } from '../../server/src/model/graph.ts';
+import { makeInferenceContext } from '../../server/src/operators/context.ts';
 import { findOperator } from '../../server/src/operators/registry.ts';
 
 export interface ReplayedValue {
@@ -145,41 +139,4 @@ export function typeOf(type: OnnxType | undefined): ValueType {
   if (type?.kind === 'sequence' || type?.kind === 'optional')
     return { kind: type.kind, element: typeOf(type.element) };
   return { kind: 'unknown', reason: 'the file gives no type' };
-}
-
-/** Cost of every top-level node, with every symbol bound to `symbolValue`. */
-export function costModel(
-  model: OnnxModel,
-  replay: Replay,
-  symbolValue: number,
-  gradient: (input: string) => 'weight' | 'data' | 'none' = () => 'none',
-): readonly (readonly [OnnxNode, OperatorCost | undefined])[] {
-  const bindings = new Proxy(new Map<string, number>(), {
-    get: (target, key) => (key === 'get' ? () => symbolValue : Reflect.get(target, key)),
-  });
-  const bind = (name: string): BoundTensor | undefined => {
-    const type = replay.values.get(name)?.type;
-    if (type?.kind !== 'tensor' || !isKnownShape(type.shape)) return undefined;
-    const sizes = type.shape.map((dimension) => evaluateDimension(dimension, bindings));
-    const numbers = sizes.filter((size) => typeof size === 'number');
-    return numbers.length === sizes.length ? boundTensor(type.elementType, numbers) : undefined;
-  };
-  return model.graph.nodes.map((node) => {
-    const definition = findOperator(node.domain, node.type, opsetOf(model, node.domain));
-    const context = makeCostContext({
-      opset: opsetOf(model, node.domain),
-      inputs: node.inputs.map(bind),
-      outputs: node.outputs.map(bind),
-      contents: node.inputs.map((name) => {
-        const elements = replay.values
-          .get(name)
-          ?.content?.elements.map((element) => evaluateDimension(element, bindings));
-        const numbers = elements?.filter((element) => typeof element === 'number');
-        return numbers !== undefined && numbers.length === elements?.length ? numbers : undefined;
-      }),
-      gradients: node.inputs.map(gradient),
-      attributes: withoutGraphs(node),
-    });
-    return [node, definition?.cost(context)] as const;
-  });
 }

@@ -7,7 +7,7 @@ import type { Inference, InferenceContext, OperatorDefinition } from '../definit
 import { integersOf, normalizeAxis, numbersOf } from '../vocabulary/axes.ts';
 import { content, scalarOf } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';
-import { copyCost, viewCost } from '../vocabulary/movement.ts';
+import { viewCost } from '../vocabulary/movement.ts';
 import {
   elementTypeOf,
   invalid,
@@ -18,7 +18,7 @@ import {
   unknownValue,
 } from '../vocabulary/types.ts';
 import { unifyTypes } from '../vocabulary/unify.ts';
-import { shapeCost, unknownCost } from '../vocabulary/work.ts';
+import { cost, shapeCost, trafficOf, unknownCost, unknownShapeCost, work } from '../vocabulary/work.ts';
 
 export const sequenceOperators: readonly OperatorDefinition[] = [
   define({
@@ -87,7 +87,13 @@ export const sequenceOperators: readonly OperatorDefinition[] = [
     since: 11,
     documentation: 'the elements of a sequence joined along an axis (ONNX Operators, ConcatFromSequence-11)',
     infer: inferConcatFromSequence,
-    cost: (context) => copyCost(context),
+    // What the elements have is what the output has: each is read once.
+    cost: (context) => {
+      const output = context.output(0);
+      return output === undefined
+        ? unknownShapeCost
+        : cost('movement', work({ traffic: trafficOf(output, output) }));
+    },
   }),
   define({
     type: 'SequenceMap',

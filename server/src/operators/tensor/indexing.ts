@@ -6,7 +6,7 @@
  * (`select`).
  */
 
-import { type Dimension, isUnknown, unknownDimension } from '../../model/dimension.ts';
+import { type Dimension, isUnknown, productOfDimensions, unknownDimension } from '../../model/dimension.ts';
 import type { TensorContent } from '../../model/graph.ts';
 import type {
   CostContext,
@@ -210,11 +210,15 @@ const dataDependent = [
       const input = context.inputShape(0);
       const elementType = elementTypeOf(context, 0);
       const count = unknownDimension('Unique gives as many entries as the data has different ones');
-      const counts = [
-        tensor('int64', [count]),
-        tensor('int64', [unknownDimension('Unique, indices')]),
-        tensor('int64', [count]),
-      ];
+      // Each entry of the input has its place among the different ones: as many places as there are entries.
+      const axisGiven = context.attribute('axis') === undefined ? undefined : context.int('axis', 0);
+      const entries =
+        input === undefined
+          ? unknownDimension(whyUnknown(context, 0))
+          : axisGiven === undefined
+            ? productOfDimensions(input)
+            : (input[normalizeAxis(axisGiven, input.length) ?? -1] ?? unknownDimension('no such axis'));
+      const counts = [tensor('int64', [count]), tensor('int64', [entries]), tensor('int64', [count])];
       if (context.attribute('axis') === undefined)
         return { outputs: [tensor(elementType, [count]), ...counts] };
       if (input === undefined)

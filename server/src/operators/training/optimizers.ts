@@ -9,7 +9,7 @@ import type {
 } from '../definition.ts';
 import { define } from '../vocabulary/define.ts';
 import { unknownValue } from '../vocabulary/types.ts';
-import { cost, trafficOf, work } from '../vocabulary/work.ts';
+import { cost, trafficOf, unknownCost, work } from '../vocabulary/work.ts';
 
 const domain = 'ai.onnx.preview.training';
 
@@ -36,18 +36,38 @@ function updateCost(context: CostContext, operations: number): OperatorCost {
   );
 }
 
-export const optimizerOperators: readonly OperatorDefinition[] = (
-  [
-    ['Adagrad', 1, 4],
-    ['Momentum', 1, 3],
-    ['Adam', 2, 6],
-  ] as const
-).map(([type, states, operations]) =>
-  define({
-    type,
-    domain,
-    documentation: `one step of ${type} for several tensors (ONNX preview training operators, ${type}-1)`,
-    infer: (context) => inferUpdate(context, states),
-    cost: (context) => updateCost(context, operations),
+/** Derivatives of one tensor of the graph by others: `xs` names the first inputs, one derivative for each. */
+const gradient = define({
+  type: 'Gradient',
+  domain,
+  documentation: 'derivatives of a tensor by others (ONNX preview training operators, Gradient-1)',
+  infer: (context) => ({
+    outputs: Array.from(
+      { length: context.outputCount },
+      (_, index) => context.inputType(index) ?? unknownValue('an input of the gradient is missing'),
+    ),
   }),
-);
+  cost: () =>
+    unknownCost(
+      'the operator stands for the backward pass of a part of the graph, which training mode costs',
+    ),
+});
+
+export const optimizerOperators: readonly OperatorDefinition[] = [
+  gradient,
+  ...(
+    [
+      ['Adagrad', 1, 4],
+      ['Momentum', 1, 3],
+      ['Adam', 2, 6],
+    ] as const
+  ).map(([type, states, operations]) =>
+    define({
+      type,
+      domain,
+      documentation: `one step of ${type} for several tensors (ONNX preview training operators, ${type}-1)`,
+      infer: (context) => inferUpdate(context, states),
+      cost: (context) => updateCost(context, operations),
+    }),
+  ),
+];
