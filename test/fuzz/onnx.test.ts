@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
 import { readOnnx } from '../../server/src/formats/onnx/readOnnx.ts';
 import { printOnnxText } from '../../server/src/formats/onnx-text/printOnnxText.ts';
+import { printQualifiedPart } from '../../server/src/formats/onnx-text/printType.ts';
 import { sniffFormat } from '../../server/src/formats/sniffFormat.ts';
 import { encodeModel } from '../support/onnxBytes.ts';
 import { readShared, sharedModels, sharedTestName } from '../support/sharedModels.ts';
@@ -25,7 +26,7 @@ function check(bytes: Uint8Array): void {
   expect(printed.nodeLines).toHaveLength(model.graph.nodes.length);
   for (const [index, node] of printed.nodes.entries()) {
     const type = lines[node.bodyLine]?.slice(node.type.start, node.type.end);
-    expect(type).toContain(model.graph.nodes[index]?.type.replace(/[\r\n]+/g, ' '));
+    expect(type).toContain(printQualifiedPart(model.graph.nodes[index]?.type ?? ''));
   }
 }
 

@@ -237,7 +237,7 @@ describe('a model as text', () => {
     );
     expect(lines[printed.nodeLines[1] ?? 0]).toBe('   ["line break"]');
     expect(lines[printed.nodes[1]?.bodyLine ?? 0]).toContain(
-      '       = B C <many: ints = [0, 1, 2, 3, 4, 5, 6, 7, ...]>',
+      '       = "B C" <many: ints = [0, 1, 2, 3, 4, 5, 6, 7, ...]>',
     );
     expect(lines[printed.nodeLines[2] ?? 0]).toContain('D <value: tensor = float[100] {...}> ()');
     expect(lines[printed.nodeLines[3] ?? 0]).toContain('E <value: tensor = string[1] {...}> ()');

@@ -10,7 +10,14 @@ import type { Attribute, TensorLiteral } from '../../model/attribute.ts';
 import type { OnnxFunction, OnnxGraph, OnnxModel, OnnxNode, OnnxValueInfo } from '../onnx/syntax.ts';
 import { printFloat32, printInteger } from './printNumbers.ts';
 import { printTensor, printTensorSize } from './printTensor.ts';
-import { printName, printTensorType, printType, quote } from './printType.ts';
+import {
+  printDomain,
+  printName,
+  printQualifiedPart,
+  printTensorType,
+  printType,
+  quote,
+} from './printType.ts';
 import { TextWriter } from './textWriter.ts';
 
 /** Lines and columns are 0-based, columns in UTF-16 code units, ends exclusive (`lastLine` is inclusive). */
@@ -184,7 +191,7 @@ class OnnxPrinter {
       this.#list('<', entries, '>');
       out.endLine();
       const attributes = [
-        ...body.attributes,
+        ...body.attributes.map(printName),
         ...[...body.defaults].map(([name, value]) => this.#attribute(name, value)),
       ];
       out.write(`${printName(body.name)} `);
@@ -231,9 +238,9 @@ class OnnxPrinter {
     out.write(bodyIndent);
     const outputs = this.#write(printNames(node.outputs));
     out.write(' = ');
-    const domain = node.domain === '' ? '' : `${node.domain}.`;
-    const type = this.#write(oneLine(`${domain}${node.type}`));
-    if (node.overload !== '') out.write(oneLine(`:${node.overload}`));
+    const domain = node.domain === '' ? '' : `${printDomain(node.domain)}.`;
+    const type = this.#write(`${domain}${printQualifiedPart(node.type)}`);
+    if (node.overload !== '') out.write(`:${printQualifiedPart(node.overload)}`);
     const subgraphs = [...node.attributes.values()].some(hasSubgraph);
     if (!subgraphs) this.#attributes(node, bodyIndent);
     out.write(` (${printNames(node.inputs)})`);
@@ -250,10 +257,10 @@ class OnnxPrinter {
       out.write(separator);
       separator = ', ';
       if (value.kind === 'graph') {
-        out.write(`${name}: graph = `);
+        out.write(`${printName(name)}: graph = `);
         this.#subgraph(value.value, indent);
       } else if (value.kind === 'graphs') {
-        out.write(`${name}: graphs = [`);
+        out.write(`${printName(name)}: graphs = [`);
         for (const [index, graph] of value.value.entries()) {
           if (index > 0) out.write(', ');
           this.#subgraph(graph, indent);
@@ -302,7 +309,7 @@ class OnnxPrinter {
 
   /** An attribute without subgraphs, on one line. */
   #attribute(name: string, attribute: Attribute<OnnxGraph>): string {
-    const start = oneLine(name);
+    const start = printName(name);
     switch (attribute.kind) {
       case 'int':
         return `${start}: int = ${printInteger(attribute.value)}`;
@@ -322,7 +329,7 @@ class OnnxPrinter {
         return `${start}: tensors = ${this.#entries(attribute.value, (tensor) => this.#attributeTensor(tensor))}`;
       case 'reference': {
         const type = attribute.type === undefined ? '' : `: ${attribute.type}`;
-        return `${start}${type} = @${oneLine(attribute.value)}`;
+        return `${start}${type} = @${printName(attribute.value)}`;
       }
       case 'graph':
       case 'graphs':
@@ -403,6 +410,3 @@ const printNames = (names: readonly string[]): string => names.map(printName).jo
 function printOperatorSets(sets: OnnxModel['operatorSets'], separator: string): string {
   return `[${sets.map((set) => `${quote(set.domain)} : ${printInteger(set.version)}`).join(separator)}]`;
 }
-
-/** Names that no exporter breaks over lines must not break the map of lines either. */
-const oneLine = (text: string): string => (/[\r\n]/.test(text) ? text.replace(/[\r\n]+/g, ' ') : text);

@@ -38,11 +38,23 @@ export function printElementType(type: ElementType): string {
 /** A name as it is where it is an identifier, quoted otherwise. */
 export const printName = (name: string): string => (identifier.test(name) ? name : quote(name));
 
+/**
+ * A step of an operator's qualified name. Unlike other names it may begin with a digit and hold `+` or `-`, because
+ * exporters make domains of version numbers; the reference printer writes them as they are.
+ */
+export const printQualifiedPart = (part: string): string => (qualifiedPart.test(part) ? part : quote(part));
+
+/** A domain by its steps; quoted as one where a step is empty or cannot stand by itself. */
+export const printDomain = (domain: string): string =>
+  domain.split('.').every((part) => qualifiedPart.test(part)) ? domain : quote(domain);
+
 /** ONNX text escapes quotes and backslashes, nothing else; line breaks would end the line of a node. */
 export function quote(text: string): string {
   if (!/[\\"\r\n]/.test(text)) return `"${text}"`;
   return `"${text.replace(/[\\"]/g, '\\$&').replace(/[\r\n]+/g, ' ')}"`;
 }
+
+const qualifiedPart = /^[^\s<>(){}[\],:="#.@]+$/;
 
 const identifier = /^[A-Za-z_][A-Za-z0-9_]*$/;
 

@@ -2,8 +2,8 @@
  * Reads ONNX's own textual syntax (ONNX docs/Syntax.md, as the reference parser of 1.23 takes it) into the tree of a
  * binary model, with the place of every node beside it.
  *
- * Two things are added: `{...}` and a list that ends in `...` stand for values that are not shown, as our printer
- * writes them, and an operator's domain may hold what no identifier does.
+ * Two things are added, as our printer writes them: `{...}` and a list that ends in `...` stand for values that are
+ * not shown, and every name may be quoted, operators and attributes too. A domain may hold what no identifier does.
  */
 
 import type { Attribute, TensorLiteral } from '../../model/attribute.ts';
@@ -392,7 +392,7 @@ class OnnxTextReader {
     cursor.hint = hints.attribute;
     const attributes = new Map<string, Attribute<OnnxGraph>>();
     do {
-      const name = cursor.identifier('the name of an attribute');
+      const name = cursor.name('the name of an attribute');
       attributes.set(name, this.#attributeValue());
     } while (cursor.matches(','));
     cursor.expect('>');
