@@ -4,11 +4,13 @@ import { z } from 'zod';
 import { reportSchema } from '../server/src/estimate/report/report.ts';
 import { clusterFile } from '../server/src/hardware/profileSchema.ts';
 import { issueCodes } from '../server/src/model/issueCodes.ts';
+import { operatorsPage } from './operatorsPage.ts';
 
 /** Path from the root of the project, and the text it must have. */
 export function generatedFiles(): readonly (readonly [path: string, text: string])[] {
   return [
     ['docs/issues.md', issuesPage()],
+    ['docs/operators.md', operatorsPage()],
     ['syntaxes/cluster-profile.schema.json', `${JSON.stringify(z.toJSONSchema(clusterFile), null, 2)}\n`],
     ['syntaxes/report.schema.json', `${JSON.stringify(z.toJSONSchema(reportSchema), null, 2)}\n`],
   ];
