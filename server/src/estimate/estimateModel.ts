@@ -2,6 +2,7 @@
 
 import { bindTrainingGraph } from '../analysis/bindTrainingGraph.ts';
 import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
+import { openBatch } from '../analysis/openBatch.ts';
 import type { OpenedModel } from '../analysis/openedModel.ts';
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
 import { findCluster } from '../hardware/clusters.ts';
@@ -27,10 +28,11 @@ export interface ModelEstimate {
 
 /** The first request wins; `customCluster` is a person's own profile, which wins over every named one. */
 export function estimateModel(
-  opened: OpenedModel,
+  model: OpenedModel,
   requests: readonly ScenarioRequest[],
   customCluster?: ClusterProfile,
 ): ModelEstimate {
+  const opened = withRequestedBatch(model, requests);
   const { analysis } = opened;
   if (analysis === undefined) {
     return {
@@ -61,6 +63,22 @@ export function estimateModel(
     cost: sound ? estimateStep(training, scenario, cluster) : undefined,
     costed,
     issues: [...opened.issues, ...issues, ...(costed || explained ? [] : [nothingCosted(training)])],
+  };
+}
+
+/** A file that fixes its batch is costed for another one where its batch can be opened. */
+function withRequestedBatch(opened: OpenedModel, requests: readonly ScenarioRequest[]): OpenedModel {
+  const { analysis, onnx } = opened;
+  const batch = requests.find((request) => request.batch !== undefined)?.batch;
+  if (analysis?.fixedBatch === undefined || onnx === undefined) return opened;
+  if (batch === undefined || batch === analysis.fixedBatch) return opened;
+  const reanalyzed = openBatch(onnx, analysis);
+  if (reanalyzed === undefined) return opened;
+  const message = `The file fixes its batch at ${analysis.fixedBatch}; it is costed for ${batch} with the leading dimension of its inputs replaced`;
+  return {
+    ...opened,
+    analysis: reanalyzed,
+    issues: [...opened.issues, { code: 'scenario/opened-batch', severity: 'information', message }],
   };
 }
 

@@ -153,6 +153,11 @@ export const issueCodes = {
     explanation:
       'The file was exported with a constant batch, so the requested one cannot be applied. Export with a dynamic batch.',
   },
+  'scenario/opened-batch': {
+    title: 'The batch of the model was opened',
+    explanation:
+      'The file was exported with a constant batch. Costs for another batch are those of the same layers with the leading dimension of the inputs replaced, which was checked to give the same model.',
+  },
   'scenario/default-batch': {
     title: 'The batch has no value',
     explanation:
