@@ -24,14 +24,18 @@ export type InputText = string | readonly (number | string)[] | undefined;
 
 export interface Application {
   readonly type: string;
+  /** The default one where it is not given. */
+  readonly domain?: string;
   readonly opset?: number;
   readonly inputs: readonly InputText[];
   readonly attributes?: Readonly<Record<string, AttributeShorthand>>;
   readonly outputs?: number;
 }
 
+const opsetOf = ({ domain, opset }: Application): number => opset ?? (domain === undefined ? 22 : 1);
+
 export function definitionOf(application: Application): OperatorDefinition {
-  const definition = findOperator('', application.type, application.opset ?? 22);
+  const definition = findOperator(application.domain ?? '', application.type, opsetOf(application));
   if (definition === undefined) throw new Error(`${application.type} is not defined`);
   return definition;
 }
@@ -39,7 +43,7 @@ export function definitionOf(application: Application): OperatorDefinition {
 export function inferText(application: Application): Inference {
   return definitionOf(application).infer(
     makeInferenceContext({
-      opset: application.opset ?? 22,
+      opset: opsetOf(application),
       inputs: application.inputs.map(typeOfText),
       contents: application.inputs.map(contentOfText),
       outputCount: application.outputs ?? 1,
@@ -67,7 +71,7 @@ export function costText(
   const inference = inferText(application);
   const cost = definitionOf(application).cost(
     makeCostContext({
-      opset: application.opset ?? 22,
+      opset: opsetOf(application),
       inputs: application.inputs.map((input) => bound(typeOfText(input))),
       outputs: inference.outputs.slice(0, application.outputs ?? 1).map(bound),
       contents: application.inputs.map((input) =>
