@@ -1,143 +1,117 @@
 /** The figures of `npm run bench`. Each is a median of several runs with its extremes. */
 
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { performance } from 'node:perf_hooks';
-import { pathToFileURL } from 'node:url';
-import {
-  createProtocolConnection,
-  StreamMessageReader,
-  StreamMessageWriter,
-} from 'vscode-languageserver-protocol/node';
 import { openModel } from '../../server/src/analysis/openModel.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
 import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
-import { onnxTextScheme, onnxTextSuffix } from '../../server/src/protocol.ts';
+import { measureProcess } from './childProcess.ts';
+import { showFirstHint } from './firstHint.ts';
+import { writeExternalModel, writeLargeModel } from './hugeModels.ts';
 import { llamaGraph } from './llamaGraph.ts';
+import { median, repeat, show } from './measure.ts';
+import { inferShapesInPython, onnxVersion } from './pythonOnnx.ts';
+
+const scenario = ['--cluster', 'dgx-a100', '--gpus', '16', '--batch', '64', '--precision', 'bf16'];
 
 /** Measures and prints everything. `root` is the project's folder, with `dist/` built. */
 export async function bench(root: string): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'layercost-bench-'));
   try {
     console.log(`Node ${process.version}; times in ms: median (least to most) of n runs\n`);
-    const resnet = join(root, 'samples/resnet50.onnx');
     const cli = join(root, 'dist/cli.js');
-    const scenario = ['--cluster', 'dgx-a100', '--gpus', '16', '--batch', '64', '--precision', 'bf16'];
-    const report = (file: string) =>
-      execFileSync(process.execPath, [cli, 'report', file, ...scenario], {
-        stdio: ['ignore', 'pipe', 'ignore'],
-      });
-    show(
-      'node -e 0, whole process',
-      repeat(9, () => execFileSync(process.execPath, ['-e', '0'])),
-    );
-    show(
-      'report ResNet-50, whole process',
-      repeat(9, () => report(resnet)),
-    );
-
-    const large = llamaGraph(9000);
-    const largeFile = join(folder, 'llama.onnx');
-    writeFileSync(largeFile, large);
-    show(
-      'report 9,000-operator decoder, whole process',
-      repeat(5, () =>
-        execFileSync(
-          process.execPath,
-          [cli, 'report', largeFile, ...scenario, '--dim', 'sequence=2048', '--format', 'json'],
-          {
-            stdio: ['ignore', 'pipe', 'ignore'],
-            maxBuffer: 1 << 28,
-          },
-        ),
-      ),
-    );
-
+    const resnet = join(root, 'samples/resnet50.onnx');
+    showStart(cli, resnet);
+    showLargeGraph(cli, folder);
+    showHugeFiles(cli, folder);
     await showFirstHint(root, resnet);
-
-    for (const operators of [9_000, 50_000]) {
-      const source = byteSourceOfBuffer(llamaGraph(operators));
-      const request = { batch: 4, dimensions: { sequence: 2048 }, precision: 'bf16' } as const;
-      show(
-        `read and analyse ${operators} operators`,
-        repeat(5, () => openModel(source, 'llama.onnx')),
-      );
-      const opened = openModel(source, 'llama.onnx');
-      show(
-        `cost ${operators} operators again`,
-        repeat(5, () => estimateModel(opened, [request])),
-      );
-    }
+    for (const operators of [9_000, 50_000]) showEngine(operators);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-/** From asking for the text of a binary model to holding its hints, with the server running and from a cold start. */
-async function showFirstHint(root: string, model: string): Promise<void> {
-  const fromStart: number[] = [];
-  const fromOpening: number[] = [];
-  for (let run = 0; run < 7; run += 1) {
-    const started = performance.now();
-    const server = spawn(process.execPath, [join(root, 'dist/server.js'), '--stdio'], {
-      stdio: ['pipe', 'pipe', 'ignore'],
-    });
-    const connection = createProtocolConnection(
-      new StreamMessageReader(server.stdout),
-      new StreamMessageWriter(server.stdin),
-    );
-    connection.listen();
-    connection.onRequest('workspace/configuration', ({ items }: { items: unknown[] }) =>
-      items.map(() => null),
-    );
-    connection.onRequest('client/registerCapability', () => null);
-    for (const refresh of ['inlayHint', 'codeLens', 'diagnostic', 'textDocumentContent']) {
-      connection.onRequest(`workspace/${refresh}/refresh`, () => null);
-    }
-    await connection.sendRequest('initialize', {
-      processId: process.pid,
-      rootUri: null,
-      capabilities: { workspace: { configuration: true }, textDocument: { inlayHint: {} } },
-    });
-    await connection.sendNotification('initialized', {});
-    const opened = performance.now();
-    const file = pathToFileURL(model);
-    const uri = `${onnxTextScheme}:${file.pathname}${onnxTextSuffix}?${encodeURIComponent(file.href)}`;
-    const { text } = await connection.sendRequest<{ text: string }>('workspace/textDocumentContent', { uri });
-    await connection.sendNotification('textDocument/didOpen', {
-      textDocument: { uri, languageId: 'onnx-text', version: 1, text },
-    });
-    const hints = await connection.sendRequest<unknown[] | null>('textDocument/inlayHint', {
-      textDocument: { uri },
-      range: { start: { line: 0, character: 0 }, end: { line: text.split('\n').length, character: 0 } },
-    });
-    const done = performance.now();
-    if (hints === null || hints.length === 0) throw new Error('the server gave no hint for ResNet-50');
-    fromStart.push(done - started);
-    fromOpening.push(done - opened);
-    await connection.sendRequest('shutdown');
-    await connection.sendNotification('exit');
-    connection.dispose();
-    server.kill();
+function showStart(cli: string, resnet: string): void {
+  show(
+    'node -e 0, whole process',
+    repeat(9, () => runNode(['-e', '0'])),
+  );
+  show(
+    'layercost --version, whole process',
+    repeat(9, () => runNode([cli, '--version'])),
+  );
+  show(
+    'report ResNet-50, whole process',
+    repeat(9, () => runNode([cli, 'report', resnet, ...scenario])),
+  );
+}
+
+/** A graph of 9,000 operators as a whole process, beside what Python takes for its shapes alone. */
+function showLargeGraph(cli: string, folder: string): void {
+  const file = join(folder, 'llama.onnx');
+  writeFileSync(file, llamaGraph(9000));
+  const ours = repeat(7, () =>
+    runNode([cli, 'report', file, ...scenario, '--dim', 'sequence=2048', '--format', 'json']),
+  );
+  show('report 9,000-operator decoder, whole process', ours);
+  const version = onnxVersion();
+  if (version === undefined) {
+    console.log('  not compared: no Python with the onnx package (name one by the variable PYTHON)');
+    return;
   }
-  show('first hints on ResNet-50, server running', fromOpening);
-  show('first hints on ResNet-50, server start included', fromStart);
+  const theirs = repeat(7, () => inferShapesInPython(file));
+  show(
+    '  onnx.load and infer_shapes, whole process',
+    theirs,
+    `onnx ${version}, ${(median(theirs) / median(ours)).toFixed(1)} times ours`,
+  );
 }
 
-function repeat(runs: number, work: () => unknown): number[] {
-  work();
-  return Array.from({ length: runs }, () => {
-    const started = performance.now();
-    work();
-    return performance.now() - started;
-  });
+/** Files of gigabytes: what is read of them, and the memory it takes. */
+function showHugeFiles(cli: string, folder: string): void {
+  const inside = join(folder, 'inside.onnx');
+  writeLargeModel(inside, 4);
+  const outside = join(folder, 'outside.onnx');
+  writeExternalModel(outside, join(folder, 'outside.data'), 'outside.data', 8);
+  const own = measureProcess(folder, [cli, '--version']).bytesRead;
+  for (const [what, file] of [
+    ['report 4 GiB in one file, whole process', inside],
+    ['report 8 GiB of external data, whole process', outside],
+  ] as const) {
+    const runs = Array.from({ length: 5 }, () => measureProcess(folder, [cli, 'report', file, ...scenario]));
+    const resident = Math.max(...runs.map(({ residentBytes }) => residentBytes));
+    const read = runs[0]?.bytesRead;
+    show(
+      what,
+      runs.map(({ milliseconds }) => milliseconds),
+      [
+        `${(resident / 1e6).toFixed(0)} MB resident`,
+        read === undefined || own === undefined
+          ? 'bytes read not counted on this system'
+          : `${(Math.max(0, read - own) / 1e6).toFixed(2)} MB read beyond the program`,
+      ].join(', '),
+    );
+  }
 }
 
-function show(what: string, times: readonly number[]): void {
-  const sorted = [...times].sort((a, b) => a - b);
-  const at = (share: number): string =>
-    (sorted[Math.round(share * (sorted.length - 1))] ?? Number.NaN).toFixed(1);
-  console.log(`${what.padEnd(50)}${at(0.5).padStart(9)}  (${at(0)} to ${at(1)}), n = ${times.length}`);
+/** The engine alone, inside this process. */
+function showEngine(operators: number): void {
+  const source = byteSourceOfBuffer(llamaGraph(operators));
+  const request = { batch: 4, dimensions: { sequence: 2048 }, precision: 'bf16' } as const;
+  const name = operators.toLocaleString('en-US');
+  show(
+    `read and analyse ${name} operators`,
+    repeat(9, () => openModel(source, 'llama.onnx')),
+  );
+  const opened = openModel(source, 'llama.onnx');
+  show(
+    `cost ${name} operators again`,
+    repeat(9, () => estimateModel(opened, [request])),
+  );
+}
+
+function runNode(parameters: readonly string[]): void {
+  execFileSync(process.execPath, parameters, { stdio: ['ignore', 'pipe', 'ignore'], maxBuffer: 1 << 28 });
 }

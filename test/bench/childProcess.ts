@@ -1,0 +1,43 @@
+/** What a whole Node process takes: time, bytes read, resident memory at its highest. */
+
+import { execFileSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { performance } from 'node:perf_hooks';
+
+export interface ProcessFigures {
+  readonly milliseconds: number;
+  /** By every read call, the program's own files included; `undefined` where the system does not count them. */
+  readonly bytesRead: number | undefined;
+  readonly residentBytes: number;
+}
+
+/** Runs `node ...parameters` to its end. `folder` takes two small files. */
+export function measureProcess(folder: string, parameters: readonly string[]): ProcessFigures {
+  const probe = join(folder, 'probe.cjs');
+  const figures = join(folder, 'figures.json');
+  writeFileSync(probe, probeSource(figures));
+  const started = performance.now();
+  execFileSync(process.execPath, ['--require', probe, ...parameters], {
+    stdio: ['ignore', 'ignore', 'ignore'],
+  });
+  const milliseconds = performance.now() - started;
+  const { residentKilobytes, counters } = JSON.parse(readFileSync(figures, 'utf8'));
+  const read = /^rchar: (\d+)$/m.exec(counters)?.[1];
+  return {
+    milliseconds,
+    bytesRead: read === undefined ? undefined : Number(read),
+    residentBytes: residentKilobytes * 1024,
+  };
+}
+
+/** Linux counts the bytes a process reads in `/proc/self/io`; elsewhere only the memory is known. */
+const probeSource = (figures: string): string => `
+const fs = require('node:fs');
+process.on('exit', () => {
+  let counters = '';
+  try { counters = fs.readFileSync('/proc/self/io', 'utf8'); } catch {}
+  const residentKilobytes = process.resourceUsage().maxRSS;
+  fs.writeFileSync(${JSON.stringify(figures)}, JSON.stringify({ residentKilobytes, counters }));
+});
+`;
