@@ -20,6 +20,23 @@ test('every operator that ONNX 1.23 defines and has not withdrawn is known', () 
   expect(types.size).toBeGreaterThanOrEqual(203);
 });
 
+test.each([
+  // ONNX docs/Operators-ml.md, all of them.
+  [
+    'ai.onnx.ml',
+    'ArrayFeatureExtractor Binarizer CastMap CategoryMapper DictVectorizer FeatureVectorizer Imputer LabelEncoder LinearClassifier LinearRegressor Normalizer OneHotEncoder SVMClassifier SVMRegressor Scaler TreeEnsemble TreeEnsembleClassifier TreeEnsembleRegressor ZipMap',
+  ],
+  ['ai.onnx.preview.training', 'Adagrad Adam Gradient Momentum'],
+  ['ai.onnx.preview', 'FlexAttention'],
+  // ONNX Runtime docs/ContribOperators.md, those that exported transformers and quantized models use.
+  [
+    'com.microsoft',
+    'Attention BiasGelu CausalConvWithState DecoderMaskedMultiHeadAttention DynamicQuantizeMatMul EmbedLayerNormalization FastGelu FusedConv FusedGemm FusedMatMul Gelu GemmFastGelu GroupQueryAttention LinearAttention MatMulIntegerToFloat MatMulNBits MoE MultiHeadAttention PagedAttention QAttention QGemm QLinearAdd QLinearAveragePool QLinearConcat QLinearConv QLinearGlobalAveragePool QLinearLeakyRelu QLinearMul QLinearSigmoid QLinearSoftmax QLinearWhere QMoE QuickGelu RotaryEmbedding SimplifiedLayerNormalization SkipLayerNormalization SkipSimplifiedLayerNormalization',
+  ],
+])('%s is known', (domain, types) => {
+  expect(types.split(' ').filter((type) => findOperator(domain, type, 1) === undefined)).toEqual([]);
+});
+
 test('definitions are unique and documented with their source', () => {
   const names = new Set<string>();
   for (const { domain, type, since, documentation } of knownOperators()) {

@@ -72,7 +72,10 @@ const multiHeadAttention = defineContrib({
   type: 'MultiHeadAttention',
   documentation: 'attention of several heads, over a cache if given',
   infer: (context) =>
-    inferOver(context, partsOf(symbolicShapes(context), 'num_heads', 'num_heads'), { past: 6 }),
+    inferOver(context, partsOf(symbolicShapes(context), 'num_heads', 'num_heads'), {
+      past: 6,
+      pastLength: 8,
+    }),
   cost: (context) => costOver(context, partsOf(boundShapes(context), 'num_heads', 'num_heads'), { past: 6 }),
 });
 
@@ -118,6 +121,15 @@ const boundShapes = (context: CostContext): Shapes => ({
   hasInput: (index) => context.hasInput(index),
   int: (name, otherwise) => context.int(name, otherwise),
 });
+
+interface Cache {
+  /** Input with the keys so far; the values follow. */
+  readonly past: number;
+  /** Input that gives the length of what a shared buffer holds. */
+  readonly pastLength?: number;
+  /** Length of the sequence with its past, where it is known. */
+  readonly total?: Dimension | undefined;
+}
 
 interface Parts {
   readonly query: Heads<Dimension>;
@@ -170,11 +182,7 @@ function partsOf(
   return { query, key, value, cached: second.length === 4 };
 }
 
-function inferOver(
-  context: InferenceContext,
-  parts: ReturnType<typeof partsOf>,
-  cache: { readonly past: number; readonly total?: Dimension | undefined },
-): Inference {
+function inferOver(context: InferenceContext, parts: ReturnType<typeof partsOf>, cache: Cache): Inference {
   const elementType = elementTypeOf(context, 0);
   if (typeof parts === 'string') return mismatch(parts);
   if ('missing' in parts) return unknownBecause(context, parts.missing, elementType);
@@ -209,13 +217,18 @@ function inferOver(
 
 function presentLength(
   context: InferenceContext,
-  cache: { readonly past: number; readonly total?: Dimension | undefined },
+  cache: Cache,
   past: readonly Dimension[] | undefined,
   added: Dimension | undefined,
 ): Dimension {
   if (context.inputType(cache.past) !== undefined && past === undefined)
     return unknownDimension(whyUnknown(context, cache.past));
   const before = past?.[2] ?? 0;
+  // A buffer as long as the longest sequence comes back as it was.
+  const isShared =
+    context.int('past_present_share_buffer', 0) === 1 ||
+    (cache.pastLength !== undefined && context.inputType(cache.pastLength) !== undefined);
+  if (isShared && past !== undefined) return before;
   // With buffers shared between past and present the total is the smaller of the two.
   if (cache.total !== undefined) return maximumOfDimensions(before, cache.total);
   return added === undefined ? before : addDimensions(before, added);

@@ -68,19 +68,21 @@ const gemmFastGelu = defineContrib({
   type: 'GemmFastGelu',
   documentation: 'GELU of A·B plus a bias',
   infer: (context) => inferMatMul(context, elementTypeOf(context, 0), 0, 1),
-  cost: (context) => {
-    const left = context.input(0);
-    const output = context.output(0);
-    if (left === undefined || output === undefined) return unknownShapeCost;
-    return productCost(context, 0, 1, output.elements * (left.dimensions.at(-1) ?? 1), 2);
-  },
+  cost: (context) => biasedProductCost(context, 2),
 });
 
 const fusedConv = defineContrib({
   type: 'FusedConv',
   documentation: 'convolution, plus a residual, with an activation behind it',
   infer: (context) => inferConvolution(context, elementTypeOf(context, 0), 0, 1),
-  cost: (context) => convolutionCost(context, 0, 1, 2),
+  cost: (context) => {
+    const convolution = convolutionCost(context, 0, 1, 2);
+    const residual = context.input(3);
+    if (convolution.kind === 'unknown' || residual === undefined) return convolution;
+    const { forward } = convolution;
+    const sum = work({ operations: residual.elements, traffic: trafficOf(residual), kernels: 0 });
+    return { ...convolution, forward: addWork(forward, sum) };
+  },
 });
 
 const qLinearConv = defineContrib({
@@ -95,13 +97,13 @@ const integerProducts = [
     type: 'DynamicQuantizeMatMul',
     documentation: 'A quantized by its own range, times 8-bit integers',
     infer: (context) => inferMatMul(context, elementTypeOf(context, 0), 0, 1),
-    cost: (context) => matMulCost(context, 0, 1),
+    cost: (context) => biasedProductCost(context, 4),
   }),
   defineContrib({
     type: 'MatMulIntegerToFloat',
     documentation: 'product of 8-bit integers, scaled to floating point',
     infer: (context) => inferMatMul(context, elementTypeOf(context, 2), 0, 1),
-    cost: (context) => matMulCost(context, 0, 1),
+    cost: (context) => biasedProductCost(context, 6),
   }),
   defineContrib({
     type: 'MatMulInteger16',
@@ -176,6 +178,14 @@ function layoutOf(context: Pick<InferenceContext, 'int'>, side: 'A' | 'B'): Oper
       ? [...moved.slice(0, -2), ...moved.slice(-2).toReversed()]
       : moved;
   };
+}
+
+/** A·B plus the bias at this input, the inner size being the last of A. */
+function biasedProductCost(context: CostContext, bias: number): OperatorCost {
+  const left = context.input(0);
+  const output = context.output(0);
+  if (left === undefined || output === undefined) return unknownShapeCost;
+  return productCost(context, 0, 1, output.elements * (left.dimensions.at(-1) ?? 1), bias);
 }
 
 const sidesOfBnb4 = (context: Pick<InferenceContext, 'int'>): readonly [number, number] => {
