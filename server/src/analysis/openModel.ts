@@ -51,7 +51,7 @@ export function openModel(
       return openRead('onnx', name, model, issues);
     }
     case 'onnx-text':
-      return openOnnxText(decodeText(source), name);
+      return openWholeOnnxText(decodeText(source), name);
     case 'onnx-protobuf-text':
       return openWritten(readOnnxProtobufText, decodeText(source), name);
     case 'onnx-json':
@@ -94,8 +94,22 @@ export function openLayerSpec(
   };
 }
 
-/** Opens ONNX text, as an editor holds it. */
+/**
+ * Opens ONNX text, as an editor holds it: where some nodes are wrong, the others are costed, and what follows from the
+ * gaps is not reported.
+ */
 export function openOnnxText(text: string, name: string): OpenedModel {
+  const { model, partial, issues, spans } = readOnnxText(text);
+  const opened = openRead('onnx-text', name, model ?? partial, issues);
+  const shown =
+    model === undefined
+      ? opened.issues.filter((issue) => issue.code !== 'graph/undefined-value')
+      : opened.issues;
+  return { ...opened, issues: shown, onnxSpans: spans };
+}
+
+/** Opens ONNX text, as a file holds it: all of it, or none. */
+function openWholeOnnxText(text: string, name: string): OpenedModel {
   const { model, issues, spans } = readOnnxText(text);
   return { ...openRead('onnx-text', name, model, issues), onnxSpans: spans };
 }

@@ -253,6 +253,27 @@ describe('what is wrong is said once, at its place', () => {
     expect(text.slice(issue?.span?.start, issue?.span?.end)).toBe(underlined);
   });
 
+  test('nodes that are right are read all the same', () => {
+    const text = `g (float[2] x) => (float[2] d) {
+  a = Relu (x)
+  [broken]
+  b = Conv <k = [1, > (x,
+    w)
+  [second]
+  c = Add (a, x)
+  d, = = (c)
+  e = If (c) <t = h () => () { f = } >
+  i = Neg (c)
+}
+<opset_import: ["" : 21], domain: "l"> f (x) => (y) { y = Relu (x) }`;
+    const { model, partial, issues, spans } = readOnnxText(text);
+    expect(model).toBeUndefined();
+    expect(partial?.graph.nodes.map((node) => node.type)).toEqual(['Relu', 'Add', 'Neg']);
+    expect(spans.nodes.map(({ type }) => text.slice(type.start, type.end))).toEqual(['Relu', 'Add', 'Neg']);
+    expect(partial?.functions).toHaveLength(1);
+    expect(issues.map(({ span }) => text.slice(0, span?.start).split('\n').length)).toEqual([4, 8]);
+  });
+
   test('nesting has an end', () => {
     for (const text of [
       `g (${'seq('.repeat(5000)}`,

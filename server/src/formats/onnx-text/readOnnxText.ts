@@ -13,11 +13,13 @@ import { leavesFolder, outsideFolder } from '../onnx/readTensor.ts';
 import type { OnnxFunction, OnnxGraph, OnnxModel, OnnxNode, OnnxValueInfo } from '../onnx/syntax.ts';
 import { printType } from './printType.ts';
 import { readPairs, readTensorContent, readType, typeIsNext } from './readType.ts';
-import { TextCursor } from './textCursor.ts';
+import { TextCursor, type TextProblem } from './textCursor.ts';
 
 export interface ReadOnnxText {
-  /** Absent where the text has an error, which `issues` then holds. */
+  /** Absent where the text has errors, which `issues` then holds. */
   readonly model: OnnxModel | undefined;
+  /** What of a text with errors could be read: the nodes that are right, which may read values of those that are not. */
+  readonly partial: OnnxModel | undefined;
   readonly issues: readonly Issue[];
   readonly spans: OnnxTextSpans;
 }
@@ -49,10 +51,18 @@ export interface SectionSpan {
 
 export function readOnnxText(text: string): ReadOnnxText {
   const reader = new OnnxTextReader(text);
-  const model = reader.model();
+  const read = reader.model();
   const { nodes, values, sections, issues } = reader;
-  return { model, issues, spans: { nodes, values, sections } };
+  const wrong = issues.some((issue) => issue.severity === 'error');
+  const partial = wrong && nodes.length > 0 ? read : undefined;
+  return { model: wrong ? undefined : read, partial, issues, spans: { nodes, values, sections } };
 }
+
+/** A text that is wrong in more places than this is no better understood by a longer list. */
+const mostErrors = 20;
+
+/** The line break before a line that begins like a node, or ends the nodes. */
+const nodeLine = /\n(?=[ \t]*(?:\[|\}|(?:[A-Za-z_"][^\n=<>{}()]*)?=[ \t]*[A-Za-z_]))/g;
 
 type OperatorSets = OnnxModel['operatorSets'];
 
@@ -71,6 +81,9 @@ class OnnxTextReader {
   readonly values = new Map<string, TextSpan>();
   readonly sections: SectionSpan[] = [];
   readonly #cursor: TextCursor;
+  #reported: TextProblem | undefined;
+  #errors = 0;
+  readonly #outside = new Set<string>();
 
   constructor(text: string) {
     this.#cursor = new TextCursor(text);
@@ -92,10 +105,7 @@ class OnnxTextReader {
     const graph = this.#graph('top');
     const functions: OnnxFunction[] = [];
     while (!cursor.atEnd()) functions.push(this.#function());
-    if (cursor.problem !== undefined) {
-      this.issues.push({ code: 'onnx/text-syntax', severity: 'error', ...cursor.problem });
-      return undefined;
-    }
+    this.#report();
     return {
       irVersion: header.numbers.get('ir_version') ?? 0,
       producerName: header.texts.get('producer_name') ?? '',
@@ -302,7 +312,8 @@ class OnnxTextReader {
   #tensor({ name, type }: OnnxValueInfo, typeSpan: TextSpan): ReturnType<typeof readTensorContent> {
     const read = readTensorContent(this.#cursor, name, type, typeSpan);
     const path = read.tensor.external?.path;
-    if (path !== undefined && leavesFolder(path)) {
+    if (path !== undefined && leavesFolder(path) && !this.#outside.has(path)) {
+      this.#outside.add(path);
       this.issues.push({
         ...outsideFolder(name, path),
         span: { start: typeSpan.start, end: this.#cursor.tokenEnd },
@@ -318,14 +329,47 @@ class OnnxTextReader {
     if (!cursor.enter()) return nodes;
     const outer = cursor.hint;
     cursor.hint = hints.node;
+    const { depth } = cursor;
+    let cascading = false;
     while (!cursor.failed && !cursor.matches('}')) {
       const { node, place } = this.#node();
-      nodes.push(node);
-      if (!cursor.failed) spans?.push(place);
+      if (!cursor.failed) {
+        nodes.push(node);
+        spans?.push(place);
+        cascading = false;
+      } else if (spans !== undefined) {
+        this.#recover(depth, cascading);
+        cascading = true;
+      }
     }
     cursor.hint = outer;
     cursor.leave();
     return nodes;
+  }
+
+  /**
+   * After a wrong node of the top graph: reports it, unless the node before it was wrong too and is the likely cause,
+   * and goes on at the next line that begins like a node.
+   */
+  #recover(depth: number, cascading: boolean): void {
+    const cursor = this.#cursor;
+    const { problem } = cursor;
+    if (problem === undefined || this.#errors >= mostErrors) return;
+    nodeLine.lastIndex = problem.span.start;
+    const next = nodeLine.exec(cursor.text);
+    if (!cascading) this.#report();
+    if (next === null) return;
+    cursor.resume(next.index + 1, depth);
+    cursor.hint = hints.node;
+  }
+
+  /** Adds the problem of the cursor, once. */
+  #report(): void {
+    const { problem } = this.#cursor;
+    if (problem === undefined || this.#reported === problem || this.#errors >= mostErrors) return;
+    this.#reported = problem;
+    this.#errors += 1;
+    this.issues.push({ code: 'onnx/text-syntax', severity: 'error', ...problem });
   }
 
   #node(): { readonly node: OnnxNode; readonly place: NodeSpans } {

@@ -198,6 +198,17 @@ export class TextCursor {
     return 0;
   }
 
+  /** Forgets the problem and goes on at `position`, as deep as it was at `depth`. */
+  resume(position: number, depth: number): void {
+    this.problem = undefined;
+    this.position = position;
+    this.#depth = depth;
+  }
+
+  get depth(): number {
+    return this.#depth;
+  }
+
   /** Goes one level deeper; false, with a problem, where that is deeper than any model. */
   enter(): boolean {
     this.#depth += 1;
