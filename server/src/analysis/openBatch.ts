@@ -17,9 +17,17 @@ import type { ModelAnalysis, TrainingGraph } from './modelAnalysis.ts';
 
 /**
  * The analysis of `model` with its batch as a symbol whose default is the file's own batch; `undefined` where the
- * batch is open already or cannot be opened without changing the model.
+ * batch is open already or cannot be opened without changing the model. Worked out once per analysis, however many
+ * scenarios ask for it: analyses never change.
  */
 export function openBatch(model: OnnxModel, analysis: ModelAnalysis): ModelAnalysis | undefined {
+  if (!openedBefore.has(analysis)) openedBefore.set(analysis, analyzeWithOpenBatch(model, analysis));
+  return openedBefore.get(analysis);
+}
+
+const openedBefore = new WeakMap<ModelAnalysis, ModelAnalysis | undefined>();
+
+function analyzeWithOpenBatch(model: OnnxModel, analysis: ModelAnalysis): ModelAnalysis | undefined {
   const { fixedBatch } = analysis;
   if (fixedBatch === undefined) return undefined;
   const name = unusedName(analysis);
