@@ -8,11 +8,11 @@
 
 import type { Attribute, TensorLiteral } from '../../model/attribute.ts';
 import type { Issue, TextSpan } from '../../model/issue.ts';
-import { attributeTypes } from '../onnx/fields.ts';
 import { leavesFolder, outsideFolder } from '../onnx/readTensor.ts';
 import type { OnnxFunction, OnnxGraph, OnnxModel, OnnxNode, OnnxValueInfo } from '../onnx/syntax.ts';
-import { printType } from './printType.ts';
-import { readPairs, readTensorContent, readType, typeIsNext } from './readType.ts';
+import { type InnerReading, noAttributes, readAttributes, readAttributeValue } from './readAttributes.ts';
+import { functionKeys, modelKeys, readHeader } from './readHeader.ts';
+import { readTensorContent, readType, typeIsNext } from './readType.ts';
 import { TextCursor, type TextProblem } from './textCursor.ts';
 
 export interface ReadOnnxText {
@@ -64,14 +64,10 @@ const mostErrors = 20;
 /** The line break before a line that begins like a node, or ends the nodes. */
 const nodeLine = /\n(?=[ \t]*(?:\[|\}|(?:[A-Za-z_"][^\n=<>{}()]*)?=[ \t]*[A-Za-z_]))/g;
 
-type OperatorSets = OnnxModel['operatorSets'];
-
 const hints = {
-  header: 'a header is written `<ir_version: 10, opset_import: ["" : 21]>`',
   signature: 'a graph is written `name (float[N,3] x) => (float[N,4] y) { nodes }`',
   stored: 'weights are written `<float[3,4] w = {...}, float[N] hidden>`',
   node: 'a node is written `y = Conv <strides = [2, 2]> (x, w)`, its name as `[name]` before it',
-  attribute: 'an attribute is written `name = value` or `name: type = value`',
   function: 'a function is written `<domain: "d", opset_import: ["" : 21]> f <a> (x) => (y) { nodes }`',
 } as const;
 
@@ -81,12 +77,18 @@ class OnnxTextReader {
   readonly values = new Map<string, TextSpan>();
   readonly sections: SectionSpan[] = [];
   readonly #cursor: TextCursor;
+  readonly #inner: InnerReading;
   #reported: TextProblem | undefined;
   #errors = 0;
   readonly #outside = new Set<string>();
 
   constructor(text: string) {
     this.#cursor = new TextCursor(text);
+    this.#inner = {
+      cursor: this.#cursor,
+      graph: () => this.#graph('inside'),
+      tensor: (info, typeSpan) => this.#tensor(info, typeSpan),
+    };
   }
 
   model(): OnnxModel | undefined {
@@ -101,7 +103,10 @@ class OnnxTextReader {
       });
       return undefined;
     }
-    const header = this.#header(modelKeys, 'header');
+    const start = cursor.next();
+    const header = readHeader(cursor, modelKeys);
+    if (cursor.tokenEnd > start)
+      this.sections.push({ kind: 'header', span: { start, end: cursor.tokenEnd } });
     const graph = this.#graph('top');
     const functions: OnnxFunction[] = [];
     while (!cursor.atEnd()) functions.push(this.#function());
@@ -123,7 +128,7 @@ class OnnxTextReader {
     const cursor = this.#cursor;
     const start = cursor.next();
     cursor.hint = hints.function;
-    const header = this.#header(functionKeys, undefined);
+    const header = readHeader(cursor, functionKeys);
     const name = cursor.name('the name of a function');
     const attributes: string[] = [];
     const defaults = new Map<string, Attribute<OnnxGraph>>();
@@ -131,7 +136,7 @@ class OnnxTextReader {
       do {
         const attribute = cursor.name('the name of an attribute');
         const next = cursor.peek();
-        if (next === ':' || next === '=') defaults.set(attribute, this.#attributeValue());
+        if (next === ':' || next === '=') defaults.set(attribute, readAttributeValue(this.#inner));
         else attributes.push(attribute);
       } while (cursor.matches(','));
       cursor.expect('>');
@@ -174,55 +179,6 @@ class OnnxTextReader {
     } while (cursor.matches(','));
     cursor.expect(')');
     return names;
-  }
-
-  /** `<key: value, …>` before a model or a function, where there is one. */
-  #header(keys: ReadonlyMap<string, HeaderKind>, section: SectionSpan['kind'] | undefined): Header {
-    const cursor = this.#cursor;
-    const start = cursor.next();
-    const header: Header = { texts: new Map(), numbers: new Map(), metadata: new Map(), operatorSets: [] };
-    if (!cursor.matches('<')) return header;
-    const outer = cursor.hint;
-    if (section === 'header') cursor.hint = hints.header;
-    do {
-      const keyStart = cursor.next();
-      const key = cursor.identifier('a key of the header');
-      const kind = keys.get(key);
-      if (kind === undefined && !cursor.failed) {
-        cursor.failWith(
-          `\`${key}\` is no key of a header: write one of ${[...keys.keys()].join(', ')}`,
-          keyStart,
-          keyStart + key.length,
-        );
-      }
-      cursor.expect(':');
-      if (kind === 'integer') header.numbers.set(key, cursor.integer());
-      else if (kind === 'text') header.texts.set(key, cursor.string());
-      else if (kind === 'pairs') this.#pairs(header.metadata);
-      else this.#operatorSets(header);
-    } while (cursor.matches(','));
-    cursor.expect('>');
-    if (section !== undefined) this.sections.push({ kind: section, span: { start, end: cursor.tokenEnd } });
-    cursor.hint = outer;
-    return header;
-  }
-
-  #operatorSets(header: Header): void {
-    const cursor = this.#cursor;
-    cursor.expect('[');
-    if (cursor.matches(']')) return;
-    do {
-      const domain = cursor.string();
-      cursor.expect(':');
-      header.operatorSets.push({ domain, version: cursor.integer('the version of an operator set') });
-    } while (cursor.matches(','));
-    cursor.expect(']');
-  }
-
-  #pairs(into: Map<string, string>): void {
-    const cursor = this.#cursor;
-    cursor.expect('[');
-    if (!cursor.matches(']')) readPairs(cursor, into);
   }
 
   /** The graph of the model, whose parts have a place each, or one inside a node. */
@@ -395,11 +351,11 @@ class OnnxTextReader {
     while (cursor.matches('.')) path.push(cursor.qualifiedPart('an operator'));
     const typeSpan = { start: typeStart, end: cursor.tokenEnd };
     const overload = cursor.matches(':') ? cursor.qualifiedPart('the overload of a function') : '';
-    let attributes = this.#attributes();
+    let attributes = readAttributes(this.#inner);
     cursor.expect('(');
     const inputs = this.#names();
     cursor.expect(')');
-    if (attributes === noAttributes) attributes = this.#attributes();
+    if (attributes === noAttributes) attributes = readAttributes(this.#inner);
     const place = { whole: { start, end: cursor.tokenEnd }, outputs: outputsSpan, type: typeSpan };
     return {
       node: {
@@ -428,197 +384,6 @@ class OnnxTextReader {
     } while (cursor.matches(','));
     return names;
   }
-
-  #attributes(): ReadonlyMap<string, Attribute<OnnxGraph>> {
-    const cursor = this.#cursor;
-    if (!cursor.matches('<')) return noAttributes;
-    const outer = cursor.hint;
-    cursor.hint = hints.attribute;
-    const attributes = new Map<string, Attribute<OnnxGraph>>();
-    do {
-      const name = cursor.name('the name of an attribute');
-      attributes.set(name, this.#attributeValue());
-    } while (cursor.matches(','));
-    cursor.expect('>');
-    cursor.hint = outer;
-    return attributes;
-  }
-
-  /** What follows an attribute's name: its type, where it is given, and its value. */
-  #attributeValue(): Attribute<OnnxGraph> {
-    const cursor = this.#cursor;
-    let type: string | undefined;
-    if (cursor.matches(':')) {
-      const start = cursor.next();
-      type = cursor.identifier('the type of an attribute');
-      if (!attributeTypeNames.has(type)) {
-        cursor.failWith(
-          `\`${type}\` is no type of an attribute: write one of ${[...attributeTypeNames].join(', ')}`,
-          start,
-          start + type.length,
-        );
-      }
-    }
-    cursor.expect('=');
-    const start = cursor.next();
-    if (cursor.matches('{')) {
-      cursor.expect('...');
-      cursor.expect('}');
-      return { kind: 'other', value: type ?? 'a value that is not shown' };
-    }
-    if (cursor.matches('[')) return this.#attributeList(type, start);
-    return this.#fitting(this.#singleValue(type), type, start);
-  }
-
-  /** A list, after its bracket. Its type is that of its entries, where none is given. */
-  #attributeList(type: string | undefined, start: number): Attribute<OnnxGraph> {
-    const cursor = this.#cursor;
-    const entryType = type?.replace(/s$/, '');
-    if (cursor.matches(']')) {
-      if (type === undefined || entryType === type) {
-        const what = type === undefined ? 'an empty list needs a type' : `an empty list is no \`${type}\``;
-        cursor.failWith(`${what}: write \`name: ints = []\``, start, cursor.tokenEnd);
-      }
-      return listOf(entryType ?? '', []);
-    }
-    const entries: Attribute<OnnxGraph>[] = [];
-    let expected = entryType;
-    do {
-      if (cursor.matches('...')) {
-        cursor.expect(']');
-        return { kind: 'other', value: `${type ?? 'a list'}, ${entries.length} of them shown` };
-      }
-      const entryStart = cursor.next();
-      const entry = this.#fitting(this.#singleValue(expected), expected, entryStart);
-      if (entry.kind === 'reference') {
-        cursor.failWith(
-          'a list holds no references: refer to a whole list with `name = @other`',
-          entryStart,
-          cursor.tokenEnd,
-        );
-      }
-      expected ??= kindOf(entry);
-      entries.push(entry);
-    } while (cursor.matches(','));
-    cursor.expect(']');
-    return listOf(expected ?? '', entries);
-  }
-
-  #singleValue(type: string | undefined): Attribute<OnnxGraph> {
-    const cursor = this.#cursor;
-    const start = cursor.next();
-    if (cursor.matches('@')) {
-      const value = cursor.name('the name of an attribute');
-      return type === undefined ? { kind: 'reference', value } : { kind: 'reference', value, type };
-    }
-    if (cursor.peek() === '"' && type !== 'graph') return { kind: 'string', value: cursor.string() };
-    if (typeIsNext(cursor)) return this.#typeOrTensor(start);
-    const literal = cursor.optionalNumber();
-    if (literal?.kind === 'int') return { kind: 'int', value: literal.value };
-    if (literal?.kind === 'float') return { kind: 'float', value: Math.fround(literal.value) };
-    if (cursor.peekIdentifier() !== '' || cursor.peek() === '"') {
-      if (!cursor.enter()) return { kind: 'other', value: 'graph' };
-      const value = this.#graph('inside');
-      cursor.leave();
-      return { kind: 'graph', value };
-    }
-    cursor.fail('a value');
-    return { kind: 'int', value: 0 };
-  }
-
-  /** A type is a tensor where values or a name follow it. */
-  #typeOrTensor(start: number): Attribute<OnnxGraph> {
-    const cursor = this.#cursor;
-    const type = readType(cursor);
-    const typeSpan = { start, end: Math.max(start, cursor.tokenEnd) };
-    const next = cursor.peek();
-    if (next !== '{' && next !== '=' && next !== '[' && next !== '"' && cursor.peekIdentifier() === '') {
-      return { kind: 'other', value: `type_proto = ${printType(type)}` };
-    }
-    const name = cursor.optionalName() ?? '';
-    cursor.matches('=');
-    const { tensor, sparse } = this.#tensor({ name, type }, typeSpan);
-    return sparse ? { kind: 'other', value: 'sparse_tensor' } : { kind: 'tensor', value: tensor };
-  }
-
-  /** The value as the type it was given: an integer is a float where one is asked for, nothing else is changed. */
-  #fitting(value: Attribute<OnnxGraph>, type: string | undefined, start: number): Attribute<OnnxGraph> {
-    const kind = kindOf(value);
-    if (type === undefined || kind === type || value.kind === 'reference') return value;
-    if (type === 'float' && value.kind === 'int') return { kind: 'float', value: Math.fround(value.value) };
-    this.#cursor.failWith(
-      `the attribute has type \`${type}\`, its value is of type \`${kind}\`: change one of them`,
-      start,
-      Math.max(start, this.#cursor.tokenEnd),
-    );
-    return value;
-  }
 }
 
-interface Header {
-  readonly texts: Map<string, string>;
-  readonly numbers: Map<string, number>;
-  readonly metadata: Map<string, string>;
-  readonly operatorSets: OperatorSets[number][];
-}
-
-type HeaderKind = 'integer' | 'text' | 'pairs' | 'operator sets';
-
-const modelKeys: ReadonlyMap<string, HeaderKind> = new Map([
-  ['ir_version', 'integer'],
-  ['opset_import', 'operator sets'],
-  ['producer_name', 'text'],
-  ['producer_version', 'text'],
-  ['domain', 'text'],
-  ['model_version', 'integer'],
-  ['doc_string', 'text'],
-  ['metadata_props', 'pairs'],
-]);
-
-const functionKeys: ReadonlyMap<string, HeaderKind> = new Map([
-  ['opset_import', 'operator sets'],
-  ['domain', 'text'],
-  ['overload', 'text'],
-  ['doc_string', 'text'],
-  ['metadata_props', 'pairs'],
-]);
-
-const attributeTypeNames: ReadonlySet<string> = new Set(Object.values(attributeTypes));
-
-const noAttributes: ReadonlyMap<string, Attribute<OnnxGraph>> = new Map();
 const noMetadata: ReadonlyMap<string, string> = new Map();
-
-/** The type that ONNX text has for a value. */
-function kindOf(value: Attribute<OnnxGraph>): string {
-  if (value.kind !== 'other') return value.kind;
-  return value.value.startsWith('type_proto') ? 'type_proto' : value.value;
-}
-
-function listOf(entryType: string, entries: readonly Attribute<OnnxGraph>[]): Attribute<OnnxGraph> {
-  switch (entryType) {
-    case 'int':
-      return { kind: 'ints', value: entries.flatMap((entry) => (entry.kind === 'int' ? [entry.value] : [])) };
-    case 'float':
-      return {
-        kind: 'floats',
-        value: entries.flatMap((entry) => (entry.kind === 'float' ? [entry.value] : [])),
-      };
-    case 'string':
-      return {
-        kind: 'strings',
-        value: entries.flatMap((entry) => (entry.kind === 'string' ? [entry.value] : [])),
-      };
-    case 'tensor':
-      return {
-        kind: 'tensors',
-        value: entries.flatMap((entry) => (entry.kind === 'tensor' ? [entry.value] : [])),
-      };
-    case 'graph':
-      return {
-        kind: 'graphs',
-        value: entries.flatMap((entry) => (entry.kind === 'graph' ? [entry.value] : [])),
-      };
-    default:
-      return { kind: 'other', value: `${entryType}s` };
-  }
-}
