@@ -68,6 +68,22 @@ describe('trained tensors', () => {
       { 'blk.gamma': 4, 'blk.gain': 1 },
     ],
     [
+      'not frequencies, whose products are only bent by sine and cosine',
+      {
+        inputs: ['x: float32[N, 4]'],
+        outputs: ['y'],
+        initializers: ['onnx::Einsum_9: float32[4, 4]', 'w: float32[4, 4]'],
+        nodes: [
+          'angles = MatMul(x, onnx::Einsum_9)',
+          's = Sin(angles)',
+          'c = Cos(angles)',
+          'positions = Add(s, c)',
+          'y = MatMul(positions, w)',
+        ],
+      },
+      { w: 16 },
+    ],
+    [
       'not a table that the exporter folded, but a bias that it folded',
       {
         inputs: ['x: float32[1, 2, 3, 3]'],

@@ -126,7 +126,7 @@ function isTrained(value: Value, use: Use | undefined, graph: Graph, otherInputs
   const trainable =
     isFloatingPoint(value.type.elementType) ||
     (isStored(value) && value.producer === undefined && use.asWeight);
-  if (!trainable) return false;
+  if (!trainable || isFrequency(value, graph)) return false;
   switch (originOf(value, graph)) {
     case 'initializer':
     case 'generated':
@@ -171,6 +171,22 @@ function isLearnedOperand(value: Value, elements: number): boolean {
   if (elements === 1) return !isAnonymous(value.name) && moduleNames.test(value.name);
   if (!isAnonymous(value.name)) return true;
   return wideAxes(value) < 3 && !tableNames.test(value.name);
+}
+
+/** Whether all that is computed from it goes through sine and cosine: a frequency of positions, not a weight. */
+function isFrequency(value: Value, graph: Graph): boolean {
+  const bends = (index: number): boolean => {
+    const type = graph.operators[index]?.type;
+    return type === 'Sin' || type === 'Cos';
+  };
+  const users = value.consumers.flatMap((index) => graph.operators[index] ?? []);
+  return (
+    users.length > 0 &&
+    users.every(({ outputs }) => {
+      const consumers = outputs.flatMap((name) => graph.values.get(name)?.consumers ?? []);
+      return consumers.length > 0 && consumers.every(bends);
+    })
+  );
 }
 
 /** Names that PyTorch modules register as buffers: statistics, masks, indices, rotary and coordinate tables. */
