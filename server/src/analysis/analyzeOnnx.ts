@@ -92,7 +92,9 @@ function batchOf(graph: Graph): Pick<ModelAnalysis, 'batchSymbol' | 'fixedBatch'
 function symbolNames(graph: Graph): readonly string[] {
   const names = new Set<string>();
   for (const name of graph.inputs) addSymbols(graph.values.get(name)?.type, names);
-  for (const value of graph.values.values()) addSymbols(value.type, names);
+  const types = new Set<ValueType>();
+  for (const value of graph.values.values()) types.add(value.type);
+  for (const type of types) addSymbols(type, names);
   return [...names];
 }
 

@@ -8,7 +8,7 @@
 import type { OnnxFunction, OnnxGraph, OnnxModel, OnnxNode } from '../formats/onnx/syntax.ts';
 import type { Attribute } from '../model/attribute.ts';
 import type { Issue } from '../model/issue.ts';
-import { type ModuleScope, scopeOfNode } from './moduleScope.ts';
+import { collectScopes, type ModuleScope } from './moduleScope.ts';
 import { renameNode } from './renameNode.ts';
 
 /** A node of the flattened graph. */
@@ -32,10 +32,12 @@ export function expandFunctions(model: OnnxModel): {
     issues: [],
     calls: 0,
   };
+  const scopeOf = collectScopes();
   model.graph.nodes.forEach((node, source) => {
+    const flat: FlatNode = { node, source, scope: scopeOf(node) };
     const body = functionOf(expansion, node);
-    if (body === undefined) expansion.nodes.push({ node, source, scope: scopeOfNode(node) });
-    else expandCall(expansion, { node, source, scope: scopeOfNode(node) }, body, []);
+    if (body === undefined) expansion.nodes.push(flat);
+    else expandCall(expansion, flat, body, []);
   });
   return { nodes: expansion.nodes, issues: expansion.issues };
 }

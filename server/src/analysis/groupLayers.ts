@@ -75,19 +75,20 @@ function keysOfOperators(
   provided: ReadonlyMap<number, ProvidedLayer>,
   isAuxiliary: (index: number) => boolean,
 ): readonly string[] {
-  const modules = new Set<string>();
-  for (const operator of graph.operators) {
-    const module = operator.scope.at(-1);
-    if (module !== undefined && !isAuxiliary(operator.index)) modules.add(module);
+  const keyOfModule = new Map<string, string>();
+  for (const { index, scope } of graph.operators) {
+    const module = scope.at(-1);
+    if (module === undefined || isAuxiliary(index) || keyOfModule.has(module)) continue;
+    keyOfModule.set(module, `module ${module}`);
   }
   const keys: string[] = new Array(graph.operators.length);
   for (let index = graph.operators.length - 1; index >= 0; index -= 1) {
     const operator = graph.operators[index];
     if (operator === undefined) continue;
     const given = provided.get(operator.source);
-    const module = operator.scope.at(-1);
+    const ofModule = keyOfModule.get(operator.scope.at(-1) ?? '');
     if (given !== undefined) keys[index] = `provided ${given.name}`;
-    else if (module !== undefined && modules.has(module)) keys[index] = `module ${module}`;
+    else if (ofModule !== undefined) keys[index] = ofModule;
     else {
       const first = isAuxiliary(index) ? firstConsumer(operator, graph) : undefined;
       // Consumers come later in the order, so that their keys are known; on a cycle they may not be. What nothing
@@ -116,7 +117,9 @@ function firstConsumer(operator: Operator, graph: Graph): number | undefined {
 /** Modules that have submodules. */
 function parentModules(graph: Graph): ReadonlySet<string> {
   const parents = new Set<string>();
-  for (const { scope } of graph.operators) for (const path of scope.slice(0, -1)) parents.add(path);
+  for (const scope of new Set(graph.operators.map((operator) => operator.scope))) {
+    for (const path of scope.slice(0, -1)) parents.add(path);
+  }
   return parents;
 }
 

@@ -11,6 +11,21 @@ export interface ModuleScope {
 
 export const rootScope: ModuleScope = { paths: [], moduleClass: undefined };
 
+/** Scopes of the nodes of one model; nodes that stand in the same module by their names share theirs. */
+export function collectScopes(): (node: OnnxNode) => ModuleScope {
+  const byModule = new Map<string, ModuleScope>();
+  return (node) => {
+    if (node.metadata.size > 0) return scopeOfNode(node);
+    const module = node.name.slice(0, Math.max(0, node.name.lastIndexOf('/')));
+    let scope = byModule.get(module);
+    if (scope === undefined) {
+      scope = scopeOfNode(node);
+      byModule.set(module, scope);
+    }
+    return scope;
+  };
+}
+
 /**
  * The scope of a node: metadata of the torch.export-based exporter (`pkg.torch.onnx.name_scopes`,
  * `pkg.torch.onnx.class_hierarchy`, or `namespace`; PyTorch 2.5 and later), else the path in a TorchScript

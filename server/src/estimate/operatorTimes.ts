@@ -31,8 +31,11 @@ export function operatorTimes(gpu: GpuProfile, lowered: LoweredGraph): OperatorT
   const times = new Map<KernelWork, KernelTime>();
   /** Operators share kernels; each is timed once. */
   const timeOf = (kernel: KernelWork): KernelTime => {
-    const time = times.get(kernel) ?? kernelTime(gpu, kernel);
-    times.set(kernel, time);
+    let time = times.get(kernel);
+    if (time === undefined) {
+      time = kernelTime(gpu, kernel);
+      times.set(kernel, time);
+    }
     return time;
   };
   lowered.operators.forEach((operator, index) => {
