@@ -157,11 +157,12 @@ function reportUnknownDimensions(
 ): void {
   const known = analysis.symbols.map(({ name }) => name);
   for (const [name, value] of given) {
-    if (!(Number.isInteger(value) && value > 0)) {
+    // 0 is a size: a decoder's past is empty at its first step.
+    if (!(Number.isInteger(value) && value >= 0)) {
       report(
         'error',
         'scenario/invalid',
-        `Dimension \`${name}\` is ${value}; it takes a whole number from 1`,
+        `Dimension \`${name}\` is ${value}; it takes a whole number from 0`,
       );
     }
     if (known.includes(name) || name === analysis.batchSymbol) continue;
