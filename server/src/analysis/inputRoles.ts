@@ -51,7 +51,10 @@ const weightInputs: ReadonlyMap<string, readonly number[]> = new Map([
   ['Gemm', [0, 1, 2]],
   ['MatMul', [0, 1]],
   ['FusedMatMul', [0, 1]],
+  ['TransposeMatMul', [0, 1]],
+  ['FusedMatMulActivation', [0, 1]],
   ['FusedGemm', [0, 1, 2]],
+  ['GemmFastGelu', [0, 1, 2]],
   ['Einsum', [0, 1, 2]],
   ['BatchNormalization', [1, 2]],
   ['InstanceNormalization', [1, 2]],
@@ -70,7 +73,10 @@ const weightInputs: ReadonlyMap<string, readonly number[]> = new Map([
   ['RNN', [1, 2, 3]],
   ['Attention', [1, 2]],
   ['MultiHeadAttention', [3]],
+  ['MoE', [2, 3, 4, 5, 6, 7]],
+  ['CausalConvWithState', [1, 2]],
   ['BiasGelu', [1]],
+  ['BiasSplitGelu', [1]],
   ['FastGelu', [1]],
 ]);
 

@@ -17,11 +17,10 @@ import type {
 } from '../definition.ts';
 import { integersOf, normalizeAxis, numbersOf } from '../vocabulary/axes.ts';
 import { elementAt, gatherContent, positionOf, scalarOf } from '../vocabulary/contents.ts';
-import { define } from '../vocabulary/define.ts';
+import { define, withdrawn } from '../vocabulary/define.ts';
 import { copyCost, viewCost } from '../vocabulary/movement.ts';
 import {
   elementTypeOf,
-  invalid,
   mismatch,
   printShape,
   single,
@@ -86,8 +85,6 @@ const scatters = (['ScatterElements', 'Scatter', 'ScatterND', 'TensorScatter'] a
       TensorScatter: 'a cache with new entries written in place (ONNX Operators, TensorScatter-24)',
     }[type],
     infer: (context) => {
-      if (type === 'Scatter' && context.opset >= 11)
-        return invalid('Scatter was withdrawn in version 11; use ScatterElements');
       const input = context.inputType(0);
       return input === undefined
         ? unknownBecause(context, 0)
@@ -252,7 +249,9 @@ export const indexingOperators: readonly OperatorDefinition[] = [
   gather,
   gatherElements,
   gatherND,
-  ...scatters,
+  ...scatters.map((definition) =>
+    definition.type === 'Scatter' ? withdrawn(11, 'ScatterElements', definition) : definition,
+  ),
   topK,
   oneHot,
   ...dataDependent,

@@ -10,11 +10,10 @@ import {
 import type { Inference, InferenceContext, OperatorDefinition } from '../definition.ts';
 import { normalizeAxes, numbersOf } from '../vocabulary/axes.ts';
 import { countOf } from '../vocabulary/contents.ts';
-import { define } from '../vocabulary/define.ts';
+import { define, withdrawn } from '../vocabulary/define.ts';
 import { copyCost } from '../vocabulary/movement.ts';
 import {
   elementTypeOf,
-  invalid,
   mismatch,
   printShape,
   single,
@@ -50,7 +49,6 @@ const upsample = define({
   documentation:
     'the input enlarged by factors, replaced by Resize in version 10 (ONNX Operators, Upsample-9)',
   infer: (context) => {
-    if (context.opset >= 10) return invalid('Upsample was withdrawn in version 10; use Resize');
     const input = context.inputShape(0);
     if (input === undefined) return unknownBecause(context, 0);
     const attribute = context.attribute('scales');
@@ -148,7 +146,7 @@ const imageDecoder = define({
 
 export const resizingOperators: readonly OperatorDefinition[] = [
   resize,
-  upsample,
+  withdrawn(10, 'Resize', upsample),
   gridSample,
   affineGrid,
   columnsToImage,

@@ -24,6 +24,21 @@ export const define = (definition: Definition): OperatorDefinition => ({
   ...definition,
 });
 
+/** A definition that a later version of the operator set no longer has. What it gives is still inferred. */
+export const withdrawn = (
+  version: number,
+  successor: string,
+  definition: OperatorDefinition,
+): OperatorDefinition => ({
+  ...definition,
+  infer: (context) => {
+    const inference = definition.infer(context);
+    if (context.opset < version || inference.problem !== undefined) return inference;
+    const message = `${definition.type} was withdrawn in version ${version}; use ${successor}`;
+    return { ...inference, problem: { code: 'graph/invalid-operator', message } };
+  },
+});
+
 /** The domain of ONNX Runtime's own operators (docs/ContribOperators.md of microsoft/onnxruntime). */
 export const contribDomain = 'com.microsoft';
 
