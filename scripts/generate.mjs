@@ -4,22 +4,23 @@
  */
 
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
-const bundle = join(root, 'node_modules/.cache/layercost/generated.mjs');
+const bundle = join(root, 'node_modules/.cache/layercost/generated.cjs');
 
 await build({
   entryPoints: [join(root, 'scripts/generated.ts')],
   bundle: true,
-  format: 'esm',
+  format: 'cjs',
   platform: 'node',
   outfile: bundle,
   logLevel: 'warning',
 });
-const { generatedFiles } = await import(pathToFileURL(bundle).href);
+const { generatedFiles } = createRequire(import.meta.url)(bundle);
 
 let stale = 0;
 for (const [path, text] of generatedFiles()) {

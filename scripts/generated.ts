@@ -1,6 +1,7 @@
 /** The generated files and their text, each from the one place that is its source of truth. */
 
 import { z } from 'zod';
+import { layerSpecSchema } from '../server/src/analysis/layer-spec/layerSpecSchema.ts';
 import { reportSchema } from '../server/src/estimate/report/report.ts';
 import { clusterFile } from '../server/src/hardware/profileSchema.ts';
 import { issueCodes } from '../server/src/model/issueCodes.ts';
@@ -12,6 +13,7 @@ export function generatedFiles(): readonly (readonly [path: string, text: string
     ['docs/issues.md', issuesPage()],
     ['docs/operators.md', operatorsPage()],
     ['syntaxes/cluster-profile.schema.json', `${JSON.stringify(z.toJSONSchema(clusterFile), null, 2)}\n`],
+    ['syntaxes/layer-spec.schema.json', `${JSON.stringify(layerSpecSchema(), null, 2)}\n`],
     ['syntaxes/report.schema.json', `${JSON.stringify(z.toJSONSchema(reportSchema), null, 2)}\n`],
   ];
 }
