@@ -68,14 +68,20 @@ function lowerOperator(subject: Subject): LoweredOperator {
     forward: joined(casts.forward, folded ? none : forward),
     backwardData: training ? joined(casts.backwardData, folded ? none : backwardData) : none,
     backwardWeight: training ? joined(casts.backwardWeight, backwardWeight) : none,
-    saved:
-      training && cost.saved.length > 0
-        ? cost.saved.flatMap((tensor, index) => savedOf(subject, tensor, index))
-        : [],
+    saved: training ? savedBy(subject) : noTensors,
   };
 }
 
 const none: readonly KernelWork[] = [];
+const noTensors: readonly KeptTensor[] = [];
+
+function savedBy(subject: Subject): readonly KeptTensor[] {
+  const { saved } = subject.cost;
+  const [first] = saved;
+  if (first === undefined) return noTensors;
+  if (saved.length === 1) return savedOf(subject, first, 0);
+  return saved.flatMap((tensor, index) => savedOf(subject, tensor, index));
+}
 
 /** Most operators have no casts; their kernels are passed on without a copy. */
 const joined = (casts: readonly KernelWork[], own: readonly KernelWork[]): readonly KernelWork[] =>
@@ -154,10 +160,11 @@ function castsOf({ training, operator, type, types, castWeights, cost, storage }
     return noCasts;
   }
   let casts: { forward: KernelWork[]; backwardData: KernelWork[]; backwardWeight: KernelWork[] } | undefined;
-  for (const input of new Set(operator.inputs)) {
+  const { inputs } = operator;
+  for (const [position, input] of inputs.entries()) {
     const root = storage(input);
     const stored = types.widths.get(root) ?? 4;
-    if (stored === type.width) continue;
+    if (stored === type.width || inputs.indexOf(input) !== position) continue;
     const tensor = training.tensors.get(input);
     const value = training.analysis.graph.values.get(root);
     if (tensor === undefined || value === undefined || tensor.elementType !== 'float32') continue;
@@ -212,7 +219,7 @@ function savedOf(subject: Subject, tensor: SavedTensor, index: number): readonly
     ];
   }
   const name = (tensor.kind === 'input' ? operator.inputs : operator.outputs)[tensor.index];
-  return name === undefined ? [] : keptValue(subject, name);
+  return name === undefined ? noTensors : keptValue(subject, name);
 }
 
 /** A value kept in the type its reader computes in; a cast makes a copy of its own. */
@@ -220,12 +227,12 @@ function keptValue({ training, type, types, storage }: Subject, name: string): r
   const root = storage(name);
   const bound = training.tensors.get(name);
   const value = training.analysis.graph.values.get(root);
-  if (bound === undefined || value === undefined) return [];
+  if (bound === undefined || value === undefined) return noTensors;
   const isFloat = bound.elementType === 'float32';
   const width = isFloat ? type.width : (bitsPerElement(bound.elementType) ?? 0) / 8;
   const stored = isFloat ? (types.widths.get(root) ?? 4) : width;
-  if (value.role === 'constant' || value.role === 'buffer') return [];
-  if (value.role === 'parameter' && width === stored) return [];
+  if (value.role === 'constant' || value.role === 'buffer') return noTensors;
+  if (value.role === 'parameter' && width === stored) return noTensors;
   return [
     {
       key: `${root}:${width}`,
