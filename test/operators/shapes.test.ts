@@ -1,6 +1,8 @@
 /** Output types by operator, version and inputs. Cases follow the examples of the ONNX operator pages. */
 
 import { expect, test } from 'vitest';
+import { isUnknown } from '../../server/src/model/dimension.ts';
+import { isKnownShape } from '../../server/src/model/graph.ts';
 import { type Application, inferText, outputsOf } from './check.ts';
 
 /** 2⁶³ − 1 as readers give it. */
@@ -340,4 +342,15 @@ test.each(contradictions)('%s of %j with %j contradicts its inputs', (type, inpu
     code: 'shape/mismatch',
     message,
   });
+});
+
+test.each([
+  [{ type: 'NonZero', inputs: ['float32[2, 3, n]'] }, 'at most 6*n'],
+  [{ type: 'Compress', inputs: ['float32[4, 5]', 'bool[5]'], attributes: { axis: 1 } }, 'at most 5'],
+  [{ type: 'Unique', inputs: ['int64[4, 5]'] }, 'at most 20'],
+  [{ type: 'NonMaxSuppression', inputs: ['float32[2, 9, 4]', 'float32[2, 3, 9]', [5]] }, 'at most 30'],
+] as const)('a count that depends on data says the most it can be: %j', (application, limit) => {
+  const [type] = inferText(application).outputs;
+  const shape = type?.kind === 'tensor' && isKnownShape(type.shape) ? type.shape : [];
+  expect(shape.filter(isUnknown).map(({ reason }) => reason)).toEqual([expect.stringContaining(limit)]);
 });

@@ -6,7 +6,13 @@
  * (`select`).
  */
 
-import { type Dimension, isUnknown, productOfDimensions, unknownDimension } from '../../model/dimension.ts';
+import {
+  type Dimension,
+  isUnknown,
+  printDimension,
+  productOfDimensions,
+  unknownDimension,
+} from '../../model/dimension.ts';
 import type { TensorContent } from '../../model/graph.ts';
 import type {
   CostContext,
@@ -150,6 +156,12 @@ const oneHot = define({
   cost: (context) => copyCost(context),
 });
 
+/** A count that depends on the data, with the most it can be where that is known. */
+const atMost = (reason: string, limit: Dimension | undefined): Dimension =>
+  unknownDimension(
+    limit === undefined || isUnknown(limit) ? reason : `${reason}, at most ${printDimension(limit)}`,
+  );
+
 /** Outputs whose size depends on the data: the rank is known, the count is not. */
 const dataDependent = [
   define({
@@ -166,7 +178,10 @@ const dataDependent = [
         tensor('int64', [
           rank,
           count ??
-            unknownDimension('NonZero gives as many coordinates as the data has elements that are not 0'),
+            atMost(
+              'NonZero gives as many coordinates as the data has elements that are not 0',
+              input && productOfDimensions(input),
+            ),
         ]),
         nonZeroContent(elements),
       );
@@ -182,12 +197,15 @@ const dataDependent = [
       const elementType = elementTypeOf(context, 0);
       const condition = context.inputContent(1);
       const numbers = condition && numbersOf(condition.elements);
-      const count: Dimension =
-        numbers?.filter((element) => element !== 0).length ??
-        unknownDimension('Compress keeps as many entries as the condition holds for');
-      if (context.attribute('axis') === undefined) return single(tensor(elementType, [count]));
+      const kept = numbers?.filter((element) => element !== 0).length;
+      const reason = 'Compress keeps as many entries as the condition holds for';
+      if (context.attribute('axis') === undefined) {
+        const limit = input && productOfDimensions(input);
+        return single(tensor(elementType, [kept ?? atMost(reason, limit)]));
+      }
       if (input === undefined) return unknownBecause(context, 0);
       const axis = normalizeAxis(context.int('axis', 0), input.length);
+      const count = kept ?? atMost(reason, axis === undefined ? undefined : input[axis]);
       if (axis === undefined)
         return mismatch(`axis ${context.int('axis', 0)} lies outside the input ${printShape(input)}`);
       return single(
@@ -206,7 +224,6 @@ const dataDependent = [
     infer: (context) => {
       const input = context.inputShape(0);
       const elementType = elementTypeOf(context, 0);
-      const count = unknownDimension('Unique gives as many entries as the data has different ones');
       // Each entry of the input has its place among the different ones: as many places as there are entries.
       const axisGiven = context.attribute('axis') === undefined ? undefined : context.int('axis', 0);
       const entries =
@@ -215,6 +232,7 @@ const dataDependent = [
           : axisGiven === undefined
             ? productOfDimensions(input)
             : (input[normalizeAxis(axisGiven, input.length) ?? -1] ?? unknownDimension('no such axis'));
+      const count = atMost('Unique gives as many entries as the data has different ones', entries);
       const counts = [tensor('int64', [count]), tensor('int64', [entries]), tensor('int64', [count])];
       if (context.attribute('axis') === undefined)
         return { outputs: [tensor(elementType, [count]), ...counts] };
@@ -237,10 +255,18 @@ const dataDependent = [
     type: 'NonMaxSuppression',
     since: 10,
     documentation: 'indices of boxes that overlap no better one (ONNX Operators, NonMaxSuppression-11)',
-    infer: () =>
-      single(
-        tensor('int64', [unknownDimension('NonMaxSuppression keeps as many boxes as the data allows'), 3]),
-      ),
+    infer: (context) => {
+      // Boxes are [batch, boxes, 4], scores [batch, classes, boxes]; without a count none is kept.
+      const [batch, boxes] = context.inputShape(0) ?? [];
+      const classes = context.inputShape(1)?.[1];
+      const perClass = scalarOf(context, 2) ?? boxes;
+      const limit =
+        batch === undefined || classes === undefined || perClass === undefined
+          ? undefined
+          : productOfDimensions([batch, classes, perClass]);
+      const reason = 'NonMaxSuppression keeps as many boxes as the data allows';
+      return single(tensor('int64', [atMost(reason, limit), 3]));
+    },
     cost: (context) => copyCost(context),
   }),
 ];
