@@ -105,7 +105,11 @@ function layerCost(
   }
   const time = { forward: over(inputs.forward.middle), backward: over(inputs.backward.middle) };
   const computed = nothingKnown ? [] : inputs.notes(layer);
-  const notes = communication?.note === undefined ? computed : [...computed, communication.note];
+  const notes = [
+    ...computed,
+    ...known.flatMap(({ note }) => note ?? []),
+    ...(communication?.note === undefined ? [] : [communication.note]),
+  ];
   return {
     name: layer.name,
     type: layer.type,

@@ -143,6 +143,8 @@ export interface KnownCost {
   /** Gradients with respect to parameters. */
   readonly backwardWeight: Work;
   readonly saved: readonly SavedTensor[];
+  /** What a reader must know of the number: which branch was counted. */
+  readonly note?: string;
 }
 
 export interface UnknownCost {

@@ -16,6 +16,7 @@ import { define } from '../vocabulary/define.ts';
 import { invalid, unknownValue, whyUnknown } from '../vocabulary/types.ts';
 import { unifyTypes } from '../vocabulary/unify.ts';
 import { unknownCost } from '../vocabulary/work.ts';
+import { unknownCount } from './perIteration.ts';
 
 const conditional = define({
   type: 'If',
@@ -41,13 +42,14 @@ const conditional = define({
     const taken = condition === undefined ? undefined : condition === 0 ? no : yes;
     if (taken !== undefined) return taken;
     if (yes === undefined || no === undefined) return unknownCost('the cost of a branch of If is unknown');
-    return yes.forward.flops > no.forward.flops ? yes : dearer(no, yes);
+    return { ...dearer(yes, no), note: 'the dearer branch of If' };
   },
 });
 
 /** The one with more FLOPs, or with more traffic where neither has more. */
 function dearer(left: KnownCost, right: KnownCost): KnownCost {
-  if (left.forward.flops !== right.forward.flops) return left;
+  if (left.forward.flops !== right.forward.flops)
+    return left.forward.flops > right.forward.flops ? left : right;
   const bytes = (cost: KnownCost) =>
     4 * cost.forward.traffic.float32Elements + cost.forward.traffic.fixedBytes;
   return bytes(left) >= bytes(right) ? left : right;
@@ -59,8 +61,12 @@ const loop = define({
   infer: inferLoop,
   cost: (context) => {
     const count = context.inputContent(0)?.[0];
-    if (count === undefined) return unknownCost('how often the Loop runs is known only when the model runs');
-    return repeated(context, count);
+    if (count !== undefined) return repeated(context, count);
+    return unknownCount(
+      'how often the Loop runs is known only when the model runs',
+      'one iteration',
+      context.subgraphCost('body'),
+    );
   },
 });
 
@@ -74,9 +80,12 @@ const scan = define({
     const axes = context.ints('scan_input_axes') ?? [];
     const axis = context.opset < 9 ? 1 : (axes.at(-1) ?? 0);
     const count = scanned?.dimensions.at(axis);
-    return count === undefined
-      ? unknownCost('the length of the scanned axis is unknown')
-      : repeated(context, count);
+    if (count !== undefined) return repeated(context, count);
+    return unknownCount(
+      'the length of the scanned axis is unknown',
+      'one step',
+      context.subgraphCost('body'),
+    );
   },
 });
 

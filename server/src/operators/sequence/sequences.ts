@@ -3,6 +3,7 @@
 import { addDimensions, type Dimension, unknownDimension } from '../../model/dimension.ts';
 import { elementTypeOfNumber } from '../../model/elementType.ts';
 import { isKnownShape, type SequenceType, type ValueType } from '../../model/graph.ts';
+import { unknownCount } from '../controlflow/perIteration.ts';
 import type { Inference, InferenceContext, OperatorDefinition } from '../definition.ts';
 import { integersOf, normalizeAxis, numbersOf } from '../vocabulary/axes.ts';
 import { content, scalarOf } from '../vocabulary/contents.ts';
@@ -18,7 +19,7 @@ import {
   unknownValue,
 } from '../vocabulary/types.ts';
 import { unifyTypes } from '../vocabulary/unify.ts';
-import { cost, shapeCost, trafficOf, unknownCost, unknownShapeCost, work } from '../vocabulary/work.ts';
+import { cost, shapeCost, trafficOf, unknownShapeCost, work } from '../vocabulary/work.ts';
 
 export const sequenceOperators: readonly OperatorDefinition[] = [
   define({
@@ -103,7 +104,12 @@ export const sequenceOperators: readonly OperatorDefinition[] = [
       const outputs = context.inferSubgraph('body', inputTypes(context).map(elementOf));
       return { outputs: outputs.map((element): ValueType => ({ kind: 'sequence', element })) };
     },
-    cost: () => unknownCost('how many elements the sequence has is known only when the model runs'),
+    cost: (context) =>
+      unknownCount(
+        'how many elements the sequence has is known only when the model runs',
+        'one element',
+        context.subgraphCost('body'),
+      ),
   }),
   define({
     type: 'Optional',
