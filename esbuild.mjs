@@ -8,6 +8,7 @@ import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { context } from 'esbuild';
+import { thirdPartyNotices } from './scripts/thirdPartyNotices.mjs';
 
 const root = dirname(fileURLToPath(import.meta.url));
 const dist = join(root, 'dist');
@@ -91,7 +92,7 @@ const contexts = await Promise.all(
       sourcemap: production ? false : 'linked',
       minify: production,
       metafile: true,
-      legalComments: production ? 'external' : 'none',
+      legalComments: 'none',
       logLevel: watch ? 'silent' : 'warning',
       plugins: watch ? [oneLocale, problemMatcher] : [oneLocale],
       ...bundle,
@@ -109,4 +110,5 @@ if (watch) {
     result.status === 'fulfilled' ? [result.value.metafile] : [],
   );
   writeFileSync(join(dist, 'meta.json'), JSON.stringify(metafiles));
+  writeFileSync(join(dist, 'THIRD-PARTY-NOTICES.txt'), thirdPartyNotices(root, metafiles));
 }

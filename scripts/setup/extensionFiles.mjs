@@ -17,6 +17,7 @@ const required = [
   'dist/server-worker.js',
   'dist/cli.js',
   'dist/runner/__main__.py',
+  'dist/THIRD-PARTY-NOTICES.txt',
 ];
 
 /** For building and testing only; a package that ships bundles needs none of it. */
