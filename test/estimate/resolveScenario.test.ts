@@ -86,6 +86,22 @@ describe('sizes', () => {
     expect(issues[0]?.message).not.toMatch(/\.$/);
   });
 
+  test.each([
+    ['kept where it fits', [{ cluster: 'dgx-a100' }, { cluster: 'dgx-h100', gpus: 64 }], 8, 64, []],
+    [
+      'given up where it does not',
+      [{ cluster: 'a100-sxm-80gb' }, { cluster: 'dgx-h100', gpus: 64 }],
+      1,
+      1,
+      ['information scenario/invalid'],
+    ],
+    ['not mixed', [{ gpus: 16 }, { cluster: 'dgx-h100', nodes: 8, gpus: 64 }], 2, 16, []],
+  ] as const)('a size from below the chosen cluster is %s', (_, requests, nodes, gpus, expected) => {
+    const { scenario, codes } = resolve([...requests, { batch: 1 }]);
+    expect([scenario.nodes, scenario.gpus]).toEqual([nodes, gpus]);
+    expect(codes).toEqual(expected);
+  });
+
   test('an uneven split is costed for the fuller nodes, with a warning', () => {
     expect(resolve([{ cluster: 'dgx-a100', gpus: 12, batch: 1 }]).codes).toEqual([]);
     expect(resolve([{ cluster: 'dgx-a100', gpus: 13, batch: 1 }]).codes).toEqual([

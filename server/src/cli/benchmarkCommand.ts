@@ -10,7 +10,7 @@ import { type Column, layoutColumns } from '../estimate/report/columns.ts';
 import { formatBytes, formatTime, significant } from '../model/format.ts';
 import { bytes } from '../model/units.ts';
 import type { Arguments } from './arguments.ts';
-import { costModelFile, openModelFile, printIssues } from './costFile.ts';
+import { costModelFile, failureStatus, openModelFile, printIssues } from './costFile.ts';
 import { printData, printMessage } from './streams.ts';
 
 export async function runBenchmarkCommand(
@@ -20,7 +20,9 @@ export async function runBenchmarkCommand(
   if (file === undefined) return 1;
   const { cost, costed, training, scenario, issues } = costModelFile(file, given.scenario.request);
   printIssues(basename(given.file), issues);
-  if (cost === undefined || training === undefined || scenario === undefined || !costed) return 1;
+  if (cost === undefined || training === undefined || scenario === undefined || !costed) {
+    return failureStatus(file, given.scenario.request);
+  }
 
   const abort = new AbortController();
   const interrupt = (): void => abort.abort();

@@ -17,24 +17,26 @@ import {
 } from '../model/format.ts';
 import { bytes, flops, seconds } from '../model/units.ts';
 import type { Arguments, ComparedFile } from './arguments.ts';
-import { costModelFile, openModelFile, printIssues } from './costFile.ts';
+import { costModelFile, failureStatus, openModelFile, printIssues } from './costFile.ts';
 import { printData } from './streams.ts';
 
 export function runCompareCommand(given: Extract<Arguments, { command: 'compare' }>): number {
   const left = reportOf(given.left);
   const right = reportOf(given.right);
-  if (left === undefined || right === undefined) return 1;
+  if (typeof left === 'number') return left;
+  if (typeof right === 'number') return right;
   printData(given.format === 'json' ? `${JSON.stringify({ left, right }, null, 2)}\n` : table(left, right));
   return 0;
 }
 
-function reportOf({ file, scenario }: ComparedFile): Report | undefined {
+/** The report of one side, or the exit status where it has none. */
+function reportOf({ file, scenario }: ComparedFile): Report | 1 | 2 {
   const opened = openModelFile(file, scenario);
-  if (opened === undefined) return undefined;
+  if (opened === undefined) return 1;
   const { cost, costed, training, issues } = costModelFile(opened, scenario.request);
   if (cost === undefined || training === undefined || !costed) {
     printIssues(basename(file), issues);
-    return undefined;
+    return failureStatus(opened, scenario.request);
   }
   return makeReport(opened.opened, training.analysis, cost, issues);
 }

@@ -7,9 +7,11 @@ import { openModel } from '../analysis/openModel.ts';
 import { estimateModel, type ModelEstimate } from '../estimate/estimateModel.ts';
 import { applyMeasurements } from '../estimate/measuredCost.ts';
 import { readLayerTrace } from '../estimate/readLayerTrace.ts';
+import { resolveScenario } from '../estimate/resolveScenario.ts';
 import { decodeText } from '../formats/byteSource.ts';
 import { locateIssues } from '../formats/locateIssues.ts';
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
+import { findCluster } from '../hardware/clusters.ts';
 import { readClusterProfile } from '../hardware/readClusterProfile.ts';
 import type { Issue } from '../model/issue.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
@@ -73,6 +75,18 @@ export function costModelFile(file: ModelFile, request: ScenarioRequest): ModelE
     cost: applyMeasurements(estimate.cost, { ...trace, ...step }),
     issues: [...estimate.issues, ...strangersIssue(trace.origin, strangers)],
   };
+}
+
+/**
+ * Exit status of a model that was read but not costed: 2 where the command line's own scenario is at fault, 1 where
+ * the model is, or what a layer spec asks for.
+ */
+export function failureStatus({ opened, customCluster }: ModelFile, request: ScenarioRequest): 1 | 2 {
+  if (opened.analysis === undefined) return 1;
+  const { issues } = resolveScenario([request], opened.analysis, (name) =>
+    name === customCluster?.name ? customCluster : findCluster(name),
+  );
+  return issues.some(({ severity }) => severity === 'error') ? 2 : 1;
 }
 
 function strangersIssue(origin: string, strangers: readonly string[]): readonly Issue[] {

@@ -11,7 +11,7 @@ import { renderTable } from '../estimate/report/renderTable.ts';
 import { renderTrace } from '../estimate/report/renderTrace.ts';
 import type { Report } from '../estimate/report/report.ts';
 import type { Arguments, ReportFormat } from './arguments.ts';
-import { costModelFile, openModelFile, printIssues } from './costFile.ts';
+import { costModelFile, failureStatus, openModelFile, printIssues } from './costFile.ts';
 import { printData, printMessage } from './streams.ts';
 
 export function runReportCommand(given: Extract<Arguments, { command: 'report' }>): number {
@@ -21,7 +21,7 @@ export function runReportCommand(given: Extract<Arguments, { command: 'report' }
   const text = estimate.costed ? render(estimate, given.format) : undefined;
   if (text === undefined) {
     printIssues(basename(given.file), estimate.issues);
-    return 1;
+    return failureStatus(file, given.scenario.request);
   }
   if (given.output === undefined) {
     printData(text);

@@ -6,7 +6,7 @@ import { formatPercent, formatRate, formatTime } from '../model/format.ts';
 import type { Issue } from '../model/issue.ts';
 import type { StepCost } from '../model/stepCost.ts';
 import type { Arguments } from './arguments.ts';
-import { costModelFile, openModelFile, printIssues } from './costFile.ts';
+import { costModelFile, failureStatus, openModelFile, printIssues } from './costFile.ts';
 import { printData } from './streams.ts';
 
 export function runScaleCommand(given: Extract<Arguments, { command: 'scale' }>): number {
@@ -20,7 +20,7 @@ export function runScaleCommand(given: Extract<Arguments, { command: 'scale' }>)
       basename(given.file),
       issues.filter((issue) => isNew(issue, seen)),
     );
-    if (cost === undefined || !costed) return 1;
+    if (cost === undefined || !costed) return failureStatus(file, given.scenario.request);
     costs.push(cost);
   }
   printData(given.format === 'json' ? `${JSON.stringify(costs.map(point), null, 2)}\n` : table(costs));

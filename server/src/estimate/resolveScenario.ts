@@ -32,7 +32,7 @@ export function resolveScenario(
     issues.push({ severity, code, message });
   };
   const cluster = resolveCluster(first(requests, 'cluster'), lookup, report);
-  const { nodes, gpus } = resolveSize(cluster, first(requests, 'nodes'), first(requests, 'gpus'), report);
+  const { nodes, gpus } = resolveRequestedSize(cluster, requests, report);
   const given = mergeDimensions(requests);
   reportUnknownDimensions(given, analysis, report);
   const batch = resolveBatch(first(requests, 'batch'), given, analysis, report);
@@ -96,6 +96,31 @@ function suggestion(name: string): string {
     }
   }
   return best === '' ? '' : ` (did you mean \`${best}\`?)`;
+}
+
+/**
+ * Nodes and GPUs come from one request, so that one's GPUs are not spread over another's nodes. A size asked for
+ * below the request that chose the cluster was meant for another one: it is kept where it fits, else one node is.
+ */
+function resolveRequestedSize(
+  cluster: ClusterProfile,
+  requests: readonly ScenarioRequest[],
+  report: Report,
+): { readonly nodes: number; readonly gpus: number } {
+  const chosenAt = requests.findIndex((request) => request.cluster !== undefined);
+  const sizedAt = requests.findIndex(({ nodes, gpus }) => nodes !== undefined || gpus !== undefined);
+  const sized = requests[sizedAt] ?? {};
+  if (chosenAt < 0 || sizedAt <= chosenAt) return resolveSize(cluster, sized.nodes, sized.gpus, report);
+  let fits = true;
+  const size = resolveSize(cluster, sized.nodes, sized.gpus, (severity) => {
+    if (severity === 'error') fits = false;
+  });
+  if (!fits) {
+    const asked = sized.gpus === undefined ? `${sized.nodes} nodes` : `${sized.gpus} GPUs`;
+    const message = `The ${asked} asked for beside another cluster are not to be had on \`${cluster.name}\`; one node is costed`;
+    report('information', 'scenario/invalid', message);
+  }
+  return size;
 }
 
 function resolveSize(

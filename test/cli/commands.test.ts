@@ -1,0 +1,142 @@
+/** The commands as a shell sees them: exit status, data on standard output, everything else on standard error. */
+
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterAll, describe, expect, it, vi } from 'vitest';
+import { readArguments } from '../../server/src/cli/arguments.ts';
+import { runClustersCommand } from '../../server/src/cli/clustersCommand.ts';
+import { runCompareCommand } from '../../server/src/cli/compareCommand.ts';
+import { runReportCommand } from '../../server/src/cli/reportCommand.ts';
+import { runScaleCommand } from '../../server/src/cli/scaleCommand.ts';
+import { reportSchema } from '../../server/src/estimate/report/report.ts';
+
+const samples = resolve(import.meta.dirname, '../../samples');
+const folder = mkdtempSync(join(tmpdir(), 'layercost-cli-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function written(name: string, content: string): string {
+  const path = join(folder, name);
+  writeFileSync(path, content);
+  return path;
+}
+
+/** Runs one command line; words are given apart, so that paths may hold blanks. */
+function run(...words: string[]): { status: number; out: string; err: string } {
+  const result = readArguments(words);
+  if (result.kind === 'wrong') return { status: 2, out: '', err: result.message };
+  let out = '';
+  let err = '';
+  const stdout = vi.spyOn(process.stdout, 'write').mockImplementation((text) => {
+    out += String(text);
+    return true;
+  });
+  const stderr = vi.spyOn(process.stderr, 'write').mockImplementation((text) => {
+    err += String(text);
+    return true;
+  });
+  try {
+    const given = result.arguments;
+    switch (given.command) {
+      case 'report':
+        return { status: runReportCommand(given), out, err };
+      case 'scale':
+        return { status: runScaleCommand(given), out, err };
+      case 'compare':
+        return { status: runCompareCommand(given), out, err };
+      case 'clusters':
+        return { status: runClustersCommand(given), out, err };
+      default:
+        throw new Error(`no test runs ${given.command}`);
+    }
+  } finally {
+    stdout.mockRestore();
+    stderr.mockRestore();
+  }
+}
+
+const small = written(
+  'small.layers.yaml',
+  'inputs:\n  x: float32[batch, 64]\nlayers:\n  - fc: Linear(64, 32)\n',
+);
+const odd = written(
+  'odd.layers.yaml',
+  'inputs:\n  x: float32[batch, 64]\nlayers:\n  - fc: Linear(64, 32)\nscenario: { cluster: nowhere }\n',
+);
+
+describe('report', () => {
+  it('prints JSON by its schema, and nothing else', () => {
+    const result = run('report', join(samples, 'resnet50.onnx'), '--batch', '1', '--format', 'json');
+    expect([result.status, result.err]).toEqual([0, '']);
+    const report = reportSchema.parse(JSON.parse(result.out));
+    expect(report.model.parameters).toBe(25_557_032);
+    expect(report.totals.flops.forward / 1e9).toBeCloseTo(8.18, 2);
+  });
+
+  it.each([
+    ['a file that is not there', 1, ['report', join(folder, 'none.onnx')], /there is no such file/],
+    ['a file that is no model', 1, ['report', written('x.onnx', 'hello')], /error file\/not-a-model/],
+    ['an empty file', 1, ['report', written('empty.onnx', '')], /error file\/empty/],
+    ['a scenario of the model that is wrong', 1, ['report', odd], /nowhere/],
+    ['a cluster that is not known', 2, ['report', small, '--cluster', 'nope'], /`nope`/],
+    ['a framework that is not known', 2, ['report', small, '--framework', 'nope'], /`nope`/],
+    ['an option that is not known', 2, ['report', small, '--colour'], /--colour/],
+    [
+      'a trace that is not there',
+      1,
+      ['report', small, '--layer-trace', join(folder, 't.csv')],
+      /layer trace/,
+    ],
+  ])('refuses %s', (_, status, words, message) => {
+    const result = run(...words);
+    expect([result.status, result.out]).toEqual([status, '']);
+    expect(result.err).toMatch(message);
+  });
+
+  it('lets the command line win over the scenario of a layer spec', () => {
+    const result = run('report', odd, '--cluster', 'dgx-a100', '--format', 'json');
+    expect(result.status).toBe(0);
+    expect(JSON.parse(result.out).scenario.cluster).toBe('dgx-a100');
+  });
+
+  it('takes a cluster of the person’s own', () => {
+    const cluster = written('mine.json', JSON.stringify({ name: 'mine', gpu: 'rtx-3090', gpusPerNode: 1 }));
+    const result = run('report', small, '--cluster', cluster, '--format', 'json');
+    expect([result.status, result.err]).toEqual([0, '']);
+    expect(JSON.parse(result.out).scenario).toMatchObject({ cluster: 'mine', gpus: 1 });
+  });
+
+  it('puts measured times in the place of predicted ones', () => {
+    const trace = written('trace.csv', 'layer,forward_ms,backward_ms\nfc,2,3\n');
+    const report = reportSchema.parse(
+      JSON.parse(run('report', small, '--layer-trace', trace, '--format', 'json').out),
+    );
+    expect(report.layers[0]).toMatchObject({ time: { forward: 0.002, backward: 0.003 }, source: 'measured' });
+  });
+});
+
+it('scales: one line for each number of GPUs', () => {
+  const result = run('scale', small, '--gpus', '1,8,16', '--batch', '32');
+  expect(result.status).toBe(0);
+  expect(
+    result.out
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.trim().split(/\s+/)[0]),
+  ).toEqual(['GPUs', '1', '8', '16']);
+});
+
+it('compares the two forms of a sample', () => {
+  const [left, right] = ['alexnet.onnx', 'alexnet.layers.yaml'].map((name) => join(samples, name));
+  const result = run('compare', left ?? '', right ?? '', '--batch', '4', '--cluster', 'v100-sxm2-16gb');
+  expect(result.status).toBe(0);
+  expect(result.out).toMatch(/^forward FLOPs .* 1\.00×$/m);
+});
+
+it('lists clusters, and the source of every number of one', () => {
+  expect(run('clusters').out).toMatch(/^dgx-a100 /m);
+  const { numbers } = JSON.parse(run('clusters', 'dgx-1-v100', '--format', 'json').out);
+  for (const number of Object.values(numbers))
+    expect(number).toMatchObject({ source: expect.stringMatching(/\S/) });
+  expect(run('clusters', 'nope')).toMatchObject({ status: 2, out: '' });
+});
