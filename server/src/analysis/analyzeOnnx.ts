@@ -81,8 +81,9 @@ function batchOf(graph: Graph): Pick<ModelAnalysis, 'batchSymbol' | 'fixedBatch'
     const type = graph.values.get(name)?.type;
     if (type?.kind !== 'tensor' || !isKnownShape(type.shape)) continue;
     const [leading] = type.shape;
+    // A negative size is reported with its shape; it is no batch.
+    if (leading === undefined || (typeof leading === 'number' && leading < 0)) continue;
     if (typeof leading === 'number') return { batchSymbol: undefined, fixedBatch: leading };
-    if (leading === undefined) continue;
     return { batchSymbol: symbolsOf(leading)[0], fixedBatch: undefined };
   }
   return { batchSymbol: undefined, fixedBatch: undefined };

@@ -96,6 +96,12 @@ function bindGraph(graph: Graph, plan: CostingPlan, surroundings: BindingSurroun
     if (definition === undefined) {
       return { kind: 'unknown', reason: whyUndefined(operator.domain, operator.type) };
     }
+    if (operator.inputs.length > mostInputs) {
+      return {
+        kind: 'unknown',
+        reason: `it takes ${operator.inputs.length} inputs, more than ${mostInputs}`,
+      };
+    }
     const cost = definition.cost(
       makeCostContext({
         opset,
@@ -108,6 +114,9 @@ function bindGraph(graph: Graph, plan: CostingPlan, surroundings: BindingSurroun
         subgraphCost: (attributeName) => subgraphCost(operator, attributeName),
       }),
     );
+    if (cost.kind === 'known' && !isCountable(cost)) {
+      return { kind: 'unknown', reason: 'its sizes are past what can be counted' };
+    }
     if (cost.kind === 'known' && !leavesInputsOut(cost, operator, graph, tensorOf)) return cost;
     return unknownTensor(operator, graph, tensorOf, bindings) ?? cost;
   };
@@ -124,6 +133,19 @@ function bindGraph(graph: Graph, plan: CostingPlan, surroundings: BindingSurroun
   });
   return { costs, tensors };
 }
+
+/** Cost rules hand inputs on as arguments of a call, which the stack holds only so many of. */
+const mostInputs = 10_000;
+
+/** Products of absurd sizes leave the range of numbers. */
+const isCountable = ({ forward, backwardData, backwardWeight }: KnownCost): boolean =>
+  [forward, backwardData, backwardWeight].every(
+    ({ flops, operations, traffic }) =>
+      Math.max(flops, operations, traffic.float32Elements, traffic.fixedBytes) <= greatestCount,
+  );
+
+/** Sums over a whole model, and over a cluster, still stay finite. */
+const greatestCount = 1e100;
 
 /** Subgraphs nested deeper than this are not costed; no exporter makes them, and costing recurses. */
 const deepestNesting = 32;

@@ -31,6 +31,8 @@ export function expandFunctions(model: OnnxModel): {
     nodes: [],
     issues: [],
     calls: 0,
+    mostNodes: mostNodesOf(model),
+    refused: new Set(),
   };
   const scopeOf = collectScopes();
   model.graph.nodes.forEach((node, source) => {
@@ -47,10 +49,20 @@ interface Expansion {
   readonly nodes: FlatNode[];
   readonly issues: Issue[];
   calls: number;
+  readonly mostNodes: number;
+  /** Functions reported as not expanded, once for each call at the top. */
+  readonly refused: Set<string>;
 }
 
-/** More nodes than any model has; a chain of functions that doubles at each step passes it at once. */
-const mostNodes = 500_000;
+/**
+ * Expansion makes a model a few times longer, since bodies are shared; a chain of functions that doubles at each step
+ * passes any such limit at once. Calls count like nodes, so that functions without content end too.
+ */
+const mostNodesOf = (model: OnnxModel): number =>
+  20_000 + 10 * model.functions.reduce((total, body) => total + body.nodes.length, model.graph.nodes.length);
+
+/** Deeper than any exporter nests modules. */
+const greatestDepth = 100;
 
 function expandCall(
   expansion: Expansion,
@@ -58,14 +70,18 @@ function expandCall(
   body: OnnxFunction,
   callers: readonly OnnxFunction[],
 ): void {
-  if (callers.includes(body) || expansion.nodes.length + body.nodes.length > mostNodes) {
-    const why = callers.includes(body) ? 'calls itself' : `makes more than ${mostNodes} nodes`;
-    expansion.issues.push({
-      code: 'graph/unsupported-operator',
-      severity: 'error',
-      message: `Function \`${body.name}\` ${why}, so it cannot be expanded; export the model without it`,
-      operator: call.source,
-    });
+  const why = whyNotExpanded(expansion, body, callers);
+  if (why !== undefined) {
+    const key = `${call.source} ${body.name}`;
+    if (!expansion.refused.has(key)) {
+      expansion.refused.add(key);
+      expansion.issues.push({
+        code: 'graph/unsupported-operator',
+        severity: 'error',
+        message: `Function \`${body.name}\` ${why}, so it cannot be expanded; export the model without it`,
+        operator: call.source,
+      });
+    }
     expansion.nodes.push(call);
     return;
   }
@@ -125,6 +141,17 @@ function expandCall(
       operatorSets,
     });
   });
+}
+
+function whyNotExpanded(
+  { nodes, calls, mostNodes }: Expansion,
+  body: OnnxFunction,
+  callers: readonly OnnxFunction[],
+): string | undefined {
+  if (callers.includes(body)) return 'calls itself';
+  if (callers.length >= greatestDepth) return `is called ${greatestDepth} functions deep`;
+  const made = nodes.length + calls + body.nodes.length;
+  return made > mostNodes ? `makes the model longer than ${mostNodes} nodes` : undefined;
 }
 
 const functionOf = (expansion: Expansion, node: OnnxNode): OnnxFunction | undefined =>

@@ -219,7 +219,8 @@ function elementCount(value: Value): number | undefined {
     if (typeof dimension !== 'number') return undefined;
     count *= dimension;
   }
-  return count;
+  // Sizes below zero or past what can be counted are reported where they are read; they are nothing to train.
+  return count >= 0 && Number.isSafeInteger(count) ? count : undefined;
 }
 
 function roleOfUntrained(value: Value, graph: Graph): ValueRole {

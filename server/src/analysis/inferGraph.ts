@@ -148,8 +148,8 @@ function noteConsumer(value: Draft | undefined, index: number): void {
   if (value !== undefined && value.consumers.at(-1) !== index) value.consumers.push(index);
 }
 
-/** Nesting deeper than this is refused: no exporter makes it, and inference recurses. */
-const deepestNesting = 32;
+/** Nesting deeper than this is refused: no exporter makes it, and a loop infers its body twice, so each level doubles. */
+const deepestNesting = 5;
 
 function defineInputs(
   source: OnnxGraph,

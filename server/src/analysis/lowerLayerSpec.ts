@@ -79,7 +79,7 @@ interface Scope {
 }
 
 /** Layers beyond this are a slip of the hand in a repetition, not a model. */
-const mostLayers = 20_000;
+const mostLayers = 4_000;
 
 class Lowering {
   readonly graph = new GraphBuilder();
@@ -90,6 +90,7 @@ class Lowering {
   private readonly reported = new Set<string>();
   private readonly blocks: ReadonlyMap<string, SpecBlock>;
   private layerCount = 0;
+  private saidTooLong = false;
 
   constructor(
     private readonly spec: LayerSpec,
@@ -212,25 +213,33 @@ class Lowering {
 
   private layer(layer: SpecLayer, scope: Scope, previous: Tensor | undefined): Tensor | undefined {
     const { call, name } = layer;
+    if (this.isTooLong(call, name)) return previous;
     const count = this.repetitions(call, scope);
     const path = `${scope.prefix}${name.text}`;
     if (count === undefined) return this.call(layer, call, scope, path, scope.ancestors, previous);
     let output = previous;
     let current = call;
     for (let index = 0; index < count; index += 1) {
-      if (this.layerCount > mostLayers) {
-        this.problem(
-          'spec/structure',
-          `the model has more than ${mostLayers} layers; is a repetition too large?`,
-          call.repetition?.span ?? name.span,
-        );
-        break;
-      }
+      if (this.isTooLong(call, name)) break;
       output = this.call(layer, current, scope, `${path}[${index}]`, [...scope.ancestors, path], output);
       // Sources feed the first repetition; every other one is fed by the repetition before.
       current = { ...call, sources: [] };
     }
     return output;
+  }
+
+  /** Whether there are too many layers by now; a block counts like a layer, so that empty ones end too. */
+  private isTooLong(call: LayerCall, name: Name): boolean {
+    if (this.layerCount <= mostLayers) return false;
+    if (!this.saidTooLong) {
+      this.problem(
+        'spec/structure',
+        `the model has more than ${mostLayers} layers; is a repetition too large?`,
+        call.repetition?.span ?? name.span,
+      );
+    }
+    this.saidTooLong = true;
+    return true;
   }
 
   private repetitions(call: LayerCall, scope: Scope): number | undefined {
@@ -276,6 +285,7 @@ class Lowering {
     previous: Tensor | undefined,
   ): Tensor | undefined {
     const name = block.name.text;
+    this.layerCount += 1;
     if (scope.blocks.includes(name)) {
       this.problem('spec/structure', `block \`${name}\` contains itself`, call.callee.span);
       return previous;

@@ -16,6 +16,9 @@ export interface DocumentSymbol {
   readonly children: readonly DocumentSymbol[];
 }
 
+/** Deeper scopes join the last of these; names of thousands of parts are no modules anyone wrote. */
+const deepestOutline = 64;
+
 export function documentSymbols(view: ModelView): readonly DocumentSymbol[] {
   const ancestorsOf = new Map(
     view.estimate.opened.analysis?.layers.map((layer) => [layer.name, layer.ancestors]),
@@ -28,7 +31,7 @@ export function documentSymbols(view: ModelView): readonly DocumentSymbol[] {
     const ancestors =
       block !== undefined ? [block.name] : spec ? [] : (ancestorsOf.get(row.layers[0]?.name ?? '') ?? []);
     let branch = root;
-    for (const path of ancestors) {
+    for (const path of ancestors.slice(0, deepestOutline)) {
       const next = branch.branches.get(path) ?? { path, branches: new Map(), rows: [] };
       branch.branches.set(path, next);
       branch = next;

@@ -61,7 +61,7 @@ export function addDimensions(left: Dimension, right: Dimension): Dimension {
   if (typeof left === 'number' && typeof right === 'number') return left + right;
   if (isUnknown(left)) return left;
   if (isUnknown(right)) return right;
-  return fromTerms([...termsOf(left), ...termsOf(right)]);
+  return withinReason(fromTerms([...termsOf(left), ...termsOf(right)]));
 }
 
 export function subtractDimensions(left: Dimension, right: Dimension): Dimension {
@@ -73,13 +73,17 @@ export function multiplyDimensions(left: Dimension, right: Dimension): Dimension
   if (left === 0 || right === 0) return 0;
   if (isUnknown(left)) return left;
   if (isUnknown(right)) return right;
+  const leftTerms = termsOf(left);
   const rightTerms = termsOf(right);
-  return fromTerms(
-    termsOf(left).flatMap((a) =>
-      rightTerms.map((b) => ({
-        coefficient: a.coefficient * b.coefficient,
-        factors: [...a.factors, ...b.factors].sort(byText),
-      })),
+  if (leftTerms.length * rightTerms.length > mostTerms ** 2) return tooLong;
+  return withinReason(
+    fromTerms(
+      leftTerms.flatMap((a) =>
+        rightTerms.map((b) => ({
+          coefficient: a.coefficient * b.coefficient,
+          factors: [...a.factors, ...b.factors].sort(byText),
+        })),
+      ),
     ),
   );
 }
@@ -236,11 +240,30 @@ function broadcasts(whole: SymbolicDimension, part: Dimension): boolean {
   );
 }
 
-function atom(kind: CompoundKind, left: Dimension, right: Dimension): SymbolicDimension {
+function atom(kind: CompoundKind, left: Dimension, right: Dimension): Dimension {
   const l = printDimension(left);
   const r = printDimension(right);
+  if (l.length + r.length > longestText) return tooLong;
   const text = kind === 'quotient' ? `floor((${l})/(${r}))` : `${atomNames[kind]}(${l}, ${r})`;
   return { kind: 'symbolic', terms: [{ coefficient: 1, factors: [{ kind, text, left, right }] }] };
+}
+
+/**
+ * Arithmetic of real models stays far below these; a graph that squares a sum again and again, or divides what it
+ * divided, would otherwise fill the memory with one dimension.
+ */
+const mostTerms = 64;
+const mostFactors = 64;
+const longestText = 4000;
+
+const tooLong = unknownDimension('its expression over symbols is too long to follow');
+
+function withinReason(dimension: Dimension): Dimension {
+  if (!isSymbolic(dimension)) return dimension;
+  const short =
+    dimension.terms.length <= mostTerms &&
+    dimension.terms.every(({ factors }) => factors.length <= mostFactors);
+  return short ? dimension : tooLong;
 }
 
 const atomNames = { maximum: 'max', minimum: 'min', broadcast: 'broadcast' } as const;

@@ -52,6 +52,8 @@ export function parseTensorType(
 
 /** Nesting beyond this is no layer call; it keeps hostile text from exhausting the stack. */
 const deepestNesting = 64;
+/** A sum or product longer than this is no size; what reads it recurses along its operands. */
+const mostOperands = 256;
 
 class Parser {
   readonly issues: Issue[] = [];
@@ -157,9 +159,13 @@ class Parser {
     operand: () => Expression | undefined,
   ): Expression | undefined {
     let left = operand();
-    while (left !== undefined) {
+    for (let count = 0; left !== undefined; count += 1) {
       const operator = operators.find((candidate) => this.at(candidate));
       if (operator === undefined) return left;
+      if (count >= mostOperands) {
+        this.problem(this.token.span, `the expression has more than ${mostOperands} operands`);
+        return undefined;
+      }
       this.advance();
       const right = operand();
       if (right === undefined) return undefined;

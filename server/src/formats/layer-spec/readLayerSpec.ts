@@ -34,11 +34,19 @@ import type { LayerSpec, Name, SpecBlock, SpecDimension, SpecInput, SpecLayer } 
 /** Keys of the top level, in the order in which a spec is written. */
 export const specKeys = ['name', 'dims', 'inputs', 'blocks', 'layers', 'outputs', 'scenario'] as const;
 
-/** `spec` is `undefined` only where the text is not a mapping at all. */
+/** People write a few hundred lines; reading YAML of a megabyte takes seconds in an editor. */
+const longestSpec = 2 ** 17;
+
+/** `spec` is `undefined` only where the text is too long or not a mapping at all. */
 export function readLayerSpec(text: string): {
   readonly spec: LayerSpec | undefined;
   readonly issues: readonly Issue[];
 } {
+  if (text.length > longestSpec) {
+    const message = `the layer spec is ${text.length} characters long, more than ${longestSpec}; put what repeats into blocks, or export the model as ONNX`;
+    const span = { start: 0, end: 0 };
+    return { spec: undefined, issues: [{ code: 'file/unreadable', severity: 'error', message, span }] };
+  }
   const reader = new Reader(text);
   const spec = reader.spec();
   return { spec, issues: [...reader.issues].sort((a, b) => (a.span?.start ?? 0) - (b.span?.start ?? 0)) };

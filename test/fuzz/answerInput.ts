@@ -1,0 +1,174 @@
+/**
+ * The whole path of a file, as the command line and the editor walk it: open, cost, report in every format, and
+ * everything the editor shows. What comes out is then held to what is promised of every answer.
+ */
+
+import type { OpenedModel } from '../../server/src/analysis/openedModel.ts';
+import { openModel, openOnnxText } from '../../server/src/analysis/openModel.ts';
+import { estimateModel, type ModelEstimate } from '../../server/src/estimate/estimateModel.ts';
+import { makeReport } from '../../server/src/estimate/report/makeReport.ts';
+import { renderCsv } from '../../server/src/estimate/report/renderCsv.ts';
+import { renderHtml } from '../../server/src/estimate/report/renderHtml.ts';
+import { renderMarkdown } from '../../server/src/estimate/report/renderMarkdown.ts';
+import { renderTable } from '../../server/src/estimate/report/renderTable.ts';
+import { renderTrace } from '../../server/src/estimate/report/renderTrace.ts';
+import { reportSchema } from '../../server/src/estimate/report/report.ts';
+import { byteSourceOfBuffer, decodeText } from '../../server/src/formats/byteSource.ts';
+import { locateIssues } from '../../server/src/formats/locateIssues.ts';
+import { printOnnxText } from '../../server/src/formats/onnx-text/printOnnxText.ts';
+import { codeLenses } from '../../server/src/language/codeLenses.ts';
+import { diagnostics } from '../../server/src/language/diagnostics.ts';
+import { documentSymbols } from '../../server/src/language/documentSymbols.ts';
+import { foldingRanges } from '../../server/src/language/foldingRanges.ts';
+import { hover } from '../../server/src/language/hover.ts';
+import { inlayHints } from '../../server/src/language/inlayHints.ts';
+import { locateOnnxText } from '../../server/src/language/locateOnnxText.ts';
+import type { ModelView } from '../../server/src/language/modelView.ts';
+import type { Position, Range } from '../../server/src/language/textLines.ts';
+import { viewLayerSpec } from '../../server/src/language/viewLayerSpec.ts';
+import { viewOnnxText } from '../../server/src/language/viewOnnxText.ts';
+import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
+
+/** One input of the fuzzer: a file as it would lie on a disk, and what is asked of it. */
+export interface FuzzInput {
+  readonly name: string;
+  readonly bytes: Uint8Array;
+  readonly request: ScenarioRequest;
+}
+
+/** Everything that the path gives for one input. */
+export interface Answer {
+  readonly opened: OpenedModel;
+  readonly estimate: ModelEstimate;
+  /** The JSON report; absent where there is no cost. */
+  readonly report: string | undefined;
+  readonly view: ModelView | undefined;
+  /** Places that an editor is given. */
+  readonly positions: readonly Position[];
+  readonly ranges: readonly Range[];
+}
+
+/** Lines in view at once; hovers are asked for one at a time. */
+const screen = 60;
+
+/** Never throws for an engine that holds its promises. */
+export function answerInput({ name, bytes, request }: FuzzInput): Answer {
+  const source = byteSourceOfBuffer(bytes);
+  const opened = openModel(source, name, request.dimensions);
+  if (opened.issues.some((issue) => issue.span !== undefined))
+    locateIssues(opened.issues, decodeText(source));
+  const estimate = estimateModel(opened, [request, opened.scenario]);
+  const report = renderings(estimate);
+  const view = viewOf(opened, estimate, source.size < 2 ** 20 ? decodeText(source) : '', request);
+  if (view === undefined) return { opened, estimate, report, view, positions: [], ranges: [] };
+  const last = view.text.lines.length - 1;
+  const hints = inlayHints(view, 0, screen);
+  const hovers = view.rows.slice(0, 20).map((row) => hover(view, { line: row.line, character: 0 }));
+  const atEnd = hover(view, { line: last, character: 0 });
+  codeLenses(view);
+  const folds = foldingRanges(view);
+  const symbols = documentSymbols(view);
+  return {
+    opened,
+    estimate,
+    report,
+    view,
+    positions: [
+      ...hints.map((hint) => hint.position),
+      ...folds.flatMap(({ firstLine, lastLine }) =>
+        [firstLine, lastLine].map((line) => ({ line, character: 0 })),
+      ),
+    ],
+    ranges: [
+      ...diagnostics(view).map((diagnostic) => diagnostic.range),
+      ...[...hovers, atEnd].flatMap((shown) => (shown === undefined ? [] : [shown.range])),
+      ...symbols.flatMap((symbol) => [symbol.range, symbol.selection]),
+    ],
+  };
+}
+
+function renderings({
+  opened,
+  training,
+  scenario,
+  cluster,
+  cost,
+  issues,
+}: ModelEstimate): string | undefined {
+  if (training === undefined || scenario === undefined || cluster === undefined || cost === undefined) {
+    return undefined;
+  }
+  const report = makeReport(opened, training.analysis, cost, issues);
+  for (const render of [renderTable, renderCsv, renderMarkdown, renderHtml]) render(report);
+  renderTrace(training, scenario, cluster);
+  return JSON.stringify(report);
+}
+
+function viewOf(
+  opened: OpenedModel,
+  estimate: ModelEstimate,
+  text: string,
+  request: ScenarioRequest,
+): ModelView | undefined {
+  switch (opened.format) {
+    case 'layer-spec':
+      return viewLayerSpec(text, estimate);
+    case 'onnx-text': {
+      // An editor costs what it can of a text that is wrong in places.
+      const edited = openOnnxText(text, opened.name);
+      const spans = edited.onnxSpans ?? { nodes: [], values: new Map(), sections: [] };
+      return viewOnnxText(locateOnnxText(text, spans), estimateModel(edited, [request]));
+    }
+    default: {
+      if (opened.onnx === undefined) return undefined;
+      const printed = printOnnxText(opened.onnx);
+      return viewOnnxText({ ...printed, valueLines: new Map() }, estimate);
+    }
+  }
+}
+
+/** Throws where an answer breaks a promise. */
+export function checkAnswer({ opened, estimate, report, view, positions, ranges }: Answer): void {
+  const errors = estimate.issues.filter(({ severity }) => severity === 'error');
+  if (estimate.cost === undefined) must(errors.length > 0, 'no cost, and no error that says why');
+  if (opened.analysis === undefined)
+    must(opened.issues.length > 0, 'nothing read, and no issue that says why');
+  for (const { code, message } of estimate.issues) {
+    must(
+      /[^.\n]$/.test(message),
+      `the message of ${code} is empty or ends like a sentence: ${message.slice(-80)}`,
+    );
+    must(
+      !/\b(NaN|undefined|\[object)\b/.test(message.replace(/`[^`]*`|"[^"]*"/g, '')),
+      `the message of ${code} shows what no person wrote: ${message.slice(0, 300)}`,
+    );
+  }
+  if (report !== undefined) {
+    const parsed = reportSchema.safeParse(JSON.parse(report));
+    must(
+      parsed.success,
+      `the report breaks its schema: ${parsed.error?.issues[0]?.path.join('.')} ${parsed.error?.issues[0]?.message}`,
+    );
+    const negative = /"[a-zA-Z]+":-\d[^,}]*/.exec(report)?.[0];
+    must(negative === undefined, `the report has a negative number: ${negative}`);
+  }
+  if (view === undefined) return;
+  const inText = ({ line, character }: Position): boolean =>
+    line >= 0 &&
+    line < view.text.lines.length &&
+    character >= 0 &&
+    character <= (view.text.lines[line] ?? '').length;
+  for (const position of positions)
+    must(inText(position), `a place outside the text: ${JSON.stringify(position)}`);
+  for (const { start, end } of ranges) {
+    must(inText(start) && inText(end), `a range outside the text: ${JSON.stringify([start, end])}`);
+    must(
+      start.line < end.line || (start.line === end.line && start.character <= end.character),
+      `a range that ends before it starts: ${JSON.stringify([start, end])}`,
+    );
+  }
+}
+
+function must(holds: boolean, promise: string): void {
+  if (!holds) throw new Error(promise);
+}

@@ -1,0 +1,189 @@
+/**
+ * `npm run fuzz`: hostile files, then changed and arbitrary ones until the time is over, each answered in a second
+ * and with the whole process below 500 MB. A second process answers; this one watches it, so that a hang has an end.
+ */
+
+import { type ChildProcess, fork } from 'node:child_process';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { performance } from 'node:perf_hooks';
+import { answerInput, checkAnswer, type FuzzInput } from './answerInput.ts';
+import { type CorpusFile, corpusOf } from './corpus.ts';
+import { hostileInputs } from './hostileInputs.ts';
+import { fuzzInput } from './inputs.ts';
+
+const longestMilliseconds = 1000;
+const mostMegabytes = 500;
+/** A slow answer is asked for again, since a busy machine is slow too; one that takes this long is not waited for. */
+const patienceMilliseconds = 2_500;
+
+interface Verdict {
+  readonly number: number;
+  readonly milliseconds: number;
+  readonly problem: string | undefined;
+  /** Whether the answering process has to be replaced. */
+  readonly dead?: boolean;
+}
+
+/** Numbers below zero are the hostile inputs, from -1 down. */
+function inputOf(corpus: readonly CorpusFile[], seed: number, number: number): FuzzInput {
+  return number < 0
+    ? (hostileInputs[-number - 1]?.make() ?? fuzzInput(corpus, seed, number))
+    : fuzzInput(corpus, seed, number);
+}
+
+const nameOf = (number: number, input: FuzzInput): string =>
+  number < 0 ? (hostileInputs[-number - 1]?.what ?? '') : `input ${number}, from ${input.name}`;
+
+/** The answering process: a number comes in, a verdict goes out. */
+export function answerNumbers(root: string, seed: number): void {
+  const corpus = corpusOf(join(root, 'samples'));
+  process.on('message', (number: number) => {
+    const input = inputOf(corpus, seed, number);
+    process.send?.('made');
+    let verdict = judge(number, input);
+    for (let again = 0; again < 2 && verdict.milliseconds > longestMilliseconds; again += 1) {
+      process.send?.('made');
+      verdict = judge(number, input);
+    }
+    process.send?.(verdict);
+  });
+}
+
+function judge(number: number, input: FuzzInput): Verdict {
+  const began = performance.now();
+  try {
+    const answer = answerInput(input);
+    const milliseconds = performance.now() - began;
+    checkAnswer(answer);
+    return { number, milliseconds, problem: undefined };
+  } catch (error) {
+    const problem = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    return { number, milliseconds: performance.now() - began, problem };
+  }
+}
+
+/** Runs for `seconds`; resolves to whether every input was answered. `bundle` is this file as the worker loads it. */
+export async function fuzz(root: string, bundle: string, words: readonly string[]): Promise<boolean> {
+  const option = (name: string, otherwise: number): number => {
+    const given = Number(words[words.indexOf(`--${name}`) + 1]);
+    return words.includes(`--${name}`) && Number.isFinite(given) ? given : otherwise;
+  };
+  const seconds = option('seconds', 60);
+  const seed = option('seed', Date.now() % 2 ** 31);
+  console.log(`seed ${seed}, ${seconds} s, ${hostileInputs.length} hostile inputs first`);
+
+  const failures = join(root, '.cache/fuzz-failures');
+  const corpus = corpusOf(join(root, 'samples'));
+  const deadline = performance.now() + seconds * 1000;
+  let slowest = { milliseconds: 0, name: '' };
+  let most = { megabytes: 0, name: '' };
+  let answered = 0;
+  let failed = 0;
+  let helper = start();
+  for (let index = 0; index < hostileInputs.length || performance.now() < deadline; index += 1) {
+    const number = index < hostileInputs.length ? -1 - index : index - hostileInputs.length;
+    resetPeak(helper);
+    const verdict = await ask(helper, number);
+    const megabytes = memoryOf(helper, 'VmHWM');
+    answered += 1;
+    const problems = [
+      ...(verdict.problem === undefined ? [] : [verdict.problem]),
+      ...(verdict.milliseconds > longestMilliseconds
+        ? [`took ${verdict.milliseconds.toFixed(0)} ms, more than ${longestMilliseconds}`]
+        : []),
+      ...(megabytes > mostMegabytes ? [`took ${megabytes.toFixed(0)} MB, more than ${mostMegabytes}`] : []),
+    ];
+    const name = nameOf(number, inputOf(corpus, seed, number));
+    if (verdict.milliseconds > slowest.milliseconds) slowest = { milliseconds: verdict.milliseconds, name };
+    if (megabytes > most.megabytes) most = { megabytes, name };
+    if (problems.length > 0) {
+      failed += 1;
+      mkdirSync(failures, { recursive: true });
+      const input = inputOf(corpus, seed, number);
+      const path = join(
+        failures,
+        `${seed}_${number}_${(input.name.split('/').pop() ?? '').replace(/\.gz$/, '')}`,
+      );
+      writeFileSync(path, input.bytes);
+      console.log(
+        `\nFAILED ${name}\n  ${path}\n  request ${JSON.stringify(input.request)}\n  ${problems.join('\n  ')}`,
+      );
+    }
+    // What an earlier input left to be collected is not held against the next one.
+    if (verdict.dead === true || memoryOf(helper, 'VmRSS') > mostMegabytes / 2) {
+      helper.kill('SIGKILL');
+      helper = start();
+    }
+  }
+  helper.kill('SIGKILL');
+  console.log(
+    `${answered} inputs, ${failed} failed; slowest ${slowest.milliseconds.toFixed(0)} ms (${slowest.name}); most memory ${most.megabytes.toFixed(0)} MB (${most.name})`,
+  );
+  if (failed > 0) console.log(`repeat with: npm run fuzz -- --seed ${seed} --seconds ${seconds}`);
+  return failed === 0;
+
+  function start(): ChildProcess {
+    const child = fork(bundle, ['--answer', root, String(seed)], {
+      execArgv: ['--enable-source-maps', '--max-old-space-size=600', '--max-semi-space-size=16'],
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    });
+    child.setMaxListeners(50);
+    return child;
+  }
+}
+
+/** The verdict of the answering process, or one in its place where it hangs or dies. */
+function ask(child: ChildProcess, number: number): Promise<Verdict> {
+  return new Promise((resolve) => {
+    let timer = setTimeout(() => {}, 0);
+    const settle = (verdict: Verdict): void => {
+      clearTimeout(timer);
+      child.off('message', hear);
+      child.off('exit', die);
+      resolve(verdict);
+    };
+    const wait = (): void => {
+      clearTimeout(timer);
+      timer = setTimeout(() => {
+        settle({ number, milliseconds: patienceMilliseconds, problem: 'no answer', dead: true });
+      }, patienceMilliseconds);
+    };
+    const hear = (message: unknown): void => {
+      if (message === 'made') wait();
+      else settle(verdictOf(message, number));
+    };
+    const die = (): void => settle({ number, milliseconds: 0, problem: 'the process died', dead: true });
+    child.on('message', hear);
+    child.on('exit', die);
+    wait();
+    child.send(number);
+  });
+}
+
+function verdictOf(message: unknown, number: number): Verdict {
+  const { milliseconds, problem } = Object(message);
+  return {
+    number,
+    milliseconds: Number(milliseconds),
+    problem: problem === undefined ? undefined : String(problem),
+  };
+}
+
+/** Linux keeps the most memory that a process had, and forgets it when told so. Elsewhere memory is not watched. */
+function resetPeak({ pid }: ChildProcess): void {
+  try {
+    writeFileSync(`/proc/${pid}/clear_refs`, '5');
+  } catch {}
+}
+
+function memoryOf({ pid }: ChildProcess, field: 'VmHWM' | 'VmRSS'): number {
+  try {
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+    return Number(new RegExp(`^${field}:\\s+(\\d+)`, 'm').exec(status)?.[1] ?? 0) / 1024;
+  } catch {
+    return 0;
+  }
+}
+
+if (process.argv[2] === '--answer') answerNumbers(process.argv[3] ?? '', Number(process.argv[4]));
