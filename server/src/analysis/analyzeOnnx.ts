@@ -8,7 +8,7 @@ import { type AuxiliaryOperators, findAuxiliaryOperators } from './auxiliaryOper
 import { expandFunctions } from './expandFunctions.ts';
 import { findRoles } from './findRoles.ts';
 import { groupLayers } from './groupLayers.ts';
-import { inferGraph } from './inferGraph.ts';
+import { inferGraph, mostSubgraphs } from './inferGraph.ts';
 import { collectIssues } from './issueCollector.ts';
 import type { ModelAnalysis } from './modelAnalysis.ts';
 import { collectOperatorKinds } from './operatorKinds.ts';
@@ -36,6 +36,7 @@ export function analyzeOnnx(model: OnnxModel, provided?: ProvidedStructure): Mod
     kinds: collectOperatorKinds(),
     outer: () => undefined,
     depth: 0,
+    subgraphs: { left: mostSubgraphs },
   });
   const { roles, parameters } = findRoles(graph, captured, provided?.roles ?? new Map());
   const withParameters = withRoles(graph, roles);

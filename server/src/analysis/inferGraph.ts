@@ -44,7 +44,15 @@ export interface InferenceSurroundings {
   readonly inputContents?: readonly (TensorContent | undefined)[];
   /** How deep subgraphs nest. */
   readonly depth: number;
+  /** How many more subgraphs may be inferred, in the whole model: shared, and counted down. */
+  readonly subgraphs: { left: number };
 }
+
+/**
+ * Subgraphs inferred in one model. Loops of a few iterations infer their body for each, so that nested ones
+ * multiply; past this their outputs are unknown. Exporters' models need a few hundred.
+ */
+export const mostSubgraphs = 10_000;
 
 /** Infers a graph whose function calls are expanded. */
 export function inferGraph(
@@ -148,8 +156,8 @@ function noteConsumer(value: Draft | undefined, index: number): void {
   if (value !== undefined && value.consumers.at(-1) !== index) value.consumers.push(index);
 }
 
-/** Nesting deeper than this is refused: no exporter makes it, and a loop infers its body twice, so each level doubles. */
-const deepestNesting = 5;
+/** Nesting deeper than this is refused: no exporter makes it, and inference recurses. */
+const deepestNesting = 32;
 
 function defineInputs(
   source: OnnxGraph,
@@ -336,6 +344,8 @@ function inferOperator(
   const inferSubgraph: InferenceContext['inferSubgraph'] = (attributeName, types, contents) => {
     const attribute = node.attributes.get(attributeName);
     if (attribute?.kind !== 'graph' || surroundings.depth >= deepestNesting) return [];
+    if (surroundings.subgraphs.left <= 0) return [];
+    surroundings.subgraphs.left -= 1;
     const inner = inferGraph(
       attribute.value,
       attribute.value.nodes.map((child) => ({
