@@ -40,7 +40,7 @@ export function groupLayers(
   const firstOf = (operators: readonly Operator[]): number =>
     (operators.find(({ index }) => !isAuxiliary(index)) ?? operators[0])?.index ?? 0;
   const ordered = [...groups.values()].sort((left, right) => firstOf(left) - firstOf(right));
-  const names = new Set<string>();
+  const names = new Map<string, number>();
   const parents = parentModules(graph);
   return ordered.map((operators) => {
     const main = operators.filter(({ index }) => !isAuxiliary(index));
@@ -123,9 +123,15 @@ function parentModules(graph: Graph): ReadonlySet<string> {
   return parents;
 }
 
-function uniqueName(name: string, taken: Set<string>): string {
+/** `name`, or `name (2)` and so on where it is taken; `taken` counts how often a name was asked for. */
+function uniqueName(name: string, taken: Map<string, number>): string {
   let candidate = name;
-  for (let count = 2; taken.has(candidate); count += 1) candidate = `${name} (${count})`;
-  taken.add(candidate);
+  let count = taken.get(name) ?? 0;
+  while (taken.has(candidate)) {
+    count += 1;
+    candidate = `${name} (${count})`;
+  }
+  taken.set(name, Math.max(1, count));
+  taken.set(candidate, 1);
   return candidate;
 }
