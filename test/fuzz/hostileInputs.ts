@@ -808,7 +808,7 @@ export const hostileInputs: readonly HostileInput[] = [
     () => `layers:\n${times(50_000, (index) => `  - l${index}: ReLU()`).join('\n')}\n`,
   ),
   spec(
-    '50,000 wrong layers',
+    '40,000 wrong layers',
     () =>
       `inputs: { x: "float[2]" }\nlayers:\n${times(40_000, (index) => `  - l${index}: Foo(`).join('\n')}\n`,
   ),

@@ -116,9 +116,10 @@ function inferLabels(context: InferenceContext): Inference {
   if (wrong !== undefined) return invalid(wrong);
   const [keys = ''] = givenOf(context, tables('keys'));
   const [values = ''] = givenOf(context, tables('values'));
-  const counts = [lengthOfList(context, keys), lengthOfList(context, values)];
-  if (counts[0] !== counts[1])
-    return invalid(`${keys} has ${counts[0]} entries, ${values} ${counts[1]}; they belong together in pairs`);
+  const [keyCount, valueCount] = [lengthOfList(context, keys), lengthOfList(context, values)];
+  // A list too long to be kept has no known length here, and nothing contradicts it.
+  if (keyCount !== undefined && valueCount !== undefined && keyCount !== valueCount)
+    return invalid(`${keys} has ${keyCount} entries, ${values} ${valueCount}; they belong together in pairs`);
   const elementType =
     context.tensor('values_tensor')?.elementType ??
     typeOfList[lists.find((list) => values.endsWith(list)) ?? 'int64s'];
