@@ -66,7 +66,7 @@ function rowLines(view: ModelView, row: LayerRow): readonly string[] {
       'memory',
       [
         cost.saved === 0 && cost.exact
-          ? 'saves nothing of its own'
+          ? 'saved nothing new'
           : `saved ${bound(formatBytes(cost.saved))}`,
         ...(cost.gradient > 0 ? [`gradient ${formatBytes(cost.gradient)}`] : []),
         ...(cost.optimizerState > 0 ? [`${optimizer} state ${formatBytes(cost.optimizerState)}`] : []),
