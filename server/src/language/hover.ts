@@ -65,9 +65,7 @@ function rowLines(view: ModelView, row: LayerRow): readonly string[] {
     cell(
       'memory',
       [
-        cost.saved === 0 && cost.exact
-          ? 'saved nothing new'
-          : `saved ${bound(formatBytes(cost.saved))}`,
+        cost.saved === 0 && cost.exact ? 'saved nothing new' : `saved ${bound(formatBytes(cost.saved))}`,
         ...(cost.gradient > 0 ? [`gradient ${formatBytes(cost.gradient)}`] : []),
         ...(cost.optimizerState > 0 ? [`${optimizer} state ${formatBytes(cost.optimizerState)}`] : []),
       ].join(' · '),
