@@ -6,7 +6,7 @@
  */
 
 import type { Graph, Operator, Value } from '../model/graph.ts';
-import { isShapeInput } from './inputRoles.ts';
+import { isShapeInput, layoutOperators } from './inputRoles.ts';
 
 export interface AuxiliaryOperators {
   /** By operator: it only makes constants, or numbers that shapes are computed from. */
@@ -95,12 +95,3 @@ function hasSubgraph(operator: Operator): boolean {
 
 /** Results differ from step to step although nothing that changes goes in. */
 const random = /^(Random|Bernoulli|Multinomial|Dropout)/;
-
-const layoutOperators: ReadonlySet<string> = new Set([
-  'Flatten',
-  'Identity',
-  'Reshape',
-  'Squeeze',
-  'Transpose',
-  'Unsqueeze',
-]);

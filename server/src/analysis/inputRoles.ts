@@ -31,16 +31,21 @@ export const generators: ReadonlySet<string> = new Set([
   'XavierFill',
 ]);
 
-const passThrough: ReadonlySet<string> = new Set([
-  'Cast',
-  'CastLike',
-  'DequantizeLinear',
+/** Operators that give the elements they are given in another arrangement. */
+export const layoutOperators: ReadonlySet<string> = new Set([
   'Flatten',
   'Identity',
   'Reshape',
   'Squeeze',
   'Transpose',
   'Unsqueeze',
+]);
+
+const passThrough: ReadonlySet<string> = new Set([
+  ...layoutOperators,
+  'Cast',
+  'CastLike',
+  'DequantizeLinear',
 ]);
 
 const weightInputs: ReadonlyMap<string, readonly number[]> = new Map([

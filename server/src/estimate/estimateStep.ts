@@ -26,13 +26,15 @@ export function estimateStep(training: TrainingGraph, scenario: Scenario, cluste
   const timelines = [timelineOf(plan, 0), timelineOf(plan, 1), timelineOf(plan, 2)] as const;
   const memory = memoryOf(plan);
   const messages = messageCosts(plan, timelines[0]);
-  const layers = layersOf(plan, timelines, memory, messages);
+  const unknown = unknownParts(training);
+  const exact = unknown.length === 0;
+  const layers = layersOf(plan, timelines, memory, messages, exact);
   const cost: StepCost = {
     scenario,
     gpu: cluster.gpu.title,
-    totals: totalsOf(plan, timelines, memory),
+    totals: totalsOf(plan, timelines, memory, unknown),
     layers,
-    findings: findingsOf({ plan, timeline: timelines[0], memory, layers, messages }),
+    findings: findingsOf({ plan, timeline: timelines[0], memory, layers, messages, exact }),
     ...(messages.length === 0 ? {} : { messages }),
   };
   if (scenario.measuredStep === undefined) return cost;
@@ -66,7 +68,12 @@ function memoryOf(plan: StepPlan): StepMemory {
   );
 }
 
-function totalsOf(plan: StepPlan, timelines: Timelines, memory: StepMemory): TotalCost {
+function totalsOf(
+  plan: StepPlan,
+  timelines: Timelines,
+  memory: StepMemory,
+  unknown: readonly UnknownPart[],
+): TotalCost {
   const { training, scenario } = plan;
   const [middle, low, high] = timelines;
   const work = { forward: 0, backward: 0 };
@@ -78,7 +85,6 @@ function totalsOf(plan: StepPlan, timelines: Timelines, memory: StepMemory): Tot
     }
   }
   const { perBatch: _, savedByOperator: __, ...kinds } = memory;
-  const unknown = unknownParts(training);
   // Unknown work in backward may hide communication, and adds to what the step computes: both stay open.
   const exact = unknown.length === 0;
   const step = middle.step > 0 ? middle.step : null;
@@ -163,6 +169,7 @@ function layersOf(
   timelines: Timelines,
   memory: StepMemory,
   messages: readonly MessageCost[],
+  exact: boolean,
 ): readonly LayerCost[] {
   const { training, scenario, update } = plan;
   const elements = training.analysis.parameters.reduce((total, parameter) => total + parameter.elements, 0);
@@ -180,7 +187,7 @@ function layersOf(
     trains: scenario.mode === 'training',
     stateBytesPerElement: elements === 0 ? 0 : update.stateBytes / elements,
     communication: communicationByLayer(training.analysis.layers, messages),
-    exposureKnown: training.costs.every(({ kind }) => kind === 'known'),
+    exposureKnown: exact,
     notes: computeNotes(plan),
   });
 }

@@ -35,25 +35,7 @@ export function add<Unit extends string>(left: Quantity<Unit>, right: Quantity<U
   return (left + right) as Quantity<Unit>;
 }
 
-export function subtract<Unit extends string>(left: Quantity<Unit>, right: Quantity<Unit>): Quantity<Unit> {
-  return (left - right) as Quantity<Unit>;
-}
-
 /** A quantity scaled by a pure number. */
 export function times<Unit extends string>(quantity: Quantity<Unit>, factor: number): Quantity<Unit> {
   return (quantity * factor) as Quantity<Unit>;
 }
-
-export function greatest<Unit extends string>(left: Quantity<Unit>, right: Quantity<Unit>): Quantity<Unit> {
-  return left > right ? left : right;
-}
-
-export function smallest<Unit extends string>(left: Quantity<Unit>, right: Quantity<Unit>): Quantity<Unit> {
-  return left < right ? left : right;
-}
-
-/** Time to move `amount` at `rate`. A rate of 0 gives Infinity: the caller decides what that means. */
-export const transferTime = (amount: Bytes, rate: BytesPerSecond): Seconds => seconds(amount / rate);
-
-/** Time to compute `amount` at `rate`. */
-export const computeTime = (amount: Flops, rate: FlopsPerSecond): Seconds => seconds(amount / rate);

@@ -16,6 +16,8 @@ export interface EstimatedStep {
   readonly memory: StepMemory;
   readonly layers: readonly LayerCost[];
   readonly messages: readonly MessageCost[];
+  /** Whether the cost of every operator is known. */
+  readonly exact: boolean;
 }
 
 /**
@@ -23,7 +25,6 @@ export interface EstimatedStep {
  * not communication that the unknown work may hide.
  */
 export function findingsOf(step: EstimatedStep): readonly Finding[] {
-  const exact = step.plan.training.costs.every(({ kind }) => kind === 'known');
-  const overlap = exact ? [exposedCommunication, launchBound] : [];
+  const overlap = step.exact ? [exposedCommunication, launchBound] : [];
   return [outOfMemory, ...overlap, unsupportedPrecision, unalignedTensorCores].flatMap((find) => find(step));
 }

@@ -162,7 +162,7 @@ export const maskOf = (tensor: BoundTensor): SavedTensor => ({
   traffic: { float32Elements: 0, fixedBytes: tensor.elements },
 });
 
-export function distinct(saved: readonly SavedTensor[]): readonly SavedTensor[] {
+function distinct(saved: readonly SavedTensor[]): readonly SavedTensor[] {
   const seen = new Map<string, SavedTensor>();
   for (const tensor of saved) {
     const key = tensor.kind === 'extra' ? `extra ${tensor.name}` : `${tensor.kind} ${tensor.index}`;
