@@ -355,7 +355,8 @@ class Lowering {
       report: this.report,
       pin: (dimension) => this.pinned.add(dimension),
     };
-    return definition.lower(makeLayerLowering(definition, site, this.graph));
+    const output = definition.lower(makeLayerLowering(definition, site, this.graph));
+    return isList(output) ? output[0] : output;
   }
 
   /** An ONNX operator by name: tensors first, attributes by keyword. */
@@ -502,6 +503,10 @@ class Lowering {
     this.issues.push(issue);
   };
 }
+
+/** `Array.isArray` does not tell a readonly list from what else it may be. */
+const isList = <Item>(value: Item | readonly Item[] | undefined): value is readonly Item[] =>
+  Array.isArray(value);
 
 function isTensor(name: string, scope: Scope): boolean {
   for (let at: Scope | undefined = scope; at !== undefined; at = at.outer)

@@ -48,7 +48,10 @@ export interface LayerDefinition {
   /** Names of the tensors it takes, and how many are needed at least; the last may repeat. */
   readonly inputs: { readonly names: readonly string[]; readonly least: number; readonly variadic?: true };
   readonly parameters: readonly ParameterDefinition[];
-  readonly lower: (call: LayerLowering) => Tensor | undefined;
+  /** Names of what it gives, where that is more than one tensor: `output`, `h_n`, `c_n`. The next layer takes the first. */
+  readonly outputs?: readonly string[];
+  /** Several tensors where `outputs` names them, or where the call says how many, as `split` does. */
+  readonly lower: (call: LayerLowering) => Tensor | readonly Tensor[] | undefined;
 }
 
 /** A tensor while lowering: its name in the graph, and what is known of its type. */
