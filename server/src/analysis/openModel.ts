@@ -89,6 +89,7 @@ export function openLayerSpec(
     name: lowered.model.graph.name || name,
     analysis,
     onnx: lowered.model,
+    layerSpec: spec,
     scenario: spec.scenario,
     issues: [...issues, ...lowered.issues, ...analysis.issues],
   };

@@ -1,5 +1,6 @@
 /** A model file after reading: its format, its syntax where a text view needs it, and its analysis. */
 
+import type { LayerSpec } from '../formats/layer-spec/syntax.ts';
 import type { OnnxModel } from '../formats/onnx/syntax.ts';
 import type { OnnxTextSpans } from '../formats/onnx-text/readOnnxText.ts';
 import type { Issue } from '../model/issue.ts';
@@ -17,6 +18,8 @@ export interface OpenedModel {
   readonly onnx: OnnxModel | undefined;
   /** Where the nodes of an ONNX text are in it, as far as it could be read. */
   readonly onnxSpans?: OnnxTextSpans;
+  /** The syntax tree of a layer spec, as far as it could be read. */
+  readonly layerSpec?: LayerSpec;
   /** What a layer spec asks for under `scenario`. */
   readonly scenario: ScenarioRequest;
   /** Everything wrong with the file: reading, graph and shapes. */

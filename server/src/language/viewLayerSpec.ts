@@ -4,7 +4,7 @@
  */
 
 import type { ModelEstimate } from '../estimate/estimateModel.ts';
-import { readLayerSpec } from '../formats/layer-spec/readLayerSpec.ts';
+import type { LayerSpec } from '../formats/layer-spec/syntax.ts';
 import type { TextSpan } from '../model/issue.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
 import type { LayerCost } from '../model/stepCost.ts';
@@ -19,15 +19,16 @@ export function viewLayerSpec(
   const text = splitLines(source);
   const own = rowsOfLayers(text, estimate);
   const lines = new Set(own.map((row) => row.line));
-  const calls = rowsOfBlockCalls(text, source, estimate).filter((row) => !lines.has(row.line));
+  const spec = estimate.opened.layerSpec;
+  const calls = rowsOfBlockCalls(text, spec, estimate).filter((row) => !lines.has(row.line));
   return {
     text,
     estimate,
     rows: [...own, ...calls].sort((left, right) => left.line - right.line),
     nodeLines: linesOfNodes(text, estimate),
     valueLines: new Map(),
-    blocks: blocksOf(text, source),
-    scenarioSpans: readLayerSpec(source).spec?.scenarioSpans ?? new Map(),
+    blocks: blocksOf(text, spec),
+    scenarioSpans: spec?.scenarioSpans ?? new Map(),
     measurements,
   };
 }
@@ -47,8 +48,11 @@ function rowsOfLayers(text: TextLines, estimate: ModelEstimate): readonly LayerR
   );
 }
 
-function rowsOfBlockCalls(text: TextLines, source: string, estimate: ModelEstimate): readonly LayerRow[] {
-  const { spec } = readLayerSpec(source);
+function rowsOfBlockCalls(
+  text: TextLines,
+  spec: LayerSpec | undefined,
+  estimate: ModelEstimate,
+): readonly LayerRow[] {
   if (spec === undefined || estimate.cost === undefined) return [];
   const { layers } = estimate.cost;
   const blocks = new Set(spec.blocks.map((block) => block.name.text));
@@ -83,8 +87,8 @@ function linesOfNodes(text: TextLines, estimate: ModelEstimate): readonly number
   return lines;
 }
 
-function blocksOf(text: TextLines, source: string): readonly TextBlock[] {
-  return (readLayerSpec(source).spec?.blocks ?? []).map((block) => {
+function blocksOf(text: TextLines, spec: LayerSpec | undefined): readonly TextBlock[] {
+  return (spec?.blocks ?? []).map((block) => {
     const last = block.layers.at(-1)?.span ?? block.name.span;
     return {
       name: block.name.text,
