@@ -19,7 +19,7 @@ import type { OnnxModel } from '../formats/onnx/syntax.ts';
 import { type Dimension, symbol, unknownDimension } from '../model/dimension.ts';
 import type { Issue, TextSpan } from '../model/issue.ts';
 import type { IssueCode } from '../model/issueCodes.ts';
-import { findOperator } from '../operators/registry.ts';
+import { findOperator, knownOperators } from '../operators/registry.ts';
 import { bindArguments } from './layer-spec/bindArguments.ts';
 import { type CallSite, makeLayerLowering } from './layer-spec/callLowering.ts';
 import { evaluate, namesIn, type Values } from './layer-spec/evaluate.ts';
@@ -33,6 +33,7 @@ import {
   type Tensor,
 } from './layer-spec/layerDefinition.ts';
 import { findLayer, layerDefinitions } from './layer-spec/layerDefinitions.ts';
+import { unsupportedLayers } from './layer-spec/unsupportedLayers.ts';
 import { type ProvidedStructure, unloweredDomain } from './providedStructure.ts';
 
 /**
@@ -76,6 +77,13 @@ interface Scope {
   /** Path of the enclosing block with a dot, or ''. */
   readonly prefix: string;
   readonly ancestors: readonly string[];
+}
+
+/** Tensors among the arguments of a call: by position, by the name of the input, and what is left of the arguments. */
+interface GivenTensors {
+  readonly tensors: readonly (Tensor | undefined)[];
+  readonly named: ReadonlyMap<string, Tensor | undefined>;
+  readonly rest: readonly Argument[];
 }
 
 /** Layers beyond this are a slip of the hand in a repetition, not a model. */
@@ -332,8 +340,8 @@ class Lowering {
   ): Tensor | undefined {
     const definition = findLayer(call.callee.text);
     if (definition === undefined) return this.onnxOperator(call, scope, path, previous);
-    const given = this.givenTensors(definition.kind, call, scope);
-    const inputs = this.inputsOf(definition, call, given.tensors, scope, previous);
+    const given = this.givenTensors(definition, call, scope, previous);
+    const inputs = this.inputsOf(definition, call, given, scope, previous);
     const signature = printSignature(definition);
     const bound = bindArguments(
       call,
@@ -348,6 +356,7 @@ class Lowering {
       path,
       callee: call.callee.span,
       inputs,
+      namedInputs: new Map([...given.named].flatMap(([name, tensor]) => (tensor ? [[name, tensor]] : []))),
       bound,
       symbolDefaults: this.symbolDefaults,
       weightsOf: (layer) => weightsNamed(layer, scope),
@@ -369,11 +378,17 @@ class Lowering {
     const { text, span } = call.callee;
     if (findOperator('', text, opset) === undefined) {
       const known = [...this.blocks.keys(), ...layerDefinitions.map((definition) => definition.name)];
-      const hint = didYouMean(text, known) || '; it is no block of this file either';
+      const operators = knownOperators().flatMap(({ domain, type }) => (domain === '' ? [type] : []));
+      const reason = unsupportedLayers.get(text);
+      const hint =
+        reason === undefined
+          ? didYouMean(text, [...known, ...operators]) || '; it is no block of this file either'
+          : `; ${reason}`;
       this.problem('spec/unknown-layer', `\`${text}\` is not a layer${hint}`, span);
       return undefined;
     }
-    const given = this.givenTensors('function', call, scope);
+    const anyTensors = { kind: 'function', inputs: { names: [], least: 1, variadic: true } } as const;
+    const given = this.givenTensors(anyTensors, call, scope, previous);
     const tensors = [...this.sources(call, scope), ...given.tensors];
     const attributes: NodeAttributes = Object.fromEntries(
       given.rest.flatMap((argument) => {
@@ -395,42 +410,71 @@ class Lowering {
   }
 
   /**
-   * Tensors among the first arguments of a function. A name that is no dimension is one, known or not; a tuple of
-   * such names counts as its items, as in `concat((a, b), dim=1)`.
+   * Tensors among the arguments. In a function they may stand anywhere by position: a name that is no dimension is one,
+   * known or not, until the first argument that is none; a tuple of names counts as its items, as in
+   * `concat((a, b), dim=1)`. Any layer takes them by the name of the input: `attn_mask=mask`.
    */
   private givenTensors(
-    kind: LayerDefinition['kind'],
+    definition: Pick<LayerDefinition, 'kind' | 'inputs'>,
     call: LayerCall,
     scope: Scope,
-  ): { readonly tensors: readonly (Tensor | undefined)[]; readonly rest: readonly Argument[] } {
-    if (kind === 'module') return { tensors: [], rest: call.arguments };
-    const tensors: (Tensor | undefined)[] = [];
-    let count = 0;
-    for (const { keyword, value } of call.arguments) {
-      const names = value.kind === 'tuple' ? value.items : [value];
-      const references = names.flatMap((item) =>
-        item.kind === 'name' && (isTensor(item.name, scope) || !scope.values.has(item.name)) ? [item] : [],
+    previous: Tensor | undefined,
+  ): GivenTensors {
+    const given: (Tensor | number | undefined)[] = [];
+    const named = new Map<string, Tensor | undefined>();
+    const rest: Argument[] = [];
+    let leading = true;
+    for (const argument of call.arguments) {
+      const { keyword, value } = argument;
+      if (keyword !== undefined) {
+        const isInput = definition.inputs.names.includes(keyword.text) && value.kind === 'name';
+        if (isInput) named.set(keyword.text, this.tensorNamed({ text: value.name, span: value.span }, scope));
+        else rest.push(argument);
+        continue;
+      }
+      if (definition.kind === 'module') {
+        rest.push(argument);
+        continue;
+      }
+      const items = value.kind === 'tuple' ? value.items : [value];
+      const references = items.flatMap((item) =>
+        item.kind === 'name' && (isTensor(item.name, scope) || (leading && !scope.values.has(item.name)))
+          ? [item]
+          : [],
       );
-      if (keyword !== undefined || references.length === 0 || references.length < names.length) break;
-      for (const { name, span } of references) tensors.push(this.tensorNamed({ text: name, span }, scope));
-      count += 1;
+      if (references.length > 0 && references.length === items.length) {
+        for (const { name, span } of references) given.push(this.tensorNamed({ text: name, span }, scope));
+        continue;
+      }
+      const number = definition.inputs.numbers ? evaluate(value, scope.values, this.report) : undefined;
+      if (typeof number === 'number') given.push(number);
+      else {
+        leading = false;
+        rest.push(argument);
+      }
     }
-    return { tensors, rest: call.arguments.slice(count) };
+    const known = [...given, ...named.values(), previous].find((tensor) => typeof tensor === 'object');
+    const elementType = known?.elementType ?? 'float32';
+    const tensors = given.map((tensor) =>
+      typeof tensor === 'number' ? this.graph.constant(elementType, [], [tensor]) : tensor,
+    );
+    return { tensors, named, rest };
   }
 
   private inputsOf(
     definition: LayerDefinition,
     call: LayerCall,
-    given: readonly (Tensor | undefined)[],
+    given: GivenTensors,
     scope: Scope,
     previous: Tensor | undefined,
   ): readonly Tensor[] | undefined {
     const { least, names, variadic } = definition.inputs;
-    let tensors = [...this.sources(call, scope), ...given];
-    if (tensors.length < least && call.sources.length === 0) tensors = [previous, ...tensors];
+    let tensors = [...this.sources(call, scope), ...given.tensors];
+    const named = [...given.named.values()];
+    if (tensors.length + named.length < least && call.sources.length === 0) tensors = [previous, ...tensors];
     const known = tensors.filter((tensor) => tensor !== undefined);
-    if (known.length < tensors.length) {
-      if (previous === undefined && call.sources.length + given.length === 0) {
+    if (known.length < tensors.length || named.includes(undefined)) {
+      if (previous === undefined && call.sources.length + given.tensors.length === 0) {
         this.problem(
           'spec/unknown-source',
           `${definition.name} has no input: nothing is above it, and the model has no inputs`,
@@ -439,7 +483,7 @@ class Lowering {
       }
       return undefined;
     }
-    if (known.length < least) {
+    if (known.length + named.length < least) {
       this.problem(
         'spec/argument',
         `${definition.name} takes ${names.join(', ')}; name them with \`from\``,

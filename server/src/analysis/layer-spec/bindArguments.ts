@@ -40,15 +40,15 @@ export function bindArguments(
       parameter.type === 'layer' && expression.kind === 'name'
         ? expression.name
         : evaluate(expression, values, report);
-    if (value === undefined) failed.add(parameter.name);
-    else if (fits(value, parameter)) bound.set(parameter.name, { value, span });
-    else {
-      failed.add(parameter.name);
-      problem(
-        `\`${parameter.name}\` takes ${kinds[parameter.type]}, not ${printValue(value)}`,
-        expression.span,
-      );
-    }
+    const wrong =
+      value === undefined
+        ? undefined
+        : fits(value, parameter)
+          ? outOfBounds(value, parameter)
+          : `takes ${kinds[parameter.type]}, not ${printValue(value)}`;
+    if (value !== undefined && wrong === undefined) bound.set(parameter.name, { value, span });
+    else failed.add(parameter.name);
+    if (wrong !== undefined) problem(`\`${parameter.name}\` ${wrong}`, expression.span);
   };
 
   const named = given.filter((argument) => argument.keyword !== undefined);
@@ -154,6 +154,19 @@ function fits(value: SpecValue, parameter: ParameterDefinition): boolean {
     case 'any':
       return true;
   }
+}
+
+/** What is wrong with a value of the right kind, or `undefined`. */
+function outOfBounds(value: SpecValue, { choices, least, most }: ParameterDefinition): string | undefined {
+  if (choices !== undefined && typeof value === 'string' && !choices.includes(value)) {
+    const texts = choices.map((choice) => `'${choice}'`);
+    return `is ${texts.slice(0, -1).join(', ')} or ${texts.at(-1)}, not '${value}'${didYouMean(value, choices)}`;
+  }
+  const numbers = (Array.isArray(value) ? value : [value]).filter((item) => typeof item === 'number');
+  const small = least === undefined ? undefined : numbers.find((item) => item < least);
+  if (small !== undefined) return `is at least ${least}, not ${small}`;
+  const large = most === undefined ? undefined : numbers.find((item) => item > most);
+  return large === undefined ? undefined : `is at most ${most}, not ${large}`;
 }
 
 const isOpen = (value: SpecValue): boolean =>

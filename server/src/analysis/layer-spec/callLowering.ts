@@ -17,6 +17,8 @@ export interface CallSite {
   readonly path: string;
   readonly callee: TextSpan;
   readonly inputs: readonly Tensor[];
+  /** Inputs given by keyword. */
+  readonly namedInputs: ReadonlyMap<string, Tensor>;
   readonly bound: ReadonlyMap<string, BoundArgument>;
   /** Values of dimensions that stay open in the graph. */
   readonly symbolDefaults: ReadonlyMap<string, number>;
@@ -64,6 +66,7 @@ export function makeLayerLowering(
   };
   return {
     inputs: site.inputs,
+    input: (name) => site.namedInputs.get(name) ?? site.inputs[definition.inputs.names.indexOf(name)],
     given: (name) => site.bound.has(name),
     value,
     integer: number,
@@ -103,7 +106,9 @@ export function makeLayerLowering(
     },
     fixed,
     emit: (type, inputs, attributes = {}) => {
-      const [output] = graph.node(site.path, '', type, inputs, 1, attributes);
+      const dot = type.lastIndexOf('.');
+      const [domain, name] = [type.slice(0, Math.max(0, dot)), type.slice(dot + 1)];
+      const [output] = graph.node(site.path, domain, name, inputs, 1, attributes);
       return output ?? { name: '', elementType: undefined, shape: undefined };
     },
     emitMany: (type, inputs, outputs, attributes = {}) =>
@@ -128,6 +133,15 @@ export function makeLayerLowering(
       return weight;
     },
     integersConstant: (values) => graph.constant('int64', [values.length], values),
+    sizes: (dimensions) => {
+      const open = dimensions.map((size) => (typeof size === 'number' ? undefined : graph.sizeOf(size)));
+      const closed = dimensions.map((size, axis) => (open[axis] === undefined ? (fixed(size) ?? 1) : 1));
+      if (open.every((size) => size === undefined)) return graph.constant('int64', [closed.length], closed);
+      const parts = open.map((size, axis) => size ?? graph.constant('int64', [1], [closed[axis] ?? 1]));
+      const [sizes] = graph.node(site.path, '', 'Concat', parts, 1, { axis: { kind: 'int', value: 0 } });
+      return sizes ?? graph.constant('int64', [closed.length], closed);
+    },
+    vectorConstant: (values, elementType) => graph.constant(elementType, [values.length], values),
     scalarConstant: (element, elementType) => graph.constant(elementType, [], [element]),
     problem,
   };

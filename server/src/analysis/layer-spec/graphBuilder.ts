@@ -2,12 +2,12 @@
 
 import type { OnnxModel, OnnxNode, OnnxValueInfo } from '../../formats/onnx/syntax.ts';
 import type { TensorLiteral } from '../../model/attribute.ts';
-import { type Dimension, printDimension } from '../../model/dimension.ts';
+import { type Dimension, equalDimensions, printDimension } from '../../model/dimension.ts';
 import { bitsPerElement, type ElementType } from '../../model/elementType.ts';
 import { isKnownShape, type TensorContent, type ValueRole, type ValueType } from '../../model/graph.ts';
 import { makeInferenceContext } from '../../operators/context.ts';
 import { findOperator } from '../../operators/registry.ts';
-import type { ProvidedLayer } from '../providedStructure.ts';
+import { type ProvidedLayer, unloweredDomain } from '../providedStructure.ts';
 import type { NodeAttributes, Tensor } from './layerDefinition.ts';
 
 /** Operator set specs are lowered to: the first with Attention and RMSNormalization. */
@@ -33,6 +33,22 @@ export class GraphBuilder {
     this.inputs.push({ name, type: { kind: 'tensor', elementType, shape: dimensions } });
     this.roles.set(name, 'input');
     return this.typed(name, { kind: 'tensor', elementType, shape });
+  }
+
+  /** An open size as a tensor of one element, read from an input that has it as an axis; `undefined` where none has. */
+  sizeOf(size: Dimension): Tensor | undefined {
+    for (const { name } of this.inputs) {
+      const type = this.types.get(name);
+      if (type?.kind !== 'tensor' || !isKnownShape(type.shape)) continue;
+      const axis = type.shape.findIndex((candidate) => equalDimensions(candidate, size));
+      if (axis < 0) continue;
+      const input = this.typed(name, type);
+      return this.node(name, '', 'Shape', [input], 1, {
+        start: { kind: 'int', value: axis },
+        end: { kind: 'int', value: axis + 1 },
+      })[0];
+    }
+    return undefined;
   }
 
   /** A tensor that is stored with the model, without contents. */
@@ -102,7 +118,12 @@ export class GraphBuilder {
       producerVersion: '',
       domain: '',
       modelVersion: 0,
-      operatorSets: [{ domain: '', version: opset }],
+      operatorSets: [
+        { domain: '', version: opset },
+        ...[...new Set(this.nodes.map((node) => node.domain))]
+          .filter((domain) => domain !== '' && domain !== unloweredDomain)
+          .map((domain) => ({ domain, version: 1 })),
+      ],
       graph: {
         name,
         nodes: this.nodes,

@@ -34,6 +34,13 @@ export interface ParameterDefinition {
   readonly follows?: true;
   /** Takes all positional arguments that are left, as `reshape(-1, 768)` does. */
   readonly rest?: true;
+  /** The texts it may be. */
+  readonly choices?: readonly string[];
+  /** Bounds of a number, or of every number of a tuple. */
+  readonly least?: number;
+  readonly most?: number;
+  /** Not an argument of PyTorch's. */
+  readonly beyond?: true;
   readonly documentation: string;
 }
 
@@ -43,15 +50,28 @@ export interface LayerDefinition {
   readonly kind: 'module' | 'function';
   /** One line: what it computes. */
   readonly documentation: string;
-  /** Page of the signature, below https://docs.pytorch.org/docs/stable/generated/. */
+  /** Page of the signature: below https://docs.pytorch.org/docs/stable/generated/, or the whole address. */
   readonly source: string;
-  /** Names of the tensors it takes, and how many are needed at least; the last may repeat. */
-  readonly inputs: { readonly names: readonly string[]; readonly least: number; readonly variadic?: true };
+  readonly inputs: LayerInputs;
   readonly parameters: readonly ParameterDefinition[];
+  /** What its parameters and FLOPs are, in words, where that says more than the signature. */
+  readonly work?: string;
+  /** Inputs as a spec declares them, and a call that takes them; part of the reference page. */
+  readonly example?: { readonly inputs: string; readonly call: string };
   /** Names of what it gives, where that is more than one tensor: `output`, `h_n`, `c_n`. The next layer takes the first. */
   readonly outputs?: readonly string[];
   /** Several tensors where `outputs` names them, or where the call says how many, as `split` does. */
   readonly lower: (call: LayerLowering) => Tensor | readonly Tensor[] | undefined;
+}
+
+export interface LayerInputs {
+  readonly names: readonly string[];
+  /** How many are needed at least. */
+  readonly least: number;
+  /** The last name may repeat. */
+  readonly variadic?: true;
+  /** A number may stand where a tensor does: `mul(x, 0.5)`. */
+  readonly numbers?: true;
 }
 
 /** A tensor while lowering: its name in the graph, and what is known of its type. */
@@ -64,8 +84,10 @@ export interface Tensor {
 
 /** One call while it is lowered. Values asked for by name are those given, else the defaults. */
 export interface LayerLowering {
-  /** At least as many as the definition needs. */
+  /** In order; at least as many as the definition needs, less those given by name. */
   readonly inputs: readonly Tensor[];
+  /** An input by its name in the definition, `undefined` where it is not given. */
+  input(name: string): Tensor | undefined;
   given(name: string): boolean;
   integer(name: string): number;
   number(name: string): number;
@@ -83,6 +105,7 @@ export interface LayerLowering {
   size(name: string, actual: Dimension | undefined, what: string): number | undefined;
   /** A number for a dimension that must be one, such as a size of a parameter. */
   fixed(dimension: Dimension | undefined): number | undefined;
+  /** Adds an operator, `MatMul` or with its domain `com.microsoft.MoE`, and gives its first output. */
   emit(type: string, inputs: readonly (Tensor | undefined)[], attributes?: NodeAttributes): Tensor;
   emitMany(
     type: string,
@@ -97,6 +120,9 @@ export interface LayerLowering {
   /** A stored tensor that is not trained. */
   buffer(name: string, dimensions: readonly number[]): Tensor;
   integersConstant(values: readonly number[]): Tensor;
+  /** Sizes as an operator takes them; an open one is read from the model's input when the model runs. */
+  sizes(dimensions: readonly Dimension[]): Tensor;
+  vectorConstant(values: readonly number[], elementType: ElementType): Tensor;
   scalarConstant(value: number, elementType: ElementType): Tensor;
   /** Reports at an argument, or at the call where that is not given. Gives `undefined`, to be returned. */
   problem(code: IssueCode, message: string, argument?: string): undefined;
