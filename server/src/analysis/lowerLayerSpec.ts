@@ -200,6 +200,7 @@ class Lowering {
     }
     for (const layers of [this.spec.layers, ...this.spec.blocks.map((block) => block.layers)]) {
       for (const { call } of layers) {
+        if (call === undefined) continue;
         for (const argument of call.arguments) yield argument.value;
         if (call.repetition !== undefined) yield call.repetition;
       }
@@ -221,6 +222,7 @@ class Lowering {
 
   private layer(layer: SpecLayer, scope: Scope, previous: Tensor | undefined): Tensor | undefined {
     const { call, name } = layer;
+    if (call === undefined) return this.uncalled(layer, scope, previous);
     if (this.isTooLong(call, name)) return previous;
     const count = this.repetitions(call, scope);
     const path = `${scope.prefix}${name.text}`;
@@ -233,6 +235,16 @@ class Lowering {
       // Sources feed the first repetition; every other one is fed by the repetition before.
       current = { ...call, sources: [] };
     }
+    return output;
+  }
+
+  /** A layer whose call is missing: nobody knows what it costs or gives. */
+  private uncalled(layer: SpecLayer, scope: Scope, previous: Tensor | undefined): Tensor | undefined {
+    const path = `${scope.prefix}${layer.name.text}`;
+    const inputs = previous === undefined ? [] : [previous];
+    const nodes = [this.graph.size];
+    const [output] = this.graph.node(path, unloweredDomain, 'unreadable', inputs, 1, {});
+    this.graph.layers.push({ name: path, type: '', ancestors: scope.ancestors, nodes, span: layer.span });
     return output;
   }
 

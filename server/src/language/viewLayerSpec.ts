@@ -61,7 +61,7 @@ function rowsOfBlockCalls(
     ...spec.blocks.flatMap((block) => block.layers.map((layer) => ({ layer, nested: true }))),
   ];
   return called
-    .filter(({ layer }) => blocks.has(layer.call.callee.text))
+    .filter(({ layer }) => layer.call !== undefined && blocks.has(layer.call.callee.text))
     .flatMap(({ layer, nested }) => {
       const name = layer.name.text;
       const below = layers.filter((cost) => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { parseCall, parseExpression } from '../../../server/src/formats/layer-spec/parseExpression.ts';
-import type { Expression, LayerCall } from '../../../server/src/formats/layer-spec/syntax.ts';
+import type { Expression, LayerCall, Reference } from '../../../server/src/formats/layer-spec/syntax.ts';
 
 /** An expression with every grouping shown. */
 function print(expression: Expression | undefined): string {
@@ -18,6 +18,8 @@ function print(expression: Expression | undefined): string {
       return `'${expression.value}'`;
     case 'name':
       return expression.name;
+    case 'member':
+      return `${expression.object.text}.${expression.member.text}`;
     case 'negation':
       return `(-${print(expression.operand)})`;
     case 'binary':
@@ -27,15 +29,20 @@ function print(expression: Expression | undefined): string {
   }
 }
 
+const printReference = ({ text, output }: Reference): string =>
+  output === undefined ? text : `${text}.${output.text}`;
+
 function printCall(call: LayerCall | undefined): string {
   if (call === undefined) return 'unreadable';
   const given = call.arguments.map(
     ({ keyword, value }) => `${keyword === undefined ? '' : `${keyword.text}=`}${print(value)}`,
   );
   const repetition = call.repetition === undefined ? '' : ` * ${print(call.repetition)}`;
-  const sources =
-    call.sources.length === 0 ? '' : ` from ${call.sources.map((name) => name.text).join(', ')}`;
-  return `${call.callee.text}(${given.join(', ')})${repetition}${sources}`;
+  const sources = call.sources.length === 0 ? '' : ` from ${call.sources.map(printReference).join(', ')}`;
+  const marks = call.marks.map(
+    ({ name, value }) => ` ${name.text}${value === undefined ? '' : `=${value.text}`}`,
+  );
+  return `${call.callee.text}(${given.join(', ')})${repetition}${sources}${marks.join('')}`;
 }
 
 it.each([
@@ -78,6 +85,15 @@ it.each([
   ['conv(64) * 2 from stem', 'conv(64) * 2 from stem'],
   ['add() from a, b', 'add() from a, b'],
   ['concat((a, b), dim=1,)', 'concat([a, b], dim=1)'],
+  ['add(lstm.h_n, x)', 'add(lstm.h_n, x)'],
+  ['Linear(8) from lstm.output', 'Linear(8) from lstm.output'],
+  ['Linear(8) frozen', 'Linear(8) frozen'],
+  [
+    'decoder(8) * 12 from a, b frozen precision=fp32 recompute',
+    'decoder(8) * 12 from a, b frozen precision=fp32 recompute',
+  ],
+  ['Linear(8) frozen from a, b recompute', 'Linear(8) from a, b frozen recompute'],
+  ['Linear(8) from frozen frozen', 'Linear(8) from frozen frozen'],
 ])('reads the call %s', (text, expected) => {
   const { result, issues } = parseCall(text, 0, text.length);
   expect([printCall(result), issues]).toEqual([expected, []]);
@@ -93,7 +109,23 @@ it.each([
   ['Linear(d, 4*(d, 8)', 'Linear(d, (4 * [d, 8]))', '18-18 `)` is missing'],
   ["GELU('tanh)", 'GELU()', "5-11 expected a value, found `'tanh)`"],
   ['GELU() from', 'GELU()', '11-11 expected the name of a layer or input after `from`'],
-  ['GELU() x y', 'GELU()', '7-10 unexpected `x` after the call'],
+  ['GELU() x y', 'GELU()', '7-8 unexpected `x` after the call'],
+  ['GELU() frozn', 'GELU()', '7-12 unexpected `frozn` after the call; did you mean `frozen`?'],
+  ['GELU() form x', 'GELU()', '7-11 unexpected `form` after the call; did you mean `from`?'],
+  [
+    'GELU() precision',
+    'GELU() precision',
+    '7-16 `precision` needs a value, one of fp32, tf32, fp16, bf16, fp8',
+  ],
+  [
+    'GELU() precision=bf32',
+    'GELU() precision=bf32',
+    '17-21 `precision` is one of fp32, tf32, fp16, bf16, fp8, not `bf32`; did you mean `tf32`?',
+  ],
+  ['GELU() frozen=1', 'GELU() frozen', '14-15 `frozen` needs a word after `=`'],
+  ['GELU() frozen=yes', 'GELU() frozen=yes', '14-17 `frozen` stands alone; take `=yes` out'],
+  ['GELU() frozen frozen', 'GELU() frozen frozen', '14-20 `frozen` is already said'],
+  ['GELU() from lstm.', 'GELU() from lstm', '17-17 expected an output of `lstm`'],
   ['(3)', 'unreadable', '0-1 expected the name of a layer, found `(`'],
   ['', 'unreadable', '0-0 the layer has no call; write one such as `Linear(768, 3072)`'],
   ['f(§, 2)', 'f(2)', '2-3 expected a value, found `§`'],

@@ -13,7 +13,7 @@ function check(fixture: string): void {
 function layersOf(text: string): readonly string[] {
   const { spec } = readLayerSpec(text);
   return [...(spec?.blocks.flatMap((block) => block.layers) ?? []), ...(spec?.layers ?? [])].map(
-    ({ name, call }) => `${name.text}: ${call.callee.text}`,
+    ({ name, call }) => `${name.text}: ${call?.callee.text}`,
   );
 }
 
@@ -157,7 +157,7 @@ it.each(samples)('reads %s without issues, every span on its own text', (name) =
     const { start, end } = layer.name.span;
     expect(text.slice(start, end)).toBe(layer.name.text);
     expect(text.slice(layer.span.start, layer.span.end)).toMatch(/^\w+: \w+\(.*\)( \* \w+)?( from .*)?$/);
-    for (const argument of layer.call.arguments) {
+    for (const argument of layer.call?.arguments ?? []) {
       expect(text.slice(argument.span.start, argument.span.end)).not.toMatch(/^\s|\s$|^$/);
     }
   }

@@ -38,6 +38,8 @@ export function evaluate(
       return problem(
         `\`${expression.name}\` is not a dimension${didYouMean(expression.name, values.keys())}`,
       );
+    case 'member':
+      return problem(`\`${expression.object.text}.${expression.member.text}\` is a tensor, not a number`);
     case 'negation': {
       const operand = evaluate(expression.operand, values, report);
       if (operand === undefined) return undefined;

@@ -1,6 +1,6 @@
 /** The JSON schema of layer specs, for tools that are not Layercost; made from the tables that Layercost itself reads. */
 
-import type { specKeys } from '../../formats/layer-spec/readLayerSpec.ts';
+import type { modelKeys, specKeys } from '../../formats/layer-spec/readLayerSpec.ts';
 import { scenarioKeys } from '../../formats/layer-spec/readScenario.ts';
 import { elementTypes } from '../../model/elementType.ts';
 import { printSignature } from './layerDefinition.ts';
@@ -12,8 +12,7 @@ type Json = string | number | boolean | null | readonly Json[] | { readonly [key
 export function layerSpecSchema(): Json {
   const identifier = '^[A-Za-z_][A-Za-z0-9_]*$';
   const types = elementTypes.filter((type) => type !== 'undefined' && type !== 'string');
-  const properties: Record<(typeof specKeys)[number], Json> = {
-    name: { type: 'string', description: 'Name of the model.' },
+  const ofModel: Record<(typeof modelKeys)[number], Json> = {
     dims: {
       type: 'object',
       description:
@@ -33,8 +32,9 @@ export function layerSpecSchema(): Json {
     },
     blocks: {
       type: 'object',
-      description: 'Lists of layers used more than once: NAME or NAME(parameter, parameter=default).',
-      propertyNames: { pattern: '^[A-Za-z_][A-Za-z0-9_]*(\\(.*\\))?$' },
+      description:
+        'Lists of layers used more than once: NAME(parameter, parameter=default) from INPUT, INPUT to OUTPUT, OUTPUT.',
+      propertyNames: { pattern: '^[A-Za-z_][A-Za-z0-9_]*\\s*(\\(.*\\))?(\\s+from\\s+.+)?(\\s+to\\s+.+)?$' },
       additionalProperties: { $ref: '#/definitions/layers' },
     },
     layers: { $ref: '#/definitions/layers' },
@@ -56,12 +56,27 @@ export function layerSpecSchema(): Json {
       ),
     },
   };
+  const properties: Record<(typeof specKeys)[number], Json> = {
+    name: { type: 'string', description: 'Name of the model.' },
+    include: {
+      type: ['string', 'array'],
+      description: 'Layer specs whose blocks can be called here: paths below the folder of this file.',
+      items: { type: 'string' },
+    },
+    ...ofModel,
+    models: {
+      type: 'object',
+      description:
+        'Several models in one file: names with the keys in which each differs from what the top level says for all.',
+      propertyNames: { pattern: '^[A-Za-z0-9_][A-Za-z0-9_.-]*$' },
+      additionalProperties: { type: ['object', 'null'], additionalProperties: false, properties: ofModel },
+    },
+  };
   return {
     $schema: 'http://json-schema.org/draft-07/schema#',
     title: 'Layer spec',
     description: 'A neural network, one layer per line, as Layercost reads it.',
     type: 'object',
-    required: ['inputs', 'layers'],
     additionalProperties: false,
     properties,
     definitions: {
@@ -76,10 +91,10 @@ export function layerSpecSchema(): Json {
         description: 'NAME: CALL. The call is one of the layers of torch.nn, a block, or an ONNX operator.',
         minProperties: 1,
         maxProperties: 1,
-        propertyNames: { pattern: identifier },
+        propertyNames: { pattern: '^[A-Za-z_][A-Za-z0-9_]*(\\s*,\\s*[A-Za-z_][A-Za-z0-9_]*)*$' },
         additionalProperties: {
           type: 'string',
-          pattern: '^\\s*[A-Za-z_][A-Za-z0-9_.]*\\s*\\(.*\\)(\\s*\\*\\s*[^\\s].*)?(\\s+from\\s+.+)?\\s*$',
+          pattern: '^\\s*[A-Za-z_][A-Za-z0-9_.]*\\s*\\([^]*\\)(\\s*\\*\\s*[^\\s].*)?(\\s+[a-z].*)?\\s*$',
           examples: layerDefinitions.map(printSignature),
         },
       },

@@ -5,7 +5,18 @@
  */
 
 import type { Issue, TextSpan } from '../../model/issue.ts';
-import type { Argument, BinaryOperator, BlockParameter, Expression, LayerCall, Name } from './syntax.ts';
+import { findMark, type MarkDefinition, markDefinitions } from './marks.ts';
+import { didYouMean } from './nearestName.ts';
+import type {
+  Argument,
+  BinaryOperator,
+  BlockParameter,
+  Expression,
+  LayerCall,
+  Mark,
+  Name,
+  Reference,
+} from './syntax.ts';
 import { type Token, tokenize } from './tokenize.ts';
 
 export interface Parsed<Result> {
@@ -13,7 +24,7 @@ export interface Parsed<Result> {
   readonly issues: readonly Issue[];
 }
 
-/** `Conv2d(64, kernel_size=3) * 2 from stem` in `text[start, end)`. */
+/** `Conv2d(64, kernel_size=3) * 2 from stem frozen` in `text[start, end)`. */
 export function parseCall(text: string, start: number, end: number): Parsed<LayerCall> {
   const parser = new Parser(tokenize(text, start, end));
   const result = parser.call();
@@ -28,14 +39,33 @@ export function parseExpression(text: string, start: number, end: number): Parse
   return { result, issues: parser.issues };
 }
 
-/** `bottleneck` or `bottleneck(width, stride=1)`: the key of a block. */
-export function parseSignature(
-  text: string,
-  start: number,
-  end: number,
-): Parsed<{ readonly name: Name; readonly parameters: readonly BlockParameter[] }> {
+/** The key of a block. */
+export interface Signature {
+  readonly name: Name;
+  readonly parameters: readonly BlockParameter[];
+  readonly inputs: readonly Name[];
+  readonly outputs: readonly Reference[];
+}
+
+/** `bottleneck`, `bottleneck(width, stride=1)` or `attention(d) from query, memory to out, weights`. */
+export function parseSignature(text: string, start: number, end: number): Parsed<Signature> {
   const parser = new Parser(tokenize(text, start, end));
   const result = parser.signature();
+  return { result, issues: parser.issues };
+}
+
+/** `fc`, or `q, k, v` where a layer has several outputs: the key of a layer. */
+export function parseNames(text: string, start: number, end: number): Parsed<readonly Name[]> {
+  const parser = new Parser(tokenize(text, start, end));
+  const result = parser.names();
+  return { result, issues: parser.issues };
+}
+
+/** `stem` or `lstm.h_n`: a tensor that leaves the model. */
+export function parseReference(text: string, start: number, end: number): Parsed<Reference> {
+  const parser = new Parser(tokenize(text, start, end));
+  const result = parser.reference('the name of a layer or input');
+  if (result !== undefined) parser.expectEnd('the name');
   return { result, issues: parser.issues };
 }
 
@@ -79,17 +109,50 @@ class Parser {
     else this.problem(callee.span, `\`${callee.text}\` is not called; write \`${callee.text}()\``);
     const argumentsSpan = { start: open.start, end: Math.max(open.start, this.previousEnd) };
     let repetition: Expression | undefined;
-    let sources: readonly Name[] = [];
     if (this.take('*')) repetition = this.unary();
-    if (this.token.kind === 'name' && this.token.text === 'from') {
-      this.advance();
-      sources = this.sourceNames();
+    let sources: readonly Reference[] = [];
+    const marks: Mark[] = [];
+    // Both orders read well, so both are read.
+    while (this.token.kind === 'name') {
+      if (sources.length === 0 && this.takeWord('from')) {
+        sources = this.references('the name of a layer or input after `from`');
+      } else if (!this.mark(marks)) break;
     }
     this.expectEnd('the call');
-    return { callee, arguments: parsed, argumentsSpan, repetition, sources };
+    return { callee, arguments: parsed, argumentsSpan, repetition, sources, marks };
   }
 
-  signature(): { readonly name: Name; readonly parameters: readonly BlockParameter[] } | undefined {
+  names(): readonly Name[] | undefined {
+    const names: Name[] = [];
+    do {
+      const name = this.name();
+      if (name === undefined) {
+        this.problem(
+          this.token.span,
+          'a layer is named by letters, digits and `_`; several outputs by names with commas between them',
+        );
+        return names.length === 0 ? undefined : names;
+      }
+      names.push(name);
+    } while (this.take(','));
+    this.expectEnd('the name');
+    return names;
+  }
+
+  reference(what: string): Reference | undefined {
+    const name = this.name();
+    if (name === undefined) {
+      this.problem(this.token.span, `expected ${what}`);
+      return undefined;
+    }
+    if (!this.at('.')) return { ...name, output: undefined };
+    this.advance();
+    const output = this.name();
+    if (output === undefined) this.problem(this.token.span, `expected an output of \`${name.text}\``);
+    return { ...name, output };
+  }
+
+  signature(): Signature | undefined {
     const name = this.name();
     if (name === undefined) {
       this.problem(
@@ -114,8 +177,13 @@ class Parser {
         }
       }
     }
+    const inputs = this.takeWord('from') ? this.references('the name of an input of the block') : [];
+    for (const { output } of inputs) {
+      if (output !== undefined) this.problem(output.span, 'an input of a block is one name, without a dot');
+    }
+    const outputs = this.takeWord('to') ? this.references('the name of a layer of the block after `to`') : [];
     this.expectEnd('the block name');
-    return { name, parameters };
+    return { name, parameters, inputs: inputs.map(({ text, span }) => ({ text, span })), outputs };
   }
 
   tensorType(): { readonly elementType: Name; readonly dimensions: readonly Expression[] } | undefined {
@@ -225,7 +293,7 @@ class Parser {
           return { kind: 'boolean', value: false, span: token.span };
         }
         if (token.text === 'None' || token.text === 'null') return { kind: 'none', span: token.span };
-        return { kind: 'name', name: token.text, span: token.span };
+        return this.memberOf(token);
       default:
         break;
     }
@@ -237,6 +305,23 @@ class Parser {
         : `expected a value, found \`${token.text}\``,
     );
     return undefined;
+  }
+
+  /** A name, or one output of the layer it names. */
+  private memberOf({ text, span }: Token): Expression {
+    if (!this.at('.')) return { kind: 'name', name: text, span };
+    this.advance();
+    const member = this.name();
+    if (member === undefined) {
+      this.problem(this.token.span, `expected an output of \`${text}\``);
+      return { kind: 'name', name: text, span };
+    }
+    return {
+      kind: 'member',
+      object: { text, span },
+      member,
+      span: { start: span.start, end: member.span.end },
+    };
   }
 
   /** `(a)` is a; `(a,)`, `(a, b)`, `()` and everything in square brackets are tuples. */
@@ -305,17 +390,57 @@ class Parser {
     }
   }
 
-  private sourceNames(): readonly Name[] {
-    const names: Name[] = [];
+  private references(what: string): readonly Reference[] {
+    const references: Reference[] = [];
     do {
-      const name = this.name();
-      if (name === undefined) {
-        this.problem(this.token.span, 'expected the name of a layer or input after `from`');
-        return names;
-      }
-      names.push(name);
+      const reference = this.reference(what);
+      if (reference === undefined) return references;
+      references.push(reference);
     } while (this.take(','));
-    return names;
+    return references;
+  }
+
+  /** `frozen` or `precision=fp32`. Whether it is a mark; a word that is none ends the call. */
+  private mark(marks: Mark[]): boolean {
+    const name = this.name();
+    if (name === undefined) return false;
+    const definition = findMark(name.text);
+    if (definition === undefined) {
+      const known = [...markDefinitions.map((mark) => mark.name), 'from'];
+      this.problem(name.span, `unexpected \`${name.text}\` after the call${didYouMean(name.text, known)}`);
+      // What follows would be told to be wrong only because this word is.
+      this.position = this.tokens.length - 1;
+      return false;
+    }
+    let value: Name | undefined;
+    if (this.take('=')) {
+      value = this.name();
+      if (value === undefined) this.problem(this.token.span, `\`${name.text}\` needs a word after \`=\``);
+    }
+    if (marks.some((mark) => mark.name.text === name.text)) {
+      this.problem(name.span, `\`${name.text}\` is already said`);
+    }
+    this.checkMark(definition, name, value);
+    marks.push({ name, value });
+    return true;
+  }
+
+  private checkMark(definition: MarkDefinition, name: Name, value: Name | undefined): void {
+    const { values } = definition;
+    if (values === undefined) {
+      if (value !== undefined) {
+        this.problem(value.span, `\`${name.text}\` stands alone; take \`=${value.text}\` out`);
+      }
+      return;
+    }
+    if (value === undefined) {
+      this.problem(name.span, `\`${name.text}\` needs a value, one of ${values.join(', ')}`);
+    } else if (!values.includes(value.text)) {
+      this.problem(
+        value.span,
+        `\`${name.text}\` is one of ${values.join(', ')}, not \`${value.text}\`${didYouMean(value.text, values)}`,
+      );
+    }
   }
 
   private name(): Name | undefined {
@@ -341,6 +466,12 @@ class Parser {
 
   private take(text: string): boolean {
     if (!this.at(text)) return false;
+    this.advance();
+    return true;
+  }
+
+  private takeWord(word: string): boolean {
+    if (this.token.kind !== 'name' || this.token.text !== word) return false;
     this.advance();
     return true;
   }

@@ -1,6 +1,5 @@
 /** Reads the `scenario` of a layer spec: the command line's options, by the same names. */
 
-import { isScalar } from 'yaml';
 import type { Issue, TextSpan } from '../../model/issue.ts';
 import {
   type FrameworkChoice,
@@ -10,7 +9,7 @@ import {
   type ScenarioRequest,
 } from '../../model/scenario.ts';
 import { didYouMean, nearestName } from './nearestName.ts';
-import type { SpecEntry } from './specEntry.ts';
+import { scalarValue, type YamlEntry } from './yamlTree.ts';
 
 /** Keys of a scenario and what each takes; also the source of the JSON schema. */
 export const scenarioKeys = {
@@ -32,7 +31,7 @@ export const scenarioKeys = {
 
 /** The scenario, where each key stands, and issues for what it does not take. */
 export function readScenario(
-  entries: readonly SpecEntry[],
+  entries: readonly YamlEntry[],
   issues: Issue[],
 ): { readonly scenario: ScenarioRequest; readonly spans: ReadonlyMap<string, TextSpan> } {
   const scenario: { -readonly [Key in keyof ScenarioRequest]: ScenarioRequest[Key] } = {};
@@ -45,8 +44,9 @@ export function readScenario(
       report(`\`${key.text}\` is not a key of the scenario${didYouMean(key.text, known)}`, key.span);
       continue;
     }
-    const span = value?.range ? { start: value.range[0], end: value.range[1] } : key.span;
-    const content = value !== null && isScalar(value) ? value.value : undefined;
+    if (value?.kind === 'unreadable') continue;
+    const span = value?.span ?? key.span;
+    const content = value?.kind === 'scalar' ? scalarValue(value) : undefined;
     if (typeof content !== 'string' && typeof content !== 'number') {
       report(`\`${key.text}\` takes one word or number`, span);
       continue;

@@ -1,0 +1,33 @@
+/** The marks of a layer: words after its call that change how it is trained, not what it computes. */
+
+import { precisions } from '../../model/scenario.ts';
+
+export interface MarkDefinition {
+  readonly name: string;
+  /** What stands after `=`; absent for a mark that is a word alone. */
+  readonly values?: readonly string[];
+  /** One line for completion and the reference. */
+  readonly documentation: string;
+}
+
+/** Every mark; on a call of a block it holds for all layers inside, where a layer's own mark wins. */
+export const markDefinitions: readonly MarkDefinition[] = [
+  {
+    name: 'frozen',
+    documentation:
+      'Its parameters are not trained: no gradients, no optimizer state, nothing to communicate. Gradients still pass through it to trained layers above.',
+  },
+  {
+    name: 'recompute',
+    documentation:
+      'Activation checkpointing: what is inside is not kept for backward but computed again there, from its inputs alone.',
+  },
+  {
+    name: 'precision',
+    values: precisions,
+    documentation: 'The arithmetic of this layer, whatever the precision of the scenario.',
+  },
+];
+
+export const findMark = (name: string): MarkDefinition | undefined =>
+  markDefinitions.find((mark) => mark.name === name);

@@ -1,0 +1,67 @@
+/** The part of YAML that layer specs are written in: scalars, mappings and lists, each with its place. */
+
+import type { TextSpan } from '../../model/issue.ts';
+
+export type YamlNode = YamlScalar | YamlMap | YamlList | YamlUnreadable;
+
+/** What layer specs do not use (an anchor, a tag, a text block); a problem has been reported. */
+export interface YamlUnreadable {
+  readonly kind: 'unreadable';
+  readonly span: TextSpan;
+}
+
+export interface YamlScalar {
+  readonly kind: 'scalar';
+  readonly quoted: boolean;
+  /** With its quotes. */
+  readonly span: TextSpan;
+  /** Without them. */
+  readonly content: TextSpan;
+  /** As YAML means it: escapes resolved, lines folded. */
+  readonly text: string;
+  /** A problem has been reported in it, and others inside would only follow from that one. */
+  readonly broken?: true;
+}
+
+export interface YamlMap {
+  readonly kind: 'map';
+  readonly entries: readonly YamlEntry[];
+  readonly span: TextSpan;
+}
+
+export interface YamlEntry {
+  readonly key: YamlScalar;
+  /** `undefined` where nothing is written. */
+  readonly value: YamlNode | undefined;
+}
+
+export interface YamlList {
+  readonly kind: 'list';
+  readonly items: readonly YamlItem[];
+  readonly span: TextSpan;
+}
+
+export interface YamlItem {
+  /** `undefined` where nothing is written. */
+  readonly value: YamlNode | undefined;
+  /** The item, or its dash where it has no value. */
+  readonly span: TextSpan;
+}
+
+/** What is wrong with the text as YAML. */
+export interface YamlProblem {
+  readonly message: string;
+  readonly span: TextSpan;
+  /** The second use of a key in one mapping: nothing is lost by it. */
+  readonly duplicate?: true;
+}
+
+/** What a scalar means: quoted text is text, plain words may be numbers, truth values, or nothing (YAML 1.2 core schema). */
+export function scalarValue(node: YamlScalar): string | number | boolean | null {
+  if (node.quoted) return node.text;
+  if (/^(?:~|null|Null|NULL)?$/.test(node.text)) return null;
+  if (/^(?:true|True|TRUE)$/.test(node.text)) return true;
+  if (/^(?:false|False|FALSE)$/.test(node.text)) return false;
+  if (/^[-+]?(?:\d+|(?:\.\d+|\d+(?:\.\d*)?)(?:[eE][-+]?\d+)?)$/.test(node.text)) return Number(node.text);
+  return node.text;
+}
