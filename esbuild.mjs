@@ -4,6 +4,7 @@
  * Types are checked by `tsc`, sizes and contents by `scripts/checkBundles.mjs`.
  */
 
+import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -20,7 +21,7 @@ const node = {
   platform: 'node',
   format: 'cjs',
   target: 'node20',
-  define: { 'import.meta.url': 'bundleAddress' },
+  define: { 'import.meta.url': 'bundleAddress', 'import.meta.dirname': '__dirname' },
 };
 const bundleAddress = "const bundleAddress = require('node:url').pathToFileURL(__filename).href;";
 const browser = { platform: 'browser', target: 'es2022' };
@@ -46,8 +47,13 @@ const bundles = [
   { ...browser, format: 'iife', entryPoints: { 'server-worker': 'server/src/browser/serverMain.ts' } },
   {
     ...node,
-    entryPoints: { cli: 'server/src/cli/main.ts' },
-    banner: { js: `#!/usr/bin/env node\n${bundleAddress}` },
+    entryPoints: { 'cli-main': 'server/src/cli/main.ts' },
+    banner: { js: bundleAddress },
+  },
+  {
+    ...node,
+    entryPoints: { cli: 'server/src/cli/launch.ts' },
+    banner: { js: '#!/usr/bin/env node' },
   },
 ];
 
@@ -111,4 +117,9 @@ if (watch) {
   );
   writeFileSync(join(dist, 'meta.json'), JSON.stringify(metafiles));
   writeFileSync(join(dist, 'THIRD-PARTY-NOTICES.txt'), thirdPartyNotices(root, metafiles));
+  if (process.exitCode === undefined) {
+    execFileSync(process.execPath, [join(root, 'scripts/makeCodeCache.mjs')], {
+      stdio: ['ignore', 'ignore', 'inherit'],
+    });
+  }
 }

@@ -16,6 +16,7 @@ const required = [
   'dist/server.js',
   'dist/server-worker.js',
   'dist/cli.js',
+  'dist/cli-main.js',
   'dist/runner/__main__.py',
   'dist/THIRD-PARTY-NOTICES.txt',
 ];

@@ -9,7 +9,10 @@ import { runClustersCommand } from '../../server/src/cli/clustersCommand.ts';
 import { runCompareCommand } from '../../server/src/cli/compareCommand.ts';
 import { runReportCommand } from '../../server/src/cli/reportCommand.ts';
 import { runScaleCommand } from '../../server/src/cli/scaleCommand.ts';
+import { printData, printMessage } from '../../server/src/cli/streams.ts';
 import { reportSchema } from '../../server/src/estimate/report/report.ts';
+
+vi.mock('../../server/src/cli/streams.ts', () => ({ printData: vi.fn(), printMessage: vi.fn() }));
 
 const samples = resolve(import.meta.dirname, '../../samples');
 const folder = mkdtempSync(join(tmpdir(), 'layercost-cli-'));
@@ -22,36 +25,30 @@ function written(name: string, content: string): string {
 }
 
 /** Runs one command line; words are given apart, so that paths may hold blanks. */
-function run(...words: string[]): { status: number; out: string; err: string } {
+async function run(...words: string[]): Promise<{ status: number; out: string; err: string }> {
   const result = readArguments(words);
   if (result.kind === 'wrong') return { status: 2, out: '', err: result.message };
   let out = '';
   let err = '';
-  const stdout = vi.spyOn(process.stdout, 'write').mockImplementation((text) => {
-    out += String(text);
-    return true;
+  vi.mocked(printData).mockImplementation((text) => {
+    out += text;
   });
-  const stderr = vi.spyOn(process.stderr, 'write').mockImplementation((text) => {
-    err += String(text);
-    return true;
+  vi.mocked(printMessage).mockImplementation((line) => {
+    err += `${line}
+`;
   });
-  try {
-    const given = result.arguments;
-    switch (given.command) {
-      case 'report':
-        return { status: runReportCommand(given), out, err };
-      case 'scale':
-        return { status: runScaleCommand(given), out, err };
-      case 'compare':
-        return { status: runCompareCommand(given), out, err };
-      case 'clusters':
-        return { status: runClustersCommand(given), out, err };
-      default:
-        throw new Error(`no test runs ${given.command}`);
-    }
-  } finally {
-    stdout.mockRestore();
-    stderr.mockRestore();
+  const given = result.arguments;
+  switch (given.command) {
+    case 'report':
+      return { status: await runReportCommand(given), out, err };
+    case 'scale':
+      return { status: await runScaleCommand(given), out, err };
+    case 'compare':
+      return { status: await runCompareCommand(given), out, err };
+    case 'clusters':
+      return { status: runClustersCommand(given), out, err };
+    default:
+      throw new Error(`no test runs ${given.command}`);
   }
 }
 
@@ -65,8 +62,8 @@ const odd = written(
 );
 
 describe('report', () => {
-  it('prints JSON by its schema, and nothing else', () => {
-    const result = run('report', join(samples, 'resnet50.onnx'), '--batch', '1', '--format', 'json');
+  it('prints JSON by its schema, and nothing else', async () => {
+    const result = await run('report', join(samples, 'resnet50.onnx'), '--batch', '1', '--format', 'json');
     expect([result.status, result.err]).toEqual([0, '']);
     const report = reportSchema.parse(JSON.parse(result.out));
     expect(report.model.parameters).toBe(25_557_032);
@@ -87,36 +84,36 @@ describe('report', () => {
       ['report', small, '--layer-trace', join(folder, 't.csv')],
       /layer trace/,
     ],
-  ])('refuses %s', (_, status, words, message) => {
-    const result = run(...words);
+  ])('refuses %s', async (_, status, words, message) => {
+    const result = await run(...words);
     expect([result.status, result.out]).toEqual([status, '']);
     expect(result.err).toMatch(message);
   });
 
-  it('lets the command line win over the scenario of a layer spec', () => {
-    const result = run('report', odd, '--cluster', 'dgx-a100', '--format', 'json');
+  it('lets the command line win over the scenario of a layer spec', async () => {
+    const result = await run('report', odd, '--cluster', 'dgx-a100', '--format', 'json');
     expect(result.status).toBe(0);
     expect(JSON.parse(result.out).scenario.cluster).toBe('dgx-a100');
   });
 
-  it('takes a cluster of the person’s own', () => {
+  it('takes a cluster of the person’s own', async () => {
     const cluster = written('mine.json', JSON.stringify({ name: 'mine', gpu: 'rtx-3090', gpusPerNode: 1 }));
-    const result = run('report', small, '--cluster', cluster, '--format', 'json');
+    const result = await run('report', small, '--cluster', cluster, '--format', 'json');
     expect([result.status, result.err]).toEqual([0, '']);
     expect(JSON.parse(result.out).scenario).toMatchObject({ cluster: 'mine', gpus: 1 });
   });
 
-  it('puts measured times in the place of predicted ones', () => {
+  it('puts measured times in the place of predicted ones', async () => {
     const trace = written('trace.csv', 'layer,forward_ms,backward_ms\nfc,2,3\n');
     const report = reportSchema.parse(
-      JSON.parse(run('report', small, '--layer-trace', trace, '--format', 'json').out),
+      JSON.parse((await run('report', small, '--layer-trace', trace, '--format', 'json')).out),
     );
     expect(report.layers[0]).toMatchObject({ time: { forward: 0.002, backward: 0.003 }, source: 'measured' });
   });
 });
 
-it('scales: one line for each number of GPUs', () => {
-  const result = run('scale', small, '--gpus', '1,8,16', '--batch', '32');
+it('scales: one line for each number of GPUs', async () => {
+  const result = await run('scale', small, '--gpus', '1,8,16', '--batch', '32');
   expect(result.status).toBe(0);
   expect(
     result.out
@@ -126,17 +123,17 @@ it('scales: one line for each number of GPUs', () => {
   ).toEqual(['GPUs', '1', '8', '16']);
 });
 
-it('compares the two forms of a sample', () => {
+it('compares the two forms of a sample', async () => {
   const [left, right] = ['alexnet.onnx', 'alexnet.layers.yaml'].map((name) => join(samples, name));
-  const result = run('compare', left ?? '', right ?? '', '--batch', '4', '--cluster', 'v100-sxm2-16gb');
+  const result = await run('compare', left ?? '', right ?? '', '--batch', '4', '--cluster', 'v100-sxm2-16gb');
   expect(result.status).toBe(0);
   expect(result.out).toMatch(/^forward FLOPs .* 1\.00×$/m);
 });
 
-it('lists clusters, and the source of every number of one', () => {
-  expect(run('clusters').out).toMatch(/^dgx-a100 /m);
-  const { numbers } = JSON.parse(run('clusters', 'dgx-1-v100', '--format', 'json').out);
+it('lists clusters, and the source of every number of one', async () => {
+  expect((await run('clusters')).out).toMatch(/^dgx-a100 /m);
+  const { numbers } = JSON.parse((await run('clusters', 'dgx-1-v100', '--format', 'json')).out);
   for (const number of Object.values(numbers))
     expect(number).toMatchObject({ source: expect.stringMatching(/\S/) });
-  expect(run('clusters', 'nope')).toMatchObject({ status: 2, out: '' });
+  expect(await run('clusters', 'nope')).toMatchObject({ status: 2, out: '' });
 });

@@ -1,8 +1,27 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { sourcedNumbers } from '../../server/src/hardware/clusterProfile.ts';
 import { builtInClusters, findCluster } from '../../server/src/hardware/clusters.ts';
+import { clusterFile, gpuFile } from '../../server/src/hardware/profileSchema.ts';
+
+const profiles = resolve(import.meta.dirname, '../../server/src/hardware/profiles');
+const filesIn = (folder: string) =>
+  readdirSync(join(profiles, folder)).map((name) => [name, join(profiles, folder, name)] as const);
+const contentOf = (path: string): unknown => JSON.parse(readFileSync(path, 'utf8'));
 
 describe('built-in profiles', () => {
+  // Nothing checks them at start, so that this test is what keeps them well-formed.
+  test.each(filesIn('gpus'))('%s is a GPU by the schema', (_, path) => {
+    expect(gpuFile.safeParse(contentOf(path)).error?.issues).toBeUndefined();
+  });
+
+  test.each(filesIn('clusters'))('%s is a cluster by the schema, and built in', (_, path) => {
+    const { data, error } = clusterFile.safeParse(contentOf(path));
+    expect(error?.issues).toBeUndefined();
+    expect(findCluster(data?.name ?? '')).toMatchObject({ gpu: { name: data?.gpu } });
+  });
+
   test.each(builtInClusters.map((cluster) => [cluster.name, cluster] as const))(
     '%s: every number is positive and says where it comes from',
     (_, cluster) => {

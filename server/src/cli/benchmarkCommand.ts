@@ -16,7 +16,7 @@ import { printData, printMessage } from './streams.ts';
 export async function runBenchmarkCommand(
   given: Extract<Arguments, { command: 'benchmark' }>,
 ): Promise<number> {
-  const file = openModelFile(given.file, given.scenario);
+  const file = await openModelFile(given.file, given.scenario);
   if (file === undefined) return 1;
   const { cost, costed, training, scenario, issues } = costModelFile(file, given.scenario.request);
   printIssues(basename(given.file), issues);

@@ -20,9 +20,9 @@ import type { Arguments, ComparedFile } from './arguments.ts';
 import { costModelFile, failureStatus, openModelFile, printIssues } from './costFile.ts';
 import { printData } from './streams.ts';
 
-export function runCompareCommand(given: Extract<Arguments, { command: 'compare' }>): number {
-  const left = reportOf(given.left);
-  const right = reportOf(given.right);
+export async function runCompareCommand(given: Extract<Arguments, { command: 'compare' }>): Promise<number> {
+  const left = await reportOf(given.left);
+  const right = await reportOf(given.right);
   if (typeof left === 'number') return left;
   if (typeof right === 'number') return right;
   printData(given.format === 'json' ? `${JSON.stringify({ left, right }, null, 2)}\n` : table(left, right));
@@ -30,8 +30,8 @@ export function runCompareCommand(given: Extract<Arguments, { command: 'compare'
 }
 
 /** The report of one side, or the exit status where it has none. */
-function reportOf({ file, scenario }: ComparedFile): Report | 1 | 2 {
-  const opened = openModelFile(file, scenario);
+async function reportOf({ file, scenario }: ComparedFile): Promise<Report | 1 | 2> {
+  const opened = await openModelFile(file, scenario);
   if (opened === undefined) return 1;
   const { cost, costed, training, issues } = costModelFile(opened, scenario.request);
   if (cost === undefined || training === undefined || !costed) {

@@ -12,7 +12,6 @@ import { decodeText } from '../formats/byteSource.ts';
 import { locateIssues } from '../formats/locateIssues.ts';
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
 import { findCluster } from '../hardware/clusters.ts';
-import { readClusterProfile } from '../hardware/readClusterProfile.ts';
 import type { Issue } from '../model/issue.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
 import type { ScenarioRequest } from '../model/scenario.ts';
@@ -30,8 +29,12 @@ export interface ModelFile {
 }
 
 /** Reads the model and the files its scenario names. `undefined` after printing why, where one cannot be read. */
-export function openModelFile(path: string, scenario: ScenarioArguments): ModelFile | undefined {
-  const customCluster = scenario.clusterFile === undefined ? undefined : readCluster(scenario.clusterFile);
+export async function openModelFile(
+  path: string,
+  scenario: ScenarioArguments,
+): Promise<ModelFile | undefined> {
+  const customCluster =
+    scenario.clusterFile === undefined ? undefined : await readCluster(scenario.clusterFile);
   if (scenario.clusterFile !== undefined && customCluster === undefined) return undefined;
   const trace = scenario.layerTrace === undefined ? undefined : readTrace(scenario.layerTrace);
   if (scenario.layerTrace !== undefined && trace === undefined) return undefined;
@@ -111,9 +114,10 @@ export function printIssues(file: string, issues: readonly Issue[]): void {
   }
 }
 
-function readCluster(path: string): ClusterProfile | undefined {
+async function readCluster(path: string): Promise<ClusterProfile | undefined> {
   const text = readText('cluster profile', path);
   if (text === undefined) return undefined;
+  const { readClusterProfile } = await import('../hardware/readClusterProfile.ts');
   const { cluster, issues } = readClusterProfile(text);
   printIssues(basename(path), locateIssues(issues, text));
   return cluster;

@@ -1,14 +1,13 @@
-/** Entry of the command line: arguments in, an exit status out. Computes nothing itself. */
+/**
+ * Entry of the command line: arguments in, an exit status out. Computes nothing itself.
+ *
+ * What `report` does not need is loaded by the command that does: the start is what a person waits for.
+ */
 
 import { createRequire } from 'node:module';
 import { readArguments } from './arguments.ts';
-import { runBenchmarkCommand } from './benchmarkCommand.ts';
-import { runClustersCommand } from './clustersCommand.ts';
-import { runCompareCommand } from './compareCommand.ts';
 import { help } from './help.ts';
 import { runReportCommand } from './reportCommand.ts';
-import { runScaleCommand } from './scaleCommand.ts';
-import { runServerCommand } from './serverCommand.ts';
 import { printData, printMessage } from './streams.ts';
 
 async function main(): Promise<number> {
@@ -28,15 +27,15 @@ async function main(): Promise<number> {
     case 'report':
       return runReportCommand(given);
     case 'scale':
-      return runScaleCommand(given);
+      return (await import('./scaleCommand.ts')).runScaleCommand(given);
     case 'compare':
-      return runCompareCommand(given);
+      return (await import('./compareCommand.ts')).runCompareCommand(given);
     case 'clusters':
-      return runClustersCommand(given);
+      return (await import('./clustersCommand.ts')).runClustersCommand(given);
     case 'benchmark':
-      return runBenchmarkCommand(given);
+      return (await import('./benchmarkCommand.ts')).runBenchmarkCommand(given);
     case 'lsp':
-      return runServerCommand();
+      return (await import('./serverCommand.ts')).runServerCommand();
   }
 }
 

@@ -14,8 +14,8 @@ import type { Arguments, ReportFormat } from './arguments.ts';
 import { costModelFile, failureStatus, openModelFile, printIssues } from './costFile.ts';
 import { printData, printMessage } from './streams.ts';
 
-export function runReportCommand(given: Extract<Arguments, { command: 'report' }>): number {
-  const file = openModelFile(given.file, given.scenario);
+export async function runReportCommand(given: Extract<Arguments, { command: 'report' }>): Promise<number> {
+  const file = await openModelFile(given.file, given.scenario);
   if (file === undefined) return 1;
   const estimate = costModelFile(file, given.scenario.request);
   const text = estimate.costed ? render(estimate, given.format) : undefined;

@@ -9,8 +9,8 @@ import type { Arguments } from './arguments.ts';
 import { costModelFile, failureStatus, openModelFile, printIssues } from './costFile.ts';
 import { printData } from './streams.ts';
 
-export function runScaleCommand(given: Extract<Arguments, { command: 'scale' }>): number {
-  const file = openModelFile(given.file, given.scenario);
+export async function runScaleCommand(given: Extract<Arguments, { command: 'scale' }>): Promise<number> {
+  const file = await openModelFile(given.file, given.scenario);
   if (file === undefined) return 1;
   const costs: StepCost[] = [];
   const seen = new Set<string>();

@@ -1,8 +1,9 @@
 /** `layercost lsp`: the language server over standard input and output. It is a bundle of its own. */
 
+import { createRequire } from 'node:module';
+
 /** Runs until the editor closes the connection. */
-export async function runServerCommand(): Promise<number> {
-  const bundle = new URL('./server.js', import.meta.url);
-  await import(bundle.href);
+export function runServerCommand(): Promise<number> {
+  createRequire(import.meta.url)('./server.js');
   return new Promise(() => {});
 }

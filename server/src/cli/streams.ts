@@ -1,14 +1,29 @@
-/** Data goes to standard output, everything else to standard error. A reader that closed the pipe ends us quietly. */
+/**
+ * Data goes to standard output, everything else to standard error. A reader that closed the pipe ends us quietly.
+ *
+ * Both are written by descriptor: making `process.stdout` a stream takes longer than writing a report.
+ */
 
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code === 'EPIPE') process.exit(0);
-  throw error;
-});
+import { writeSync } from 'node:fs';
 
-export const printData = (text: string): void => {
-  process.stdout.write(text);
-};
+export const printData = (text: string): void => writeAll(1, text);
 
-export const printMessage = (line: string): void => {
-  process.stderr.write(`${line}\n`);
-};
+export const printMessage = (line: string): void => writeAll(2, `${line}\n`);
+
+function writeAll(descriptor: 1 | 2, text: string): void {
+  const content = new TextEncoder().encode(text);
+  let written = 0;
+  while (written < content.length) {
+    try {
+      written += writeSync(descriptor, content, written);
+    } catch (error) {
+      const code = error instanceof Error && 'code' in error ? error.code : undefined;
+      if (code === 'EPIPE' || code === 'EOF') process.exit(0);
+      if (code !== 'EAGAIN') throw error;
+      // Whoever started us made the pipe non-blocking, and it is full: its reader needs a moment.
+      Atomics.wait(pause, 0, 0, 1);
+    }
+  }
+}
+
+const pause = new Int32Array(new SharedArrayBuffer(4));

@@ -33,8 +33,10 @@ export interface GpuProfile {
   readonly sustainedCompute: Sourced;
 }
 
-export type LinkKind = 'nvlink' | 'nvswitch' | 'pcie';
-export type FabricKind = 'ethernet' | 'roce' | 'infiniband' | 'efa' | 'omni-path';
+export const linkKinds = ['nvlink', 'nvswitch', 'pcie'] as const;
+export type LinkKind = (typeof linkKinds)[number];
+export const fabricKinds = ['ethernet', 'roce', 'infiniband', 'efa', 'omni-path'] as const;
+export type FabricKind = (typeof fabricKinds)[number];
 
 /** How the GPUs of one node are linked. */
 export interface NodeLink {

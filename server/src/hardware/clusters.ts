@@ -3,7 +3,6 @@
 import { type ClusterProfile, singleGpuCluster } from './clusterProfile.ts';
 import { builtInGpus, findGpu } from './gpus.ts';
 import { clusterProfileOfFile } from './profileOfFile.ts';
-import { clusterFile } from './profileSchema.ts';
 import dgx1V100 from './profiles/clusters/dgx-1-v100.json';
 import dgxA100 from './profiles/clusters/dgx-a100.json';
 import dgxH100 from './profiles/clusters/dgx-h100.json';
@@ -14,9 +13,8 @@ import t4Cloud from './profiles/clusters/t4-cloud.json';
 
 export const builtInClusters: readonly ClusterProfile[] = [
   ...[k8010gbe, dgx1V100, t4Cloud, dgxA100, rtx4090Workstation, dgxH100, h2008x].flatMap((file) => {
-    const parsed = clusterFile.parse(file);
-    const gpu = typeof parsed.gpu === 'string' ? findGpu(parsed.gpu) : undefined;
-    return gpu === undefined ? [] : [clusterProfileOfFile(parsed, gpu)];
+    const gpu = findGpu(file.gpu);
+    return gpu === undefined ? [] : [clusterProfileOfFile(file, gpu)];
   }),
   ...builtInGpus.map(singleGpuCluster),
 ];

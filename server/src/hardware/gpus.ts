@@ -1,8 +1,11 @@
-/** The built-in GPU profiles, each also a one-GPU cluster by its own name. */
+/**
+ * The built-in GPU profiles, each also a one-GPU cluster by its own name.
+ *
+ * They are checked by the schema in a test, not at every start.
+ */
 
 import type { GpuProfile } from './clusterProfile.ts';
 import { gpuProfileOfFile } from './profileOfFile.ts';
-import { gpuFile } from './profileSchema.ts';
 import a10 from './profiles/gpus/a10.json';
 import a100Pcie80gb from './profiles/gpus/a100-pcie-80gb.json';
 import a100Sxm40gb from './profiles/gpus/a100-sxm-40gb.json';
@@ -46,7 +49,7 @@ export const builtInGpus: readonly GpuProfile[] = [
   h100Pcie,
   h100Sxm,
   h200Sxm,
-].map((file) => gpuProfileOfFile(gpuFile.parse(file)));
+].map(gpuProfileOfFile);
 
 export function findGpu(name: string): GpuProfile | undefined {
   return builtInGpus.find((gpu) => gpu.name === name.toLowerCase());

@@ -1,4 +1,7 @@
-/** Profile files, checked by schema, turned into profiles in base units. */
+/**
+ * Profile files turned into profiles in base units. Their form is checked before: a person's own file by the schema
+ * when it is read, the built-in ones by a test.
+ */
 
 import {
   type Bytes,
@@ -11,15 +14,60 @@ import {
 } from '../model/units.ts';
 import {
   type ClusterProfile,
+  fabricKinds,
   type GpuProfile,
   type LinkKind,
+  linkKinds,
   type Numeric,
   numerics,
   type Sourced,
 } from './clusterProfile.ts';
-import type { ClusterFile, GpuFile, SourcedFile } from './profileSchema.ts';
 
 type Sources = Readonly<Record<string, string>>;
+
+/** A number in a profile file: with the source or its key, or by itself. */
+type SourcedNumber = number | { readonly value: number; readonly source: string };
+
+/** A GPU as its file describes it, by the schema of `profileSchema.ts`. */
+export interface GpuFile {
+  readonly name: string;
+  readonly title: string;
+  readonly vendor?: string | undefined;
+  readonly architecture?: string | undefined;
+  readonly sources?: Sources | undefined;
+  readonly multiprocessors: SourcedNumber;
+  readonly memoryGiB: SourcedNumber;
+  readonly memoryBandwidthGBs: SourcedNumber;
+  readonly peakTflops: { readonly [N in Numeric]?: SourcedNumber | undefined };
+  readonly tensorCores: readonly string[];
+  readonly sustainedCompute?: SourcedNumber | undefined;
+}
+
+/** A cluster as its file describes it; its GPU is looked up apart. */
+export interface ClusterFile {
+  readonly name: string;
+  readonly title?: string | undefined;
+  readonly sources?: Sources | undefined;
+  readonly gpusPerNode: SourcedNumber;
+  readonly link?:
+    | {
+        readonly kind: string;
+        readonly title?: string | undefined;
+        readonly busBandwidthGBs: SourcedNumber;
+        readonly latencyMicroseconds?: SourcedNumber | undefined;
+      }
+    | undefined;
+  readonly network?:
+    | {
+        readonly kind: string;
+        readonly title?: string | undefined;
+        readonly nics: SourcedNumber;
+        readonly linkGbits: SourcedNumber;
+        readonly nodeBandwidthGBs?: SourcedNumber | undefined;
+        readonly latencyMicroseconds?: SourcedNumber | undefined;
+      }
+    | undefined;
+}
 
 export function gpuProfileOfFile(file: GpuFile): GpuProfile {
   const sources = file.sources ?? {};
@@ -42,7 +90,7 @@ export function gpuProfileOfFile(file: GpuFile): GpuProfile {
     memory: convert(file.memoryGiB, sources, gibibytes),
     memoryBandwidth: convert(file.memoryBandwidthGBs, sources, gigabytesPerSecond),
     peak,
-    tensorCores: new Set(file.tensorCores),
+    tensorCores: new Set(numerics.filter((numeric) => file.tensorCores.includes(numeric))),
     sustainedCompute:
       file.sustainedCompute === undefined
         ? { value: 1, source: 'boost clock assumed to hold under load' }
@@ -53,7 +101,8 @@ export function gpuProfileOfFile(file: GpuFile): GpuProfile {
 /** `gpu` is the profile that `file.gpu` names or describes. */
 export function clusterProfileOfFile(file: ClusterFile, gpu: GpuProfile): ClusterProfile {
   const sources = file.sources ?? {};
-  const { link, network } = file;
+  const link = file.link && { ...file.link, kind: kindOf(file.link.kind, linkKinds) };
+  const network = file.network && { ...file.network, kind: kindOf(file.network.kind, fabricKinds) };
   return {
     name: file.name,
     title: file.title ?? file.name,
@@ -101,15 +150,21 @@ const assumedShare = { ethernet: 0.5, roce: 0.9, infiniband: 0.96, efa: 0.8, 'om
 const assumedShareSource =
   'nominal rate times 0.96 (InfiniBand, measured on 4 × HDR), 0.9 (RoCE), 0.8 (EFA, Omni-Path) or 0.5 (TCP over fast Ethernet, 4 to 6 GB/s measured on 100 Gb/s); RoCE, EFA and Omni-Path are assumptions';
 
+function kindOf<Kind extends string>(text: string, kinds: readonly Kind[]): Kind {
+  const kind = kinds.find((candidate) => candidate === text);
+  if (kind === undefined) throw new Error(`a profile has the kind ${text}`);
+  return kind;
+}
+
 const same = (value: number): number => value;
 const gibibytes = (value: number): Bytes => bytes(value * 2 ** 30);
 const gigabytesPerSecond = (value: number): BytesPerSecond => bytesPerSecond(value * 1e9);
 const gigabits = (value: number): BytesPerSecond => bytesPerSecond((value * 1e9) / 8);
 
-const numberOf = (entry: SourcedFile): number => (typeof entry === 'number' ? entry : entry.value);
+const numberOf = (entry: SourcedNumber): number => (typeof entry === 'number' ? entry : entry.value);
 
 function convert<Value extends number>(
-  entry: SourcedFile,
+  entry: SourcedNumber,
   sources: Sources,
   unit: (value: number) => Value,
 ): Sourced<Value> {

@@ -7,6 +7,7 @@
  */
 
 import { z } from 'zod';
+import { fabricKinds, linkKinds } from './clusterProfile.ts';
 
 const positive = z.number().positive();
 
@@ -48,7 +49,7 @@ export const clusterFile = z.strictObject({
   gpusPerNode: sourced,
   link: z
     .strictObject({
-      kind: z.enum(['nvlink', 'nvswitch', 'pcie']),
+      kind: z.enum(linkKinds),
       title: z.string().min(1).optional(),
       busBandwidthGBs: sourced,
       latencyMicroseconds: sourced.optional(),
@@ -56,7 +57,7 @@ export const clusterFile = z.strictObject({
     .optional(),
   network: z
     .strictObject({
-      kind: z.enum(['ethernet', 'roce', 'infiniband', 'efa', 'omni-path']),
+      kind: z.enum(fabricKinds),
       title: z.string().min(1).optional(),
       nics: sourced,
       linkGbits: sourced,
@@ -65,7 +66,3 @@ export const clusterFile = z.strictObject({
     })
     .optional(),
 });
-
-export type GpuFile = z.infer<typeof gpuFile>;
-export type ClusterFile = z.infer<typeof clusterFile>;
-export type SourcedFile = z.infer<typeof sourced>;
