@@ -22,15 +22,25 @@ export interface GpuProfile {
   readonly title: string;
   readonly vendor: string;
   readonly architecture: string;
+  /** Streaming multiprocessors, AMD's compute units, or the cores of a CPU. */
   readonly multiprocessors: Sourced;
+  /** Clock that the peaks assume, in Hz. */
+  readonly clock: Sourced | undefined;
   readonly memory: Sourced<Bytes>;
   readonly memoryBandwidth: Sourced<BytesPerSecond>;
+  readonly l2: Sourced<Bytes> | undefined;
   /** Dense peak by number type; a type that is absent is not computed in hardware. `fp32` is always there. */
   readonly peak: ReadonlyMap<Numeric, Sourced<FlopsPerSecond>>;
+  /** Peak of fp32 products on matrix units, where a GPU has them for that type (AMD CDNA). */
+  readonly matrixFp32: Sourced<FlopsPerSecond> | undefined;
   /** Number types that run on tensor cores. */
   readonly tensorCores: ReadonlySet<Numeric>;
   /** Share of the peak clock held under load, where a power limit keeps it below; 1 elsewhere. */
   readonly sustainedCompute: Sourced;
+  /** To the host, one direction. */
+  readonly hostLink: Sourced<BytesPerSecond> | undefined;
+  /** To other GPUs, all links together, one direction; absent where they talk over the host link. */
+  readonly gpuLink: Sourced<BytesPerSecond> | undefined;
 }
 
 export const linkKinds = ['nvlink', 'nvswitch', 'pcie'] as const;
@@ -91,10 +101,15 @@ export function sourcedNumbers(
   const { gpu, link, network } = cluster;
   return [
     { name: 'multiprocessors', number: gpu.multiprocessors },
+    ...given('clock', gpu.clock),
     { name: 'memory', number: gpu.memory },
     { name: 'memory bandwidth', number: gpu.memoryBandwidth },
+    ...given('L2 cache', gpu.l2),
     ...[...gpu.peak].map(([numeric, number]) => ({ name: `peak ${numeric}`, number })),
+    ...given('peak fp32 on matrix units', gpu.matrixFp32),
     { name: 'sustained compute', number: gpu.sustainedCompute },
+    ...given('host link', gpu.hostLink),
+    ...given('GPU link', gpu.gpuLink),
     { name: 'GPUs per node', number: cluster.gpusPerNode },
     ...(link === undefined
       ? []
@@ -112,3 +127,5 @@ export function sourcedNumbers(
         ]),
   ];
 }
+
+const given = (name: string, number: Sourced | undefined) => (number === undefined ? [] : [{ name, number }]);

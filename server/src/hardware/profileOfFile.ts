@@ -36,11 +36,15 @@ export interface GpuFile {
   readonly architecture?: string | undefined;
   readonly sources?: Sources | undefined;
   readonly multiprocessors: SourcedNumber;
+  readonly boostMHz?: SourcedNumber | undefined;
   readonly memoryGiB: SourcedNumber;
   readonly memoryBandwidthGBs: SourcedNumber;
-  readonly peakTflops: { readonly [N in Numeric]?: SourcedNumber | undefined };
+  readonly l2MiB?: SourcedNumber | undefined;
+  readonly peakTflops: { readonly [N in Numeric | 'fp32Matrix']?: SourcedNumber | undefined };
   readonly tensorCores: readonly string[];
   readonly sustainedCompute?: SourcedNumber | undefined;
+  readonly hostLinkGBs?: SourcedNumber | undefined;
+  readonly gpuLinkGBs?: SourcedNumber | undefined;
 }
 
 /** A cluster as its file describes it; its GPU is looked up apart. */
@@ -75,10 +79,7 @@ export function gpuProfileOfFile(file: GpuFile): GpuProfile {
   for (const numeric of numerics) {
     const entry = file.peakTflops[numeric];
     if (entry !== undefined) {
-      peak.set(
-        numeric,
-        convert(entry, sources, (value) => flopsPerSecond(value * 1e12)),
-      );
+      peak.set(numeric, convert(entry, sources, teraflops));
     }
   }
   return {
@@ -87,14 +88,19 @@ export function gpuProfileOfFile(file: GpuFile): GpuProfile {
     vendor: file.vendor ?? '',
     architecture: file.architecture ?? '',
     multiprocessors: convert(file.multiprocessors, sources, same),
+    clock: optional(file.boostMHz, sources, megahertz),
     memory: convert(file.memoryGiB, sources, gibibytes),
     memoryBandwidth: convert(file.memoryBandwidthGBs, sources, gigabytesPerSecond),
+    l2: optional(file.l2MiB, sources, mebibytes),
     peak,
+    matrixFp32: optional(file.peakTflops.fp32Matrix, sources, teraflops),
     tensorCores: new Set(numerics.filter((numeric) => file.tensorCores.includes(numeric))),
     sustainedCompute:
       file.sustainedCompute === undefined
         ? { value: 1, source: 'boost clock assumed to hold under load' }
         : convert(file.sustainedCompute, sources, same),
+    hostLink: optional(file.hostLinkGBs, sources, gigabytesPerSecond),
+    gpuLink: optional(file.gpuLinkGBs, sources, gigabytesPerSecond),
   };
 }
 
@@ -157,6 +163,9 @@ function kindOf<Kind extends string>(text: string, kinds: readonly Kind[]): Kind
 }
 
 const same = (value: number): number => value;
+const megahertz = (value: number): number => value * 1e6;
+const teraflops = (value: number): FlopsPerSecond => flopsPerSecond(value * 1e12);
+const mebibytes = (value: number): Bytes => bytes(value * 2 ** 20);
 const gibibytes = (value: number): Bytes => bytes(value * 2 ** 30);
 const gigabytesPerSecond = (value: number): BytesPerSecond => bytesPerSecond(value * 1e9);
 const gigabits = (value: number): BytesPerSecond => bytesPerSecond((value * 1e9) / 8);
@@ -171,3 +180,9 @@ function convert<Value extends number>(
   if (typeof entry === 'number') return { value: unit(entry), source: 'given in the profile' };
   return { value: unit(entry.value), source: sources[entry.source] ?? entry.source };
 }
+
+const optional = <Value extends number>(
+  entry: SourcedNumber | undefined,
+  sources: Sources,
+  unit: (value: number) => Value,
+): Sourced<Value> | undefined => (entry === undefined ? undefined : convert(entry, sources, unit));

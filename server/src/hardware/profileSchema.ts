@@ -26,10 +26,13 @@ export const gpuFile = z.strictObject({
   architecture: z.string().min(1).optional(),
   sources: sources.optional(),
   multiprocessors: sourced,
+  boostMHz: sourced.optional(),
   memoryGiB: sourced,
   memoryBandwidthGBs: sourced,
+  l2MiB: sourced.optional(),
   peakTflops: z.strictObject({
     fp32: sourced,
+    fp32Matrix: sourced.optional(),
     tf32: sourced.optional(),
     fp16: sourced.optional(),
     bf16: sourced.optional(),
@@ -37,6 +40,8 @@ export const gpuFile = z.strictObject({
   }),
   tensorCores: z.array(z.enum(['tf32', 'fp16', 'bf16', 'fp8'])),
   sustainedCompute: sourced.optional(),
+  hostLinkGBs: sourced.optional(),
+  gpuLinkGBs: sourced.optional(),
 });
 
 export const clusterFile = z.strictObject({
