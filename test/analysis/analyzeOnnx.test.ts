@@ -90,6 +90,50 @@ describe('shapes', () => {
     );
   });
 
+  test('a size of 0 is open where the batch is, and an empty axis where it is not', () => {
+    check(
+      {
+        inputs: ['x: float32[0, 3, 0]', 'c: float32[2, 0]'],
+        outputs: ['y'],
+        nodes: ['y = Relu(x)', 'd = Relu(c)'],
+      },
+      { shapes: { y: 'x.0, 3, x.2', d: '2, 0' } },
+    );
+  });
+
+  test('an operator that ONNX does not have is an error, one of another domain a warning', () => {
+    const { issues } = analyzeOnnx(
+      onnxModel({
+        inputs: ['x: float32[2]'],
+        outputs: ['z'],
+        nodes: ['y = custom.Thing(x)', 'z = Convolution(x)'],
+      }),
+    );
+    expect(issues.map(({ code, severity }) => `${severity}: ${code}`)).toEqual([
+      'warning: graph/unknown-operator',
+      'error: graph/unknown-operator',
+    ]);
+  });
+
+  test('a size that the file stores without data is asked for; weights are not', () => {
+    check(
+      {
+        inputs: ['x: float32[2, 3]'],
+        initializers: ['w: float32[3, 4]', 't: int64[2]'],
+        outputs: ['z'],
+        nodes: ['y = MatMul(x, w)', 'z = Reshape(y, t)'],
+      },
+      { shapes: { z: '?, ?' }, issues: ['graph/missing-contents: Reshape `z` takes a size from `t`'] },
+    );
+  });
+
+  test('an input without element type is asked for it', () => {
+    check(
+      { inputs: ['x: undefined[2]'], outputs: ['z'], nodes: ['z = Relu(x)'] },
+      { shapes: { z: '2' }, issues: ['graph/missing-type: Input `x`'] },
+    );
+  });
+
   test('what follows an unknown operator is unknown, with the reason', () => {
     check(
       { inputs: ['x: float32[2]'], outputs: ['z'], nodes: ['y = custom.Thing(x)', 'z = Relu(y)'] },

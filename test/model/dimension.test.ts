@@ -9,6 +9,8 @@ import {
   equalDimensions,
   evaluateDimension,
   floorDivideDimensions,
+  integerDimension,
+  isPast64Bits,
   maximumOfDimensions,
   minimumOfDimensions,
   multiplyDimensions,
@@ -178,6 +180,26 @@ test('unknown stays unknown, with its reason, except where it cannot matter', ()
   expect(floorDivideDimensions(unknown, 2)).toBe(unknown);
   expect(productOfDimensions([2, unknown, 3])).toBe(unknown);
   expect(equalDimensions(unknown, unknown)).toBe(false);
+});
+
+describe('integers past 2⁵³', () => {
+  const huge = integerDimension('9223372036854775807');
+
+  test('cancel exactly', () => {
+    expect(printDimension(subtractDimensions(addDimensions(huge, 1), 1))).toBe('9223372036854775807');
+    expect(integerDimension('9007199254740991')).toBe(Number.MAX_SAFE_INTEGER);
+  });
+
+  test('have no value, and are no symbol that could be given one', () => {
+    expect(evaluateDimension(huge, new Map())).toMatchObject({ reason: expect.stringContaining('2⁵³') });
+    expect(symbolsOf(huge)).toEqual([]);
+  });
+
+  test('may be more than 64 bits count', () => {
+    expect(isPast64Bits(huge)).toBe(false);
+    expect(isPast64Bits(addDimensions(huge, 1))).toBe(true);
+    expect(isPast64Bits(addDimensions(huge, batch))).toBe(false);
+  });
 });
 
 test('a symbol without a value names itself', () => {

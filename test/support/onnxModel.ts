@@ -2,7 +2,7 @@
 
 import type { OnnxGraph, OnnxModel, OnnxNode, OnnxValueInfo } from '../../server/src/formats/onnx/syntax.ts';
 import type { Attribute, TensorLiteral } from '../../server/src/model/attribute.ts';
-import type { ElementType } from '../../server/src/model/elementType.ts';
+import { type ElementType, elementTypes } from '../../server/src/model/elementType.ts';
 
 export interface ModelSketch {
   /** `x: float32[N, 3, 224, 224]`; a dimension `?` is left open, no brackets leave the shape out. */
@@ -100,8 +100,7 @@ function literal(text: string): TensorLiteral {
 }
 
 function elementTypeNamed(name: string): ElementType {
-  const known: readonly ElementType[] = ['float32', 'float16', 'int64', 'int32', 'int8', 'bool', 'uint8'];
-  const found = known.find((type) => type === name);
+  const found = elementTypes.find((type) => type === name);
   if (found === undefined) throw new Error(`not an element type here: ${name}`);
   return found;
 }

@@ -27,7 +27,6 @@ const open: readonly (readonly [name: RegExp, models: number, reason: string])[]
   [/^test_image_decoder_/, 9, 'the size of an image is in its bytes'],
   [/^test_string_split_/, 6, 'how many parts a string has depends on the data'],
   [/^test_strnorm/, 10, 'how many words are stop words depends on the data'],
-  [/^test_regex_full_match_empty/, 1, 'a size of 0 that an input declares is read as open'],
   [/^test_range_b?float16_type_/, 4, 'the recording has no values of 16-bit floating point'],
   [/^test_(identity_sequence$|sequence_map_)/, 5, 'the file leaves the elements of its input sequence open'],
   [/^test_affine_grid_.*expanded/, 4, 'a branch on a comparison of sizes decides the rank'],

@@ -6,8 +6,8 @@ import { isKnownShape, type Shape, type ValueType } from '../model/graph.ts';
 import type { IssueCollector } from './issueCollector.ts';
 
 /**
- * The inferred type, completed by the declared one where inference does not know. A contradiction is a warning;
- * inference wins, because it starts from what the operators compute.
+ * The inferred type, completed by the declared one where inference does not know. A contradiction is an error, as it is
+ * to ONNX's checker; inference wins, because it starts from what the operators compute.
  */
 export function reconcileTypes(
   name: string,
@@ -22,7 +22,7 @@ export function reconcileTypes(
   if (contradicts(inferred.shape, declared.shape)) {
     issues.add(`declared ${name}`, {
       code: 'shape/mismatch',
-      severity: 'warning',
+      severity: 'error',
       message: `\`${name}\` is declared as ${printShape(declared.shape)} but computed as ${printShape(inferred.shape)}; the computed shape is used, correct the declaration`,
       operator,
       value: name,
@@ -32,7 +32,7 @@ export function reconcileTypes(
   if (typesDiffer(inferred.elementType, declared.elementType)) {
     issues.add(`declared ${name}`, {
       code: 'shape/mismatch',
-      severity: 'warning',
+      severity: 'error',
       message: `\`${name}\` is declared as ${declared.elementType} but computed as ${inferred.elementType}; the computed type is used, correct the declaration`,
       operator,
       value: name,

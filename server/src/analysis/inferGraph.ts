@@ -12,10 +12,11 @@ import { makeInferenceContext } from '../operators/context.ts';
 import type { InferenceContext } from '../operators/definition.ts';
 import { findOperator } from '../operators/registry.ts';
 import { withPossibleSizes } from '../operators/sizeLimits.ts';
-import { whyUndefined } from '../operators/unknownOperators.ts';
+import { isNotOfOnnx, whyUndefined } from '../operators/unknownOperators.ts';
 import { reconcileTypes } from './declaredTypes.ts';
 import type { FlatNode } from './expandFunctions.ts';
 import type { IssueCollector } from './issueCollector.ts';
+import { findMissingContents } from './missingContents.ts';
 import { type ModuleScope, rootScope } from './moduleScope.ts';
 import type { InferredOutputs, OperatorKinds } from './operatorKinds.ts';
 import { orderNodes } from './orderNodes.ts';
@@ -168,6 +169,14 @@ function defineInputs(
     const given = surroundings.inputTypes?.[index];
     const content = surroundings.inputContents?.[index];
     const declared = typeOfInput(name, type);
+    if (given === undefined && declared?.kind === 'tensor' && declared.elementType === 'undefined') {
+      surroundings.issues.add(`type ${name}`, {
+        code: 'graph/missing-type',
+        severity: 'error',
+        message: `Input \`${name}\` has no known element type; declare it, ONNX demands one`,
+        value: name,
+      });
+    }
     drafts.set(name, {
       name,
       role: 'input',
@@ -334,7 +343,7 @@ function inferOperator(
     const reason = whyUndefined(operator.domain, operator.type);
     surroundings.issues.add(`unknown operator ${reason}`, {
       code: 'graph/unknown-operator',
-      severity: 'warning',
+      severity: isNotOfOnnx(operator.domain, opset) ? 'error' : 'warning',
       message: `${capitalized(reason)}, first at \`${operator.name}\`; what it costs is left out of the totals`,
       operator: flat.source,
     });
@@ -388,6 +397,16 @@ function inferOperator(
       operator: flat.source,
     });
     return { operator: { ...operator, contradiction: inference.problem.message }, outputs };
+  }
+  const missing = findMissingContents(operator.type, inputs, outputs.types);
+  if (missing !== undefined) {
+    surroundings.issues.add(`contents ${missing}`, {
+      code: 'graph/missing-contents',
+      severity: 'error',
+      message: `${describe(flat)} takes a size from \`${missing}\`, which the file stores without its data; save the model with its small tensors`,
+      operator: flat.source,
+      value: missing,
+    });
   }
   if (key === undefined) return { operator, outputs };
   const kind = surroundings.kinds.add(key, attributes, outputs);

@@ -9,6 +9,7 @@ import {
   ceilDivideDimensions,
   type Dimension,
   floorDivideDimensions,
+  integerDimension,
   maximumOfDimensions,
   minimumOfDimensions,
   multiplyDimensions,
@@ -74,7 +75,7 @@ function readFactor(reader: Reader): Dimension | undefined {
 function readAtom(reader: Reader): Dimension | undefined {
   const token = take(reader);
   if (token === undefined) return undefined;
-  if (/^\d/.test(token)) return Number(token);
+  if (/^\d/.test(token)) return integerDimension(token);
   if (token === '-') {
     const negated = readDeeper(reader, readFactor);
     return negated === undefined ? undefined : multiplyDimensions(negated, -1);

@@ -1,45 +1,31 @@
 /** Types of the syntax tree as types of the graph. */
 
 import type { OnnxDimension, OnnxType } from '../formats/onnx/syntax.ts';
+import { valueTypeOf } from '../model/declaredType.ts';
 import { type Dimension, symbol, unknownDimension } from '../model/dimension.ts';
 import type { ValueType } from '../model/graph.ts';
 import { parseDimension } from './parseDimension.ts';
 
 /** What the file declares about a value; `undefined` where it declares nothing. */
-export function typeOfOnnx(
-  type: OnnxType | undefined,
-  dimensionOf: (declared: OnnxDimension, axis: number) => Dimension = declaredDimension,
-): ValueType | undefined {
-  switch (type?.kind) {
-    case undefined:
-      return undefined;
-    case 'tensor':
-    case 'sparse-tensor':
-      return {
-        kind: 'tensor',
-        elementType: type.elementType,
-        shape: type.shape?.map(dimensionOf) ?? { kind: 'unknown-shape', reason: 'the file gives no shape' },
-      };
-    case 'sequence':
-    case 'optional':
-      return { kind: type.kind, element: typeOfOnnx(type.element) ?? undeclared };
-    case 'map':
-      return { kind: 'map', key: type.key, value: typeOfOnnx(type.value) ?? undeclared };
-    case 'opaque':
-      return { kind: 'unknown', reason: `opaque type \`${type.name}\`` };
-  }
-}
+export const typeOfOnnx = (type: OnnxType | undefined): ValueType | undefined =>
+  type && valueTypeOf(type, declaredDimension);
 
 /** The type of a graph input: a dimension left open there is a symbol of its own, named `<input>.<axis>`. */
 export function typeOfInput(name: string, type: OnnxType | undefined): ValueType | undefined {
-  return typeOfOnnx(type, (declared, axis) => {
-    // Older exporters write 0 or −1 for a dimension that is open.
-    const open = declared === undefined || declared === '' || (typeof declared === 'number' && declared <= 0);
+  if (type === undefined) return undefined;
+  const zeroIsOpen = 'shape' in type && leavesBatchOpen(type.shape?.[0]);
+  return valueTypeOf(type, (declared, axis) => {
+    const open = isOpen(declared) || (declared === 0 && zeroIsOpen);
     return open ? symbol(`${name}.${axis}`) : declaredDimension(declared);
   });
 }
 
-const undeclared: ValueType = { kind: 'unknown', reason: 'the file gives no type' };
+/** Older exporters write −1 for a dimension that is open. */
+const isOpen = (declared: OnnxDimension): boolean =>
+  declared === undefined || declared === '' || (typeof declared === 'number' && declared < 0);
+
+/** They also write 0, the batch first of all; behind a batch that is given, 0 is an empty axis, such as an empty cache. */
+const leavesBatchOpen = (leading: OnnxDimension): boolean => leading === 0 || isOpen(leading);
 
 function declaredDimension(declared: OnnxDimension): Dimension {
   if (declared === undefined || declared === '') return unknownDimension('the file gives no dimension');

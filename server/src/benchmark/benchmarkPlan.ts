@@ -216,6 +216,8 @@ function plannedAttribute(attribute: GraphAttribute): PlannedOperator['attribute
     case 'tensor':
       return plannedLiteral(attribute.value);
     case 'tensors':
+    case 'sparse_tensor':
+    case 'type_proto':
     case 'graph':
     case 'graphs':
     case 'reference':

@@ -1,5 +1,6 @@
 /** Attribute values and tensor literals, as both the file formats and the graph use them. */
 
+import type { DeclaredType } from './declaredType.ts';
 import type { ElementType } from './elementType.ts';
 
 /** A tensor stored in the file. Its payload is kept only when it is small and integer-like or scalar. */
@@ -33,9 +34,12 @@ export type Attribute<Subgraph> =
   | { readonly kind: 'strings'; readonly value: readonly string[] }
   | { readonly kind: 'tensor'; readonly value: TensorLiteral }
   | { readonly kind: 'tensors'; readonly value: readonly TensorLiteral[] }
+  /** The dense shape, with the stored bytes of values and indices together. */
+  | { readonly kind: 'sparse_tensor'; readonly value: TensorLiteral }
+  | { readonly kind: 'type_proto'; readonly value: DeclaredType }
   | { readonly kind: 'graph'; readonly value: Subgraph }
   | { readonly kind: 'graphs'; readonly value: readonly Subgraph[] }
   /** Inside a function body: the value comes from the caller's attribute of this name; `type` as ONNX text says it. */
   | { readonly kind: 'reference'; readonly value: string; readonly type?: string }
-  /** Types, sparse tensors and what newer versions add: kept by name so that nothing is lost silently. */
+  /** What is too long to keep, and what newer versions add: kept by name so that nothing is lost silently. */
   | { readonly kind: 'other'; readonly value: string };

@@ -22,6 +22,8 @@ interface Term {
 
 type Atom =
   | { readonly kind: 'symbol'; readonly text: string }
+  /** An integer past 2⁵³, by its digits: it cancels like a symbol, and no scenario can give it another value. */
+  | { readonly kind: 'integer'; readonly text: string }
   | {
       readonly kind: CompoundKind;
       readonly text: string;
@@ -43,6 +45,13 @@ export type Bindings = ReadonlyMap<string, number>;
 /** A dimension named in the model, such as `batch`. */
 export function symbol(name: string): SymbolicDimension {
   return { kind: 'symbolic', terms: [{ coefficient: 1, factors: [{ kind: 'symbol', text: name }] }] };
+}
+
+/** The integer with these decimal digits, exactly: one that a number cannot hold is kept by its digits. */
+export function integerDimension(digits: string): Dimension {
+  const value = Number(digits);
+  if (Number.isSafeInteger(value)) return value;
+  return { kind: 'symbolic', terms: [{ coefficient: 1, factors: [{ kind: 'integer', text: digits }] }] };
 }
 
 export function unknownDimension(reason: string): UnknownDimension {
@@ -179,12 +188,28 @@ export function evaluateDimension(dimension: Dimension, bindings: Bindings): num
   return total;
 }
 
+/** Whether it is past 2⁶³ − 1, the most a 64-bit size can count, whatever its symbols are. */
+export function isPast64Bits(dimension: Dimension): boolean {
+  if (typeof dimension === 'number') return dimension > 2 ** 63;
+  if (dimension.kind === 'unknown') return false;
+  let total = 0n;
+  for (const { coefficient, factors } of dimension.terms) {
+    if (!factors.every(({ kind }) => kind === 'integer')) return false;
+    total += factors.reduce((product, { text }) => product * BigInt(text), BigInt(coefficient));
+  }
+  return total > 2n ** 63n - 1n;
+}
+
 /** Names of the symbols a dimension depends on, in order of appearance. */
 export function symbolsOf(dimension: Dimension): readonly string[] {
   if (!isSymbolic(dimension)) return [];
   const names = dimension.terms.flatMap((term) =>
     term.factors.flatMap((factor) =>
-      factor.kind === 'symbol' ? [factor.text] : [...symbolsOf(factor.left), ...symbolsOf(factor.right)],
+      'left' in factor
+        ? [...symbolsOf(factor.left), ...symbolsOf(factor.right)]
+        : factor.kind === 'symbol'
+          ? [factor.text]
+          : [],
     ),
   );
   return [...new Set(names)];
@@ -208,6 +233,9 @@ export function printDimension(dimension: Dimension): string {
 function evaluateAtom(factor: Atom, bindings: Bindings): number | UnknownDimension {
   if (factor.kind === 'symbol') {
     return bindings.get(factor.text) ?? unknownDimension(`dimension \`${factor.text}\` has no value`);
+  }
+  if (factor.kind === 'integer') {
+    return unknownDimension(`a dimension is ${factor.text}, more than 2⁵³ elements, which no memory holds`);
   }
   const left = evaluateDimension(factor.left, bindings);
   if (typeof left !== 'number') return left;

@@ -60,6 +60,11 @@ export const issueCodes = {
     title: 'A tensor has an element type this version of Layercost does not know',
     explanation: 'Its size is unknown, so totals that contain it are lower bounds.',
   },
+  'onnx/payload-size': {
+    title: 'The data of a tensor do not fit its type',
+    explanation:
+      'Runtimes refuse it. Costs follow the shape; export the model again, or correct the shape of the tensor.',
+  },
   'graph/cycle': {
     title: 'The graph has a cycle',
     explanation:
@@ -73,9 +78,19 @@ export const issueCodes = {
     title: 'Two operators define the same value',
     explanation: 'ONNX graphs are in single-assignment form; the first definition is used.',
   },
+  'graph/missing-type': {
+    title: 'An input has no element type',
+    explanation: 'ONNX demands one, and bytes depend on it. Export the model again, or declare the type.',
+  },
+  'graph/missing-contents': {
+    title: 'A size is to be read from a tensor that the file stores without data',
+    explanation:
+      'Weights may be left out, because costs need only their shapes; small tensors that shapes are computed from may not.',
+  },
   'graph/unknown-operator': {
     title: 'An operator is not known',
-    explanation: 'Its cost and output shapes are unknown, so totals are lower bounds.',
+    explanation:
+      'Its cost and output shapes are unknown, so totals are lower bounds. It is an error in a domain of ONNX itself, where no runtime can have it.',
   },
   'graph/invalid-operator': {
     title: 'An operator is used in a way its definition does not allow',

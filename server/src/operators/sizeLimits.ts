@@ -1,5 +1,6 @@
 /** Sizes that no tensor can have. */
 
+import { isPast64Bits } from '../model/dimension.ts';
 import { isKnownShape } from '../model/graph.ts';
 import type { Inference } from './definition.ts';
 
@@ -12,8 +13,10 @@ export function withPossibleSizes(inference: Inference): Inference {
   for (const [index, type] of inference.outputs.entries()) {
     if (type.kind !== 'tensor' || !isKnownShape(type.shape)) continue;
     for (const [axis, size] of type.shape.entries()) {
-      if (typeof size !== 'number' || (size >= 0 && size <= Number.MAX_SAFE_INTEGER)) continue;
-      const what = size < 0 ? `${size} elements` : 'more elements than a 64-bit size can count';
+      const isNegative = typeof size === 'number' && size < 0;
+      const isPossible = typeof size === 'number' ? size <= Number.MAX_SAFE_INTEGER : !isPast64Bits(size);
+      if (!isNegative && isPossible) continue;
+      const what = isNegative ? `${size} elements` : 'more elements than a 64-bit size can count';
       const message = `axis ${axis} of output ${index} would have ${what}`;
       return { ...inference, problem: { code: 'shape/mismatch', message } };
     }

@@ -6,6 +6,20 @@ export function whyUndefined(domain: string, type: string): string {
   return `operator \`${name}\` is ${kinds.get(domain) ?? 'not known'}`;
 }
 
+/**
+ * Whether no operator of this name can exist: the domain is ONNX's own, in a version that is known to the last operator
+ * (ONNX 1.23).
+ */
+export const isNotOfOnnx = (domain: string, version: number): boolean =>
+  version <= (newestVersions.get(domain) ?? 0);
+
+const newestVersions: ReadonlyMap<string, number> = new Map([
+  ['', 28],
+  ['ai.onnx.ml', 5],
+  ['ai.onnx.preview', 1],
+  ['ai.onnx.preview.training', 1],
+]);
+
 const custom =
   'a custom operator of onnxruntime-extensions: its own code and the data decide what comes out and what it costs';
 

@@ -60,8 +60,14 @@ describe('attributes', () => {
       ' = string[2] {"ab", "c"}',
       { kind: 'tensor', value: { name: '', elementType: 'string', dimensions: [2], storedBytes: 3 } },
     ],
-    [' = float[N]', { kind: 'other', value: 'type_proto = float[N]' }],
-    [': type_proto = seq(int64[])', { kind: 'other', value: 'type_proto = seq(int64[])' }],
+    [' = float[N]', { kind: 'type_proto', value: { kind: 'tensor', elementType: 'float32', shape: ['N'] } }],
+    [
+      ': type_proto = seq(int64[])',
+      {
+        kind: 'type_proto',
+        value: { kind: 'sequence', element: { kind: 'tensor', elementType: 'int64', shape: undefined } },
+      },
+    ],
     [
       ' = float[100,100] {...}',
       {

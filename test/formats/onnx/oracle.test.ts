@@ -104,6 +104,9 @@ function plainAttribute(attribute: Attribute<OnnxGraph>): unknown {
       return ['tensor', plainTensor(attribute.value)];
     case 'graph':
       return ['graph', plainGraph(attribute.value)];
+    // onnx-proto 8 has no numbers for the kinds of attributes that came later.
+    case 'type_proto':
+    case 'sparse_tensor':
     case 'other':
       return ['other'];
     default:

@@ -161,7 +161,10 @@ describe('a model', () => {
     expect(attributes.get('graph')).toMatchObject({ value: { name: 'body', nodes: [{ type: 'Relu' }] } });
     expect(attributes.get('graphs')).toMatchObject({ value: [{ name: 'one' }, { name: 'two' }] });
     expect(attributes.get('reference')).toEqual({ kind: 'reference', value: 'alpha', type: 'float' });
-    expect(attributes.get('type')).toEqual({ kind: 'other', value: 'type_proto = seq(float[5])' });
+    expect(attributes.get('type')).toEqual({
+      kind: 'type_proto',
+      value: { kind: 'sequence', element: { kind: 'tensor', elementType: 'float32', shape: [5] } },
+    });
   });
 
   test('of IR version 1 has attributes without a type', () => {
@@ -383,6 +386,24 @@ describe('what this version does not know', () => {
     ]);
   });
 
+  test.each([
+    [[varintField(2, 1), bytesField(9, new Uint8Array(12))], /holds 12 bytes, but float32\[2, 2\] takes 16/],
+    [
+      [varintField(2, 1), bytesField(5, new Uint8Array(4))],
+      /in a field for other element types than float32/,
+    ],
+    [[varintField(2, 1), bytesField(4, new Uint8Array(16))], undefined],
+    [[varintField(2, 7), bytesField(7, new Uint8Array(4))], undefined],
+    [[varintField(2, 22), bytesField(9, new Uint8Array(2))], undefined],
+    [[varintField(2, 1), bytesField(9, new Uint8Array(0))], undefined],
+    [[varintField(2, 1)], undefined],
+  ])('data that does not fit the type of its tensor is said (%#)', (fields, message) => {
+    const tensor = joinBytes([stringField(8, 'w'), varintField(1, 2), varintField(1, 2), ...fields]);
+    const { messages } = read({ graph: { extra: bytesField(5, tensor) } });
+    expect(messages.length).toBe(message === undefined ? 0 : 1);
+    if (message !== undefined) expect(messages[0]).toMatch(message);
+  });
+
   test('a text attribute as large as a file is described, not held', () => {
     const { model } = read({
       graph: { nodes: [{ type: 'EPContext', attributes: { blob: 'x'.repeat(100_000) } }] },
@@ -417,12 +438,16 @@ describe('payloads are jumped over', () => {
   }
 
   test.each([
-    ['raw_data', 9, 2 ** 30],
-    ['float_data', 4, 2 ** 30],
-    ['int64_data', 7, 100 * 2 ** 20],
-  ])('a file with a huge %s costs a few kilobytes', (_, field, gap) => {
+    ['raw_data', 9, 2 ** 30, 1],
+    ['float_data', 4, 2 ** 30, 1],
+    ['int64_data', 7, 100 * 2 ** 20, 7],
+  ])('a file with a huge %s costs a few kilobytes', (_, field, gap, elementType) => {
     const elements = gap / 4;
-    const tensorHead = joinBytes([varintField(1, elements), varintField(2, 1), lengthPrefix(field, gap)]);
+    const tensorHead = joinBytes([
+      varintField(1, elements),
+      varintField(2, elementType),
+      lengthPrefix(field, gap),
+    ]);
     const graphHead = joinBytes([lengthPrefix(5, tensorHead.length + gap), tensorHead]);
     const graphTail = bytesField(1, stringField(4, 'Relu'));
     const head = joinBytes([

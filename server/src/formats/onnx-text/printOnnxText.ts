@@ -325,6 +325,8 @@ class OnnxPrinter {
         return `${start}: strings = ${this.#entries(attribute.value, (text) => this.#text(text))}`;
       case 'tensor':
         return `${start}: tensor = ${this.#attributeTensor(attribute.value)}`;
+      case 'type_proto':
+        return `${start}: type_proto = ${printType(attribute.value)}`;
       case 'tensors':
         return `${start}: tensors = ${this.#entries(attribute.value, (tensor) => this.#attributeTensor(tensor))}`;
       case 'reference': {
@@ -335,8 +337,8 @@ class OnnxPrinter {
       case 'graphs':
         this.#elided += 1;
         return `${start}: ${attribute.kind} = {...}`;
+      case 'sparse_tensor':
       case 'other':
-        if (attribute.value.startsWith('type_proto = ')) return `${start}: ${attribute.value}`;
         this.#elided += 1;
         return `${start} = {...}`;
     }

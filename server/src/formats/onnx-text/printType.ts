@@ -58,7 +58,10 @@ const qualifiedPart = /^[^\s<>(){}[\],:="#.@]+$/;
 
 const identifier = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
+/** Sizes that a number cannot hold are kept by their digits. */
+const pastNumbers = /^\d{16,19}$/;
+
 function printOnnxDimension(dimension: OnnxDimension): string {
   if (dimension === undefined) return '?';
-  return typeof dimension === 'number' ? String(dimension) : printName(dimension);
+  return typeof dimension === 'number' || pastNumbers.test(dimension) ? `${dimension}` : printName(dimension);
 }

@@ -4,7 +4,6 @@ import type { Attribute } from '../../model/attribute.ts';
 import type { TextSpan } from '../../model/issue.ts';
 import { attributeTypes } from '../onnx/fields.ts';
 import type { OnnxGraph, OnnxValueInfo } from '../onnx/syntax.ts';
-import { printType } from './printType.ts';
 import { readType, type TextTensor, typeIsNext } from './readType.ts';
 import type { TextCursor } from './textCursor.ts';
 
@@ -125,12 +124,12 @@ function readTypeOrTensor(inner: InnerReading, start: number): Attribute<OnnxGra
   const typeSpan = { start, end: Math.max(start, cursor.tokenEnd) };
   const next = cursor.peek();
   if (next !== '{' && next !== '=' && next !== '[' && next !== '"' && cursor.peekIdentifier() === '') {
-    return { kind: 'other', value: `type_proto = ${printType(type)}` };
+    return type === undefined ? { kind: 'other', value: 'type' } : { kind: 'type_proto', value: type };
   }
   const name = cursor.optionalName() ?? '';
   cursor.matches('=');
   const { tensor, sparse } = inner.tensor({ name, type }, typeSpan);
-  return sparse ? { kind: 'other', value: 'sparse_tensor' } : { kind: 'tensor', value: tensor };
+  return { kind: sparse ? 'sparse_tensor' : 'tensor', value: tensor };
 }
 
 /** The value as the type it was given: an integer is a float where one is asked for, nothing else is changed. */
@@ -152,10 +151,7 @@ function fitting(
 }
 
 /** The type that ONNX text has for a value. */
-function kindOf(value: Attribute<OnnxGraph>): string {
-  if (value.kind !== 'other') return value.kind;
-  return value.value.startsWith('type_proto') ? 'type_proto' : value.value;
-}
+const kindOf = (value: Attribute<OnnxGraph>): string => (value.kind === 'other' ? value.value : value.kind);
 
 function listOf(entryType: string, entries: readonly Attribute<OnnxGraph>[]): Attribute<OnnxGraph> {
   switch (entryType) {

@@ -113,10 +113,17 @@ function readShape(cursor: TextCursor): readonly OnnxDimension[] | undefined {
     }
     const symbol = cursor.optionalName();
     if (symbol !== undefined) shape.push(symbol === '' ? undefined : symbol);
-    else shape.push(cursor.integer('a dimension'));
+    else shape.push(readSize(cursor));
   } while (cursor.matches(','));
   cursor.expect(']');
   return shape;
+}
+
+/** A number, or its digits where it is more than a number can hold. */
+function readSize(cursor: TextCursor): number | string {
+  const start = cursor.next();
+  const size = cursor.integer('a dimension');
+  return size === Number.MAX_SAFE_INTEGER ? cursor.text.slice(start, cursor.tokenEnd) : size;
 }
 
 export interface TextTensor {

@@ -1,12 +1,11 @@
 /** Graphs, nodes, attributes and functions: the messages that contain each other. */
 
 import type { Attribute, TensorLiteral } from '../../model/attribute.ts';
-import { printType } from '../onnx-text/printType.ts';
 import { AttributeProto, attributeTypes, FunctionProto, GraphProto, NodeProto } from './fields.ts';
 import type { Reading } from './reading.ts';
 import { readSparseTensor, readTensor } from './readTensor.ts';
 import { readType, readValueInfo } from './readType.ts';
-import type { OnnxFunction, OnnxGraph, OnnxNode, OnnxValueInfo } from './syntax.ts';
+import type { OnnxFunction, OnnxGraph, OnnxNode, OnnxType, OnnxValueInfo } from './syntax.ts';
 import { wireTypes } from './wireReader.ts';
 
 /** Most entries kept of an attribute list. Longer ones (the tables of tree ensembles) decide no shape. */
@@ -193,7 +192,7 @@ interface AttributeFields {
   string: Attribute<OnnxGraph> | undefined;
   tensor: TensorLiteral | undefined;
   graph: OnnxGraph | undefined;
-  typeText: string | undefined;
+  declaredType: OnnxType | undefined;
   sparse: TensorLiteral | undefined;
   ints: AttributeList<number> | undefined;
   floats: AttributeList<number> | undefined;
@@ -219,7 +218,7 @@ function readAttribute(reading: Reading, end: number, into: Map<string, Attribut
     string: undefined,
     tensor: undefined,
     graph: undefined,
-    typeText: undefined,
+    declaredType: undefined,
     sparse: undefined,
     ints: undefined,
     floats: undefined,
@@ -264,7 +263,7 @@ function readAttribute(reading: Reading, end: number, into: Map<string, Attribut
         break;
       case AttributeProto.tp:
         nested(reading, 'AttributeProto', (inner) => {
-          fields.typeText = printType(readType(reading, inner, name));
+          fields.declaredType = readType(reading, inner, name);
         });
         break;
       case AttributeProto.sparse_tensor:
@@ -346,7 +345,13 @@ function attributeOf(fields: AttributeFields): Attribute<OnnxGraph> {
     case 'graphs':
       return { kind: 'graphs', value: fields.graphs ?? [] };
     case 'type_proto':
-      return { kind: 'other', value: `type_proto = ${fields.typeText ?? '?'}` };
+      return fields.declaredType === undefined
+        ? { kind: 'other', value: 'type without value' }
+        : { kind: 'type_proto', value: fields.declaredType };
+    case 'sparse_tensor':
+      return fields.sparse === undefined
+        ? { kind: 'other', value: 'sparse tensor without value' }
+        : { kind: 'sparse_tensor', value: fields.sparse };
     default:
       return { kind: 'other', value: type ?? `attribute of type ${fields.type}` };
   }
@@ -362,7 +367,7 @@ function impliedType(fields: AttributeFields): string | undefined {
   if (fields.string !== undefined) return 'string';
   if (fields.tensor !== undefined) return 'tensor';
   if (fields.graph !== undefined) return 'graph';
-  if (fields.typeText !== undefined) return 'type_proto';
+  if (fields.declaredType !== undefined) return 'type_proto';
   if (fields.sparse !== undefined) return 'sparse_tensor';
   if (fields.ints !== undefined) return 'ints';
   if (fields.floats !== undefined) return 'floats';

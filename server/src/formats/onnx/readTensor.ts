@@ -97,10 +97,46 @@ export function readTensor(reading: Reading, end: number): TensorLiteral {
     return { ...base, external: locationOf(reading, name, external) };
   }
   const count = dimensions.reduce((product, size) => product * size, 1);
+  if (!segmented) checkPayload(reading, base, count, parts);
   if (segmented || count < 0 || count > keptElements(elementType) || parts.length > keptIntegers) return base;
   const elements = readElements(reading, elementType, count, parts);
   return elements === undefined ? base : { ...base, elements };
 }
+
+/**
+ * Reports a payload of another length than the shape asks for, or in a field for another element type. One that is not
+ * there is no mistake: models are passed on without their weights. Integers of varying length are counted only where
+ * they are read.
+ */
+function checkPayload(reading: Reading, tensor: TensorLiteral, count: number, parts: readonly Part[]): void {
+  const { name, elementType, dimensions, storedBytes } = tensor;
+  const bits = bitsPerElement(elementType);
+  if (bits === null || storedBytes === 0) return;
+  const type = `${elementType}[${dimensions.join(', ')}]`;
+  const own = typedField(elementType);
+  const needed = Math.ceil((count * bits) / 8);
+  const isFixed = parts.every(
+    ({ field, wireType }) => !varyingFields.has(field) && wireType === wireTypes.length,
+  );
+  const problem = parts.some(({ field }) => field !== TensorProto.raw_data && field !== own)
+    ? `holds its data in a field for other element types than ${elementType}`
+    : isFixed && needed !== storedBytes
+      ? `holds ${storedBytes} bytes, but ${type} takes ${needed}`
+      : undefined;
+  if (problem === undefined) return;
+  reading.report(`payload ${name}`, {
+    code: 'onnx/payload-size',
+    severity: 'error',
+    message: `${name === '' ? 'A tensor without name' : `Tensor \`${name}\``} ${problem}: export the model again`,
+    value: name,
+  });
+}
+
+const varyingFields: ReadonlySet<number> = new Set([
+  TensorProto.int32_data,
+  TensorProto.int64_data,
+  TensorProto.uint64_data,
+]);
 
 /** The dense shape, with the stored bytes of values and indices together. */
 export function readSparseTensor(reading: Reading, end: number): TensorLiteral {
@@ -191,8 +227,10 @@ function readTypedElements(
 function typedField(type: ElementType): number {
   switch (type) {
     case 'float32':
+    case 'complex64':
       return TensorProto.float_data;
     case 'float64':
+    case 'complex128':
       return TensorProto.double_data;
     case 'int64':
       return TensorProto.int64_data;

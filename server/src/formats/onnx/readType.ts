@@ -111,8 +111,10 @@ function readDimension(reading: Reading, end: number): OnnxDimension {
   let dimension: OnnxDimension;
   while (reading.wire.nextField(end)) {
     if (reading.wire.field === DimensionProto.dim_value) {
+      const start = reading.wire.position;
       const value = reading.integer('TensorShapeProto.Dimension');
-      dimension = value >= 0 ? value : undefined;
+      if (value === Number.MAX_SAFE_INTEGER) dimension = digitsOf(reading, start);
+      else dimension = value >= 0 ? value : undefined;
     } else if (reading.wire.field === DimensionProto.dim_param) {
       const name = reading.string('TensorShapeProto.Dimension');
       dimension = name === '' ? undefined : name;
@@ -121,6 +123,14 @@ function readDimension(reading: Reading, end: number): OnnxDimension {
     }
   }
   return dimension;
+}
+
+/** The digits of the number that was read from `start` on, which is more than a number can hold. */
+function digitsOf({ wire }: Reading, start: number): string {
+  const end = wire.position;
+  wire.position = start;
+  const bytes = wire.bytes(end - start);
+  return bytes.reduceRight((value, byte) => value * 128n + BigInt(byte & 0x7f), 0n).toString();
 }
 
 function readElement(reading: Reading, end: number, where: string): OnnxType | undefined {

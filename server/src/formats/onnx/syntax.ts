@@ -6,7 +6,7 @@
  */
 
 import type { Attribute, TensorLiteral } from '../../model/attribute.ts';
-import type { ElementType } from '../../model/elementType.ts';
+import type { DeclaredDimension, DeclaredType } from '../../model/declaredType.ts';
 
 export interface OnnxModel {
   readonly irVersion: number;
@@ -62,16 +62,8 @@ export interface OnnxValueInfo {
   readonly type: OnnxType | undefined;
 }
 
-export type OnnxType =
-  | {
-      readonly kind: 'tensor' | 'sparse-tensor';
-      readonly elementType: ElementType;
-      /** `undefined` where the file gives no shape. */
-      readonly shape: readonly OnnxDimension[] | undefined;
-    }
-  | { readonly kind: 'sequence' | 'optional'; readonly element: OnnxType | undefined }
-  | { readonly kind: 'map'; readonly key: ElementType; readonly value: OnnxType | undefined }
-  | { readonly kind: 'opaque'; readonly name: string };
+/** What the file says of a value's type. */
+export type OnnxType = DeclaredType;
 
 /** A number, a symbol's name, or `undefined` where the file says nothing. */
-export type OnnxDimension = number | string | undefined;
+export type OnnxDimension = DeclaredDimension;

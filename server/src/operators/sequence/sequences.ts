@@ -1,6 +1,7 @@
 /** Sequences and optionals: lists of tensors, handled on the host. */
 
-import { addDimensions, type Dimension, unknownDimension } from '../../model/dimension.ts';
+import { valueTypeOf } from '../../model/declaredType.ts';
+import { addDimensions, type Dimension, symbol, unknownDimension } from '../../model/dimension.ts';
 import { elementTypeOfNumber } from '../../model/elementType.ts';
 import { isKnownShape, type SequenceType, type ValueType } from '../../model/graph.ts';
 import { unknownCount } from '../controlflow/perIteration.ts';
@@ -115,8 +116,7 @@ export const sequenceOperators: readonly OperatorDefinition[] = [
     type: 'Optional',
     since: 15,
     documentation: 'a value that may be absent (ONNX Operators, Optional-15)',
-    infer: (context) =>
-      single({ kind: 'optional', element: context.inputType(0) ?? unknownValue('the optional is empty') }),
+    infer: (context) => single({ kind: 'optional', element: context.inputType(0) ?? typeOfEmpty(context) }),
     cost: (context) => viewCost(context),
   }),
   define({
@@ -137,6 +137,15 @@ export const sequenceOperators: readonly OperatorDefinition[] = [
     cost: () => shapeCost,
   }),
 ];
+
+/** An optional without a value says by an attribute what it could hold. */
+function typeOfEmpty(context: InferenceContext): ValueType {
+  const attribute = context.attribute('type');
+  if (attribute?.kind !== 'type_proto') return unknownValue('the optional is empty');
+  return valueTypeOf(attribute.value, (size) =>
+    typeof size === 'string' ? symbol(size) : (size ?? unknownDimension('the optional leaves it open')),
+  );
+}
 
 const differ = 'the elements of the sequence have different shapes';
 

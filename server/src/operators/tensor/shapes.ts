@@ -195,6 +195,10 @@ export const shapeOperators: readonly OperatorDefinition[] = [
 ];
 
 function inferConstant(context: InferenceContext): Inference {
+  const sparse = context.attribute('sparse_value');
+  if (sparse?.kind === 'sparse_tensor') {
+    return single(tensor(sparse.value.elementType, sparse.value.dimensions));
+  }
   const literal = context.tensor('value');
   if (literal !== undefined) {
     return single(
