@@ -1,0 +1,125 @@
+/** What a call of a layer spec may call, described alike: layers, blocks of the file, ONNX operators. */
+
+import {
+  type LayerDefinition,
+  type ParameterDefinition,
+  printSignature,
+  printValue,
+} from '../../analysis/layer-spec/layerDefinition.ts';
+import { findLayer } from '../../analysis/layer-spec/layerDefinitions.ts';
+import type { LayerSpec, SpecBlock } from '../../formats/layer-spec/syntax.ts';
+import { knownOperators } from '../../operators/registry.ts';
+
+export interface Callable {
+  readonly name: string;
+  readonly kind: 'module' | 'function' | 'block' | 'operator';
+  readonly signature: string;
+  readonly documentation: string;
+  /** Address of the page of the signature; '' where there is none. */
+  readonly page: string;
+  /** Tensors it may be given as first arguments. */
+  readonly tensors: readonly string[];
+  readonly takesMoreTensors: boolean;
+  readonly parameters: readonly CallableParameter[];
+}
+
+export interface CallableParameter {
+  readonly name: string;
+  readonly type: ParameterDefinition['type'];
+  /** As Python writes it; `undefined` where a value is required or follows from the input. */
+  readonly default: string | undefined;
+  readonly follows: boolean;
+  readonly rest: boolean;
+  readonly documentation: string;
+}
+
+/** What `name` calls in this file: its blocks go before layers, layers before ONNX operators. */
+export function findCallable(spec: LayerSpec, source: string, name: string): Callable | undefined {
+  const block = spec.blocks.find((candidate) => candidate.name.text === name);
+  if (block !== undefined) return callableBlock(block, source);
+  const layer = findLayer(name);
+  if (layer !== undefined) return callableLayer(layer);
+  return onnxOperators().find((operator) => operator.name === name);
+}
+
+export function callableLayer(definition: LayerDefinition): Callable {
+  return {
+    name: definition.name,
+    kind: definition.kind,
+    signature: printSignature(definition),
+    documentation: definition.documentation,
+    page: definition.source === '' ? '' : pageOf(definition.source),
+    tensors: definition.kind === 'function' ? definition.inputs.names : [],
+    takesMoreTensors: definition.kind === 'function' && definition.inputs.variadic === true,
+    parameters: definition.parameters.map((parameter) => ({
+      name: parameter.name,
+      type: parameter.type,
+      default: parameter.default === undefined ? undefined : printValue(parameter.default),
+      follows: parameter.follows === true,
+      rest: parameter.rest === true,
+      documentation: parameter.documentation,
+    })),
+  };
+}
+
+export function callableBlock(block: SpecBlock, source: string): Callable {
+  const parameters = block.parameters.map(
+    ({ name, default: value }): CallableParameter => ({
+      name: name.text,
+      type: 'any',
+      default: value === undefined ? undefined : source.slice(value.span.start, value.span.end),
+      follows: false,
+      rest: false,
+      documentation: '',
+    }),
+  );
+  const written = parameters.map(({ name, default: value }) =>
+    value === undefined ? name : `${name}=${value}`,
+  );
+  const { length } = block.layers;
+  return {
+    name: block.name.text,
+    kind: 'block',
+    signature: `${block.name.text}(${written.join(', ')})`,
+    documentation: `Block of this file, ${length} ${length === 1 ? 'line' : 'lines'}.`,
+    page: '',
+    tensors: [],
+    takesMoreTensors: false,
+    parameters,
+  };
+}
+
+let operators: readonly Callable[] | undefined;
+
+/** The operators of the default ONNX domain, each once. */
+export function onnxOperators(): readonly Callable[] {
+  operators ??= [
+    ...new Map(
+      knownOperators()
+        .filter(({ domain }) => domain === '')
+        .map(({ type, documentation }): [string, Callable] => [
+          type,
+          {
+            name: type,
+            kind: 'operator',
+            signature: `${type}(…)`,
+            documentation,
+            page: `https://onnx.ai/onnx/operators/onnx__${type}.html`,
+            tensors: [],
+            takesMoreTensors: true,
+            parameters: [],
+          },
+        ]),
+    ).values(),
+  ];
+  return operators;
+}
+
+const pageOf = (source: string): string =>
+  /^https?:/.test(source) ? source : `https://docs.pytorch.org/docs/stable/generated/${source}`;
+
+/** Signature, what it computes, and where that is written, as Markdown. */
+export function describeCallable(callable: Callable): string {
+  const link = callable.page === '' ? '' : ` [Reference](${callable.page})`;
+  return [`\`\`\`python\n${callable.signature}\n\`\`\``, `${callable.documentation}${link}`].join('\n\n');
+}

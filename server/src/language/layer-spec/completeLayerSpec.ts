@@ -1,0 +1,368 @@
+/** Proposals in a layer spec, also on a line that is half written. */
+
+import type { ParameterDefinition } from '../../analysis/layer-spec/layerDefinition.ts';
+import { layerDefinitions } from '../../analysis/layer-spec/layerDefinitions.ts';
+import { specKeys } from '../../formats/layer-spec/readLayerSpec.ts';
+import { scenarioKeys } from '../../formats/layer-spec/readScenario.ts';
+import { frameworks } from '../../frameworks/registry.ts';
+import { builtInClusters } from '../../hardware/clusters.ts';
+import { type Dimension, printDimension } from '../../model/dimension.ts';
+import { elementTypes } from '../../model/elementType.ts';
+import type { Completion, CompletionKind } from '../completion.ts';
+import { type ModelView, rowAtLine } from '../modelView.ts';
+import { positionAt } from '../textLines.ts';
+import {
+  type Callable,
+  type CallableParameter,
+  callableBlock,
+  callableLayer,
+  describeCallable,
+  findCallable,
+  onnxOperators,
+} from './callable.ts';
+import { type CursorContext, cursorContext, type OpenCall } from './cursorContext.ts';
+import { dimensionValues } from './dimensionValues.ts';
+import { snippetsAt } from './snippets.ts';
+import type { SpecText } from './specText.ts';
+import { visibleTensors, visibleValues } from './visibleNames.ts';
+
+/**
+ * Proposals at `offset`, the best first. `view` is the last that was costed: it tells shapes, so that a size that
+ * fits its input comes first.
+ */
+export function completeLayerSpec(
+  document: SpecText,
+  offset: number,
+  view: ModelView | undefined,
+): readonly Completion[] {
+  const context = cursorContext(document.source, offset);
+  if (context === undefined) return [];
+  const proposer = new Proposer(document, context, view);
+  return proposer.propose();
+}
+
+class Proposer {
+  constructor(
+    private readonly document: SpecText,
+    private readonly context: CursorContext,
+    private readonly view: ModelView | undefined,
+  ) {}
+
+  propose(): readonly Completion[] {
+    const { place } = this.context;
+    switch (place.kind) {
+      case 'top-level-key':
+        return [...this.topLevelKeys(), ...this.snippets()];
+      case 'layer-start':
+        return this.snippets();
+      case 'callee':
+        return this.callees();
+      case 'argument':
+        return this.argument(place);
+      case 'after-call':
+        return this.words([['from', 'Takes its input from the layers named here, not from the one above.']]);
+      case 'repetition':
+      case 'dimension-value':
+      case 'input-size':
+        return this.dimensions(undefined);
+      case 'source':
+        return this.tensors(place.taken);
+      case 'output':
+        return this.tensors(place.taken).filter(({ detail }) => !detail.startsWith('what '));
+      case 'element-type':
+        return this.elementTypes();
+      case 'scenario-key':
+        return this.scenarioKeys();
+      case 'scenario-value':
+        return this.scenarioValues(place.key, place.value);
+    }
+  }
+
+  private topLevelKeys(): readonly Completion[] {
+    const present = new Set(this.document.text.lines.flatMap((line) => /^(\w+)\s*:/.exec(line)?.[1] ?? []));
+    return specKeys
+      .filter((key) => !present.has(key))
+      .map((key) => ({ ...this.plain(key, 'key', '', keyDocumentation[key]), insert: `${key}:` }));
+  }
+
+  private snippets(): readonly Completion[] {
+    const { lineStart, span } = this.context;
+    const dashed = /-\s*$/.test(this.document.source.slice(lineStart, span.start));
+    return snippetsAt(this.context.place.kind).map(({ name, documentation, body }) => ({
+      label: name,
+      kind: 'snippet',
+      detail: documentation,
+      documentation: `\`\`\`yaml\n${body.replace(/\$\{?\d+:?([^}]*)\}?/g, '$1').trimEnd()}\n\`\`\``,
+      insert: dashed ? body.replace(/^- /, '') : body,
+      snippet: true,
+      span,
+    }));
+  }
+
+  /** Blocks of the file, then layers whose rank fits the input, then the other layers, then ONNX operators. */
+  private callees(): readonly Completion[] {
+    const { spec, source } = this.document;
+    const blocks = spec.blocks
+      .filter(({ name }) => name.text !== this.context.block)
+      .map((block) => callableBlock(block, source));
+    const layers = layerDefinitions.map(callableLayer);
+    const rank = this.inputShape()?.length;
+    const fits = ({ name }: Callable): boolean => {
+      const axes = /([123])d$/.exec(name)?.[1];
+      return axes === undefined || rank === undefined || Number(axes) + 2 === rank;
+    };
+    const named = new Set([...blocks, ...layers].map(({ name }) => name));
+    const ordered = [
+      ...blocks,
+      ...layers.filter(fits),
+      ...layers.filter((layer) => !fits(layer)),
+      ...onnxOperators().filter(({ name }) => !named.has(name)),
+    ];
+    const hasArguments = /^\s*\w*\s*\(/.test(this.context.after);
+    return ordered.map((callable): Completion => {
+      const base = this.plain(callable.name, callable.kind, callable.signature, describeCallable(callable));
+      if (hasArguments) return base;
+      const takesNone =
+        callable.kind !== 'operator' && !callable.takesMoreTensors && !needsArguments(callable);
+      return takesNone
+        ? { ...base, insert: `${callable.name}()` }
+        : { ...base, insert: `${callable.name}($0)`, snippet: true, asksForArguments: true };
+    });
+  }
+
+  private argument(open: OpenCall): readonly Completion[] {
+    const { spec, source } = this.document;
+    const callable = findCallable(spec, source, open.callee);
+    const parameter = callable === undefined ? undefined : parameterOf(callable, open);
+    const takesTensor =
+      open.keyword === undefined &&
+      callable !== undefined &&
+      (callable.kind === 'operator' ||
+        open.positional.length < callable.tensors.length ||
+        (callable.takesMoreTensors && open.keywords.length === 0));
+    const tensors = takesTensor ? this.tensors(open.positional) : [];
+    const layers = parameter?.type === 'layer' ? this.tensors([]) : [];
+    const values = parameter === undefined ? [] : this.valuesOf(parameter, open.nested);
+    const numbers =
+      parameter === undefined || takesNumbers.has(parameter.type) ? this.dimensions(parameter) : [];
+    const keywords =
+      open.keyword !== undefined || open.nested || callable === undefined
+        ? []
+        : this.keywords(callable, open);
+    // A size that is still to be written comes first; where all that must be given is given, names of options do.
+    const required = parameter !== undefined && parameter.default === undefined;
+    return required || open.keyword !== undefined
+      ? [...tensors, ...layers, ...values, ...numbers, ...keywords]
+      : [...tensors, ...layers, ...keywords, ...values, ...numbers];
+  }
+
+  private keywords(callable: Callable, open: OpenCall): readonly Completion[] {
+    const filled = new Set(open.keywords);
+    const positional = open.positional.length - callable.tensors.length;
+    return callable.parameters
+      .filter(({ name, rest }, index) => !filled.has(name) && !rest && index >= positional)
+      .map((parameter) => ({
+        ...this.plain(`${parameter.name}=`, 'argument', detailOf(parameter), parameter.documentation),
+        insert: this.context.after.startsWith('=') ? parameter.name : `${parameter.name}=`,
+      }));
+  }
+
+  private valuesOf(parameter: CallableParameter, nested: boolean): readonly Completion[] {
+    const words: readonly string[] = nested
+      ? []
+      : parameter.type === 'boolean'
+        ? parameter.default === 'True'
+          ? ['False', 'True']
+          : ['True', 'False']
+        : parameter.type === 'padding'
+          ? ["'same'", "'valid'"]
+          : parameter.default === 'None'
+            ? ['None']
+            : [];
+    const inQuotes = this.document.source.slice(0, this.context.span.start).endsWith("'");
+    const about = `${parameter.name}: ${parameter.documentation}`;
+    const actual = parameter.follows ? this.followedSize(parameter.name) : undefined;
+    return [
+      ...(actual === undefined || nested
+        ? []
+        : [this.plain(String(actual), 'value', 'size of the input', about)]),
+      ...words.map((word) => ({
+        ...this.plain(word, 'value', word === parameter.default ? 'default' : '', about),
+        insert: inQuotes ? word.replaceAll("'", '') : word,
+      })),
+    ];
+  }
+
+  /** Dims and block parameters; those whose value is the size the parameter must have come first. */
+  private dimensions(parameter: CallableParameter | undefined): readonly Completion[] {
+    const values = dimensionValues(this.document.spec, this.view?.estimate.scenario?.dimensions);
+    const actual = parameter?.follows ? this.followedSize(parameter.name) : undefined;
+    const names = visibleValues(this.document.spec, this.context.block);
+    const matches = (name: string): boolean => actual !== undefined && values.get(name) === actual;
+    const own = this.definedHere();
+    return [...names.filter(matches), ...names.filter((name) => !matches(name))]
+      .filter((name) => name !== own)
+      .map((name) => {
+        const value = values.get(name);
+        const detail = value === undefined ? '' : String(value);
+        return this.plain(name, 'dimension', matches(name) ? `${detail}, size of the input` : detail, '');
+      });
+  }
+
+  /** The dimension that this line defines, which cannot stand in its own value. */
+  private definedHere(): string | undefined {
+    if (this.context.place.kind !== 'dimension-value') return undefined;
+    const line = this.document.source.slice(this.context.lineStart, this.context.span.start);
+    return /([\p{L}_][\p{L}\p{N}_]*)\s*:[^:]*$/u.exec(line)?.[1];
+  }
+
+  private tensors(taken: readonly string[]): readonly Completion[] {
+    const { spec, source, text } = this.document;
+    const shown = new Set(taken);
+    return visibleTensors(source, spec, this.context.block, this.context.lineStart)
+      .filter(({ name }) => !shown.has(name))
+      .map(({ name, detail, start }) => {
+        const shape = start === undefined ? undefined : this.shapeOfLine(positionAt(text, start).line);
+        return this.plain(
+          name,
+          'tensor',
+          shape === undefined ? detail : `${detail} → ${printShape(shape)}`,
+          '',
+        );
+      });
+  }
+
+  private elementTypes(): readonly Completion[] {
+    const common = ['float32', 'int64', 'bool'];
+    const types = elementTypes.filter((type) => type !== 'undefined' && type !== 'string');
+    const first = common.filter((type) => types.some((known) => known === type));
+    return [...first, ...types.filter((type) => !common.includes(type))].map((type) => ({
+      ...this.plain(type, 'value', 'element type', ''),
+      ...(this.context.after.startsWith('[') ? {} : { insert: `${type}[$0]`, snippet: true as const }),
+    }));
+  }
+
+  private scenarioKeys(): readonly Completion[] {
+    const written = new Set(this.document.spec.scenarioSpans.keys());
+    return Object.entries(scenarioKeys)
+      .filter(([key]) => !written.has(key))
+      .map(([key, { documentation }]) => ({
+        ...this.plain(key, 'key', '', documentation),
+        insert: `${key}: `,
+      }));
+  }
+
+  private scenarioValues(key: string, value: string): readonly Completion[] {
+    if (key === 'cluster') {
+      return builtInClusters.map(({ name, title, gpu, gpusPerNode }) =>
+        this.plain(
+          name,
+          'value',
+          title,
+          name === gpu.name ? 'One GPU by itself.' : `${gpusPerNode.value} × ${gpu.title} per node.`,
+        ),
+      );
+    }
+    if (key === 'framework') return this.frameworkParts(value);
+    if (key === 'gpus' || key === 'nodes' || key === 'batch') return [];
+    const known = Object.entries(scenarioKeys).find(([name]) => name === key)?.[1];
+    return known === undefined || typeof known.kind === 'string'
+      ? []
+      : known.kind.map((choice) => this.plain(choice, 'value', '', known.documentation));
+  }
+
+  /** The name of a framework, then its options: `pytorch-ddp,bucket-mb=50`. */
+  private frameworkParts(value: string): readonly Completion[] {
+    const parts = value.replace(/^['"]/, '').split(',');
+    if (parts.length === 1) {
+      return frameworks.map(({ name, documentation }) => this.plain(name, 'value', '', documentation));
+    }
+    const [name = ''] = parts;
+    if (parts.at(-1)?.includes('=')) return [];
+    const framework = frameworks.find((candidate) => candidate.name === name.trim());
+    const given = new Set(parts.slice(1, -1).map((part) => part.split('=')[0]?.trim()));
+    return (framework?.options ?? [])
+      .filter((option) => !given.has(option.name))
+      .map((option) => ({
+        ...this.plain(option.name, 'argument', `default ${option.default}`, option.documentation),
+        insert: `${option.name}=`,
+      }));
+  }
+
+  private words(words: readonly (readonly [string, string])[]): readonly Completion[] {
+    return words.map(([word, documentation]) => this.plain(word, 'key', '', documentation));
+  }
+
+  private plain(label: string, kind: CompletionKind, detail: string, documentation: string): Completion {
+    return { label, kind, detail, documentation, insert: label, span: this.context.span };
+  }
+
+  /** Shape of what flows into this line: the output of the layer above, or the first input of the model. */
+  private inputShape(): readonly Dimension[] | undefined {
+    const { spec, text } = this.document;
+    const own = spec.blocks.find(({ name }) => name.text === this.context.block);
+    const above = (own?.layers ?? spec.layers).findLast(
+      ({ name }) => name.span.start < this.context.lineStart,
+    );
+    if (above !== undefined) return this.shapeOfLine(positionAt(text, above.span.start).line);
+    const [input] = spec.inputs;
+    if (own !== undefined || input === undefined) return undefined;
+    const values = dimensionValues(spec, this.view?.estimate.scenario?.dimensions);
+    return input.dimensions.map((size) => {
+      if (size.kind === 'number') return size.value;
+      return (size.kind === 'name' ? values.get(size.name) : undefined) ?? 0;
+    });
+  }
+
+  private shapeOfLine(line: number): readonly Dimension[] | undefined {
+    if (this.view === undefined) return undefined;
+    return rowAtLine(this.view, line)?.layers.at(-1)?.output.shape ?? undefined;
+  }
+
+  /** The size that a parameter such as `in_features` must have: channels are the second axis, features the last. */
+  private followedSize(name: string): number | undefined {
+    const shape = this.inputShape();
+    const size = /channels|^num_features$/.test(name) ? shape?.[1] : shape?.at(-1);
+    return typeof size === 'number' && size > 0 ? size : undefined;
+  }
+}
+
+const takesNumbers: ReadonlySet<ParameterDefinition['type']> = new Set([
+  'integer',
+  'number',
+  'integers',
+  'padding',
+  'dimension',
+  'dimensions',
+  'any',
+] as const);
+
+const printShape = (shape: readonly Dimension[]): string => `[${shape.map(printDimension).join(', ')}]`;
+
+const needsArguments = ({ parameters, tensors }: Callable): boolean =>
+  tensors.length > 1 || parameters.some((parameter) => parameter.default === undefined);
+
+/** The parameter that an argument is for; the first positional arguments of a function are tensors. */
+export function parameterOf(callable: Callable, open: OpenCall): CallableParameter | undefined {
+  if (open.keyword !== undefined) return callable.parameters.find(({ name }) => name === open.keyword);
+  const position = open.positional.length - callable.tensors.length;
+  if (callable.takesMoreTensors) return undefined;
+  const rest = callable.parameters.at(-1);
+  return callable.parameters[position] ?? (rest?.rest && position >= 0 ? rest : undefined);
+}
+
+function detailOf({ type, default: value, follows }: CallableParameter): string {
+  const kind = type === 'any' ? '' : type;
+  if (follows) return `${kind}, follows from the input`;
+  return value === undefined ? `${kind}, required`.replace(/^, /, '') : `${kind} = ${value}`.trim();
+}
+
+const keyDocumentation: Readonly<Record<(typeof specKeys)[number], string>> = {
+  name: 'Name of the model.',
+  dims: 'Sizes with names, such as `d: 768`; a value may be an expression over the others.',
+  inputs: 'What the model is given: a name, an element type and a shape, such as `int64[batch, seq]`.',
+  blocks: 'Lists of layers that are used more than once.',
+  layers: 'The layers in order, each one call.',
+  outputs: 'Layers whose outputs leave the model; the last one where this is left out.',
+  scenario: 'Where the model is trained; goes before the settings.',
+};

@@ -1,0 +1,25 @@
+/** The values of the dims of a layer spec, as far as they are numbers. */
+
+import { evaluate, type Values } from '../../analysis/layer-spec/evaluate.ts';
+import type { SpecValue } from '../../analysis/layer-spec/layerDefinition.ts';
+import type { Expression, LayerSpec } from '../../formats/layer-spec/syntax.ts';
+
+/** Values by name, in order of writing; `given` are those of a scenario, which go before the written ones. */
+export function dimensionValues(
+  spec: LayerSpec,
+  given: Readonly<Record<string, number>> = {},
+): ReadonlyMap<string, number> {
+  const values = new Map<string, SpecValue>();
+  for (const { name, value } of spec.dims) {
+    const found = given[name.text] ?? (value === undefined ? undefined : numberOf(value, values));
+    if (found !== undefined) values.set(name.text, found);
+  }
+  for (const [name, value] of Object.entries(given)) if (!values.has(name)) values.set(name, value);
+  return new Map([...values].flatMap(([name, value]) => (typeof value === 'number' ? [[name, value]] : [])));
+}
+
+/** The number an expression comes to; `undefined` where a name in it has none. */
+export function numberOf(expression: Expression, values: Values): number | undefined {
+  const value = evaluate(expression, values, () => {});
+  return typeof value === 'number' ? value : undefined;
+}

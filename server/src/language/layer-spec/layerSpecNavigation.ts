@@ -1,0 +1,53 @@
+/** Definition, references and highlights of the names of a layer spec. */
+
+import type { TextSpan } from '../../model/issue.ts';
+import { nameAt, namesOfSpec } from './specNames.ts';
+import { holds, placedLayers, type SpecText } from './specText.ts';
+
+export interface Definition {
+  /** The word that was asked about. */
+  readonly origin: TextSpan;
+  readonly target: TextSpan;
+  /** All that the definition says. */
+  readonly whole: TextSpan;
+}
+
+/** Where the word at `offset` is defined; `input` inside a block leads to the block's name. */
+export function findDefinition(document: SpecText, offset: number): Definition | undefined {
+  const found = nameAt(namesOfSpec(document), offset);
+  if (found !== undefined) {
+    const { name, span } = found;
+    return { origin: span, target: name.definition, whole: name.whole };
+  }
+  const word = wordAt(document.source, offset);
+  const placed = placedLayers(document.spec).find(({ layer }) => holds(layer.span, offset));
+  if (word === undefined || placed?.block === undefined) return undefined;
+  if (document.source.slice(word.start, word.end) !== 'input') return undefined;
+  const { span } = placed.block.name;
+  return { origin: word, target: span, whole: span };
+}
+
+/** Every place of the name at `offset`, in order of the text; the definition too where it is wanted. */
+export function findReferences(
+  document: SpecText,
+  offset: number,
+  withDefinition: boolean,
+): readonly TextSpan[] {
+  const found = nameAt(namesOfSpec(document), offset);
+  if (found === undefined) return [];
+  const { definition, references } = found.name;
+  return [...(withDefinition ? [definition] : []), ...references].toSorted(
+    (left, right) => left.start - right.start,
+  );
+}
+
+/** The identifier around an offset. */
+export function wordAt(source: string, offset: number): TextSpan | undefined {
+  const isPart = (character: string | undefined): boolean =>
+    character !== undefined && /[\p{L}\p{N}_]/u.test(character);
+  let start = offset;
+  while (start > 0 && isPart(source[start - 1])) start -= 1;
+  let end = offset;
+  while (end < source.length && isPart(source[end])) end += 1;
+  return start === end ? undefined : { start, end };
+}

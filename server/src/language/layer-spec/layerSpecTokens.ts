@@ -1,0 +1,37 @@
+/** Semantic tokens of a layer spec: layers and inputs, blocks, dims, parameters, what is called and by which keyword. */
+
+import { findLayer } from '../../analysis/layer-spec/layerDefinitions.ts';
+import type { SemanticToken, TokenModifier, TokenType } from '../semanticTokens.ts';
+import { type NameKind, namesOfSpec } from './specNames.ts';
+import { placedLayers, type SpecText } from './specText.ts';
+
+/** In order of the text. */
+export function layerSpecTokens(document: SpecText): readonly SemanticToken[] {
+  const { spec } = document;
+  const tokens: SemanticToken[] = namesOfSpec(document).flatMap(({ kind, definition, references }) => [
+    { span: definition, type: types[kind], modifiers: ['declaration' as const, ...modifiersOf(kind)] },
+    ...references.map((span) => ({ span, type: types[kind], modifiers: modifiersOf(kind) })),
+  ]);
+  const blocks = new Set(spec.blocks.map(({ name }) => name.text));
+  for (const { layer } of placedLayers(spec)) {
+    const { callee } = layer.call;
+    if (blocks.has(callee.text)) continue;
+    const definition = findLayer(callee.text);
+    const type = definition === undefined ? 'macro' : definition.kind === 'module' ? 'class' : 'function';
+    tokens.push({ span: callee.span, type, modifiers: ['defaultLibrary'] });
+    for (const { keyword } of layer.call.arguments) {
+      if (keyword !== undefined) tokens.push({ span: keyword.span, type: 'property', modifiers: [] });
+    }
+  }
+  return tokens.sort((left, right) => left.span.start - right.span.start);
+}
+
+const types: Readonly<Record<NameKind, TokenType>> = {
+  layer: 'variable',
+  input: 'variable',
+  block: 'function',
+  dimension: 'enumMember',
+  parameter: 'parameter',
+};
+
+const modifiersOf = (kind: NameKind): readonly TokenModifier[] => (kind === 'dimension' ? ['readonly'] : []);
