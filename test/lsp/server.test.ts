@@ -91,6 +91,34 @@ it('annotates a layer spec', async () => {
   });
 });
 
+it('serves what a text says, and refuses a rename in words', async () => {
+  const { open, connection } = await start();
+  await open(specUri, 'layer-spec', spec);
+  const textDocument = { uri: specUri };
+  const ask = <Result>(method: string, line: number, character: number, more = {}): Promise<Result> =>
+    connection.sendRequest(`textDocument/${method}`, {
+      textDocument,
+      position: { line, character },
+      ...more,
+    });
+  const completions = await ask<{ label: string }[]>('completion', 4, 15);
+  expect(completions.map(({ label }) => label)).toContain('in_features=');
+  expect(await ask('signatureHelp', 4, 15)).toMatchObject({ activeParameter: 0 });
+  expect(await ask('definition', 4, 5)).toMatchObject([{ targetUri: specUri }]);
+  expect(await ask('references', 4, 5, { context: { includeDeclaration: true } })).toHaveLength(1);
+  expect(await ask('documentHighlight', 4, 5)).toHaveLength(1);
+  expect(await ask('prepareRename', 4, 5)).toMatchObject({ start: { line: 4, character: 4 } });
+  expect(await ask('rename', 4, 5, { newName: 'fc' })).toMatchObject({
+    changes: { [specUri]: [{ newText: 'fc' }] },
+  });
+  await expect(ask('rename', 4, 5, { newName: 'b' })).rejects.toThrow('`b` is already a layer here');
+  expect(await ask('formatting', 0, 0, { options: {} })).toEqual([]);
+  expect(await ask('semanticTokens/full', 0, 0)).toMatchObject({ data: expect.any(Array) });
+  expect(await ask('selectionRange', 0, 0, { positions: [{ line: 4, character: 15 }] })).toMatchObject([
+    { parent: { parent: {} } },
+  ]);
+});
+
 it('annotates ONNX text as it is written', async () => {
   const { open, change, hints, connection, diagnostics, estimates } = await start();
   const uri = 'file:///models/small.onnxtxt';

@@ -14,7 +14,6 @@ import { codeLenses } from '../language/codeLenses.ts';
 import { diagnostics } from '../language/diagnostics.ts';
 import { documentSymbols } from '../language/documentSymbols.ts';
 import { foldingRanges } from '../language/foldingRanges.ts';
-import { hover } from '../language/hover.ts';
 import { inlayHints } from '../language/inlayHints.ts';
 import type { ModelView } from '../language/modelView.ts';
 import {
@@ -39,14 +38,8 @@ import type { Platform } from './platform.ts';
 import { reportOf } from './report.ts';
 import { settingsSource } from './settingsSource.ts';
 import { summaryOf } from './summary.ts';
-import {
-  toCodeLens,
-  toDiagnostic,
-  toDocumentSymbol,
-  toFoldingRange,
-  toHover,
-  toInlayHint,
-} from './toProto.ts';
+import { serveTextFeatures, textCapabilities } from './textFeatures.ts';
+import { toCodeLens, toDiagnostic, toDocumentSymbol, toFoldingRange, toInlayHint } from './toProto.ts';
 import { modelBehind } from './virtualText.ts';
 
 /** Quiet time after a keystroke before a text is costed. */
@@ -98,6 +91,7 @@ export function startServer(connection: Connection, platform: Platform): void {
       serverInfo: { name: 'layercost' },
       capabilities: {
         textDocumentSync: { openClose: true, change: TextDocumentSyncKind.Incremental },
+        ...textCapabilities,
         hoverProvider: true,
         inlayHintProvider: true,
         codeLensProvider: {},
@@ -151,20 +145,22 @@ export function startServer(connection: Connection, platform: Platform): void {
       return { text: file.text };
     }),
   );
+  serveTextFeatures({
+    connection,
+    handler,
+    document: (uri) => texts.get(uri),
+    view: documents.view,
+    proposals: () => ({
+      snippets: session.client.textDocument?.completion?.completionItem?.snippetSupport === true,
+      commands: session.options.hasCommands === true,
+    }),
+  });
   connection.languages.inlayHint.on(
     handler('inlay hints', [], async ({ textDocument, range }, token) => {
       if (!(await settings.of(modelBehind(textDocument.uri) ?? textDocument.uri))['hints.enabled']) return [];
       const view = await documents.view(textDocument.uri);
       stopIfCancelled(token);
       return view === undefined ? [] : inlayHints(view, range.start.line, range.end.line).map(toInlayHint);
-    }),
-  );
-  connection.onHover(
-    handler('hover', null, async ({ textDocument, position }, token) => {
-      const view = await documents.view(textDocument.uri);
-      stopIfCancelled(token);
-      const found = view && hover(view, position);
-      return found === undefined ? null : toHover(found);
     }),
   );
   connection.onCodeLens(

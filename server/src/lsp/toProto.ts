@@ -2,11 +2,16 @@
 
 import * as lsp from 'vscode-languageserver';
 import type { CodeLens } from '../language/codeLenses.ts';
+import type { Completion, CompletionKind } from '../language/completion.ts';
 import type { Diagnostic } from '../language/diagnostics.ts';
 import type { DocumentSymbol } from '../language/documentSymbols.ts';
 import type { FoldingRange } from '../language/foldingRanges.ts';
 import type { Hover } from '../language/hover.ts';
 import type { InlayHint } from '../language/inlayHints.ts';
+import { type SemanticToken, tokenModifiers, tokenTypes } from '../language/semanticTokens.ts';
+import type { SignatureHelp } from '../language/signatureHelp.ts';
+import type { TextEdit } from '../language/textEdit.ts';
+import { positionAt, rangeOfSpan, type TextLines } from '../language/textLines.ts';
 import type { Severity } from '../model/issue.ts';
 import { commands } from '../protocol.ts';
 
@@ -68,5 +73,89 @@ export const toFoldingRange = (range: FoldingRange): lsp.FoldingRange => ({
   endLine: range.lastLine,
   ...(range.kind === 'imports' ? { kind: lsp.FoldingRangeKind.Imports } : {}),
 });
+
+const completionKinds: Readonly<Record<CompletionKind, lsp.CompletionItemKind>> = {
+  module: lsp.CompletionItemKind.Class,
+  function: lsp.CompletionItemKind.Function,
+  operator: lsp.CompletionItemKind.Operator,
+  block: lsp.CompletionItemKind.Module,
+  argument: lsp.CompletionItemKind.Property,
+  value: lsp.CompletionItemKind.Value,
+  dimension: lsp.CompletionItemKind.Constant,
+  tensor: lsp.CompletionItemKind.Variable,
+  key: lsp.CompletionItemKind.Keyword,
+  snippet: lsp.CompletionItemKind.Snippet,
+};
+
+/** `index` is its place in the order of the proposals, which editors would otherwise make alphabetical. */
+export function toCompletionItem(
+  completion: Completion,
+  index: number,
+  range: lsp.Range,
+  client: { readonly snippets: boolean; readonly commands: boolean },
+): lsp.CompletionItem {
+  const asSnippet = completion.snippet === true && client.snippets;
+  const plain = completion.snippet ? completion.insert.replace(/\$\d+/g, '') : completion.insert;
+  return {
+    label: completion.label,
+    kind: completionKinds[completion.kind],
+    sortText: String(index).padStart(4, '0'),
+    textEdit: { range, newText: asSnippet ? completion.insert : plain },
+    ...(completion.detail === '' ? {} : { detail: completion.detail }),
+    ...(completion.documentation === '' ? {} : { documentation: markdown(completion.documentation) }),
+    ...(asSnippet ? { insertTextFormat: lsp.InsertTextFormat.Snippet } : {}),
+    ...(asSnippet && client.commands && completion.asksForArguments
+      ? { command: { title: 'Show arguments', command: 'editor.action.triggerParameterHints' } }
+      : {}),
+  };
+}
+
+export const toSignatureHelp = (help: SignatureHelp): lsp.SignatureHelp => ({
+  signatures: [
+    {
+      label: help.label,
+      documentation: markdown(help.documentation),
+      parameters: help.parameters.map(({ start, end, documentation }) => ({
+        label: [start, end],
+        documentation,
+      })),
+    },
+  ],
+  activeSignature: 0,
+  // No parameter is marked by an index that none has.
+  activeParameter: help.active ?? help.parameters.length,
+});
+
+export const toTextEdits = (text: TextLines, edits: readonly TextEdit[]): lsp.TextEdit[] =>
+  edits.map(({ span, text: newText }) => ({ range: rangeOfSpan(text, span), newText }));
+
+/** A chain of ranges, each within the next. */
+export function toSelectionRange(ranges: readonly lsp.Range[]): lsp.SelectionRange | undefined {
+  return ranges
+    .toReversed()
+    .reduce<lsp.SelectionRange | undefined>(
+      (parent, range) => (parent === undefined ? { range } : { range, parent }),
+      undefined,
+    );
+}
+
+export const semanticLegend: lsp.SemanticTokensLegend = {
+  tokenTypes: [...tokenTypes],
+  tokenModifiers: [...tokenModifiers],
+};
+
+export function toSemanticTokens(
+  text: TextLines | undefined,
+  tokens: readonly SemanticToken[],
+): lsp.SemanticTokens {
+  const builder = new lsp.SemanticTokensBuilder();
+  for (const { span, type, modifiers } of tokens) {
+    if (text === undefined) break;
+    const { line, character } = positionAt(text, span.start);
+    const bits = modifiers.reduce((sum, modifier) => sum | (1 << tokenModifiers.indexOf(modifier)), 0);
+    builder.push(line, character, span.end - span.start, tokenTypes.indexOf(type), bits);
+  }
+  return builder.build();
+}
 
 const markdown = (value: string): lsp.MarkupContent => ({ kind: lsp.MarkupKind.Markdown, value });

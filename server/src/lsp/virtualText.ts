@@ -1,6 +1,6 @@
 /** Addresses of the read-only texts that stand for binary models. */
 
-import { URI } from 'vscode-uri';
+import { URI, Utils } from 'vscode-uri';
 import { onnxTextScheme } from '../protocol.ts';
 
 /** The binary model behind the address of a text; `undefined` for any other address. */
@@ -11,3 +11,9 @@ export function modelBehind(uri: string): string | undefined {
 
 /** The last part of an address's path, for messages and names. */
 export const fileName = (uri: string): string => URI.parse(uri).path.split('/').pop() ?? '';
+
+/** The address of a path beside a file; `undefined` for one that is absolute or leaves the file system. */
+export function resolvePath(uri: string, path: string): string | undefined {
+  if (path === '' || /^([a-z][a-z0-9+.-]*:|[/\\])/i.test(path)) return undefined;
+  return Utils.resolvePath(Utils.dirname(URI.parse(uri)), path).toString();
+}

@@ -9,6 +9,7 @@ import {
 import { findLayer } from '../../analysis/layer-spec/layerDefinitions.ts';
 import type { LayerSpec, SpecBlock } from '../../formats/layer-spec/syntax.ts';
 import { knownOperators } from '../../operators/registry.ts';
+import { blocksOf } from './specText.ts';
 
 export interface Callable {
   readonly name: string;
@@ -30,12 +31,14 @@ export interface CallableParameter {
   readonly default: string | undefined;
   readonly follows: boolean;
   readonly rest: boolean;
+  /** The texts it may be. */
+  readonly choices: readonly string[];
   readonly documentation: string;
 }
 
 /** What `name` calls in this file: its blocks go before layers, layers before ONNX operators. */
 export function findCallable(spec: LayerSpec, source: string, name: string): Callable | undefined {
-  const block = spec.blocks.find((candidate) => candidate.name.text === name);
+  const block = blocksOf(spec).find((candidate) => candidate.name.text === name);
   if (block !== undefined) return callableBlock(block, source);
   const layer = findLayer(name);
   if (layer !== undefined) return callableLayer(layer);
@@ -57,6 +60,7 @@ export function callableLayer(definition: LayerDefinition): Callable {
       default: parameter.default === undefined ? undefined : printValue(parameter.default),
       follows: parameter.follows === true,
       rest: parameter.rest === true,
+      choices: parameter.choices ?? [],
       documentation: parameter.documentation,
     })),
   };
@@ -70,6 +74,7 @@ export function callableBlock(block: SpecBlock, source: string): Callable {
       default: value === undefined ? undefined : source.slice(value.span.start, value.span.end),
       follows: false,
       rest: false,
+      choices: [],
       documentation: '',
     }),
   );
@@ -77,10 +82,11 @@ export function callableBlock(block: SpecBlock, source: string): Callable {
     value === undefined ? name : `${name}=${value}`,
   );
   const { length } = block.layers;
+  const inputs = block.inputs.map(({ text }) => text).join(', ');
   return {
     name: block.name.text,
     kind: 'block',
-    signature: `${block.name.text}(${written.join(', ')})`,
+    signature: `${block.name.text}(${written.join(', ')})${inputs === '' ? '' : ` from ${inputs}`}`,
     documentation: `Block of this file, ${length} ${length === 1 ? 'line' : 'lines'}.`,
     page: '',
     tensors: [],

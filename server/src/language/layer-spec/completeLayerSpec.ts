@@ -1,8 +1,9 @@
 /** Proposals in a layer spec, also on a line that is half written. */
 
 import type { ParameterDefinition } from '../../analysis/layer-spec/layerDefinition.ts';
-import { layerDefinitions } from '../../analysis/layer-spec/layerDefinitions.ts';
-import { specKeys } from '../../formats/layer-spec/readLayerSpec.ts';
+import { findLayer, layerDefinitions } from '../../analysis/layer-spec/layerDefinitions.ts';
+import { findMark, markDefinitions } from '../../formats/layer-spec/marks.ts';
+import { modelKeys, specKeys } from '../../formats/layer-spec/readLayerSpec.ts';
 import { scenarioKeys } from '../../formats/layer-spec/readScenario.ts';
 import { frameworks } from '../../frameworks/registry.ts';
 import { builtInClusters } from '../../hardware/clusters.ts';
@@ -23,8 +24,8 @@ import {
 import { type CursorContext, cursorContext, type OpenCall } from './cursorContext.ts';
 import { dimensionValues } from './dimensionValues.ts';
 import { snippetsAt } from './snippets.ts';
-import type { SpecText } from './specText.ts';
-import { visibleTensors, visibleValues } from './visibleNames.ts';
+import { blocksOf, type SpecText } from './specText.ts';
+import { inputsAt, layersAt, visibleTensors, visibleValues } from './visibleNames.ts';
 
 /**
  * Proposals at `offset`, the best first. `view` is the last that was costed: it tells shapes, so that a size that
@@ -52,7 +53,9 @@ class Proposer {
     const { place } = this.context;
     switch (place.kind) {
       case 'top-level-key':
-        return [...this.topLevelKeys(), ...this.snippets()];
+        return [...this.keys(specKeys), ...this.snippets()];
+      case 'model-key':
+        return this.keys(modelKeys);
       case 'layer-start':
         return this.snippets();
       case 'callee':
@@ -60,7 +63,11 @@ class Proposer {
       case 'argument':
         return this.argument(place);
       case 'after-call':
-        return this.words([['from', 'Takes its input from the layers named here, not from the one above.']]);
+        return this.afterCall(place.hasSources, place.marks);
+      case 'mark-value':
+        return (findMark(place.mark)?.values ?? []).map((value) => this.plain(value, 'value', '', ''));
+      case 'source-output':
+        return this.outputsOf(place.source);
       case 'repetition':
       case 'dimension-value':
       case 'input-size':
@@ -78,9 +85,11 @@ class Proposer {
     }
   }
 
-  private topLevelKeys(): readonly Completion[] {
-    const present = new Set(this.document.text.lines.flatMap((line) => /^(\w+)\s*:/.exec(line)?.[1] ?? []));
-    return specKeys
+  private keys(known: readonly SpecKey[]): readonly Completion[] {
+    const { spec } = this.document;
+    const body = spec.models.find(({ name }) => name.text === this.context.model) ?? spec;
+    const present = new Set(body.sections.map(({ key }) => key.text));
+    return known
       .filter((key) => !present.has(key))
       .map((key) => ({ ...this.plain(key, 'key', '', keyDocumentation[key]), insert: `${key}:` }));
   }
@@ -102,7 +111,7 @@ class Proposer {
   /** Blocks of the file, then layers whose rank fits the input, then the other layers, then ONNX operators. */
   private callees(): readonly Completion[] {
     const { spec, source } = this.document;
-    const blocks = spec.blocks
+    const blocks = blocksOf(spec)
       .filter(({ name }) => name.text !== this.context.block)
       .map((block) => callableBlock(block, source));
     const layers = layerDefinitions.map(callableLayer);
@@ -176,9 +185,11 @@ class Proposer {
           : ['True', 'False']
         : parameter.type === 'padding'
           ? ["'same'", "'valid'"]
-          : parameter.default === 'None'
-            ? ['None']
-            : [];
+          : parameter.choices.length > 0
+            ? parameter.choices.map((choice) => `'${choice}'`)
+            : parameter.default === 'None'
+              ? ['None']
+              : [];
     const inQuotes = this.document.source.slice(0, this.context.span.start).endsWith("'");
     const about = `${parameter.name}: ${parameter.documentation}`;
     const actual = parameter.follows ? this.followedSize(parameter.name) : undefined;
@@ -197,7 +208,7 @@ class Proposer {
   private dimensions(parameter: CallableParameter | undefined): readonly Completion[] {
     const values = dimensionValues(this.document.spec, this.view?.estimate.scenario?.dimensions);
     const actual = parameter?.follows ? this.followedSize(parameter.name) : undefined;
-    const names = visibleValues(this.document.spec, this.context.block);
+    const names = visibleValues(this.document.spec, this.context);
     const matches = (name: string): boolean => actual !== undefined && values.get(name) === actual;
     const own = this.definedHere();
     return [...names.filter(matches), ...names.filter((name) => !matches(name))]
@@ -219,7 +230,7 @@ class Proposer {
   private tensors(taken: readonly string[]): readonly Completion[] {
     const { spec, source, text } = this.document;
     const shown = new Set(taken);
-    return visibleTensors(source, spec, this.context.block, this.context.lineStart)
+    return visibleTensors(source, spec, this.context, this.context.lineStart)
       .filter(({ name }) => !shown.has(name))
       .map(({ name, detail, start }) => {
         const shape = start === undefined ? undefined : this.shapeOfLine(positionAt(text, start).line);
@@ -243,7 +254,9 @@ class Proposer {
   }
 
   private scenarioKeys(): readonly Completion[] {
-    const written = new Set(this.document.spec.scenarioSpans.keys());
+    const { spec } = this.document;
+    const body = spec.models.find(({ name }) => name.text === this.context.model) ?? spec;
+    const written = new Set(body.scenarioSpans.keys());
     return Object.entries(scenarioKeys)
       .filter(([key]) => !written.has(key))
       .map(([key, { documentation }]) => ({
@@ -289,8 +302,27 @@ class Proposer {
       }));
   }
 
-  private words(words: readonly (readonly [string, string])[]): readonly Completion[] {
-    return words.map(([word, documentation]) => this.plain(word, 'key', '', documentation));
+  private afterCall(hasSources: boolean, marks: readonly string[]): readonly Completion[] {
+    const from = 'Takes its input from the layers named here, not from the one above.';
+    return [
+      ...(hasSources ? [] : [{ ...this.plain('from', 'key', '', from), insert: 'from ' }]),
+      ...markDefinitions
+        .filter(({ name }) => !marks.includes(name))
+        .map(({ name, values, documentation }) => ({
+          ...this.plain(name, 'key', '', documentation),
+          insert: values === undefined ? name : `${name}=`,
+        })),
+    ];
+  }
+
+  /** What a layer of several outputs gives, by name. */
+  private outputsOf(source: string): readonly Completion[] {
+    const { spec } = this.document;
+    const layer = layersAt(spec, this.context).find(({ names }) => names.some(({ text }) => text === source));
+    const callee = layer?.call?.callee.text ?? '';
+    const block = blocksOf(spec).find(({ name }) => name.text === callee);
+    const outputs = block?.outputs.map(({ text }) => text) ?? findLayer(callee)?.outputs ?? [];
+    return outputs.map((name) => this.plain(name, 'tensor', `output of ${callee}`, ''));
   }
 
   private plain(label: string, kind: CompletionKind, detail: string, documentation: string): Completion {
@@ -300,13 +332,10 @@ class Proposer {
   /** Shape of what flows into this line: the output of the layer above, or the first input of the model. */
   private inputShape(): readonly Dimension[] | undefined {
     const { spec, text } = this.document;
-    const own = spec.blocks.find(({ name }) => name.text === this.context.block);
-    const above = (own?.layers ?? spec.layers).findLast(
-      ({ name }) => name.span.start < this.context.lineStart,
-    );
+    const above = layersAt(spec, this.context).findLast(({ span }) => span.start < this.context.lineStart);
     if (above !== undefined) return this.shapeOfLine(positionAt(text, above.span.start).line);
-    const [input] = spec.inputs;
-    if (own !== undefined || input === undefined) return undefined;
+    const [input] = inputsAt(spec, this.context);
+    if (this.context.block !== undefined || input === undefined) return undefined;
     const values = dimensionValues(spec, this.view?.estimate.scenario?.dimensions);
     return input.dimensions.map((size) => {
       if (size.kind === 'number') return size.value;
@@ -357,8 +386,13 @@ function detailOf({ type, default: value, follows }: CallableParameter): string 
   return value === undefined ? `${kind}, required`.replace(/^, /, '') : `${kind} = ${value}`.trim();
 }
 
-const keyDocumentation: Readonly<Record<(typeof specKeys)[number], string>> = {
+type SpecKey = (typeof specKeys)[number];
+
+const keyDocumentation: Readonly<Record<SpecKey, string>> = {
   name: 'Name of the model.',
+  include: 'Files whose blocks can be called here, as paths relative to this file.',
+  models:
+    'Several models in one file: each a name, and the keys in which it differs from what stands beside it.',
   dims: 'Sizes with names, such as `d: 768`; a value may be an expression over the others.',
   inputs: 'What the model is given: a name, an element type and a shape, such as `int64[batch, seq]`.',
   blocks: 'Lists of layers that are used more than once.',

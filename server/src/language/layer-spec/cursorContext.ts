@@ -27,12 +27,15 @@ export interface OpenCall {
 
 export type CursorPlace =
   | { readonly kind: 'top-level-key' }
+  | { readonly kind: 'model-key' }
   | { readonly kind: 'layer-start' }
   | { readonly kind: 'callee' }
   | ({ readonly kind: 'argument' } & OpenCall)
-  | { readonly kind: 'after-call' }
+  | { readonly kind: 'after-call'; readonly hasSources: boolean; readonly marks: readonly string[] }
+  | { readonly kind: 'mark-value'; readonly mark: string }
   | { readonly kind: 'repetition' }
   | { readonly kind: 'source'; readonly taken: readonly string[] }
+  | { readonly kind: 'source-output'; readonly source: string }
   | { readonly kind: 'dimension-value' }
   | { readonly kind: 'element-type' }
   | { readonly kind: 'input-size' }
@@ -47,6 +50,8 @@ export interface CursorContext {
   readonly span: TextSpan;
   /** Name of the block whose layers these are. */
   readonly block: string | undefined;
+  /** Name of the model below `models` that this belongs to. */
+  readonly model: string | undefined;
   /** Where the layer of this line begins; layers above are those before it. */
   readonly lineStart: number;
   /** What follows the cursor on its line. */
@@ -60,18 +65,21 @@ export function cursorContext(source: string, offset: number): CursorContext | u
   const start = text.starts[line] ?? 0;
   const before = source.slice(start, offset);
   if (startOfComment(before) >= 0) return undefined;
-  const section = sectionAt(text, line);
   const content = text.lines[line] ?? '';
-  const found = section === undefined ? topLevel(before) : inSection(source, text, section, line, offset);
+  const section = sectionAt(text, line, offset - start);
+  const found =
+    section.key === undefined
+      ? keyPlace(before, section)
+      : inSection(source, text, { ...section, key: section.key }, line, offset);
   if (found === undefined) return undefined;
-  const word = /[\p{L}_][\p{L}\p{N}_]*$/u.exec(before)?.[0] ?? '';
-  const whole = found.word ?? word;
+  const word = found.word ?? /[\p{L}_][\p{L}\p{N}_]*$/u.exec(before)?.[0] ?? '';
   return {
     place: found.place,
-    word: whole,
-    span: { start: offset - whole.length, end: offset },
-    block: section?.block,
-    lineStart: text.starts[section?.itemLine ?? line] ?? start,
+    word,
+    span: { start: offset - word.length, end: offset },
+    block: section.block,
+    model: section.model,
+    lineStart: text.starts[section.itemLine] ?? start,
     after: content.slice(offset - start),
   };
 }
@@ -82,52 +90,75 @@ interface Found {
   readonly word?: string;
 }
 
-function topLevel(before: string): Found | undefined {
-  return /^[A-Za-z_]*$/.test(before) ? { place: { kind: 'top-level-key' } } : undefined;
+/** A key of the top level, or of a model below `models`. */
+function keyPlace(before: string, { model }: Section): Found | undefined {
+  if (model !== undefined) return /^\s+\w*$/.test(before) ? { place: { kind: 'model-key' } } : undefined;
+  return /^\w*$/.test(before) ? { place: { kind: 'top-level-key' } } : undefined;
 }
 
 interface Section {
-  readonly key: string;
+  /** `layers`, `dims`, …; `undefined` where such a key is being written. */
+  readonly key: string | undefined;
   readonly keyLine: number;
-  /** Name of the block, inside `blocks`. */
   readonly block: string | undefined;
+  readonly model: string | undefined;
   /** The line where this entry of a list or mapping begins. */
   readonly itemLine: number;
 }
 
-const entryStart = /^\s*(?:-(?:\s|$)|[^\s#:][^:]*:(?:\s|$))/;
-
-function sectionAt(text: TextLines, line: number): Section | undefined {
-  let itemLine = line;
-  while (itemLine > 0 && !entryStart.test(text.lines[itemLine] ?? '') && isFilled(text.lines[itemLine]))
-    itemLine -= 1;
-  if (!isFilled(text.lines[line])) itemLine = line;
-  const own = text.lines[line] ?? '';
-  if (/^[^\s#-]/.test(own)) {
-    const key = /^([\w-]+)\s*:/.exec(own)?.[1];
-    return key === undefined ? undefined : { key, keyLine: line, block: undefined, itemLine: line };
-  }
-  let block: string | undefined;
-  for (let at = line; at >= 0; at -= 1) {
-    const content = text.lines[at] ?? '';
-    if (!isFilled(content)) continue;
-    // Blank lines at the left edge belong to no section: a new key begins there.
-    if (at === line && own.trim() === '' && own.length === 0) return undefined;
-    const key = /^([\w-]+)\s*:/.exec(content);
-    if (key?.[1] !== undefined) return { key: key[1], keyLine: at, block, itemLine };
-    if (block === undefined && at < line && /^\s+[^\s#-].*:\s*(?:#.*)?$/.test(content)) {
-      block = /^\s+([\p{L}_][\p{L}\p{N}_]*)/u.exec(content)?.[1];
-    }
-  }
-  return undefined;
+interface EnclosingKey {
+  readonly name: string;
+  readonly line: number;
 }
 
+function sectionAt(text: TextLines, line: number, character: number): Section {
+  const own = text.lines[line] ?? '';
+  const filled = isFilled(own);
+  let itemLine = line;
+  if (filled) while (itemLine > 0 && !entryStart.test(text.lines[itemLine] ?? '')) itemLine -= 1;
+  const path = enclosingKeys(text, line, filled ? indentOf(own) : character);
+  const ownKey = filled ? /^\s*([\p{L}_][\w-]*)\s*:(?:\s|$)/u.exec(own)?.[1] : undefined;
+  const model = path[0]?.name === 'models' ? path[1]?.name : undefined;
+  const inner = model === undefined ? path : path.slice(2);
+  const [section, block] = inner;
+  const shared = { model, itemLine };
+  if (path[0]?.name === 'models' && model === undefined) {
+    return { ...shared, key: 'models', keyLine: path[0].line, block: undefined };
+  }
+  if (section === undefined) return { ...shared, key: ownKey, keyLine: line, block: undefined };
+  const name = section.name === 'blocks' ? block?.name : undefined;
+  return { ...shared, key: section.name, keyLine: section.line, block: name };
+}
+
+/** The keys around a line, from the outermost; lists may stand at the indentation of their key. */
+function enclosingKeys(text: TextLines, line: number, indent: number): readonly EnclosingKey[] {
+  const keys: EnclosingKey[] = [];
+  let inner = indent;
+  let inList = /^\s*-/.test(text.lines[line] ?? '');
+  for (let at = line - 1; at >= 0 && (inner > 0 || inList); at -= 1) {
+    const content = text.lines[at] ?? '';
+    if (!isFilled(content)) continue;
+    const outer = indentOf(content);
+    const key = /^\s*([\p{L}_][\w-]*)\s*(?:\([^#]*\)[^#:]*)?:(?:\s|$)/u.exec(content)?.[1];
+    if (outer < inner || (inList && outer === inner && key !== undefined)) {
+      if (key !== undefined) keys.unshift({ name: key, line: at });
+      inner = outer;
+      inList = /^\s*-/.test(content);
+    }
+  }
+  return keys;
+}
+
+const entryStart = /^\s*(?:-(?:\s|$)|[^\s#:][^:]*:(?:\s|$))/;
+const indentOf = (line: string): number => line.length - line.trimStart().length;
 const isFilled = (line: string | undefined): boolean => line !== undefined && /^\s*[^\s#]/.test(line);
+
+type KnownSection = Section & { readonly key: string };
 
 function inSection(
   source: string,
   text: TextLines,
-  section: Section,
+  section: KnownSection,
   line: number,
   offset: number,
 ): Found | undefined {
@@ -138,7 +169,7 @@ function inSection(
     case 'layers':
     case 'blocks': {
       if (section.itemLine === section.keyLine) return undefined;
-      const layer = /^\s*-\s+[^\s:]+\s*:(?=\s|$)\s*/.exec(item);
+      const layer = /^\s*-\s+[^:]+:(?=\s|$)\s*/.exec(item);
       if (layer !== null) return inCall(source, itemStart + layer[0].length, offset);
       if (/^\s*-?\s*\w*$/.test(item)) return { place: { kind: 'layer-start' } };
       const signature = section.key === 'blocks' ? /^\s+\w+\s*\(.*=\s*[^,()]*$/.test(item) : false;
@@ -175,12 +206,12 @@ function inSection(
 function inEntries(
   source: string,
   text: TextLines,
-  section: Section,
+  section: KnownSection,
   offset: number,
   place: (value: string, key: string) => Found,
 ): Found | undefined {
   const written = source.slice(text.starts[section.keyLine] ?? 0, offset);
-  const flow = /^[\w-]+\s*:\s*\{/.test(written);
+  const flow = /^\s*[\w-]+\s*:\s*\{/.test(written);
   const item = flow
     ? (openItem(written.slice(written.indexOf('{') + 1)) ?? '')
     : source.slice(text.starts[section.itemLine] ?? 0, offset);
@@ -192,12 +223,12 @@ function inEntries(
 function scenarioKey(
   source: string,
   text: TextLines,
-  section: Section,
+  section: KnownSection,
   line: number,
   offset: number,
 ): Found | undefined {
   const written = source.slice(text.starts[section.keyLine] ?? 0, offset);
-  const item = /^[\w-]+\s*:\s*\{/.test(written)
+  const item = /^\s*[\w-]+\s*:\s*\{/.test(written)
     ? openItem(written.slice(written.indexOf('{') + 1))
     : line === section.keyLine
       ? undefined
@@ -225,22 +256,37 @@ function inCall(source: string, start: number, offset: number): Found | undefine
   }
   if (inString) return undefined;
   const isAt = (token: Token | undefined, text: string): boolean => token?.text === text;
-  const from = tokens.findIndex((token, index) => index > 0 && isAt(token, 'from'));
   const writing = last?.kind === 'name' && last.span.end === offset;
-  if (from >= 0 && (from < tokens.length - 1 || !writing)) {
-    const names = tokens.slice(from + 1).filter(({ kind }) => kind === 'name');
-    const taken = (writing ? names.slice(0, -1) : names).map(({ text }) => text);
-    const expectsName = writing || isAt(last, ',') || isAt(last, 'from');
-    return expectsName ? { place: { kind: 'source', taken } } : undefined;
-  }
-  if (!tokens.some((token) => isAt(token, '('))) {
-    const isName = tokens.every(({ kind, text }) => kind === 'name' || text === '.');
-    if (isName && (tokens.length === 0 || writing || isAt(last, '.'))) return { place: { kind: 'callee' } };
-    return { place: { kind: 'after-call' } };
-  }
   const beforeWord = writing ? tokens.at(-2) : last;
+  const closed = tokens.findLastIndex((token) => isAt(token, ')'));
+  const tail = tokens.slice(closed + 1);
+  if (isAt(beforeWord, '=')) {
+    const mark = tokens.at(writing ? -3 : -2);
+    return mark?.kind === 'name' ? { place: { kind: 'mark-value', mark: mark.text } } : undefined;
+  }
+  const from = tail.findIndex((token, index) => isAt(token, 'from') && (!writing || index < tail.length - 1));
+  const names = from < 0 ? [] : tail.slice(from + 1);
+  if (closed >= 0 && isAt(beforeWord, '.') && from >= 0) {
+    const source = tokens.at(writing ? -3 : -2)?.text ?? '';
+    return { place: { kind: 'source-output', source } };
+  }
+  if (closed >= 0 && from >= 0 && (isAt(beforeWord, 'from') || isAt(beforeWord, ','))) {
+    const taken = (writing ? names.slice(0, -1) : names).flatMap(({ kind, text }) =>
+      kind === 'name' ? [text] : [],
+    );
+    return { place: { kind: 'source', taken } };
+  }
+  if (closed < 0) {
+    const isName = tokens.every(({ kind, text }) => kind === 'name' || text === '.');
+    return isName && (tokens.length === 0 || writing || isAt(last, '.'))
+      ? { place: { kind: 'callee' } }
+      : undefined;
+  }
   if (isAt(beforeWord, '*')) return { place: { kind: 'repetition' } };
-  return { place: { kind: 'after-call' } };
+  const marks = tail.flatMap(({ kind, text }) => (kind === 'name' ? [text] : []));
+  return {
+    place: { kind: 'after-call', hasSources: from >= 0, marks: writing ? marks.slice(0, -1) : marks },
+  };
 }
 
 /** The outermost call that is not closed: arguments of tuples inside it belong to it. */

@@ -3,6 +3,7 @@
 import { evaluate, type Values } from '../../analysis/layer-spec/evaluate.ts';
 import type { SpecValue } from '../../analysis/layer-spec/layerDefinition.ts';
 import type { Expression, LayerSpec } from '../../formats/layer-spec/syntax.ts';
+import { bodiesOf } from './specText.ts';
 
 /** Values by name, in order of writing; `given` are those of a scenario, which go before the written ones. */
 export function dimensionValues(
@@ -10,7 +11,9 @@ export function dimensionValues(
   given: Readonly<Record<string, number>> = {},
 ): ReadonlyMap<string, number> {
   const values = new Map<string, SpecValue>();
-  for (const { name, value } of spec.dims) {
+  for (const { name, value } of bodiesOf(spec).flatMap(({ body }) => body.dims)) {
+    // Several models may differ in it: the first speaks.
+    if (values.has(name.text)) continue;
     const found = given[name.text] ?? (value === undefined ? undefined : numberOf(value, values));
     if (found !== undefined) values.set(name.text, found);
   }

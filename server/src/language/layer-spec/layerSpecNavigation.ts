@@ -1,23 +1,16 @@
 /** Definition, references and highlights of the names of a layer spec. */
 
 import type { TextSpan } from '../../model/issue.ts';
+import type { Definition } from '../textFeatures.ts';
 import { nameAt, namesOfSpec } from './specNames.ts';
 import { holds, placedLayers, type SpecText } from './specText.ts';
-
-export interface Definition {
-  /** The word that was asked about. */
-  readonly origin: TextSpan;
-  readonly target: TextSpan;
-  /** All that the definition says. */
-  readonly whole: TextSpan;
-}
 
 /** Where the word at `offset` is defined; `input` inside a block leads to the block's name. */
 export function findDefinition(document: SpecText, offset: number): Definition | undefined {
   const found = nameAt(namesOfSpec(document), offset);
   if (found !== undefined) {
     const { name, span } = found;
-    return { origin: span, target: name.definition, whole: name.whole };
+    return { origin: span, target: name.definitions[0] ?? span, whole: name.whole };
   }
   const word = wordAt(document.source, offset);
   const placed = placedLayers(document.spec).find(({ layer }) => holds(layer.span, offset));
@@ -35,8 +28,8 @@ export function findReferences(
 ): readonly TextSpan[] {
   const found = nameAt(namesOfSpec(document), offset);
   if (found === undefined) return [];
-  const { definition, references } = found.name;
-  return [...(withDefinition ? [definition] : []), ...references].toSorted(
+  const { definitions, references } = found.name;
+  return [...(withDefinition ? definitions : []), ...references].toSorted(
     (left, right) => left.start - right.start,
   );
 }

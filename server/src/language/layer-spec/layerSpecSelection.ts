@@ -3,23 +3,20 @@
 import type { Expression } from '../../formats/layer-spec/syntax.ts';
 import type { TextSpan } from '../../model/issue.ts';
 import { wordAt } from './layerSpecNavigation.ts';
-import { holds, placedLayers, type SpecText } from './specText.ts';
+import { blocksOf, bodiesOf, calledLayers, holds, type SpecText } from './specText.ts';
 
 /** The spans around `offset`, from the narrowest to the whole text, each within the next. */
-export function selectionSpans({ source, text, spec }: SpecText, offset: number): readonly TextSpan[] {
+export function selectionSpans({ source, spec }: SpecText, offset: number): readonly TextSpan[] {
   const spans: TextSpan[] = [{ start: 0, end: source.length }];
   const add = (span: TextSpan): void => {
     if (holds(span, offset)) spans.push(span);
   };
   const word = wordAt(source, offset);
   if (word !== undefined) add(word);
-  for (const part of partsOf(text.lines, text.starts, source.length)) add(part);
-  for (const { name, layers } of spec.blocks) {
-    add({ start: name.span.start, end: layers.at(-1)?.span.end ?? name.span.end });
-  }
-  for (const { layer } of placedLayers(spec)) {
+  for (const { span } of [...spec.models, ...blocksOf(spec)]) add(span);
+  for (const { span } of bodiesOf(spec).flatMap(({ body }) => body.sections)) add(span);
+  for (const { layer, call } of calledLayers(spec)) {
     if (!holds(layer.span, offset)) continue;
-    const { call } = layer;
     add(layer.span);
     add({ start: call.callee.span.start, end: layer.span.end });
     add({ start: call.callee.span.start, end: call.argumentsSpan.end });
@@ -33,14 +30,9 @@ export function selectionSpans({ source, text, spec }: SpecText, offset: number)
     }
     if (call.repetition !== undefined) add(call.repetition.span);
   }
-  for (const { value } of spec.dims) if (value !== undefined) for (const span of spansOf(value)) add(span);
+  for (const { value } of bodiesOf(spec).flatMap(({ body }) => body.dims))
+    if (value !== undefined) for (const span of spansOf(value)) add(span);
   return nested(spans);
-}
-
-/** The parts under the keys of the top level. */
-function partsOf(lines: readonly string[], starts: readonly number[], end: number): readonly TextSpan[] {
-  const keys = lines.flatMap((line, number) => (/^[\w-]+\s*:/.test(line) ? [starts[number] ?? 0] : []));
-  return keys.map((start, index) => ({ start, end: keys[index + 1] ?? end }));
 }
 
 function spansOf(expression: Expression): readonly TextSpan[] {

@@ -3,23 +3,27 @@
 import { findLayer } from '../../analysis/layer-spec/layerDefinitions.ts';
 import type { SemanticToken, TokenModifier, TokenType } from '../semanticTokens.ts';
 import { type NameKind, namesOfSpec } from './specNames.ts';
-import { placedLayers, type SpecText } from './specText.ts';
+import { blocksOf, calledLayers, type SpecText } from './specText.ts';
 
 /** In order of the text. */
 export function layerSpecTokens(document: SpecText): readonly SemanticToken[] {
   const { spec } = document;
-  const tokens: SemanticToken[] = namesOfSpec(document).flatMap(({ kind, definition, references }) => [
-    { span: definition, type: types[kind], modifiers: ['declaration' as const, ...modifiersOf(kind)] },
+  const tokens: SemanticToken[] = namesOfSpec(document).flatMap(({ kind, definitions, references }) => [
+    ...definitions.map((span) => ({
+      span,
+      type: types[kind],
+      modifiers: ['declaration' as const, ...modifiersOf(kind)],
+    })),
     ...references.map((span) => ({ span, type: types[kind], modifiers: modifiersOf(kind) })),
   ]);
-  const blocks = new Set(spec.blocks.map(({ name }) => name.text));
-  for (const { layer } of placedLayers(spec)) {
-    const { callee } = layer.call;
+  const blocks = new Set(blocksOf(spec).map(({ name }) => name.text));
+  for (const { call } of calledLayers(spec)) {
+    const { callee } = call;
     if (blocks.has(callee.text)) continue;
     const definition = findLayer(callee.text);
     const type = definition === undefined ? 'macro' : definition.kind === 'module' ? 'class' : 'function';
     tokens.push({ span: callee.span, type, modifiers: ['defaultLibrary'] });
-    for (const { keyword } of layer.call.arguments) {
+    for (const { keyword } of call.arguments) {
       if (keyword !== undefined) tokens.push({ span: keyword.span, type: 'property', modifiers: [] });
     }
   }

@@ -38,7 +38,7 @@ export function renameLayerSpec(
   if (name.kind === 'block' && layerDefinitions.some((layer) => layer.name === newName)) {
     return refused(`\`${newName}\` is a layer of PyTorch, which the block would hide; choose another name`);
   }
-  const places = [name.definition, ...name.references];
+  const places = [...name.definitions, ...name.references];
   return { kind: 'done', result: places.map((span) => ({ span, text: newName })) };
 }
 

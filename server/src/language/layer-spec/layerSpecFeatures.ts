@@ -1,0 +1,29 @@
+/** The features of a layer spec, over one reading of its text. */
+
+import type { TextFeatures } from '../textFeatures.ts';
+import { completeLayerSpec } from './completeLayerSpec.ts';
+import { formatLayerSpec } from './formatLayerSpec.ts';
+import { hoverLayerSpec } from './hoverLayerSpec.ts';
+import { findDefinition, findReferences } from './layerSpecNavigation.ts';
+import { selectionSpans } from './layerSpecSelection.ts';
+import { layerSpecSignature } from './layerSpecSignature.ts';
+import { layerSpecTokens } from './layerSpecTokens.ts';
+import { prepareRename, renameLayerSpec } from './renameLayerSpec.ts';
+import { readSpecText } from './specText.ts';
+
+export function layerSpecFeatures(source: string): TextFeatures {
+  const document = readSpecText(source);
+  return {
+    complete: (offset, view) => completeLayerSpec(document, offset, view),
+    signatureHelp: (offset) => layerSpecSignature(document, offset),
+    hover: (offset, view) => hoverLayerSpec(document, view, offset),
+    definition: (offset) => findDefinition(document, offset),
+    references: (offset, withDefinition) => findReferences(document, offset, withDefinition),
+    prepareRename: (offset) => prepareRename(document, offset),
+    rename: (offset, newName) => renameLayerSpec(document, offset, newName),
+    format: (first, last) => formatLayerSpec(source, first, last),
+    selection: (offset) => selectionSpans(document, offset),
+    tokens: () => layerSpecTokens(document),
+    links: () => document.spec.includes.map(({ path }) => ({ span: path.span, path: path.text })),
+  };
+}

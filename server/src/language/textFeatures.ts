@@ -1,0 +1,47 @@
+/**
+ * What an editor may ask of a text without waiting for its cost. Each language has its own; places are offsets.
+ *
+ * A feature that a language does not have is absent, so that nothing has to answer for it.
+ */
+
+import type { TextSpan } from '../model/issue.ts';
+import type { Completion } from './completion.ts';
+import type { Hover } from './hover.ts';
+import type { ModelView } from './modelView.ts';
+import type { SemanticToken } from './semanticTokens.ts';
+import type { SignatureHelp } from './signatureHelp.ts';
+import type { Outcome, TextEdit } from './textEdit.ts';
+
+export interface TextFeatures {
+  /** The best first; `view` is the last that was costed, if any. */
+  readonly complete?: (offset: number, view: ModelView | undefined) => readonly Completion[];
+  readonly signatureHelp?: (offset: number) => SignatureHelp | undefined;
+  /** What the word means; the cost of its line where it says nothing of its own is not part of it. */
+  readonly hover?: (offset: number, view: ModelView | undefined) => Hover | undefined;
+  readonly definition?: (offset: number) => Definition | undefined;
+  /** Every place of a name, its definitions too where they are wanted. */
+  readonly references?: (offset: number, withDefinition: boolean) => readonly TextSpan[];
+  readonly prepareRename?: (offset: number) => Outcome<TextSpan>;
+  readonly rename?: (offset: number, newName: string) => Outcome<readonly TextEdit[]>;
+  /** Lines from `first` to `last`, both included. */
+  readonly format?: (first: number, last: number) => readonly TextEdit[];
+  /** From the narrowest to the whole text. */
+  readonly selection?: (offset: number) => readonly TextSpan[];
+  /** In order of the text. */
+  readonly tokens?: () => readonly SemanticToken[];
+  readonly links?: () => readonly DocumentLink[];
+}
+
+export interface Definition {
+  /** The word that was asked about. */
+  readonly origin: TextSpan;
+  readonly target: TextSpan;
+  /** All that the definition says. */
+  readonly whole: TextSpan;
+}
+
+/** A word that leads to another file, by a path relative to this one. */
+export interface DocumentLink {
+  readonly span: TextSpan;
+  readonly path: string;
+}

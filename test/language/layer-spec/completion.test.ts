@@ -1,0 +1,126 @@
+import { expect, it } from 'vitest';
+import { keepLastGood } from '../../../server/src/language/keepLastGood.ts';
+import { completeLayerSpec } from '../../../server/src/language/layer-spec/completeLayerSpec.ts';
+import { viewOf } from '../fixture.ts';
+import { atCursor } from './cursor.ts';
+
+/** The frame of a model; `…` stands for the line that is being written. */
+const frame = `dims: { batch: 8, d: 768, heads: 12 }
+inputs:
+  x: float32[batch, d]
+blocks:
+  pair(width, ratio=4):
+    - up: Linear(width, ratio*width)
+    - act: GELU()
+layers:
+  - first: Linear(d, d)
+  - second: ReLU()
+`;
+const line = (text: string): string => `${frame}  - new: ${text}\n`;
+
+function labels(marked: string): readonly string[] {
+  const { document, offset } = atCursor(marked);
+  const view = keepLastGood(viewOf(document.source), viewOf(frame));
+  return completeLayerSpec(document, offset, view).map(({ label }) => label);
+}
+
+/** The first proposals are these; with \`only\`, there are no others. */
+function check(marked: string, expected: readonly string[], only = false): void {
+  const found = labels(marked);
+  expect(only ? found : found.slice(0, expected.length)).toEqual(expected);
+}
+
+it('proposes blocks of the file, then layers, then ONNX operators', () => {
+  const found = labels(line('|'));
+  expect(found[0]).toBe('pair');
+  expect(found).toContain('Linear');
+  expect(found.indexOf('Linear')).toBeLessThan(found.indexOf('Gemm'));
+});
+
+it('puts layers of another rank after those that fit', () => {
+  const found = labels(line('|'));
+  expect(found.indexOf('LayerNorm')).toBeLessThan(found.indexOf('Conv2d'));
+});
+
+it.each([
+  ['the size of the input first', 'Linear(|', ['768', 'd', 'batch', 'heads', 'in_features=']],
+  ['dims where a size is required', 'Linear(d, |', ['batch', 'd', 'heads', 'out_features=', 'bias=']],
+  ['names of options once all sizes are given', 'Linear(d, d, |', ['bias=']],
+  ['values after a keyword', 'Linear(d, d, bias=|', ['False', 'True']],
+  ['a half-typed keyword, by the editor’s filter', 'Linear(d, d, bi|', ['bias=']],
+  ['layers above for a function, the nearest first', 'add(|', ['second', 'first', 'x']],
+  ['layers that are not taken yet', 'add(second, |', ['first', 'x']],
+  ['dims in an expression', 'Linear(d, 4*|', ['batch', 'd', 'heads']],
+  ['parameters of a block after sizes', 'pair(|', ['batch', 'd', 'heads', 'width=', 'ratio=']],
+  ['layers above after `from`', 'Linear(d, d) from |', ['second', 'first', 'x']],
+  ['others after a comma', 'add() from second, |', ['first', 'x']],
+  ['dims for the repetition', 'Linear(d, d) * |', ['batch', 'd', 'heads']],
+  ['what may follow a call', 'Linear(d, d) |', ['from', 'frozen', 'recompute', 'precision']],
+  ['values of a mark', 'Linear(d, d) precision=|', ['fp32', 'tf32', 'fp16']],
+])('proposes %s', (_, text, expected) => {
+  const found = labels(line(text));
+  for (const [index, label] of expected.entries()) {
+    if (index === 0) expect(found[0]).toBe(label);
+    else expect(found.indexOf(label)).toBeGreaterThan(found.indexOf(expected[index - 1] ?? ''));
+  }
+});
+
+it('proposes parameters and the input of a block inside it', () => {
+  const inside = frame.replace('    - act: GELU()\n', '    - act: add(|\n');
+  expect(labels(inside).slice(0, 3)).toEqual(['up', 'input', 'x']);
+  const size = frame.replace('    - act: GELU()\n', '    - act: Linear(|\n');
+  expect(labels(size).filter((label) => ['width', 'ratio', 'd'].includes(label))).toEqual([
+    'width',
+    'ratio',
+    'd',
+  ]);
+});
+
+it('proposes keys of the top level that are not there yet', () => {
+  check(`${frame}|`, ['name', 'include', 'outputs', 'scenario', 'models']);
+  check(`${frame}out|`, ['name', 'include', 'outputs', 'scenario', 'models']);
+});
+
+it('proposes what a scenario may say', () => {
+  check(`${frame}scenario: { | }`, ['cluster', 'nodes', 'gpus', 'batch', 'precision']);
+  check(`${frame}scenario:\n  |`, ['cluster', 'nodes', 'gpus', 'batch', 'precision']);
+  check(`${frame}scenario: { cluster: dgx-h100, | }`, ['nodes', 'gpus']);
+  check(`${frame}scenario: { precision: | }`, ['fp32', 'tf32', 'fp16', 'bf16', 'fp8'], true);
+  expect(labels(`${frame}scenario: { cluster: dgx-h| }`)).toContain('dgx-h100');
+  check(`${frame}scenario:\n  framework: |`, ['pytorch-ddp']);
+  expect(labels(`${frame}scenario:\n  framework: pytorch-ddp,|`)).toContain('bucket-mb');
+});
+
+it('replaces the whole word of a name with hyphens', () => {
+  const { document, offset } = atCursor(`${frame}scenario: { cluster: dgx-h| }`);
+  const [first] = completeLayerSpec(document, offset, undefined);
+  expect(document.source.slice(first?.span.start, first?.span.end)).toBe('dgx-h');
+});
+
+it('proposes element types and sizes of inputs, and dims for dims', () => {
+  check(frame.replace('float32[batch, d]', '|'), ['float32', 'int64', 'bool']);
+  check(frame.replace('[batch, d]', '[batch, |]'), ['batch', 'd', 'heads'], true);
+  check(frame.replace('heads: 12', 'heads: |'), ['batch', 'd'], true);
+});
+
+it('proposes nothing in comments, names and texts', () => {
+  check(line('Linear(d, d) # |'), [], true);
+  check(`${frame}name: |`, [], true);
+  check(`${frame}  - |`, ['layer', 'residual']);
+});
+
+it('proposes for a model below `models` what it and all models have', () => {
+  const models = `models:
+  small:
+    dims: { d: 64 }
+    layers:
+      - a: Linear(d, d)
+      - b: add(|
+  large:
+    dims: { d: 256 }
+inputs:
+  x: float32[batch, d]
+`;
+  check(models, ['a', 'x']);
+  check(models.replace('add(|', 'ReLU()').replace('d: 256 }', 'd: 256 }\n    |'), ['inputs', 'blocks']);
+});
