@@ -368,6 +368,7 @@ class Lowering {
       path,
       callee: call.callee.span,
       inputs,
+      batch: this.graph.batch,
       namedInputs: new Map([...given.named].flatMap(([name, tensor]) => (tensor ? [[name, tensor]] : []))),
       bound,
       symbolDefaults: this.symbolDefaults,

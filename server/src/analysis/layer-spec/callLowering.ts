@@ -2,21 +2,24 @@
 
 import {
   type Dimension,
+  equalDimensions,
   evaluateDimension,
   isSymbolic,
-  printDimension,
   symbolsOf,
 } from '../../model/dimension.ts';
 import type { Issue, TextSpan } from '../../model/issue.ts';
 import type { BoundArgument } from './bindArguments.ts';
 import type { GraphBuilder } from './graphBuilder.ts';
 import type { LayerDefinition, LayerLowering, SpecValue, Tensor } from './layerDefinition.ts';
+import { printShape } from './printShape.ts';
 
 export interface CallSite {
   /** Path of the layer, such as `h[3].fc`. */
   readonly path: string;
   readonly callee: TextSpan;
   readonly inputs: readonly Tensor[];
+  /** The leading dimension of the model's first input. */
+  readonly batch: Dimension | undefined;
   /** Inputs given by keyword. */
   readonly namedInputs: ReadonlyMap<string, Tensor>;
   readonly bound: ReadonlyMap<string, BoundArgument>;
@@ -143,6 +146,14 @@ export function makeLayerLowering(
     },
     vectorConstant: (values, elementType) => graph.constant(elementType, [values.length], values),
     scalarConstant: (element, elementType) => graph.constant(elementType, [], [element]),
+    checkBatchFirst: (input) => {
+      const [first] = input.shape ?? [];
+      if (value('batch_first') !== false || first === undefined || typeof first === 'number') return;
+      if (site.batch === undefined || !equalDimensions(first, site.batch)) return;
+      const message = `axis 0 of the input, ${printShape(input)}, is the batch, but ${definition.name} takes [sequence, batch, size]; write batch_first=True`;
+      const span = site.bound.get('batch_first')?.span ?? site.callee;
+      site.report({ code: 'spec/argument', severity: 'warning', message, span });
+    },
     problem,
   };
 }
@@ -156,10 +167,4 @@ function firstNumber(
 
 function shapeText(inputs: readonly Tensor[]): string {
   return `the input is ${printShape(inputs[0])}`;
-}
-
-/** `float32[batch, 768]` */
-export function printShape(tensor: Tensor | undefined): string {
-  const shape = tensor?.shape?.map(printDimension).join(', ') ?? '?';
-  return `${tensor?.elementType ?? 'tensor'}[${shape}]`;
 }

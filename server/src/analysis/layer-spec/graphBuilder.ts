@@ -28,6 +28,13 @@ export class GraphBuilder {
     return this.nodes.length;
   }
 
+  /** The leading dimension of the first input. */
+  get batch(): Dimension | undefined {
+    const [first] = this.inputs;
+    const type = first && this.types.get(first.name);
+    return type?.kind === 'tensor' && isKnownShape(type.shape) ? type.shape[0] : undefined;
+  }
+
   input(name: string, elementType: ElementType, shape: readonly Dimension[]): Tensor {
     const dimensions = shape.map((size) => (typeof size === 'number' ? size : printDimension(size)));
     this.inputs.push({ name, type: { kind: 'tensor', elementType, shape: dimensions } });

@@ -57,7 +57,7 @@ export interface LayerDefinition {
   /** What its parameters and FLOPs are, in words, where that says more than the signature. */
   readonly work?: string;
   /** Inputs as a spec declares them, and a call that takes them; part of the reference page. */
-  readonly example?: { readonly inputs: string; readonly call: string };
+  readonly example: { readonly inputs: Readonly<Record<string, string>>; readonly call: string };
   /** Names of what it gives, where that is more than one tensor: `output`, `h_n`, `c_n`. The next layer takes the first. */
   readonly outputs?: readonly string[];
   /** Several tensors where `outputs` names them, or where the call says how many, as `split` does. */
@@ -124,6 +124,8 @@ export interface LayerLowering {
   sizes(dimensions: readonly Dimension[]): Tensor;
   vectorConstant(values: readonly number[], elementType: ElementType): Tensor;
   scalarConstant(value: number, elementType: ElementType): Tensor;
+  /** Warns where axis 0 of an input is the model's batch although `batch_first` is False, PyTorch's default. */
+  checkBatchFirst(input: Tensor): void;
   /** Reports at an argument, or at the call where that is not given. Gives `undefined`, to be returned. */
   problem(code: IssueCode, message: string, argument?: string): undefined;
 }

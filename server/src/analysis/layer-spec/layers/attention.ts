@@ -1,4 +1,4 @@
-/** Attention, as a layer with its projections and as a function. */
+/** Attention, as a layer with its projections and as a function; rotary positions. */
 
 import {
   float,
@@ -6,9 +6,40 @@ import {
   ints,
   type LayerDefinition,
   type LayerLowering,
+  type ParameterDefinition,
   type Tensor,
 } from '../layerDefinition.ts';
+import { hasRank } from './inputRank.ts';
 import { project } from './linear.ts';
+import { flag, followingSize, integer, number } from './parameters.ts';
+
+/** Whether attention is one kernel; shared by the layers that contain attention. */
+export const fusedFlag = flag(
+  'fused',
+  true,
+  'Whether attention runs as one kernel that stores no scores, as PyTorch runs it; False writes it out, as exporters do.',
+  { beyond: true },
+);
+
+export const causalFlag = flag('causal', false, 'Whether a position sees only those before it.', {
+  beyond: true,
+});
+
+const beyondPyTorch: readonly ParameterDefinition[] = [
+  causalFlag,
+  integer('num_kv_heads', 'Key and value heads, fewer for grouped-query attention.', {
+    default: null,
+    least: 1,
+    beyond: true,
+  }),
+  integer('head_dim', 'Size of a head; embed_dim / num_heads where it is left out.', {
+    default: null,
+    least: 1,
+    beyond: true,
+  }),
+  fusedFlag,
+  flag('rotary', false, 'Whether query and key are rotated by position (RoPE).', { beyond: true }),
+];
 
 const multiheadAttention: LayerDefinition = {
   name: 'MultiheadAttention',
@@ -16,82 +47,45 @@ const multiheadAttention: LayerDefinition = {
   documentation:
     'Multi-head attention on [batch, sequence, embed_dim] with its input and output projections; self-attention from one source, query and memory from two, query, key and value from three.',
   source: 'torch.nn.MultiheadAttention.html',
-  inputs: { names: ['query', 'key', 'value'], least: 1 },
+  inputs: { names: ['query', 'key', 'value', 'attn_mask'], least: 1 },
   parameters: [
-    {
-      name: 'embed_dim',
-      type: 'integer',
-      follows: true,
-      documentation: 'Size of the last axis of the query.',
-    },
-    { name: 'num_heads', type: 'integer', documentation: 'Heads the query is divided into.' },
-    {
-      name: 'dropout',
-      type: 'number',
+    followingSize('embed_dim', 'Size of the last axis of the query.'),
+    integer('num_heads', 'Heads the query is divided into.', { least: 1 }),
+    number('dropout', 'Probability of a weight to be zeroed; part of the kernel where attention is fused.', {
       default: 0,
-      documentation: 'Probability of a weight to be zeroed; part of the kernel where attention is fused.',
-    },
-    { name: 'bias', type: 'boolean', default: true, documentation: 'Whether the projections add a bias.' },
-    { name: 'add_bias_kv', type: 'boolean', default: false, documentation: 'Not supported.' },
-    { name: 'add_zero_attn', type: 'boolean', default: false, documentation: 'Not supported.' },
-    { name: 'kdim', type: 'integer', default: null, documentation: 'Size of the last axis of the key.' },
-    { name: 'vdim', type: 'integer', default: null, documentation: 'Size of the last axis of the value.' },
-    {
-      name: 'batch_first',
-      type: 'boolean',
-      default: true,
-      documentation: 'Always True here: the first axis is the batch.',
-    },
-    {
-      name: 'causal',
-      type: 'boolean',
-      default: false,
-      documentation: 'Whether a position sees only those before it; beyond PyTorch.',
-    },
-    {
-      name: 'num_kv_heads',
-      type: 'integer',
-      default: null,
-      documentation: 'Key and value heads, fewer for grouped-query attention; beyond PyTorch.',
-    },
-    {
-      name: 'head_dim',
-      type: 'integer',
-      default: null,
-      documentation: 'Size of a head; embed_dim / num_heads where it is left out; beyond PyTorch.',
-    },
-    {
-      name: 'fused',
-      type: 'boolean',
-      default: true,
-      documentation:
-        'Whether attention runs as one kernel that stores no scores, as PyTorch runs it; False writes it out, as exporters do; beyond PyTorch.',
-    },
-    {
-      name: 'rotary',
-      type: 'boolean',
-      default: false,
-      documentation: 'Whether query and key are rotated by position (RoPE); beyond PyTorch.',
-    },
+      least: 0,
+      most: 1,
+    }),
+    flag('bias', true, 'Whether the projections add a bias.'),
+    flag('add_bias_kv', false, 'Not costed.'),
+    flag('add_zero_attn', false, 'Not costed.'),
+    integer('kdim', 'Size of the last axis of the key.', { default: null, least: 1 }),
+    integer('vdim', 'Size of the last axis of the value.', { default: null, least: 1 }),
+    flag('batch_first', true, 'Whether the first axis is the batch. True here, False in PyTorch.'),
+    ...beyondPyTorch,
   ],
+  work: '4·d² parameters and 4·d for the biases; 8·d² FLOPs per token for the projections and 4·d per pair of tokens. A causal mask does not reduce FLOPs, as in PyTorch’s count.',
+  example: { inputs: { x: 'float32[8, 128, 512]' }, call: 'MultiheadAttention(512, 8)' },
   lower: (call) => {
-    const [query, second, third] = call.inputs;
-    if (query === undefined) return undefined;
-    if (query.shape !== undefined && query.shape.length !== 3) {
-      return call.problem(
-        'shape/mismatch',
-        `the input needs 3 axes, [batch, sequence, embed_dim], but has ${query.shape.length}`,
-      );
+    for (const name of ['add_bias_kv', 'add_zero_attn']) {
+      if (call.boolean(name)) {
+        return call.problem('spec/argument', `\`${name}\` is not costed; leave it out`, name);
+      }
     }
+    const batchFirst = call.boolean('batch_first');
+    const form = batchFirst ? '[batch, sequence, embed_dim]' : '[sequence, batch, embed_dim]';
+    if (!hasRank(call, [3], form)) return undefined;
+    const [query, second, third] = call.inputs.map((tensor) => (batchFirst ? tensor : turned(call, tensor)));
+    if (query === undefined) return undefined;
     const width = call.size('embed_dim', query.shape?.at(-1), 'the last axis of the query');
     if (width === undefined) return undefined;
     const heads = call.integer('num_heads');
     const headSize = call.optionalInteger('head_dim') ?? width / heads;
-    if (heads < 1 || !Number.isInteger(headSize)) {
+    if (!Number.isInteger(headSize)) {
       return call.problem('shape/mismatch', `${width} does not divide into ${heads} heads`, 'num_heads');
     }
     const groups = call.optionalInteger('num_kv_heads') ?? heads;
-    if (groups < 1 || heads % groups !== 0) {
+    if (heads % groups !== 0) {
       return call.problem(
         'shape/mismatch',
         `${heads} heads do not share ${groups} key and value heads evenly`,
@@ -100,37 +94,76 @@ const multiheadAttention: LayerDefinition = {
     }
     const key = second ?? query;
     const value = third ?? key;
-    const projected = projections(call, { query, key, value, width, heads, groups, headSize });
-    const rotated = call.boolean('rotary')
-      ? [rotate(call, projected.query, heads, headSize), rotate(call, projected.key, groups, headSize)]
-      : [projected.query, projected.key];
-    const [rotatedQuery = projected.query, rotatedKey = projected.key] = rotated;
-    const attend = call.boolean('fused') ? fusedAttention : writtenOutAttention;
-    const attended = attend(call, {
-      ...projected,
-      query: rotatedQuery,
-      key: rotatedKey,
+    if (call.given('kdim')) call.size('kdim', key.shape?.at(-1), 'the last axis of the key');
+    if (call.given('vdim')) call.size('vdim', value.shape?.at(-1), 'the last axis of the value');
+    const output = attend(call, {
+      prefix: '',
+      query,
+      key,
+      value,
+      mask: call.input('attn_mask'),
       width,
       heads,
       groups,
       headSize,
+      bias: call.boolean('bias'),
+      causal: call.boolean('causal'),
+      fused: call.boolean('fused'),
+      rotary: call.boolean('rotary'),
+      dropout: call.number('dropout'),
     });
-    const weight = call.parameter('out_proj.weight', [width, heads * headSize]);
-    return project(
-      call,
-      attended,
-      weight,
-      call.boolean('bias') ? call.parameter('out_proj.bias', [width]) : undefined,
-    );
+    return batchFirst ? output : turned(call, output);
   },
 };
 
+/** [sequence, batch, size] as [batch, sequence, size], and back. */
+export const turned = (call: LayerLowering, input: Tensor): Tensor =>
+  call.emit('Transpose', [input], { perm: ints([1, 0, 2]) });
+
+export interface Attended {
+  /** Begins the names of weights: `self_attn.`. */
+  readonly prefix: string;
+  readonly query: Tensor;
+  readonly key: Tensor;
+  readonly value: Tensor;
+  readonly mask: Tensor | undefined;
+  readonly width: number;
+  readonly heads: number;
+  readonly groups: number;
+  readonly headSize: number;
+  readonly bias: boolean;
+  readonly causal: boolean;
+  readonly fused: boolean;
+  readonly rotary: boolean;
+  readonly dropout: number;
+}
+
+/** Attention on [batch, sequence, size] with its projections. */
+export function attend(call: LayerLowering, of: Attended): Tensor {
+  const projected = projections(call, of);
+  const rotated = of.rotary
+    ? {
+        query: rotate(call, projected.query, of.heads, of.headSize),
+        key: rotate(call, projected.key, of.groups, of.headSize),
+      }
+    : {};
+  const attended = (of.fused ? fusedAttention : writtenOutAttention)(call, {
+    ...of,
+    ...projected,
+    ...rotated,
+  });
+  const weight = call.parameter(`${of.prefix}out_proj.weight`, [of.width, of.heads * of.headSize]);
+  const bias = of.bias ? call.parameter(`${of.prefix}out_proj.bias`, [of.width]) : undefined;
+  return project(call, attended, weight, bias);
+}
+
 /** One kernel that never stores the scores, as PyTorch runs it (FlashAttention, Dao et al. 2022). */
 function fusedAttention(call: LayerLowering, of: Attended): Tensor {
-  return call.emit('Attention', [of.query, of.key, of.value], {
+  const mask = of.mask === undefined ? [] : [of.mask];
+  return call.emit('Attention', [of.query, of.key, of.value, ...mask], {
     q_num_heads: int(of.heads),
     kv_num_heads: int(of.groups),
-    is_causal: int(call.boolean('causal') ? 1 : 0),
+    is_causal: int(of.causal ? 1 : 0),
   });
 }
 
@@ -143,17 +176,17 @@ function writtenOutAttention(call: LayerLowering, of: Attended): Tensor {
   const query = inHeads(of.query, of.heads, [0, 2, 1, 3]);
   const keys = inHeads(of.key, of.groups, [0, 2, 1, 3]);
   const values = inHeads(of.value, of.groups, [0, 2, 1, 3]);
-  const turned = call.emit('Transpose', [repeatGroups(call, keys, of)], { perm: ints([0, 1, 3, 2]) });
+  const transposed = call.emit('Transpose', [repeatGroups(call, keys, of)], { perm: ints([0, 1, 3, 2]) });
   const scale = call.scalarConstant(1 / Math.sqrt(of.headSize), 'float32');
-  let scores = call.emit('Mul', [call.emit('MatMul', [query, turned]), scale]);
-  if (call.boolean('causal')) {
+  let scores = call.emit('Mul', [call.emit('MatMul', [query, transposed]), scale]);
+  if (of.causal) {
     const lengths = [query.shape?.[2], keys.shape?.[2]].map((length) => call.fixed(length) ?? 1);
-    scores = call.emit('Add', [scores, call.buffer('causal_mask', lengths)]);
+    scores = call.emit('Add', [scores, call.buffer(`${of.prefix}causal_mask`, lengths)]);
   }
+  if (of.mask !== undefined) scores = call.emit('Add', [scores, of.mask]);
   let weights = call.emit('Softmax', [scores], { axis: int(-1) });
-  const p = call.number('dropout');
-  if (p > 0) {
-    const ratio = call.scalarConstant(p, 'float32');
+  if (of.dropout > 0) {
+    const ratio = call.scalarConstant(of.dropout, 'float32');
     weights = call.emit('Dropout', [weights, ratio, call.scalarConstant(1, 'bool')]);
   }
   const summed = call.emit('MatMul', [weights, repeatGroups(call, values, of)]);
@@ -170,44 +203,28 @@ function repeatGroups(call: LayerLowering, input: Tensor, of: Attended): Tensor 
   return call.emit('Reshape', [repeated, call.integersConstant([0, of.heads, -1, of.headSize])]);
 }
 
-interface Attended {
-  readonly query: Tensor;
-  readonly key: Tensor;
-  readonly value: Tensor;
-  readonly width: number;
-  readonly heads: number;
-  readonly groups: number;
-  readonly headSize: number;
-}
-
 /** Query, key and value projections: one product for plain self-attention, as PyTorch packs them, else three. */
-function projections(call: LayerLowering, of: Attended): { query: Tensor; key: Tensor; value: Tensor } {
+function projections(call: LayerLowering, of: Attended): Pick<Attended, 'query' | 'key' | 'value'> {
   const inner = of.heads * of.headSize;
   const grouped = of.groups * of.headSize;
   const bias = (name: string, size: number) =>
-    call.boolean('bias') ? call.parameter(name, [size]) : undefined;
+    of.bias ? call.parameter(`${of.prefix}${name}`, [size]) : undefined;
   if (of.query.name === of.key.name && of.key.name === of.value.name && of.groups === of.heads) {
-    const weight = call.parameter('in_proj_weight', [3 * inner, of.width]);
+    const weight = call.parameter(`${of.prefix}in_proj_weight`, [3 * inner, of.width]);
     const packed = project(call, of.query, weight, bias('in_proj_bias', 3 * inner));
     const sizes = call.integersConstant([inner, inner, inner]);
     const [query, key, value] = call.emitMany('Split', [packed, sizes], 3, { axis: int(-1) });
     if (query !== undefined && key !== undefined && value !== undefined) return { query, key, value };
   }
-  const projection = (name: string, input: Tensor, size: number, given: string | undefined) => {
-    const last = input.shape?.at(-1);
-    const asked = given === undefined ? undefined : call.size(given, last, `the last axis of the ${name}`);
-    const from = asked ?? call.fixed(last) ?? of.width;
-    return project(
-      call,
-      input,
-      call.parameter(`${name}_proj.weight`, [size, from]),
-      bias(`${name}_proj.bias`, size),
-    );
+  const projection = (name: string, input: Tensor, size: number) => {
+    const from = call.fixed(input.shape?.at(-1)) ?? of.width;
+    const weight = call.parameter(`${of.prefix}${name}_proj.weight`, [size, from]);
+    return project(call, input, weight, bias(`${name}_proj.bias`, size));
   };
   return {
-    query: projection('q', of.query, inner, undefined),
-    key: projection('k', of.key, grouped, call.given('kdim') ? 'kdim' : undefined),
-    value: projection('v', of.value, grouped, call.given('vdim') ? 'vdim' : undefined),
+    query: projection('q', of.query, inner),
+    key: projection('k', of.key, grouped),
+    value: projection('v', of.value, grouped),
   };
 }
 
@@ -216,19 +233,49 @@ function projections(call: LayerLowering, of: Attended): { query: Tensor; key: T
  * Works on [batch, sequence, heads·head], so that no axis moves.
  */
 function rotate(call: LayerLowering, input: Tensor, heads: number, headSize: number): Tensor {
-  const length = call.fixed(input.shape?.[1]) ?? 1;
   const split = call.emit('Reshape', [input, call.integersConstant([0, 0, heads, headSize])]);
+  return call.emit('Reshape', [
+    rotateHeads(call, split, headSize),
+    call.integersConstant([0, 0, heads * headSize]),
+  ]);
+}
+
+/** The same on [batch, sequence, heads, head]. */
+function rotateHeads(call: LayerLowering, input: Tensor, headSize: number): Tensor {
+  const length = call.fixed(input.shape?.[1]) ?? 1;
   const half = Math.floor(headSize / 2);
   const sizes = call.integersConstant([half, headSize - half]);
-  const [first, last] = call.emitMany('Split', [split, sizes], 2, { axis: int(-1) });
-  const turned = call.emit('Concat', [call.emit('Neg', [last]), first], { axis: int(-1) });
+  const [first, last] = call.emitMany('Split', [input, sizes], 2, { axis: int(-1) });
+  const quarter = call.emit('Concat', [call.emit('Neg', [last]), first], { axis: int(-1) });
   const table = (name: string) => call.buffer(name, [length, 1, headSize]);
-  const sum = call.emit('Add', [
-    call.emit('Mul', [split, table('cos')]),
-    call.emit('Mul', [turned, table('sin')]),
+  return call.emit('Add', [
+    call.emit('Mul', [input, table('cos')]),
+    call.emit('Mul', [quarter, table('sin')]),
   ]);
-  return call.emit('Reshape', [sum, call.integersConstant([0, 0, heads * headSize])]);
 }
+
+const rotaryEmbedding: LayerDefinition = {
+  name: 'RotaryPositionalEmbeddings',
+  kind: 'module',
+  documentation:
+    'Rotates pairs of elements of [batch, sequence, heads, head] by an angle that grows with position (RoPE).',
+  source:
+    'https://docs.pytorch.org/torchtune/stable/generated/torchtune.modules.RotaryPositionalEmbeddings.html',
+  inputs: { names: ['input'], least: 1 },
+  parameters: [
+    followingSize('dim', 'Size of a head.'),
+    integer('max_seq_len', 'Does not change the cost.', { default: 4096, least: 1 }),
+    integer('base', 'Does not change the cost.', { default: 10000, least: 1 }),
+  ],
+  work: 'No parameters, no FLOPs of products; element-wise as PyTorch runs it: two products, a sum, halves swapped.',
+  example: { inputs: { x: 'float32[8, 128, 8, 64]' }, call: 'RotaryPositionalEmbeddings(64)' },
+  lower: (call) => {
+    const [input] = call.inputs;
+    if (input === undefined || !hasRank(call, [4], '[batch, sequence, heads, head]')) return undefined;
+    const size = call.size('dim', input.shape?.at(-1), 'the last axis of the input');
+    return size === undefined ? undefined : rotateHeads(call, input, size);
+  },
+};
 
 const scaledDotProductAttention: LayerDefinition = {
   name: 'scaled_dot_product_attention',
@@ -237,31 +284,33 @@ const scaledDotProductAttention: LayerDefinition = {
   source: 'torch.nn.functional.scaled_dot_product_attention.html',
   inputs: { names: ['query', 'key', 'value', 'attn_mask'], least: 3 },
   parameters: [
-    { name: 'dropout_p', type: 'number', default: 0, documentation: 'Fused; does not change the cost.' },
-    {
-      name: 'is_causal',
-      type: 'boolean',
-      default: false,
-      documentation: 'Whether a position sees only those before it.',
-    },
-    {
-      name: 'scale',
-      type: 'number',
-      default: null,
-      documentation: 'Factor of Q·Kᵀ; 1/√head where it is left out.',
-    },
-    {
-      name: 'enable_gqa',
-      type: 'boolean',
-      default: false,
-      documentation: 'Whether key and value may have fewer heads.',
-    },
+    number('dropout_p', 'Fused; does not change the cost.', { default: 0, least: 0, most: 1 }),
+    flag('is_causal', false, 'Whether a position sees only those before it.'),
+    number('scale', 'Factor of Q·Kᵀ; 1/√head where it is left out.', { default: null }),
+    flag('enable_gqa', false, 'Whether key and value may have fewer heads.'),
   ],
-  lower: (call) =>
-    call.emit('Attention', [...call.inputs], {
+  work: '4·head FLOPs per head and pair of tokens.',
+  example: {
+    inputs: { q: 'float32[8, 8, 128, 64]', k: 'float32[8, 8, 128, 64]', v: 'float32[8, 8, 128, 64]' },
+    call: 'scaled_dot_product_attention(q, k, v, is_causal=True)',
+  },
+  lower: (call) => {
+    const [query, key, value] = call.inputs;
+    if (!hasRank(call, [4], '[batch, heads, sequence, head]')) return undefined;
+    const [heads, groups] = [query?.shape?.[1], key?.shape?.[1]];
+    if (typeof heads === 'number' && typeof groups === 'number' && heads !== groups) {
+      const shared = `${heads} heads of the query ${heads % groups === 0 ? '' : 'cannot '}share ${groups} heads of the key`;
+      if (heads % groups !== 0) return call.problem('shape/mismatch', `${shared} evenly`);
+      if (!call.boolean('enable_gqa')) {
+        return call.problem('shape/mismatch', `${shared} only with enable_gqa=True`, 'enable_gqa');
+      }
+    }
+    const mask = call.input('attn_mask');
+    return call.emit('Attention', [query, key, value, ...(mask === undefined ? [] : [mask])], {
       is_causal: int(call.boolean('is_causal') ? 1 : 0),
       ...(call.value('scale') === null ? {} : { scale: float(call.number('scale')) }),
-    }),
+    });
+  },
 };
 
-export const attentionLayers = [multiheadAttention, scaledDotProductAttention];
+export const attentionLayers = [multiheadAttention, scaledDotProductAttention, rotaryEmbedding];

@@ -1,6 +1,14 @@
-/** Matrix products with weights, and lookups in them. */
+/** Matrix products with weights, and trained tensors by themselves. */
 
-import { int, ints, type LayerDefinition, type LayerLowering, type Tensor } from '../layerDefinition.ts';
+import {
+  int,
+  ints,
+  type LayerDefinition,
+  type LayerLowering,
+  type Tensor,
+  text,
+} from '../layerDefinition.ts';
+import { dimensions, flag, followingSize, integer, listOf, tiedWeight } from './parameters.ts';
 
 const linear: LayerDefinition = {
   name: 'Linear',
@@ -9,44 +17,36 @@ const linear: LayerDefinition = {
   source: 'torch.nn.Linear.html',
   inputs: { names: ['input'], least: 1 },
   parameters: [
-    {
-      name: 'in_features',
-      type: 'integer',
-      follows: true,
-      documentation: 'Size of the last axis of the input.',
-    },
-    { name: 'out_features', type: 'integer', documentation: 'Size of the last axis of the output.' },
-    { name: 'bias', type: 'boolean', default: true, documentation: 'Whether b is added.' },
-    {
-      name: 'weight',
-      type: 'layer',
-      default: null,
-      documentation:
-        'Layer whose weight is used instead of an own one (weight tying); not an argument of PyTorch.',
-    },
+    followingSize('in_features', 'Size of the last axis of the input.'),
+    integer('out_features', 'Size of the last axis of the output.', { least: 1 }),
+    flag('bias', true, 'Whether b is added.'),
+    tiedWeight,
   ],
+  work: 'in·out parameters, and out for the bias; 2·in·out FLOPs per row.',
+  example: { inputs: { x: 'float32[32, 64]' }, call: 'Linear(64, 128)' },
   lower: (call) => {
     const [input] = call.inputs;
     const inFeatures = call.size('in_features', input?.shape?.at(-1), 'the last axis of the input');
     if (inFeatures === undefined || input === undefined) return undefined;
     const outFeatures = call.integer('out_features');
-    const tied = call.given('weight') ? call.tied('weight', 'weight') : undefined;
-    const own = tied === undefined ? call.parameter('weight', [outFeatures, inFeatures]) : tied;
-    if (tied?.shape !== undefined && (tied.shape[0] !== outFeatures || tied.shape[1] !== inFeatures)) {
-      return call.problem(
-        'shape/mismatch',
-        `the tied weight is ${tied.shape.join(' × ')}, but this layer needs ${outFeatures} × ${inFeatures}`,
-        'weight',
-      );
-    }
-    return project(
-      call,
-      input,
-      own,
-      call.boolean('bias') ? call.parameter('bias', [outFeatures]) : undefined,
-    );
+    const weight = ownOrTied(call, [outFeatures, inFeatures]);
+    if (weight === undefined) return undefined;
+    const bias = call.boolean('bias') ? call.parameter('bias', [outFeatures]) : undefined;
+    return project(call, input, weight, bias);
   },
 };
+
+/** The layer's own weight, or that of the layer its `weight` names, which must have the same shape. */
+export function ownOrTied(call: LayerLowering, shape: readonly number[]): Tensor | undefined {
+  const tied = call.given('weight') ? call.tied('weight', 'weight') : undefined;
+  if (tied === undefined) return call.parameter('weight', shape);
+  if (tied.shape === undefined || tied.shape.every((size, axis) => size === shape[axis])) return tied;
+  return call.problem(
+    'shape/mismatch',
+    `the tied weight is ${tied.shape.join(' × ')}, but this layer needs ${shape.join(' × ')}`,
+    'weight',
+  );
+}
 
 /** x·Wᵀ + b with W of shape [out, in], as PyTorch stores it and its exporter writes it. */
 export function project(
@@ -65,42 +65,67 @@ export function project(
   return bias === undefined ? product : call.emit('Add', [product, bias]);
 }
 
-const embedding: LayerDefinition = {
-  name: 'Embedding',
+const bilinear: LayerDefinition = {
+  name: 'Bilinear',
   kind: 'module',
-  documentation: 'Looks up one row of a table for every index.',
-  source: 'torch.nn.Embedding.html',
-  inputs: { names: ['input'], least: 1 },
+  documentation: 'Bilinear map of two inputs: yₖ = x₁ᵀ·Aₖ·x₂ + bₖ.',
+  source: 'torch.nn.Bilinear.html',
+  inputs: { names: ['input1', 'input2'], least: 2 },
   parameters: [
-    { name: 'num_embeddings', type: 'integer', documentation: 'Rows of the table.' },
-    { name: 'embedding_dim', type: 'integer', documentation: 'Length of a row.' },
-    { name: 'padding_idx', type: 'integer', default: null, documentation: 'Row that is not trained.' },
+    followingSize('in1_features', 'Size of the last axis of the first input.'),
+    followingSize('in2_features', 'Size of the last axis of the second input.'),
+    integer('out_features', 'Size of the last axis of the output.', { least: 1 }),
+    flag('bias', true, 'Whether b is added.'),
   ],
+  work: 'out·in₁·in₂ parameters, and out for the bias.',
+  example: {
+    inputs: { a: 'float32[32, 20]', b: 'float32[32, 30]' },
+    call: 'Bilinear(20, 30, 40) from a, b',
+  },
   lower: (call) => {
-    const [input] = call.inputs;
-    const rows = call.integer('num_embeddings');
-    const width = call.integer('embedding_dim');
-    return call.emit('Gather', [call.parameter('weight', [rows, width]), input], { axis: int(0) });
+    const [first, second] = call.inputs;
+    const size1 = call.size('in1_features', first?.shape?.at(-1), 'the last axis of the first input');
+    const size2 = call.size('in2_features', second?.shape?.at(-1), 'the last axis of the second input');
+    if (size1 === undefined || size2 === undefined) return undefined;
+    const features = call.integer('out_features');
+    const weight = call.parameter('weight', [features, size1, size2]);
+    const product = call.emit('Einsum', [first, weight, second], { equation: text('...i,oij,...j->...o') });
+    return call.boolean('bias') ? call.emit('Add', [product, call.parameter('bias', [features])]) : product;
   },
 };
 
-const parameter: LayerDefinition = {
-  name: 'Parameter',
+const identity: LayerDefinition = {
+  name: 'Identity',
   kind: 'module',
-  documentation: 'A trained tensor by itself, such as learned positions or a class token; takes no input.',
-  source: 'torch.nn.parameter.Parameter.html',
-  inputs: { names: [], least: 0 },
-  parameters: [{ name: 'shape', type: 'dimensions', rest: true, documentation: 'Sizes of the tensor.' }],
-  lower: (call) => {
-    const value = call.value('shape');
-    const sizes = (Array.isArray(value) ? value : [value]).map((size) =>
-      typeof size === 'number' ? size : undefined,
-    );
-    if (sizes.length === 0 || sizes.some((size) => size === undefined || size < 1)) {
-      return call.problem('spec/argument', 'the sizes of a parameter are numbers above 0', 'shape');
-    }
-    return call.emit('Identity', [call.parameter('weight', sizes.map(Number))]);
-  },
+  documentation: 'The input itself.',
+  source: 'torch.nn.Identity.html',
+  inputs: { names: ['input'], least: 1 },
+  parameters: [],
+  example: { inputs: { x: 'float32[32, 64]' }, call: 'Identity()' },
+  lower: (call) => call.emit('Identity', [call.inputs[0]]),
 };
 
-export const linearLayers = [linear, embedding, parameter];
+const stored = (name: 'Parameter' | 'Buffer'): LayerDefinition => ({
+  name,
+  kind: 'module',
+  documentation:
+    name === 'Parameter'
+      ? 'A trained tensor by itself, such as learned positions or a class token; takes no input.'
+      : 'A stored tensor that is not trained, such as a mask or a table of positions; takes no input.',
+  source: `torch.nn.parameter.${name}.html`,
+  inputs: { names: [], least: 0 },
+  parameters: [dimensions('shape', 'Sizes of the tensor.', { rest: true, beyond: true })],
+  work: name === 'Parameter' ? 'As many parameters as elements.' : 'No parameters.',
+  example: { inputs: { x: 'float32[32, 64]' }, call: `${name}(1, 64)` },
+  lower: (call) => {
+    const given = listOf(call.value('shape'));
+    const sizes = given.map((size) => (typeof size === 'number' ? size : undefined));
+    if (sizes.length === 0 || sizes.some((size) => size === undefined || size < 1)) {
+      return call.problem('spec/argument', `the sizes of a ${name} are numbers above 0`, 'shape');
+    }
+    const hold = name === 'Parameter' ? call.parameter : call.buffer;
+    return call.emit('Identity', [hold('weight', sizes.map(Number))]);
+  },
+});
+
+export const linearLayers = [linear, bilinear, identity, stored('Parameter'), stored('Buffer')];

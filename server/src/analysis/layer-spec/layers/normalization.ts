@@ -1,56 +1,74 @@
-/** Normalisations, and dropout. */
+/** Normalisations. */
 
 import type { Dimension } from '../../../model/dimension.ts';
-import { float, int, type LayerDefinition, type ParameterDefinition } from '../layerDefinition.ts';
+import {
+  float,
+  int,
+  type LayerDefinition,
+  type LayerLowering,
+  type ParameterDefinition,
+  type Tensor,
+} from '../layerDefinition.ts';
+import { exampleImage, type SpatialAxes } from './convolution.ts';
+import { hasRank } from './inputRank.ts';
+import { flag, followingSize, integer, integers, number, numbersOf } from './parameters.ts';
 
-const eps = (value: number | null): ParameterDefinition => ({
-  name: 'eps',
-  type: 'number',
-  default: value,
-  documentation: 'Added to the variance.',
+const eps = (standard: number | null): ParameterDefinition =>
+  number('eps', 'Added to the variance.', { default: standard });
+
+const affine = (name: string, standard = true): ParameterDefinition =>
+  flag(name, standard, 'Whether a trained scale (and shift) follows.');
+
+const shift = flag('bias', true, 'Whether the affine part has a shift.');
+
+const momentum = number('momentum', 'Weight of the newest batch in the running statistics.', {
+  default: 0.1,
 });
 
-const affine = (name: string): ParameterDefinition => ({
+const features = followingSize('num_features', 'Channels of the input.');
+
+/** Scale and shift of normalisations that demand both: what is not trained is stored, or constant. */
+function scaleAndShift(call: LayerLowering, channels: number, trained: boolean): readonly Tensor[] {
+  const biased = trained && call.boolean('bias');
+  return [
+    (trained ? call.parameter : call.buffer)('weight', [channels]),
+    (biased ? call.parameter : call.buffer)('bias', [channels]),
+  ];
+}
+
+const batchNorm = (name: string, axes: SpatialAxes | undefined): LayerDefinition => ({
   name,
-  type: 'boolean',
-  default: true,
-  documentation: 'Whether a trained scale (and shift) follows.',
-});
-
-const batchNorm = (axes: 1 | 2 | 3): LayerDefinition => ({
-  name: `BatchNorm${axes}d`,
   kind: 'module',
-  documentation: 'Normalises every channel by its mean and variance over the batch.',
-  source: `torch.nn.BatchNorm${axes}d.html`,
+  documentation:
+    axes === undefined
+      ? 'Batch normalisation whose statistics are those of all GPUs; the exchange of the statistics is not costed.'
+      : 'Normalises every channel by its mean and variance over the batch.',
+  source: `torch.nn.${name}.html`,
   inputs: { names: ['input'], least: 1 },
   parameters: [
-    { name: 'num_features', type: 'integer', follows: true, documentation: 'Channels of the input.' },
+    features,
     eps(1e-5),
-    {
-      name: 'momentum',
-      type: 'number',
-      default: 0.1,
-      documentation: 'Weight of the newest batch in the running statistics.',
-    },
+    momentum,
     affine('affine'),
-    {
-      name: 'track_running_stats',
-      type: 'boolean',
-      default: true,
-      documentation: 'Does not change the cost of training.',
-    },
+    flag('track_running_stats', true, 'Does not change the cost of training.'),
+    ...(axes === undefined
+      ? [{ ...integer('process_group', 'All GPUs.', { default: null }), type: 'any' as const }]
+      : []),
+    shift,
   ],
+  work: '2·channels parameters.',
+  example: { inputs: { x: exampleImage(axes ?? 2) }, call: `${name}(16)` },
   lower: (call) => {
     const [input] = call.inputs;
+    const ranks = axes === undefined ? [2, 3, 4, 5] : axes === 1 ? [2, 3] : [axes + 2];
+    if (!hasRank(call, ranks, '[batch, channels, …]')) return undefined;
     const channels = call.size('num_features', input?.shape?.[1], "the input's channel count");
     if (channels === undefined) return undefined;
-    const hold = call.boolean('affine') ? call.parameter : call.buffer;
     const [output] = call.emitMany(
       'BatchNormalization',
       [
         input,
-        hold('weight', [channels]),
-        hold('bias', [channels]),
+        ...scaleAndShift(call, channels, call.boolean('affine')),
         call.buffer('running_mean', [channels]),
         call.buffer('running_var', [channels]),
       ],
@@ -58,7 +76,7 @@ const batchNorm = (axes: 1 | 2 | 3): LayerDefinition => ({
       // ONNX's momentum weighs the old statistics, PyTorch's the new ones.
       {
         epsilon: float(call.number('eps')),
-        momentum: float(1 - call.number('momentum')),
+        momentum: float(call.value('momentum') === null ? 0.9 : 1 - call.number('momentum')),
         training_mode: int(1),
       },
     );
@@ -66,54 +84,31 @@ const batchNorm = (axes: 1 | 2 | 3): LayerDefinition => ({
   },
 });
 
-const layerNorm: LayerDefinition = {
-  name: 'LayerNorm',
+const instanceNorm = (axes: SpatialAxes): LayerDefinition => ({
+  name: `InstanceNorm${axes}d`,
   kind: 'module',
-  documentation: 'Normalises over the last axes by their mean and variance.',
-  source: 'torch.nn.LayerNorm.html',
+  documentation: 'Normalises every channel of every sample by its mean and variance.',
+  source: `torch.nn.InstanceNorm${axes}d.html`,
   inputs: { names: ['input'], least: 1 },
   parameters: [
-    { name: 'normalized_shape', type: 'integers', follows: true, documentation: 'Sizes of the last axes.' },
+    features,
     eps(1e-5),
-    affine('elementwise_affine'),
-    { name: 'bias', type: 'boolean', default: true, documentation: 'Whether the affine part has a shift.' },
+    momentum,
+    affine('affine', false),
+    flag('track_running_stats', false, 'Does not change the cost of training.'),
+    shift,
   ],
+  work: 'No parameters, or 2·channels where it is affine.',
+  example: { inputs: { x: exampleImage(axes) }, call: `InstanceNorm${axes}d(16)` },
   lower: (call) => {
-    const sizes = normalizedSizes(call.value('normalized_shape'), call.given('normalized_shape'));
-    const shape = checkedSizes(call, sizes);
-    if (shape === undefined) return undefined;
-    const trained = call.boolean('elementwise_affine');
-    const weight = (trained ? call.parameter : call.buffer)('weight', shape);
-    const bias = trained && call.boolean('bias') ? [call.parameter('bias', shape)] : [];
-    const attributes = { axis: int(-shape.length), epsilon: float(call.number('eps')) };
-    return call.emit('LayerNormalization', [call.inputs[0], weight, ...bias], attributes);
+    const [input] = call.inputs;
+    if (!hasRank(call, [axes + 2], '[batch, channels, …]')) return undefined;
+    const channels = call.size('num_features', input?.shape?.[1], "the input's channel count");
+    if (channels === undefined) return undefined;
+    const weights = scaleAndShift(call, channels, call.boolean('affine'));
+    return call.emit('InstanceNormalization', [input, ...weights], { epsilon: float(call.number('eps')) });
   },
-};
-
-const rmsNorm: LayerDefinition = {
-  name: 'RMSNorm',
-  kind: 'module',
-  documentation: 'Normalises over the last axes by their root mean square.',
-  source: 'torch.nn.RMSNorm.html',
-  inputs: { names: ['input'], least: 1 },
-  parameters: [
-    { name: 'normalized_shape', type: 'integers', follows: true, documentation: 'Sizes of the last axes.' },
-    eps(null),
-    affine('elementwise_affine'),
-  ],
-  lower: (call) => {
-    const sizes = normalizedSizes(call.value('normalized_shape'), call.given('normalized_shape'));
-    const shape = checkedSizes(call, sizes);
-    if (shape === undefined) return undefined;
-    const weight = (call.boolean('elementwise_affine') ? call.parameter : call.buffer)('weight', shape);
-    // Without eps PyTorch uses the smallest step of the element type.
-    const epsilon = call.value('eps') === null ? 1.1920929e-7 : call.number('eps');
-    return call.emit('RMSNormalization', [call.inputs[0], weight], {
-      axis: int(-shape.length),
-      epsilon: float(epsilon),
-    });
-  },
-};
+});
 
 const groupNorm: LayerDefinition = {
   name: 'GroupNorm',
@@ -122,83 +117,101 @@ const groupNorm: LayerDefinition = {
   source: 'torch.nn.GroupNorm.html',
   inputs: { names: ['input'], least: 1 },
   parameters: [
-    { name: 'num_groups', type: 'integer', documentation: 'Groups the channels are divided into.' },
-    { name: 'num_channels', type: 'integer', follows: true, documentation: 'Channels of the input.' },
+    integer('num_groups', 'Groups the channels are divided into.', { least: 1 }),
+    followingSize('num_channels', 'Channels of the input.'),
     eps(1e-5),
     affine('affine'),
+    shift,
   ],
+  work: '2·channels parameters.',
+  example: { inputs: { x: exampleImage(2) }, call: 'GroupNorm(4, 16)' },
   lower: (call) => {
     const [input] = call.inputs;
     const channels = call.size('num_channels', input?.shape?.[1], "the input's channel count");
     if (channels === undefined) return undefined;
     const groups = call.integer('num_groups');
-    if (groups < 1 || channels % groups !== 0) {
+    if (channels % groups !== 0) {
       return call.problem(
         'shape/mismatch',
         `${channels} channels do not divide into ${groups} groups`,
         'num_groups',
       );
     }
-    const hold = call.boolean('affine') ? call.parameter : call.buffer;
-    const inputs = [input, hold('weight', [channels]), hold('bias', [channels])];
-    return call.emit('GroupNormalization', inputs, {
+    const weights = scaleAndShift(call, channels, call.boolean('affine'));
+    return call.emit('GroupNormalization', [input, ...weights], {
       num_groups: int(groups),
       epsilon: float(call.number('eps')),
     });
   },
 };
 
-const localResponseNorm: LayerDefinition = {
-  name: 'LocalResponseNorm',
-  kind: 'module',
-  documentation: 'Divides by the energy of neighbouring channels (AlexNet, GoogLeNet).',
-  source: 'torch.nn.LocalResponseNorm.html',
-  inputs: { names: ['input'], least: 1 },
-  parameters: [
-    { name: 'size', type: 'integer', documentation: 'Neighbouring channels summed.' },
-    { name: 'alpha', type: 'number', default: 1e-4, documentation: 'Factor of the sum.' },
-    { name: 'beta', type: 'number', default: 0.75, documentation: 'Exponent.' },
-    { name: 'k', type: 'number', default: 1, documentation: 'Added to the sum.' },
-  ],
-  lower: (call) =>
-    call.emit('LRN', [call.inputs[0]], {
-      size: int(call.integer('size')),
-      alpha: float(call.number('alpha')),
-      beta: float(call.number('beta')),
-      bias: float(call.number('k')),
-    }),
-};
+const lastAxes = integers('normalized_shape', 'Sizes of the last axes; the last one where it is left out.', {
+  follows: true,
+  least: 1,
+});
 
-const dropout: LayerDefinition = {
-  name: 'Dropout',
+const layerNorm: LayerDefinition = {
+  name: 'LayerNorm',
   kind: 'module',
-  documentation: 'Zeroes elements at random in training; nothing in inference.',
-  source: 'torch.nn.Dropout.html',
+  documentation: 'Normalises over the last axes by their mean and variance.',
+  source: 'torch.nn.LayerNorm.html',
   inputs: { names: ['input'], least: 1 },
-  parameters: [
-    { name: 'p', type: 'number', default: 0.5, documentation: 'Probability of an element to be zeroed.' },
-    { name: 'inplace', type: 'boolean', default: false, documentation: 'Does not change the cost here.' },
-  ],
+  parameters: [lastAxes, eps(1e-5), affine('elementwise_affine'), shift],
+  work: '2 parameters per element of the last axes.',
+  example: { inputs: { x: 'float32[8, 128, 768]' }, call: 'LayerNorm(768)' },
   lower: (call) => {
-    const p = call.number('p');
-    if (p < 0 || p > 1) return call.problem('spec/argument', `\`p\` is a probability, not ${p}`, 'p');
-    const ratio = call.scalarConstant(p, 'float32');
-    return call.emit('Dropout', [call.inputs[0], ratio, call.scalarConstant(1, 'bool')]);
+    const sizes = normalizedSizes(call);
+    if (sizes === undefined) return undefined;
+    const trained = call.boolean('elementwise_affine');
+    return normalizeLast(call, call.inputs[0], '', sizes, {
+      eps: call.number('eps'),
+      trained,
+      shift: trained && call.boolean('bias'),
+    });
   },
 };
 
-type Sizes = readonly number[] | undefined;
-
-function normalizedSizes(value: unknown, given: boolean): Sizes {
-  if (!given) return undefined;
-  const list: readonly unknown[] = Array.isArray(value) ? value : [value];
-  return list.filter((item) => typeof item === 'number');
+/** Layer normalisation over axes of these sizes, with weights named `${prefix}weight` and `${prefix}bias`. */
+export function normalizeLast(
+  call: LayerLowering,
+  input: Tensor | undefined,
+  prefix: string,
+  sizes: readonly number[],
+  options: { readonly eps: number; readonly trained: boolean; readonly shift: boolean },
+): Tensor {
+  const weight = (options.trained ? call.parameter : call.buffer)(`${prefix}weight`, sizes);
+  const bias = options.shift ? [call.parameter(`${prefix}bias`, sizes)] : [];
+  const attributes = { axis: int(-sizes.length), epsilon: float(options.eps) };
+  return call.emit('LayerNormalization', [input, weight, ...bias], attributes);
 }
 
+const rmsNorm: LayerDefinition = {
+  name: 'RMSNorm',
+  kind: 'module',
+  documentation: 'Normalises over the last axes by their root mean square.',
+  source: 'torch.nn.RMSNorm.html',
+  inputs: { names: ['input'], least: 1 },
+  parameters: [lastAxes, eps(null), affine('elementwise_affine')],
+  work: '1 parameter per element of the last axes.',
+  example: { inputs: { x: 'float32[8, 128, 768]' }, call: 'RMSNorm(768)' },
+  lower: (call) => {
+    const sizes = normalizedSizes(call);
+    if (sizes === undefined) return undefined;
+    const weight = (call.boolean('elementwise_affine') ? call.parameter : call.buffer)('weight', sizes);
+    // Without eps PyTorch uses the smallest step of the element type.
+    const epsilon = call.value('eps') === null ? 1.1920929e-7 : call.number('eps');
+    return call.emit('RMSNormalization', [call.inputs[0], weight], {
+      axis: int(-sizes.length),
+      epsilon: float(epsilon),
+    });
+  },
+};
+
 /** The normalised sizes: those given, checked against the last axes of the input, or its last axis. */
-function checkedSizes(call: Parameters<LayerDefinition['lower']>[0], given: Sizes): Sizes {
+function normalizedSizes(call: LayerLowering): readonly number[] | undefined {
+  const given = call.given('normalized_shape') ? numbersOf(call.value('normalized_shape')) : [];
   const shape = call.inputs[0]?.shape;
-  if (given === undefined || given.length <= 1) {
+  if (given.length <= 1) {
     const last = call.size('normalized_shape', shape?.at(-1), 'the last axis of the input');
     return last === undefined ? undefined : [last];
   }
@@ -219,13 +232,39 @@ function checkedSizes(call: Parameters<LayerDefinition['lower']>[0], given: Size
   return given;
 }
 
+const localResponseNorm = (name: string): LayerDefinition => ({
+  name,
+  kind: 'module',
+  documentation: 'Divides by the energy of neighbouring channels (AlexNet, GoogLeNet).',
+  source: name === 'LocalResponseNorm' ? `torch.nn.${name}.html` : 'torch.nn.LocalResponseNorm.html',
+  inputs: { names: ['input'], least: 1 },
+  parameters: [
+    integer('size', 'Neighbouring channels summed.', { least: 1 }),
+    number('alpha', 'Factor of the sum.', { default: 1e-4 }),
+    number('beta', 'Exponent.', { default: 0.75 }),
+    number('k', 'Added to the sum.', { default: 1 }),
+  ],
+  example: { inputs: { x: exampleImage(2) }, call: `${name}(5)` },
+  lower: (call) =>
+    call.emit('LRN', [call.inputs[0]], {
+      size: int(call.integer('size')),
+      alpha: float(call.number('alpha')),
+      beta: float(call.number('beta')),
+      bias: float(call.number('k')),
+    }),
+});
+
 export const normalizationLayers = [
-  batchNorm(1),
-  batchNorm(2),
-  batchNorm(3),
+  batchNorm('BatchNorm1d', 1),
+  batchNorm('BatchNorm2d', 2),
+  batchNorm('BatchNorm3d', 3),
+  batchNorm('SyncBatchNorm', undefined),
   layerNorm,
   rmsNorm,
   groupNorm,
-  localResponseNorm,
-  dropout,
+  instanceNorm(1),
+  instanceNorm(2),
+  instanceNorm(3),
+  localResponseNorm('LocalResponseNorm'),
+  localResponseNorm('CrossMapLRN2d'),
 ];
