@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   addDimensions,
+  boundOf,
   broadcastDimensions,
   ceilDivideDimensions,
   type Dimension,
@@ -11,6 +12,7 @@ import {
   floorDivideDimensions,
   integerDimension,
   isPast64Bits,
+  isUnknown,
   maximumOfDimensions,
   minimumOfDimensions,
   multiplyDimensions,
@@ -180,6 +182,67 @@ test('unknown stays unknown, with its reason, except where it cannot matter', ()
   expect(floorDivideDimensions(unknown, 2)).toBe(unknown);
   expect(productOfDimensions([2, unknown, 3])).toBe(unknown);
   expect(equalDimensions(unknown, unknown)).toBe(false);
+});
+
+describe('a size that is unknown but bounded', () => {
+  const few = unknownDimension('data', 300);
+
+  test.each([
+    ['a sum', addDimensions(few, 4), '≤304'],
+    ['a difference', subtractDimensions(few, 4), '≤296'],
+    ['a difference from it', subtractDimensions(400, few), '?'],
+    ['a product', multiplyDimensions(few, batch), '≤300*batch'],
+    ['a product with what may be negative', multiplyDimensions(few, subtractDimensions(batch, 5)), '?'],
+    ['a quotient', ceilDivideDimensions(few, 7), '≤43'],
+    ['a quotient by it', floorDivideDimensions(600, few), '?'],
+    ['the lesser', minimumOfDimensions(few, 100), '≤100'],
+    ['the lesser of nothing known', minimumOfDimensions(unknown, 100), '≤100'],
+    ['the greater', maximumOfDimensions(few, 500), '≤500'],
+    ['the greater of nothing known', maximumOfDimensions(unknown, 500), '?'],
+    ['broadcast with a symbol', broadcastDimensions(few, batch) ?? 0, '≤max(300, batch)'],
+  ])('%s', (_, dimension, text) => {
+    expect(printDimension(dimension)).toBe(text);
+  });
+
+  test('has a bound in numbers once symbols have values', () => {
+    expect(evaluateDimension(multiplyDimensions(few, batch), new Map([['batch', 2]]))).toEqual(
+      unknownDimension('data', 600),
+    );
+  });
+
+  test('is never more than arithmetic on its bound says', () => {
+    const step = fc.tuple(
+      fc.constantFrom(
+        addDimensions,
+        subtractDimensions,
+        multiplyDimensions,
+        floorDivideDimensions,
+        ceilDivideDimensions,
+        maximumOfDimensions,
+        minimumOfDimensions,
+      ),
+      fc.integer({ min: -3, max: 9 }),
+      fc.boolean(),
+      fc.boolean(),
+    );
+    const natural = fc.nat(9);
+    fc.assert(
+      fc.property(natural, natural, fc.array(step, { maxLength: 6 }), (truth, slack, steps) => {
+        let value: Dimension = truth;
+        let guess: Dimension = unknownDimension('data', truth + slack);
+        for (const [operation, number, swaps, hides] of steps) {
+          const other = hides && number >= 0 ? unknownDimension('data', number + 2) : number;
+          [value, guess] = swaps
+            ? [operation(number, value), operation(other, guess)]
+            : [operation(value, number), operation(guess, other)];
+          if (isUnknown(value)) return;
+        }
+        const most = boundOf(guess);
+        if (typeof value === 'number' && typeof most === 'number') expect(most).toBeGreaterThanOrEqual(value);
+      }),
+      { numRuns: 3000 },
+    );
+  });
 });
 
 describe('integers past 2⁵³', () => {

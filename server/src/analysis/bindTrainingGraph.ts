@@ -1,10 +1,16 @@
 /** The training graph: an analysis with its dimensions bound and every operator costed. Knows no hardware. */
 
-import { type Bindings, evaluateDimension, isUnknown } from '../model/dimension.ts';
+import { type Bindings, boundOf, type Dimension, evaluateDimension, isUnknown } from '../model/dimension.ts';
 import { type Graph, isKnownShape, type Operator, type Value, type ValueType } from '../model/graph.ts';
 import type { Mode } from '../model/scenario.ts';
 import { makeCostContext } from '../operators/context.ts';
-import { type BoundTensor, type KnownCost, noWork, type OperatorCost } from '../operators/definition.ts';
+import {
+  type BoundTensor,
+  type KnownCost,
+  noWork,
+  type OperatorCost,
+  type UnknownCost,
+} from '../operators/definition.ts';
 import { findOperator } from '../operators/registry.ts';
 import { whyUndefined } from '../operators/unknownOperators.ts';
 import { opsetOf } from './inferGraph.ts';
@@ -102,23 +108,34 @@ function bindGraph(graph: Graph, plan: CostingPlan, surroundings: BindingSurroun
         reason: `it takes ${operator.inputs.length} inputs, more than ${mostInputs}`,
       };
     }
-    const cost = definition.cost(
-      makeCostContext({
-        opset,
-        inputs: operator.inputs.map(tensorOf),
-        hasInput: (index) => (operator.inputs[index] ?? '') !== '',
-        outputs: operator.outputs.map(tensorOf),
-        contents: operator.inputs.map(contents),
-        gradients: operator.inputs.map((_, index) => gradients.gradientOf(operator, index)),
-        attributes: operator.attributes,
-        subgraphCost: (attributeName) => subgraphCost(operator, attributeName),
-      }),
-    );
+    const costWith = (sizeOf: (name: string) => BoundTensor | undefined): OperatorCost =>
+      definition.cost(
+        makeCostContext({
+          opset,
+          inputs: operator.inputs.map(sizeOf),
+          hasInput: (index) => (operator.inputs[index] ?? '') !== '',
+          outputs: operator.outputs.map(sizeOf),
+          contents: operator.inputs.map(contents),
+          gradients: operator.inputs.map((_, index) => gradients.gradientOf(operator, index)),
+          attributes: operator.attributes,
+          subgraphCost: (attributeName) => subgraphCost(operator, attributeName),
+        }),
+      );
+    const cost = costWith(tensorOf);
     if (cost.kind === 'known' && !isCountable(cost)) {
       return { kind: 'unknown', reason: 'its sizes are past what can be counted' };
     }
     if (cost.kind === 'known' && !leavesInputsOut(cost, operator, graph, tensorOf)) return cost;
-    return unknownTensor(operator, graph, tensorOf, bindings) ?? cost;
+    const unknown = unknownTensor(operator, graph, tensorOf, bindings);
+    if (unknown === undefined) return cost;
+    const most = (name: string): BoundTensor | undefined =>
+      tensorOf(name) ?? largestTensor(graph.values.get(name), bindings);
+    const atMost = costWith(most);
+    const isBounded =
+      atMost.kind === 'known' &&
+      isCountable(atMost) &&
+      [...operator.inputs, ...operator.outputs].every((name) => name === '' || most(name) !== undefined);
+    return isBounded ? { ...unknown, atMost } : unknown;
   };
 
   const costOfGroup = new Map<number, KnownCost>();
@@ -178,12 +195,21 @@ function bindTensors(graph: Graph, bindings: Bindings): ReadonlyMap<string, Boun
   return tensors;
 }
 
-function bindTensor(type: ValueType, bindings: Bindings): BoundTensor | undefined {
+/** A tensor at the largest sizes that the data can give it. */
+const largestTensor = (value: Value | undefined, bindings: Bindings): BoundTensor | undefined =>
+  value && bindTensor(value.type, bindings, boundOf);
+
+function bindTensor(
+  type: ValueType,
+  bindings: Bindings,
+  sizeOf: (dimension: Dimension) => Dimension | undefined = (dimension) => dimension,
+): BoundTensor | undefined {
   if (type.kind !== 'tensor' || !isKnownShape(type.shape)) return undefined;
   const dimensions: number[] = [];
   let elements = 1;
   for (const dimension of type.shape) {
-    const length = typeof dimension === 'number' ? dimension : evaluateDimension(dimension, bindings);
+    const size = sizeOf(dimension);
+    const length = size === undefined || typeof size === 'number' ? size : evaluateDimension(size, bindings);
     if (typeof length !== 'number' || !(length >= 0)) return undefined;
     dimensions.push(length);
     elements *= length;
@@ -228,7 +254,7 @@ function unknownTensor(
   graph: Graph,
   tensorOf: (name: string) => BoundTensor | undefined,
   bindings: Bindings,
-): OperatorCost | undefined {
+): UnknownCost | undefined {
   for (const name of [...operator.inputs, ...operator.outputs]) {
     if (name === '' || tensorOf(name) !== undefined) continue;
     const reason = reasonOf(graph.values.get(name), bindings);

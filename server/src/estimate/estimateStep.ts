@@ -20,6 +20,7 @@ import { type LayerCommunication, layerCosts, layerOfOperators } from './layerCo
 import { applyMeasurements } from './measuredCost.ts';
 import { type StepMemory, stepMemory } from './stepMemory.ts';
 import { planStep, type StepPlan, timelineOf } from './stepPlan.ts';
+import { unknownParts } from './unknownParts.ts';
 
 export function estimateStep(training: TrainingGraph, scenario: Scenario, cluster: ClusterProfile): StepCost {
   const plan = planStep(training, scenario, cluster);
@@ -131,15 +132,6 @@ function timeAtPeak({ training, lowered, cluster, scenario }: StepPlan): number 
     total += products / peak;
   }
   return total;
-}
-
-function unknownParts(training: TrainingGraph): readonly UnknownPart[] {
-  return training.costs.flatMap((cost, index) => {
-    if (cost.kind === 'known') return [];
-    const operator = training.analysis.graph.operators[index];
-    const name = operator?.name === '' ? operator.outputs[0] : operator?.name;
-    return [{ operator: name ?? `operator ${index}`, reason: cost.reason }];
-  });
 }
 
 function messageCosts(plan: StepPlan, timeline: StepTimeline): readonly MessageCost[] {

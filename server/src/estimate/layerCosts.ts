@@ -9,6 +9,7 @@ import { bytes, flops, type Seconds, seconds } from '../model/units.ts';
 import { type KnownCost, noWork } from '../operators/definition.ts';
 import { parameterBytes } from './gradients.ts';
 import type { OperatorTimes, PassTimes } from './operatorTimes.ts';
+import { unknownCostText } from './unknownParts.ts';
 
 /** What the layers are summed from; arrays are aligned with the operators of the graph. */
 export interface LayerInputs {
@@ -81,7 +82,7 @@ function layerCost(
   for (const index of layer.operators) {
     const cost = training.costs[index];
     if (cost?.kind === 'known') known.push(cost);
-    else reason ??= cost?.reason;
+    else if (cost !== undefined) reason ??= unknownCostText(cost);
     const operator = operators[index];
     if (operator !== undefined) names.push(operator.name || (operator.outputs[0] ?? operator.type));
   }

@@ -37,7 +37,11 @@ type CompoundKind = 'quotient' | 'maximum' | 'minimum' | 'broadcast';
 export interface UnknownDimension {
   readonly kind: 'unknown';
   readonly reason: string;
+  /** It is no more than this, where that is known. */
+  readonly atMost?: KnownDimension;
 }
+
+export type KnownDimension = number | SymbolicDimension;
 
 /** Values of symbols. */
 export type Bindings = ReadonlyMap<string, number>;
@@ -54,8 +58,15 @@ export function integerDimension(digits: string): Dimension {
   return { kind: 'symbolic', terms: [{ coefficient: 1, factors: [{ kind: 'integer', text: digits }] }] };
 }
 
-export function unknownDimension(reason: string): UnknownDimension {
-  return { kind: 'unknown', reason };
+/** A dimension that depends on data, and the most it can be where something is known of that. */
+export function unknownDimension(reason: string, limit?: Dimension): UnknownDimension {
+  const atMost = limit === undefined ? undefined : boundOf(limit);
+  return atMost === undefined ? { kind: 'unknown', reason } : { kind: 'unknown', reason, atMost };
+}
+
+/** The most a dimension can be: itself where it is known. */
+export function boundOf(dimension: Dimension): KnownDimension | undefined {
+  return isUnknown(dimension) ? dimension.atMost : dimension;
 }
 
 export function isUnknown(dimension: Dimension): dimension is UnknownDimension {
@@ -68,8 +79,7 @@ export function isSymbolic(dimension: Dimension): dimension is SymbolicDimension
 
 export function addDimensions(left: Dimension, right: Dimension): Dimension {
   if (typeof left === 'number' && typeof right === 'number') return left + right;
-  if (isUnknown(left)) return left;
-  if (isUnknown(right)) return right;
+  if (isUnknown(left) || isUnknown(right)) return combineUnknown(left, right, addDimensions);
   return withinReason(fromTerms([...termsOf(left), ...termsOf(right)]));
 }
 
@@ -80,8 +90,8 @@ export function subtractDimensions(left: Dimension, right: Dimension): Dimension
 export function multiplyDimensions(left: Dimension, right: Dimension): Dimension {
   if (typeof left === 'number' && typeof right === 'number') return left * right;
   if (left === 0 || right === 0) return 0;
-  if (isUnknown(left)) return left;
-  if (isUnknown(right)) return right;
+  if (isUnknown(left)) return isNeverNegative(right) ? scaleUnknown(left, right) : withoutBound(left);
+  if (isUnknown(right)) return isNeverNegative(left) ? scaleUnknown(right, left) : withoutBound(right);
   const leftTerms = termsOf(left);
   const rightTerms = termsOf(right);
   if (leftTerms.length * rightTerms.length > mostTerms ** 2) return tooLong;
@@ -107,14 +117,15 @@ export function productOfDimensions(dimensions: Iterable<Dimension>): Dimension 
 export function floorDivideDimensions(left: Dimension, right: Dimension): Dimension {
   if (right === 0) return unknownDimension('division by a dimension of 0');
   if (typeof left === 'number' && typeof right === 'number') return Math.floor(left / right);
-  if (isUnknown(left)) return left;
-  if (isUnknown(right)) return right;
+  if (isUnknown(left)) return divideUnknown(left, right, floorDivideDimensions);
+  if (isUnknown(right)) return withoutBound(right);
   return exactQuotient(left, right) ?? atom('quotient', left, right);
 }
 
 /** ⌈left / right⌉ for a positive right. */
 export function ceilDivideDimensions(left: Dimension, right: Dimension): Dimension {
-  if (isUnknown(left) || isUnknown(right)) return floorDivideDimensions(left, right);
+  if (isUnknown(left)) return divideUnknown(left, right, ceilDivideDimensions);
+  if (isUnknown(right)) return withoutBound(right);
   return (
     exactQuotient(left, right) ??
     floorDivideDimensions(subtractDimensions(addDimensions(left, right), 1), right)
@@ -124,16 +135,19 @@ export function ceilDivideDimensions(left: Dimension, right: Dimension): Dimensi
 export function maximumOfDimensions(left: Dimension, right: Dimension): Dimension {
   if (typeof left === 'number' && typeof right === 'number') return Math.max(left, right);
   if (equalDimensions(left, right)) return left;
-  if (isUnknown(left)) return left;
-  if (isUnknown(right)) return right;
+  if (isUnknown(left) || isUnknown(right)) return combineUnknown(left, right, maximumOfDimensions);
   return atom('maximum', left, right);
 }
 
 export function minimumOfDimensions(left: Dimension, right: Dimension): Dimension {
   if (typeof left === 'number' && typeof right === 'number') return Math.min(left, right);
   if (equalDimensions(left, right)) return left;
-  if (isUnknown(left)) return left;
-  if (isUnknown(right)) return right;
+  if (isUnknown(left) || isUnknown(right)) {
+    // The lesser of two is no more than either, so that one bound is enough.
+    const [one, other] = [boundOf(left), boundOf(right)];
+    const limit = one === undefined || other === undefined ? (one ?? other) : minimumOfDimensions(one, other);
+    return unknownDimension(reasonOf(left, right), limit);
+  }
   return atom('minimum', left, right);
 }
 
@@ -149,8 +163,7 @@ export function broadcastDimensions(left: Dimension, right: Dimension): Dimensio
   if (right === 1) return left;
   if (typeof left === 'number') return typeof right === 'number' ? undefined : left;
   if (typeof right === 'number') return right;
-  if (isUnknown(left)) return left;
-  if (isUnknown(right)) return right;
+  if (isUnknown(left) || isUnknown(right)) return combineUnknown(left, right, maximumOfDimensions);
   if (broadcasts(left, right)) return left;
   if (broadcasts(right, left)) return right;
   return atom('broadcast', left, right);
@@ -174,7 +187,8 @@ export function equalDimensions(left: Dimension, right: Dimension): boolean {
 
 /** The number a dimension stands for under these bindings, or why there is none. */
 export function evaluateDimension(dimension: Dimension, bindings: Bindings): number | UnknownDimension {
-  if (typeof dimension === 'number' || isUnknown(dimension)) return dimension;
+  if (typeof dimension === 'number') return dimension;
+  if (isUnknown(dimension)) return evaluateBound(dimension, bindings);
   let total = 0;
   for (const term of dimension.terms) {
     let product = term.coefficient;
@@ -215,10 +229,11 @@ export function symbolsOf(dimension: Dimension): readonly string[] {
   return [...new Set(names)];
 }
 
-/** `batch*seq`, `2*n + 1`, `?` for unknown. */
+/** `batch*seq`, `2*n + 1`; `≤300` for what is only known to be no more, `?` for unknown. */
 export function printDimension(dimension: Dimension): string {
   if (typeof dimension === 'number') return String(dimension);
-  if (isUnknown(dimension)) return '?';
+  if (isUnknown(dimension))
+    return dimension.atMost === undefined ? '?' : `≤${printDimension(dimension.atMost)}`;
   return dimension.terms
     .map((term, index) => {
       const magnitude = Math.abs(term.coefficient);
@@ -228,6 +243,65 @@ export function printDimension(dimension: Dimension): string {
       return term.coefficient < 0 ? ` - ${body}` : ` + ${body}`;
     })
     .join('');
+}
+
+function evaluateBound(dimension: UnknownDimension, bindings: Bindings): UnknownDimension {
+  const { reason, atMost } = dimension;
+  return atMost === undefined ? dimension : unknownDimension(reason, evaluateDimension(atMost, bindings));
+}
+
+/** What two dimensions, one of them unknown, become by an operation that grows with both. */
+function combineUnknown(
+  left: Dimension,
+  right: Dimension,
+  combine: (left: Dimension, right: Dimension) => Dimension,
+): UnknownDimension {
+  const [one, other] = [boundOf(left), boundOf(right)];
+  const limit = one === undefined || other === undefined ? undefined : combine(one, other);
+  return unlessUnbounded(isUnknown(left) ? left : right, reasonOf(left, right), limit);
+}
+
+function scaleUnknown(dimension: UnknownDimension, factor: KnownDimension): UnknownDimension {
+  const limit = dimension.atMost === undefined ? undefined : multiplyDimensions(dimension.atMost, factor);
+  return unlessUnbounded(dimension, dimension.reason, limit);
+}
+
+function divideUnknown(
+  dimension: UnknownDimension,
+  divisor: Dimension,
+  divide: (left: Dimension, right: Dimension) => Dimension,
+): UnknownDimension {
+  if (dimension.atMost === undefined || !isNeverNegative(divisor)) return withoutBound(dimension);
+  return unknownDimension(dimension.reason, divide(dimension.atMost, divisor));
+}
+
+const reasonOf = (left: Dimension, right: Dimension): string =>
+  isUnknown(left) ? left.reason : isUnknown(right) ? right.reason : '';
+
+/** The dimension as it is, where there is no bound to be told. */
+function unlessUnbounded(
+  dimension: Dimension,
+  reason: string,
+  limit: Dimension | undefined,
+): UnknownDimension {
+  const isSame = limit === undefined && isUnknown(dimension) && dimension.atMost === undefined;
+  return isSame ? dimension : unknownDimension(reason, limit);
+}
+
+const withoutBound = (dimension: UnknownDimension): UnknownDimension =>
+  dimension.atMost === undefined ? dimension : unknownDimension(dimension.reason);
+
+/** Whether it is 0 or more whatever its symbols are; sizes that symbols stand for are. */
+function isNeverNegative(dimension: Dimension): dimension is KnownDimension {
+  if (typeof dimension === 'number') return dimension >= 0;
+  if (isUnknown(dimension)) return false;
+  return dimension.terms.every(
+    ({ coefficient, factors }) =>
+      coefficient > 0 &&
+      factors.every(
+        (factor) => !('left' in factor) || (isNeverNegative(factor.left) && isNeverNegative(factor.right)),
+      ),
+  );
 }
 
 function evaluateAtom(factor: Atom, bindings: Bindings): number | UnknownDimension {

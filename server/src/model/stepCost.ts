@@ -73,6 +73,13 @@ export interface TotalCost {
 export interface UnknownPart {
   readonly operator: string;
   readonly reason: string;
+  /** The most it adds to the totals, whatever the data are; `null` where nothing bounds it. */
+  readonly atMost: WorkBound | null;
+}
+
+export interface WorkBound {
+  readonly flops: { readonly forward: Flops; readonly backward: Flops };
+  readonly operations: { readonly forward: number; readonly backward: number };
 }
 
 export type CostSource = 'formula' | 'profile' | 'calibrated' | 'measured' | 'unknown';

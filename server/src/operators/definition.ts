@@ -150,6 +150,8 @@ export interface KnownCost {
 export interface UnknownCost {
   readonly kind: 'unknown';
   readonly reason: string;
+  /** The cost at the largest sizes that the data can give; absent where no bound is known. */
+  readonly atMost?: KnownCost;
 }
 
 export type OperatorCost = KnownCost | UnknownCost;

@@ -56,7 +56,7 @@ const report: Report = {
     scalingEfficiency: 0.53,
     mfu: 0.137,
     exact: false,
-    unknown: [{ operator: 'odd', reason: 'operator `com.example.Odd` is not known' }],
+    unknown: [{ operator: 'odd', reason: 'operator `com.example.Odd` is not known', atMost: null }],
   },
   layers: [
     {

@@ -65,7 +65,11 @@ export function makeReport(
       scalingEfficiency: totals.scalingEfficiency,
       mfu: totals.mfu,
       exact: totals.exact,
-      unknown: totals.unknown.map((part) => ({ ...part })),
+      unknown: totals.unknown.map(({ operator, reason, atMost }) => ({
+        operator,
+        reason,
+        atMost: atMost && { flops: { ...atMost.flops }, operations: { ...atMost.operations } },
+      })),
     },
     layers: cost.layers.map(layerReport),
     findings: [
@@ -108,7 +112,7 @@ function layerReport(layer: LayerCost): LayerReport {
 }
 
 function dimensionReport(dimension: Dimension): number | string | null {
-  if (isUnknown(dimension)) return null;
+  if (isUnknown(dimension) && dimension.atMost === undefined) return null;
   return typeof dimension === 'number' ? dimension : printDimension(dimension);
 }
 

@@ -1,6 +1,7 @@
 /** The report as one self-contained page: no scripts, no addresses, light and dark by the reader's preference. */
 
 import { formatCount } from '../../model/format.ts';
+import { unknownText } from '../unknownParts.ts';
 import { costsSomething, layerCells, layerTime } from './layerCells.ts';
 import type { LayerReport, Report } from './report.ts';
 import { describeModel, describeScenario, summarize } from './summary.ts';
@@ -62,7 +63,7 @@ function findings(report: Report): string {
 function unknown(report: Report): string {
   if (report.totals.unknown.length === 0) return '';
   const items = report.totals.unknown.map(
-    (part) => `<li><code>${escapeHtml(part.operator)}</code> ${escapeHtml(part.reason)}`,
+    (part) => `<li><code>${escapeHtml(part.operator)}</code> ${escapeHtml(unknownText(part))}`,
   );
   return `<h2>Not counted</h2>\n<p>Totals are lower bounds, because these could not be costed.</p>\n<ul>\n${items.join('\n')}\n</ul>`;
 }

@@ -1,6 +1,7 @@
 /** The report as Markdown, for issues, pull requests and the editor's report page. */
 
 import { formatCount } from '../../model/format.ts';
+import { unknownText } from '../unknownParts.ts';
 import { costsSomething, layerCells } from './layerCells.ts';
 import type { LayerReport, Report } from './report.ts';
 import { describeScenario, summarize } from './summary.ts';
@@ -65,7 +66,7 @@ function unknown(report: Report): string[] {
     '',
     'Totals are lower bounds, because these could not be costed.',
     '',
-    ...report.totals.unknown.map((part) => `- \`${part.operator}\`: ${escapeMarkdown(part.reason)}`),
+    ...report.totals.unknown.map((part) => `- \`${part.operator}\`: ${escapeMarkdown(unknownText(part))}`),
     '',
   ];
 }

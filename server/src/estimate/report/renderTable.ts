@@ -1,6 +1,7 @@
 /** The report as aligned text for a terminal. */
 
 import { formatShortCount } from '../../model/format.ts';
+import { boundOfParts, boundText, unknownText } from '../unknownParts.ts';
 import { type Column, layoutColumns } from './columns.ts';
 import { costsSomething, layerCells } from './layerCells.ts';
 import type { LayerReport, Report } from './report.ts';
@@ -79,11 +80,12 @@ function summaryLines(report: Report): string[] {
 function unknownLines(report: Report): string[] {
   const { unknown } = report.totals;
   if (unknown.length === 0) return [];
-  const shown = unknown.slice(0, 10).map((part) => `  ${part.operator}: ${part.reason}`);
+  const shown = unknown.slice(0, 10).map((part) => `  ${part.operator}: ${unknownText(part)}`);
   const rest = unknown.length - shown.length;
+  const missing = boundOfParts(unknown);
   return [
     '',
-    `Not counted, so totals are lower bounds (${unknown.length}):`,
+    `Not counted, so totals are lower bounds (${unknown.length})${missing === null ? '' : `, low by at most ${boundText(missing)}`}:`,
     ...shown,
     ...(rest > 0 ? [`  and ${rest} more; --format json lists all`] : []),
   ];

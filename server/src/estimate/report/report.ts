@@ -68,7 +68,18 @@ const totalsSchema = z.object({
   scalingEfficiency: orUnknown(amount),
   mfu: orUnknown(amount),
   exact: z.boolean().describe('False where some part is unknown: totals are then lower bounds'),
-  unknown: z.array(z.object({ operator: z.string(), reason: z.string() })),
+  unknown: z.array(
+    z.object({
+      operator: z.string(),
+      reason: z.string(),
+      atMost: orUnknown(
+        z.object({
+          flops: z.object({ forward: amount, backward: amount }),
+          operations: z.object({ forward: amount, backward: amount }),
+        }),
+      ).describe('The most it adds to the totals, whatever the data are; null where nothing bounds it'),
+    }),
+  ),
 });
 
 const layerSchema = z.object({
@@ -78,7 +89,7 @@ const layerSchema = z.object({
   parameters: count,
   output: z.object({
     shape: orUnknown(z.array(z.union([z.number(), z.string()]).nullable())).describe(
-      'Numbers; a symbol without value by name; null where unknown',
+      'Numbers; a symbol without value by name; the most it can be, such as ≤300, where data decide; null where unknown',
     ),
     dtype: z.string(),
   }),

@@ -14,7 +14,7 @@ import type {
 import { scalarOf } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';
 import { invalid, unknownValue, whyUnknown } from '../vocabulary/types.ts';
-import { unifyTypes } from '../vocabulary/unify.ts';
+import { unifyTypes, withoutLimit } from '../vocabulary/unify.ts';
 import { unknownCost } from '../vocabulary/work.ts';
 import { unknownCount } from './perIteration.ts';
 
@@ -162,12 +162,14 @@ function inferStable(
   count: Dimension | undefined,
 ): Inference {
   const first = context.inferSubgraph('body', [...counters, ...initial]);
-  const stable = initial.map((type, index) => unifyTypes(type, first[index + 1] ?? type, changing));
+  const stable = initial.map((type, index) =>
+    unifyTypes(type, first[index + 1] ?? type, changing, withoutLimit),
+  );
   const again = context.inferSubgraph('body', [...counters, ...stable]);
   const times = count ?? unknownDimension(whyUnknown(context, 0));
   return {
     outputs: [
-      ...stable.map((type, index) => unifyTypes(type, again[index + 1] ?? type, changing)),
+      ...stable.map((type, index) => unifyTypes(type, again[index + 1] ?? type, changing, withoutLimit)),
       ...again.slice(1 + initial.length).map((type) => stacked(type, times)),
     ],
   };

@@ -128,7 +128,12 @@ export const dataDependentOperators: readonly OperatorDefinition[] = [
       const reason = 'NonMaxSuppression keeps as many boxes as the data allows';
       return single(tensor('int64', [atMost(reason, limit), 3]));
     },
-    cost: (context) => copyCost(context),
+    // Each box that is kept is compared with all others: intersection 9 operations, union 2, quotient and comparison.
+    cost: (context) => {
+      const kept = context.output(0)?.dimensions[0] ?? 0;
+      const boxes = context.input(0)?.dimensions[1] ?? 0;
+      return copyCost(context, { operations: 13 * kept * boxes });
+    },
   }),
 ];
 
@@ -136,6 +141,7 @@ export const dataDependentOperators: readonly OperatorDefinition[] = [
 const atMost = (reason: string, limit: Dimension | undefined): Dimension =>
   unknownDimension(
     limit === undefined || isUnknown(limit) ? reason : `${reason}, at most ${printDimension(limit)}`,
+    limit,
   );
 
 function nonZeroContent(input: TensorContent | undefined): TensorContent | undefined {

@@ -119,10 +119,20 @@ function sliceAxis(size: Dimension, start: Dimension, end: Dimension, step: Dime
   if (step === 1 && first === 0 && whole && (unknown === undefined || unknown === size)) {
     return { first, step, count: size };
   }
-  if (unknown !== undefined) return { first, step, count: unknownDimension(unknown.reason) };
+  if (unknown !== undefined) {
+    return { first, step, count: unknownDimension(unknown.reason, mostOfRange(size, start, end, step)) };
+  }
   const length = subtractDimensions(last, first);
   const count = typeof length === 'number' ? Math.max(length, 0) : length;
   return { first, step, count: step === 1 ? count : ceilDivideDimensions(count, step) };
+}
+
+/** A range has no more entries than its axis, nor than lie between two positions counted from the same end. */
+function mostOfRange(size: Dimension, start: Dimension, end: Dimension, step: number): Dimension {
+  const isCounted =
+    typeof start === 'number' && typeof end === 'number' && end < toTheEnd && start < 0 === end < 0;
+  const most = isCounted ? minimumOfDimensions(size, Math.max(end - start, 0)) : size;
+  return ceilDivideDimensions(most, step);
 }
 
 function sliceBackwards(size: Dimension, start: Dimension, end: Dimension, step: number): SliceRange {
@@ -135,7 +145,10 @@ function sliceBackwards(size: Dimension, start: Dimension, end: Dimension, step:
     return { first, step, count: Math.max(Math.ceil((last - first) / step), 0) };
   }
   const unknown = [size, start, end].find(isUnknown);
-  if (unknown !== undefined) return { first: 0, step, count: unknownDimension(unknown.reason) };
+  if (unknown !== undefined) {
+    const limit = ceilDivideDimensions(size, -step);
+    return { first: 0, step, count: unknownDimension(unknown.reason, limit) };
+  }
   if (typeof start === 'number' && start >= toTheEnd && typeof end === 'number' && end <= -toTheEnd) {
     return { first: addDimensions(size, -1), step, count: ceilDivideDimensions(size, -step) };
   }
