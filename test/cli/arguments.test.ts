@@ -11,6 +11,30 @@ describe('arguments', () => {
     ['--help', { command: 'help' }],
     ['--version', { command: 'version' }],
     ['lsp --stdio', { command: 'lsp' }],
+    [
+      'convert m.onnx',
+      {
+        command: 'convert',
+        file: 'm.onnx',
+        to: undefined,
+        output: undefined,
+        weights: undefined,
+        dimensions: {},
+        force: false,
+      },
+    ],
+    [
+      'convert m --to onnx --output o --weights external --dim n=2 --force',
+      {
+        command: 'convert',
+        file: 'm',
+        to: 'onnx',
+        output: 'o',
+        weights: 'external',
+        dimensions: { n: 2 },
+        force: true,
+      },
+    ],
     ['clusters', { command: 'clusters', name: undefined, format: 'table' }],
     ['clusters dgx-a100 --format json', { command: 'clusters', name: 'dgx-a100', format: 'json' }],
   ])('%s', (line, expected) => {
@@ -76,7 +100,7 @@ describe('arguments', () => {
   it.each([
     [
       'frobnicate',
-      'there is no command frobnicate; the commands are report, scale, compare, clusters, benchmark and lsp',
+      'there is no command frobnicate; the commands are report, scale, compare, clusters, benchmark, convert and lsp',
     ],
     ['report', 'layercost report needs a model file: layercost report FILE'],
     ['report a.onnx b.onnx', 'layercost report takes one model file, b.onnx is one too many'],

@@ -1,12 +1,13 @@
 /** The commands as a shell sees them: exit status, data on standard output, everything else on standard error. */
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, describe, expect, it, vi } from 'vitest';
 import { readArguments } from '../../server/src/cli/arguments.ts';
 import { runClustersCommand } from '../../server/src/cli/clustersCommand.ts';
 import { runCompareCommand } from '../../server/src/cli/compareCommand.ts';
+import { runConvertCommand } from '../../server/src/cli/convertCommand.ts';
 import { runReportCommand } from '../../server/src/cli/reportCommand.ts';
 import { runScaleCommand } from '../../server/src/cli/scaleCommand.ts';
 import { printData, printMessage } from '../../server/src/cli/streams.ts';
@@ -47,6 +48,8 @@ async function run(...words: string[]): Promise<{ status: number; out: string; e
       return { status: await runCompareCommand(given), out, err };
     case 'clusters':
       return { status: runClustersCommand(given), out, err };
+    case 'convert':
+      return { status: runConvertCommand(given), out, err };
     default:
       throw new Error(`no test runs ${given.command}`);
   }
@@ -136,4 +139,49 @@ it('lists clusters, and the source of every number of one', async () => {
   for (const number of Object.values(numbers))
     expect(number).toMatchObject({ source: expect.stringMatching(/\S/) });
   expect(await run('clusters', 'nope')).toMatchObject({ status: 2, out: '' });
+});
+
+describe('convert', () => {
+  const path = (name: string) => join(folder, name);
+
+  it('writes the format that the output is named for, and says what it wrote', async () => {
+    const result = await run('convert', small, '--output', path('small.onnx'));
+    expect(result).toMatchObject({ status: 0, out: '' });
+    expect(result.err).toMatch(
+      /^small\.layers\.yaml: 2 weights written as zeros: a spec has none\nwrote .*\n$/,
+    );
+    expect((await run('report', path('small.onnx'))).status).toBe(0);
+  });
+
+  it('prints ONNX text where no output is named', async () => {
+    const result = await run('convert', small, '--dim', 'batch=3');
+    expect(result.status).toBe(0);
+    expect(result.out).toMatch(/^ {3}float\[3,64\] x$/m);
+  });
+
+  it('names external weights after the output', async () => {
+    const result = await run('convert', small, '--output', path('far.onnx'), '--weights', 'external');
+    expect(result.err).toMatch(/2 weights refer to far\.onnx\.data \(8\.13 KiB\), which is yours to write/);
+  });
+
+  it('keeps what exists unless told otherwise, and the model always', async () => {
+    const target = written('there.onnxtxt', 'mine');
+    expect(await run('convert', small, '--output', target)).toMatchObject({ status: 1, out: '' });
+    expect(readFileSync(target, 'utf8')).toBe('mine');
+    expect((await run('convert', small, '--output', target, '--force')).status).toBe(0);
+    expect(readFileSync(target, 'utf8')).toMatch(/^</);
+    const itself = await run('convert', target, '--output', target, '--to', 'onnx', '--force');
+    expect(itself).toMatchObject({ status: 2, err: expect.stringMatching(/is the model itself/) });
+  });
+
+  it.each([
+    ['a name that says nothing', 2, ['--output', path('x.bin')], /names no format/],
+    ['a format that is none', 2, ['--to', 'json'], /--to json is not known; it takes onnx, onnx-text/],
+    ['a folder that is not there', 1, ['--output', path('no/x.onnx')], /cannot write .*no such file/],
+    ['weights that are none', 2, ['--weights', 'random'], /it takes zeros, external, elided/],
+  ])('refuses %s', async (_, status, words, message) => {
+    const result = await run('convert', small, ...words);
+    expect([result.status, result.out]).toEqual([status, '']);
+    expect(result.err).toMatch(message);
+  });
 });

@@ -32,9 +32,9 @@ export function collectScopes(): (node: OnnxNode) => ModuleScope {
  * exporter's node name (`/layer1/layer1.0/conv1/Conv`).
  */
 export function scopeOfNode(node: OnnxNode): ModuleScope {
-  const names = listLiteral(node.metadata.get('pkg.torch.onnx.name_scopes'));
-  if (names !== undefined && names.length > 0) {
-    const classes = listLiteral(node.metadata.get('pkg.torch.onnx.class_hierarchy')) ?? [];
+  const recorded = scopeListOf(node);
+  if (recorded !== undefined && recorded.names.length > 0) {
+    const { names, classes } = recorded;
     const paths = names.slice(0, -1).filter((name) => name !== '');
     const innermost = names.length >= 2 ? classes[names.length - 2] : undefined;
     return { paths, moduleClass: paths.length === 0 ? undefined : lastPart(innermost) };
@@ -42,6 +42,15 @@ export function scopeOfNode(node: OnnxNode): ModuleScope {
   const namespace = node.metadata.get('namespace') ?? node.metadata.get('pkg.torch.onnx.namespace');
   if (namespace !== undefined) return scopeOfNamespace(namespace);
   return { paths: pathsOfName(node.name), moduleClass: undefined };
+}
+
+/** The node's name with the modules around it, outermost first, and the class of each, where they are recorded. */
+export function scopeListOf(
+  node: OnnxNode,
+): { readonly names: readonly string[]; readonly classes: readonly string[] } | undefined {
+  const names = listLiteral(node.metadata.get('pkg.torch.onnx.name_scopes'));
+  if (names === undefined) return undefined;
+  return { names, classes: listLiteral(node.metadata.get('pkg.torch.onnx.class_hierarchy')) ?? [] };
 }
 
 /** The paths above the last segment of a slashed name: `/a/b/Conv` gives `/a`, `/a/b`. */

@@ -19,6 +19,7 @@ import { bytes } from '../model/units.ts';
 import { analyzeOnnx } from './analyzeOnnx.ts';
 import { lowerLayerSpec } from './lowerLayerSpec.ts';
 import type { OpenedModel } from './openedModel.ts';
+import { recordedStructure } from './recordedStructure.ts';
 
 /** A text has to fit in memory together with its tree. */
 const longestText = 2 ** 28;
@@ -130,7 +131,7 @@ function openRead(
   if (model === undefined) {
     return { format, name, analysis: undefined, onnx: undefined, scenario: {}, issues };
   }
-  const analysis = analyzeOnnx(model);
+  const analysis = analyzeOnnx(model, recordedStructure(model));
   return {
     format,
     name: model.graph.name || name,

@@ -2,6 +2,12 @@
 
 import { parseArgs } from 'node:util';
 import {
+  type TargetFormat,
+  targetFormats,
+  type WeightChoice,
+  weightForms,
+} from '../analysis/conversionRequest.ts';
+import {
   type FrameworkChoice,
   modes,
   optimizers,
@@ -42,6 +48,15 @@ export type Arguments =
       readonly device: 'auto' | 'cuda' | 'cpu';
       readonly format: 'table' | 'json';
       readonly scenario: ScenarioArguments;
+    }
+  | {
+      readonly command: 'convert';
+      readonly file: string;
+      readonly to: TargetFormat | undefined;
+      readonly output: string | undefined;
+      readonly weights: WeightChoice | undefined;
+      readonly dimensions: Readonly<Record<string, number>>;
+      readonly force: boolean;
     }
   | { readonly command: 'lsp' }
   | { readonly command: 'help' }
@@ -159,12 +174,30 @@ function readCommand(command: string, rest: readonly string[]): Arguments {
         scenario: readScenario(values, wholeNumber('--gpus', values.gpus, 1)),
       };
     }
+    case 'convert': {
+      const { values, positionals } = parse(rest, {
+        to: textOption,
+        output: textOption,
+        weights: textOption,
+        dim: scenarioOptions.dim,
+        force: { type: 'boolean' },
+      });
+      return {
+        command,
+        file: onlyFile(command, positionals),
+        to: chosen('--to', values.to, targetFormats),
+        output: values.output,
+        weights: chosen('--weights', values.weights, weightForms),
+        dimensions: readDimensions(values.dim),
+        force: values.force ?? false,
+      };
+    }
     case 'lsp':
       parse(rest, { stdio: { type: 'boolean' } });
       return { command };
     default:
       throw new WrongArgument(
-        `there is no command ${command}; the commands are report, scale, compare, clusters, benchmark and lsp`,
+        `there is no command ${command}; the commands are report, scale, compare, clusters, benchmark, convert and lsp`,
       );
   }
 }

@@ -10,6 +10,8 @@ usage
                    FILE --left "OPTIONS" --right "OPTIONS"
   layercost clusters [NAME] [--format table|json]      built-in clusters and GPUs, with sources
   layercost benchmark FILE [scenario] [--device auto|cuda|cpu] [--python PATH] [--format table|json]
+  layercost convert FILE [--to onnx|onnx-text] [--output PATH] [--force]
+                   [--weights zeros|external|elided] [--dim NAME=VALUE]
   layercost lsp --stdio                                the language server, for any editor
 
 scenario

@@ -34,6 +34,8 @@ async function main(): Promise<number> {
       return (await import('./clustersCommand.ts')).runClustersCommand(given);
     case 'benchmark':
       return (await import('./benchmarkCommand.ts')).runBenchmarkCommand(given);
+    case 'convert':
+      return (await import('./convertCommand.ts')).runConvertCommand(given);
     case 'lsp':
       return (await import('./serverCommand.ts')).runServerCommand();
   }

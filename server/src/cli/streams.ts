@@ -6,12 +6,12 @@
 
 import { writeSync } from 'node:fs';
 
-export const printData = (text: string): void => writeAll(1, text);
+export const printData = (data: string | Uint8Array): void => writeAll(1, data);
 
 export const printMessage = (line: string): void => writeAll(2, `${line}\n`);
 
-function writeAll(descriptor: 1 | 2, text: string): void {
-  const content = new TextEncoder().encode(text);
+function writeAll(descriptor: 1 | 2, data: string | Uint8Array): void {
+  const content = typeof data === 'string' ? new TextEncoder().encode(data) : data;
   let written = 0;
   while (written < content.length) {
     try {

@@ -56,6 +56,11 @@ export const issueCodes = {
     title: 'External data points outside the model folder',
     explanation: 'ONNX forbids it (docs/ExternalDataSecurity.md). Layercost never opens such a path.',
   },
+  'onnx/not-writable': {
+    title: 'The model cannot be written',
+    explanation:
+      'Converting writes what reading keeps. Values that no reader keeps, such as tables of tree ensembles, types that could not be inferred, and files beyond protobuf’s 2 GiB cannot be written; the message says which.',
+  },
   'onnx/unknown-element-type': {
     title: 'A tensor has an element type this version of Layercost does not know',
     explanation: 'Its size is unknown, so totals that contain it are lower bounds.',

@@ -17,6 +17,7 @@ import {
   printTensorType,
   printType,
   quote,
+  quoteWhole,
 } from './printType.ts';
 import { TextWriter } from './textWriter.ts';
 
@@ -71,25 +72,56 @@ export interface PrintedFunction {
   readonly nodes: readonly PrintedNode[];
 }
 
-const indentation = '   ';
-/** Entries of an attribute list that are shown, and characters of a text. */
-const shownEntries = 256;
-const shownCharacters = 1000;
-/** Floating-point values that are shown: of an initializer, which is a weight, and of a node's constant. */
-const shownWeights = 8;
-const shownConstants = 64;
+/** How much is shown; what is longer is elided. */
+export interface PrintLimits {
+  /** Entries of an attribute list. */
+  readonly entries: number;
+  /** Characters of a text; a text of several lines is cut after the first where this is finite. */
+  readonly characters: number;
+  /** Integers of a tensor. */
+  readonly integers: number;
+  /** Floating-point values of an initializer, which is a weight. */
+  readonly weights: number;
+  /** Floating-point values of a node's constant. */
+  readonly constants: number;
+}
 
-export function printOnnxText(model: OnnxModel): PrintedOnnx {
-  return new OnnxPrinter().model(model);
+/** For an editor: more values than these hide what a person looks for. */
+export const viewLimits: PrintLimits = {
+  entries: 256,
+  characters: 1000,
+  integers: 256,
+  weights: 8,
+  constants: 64,
+};
+
+/** For a file that is kept: everything that was read. */
+export const fileLimits: PrintLimits = {
+  entries: Number.POSITIVE_INFINITY,
+  characters: Number.POSITIVE_INFINITY,
+  integers: Number.POSITIVE_INFINITY,
+  weights: Number.POSITIVE_INFINITY,
+  constants: Number.POSITIVE_INFINITY,
+};
+
+const indentation = '   ';
+
+export function printOnnxText(model: OnnxModel, limits: PrintLimits = viewLimits): PrintedOnnx {
+  return new OnnxPrinter(limits).model(model);
 }
 
 class OnnxPrinter {
+  readonly #limits: PrintLimits;
   readonly #out = new TextWriter();
   readonly #inputLines = new Map<string, number>();
   readonly #outputLines = new Map<string, number>();
   readonly #initializerLines = new Map<string, number>();
   readonly #sections: PrintedSection[] = [];
   #elided = 0;
+
+  constructor(limits: PrintLimits) {
+    this.#limits = limits;
+  }
 
   model(model: OnnxModel): PrintedOnnx {
     this.#header(model);
@@ -160,7 +192,7 @@ class OnnxPrinter {
     };
     for (const tensor of graph.initializers) {
       this.#initializerLines.set(tensor.name, out.line);
-      const { type, content, elided } = printTensor(tensor, shownWeights);
+      const { type, content, elided } = printTensor(tensor, this.#limits.weights, this.#limits.integers);
       out.write(`${indentation}${type} ${printName(tensor.name)} = ${content}`);
       if (elided) this.#elided += 1;
       end(elided || tensor.external !== undefined ? printTensorSize(tensor) : '');
@@ -296,7 +328,7 @@ class OnnxPrinter {
   }
 
   #innerTensor(tensor: TensorLiteral): string {
-    const { type, content, elided } = printTensor(tensor, shownWeights);
+    const { type, content, elided } = printTensor(tensor, this.#limits.weights, this.#limits.integers);
     if (elided) this.#elided += 1;
     return `${type} ${printName(tensor.name)} = ${content}`;
   }
@@ -345,21 +377,23 @@ class OnnxPrinter {
   }
 
   #attributeTensor(tensor: TensorLiteral): string {
-    const { type, content, elided } = printTensor(tensor, shownConstants);
+    const { type, content, elided } = printTensor(tensor, this.#limits.constants, this.#limits.integers);
     if (elided) this.#elided += 1;
     return tensor.name === '' ? `${type} ${content}` : `${type} ${printName(tensor.name)} ${content}`;
   }
 
   #entries<Entry>(entries: readonly Entry[], print: (entry: Entry) => string): string {
-    if (entries.length <= shownEntries) return `[${entries.map(print).join(', ')}]`;
+    if (entries.length <= this.#limits.entries) return `[${entries.map(print).join(', ')}]`;
     this.#elided += 1;
     return `[${entries.slice(0, 8).map(print).join(', ')}, ...]`;
   }
 
-  /** A quoted text on one line: a long one, or one of several lines, is cut. */
+  /** A quoted text. In a view it takes one line: a long one, or one of several lines, is cut. */
   #text(text: string): string {
+    const { characters } = this.#limits;
+    if (characters === Number.POSITIVE_INFINITY) return quoteWhole(text);
     const [firstLine = ''] = text.split(/[\r\n]/, 1);
-    const shown = firstLine.slice(0, shownCharacters);
+    const shown = firstLine.slice(0, characters);
     if (shown.length === text.length) return quote(text);
     this.#elided += 1;
     return quote(`${shown}...`);

@@ -16,11 +16,12 @@ export interface PrintedTensor {
   readonly elided: boolean;
 }
 
-/** More values than this hide what a person looks for. */
-const shownIntegers = 256;
-
-/** `shownFloats`: how many floating-point values are worth showing; few in weights, more in a node's constant. */
-export function printTensor(tensor: TensorLiteral, shownFloats: number): PrintedTensor {
+/** `shownFloats`, `shownIntegers`: how many values are worth showing. */
+export function printTensor(
+  tensor: TensorLiteral,
+  shownFloats: number,
+  shownIntegers: number,
+): PrintedTensor {
   const type = printTensorType(tensor.elementType, tensor.dimensions);
   if (tensor.external !== undefined) {
     return { type, content: printExternal(tensor.external), elided: false };

@@ -54,6 +54,9 @@ export function quote(text: string): string {
   return `"${text.replace(/[\\"]/g, '\\$&').replace(/[\r\n]+/g, ' ')}"`;
 }
 
+/** A text in quotes with its line breaks. */
+export const quoteWhole = (text: string): string => `"${text.replace(/[\\"]/g, '\\$&')}"`;
+
 const qualifiedPart = /^[^\s<>(){}[\],:="#.@]+$/;
 
 const identifier = /^[A-Za-z_][A-Za-z0-9_]*$/;

@@ -8,6 +8,7 @@
 
 import type { Attribute, TensorLiteral } from '../../model/attribute.ts';
 import type { Issue, TextSpan } from '../../model/issue.ts';
+import type { Payload } from '../onnx/payload.ts';
 import { leavesFolder, outsideFolder } from '../onnx/readTensor.ts';
 import type { OnnxFunction, OnnxGraph, OnnxModel, OnnxNode, OnnxValueInfo } from '../onnx/syntax.ts';
 import { type InnerReading, noAttributes, readAttributes, readAttributeValue } from './readAttributes.ts';
@@ -49,8 +50,9 @@ export interface SectionSpan {
   readonly span: TextSpan;
 }
 
-export function readOnnxText(text: string): ReadOnnxText {
-  const reader = new OnnxTextReader(text);
+/** The contents of all tensors that are written out go to `payloads` where it is given: to convert, they are needed. */
+export function readOnnxText(text: string, payloads?: Map<TensorLiteral, Payload>): ReadOnnxText {
+  const reader = new OnnxTextReader(text, payloads);
   const read = reader.model();
   const { nodes, values, sections, issues } = reader;
   const wrong = issues.some((issue) => issue.severity === 'error');
@@ -78,11 +80,13 @@ class OnnxTextReader {
   readonly sections: SectionSpan[] = [];
   readonly #cursor: TextCursor;
   readonly #inner: InnerReading;
+  readonly #payloads: Map<TensorLiteral, Payload> | undefined;
   #reported: TextProblem | undefined;
   #errors = 0;
   readonly #outside = new Set<string>();
 
-  constructor(text: string) {
+  constructor(text: string, payloads: Map<TensorLiteral, Payload> | undefined) {
+    this.#payloads = payloads;
     this.#cursor = new TextCursor(text);
     this.#inner = {
       cursor: this.#cursor,
@@ -266,7 +270,7 @@ class OnnxTextReader {
   }
 
   #tensor({ name, type }: OnnxValueInfo, typeSpan: TextSpan): ReturnType<typeof readTensorContent> {
-    const read = readTensorContent(this.#cursor, name, type, typeSpan);
+    const read = readTensorContent(this.#cursor, name, type, typeSpan, this.#payloads);
     const path = read.tensor.external?.path;
     if (path !== undefined && leavesFolder(path) && !this.#outside.has(path)) {
       this.#outside.add(path);

@@ -4,6 +4,8 @@ import type { ExternalLocation, TensorLiteral } from '../../model/attribute.ts';
 import { bitsPerElement, type ElementType, elementTypes } from '../../model/elementType.ts';
 import type { TextSpan } from '../../model/issue.ts';
 import { floatOfBfloat16, floatOfFloat16 } from '../onnx/decodeElements.ts';
+import { encodeRawElements } from '../onnx/encodeElements.ts';
+import type { Payload } from '../onnx/payload.ts';
 import { externalLocationOf, keptElements } from '../onnx/readTensor.ts';
 import type { OnnxDimension, OnnxType } from '../onnx/syntax.ts';
 import type { TextCursor } from './textCursor.ts';
@@ -131,16 +133,20 @@ export interface TextTensor {
   readonly sparse: boolean;
 }
 
-/** What follows a tensor's type and name: values, the place of external data, or nothing. */
+/**
+ * What follows a tensor's type and name: values, the place of external data, or nothing. All values that are written
+ * go to `payloads` where it is given.
+ */
 export function readTensorContent(
   cursor: TextCursor,
   name: string,
   type: OnnxType | undefined,
   typeSpan: TextSpan,
+  payloads?: Map<TensorLiteral, Payload>,
 ): TextTensor {
   const outer = cursor.hint;
   cursor.hint = tensorHint;
-  const tensor = readContent(cursor, name, type, typeSpan);
+  const tensor = readContent(cursor, name, type, typeSpan, payloads);
   cursor.hint = outer;
   return tensor;
 }
@@ -150,6 +156,7 @@ function readContent(
   name: string,
   type: OnnxType | undefined,
   typeSpan: TextSpan,
+  payloads: Map<TensorLiteral, Payload> | undefined,
 ): TextTensor {
   const sparse = type?.kind === 'sparse-tensor';
   const elementType = type?.kind === 'tensor' || sparse ? type.elementType : 'undefined';
@@ -182,7 +189,10 @@ function readContent(
       cursor.tokenEnd,
     );
   }
-  return { tensor: { ...base, ...readElements(cursor, elementType, dimensions) }, sparse };
+  const { payload, ...content } = readElements(cursor, elementType, dimensions, payloads !== undefined);
+  const tensor = { ...base, ...content };
+  if (payload !== undefined) payloads?.set(tensor, payload);
+  return { tensor, sparse };
 }
 
 function concreteShape(shape: readonly OnnxDimension[] | undefined): readonly number[] | undefined {
@@ -197,23 +207,33 @@ const bytesOf = (type: ElementType, dimensions: readonly number[]): number =>
     Math.ceil((dimensions.reduce((product, size) => product * size, 1) * (bitsPerElement(type) ?? 0)) / 8),
   );
 
-/** The bytes the values take in a binary file, and the values where they are few and are as many as the shape says. */
+/**
+ * The bytes the values take in a binary file, and the values where they are few and are as many as the shape says; all
+ * of them as a payload where `everything` is asked for.
+ */
 function readElements(
   cursor: TextCursor,
   type: ElementType,
   dimensions: readonly number[],
-): Pick<TensorLiteral, 'storedBytes' | 'elements'> {
+  everything: boolean,
+): Pick<TensorLiteral, 'storedBytes' | 'elements'> & { readonly payload?: Payload } {
   const kept = keptElements(type);
   const elements: number[] = [];
+  const all: (number | bigint)[] = [];
+  const texts: string[] = [];
   let count = 0;
   let textBytes = 0;
   if (!cursor.matches('}')) {
     do {
       count += 1;
-      if (type === 'string') textBytes += cursor.string().length;
-      else {
-        const value = readElement(cursor, type);
-        if (elements.length <= kept) elements.push(value);
+      if (type === 'string') {
+        const text = cursor.string();
+        textBytes += text.length;
+        if (everything) texts.push(text);
+      } else {
+        const element = readElement(cursor, type);
+        if (elements.length <= kept) elements.push(element.value);
+        if (everything) all.push(element.exact ?? element.value);
       }
     } while (cursor.matches(','));
     cursor.expect('}');
@@ -223,24 +243,39 @@ function readElements(
   const wanted = dimensions.reduce((product, size) => product * size, 1);
   const known =
     count === wanted && count <= kept && type !== 'string' && perElement === 1 && !type.startsWith('float8');
-  return known ? { storedBytes, elements } : { storedBytes };
+  const content = known ? { storedBytes, elements } : { storedBytes };
+  const payload = everything ? payloadOf(type, all, texts) : undefined;
+  return payload === undefined ? content : { ...content, payload };
+}
+
+function payloadOf(
+  type: ElementType,
+  elements: readonly (number | bigint)[],
+  texts: readonly string[],
+): Payload | undefined {
+  if (type === 'string') return { kind: 'strings', texts };
+  const bytes = encodeRawElements(elements, type);
+  return bytes === undefined ? undefined : { kind: 'raw', bytes };
 }
 
 /** The 16-bit floats stand as their bit pattern; other floats as float32 where that is what they are. */
-function readElement(cursor: TextCursor, type: ElementType): number {
+function readElement(
+  cursor: TextCursor,
+  type: ElementType,
+): { readonly value: number; readonly exact?: bigint } {
   switch (type) {
     case 'float32':
     case 'complex64':
-      return Math.fround(readFloat(cursor));
+      return { value: Math.fround(readFloat(cursor)) };
     case 'float64':
     case 'complex128':
-      return readFloat(cursor);
+      return { value: readFloat(cursor) };
     case 'float16':
-      return floatOfFloat16(cursor.integer('the bit pattern of a float16, an integer'));
+      return { value: floatOfFloat16(cursor.integer('the bit pattern of a float16, an integer')) };
     case 'bfloat16':
-      return floatOfBfloat16(cursor.integer('the bit pattern of a bfloat16, an integer'));
+      return { value: floatOfBfloat16(cursor.integer('the bit pattern of a bfloat16, an integer')) };
     default:
-      return cursor.integer();
+      return cursor.exactInteger();
   }
 }
 

@@ -13,7 +13,8 @@ export interface TextProblem {
 }
 
 export type Literal =
-  | { readonly kind: 'int'; readonly value: number }
+  /** `exact` where the value does not fit a number and was cut at ±(2^53 − 1). */
+  | { readonly kind: 'int'; readonly value: number; readonly exact?: bigint }
   | { readonly kind: 'float'; readonly value: number }
   | { readonly kind: 'string'; readonly value: string };
 
@@ -184,18 +185,27 @@ export class TextCursor {
     }
     // C++ reads `1e` as 1.
     const value = Number(text.replace(/[eE][+-]?$/, ''));
-    return /[.eE]/.test(text)
-      ? { kind: 'float', value }
-      : { kind: 'int', value: Math.max(-Number.MAX_SAFE_INTEGER, Math.min(value, Number.MAX_SAFE_INTEGER)) };
+    if (/[.eE]/.test(text)) return { kind: 'float', value };
+    if (Number.isSafeInteger(value)) return { kind: 'int', value };
+    const saturated = value < 0 ? -Number.MAX_SAFE_INTEGER : Number.MAX_SAFE_INTEGER;
+    // No type holds more digits; a longer number is not worth turning into a big one.
+    return text.length > 20
+      ? { kind: 'int', value: saturated }
+      : { kind: 'int', value: saturated, exact: BigInt(text) };
   }
 
   integer(what = 'an integer'): number {
+    return this.exactInteger(what).value;
+  }
+
+  /** An integer that may be beyond ±(2^53 − 1). */
+  exactInteger(what = 'an integer'): Extract<Literal, { kind: 'int' }> {
     const start = this.next();
     const found = this.optionalNumber();
-    if (found?.kind === 'int') return found.value;
+    if (found?.kind === 'int') return found;
     this.position = start;
     this.fail(what);
-    return 0;
+    return { kind: 'int', value: 0 };
   }
 
   /** Forgets the problem and goes on at `position`, as deep as it was at `depth`. */

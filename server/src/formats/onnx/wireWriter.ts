@@ -4,6 +4,7 @@
  */
 
 import type { ByteSource } from '../byteSource.ts';
+import { StringStringEntryProto } from './fields.ts';
 import { wireTypes } from './wireReader.ts';
 
 /** Bytes kept for a length that is not known yet: enough for 32 GiB. Padded varints are legal. */
@@ -55,6 +56,30 @@ export class WireWriter {
     this.#reserve(bytes.length);
     this.#bytes.set(bytes, this.#length);
     this.#length += bytes.length;
+  }
+
+  /** A nested message: whatever `write` writes. */
+  message(field: number, write: () => void): void {
+    const open = this.open(field);
+    write();
+    this.close(open);
+  }
+
+  text(field: number, text: string): void {
+    this.bytes(field, encoder.encode(text));
+  }
+
+  integer(field: number, value: number | bigint): void {
+    this.tag(field, wireTypes.varint);
+    this.varint(value);
+  }
+
+  /** A pair of texts: ONNX's `StringStringEntryProto`. */
+  entry(field: number, key: string, value: string): void {
+    this.message(field, () => {
+      this.text(StringStringEntryProto.key, key);
+      this.text(StringStringEntryProto.value, value);
+    });
   }
 
   tag(field: number, wireType: number): void {
@@ -152,5 +177,7 @@ function holesBefore(holes: readonly Hole[], offset: number): { index: number; b
   }
   return { index, before };
 }
+
+const encoder = new TextEncoder();
 
 const scratch = new DataView(new ArrayBuffer(8));

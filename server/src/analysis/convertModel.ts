@@ -1,0 +1,188 @@
+/**
+ * Writes a model file in another format: a layer spec or ONNX text as binary ONNX, any of them as ONNX text.
+ *
+ * Weights are never read, so that those of a binary model stay where they are; nothing that is left out is left out
+ * without a note.
+ */
+
+import { type ByteSource, decodeText } from '../formats/byteSource.ts';
+import { readLayerSpec } from '../formats/layer-spec/readLayerSpec.ts';
+import { locateIssues } from '../formats/locateIssues.ts';
+import { fillWeights, type WeightForm } from '../formats/onnx/fillWeights.ts';
+import { elementCount, isHole, noPayloads, type Payload, type Payloads } from '../formats/onnx/payload.ts';
+import type { OnnxModel } from '../formats/onnx/syntax.ts';
+import { writeOnnx } from '../formats/onnx/writeOnnx.ts';
+import { fileLimits, printOnnxText } from '../formats/onnx-text/printOnnxText.ts';
+import { readOnnxText } from '../formats/onnx-text/readOnnxText.ts';
+import { sniffFormat } from '../formats/sniffFormat.ts';
+import type { TensorLiteral } from '../model/attribute.ts';
+import { bitsPerElement } from '../model/elementType.ts';
+import { formatBytes, formatCount } from '../model/format.ts';
+import type { Issue } from '../model/issue.ts';
+import { bytes } from '../model/units.ts';
+import { analyzeOnnx } from './analyzeOnnx.ts';
+import type { ConversionRequest, TargetFormat, WeightChoice } from './conversionRequest.ts';
+import { exportModel } from './exportModel.ts';
+import type { ModelAnalysis } from './modelAnalysis.ts';
+import { openModel } from './openModel.ts';
+
+export type Conversion =
+  | {
+      readonly kind: 'converted';
+      readonly content:
+        | { readonly to: 'onnx'; readonly bytes: Uint8Array }
+        | { readonly to: 'onnx-text'; readonly text: string };
+      /** One line each: what the file does not hold, and where it is. */
+      readonly notes: readonly string[];
+      readonly issues: readonly Issue[];
+    }
+  | { readonly kind: 'failed'; readonly issues: readonly Issue[] }
+  /** The request does not fit the file: what is wrong and what to do. */
+  | { readonly kind: 'refused'; readonly message: string };
+
+/** Converts `source`, whose file is called `name`. Never throws on bad input. */
+export function convertModel(source: ByteSource, name: string, request: ConversionRequest): Conversion {
+  const { format } = sniffFormat(source, name);
+  const to = request.to ?? (format === 'onnx-text' ? 'onnx' : 'onnx-text');
+  const refusal = refusalOf(format, name, to, request.weights);
+  if (refusal !== undefined) return { kind: 'refused', message: refusal };
+
+  const read = readWhole(source, name, request.dimensions);
+  if (read.model === undefined || read.analysis === undefined) return { kind: 'failed', issues: read.issues };
+  const stranger = Object.keys(request.dimensions).find((dimension) => !read.dimensions.includes(dimension));
+  if (stranger !== undefined) {
+    const list = read.dimensions.length === 0 ? 'it has none' : `it has ${read.dimensions.join(', ')}`;
+    return { kind: 'refused', message: `${name} has no dimension ${stranger}; ${list}` };
+  }
+
+  const dimensions = new Map(Object.entries(request.dimensions));
+  const exported = exportModel(read.model, read.analysis, { lowered: read.lowered, dimensions });
+  if (exported.issues.length > 0) return { kind: 'failed', issues: [...read.issues, ...exported.issues] };
+
+  const weights = request.weights ?? (to === 'onnx' ? 'zeros' : 'elided');
+  if (weights === 'elided') return asText(exported.model, name, read);
+  const form: WeightForm =
+    weights === 'zeros' ? { kind: 'zeros' } : { kind: 'external', path: request.externalPath };
+  const { model, payloads, filled, externalBytes } = fillWeights(exported.model, read.payloads, form);
+  const notes = filled === 0 ? [] : [filledNote(name, filled, form, externalBytes, read.lowered)];
+  if (to === 'onnx-text') {
+    const converted = asText(model, name, read);
+    return { ...converted, notes: [...notes, ...converted.notes] };
+  }
+  const written = writeOnnx(model, payloads);
+  if (written.bytes === undefined) return { kind: 'failed', issues: [...read.issues, ...written.issues] };
+  return { kind: 'converted', content: { to, bytes: written.bytes }, notes, issues: read.issues };
+}
+
+/** Why these formats do not go together, if they do not. */
+function refusalOf(
+  format: ReturnType<typeof sniffFormat>['format'],
+  name: string,
+  to: TargetFormat,
+  weights: WeightChoice | undefined,
+): string | undefined {
+  if (to === 'onnx-text' && format === 'onnx-text') {
+    return `${name} is ONNX text already; --to onnx writes it as binary ONNX`;
+  }
+  if (to === 'onnx' && weights === 'elided') {
+    return '--weights elided is for ONNX text; binary ONNX takes zeros or external';
+  }
+  const keepsWeights = format === 'onnx' || format === 'onnx-protobuf-text' || format === 'onnx-json';
+  if (to === 'onnx' && keepsWeights && weights === undefined) {
+    return `weights are never read, so a copy of ${name} would lose them; say what takes their place with --weights zeros or --weights external, or convert it to ONNX text`;
+  }
+  return undefined;
+}
+
+interface WholeModel {
+  readonly model: OnnxModel | undefined;
+  readonly analysis: ModelAnalysis | undefined;
+  readonly payloads: Payloads;
+  /** Made from a text that names layers, not read from an ONNX file. */
+  readonly lowered: boolean;
+  /** Names that can be given values. */
+  readonly dimensions: readonly string[];
+  readonly issues: readonly Issue[];
+}
+
+/** Reads a model with all contents that its text has. */
+function readWhole(
+  source: ByteSource,
+  name: string,
+  dimensions: Readonly<Record<string, number>>,
+): WholeModel {
+  if (sniffFormat(source, name).format === 'onnx-text') {
+    const payloads = new Map<TensorLiteral, Payload>();
+    const text = decodeText(source);
+    const { model, issues } = readOnnxText(text, payloads);
+    const analysis = model === undefined ? undefined : analyzeOnnx(model);
+    const symbols = analysis?.symbols.map((symbol) => symbol.name) ?? [];
+    return {
+      model,
+      analysis,
+      payloads,
+      lowered: false,
+      dimensions: symbols,
+      issues: locateIssues(issues, text),
+    };
+  }
+  const opened = openModel(source, name, dimensions);
+  const lowered = opened.format === 'layer-spec' || opened.format === 'prototxt';
+  const spec = opened.format === 'layer-spec' ? readLayerSpec(decodeText(source)).spec : undefined;
+  const wrong = lowered && opened.issues.some(({ severity }) => severity === 'error');
+  return {
+    model: wrong ? undefined : opened.onnx,
+    analysis: opened.analysis,
+    payloads: noPayloads,
+    lowered,
+    dimensions: [
+      ...new Set([
+        ...(spec?.dims.map((dim) => dim.name.text) ?? []),
+        ...(opened.analysis?.symbols.map((symbol) => symbol.name) ?? []),
+      ]),
+    ],
+    issues: lowered ? locateIssues(opened.issues, decodeText(source)) : opened.issues,
+  };
+}
+
+function asText(
+  model: OnnxModel,
+  name: string,
+  { payloads, lowered, issues }: WholeModel,
+): Extract<Conversion, { kind: 'converted' }> {
+  const { text, elided } = printOnnxText(model, fileLimits);
+  const notes: string[] = [];
+  if (elided > 0) {
+    const holes = model.graph.initializers.filter((tensor) => isHole(tensor, payloads));
+    const size = holes.reduce((sum, tensor) => sum + bytesOf(tensor), 0);
+    const what = `${formatCount(elided)} value${elided === 1 ? '' : 's'}${size === 0 ? '' : ` (weights of ${formatBytes(bytes(size))})`}`;
+    const where = lowered ? 'a spec has none' : `they stay in ${name}`;
+    notes.push(
+      `${what} written as {...}: ${where}; ONNX's own parser reads the text with --weights zeros or external`,
+    );
+  }
+  const described = lowered ? 0 : model.graph.nodes.filter(({ metadata }) => metadata.size > 0).length;
+  if (described > 0) {
+    notes.push(
+      `metadata of ${formatCount(described)} node${described === 1 ? '' : 's'} not written: ONNX text has no place for it, so that layers may be told apart less well`,
+    );
+  }
+  return { kind: 'converted', content: { to: 'onnx-text', text }, notes, issues };
+}
+
+const bytesOf = (tensor: TensorLiteral): number =>
+  Math.ceil((elementCount(tensor) * (bitsPerElement(tensor.elementType) ?? 0)) / 8);
+
+function filledNote(
+  name: string,
+  filled: number,
+  form: WeightForm,
+  externalBytes: number,
+  lowered: boolean,
+): string {
+  const source = lowered ? 'a spec has none' : `those of ${name} are not carried over`;
+  const what = `${formatCount(filled)} weight${filled === 1 ? '' : 's'}`;
+  return form.kind === 'zeros'
+    ? `${what} written as zeros: ${source}`
+    : `${what} refer to ${form.path} (${formatBytes(bytes(externalBytes))}), which is yours to write: ${source}`;
+}

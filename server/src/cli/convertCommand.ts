@@ -1,0 +1,88 @@
+/** `layercost convert`: a model file in another format. */
+
+import { existsSync, realpathSync, writeFileSync } from 'node:fs';
+import { basename, extname } from 'node:path';
+import { isatty } from 'node:tty';
+import type { TargetFormat } from '../analysis/conversionRequest.ts';
+import { convertModel } from '../analysis/convertModel.ts';
+import { formatBytes } from '../model/format.ts';
+import { bytes } from '../model/units.ts';
+import { openFileSource } from '../node/fileSource.ts';
+import type { Arguments } from './arguments.ts';
+import { printIssues } from './costFile.ts';
+import { printData, printMessage } from './streams.ts';
+
+/** Existing files are kept unless `--force` is given, and the model itself always. */
+export function runConvertCommand(given: Extract<Arguments, { command: 'convert' }>): number {
+  const { output } = given;
+  const to = given.to ?? (output === undefined ? undefined : formatOfExtension(output));
+  if (output !== undefined && to === undefined) {
+    printMessage(`layercost: ${output} names no format: end it in .onnx or .onnxtxt, or say --to`);
+    return 2;
+  }
+  const opened = openFileSource(given.file);
+  if (opened.kind === 'failed') {
+    printIssues(basename(given.file), [opened.issue]);
+    return 1;
+  }
+  try {
+    const name = basename(given.file);
+    const conversion = convertModel(opened.file.source, name, {
+      to,
+      weights: given.weights,
+      externalPath: `${basename(output ?? 'model.onnx')}.data`,
+      dimensions: given.dimensions,
+    });
+    if (conversion.kind === 'refused') {
+      printMessage(`layercost: ${conversion.message}`);
+      return 2;
+    }
+    printIssues(name, conversion.issues);
+    if (conversion.kind === 'failed') return 1;
+    for (const note of conversion.notes) printMessage(`${name}: ${note}`);
+    const { content } = conversion;
+    return write(content.to === 'onnx' ? content.bytes : content.text, given);
+  } finally {
+    opened.file.close();
+  }
+}
+
+const formatOfExtension = (path: string): TargetFormat | undefined => extensions[extname(path).toLowerCase()];
+
+const extensions: Readonly<Record<string, TargetFormat>> = {
+  '.onnx': 'onnx',
+  '.onnxtxt': 'onnx-text',
+  '.onnxtext': 'onnx-text',
+};
+
+function write(
+  content: string | Uint8Array,
+  { file, output, force }: Extract<Arguments, { command: 'convert' }>,
+): number {
+  if (output === undefined) {
+    if (typeof content !== 'string' && isatty(1)) {
+      printMessage('layercost: binary ONNX is not for a terminal; name a file with --output model.onnx');
+      return 2;
+    }
+    printData(content);
+    return 0;
+  }
+  if (existsSync(output) && realpathSync(output) === realpathSync(file)) {
+    printMessage(`layercost: ${output} is the model itself; name another file`);
+    return 2;
+  }
+  try {
+    writeFileSync(output, content, { flag: force ? 'w' : 'wx' });
+  } catch (error) {
+    const exists = error instanceof Error && 'code' in error && error.code === 'EEXIST';
+    const reason = exists
+      ? 'it exists; --force replaces it'
+      : error instanceof Error
+        ? error.message
+        : String(error);
+    printMessage(`layercost: cannot write ${output}: ${reason}`);
+    return 1;
+  }
+  printMessage(`wrote ${output} (${formatBytes(bytes(Buffer.byteLength(content)))})`);
+  return 0;
+}

@@ -1,0 +1,196 @@
+/** Conversions: what comes out is what went in, and what does not is said. */
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { bindTrainingGraph } from '../../server/src/analysis/bindTrainingGraph.ts';
+import type { ConversionRequest } from '../../server/src/analysis/conversionRequest.ts';
+import { type Conversion, convertModel } from '../../server/src/analysis/convertModel.ts';
+import { openModel } from '../../server/src/analysis/openModel.ts';
+import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
+import { readOnnx } from '../../server/src/formats/onnx/readOnnx.ts';
+import { encodeModel } from '../support/onnxBytes.ts';
+
+const whatever: ConversionRequest = {
+  to: undefined,
+  weights: undefined,
+  externalPath: 'm.onnx.data',
+  dimensions: {},
+};
+
+type Request = Partial<ConversionRequest>;
+
+const convert = (content: string | Uint8Array, name: string, request: Request = {}): Conversion =>
+  convertModel(byteSourceOfBuffer(Buffer.from(content)), name, { ...whatever, ...request });
+
+function converted(content: string | Uint8Array, name: string, request: Request = {}) {
+  const conversion = convert(content, name, request);
+  if (conversion.kind !== 'converted') throw new Error(JSON.stringify(conversion));
+  return conversion;
+}
+
+function bytesOf(content: string | Uint8Array, name: string, request: Request = {}): Uint8Array {
+  const conversion = converted(content, name, { ...request, to: 'onnx' });
+  return conversion.content.to === 'onnx' ? conversion.content.bytes : new Uint8Array();
+}
+
+function textOf(content: string | Uint8Array, name: string, request: Request = {}): string {
+  const conversion = converted(content, name, { ...request, to: 'onnx-text' });
+  return conversion.content.to === 'onnx-text' ? conversion.content.text : '';
+}
+
+/** What a report tells apart: layers with their parameters and products, and the total of parameters. */
+function facts(content: string | Uint8Array, name: string) {
+  const { analysis, issues } = openModel(byteSourceOfBuffer(Buffer.from(content)), name);
+  expect(issues.filter(({ severity }) => severity === 'error')).toEqual([]);
+  if (analysis === undefined) throw new Error(`${name} was not analysed`);
+  const batch = analysis.batchSymbol ?? 'batch';
+  const { costs } = bindTrainingGraph(analysis, new Map([[batch, 2]]), 'training');
+  return {
+    symbols: analysis.symbols,
+    parameters: analysis.parameters.reduce((sum, { elements }) => sum + elements, 0),
+    layers: analysis.layers.map(({ name: layer, type, operators }) => {
+      const flops = operators.map((index) => {
+        const cost = costs[index];
+        return cost?.kind === 'known'
+          ? cost.forward.flops + cost.backwardData.flops + cost.backwardWeight.flops
+          : Number.NaN;
+      });
+      return `${layer} ${type} ${flops.reduce((sum, count) => sum + count, 0)}`;
+    }),
+  };
+}
+
+const samples = readdirSync('samples').filter((name) => name.endsWith('.layers.yaml'));
+
+describe.each(samples)('%s', (name) => {
+  const spec = readFileSync(`samples/${name}`);
+
+  test.each(['zeros', 'external'] as const)('costs the same as ONNX, its weights %s', (weights) => {
+    expect(facts(bytesOf(spec, name, { weights }), 'm.onnx')).toEqual(facts(spec, name));
+  });
+
+  test('as ONNX text has the same layers, by the paths of their modules', () => {
+    const expected = facts(spec, name);
+    const read = facts(textOf(spec, name), 'm.onnxtxt');
+    expect(read.parameters).toBe(expected.parameters);
+    const path = (layer: string) => `/${layer.replaceAll('.', '/').replace(/\[(\d+)\]/g, '.$1')}`;
+    const named = (layer: string) => layer.split(' ')[0] ?? '';
+    const paths = new Set(expected.layers.map((layer) => path(named(layer))));
+    expect(read.layers.filter((layer) => !paths.has(named(layer)))).toEqual([]);
+  });
+});
+
+const spec = `
+dims: { batch: 8, n: 4 }
+inputs:
+  x: float32[batch, n]
+layers:
+  - fc: Linear(n, 2*n)
+  - act: ReLU()
+`;
+
+test('a spec becomes a model that names its inputs, outputs and layers', () => {
+  const { model } = readOnnx(byteSourceOfBuffer(bytesOf(spec, 's.layers.yaml')));
+  expect(model?.producerName).toBe('layercost');
+  expect(model?.graph).toMatchObject({
+    inputs: [{ name: 'x', type: { elementType: 'float32', shape: ['batch', 4] } }],
+    outputs: [{ name: 'act', type: { elementType: 'float32', shape: ['batch', 8] } }],
+  });
+  expect(model?.graph.nodes.filter(({ name }) => name !== '').map(({ name }) => name)).toEqual([
+    '/fc/Gemm',
+    '/act/Relu',
+  ]);
+});
+
+test('values of dimensions are bound in the file', () => {
+  const bytes = bytesOf(spec, 's.layers.yaml', { dimensions: { batch: 3, n: 5 } });
+  const { model } = readOnnx(byteSourceOfBuffer(bytes));
+  expect([model?.graph.inputs[0]?.type, model?.graph.outputs[0]?.type]).toMatchObject([
+    { shape: [3, 5] },
+    { shape: [3, 10] },
+  ]);
+});
+
+const binary = encodeModel({
+  irVersion: 8,
+  operatorSets: { '': 17 },
+  graph: {
+    name: 'g',
+    inputs: { x: 'float[N,4]' },
+    outputs: { y: 'float[N,400]' },
+    initializers: [
+      { name: 'w', type: 'float[4,400]', raw: new Uint8Array(6400) },
+      { name: 'far', type: 'float[400]', external: { location: 'w.bin', offset: '64', length: '1600' } },
+      { name: 'axes', type: 'int64[2]', elements: [0, -1] },
+    ],
+    nodes: [
+      { type: 'MatMul', inputs: ['x', 'w'], outputs: ['h'], metadata: { namespace: 'a' } },
+      { type: 'Add', inputs: ['h', 'far'], outputs: ['y'], attributes: { note: 'two\nlines "q"' } },
+    ],
+  },
+});
+
+describe('a binary model as ONNX text', () => {
+  test('keeps references and small values, and says what it leaves out', () => {
+    const { notes } = converted(binary, 'm.onnx');
+    const text = textOf(binary, 'm.onnx');
+    expect(text).toContain('float[4,400] w = {...},  # 6.25 KiB');
+    expect(text).toContain('far = ["location": "w.bin", "offset": "64", "length": "1600"]');
+    expect(text).toContain('int64[2] axes = {0,-1}');
+    expect(text).toContain('note: string = "two\nlines \\"q\\""');
+    expect(notes).toEqual([
+      "1 value (weights of 6.25 KiB) written as {...}: they stay in m.onnx; ONNX's own parser reads the text with --weights zeros or external",
+      'metadata of 1 node not written: ONNX text has no place for it, so that layers may be told apart less well',
+    ]);
+  });
+
+  test('goes back to a binary model', () => {
+    const again = bytesOf(textOf(binary, 'm.onnx', { weights: 'zeros' }), 'm.onnxtxt');
+    const { model } = readOnnx(byteSourceOfBuffer(again));
+    expect(model?.graph.nodes.map(({ type }) => type)).toEqual(['ConstantOfShape', 'MatMul', 'Add']);
+    expect(model?.graph.nodes.at(-1)?.attributes.get('note')).toEqual({
+      kind: 'string',
+      value: 'two\nlines "q"',
+    });
+    expect(model?.graph.initializers.find(({ name }) => name === 'far')?.external?.path).toBe('w.bin');
+  });
+});
+
+test('ONNX text without types of its outputs gets those that follow', () => {
+  const text = '<ir_version: 10, opset_import: ["" : 21]> g (float[N,4] x) => (y) { y = Transpose (x) }';
+  const { model } = readOnnx(byteSourceOfBuffer(bytesOf(text, 'm.onnxtxt')));
+  expect(model?.graph.outputs[0]?.type).toMatchObject({ shape: [4, 'N'] });
+});
+
+const text = '<ir_version: 10, opset_import: ["" : 21]> g (float[2] x) => (float[2] y) { y = Relu (x) }';
+
+test.each<[what: string, content: string | Uint8Array, name: string, request: Request, message: RegExp]>([
+  ['text to text', text, 'm.onnxtxt', { to: 'onnx-text' }, /is ONNX text already/],
+  ['a copy without weights', binary, 'm.onnx', { to: 'onnx' }, /would lose them; say .* --weights zeros/],
+  ['elided binary weights', text, 'm.onnxtxt', { weights: 'elided' }, /--weights elided is for ONNX text/],
+  ['a dimension of nobody', text, 'm.onnxtxt', { dimensions: { N: 1 } }, /no dimension N; it has none/],
+  ['a wrong name', spec, 's.layers.yaml', { dimensions: { m: 1 } }, /no dimension m; it has batch, n/],
+])('refuses %s', (_, content, name, request, message) => {
+  expect(convert(content, name, request)).toEqual({
+    kind: 'refused',
+    message: expect.stringMatching(message),
+  });
+});
+
+test.each<[what: string, content: string, name: string, code: string]>([
+  ['a spec with a mistake', spec.replace('Linear', 'Linar'), 's.layers.yaml', 'spec/unknown-layer'],
+  ['text with a mistake', text.replace('Relu', ''), 'm.onnxtxt', 'onnx/text-syntax'],
+  ['nothing', '', 'm.onnx', 'file/empty'],
+  [
+    'an output nobody knows the type of',
+    text.replace(' (float[2] y)', ' (y)').replace('Relu', 'my.Op'),
+    'm.onnxtxt',
+    'onnx/not-writable',
+  ],
+])('fails with %s', (_, content, name, code) => {
+  const conversion = convert(content, name, { to: name.endsWith('txt') ? 'onnx' : 'onnx-text' });
+  expect(conversion).toMatchObject({
+    kind: 'failed',
+    issues: expect.arrayContaining([expect.objectContaining({ code })]),
+  });
+});
