@@ -63,6 +63,7 @@ function attention(layerType: string): TrainingGraph {
       graph,
       layers: [{ name: 'attn', type: layerType, ancestors: [], operators: nodes.map((_, index) => index) }],
       parameters: [],
+      frozen: [],
       batchSymbol: undefined,
       fixedBatch: 2,
       symbols: [],

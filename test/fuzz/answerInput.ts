@@ -54,7 +54,7 @@ const screen = 60;
 /** Never throws for an engine that holds its promises. */
 export function answerInput({ name, bytes, request }: FuzzInput): Answer {
   const source = byteSourceOfBuffer(bytes);
-  const opened = openModel(source, name, request.dimensions);
+  const opened = openModel(source, name, { dimensions: request.dimensions });
   if (opened.issues.some((issue) => issue.span !== undefined))
     locateIssues(opened.issues, decodeText(source));
   const estimate = estimateModel(opened, [request, opened.scenario]);

@@ -122,6 +122,7 @@ export function chain(layers: readonly ChainLayer[], batch = 1): TrainingGraph {
     graph,
     layers: modelLayers,
     parameters,
+    frozen: [],
     batchSymbol: 'batch',
     fixedBatch: undefined,
     symbols: [{ name: 'batch', default: undefined }],

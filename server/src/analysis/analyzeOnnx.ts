@@ -38,7 +38,7 @@ export function analyzeOnnx(model: OnnxModel, provided?: ProvidedStructure): Mod
     depth: 0,
     subgraphs: { left: mostSubgraphs },
   });
-  const { roles, parameters } = findRoles(graph, captured, provided?.roles ?? new Map());
+  const { roles, parameters, frozen } = findRoles(graph, captured, provided?.roles ?? new Map());
   const withParameters = withRoles(graph, roles);
   const auxiliary = findAuxiliaryOperators(withParameters);
   const finished = withRoles(withParameters, rolesBehind(withParameters, auxiliary));
@@ -46,6 +46,7 @@ export function analyzeOnnx(model: OnnxModel, provided?: ProvidedStructure): Mod
     graph: finished,
     layers: groupLayers(finished, scopes, auxiliary, provided?.layers ?? []),
     parameters,
+    frozen,
     ...batchOf(finished),
     symbols: symbolNames(finished).map((name) => ({ name, default: provided?.symbolDefaults.get(name) })),
     issues,
@@ -69,8 +70,11 @@ function rolesBehind(graph: Graph, auxiliary: AuxiliaryOperators): ReadonlyMap<s
   for (const operator of graph.operators) {
     const isLayout = auxiliary.storedLayout[operator.index] === true;
     if (!isLayout && auxiliary.shapeArithmetic[operator.index] !== true) continue;
+    const source = operator.inputs[0] ?? '';
+    const isFrozen = (roles.get(source) ?? graph.values.get(source)?.role) === 'frozen';
+    const ofLayout = isFrozen ? 'frozen' : 'parameter';
     for (const name of operator.outputs) {
-      if (graph.values.get(name)?.role === 'activation') roles.set(name, isLayout ? 'parameter' : 'constant');
+      if (graph.values.get(name)?.role === 'activation') roles.set(name, isLayout ? ofLayout : 'constant');
     }
   }
   return roles;

@@ -5,7 +5,7 @@
  * host.
  */
 
-import type { Graph, Operator, Value } from '../model/graph.ts';
+import { type Graph, isWeight, type Operator, type Value } from '../model/graph.ts';
 import { isShapeInput, layoutOperators } from './inputRoles.ts';
 
 export interface AuxiliaryOperators {
@@ -25,7 +25,7 @@ export function findAuxiliaryOperators(graph: Graph): AuxiliaryOperators {
   const stored = new Set<string>();
   for (const value of graph.values.values()) {
     if (value.producer !== undefined || value.role === 'input') continue;
-    if (value.role === 'parameter') stored.add(value.name);
+    if (isWeight(value.role)) stored.add(value.name);
     else if (value.literal !== undefined) constant.add(value.name);
   }
   for (const operator of graph.operators) {
@@ -35,7 +35,7 @@ export function findAuxiliaryOperators(graph: Graph): AuxiliaryOperators {
       for (const name of named) stored.add(name);
     } else if (isFolded(operator, graph, constant)) {
       shapeArithmetic[operator.index] = true;
-      for (const name of named) (graph.values.get(name)?.role === 'parameter' ? stored : constant).add(name);
+      for (const name of named) (isWeight(graph.values.get(name)?.role) ? stored : constant).add(name);
     }
   }
   for (let index = count - 1; index >= 0; index -= 1) {
@@ -51,7 +51,7 @@ function isFolded(operator: Operator, graph: Graph, constant: ReadonlySet<string
   if (operator.type === 'Constant') return true;
   const produced = operator.outputs.filter((name) => name !== '').map((name) => graph.values.get(name));
   if (produced.length === 0) return false;
-  if (produced.every((value) => value?.role === 'parameter')) return true;
+  if (produced.every((value) => isWeight(value?.role))) return true;
   if (produced.every((value) => value?.content !== undefined)) return true;
   if (random.test(operator.type) || hasSubgraph(operator)) return false;
   const given = operator.inputs.filter((name) => name !== '');

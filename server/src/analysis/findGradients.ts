@@ -1,7 +1,7 @@
 /** Which values receive a gradient in backward, and which gradient each input of an operator receives. */
 
 import { isFloatingPoint } from '../model/elementType.ts';
-import type { Graph, Operator, Value } from '../model/graph.ts';
+import { type Graph, isWeight, type Operator, type Value } from '../model/graph.ts';
 import { isDifferentiableInput } from './gradientFlow.ts';
 
 export interface Gradients {
@@ -48,7 +48,7 @@ export function findGradients(graph: Graph, outer: OuterGradients): Gradients {
     for (const name of operator.outputs) {
       const value = graph.values.get(name);
       if (value === undefined) continue;
-      if (value.role === 'parameter' || (fromStored && capturedBy(operator).length === 0)) stored.add(name);
+      if (isWeight(value.role) || (fromStored && capturedBy(operator).length === 0)) stored.add(name);
       if (flows && carriesGradient(value) && reached(name)) requires.add(name);
     }
   }

@@ -16,6 +16,8 @@ export interface Roles {
   /** Values whose role is not the one they already have. */
   readonly roles: ReadonlyMap<string, ValueRole>;
   readonly parameters: readonly Parameter[];
+  /** Weights that `given` says are not trained. */
+  readonly frozen: readonly Parameter[];
 }
 
 /**
@@ -30,6 +32,7 @@ export function findRoles(
   const uses = findUses(graph, captured);
   const roles = new Map<string, ValueRole>();
   const parameters: Parameter[] = [];
+  const frozen: Parameter[] = [];
   const otherInputs = graph.inputs.some((name) => uses.get(name)?.asWeightOnly !== true);
   for (const value of graph.values.values()) {
     const provided = given.get(value.name);
@@ -37,17 +40,17 @@ export function findRoles(
     const role =
       provided ?? (isTrained(value, use, graph, otherInputs) ? 'parameter' : roleOfUntrained(value, graph));
     if (role !== value.role) roles.set(value.name, role);
-    if (role !== 'parameter') continue;
+    if (role !== 'parameter' && role !== 'frozen') continue;
     const elements = elementCount(value);
     if (elements === undefined || value.type.kind !== 'tensor') continue;
-    parameters.push({
+    (role === 'frozen' ? frozen : parameters).push({
       name: value.name,
       elements,
       elementType: value.type.elementType,
       operators: [...new Set(use?.operators ?? value.consumers)].sort((left, right) => left - right),
     });
   }
-  return { roles, parameters };
+  return { roles, parameters, frozen };
 }
 
 /** How a value is used, operators that only pass its elements on (a transpose, a cast) looked through. */

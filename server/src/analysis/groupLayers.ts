@@ -54,6 +54,7 @@ export function groupLayers(
         ancestors: given.ancestors,
         operators: indices,
         ...(given.span === undefined ? {} : { span: given.span }),
+        ...(given.marks === undefined ? {} : { marks: given.marks }),
       };
     }
     const scope = leader?.scope ?? [];

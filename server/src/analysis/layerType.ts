@@ -1,6 +1,6 @@
 /** What a person calls a layer, in PyTorch's words, told from the operators it consists of. */
 
-import { type Graph, isKnownShape, type Operator } from '../model/graph.ts';
+import { type Graph, isKnownShape, isWeight, type Operator } from '../model/graph.ts';
 
 /**
  * The type of the layer made of these operators (auxiliary ones left out): `Conv2d`, `Linear`, `GELU`, …, or the
@@ -94,7 +94,7 @@ function usesParameter(operator: Operator, graph: Graph): boolean {
   return operator.inputs.some((name) => {
     let value = graph.values.get(name);
     for (let steps = 0; value !== undefined && steps < 4; steps += 1) {
-      if (value.role === 'parameter') return true;
+      if (isWeight(value.role)) return true;
       const producer = value.producer === undefined ? undefined : graph.operators[value.producer];
       if (producer === undefined || !layouts.has(producer.type)) return false;
       value = graph.values.get(producer.inputs[0] ?? '');

@@ -11,6 +11,8 @@ export interface ModelAnalysis {
   readonly layers: readonly Layer[];
   /** Trainable tensors, each once however often it is shared. */
   readonly parameters: readonly Parameter[];
+  /** Weights that are not trained: they are stored and read, and nothing more. */
+  readonly frozen: readonly Parameter[];
   /** The symbol that stands for the batch: the leading dimension of the first input, if symbolic. */
   readonly batchSymbol: string | undefined;
   /** The batch where the model fixes it. */

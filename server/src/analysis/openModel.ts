@@ -5,7 +5,10 @@
  */
 
 import { type ByteSource, decodeText } from '../formats/byteSource.ts';
-import { readLayerSpec } from '../formats/layer-spec/readLayerSpec.ts';
+import { didYouMean } from '../formats/layer-spec/nearestName.ts';
+import { isLibrary, readLayerSpec } from '../formats/layer-spec/readLayerSpec.ts';
+import { modelNames, selectModel } from '../formats/layer-spec/selectModel.ts';
+import type { LayerSpec } from '../formats/layer-spec/syntax.ts';
 import { locateIssues } from '../formats/locateIssues.ts';
 import { type ReadOnnx, readOnnx } from '../formats/onnx/readOnnx.ts';
 import type { OnnxModel } from '../formats/onnx/syntax.ts';
@@ -17,6 +20,7 @@ import { formatBytes } from '../model/format.ts';
 import type { Issue } from '../model/issue.ts';
 import { bytes } from '../model/units.ts';
 import { analyzeOnnx } from './analyzeOnnx.ts';
+import type { ReadInclude } from './layer-spec/blockTable.ts';
 import { lowerLayerSpec } from './lowerLayerSpec.ts';
 import type { OpenedModel } from './openedModel.ts';
 import { recordedStructure } from './recordedStructure.ts';
@@ -24,18 +28,22 @@ import { recordedStructure } from './recordedStructure.ts';
 /** A text has to fit in memory together with its tree. */
 const longestText = 2 ** 28;
 
+export interface OpenOptions {
+  /** Values of dims that win over those of a layer spec; symbols of an ONNX file are bound later, by a scenario. */
+  readonly dimensions?: Readonly<Record<string, number>> | undefined;
+  /** Which model of a layer spec that holds several; the first where none is named. */
+  readonly model?: string | undefined;
+  /** Reads what a layer spec includes; without it nothing can be included. */
+  readonly readInclude?: ReadInclude | undefined;
+}
+
 /**
  * Reads and analyses `source`.
  *
- * `name` is the file's name, used in messages and to break ties between textual formats. `dimensions` overrides
- * the defaults of a layer spec; symbols of an ONNX file are bound later, when a scenario is costed. Never throws
- * on bad input: what is wrong is in `issues`, and `analysis` is absent where nothing could be read.
+ * `name` is the file's name, used in messages and to break ties between textual formats. Never throws on bad input:
+ * what is wrong is in `issues`, and `analysis` is absent where nothing could be read.
  */
-export function openModel(
-  source: ByteSource,
-  name: string,
-  dimensions: Readonly<Record<string, number>> = {},
-): OpenedModel {
+export function openModel(source: ByteSource, name: string, options: OpenOptions = {}): OpenedModel {
   const sniffed = sniffFormat(source, name);
   if (sniffed.format !== undefined && sniffed.format !== 'onnx' && source.size > longestText) {
     return unreadable(name, {
@@ -44,9 +52,16 @@ export function openModel(
       message: `The text is ${formatBytes(bytes(source.size))} long, more than ${formatBytes(bytes(longestText))}: save the model as binary ONNX, whose weights are never read`,
     });
   }
+  if (options.model !== undefined && sniffed.format !== undefined && sniffed.format !== 'layer-spec') {
+    return unreadable(name, {
+      code: 'spec/model',
+      severity: 'error',
+      message: `The file is one model, not several: leave out \`#${options.model}\``,
+    });
+  }
   switch (sniffed.format) {
     case 'layer-spec':
-      return openLayerSpec(decodeText(source), name, dimensions);
+      return openLayerSpec(decodeText(source), name, options);
     case 'onnx': {
       const { model, issues } = readOnnx(source);
       return openRead('onnx', name, model, issues);
@@ -74,16 +89,21 @@ export function openModel(
 }
 
 /** Opens the text of a layer spec, as an editor holds it. */
-export function openLayerSpec(
-  text: string,
-  name: string,
-  dimensions: Readonly<Record<string, number>> = {},
-): OpenedModel {
+export function openLayerSpec(text: string, name: string, options: OpenOptions = {}): OpenedModel {
   const { spec, issues } = readLayerSpec(text);
-  if (spec === undefined) {
-    return { format: 'layer-spec', name, analysis: undefined, onnx: undefined, scenario: {}, issues };
+  const failed = { format: 'layer-spec', name, analysis: undefined, onnx: undefined, scenario: {} } as const;
+  if (spec === undefined) return { ...failed, issues };
+  if (spec.models.length === 0 && isLibrary(spec)) {
+    return { ...failed, layerSpec: spec, issues: [...issues, blocksAlone] };
   }
-  const lowered = lowerLayerSpec(spec, new Map(Object.entries(dimensions)));
+  const choice = choiceOfModel(spec, options.model);
+  if (choice?.severity === 'error') return { ...failed, layerSpec: spec, issues: [...issues, choice] };
+  const lowered = lowerLayerSpec(spec, {
+    dimensions: new Map(Object.entries(options.dimensions ?? {})),
+    path: name,
+    ...(options.model === undefined ? {} : { model: options.model }),
+    ...(options.readInclude === undefined ? {} : { readInclude: options.readInclude }),
+  });
   const analysis = analyzeOnnx(lowered.model, lowered.structure);
   return {
     format: 'layer-spec',
@@ -91,9 +111,35 @@ export function openLayerSpec(
     analysis,
     onnx: lowered.model,
     layerSpec: spec,
-    scenario: spec.scenario,
-    issues: [...issues, ...lowered.issues, ...analysis.issues],
+    selectedModel: lowered.selected,
+    includes: lowered.includes,
+    scenario: lowered.selected.scenario,
+    issues: [...issues, ...(choice === undefined ? [] : [choice]), ...lowered.issues, ...analysis.issues],
   };
+}
+
+const blocksAlone: Issue = {
+  code: 'spec/model',
+  severity: 'information',
+  message:
+    'The file holds blocks for other files to include, and no model of its own, so that nothing is costed',
+};
+
+/** What there is to say of the choice between several models: that it is impossible, or that it was not made. */
+function choiceOfModel(spec: LayerSpec, wanted: string | undefined): Issue | undefined {
+  const names = modelNames(spec);
+  const [first] = names;
+  if (wanted !== undefined) {
+    if (selectModel(spec, wanted) !== undefined) return undefined;
+    const held =
+      first === undefined ? 'it is one model' : `it has ${names.join(', ')}${didYouMean(wanted, names)}`;
+    const message = `The file has no model \`${wanted}\`: ${held}`;
+    return { code: 'spec/model', severity: 'error', message };
+  }
+  if (first === undefined || names.length === 1) return undefined;
+  const others = names.slice(1).map((name) => `#${name}`);
+  const message = `The file has ${names.length} models, and this is \`${first}\`; add ${others.join(' or ')} to the file's name for another one`;
+  return { code: 'spec/model', severity: 'information', message };
 }
 
 /**

@@ -1,5 +1,6 @@
 /** A model file after reading: its format, its syntax where a text view needs it, and its analysis. */
 
+import type { SelectedModel } from '../formats/layer-spec/selectModel.ts';
 import type { LayerSpec } from '../formats/layer-spec/syntax.ts';
 import type { OnnxModel } from '../formats/onnx/syntax.ts';
 import type { OnnxTextSpans } from '../formats/onnx-text/readOnnxText.ts';
@@ -20,6 +21,13 @@ export interface OpenedModel {
   readonly onnxSpans?: OnnxTextSpans;
   /** The syntax tree of a layer spec, as far as it could be read. */
   readonly layerSpec?: LayerSpec;
+  /** The model of the layer spec that was opened: with several in a file, one of them. */
+  readonly selectedModel?: SelectedModel;
+  /**
+   * Paths of the files a layer spec includes, found or not, relative to its folder: when one of them changes, the model
+   * may.
+   */
+  readonly includes?: readonly string[];
   /** What a layer spec asks for under `scenario`. */
   readonly scenario: ScenarioRequest;
   /** Everything wrong with the file: reading, graph and shapes. */

@@ -4,7 +4,7 @@
  * A layer spec names its layers and parameters; an ONNX file does not, and leaves this out.
  */
 
-import type { ValueRole } from '../model/graph.ts';
+import type { LayerMarks, ValueRole } from '../model/graph.ts';
 import type { Issue, TextSpan } from '../model/issue.ts';
 
 export interface ProvidedStructure {
@@ -29,6 +29,7 @@ export interface ProvidedLayer {
   readonly ancestors: readonly string[];
   readonly nodes: readonly number[];
   readonly span?: TextSpan;
+  readonly marks?: LayerMarks;
 }
 
 /**

@@ -176,7 +176,8 @@ function plannedValue(
 
 /** What an operator computes is an activation to the runner, also where it is a parameter seen transposed. */
 function roleOf(value: Value | undefined): PlannedValue['role'] {
-  return value === undefined || value.producer !== undefined ? 'activation' : value.role;
+  if (value === undefined || value.producer !== undefined) return 'activation';
+  return value.role === 'frozen' ? 'buffer' : value.role;
 }
 
 function plannedOperator(operator: Operator): PlannedOperator {

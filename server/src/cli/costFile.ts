@@ -1,7 +1,7 @@
 /** From a path and scenario arguments to a costed model; what is wrong is printed on the way. */
 
-import { readFileSync } from 'node:fs';
-import { basename } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
+import { basename, dirname } from 'node:path';
 import type { OpenedModel } from '../analysis/openedModel.ts';
 import { openModel } from '../analysis/openModel.ts';
 import { estimateModel, type ModelEstimate } from '../estimate/estimateModel.ts';
@@ -17,6 +17,7 @@ import type { LayerMeasurements } from '../model/measurement.ts';
 import type { ScenarioRequest } from '../model/scenario.ts';
 import { checkExternalData } from '../node/externalData.ts';
 import { openFileSource } from '../node/fileSource.ts';
+import { includeReader } from '../node/includeReader.ts';
 import type { ScenarioArguments } from './arguments.ts';
 import { printMessage } from './streams.ts';
 
@@ -28,9 +29,9 @@ export interface ModelFile {
   readonly trace: LayerMeasurements | undefined;
 }
 
-/** Reads the model and the files its scenario names. `undefined` after printing why, where one cannot be read. */
+/** Reads the model and the files its scenario names; `FILE#NAME` is one model of several in a layer spec. `undefined` after printing why, where one cannot be read. */
 export async function openModelFile(
-  path: string,
+  named: string,
   scenario: ScenarioArguments,
 ): Promise<ModelFile | undefined> {
   const customCluster =
@@ -38,13 +39,18 @@ export async function openModelFile(
   if (scenario.clusterFile !== undefined && customCluster === undefined) return undefined;
   const trace = scenario.layerTrace === undefined ? undefined : readTrace(scenario.layerTrace);
   if (scenario.layerTrace !== undefined && trace === undefined) return undefined;
+  const { path, model } = splitModelName(named);
   const file = openFileSource(path);
   if (file.kind === 'failed') {
     printIssues(basename(path), [file.issue]);
     return undefined;
   }
   try {
-    const opened = openModel(file.file.source, basename(path), scenario.request.dimensions);
+    const opened = openModel(file.file.source, basename(path), {
+      dimensions: scenario.request.dimensions,
+      model,
+      readInclude: includeReader(dirname(path)),
+    });
     const external = opened.onnx === undefined ? [] : checkExternalData(opened.onnx, path);
     const located = opened.issues.some((issue) => issue.span !== undefined)
       ? locateIssues(opened.issues, decodeText(file.file.source))
@@ -58,6 +64,13 @@ export async function openModelFile(
   } finally {
     file.file.close();
   }
+}
+
+/** `gpt2.layers.yaml#small` is the model `small` of that file, unless there is a file of the whole name. */
+function splitModelName(named: string): { readonly path: string; readonly model: string | undefined } {
+  const at = named.lastIndexOf('#');
+  if (at <= 0 || at === named.length - 1 || existsSync(named)) return { path: named, model: undefined };
+  return { path: named.slice(0, at), model: named.slice(at + 1) };
 }
 
 /**
@@ -106,10 +119,13 @@ function readTrace(path: string): LayerMeasurements | undefined {
   return measurements;
 }
 
-/** One line per error and warning on standard error: file, severity, code, message. */
+/**
+ * One line per error and warning on standard error: file, severity, code, message. Which of several models was taken is
+ * no warning, but nobody would know it otherwise.
+ */
 export function printIssues(file: string, issues: readonly Issue[]): void {
   for (const issue of issues) {
-    if (issue.severity !== 'information')
+    if (issue.severity !== 'information' || issue.code === 'spec/model')
       printMessage(`${file}: ${issue.severity} ${issue.code}: ${issue.message}`);
   }
 }

@@ -6,7 +6,7 @@
  * then lower bounds. Reading input is not modelled, so `time.input` is null.
  */
 
-import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
+import type { Parameter, TrainingGraph } from '../analysis/modelAnalysis.ts';
 import type { ClusterProfile, Numeric } from '../hardware/clusterProfile.ts';
 import { computePath } from '../hardware/kernelTime.ts';
 import type { Layer } from '../model/graph.ts';
@@ -50,17 +50,14 @@ type Timelines = readonly [StepTimeline, StepTimeline, StepTimeline];
 
 function memoryOf(plan: StepPlan): StepMemory {
   const { training, scenario, behaviour, lowered, messages, update, cluster } = plan;
-  const weights = training.analysis.parameters.reduce(
-    (total, parameter) => total + parameterBytes(parameter),
-    0,
-  );
+  const trained = totalBytes(training.analysis.parameters);
   return stepMemory(
     training,
     lowered,
     cluster.gpu,
     {
-      parameters: weights,
-      gradients: scenario.mode === 'training' ? weights : 0,
+      parameters: trained + totalBytes(training.analysis.frozen),
+      gradients: scenario.mode === 'training' ? trained : 0,
       optimizerState: update.stateBytes,
       communicationBuffers: messages.length === 0 ? 0 : behaviour.bufferBytes(messages),
       updateTemporaries: update.temporaryBytes,
@@ -68,6 +65,9 @@ function memoryOf(plan: StepPlan): StepMemory {
     scenario.mode,
   );
 }
+
+const totalBytes = (parameters: readonly Parameter[]): number =>
+  parameters.reduce((total, parameter) => total + parameterBytes(parameter), 0);
 
 function totalsOf(
   plan: StepPlan,

@@ -3,6 +3,7 @@
 import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
 import type { Dimension } from '../model/dimension.ts';
 import type { ElementType } from '../model/elementType.ts';
+import { formatCount } from '../model/format.ts';
 import { isKnownShape, type Layer } from '../model/graph.ts';
 import type { Bound, LayerCost } from '../model/stepCost.ts';
 import { bytes, flops, type Seconds, seconds } from '../model/units.ts';
@@ -43,9 +44,31 @@ export interface LayerCommunication {
 export function layerCosts(inputs: LayerInputs): readonly LayerCost[] {
   const { training } = inputs;
   const owned = parametersByLayer(training);
+  const frozen = frozenByLayer(training);
   return training.analysis.layers.map((layer, index) =>
-    layerCost(inputs, layer, owned[index] ?? [], inputs.communication[index]),
+    layerCost(inputs, layer, owned[index] ?? [], frozen.get(index), inputs.communication[index]),
   );
+}
+
+/** Elements and bytes of the frozen weights by the layer that uses them first. */
+function frozenByLayer(training: TrainingGraph): ReadonlyMap<number, FrozenWeights> {
+  const byLayer = new Map<number, FrozenWeights>();
+  const layerOf = layerOfOperators(training);
+  for (const parameter of training.analysis.frozen) {
+    const layer = layerOf[parameter.operators[0] ?? -1];
+    if (layer === undefined) continue;
+    const before = byLayer.get(layer) ?? { elements: 0, bytes: 0 };
+    byLayer.set(layer, {
+      elements: before.elements + parameter.elements,
+      bytes: before.bytes + parameterBytes(parameter),
+    });
+  }
+  return byLayer;
+}
+
+interface FrozenWeights {
+  readonly elements: number;
+  readonly bytes: number;
 }
 
 /** Indices of parameters by the layer that uses them first. */
@@ -72,6 +95,7 @@ function layerCost(
   inputs: LayerInputs,
   layer: Layer,
   owned: readonly number[],
+  frozen: FrozenWeights | undefined,
   communication: LayerCommunication | undefined,
 ): LayerCost {
   const { training } = inputs;
@@ -110,6 +134,9 @@ function layerCost(
     ...computed,
     ...known.flatMap(({ note }) => note ?? []),
     ...(communication?.note === undefined ? [] : [communication.note]),
+    ...(frozen === undefined ? [] : [`${formatCount(frozen.elements)} parameters frozen, not trained`]),
+    ...(layer.marks?.recomputed === undefined || !inputs.trains ? [] : ['computed again in backward']),
+    ...(layer.marks?.precision === undefined ? [] : [`in ${layer.marks.precision}, as its line says`]),
   ];
   return {
     name: layer.name,
@@ -137,7 +164,7 @@ function layerCost(
       exposedCommunication: exposureOf(communication, inputs.exposureKnown),
     },
     memory: {
-      parameters: bytes(weightBytes),
+      parameters: bytes(weightBytes + (frozen?.bytes ?? 0)),
       activations: orNull(bytes(over(inputs.savedByOperator))),
       gradient: bytes(inputs.trains ? weightBytes : 0),
       optimizerState: bytes(elements * inputs.stateBytesPerElement),

@@ -52,7 +52,7 @@ export function stepMemory(
   const activations = mode === 'training' ? saved.activations : liveActivations(training, lowered);
   const transient = mode === 'training' ? largestGradientPair(training, lowered) : 0;
   const parameters = state.parameters + saved.weightCopies;
-  const workspace = transient + library;
+  const workspace = transient + library + lowered.recomputedBytes;
   const resident = parameters + state.gradients + state.optimizerState + state.communicationBuffers;
   const peak = resident + Math.max(activations + workspace, library + state.updateTemporaries);
   return {
@@ -64,7 +64,7 @@ export function stepMemory(
     communicationBuffers: bytes(state.communicationBuffers),
     peak: bytes(peak),
     capacity: gpu.memory.value,
-    perBatch: bytes(activations + transient),
+    perBatch: bytes(activations + transient + lowered.recomputedBytes),
     savedByOperator: saved.byOperator,
   };
 }

@@ -31,6 +31,8 @@ export interface FrameworkBehaviour {
 /** The training graph as kernels. Aligned with the operators of the graph; unknown costs give `undefined`. */
 export interface LoweredGraph {
   readonly operators: readonly (LoweredOperator | undefined)[];
+  /** The most that backward holds at once of what it computes again instead of keeping it. */
+  readonly recomputedBytes: Bytes;
 }
 
 export interface LoweredOperator {

@@ -28,7 +28,7 @@ export function viewLayerSpec(
     nodeLines: linesOfNodes(text, estimate),
     valueLines: new Map(),
     blocks: blocksOf(text, spec),
-    scenarioSpans: spec?.scenarioSpans ?? new Map(),
+    scenarioSpans: estimate.opened.selectedModel?.scenarioSpans ?? new Map(),
     measurements,
   };
 }

@@ -136,7 +136,7 @@ async function makeView(
     return measuredView((measurements) => viewOnnxText(located, estimate, measurements));
   }
   if (document.languageId !== languageIds.layerSpec) return undefined;
-  const opened = openLayerSpec(text, fileName(document.uri), settings.dimensions);
+  const opened = openLayerSpec(text, fileName(document.uri), { dimensions: settings.dimensions });
   await breathe();
   if (superseded()) return undefined;
   const estimate = estimateModel(opened, [opened.scenario, request]);

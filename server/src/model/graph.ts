@@ -9,6 +9,7 @@ import type { Attribute, TensorLiteral } from './attribute.ts';
 import type { Dimension } from './dimension.ts';
 import type { ElementType } from './elementType.ts';
 import type { TextSpan } from './issue.ts';
+import type { Precision } from './scenario.ts';
 
 export interface Graph {
   readonly name: string;
@@ -48,10 +49,14 @@ export interface Operator {
 export type GraphAttribute = Attribute<Graph>;
 
 /**
- * What a value is. A `parameter` is trained (also in another layout, behind a transpose); a `buffer` is stored with the model but not trained
+ * What a value is. A `parameter` is trained (also in another layout, behind a transpose); a `frozen` one is not, though
+ * it is a weight like it; a `buffer` is stored with the model but not trained
  * (running statistics, tables); a `constant` is small and known; an `activation` is computed each step.
  */
-export type ValueRole = 'input' | 'parameter' | 'buffer' | 'constant' | 'activation';
+export type ValueRole = 'input' | 'parameter' | 'frozen' | 'buffer' | 'constant' | 'activation';
+
+/** Whether a value is a weight of the model, trained or frozen. */
+export const isWeight = (role: ValueRole | undefined): boolean => role === 'parameter' || role === 'frozen';
 
 export interface Value {
   readonly name: string;
@@ -122,4 +127,19 @@ export interface Layer {
   readonly operators: readonly number[];
   /** The line of the layer spec it comes from. */
   readonly span?: TextSpan;
+  /** What a layer spec asks of it beyond what it computes. */
+  readonly marks?: LayerMarks;
+}
+
+/** How a layer is trained, where that differs from the rest of the model. */
+export interface LayerMarks {
+  /** Its parameters are not trained. */
+  readonly frozen?: true;
+  /** The arithmetic it runs in, whatever that of the scenario. */
+  readonly precision?: Precision;
+  /**
+   * Nothing inside is kept for backward, which computes it again from what goes in. Layers with the same number are
+   * computed again together.
+   */
+  readonly recomputed?: number;
 }

@@ -155,6 +155,19 @@ export const issueCodes = {
     title: 'A dimension cannot be evaluated',
     explanation: 'Dimensions are integers, names under dims, and arithmetic on them.',
   },
+  'spec/include': {
+    title: 'A file cannot be included in a layer spec',
+    explanation:
+      'Included files are layer specs in the folder of the model or below it; their blocks can be called like those of the file itself. A block sees its parameters and the dims of its own file.',
+  },
+  'spec/model': {
+    title: 'A file holds several models, or not the one asked for',
+    explanation: 'The first is taken; FILE#NAME on the command line chooses another one.',
+  },
+  'spec/unused': {
+    title: 'Nothing uses a block or a dimension',
+    explanation: 'It costs nothing. Remove it, or check the name where it was meant to be used.',
+  },
   'spec/scenario': {
     title: 'The scenario of the layer spec is wrong',
     explanation:

@@ -11,7 +11,7 @@ import { annotate, textOf } from '../../formats/layer-spec/caretFixture.ts';
 function lower(text: string, overrides: Readonly<Record<string, number>> = {}) {
   const { spec, issues } = readLayerSpec(text);
   if (spec === undefined) throw new Error('the spec was not read');
-  const lowered = lowerLayerSpec(spec, new Map(Object.entries(overrides)));
+  const lowered = lowerLayerSpec(spec, { dimensions: new Map(Object.entries(overrides)) });
   return { ...lowered, issues: [...issues, ...lowered.issues] };
 }
 
@@ -207,6 +207,7 @@ inputs: { x: 'float32[batch, d]' }
 layers:
   - a: Linear(e)
   - b: Linear(f)
+  - c: Linear(g)
 `));
 
   it('one mistake in a block that is repeated is one issue', () =>

@@ -29,6 +29,8 @@ export interface CallSite {
   readonly weightsOf: (layer: string) => ReadonlyMap<string, Tensor> | undefined;
   /** Receives the weights this layer makes. */
   readonly weights: Map<string, Tensor>;
+  /** Whether its parameters are not trained. */
+  readonly frozen: boolean;
   readonly report: (issue: Issue) => void;
   /** Told of every open dimension whose value went into the graph: it cannot stay open. */
   readonly pin: (dimension: string) => void;
@@ -117,7 +119,7 @@ export function makeLayerLowering(
     emitMany: (type, inputs, outputs, attributes = {}) =>
       graph.node(site.path, '', type, inputs, outputs, attributes),
     parameter: (name, dimensions) => {
-      const tensor = graph.stored(`${site.path}.${name}`, 'parameter', dimensions);
+      const tensor = graph.stored(`${site.path}.${name}`, site.frozen ? 'frozen' : 'parameter', dimensions);
       site.weights.set(name, tensor);
       return tensor;
     },

@@ -59,7 +59,7 @@ export class GraphBuilder {
   }
 
   /** A tensor that is stored with the model, without contents. */
-  stored(name: string, role: 'parameter' | 'buffer', dimensions: readonly number[]): Tensor {
+  stored(name: string, role: 'parameter' | 'frozen' | 'buffer', dimensions: readonly number[]): Tensor {
     const unique = this.uniqueName(name);
     this.initializers.push({ name: unique, elementType: 'float32', dimensions, storedBytes: 0 });
     this.roles.set(unique, role);

@@ -7,6 +7,7 @@
 
 import { computePath } from '../../hardware/kernelTime.ts';
 import { formatPercent } from '../../model/format.ts';
+import { isWeight } from '../../model/graph.ts';
 import type { Finding } from '../../model/stepCost.ts';
 import type { EstimatedStep } from './findings.ts';
 
@@ -26,9 +27,7 @@ export function unalignedTensorCores({ plan, layers }: EstimatedStep): readonly 
       if (cost?.kind !== 'known' || cost.class !== 'matmul' || lowered?.width !== 2) continue;
       if (cost.forward.flops < shareOfFlops * total) continue;
       if (computePath(plan.cluster.gpu, lowered.numeric).unit !== 'tensor') continue;
-      const weight = graph.operators[index]?.inputs.find(
-        (input) => graph.values.get(input)?.role === 'parameter',
-      );
+      const weight = graph.operators[index]?.inputs.find((input) => isWeight(graph.values.get(input)?.role));
       const sides = weight === undefined ? undefined : plan.training.tensors.get(weight)?.dimensions;
       const odd = sides?.find((side) => side % 8 !== 0);
       if (odd === undefined || sides?.length !== 2) continue;

@@ -112,12 +112,9 @@ class Reader {
 
   /** A model needs what goes in and what it is made of, be it at the top level or its own. */
   private expectKeys(body: SpecBody, models: readonly SpecModel[], start: number): void {
-    const has = ({ sections }: SpecBody, key: string): boolean =>
-      sections.some((section) => section.key.text === key);
+    if (models.length === 0 && isLibrary(body)) return;
     for (const key of ['inputs', 'layers']) {
       if (has(body, key)) continue;
-      // A file may hold nothing but blocks, to be included.
-      if (models.length === 0 && key === 'inputs' && !has(body, 'layers') && has(body, 'blocks')) continue;
       if (models.length === 0) {
         this.report('spec/structure', `the layer spec has no \`${key}\``, { start, end: start });
       }
@@ -361,6 +358,13 @@ class Reader {
     this.issues.push({ code, severity: 'error', message, span });
   }
 }
+
+const has = ({ sections }: SpecBody, key: string): boolean =>
+  sections.some((section) => section.key.text === key);
+
+/** Whether a text holds blocks alone, for other files to include. */
+export const isLibrary = (body: SpecBody): boolean =>
+  has(body, 'blocks') && !has(body, 'inputs') && !has(body, 'layers');
 
 const nameOf = (key: YamlScalar): Name => ({ text: key.text, span: key.content });
 

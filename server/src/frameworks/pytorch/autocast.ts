@@ -7,6 +7,7 @@
  */
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
+import { operatorMarks } from '../../analysis/operatorMarks.ts';
 import type { Numeric } from '../../hardware/clusterProfile.ts';
 import type { Operator } from '../../model/graph.ts';
 import type { Precision } from '../../model/scenario.ts';
@@ -36,6 +37,7 @@ export interface TypeOptions {
   readonly fusedCalls: boolean;
 }
 
+/** Types of all operators; a layer that a spec gives a precision of its own is in a context of its own. */
 export function assignTypes(
   training: TrainingGraph,
   precision: Precision,
@@ -44,22 +46,29 @@ export function assignTypes(
 ): TypeAssignment {
   const widths = new Map<string, number>();
   const groupTypes = new Map<FusedGroup, OperatorType>();
-  const autocast = precision === 'fp16' || precision === 'bf16' || precision === 'fp8';
+  const marks = operatorMarks(training.analysis);
+  const precisionOf = (index: number): Precision => marks?.[index]?.precision ?? precision;
+  let mixed = isMixed(precision);
   const operators = training.analysis.graph.operators.map((operator, index) => {
     const group = groups.get(index);
+    const own = precisionOf(index);
+    mixed ||= isMixed(own);
     const type =
       (group && groupTypes.get(group)) ??
-      (autocast
-        ? autocastType(training, operator, training.costs[index], precision, widths, group)
-        : fullType(training.costs[index], precision, options, group));
+      (isMixed(own)
+        ? autocastType(training, operator, training.costs[index], own, widths, group)
+        : fullType(training.costs[index], own, options, group));
     if (group !== undefined) groupTypes.set(group, type);
     for (const output of operator.outputs) {
       if (output !== '' && type.width !== 4) widths.set(output, type.width);
     }
     return type;
   });
-  return { operators, widths, mixed: autocast };
+  return { operators, widths, mixed };
 }
+
+const isMixed = (precision: Precision): boolean =>
+  precision === 'fp16' || precision === 'bf16' || precision === 'fp8';
 
 function autocastType(
   training: TrainingGraph,

@@ -6,7 +6,7 @@
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { KernelWork } from '../../hardware/kernelTime.ts';
 import { bitsPerElement } from '../../model/elementType.ts';
-import type { Operator } from '../../model/graph.ts';
+import { isWeight, type Operator } from '../../model/graph.ts';
 import type { Mode, Precision } from '../../model/scenario.ts';
 import { type Bytes, bytes, flops } from '../../model/units.ts';
 import type { KnownCost, SavedTensor, Traffic, Work } from '../../operators/definition.ts';
@@ -14,6 +14,7 @@ import type { KeptTensor, LoweredGraph, LoweredOperator } from '../behaviour.ts'
 import { assignTypes, type OperatorType, type TypeAssignment, type TypeOptions } from './autocast.ts';
 import { type FusedGroup, fusedGroups } from './fusedGroups.ts';
 import { absorbed, lowerGroup } from './lowerGroup.ts';
+import { recomputeMarked } from './recompute.ts';
 
 export function lowerEager(
   training: TrainingGraph,
@@ -26,18 +27,18 @@ export function lowerEager(
   const castWeights = new Set<string>();
   const storage = storageOf(training);
   const kernels = shareKernels(mode);
-  return {
-    operators: training.analysis.graph.operators.map((operator, index) => {
-      const cost = training.costs[index];
-      const type = types.operators[index];
-      if (cost === undefined || cost.kind === 'unknown' || type === undefined) return undefined;
-      const subject = { training, operator, cost, type, types, castWeights, storage, kernels, mode };
-      const group = groups.get(index);
-      if (group === undefined) return lowerOperator(subject);
-      if (index !== group.operators.at(-1)) return absorbed(type);
-      return lowerGroup(training, group, type, (name) => keptValue(subject, name), mode);
-    }),
-  };
+  const operators = training.analysis.graph.operators.map((operator, index): LoweredOperator | undefined => {
+    const cost = training.costs[index];
+    const type = types.operators[index];
+    if (cost === undefined || cost.kind === 'unknown' || type === undefined) return undefined;
+    const subject = { training, operator, cost, type, types, castWeights, storage, kernels, mode };
+    const group = groups.get(index);
+    if (group === undefined) return lowerOperator(subject);
+    if (index !== group.operators.at(-1)) return absorbed(type);
+    return lowerGroup(training, group, type, (name) => keptValue(subject, name), mode);
+  });
+  if (mode === 'inference') return { operators, recomputedBytes: bytes(0) };
+  return recomputeMarked(training, operators, (name) => storedValue({ training, types, storage }, name));
 }
 
 interface Subject {
@@ -138,7 +139,7 @@ function isFoldedBias({ training, operator }: Subject): boolean {
   if (operator.type !== 'Add' || operator.inputs.length !== 2) return false;
   const { graph } = training.analysis;
   return operator.inputs.some((input, position) => {
-    if (graph.values.get(input)?.role !== 'parameter') return false;
+    if (!isWeight(graph.values.get(input)?.role)) return false;
     if (training.tensors.get(input)?.dimensions.length !== 1) return false;
     const product = operator.inputs[1 - position];
     if (product === undefined) return false;
@@ -169,8 +170,8 @@ function castsOf({ training, operator, type, types, castWeights, cost, storage }
     const value = training.analysis.graph.values.get(root);
     if (tensor === undefined || value === undefined || tensor.elementType !== 'float32') continue;
     if (value.role === 'constant' || value.role === 'buffer') continue;
-    const parameter = value.role === 'parameter';
-    if (parameter && !halfProducts.has(cost.class)) continue;
+    const weight = isWeight(value.role);
+    if (weight && !halfProducts.has(cost.class)) continue;
     const cast: KernelWork = {
       class: 'elementwise',
       numeric: 'fp32',
@@ -180,14 +181,15 @@ function castsOf({ training, operator, type, types, castWeights, cost, storage }
       launches: 1,
     };
     casts ??= { forward: [], backwardData: [], backwardWeight: [] };
-    if (!(parameter && castWeights.has(root))) {
+    if (!(weight && castWeights.has(root))) {
       casts.forward.push(cast);
-      if (parameter) {
+      // Autocast keeps only the casts of tensors that are trained (aten/src/ATen/autocast_mode.cpp, `cached_cast`).
+      if (value.role === 'parameter') {
         castWeights.add(root);
         casts.backwardWeight.push(cast);
       }
     }
-    if (!parameter && training.requiresGradient.has(input)) casts.backwardData.push(cast);
+    if (!weight && training.requiresGradient.has(input)) casts.backwardData.push(cast);
   }
   return casts ?? noCasts;
 }
@@ -222,6 +224,19 @@ function savedOf(subject: Subject, tensor: SavedTensor, index: number): readonly
   return name === undefined ? noTensors : keptValue(subject, name);
 }
 
+/** A value as it lies in memory, in the type it was computed in. */
+function storedValue(
+  { training, types, storage }: Pick<Subject, 'training' | 'types' | 'storage'>,
+  name: string,
+): readonly KeptTensor[] {
+  const bound = training.tensors.get(name);
+  if (bound === undefined) return noTensors;
+  const root = storage(name);
+  const isFloat = bound.elementType === 'float32';
+  const width = isFloat ? (types.widths.get(root) ?? 4) : (bitsPerElement(bound.elementType) ?? 0) / 8;
+  return [{ key: `${root}:${width}`, bytes: bytes(bound.elements * width), weightCopy: false }];
+}
+
 /** A value kept in the type its reader computes in; a cast makes a copy of its own. */
 function keptValue({ training, type, types, storage }: Subject, name: string): readonly KeptTensor[] {
   const root = storage(name);
@@ -232,12 +247,12 @@ function keptValue({ training, type, types, storage }: Subject, name: string): r
   const width = isFloat ? type.width : (bitsPerElement(bound.elementType) ?? 0) / 8;
   const stored = isFloat ? (types.widths.get(root) ?? 4) : width;
   if (value.role === 'constant' || value.role === 'buffer') return noTensors;
-  if (value.role === 'parameter' && width === stored) return noTensors;
+  if (isWeight(value.role) && width === stored) return noTensors;
   return [
     {
       key: `${root}:${width}`,
       bytes: bytes(bound.elements * width),
-      weightCopy: value.role === 'parameter',
+      weightCopy: isWeight(value.role),
     },
   ];
 }

@@ -1,0 +1,486 @@
+/** One model of a layer spec while its layers become operators, in order of writing. */
+
+import { didYouMean } from '../../formats/layer-spec/nearestName.ts';
+import type { SelectedModel } from '../../formats/layer-spec/selectModel.ts';
+import type { LayerCall, Name, SpecBlock, SpecLayer } from '../../formats/layer-spec/syntax.ts';
+import { type Dimension, unknownDimension } from '../../model/dimension.ts';
+import type { LayerMarks } from '../../model/graph.ts';
+import type { Issue, TextSpan } from '../../model/issue.ts';
+import type { IssueCode } from '../../model/issueCodes.ts';
+import { precisions } from '../../model/scenario.ts';
+import { findOperator, knownOperators } from '../../operators/registry.ts';
+import { unloweredDomain } from '../providedStructure.ts';
+import { bindArguments } from './bindArguments.ts';
+import { type Home, type HomeBlock, placeIn } from './blockTable.ts';
+import { makeLayerLowering } from './callLowering.ts';
+import { dimensionValues, openDimensions } from './dimensionValues.ts';
+import { evaluate } from './evaluate.ts';
+import { GraphBuilder, opset } from './graphBuilder.ts';
+import {
+  type NodeAttributes,
+  printSignature,
+  printValue,
+  type SpecValue,
+  type Tensor,
+} from './layerDefinition.ts';
+import { findLayer, layerDefinitions } from './layerDefinitions.ts';
+import { type Outputs, type Scope, tensorOf, weightsNamed } from './scope.ts';
+import { givenTensors, inputsOf, sourcesOf } from './tensorArguments.ts';
+import { unsupportedLayers } from './unsupportedLayers.ts';
+
+/** Layers beyond this are a slip of the hand in a repetition, not a model. */
+const mostLayers = 4_000;
+
+/** One line of a list of layers, where it stands and what feeds it. */
+interface Line {
+  readonly layer: SpecLayer;
+  readonly call: LayerCall;
+  readonly scope: Scope;
+  /** Path of the layer, such as `h[3].fc`. */
+  readonly path: string;
+  readonly ancestors: readonly string[];
+  readonly marks: LayerMarks;
+  /** The output of the line above. */
+  readonly previous: Tensor | undefined;
+  /** Outputs of the repetition before, which take the place of the first sources. */
+  readonly carried: readonly Tensor[];
+}
+
+export class ModelLowering {
+  readonly graph = new GraphBuilder();
+  readonly issues: Issue[] = [];
+  readonly symbolDefaults: ReadonlyMap<string, number>;
+  /** Open dimensions whose value was needed. */
+  readonly pinned = new Set<string>();
+  private readonly reported = new Set<string>();
+  private readonly home: Home;
+  private layerCount = 0;
+  private recomputedCount = 0;
+  private saidTooLong = false;
+
+  /** `included` are blocks of other files; `closed` are open dimensions whose value is known to be needed. */
+  constructor(
+    private readonly model: SelectedModel,
+    included: ReadonlyMap<string, HomeBlock>,
+    overrides: ReadonlyMap<string, number>,
+    closed: ReadonlySet<string>,
+  ) {
+    const open = openDimensions(model, closed);
+    const { values, symbolDefaults } = dimensionValues(model.dims, open, overrides, this.report);
+    this.symbolDefaults = symbolDefaults;
+    const blocks = new Map(included);
+    this.home = { file: undefined, blocks, values };
+    for (const block of model.blocks) blocks.set(block.name.text, { block, home: this.home });
+  }
+
+  /** Lowers everything; gives the tensors that leave the model. */
+  run(): readonly Tensor[] {
+    const scope: Scope = {
+      home: this.home,
+      values: this.home.values,
+      tensors: new Map(),
+      weights: new Map(),
+      outer: undefined,
+      blocks: [],
+      prefix: '',
+      ancestors: [],
+      marks: {},
+      line: undefined,
+      report: this.report,
+    };
+    for (const input of this.model.inputs) {
+      const shape = input.dimensions.map((size): Dimension => {
+        const value = evaluate(size, scope.values, this.report);
+        if (typeof value === 'number' || (typeof value === 'object' && value !== null && 'kind' in value))
+          return value;
+        return unknownDimension('its expression has no value');
+      });
+      const tensor = this.graph.input(input.name.text, input.elementType, shape);
+      scope.tensors.set(input.name.text, single(tensor));
+    }
+    const [first] = scope.tensors.values();
+    const last = this.layers(this.model.layers, scope, first?.tensors[0]);
+    if (this.model.outputs.length === 0) return last === undefined ? [] : [last];
+    return this.model.outputs.flatMap((reference) => tensorOf(reference, scope) ?? []);
+  }
+
+  /** Lowers a list of layers, each fed by the one before; gives the first output of the last. */
+  private layers(layers: readonly SpecLayer[], scope: Scope, input: Tensor | undefined): Tensor | undefined {
+    let previous = input;
+    for (const layer of layers) {
+      const outputs = this.layer(layer, scope, previous);
+      if (outputs === undefined) continue;
+      this.nameOutputs(layer, outputs, scope);
+      previous = outputs.tensors[0] ?? previous;
+    }
+    return previous;
+  }
+
+  private nameOutputs({ names, call }: SpecLayer, outputs: Outputs, scope: Scope): void {
+    const [only, ...others] = names;
+    if (only !== undefined && others.length === 0) scope.tensors.set(only.text, outputs);
+    if (others.length === 0) return;
+    for (const [index, name] of names.entries()) {
+      const tensor = outputs.tensors[index];
+      if (tensor !== undefined) scope.tensors.set(name.text, single(tensor));
+      else {
+        const count = outputs.tensors.length;
+        const message = `${call?.callee.text} gives ${count === 1 ? 'one tensor' : `${count} tensors`}, not ${names.length}`;
+        problem(scope, 'spec/call', message, name.span);
+        const path = `${scope.prefix}${name.text}`;
+        scope.tensors.set(name.text, single(this.unknownTensor(path, scope, name.span)));
+      }
+    }
+  }
+
+  private layer(layer: SpecLayer, scope: Scope, previous: Tensor | undefined): Outputs | undefined {
+    const { call, name } = layer;
+    const path = `${scope.prefix}${name.text}`;
+    if (call === undefined) return this.uncalled(layer, scope, path, previous);
+    if (this.isTooLong(call, name, scope)) return previous === undefined ? undefined : single(previous);
+    const count = this.repetitions(call, scope);
+    const line: Line = {
+      layer,
+      call,
+      scope,
+      path,
+      ancestors: scope.ancestors,
+      marks: this.marksOf(call, scope),
+      previous,
+      carried: [],
+    };
+    if (count === undefined) return this.call(line);
+    const ancestors = [...scope.ancestors, path];
+    let outputs: Outputs | undefined = previous === undefined ? undefined : single(previous);
+    for (let index = 0; index < count; index += 1) {
+      if (this.isTooLong(call, name, scope)) break;
+      const marks = index === 0 ? line.marks : this.marksOf(call, scope);
+      const carried = index === 0 ? [] : (outputs?.tensors ?? []);
+      const repeated = { ...line, path: `${path}[${index}]`, ancestors, marks, carried };
+      outputs = this.call(repeated) ?? outputs;
+    }
+    return outputs;
+  }
+
+  /** Marks of the call over those of the blocks around it. Each call that is recomputed is so by itself. */
+  private marksOf(call: LayerCall, scope: Scope): LayerMarks {
+    if (call.marks.length === 0) return scope.marks;
+    let { frozen, precision, recomputed } = scope.marks;
+    for (const { name, value } of call.marks) {
+      if (name.text === 'frozen') frozen = true;
+      if (name.text === 'precision') {
+        precision = precisions.find((candidate) => candidate === value?.text) ?? precision;
+      }
+      if (name.text === 'recompute' && recomputed === undefined) {
+        recomputed = this.recomputedCount;
+        this.recomputedCount += 1;
+      }
+    }
+    return {
+      ...(frozen === undefined ? {} : { frozen }),
+      ...(precision === undefined ? {} : { precision }),
+      ...(recomputed === undefined ? {} : { recomputed }),
+    };
+  }
+
+  /** A layer whose call is missing: nobody knows what it costs or gives. */
+  private uncalled(
+    layer: SpecLayer,
+    scope: Scope,
+    path: string,
+    previous: Tensor | undefined,
+  ): Outputs | undefined {
+    const start = this.graph.size;
+    const inputs = previous === undefined ? [] : [previous];
+    const tensors = this.graph.node(path, unloweredDomain, 'unreadable', inputs, layer.names.length, {});
+    this.addLayer(path, '', scope.ancestors, start, scope.line ?? layer.span, scope.marks);
+    return { tensors, names: [] };
+  }
+
+  /** Stands in for a tensor that is missing, so that what it feeds is unknown rather than wrong. */
+  private unknownTensor(path: string, scope: Scope, span: TextSpan): Tensor {
+    const start = this.graph.size;
+    const [tensor] = this.graph.node(path, unloweredDomain, 'missing', [], 1, {});
+    this.addLayer(path, '', scope.ancestors, start, scope.line ?? span, {});
+    return tensor ?? { name: '', elementType: undefined, shape: undefined };
+  }
+
+  private addLayer(
+    name: string,
+    type: string,
+    ancestors: readonly string[],
+    start: number,
+    span: TextSpan,
+    marks: LayerMarks,
+  ): void {
+    const nodes = Array.from({ length: this.graph.size - start }, (_, index) => start + index);
+    const marked = Object.keys(marks).length === 0 ? {} : { marks };
+    this.graph.layers.push({ name, type, ancestors, nodes, span, ...marked });
+  }
+
+  /** Whether there are too many layers by now; a block counts like a layer, so that empty ones end too. */
+  private isTooLong(call: LayerCall, name: Name, scope: Scope): boolean {
+    if (this.layerCount <= mostLayers) return false;
+    if (!this.saidTooLong) {
+      problem(
+        scope,
+        'spec/structure',
+        `the model has more than ${mostLayers} layers; is a repetition too large?`,
+        call.repetition?.span ?? name.span,
+      );
+    }
+    this.saidTooLong = true;
+    return true;
+  }
+
+  private repetitions(call: LayerCall, scope: Scope): number | undefined {
+    if (call.repetition === undefined) return undefined;
+    const count = evaluate(call.repetition, scope.values, scope.report);
+    if (count === undefined) return 1;
+    if (typeof count === 'number' && Number.isSafeInteger(count) && count >= 1) return count;
+    problem(
+      scope,
+      'spec/call',
+      `a layer is repeated a whole number of times, not ${printValue(count)}`,
+      call.repetition.span,
+    );
+    return 1;
+  }
+
+  private call(line: Line): Outputs | undefined {
+    const { layer, call, scope, path, ancestors, marks } = line;
+    const block = scope.home.blocks.get(call.callee.text);
+    if (block !== undefined) return this.block(block, line);
+    this.layerCount += 1;
+    const start = this.graph.size;
+    const weights = new Map<string, Tensor>();
+    const outputs = this.lowered(line, weights) ?? this.unreadable(line);
+    scope.weights.set(layer.name.text, weights);
+    this.addLayer(path, call.callee.text, ancestors, start, scope.line ?? layer.span, marks);
+    return outputs;
+  }
+
+  private block({ block, home }: HomeBlock, line: Line): Outputs | undefined {
+    const { layer, call, scope, path, ancestors, marks, previous } = line;
+    const name = block.name.text;
+    this.layerCount += 1;
+    if (scope.blocks.includes(`${home.file?.path ?? ''}:${name}`)) {
+      problem(scope, 'spec/structure', `block \`${name}\` contains itself`, call.callee.span);
+      return previous === undefined ? undefined : single(previous);
+    }
+    const foreign = home !== scope.home && home.file !== undefined;
+    const { file } = home;
+    const inner: Scope = {
+      home,
+      values: new Map(),
+      tensors: new Map(),
+      weights: new Map(),
+      outer: home === this.home ? rootOf(scope) : undefined,
+      blocks: [...scope.blocks, `${file?.path ?? ''}:${name}`],
+      prefix: `${path}.`,
+      ancestors: [...ancestors, path],
+      marks,
+      line: foreign ? (scope.line ?? layer.span) : scope.line,
+      report:
+        foreign && file !== undefined
+          ? (issue) =>
+              scope.report({
+                ...issue,
+                message: `${placeIn(file, issue.span)}: ${issue.message}`,
+                span: call.callee.span,
+              })
+          : scope.report,
+    };
+    const bound = { ...inner, values: this.parameterValues(block, inner, call, scope) };
+    const inputs = this.blockInputs(block, line, inner);
+    for (const [input, tensor] of inputs) bound.tensors.set(input, single(tensor));
+    const [first] = inputs.values();
+    const last = this.layers(block.layers, bound, first);
+    if (block.outputs.length === 0) return last === undefined ? undefined : single(last);
+    return {
+      tensors: block.outputs.map(
+        (reference) =>
+          tensorOf(reference, bound) ??
+          this.unknownTensor(`${path}.${reference.text}`, bound, reference.span),
+      ),
+      names: block.outputs.map(({ text, output }) => output?.text ?? text),
+    };
+  }
+
+  /** Dims of the block's file and its parameters; a default may read the parameters before it. */
+  private parameterValues(
+    block: SpecBlock,
+    inner: Scope,
+    call: LayerCall,
+    scope: Scope,
+  ): ReadonlyMap<string, SpecValue | undefined> {
+    const parameters = block.parameters.map((parameter) => ({
+      name: parameter.name.text,
+      type: 'any' as const,
+      documentation: '',
+      ...(parameter.default === undefined ? {} : { default: null }),
+    }));
+    const signature = `${block.name.text}(${parameters.map((parameter) => parameter.name).join(', ')})`;
+    const bound = bindArguments(call, call.arguments, parameters, signature, scope.values, scope.report);
+    const values = new Map(inner.home.values);
+    for (const { name, default: otherwise } of block.parameters) {
+      const given = bound?.get(name.text)?.value;
+      if (given !== undefined) values.set(name.text, given);
+      else if (otherwise === undefined) values.set(name.text, undefined);
+      else values.set(name.text, evaluate(otherwise, values, inner.report));
+    }
+    return values;
+  }
+
+  /** What the block is given, by the names it has inside. */
+  private blockInputs(block: SpecBlock, line: Line, inner: Scope): ReadonlyMap<string, Tensor> {
+    const { call, scope, path, layer, previous, carried } = line;
+    const names = block.inputs.length === 0 ? ['input'] : block.inputs.map(({ text }) => text);
+    const takes =
+      block.inputs.length === 0
+        ? 'one input, named `input` inside it'
+        : names.length === 1
+          ? `one input, \`${names[0]}\``
+          : `${names.length} inputs, ${names.map((name) => `\`${name}\``).join(', ')}`;
+    const sources = sourcesOf(call, scope, carried);
+    const extra = call.sources[names.length];
+    if (extra !== undefined) {
+      problem(scope, 'spec/call', `block \`${block.name.text}\` takes ${takes}`, extra.span);
+    }
+    const given = sources.length === 0 ? [carried[0] ?? previous] : sources;
+    const missing = names.slice(given.length);
+    if (missing.length > 0) {
+      const message = `block \`${block.name.text}\` takes ${takes}; name them with \`from\``;
+      problem(scope, 'spec/call', message, call.callee.span);
+    }
+    const inputs = new Map<string, Tensor>();
+    for (const [index, name] of names.entries()) {
+      const tensor = given[index];
+      if (tensor !== undefined) inputs.set(name, tensor);
+      else if (block.inputs.length > 0 || call.sources.length > 0) {
+        inputs.set(name, this.unknownTensor(`${path}.${name}`, inner, layer.span));
+      }
+    }
+    return inputs;
+  }
+
+  /** The outputs of a layer, or `undefined` where it could not be lowered; an issue then says why. */
+  private lowered(line: Line, weights: Map<string, Tensor>): Outputs | undefined {
+    const { call, scope, path, previous, carried, marks } = line;
+    const definition = findLayer(call.callee.text);
+    if (definition === undefined) return this.onnxOperator(line);
+    const feed = { sources: sourcesOf(call, scope, carried), previous: carried[0] ?? previous };
+    const given = givenTensors(definition, call, scope, feed, this.graph);
+    const inputs = inputsOf(definition, call, given, scope, feed);
+    const bound = bindArguments(
+      call,
+      given.rest,
+      definition.parameters,
+      printSignature(definition),
+      scope.values,
+      scope.report,
+    );
+    if (inputs === undefined || bound === undefined) return undefined;
+    const output = definition.lower(
+      makeLayerLowering(
+        definition,
+        {
+          path,
+          callee: call.callee.span,
+          inputs,
+          batch: this.graph.batch,
+          namedInputs: new Map(
+            [...given.named].flatMap(([name, tensor]) => (tensor ? [[name, tensor]] : [])),
+          ),
+          bound,
+          symbolDefaults: this.symbolDefaults,
+          weightsOf: (layer) => weightsNamed(layer, scope),
+          weights,
+          frozen: marks.frozen === true,
+          report: scope.report,
+          pin: (dimension) => this.pinned.add(dimension),
+        },
+        this.graph,
+      ),
+    );
+    if (output === undefined) return undefined;
+    return { tensors: isList(output) ? output : [output], names: definition.outputs ?? [] };
+  }
+
+  /** An ONNX operator by name: tensors first, attributes by keyword. */
+  private onnxOperator(line: Line): Outputs | undefined {
+    const { call, scope, path, previous, carried, layer } = line;
+    const { text, span } = call.callee;
+    if (findOperator('', text, opset) === undefined) {
+      const known = [...scope.home.blocks.keys(), ...layerDefinitions.map((definition) => definition.name)];
+      const operators = knownOperators().flatMap(({ domain, type }) => (domain === '' ? [type] : []));
+      const reason = unsupportedLayers.get(text);
+      const hint =
+        reason === undefined
+          ? didYouMean(text, [...known, ...operators]) || '; it is no block of this file either'
+          : `; ${reason}`;
+      problem(scope, 'spec/unknown-layer', `\`${text}\` is not a layer${hint}`, span);
+      return undefined;
+    }
+    const anyTensors = { kind: 'function', inputs: { names: [], least: 1, variadic: true } } as const;
+    const feed = { sources: sourcesOf(call, scope, carried), previous: carried[0] ?? previous };
+    const given = givenTensors(anyTensors, call, scope, feed, this.graph);
+    const tensors = [...feed.sources, ...given.tensors];
+    const attributes: NodeAttributes = Object.fromEntries(
+      given.rest.flatMap((argument) => {
+        if (argument.keyword === undefined) {
+          const message = `attributes of the ONNX operator ${text} are given by name`;
+          problem(scope, 'spec/argument', message, argument.span);
+          return [];
+        }
+        const value = evaluate(argument.value, scope.values, scope.report);
+        const attribute = value === undefined ? undefined : attributeOf(value);
+        return attribute === undefined ? [] : [[argument.keyword.text, attribute]];
+      }),
+    );
+    const inputs = tensors.length > 0 ? tensors : [feed.previous];
+    return { tensors: this.graph.node(path, '', text, inputs, layer.names.length, attributes), names: [] };
+  }
+
+  /** Stands in for a call that could not be lowered, so that nobody takes its cost for 0. */
+  private unreadable({ call, scope, path, previous, carried, layer }: Line): Outputs {
+    const named = call.sources.flatMap(({ text }) => scope.tensors.get(text)?.tensors[0] ?? []);
+    const fed = carried[0] ?? previous;
+    const inputs = named.length > 0 ? named : fed === undefined ? [] : [fed];
+    const { text } = call.callee;
+    const tensors = this.graph.node(path, unloweredDomain, text, inputs, layer.names.length, {});
+    return { tensors, names: findLayer(text)?.outputs?.slice(0, tensors.length) ?? [] };
+  }
+
+  /** Repetitions of a block meet the same mistake again; it is reported once. */
+  private readonly report = (issue: Issue): void => {
+    const key = `${issue.code} ${issue.span?.start ?? ''} ${issue.span?.end ?? ''} ${issue.message}`;
+    if (this.reported.has(key)) return;
+    this.reported.add(key);
+    this.issues.push(issue);
+  };
+}
+
+const single = (tensor: Tensor): Outputs => ({ tensors: [tensor], names: [] });
+
+function problem(scope: Scope, code: IssueCode, message: string, span: TextSpan): void {
+  scope.report({ code, severity: 'error', message, span });
+}
+
+function rootOf(scope: Scope): Scope {
+  return scope.outer ?? scope;
+}
+
+/** `Array.isArray` does not tell a readonly list from what else it may be. */
+const isList = <Item>(value: Item | readonly Item[]): value is readonly Item[] => Array.isArray(value);
+
+function attributeOf(value: SpecValue): NodeAttributes[string] | undefined {
+  if (typeof value === 'boolean') return { kind: 'int', value: value ? 1 : 0 };
+  if (typeof value === 'string') return { kind: 'string', value };
+  if (typeof value === 'number') return { kind: Number.isInteger(value) ? 'int' : 'float', value };
+  if (!Array.isArray(value)) return undefined;
+  if (value.every((item) => typeof item === 'number')) {
+    return { kind: value.every((item) => Number.isInteger(item)) ? 'ints' : 'floats', value };
+  }
+  return value.every((item) => typeof item === 'string') ? { kind: 'strings', value } : undefined;
+}

@@ -1,0 +1,85 @@
+/** What names mean at one place of a model that is being lowered. */
+
+import { didYouMean } from '../../formats/layer-spec/nearestName.ts';
+import type { Name, Reference } from '../../formats/layer-spec/syntax.ts';
+import type { LayerMarks } from '../../model/graph.ts';
+import type { Issue, TextSpan } from '../../model/issue.ts';
+import type { Home } from './blockTable.ts';
+import type { Values } from './evaluate.ts';
+import type { Tensor } from './layerDefinition.ts';
+
+/** What a layer or input gives: one tensor or several, which may have names. */
+export interface Outputs {
+  readonly tensors: readonly Tensor[];
+  /** Aligned with `tensors` as far as they have names. */
+  readonly names: readonly string[];
+}
+
+export interface Scope {
+  readonly home: Home;
+  /** Dims, and the parameters of the block. */
+  readonly values: Values;
+  readonly tensors: Map<string, Outputs>;
+  readonly weights: Map<string, ReadonlyMap<string, Tensor>>;
+  /** The top level of the same file, whose tensors a block can name too. */
+  readonly outer: Scope | undefined;
+  /** Blocks being lowered, to find one that contains itself. */
+  readonly blocks: readonly string[];
+  /** Path of the enclosing block with a dot, or ''. */
+  readonly prefix: string;
+  readonly ancestors: readonly string[];
+  readonly marks: LayerMarks;
+  /** The line of the text that stands for what is lowered: inside an included file, the line that calls into it. */
+  readonly line: TextSpan | undefined;
+  readonly report: (issue: Issue) => void;
+}
+
+/** The tensor that `reference` names, or `undefined` after an issue. */
+export function tensorOf(reference: Reference, scope: Scope): Tensor | undefined {
+  const outputs = outputsNamed(reference, scope);
+  if (outputs === undefined) return undefined;
+  const { output } = reference;
+  if (output === undefined) return outputs.tensors[0];
+  const index = outputs.names.indexOf(output.text);
+  if (index < 0) {
+    const message =
+      outputs.names.length === 0
+        ? `the outputs of \`${reference.text}\` have no names; write \`${reference.text}\`, or name them where it is defined: \`- a, b: …\``
+        : `\`${reference.text}\` gives ${outputs.names.join(', ')}, not \`${output.text}\`${didYouMean(output.text, outputs.names)}`;
+    scope.report({ code: 'spec/unknown-source', severity: 'error', message, span: output.span });
+    return undefined;
+  }
+  return outputs.tensors[index];
+}
+
+function outputsNamed(name: Name, scope: Scope): Outputs | undefined {
+  const known: string[] = [];
+  for (let at: Scope | undefined = scope; at !== undefined; at = at.outer) {
+    const outputs = at.tensors.get(name.text);
+    if (outputs !== undefined) return outputs;
+    known.push(...at.tensors.keys());
+  }
+  scope.report({
+    code: 'spec/unknown-source',
+    severity: 'error',
+    message: `no layer above or input is named \`${name.text}\`${didYouMean(name.text, known)}`,
+    span: name.span,
+  });
+  return undefined;
+}
+
+export function isTensor(name: string, scope: Scope): boolean {
+  for (let at: Scope | undefined = scope; at !== undefined; at = at.outer) {
+    if (at.tensors.has(name)) return true;
+  }
+  return false;
+}
+
+/** Weights of a layer by the name of its line, to share them. */
+export function weightsNamed(layer: string, scope: Scope): ReadonlyMap<string, Tensor> | undefined {
+  for (let at: Scope | undefined = scope; at !== undefined; at = at.outer) {
+    const weights = at.weights.get(layer);
+    if (weights !== undefined) return weights;
+  }
+  return undefined;
+}
