@@ -20,7 +20,7 @@ export interface SpecCost {
 export function costOfSpec(text: string): SpecCost {
   const { spec, issues } = readLayerSpec(text);
   if (spec === undefined) throw new Error('the spec was not read');
-  const lowered = lowerLayerSpec(spec, new Map());
+  const lowered = lowerLayerSpec(spec);
   const analysis = analyzeOnnx(lowered.model, lowered.structure);
   const training = bindTrainingGraph(analysis, lowered.structure.symbolDefaults, 'training');
   const type = analysis.graph.values.get(analysis.graph.outputs[0] ?? '')?.type;
