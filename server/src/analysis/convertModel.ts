@@ -126,7 +126,7 @@ function readWhole(
       issues: locateIssues(issues, text),
     };
   }
-  const opened = openModel(source, name, dimensions);
+  const opened = openModel(source, name, { dimensions });
   const lowered = opened.format === 'layer-spec' || opened.format === 'prototxt';
   const spec = opened.format === 'layer-spec' ? readLayerSpec(decodeText(source)).spec : undefined;
   const wrong = lowered && opened.issues.some(({ severity }) => severity === 'error');
