@@ -32,6 +32,8 @@ export const elementTypes = [
   'float8e8m0',
   'uint2',
   'int2',
+  'float6e2m3',
+  'float6e3m2',
 ] as const;
 
 export type ElementType = (typeof elementTypes)[number];
@@ -69,6 +71,8 @@ const bitWidths: Readonly<Record<ElementType, number | null>> = {
   float8e8m0: 8,
   uint2: 2,
   int2: 2,
+  float6e2m3: 6,
+  float6e3m2: 6,
 };
 
 /** Width of one element in bits; `null` where it has none (strings, undefined). */

@@ -346,7 +346,7 @@ describe('what this version does not know', () => {
   test('a newer IR version is one piece of information', () => {
     const { codes, messages } = read({ irVersion: 99, graph: {} });
     expect(codes).toEqual(['onnx/newer-ir']);
-    expect(messages[0]).toContain('IR version 99 is newer than 13');
+    expect(messages[0]).toContain('IR version 99 is newer than 14');
   });
 
   test('a new field is reported once per message and field, with its place', () => {

@@ -1,5 +1,5 @@
 /**
- * Field numbers of `onnx-ml.proto` as of ONNX 1.23 (IR version 13), one table per message.
+ * Field numbers of `onnx-ml.proto` as of ONNX 1.23 (IR version 14), one table per message.
  *
  * A field listed here is either read or knowingly skipped; any other is reported as unknown. Fields that the
  * proto marks as reserved or deprecated are listed too, because old files hold them.
@@ -163,4 +163,4 @@ export const FunctionProto = {
 } as const;
 
 /** Newest IR version whose fields these tables hold. */
-export const knownIrVersion = 13;
+export const knownIrVersion = 14;

@@ -20,7 +20,7 @@ import { unknownCount } from './perIteration.ts';
 
 const conditional = define({
   type: 'If',
-  documentation: 'one of two subgraphs; the cost is that of the dearer one (ONNX Operators, If-21)',
+  documentation: 'one of two subgraphs; the cost is that of the dearer one (ONNX Operators, If-25)',
   infer: (context) => {
     const condition = scalarOf(context, 0);
     // A condition that is known decides: exporters leave such branches behind for static shapes.
@@ -57,7 +57,7 @@ function dearer(left: KnownCost, right: KnownCost): KnownCost {
 
 const loop = define({
   type: 'Loop',
-  documentation: 'a subgraph repeated a number of times or while a condition holds (ONNX Operators, Loop-21)',
+  documentation: 'a subgraph repeated a number of times or while a condition holds (ONNX Operators, Loop-25)',
   infer: inferLoop,
   cost: (context) => {
     const count = context.inputContent(0)?.[0];
@@ -73,7 +73,7 @@ const loop = define({
 const scan = define({
   type: 'Scan',
   since: 8,
-  documentation: 'a subgraph applied along an axis, carrying state (ONNX Operators, Scan-21)',
+  documentation: 'a subgraph applied along an axis, carrying state (ONNX Operators, Scan-25)',
   infer: inferScan,
   cost: (context) => {
     const scanned = context.input(context.inputCount - 1);

@@ -105,7 +105,7 @@ const rows: readonly BinaryRow[] = [
   {
     type: 'Mod',
     since: 10,
-    documentation: 'remainder of a / b (ONNX Operators, Mod-13)',
+    documentation: 'remainder of a / b (ONNX Operators, Mod-28)',
     operations: 1,
     combine: (left, right) => {
       if (right === 0) return unknownDimension('division by 0');
@@ -170,7 +170,7 @@ const rows: readonly BinaryRow[] = [
   {
     type: 'BitShift',
     since: 11,
-    documentation: 'a shifted by b bits (ONNX Operators, BitShift-11)',
+    documentation: 'a shifted by b bits (ONNX Operators, BitShift-28)',
     operations: 1,
   },
   {

@@ -39,7 +39,7 @@ import {
 export const einsum: OperatorDefinition = define({
   type: 'Einsum',
   since: 12,
-  documentation: 'sum of products over named indices (ONNX Operators, Einsum-12)',
+  documentation: 'sum of products over named indices (ONNX Operators, Einsum-28)',
   infer: inferEinsum,
   cost: einsumCost,
 });

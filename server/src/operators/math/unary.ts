@@ -51,7 +51,7 @@ const rows: readonly UnaryRow[] = [
     Math.ceil,
     unchanged,
   ),
-  row('Celu', 12, 'continuously differentiable exponential unit (ONNX Operators, Celu-12)', 4, readsInput(4)),
+  row('Celu', 12, 'continuously differentiable exponential unit (ONNX Operators, Celu-28)', 4, readsInput(4)),
   row('Cos', 7, 'cosine, element by element (ONNX Operators, Cos-22)', 1, readsInput(3), Math.cos),
   row('Cosh', 9, 'hyperbolic cosine (ONNX Operators, Cosh-22)', 1, readsInput(2), Math.cosh),
   row('Elu', 1, 'x, or α(eˣ − 1) below 0 (ONNX Operators, Elu-22)', 3, readsInput(4)),

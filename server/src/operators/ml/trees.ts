@@ -12,20 +12,21 @@ import type {
   OperatorCost,
   OperatorDefinition,
 } from '../definition.ts';
+import { withdrawn } from '../vocabulary/define.ts';
 import { elementTypeOf, invalid, single, tensor } from '../vocabulary/types.ts';
 import { lengthOfList } from './attributes.ts';
 import { inferClasses } from './models.ts';
 import { defineMl, modelCost, samplesOf } from './samples.ts';
 
 export const treeEnsembles: readonly OperatorDefinition[] = [
-  defineMl({
+  replaced({
     type: 'TreeEnsembleClassifier',
     version: 3,
     documentation: 'class that decision trees vote for, and scores',
     infer: (context) => inferClasses(context, 'classlabels_int64s'),
     cost: walkCost,
   }),
-  defineMl({
+  replaced({
     type: 'TreeEnsembleRegressor',
     version: 3,
     documentation: 'sums of the leaves that decision trees reach',
@@ -40,6 +41,11 @@ export const treeEnsembles: readonly OperatorDefinition[] = [
     cost: walkCost,
   }),
 ];
+
+/** The two ensembles before version 5, which has one for both. */
+function replaced(definition: Parameters<typeof defineMl>[0]): OperatorDefinition {
+  return withdrawn(5, 'TreeEnsemble', defineMl(definition));
+}
 
 const targetsOf = (context: InferenceContext): number => Math.max(1, context.int('n_targets', 1));
 

@@ -19,7 +19,7 @@ const attention = define({
   type: 'Attention',
   since: 23,
   documentation:
-    'softmax(Q·Kᵀ·scale + mask)·V per head, grouped queries allowed (ONNX Operators, Attention-23)',
+    'softmax(Q·Kᵀ·scale + mask)·V per head, grouped queries allowed (ONNX Operators, Attention-25)',
   infer: inferAttention,
   cost: costOfAttention,
 });

@@ -9,7 +9,7 @@ import { elementTypeOf, invalid, tensor, tensorOfUnknownShape, whyUnknown } from
 const quantizeLinear = define({
   type: 'QuantizeLinear',
   since: 10,
-  documentation: 'x / scale rounded to an integer type (ONNX Operators, QuantizeLinear-21)',
+  documentation: 'x / scale rounded to an integer type (ONNX Operators, QuantizeLinear-28)',
   infer: (context) => {
     const asked = requestedType(context, 'output_dtype');
     const zeroPoint = context.inputElementType(2);
@@ -23,7 +23,7 @@ const quantizeLinear = define({
 const dequantizeLinear = define({
   type: 'DequantizeLinear',
   since: 10,
-  documentation: '(x − zero point) · scale (ONNX Operators, DequantizeLinear-21)',
+  documentation: '(x − zero point) · scale (ONNX Operators, DequantizeLinear-28)',
   infer: (context) =>
     inferLikeInput(context, {
       elementType: requestedType(context, 'output_dtype') ?? elementTypeOf(context, 1),

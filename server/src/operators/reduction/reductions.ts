@@ -109,13 +109,13 @@ const rows: readonly ReductionRow[] = [
   },
   {
     type: 'ReduceLogSum',
-    documentation: 'logarithm of the sum over axes (ONNX Operators, ReduceLogSum-18)',
+    documentation: 'logarithm of the sum over axes (ONNX Operators, ReduceLogSum-28)',
     operations: 1,
     saved: [savedOutput(0)],
   },
   {
     type: 'ReduceLogSumExp',
-    documentation: 'logarithm of the sum of eˣ over axes (ONNX Operators, ReduceLogSumExp-18)',
+    documentation: 'logarithm of the sum of eˣ over axes (ONNX Operators, ReduceLogSumExp-28)',
     operations: 3,
     saved: [savedInput(0), savedOutput(0)],
   },

@@ -80,7 +80,7 @@ export const sequenceOperators: readonly OperatorDefinition[] = [
   define({
     type: 'SplitToSequence',
     since: 11,
-    documentation: 'parts along an axis as a sequence (ONNX Operators, SplitToSequence-11)',
+    documentation: 'parts along an axis as a sequence (ONNX Operators, SplitToSequence-24)',
     infer: inferSplitToSequence,
     cost: (context) => viewCost(context),
   }),
@@ -115,14 +115,14 @@ export const sequenceOperators: readonly OperatorDefinition[] = [
   define({
     type: 'Optional',
     since: 15,
-    documentation: 'a value that may be absent (ONNX Operators, Optional-15)',
+    documentation: 'a value that may be absent (ONNX Operators, Optional-28)',
     infer: (context) => single({ kind: 'optional', element: context.inputType(0) ?? typeOfEmpty(context) }),
     cost: (context) => viewCost(context),
   }),
   define({
     type: 'OptionalGetElement',
     since: 15,
-    documentation: 'the value of an optional (ONNX Operators, OptionalGetElement-18)',
+    documentation: 'the value of an optional (ONNX Operators, OptionalGetElement-28)',
     infer: (context) => {
       const type = context.inputType(0);
       return single(type?.kind === 'sequence' ? type : elementOf(type));
@@ -132,7 +132,7 @@ export const sequenceOperators: readonly OperatorDefinition[] = [
   define({
     type: 'OptionalHasElement',
     since: 15,
-    documentation: 'whether an optional has a value (ONNX Operators, OptionalHasElement-18)',
+    documentation: 'whether an optional has a value (ONNX Operators, OptionalHasElement-28)',
     infer: () => single(tensor('bool', [])),
     cost: () => shapeCost,
   }),

@@ -52,7 +52,7 @@ export const dataDependentOperators: readonly OperatorDefinition[] = [
   define({
     type: 'Compress',
     since: 9,
-    documentation: 'entries along an axis where a condition holds (ONNX Operators, Compress-11)',
+    documentation: 'entries along an axis where a condition holds (ONNX Operators, Compress-28)',
     infer: (context) => {
       const input = context.inputShape(0);
       const elementType = elementTypeOf(context, 0);
@@ -81,7 +81,7 @@ export const dataDependentOperators: readonly OperatorDefinition[] = [
   define({
     type: 'Unique',
     since: 11,
-    documentation: 'the different elements, or entries along an axis (ONNX Operators, Unique-11)',
+    documentation: 'the different elements, or entries along an axis (ONNX Operators, Unique-28)',
     infer: (context) => {
       const input = context.inputShape(0);
       const elementType = elementTypeOf(context, 0);

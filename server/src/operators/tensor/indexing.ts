@@ -98,7 +98,7 @@ const scatters = (['ScatterElements', 'Scatter', 'ScatterND', 'TensorScatter'] a
 const topK = define({
   type: 'TopK',
   documentation:
-    'the k largest or smallest elements along an axis, and their indices (ONNX Operators, TopK-11)',
+    'the k largest or smallest elements along an axis, and their indices (ONNX Operators, TopK-24)',
   infer: (context) => {
     const input = context.inputShape(0);
     const elementType = elementTypeOf(context, 0);
@@ -137,7 +137,7 @@ const topK = define({
 const oneHot = define({
   type: 'OneHot',
   since: 9,
-  documentation: 'a new axis with one value at the index and another elsewhere (ONNX Operators, OneHot-11)',
+  documentation: 'a new axis with one value at the index and another elsewhere (ONNX Operators, OneHot-28)',
   infer: (context) => {
     const indices = context.inputShape(0);
     const elementType = elementTypeOf(context, 2);

@@ -17,7 +17,7 @@ import {
 
 export const pad = define({
   type: 'Pad',
-  documentation: 'elements added, or removed, at both ends of axes (ONNX Operators, Pad-21)',
+  documentation: 'elements added, or removed, at both ends of axes (ONNX Operators, Pad-25)',
   infer: inferPad,
   cost: (context) => copyCost(context),
 });

@@ -31,14 +31,14 @@ import {
 const reshape = define({
   type: 'Reshape',
   documentation:
-    'the same elements in another shape; 0 copies a size, −1 takes what is left (ONNX Operators, Reshape-21)',
+    'the same elements in another shape; 0 copies a size, −1 takes what is left (ONNX Operators, Reshape-25)',
   infer: inferReshape,
   cost: (context) => viewCost(context),
 });
 
 const flatten = define({
   type: 'Flatten',
-  documentation: 'the axes before and from `axis` on, each merged into one (ONNX Operators, Flatten-21)',
+  documentation: 'the axes before and from `axis` on, each merged into one (ONNX Operators, Flatten-25)',
   infer: (context) => {
     const input = context.inputShape(0);
     if (input === undefined) return unknownBecause(context, 0);
@@ -56,21 +56,21 @@ const flatten = define({
 
 const squeeze = define({
   type: 'Squeeze',
-  documentation: 'axes of size 1 removed (ONNX Operators, Squeeze-21)',
+  documentation: 'axes of size 1 removed (ONNX Operators, Squeeze-25)',
   infer: inferSqueeze,
   cost: (context) => viewCost(context),
 });
 
 const unsqueeze = define({
   type: 'Unsqueeze',
-  documentation: 'axes of size 1 inserted (ONNX Operators, Unsqueeze-21)',
+  documentation: 'axes of size 1 inserted (ONNX Operators, Unsqueeze-25)',
   infer: inferUnsqueeze,
   cost: (context) => viewCost(context),
 });
 
 const identity = define({
   type: 'Identity',
-  documentation: 'the input itself (ONNX Operators, Identity-21)',
+  documentation: 'the input itself (ONNX Operators, Identity-25)',
   infer: (context) => {
     const type = context.inputType(0);
     return type === undefined ? unknownBecause(context, 0) : single(type, context.inputContent(0));
@@ -80,7 +80,7 @@ const identity = define({
 
 const transpose = define({
   type: 'Transpose',
-  documentation: 'axes in another order, a view in PyTorch (ONNX Operators, Transpose-21)',
+  documentation: 'axes in another order, a view in PyTorch (ONNX Operators, Transpose-25)',
   infer: (context) => {
     const input = context.inputShape(0);
     if (input === undefined) return unknownBecause(context, 0);
@@ -127,7 +127,7 @@ const expand = define({
 
 const depthToSpace = define({
   type: 'DepthToSpace',
-  documentation: 'blocks of channels moved to blocks of pixels (ONNX Operators, DepthToSpace-13)',
+  documentation: 'blocks of channels moved to blocks of pixels (ONNX Operators, DepthToSpace-28)',
   infer: (context) =>
     inferBlocks(context, 'channels', (block, channels, size) => [
       floorDivideDimensions(channels, block * block),
@@ -138,7 +138,7 @@ const depthToSpace = define({
 
 const spaceToDepth = define({
   type: 'SpaceToDepth',
-  documentation: 'blocks of pixels moved to channels (ONNX Operators, SpaceToDepth-13)',
+  documentation: 'blocks of pixels moved to channels (ONNX Operators, SpaceToDepth-28)',
   infer: (context) =>
     inferBlocks(context, 'pixels', (block, channels, size) => [
       productOfDimensions([channels, block * block]),

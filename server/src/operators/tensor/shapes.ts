@@ -53,7 +53,7 @@ import {
 
 const shape = define({
   type: 'Shape',
-  documentation: 'the sizes of the input, as integers (ONNX Operators, Shape-21)',
+  documentation: 'the sizes of the input, as integers (ONNX Operators, Shape-25)',
   infer: (context) => {
     const input = context.inputShape(0);
     if (input === undefined) return single(tensor('int64', [unknownDimension(whyUnknown(context, 0))]));
@@ -66,7 +66,7 @@ const shape = define({
 
 const size = define({
   type: 'Size',
-  documentation: 'the number of elements of the input (ONNX Operators, Size-21)',
+  documentation: 'the number of elements of the input (ONNX Operators, Size-25)',
   infer: (context) => {
     const input = context.inputShape(0);
     return input === undefined
@@ -78,7 +78,7 @@ const size = define({
 
 const constant = define({
   type: 'Constant',
-  documentation: 'a value stored in the model (ONNX Operators, Constant-21)',
+  documentation: 'a value stored in the model (ONNX Operators, Constant-25)',
   infer: inferConstant,
   cost: () => shapeCost,
 });
@@ -86,7 +86,7 @@ const constant = define({
 const constantOfShape = define({
   type: 'ConstantOfShape',
   since: 9,
-  documentation: 'a tensor of one value, with a given shape (ONNX Operators, ConstantOfShape-21)',
+  documentation: 'a tensor of one value, with a given shape (ONNX Operators, ConstantOfShape-25)',
   infer: (context) => {
     const value = context.tensor('value');
     const elementType = value?.elementType ?? 'float32';
@@ -125,14 +125,14 @@ const constantFill = define({
 const range = define({
   type: 'Range',
   since: 11,
-  documentation: 'start, start + step, … below a limit (ONNX Operators, Range-11)',
+  documentation: 'start, start + step, … below a limit (ONNX Operators, Range-27)',
   infer: inferRange,
   cost: fillCost,
 });
 
 const cast = define({
   type: 'Cast',
-  documentation: 'elements converted to another type (ONNX Operators, Cast-21)',
+  documentation: 'elements converted to another type (ONNX Operators, Cast-28)',
   infer: (context) => inferCast(context, targetOf(context)),
   cost: (context) => castCost(context),
 });
@@ -140,7 +140,7 @@ const cast = define({
 const castLike = define({
   type: 'CastLike',
   since: 15,
-  documentation: 'elements converted to the type of another tensor (ONNX Operators, CastLike-21)',
+  documentation: 'elements converted to the type of another tensor (ONNX Operators, CastLike-25)',
   infer: (context) => inferCast(context, elementTypeOf(context, 1)),
   cost: (context) => castCost(context),
 });
@@ -236,7 +236,7 @@ function inferConstant(context: InferenceContext): Inference {
   return single(tensorOfUnknownShape('undefined', 'the constant has no value this version can read'));
 }
 
-/** max(⌈(limit − start) / step⌉, 0) elements (ONNX Operators, Range-11). */
+/** max(⌈(limit − start) / step⌉, 0) elements (ONNX Operators, Range-27). */
 function inferRange(context: InferenceContext): Inference {
   const elementType = elementTypeOf(context, 0);
   const start = scalarOf(context, 0);

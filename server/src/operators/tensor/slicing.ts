@@ -91,7 +91,7 @@ const trilu = define({
 const reverseSequence = define({
   type: 'ReverseSequence',
   since: 10,
-  documentation: 'sequences of given lengths reversed (ONNX Operators, ReverseSequence-10)',
+  documentation: 'sequences of given lengths reversed (ONNX Operators, ReverseSequence-28)',
   infer: (context) =>
     single(context.inputType(0) ?? unknownBecause(context, 0).outputs[0] ?? tensor('undefined', [])),
   cost: (context) => copyCost(context),
