@@ -43,10 +43,27 @@ export function registerReport(
         return;
       }
       const report = reportOf(model, rendered);
+      const refusal = await refusalOf(client, started, model);
+      if (refusal !== undefined) {
+        vscode.window.showWarningMessage(refusal);
+        return;
+      }
       if (rendered) await vscode.commands.executeCommand('markdown.showPreviewToSide', report);
       else await vscode.window.showTextDocument(report, { preview: false });
     }),
   );
+}
+
+/** A page that only says why it is empty would take the place of the text that has to be mended. */
+async function refusalOf(
+  client: BaseLanguageClient,
+  started: Promise<void>,
+  model: vscode.Uri,
+): Promise<string | undefined> {
+  await started;
+  const params: ReportParams = { uri: client.code2ProtocolConverter.asUri(model), format: 'text' };
+  const report = await client.sendRequest<ReportResult | null>(makeReport, params);
+  return report?.refusal;
 }
 
 function reportOf(model: vscode.Uri, rendered: boolean): vscode.Uri {

@@ -71,6 +71,8 @@ export interface ReportParams {
 export interface ReportResult {
   readonly text: string;
   readonly name: string;
+  /** Why there is no report: nothing of the model could be costed. The text says so too. */
+  readonly refusal?: string;
 }
 
 /** Server to client, after every estimate of an open document. */

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { codeLenses } from '../../server/src/language/codeLenses.ts';
 import { diagnostics } from '../../server/src/language/diagnostics.ts';
 import { inlayHints } from '../../server/src/language/inlayHints.ts';
 import { isComplete, keepLastGood } from '../../server/src/language/keepLastGood.ts';
@@ -45,4 +46,15 @@ it('takes new numbers as soon as the text can be read', () => {
   const edited = viewOf(good.replace('Linear(16, 32)', 'Linear(16, 64)'));
   expect(keepLastGood(edited, viewOf(good))).toBe(edited);
   expect(isComplete(edited)).toBe(true);
+});
+
+it('shows what is known now of the lines that are right, and marks totals that are older', () => {
+  const wider = good.replace('a: Linear(8, 16)', 'a: Linear(8, 160)');
+  const shown = keepLastGood(viewOf(wider.replace('c: Linear(32, 8)', 'c: Linear(')), viewOf(good));
+  const hints = inlayHints(shown, 0, 100).map(({ text }) => text);
+  const before = inlayHints(viewOf(good), 0, 100).map(({ text }) => text);
+  expect(hints[0]).not.toBe(before[0]);
+  expect(shown.stale).toBe(true);
+  expect(codeLenses(shown)[0]?.title).toContain('before the line that cannot be read');
+  expect(keepLastGood(viewOf(good), viewOf(wider)).stale).toBeUndefined();
 });

@@ -226,6 +226,71 @@ it('shows no hints when they are switched off', async () => {
   expect(await hints(specUri)).toEqual([]);
 });
 
+it('shows the kinds of hints that are switched on', async () => {
+  const { open, hints, changeSettings } = await start({ settings: { hints: { shape: true } } });
+  await open(specUri, 'layer-spec', spec);
+  expect((await hints(specUri)).slice(0, 2).map(({ text }) => text)).toEqual([
+    '[1, 512]',
+    expect.stringContaining('kFLOP'),
+  ]);
+  await changeSettings({ hints: { cost: false, shape: true } });
+  expect((await hints(specUri)).map(({ text }) => text)).toEqual(['[1, 512]', '[1, 512]']);
+});
+
+it('answers an editor that asks for diagnostics, and sends it none', async () => {
+  const { open, change, connection, capabilities } = await start({ pullsDiagnostics: true });
+  expect(capabilities).toMatchObject({ diagnosticProvider: {} });
+  let sent = 0;
+  connection.onNotification('textDocument/publishDiagnostics', () => {
+    sent += 1;
+  });
+  await open(specUri, 'layer-spec', spec);
+  await change(specUri, 2, spec.replace('Linear(512, 512)', 'Linear(511, 512)'));
+  const textDocument = { uri: specUri };
+  expect(await connection.sendRequest('textDocument/diagnostic', { textDocument })).toMatchObject({
+    kind: 'full',
+    items: expect.arrayContaining([expect.objectContaining({ code: 'shape/mismatch' })]),
+  });
+  expect(sent).toBe(0);
+});
+
+it('takes a cluster of one’s own by its path, and reads it again when it changes', async () => {
+  const { open, connection, files, registered, diagnostics } = await start({
+    settings: { cluster: 'clusters/mine.json' },
+  });
+  const address = 'file:///models/clusters/mine.json';
+  const profile = (title: string): Uint8Array =>
+    new TextEncoder().encode(JSON.stringify({ name: 'mine', title, gpu: 'a100-sxm-80gb', gpusPerNode: 1 }));
+  files.set(address, profile('First'));
+  await open(specUri, 'layer-spec', spec);
+  const lenses = async (): Promise<string> =>
+    JSON.stringify(await connection.sendRequest('textDocument/codeLens', { textDocument: { uri: specUri } }));
+  expect(await lenses()).toContain('mine · 1 GPU');
+  await expect
+    .poll(() => JSON.stringify(registered))
+    .toContain('{"baseUri":"file:///models/clusters","pattern":"mine.json"}');
+  files.set(address, new TextEncoder().encode('{ "name": "mine", "gpu": "no-such-gpu", "gpusPerNode": 1 }'));
+  await connection.sendNotification('workspace/didChangeWatchedFiles', {
+    changes: [{ uri: address, type: 2 }],
+  });
+  expect(await lenses()).toBe('[]');
+  await expect
+    .poll(async () => (await diagnostics(specUri, 1)).map(({ message }) => message).join('\n'))
+    .toMatch(/^mine\.json: line 1, column \d+: "gpu": no built-in GPU is called/m);
+});
+
+it('refuses a report where nothing could be costed, and says why', async () => {
+  const { open, connection } = await start();
+  await open(
+    specUri,
+    'layer-spec',
+    'name: empty\ninputs:\n  x: float32[batch, 8]\nlayers:\n  - a: Nothing()\n',
+  );
+  expect(await connection.sendRequest(makeReport, { uri: specUri, format: 'text' })).toMatchObject({
+    refusal: expect.stringMatching(/^empty has no report, because nothing of it could be costed: .*Nothing/),
+  });
+});
+
 it('makes text of a binary model whose bytes the client hands over, and annotates it', async () => {
   const { open, hints, connection, files } = await start();
   const address = 'vscode-vfs://host/models/tiny model.onnx';

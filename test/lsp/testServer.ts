@@ -38,6 +38,8 @@ export interface TestClient {
   /** Files by address, for the `readBytes` request. */
   readonly files: Map<string, Uint8Array>;
   readonly refreshedContent: string[];
+  /** Options of what the server registered at run time. */
+  readonly registered: unknown[];
   open(uri: string, languageId: string, text: string): Promise<void>;
   change(uri: string, version: number, text: string): Promise<void>;
   changeSettings(settings: Record<string, unknown>): Promise<void>;
@@ -51,6 +53,8 @@ export interface TestServerOptions {
   readonly platform?: Partial<Platform>;
   readonly initialization?: InitializationOptions;
   readonly settings?: Record<string, unknown>;
+  /** Whether the client asks for diagnostics instead of being sent them. */
+  readonly pullsDiagnostics?: boolean;
 }
 
 export async function startTestServer(options: TestServerOptions = {}): Promise<TestClient> {
@@ -87,6 +91,7 @@ export async function connect(
     settings: options.settings ?? {},
     files: new Map(),
     refreshedContent: [],
+    registered: [],
     open: (uri, languageId, text) =>
       connection.sendNotification('textDocument/didOpen', {
         textDocument: { uri, languageId, version: 1, text },
@@ -146,7 +151,14 @@ export async function connect(
   );
   connection.onRequest('workspace/inlayHint/refresh', () => null);
   connection.onRequest('workspace/codeLens/refresh', () => null);
-  connection.onRequest('client/registerCapability', () => null);
+  connection.onRequest('workspace/workspaceFolders', () => [{ uri: 'file:///models', name: 'models' }]);
+  connection.onRequest(
+    'client/registerCapability',
+    ({ registrations }: { registrations: readonly { registerOptions?: unknown }[] }) => {
+      for (const { registerOptions } of registrations) client.registered.push(registerOptions);
+      return null;
+    },
+  );
   connection.onRequest('workspace/textDocumentContent/refresh', ({ uri }: { uri: string }) => {
     client.refreshedContent.push(uri);
     return null;
@@ -162,8 +174,11 @@ export async function connect(
     processId: null,
     rootUri: null,
     capabilities: {
+      ...(options.pullsDiagnostics ? { textDocument: { diagnostic: {} } } : {}),
       workspace: {
         configuration: true,
+        workspaceFolders: true,
+        didChangeWatchedFiles: { dynamicRegistration: true },
         didChangeConfiguration: { dynamicRegistration: true },
         inlayHint: { refreshSupport: true },
         codeLens: { refreshSupport: true },

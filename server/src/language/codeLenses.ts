@@ -30,6 +30,7 @@ export function codeLenses(view: ModelView): readonly CodeLens[] {
     ...(measured === undefined ? [] : [measuredText(measured, view.measurements)]),
     `${bound(formatBytes(totals.memory.peak))} of ${totals.memory.capacity === null ? '?' : formatBytes(bytes(totals.memory.capacity))}`,
     ...(totals.exact ? [] : ['at least']),
+    ...(view.stale ? ['before the line that cannot be read'] : []),
   ].join(' · ');
   return [
     { line: 0, title, action: 'show-report' },

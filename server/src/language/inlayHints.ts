@@ -3,9 +3,11 @@
  *
  *     - fc: Linear(d, 4*d)          38.7 GFLOP · 0.21 ms · grad 9.00 MiB, 0.04 ms exposed
  *
- * FLOPs are those of forward, time is forward and backward together. A line without cost has no hint.
+ * FLOPs are those of forward, time is forward and backward together. A line without cost has no such hint.
+ * A second kind, which can be switched on by itself, shows the shape that the layer gives: `[8, 1024, 3072]`.
  */
 
+import { printDimension } from '../model/dimension.ts';
 import { atLeast, formatBytes, formatFlops, formatTime } from '../model/format.ts';
 import { add } from '../model/units.ts';
 import { hoverRow } from './hover.ts';
@@ -20,16 +22,32 @@ export interface InlayHint {
   readonly tooltip: string;
 }
 
+export interface HintKinds {
+  readonly cost: boolean;
+  readonly shape: boolean;
+}
+
 /** Hints of the lines from `first` to `last`, both included. */
-export function inlayHints(view: ModelView, first: number, last: number): readonly InlayHint[] {
+export function inlayHints(
+  view: ModelView,
+  first: number,
+  last: number,
+  kinds: HintKinds = { cost: true, shape: false },
+): readonly InlayHint[] {
   return view.rows
     .filter((row) => row.line >= first && row.line <= last)
     .flatMap((row) => {
-      const text = hintText(row, view);
-      return text === ''
-        ? []
-        : [{ position: endOfLine(view.text, row.line), text, tooltip: hoverRow(view, row) }];
+      const texts = [...(kinds.shape ? [shapeText(row)] : []), ...(kinds.cost ? [hintText(row, view)] : [])];
+      const position = endOfLine(view.text, row.line);
+      const tooltip = hoverRow(view, row);
+      return texts.flatMap((text) => (text === '' ? [] : [{ position, text, tooltip }]));
     });
+}
+
+/** `[8, 1024, 768]`: the output of the line's last layer, where it is known. */
+function shapeText(row: LayerRow): string {
+  const shape = row.layers.at(-1)?.output.shape;
+  return shape === undefined || shape === null ? '' : `[${shape.map(printDimension).join(', ')}]`;
 }
 
 function hintText(row: LayerRow, view: ModelView): string {

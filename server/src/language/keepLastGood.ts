@@ -2,34 +2,69 @@
  * Keeps the last good numbers while a text is half written: what is shown may be a moment old, it does not
  * flicker.
  *
- * Lines before and after the edit keep their rows, shifted with the text; edited lines lose theirs. What is
- * wrong with the text is always that of the text as it is now.
+ * Lines keep the row they had, shifted with the text, unless another amount of work is known now; lines that cannot be
+ * read lose theirs. What is wrong with the text is always that of the text as it is now.
  */
 
 import type { IssueCode } from '../model/issueCodes.ts';
-import type { ModelView } from './modelView.ts';
+import { lineCost } from './lineCost.ts';
+import { type LayerRow, type ModelView, rangeOfIssue } from './modelView.ts';
 import type { Range, TextLines } from './textLines.ts';
 
 /** The view to show for `current`, given the last view that could be read in full. */
 export function keepLastGood(current: ModelView, lastGood: ModelView | undefined): ModelView {
   if (lastGood === undefined || isComplete(current)) return current;
   const shift = lineShift(lastGood.text, current.text);
-  const rows = lastGood.rows.flatMap((row) => {
+  const rows = new Map<number, LayerRow>();
+  for (const row of lastGood.rows) {
     const line = shift(row.line);
-    if (line === undefined) return [];
+    if (line === undefined) continue;
     const by = line - row.line;
-    return [{ ...row, line, lines: row.lines.map((each) => each + by), range: moveRange(row.range, by) }];
-  });
-  const estimate = { ...lastGood.estimate, issues: current.estimate.issues };
-  return { ...current, estimate, rows };
+    rows.set(line, {
+      ...row,
+      line,
+      lines: row.lines.map((each) => each + by),
+      range: moveRange(row.range, by),
+    });
+  }
+  const wrong = wrongLines(current);
+  for (const row of current.rows) {
+    const kept = rows.get(row.line);
+    if (wrong.has(row.line) || !lineCost(row).exact) continue;
+    // What is unknown elsewhere moves communication: a row of the same work keeps the times it had.
+    if (kept === undefined || !isSameWork(kept, row)) rows.set(row.line, row);
+  }
+  const known = current.estimate.cost?.totals.exact === true;
+  const estimate = known ? current.estimate : { ...lastGood.estimate, issues: current.estimate.issues };
+  return {
+    ...current,
+    estimate,
+    rows: [...rows.values()].sort((left, right) => left.line - right.line),
+    stale: !known,
+  };
+}
+
+function wrongLines(view: ModelView): ReadonlySet<number> {
+  const errors = view.estimate.issues.filter(({ severity }) => severity === 'error');
+  return new Set(errors.map((issue) => rangeOfIssue(view, issue).start.line));
+}
+
+function isSameWork(left: LayerRow, right: LayerRow): boolean {
+  const work = (row: LayerRow): string =>
+    JSON.stringify(
+      row.layers.map(({ flops, operations, parameters, output }) => [flops, operations, parameters, output]),
+    );
+  return work(left) === work(right);
 }
 
 /** Whether the text could be read to its end, so that its numbers are those of the whole model. */
 export function isComplete(view: ModelView): boolean {
-  return (
-    view.estimate.cost !== undefined &&
-    !view.estimate.issues.some((issue) => issue.severity === 'error' && unfinished.has(issue.code))
-  );
+  return view.estimate.cost !== undefined && isReadable(view);
+}
+
+/** Whether no line of the text is half written. */
+export function isReadable(view: ModelView): boolean {
+  return !view.estimate.issues.some((issue) => issue.severity === 'error' && unfinished.has(issue.code));
 }
 
 const unfinished: ReadonlySet<IssueCode> = new Set<IssueCode>([

@@ -26,6 +26,8 @@ export interface ModelView {
   readonly scenarioSpans: ReadonlyMap<string, TextSpan>;
   /** What a benchmark measured, if one was run. */
   readonly measurements: LayerMeasurements | undefined;
+  /** True where totals are those of the text before it was half written. */
+  readonly stale?: boolean;
 }
 
 export interface TextBlock {

@@ -3,15 +3,13 @@
  * A model that cannot be read has a text too: one that says why.
  */
 
-import type { Connection } from 'vscode-languageserver';
 import type { OpenedModel } from '../analysis/openedModel.ts';
 import { openModel } from '../analysis/openModel.ts';
-import { byteSourceOfBuffer } from '../formats/byteSource.ts';
 import { printOnnxText } from '../formats/onnx-text/printOnnxText.ts';
 import type { PrintedText } from '../language/viewOnnxText.ts';
 import type { Issue } from '../model/issue.ts';
-import { type ReadBytesParams, type ReadBytesResult, readBytes } from '../protocol.ts';
 import type { FileOpening, Platform } from './platform.ts';
+import type { ReadFile } from './readFile.ts';
 import { fileName } from './virtualText.ts';
 
 export interface OnnxFile extends PrintedText {
@@ -24,15 +22,13 @@ export interface OnnxFiles {
   forget(uri: string): void;
 }
 
-export function onnxFiles(connection: Connection, platform: Platform, clientReads: () => boolean): OnnxFiles {
+export function onnxFiles(read: ReadFile, platform: Platform): OnnxFiles {
   const files = new Map<string, Promise<OnnxFile>>();
   return {
     open: (uri) => {
       const known = files.get(uri);
       if (known !== undefined) return known;
-      const opening = readFile(connection, platform, clientReads, uri).then((file) =>
-        openOnnx(file, uri, platform),
-      );
+      const opening = read(uri).then((file) => openOnnx(file, uri, platform));
       files.set(uri, opening);
       opening.catch(() => files.delete(uri));
       return opening;
@@ -41,23 +37,6 @@ export function onnxFiles(connection: Connection, platform: Platform, clientRead
       files.delete(uri);
     },
   };
-}
-
-async function readFile(
-  connection: Connection,
-  platform: Platform,
-  clientReads: () => boolean,
-  uri: string,
-): Promise<FileOpening> {
-  const own = platform.openFile(uri);
-  if (own !== undefined) return own;
-  if (!clientReads()) return unreadable(uri, 'the editor gives no access to it; save it to a local folder');
-  const params: ReadBytesParams = { uri, encoding: platform.bytesEncoding };
-  const answer = await connection.sendRequest<ReadBytesResult>(readBytes, params);
-  if ('failure' in answer) return unreadable(uri, answer.failure);
-  const { bytes } = answer;
-  const buffer = typeof bytes === 'string' ? fromBase64(bytes) : bytes;
-  return { kind: 'open', source: byteSourceOfBuffer(buffer), close: () => {} };
 }
 
 function openOnnx(file: FileOpening, uri: string, platform: Platform): OnnxFile {
@@ -99,16 +78,4 @@ function failedFile(name: string, issues: readonly Issue[]): OnnxFile {
     sections: [],
     valueLines: new Map(),
   };
-}
-
-const unreadable = (uri: string, reason: string): FileOpening => ({
-  kind: 'failed',
-  issue: { code: 'file/unreadable', severity: 'error', message: `cannot read ${fileName(uri)}: ${reason}` },
-});
-
-function fromBase64(text: string): Uint8Array {
-  const binary = atob(text);
-  const buffer = new Uint8Array(binary.length);
-  for (let index = 0; index < binary.length; index += 1) buffer[index] = binary.charCodeAt(index);
-  return buffer;
 }

@@ -4,10 +4,11 @@
  */
 
 import type { TextDocument } from 'vscode-languageserver-textdocument';
+import type { OpenedModel } from '../analysis/openedModel.ts';
 import { openLayerSpec, openOnnxText } from '../analysis/openModel.ts';
-import { estimateModel } from '../estimate/estimateModel.ts';
+import { estimateModel, type ModelEstimate } from '../estimate/estimateModel.ts';
 import type { OnnxTextSpans } from '../formats/onnx-text/readOnnxText.ts';
-import { isComplete, keepLastGood } from '../language/keepLastGood.ts';
+import { isComplete, isReadable, keepLastGood } from '../language/keepLastGood.ts';
 import { locateOnnxText } from '../language/locateOnnxText.ts';
 import type { ModelView } from '../language/modelView.ts';
 import { viewLayerSpec } from '../language/viewLayerSpec.ts';
@@ -15,13 +16,14 @@ import { viewOnnxText } from '../language/viewOnnxText.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
 import type { Scenario } from '../model/scenario.ts';
 import { languageIds } from '../protocol.ts';
+import type { ClusterProfiles, OwnCluster } from './clusterProfiles.ts';
 import type { OnnxFiles } from './onnxFiles.ts';
 import { type Settings, scenarioOfSettings } from './settings.ts';
 import { fileName, modelBehind } from './virtualText.ts';
 
 export interface OpenDocuments {
-  /** A document was opened, edited, or what it depends on changed. */
-  touch(document: TextDocument, delay: number): void;
+  /** A document was opened or edited, or what it depends on changed. */
+  touch(document: TextDocument, cause: Cause): void;
   close(uri: string): void;
   /** The view of the present text, once it is there; `undefined` for a document that is not a model. */
   view(uri: string): Promise<ModelView | undefined>;
@@ -29,16 +31,24 @@ export interface OpenDocuments {
   keepMeasurements(uri: string, measurements: LayerMeasurements): void;
 }
 
+/** An editor asks again by itself after a keystroke; after anything else it has to be told to. */
+export type Cause = 'keystroke' | 'other';
+
 export interface DocumentSources {
   readonly files: OnnxFiles;
   readonly settingsOf: (uri: string) => Promise<Settings>;
-  readonly onView: (document: TextDocument, view: ModelView | undefined) => void;
+  readonly clusters: ClusterProfiles;
+  readonly onView: (document: TextDocument, view: ModelView | undefined, cause: Cause) => void;
   readonly onFailure: (error: unknown) => void;
 }
 
 interface State {
   /** Grows with every change; work started for an older one is dropped. */
   generation: number;
+  /** What the view under way is for: 'other' until the editor was told. */
+  cause: Cause;
+  /** Milliseconds that the last view took. */
+  duration: number;
   timer: ReturnType<typeof setTimeout> | undefined;
   ready: Promise<void>;
   settle: () => void;
@@ -54,14 +64,19 @@ export function openDocuments(sources: DocumentSources): OpenDocuments {
   const run = async (document: TextDocument, state: State): Promise<void> => {
     const { generation } = state;
     const superseded = (): boolean => state.generation !== generation;
+    const started = performance.now();
     try {
       const view = await makeView(document, state, sources, superseded);
       if (superseded()) return;
       if (view !== undefined) {
-        state.shown = keepLastGood(view, state.lastGood);
+        // Numbers of another scenario are no good ones, only those of another moment of the text are.
+        const isOther = state.cause === 'other' && isReadable(view);
+        state.shown = isOther ? view : keepLastGood(view, state.lastGood);
         if (isComplete(view)) state.lastGood = view;
       }
-      sources.onView(document, state.shown);
+      state.duration = performance.now() - started;
+      sources.onView(document, state.shown, state.cause);
+      state.cause = 'keystroke';
     } catch (error) {
       sources.onFailure(error);
     }
@@ -69,12 +84,14 @@ export function openDocuments(sources: DocumentSources): OpenDocuments {
   };
 
   return {
-    touch: (document, delay) => {
+    touch: (document, cause) => {
       const state = states.get(document.uri) ?? newState();
       states.set(document.uri, state);
       state.generation += 1;
       clearTimeout(state.timer);
       if (state.settled) unsettle(state);
+      if (cause === 'other') state.cause = cause;
+      const delay = cause === 'keystroke' ? quietTime(state.duration) : 0;
       state.timer = setTimeout(() => void run(document, state), delay);
     },
     close: (uri) => {
@@ -99,6 +116,14 @@ export function openDocuments(sources: DocumentSources): OpenDocuments {
   };
 }
 
+/**
+ * How long to wait for the next keystroke: not at all where the numbers are there before a person could type it, else
+ * so long that a fast typist is not answered between two keys.
+ */
+const quietTime = (duration: number): number => (duration < soon ? 0 : Math.min(duration, longestQuiet));
+const soon = 80;
+const longestQuiet = 150;
+
 async function makeView(
   document: TextDocument,
   state: State,
@@ -107,7 +132,8 @@ async function makeView(
 ): Promise<ModelView | undefined> {
   const source = modelBehind(document.uri);
   const settings = await sources.settingsOf(source ?? document.uri);
-  const request = scenarioOfSettings(settings);
+  const own = await sources.clusters.of(settings.cluster, source ?? document.uri);
+  const estimate = (opened: OpenedModel): ModelEstimate => estimateWith(opened, settings, own);
   const measuredView = (make: (measurements: LayerMeasurements | undefined) => ModelView): ModelView => {
     const view = make(state.measured?.measurements);
     const scenario = view.estimate.cost?.scenario;
@@ -122,8 +148,8 @@ async function makeView(
     if (superseded() || document.getText() !== file.text) return undefined;
     await breathe();
     if (superseded()) return undefined;
-    const estimate = estimateModel(file.opened, [request]);
-    return measuredView((measurements) => viewOnnxText(file, estimate, measurements));
+    const costed = estimate(file.opened);
+    return measuredView((measurements) => viewOnnxText(file, costed, measurements));
   }
   if (superseded()) return undefined;
   const text = document.getText();
@@ -132,15 +158,32 @@ async function makeView(
     await breathe();
     if (superseded()) return undefined;
     const located = locateOnnxText(text, opened.onnxSpans ?? noSpans);
-    const estimate = estimateModel(opened, [request]);
-    return measuredView((measurements) => viewOnnxText(located, estimate, measurements));
+    const costed = estimate(opened);
+    return measuredView((measurements) => viewOnnxText(located, costed, measurements));
   }
   if (document.languageId !== languageIds.layerSpec) return undefined;
   const opened = openLayerSpec(text, fileName(document.uri), { dimensions: settings.dimensions });
   await breathe();
   if (superseded()) return undefined;
-  const estimate = estimateModel(opened, [opened.scenario, request]);
-  return measuredView((measurements) => viewLayerSpec(text, estimate, measurements));
+  const costed = estimate(opened);
+  await breathe();
+  if (superseded()) return undefined;
+  return measuredView((measurements) => viewLayerSpec(text, costed, measurements));
+}
+
+/** What the model asks for goes before the settings, a cluster by name before a profile of one's own. */
+function estimateWith(opened: OpenedModel, settings: Settings, own: OwnCluster | undefined): ModelEstimate {
+  const request = scenarioOfSettings(settings);
+  const asked = opened.scenario.cluster;
+  if (own === undefined || (asked !== undefined && asked !== own.profile?.name))
+    return estimateModel(opened, [opened.scenario, request]);
+  const estimate = estimateModel(opened, [opened.scenario, request], own.profile);
+  // A path is no cluster's name: what is wrong with its file says more.
+  const issues =
+    own.profile === undefined
+      ? estimate.issues.filter(({ code }) => code !== 'scenario/unknown-cluster')
+      : estimate.issues;
+  return { ...estimate, issues: [...issues, ...own.issues] };
 }
 
 const noSpans: OnnxTextSpans = { nodes: [], values: new Map(), sections: [] };
@@ -162,6 +205,8 @@ const measurementKey = (view: ModelView, scenario: Scenario): string =>
 function newState(): State {
   const state: State = {
     generation: 0,
+    cause: 'other',
+    duration: 0,
     timer: undefined,
     ready: Promise.resolve(),
     settle: () => {},

@@ -9,7 +9,7 @@ import { modes, optimizers, precisions, type ScenarioRequest } from '../model/sc
 const count = z.number().int().positive().nullable();
 
 export const settingsShape = {
-  /** Name of a built-in cluster or GPU. */
+  /** Name of a built-in cluster or GPU, or the path of a profile of one's own. */
   cluster: z.string().default('dgx-h100'),
   /** `null`: as many as the GPUs need. */
   nodes: count.default(null),
@@ -24,6 +24,10 @@ export const settingsShape = {
   /** Name, then options: `pytorch-ddp,bucket-mb=50`. */
   framework: z.string().default('pytorch-ddp'),
   mode: z.enum(modes).default('training'),
+  'hints.cost': z.boolean().default(true),
+  /** The shape of what a layer gives. */
+  'hints.shape': z.boolean().default(false),
+  /** All hints; the name this setting had before there were two kinds. */
   'hints.enabled': z.boolean().default(true),
   /** Interpreter for the benchmark; '' for the first that is found. */
   'benchmark.python': z.string().default(''),

@@ -3,7 +3,12 @@
 import {
   CodeLensRefreshRequest,
   type Connection,
+  type Diagnostic,
   DidChangeConfigurationNotification,
+  DidChangeWatchedFilesNotification,
+  type DocumentDiagnosticParams,
+  type DocumentDiagnosticReport,
+  DocumentDiagnosticRequest,
   type InitializeParams,
   type ResponseError,
   TextDocumentSyncKind,
@@ -32,29 +37,49 @@ import {
 import { answering, stopIfCancelled } from './answer.ts';
 import { benchmarkHandler } from './benchmark.ts';
 import { clusterChoices } from './clusterChoices.ts';
+import { clusterProfiles } from './clusterProfiles.ts';
 import { onnxFiles } from './onnxFiles.ts';
-import { openDocuments } from './openDocuments.ts';
+import { type Cause, openDocuments } from './openDocuments.ts';
 import type { Platform } from './platform.ts';
+import { fileReader } from './readFile.ts';
 import { reportOf } from './report.ts';
 import { settingsSource } from './settingsSource.ts';
 import { summaryOf } from './summary.ts';
 import { serveTextFeatures, textCapabilities } from './textFeatures.ts';
 import { toCodeLens, toDiagnostic, toDocumentSymbol, toFoldingRange, toInlayHint } from './toProto.ts';
-import { modelBehind } from './virtualText.ts';
-
-/** Quiet time after a keystroke before a text is costed. */
-const typingDelay = 120;
+import { fileName, folderOf, modelBehind, resolveInWorkspace } from './virtualText.ts';
 
 export function startServer(connection: Connection, platform: Platform): void {
   const { handler, inBackground, stop } = answering(connection);
   const texts = new TextDocuments(TextDocument);
   const session: Session = { options: {}, trusted: false, client: {} };
   const settings = settingsSource(connection, () => session.client.workspace?.configuration === true);
-  const files = onnxFiles(connection, platform, () => session.options.readsBytes === true);
+  const read = fileReader(connection, platform, () => session.options.readsBytes === true);
+  const files = onnxFiles(read, platform);
+  const clusters = clusterProfiles({
+    read,
+    resolve: async (path, model) => {
+      const folders = session.client.workspace?.workspaceFolders
+        ? ((await connection.workspace.getWorkspaceFolders()) ?? [])
+        : [];
+      return resolveInWorkspace(
+        path,
+        model,
+        folders.map(({ uri }) => uri),
+      );
+    },
+    watch: (uri) => inBackground('watching the cluster profile', () => watchFile(uri)),
+  });
+  const watchFile = async (uri: string): Promise<void> => {
+    if (!session.client.workspace?.didChangeWatchedFiles?.dynamicRegistration) return;
+    const watchers = [{ globPattern: { baseUri: folderOf(uri), pattern: fileName(uri) } }];
+    await connection.client.register(DidChangeWatchedFilesNotification.type, { watchers });
+  };
   const documents = openDocuments({
     files,
     settingsOf: settings.of,
-    onView: (document, view) => inBackground('showing costs', () => show(document, view)),
+    clusters,
+    onView: (document, view, cause) => inBackground('showing costs', () => show(document, view, cause)),
     onFailure: (error) =>
       inBackground('costing', () => {
         throw error;
@@ -65,22 +90,26 @@ export function startServer(connection: Connection, platform: Platform): void {
     const { workspace } = session.client;
     if (workspace?.inlayHint?.refreshSupport) await connection.languages.inlayHint.refresh();
     if (workspace?.codeLens?.refreshSupport) await connection.sendRequest(CodeLensRefreshRequest.type);
+    if (pulls() && workspace?.diagnostics?.refreshSupport) await connection.languages.diagnostics.refresh();
   };
+  /** Whether the editor asks for diagnostics; they are sent to it where it does not. */
+  const pulls = (): boolean => session.client.textDocument?.diagnostic !== undefined;
+  const diagnosticsOf = (view: ModelView): Diagnostic[] =>
+    diagnostics(view).map((each) => toDiagnostic(each, session.options.issuesPage));
 
-  const show = async (document: TextDocument, view: ModelView | undefined): Promise<void> => {
+  const show = async (document: TextDocument, view: ModelView | undefined, cause: Cause): Promise<void> => {
     if (view === undefined) return;
-    await connection.sendDiagnostics({
-      uri: document.uri,
-      version: document.version,
-      diagnostics: diagnostics(view).map((each) => toDiagnostic(each, session.options.issuesPage)),
-    });
+    if (!pulls()) {
+      const { uri, version } = document;
+      await connection.sendDiagnostics({ uri, version, diagnostics: diagnosticsOf(view) });
+    }
     const params: EstimatedParams = { uri: document.uri, ...summaryOf(view) };
     await connection.sendNotification(estimated, params);
-    await refresh();
+    if (cause === 'other') await refresh();
   };
 
   const touchAll = (): void => {
-    for (const document of texts.all()) documents.touch(document, 0);
+    for (const document of texts.all()) documents.touch(document, 'other');
   };
 
   connection.onInitialize((params: InitializeParams) => {
@@ -97,6 +126,9 @@ export function startServer(connection: Connection, platform: Platform): void {
         codeLensProvider: {},
         documentSymbolProvider: true,
         foldingRangeProvider: true,
+        ...(pulls()
+          ? { diagnosticProvider: { interFileDependencies: false, workspaceDiagnostics: false } }
+          : {}),
         workspace: { textDocumentContent: { schemes: [onnxTextScheme] } },
       },
     };
@@ -113,22 +145,25 @@ export function startServer(connection: Connection, platform: Platform): void {
     touchAll();
   });
 
-  texts.onDidOpen(({ document }) => documents.touch(document, 0));
+  texts.onDidOpen(({ document }) => documents.touch(document, 'other'));
   texts.onDidChangeContent(({ document }) => {
-    if (document.version > 1) documents.touch(document, modelBehind(document.uri) ? 0 : typingDelay);
+    if (document.version > 1) documents.touch(document, 'keystroke');
   });
   texts.onDidClose(({ document }) => {
     documents.close(document.uri);
     const source = modelBehind(document.uri);
     if (source !== undefined) files.forget(source);
-    inBackground('clearing diagnostics', () =>
-      connection.sendDiagnostics({ uri: document.uri, diagnostics: [] }),
-    );
+    if (!pulls()) {
+      inBackground('clearing diagnostics', () =>
+        connection.sendDiagnostics({ uri: document.uri, diagnostics: [] }),
+      );
+    }
   });
   connection.onDidChangeWatchedFiles(({ changes }) =>
     inBackground('reading changed files', async () => {
       for (const change of changes) {
         files.forget(change.uri);
+        clusters.forget(change.uri);
         for (const uri of texts.keys().filter((key) => modelBehind(key) === change.uri))
           await connection.workspace.textDocumentContent.refresh(uri);
       }
@@ -157,11 +192,27 @@ export function startServer(connection: Connection, platform: Platform): void {
   });
   connection.languages.inlayHint.on(
     handler('inlay hints', [], async ({ textDocument, range }, token) => {
-      if (!(await settings.of(modelBehind(textDocument.uri) ?? textDocument.uri))['hints.enabled']) return [];
+      const shown = await settings.of(modelBehind(textDocument.uri) ?? textDocument.uri);
+      if (!shown['hints.enabled']) return [];
+      const kinds = { cost: shown['hints.cost'], shape: shown['hints.shape'] };
       const view = await documents.view(textDocument.uri);
       stopIfCancelled(token);
-      return view === undefined ? [] : inlayHints(view, range.start.line, range.end.line).map(toInlayHint);
+      return view === undefined
+        ? []
+        : inlayHints(view, range.start.line, range.end.line, kinds).map(toInlayHint);
     }),
+  );
+  connection.onRequest<DocumentDiagnosticReport | ResponseError<void>, void>(
+    DocumentDiagnosticRequest.method,
+    handler<DocumentDiagnosticParams, DocumentDiagnosticReport>(
+      'diagnostics',
+      { kind: 'full', items: [] },
+      async ({ textDocument }, token) => {
+        const view = await documents.view(textDocument.uri);
+        stopIfCancelled(token);
+        return { kind: 'full', items: view === undefined ? [] : diagnosticsOf(view) };
+      },
+    ),
   );
   connection.onCodeLens(
     handler('code lens', [], async ({ textDocument }, token) => {
@@ -209,7 +260,7 @@ export function startServer(connection: Connection, platform: Platform): void {
         onMeasured: (uri, measurements) => {
           documents.keepMeasurements(uri, measurements);
           const document = texts.get(uri);
-          if (document !== undefined) documents.touch(document, 0);
+          if (document !== undefined) documents.touch(document, 'other');
         },
       }),
     ),

@@ -24,8 +24,10 @@ export function summaryOf(view: ModelView): Omit<EstimatedParams, 'uri'> {
         .map(([key]) => key),
     },
     state: totals.exact ? 'exact' : 'at-least',
-    detail: totals.exact
-      ? 'every operator is costed'
-      : `totals are lower bounds: ${totals.unknown.length} unknown, first ${unknown?.operator ?? '?'} (${unknown?.reason ?? '?'})`,
+    detail: view.stale
+      ? 'a line cannot be read yet: the numbers are those from before it was written'
+      : totals.exact
+        ? 'every operator is costed'
+        : `totals are lower bounds: ${totals.unknown.length} unknown, first ${unknown?.operator ?? '?'} (${unknown?.reason ?? '?'})`,
   };
 }

@@ -17,3 +17,22 @@ export function resolvePath(uri: string, path: string): string | undefined {
   if (path === '' || /^([a-z][a-z0-9+.-]*:|[/\\])/i.test(path)) return undefined;
   return Utils.resolvePath(Utils.dirname(URI.parse(uri)), path).toString();
 }
+
+export const folderOf = (uri: string): string => Utils.dirname(URI.parse(uri)).toString();
+
+/** The address of a path of the settings: in the workspace folder of the model, else beside the model. */
+export function resolveInWorkspace(
+  path: string,
+  model: string,
+  folders: readonly string[],
+): string | undefined {
+  const { scheme } = URI.parse(model);
+  if (/^(?:\/|[a-z]:[\\/])/i.test(path)) {
+    return scheme === 'file' ? URI.file(path).toString() : undefined;
+  }
+  const holding = folders
+    .filter((folder) => model.startsWith(folder.endsWith('/') ? folder : `${folder}/`))
+    .toSorted((left, right) => right.length - left.length);
+  const base = holding[0] ?? folderOf(model);
+  return Utils.resolvePath(URI.parse(base), path.replaceAll('\\', '/')).toString();
+}
