@@ -1,6 +1,8 @@
 /**
  * `npm run fuzz`: hostile files, then changed and arbitrary ones until the time is over, each answered in a second
  * and with the whole process below 500 MB. A second process answers; this one watches it, so that a hang has an end.
+ *
+ * `--seed S` repeats a run, `--only PATTERN` takes some of the hostile files, `--top N` shows more of the slowest.
  */
 
 import { type ChildProcess, fork } from 'node:child_process';
@@ -25,6 +27,13 @@ interface Verdict {
   readonly dead?: boolean;
 }
 
+/** What one input took. */
+interface Measured {
+  readonly milliseconds: number;
+  readonly megabytes: number;
+  readonly name: string;
+}
+
 /** Numbers below zero are the hostile inputs, from -1 down. */
 function inputOf(corpus: readonly CorpusFile[], seed: number, number: number): FuzzInput {
   return number < 0
@@ -32,8 +41,8 @@ function inputOf(corpus: readonly CorpusFile[], seed: number, number: number): F
     : fuzzInput(corpus, seed, number);
 }
 
-const nameOf = (number: number, input: FuzzInput): string =>
-  number < 0 ? (hostileInputs[-number - 1]?.what ?? '') : `input ${number}, from ${input.name}`;
+const nameOf = (number: number): string =>
+  number < 0 ? (hostileInputs[-number - 1]?.what ?? '') : `input ${number}`;
 
 /** The answering process: a number comes in, a verdict goes out. */
 export function answerNumbers(root: string, seed: number): void {
@@ -71,22 +80,23 @@ export async function fuzz(root: string, bundle: string, words: readonly string[
   };
   const seconds = option('seconds', 60);
   const seed = option('seed', Date.now() % 2 ** 31);
-  console.log(`seed ${seed}, ${seconds} s, ${hostileInputs.length} hostile inputs first`);
+  const only = words.includes('--only') ? new RegExp(words[words.indexOf('--only') + 1] ?? '') : undefined;
+  const hostile = hostileInputs.flatMap(({ what }, index) =>
+    only === undefined || only.test(what) ? [-1 - index] : [],
+  );
+  console.log(`seed ${seed}, ${seconds} s, ${hostile.length} hostile inputs first`);
 
   const failures = join(root, '.cache/fuzz-failures');
   const corpus = corpusOf(join(root, 'samples'));
   const deadline = performance.now() + seconds * 1000;
-  let slowest = { milliseconds: 0, name: '' };
-  let most = { megabytes: 0, name: '' };
-  let answered = 0;
+  const measured: Measured[] = [];
   let failed = 0;
   let helper = start();
-  for (let index = 0; index < hostileInputs.length || performance.now() < deadline; index += 1) {
-    const number = index < hostileInputs.length ? -1 - index : index - hostileInputs.length;
+  for (let index = 0; index < hostile.length || performance.now() < deadline; index += 1) {
+    const number = hostile[index] ?? index - hostile.length;
     resetPeak(helper);
     const verdict = await ask(helper, number);
     const megabytes = memoryOf(helper, 'VmHWM');
-    answered += 1;
     const problems = [
       ...(verdict.problem === undefined ? [] : [verdict.problem]),
       ...(verdict.milliseconds > longestMilliseconds
@@ -94,9 +104,8 @@ export async function fuzz(root: string, bundle: string, words: readonly string[
         : []),
       ...(megabytes > mostMegabytes ? [`took ${megabytes.toFixed(0)} MB, more than ${mostMegabytes}`] : []),
     ];
-    const name = nameOf(number, inputOf(corpus, seed, number));
-    if (verdict.milliseconds > slowest.milliseconds) slowest = { milliseconds: verdict.milliseconds, name };
-    if (megabytes > most.megabytes) most = { megabytes, name };
+    const name = nameOf(number);
+    measured.push({ milliseconds: verdict.milliseconds, megabytes, name });
     if (problems.length > 0) {
       failed += 1;
       mkdirSync(failures, { recursive: true });
@@ -107,7 +116,7 @@ export async function fuzz(root: string, bundle: string, words: readonly string[
       );
       writeFileSync(path, input.bytes);
       console.log(
-        `\nFAILED ${name}\n  ${path}\n  request ${JSON.stringify(input.request)}\n  ${problems.join('\n  ')}`,
+        `\nFAILED ${name}, ${input.name}\n  ${path}\n  request ${JSON.stringify(input.request)}\n  ${problems.join('\n  ')}`,
       );
     }
     // What an earlier input left to be collected is not held against the next one.
@@ -117,11 +126,16 @@ export async function fuzz(root: string, bundle: string, words: readonly string[
     }
   }
   helper.kill('SIGKILL');
-  console.log(
-    `${answered} inputs, ${failed} failed; slowest ${slowest.milliseconds.toFixed(0)} ms (${slowest.name}); most memory ${most.megabytes.toFixed(0)} MB (${most.name})`,
-  );
+  console.log(`${measured.length} inputs, ${failed} failed`);
+  printMost('slowest', 'milliseconds', 'ms');
+  printMost('most memory', 'megabytes', 'MB');
   if (failed > 0) console.log(`repeat with: npm run fuzz -- --seed ${seed} --seconds ${seconds}`);
   return failed === 0;
+
+  function printMost(what: string, figure: 'milliseconds' | 'megabytes', unit: string): void {
+    const shown = [...measured].sort((a, b) => b[figure] - a[figure]).slice(0, option('top', 3));
+    for (const each of shown) console.log(`${what}: ${each[figure].toFixed(0)} ${unit}, ${each.name}`);
+  }
 
   function start(): ChildProcess {
     const child = fork(bundle, ['--answer', root, String(seed)], {
