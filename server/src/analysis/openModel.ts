@@ -18,6 +18,7 @@ import { readOnnxProtobufText } from '../formats/protobuf-text/readOnnxProtobufT
 import { sniffFormat } from '../formats/sniffFormat.ts';
 import { formatBytes } from '../model/format.ts';
 import type { Issue } from '../model/issue.ts';
+import { readableIssues } from '../model/readableIssues.ts';
 import { bytes } from '../model/units.ts';
 import { analyzeOnnx } from './analyzeOnnx.ts';
 import type { ReadInclude } from './layer-spec/blockTable.ts';
@@ -92,9 +93,9 @@ export function openModel(source: ByteSource, name: string, options: OpenOptions
 export function openLayerSpec(text: string, name: string, options: OpenOptions = {}): OpenedModel {
   const { spec, issues } = readLayerSpec(text);
   const failed = { format: 'layer-spec', name, analysis: undefined, onnx: undefined, scenario: {} } as const;
-  if (spec === undefined) return { ...failed, issues };
+  if (spec === undefined) return { ...failed, issues: readableIssues(issues) };
   if (spec.models.length === 0 && isLibrary(spec)) {
-    return { ...failed, layerSpec: spec, issues: [...issues, blocksAlone] };
+    return { ...failed, layerSpec: spec, issues: readableIssues([...issues, blocksAlone]) };
   }
   const choice = choiceOfModel(spec, options.model);
   if (choice?.severity === 'error') return { ...failed, layerSpec: spec, issues: [...issues, choice] };
@@ -114,7 +115,12 @@ export function openLayerSpec(text: string, name: string, options: OpenOptions =
     selectedModel: lowered.selected,
     includes: lowered.includes,
     scenario: lowered.selected.scenario,
-    issues: [...issues, ...(choice === undefined ? [] : [choice]), ...lowered.issues, ...analysis.issues],
+    issues: readableIssues([
+      ...issues,
+      ...(choice === undefined ? [] : [choice]),
+      ...lowered.issues,
+      ...analysis.issues,
+    ]),
   };
 }
 
@@ -175,7 +181,14 @@ function openRead(
   issues: readonly Issue[],
 ): OpenedModel {
   if (model === undefined) {
-    return { format, name, analysis: undefined, onnx: undefined, scenario: {}, issues };
+    return {
+      format,
+      name,
+      analysis: undefined,
+      onnx: undefined,
+      scenario: {},
+      issues: readableIssues(issues),
+    };
   }
   const analysis = analyzeOnnx(model, recordedStructure(model));
   return {
@@ -184,7 +197,7 @@ function openRead(
     analysis,
     onnx: model,
     scenario: {},
-    issues: [...issues, ...analysis.issues],
+    issues: readableIssues([...issues, ...analysis.issues]),
   };
 }
 

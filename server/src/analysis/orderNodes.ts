@@ -54,7 +54,7 @@ export function orderNodes(dependencies: readonly (readonly number[])[]): NodeOr
       if (at(lowest, node) !== at(found, node)) continue;
       const members = component.splice(component.lastIndexOf(node)).sort((a, b) => a - b);
       for (const member of members) pending[member] = 0;
-      order.push(...members);
+      for (const member of members) order.push(member);
       if (members.length > 1 || dependencies[node]?.includes(node)) cycles.push(members);
     }
   }

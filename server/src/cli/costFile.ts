@@ -1,6 +1,6 @@
 /** From a path and scenario arguments to a costed model; what is wrong is printed on the way. */
 
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import type { OpenedModel } from '../analysis/openedModel.ts';
 import { openModel } from '../analysis/openModel.ts';
@@ -18,6 +18,7 @@ import type { ScenarioRequest } from '../model/scenario.ts';
 import { checkExternalData } from '../node/externalData.ts';
 import { openFileSource } from '../node/fileSource.ts';
 import { includeReader } from '../node/includeReader.ts';
+import { readTextFile } from '../node/readTextFile.ts';
 import type { ScenarioArguments } from './arguments.ts';
 import { printMessage } from './streams.ts';
 
@@ -51,6 +52,11 @@ export async function openModelFile(
       model,
       readInclude: includeReader(dirname(path)),
     });
+    const spoiled = file.file.spoiled();
+    if (spoiled !== undefined) {
+      printIssues(basename(path), [spoiled]);
+      return undefined;
+    }
     const external = opened.onnx === undefined ? [] : checkExternalData(opened.onnx, path);
     const located = opened.issues.some((issue) => issue.span !== undefined)
       ? locateIssues(opened.issues, decodeText(file.file.source))
@@ -140,12 +146,8 @@ async function readCluster(path: string): Promise<ClusterProfile | undefined> {
 }
 
 function readText(what: string, path: string): string | undefined {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch (error) {
-    printMessage(
-      `layercost: cannot read the ${what} ${path}: ${error instanceof Error ? error.message : String(error)}`,
-    );
-    return undefined;
-  }
+  const read = readTextFile(path);
+  if ('text' in read) return read.text;
+  printMessage(`layercost: ${what}: ${read.issue.message}`);
+  return undefined;
 }

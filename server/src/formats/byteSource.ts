@@ -16,7 +16,23 @@ export function byteSourceOfBuffer(buffer: Uint8Array): ByteSource {
   };
 }
 
-/** The whole source as text (UTF-8, a byte-order mark dropped). For textual formats, which are small. */
+/** The whole source as text. For textual formats, which are small. */
 export function decodeText(source: ByteSource): string {
-  return new TextDecoder().decode(source.read(0, source.size));
+  return decodeBytes(source.read(0, source.size));
 }
+
+/** UTF-8, or UTF-16 where a byte-order mark says so, as some editors on Windows save it; the mark is dropped. */
+export function decodeBytes(bytes: Uint8Array): string {
+  const encoding =
+    bytes[0] === 0xff && bytes[1] === 0xfe
+      ? 'utf-16le'
+      : bytes[0] === 0xfe && bytes[1] === 0xff
+        ? 'utf-16be'
+        : 'utf-8';
+  return new TextDecoder(encoding).decode(bytes);
+}
+
+/** Whether the bytes begin with a mark of UTF-16; UTF-32, whose mark begins alike, is not read. */
+export const startsWithUtf16Mark = (bytes: Uint8Array): boolean =>
+  ((bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff)) &&
+  !(bytes[2] === 0 && bytes[3] === 0);

@@ -4,7 +4,7 @@
  * Sources of the signatures: the formats' own documentation, and `file`'s magic for the archives.
  */
 
-import type { ByteSource } from './byteSource.ts';
+import { type ByteSource, startsWithUtf16Mark } from './byteSource.ts';
 
 export interface ForeignFormat {
   /** With its article, to follow "is": "a zip archive". */
@@ -22,6 +22,9 @@ export function recognizeForeignFormat(source: ByteSource): ForeignFormat | unde
   for (const [signature, offset, name, advice] of signatures) {
     if (text.startsWith(signature, offset)) return { name, advice };
   }
+  if (/^\s*<\?xml[^>]*>\s*<net\s/i.test(text)) {
+    return { name: 'an OpenVINO model', advice: 'open the ONNX model it was converted from' };
+  }
   if (/^\s*(<!doctype html|<html|<\?xml|<!--)/i.test(text)) {
     return {
       name: 'a web page (HTML or XML)',
@@ -31,10 +34,30 @@ export function recognizeForeignFormat(source: ByteSource): ForeignFormat | unde
   if (head.length > 8 && head[8] === 0x7b && /^.{8}\{\s*"/s.test(text)) {
     return { name: 'a safetensors file: weights without a graph', advice: exportFromPyTorch };
   }
+  if (head[0] === 0x0a && looksBinary(head)) {
+    // ONNX's first field is a number; this is a message or a text.
+    return {
+      name: 'a protobuf message of another kind (a TensorFlow graph, a Caffe model or a single tensor)',
+      advice: 'convert TensorFlow with `tf2onnx`, open the .prototxt of a Caffe model',
+    };
+  }
+  if (isWideText(head)) {
+    return { name: 'text in UTF-16 or UTF-32 without a mark that says so', advice: 'save it as UTF-8' };
+  }
   if (text.length >= 265 && text.startsWith('ustar', 257)) {
     return { name: 'a tar archive', advice: 'unpack it first' };
   }
   return undefined;
+}
+
+/** Whether every second byte, or three of four, is zero, as in Latin text of wide characters. */
+function isWideText(head: Uint8Array): boolean {
+  if (head.length < 8 || startsWithUtf16Mark(head)) return false;
+  const characters = head.filter((byte) => byte !== 0);
+  if (looksBinary(characters)) return false;
+  const zerosAt = (step: number, places: readonly number[]): boolean =>
+    head.every((byte, index) => index < step || places.includes(index % step) === (byte === 0));
+  return zerosAt(2, [0]) || zerosAt(2, [1]) || zerosAt(4, [0, 1, 2]) || zerosAt(4, [1, 2, 3]);
 }
 
 /** Whether there are control characters that no text holds. */
@@ -49,8 +72,11 @@ const signatures: readonly (readonly [signature: string, offset: number, name: s
   ['\xfd7zXZ', 0, 'compressed by xz', 'unpack it first (`unxz`)'],
   ['\x28\xb5\x2f\xfd', 0, 'compressed by zstd', 'unpack it first (`unzstd`)'],
   ['7z\xbc\xaf\x27\x1c', 0, 'a 7z archive', 'unpack it first'],
+  ['PK\x05\x06', 0, 'an empty zip archive', exportFromPyTorch],
   ['\x80\x02', 0, 'a Python pickle (an old PyTorch checkpoint)', exportFromPyTorch],
-  ['\x80\x04\x95', 0, 'a Python pickle', exportFromPyTorch],
+  ['\x80\x03', 0, 'a Python pickle', exportFromPyTorch],
+  ['\x80\x04', 0, 'a Python pickle', exportFromPyTorch],
+  ['\x80\x05', 0, 'a Python pickle', exportFromPyTorch],
   ['\x89HDF\r\n', 0, 'an HDF5 file (Keras .h5)', 'export the model with `tf2onnx`'],
   ['\x93NUMPY', 0, 'a NumPy array', 'open the model, not its data'],
   ['GGUF', 0, 'a GGUF file: weights without a graph', exportFromPyTorch],

@@ -4,11 +4,30 @@ import type { Issue } from '../model/issue.ts';
 
 /** The issues with line and column in front of their messages, in the place of their spans. */
 export function locateIssues(issues: readonly Issue[], text: string): readonly Issue[] {
+  let starts: readonly number[] | undefined;
   return issues.map(({ span, ...issue }) => {
     if (span === undefined) return issue;
-    const lineStart = text.lastIndexOf('\n', span.start - 1) + 1;
-    let line = 1;
-    for (let at = text.indexOf('\n'); at >= 0 && at < lineStart; at = text.indexOf('\n', at + 1)) line += 1;
-    return { ...issue, message: `line ${line}, column ${span.start - lineStart + 1}: ${issue.message}` };
+    starts ??= lineStarts(text);
+    const line = lineAt(starts, span.start);
+    const column = span.start - (starts[line] ?? 0) + 1;
+    return { ...issue, message: `line ${line + 1}, column ${column}: ${issue.message}` };
   });
+}
+
+function lineStarts(text: string): readonly number[] {
+  const starts = [0];
+  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) starts.push(at + 1);
+  return starts;
+}
+
+/** The last line that starts at `offset` or before it. */
+function lineAt(starts: readonly number[], offset: number): number {
+  let first = 0;
+  let last = starts.length - 1;
+  while (first < last) {
+    const middle = Math.ceil((first + last) / 2);
+    if ((starts[middle] ?? 0) <= offset) first = middle;
+    else last = middle - 1;
+  }
+  return first;
 }

@@ -1,6 +1,6 @@
 /** Which format a file is in, by its content; the name decides only where the content fits several. */
 
-import type { ByteSource } from './byteSource.ts';
+import { type ByteSource, decodeBytes, startsWithUtf16Mark } from './byteSource.ts';
 import { looksBinary, recognizeForeignFormat } from './foreignFormats.ts';
 
 /** `onnx` is the binary format, `onnx-text` ONNX's own syntax, `onnx-protobuf-text` and `onnx-json` protobuf's. */
@@ -36,10 +36,10 @@ export function sniffFormat(source: ByteSource, name: string): Sniffed {
   }
   const head = source.read(0, headBytes);
   if (startsLikeModelProto(head)) return { format: 'onnx', reason: 'The first field is an ONNX IR version' };
-  if (looksBinary(head)) {
+  if (looksBinary(head) && !startsWithUtf16Mark(head)) {
     return { format: 'onnx', reason: 'The content is binary, and ONNX is the one binary format read here' };
   }
-  const text = new TextDecoder().decode(head);
+  const text = decodeBytes(head);
   const byContent = formatOfText(text);
   if (byContent !== undefined) return byContent;
   if (byName !== undefined) {
@@ -66,6 +66,15 @@ function formatOfText(text: string): Sniffed | undefined {
   const body = text.replace(/^\uFEFF/, '').replace(/^(\s*(#|\/\/)[^\n]*\n|\s+)+/, '');
   if (/^<\s*\w+\s*:/.test(body) || /^("[^"\n]*"|[A-Za-z_]\w*)\s*\([^{]*\)\s*=>/.test(body)) {
     return { format: 'onnx-text', reason: 'The content is ONNX text: a model header or a graph signature' };
+  }
+  if (
+    /^(node|versions|library)\s*\{/.test(body) &&
+    /\b(op|producer|min_consumer|signature)\s*[:{]/.test(body)
+  ) {
+    return {
+      format: undefined,
+      reason: 'The text is a TensorFlow graph: convert the model with `tf2onnx`',
+    };
   }
   if (protobufTextField.test(body)) {
     return { format: 'onnx-protobuf-text', reason: 'The content is an ONNX model as protobuf text' };

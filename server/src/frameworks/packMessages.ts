@@ -1,5 +1,6 @@
 /** Gradients into messages: buckets of limited size, or one message per tensor, or one for all. */
 
+import { largestOf } from '../model/extremes.ts';
 import { bytes } from '../model/units.ts';
 import type { Gradient, Message } from './behaviour.ts';
 
@@ -21,7 +22,7 @@ export function packMessages(
     messages.push({
       gradients: open,
       bytes: bytes(size),
-      readyAfter: Math.max(...open.map((gradient) => gradient.readyAfter)),
+      readyAfter: largestOf(open.map((gradient) => gradient.readyAfter)),
     });
     open = [];
     size = 0;

@@ -1,5 +1,6 @@
 /** The outline: modules, and the layers in them. */
 
+import { largestOf, smallestOf } from '../model/extremes.ts';
 import { formatTime } from '../model/format.ts';
 import { add } from '../model/units.ts';
 import { lineCost } from './lineCost.ts';
@@ -54,8 +55,8 @@ interface Branch {
 
 function symbolsOf(view: ModelView, branch: Branch): readonly DocumentSymbol[] {
   const layers = branch.rows.map((row): DocumentSymbol => {
-    const last = Math.max(...row.lines);
-    const first = Math.min(...row.lines);
+    const last = largestOf(row.lines);
+    const first = smallestOf(row.lines);
     return {
       name: shortName(row.name, branch.path),
       detail: detailOf(row),
@@ -68,8 +69,8 @@ function symbolsOf(view: ModelView, branch: Branch): readonly DocumentSymbol[] {
   const modules = [...branch.branches.values()].flatMap((child): readonly DocumentSymbol[] => {
     const children = symbolsOf(view, child);
     const block = isSpec(view) ? view.blocks.find(({ name }) => name === child.path) : undefined;
-    const first = block?.firstLine ?? Math.min(...children.map((symbol) => symbol.range.start.line));
-    const last = Math.max(...children.map((symbol) => symbol.range.end.line));
+    const first = block?.firstLine ?? smallestOf(children.map((symbol) => symbol.range.start.line));
+    const last = largestOf(children.map((symbol) => symbol.range.end.line));
     const [head] = children;
     if (head === undefined) return [];
     return [

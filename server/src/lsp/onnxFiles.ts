@@ -44,6 +44,8 @@ function openOnnx(file: FileOpening, uri: string, platform: Platform): OnnxFile 
   if (file.kind === 'failed') return failedFile(name, [file.issue]);
   try {
     const read = openModel(file.source, name);
+    const spoiled = file.spoiled?.();
+    if (spoiled !== undefined) return failedFile(name, [spoiled]);
     // Where the file itself is text, its spans mean nothing in the text that is shown.
     const opened = { ...read, issues: read.issues.map(({ span: _, ...issue }) => issue) };
     if (opened.onnx === undefined) return failedFile(name, opened.issues);

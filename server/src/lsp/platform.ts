@@ -17,7 +17,13 @@ export interface Platform {
 }
 
 export type FileOpening =
-  | { readonly kind: 'open'; readonly source: ByteSource; readonly close: () => void }
+  | {
+      readonly kind: 'open';
+      readonly source: ByteSource;
+      /** What happened to the file since it was opened, where that makes what was read wrong. */
+      readonly spoiled?: () => Issue | undefined;
+      readonly close: () => void;
+    }
   | { readonly kind: 'failed'; readonly issue: Issue };
 
 export type Benchmark = (estimate: ModelEstimate, options: BenchmarkOptions) => Promise<BenchmarkOutcome>;

@@ -4,45 +4,58 @@
  * A path is resolved only under the model's folder, links included (ONNX docs/ExternalDataSecurity.md).
  */
 
-import { lstatSync, realpathSync } from 'node:fs';
-import { dirname, isAbsolute, join, relative } from 'node:path';
+import { realpathSync, statSync } from 'node:fs';
+import { dirname, isAbsolute, join, relative, sep } from 'node:path';
+import { leavesFolder } from '../formats/onnx/readTensor.ts';
 import type { OnnxModel } from '../formats/onnx/syntax.ts';
 import type { Issue } from '../model/issue.ts';
+import { readableIssues } from '../model/readableIssues.ts';
 
-/** One issue per external file that is missing or, through links, lies outside the folder of `modelPath`. */
+/** Files that are looked for; a model made to harm can name a hundred thousand. */
+const mostFiles = 1_000;
+
+/** One issue per external file that is missing, is no file or, through links, lies outside the folder of `modelPath`. */
 export function checkExternalData(model: OnnxModel, modelPath: string): readonly Issue[] {
   const tensorsByPath = new Map<string, number>();
   for (const initializer of model.graph.initializers) {
     const path = initializer.external?.path;
-    if (path === undefined || !staysInside(path)) continue;
+    // The reader reports these from the file alone.
+    if (path === undefined || leavesFolder(path)) continue;
+    if (tensorsByPath.size >= mostFiles && !tensorsByPath.has(path)) continue;
     tensorsByPath.set(path, (tensorsByPath.get(path) ?? 0) + 1);
   }
+  if (tensorsByPath.size === 0) return [];
   const folder = dirname(modelPath);
-  return [...tensorsByPath].flatMap(([path, tensors]) => checkFile(folder, path, tensors));
+  return readableIssues(
+    [...tensorsByPath].flatMap(([path, tensors]) => checkFile(folder, path, tensors) ?? []),
+  );
 }
 
-function checkFile(folder: string, path: string, tensors: number): readonly Issue[] {
-  const target = join(folder, path);
+function checkFile(folder: string, path: string, tensors: number): Issue | undefined {
+  const tensorsIn = `the weights of ${tensors} tensor${tensors === 1 ? '' : 's'} are in \`${path}\``;
   try {
-    lstatSync(target);
-    if (staysInside(relative(realpathSync(folder), realpathSync(target)))) return [];
-    return [
-      {
-        code: 'onnx/external-data-outside',
-        severity: 'warning',
-        message: `external data ${path} is a link that leaves the model's folder and is ignored; put the file itself beside the model`,
-      },
-    ];
-  } catch {
-    return [
-      {
-        code: 'onnx/external-data-missing',
-        severity: 'information',
-        message: `the weights of ${tensors} tensor${tensors === 1 ? '' : 's'} are in ${path}, which is not beside the model; costs are complete without them, running the model needs the file`,
-      },
-    ];
+    const target = realpathSync(join(folder, path));
+    if (!isInside(relative(realpathSync(folder), target))) {
+      return outside(`${tensorsIn}, a link that leaves the model's folder and is not followed`);
+    }
+    return statSync(target).isFile()
+      ? undefined
+      : outside(`${tensorsIn}, which is no file and is never opened`);
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    if (code === 'ELOOP') return outside(`${tensorsIn}, a link that leads to itself`);
+    return {
+      code: 'onnx/external-data-missing',
+      severity: 'information',
+      message: `${tensorsIn}, which is not beside the model; costs are complete without them, running the model needs the file`,
+    };
   }
 }
 
-/** Paths that climb out are reported by the reader, from the file alone. */
-const staysInside = (path: string): boolean => !isAbsolute(path) && path.split(/[\\/]/)[0] !== '..';
+const outside = (what: string): Issue => ({
+  code: 'onnx/external-data-outside',
+  severity: 'warning',
+  message: `${what}; put the file itself beside the model`,
+});
+
+const isInside = (path: string): boolean => !isAbsolute(path) && path.split(sep)[0] !== '..';

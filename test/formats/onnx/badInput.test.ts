@@ -18,7 +18,8 @@ const header = varintField(1, 8);
 /** An `If` inside an `If`, again and again. */
 function nestedGraphs(depth: number): Uint8Array {
   let graph: Uint8Array = new Uint8Array(0);
-  for (let level = 0; level < depth; level++) graph = bytesField(1, bytesField(5, bytesField(6, graph)));
+  for (let level = 0; level < depth; level++)
+    graph = bytesField(1, joinBytes([stringField(4, 'If'), bytesField(5, bytesField(6, graph))]));
   return graph;
 }
 

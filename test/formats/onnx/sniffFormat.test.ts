@@ -5,6 +5,14 @@ import { encodeModel } from '../../support/onnxBytes.ts';
 import { hasSharedModels, readShared, sharedModels, sharedTestName } from '../../support/sharedModels.ts';
 
 const text = (content: string): Uint8Array => new TextEncoder().encode(content);
+/** As editors on Windows save it, with its mark. */
+function utf16(content: string, littleEndian: boolean): Uint8Array {
+  const view = new DataView(new ArrayBuffer(2 * content.length + 2));
+  view.setUint16(0, 0xfeff, littleEndian);
+  for (let index = 0; index < content.length; index += 1)
+    view.setUint16(2 * index + 2, content.charCodeAt(index), littleEndian);
+  return new Uint8Array(view.buffer);
+}
 const model = encodeModel({ graph: {} });
 
 test.each([
@@ -46,6 +54,19 @@ test.each([
   ['an unclear one by its name', text('stuff\n'), 'a.onnx.prototxt', 'onnx-protobuf-text'],
   ['ONNX as JSON', text('{\n  "irVersion": "8",\n  "graph": {}\n}'), 'net.json', 'onnx-json'],
   ['the same with the names of the proto', text('{"opset_import": [{"version": 9}]}'), '', 'onnx-json'],
+  ['UTF-16 of little ends', utf16('layers:\n  - x: GELU()\n', true), 'a', 'layer-spec'],
+  ['UTF-16 of big ends', utf16('ir_version: 7\ngraph {}', false), 'a', 'onnx-protobuf-text'],
+  ['UTF-16 without a mark', utf16('layers:\n  - x: GELU()\n', true).subarray(2), 'a.layers.yaml', undefined],
+  ['line ends of Windows', text('# a\r\nlayers:\r\n  - x: GELU()\r\n'), 'a', 'layer-spec'],
+  ['a mark of UTF-8', text('\ufeffir_version: 7\r\ngraph {}'), 'a', 'onnx-protobuf-text'],
+  ['ONNX text of Windows', text('\ufeff<\r\nir_version: 8>\r\ng () => () {}'), 'a', 'onnx-text'],
+  ['JSON of Windows', text('\ufeff{\r\n"irVersion": "8"}'), 'a', 'onnx-json'],
+  ['a Caffe net of Windows', text('\ufeffname: "a"\r\nlayer {\r\n'), 'a', 'prototxt'],
+  ['a TensorFlow graph', text('node {\n  name: "x"\n  op: "Placeholder"\n}\n'), 'a.pbtxt', undefined],
+  ['a frozen TensorFlow graph', text('\n\u0005\u0001x\u0012\u0000'), 'a.pb', undefined],
+  ['an OpenVINO model', text('<?xml version="1.0"?>\n<net name="a">'), 'a.xml', undefined],
+  ['an empty zip archive', text('PK\u0005\u0006\u0000'), 'a.onnx', undefined],
+  ['a pickle', Uint8Array.of(0x80, 5, 0x95), 'a.onnx', undefined],
   ['gzip', Uint8Array.of(0x1f, 0x8b, 8, 0), 'model.onnx', undefined],
 ])('%s', (_, bytes, name, format) => {
   const sniffed = sniffFormat(byteSourceOfBuffer(bytes), name);

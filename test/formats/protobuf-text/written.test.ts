@@ -135,7 +135,11 @@ describe('what is odd', () => {
       'onnx/unknown-field',
       /^Field `color` of ModelProto is not known/,
     ],
-    ['ir_version: 8 graph { node { tint { a: 1 } } }', 'onnx/unknown-field', /^Field `tint` of NodeProto/],
+    [
+      'ir_version: 8 graph { node { op_type: "A" tint { a: 1 } } }',
+      'onnx/unknown-field',
+      /^Field `tint` of NodeProto/,
+    ],
     ['ir_version: 99 graph { }', 'onnx/newer-ir', /^IR version 99 is newer/],
   ])('%s is read with a word about it', (text, code, message) => {
     const { model, issues } = readOnnxProtobufText(text);

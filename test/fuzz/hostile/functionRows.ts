@@ -1,7 +1,7 @@
 /** Functions that call themselves, each other, and each other again and again. */
 
 import type { ModelDescription } from '../../support/onnxBytes.ts';
-import { chain, type HostileInput, model, times } from './rows.ts';
+import { type HostileInput, model, times } from './rows.ts';
 
 /** Functions `f0` to `f<depth>`, each calling the next `calls` times. */
 export const callTree = (depth: number, calls: number): ModelDescription => ({
@@ -100,14 +100,4 @@ export const functionRows: readonly HostileInput[] = [
     };
   }),
   model('functions of 10,000 calls to a function of 10,000', () => callTree(2, 10_000)),
-  model('a megabyte of calls of a function whose output is its input', () => ({
-    operatorSets: { '': 21, own: 1 },
-    graph: chain((index) => ({
-      type: 'f',
-      domain: 'own',
-      inputs: [`v${index}`],
-      outputs: [`v${index + 1}`],
-    })),
-    functions: [{ name: 'f', domain: 'own', inputs: ['a'], outputs: ['a'], nodes: [] }],
-  })),
 ];

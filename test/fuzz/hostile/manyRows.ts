@@ -186,6 +186,16 @@ export const manyRows: readonly HostileInput[] = [
       attributes: { stopwords: times(120_000, (index) => `w${index}`) },
     })),
   })),
+  model('a megabyte of calls of a function whose output is its input', () => ({
+    operatorSets: { '': 21, own: 1 },
+    graph: chain((index) => ({
+      type: 'f',
+      domain: 'own',
+      inputs: [`v${index}`],
+      outputs: [`v${index + 1}`],
+    })),
+    functions: [{ name: 'f', domain: 'own', inputs: ['a'], outputs: ['a'], nodes: [] }],
+  })),
 ];
 
 const shortest = (type: string): Uint8Array => {

@@ -28,6 +28,9 @@ export function evaluate(
   };
   switch (expression.kind) {
     case 'number':
+      return Number.isFinite(expression.value)
+        ? expression.value
+        : problem('the number is too large; sizes stay below 2^53');
     case 'boolean':
     case 'string':
       return expression.value;

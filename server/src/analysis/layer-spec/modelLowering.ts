@@ -31,6 +31,9 @@ import { unsupportedLayers } from './unsupportedLayers.ts';
 /** Layers beyond this are a slip of the hand in a repetition, not a model. */
 const mostLayers = 4_000;
 
+/** Blocks in blocks: people write three or four, and each level is a few calls of this program. */
+const deepestBlocks = 64;
+
 /** One line of a list of layers, where it stands and what feeds it. */
 interface Line {
   readonly layer: SpecLayer;
@@ -264,6 +267,11 @@ export class ModelLowering {
     const { layer, call, scope, path, ancestors, marks, previous } = line;
     const name = block.name.text;
     this.layerCount += 1;
+    if (scope.blocks.length >= deepestBlocks) {
+      const message = `blocks are nested more than ${deepestBlocks} deep; what is deeper is left out, write it with fewer blocks`;
+      problem(scope, 'spec/structure', message, call.callee.span);
+      return previous === undefined ? undefined : single(previous);
+    }
     if (scope.blocks.includes(`${home.file?.path ?? ''}:${name}`)) {
       problem(scope, 'spec/structure', `block \`${name}\` contains itself`, call.callee.span);
       return previous === undefined ? undefined : single(previous);

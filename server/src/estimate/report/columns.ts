@@ -1,5 +1,7 @@
 /** Lays out rows of text in aligned columns, for terminals and fixed-width blocks. */
 
+import { largestOf } from '../../model/extremes.ts';
+
 export interface Column {
   readonly title: string;
   readonly align: 'left' | 'right';
@@ -8,7 +10,7 @@ export interface Column {
 /** One line per row under a line of titles; columns are as wide as their widest cell, two spaces apart. */
 export function layoutColumns(columns: readonly Column[], rows: readonly (readonly string[])[]): string[] {
   const widths = columns.map((column, index) =>
-    Math.max(width(column.title), ...rows.map((row) => width(row[index] ?? ''))),
+    Math.max(width(column.title), largestOf(rows.map((row) => width(row[index] ?? '')))),
   );
   const line = (cells: readonly string[]): string =>
     columns

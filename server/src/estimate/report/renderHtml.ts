@@ -1,5 +1,6 @@
 /** The report as one self-contained page: no scripts, no addresses, light and dark by the reader's preference. */
 
+import { largestOf } from '../../model/extremes.ts';
 import { formatCount } from '../../model/format.ts';
 import { unknownText } from '../unknownParts.ts';
 import { costsSomething, layerCells, layerTime } from './layerCells.ts';
@@ -8,7 +9,7 @@ import { describeModel, describeScenario, summarize } from './summary.ts';
 
 export function renderHtml(report: Report): string {
   const listed = report.layers.filter(costsSomething);
-  const longest = Math.max(...listed.map((layer) => layerTime(layer) ?? 0), 0);
+  const longest = Math.max(largestOf(listed.map((layer) => layerTime(layer) ?? 0)), 0);
   return `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">

@@ -121,6 +121,7 @@ export function readFunction(reading: Reading, end: number): OnnxFunction {
         reading.skip('FunctionProto', FunctionProto);
     }
   }
+  if (name === '') wire.refuse('a function has no name');
   return { name, domain, overload, inputs, outputs, attributes, defaults, operatorSets, nodes, valueInfos };
 }
 
@@ -168,6 +169,8 @@ function readNode(reading: Reading, end: number): OnnxNode {
         reading.skip('NodeProto', NodeProto);
     }
   }
+  // ONNX's own checker refuses it too, and nothing could be said about what it costs.
+  if (type === '') wire.refuse('a node has no operator type');
   return {
     name,
     type,

@@ -270,9 +270,9 @@ export function externalLocationOf(entries: ReadonlyMap<string, string>): Extern
   return length === undefined ? { path, offset } : { path, offset, length };
 }
 
-/** Whether a path is absolute or climbs out of the folder; source: ONNX docs/ExternalData.md. */
+/** Whether a path is absolute, climbs out of the folder or is none; source: ONNX docs/ExternalData.md. */
 export function leavesFolder(path: string): boolean {
-  if (/^([\\/]|[A-Za-z]:|[A-Za-z][\w+.-]*:\/\/)/.test(path)) return true;
+  if (/^([\\/]|[A-Za-z]:|[A-Za-z][\w+.-]*:\/\/)/.test(path) || path.includes('\0')) return true;
   let depth = 0;
   for (const part of path.split(/[\\/]/)) {
     if (part === '..') depth -= 1;

@@ -160,6 +160,11 @@ export class WireReader {
     this.#depth -= 1;
   }
 
+  /** Says that what was read here cannot be, and ends the reading. */
+  refuse(what: string): void {
+    this.#fail('malformed', what);
+  }
+
   /** Records the first problem and moves to the end of the file, so that every loop over fields ends. */
   #fail(kind: WireProblem['kind'], what: string): false {
     this.problem ??= { kind, offset: this.fieldOffset, what };

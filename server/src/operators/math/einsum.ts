@@ -97,7 +97,7 @@ function inferEinsum(context: InferenceContext): Inference {
   );
   if (equation === undefined) {
     return mismatch(
-      `equation "${text}" does not fit inputs ${shapes.map(printShape).join(', ')}`,
+      `equation "${text}" does not fit ${shapes.length === 0 ? 'an operator without inputs' : `inputs ${shapes.map(printShape).join(', ')}`}`,
       tensorOfUnknownShape(elementType, 'the equation does not fit'),
     );
   }
