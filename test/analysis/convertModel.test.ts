@@ -2,12 +2,11 @@
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { bindTrainingGraph } from '../../server/src/analysis/bindTrainingGraph.ts';
 import type { ConversionRequest } from '../../server/src/analysis/conversionRequest.ts';
 import { type Conversion, convertModel } from '../../server/src/analysis/convertModel.ts';
-import { openModel } from '../../server/src/analysis/openModel.ts';
 import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
 import { readOnnx } from '../../server/src/formats/onnx/readOnnx.ts';
+import { costFacts } from '../support/costFacts.ts';
 import { encodeModel } from '../support/onnxBytes.ts';
 
 const whatever: ConversionRequest = {
@@ -38,40 +37,18 @@ function textOf(content: string | Uint8Array, name: string, request: Request = {
   return conversion.content.to === 'onnx-text' ? conversion.content.text : '';
 }
 
-/** What a report tells apart: layers with their parameters and products, and the total of parameters. */
-function facts(content: string | Uint8Array, name: string) {
-  const { analysis, issues } = openModel(byteSourceOfBuffer(Buffer.from(content)), name);
-  expect(issues.filter(({ severity }) => severity === 'error')).toEqual([]);
-  if (analysis === undefined) throw new Error(`${name} was not analysed`);
-  const batch = analysis.batchSymbol ?? 'batch';
-  const { costs } = bindTrainingGraph(analysis, new Map([[batch, 2]]), 'training');
-  return {
-    symbols: analysis.symbols,
-    parameters: analysis.parameters.reduce((sum, { elements }) => sum + elements, 0),
-    layers: analysis.layers.map(({ name: layer, type, operators }) => {
-      const flops = operators.map((index) => {
-        const cost = costs[index];
-        return cost?.kind === 'known'
-          ? cost.forward.flops + cost.backwardData.flops + cost.backwardWeight.flops
-          : Number.NaN;
-      });
-      return `${layer} ${type} ${flops.reduce((sum, count) => sum + count, 0)}`;
-    }),
-  };
-}
-
 const samples = readdirSync('samples').filter((name) => name.endsWith('.layers.yaml'));
 
 describe.each(samples)('%s', (name) => {
   const spec = readFileSync(`samples/${name}`);
 
   test.each(['zeros', 'external'] as const)('costs the same as ONNX, its weights %s', (weights) => {
-    expect(facts(bytesOf(spec, name, { weights }), 'm.onnx')).toEqual(facts(spec, name));
+    expect(costFacts(bytesOf(spec, name, { weights }), 'm.onnx')).toEqual(costFacts(spec, name));
   });
 
   test('as ONNX text has the same layers, by the paths of their modules', () => {
-    const expected = facts(spec, name);
-    const read = facts(textOf(spec, name), 'm.onnxtxt');
+    const expected = costFacts(spec, name);
+    const read = costFacts(textOf(spec, name), 'm.onnxtxt');
     expect(read.parameters).toBe(expected.parameters);
     const path = (layer: string) => `/${layer.replaceAll('.', '/').replace(/\[(\d+)\]/g, '.$1')}`;
     const named = (layer: string) => layer.split(' ')[0] ?? '';

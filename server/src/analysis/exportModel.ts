@@ -59,7 +59,7 @@ function withStructure(model: OnnxModel, analysis: ModelAnalysis, dimensions: Bi
   );
   const found = analyzeOnnx(renamed).graph.values;
   const roles: Record<string, ValueRole> = {};
-  for (const { name } of model.graph.initializers) {
+  for (const { name } of [...model.graph.inputs, ...model.graph.initializers]) {
     const shown = names.get(name) ?? name;
     const role = analysis.graph.values.get(name)?.role;
     if (role !== undefined && role !== found.get(shown)?.role) roles[shown] = role;

@@ -15,7 +15,7 @@ export const recordingProducer = 'layercost';
 const factsKey = 'layercost.structure';
 
 export interface RecordedFacts {
-  /** Roles of stored values that differ from what analysis finds. */
+  /** Roles of inputs and stored values that differ from what analysis finds. */
   readonly roles: Readonly<Record<string, ValueRole>>;
   /** Values that symbolic dimensions have where a scenario gives none. */
   readonly dimensions: Readonly<Record<string, number>>;
@@ -94,7 +94,7 @@ function factsOf(text: string | undefined): RecordedFacts {
   return { roles, dimensions };
 }
 
-const storedRoles = ['parameter', 'buffer', 'constant'] as const satisfies readonly ValueRole[];
+const storedRoles = ['input', 'parameter', 'buffer', 'constant'] as const satisfies readonly ValueRole[];
 
 function parsed(text: string | undefined): unknown {
   try {
