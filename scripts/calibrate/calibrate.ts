@@ -1,34 +1,76 @@
 /** The fit of every curve, and the table of what it leaves over on rows it has not seen. */
 
 import { findGpu } from '../../server/src/hardware/gpus.ts';
-import { fitConvolutions } from './fitConvolutions.ts';
-import { fitProducts } from './fitProducts.ts';
-import { fitRows } from './fitRows.ts';
-import type { Fit } from './fit.ts';
+import type { Nearness } from '../../server/src/hardware/nearestCurve.ts';
+import { quantile, residuals } from './descend.ts';
+import { convolutionFamily, productFamily, rowFamily } from './families.ts';
+import { type Fit, fitFamily, rounded, type Transfer } from './fit.ts';
+import { readMeasured } from './readMeasured.ts';
 
+/** `folder`: where the measured tables are. Gives the file of curves, and a table for people. */
 export function calibrate(folder: string) {
-  const fits: readonly Fit[] = [...fitProducts(folder), ...fitConvolutions(folder), ...fitRows(folder)];
+  const products = fitFamily(productFamily, readMeasured(folder, 'products.csv'));
+  const convolutionRows = readMeasured(folder, 'convolutions.csv');
+  const convolutions = (['forward', 'data', 'weight'] as const).map((pass) => ({
+    pass,
+    ...fitFamily(convolutionFamily(pass), convolutionRows),
+  }));
+  const memoryRows = readMeasured(folder, 'rows.csv');
+  const rows = (['elementwise', 'softmax', 'normalization'] as const).map((kind) => ({
+    kind,
+    ...fitFamily(rowFamily(kind), memoryRows),
+  }));
+  const all = [products, ...convolutions, ...rows];
+  const transfers = all.flatMap((family) => family.transfers);
   return {
     curves: {
       $comment:
-        'Written by npm run calibrate from measured/. spread: 10th and 90th percentile of measured / predicted on rows that the fit has not seen.',
-      curves: fits.map(({ kind, gpu, type, curve, left, sources, rows }) => ({
-        kind,
-        gpu,
-        type,
-        spread: [round(1 / left.ninetieth), round(1 / left.tenth)],
-        rows,
-        sources,
-        ...curve,
-      })),
+        'Written by npm run calibrate from measured/. spread: 10th and 90th percentile of measured / predicted, on rows that the fit has not seen. transfer: the same where the curve of another GPU is used, of the same architecture or of another generation.',
+      transfer: {
+        architecture: spreadOfTransfers(transfers, 'architecture'),
+        generation: spreadOfTransfers(transfers, 'generation'),
+      },
+      products: products.fits.filter(isUsed).map((fit) => ({ ...headOf(fit), ...fit.entry })),
+      convolutions: convolutions.flatMap(({ pass, fits }) =>
+        fits.filter(isUsed).map((fit) => ({ pass, ...headOf(fit), ...fit.entry })),
+      ),
+      rows: rows.flatMap(({ kind, fits }) => fits.map((fit) => ({ kind, ...headOf(fit), ...fit.entry }))),
     },
-    table: fits.map(lineOf).join('\n'),
+    table: [...all.flatMap((family) => family.fits.map(lineOf)), '', ...transfers.map(transferLine)].join(
+      '\n',
+    ),
   };
 }
 
-const round = (value: number): number => Number(value.toPrecision(3));
+/** Half-precision products without tensor cores are judged but not used: the curves of fp32 stand for them. */
+const isUsed = ({ unit, type }: Fit<unknown>): boolean => (unit === 'tensor') === (type === 'fp16');
+
+const headOf = ({ gpu, unit, rows, sources, left }: Fit<unknown>) => ({
+  gpu,
+  unit,
+  rows,
+  sources,
+  spread: [rounded(1 / left.ninetieth), rounded(1 / left.tenth)],
+});
+
+function spreadOfTransfers(transfers: readonly Transfer[], nearness: Nearness): readonly [number, number] {
+  const ratios = transfers
+    .filter((transfer) => transfer.nearness === nearness)
+    .flatMap((transfer) => transfer.ratios)
+    .sort((a, b) => a - b);
+  return [rounded(1 / quantile(ratios, 0.9)), rounded(1 / quantile(ratios, 0.1))];
+}
 
 const percent = (value: number): string => `${(100 * value).toFixed(1)} %`.padStart(7);
+const titleOf = (name: string): string => (findGpu(name)?.title ?? name).padEnd(18);
 
-const lineOf = ({ kind, gpu, type, rows, left }: Fit): string =>
-  `${kind.padEnd(24)} ${(findGpu(gpu)?.title ?? gpu).padEnd(20)} ${type}  ${String(rows).padStart(5)} rows  held out: median ${percent(left.medianError)}  mean ${percent(left.meanError)}  middle ${left.median.toFixed(2)}`;
+const lineOf = ({ kind, gpu, type, rows, left }: Fit<unknown>): string =>
+  `${kind.padEnd(20)} ${titleOf(gpu)} ${type} ${String(rows).padStart(5)} rows   held out: median ${percent(left.medianError)}  mean ${percent(left.meanError)}  middle ${left.median.toFixed(2)}`;
+
+function transferLine({ kind, gpu, type, from, nearness, ratios }: Transfer): string {
+  const left = residuals(
+    ratios,
+    ratios.map(() => 1),
+  );
+  return `${kind.padEnd(20)} ${titleOf(gpu)} ${type} by ${titleOf(from)} ${nearness.padEnd(12)} median ${percent(left.medianError)}  middle ${left.median.toFixed(2)}`;
+}

@@ -26,7 +26,10 @@ export function numberIn(row: MeasuredRow, column: string): number {
  * Rows to fit on and rows to judge by: every second one, in an order that does not follow the sizes, so that the
  * split does not depend on how a source lists its rows.
  */
-export function halves<Row>(rows: readonly Row[]): { readonly fitted: readonly Row[]; readonly held: readonly Row[] } {
+export function halves<Row>(rows: readonly Row[]): {
+  readonly fitted: readonly Row[];
+  readonly held: readonly Row[];
+} {
   const order = rows.map((row, index) => ({ row, key: scrambled(index) })).sort((a, b) => a.key - b.key);
   return {
     fitted: order.filter((_, index) => index % 2 === 0).map(({ row }) => row),

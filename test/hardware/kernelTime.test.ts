@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { GpuProfile, Numeric } from '../../server/src/hardware/clusterProfile.ts';
+import { curvesOf } from '../../server/src/hardware/curves.ts';
 import efficiency from '../../server/src/hardware/efficiency.json';
 import { findGpu } from '../../server/src/hardware/gpus.ts';
 import { computePath, type KernelWork, kernelTime, ridge } from '../../server/src/hardware/kernelTime.ts';
@@ -28,8 +29,11 @@ describe('time of a kernel', () => {
     expect(bound).toBe('compute');
   });
 
-  test('an element-wise kernel is bound by memory: 1 GB at 2039 GB/s · 0.86, plus 2 µs', () => {
-    const { time, bound } = kernelTime(gpu('a100-sxm-80gb'), {
+  test('an element-wise kernel is bound by memory: 1 GB at the share of 1935 GB/s that was measured, plus 2 µs', () => {
+    const share = curvesOf(gpu('a100-pcie-80gb')).row.elementwise?.curve.shares[0]?.[1] ?? 0;
+    expect(share).toBeGreaterThan(0.8);
+    expect(share).toBeLessThan(0.95);
+    const { time, bound, basis } = kernelTime(gpu('a100-pcie-80gb'), {
       class: 'elementwise',
       numeric: 'fp32',
       flops: flops(0),
@@ -37,8 +41,9 @@ describe('time of a kernel', () => {
       bytes: bytes(1e9),
       launches: 1,
     });
-    expect(time).toBeCloseTo(1e9 / (2039e9 * 0.86) + 2e-6, 9);
+    expect(time).toBeCloseTo(1e9 / (1935e9 * share) + 2e-6, 9);
     expect(bound).toBe('memory');
+    expect(basis).toBe('measured');
   });
 
   test('a tiny kernel is bound by its launch, and nothing costs nothing', () => {

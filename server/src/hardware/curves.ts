@@ -2,9 +2,14 @@
  * Fitted curves of kernel classes: what `npm run calibrate` learned from the measurements in `measured/`, as data.
  *
  * A GPU that was measured has curves of its own. Another takes those of the nearest measured one: of its
- * architecture first, then of a neighbouring generation, with the wider range that the same step costs where it can
- * be checked (each measured GPU predicted from the others).
+ * architecture first, then of a neighbouring generation, with the wider range that this step costs where it can be
+ * checked (each measured GPU predicted with the curves of the others).
  */
+
+import type { ConvolutionPass } from '../operators/definition.ts';
+import type { GpuProfile } from './clusterProfile.ts';
+import file from './curves.json';
+import { type Nearness, nearestCurve } from './nearestCurve.ts';
 
 export interface ProductCurve {
   /** Tiles a library has, [rows, columns, share of a multiprocessor's peak]. */
@@ -15,19 +20,145 @@ export interface ProductCurve {
   readonly depth: number;
 }
 
-export interface ConvolutionCurve {
-  readonly forward: ProductCurve;
-  readonly data: ProductCurve;
-  readonly weight: ProductCurve;
+export interface ConvolutionCurve extends ProductCurve {
   /** [side of a tile of outputs, share of the peak]; absent where libraries do not use it. */
   readonly winograd: readonly (readonly [tile: number, share: number])[] | undefined;
   /** How often transformed tiles pass through memory. */
   readonly transforms: number;
-  /** Shares of the vector rate and of the bandwidth. */
-  readonly depthwise: { readonly vector: number; readonly memory: number };
 }
 
 export interface RowCurve {
   /** [length of a row, share of the bandwidth], ascending; one entry where rows do not matter. */
   readonly shares: readonly (readonly [columns: number, share: number])[];
 }
+
+export interface Calibrated<Curve> {
+  readonly curve: Curve;
+  readonly nearness: Nearness;
+  /** The GPU on which it was measured. */
+  readonly gpu: string;
+  readonly rows: number;
+  /** [low, high] of measured / predicted: 80 % of the rows that the fit has not seen lie between. */
+  readonly spread: readonly [low: number, high: number];
+}
+
+export type RowKind = 'elementwise' | 'softmax' | 'normalization';
+
+export type CurveUnit = 'vector' | 'tensor';
+
+/** All curves that hold for one GPU; `undefined` where nothing of its kind was measured. */
+export interface GpuCurves {
+  readonly product: Readonly<Record<CurveUnit, Calibrated<ProductCurve> | undefined>>;
+  readonly convolution: Readonly<
+    Record<CurveUnit, Readonly<Record<ConvolutionPass, Calibrated<ConvolutionCurve> | undefined>>>
+  >;
+  readonly row: Readonly<Record<RowKind, Calibrated<RowCurve> | undefined>>;
+}
+
+/** Looked up once for each profile. */
+export function curvesOf(gpu: GpuProfile): GpuCurves {
+  let curves = known.get(gpu);
+  if (curves === undefined) {
+    curves = lookUp(gpu);
+    known.set(gpu, curves);
+  }
+  return curves;
+}
+
+const known = new WeakMap<GpuProfile, GpuCurves>();
+
+function lookUp(gpu: GpuProfile): GpuCurves {
+  const product = (unit: CurveUnit) =>
+    find(
+      gpu,
+      file.products.filter((entry) => entry.unit === unit),
+      productCurveOf,
+    );
+  const convolution = (unit: CurveUnit, pass: ConvolutionPass) =>
+    find(
+      gpu,
+      file.convolutions.filter((entry) => entry.unit === unit && entry.pass === pass),
+      convolutionCurveOf,
+    );
+  const passes = (unit: CurveUnit) => ({
+    forward: convolution(unit, 'forward'),
+    data: convolution(unit, 'data'),
+    weight: convolution(unit, 'weight'),
+  });
+  const row = (kind: RowKind) =>
+    find(
+      gpu,
+      file.rows.filter((entry) => entry.kind === kind),
+      rowCurveOf,
+    );
+  return {
+    product: { vector: product('vector'), tensor: product('tensor') },
+    convolution: { vector: passes('vector'), tensor: passes('tensor') },
+    row: { elementwise: row('elementwise'), softmax: row('softmax'), normalization: row('normalization') },
+  };
+}
+
+function find<Entry extends Fitted, Curve>(
+  gpu: GpuProfile,
+  entries: readonly Entry[],
+  curveOf: (entry: Entry) => Curve,
+): Calibrated<Curve> | undefined {
+  const found = nearestCurve(gpu, entries);
+  if (found === undefined) return undefined;
+  const { entry, nearness } = found;
+  const [low = 1, high = 1] = nearness === 'measured' ? entry.spread : file.transfer[nearness];
+  return { curve: curveOf(entry), nearness, gpu: entry.gpu, rows: entry.rows, spread: [low, high] };
+}
+
+interface Fitted {
+  readonly gpu: string;
+  readonly rows: number;
+  readonly spread: readonly number[];
+}
+
+/** Sizes of tiles that kernels of cuBLAS, cuDNN and CUTLASS have, in both orientations. */
+export const tileSizes = [
+  [256, 128],
+  [128, 128],
+  [128, 64],
+  [64, 64],
+  [64, 32],
+  [32, 32],
+] as const;
+
+/** A curve as its file has it: one share per size of tile. */
+export interface ProductEntry {
+  readonly tiles: readonly number[];
+  readonly memory: number;
+  readonly depth: number;
+}
+
+export interface ConvolutionEntry extends ProductEntry {
+  /** Shares of F(2×2, 3×3) and F(4×4, 3×3). */
+  readonly winograd: readonly number[] | null;
+  readonly transforms: number;
+}
+
+export interface RowEntry {
+  readonly columns: readonly number[];
+  readonly shares: readonly number[];
+}
+
+export const productCurveOf = ({ tiles, memory, depth }: ProductEntry): ProductCurve => ({
+  tiles: tileSizes.flatMap(([m, n], index) => {
+    const share = tiles[index] ?? 1;
+    return m === n ? [[m, n, share] as const] : [[m, n, share] as const, [n, m, share] as const];
+  }),
+  memory,
+  depth,
+});
+
+export const convolutionCurveOf = (entry: ConvolutionEntry): ConvolutionCurve => ({
+  ...productCurveOf(entry),
+  winograd: entry.winograd?.map((share, index) => [index === 0 ? 2 : 4, share] as const),
+  transforms: entry.transforms,
+});
+
+export const rowCurveOf = ({ columns, shares }: RowEntry): RowCurve => ({
+  shares: shares.map((share, index) => [columns[index] ?? 1, share] as const),
+});

@@ -1,11 +1,14 @@
 /**
- * Time of a kernel on a GPU: a roofline with the share of each roof that its class of kernels reaches.
+ * Time of a kernel on a GPU.
+ *
+ * Products and convolutions of known shape, element-wise kernels and kernels over rows follow curves that were fitted
+ * to measurements (`curves.ts`, `kernels/`). The rest is a roofline with the share of each roof that its class reaches:
  *
  *   t = max(FLOPs / (peak · e), operations / (vector peak · e), bytes / (bandwidth · e)) + launches · t_launch
  *
  * after Williams, Waterman, Patterson, "Roofline" (CACM 52(4), 2009); the shares e and the launch time are data
- * with their sources (`efficiency.json`). One share per class is wrong by 30 to 50 % on a single kernel, so
- * every time carries the low and high bound that the measured spread of its class gives.
+ * with their sources (`efficiency.json`). Every time carries the low and high bound that the spread of its curve on
+ * rows it has not seen gives, or the measured spread of its class.
  */
 
 import {
@@ -16,9 +19,19 @@ import {
   type Seconds,
   seconds,
 } from '../model/units.ts';
-import type { KernelClass } from '../operators/definition.ts';
+import type {
+  ConvolutionShape,
+  KernelClass,
+  ProductShape,
+  RepeatedProduct,
+} from '../operators/definition.ts';
 import type { GpuProfile, Numeric } from './clusterProfile.ts';
+import { type Calibrated, curvesOf, type RowKind } from './curves.ts';
 import efficiency from './efficiency.json';
+import { convolutionBytes, convolutionTime } from './kernels/convolutionTime.ts';
+import { type BoundTime, operandBytes, productTime, type Rates } from './kernels/productTime.ts';
+import { rowTime } from './kernels/rowTime.ts';
+import type { Nearness } from './nearestCurve.ts';
 
 /** What is to be done, by one or several launches of one class of kernel. */
 export interface KernelWork {
@@ -29,13 +42,22 @@ export interface KernelWork {
   readonly operations: number;
   readonly bytes: Bytes;
   readonly launches: number;
+  /** The products that `flops` are made of, where their shapes are known. */
+  readonly products?: readonly RepeatedProduct[];
+  /** Bytes per element of the operands of `products`. */
+  readonly width?: number;
+  readonly rowLength?: number;
 }
+
+/** Where a time comes from: a curve and how near it was measured, or assumed shares of a roofline. */
+export type TimeBasis = Nearness | 'roofline';
 
 export interface KernelTime {
   readonly time: Seconds;
   readonly low: Seconds;
   readonly high: Seconds;
   readonly bound: 'compute' | 'memory' | 'launch' | 'none';
+  readonly basis: TimeBasis;
 }
 
 /** How a GPU multiplies numbers of a type: on which unit, at what peak, and as which type where it lacks the type. */
@@ -60,12 +82,99 @@ export function computePath(gpu: GpuProfile, requested: Numeric): ComputePath {
     }
     actual = wider[actual];
   }
-  return { requested, actual, unit: 'vector', peak: sustained(gpu, vectorPeak(gpu)) };
+  const { matrixFp32 } = gpu;
+  return matrixFp32 === undefined
+    ? { requested, actual, unit: 'vector', peak: sustained(gpu, vectorPeak(gpu)) }
+    : { requested, actual, unit: 'tensor', peak: sustained(gpu, matrixFp32.value) };
 }
 
 /** Zero for work that launches nothing. */
 export function kernelTime(gpu: GpuProfile, work: KernelWork): KernelTime {
   if (work.launches === 0 && work.flops === 0 && work.bytes === 0) return noTime;
+  const body = productsTime(gpu, work) ?? rowsTime(gpu, work) ?? rooflineTime(gpu, work);
+  const launch = launchTimes[0] * work.launches;
+  return {
+    time: seconds(body.time + launch),
+    low: seconds(body.low + launchTimes[1] * work.launches),
+    high: seconds(body.high + launchTimes[2] * work.launches),
+    bound: launch > body.time ? 'launch' : body.bound,
+    basis: body.basis,
+  };
+}
+
+interface BodyTime {
+  readonly time: number;
+  readonly low: number;
+  readonly high: number;
+  readonly bound: 'compute' | 'memory' | 'none';
+  readonly basis: TimeBasis;
+}
+
+/** Products of known shape, one after the other, and what is moved beside them; `undefined` without a curve. */
+function productsTime(gpu: GpuProfile, work: KernelWork): BodyTime | undefined {
+  const { products, width } = work;
+  if (products === undefined || width === undefined) return undefined;
+  const parts: BodyTime[] = [];
+  let moved = 0;
+  for (const { shape, count } of products) {
+    const part = timeOfProduct(gpu, computePath(gpu, work.numeric), shape, width);
+    if (part === undefined) return undefined;
+    parts.push(scaled(part.time, count));
+    moved += count * part.bytes;
+  }
+  const rest = work.bytes - moved;
+  if (rest > 0) {
+    const { elementwise } = curvesOf(gpu).row;
+    if (elementwise === undefined) return undefined;
+    const time = rowTime(gpu.memoryBandwidth.value, elementwise.curve, rest, undefined);
+    parts.push(spreadOver({ time, bound: 'memory' }, elementwise));
+  }
+  return joined(parts);
+}
+
+function timeOfProduct(
+  gpu: GpuProfile,
+  path: ComputePath,
+  shape: ProductShape | ConvolutionShape,
+  width: number,
+): { readonly time: BodyTime; readonly bytes: number } | undefined {
+  const curves = curvesOf(gpu);
+  const rates: Rates = {
+    multiprocessors: gpu.multiprocessors.value,
+    // Curves are shares of the nominal peak: what a power limit takes away is in them.
+    peak: path.peak / gpu.sustainedCompute.value,
+    bandwidth: gpu.memoryBandwidth.value,
+  };
+  if (shape.kind === 'product') {
+    const curve = curves.product[path.unit];
+    const bytes = operandBytes(shape, width);
+    return curve && { time: spreadOver(productTime(rates, curve.curve, shape, bytes), curve), bytes };
+  }
+  const depthwise = shape.groups > 1 && shape.groups === shape.channels;
+  const curve = depthwise ? undefined : curves.convolution[path.unit][shape.pass];
+  const time = curve && convolutionTime(rates, curve.curve, shape, width);
+  return time && { time: spreadOver(time, curve), bytes: convolutionBytes(shape, width) };
+}
+
+/** Kernels that memory bounds, by the curve of their kind; `undefined` without one. */
+function rowsTime(gpu: GpuProfile, work: KernelWork): BodyTime | undefined {
+  const kind = rowKindOf(work);
+  const curve = kind && curvesOf(gpu).row[kind];
+  if (curve === undefined) return undefined;
+  const memory = rowTime(gpu.memoryBandwidth.value, curve.curve, work.bytes, work.rowLength);
+  const compute = work.operations / sustained(gpu, vectorPeak(gpu)) / elementwiseCompute[0];
+  return compute > memory ? undefined : spreadOver({ time: memory, bound: 'memory' }, curve);
+}
+
+function rowKindOf({ class: kernelClass, flops: products, rowLength }: KernelWork): RowKind | undefined {
+  if (products > 0) return undefined;
+  if (kernelClass === 'elementwise') return 'elementwise';
+  if (rowLength === undefined) return undefined;
+  if (kernelClass === 'reduction') return 'softmax';
+  return kernelClass === 'normalization' ? 'normalization' : undefined;
+}
+
+function rooflineTime(gpu: GpuProfile, work: KernelWork): BodyTime {
   const path = computePath(gpu, work.numeric);
   const shares = sharesOf(work.class);
   const compute = path.unit === 'tensor' ? shares.tensor : shares.vector;
@@ -78,21 +187,44 @@ export function kernelTime(gpu: GpuProfile, work: KernelWork): KernelTime {
       operationTime / elementwiseCompute[index],
       memoryTime / shares.memory[index],
     );
-  const roof = at(0);
-  const launch = launchTimes[0] * work.launches;
+  const time = at(0);
   return {
-    time: seconds(roof + launch),
-    low: seconds(at(2) + launchTimes[1] * work.launches),
-    high: seconds(at(1) + launchTimes[2] * work.launches),
-    bound:
-      launch > roof
-        ? 'launch'
-        : roof === memoryTime / shares.memory[0]
-          ? 'memory'
-          : roof > 0
-            ? 'compute'
-            : 'none',
+    time,
+    low: at(2),
+    high: at(1),
+    bound: time === 0 ? 'none' : time === memoryTime / shares.memory[0] ? 'memory' : 'compute',
+    basis: 'roofline',
   };
+}
+
+const spreadOver = ({ time, bound }: BoundTime, { spread, nearness }: Calibrated<unknown>): BodyTime => ({
+  time,
+  low: time * Math.min(1, spread[0]),
+  high: time * Math.max(1, spread[1]),
+  bound,
+  basis: nearness,
+});
+
+const scaled = (part: BodyTime, count: number): BodyTime => ({
+  ...part,
+  time: part.time * count,
+  low: part.low * count,
+  high: part.high * count,
+});
+
+/** One after the other; bound and basis are those of the longest. */
+function joined(parts: readonly BodyTime[]): BodyTime | undefined {
+  const [first] = parts;
+  if (first === undefined) return undefined;
+  let longest = first;
+  let [time, low, high] = [0, 0, 0];
+  for (const part of parts) {
+    if (part.time > longest.time) longest = part;
+    time += part.time;
+    low += part.low;
+    high += part.high;
+  }
+  return { ...longest, time, low, high };
 }
 
 /** FLOP per byte at which a GPU's compute roof meets its memory roof, for products of this type. */
@@ -109,7 +241,13 @@ interface ClassShares {
   readonly memory: Shares;
 }
 
-const noTime: KernelTime = { time: seconds(0), low: seconds(0), high: seconds(0), bound: 'none' };
+const noTime: KernelTime = {
+  time: seconds(0),
+  low: seconds(0),
+  high: seconds(0),
+  bound: 'none',
+  basis: 'measured',
+};
 
 const wider: Readonly<Record<Exclude<Numeric, 'fp32'>, Numeric>> = {
   fp8: 'bf16',

@@ -117,6 +117,42 @@ export interface Traffic {
   readonly fixedBytes: number;
 }
 
+/** C[batch][m, n] = A[m, k]·B[k, n]. */
+export interface ProductShape {
+  readonly kind: 'product';
+  readonly batch: number;
+  readonly m: number;
+  readonly n: number;
+  readonly k: number;
+}
+
+/** One pass of a convolution, or of a transposed one, whose forward pass is the data gradient of a convolution. */
+export interface ConvolutionShape {
+  readonly kind: 'convolution';
+  readonly pass: ConvolutionPass;
+  readonly images: number;
+  /** On the side of the plane, all groups together. */
+  readonly channels: number;
+  readonly filters: number;
+  readonly groups: number;
+  /** Positions of the window in one image: the output of a convolution, the input of a transposed one. */
+  readonly positions: number;
+  /** Entries that the window slides over in one image: the input of a convolution, the output of a transposed one. */
+  readonly plane: number;
+  /** Entries of the window. */
+  readonly taps: number;
+  /** 3 × 3 in two dimensions, stride 1, no dilation: what Winograd's transforms are made for. */
+  readonly winograd: boolean;
+}
+
+export type ConvolutionPass = 'forward' | 'data' | 'weight';
+
+/** A product inside a piece of work, and how often it is computed. */
+export interface RepeatedProduct {
+  readonly shape: ProductShape | ConvolutionShape;
+  readonly count: number;
+}
+
 export interface Work {
   /** Multiply-adds of matrix products, convolutions, recurrent cells, attention: 2 each. */
   readonly flops: number;
@@ -126,6 +162,10 @@ export interface Work {
   readonly traffic: Traffic;
   /** Kernels launched; 0 for views. */
   readonly kernels: number;
+  /** The products that `flops` are made of, where the rule knows their shapes. */
+  readonly products?: readonly RepeatedProduct[];
+  /** Elements of a row, for kernels that work row by row: softmax, normalization. */
+  readonly rowLength?: number;
 }
 
 /** What backward keeps of forward: a value of the operator by position, or something made only to be kept. */

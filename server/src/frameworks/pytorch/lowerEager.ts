@@ -127,6 +127,8 @@ function kernelOf(cost: KnownCost, work: Work, type: OperatorType): readonly Ker
       operations: work.operations,
       bytes: size,
       launches: work.kernels,
+      ...(work.products === undefined ? {} : { products: work.products, width: type.width }),
+      ...(work.rowLength === undefined ? {} : { rowLength: work.rowLength }),
     },
   ];
 }

@@ -6,44 +6,23 @@
  *   gradient sums over images and positions. The unfolded input is never written.
  * - Winograd F(2×2, 3×3) and F(4×4, 3×3) for 3 × 3 filters of stride 1 in fp32 (Lavin, Gray, arXiv 1509.09308,
  *   sections 4.1 and 4.3): (tile + 2)² products for each tile² outputs, and transformed tiles written and read.
- * - Depthwise: each output reads its taps and nothing is shared between channels; a fitted share of the bandwidth
- *   and of the vector rate.
+ *
+ * Depthwise convolution has kernels of its own, of which nothing was measured: it is left to the roofline.
  */
 
+import type { ConvolutionPass, ConvolutionShape } from '../../operators/definition.ts';
 import type { ConvolutionCurve } from '../curves.ts';
-import { type BoundTime, type ProductShape, productTime, type Rates } from './productTime.ts';
+import { type BoundTime, type ProductSizes, productTime, type Rates } from './productTime.ts';
 
-export interface ConvolutionShape {
-  readonly images: number;
-  /** All groups together. */
-  readonly channels: number;
-  readonly filters: number;
-  readonly groups: number;
-  /** Positions of the smaller side of the window: the output of a convolution, the input of a transposed one. */
-  readonly positions: number;
-  /** Elements of the channels' plane: of the input of a convolution, of the output of a transposed one. */
-  readonly plane: number;
-  /** Entries of the window. */
-  readonly taps: number;
-  /** 3 × 3, stride 1, no dilation: what Winograd's transforms are made for. */
-  readonly winograd: boolean;
-}
-
-export type ConvolutionPass = 'forward' | 'data' | 'weight';
-
-/** `width`: bytes per element; `vector`: FLOP/s without matrix units. Without launch. */
+/** `width`: bytes per element. Without launch. */
 export function convolutionTime(
   rates: Rates,
   curve: ConvolutionCurve,
   shape: ConvolutionShape,
-  pass: ConvolutionPass,
   width: number,
-  vector: number,
 ): BoundTime {
-  if (shape.groups > 1 && shape.groups === shape.channels) {
-    return depthwiseTime(rates, curve, shape, width, vector);
-  }
-  const implicit = productTime(rates, curve[pass], productOf(shape, pass), trafficOf(shape, width));
+  const { pass } = shape;
+  const implicit = productTime(rates, curve, productOf(shape, pass), convolutionBytes(shape, width));
   if (!shape.winograd || shape.groups > 1 || curve.winograd === undefined) return implicit;
   let best = implicit;
   for (const [tile, share] of curve.winograd) {
@@ -54,7 +33,7 @@ export function convolutionTime(
 }
 
 /** The product a pass is, all groups as its batch. */
-function productOf(shape: ConvolutionShape, pass: ConvolutionPass): ProductShape {
+function productOf(shape: ConvolutionShape, pass: ConvolutionPass): ProductSizes {
   const { images, groups: batch, positions, plane, taps } = shape;
   const outputs = images * positions;
   const channels = shape.channels / batch;
@@ -66,8 +45,10 @@ function productOf(shape: ConvolutionShape, pass: ConvolutionPass): ProductShape
 }
 
 /** Input, filter and output once each: implicit GEMM never writes the unfolded input. */
-const trafficOf = ({ images, channels, filters, groups, positions, plane, taps }: ConvolutionShape, width: number) =>
-  width * (images * (channels * plane + filters * positions) + (filters * channels * taps) / groups);
+export const convolutionBytes = (
+  { images, channels, filters, groups, positions, plane, taps }: ConvolutionShape,
+  width: number,
+) => width * (images * (channels * plane + filters * positions) + (filters * channels * taps) / groups);
 
 function winogradTime(
   rates: Rates,
@@ -88,18 +69,6 @@ function winogradTime(
   const inner = pass === 'data' ? filters : channels;
   const compute = (2 * points * rows * columns * inner) / (rates.peak * share);
   const transformed = points * tiles * (channels + filters) * width * curve.transforms;
-  const memory = (trafficOf(shape, width) + transformed) / (rates.bandwidth * curve[pass].memory);
-  return compute > memory ? { time: compute, bound: 'compute' } : { time: memory, bound: 'memory' };
-}
-
-function depthwiseTime(
-  rates: Rates,
-  curve: ConvolutionCurve,
-  shape: ConvolutionShape,
-  width: number,
-  vector: number,
-): BoundTime {
-  const compute = (2 * shape.images * shape.positions * shape.filters * shape.taps) / (vector * curve.depthwise.vector);
-  const memory = trafficOf(shape, width) / (rates.bandwidth * curve.depthwise.memory);
+  const memory = (convolutionBytes(shape, width) + transformed) / (rates.bandwidth * curve.memory);
   return compute > memory ? { time: compute, bound: 'compute' } : { time: memory, bound: 'memory' };
 }

@@ -13,14 +13,10 @@
  * k₀ is what filling and draining a tile costs, as depth; e_tile and e_memory are fitted shares (`curves.json`).
  */
 
+import type { ProductShape } from '../../operators/definition.ts';
 import type { ProductCurve } from '../curves.ts';
 
-export interface ProductShape {
-  readonly batch: number;
-  readonly m: number;
-  readonly n: number;
-  readonly k: number;
-}
+export type ProductSizes = Omit<ProductShape, 'kind'>;
 
 /** Rates of one GPU for one number type. */
 export interface Rates {
@@ -41,7 +37,7 @@ export interface BoundTime {
 export function productTime(
   rates: Rates,
   curve: ProductCurve,
-  { batch, m, n, k }: ProductShape,
+  { batch, m, n, k }: ProductSizes,
   operands: number,
 ): BoundTime {
   const perMultiprocessor = rates.peak / rates.multiprocessors;
@@ -69,7 +65,7 @@ export function productTime(
 }
 
 /** Bytes of the matrices of a product at `width` bytes per element. */
-export const operandBytes = ({ batch, m, n, k }: ProductShape, width: number): number =>
+export const operandBytes = ({ batch, m, n, k }: ProductSizes, width: number): number =>
   batch * (m * k + k * n + m * n) * width;
 
 /** Kernels step through k by 8 or more; a ragged end costs a whole step. */

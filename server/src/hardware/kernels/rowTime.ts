@@ -9,7 +9,12 @@
 import type { RowCurve } from '../curves.ts';
 
 /** Seconds, without launch. `columns`: length of a row, where the kernel has rows. */
-export function rowTime(bandwidth: number, curve: RowCurve, bytes: number, columns: number | undefined): number {
+export function rowTime(
+  bandwidth: number,
+  curve: RowCurve,
+  bytes: number,
+  columns: number | undefined,
+): number {
   return bytes / (bandwidth * shareAt(curve, columns));
 }
 

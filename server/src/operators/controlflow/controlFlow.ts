@@ -102,6 +102,10 @@ function repeated(context: CostContext, count: number): OperatorCost {
       fixedBytes: work.traffic.fixedBytes * count,
     },
     kernels: work.kernels * count,
+    ...(work.products === undefined
+      ? {}
+      : { products: work.products.map((product) => ({ ...product, count: product.count * count })) }),
+    ...(work.rowLength === undefined ? {} : { rowLength: work.rowLength }),
   });
   return {
     ...body,

@@ -9,11 +9,13 @@ import { type Dimension, equalDimensions, isUnknown } from '../../model/dimensio
 import type { ElementType } from '../../model/elementType.ts';
 import { isFloatingPoint } from '../../model/elementType.ts';
 import type {
+  BoundTensor,
   CostContext,
   Inference,
   InferenceContext,
   OperatorCost,
   OperatorDefinition,
+  ProductShape,
 } from '../definition.ts';
 import { broadcastShapes, contradict } from '../vocabulary/broadcast.ts';
 import { define } from '../vocabulary/define.ts';
@@ -138,17 +140,27 @@ export function productCost(
   const output = context.output(0);
   if (left === undefined || right === undefined || output === undefined) return unknownShapeCost;
   const added = bias === undefined ? undefined : context.input(bias);
+  const product = productOf(output, right, multiplyAdds);
   const forward = work({
     flops: 2 * multiplyAdds,
+    product,
     operations: added === undefined ? 0 : output.elements,
     traffic: trafficOf(left, right, added, output),
   });
   if (!isFloatingPoint(left.elementType)) return cost('matmul', forward);
   const { data, weight } = backwardOf(context, (index) => {
     if (index === leftIndex)
-      return work({ flops: 2 * multiplyAdds, traffic: trafficOf(output, right, left) });
+      return work({
+        flops: 2 * multiplyAdds,
+        product: { ...product, n: product.k, k: product.n },
+        traffic: trafficOf(output, right, left),
+      });
     if (index === rightIndex)
-      return work({ flops: 2 * multiplyAdds, traffic: trafficOf(output, left, right) });
+      return work({
+        flops: 2 * multiplyAdds,
+        product: { ...product, m: product.k, k: product.m },
+        traffic: trafficOf(output, left, right),
+      });
     if (index !== bias || added === undefined) return addWork();
     return work({ operations: output.elements, traffic: trafficOf(output, added) });
   });
@@ -160,6 +172,16 @@ export function productCost(
       ...(context.gradient(leftIndex) === 'none' ? [] : [savedInput(rightIndex)]),
     ],
   });
+}
+
+/** Where the right operand is one matrix, the batch of the left one is more rows of it. */
+function productOf(output: BoundTensor, right: BoundTensor, multiplyAdds: number): ProductShape {
+  const k = output.elements === 0 ? 0 : multiplyAdds / output.elements;
+  const n = right.dimensions.length === 1 ? 1 : (output.dimensions.at(-1) ?? 1);
+  const rows = n === 0 ? 0 : output.elements / n;
+  if (right.elements <= k * n) return { kind: 'product', batch: 1, m: rows, n, k };
+  const m = output.dimensions.at(right.dimensions.length === 1 ? -1 : -2) ?? 1;
+  return { kind: 'product', batch: m === 0 ? 0 : rows / m, m, n, k };
 }
 
 export function inferGemm(context: InferenceContext): Inference {

@@ -14,6 +14,9 @@ import {
 } from '../../model/dimension.ts';
 import { type ElementType, isFloatingPoint } from '../../model/elementType.ts';
 import type {
+  BoundTensor,
+  ConvolutionPass,
+  ConvolutionShape,
   CostContext,
   Inference,
   InferenceContext,
@@ -198,8 +201,14 @@ export function convolutionCost(
   const groups = context.int('group', 1);
   const positions = countOf((transposed ? input : output).dimensions.slice(2)) * (input.dimensions[0] ?? 1);
   const flops = 2 * positions * weight.elements;
+  const shape = convolutionShape(context, input, weight, output, transposed);
+  const pass = (own: ConvolutionPass, mirrored: ConvolutionPass): ConvolutionShape => ({
+    ...shape,
+    pass: transposed ? mirrored : own,
+  });
   const forward = work({
     flops,
+    product: pass('forward', 'data'),
     operations: bias === undefined ? 0 : output.elements,
     traffic: trafficOf(input, weight, bias, output),
   });
@@ -207,8 +216,12 @@ export function convolutionCost(
   const kernelClass = groups > 1 && groups === channels ? 'depthwise-convolution' : 'convolution';
   if (!isFloatingPoint(input.elementType)) return cost(kernelClass, forward);
   const { data, weight: weightGradient } = backwardOf(context, (index) => {
-    if (index === inputIndex) return work({ flops, traffic: trafficOf(output, weight, input) });
-    if (index === weightIndex) return work({ flops, traffic: trafficOf(output, input, weight) });
+    if (index === inputIndex) {
+      return work({ flops, product: pass('data', 'forward'), traffic: trafficOf(output, weight, input) });
+    }
+    if (index === weightIndex) {
+      return work({ flops, product: pass('weight', 'weight'), traffic: trafficOf(output, input, weight) });
+    }
     if (index !== biasIndex) return addWork();
     return work({ operations: output.elements, traffic: trafficOf(output, bias) });
   });
@@ -220,4 +233,30 @@ export function convolutionCost(
       ...(context.gradient(inputIndex) === 'none' ? [] : [savedInput(weightIndex)]),
     ],
   });
+}
+
+function convolutionShape(
+  context: CostContext,
+  input: BoundTensor,
+  weight: BoundTensor,
+  output: BoundTensor,
+  transposed: boolean,
+): ConvolutionShape {
+  const [wide, narrow] = transposed ? [output, input] : [input, output];
+  const kernels = weight.dimensions.slice(2);
+  const all = (name: string, value: number): boolean =>
+    context.ints(name)?.every((entry) => entry === value) ?? true;
+  return {
+    kind: 'convolution',
+    pass: 'forward',
+    images: input.dimensions[0] ?? 1,
+    channels: wide.dimensions[1] ?? 1,
+    filters: narrow.dimensions[1] ?? 1,
+    groups: context.int('group', 1),
+    positions: countOf(narrow.dimensions.slice(2)),
+    plane: countOf(wide.dimensions.slice(2)),
+    taps: countOf(kernels),
+    winograd:
+      kernels.length === 2 && kernels.every((size) => size === 3) && all('strides', 1) && all('dilations', 1),
+  };
 }

@@ -193,10 +193,19 @@ const softmaxes = (['Softmax', 'LogSoftmax', 'Hardmax'] as const).map((type) =>
       const input = context.input(0);
       const output = context.output(0);
       if (input === undefined || output === undefined) return unknownShapeCost;
-      const forward = work({ operations: 5 * input.elements, traffic: trafficOf(input, output) });
+      const rowLength = rowLengthOf(context, input);
+      const forward = work({
+        operations: 5 * input.elements,
+        traffic: trafficOf(input, output),
+        rowLength,
+      });
       if (!needsGradient(context) || type === 'Hardmax') return cost('reduction', forward);
       const { data, weight } = backwardOf(context, () =>
-        work({ operations: 4 * input.elements, traffic: trafficOf(output, output, input) }),
+        work({
+          operations: 4 * input.elements,
+          traffic: trafficOf(output, output, input),
+          rowLength,
+        }),
       );
       return cost('reduction', forward, { data, weight, saved: [savedOutput(0)] });
     },
@@ -278,9 +287,12 @@ export function normalizationCost(
   const more = Array.from({ length: Math.max(0, context.outputCount - 1) }, (_, index) =>
     context.output(index + 1),
   );
+  // Statistics over batches and images are gathered in a pass of their own; other normalizations go row by row.
+  const rows = kind.reads > 1 ? {} : { rowLength: rowLengthOf(context, input) };
   const forward = work({
     operations: kind.operations * input.elements,
     traffic: addTraffic(trafficOf(input, output, ...more), again, parameters),
+    ...rows,
   });
   if (!needsGradient(context)) return cost('normalization', forward);
   const statistics: SavedTensor = {
@@ -297,6 +309,7 @@ export function normalizationCost(
             trafficOf(output, input, input),
             kind.reads > 1 ? trafficOf(output, input) : trafficOf(),
           ),
+          ...rows,
         })
       : // Scale and shift share one pass over the gradient and the input: each is charged half of it.
         work({
@@ -313,6 +326,12 @@ export function normalizationCost(
     weight,
     saved: [normalized(context, output, kind.residual), ...(kind.statistics > 0 ? [statistics] : [])],
   });
+}
+
+/** Elements from the attribute `axis` to the end: what one row of the kernel works on. */
+function rowLengthOf(context: CostContext, input: BoundTensor): number {
+  const axis = context.int('axis', -1);
+  return countOf(input.dimensions.slice(axis));
 }
 
 /** What was normalized: the input, or its sum with a residual, which is the last output where that is asked for. */

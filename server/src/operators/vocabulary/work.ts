@@ -3,9 +3,11 @@
 import { bitsPerElement } from '../../model/elementType.ts';
 import type {
   BoundTensor,
+  ConvolutionShape,
   CostContext,
   KernelClass,
   KnownCost,
+  ProductShape,
   SavedTensor,
   Traffic,
   UnknownCost,
@@ -52,27 +54,37 @@ export function work(parts: {
   readonly operations?: number;
   readonly traffic: Traffic;
   readonly kernels?: number;
+  readonly product?: ProductShape | ConvolutionShape;
+  readonly rowLength?: number;
 }): Work {
   return {
     flops: parts.flops ?? 0,
     operations: parts.operations ?? 0,
     traffic: parts.traffic,
     kernels: parts.kernels ?? 1,
+    ...(parts.product === undefined ? {} : { products: [{ shape: parts.product, count: 1 }] }),
+    ...(parts.rowLength === undefined ? {} : { rowLength: parts.rowLength }),
   };
 }
 
 export function addWork(...parts: readonly Work[]): Work {
-  let total = noWork;
-  for (const part of parts) {
-    total = {
-      flops: total.flops + part.flops,
-      operations: total.operations + part.operations,
-      traffic: addTraffic(total.traffic, part.traffic),
-      kernels: total.kernels + part.kernels,
-    };
-  }
-  return total;
+  const [only] = parts;
+  if (only === undefined) return noWork;
+  if (parts.length === 1) return only;
+  const products = parts.flatMap((part) => part.products ?? []);
+  const rowLength = parts.find((part) => part.rowLength !== undefined)?.rowLength;
+  return {
+    flops: sum(parts, (part) => part.flops),
+    operations: sum(parts, (part) => part.operations),
+    traffic: addTraffic(...parts.map(({ traffic }) => traffic)),
+    kernels: sum(parts, (part) => part.kernels),
+    ...(products.length === 0 ? {} : { products }),
+    ...(rowLength === undefined ? {} : { rowLength }),
+  };
 }
+
+const sum = (parts: readonly Work[], amount: (part: Work) => number): number =>
+  parts.reduce((total, part) => total + amount(part), 0);
 
 export function cost(
   kernelClass: KernelClass,

@@ -1,0 +1,150 @@
+/** The classes of kernels that are fitted: how a row becomes a shape, and what of a curve is free. */
+
+import {
+  type ConvolutionEntry,
+  convolutionCurveOf,
+  type ProductEntry,
+  productCurveOf,
+  type RowEntry,
+  type RowKind,
+  rowCurveOf,
+} from '../../server/src/hardware/curves.ts';
+import { findGpu } from '../../server/src/hardware/gpus.ts';
+import { convolutionTime } from '../../server/src/hardware/kernels/convolutionTime.ts';
+import { operandBytes, productTime } from '../../server/src/hardware/kernels/productTime.ts';
+import { rowTime } from '../../server/src/hardware/kernels/rowTime.ts';
+import type { ConvolutionPass, ConvolutionShape } from '../../server/src/operators/definition.ts';
+import { type KernelFamily, ratesOf, rounded, widthOf } from './fit.ts';
+import { productEntryOf, productLimits, productStart } from './productParameters.ts';
+import { type MeasuredRow, numberIn } from './readMeasured.ts';
+
+export const productFamily: KernelFamily<ProductEntry> = {
+  kind: 'product',
+  accepts: () => true,
+  start: productStart,
+  limits: productLimits,
+  mostOverhead: 60e-6,
+  entryOf: productEntryOf,
+  times: (gpu, type, entry, rows) => {
+    const rates = ratesOf(gpu, type);
+    const curve = productCurveOf(entry);
+    return rows.map((row) => {
+      const shape = productOf(row);
+      return productTime(rates, curve, shape, operandBytes(shape, widthOf(type))).time;
+    });
+  },
+};
+
+export const convolutionFamily = (pass: ConvolutionPass): KernelFamily<ConvolutionEntry> => ({
+  kind: `convolution ${pass}`,
+  accepts: (row) => row.pass === pass,
+  start: [...productStart, 0.4, 0.4, 1],
+  limits: [...productLimits, 0.9, 0.9, 4],
+  mostOverhead: 200e-6,
+  entryOf: (parameters, unit) => {
+    const [two = 0, four = 0, transforms = 1] = parameters.slice(productStart.length);
+    return {
+      ...productEntryOf(parameters),
+      winograd: unit === 'tensor' || pass === 'weight' ? null : [rounded(two), rounded(four)],
+      transforms: rounded(transforms),
+    };
+  },
+  times: (gpu, type, entry, rows) => {
+    const rates = ratesOf(gpu, type);
+    const curve = convolutionCurveOf(entry);
+    return rows.map((row) => convolutionTime(rates, curve, convolutionOf(row, pass), widthOf(type)).time);
+  },
+});
+
+export const rowFamily = (kind: RowKind): KernelFamily<RowEntry> => {
+  const { operations, columns } = rowKinds[kind];
+  return {
+    kind,
+    accepts: (row) => {
+      const passes = operations[row.operation ?? ''];
+      const type = row.type === 'fp16' ? 'fp16' : 'fp32';
+      return passes !== undefined && !staysInCache(row, passes * widthOf(type));
+    },
+    start: columns.map(() => 0.7),
+    limits: columns.map(() => 1),
+    mostOverhead: 60e-6,
+    entryOf: (parameters) => ({
+      columns,
+      shares: columns.map((_, index) => rounded(parameters[index] ?? 1)),
+    }),
+    times: (gpu, type, entry, rows) => {
+      const curve = rowCurveOf(entry);
+      return rows.map((row) => {
+        const length = numberIn(row, 'columns');
+        const elements = numberIn(row, 'rows') * length * (operations[row.operation ?? ''] ?? 2);
+        return rowTime(gpu.memoryBandwidth.value, curve, elements * widthOf(type), length);
+      });
+    },
+  };
+};
+
+/** Tensors that fit into the L2 cache may never reach memory: what was measured of them says nothing about it. */
+function staysInCache(row: MeasuredRow, bytesPerEntry: number): boolean {
+  const cache = findGpu(row.gpu ?? '')?.l2?.value ?? 0;
+  return numberIn(row, 'rows') * numberIn(row, 'columns') * bytesPerEntry < 2 * cache;
+}
+
+/**
+ * Operations of a kind and the tensors they read and write; lengths of rows at which the share is fitted. The
+ * activations that vidur measured are kernels of a serving system, not of a training framework, and are left out.
+ */
+const rowKinds: Readonly<
+  Record<
+    RowKind,
+    { readonly operations: Readonly<Record<string, number>>; readonly columns: readonly number[] }
+  >
+> = {
+  elementwise: {
+    operations: {
+      add: 3,
+      mul: 3,
+      div: 3,
+      pow: 3,
+      addu: 2,
+      mulu: 2,
+      divu: 2,
+      powu: 2,
+      relu: 2,
+      gelu: 2,
+      tanh: 2,
+    },
+    columns: [1],
+  },
+  softmax: { operations: { softmax: 2 }, columns: [512, 1024, 2048, 4096, 8192, 16384] },
+  normalization: { operations: { 'layer-norm': 2, 'rms-norm': 2 }, columns: [1024, 2048, 4096, 8192, 16384] },
+};
+
+const productOf = (row: MeasuredRow) => ({
+  batch: numberIn(row, 'batch'),
+  m: numberIn(row, 'm'),
+  n: numberIn(row, 'n'),
+  k: numberIn(row, 'k'),
+});
+
+function convolutionOf(row: MeasuredRow, pass: ConvolutionPass): ConvolutionShape {
+  const along = (side: 'h' | 'w'): { size: number; kernel: number; stride: number; outputs: number } => {
+    const size = numberIn(row, side === 'h' ? 'height' : 'width');
+    const kernel = numberIn(row, `kernel_${side}`);
+    const stride = numberIn(row, `stride_${side}`);
+    const outputs = Math.floor((size + 2 * numberIn(row, `pad_${side}`) - kernel) / stride) + 1;
+    return { size, kernel, stride, outputs };
+  };
+  const [h, w] = [along('h'), along('w')];
+  return {
+    kind: 'convolution',
+    pass,
+    images: numberIn(row, 'images'),
+    channels: numberIn(row, 'channels'),
+    filters: numberIn(row, 'filters'),
+    groups: 1,
+    positions: h.outputs * w.outputs,
+    plane: h.size * w.size,
+    taps: h.kernel * w.kernel,
+    winograd: h.kernel === 3 && w.kernel === 3 && h.stride === 1 && w.stride === 1,
+  };
+}

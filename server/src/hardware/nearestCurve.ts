@@ -1,0 +1,59 @@
+/** Which measured GPU stands for one that was not measured. */
+
+import type { GpuProfile } from './clusterProfile.ts';
+import { findGpu } from './gpus.ts';
+
+/** How near the GPU is on which a curve was measured. */
+export type Nearness = 'measured' | 'architecture' | 'generation';
+
+/**
+ * The entry of the GPU itself; else of its architecture, the most alike in size; else of the generation nearest in
+ * time among GPUs of its kind. `undefined` for a CPU, and where nothing of its kind was measured.
+ */
+export function nearestCurve<Entry extends { readonly gpu: string }>(
+  gpu: GpuProfile,
+  entries: readonly Entry[],
+): { readonly entry: Entry; readonly nearness: Nearness } | undefined {
+  const own = entries.find((entry) => entry.gpu === gpu.name);
+  if (own !== undefined) return { entry: own, nearness: 'measured' };
+  const generation = generations.get(gpu.architecture);
+  if (generation === undefined) return undefined;
+  let best: { readonly entry: Entry; readonly nearness: Nearness } | undefined;
+  let least = Number.POSITIVE_INFINITY;
+  for (const entry of entries) {
+    const other = findGpu(entry.gpu);
+    const otherGeneration = other && generations.get(other.architecture);
+    if (other === undefined || otherGeneration === undefined) continue;
+    // A step of generations outweighs any difference in size.
+    const distance = 10 * Math.abs(otherGeneration - generation) + difference(gpu, other);
+    if (distance >= least) continue;
+    least = distance;
+    best = { entry, nearness: other.architecture === gpu.architecture ? 'architecture' : 'generation' };
+  }
+  return best;
+}
+
+/** How many times larger one GPU is, and how many times faster each of its multiprocessors, as logarithms. */
+function difference(left: GpuProfile, right: GpuProfile): number {
+  const size = left.multiprocessors.value / right.multiprocessors.value;
+  const rate = peakOf(left) / peakOf(right) / size;
+  return Math.abs(Math.log(size)) + Math.abs(Math.log(rate));
+}
+
+const peakOf = (gpu: GpuProfile): number => (gpu.peak.get('fp16') ?? gpu.peak.get('fp32'))?.value ?? 1;
+
+/** In order of time. AMD's stand beside the NVIDIA ones of their years; no curve was measured on them. */
+const generations: ReadonlyMap<string, number> = new Map([
+  ['kepler', 0],
+  ['maxwell', 1],
+  ['pascal', 2],
+  ['volta', 3],
+  ['turing', 3.5],
+  ['ampere', 4.5],
+  ['cdna', 4.5],
+  ['cdna2', 5],
+  ['ada', 5.5],
+  ['hopper', 6],
+  ['cdna3', 6.5],
+  ['blackwell', 7],
+]);

@@ -1,0 +1,150 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { curvesOf, type ProductCurve } from '../../server/src/hardware/curves.ts';
+import { builtInGpus, findGpu } from '../../server/src/hardware/gpus.ts';
+import { convolutionTime } from '../../server/src/hardware/kernels/convolutionTime.ts';
+import {
+  operandBytes,
+  type ProductSizes,
+  productTime,
+  type Rates,
+} from '../../server/src/hardware/kernels/productTime.ts';
+import { rowTime } from '../../server/src/hardware/kernels/rowTime.ts';
+import type { ConvolutionShape } from '../../server/src/operators/definition.ts';
+
+/** A GPU of round numbers: 100 multiprocessors of 1 TFLOP/s, 1 TB/s; tiles of 128 × 128 that reach the peak. */
+const rates: Rates = { multiprocessors: 100, peak: 100e12, bandwidth: 1e12 };
+const perfect: ProductCurve = { tiles: [[128, 128, 1]], memory: 1, depth: 0 };
+
+describe('waves of tiles', () => {
+  const waveOf1024 = (2 * 128 * 128 * 1024) / 1e12;
+  test.each([
+    ['one tile', { batch: 1, m: 128, n: 128, k: 128 }, waveOf1024 / 8],
+    ['a hundred tiles fill one wave', { batch: 100, m: 128, n: 128, k: 1024 }, waveOf1024],
+    ['one more tile needs a second wave', { batch: 101, m: 128, n: 128, k: 128 }, waveOf1024 / 4],
+    ['a ragged edge costs whole tiles', { batch: 50, m: 129, n: 128, k: 1024 }, waveOf1024],
+    ['a deep product of one tile is cut along k', { batch: 1, m: 128, n: 128, k: 32 * 1024 }, waveOf1024],
+  ] as const)('%s', (_, shape, time) => {
+    expect(productTime(rates, perfect, shape, 0).time).toBeCloseTo(time, 12);
+  });
+
+  test('a product of few multiply-adds for each byte is bound by memory', () => {
+    const shape = { batch: 1, m: 8, n: 8192, k: 8192 };
+    const bytes = operandBytes(shape, 4);
+    const { time, bound } = productTime(rates, perfect, shape, bytes);
+    expect([bound, time]).toEqual(['memory', bytes / 1e12]);
+  });
+});
+
+describe('convolutions', () => {
+  const shape: ConvolutionShape = {
+    kind: 'convolution',
+    pass: 'forward',
+    images: 64,
+    channels: 128,
+    filters: 128,
+    groups: 1,
+    positions: 28 * 28,
+    plane: 28 * 28,
+    taps: 9,
+    winograd: true,
+  };
+  const curve = { ...perfect, winograd: undefined, transforms: 1 };
+
+  test('forward is the product of images · positions by filters by channels · taps', () => {
+    const product = { batch: 1, m: 64 * 28 * 28, n: 128, k: 128 * 9 };
+    expect(convolutionTime(rates, curve, shape, 0).time).toBe(productTime(rates, perfect, product, 0).time);
+  });
+
+  test('Winograd F(4×4, 3×3) needs a quarter of the multiply-adds', () => {
+    const direct = convolutionTime(rates, curve, { ...shape, positions: 32 * 32, plane: 32 * 32 }, 0);
+    const winograd = convolutionTime(
+      rates,
+      { ...curve, winograd: [[4, 1]] },
+      { ...shape, positions: 32 * 32, plane: 32 * 32 },
+      0,
+    );
+    expect(direct.time / winograd.time).toBeGreaterThan(3.9);
+    expect(direct.time / winograd.time).toBeLessThan(4.4);
+  });
+
+  test('a strided data gradient does the work of its forward pass', () => {
+    const strided = { ...shape, winograd: false, positions: 14 * 14 };
+    const forward = convolutionTime(rates, curve, strided, 0).time;
+    const data = convolutionTime(rates, curve, { ...strided, pass: 'data' }, 0).time;
+    expect(data / forward).toBeGreaterThan(0.9);
+    expect(data / forward).toBeLessThan(1.3);
+  });
+});
+
+describe('kernels over rows', () => {
+  const curve = {
+    shares: [
+      [1024, 0.8],
+      [4096, 0.4],
+    ] as const,
+  };
+  test.each([
+    [undefined, 0.8],
+    [512, 0.8],
+    [1024, 0.8],
+    [2048, 0.6],
+    [4096, 0.4],
+    [100_000, 0.4],
+  ])('rows of %s entries reach %s of the bandwidth', (columns, share) => {
+    expect(rowTime(1e12, curve, 1e9, columns)).toBeCloseTo(1e9 / (1e12 * share), 12);
+  });
+});
+
+describe('curves', () => {
+  test('every GPU has curves, near or far; CPUs have none', () => {
+    for (const gpu of builtInGpus) {
+      expect(curvesOf(gpu).product.vector === undefined, gpu.name).toBe(gpu.architecture === 'cpu');
+    }
+  });
+
+  test.each([
+    ['a100-sxm-80gb', 'a100-sxm-80gb', 'measured'],
+    ['a100-sxm-40gb', 'a100-sxm-80gb', 'architecture'],
+    ['rtx-3090', 'a40', 'architecture'],
+    ['rtx-2080-ti', 't4', 'architecture'],
+    ['h200-sxm', 'h100-sxm', 'architecture'],
+    ['b200', 'h100-sxm', 'generation'],
+  ])('tensor products on %s follow %s (%s)', (name, from, nearness) => {
+    const gpu = findGpu(name);
+    const curve = gpu && curvesOf(gpu).product.tensor;
+    expect([curve?.gpu, curve?.nearness]).toEqual([from, nearness]);
+  });
+});
+
+describe('what holds for every product', () => {
+  const sizes: fc.Arbitrary<ProductSizes> = fc.record({
+    batch: fc.integer({ min: 1, max: 256 }),
+    m: fc.integer({ min: 1, max: 10_000 }),
+    n: fc.integer({ min: 1, max: 10_000 }),
+    k: fc.integer({ min: 1, max: 10_000 }),
+  });
+  const curves = ['v100-sxm2-16gb', 't4', 'h100-sxm', 'p4'].flatMap((name) => {
+    const gpu = findGpu(name);
+    const curve = gpu && curvesOf(gpu).product.vector?.curve;
+    return curve === undefined ? [] : [curve];
+  });
+  const timeWith = (changed: Partial<Rates>, curve: ProductCurve, shape: ProductSizes): number =>
+    productTime({ ...rates, ...changed }, curve, shape, operandBytes(shape, 4)).time;
+
+  test('never below the roofline; faster memory or clocks never cost time; twice the clock at most halves it', () => {
+    fc.assert(
+      fc.property(sizes, fc.constantFrom(...curves), (shape, curve) => {
+        const time = timeWith({}, curve, shape);
+        const flops = 2 * shape.batch * shape.m * shape.n * shape.k;
+        expect(time).toBeGreaterThanOrEqual(
+          Math.max(flops / rates.peak, operandBytes(shape, 4) / rates.bandwidth) * (1 - 1e-9),
+        );
+        expect(timeWith({ bandwidth: 2e12 }, curve, shape)).toBeLessThanOrEqual(time);
+        const faster = timeWith({ peak: 200e12 }, curve, shape);
+        expect(faster).toBeLessThanOrEqual(time);
+        expect(faster).toBeGreaterThanOrEqual((time / 2) * (1 - 1e-9));
+      }),
+    );
+  });
+});
