@@ -8,6 +8,7 @@ import { type AuxiliaryOperators, findAuxiliaryOperators } from './auxiliaryOper
 import { expandFunctions } from './expandFunctions.ts';
 import { findRoles } from './findRoles.ts';
 import { groupLayers } from './groupLayers.ts';
+import { hoistInitializers } from './hoistInitializers.ts';
 import { inferGraph, mostSubgraphs } from './inferGraph.ts';
 import { collectIssues } from './issueCollector.ts';
 import type { ModelAnalysis } from './modelAnalysis.ts';
@@ -22,7 +23,8 @@ import { unrollLoops } from './unrollLoops.ts';
  * `provided` hands over what a lowering knows already. Never throws on a bad model: what is wrong is in `issues`,
  * and what cannot be known is unknown with its reason.
  */
-export function analyzeOnnx(model: OnnxModel, provided?: ProvidedStructure): ModelAnalysis {
+export function analyzeOnnx(file: OnnxModel, provided?: ProvidedStructure): ModelAnalysis {
+  const model = { ...file, graph: hoistInitializers(file.graph) };
   const issues: Issue[] = [...(provided?.issues ?? [])];
   const collector = collectIssues(issues);
   const expanded = expandFunctions(model);

@@ -27,7 +27,7 @@ export function renameNode(
 }
 
 /** Renames what a subgraph takes from around it; what it defines itself keeps its name. */
-function renameGraph(
+export function renameGraph(
   graph: OnnxGraph,
   nameOf: (name: string) => string,
   attributeOf: (name: string) => Attribute<OnnxGraph> | undefined,
