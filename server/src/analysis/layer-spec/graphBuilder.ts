@@ -7,6 +7,7 @@ import { bitsPerElement, type ElementType } from '../../model/elementType.ts';
 import { isKnownShape, type TensorContent, type ValueRole, type ValueType } from '../../model/graph.ts';
 import { makeInferenceContext } from '../../operators/context.ts';
 import { findOperator } from '../../operators/registry.ts';
+import { generators } from '../inputRoles.ts';
 import { type ProvidedLayer, unloweredDomain } from '../providedStructure.ts';
 import type { NodeAttributes, Tensor } from './layerDefinition.ts';
 
@@ -102,6 +103,8 @@ export class GraphBuilder {
       attributes: attributeMap,
       metadata: new Map(),
     });
+    // A spec says what is trained; random numbers and constants that an operator makes are not.
+    if (generators.has(type)) for (const output of names) this.roles.set(output, 'activation');
     const inference = findOperator(domain, type, opset)?.infer(
       makeInferenceContext({
         opset,

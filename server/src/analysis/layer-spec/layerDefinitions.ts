@@ -60,8 +60,15 @@ function chapters(): readonly LayerChapter[] {
 function withLazy(definition: LayerDefinition): readonly LayerDefinition[] {
   const lazy = /^(Linear|Conv(Transpose)?[123]d|BatchNorm[123]d|InstanceNorm[123]d)$/;
   if (!lazy.test(definition.name)) return [definition];
-  const parameters = definition.parameters.filter((parameter) => !parameter.follows && !parameter.beyond);
   const name = `Lazy${definition.name}`;
+  const parameters = definition.parameters
+    .filter((parameter) => !parameter.follows && !parameter.beyond)
+    // The lazy instance normalisation is affine and keeps statistics, unlike the other.
+    .map((parameter) =>
+      parameter.default === false && name.startsWith('LazyInstance')
+        ? { ...parameter, default: true }
+        : parameter,
+    );
   return [definition, { ...definition, name, source: `torch.nn.${name}.html`, parameters }];
 }
 

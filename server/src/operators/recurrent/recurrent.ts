@@ -3,7 +3,8 @@
  *
  * FLOPs per step and direction are those of the two matrix products of the cell, 2·batch·gates·hidden·(input +
  * hidden): 4 gates for LSTM, 3 for GRU, 1 for RNN, as `torch.nn.LSTMCell` and its siblings compute. Each gradient
- * costs the same again. cuDNN keeps the activated gates of every step (its reserve space), and LSTM the cell state.
+ * costs the same again, but for the states before the first step, which have a gradient only where they are computed
+ * themselves. cuDNN keeps the activated gates of every step (its reserve space), and LSTM the cell state.
  */
 
 import { type Dimension, floorDivideDimensions } from '../../model/dimension.ts';
@@ -140,11 +141,15 @@ function recurrentCost(context: CostContext, cell: Cell): OperatorCost {
     kernels: 1 + 2 * length * directions,
   });
   if (!needsGradient(context)) return cost('recurrent', forward);
-  // Whatever needs a gradient, the states are walked back through time: the recurrent product always counts.
+  // Whatever needs a gradient, the states are walked back through time, to the first step: its product is for the
+  // initial states alone.
+  const recurrent = 2 * gates * hidden;
+  const toInitial = recurrent / Math.max(1, length);
   const shares: Readonly<Record<number, number>> = {
     0: 2 * gates * size,
     1: 2 * gates * size,
-    2: 2 * gates * hidden,
+    2: recurrent,
+    5: toInitial,
   };
   const { data, weight: weightWork } = backwardOf(context, (index) =>
     work({
@@ -154,7 +159,7 @@ function recurrentCost(context: CostContext, cell: Cell): OperatorCost {
     }),
   );
   const throughTime = work({
-    flops: 2 * gates * hidden,
+    flops: recurrent - toInitial,
     operations: 4 * gates,
     traffic: addTraffic(trafficOf(...outputs), again, reserve),
     kernels: 2 * length * directions,

@@ -120,6 +120,33 @@ function hasLabelShape(call: LayerLowering): boolean {
   return false;
 }
 
+const multiMargin: LayerDefinition = {
+  name: 'MultiMarginLoss',
+  kind: 'module',
+  documentation:
+    'How far scores of wrong classes come near that of the right one; from two sources: scores, labels.',
+  source: 'torch.nn.MultiMarginLoss.html',
+  inputs: { names: ['input', 'target'], least: 2 },
+  parameters: [
+    integer('p', '1, or 2 for the square.', { default: 1, least: 1, most: 2 }),
+    number('margin', 'The margin.', { default: 1 }),
+    weight,
+    reduction,
+  ],
+  example: { inputs: classExample.inputs, call: 'MultiMarginLoss() from scores, labels' },
+  lower: (call) => {
+    const [scores, labels] = call.inputs;
+    if (!hasLabelShape(call)) return undefined;
+    const places = call.emit('Unsqueeze', [labels, call.integersConstant([1])]);
+    const right = call.emit('GatherElements', [scores, places], { axis: int(1) });
+    const apart = call.emit('Sub', [call.emit('Add', [scores, scalar(call, call.number('margin'))]), right]);
+    const near = call.emit('Relu', [apart]);
+    const powered = call.integer('p') === 2 ? call.emit('Mul', [near, near]) : near;
+    const means = call.emit('ReduceMean', [powered, call.integersConstant([1])], { keepdims: int(0) });
+    return reduced(call, means);
+  },
+};
+
 type Losses = (call: LayerLowering, input: Tensor, target: Tensor) => Tensor;
 
 /** A loss of input and target of the same shape, element by element. */
@@ -232,6 +259,7 @@ const vectors = 'float32[32, 64]';
 export const lossLayers: readonly LayerDefinition[] = [
   crossEntropy,
   negativeLogLikelihood,
+  multiMargin,
   pairwise('MSELoss', 'Square of the difference', [reduction], (call, input, target) => {
     const apart = difference(call, input, target);
     return call.emit('Mul', [apart, apart]);
