@@ -291,6 +291,46 @@ it('refuses a report where nothing could be costed, and says why', async () => {
   });
 });
 
+it('offers quick fixes with the diagnostics they are for', async () => {
+  const { open, connection } = await start();
+  await open(specUri, 'layer-spec', spec.replace('Linear(512, 512)', 'Linaer(512, 512)'));
+  const place = { line: 4, character: 8 };
+  const params = {
+    textDocument: { uri: specUri },
+    range: { start: place, end: place },
+    context: { diagnostics: [] },
+  };
+  expect(await connection.sendRequest('textDocument/codeAction', params)).toMatchObject([
+    {
+      title: 'Change to `Linear`',
+      kind: 'quickfix',
+      isPreferred: true,
+      diagnostics: [{ code: 'spec/unknown-layer' }],
+      edit: { changes: { [specUri]: [{ newText: 'Linear' }] } },
+    },
+  ]);
+});
+
+it('costs included blocks, and again when their file changes', async () => {
+  const { open, change, connection, hints, files, registered } = await start();
+  const address = 'file:///models/blocks/mlp.layers.yaml';
+  const blocks = (width: number): string => `blocks:\n  mlp:\n    - up: Linear(512, ${width})\n`;
+  files.set(address, new TextEncoder().encode(blocks(512)));
+  const text = `include: blocks/mlp.layers.yaml\ninputs:\n  x: float32[batch, 512]\nlayers:\n  - a: mlp()\n`;
+  await open(specUri, 'layer-spec', text);
+  expect((await hints(specUri))[0]?.text).toContain('524 kFLOP');
+  await expect.poll(() => JSON.stringify(registered)).toContain('mlp.layers.yaml');
+  files.set(address, new TextEncoder().encode(blocks(1024)));
+  await connection.sendNotification('workspace/didChangeWatchedFiles', {
+    changes: [{ uri: address, type: 2 }],
+  });
+  expect((await hints(specUri))[0]?.text).toContain('1.05 MFLOP');
+  await open(address, 'layer-spec', blocks(2048));
+  await expect.poll(async () => (await hints(specUri))[0]?.text).toContain('2.10 MFLOP');
+  await change(address, 2, blocks(4096));
+  await expect.poll(async () => (await hints(specUri))[0]?.text).toContain('4.19 MFLOP');
+});
+
 it('makes text of a binary model whose bytes the client hands over, and annotates it', async () => {
   const { open, hints, connection, files } = await start();
   const address = 'vscode-vfs://host/models/tiny model.onnx';

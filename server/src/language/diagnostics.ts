@@ -2,7 +2,7 @@
 
 import type { Severity } from '../model/issue.ts';
 import type { IssueCode } from '../model/issueCodes.ts';
-import type { Finding } from '../model/stepCost.ts';
+import type { Finding, FindingChange } from '../model/stepCost.ts';
 import { firstLineWithText, type ModelView, rangeOfIssue, rowOfLayer } from './modelView.ts';
 import { type Range, rangeOfLine } from './textLines.ts';
 
@@ -11,6 +11,8 @@ export interface Diagnostic {
   readonly severity: Severity;
   readonly code: IssueCode;
   readonly message: string;
+  /** What the estimate advises, for a program that can do it. */
+  readonly change?: FindingChange;
 }
 
 export function diagnostics(view: ModelView): readonly Diagnostic[] {
@@ -54,6 +56,7 @@ function diagnosticsOfFindings(view: ModelView): readonly Diagnostic[] {
                 ? [`the same holds for ${findings.length - 1} repetitions of this line`]
                 : []),
             ].join('. '),
+            ...(first.change === undefined ? {} : { change: first.change }),
           },
         ];
   });

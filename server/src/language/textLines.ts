@@ -42,6 +42,13 @@ export function positionAt(text: TextLines, offset: number): Position {
   return { line: low, character: Math.min(character, lineLength(text, low)) };
 }
 
+/** The offset of a position; positions outside the text are moved into it. */
+export function offsetAt(text: TextLines, { line, character }: Position): number {
+  const start = text.starts[line];
+  if (start === undefined) return (text.starts.at(-1) ?? 0) + lineLength(text, text.lines.length - 1);
+  return start + Math.min(character, lineLength(text, line));
+}
+
 export function rangeOfSpan(text: TextLines, span: TextSpan): Range {
   return { start: positionAt(text, span.start), end: positionAt(text, span.end) };
 }

@@ -8,6 +8,7 @@ import type { OpenedModel } from '../analysis/openedModel.ts';
 import { openLayerSpec, openOnnxText } from '../analysis/openModel.ts';
 import { estimateModel, type ModelEstimate } from '../estimate/estimateModel.ts';
 import type { OnnxTextSpans } from '../formats/onnx-text/readOnnxText.ts';
+import type { Recost } from '../language/fix.ts';
 import { isComplete, isReadable, keepLastGood } from '../language/keepLastGood.ts';
 import { locateOnnxText } from '../language/locateOnnxText.ts';
 import type { ModelView } from '../language/modelView.ts';
@@ -17,6 +18,7 @@ import type { LayerMeasurements } from '../model/measurement.ts';
 import type { Scenario } from '../model/scenario.ts';
 import { languageIds } from '../protocol.ts';
 import type { ClusterProfiles, OwnCluster } from './clusterProfiles.ts';
+import type { IncludedFiles } from './includedFiles.ts';
 import type { OnnxFiles } from './onnxFiles.ts';
 import { type Settings, scenarioOfSettings } from './settings.ts';
 import { fileName, modelBehind } from './virtualText.ts';
@@ -27,6 +29,8 @@ export interface OpenDocuments {
   close(uri: string): void;
   /** The view of the present text, once it is there; `undefined` for a document that is not a model. */
   view(uri: string): Promise<ModelView | undefined>;
+  /** How the text of a layer spec is costed: with the settings and files of the open one. */
+  recost(uri: string): Promise<Recost>;
   /** Measured times, shown for as long as neither the text nor the scenario's batch or precision changes. */
   keepMeasurements(uri: string, measurements: LayerMeasurements): void;
 }
@@ -38,6 +42,7 @@ export interface DocumentSources {
   readonly files: OnnxFiles;
   readonly settingsOf: (uri: string) => Promise<Settings>;
   readonly clusters: ClusterProfiles;
+  readonly includes: IncludedFiles;
   readonly onView: (document: TextDocument, view: ModelView | undefined, cause: Cause) => void;
   readonly onFailure: (error: unknown) => void;
 }
@@ -107,6 +112,11 @@ export function openDocuments(sources: DocumentSources): OpenDocuments {
       await state?.ready;
       return state?.shown;
     },
+    recost: async (uri) => {
+      const settings = await sources.settingsOf(uri);
+      const own = await sources.clusters.of(settings.cluster, uri);
+      return (text) => estimateWith(openSpec(text, uri, settings, sources.includes), settings, own);
+    },
     keepMeasurements: (uri, measurements) => {
       const state = states.get(uri);
       const scenario = state?.shown?.estimate.cost?.scenario;
@@ -162,7 +172,13 @@ async function makeView(
     return measuredView((measurements) => viewOnnxText(located, costed, measurements));
   }
   if (document.languageId !== languageIds.layerSpec) return undefined;
-  const opened = openLayerSpec(text, fileName(document.uri), { dimensions: settings.dimensions });
+  let opened = openSpec(text, document.uri, settings, sources.includes);
+  // Included files may include others; a chain is as deep as people write it.
+  for (let round = 0; round < deepestInclude; round += 1) {
+    if (!(await sources.includes.load(document.uri, opened.includes ?? []))) break;
+    if (superseded()) return undefined;
+    opened = openSpec(text, document.uri, settings, sources.includes);
+  }
   await breathe();
   if (superseded()) return undefined;
   const costed = estimate(opened);
@@ -170,6 +186,14 @@ async function makeView(
   if (superseded()) return undefined;
   return measuredView((measurements) => viewLayerSpec(text, costed, measurements));
 }
+
+const deepestInclude = 16;
+
+const openSpec = (text: string, uri: string, settings: Settings, includes: IncludedFiles): OpenedModel =>
+  openLayerSpec(text, fileName(uri), {
+    dimensions: settings.dimensions,
+    readInclude: includes.reader(uri),
+  });
 
 /** What the model asks for goes before the settings, a cluster by name before a profile of one's own. */
 function estimateWith(opened: OpenedModel, settings: Settings, own: OwnCluster | undefined): ModelEstimate {

@@ -38,6 +38,8 @@ import { answering, stopIfCancelled } from './answer.ts';
 import { benchmarkHandler } from './benchmark.ts';
 import { clusterChoices } from './clusterChoices.ts';
 import { clusterProfiles } from './clusterProfiles.ts';
+import { codeActionCapabilities, serveCodeActions } from './codeActions.ts';
+import { includedFiles } from './includedFiles.ts';
 import { onnxFiles } from './onnxFiles.ts';
 import { type Cause, openDocuments } from './openDocuments.ts';
 import type { Platform } from './platform.ts';
@@ -70,6 +72,11 @@ export function startServer(connection: Connection, platform: Platform): void {
     },
     watch: (uri) => inBackground('watching the cluster profile', () => watchFile(uri)),
   });
+  const includes = includedFiles({
+    read,
+    openText: (uri) => texts.get(uri)?.getText(),
+    watch: (uri) => inBackground('watching an included file', () => watchFile(uri)),
+  });
   const watchFile = async (uri: string): Promise<void> => {
     if (!session.client.workspace?.didChangeWatchedFiles?.dynamicRegistration) return;
     const watchers = [{ globPattern: { baseUri: folderOf(uri), pattern: fileName(uri) } }];
@@ -79,6 +86,7 @@ export function startServer(connection: Connection, platform: Platform): void {
     files,
     settingsOf: settings.of,
     clusters,
+    includes,
     onView: (document, view, cause) => inBackground('showing costs', () => show(document, view, cause)),
     onFailure: (error) =>
       inBackground('costing', () => {
@@ -121,6 +129,7 @@ export function startServer(connection: Connection, platform: Platform): void {
       capabilities: {
         textDocumentSync: { openClose: true, change: TextDocumentSyncKind.Incremental },
         ...textCapabilities,
+        ...codeActionCapabilities,
         hoverProvider: true,
         inlayHintProvider: true,
         codeLensProvider: {},
@@ -145,12 +154,22 @@ export function startServer(connection: Connection, platform: Platform): void {
     touchAll();
   });
 
+  const touchIncluders = (uri: string): void => {
+    for (const model of includes.includers(uri)) {
+      const document = texts.get(model);
+      if (document !== undefined) documents.touch(document, 'other');
+    }
+  };
   texts.onDidOpen(({ document }) => documents.touch(document, 'other'));
   texts.onDidChangeContent(({ document }) => {
     if (document.version > 1) documents.touch(document, 'keystroke');
+    touchIncluders(document.uri);
   });
   texts.onDidClose(({ document }) => {
     documents.close(document.uri);
+    includes.close(document.uri);
+    includes.forget(document.uri);
+    touchIncluders(document.uri);
     const source = modelBehind(document.uri);
     if (source !== undefined) files.forget(source);
     if (!pulls()) {
@@ -164,6 +183,7 @@ export function startServer(connection: Connection, platform: Platform): void {
       for (const change of changes) {
         files.forget(change.uri);
         clusters.forget(change.uri);
+        includes.forget(change.uri);
         for (const uri of texts.keys().filter((key) => modelBehind(key) === change.uri))
           await connection.workspace.textDocumentContent.refresh(uri);
       }
@@ -180,6 +200,14 @@ export function startServer(connection: Connection, platform: Platform): void {
       return { text: file.text };
     }),
   );
+  serveCodeActions({
+    connection,
+    handler,
+    document: (uri) => texts.get(uri),
+    view: documents.view,
+    recost: documents.recost,
+    issuesPage: () => session.options.issuesPage,
+  });
   serveTextFeatures({
     connection,
     handler,

@@ -9,7 +9,7 @@ import type { Dimension } from './dimension.ts';
 import type { ElementType } from './elementType.ts';
 import type { Severity } from './issue.ts';
 import type { IssueCode } from './issueCodes.ts';
-import type { Scenario } from './scenario.ts';
+import type { Precision, Scenario } from './scenario.ts';
 import type { Bytes, Flops, Seconds } from './units.ts';
 
 export interface StepCost {
@@ -132,4 +132,14 @@ export interface Finding {
   readonly message: string;
   /** What to change; '' where nothing is known to help. */
   readonly fix: string;
+  /** The same for a program that can make the change. */
+  readonly change?: FindingChange;
 }
+
+/** One change of a model or scenario. */
+export type FindingChange =
+  | { readonly kind: 'batch'; readonly batch: number }
+  | { readonly kind: 'precision'; readonly precision: Precision }
+  /** A size of the layer's weight, and what it would be padded to. */
+  | { readonly kind: 'size'; readonly from: number; readonly to: number }
+  | { readonly kind: 'framework-option'; readonly name: string; readonly value: string };

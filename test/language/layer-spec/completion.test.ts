@@ -24,7 +24,7 @@ function labels(marked: string): readonly string[] {
   return completeLayerSpec(document, offset, view).map(({ label }) => label);
 }
 
-/** The first proposals are these; with \`only\`, there are no others. */
+/** The first proposals are these; with `only`, there are no others. */
 function check(marked: string, expected: readonly string[], only = false): void {
   const found = labels(marked);
   expect(only ? found : found.slice(0, expected.length)).toEqual(expected);

@@ -30,7 +30,7 @@ outputs: [last, first]
 `;
 const document = readSpecText(text);
 
-/** The word \`of\` at its place number \`nth\` in the text; every place of the name, the definitions first. */
+/** The word `of` at its place number `nth` in the text; every place of the name, the definitions first. */
 function check(of: string, nth: number, expected: readonly string[]): void {
   let at = -1;
   for (let count = 0; count <= nth; count += 1) {

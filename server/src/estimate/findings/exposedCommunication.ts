@@ -17,7 +17,7 @@ const largestGrowth = 64;
 export function exposedCommunication(step: EstimatedStep): readonly Finding[] {
   const { timeline, messages } = step;
   if (timeline.step === 0 || timeline.exposedTime < exposedShareOfStep * timeline.step) return [];
-  const fix = fixOf(step);
+  const { fix, change } = remedyOf(step);
   return messages
     .map((message, position) => ({ message, position }))
     .filter(({ message }) => message.exposed >= exposedShareOfMessage * timeline.step)
@@ -29,6 +29,7 @@ export function exposedCommunication(step: EstimatedStep): readonly Finding[] {
       layer: largestLayer(step, message),
       message: messageText(step, message, position),
       fix,
+      ...(change === undefined ? {} : { change }),
     }));
 }
 
@@ -48,18 +49,19 @@ function messageText(step: EstimatedStep, message: MessageCost, position: number
 }
 
 /** What would hide it: a larger batch, found by growing the GPU's work until less than the threshold is exposed. */
-function fixOf(step: EstimatedStep): string {
+function remedyOf(step: EstimatedStep): Pick<Finding, 'fix' | 'change'> {
   const { plan, memory } = step;
   const batch = plan.training.batch;
   if (!plan.behaviour.overlap)
-    return 'Use a framework that overlaps communication with backward, such as pytorch-ddp';
+    return { fix: 'Use a framework that overlaps communication with backward, such as pytorch-ddp' };
   const hidden = (candidate: number): boolean => {
     const { exposedTime, step: time } = timelineOf(plan, 0, candidate / batch);
     return exposedTime < exposedShareOfStep * time;
   };
   const narrower = 'send gradients in half precision (gradient-dtype=bf16)';
   if (!hidden(batch * largestGrowth)) {
-    return `No batch up to ${batch * largestGrowth} per GPU hides it: ${narrower}, use a faster network or fewer GPUs`;
+    const fix = `No batch up to ${batch * largestGrowth} per GPU hides it: ${narrower}, use a faster network or fewer GPUs`;
+    return { fix };
   }
   let low = batch;
   let high = batch * largestGrowth;
@@ -70,8 +72,13 @@ function fixOf(step: EstimatedStep): string {
   }
   const fits = largestBatch(memory, batch);
   return high <= fits
-    ? `Raise the batch per GPU to ${high}, or ${narrower}`
-    : `A batch of ${high} per GPU would hide it, but only ${fits} fit in memory: accumulate gradients over several batches, or ${narrower}`;
+    ? {
+        fix: `Raise the batch per GPU to ${high}, or ${narrower}`,
+        change: { kind: 'batch', batch: high },
+      }
+    : {
+        fix: `A batch of ${high} per GPU would hide it, but only ${fits} fit in memory: accumulate gradients over several batches, or ${narrower}`,
+      };
 }
 
 function largestLayer({ layers }: EstimatedStep, message: MessageCost): string {

@@ -24,6 +24,7 @@ export function launchBound({ plan, timeline }: EstimatedStep): readonly Finding
       layer: '',
       message: `The GPU waits for the host during ${formatPercent(waiting / timeline.step)} of the step: ${formatCount(launches)} kernels of ${formatTime(seconds(device / Math.max(1, launches)))} on average, launched every ${formatTime(plan.behaviour.launch[0])}`,
       fix: `Raise the batch per GPU towards ${batch}, or compile the model so that fewer kernels are launched`,
+      change: { kind: 'batch', batch },
     },
   ];
 }

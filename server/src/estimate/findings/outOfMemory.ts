@@ -25,6 +25,7 @@ export function outOfMemory({ plan, memory }: EstimatedStep): readonly Finding[]
         batch > 0
           ? `Lower the batch per GPU to ${batch}, the largest that fits`
           : `No batch fits: ${formatBytes(bytes(memory.peak - memory.perBatch))} do not depend on it. Choose a GPU with more memory, or shard the model`,
+      ...(batch > 0 ? { change: { kind: 'batch', batch } } : {}),
     },
   ];
 }

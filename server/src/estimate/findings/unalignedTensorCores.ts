@@ -37,6 +37,7 @@ export function unalignedTensorCores({ plan, layers }: EstimatedStep): readonly 
         layer: layers[layerIndex]?.name ?? layer.name,
         message: `The weight is ${sides.join(' × ')}, and ${odd} is no multiple of 8: tensor cores run below their rate on ${formatPercent(cost.forward.flops / total)} of the FLOPs`,
         fix: `Pad ${odd} to ${Math.ceil(odd / 64) * 64}`,
+        change: { kind: 'size', from: odd, to: Math.ceil(odd / 64) * 64 },
       });
     }
   }

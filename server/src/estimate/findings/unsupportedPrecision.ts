@@ -25,6 +25,7 @@ export function unsupportedPrecision({ plan }: EstimatedStep): readonly Finding[
         better === undefined
           ? `Use fp32, or a GPU with ${precision}`
           : `Use ${better}, which this GPU computes at ${formatFlopRate(computePath(gpu, better).peak)}`,
+      ...(better === undefined ? {} : { change: { kind: 'precision', precision: better } }),
     },
   ];
 }

@@ -73,7 +73,7 @@ export function makeReport(
     },
     layers: cost.layers.map(layerReport),
     findings: [
-      ...cost.findings.map((finding) => ({ ...finding })),
+      ...cost.findings.map(({ change: _, ...finding }) => finding),
       ...issues.map((issue) => ({
         code: issue.code,
         severity: issue.severity,

@@ -23,6 +23,7 @@ import {
 } from './callable.ts';
 import { type CursorContext, cursorContext, type OpenCall } from './cursorContext.ts';
 import { dimensionValues } from './dimensionValues.ts';
+import { parameterOf } from './parameterAt.ts';
 import { snippetsAt } from './snippets.ts';
 import { blocksOf, type SpecText } from './specText.ts';
 import { inputsAt, layersAt, visibleTensors, visibleValues } from './visibleNames.ts';
@@ -370,15 +371,6 @@ const printShape = (shape: readonly Dimension[]): string => `[${shape.map(printD
 
 const needsArguments = ({ parameters, tensors }: Callable): boolean =>
   tensors.length > 1 || parameters.some((parameter) => parameter.default === undefined);
-
-/** The parameter that an argument is for; the first positional arguments of a function are tensors. */
-export function parameterOf(callable: Callable, open: OpenCall): CallableParameter | undefined {
-  if (open.keyword !== undefined) return callable.parameters.find(({ name }) => name === open.keyword);
-  const position = open.positional.length - callable.tensors.length;
-  if (callable.takesMoreTensors) return undefined;
-  const rest = callable.parameters.at(-1);
-  return callable.parameters[position] ?? (rest?.rest && position >= 0 ? rest : undefined);
-}
 
 function detailOf({ type, default: value, follows }: CallableParameter): string {
   const kind = type === 'any' ? '' : type;

@@ -9,8 +9,8 @@ import { type Hover, hoverRow } from '../hover.ts';
 import { type ModelView, rowAtLine } from '../modelView.ts';
 import { positionAt, rangeOfSpan } from '../textLines.ts';
 import { callableBlock, describeCallable, findCallable } from './callable.ts';
-import { parameterOf } from './completeLayerSpec.ts';
 import { dimensionValues } from './dimensionValues.ts';
+import { parameterAt } from './parameterAt.ts';
 import { nameAt, namesOfSpec, type SpecName } from './specNames.ts';
 import { blocksOf, calledLayers, holds, placedLayers, type SpecText } from './specText.ts';
 
@@ -108,17 +108,7 @@ class Hovers {
     const { spec, source } = this.document;
     const callable = findCallable(spec, source, call.callee.text);
     if (callable === undefined) return undefined;
-    const before = call.arguments.slice(0, call.arguments.indexOf(argument));
-    const parameter = parameterOf(callable, {
-      callee: callable.name,
-      index: before.length,
-      positional: before
-        .filter(({ keyword }) => keyword === undefined)
-        .map(({ span }) => source.slice(span.start, span.end)),
-      keyword: argument.keyword?.text,
-      keywords: [],
-      nested: false,
-    });
+    const parameter = parameterAt(callable, call, argument, source);
     if (parameter === undefined) return undefined;
     const type = parameter.type === 'any' ? '' : `: ${parameter.type}`;
     const otherwise = parameter.default === undefined ? '' : ` = ${parameter.default}`;

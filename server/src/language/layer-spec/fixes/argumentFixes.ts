@@ -1,0 +1,86 @@
+/** Arguments that are missing, or contradict what flows in. */
+
+import type { Argument, LayerCall } from '../../../formats/layer-spec/syntax.ts';
+import { type ModelView, rangeOfIssue } from '../../modelView.ts';
+import { applyEdits, type TextEdit } from '../../textEdit.ts';
+import { findCallable } from '../callable.ts';
+import { parameterAt } from '../parameterAt.ts';
+import { calledLayers, holds } from '../specText.ts';
+import type { Change, Wrong } from './layerSpecFixes.ts';
+
+export function argumentFixes(wrong: Wrong): readonly Change[] {
+  const { document, diagnostic, span } = wrong;
+  const placed = calledLayers(document.spec).find(({ layer }) => holds(layer.span, span.start));
+  if (placed === undefined) return [];
+  if (diagnostic.code === 'spec/argument') return missing(wrong, placed.call);
+  return diagnostic.code === 'shape/mismatch' ? contradicting(wrong, placed.call) : [];
+}
+
+/** Adds what a call needs; the value is a first guess that reads well. */
+function missing({ document, diagnostic, span }: Wrong, call: LayerCall): readonly Change[] {
+  const { source, spec } = document;
+  if (span.start !== call.callee.span.start) return [];
+  const callable = findCallable(spec, source, call.callee.text);
+  const given = new Set(call.arguments.map(({ keyword }) => keyword?.text));
+  const parameter = callable?.parameters.find(
+    ({ name, default: otherwise, follows, rest }) =>
+      otherwise === undefined &&
+      !follows &&
+      !rest &&
+      !given.has(name) &&
+      diagnostic.message.includes(`needs \`${name}\``),
+  );
+  if (parameter === undefined || source[call.argumentsSpan.end - 1] !== ')') return [];
+  const value = parameter.type === 'string' ? `'${parameter.choices[0] ?? ''}'` : '1';
+  const separator = call.arguments.length === 0 ? '' : ', ';
+  const at = call.argumentsSpan.end - 1;
+  const text = `${separator}${parameter.name}=${value}`;
+  return [{ title: `Add \`${parameter.name}\``, edits: [{ span: { start: at, end: at }, text }] }];
+}
+
+/** A size that follows from the input need not be written: then it cannot be wrong. */
+function contradicting(wrong: Wrong, call: LayerCall): readonly Change[] {
+  const { document, span, view, recost } = wrong;
+  const { source, spec } = document;
+  const argument = call.arguments.find((each) => holds(each.span, span.start));
+  const callable = findCallable(spec, source, call.callee.text);
+  if (argument === undefined || callable === undefined) return [];
+  const parameter = parameterAt(callable, call, argument, source);
+  if (!parameter?.follows) return [];
+  const edit = { span: removalOf(call, argument), text: '' };
+  const written = source.slice(argument.value.span.start, argument.value.span.end);
+  const edits: readonly TextEdit[] = [edit];
+  const after = recost(applyEdits(source, edits));
+  return errorsAt(view, call) > errorsOf(after, applyEdits(source, edits), call)
+    ? [{ title: `Remove \`${written}\`: ${parameter.name} follows from the input`, edits }]
+    : [];
+}
+
+/** The argument with the comma that parts it from its neighbour. */
+function removalOf(call: LayerCall, argument: Argument): { readonly start: number; readonly end: number } {
+  const index = call.arguments.indexOf(argument);
+  const next = call.arguments[index + 1];
+  const before = call.arguments[index - 1];
+  if (next !== undefined) return { start: argument.span.start, end: next.span.start };
+  return before === undefined ? argument.span : { start: before.span.end, end: argument.span.end };
+}
+
+const errorsAt = (view: ModelView, call: LayerCall): number =>
+  countErrors(view.estimate.issues, call.callee.span.start, view);
+
+function countErrors(issues: ModelView['estimate']['issues'], start: number, view: ModelView): number {
+  const line = view.text.starts.findLastIndex((each) => each <= start);
+  return issues.filter((issue) => issue.severity === 'error' && rangeOfIssue(view, issue).start.line === line)
+    .length;
+}
+
+/** Errors on the line of the call in a text that was edited behind its callee only. */
+function errorsOf(estimate: ModelView['estimate'], source: string, { callee }: LayerCall): number {
+  const end = source.indexOf('\n', callee.span.start);
+  const lineStart = source.lastIndexOf('\n', callee.span.start) + 1;
+  const lineEnd = end < 0 ? source.length : end;
+  return estimate.issues.filter(
+    ({ severity, span }) =>
+      severity === 'error' && span !== undefined && span.start >= lineStart && span.start <= lineEnd,
+  ).length;
+}

@@ -1,0 +1,175 @@
+/** What an estimate advises, done in the text, with what it saves: found by costing the edited text. */
+
+import type { ModelEstimate } from '../../../estimate/estimateModel.ts';
+import { formatBytes } from '../../../model/format.ts';
+import type { FindingChange } from '../../../model/stepCost.ts';
+import { bytes } from '../../../model/units.ts';
+import { gainOf, throughputGainOf } from '../../fix.ts';
+import { applyEdits, type TextEdit } from '../../textEdit.ts';
+import { calledLayers } from '../specText.ts';
+import type { Change, Wrong } from './layerSpecFixes.ts';
+import { scenarioEdit } from './scenarioEdit.ts';
+import { sizeEdits } from './sizeEdits.ts';
+
+export function findingFixes(wrong: Wrong): readonly Change[] {
+  const { diagnostic } = wrong;
+  if (!diagnostic.code.startsWith('findings/')) return [];
+  const advised = diagnostic.change === undefined ? [] : changesFor(wrong, diagnostic.change);
+  switch (diagnostic.code) {
+    case 'findings/out-of-memory':
+      return [...advised, ...fewerRepetitions(wrong)];
+    case 'findings/exposed-communication':
+      return [...advised, ...gradientOptions(wrong)];
+    default:
+      return advised;
+  }
+}
+
+function changesFor(wrong: Wrong, change: FindingChange): readonly Change[] {
+  const { document } = wrong;
+  switch (change.kind) {
+    case 'batch':
+      return batchChange(wrong, change.batch);
+    case 'precision': {
+      const edits = [scenarioEdit(document, 'precision', change.precision)];
+      return costed(
+        wrong,
+        edits,
+        `Use ${change.precision}`,
+        ({ scenario }) => scenario?.precision === change.precision,
+      );
+    }
+    case 'size': {
+      const sizes = [Math.ceil(change.from / 8) * 8, Math.ceil(change.from / 64) * 64];
+      return [...new Set(sizes)]
+        .flatMap((to) => sizeChange(wrong, change.from, to))
+        .sort((left, right) => left.step - right.step)
+        .map(({ title, edits }) => ({ title, edits }));
+    }
+    case 'framework-option':
+      return optionChange(wrong, change.name, change.value);
+  }
+}
+
+/** The batch is set where the text sets it: in its scenario, as a dim, or in a scenario that is new. */
+function batchChange(wrong: Wrong, batch: number): readonly Change[] {
+  const { document } = wrong;
+  const [size] = document.spec.inputs[0]?.dimensions ?? [];
+  const dim =
+    size?.kind === 'name' ? document.spec.dims.find(({ name }) => name.text === size.name) : undefined;
+  const inDims = dim?.value?.kind === 'number' ? [{ span: dim.value.span, text: String(batch) }] : undefined;
+  const ways = [...(inDims === undefined ? [] : [inDims]), [scenarioEdit(document, 'batch', String(batch))]];
+  const setsBatch = ({ scenario }: ModelEstimate): boolean => scenario?.batchPerGpu === batch;
+  for (const edits of ways) {
+    const changes = costed(wrong, edits, `Use a batch of ${batch}`, setsBatch);
+    if (changes.length > 0) return changes;
+  }
+  return [];
+}
+
+function sizeChange(wrong: Wrong, from: number, to: number): readonly (Change & { readonly step: number })[] {
+  const found = sizeEdits(wrong.document, wrong.diagnostic.range.start.line, from, to);
+  if (found === undefined) return [];
+  const after = recosted(wrong, found.edits);
+  const step = after.cost?.totals.time.step ?? null;
+  if (step === null || countErrors(after) > countErrors(wrong.view.estimate)) return [];
+  const gain = gainOf(wrong.view.estimate.cost, after.cost);
+  return [{ title: titled(`Use ${found.what}`, gain), edits: found.edits, step }];
+}
+
+/** Buckets of another size, and gradients in half precision, where that makes the step shorter. */
+function gradientOptions(wrong: Wrong): readonly Change[] {
+  const { scenario } = wrong.view.estimate;
+  if (scenario?.framework.name !== 'pytorch-ddp') return [];
+  const narrow = optionChange(wrong, 'gradient-dtype', 'bf16');
+  const buckets = bucketSizes
+    .flatMap((size) => {
+      const edits = optionEdits(wrong, 'bucket-mb', String(size));
+      const step = recosted(wrong, edits).cost?.totals.time.step ?? null;
+      return step === null ? [] : [{ size, step }];
+    })
+    .sort((left, right) => left.step - right.step);
+  const [best] = buckets;
+  const before = wrong.view.estimate.cost?.totals.time.step ?? null;
+  const worthwhile = best !== undefined && before !== null && best.step < before * 0.995;
+  return [...narrow, ...(worthwhile ? optionChange(wrong, 'bucket-mb', String(best.size)) : [])];
+}
+
+const bucketSizes = [5, 10, 50, 100, 200];
+
+function optionChange(wrong: Wrong, name: string, value: string): readonly Change[] {
+  const isSet = ({ scenario }: ModelEstimate): boolean => scenario?.framework.options[name] === value;
+  const changes = costed(wrong, optionEdits(wrong, name, value), optionTitle(name, value), isSet);
+  return wrong.view.estimate.scenario?.framework.options[name] === value ? [] : changes;
+}
+
+const optionTitle = (name: string, value: string): string =>
+  name === 'bucket-mb' ? `Use buckets of ${value} MiB` : `Send gradients as ${value}`;
+
+function optionEdits({ document, view }: Wrong, name: string, value: string): readonly TextEdit[] {
+  const framework = view.estimate.scenario?.framework ?? { name: 'pytorch-ddp', options: {} };
+  const options = Object.entries({ ...framework.options, [name]: value }).map((pair) => pair.join('='));
+  return [scenarioEdit(document, 'framework', `"${[framework.name, ...options].join(',')}"`)];
+}
+
+/** A repeated line, repeated as often as memory allows. */
+function fewerRepetitions(wrong: Wrong): readonly Change[] {
+  const { document, view } = wrong;
+  for (const { call } of calledLayers(document.spec)) {
+    const { repetition } = call;
+    if (repetition?.kind !== 'number' || repetition.value < 2) continue;
+    const edits = (count: number): readonly TextEdit[] => [{ span: repetition.span, text: String(count) }];
+    const fits = (count: number): boolean => {
+      const { cost } = recosted(wrong, edits(count));
+      return cost !== undefined && !cost.findings.some(({ code }) => code === 'findings/out-of-memory');
+    };
+    const { peak, capacity } = view.estimate.cost?.totals.memory ?? { peak: 0, capacity: 0 };
+    // Memory grows with the repetitions, so a first guess is close.
+    let count = Math.min(
+      repetition.value - 1,
+      Math.floor((repetition.value * (capacity ?? 0)) / Math.max(1, peak)),
+    );
+    for (let tries = 0; count >= 1 && tries < mostTries; tries += 1) {
+      if (fits(count)) {
+        return costed(wrong, edits(count), `Repeat \`${call.callee.text}\` ${count} times`, () => true);
+      }
+      count = Math.min(count - 1, Math.floor(count * 0.9));
+    }
+  }
+  return [];
+}
+
+const mostTries = 6;
+
+/** The change, if the edited text is as it should be and has no new errors. */
+function costed(
+  wrong: Wrong,
+  edits: readonly TextEdit[],
+  what: string,
+  isDone: (estimate: ModelEstimate) => boolean,
+): readonly Change[] {
+  const before = wrong.view.estimate;
+  const after = recosted(wrong, edits);
+  if (!isDone(after) || countErrors(after) > countErrors(before)) return [];
+  return [{ title: titled(what, worth(wrong, after)), edits }];
+}
+
+/** What the change is worth, in the terms of what it is against. */
+function worth({ diagnostic, view }: Wrong, after: ModelEstimate): string {
+  const before = view.estimate.cost;
+  if (diagnostic.code === 'findings/out-of-memory') {
+    const { peak, capacity } = after.cost?.totals.memory ?? { peak: bytes(0), capacity: null };
+    return capacity === null ? '' : `${formatBytes(peak)} of ${formatBytes(capacity)}`;
+  }
+  return before?.scenario.batchPerGpu === after.cost?.scenario.batchPerGpu
+    ? gainOf(before, after.cost)
+    : throughputGainOf(before, after.cost);
+}
+
+const titled = (what: string, gain: string): string => (gain === '' ? what : `${what}: ${gain}`);
+
+const recosted = ({ document, recost }: Wrong, edits: readonly TextEdit[]): ModelEstimate =>
+  recost(applyEdits(document.source, edits));
+
+const countErrors = ({ issues }: ModelEstimate): number =>
+  issues.filter(({ severity }) => severity === 'error').length;

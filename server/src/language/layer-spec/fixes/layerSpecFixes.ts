@@ -1,0 +1,51 @@
+/** What can be done about the diagnostics of a layer spec. */
+
+import type { Diagnostic } from '../../diagnostics.ts';
+import type { Fix, Recost } from '../../fix.ts';
+import type { ModelView } from '../../modelView.ts';
+import type { TextEdit } from '../../textEdit.ts';
+import { offsetAt } from '../../textLines.ts';
+import type { SpecText } from '../specText.ts';
+import { argumentFixes } from './argumentFixes.ts';
+import { findingFixes } from './findingFixes.ts';
+import { nameFixes } from './nameFixes.ts';
+import { removalFixes } from './removalFixes.ts';
+
+/** What a kind of fix is asked with. */
+export interface Wrong {
+  readonly document: SpecText;
+  readonly view: ModelView;
+  readonly diagnostic: Diagnostic;
+  /** What the diagnostic underlines. */
+  readonly span: { readonly start: number; readonly end: number };
+  readonly recost: Recost;
+}
+
+export interface Change {
+  readonly title: string;
+  readonly edits: readonly TextEdit[];
+}
+
+/** The fixes of these diagnostics, the best of each first. `recost` is called for what changes the cost. */
+export function layerSpecFixes(
+  document: SpecText,
+  view: ModelView,
+  diagnostics: readonly Diagnostic[],
+  recost: Recost,
+): readonly Fix[] {
+  return diagnostics.flatMap((diagnostic) => {
+    const { start, end } = diagnostic.range;
+    const span = { start: offsetAt(document.text, start), end: offsetAt(document.text, end) };
+    const wrong: Wrong = { document, view, diagnostic, span, recost };
+    const changes = [
+      ...nameFixes(wrong),
+      ...argumentFixes(wrong),
+      ...removalFixes(wrong),
+      ...findingFixes(wrong),
+    ];
+    return changes.map(({ title, edits }, index): Fix => {
+      const fix = { title, edits, diagnostic };
+      return index === 0 ? { ...fix, preferred: true } : fix;
+    });
+  });
+}

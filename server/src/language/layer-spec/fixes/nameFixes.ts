@@ -1,0 +1,91 @@
+/** A word that names nothing becomes the nearest word that does. */
+
+import { layerDefinitions } from '../../../analysis/layer-spec/layerDefinitions.ts';
+import { findMark, markDefinitions } from '../../../formats/layer-spec/marks.ts';
+import { nearestName } from '../../../formats/layer-spec/nearestName.ts';
+import { modelKeys, specKeys } from '../../../formats/layer-spec/readLayerSpec.ts';
+import { scenarioKeys } from '../../../formats/layer-spec/readScenario.ts';
+import { frameworks } from '../../../frameworks/registry.ts';
+import { builtInClusters } from '../../../hardware/clusters.ts';
+import { elementTypes } from '../../../model/elementType.ts';
+import { findCallable, onnxOperators } from '../callable.ts';
+import { blocksOf, calledLayers, holds, type SpecText } from '../specText.ts';
+import { layersAt, visibleTensors, visibleValues } from '../visibleNames.ts';
+import type { Change, Wrong } from './layerSpecFixes.ts';
+
+export function nameFixes({ document, view, diagnostic, span }: Wrong): readonly Change[] {
+  if (diagnostic.severity !== 'error') return [];
+  const word = document.source.slice(span.start, span.end);
+  if (diagnostic.code === 'scenario/unknown-framework') {
+    const name = view.estimate.opened.scenario.framework?.name ?? word;
+    const near = nearestName(
+      name,
+      frameworks.map((framework) => framework.name),
+    );
+    const at = document.source.indexOf(name, span.start);
+    return near === undefined || at < 0 || at >= span.end
+      ? []
+      : [replacement({ start: at, end: at + name.length }, near)];
+  }
+  if (!/^['"]?[\p{L}_][\p{L}\p{N}_-]*['"]?$/u.test(word)) return [];
+  const bare = word.replace(/['"]/g, '');
+  const near = nearestName(bare, candidatesAt(document, diagnostic.code, span.start));
+  if (near === undefined || near === bare) return [];
+  const quoted = word.length - bare.length === 2;
+  return [replacement(quoted ? { start: span.start + 1, end: span.end - 1 } : span, near)];
+}
+
+const replacement = (span: { readonly start: number; readonly end: number }, near: string): Change => ({
+  title: `Change to \`${near}\``,
+  edits: [{ span, text: near }],
+});
+
+function candidatesAt(document: SpecText, code: string, offset: number): readonly string[] {
+  const { spec, source } = document;
+  const placed = calledLayers(spec).find(({ layer }) => holds(layer.span, offset));
+  const place = { block: placed?.block?.name.text, model: placed?.model };
+  switch (code) {
+    case 'spec/unknown-layer': {
+      const names = [
+        ...blocksOf(spec).map(({ name }) => name.text),
+        ...layerDefinitions.map(({ name }) => name),
+      ];
+      return [...names, ...onnxOperators().map(({ name }) => name)];
+    }
+    case 'spec/unknown-source': {
+      const before = placed?.layer.span.start ?? Number.MAX_SAFE_INTEGER;
+      return visibleTensors(source, spec, place, before).map(({ name }) => name);
+    }
+    case 'spec/dimension':
+      return visibleValues(spec, place);
+    case 'spec/argument': {
+      const callable = placed && findCallable(spec, source, placed.call.callee.text);
+      const names = callable?.parameters.map(({ name }) => name) ?? [];
+      const argument = placed?.call.arguments.find((each) => holds(each.span, offset));
+      const inValue = argument !== undefined && offset >= argument.value.span.start;
+      const parameter = callable?.parameters.find(({ name }) => name === argument?.keyword?.text);
+      return inValue ? (parameter?.choices ?? []) : names;
+    }
+    case 'spec/structure':
+      return [
+        ...specKeys,
+        ...modelKeys,
+        ...elementTypes,
+        ...layersAt(spec, place).map(({ name }) => name.text),
+      ];
+    case 'spec/scenario': {
+      const values = Object.values(scenarioKeys).flatMap(({ kind }) =>
+        typeof kind === 'string' ? [] : kind,
+      );
+      return [...Object.keys(scenarioKeys), ...values];
+    }
+    case 'spec/call': {
+      const marks = markDefinitions.map(({ name }) => name);
+      return [...marks, 'from', ...(findMark('precision')?.values ?? [])];
+    }
+    case 'scenario/unknown-cluster':
+      return builtInClusters.map(({ name }) => name);
+    default:
+      return [];
+  }
+}

@@ -1,0 +1,72 @@
+/**
+ * The texts of the files that layer specs include. Reading a spec asks for them at once, and files answer later: so a
+ * spec is read again once they are here.
+ */
+
+import type { ReadInclude } from '../analysis/layer-spec/blockTable.ts';
+import { decodeText } from '../formats/byteSource.ts';
+import type { ReadFile } from './readFile.ts';
+import { resolvePath } from './virtualText.ts';
+
+export interface IncludedFiles {
+  /** Texts as they are known by now, by paths relative to the model. */
+  reader(model: string): ReadInclude;
+  /** Reads what is not known yet; gives whether there was any such file. */
+  load(model: string, paths: readonly string[]): Promise<boolean>;
+  /** Models that include a file, as they were read last. */
+  includers(uri: string): readonly string[];
+  /** The file changed on disk, or its open text did. */
+  forget(uri: string): void;
+  close(model: string): void;
+}
+
+export interface IncludeSources {
+  readonly read: ReadFile;
+  /** The text of a file that is open in the editor, which goes before the file. */
+  readonly openText: (uri: string) => string | undefined;
+  /** Called once for every file, to be told of its changes. */
+  readonly watch: (uri: string) => void;
+}
+
+export function includedFiles({ read, openText, watch }: IncludeSources): IncludedFiles {
+  const texts = new Map<string, string | undefined>();
+  const includes = new Map<string, ReadonlySet<string>>();
+  const watched = new Set<string>();
+  const addressOf = (model: string, path: string): string | undefined => resolvePath(model, path);
+
+  const readText = async (uri: string): Promise<string | undefined> => {
+    const file = await read(uri);
+    if (file.kind === 'failed') return undefined;
+    try {
+      return decodeText(file.source);
+    } finally {
+      file.close();
+    }
+  };
+
+  return {
+    reader: (model) => (path) => {
+      const uri = addressOf(model, path);
+      return uri === undefined ? undefined : (openText(uri) ?? texts.get(uri));
+    },
+    load: async (model, paths) => {
+      const addresses = paths.flatMap((path) => addressOf(model, path) ?? []);
+      includes.set(model, new Set(addresses));
+      const missing = addresses.filter((uri) => !texts.has(uri) && openText(uri) === undefined);
+      for (const uri of addresses) {
+        if (watched.has(uri)) continue;
+        watched.add(uri);
+        watch(uri);
+      }
+      for (const uri of missing) texts.set(uri, await readText(uri));
+      return missing.length > 0;
+    },
+    includers: (uri) => [...includes].flatMap(([model, files]) => (files.has(uri) ? [model] : [])),
+    forget: (uri) => {
+      texts.delete(uri);
+    },
+    close: (model) => {
+      includes.delete(model);
+    },
+  };
+}
