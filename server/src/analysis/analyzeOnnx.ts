@@ -49,8 +49,12 @@ export function analyzeOnnx(file: OnnxModel, provided?: ProvidedStructure): Mode
     layers: groupLayers(finished, scopes, auxiliary, provided?.layers ?? []),
     parameters,
     frozen,
-    ...batchOf(finished),
-    symbols: symbolNames(finished).map((name) => ({ name, default: provided?.symbolDefaults.get(name) })),
+    ...(provided?.batchSymbol === undefined
+      ? batchOf(finished)
+      : { batchSymbol: provided.batchSymbol, fixedBatch: undefined }),
+    symbols: [...new Set([...symbolNames(finished), ...(provided?.symbolDefaults.keys() ?? [])])].map(
+      (name) => ({ name, default: provided?.symbolDefaults.get(name) }),
+    ),
     issues,
     costing: planCosting(finished, auxiliary),
   };

@@ -20,7 +20,7 @@ import { findMissingContents } from './missingContents.ts';
 import { type ModuleScope, rootScope } from './moduleScope.ts';
 import type { InferredOutputs, OperatorKinds } from './operatorKinds.ts';
 import { orderNodes } from './orderNodes.ts';
-import { unloweredDomain } from './providedStructure.ts';
+import { caffeDomain, unloweredDomain } from './providedStructure.ts';
 import { typeOfInput, typeOfOnnx } from './typeOfOnnx.ts';
 
 /** A graph, and beside each operator what the graph itself has no place for. */
@@ -336,9 +336,14 @@ function inferOperator(
   const operator = operatorOf(flat, index, opset, { attributes });
   const definition = findOperator(operator.domain, operator.type, opset);
   if (definition === undefined) {
-    if (operator.domain === unloweredDomain) {
-      const type: ValueType = { kind: 'unknown', reason: `\`${operator.type}\` could not be lowered` };
-      return { operator, outputs: { types: node.outputs.map(() => type), contents: [] } };
+    if (operator.domain === unloweredDomain || operator.domain === caffeDomain) {
+      const said = node.attributes.get('reason');
+      const reason = said?.kind === 'string' ? said.value : `\`${operator.type}\` could not be lowered`;
+      const type: ValueType = { kind: 'unknown', reason };
+      return {
+        operator: { ...operator, contradiction: reason },
+        outputs: { types: node.outputs.map(() => type), contents: [] },
+      };
     }
     const reason = whyUndefined(operator.domain, operator.type);
     surroundings.issues.add(`unknown operator ${reason}`, {

@@ -17,6 +17,8 @@ export interface ProvidedStructure {
   readonly roles: ReadonlyMap<string, ValueRole>;
   /** Values that symbolic dimensions take when a scenario gives none. */
   readonly symbolDefaults: ReadonlyMap<string, number>;
+  /** The symbol that is the batch, where the lowering knows it; else the leading dimension of the first input. */
+  readonly batchSymbol?: string;
   /** Issues found while lowering that belong to the analysis; passed through in front of its own. */
   readonly issues: readonly Issue[];
 }
@@ -37,3 +39,6 @@ export interface ProvidedLayer {
  * the lowering has reported why, and analysis does not report it again.
  */
 export const unloweredDomain = 'layer-spec';
+
+/** The same of a Caffe net. An attribute `reason` says why, where that is known. */
+export const caffeDomain = 'caffe';

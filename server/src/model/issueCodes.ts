@@ -28,7 +28,7 @@ export const issueCodes = {
   'file/not-a-model': {
     title: 'The file is not a model Layercost reads',
     explanation:
-      'Layercost reads ONNX models (binary, ONNX text, protobuf text, JSON) and layer specs (*.layers.yaml). The content decides, not the name.',
+      'Layercost reads ONNX models (binary, ONNX text, protobuf text, JSON), layer specs (*.layers.yaml) and Caffe nets (*.prototxt). The content decides, not the name.',
   },
   'file/unreadable': {
     title: 'The file cannot be read',
@@ -172,6 +172,49 @@ export const issueCodes = {
     title: 'The scenario of the layer spec is wrong',
     explanation:
       'Its keys are those of the command line: cluster, nodes, gpus, batch, precision, optimizer, framework, mode.',
+  },
+  'caffe/syntax': {
+    title: 'The prototxt cannot be read',
+    explanation:
+      'A prototxt is protobuf text: fields are written `name: value` or `name { fields }`. Reading goes on at the next layer.',
+  },
+  'caffe/not-a-net': {
+    title: 'The prototxt is not a Caffe net',
+    explanation:
+      'A net is a list of layers. A solver, a label map or another message has the same ending but no layers; open the net itself.',
+  },
+  'caffe/unknown-field': {
+    title: 'A Caffe message has no such field',
+    explanation:
+      'Neither BVLC Caffe nor the forks Layercost knows have it. Caffe itself refuses such a file; the field is skipped here.',
+  },
+  'caffe/value': {
+    title: 'A field of a Caffe net has a wrong value',
+    explanation: 'The value is of another kind than the field takes, or is given too often.',
+  },
+  'caffe/unknown-layer': {
+    title: 'A Caffe layer type is not known',
+    explanation:
+      'It is neither of BVLC Caffe nor of a fork Layercost knows, so its outputs and its cost are unknown and totals are lower bounds.',
+  },
+  'caffe/layer': {
+    title: 'A Caffe layer is not complete',
+    explanation: 'A bottom, a top or a parameter is missing, superfluous, or has a value that Caffe refuses.',
+  },
+  'caffe/unknown-blob': {
+    title: 'A Caffe layer reads a blob that no layer above it writes',
+    explanation:
+      'Bottoms are tops of layers above, in the order of the file, that are in the net in the same phase, or inputs of the net.',
+  },
+  'caffe/data-shape': {
+    title: 'The net does not say how large its data is',
+    explanation:
+      'A data layer takes the size of its samples from the data base, which is not part of the net. Give it with --dim, or as layercost.dimensions in the settings.',
+  },
+  'caffe/unknown-cost': {
+    title: 'The cost of a Caffe layer cannot be known',
+    explanation:
+      'What it computes is in another file or depends on the data, so its cost is left out and totals are lower bounds.',
   },
   'scenario/unknown-cluster': {
     title: 'The cluster is not known',

@@ -16,8 +16,12 @@ import type { TextMessage, TextValue } from './syntax.ts';
 export function readOnnxProtobufText(text: string): ReadOnnx {
   const { message, problem } = readProtobufText(text);
   if (message === undefined) {
-    const issue = problem ?? { message: 'The text cannot be read', span: { start: 0, end: text.length } };
-    return { model: undefined, issues: [{ code: 'onnx/text-syntax', severity: 'error', ...issue }] };
+    const whole = { start: 0, end: text.length };
+    const { message: wrong, span } = problem ?? { message: 'The text cannot be read', span: whole };
+    return {
+      model: undefined,
+      issues: [{ code: 'onnx/text-syntax', severity: 'error', message: wrong, span }],
+    };
   }
   return readWrittenModel(new TextMessageView(text, message));
 }

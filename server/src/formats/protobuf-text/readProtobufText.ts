@@ -2,7 +2,7 @@
  * Reads protobuf's text format (protobuf.dev, "Text Format Language Specification") into a tree of fields, without a
  * schema: `name: value`, messages in braces or angle brackets, lists, quoted pieces, comments, extensions.
  *
- * The first error ends the reading and is the one issue.
+ * The first error ends the reading and is the one issue; what stands before it is kept.
  */
 
 import type { TextSpan } from '../../model/issue.ts';
@@ -11,12 +11,16 @@ import type { TextField, TextMessage, TextValue } from './syntax.ts';
 export interface ReadProtobufText {
   readonly message: TextMessage | undefined;
   readonly problem: ProtobufTextProblem | undefined;
+  /** What was read: the whole message, or as much of it as stands before the problem. */
+  readonly partial: TextMessage;
 }
 
 export interface ProtobufTextProblem {
   /** What is wrong and what to do, starting in upper case. */
   readonly message: string;
   readonly span: TextSpan;
+  /** How far the text was looked at: its end, where something is not closed. */
+  readonly reached: number;
 }
 
 /** Protobuf's own default limit of message nesting. */
@@ -25,22 +29,23 @@ const deepest = 100;
 /** Scalars kept of a run under one name. Longer ones are payloads of tensors. */
 const keptScalars = 65_536;
 
-export function readProtobufText(text: string): ReadProtobufText {
-  const reader = new ProtobufTextReader(text);
-  const message = reader.message('', 0);
+/** Reads `text` from offset `start`, as far as it can be read. */
+export function readProtobufText(text: string, start = 0): ReadProtobufText {
+  const reader = new ProtobufTextReader(text, start);
+  const partial = reader.message('', 0);
   return reader.problem === undefined
-    ? { message, problem: undefined }
-    : { message: undefined, problem: reader.problem };
+    ? { message: partial, problem: undefined, partial }
+    : { message: undefined, problem: reader.problem, partial };
 }
 
 class ProtobufTextReader {
   readonly #text: string;
-  #position = 0;
+  #position: number;
   problem: ProtobufTextProblem | undefined;
 
-  constructor(text: string) {
+  constructor(text: string, start: number) {
     this.#text = text;
-    if (text.startsWith('\uFEFF')) this.#position = 1;
+    this.#position = start === 0 && text.startsWith('\uFEFF') ? 1 : start;
   }
 
   /** Fields up to `close`, which is taken; '' is the end of the text. */
@@ -213,7 +218,7 @@ class ProtobufTextReader {
   }
 
   #fail(message: string, start: number, end: number): void {
-    this.problem ??= { message, span: { start, end } };
+    this.problem ??= { message, span: { start, end }, reached: Math.max(this.#position, start) };
     this.#position = this.#text.length;
   }
 }

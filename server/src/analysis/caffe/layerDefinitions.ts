@@ -1,0 +1,52 @@
+/** All layers of Caffe that are known, in one table. */
+
+import { findMessage } from '../../formats/caffe/messages.ts';
+import type { FieldSchema } from '../../formats/caffe/schema.ts';
+import type { CaffeLayerDefinition } from './layerDefinition.ts';
+import { activationLayers } from './layers/activation.ts';
+import { combiningLayers } from './layers/combining.ts';
+import { convolutionLayers } from './layers/convolution.ts';
+import { dataLayers } from './layers/data.ts';
+import { detectionLayers } from './layers/detection.ts';
+import { innerProductLayers } from './layers/innerProduct.ts';
+import { lossLayers } from './layers/loss.ts';
+import { normalizationLayers } from './layers/normalization.ts';
+import { poolingLayers } from './layers/pooling.ts';
+import { recurrentLayers } from './layers/recurrent.ts';
+import { reshapingLayers } from './layers/reshaping.ts';
+
+export const caffeLayerDefinitions: readonly CaffeLayerDefinition[] = [
+  ...convolutionLayers,
+  ...poolingLayers,
+  ...innerProductLayers,
+  ...activationLayers,
+  ...normalizationLayers,
+  ...combiningLayers,
+  ...reshapingLayers,
+  ...lossLayers,
+  ...recurrentLayers,
+  ...detectionLayers,
+];
+
+const byType = new Map(caffeLayerDefinitions.map((definition) => [definition.type, definition]));
+
+export const findCaffeLayer = (type: string): CaffeLayerDefinition | undefined => byType.get(type);
+
+/** What an editor offers for `type:`, and below the layer's own message. */
+export interface CaffeLayerEntry {
+  readonly type: string;
+  readonly documentation: string;
+  readonly source: string;
+  /** The field of its parameters, such as `convolution_param`. */
+  readonly parameters: string | undefined;
+  readonly fields: readonly FieldSchema[];
+}
+
+/** Every layer type with its fields, data layers first. */
+export const caffeLayerEntries: readonly CaffeLayerEntry[] = [...dataLayers, ...caffeLayerDefinitions].map(
+  ({ type, documentation, source, parameters }) => {
+    const field = parameters === undefined ? undefined : findMessage('LayerParameter')?.fields.get(parameters);
+    const message = field?.type.kind === 'message' ? findMessage(field.type.message) : undefined;
+    return { type, documentation, source, parameters, fields: [...(message?.fields.values() ?? [])] };
+  },
+);

@@ -1,0 +1,237 @@
+/** Layers that bring data into the net: they are its inputs, and cost nothing on the GPU. */
+
+import {
+  booleanOf,
+  type CaffeLayer,
+  type CaffeMessage,
+  messageOf,
+  messagesOf,
+  numberOf,
+  numbersOf,
+} from '../../../formats/caffe/syntax.ts';
+import { type Dimension, unknownDimension } from '../../../model/dimension.ts';
+import type { TextSpan } from '../../../model/issue.ts';
+
+export interface DataLayerDefinition {
+  readonly type: string;
+  readonly documentation: string;
+  readonly source: string;
+  readonly parameters: string;
+}
+
+/** What a data layer puts into its tops. */
+export interface DataShapes {
+  /** One per top; `undefined` where not even the rank is known. */
+  readonly shapes: readonly (readonly Dimension[] | undefined)[];
+  /** Sizes that were assumed, or that only the data base knows: said once, at the layer. */
+  readonly remark: { readonly severity: 'warning' | 'information'; readonly message: string } | undefined;
+  /** Names of dimensions that were given from outside and used. */
+  readonly used: readonly string[];
+  /** What Caffe refuses. */
+  readonly problem: { readonly message: string; readonly span: TextSpan } | undefined;
+}
+
+export const dataLayers: readonly DataLayerDefinition[] = [
+  {
+    type: 'Input',
+    documentation: 'A blob that is given from outside.',
+    source: 'input_layer.cpp',
+    parameters: 'input_param',
+  },
+  {
+    type: 'Data',
+    documentation: 'Images and labels of a data base.',
+    source: 'data_layer.cpp',
+    parameters: 'data_param',
+  },
+  {
+    type: 'AnnotatedData',
+    documentation: 'Images and boxes of a data base.',
+    source: 'annotated_data_layer.cpp of SSD',
+    parameters: 'data_param',
+  },
+  {
+    type: 'ImageData',
+    documentation: 'Images and labels listed in a file.',
+    source: 'image_data_layer.cpp',
+    parameters: 'image_data_param',
+  },
+  {
+    type: 'HDF5Data',
+    documentation: 'Blobs of HDF5 files.',
+    source: 'hdf5_data_layer.cpp',
+    parameters: 'hdf5_data_param',
+  },
+  {
+    type: 'MemoryData',
+    documentation: 'Images and labels given from memory.',
+    source: 'memory_data_layer.cpp',
+    parameters: 'memory_data_param',
+  },
+  {
+    type: 'DummyData',
+    documentation: 'Blobs filled with constants or random numbers.',
+    source: 'dummy_data_layer.cpp',
+    parameters: 'dummy_data_param',
+  },
+  {
+    type: 'WindowData',
+    documentation: 'Windows of images, and their labels.',
+    source: 'window_data_layer.cpp',
+    parameters: 'window_data_param',
+  },
+];
+
+export const isDataLayer = (type: string): boolean => dataLayers.some((layer) => layer.type === type);
+
+/** Shapes of the tops of a data layer. `given` are dimensions from outside: channels, height, width, features. */
+export function dataShapes(layer: CaffeLayer, given: ReadonlyMap<string, number>): DataShapes {
+  const field = dataLayers.find(({ type }) => type === layer.type)?.parameters ?? '';
+  const parameters = messageOf(layer.fields, field);
+  switch (layer.type) {
+    case 'Input':
+      return sized(layer, shapesOf(messagesOf(parameters, 'shape'), layer), '`input_param`');
+    case 'DummyData':
+      return sized(layer, dummyShapes(parameters, layer), '`dummy_data_param`');
+    case 'MemoryData': {
+      const sides = ['channels', 'height', 'width'].map((name) => numberOf(parameters, name));
+      const batch = numberOf(parameters, 'batch_size');
+      const known = [batch, ...sides].flatMap((side) => side ?? []);
+      const image = known.length === 4 ? known : undefined;
+      return sized(layer, withLabels(layer, image, batch), '`memory_data_param`');
+    }
+    default:
+      return fromFiles(layer, parameters, given);
+  }
+}
+
+function sized(
+  layer: CaffeLayer,
+  shapes: readonly (readonly Dimension[] | undefined)[],
+  where: string,
+): DataShapes {
+  const missing = shapes.some((shape) => shape === undefined || shape.length === 0);
+  const negative = shapes.some((shape) => shape?.some((size) => typeof size === 'number' && size < 1));
+  const message = missing
+    ? `the shape of \`${layer.tops[0]?.text}\` is missing: give it in ${where}`
+    : 'dimensions must be above 0';
+  return {
+    shapes,
+    remark: undefined,
+    used: [],
+    problem: missing || negative ? { message, span: layer.typeSpan } : undefined,
+  };
+}
+
+/** One shape for every top, or one for all of them. */
+function shapesOf(
+  messages: readonly CaffeMessage[],
+  layer: CaffeLayer,
+): readonly (readonly number[] | undefined)[] {
+  const shapes = messages.map((shape) => numbersOf(shape, 'dim'));
+  return layer.tops.map((_, index) => shapes[index] ?? (shapes.length === 1 ? shapes[0] : undefined));
+}
+
+function dummyShapes(
+  parameters: CaffeMessage | undefined,
+  layer: CaffeLayer,
+): readonly (readonly number[] | undefined)[] {
+  const shapes = messagesOf(parameters, 'shape');
+  if (shapes.length > 0) return shapesOf(shapes, layer);
+  return layer.tops.map((_, index) => {
+    const sides = ['num', 'channels', 'height', 'width'].map((name) => {
+      const values = numbersOf(parameters, name);
+      return values[index] ?? values[0];
+    });
+    const known = sides.flatMap((side) => side ?? []);
+    return known.length === 4 ? known : undefined;
+  });
+}
+
+const withLabels = (
+  layer: CaffeLayer,
+  image: readonly Dimension[] | undefined,
+  batch: Dimension | undefined,
+): readonly (readonly Dimension[] | undefined)[] =>
+  layer.tops.map((_, index) => (index === 0 ? image : batch === undefined ? undefined : [batch]));
+
+/** Images of files: their size is in the net only where they are cropped or resized (data_transformer.cpp, InferBlobShape). */
+function fromFiles(
+  layer: CaffeLayer,
+  parameters: CaffeMessage | undefined,
+  given: ReadonlyMap<string, number>,
+): DataShapes {
+  const batch: Dimension =
+    numberOf(parameters, 'batch_size') ?? unknownDimension('the net gives no `batch_size`');
+  const features = given.get('features');
+  if (features !== undefined) {
+    return { shapes: withLabels(layer, [batch, features], batch), remark: undefined, used: ['features'], problem: undefined };
+  }
+  const [height, width] = imageSides(layer, parameters);
+  const channels = channelsOf(layer, parameters);
+  const sides = [
+    ['channels', given.get('channels') ?? channels],
+    ['height', height ?? given.get('height')],
+    ['width', width ?? given.get('width')],
+  ] as const;
+  const used = sides.flatMap(([name, side]) => (side !== undefined && given.get(name) === side ? [name] : []));
+  const unknown = sides.filter(([, side]) => side === undefined).map(([name]) => name);
+  const isTable = layer.type === 'HDF5Data' && unknown.includes('height') && unknown.includes('width');
+  const assumed = unknown.includes('channels') && !isTable ? 3 : undefined;
+  const advice = isTable
+    ? 'give --dim features=N, or --dim channels=C --dim height=H --dim width=W'
+    : `give ${[...unknown.filter((name) => name !== 'channels').map((name) => `--dim ${name}=N`)].join(' ')}`;
+  const image = isTable
+    ? [batch, unknownDimension('the size of a sample is in the HDF5 files: give --dim features=N')]
+    : [
+        batch,
+        sides[0][1] ?? 3,
+        ...sides
+          .slice(1)
+          .map(([name, side]) => side ?? unknownDimension(`the ${name} of images is not in the net: give --dim ${name}=N`)),
+      ];
+  const sizeMissing = unknown.some((name) => name !== 'channels');
+  const channelsText = assumed === undefined ? '' : '3 channels are assumed (--dim channels=C)';
+  const remark = sizeMissing
+    ? {
+        severity: 'warning' as const,
+        message: `The size of the data is not in the net: ${advice}${channelsText === '' ? '' : `; ${channelsText}`}`,
+      }
+    : assumed === undefined
+      ? undefined
+      : {
+          severity: 'information' as const,
+          message: `How many channels images have is not in the net, so ${channelsText}`,
+        };
+  return { shapes: withLabels(layer, image, batch), remark, used, problem: undefined };
+}
+
+function imageSides(
+  layer: CaffeLayer,
+  parameters: CaffeMessage | undefined,
+): readonly [height: number | undefined, width: number | undefined] {
+  const transform = messageOf(layer.fields, 'transform_param');
+  const resize = messageOf(transform, 'resize_param');
+  const side = (crop: string, ...others: readonly (number | undefined)[]): number | undefined =>
+    [
+      numberOf(transform, 'crop_size'),
+      numberOf(transform, crop),
+      numberOf(parameters, 'crop_size'),
+      ...others,
+    ].find((value) => value !== undefined && value > 0);
+  return [
+    side('crop_h', numberOf(parameters, 'new_height'), numberOf(resize, 'height')),
+    side('crop_w', numberOf(parameters, 'new_width'), numberOf(resize, 'width')),
+  ];
+}
+
+/** Channels the net tells: forced ones, one mean for each, or an image list read in colour. */
+function channelsOf(layer: CaffeLayer, parameters: CaffeMessage | undefined): number | undefined {
+  const transform = messageOf(layer.fields, 'transform_param');
+  if (booleanOf(transform, 'force_gray')) return 1;
+  if (booleanOf(transform, 'force_color') || booleanOf(parameters, 'force_encoded_color')) return 3;
+  const means = numbersOf(transform, 'mean_value').length;
+  if (means > 1) return means;
+  if (layer.type === 'ImageData') return booleanOf(parameters, 'is_color') === false ? 1 : 3;
+  return layer.type === 'WindowData' ? 3 : undefined;
+}
