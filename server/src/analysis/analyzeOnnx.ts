@@ -52,9 +52,10 @@ export function analyzeOnnx(file: OnnxModel, provided?: ProvidedStructure): Mode
     ...(provided?.batchSymbol === undefined
       ? batchOf(finished)
       : { batchSymbol: provided.batchSymbol, fixedBatch: undefined }),
-    symbols: [...new Set([...symbolNames(finished), ...(provided?.symbolDefaults.keys() ?? [])])].map(
-      (name) => ({ name, default: provided?.symbolDefaults.get(name) }),
-    ),
+    symbols: symbolNames(finished, provided).map((name) => ({
+      name,
+      default: provided?.symbolDefaults.get(name),
+    })),
     issues,
     costing: planCosting(finished, auxiliary),
   };
@@ -100,14 +101,15 @@ function batchOf(graph: Graph): Pick<ModelAnalysis, 'batchSymbol' | 'fixedBatch'
   return { batchSymbol: undefined, fixedBatch: undefined };
 }
 
-/** Symbols of all shapes, those of the inputs first. */
-function symbolNames(graph: Graph): readonly string[] {
+/** Symbols of all shapes, those of the inputs first, and those whose value a lowering has put into the graph. */
+function symbolNames(graph: Graph, provided: ProvidedStructure | undefined): readonly string[] {
   const names = new Set<string>();
   for (const name of graph.inputs) addSymbols(graph.values.get(name)?.type, names);
   const types = new Set<ValueType>();
   for (const value of graph.values.values()) types.add(value.type);
   for (const type of types) addSymbols(type, names);
-  return [...names];
+  for (const name of provided?.symbolDefaults.keys() ?? []) names.add(name);
+  return [...names].filter((name) => provided?.reportedSymbols?.has(name) !== true);
 }
 
 function addSymbols(type: ValueType | undefined, names: Set<string>): void {

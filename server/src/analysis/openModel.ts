@@ -15,13 +15,14 @@ import type { OnnxModel } from '../formats/onnx/syntax.ts';
 import { readOnnxJson } from '../formats/onnx-json/readOnnxJson.ts';
 import { readOnnxText } from '../formats/onnx-text/readOnnxText.ts';
 import { readOnnxProtobufText } from '../formats/protobuf-text/readOnnxProtobufText.ts';
-import { sniffFormat } from '../formats/sniffFormat.ts';
+import { isOnnxProtobufText, sniffFormat } from '../formats/sniffFormat.ts';
 import { formatBytes } from '../model/format.ts';
 import type { Issue } from '../model/issue.ts';
 import { readableIssues } from '../model/readableIssues.ts';
 import { bytes } from '../model/units.ts';
 import { analyzeOnnx } from './analyzeOnnx.ts';
 import type { ReadInclude } from './layer-spec/blockTable.ts';
+import { openCaffeNet } from './caffe/openCaffeNet.ts';
 import { lowerLayerSpec } from './lowerLayerSpec.ts';
 import type { OpenedModel } from './openedModel.ts';
 import { recordedStructure } from './recordedStructure.ts';
@@ -74,12 +75,7 @@ export function openModel(source: ByteSource, name: string, options: OpenOptions
     case 'onnx-json':
       return openWritten(readOnnxJson, decodeText(source), name);
     case 'prototxt':
-      return unreadable(name, {
-        code: 'file/not-a-model',
-        severity: 'error',
-        message:
-          'A Caffe prototxt is not read yet: open the binary ONNX model, or write the network as a layer spec',
-      });
+      return openCaffe(decodeText(source), name, options.dimensions);
     case undefined:
       return unreadable(name, {
         code: source.size === 0 ? 'file/empty' : 'file/not-a-model',
@@ -166,6 +162,20 @@ export function openOnnxText(text: string, name: string): OpenedModel {
 function openWholeOnnxText(text: string, name: string): OpenedModel {
   const { model, issues, spans } = readOnnxText(text);
   return { ...openRead('onnx-text', name, model, issues), onnxSpans: spans };
+}
+
+/**
+ * Opens the text of a `.prototxt`, as an editor holds it: a Caffe net, or an ONNX model that was given that name.
+ * `dimensions` gives the sizes that a net leaves to its data.
+ */
+export function openCaffe(
+  text: string,
+  name: string,
+  dimensions: Readonly<Record<string, number>> = {},
+): OpenedModel {
+  return isOnnxProtobufText(text)
+    ? openWritten(readOnnxProtobufText, text, name)
+    : openCaffeNet(text, name, new Map(Object.entries(dimensions)));
 }
 
 /** Opens a textual form of protobuf, which no editor shows: what is wrong says its place in words. */

@@ -1,6 +1,7 @@
 /** A model file after reading: its format, its syntax where a text view needs it, and its analysis. */
 
 import type { SelectedModel } from '../formats/layer-spec/selectModel.ts';
+import type { CaffeNet } from '../formats/caffe/syntax.ts';
 import type { LayerSpec } from '../formats/layer-spec/syntax.ts';
 import type { OnnxModel } from '../formats/onnx/syntax.ts';
 import type { OnnxTextSpans } from '../formats/onnx-text/readOnnxText.ts';
@@ -28,6 +29,10 @@ export interface OpenedModel {
    * may.
    */
   readonly includes?: readonly string[];
+  /** The syntax tree of a Caffe net, as far as it could be read. */
+  readonly caffeNet?: CaffeNet;
+  /** The file as inference runs it, where that is another network: a Caffe net chooses its layers by phase. */
+  readonly inference?: () => OpenedModel;
   /** What a layer spec asks for under `scenario`. */
   readonly scenario: ScenarioRequest;
   /** Everything wrong with the file: reading, graph and shapes. */

@@ -19,6 +19,8 @@ export interface ProvidedStructure {
   readonly symbolDefaults: ReadonlyMap<string, number>;
   /** The symbol that is the batch, where the lowering knows it; else the leading dimension of the first input. */
   readonly batchSymbol?: string;
+  /** Symbols whose missing value the lowering has reported, where they came from. */
+  readonly reportedSymbols?: ReadonlySet<string>;
   /** Issues found while lowering that belong to the analysis; passed through in front of its own. */
   readonly issues: readonly Issue[];
 }

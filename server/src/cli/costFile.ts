@@ -8,7 +8,7 @@ import { estimateModel, type ModelEstimate } from '../estimate/estimateModel.ts'
 import { applyMeasurements } from '../estimate/measuredCost.ts';
 import { readLayerTrace } from '../estimate/readLayerTrace.ts';
 import { resolveScenario } from '../estimate/resolveScenario.ts';
-import { decodeText } from '../formats/byteSource.ts';
+import { type ByteSource, decodeText } from '../formats/byteSource.ts';
 import { locateIssues } from '../formats/locateIssues.ts';
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
 import { findCluster } from '../hardware/clusters.ts';
@@ -47,7 +47,7 @@ export async function openModelFile(
     return undefined;
   }
   try {
-    const opened = openModel(file.file.source, basename(path), {
+    const read = openModel(file.file.source, basename(path), {
       dimensions: scenario.request.dimensions,
       model,
       readInclude: includeReader(dirname(path)),
@@ -57,11 +57,9 @@ export async function openModelFile(
       printIssues(basename(path), [spoiled]);
       return undefined;
     }
-    const external = opened.onnx === undefined ? [] : checkExternalData(opened.onnx, path);
-    const located = opened.issues.some((issue) => issue.span !== undefined)
-      ? locateIssues(opened.issues, decodeText(file.file.source))
-      : opened.issues;
-    const complete = { ...opened, issues: [...located, ...external] };
+    const external = read.onnx === undefined ? [] : checkExternalData(read.onnx, path);
+    const located = withPlaces(read, file.file.source);
+    const complete = { ...located, issues: [...located.issues, ...external] };
     if (complete.analysis === undefined) {
       printIssues(basename(path), complete.issues);
       return undefined;
@@ -77,6 +75,22 @@ function splitModelName(named: string): { readonly path: string; readonly model:
   const at = named.lastIndexOf('#');
   if (at <= 0 || at === named.length - 1 || existsSync(named)) return { path: named, model: undefined };
   return { path: named.slice(0, at), model: named.slice(at + 1) };
+}
+
+/** The model with the places of its issues in words; they are looked up when the file is still open. */
+function withPlaces(opened: OpenedModel, source: ByteSource): OpenedModel {
+  const isText = opened.inference !== undefined || opened.issues.some((issue) => issue.span !== undefined);
+  if (!isText) return opened;
+  const text = decodeText(source);
+  const located = (model: OpenedModel): OpenedModel => ({
+    ...model,
+    issues: locateIssues(model.issues, text),
+  });
+  const { inference } = opened;
+  return {
+    ...located(opened),
+    ...(inference === undefined ? {} : { inference: () => located(inference()) }),
+  };
 }
 
 /**

@@ -32,7 +32,7 @@ export function estimateModel(
   requests: readonly ScenarioRequest[],
   customCluster?: ClusterProfile,
 ): ModelEstimate {
-  const opened = withRequestedBatch(model, requests);
+  const opened = withRequestedBatch(inRequestedMode(model, requests), requests);
   const { analysis } = opened;
   if (analysis === undefined) {
     return {
@@ -64,6 +64,12 @@ export function estimateModel(
     costed,
     issues: [...opened.issues, ...issues, ...(costed || explained ? [] : [nothingCosted(training)])],
   };
+}
+
+/** A file that is another network in inference is costed as that one. */
+function inRequestedMode(opened: OpenedModel, requests: readonly ScenarioRequest[]): OpenedModel {
+  const mode = requests.find((request) => request.mode !== undefined)?.mode;
+  return mode === 'inference' ? (opened.inference?.() ?? opened) : opened;
 }
 
 /** A file that fixes its batch is costed for another one where its batch can be opened. */

@@ -63,7 +63,7 @@ function startsLikeModelProto(head: Uint8Array): boolean {
 }
 
 function formatOfText(text: string): Sniffed | undefined {
-  const body = text.replace(/^\uFEFF/, '').replace(/^(\s*(#|\/\/)[^\n]*\n|\s+)+/, '');
+  const body = withoutComments(text);
   if (/^<\s*\w+\s*:/.test(body) || /^("[^"\n]*"|[A-Za-z_]\w*)\s*\([^{]*\)\s*=>/.test(body)) {
     return { format: 'onnx-text', reason: 'The content is ONNX text: a model header or a graph signature' };
   }
@@ -80,7 +80,7 @@ function formatOfText(text: string): Sniffed | undefined {
     return { format: 'onnx-protobuf-text', reason: 'The content is an ONNX model as protobuf text' };
   }
   if (
-    /^(layers?\s*\{|input(_dim|_shape)?\s*[:{]|(name\s*:\s*"[^"]*"\s*)(layers?|input|state|force)\b)/m.test(
+    /^\s*(layers?\s*:?\s*\{|input(_dim|_shape)?\s*[:{]|(name\s*:\s*"[^"]*"\s*)(layers?|input|state|force)\b)/m.test(
       body,
     )
   ) {
@@ -97,6 +97,23 @@ function formatOfText(text: string): Sniffed | undefined {
   }
   return undefined;
 }
+
+/** Whether a text is an ONNX model as protobuf text, which may have any name. */
+export const isOnnxProtobufText = (text: string): boolean => protobufTextField.test(withoutComments(text));
+
+/** From the first line that says something. */
+const withoutComments = (text: string): string => {
+  const start = /\S/g;
+  for (start.lastIndex = text.startsWith('\uFEFF') ? 1 : 0; ; ) {
+    const found = start.exec(text);
+    if (found === null) return '';
+    const { index } = found;
+    if (text[index] !== '#' && !text.startsWith('//', index)) return text.slice(index);
+    const lineEnd = text.indexOf('\n', index);
+    if (lineEnd < 0) return '';
+    start.lastIndex = lineEnd + 1;
+  }
+};
 
 /** A model begins with a field of its own: Caffe nets and layer specs have none of these. */
 const protobufTextField =

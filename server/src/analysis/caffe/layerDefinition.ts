@@ -58,6 +58,8 @@ export interface CaffeCall {
   scalar(value: number, elementType?: ElementType): Tensor;
   /** Something Caffe refuses. Gives `undefined`, to be returned. */
   problem(message: string, span?: TextSpan): undefined;
+  /** A field that is needed; says what to give, unless what was given has been refused. */
+  missing(field: string, what: string): undefined;
   /** Shapes that contradict each other. */
   mismatch(message: string, span?: TextSpan): undefined;
   /** A cost that no one can know from the net alone, and why. */

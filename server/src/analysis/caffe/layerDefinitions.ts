@@ -45,7 +45,8 @@ export interface CaffeLayerEntry {
 /** Every layer type with its fields, data layers first. */
 export const caffeLayerEntries: readonly CaffeLayerEntry[] = [...dataLayers, ...caffeLayerDefinitions].map(
   ({ type, documentation, source, parameters }) => {
-    const field = parameters === undefined ? undefined : findMessage('LayerParameter')?.fields.get(parameters);
+    const field =
+      parameters === undefined ? undefined : findMessage('LayerParameter')?.fields.get(parameters);
     const message = field?.type.kind === 'message' ? findMessage(field.type.message) : undefined;
     return { type, documentation, source, parameters, fields: [...(message?.fields.values() ?? [])] };
   },

@@ -5,6 +5,7 @@
  * nothing knows, and an issue stands at the word that is wrong.
  */
 
+import { findMessage } from '../../formats/caffe/messages.ts';
 import {
   type CaffeLayer,
   type CaffeNet,
@@ -13,40 +14,42 @@ import {
   numbersOf,
   spanOf,
   type Word,
+  wasRefused,
   wordsOf,
 } from '../../formats/caffe/syntax.ts';
-import { findMessage } from '../../formats/caffe/messages.ts';
 import { didYouMean } from '../../formats/layer-spec/nearestName.ts';
 import type { OnnxModel } from '../../formats/onnx/syntax.ts';
-import { type Dimension, symbol } from '../../model/dimension.ts';
+import { type Dimension, symbol, symbolsOf } from '../../model/dimension.ts';
 import type { ElementType } from '../../model/elementType.ts';
 import type { Issue, TextSpan } from '../../model/issue.ts';
 import type { IssueCode } from '../../model/issueCodes.ts';
 import { GraphBuilder } from '../layer-spec/graphBuilder.ts';
 import { type Tensor, text } from '../layer-spec/layerDefinition.ts';
 import { caffeDomain, type ProvidedStructure } from '../providedStructure.ts';
-import type { CaffeCall, CaffeLayerDefinition } from './layerDefinition.ts';
+import { any, type CaffeCall, type CaffeLayerDefinition } from './layerDefinition.ts';
 import { caffeLayerEntries, findCaffeLayer } from './layerDefinitions.ts';
 import { dataShapes, isDataLayer } from './layers/data.ts';
 import { recurrentTypes } from './layers/recurrent.ts';
-import { layersInPhase, type Phase } from './netState.ts';
+import type { NetInPhase } from './netState.ts';
 
 export interface LoweredCaffe {
   readonly model: OnnxModel;
   readonly structure: ProvidedStructure;
   readonly issues: readonly Issue[];
+  /** What a message about a node of the model underlines. */
+  readonly spanOfNode: (node: number) => TextSpan | undefined;
 }
 
 /**
- * The model of `net` in `phase`. The batch stays open; its default is what the data layer or the first input says.
+ * The model of `net` in a phase. The batch stays open; its default is what the data layer or the first input says.
  * `dimensions` gives sizes that the net leaves to its data: channels, height, width, features.
  */
 export function lowerCaffe(
   net: CaffeNet,
-  phase: Phase,
+  state: NetInPhase,
   dimensions: ReadonlyMap<string, number>,
 ): LoweredCaffe {
-  return new Lowering(net, phase, dimensions).run();
+  return new Lowering(net, state, dimensions).run();
 }
 
 const batchName = 'batch';
@@ -66,8 +69,10 @@ class Lowering {
   private readonly names: ReadonlySet<string>;
   private readonly taken = new Map<string, number>();
   private readonly used = new Map<string, number>();
+  private readonly missing = new Set<string>();
   /** Blobs nothing has read yet. */
   private readonly unread = new Map<string, Tensor>();
+  private readonly nodeSpans: TextSpan[] = [];
   private readonly objectives: Tensor[] = [];
   private hasObjective = false;
   private readonly batchAxis: number;
@@ -75,18 +80,20 @@ class Lowering {
 
   constructor(
     private readonly net: CaffeNet,
-    private readonly phase: Phase,
+    private readonly state: NetInPhase,
     private readonly dimensions: ReadonlyMap<string, number>,
   ) {
-    this.layers = layersInPhase(net, phase);
+    this.layers = state.layers;
     this.names = new Set(this.layers.map(({ name }) => name));
     this.batchAxis = this.layers.some(({ type }) => recurrentTypes.has(type)) ? 1 : 0;
   }
 
   run(): LoweredCaffe {
+    this.sayStages();
     this.oldInputs();
     for (const layer of this.layers) this.layer(layer);
-    const outputs = this.hasObjective && this.phase === 'TRAIN' ? this.objectives : [...this.unread.values()];
+    const outputs =
+      this.hasObjective && this.state.phase === 'TRAIN' ? this.objectives : [...this.unread.values()];
     const defaults = new Map(this.used);
     if (this.batch !== undefined) defaults.set(batchName, this.batch);
     return {
@@ -96,10 +103,19 @@ class Lowering {
         roles: this.graph.roles,
         symbolDefaults: defaults,
         batchSymbol: batchName,
+        reportedSymbols: this.missing,
         issues: [],
       },
       issues: this.issues,
+      spanOfNode: (node) => this.nodeSpans[node],
     };
+  }
+
+  private sayStages(): void {
+    const { assumedStages, phase } = this.state;
+    if (assumedStages.length === 0) return;
+    const message = `No data comes into the net in phase ${phase} unless the solver sets a stage: \`${assumedStages.join('`, `')}\` is assumed`;
+    this.report('caffe/layer', message, undefined, 'information');
   }
 
   /** `input` with `input_shape` or four `input_dim` each (upgrade_proto.cpp, UpgradeNetInput). */
@@ -137,6 +153,7 @@ class Lowering {
         : this.lowered(layer, definition, name, inputs);
     const tensors = outputs ?? this.unlowered(layer, name, inputs);
     const nodes = Array.from({ length: this.graph.size - start }, (_, index) => start + index);
+    for (const node of nodes) this.nodeSpans[node] = layer.typeSpan;
     this.graph.layers.push({
       name,
       type: layer.type,
@@ -209,6 +226,10 @@ class Lowering {
       integers: (values) => graph.constant('int64', [values.length], values),
       scalar: (value, elementType = 'float32') => graph.constant(elementType, [], [value]),
       problem: (message, span) => problem('caffe/layer', message, span),
+      missing: (field, what) =>
+        wasRefused(parameters, field)
+          ? undefined
+          : problem('caffe/layer', `\`${field}\` is missing: ${what}`, spanOf(parameters, field)),
       mismatch: (message, span) => problem('shape/mismatch', message, span),
       unknown: (reason) => {
         this.reasons.set(layer, reason);
@@ -248,19 +269,19 @@ class Lowering {
         spec.span,
       );
     }
-    // What is never updated needs no gradient and no optimizer state.
-    const isFrozen = spec?.learningRate === 0;
-    const tensor = this.graph.stored(`${path}.${suffix}`, isFrozen ? 'buffer' : 'parameter', dimensions);
+    const role = spec?.learningRate === 0 ? 'frozen' : 'parameter';
+    const tensor = this.graph.stored(`${path}.${suffix}`, role, dimensions);
     if (spec !== undefined && spec.name !== '' && before === undefined)
       this.shared.set(spec.name, { tensor, dimensions });
     return tensor;
   }
 
   private dataLayer(layer: CaffeLayer): void {
-    const { shapes, remark, used, problem } = dataShapes(layer, this.dimensions);
+    const { shapes, remark, used, missing, problem } = dataShapes(layer, this.dimensions);
     if (problem !== undefined) this.report('caffe/layer', capitalized(problem.message), problem.span);
     if (remark !== undefined)
       this.report('caffe/data-shape', remark.message, layer.typeSpan, remark.severity);
+    for (const name of missing) this.missing.add(name);
     for (const name of used) this.used.set(name, this.dimensions.get(name) ?? 0);
     for (const [index, top] of layer.tops.entries()) this.input(top, shapes[index]);
   }
@@ -275,18 +296,21 @@ class Lowering {
     const size = shape[axis];
     this.batch ??= typeof size === 'number' ? size : undefined;
     const isBatch = size === this.batch || (typeof size !== 'number' && axis === 0);
-    const opened = shape.map((each, index): Dimension =>
-      index === axis && isBatch ? symbol(batchName) : each,
+    const opened = shape.map(
+      (each, index): Dimension => (index === axis && isBatch ? symbol(batchName) : each),
     );
     this.blobs.set(top.text, this.graph.input(top.text, this.elementTypeOf(top.text), opened));
   }
 
   /** Class numbers and indices are integers, everything else is a number. */
   private elementTypeOf(blob: string): ElementType {
-    const isIndex = this.layers.some((layer) =>
-      findCaffeLayer(layer.type)?.indexBottoms?.some((index) => layer.bottoms[index]?.text === blob),
+    const readers = this.layers.flatMap((layer) =>
+      layer.bottoms.flatMap((bottom, index) => (bottom.text === blob ? [{ layer, index }] : [])),
     );
-    return isIndex ? 'int64' : 'float32';
+    const isIndex = readers.every(({ layer, index }) =>
+      findCaffeLayer(layer.type)?.indexBottoms?.includes(index),
+    );
+    return readers.length > 0 && isIndex ? 'int64' : 'float32';
   }
 
   private blob(bottom: Word): Tensor | undefined {
@@ -299,7 +323,7 @@ class Lowering {
     const why = below
       ? 'it is written by a layer below: move that up'
       : elsewhere
-        ? `the layer that writes it is not in the net in phase ${this.phase}`
+        ? `the layer that writes it is not in the net in phase ${this.state.phase}`
         : `no layer writes it${didYouMean(bottom.text, this.blobs.keys())}`;
     this.report('caffe/unknown-blob', `Blob \`${bottom.text}\` is not known here: ${why}`, bottom.span);
     return undefined;
@@ -325,7 +349,8 @@ class Lowering {
 
   private unknownType(layer: CaffeLayer): void {
     if (layer.type === '') {
-      this.report('caffe/layer', 'The layer has no `type`: say what it computes', layer.nameSpan);
+      if (!wasRefused(layer.fields, 'type'))
+        this.report('caffe/layer', 'The layer has no `type`: say what it computes', layer.nameSpan);
       return;
     }
     const known = caffeLayerEntries.map(({ type }) => type);
@@ -352,15 +377,14 @@ class Lowering {
   }
 
   private reasonOf(layer: CaffeLayer, inputs: readonly (Tensor | undefined)[]): string {
-    const index = inputs.findIndex(
-      (input) => input?.shape === undefined || input.shape.some((size) => isUnknownSize(size)),
-    );
-    const bottom = layer.bottoms[index]?.text;
-    if (bottom === undefined) return `\`${layer.name || layer.type}\` could not be read, see the messages`;
-    const size = inputs[index]?.shape?.find(isUnknownSize);
-    return size === undefined || typeof size === 'number' || size.kind !== 'unknown'
-      ? `the shape of \`${bottom}\` is unknown`
-      : `the shape of \`${bottom}\` is unknown: ${size.reason}`;
+    for (const [index, input] of inputs.entries()) {
+      const blob = `the size of \`${layer.bottoms[index]?.text}\``;
+      if (input?.shape === undefined) return `${blob} is unknown`;
+      const names = input.shape.flatMap(symbolsOf).filter((name) => this.missing.has(name));
+      const options = [...new Set(names)].map((name) => `--dim ${name}=N`);
+      if (options.length > 0) return `${blob} is not known from the net: give ${options.join(' ')}`;
+    }
+    return 'the layer could not be read, see the messages about it';
   }
 
   private uniqueName(name: string): string {
@@ -387,14 +411,10 @@ class Lowering {
   }
 }
 
-const any = Number.POSITIVE_INFINITY;
-
 /** Names with more steps are no modules anyone wrote. */
 const deepestModule = 16;
 
 const nothing: Tensor = { name: '', elementType: undefined, shape: undefined };
-
-const isUnknownSize = (size: Dimension): boolean => typeof size !== 'number' && size.kind === 'unknown';
 
 const count = (dimensions: readonly number[]): number =>
   dimensions.reduce((product, size) => product * size, 1);

@@ -12,14 +12,45 @@ import {
   wordsOf,
 } from '../../formats/caffe/syntax.ts';
 import type { Issue } from '../../model/issue.ts';
+import { isDataLayer } from './layers/data.ts';
 
 export type Phase = 'TRAIN' | 'TEST';
 
-/** The layers of `net` in a phase; level and stages are those the net itself gives. */
-export function layersInPhase(net: CaffeNet, phase: Phase): readonly CaffeLayer[] {
-  const state = messageOf(net.fields, 'state');
-  const level = numberOf(state, 'level') ?? 0;
-  const stages = new Set(wordsOf(state, 'stage').map(({ text }) => text));
+export interface NetInPhase {
+  readonly phase: Phase;
+  readonly layers: readonly CaffeLayer[];
+  /** Stages that a solver would give, taken from the first data layer that asks for some. */
+  readonly assumedStages: readonly string[];
+}
+
+/**
+ * The layers of `net` in a phase; level and stages are those the net itself gives. Where no data comes into the net
+ * without stages, those of its first data layer of this phase are assumed.
+ */
+export function netInPhase(net: CaffeNet, phase: Phase): NetInPhase {
+  const stages = wordsOf(messageOf(net.fields, 'state'), 'stage').map(({ text }) => text);
+  const layers = layersInState(net, phase, stages);
+  if (hasData(net, layers)) return { phase, layers, assumedStages: [] };
+  const rules = net.layers
+    .filter(({ type }) => isDataLayer(type))
+    .flatMap(({ fields }) => messagesOf(fields, 'include'))
+    .filter((rule) => (textOf(rule, 'phase') ?? phase) === phase);
+  const assumedStages = rules.map(stagesOf).find((asked) => asked.length > 0) ?? [];
+  if (assumedStages.length === 0) return { phase, layers, assumedStages };
+  return { phase, layers: layersInState(net, phase, [...stages, ...assumedStages]), assumedStages };
+}
+
+/** Whether anything is computed, from data that comes in. */
+export const isWhole = (net: CaffeNet, { layers }: NetInPhase): boolean =>
+  hasData(net, layers) && layers.some(({ type }) => !isDataLayer(type));
+
+const hasData = (net: CaffeNet, layers: readonly CaffeLayer[]): boolean =>
+  net.fields.fields.has('input') || layers.some(({ type }) => isDataLayer(type) || type === 'Parameter');
+
+const stagesOf = (rule: CaffeMessage): readonly string[] => wordsOf(rule, 'stage').map(({ text }) => text);
+
+function layersInState(net: CaffeNet, phase: Phase, stages: readonly string[]): readonly CaffeLayer[] {
+  const level = numberOf(messageOf(net.fields, 'state'), 'level') ?? 0;
   const meets = (rule: CaffeMessage): boolean => {
     const wanted = textOf(rule, 'phase');
     if (wanted !== undefined && wanted !== phase) return false;
@@ -27,8 +58,8 @@ export function layersInPhase(net: CaffeNet, phase: Phase): readonly CaffeLayer[
     const [most] = numbersOf(rule, 'max_level');
     if ((least !== undefined && level < least) || (most !== undefined && level > most)) return false;
     return (
-      wordsOf(rule, 'stage').every(({ text }) => stages.has(text)) &&
-      !wordsOf(rule, 'not_stage').some(({ text }) => stages.has(text))
+      stagesOf(rule).every((stage) => stages.includes(stage)) &&
+      !wordsOf(rule, 'not_stage').some(({ text }) => stages.includes(text))
     );
   };
   return net.layers.filter(({ fields }) => {

@@ -70,7 +70,8 @@ function readValue(reading: MessageReading, field: FieldSchema, value: TextValue
   const { span } = value;
   const refuse = (wanted: string, hint = ''): undefined => {
     const shown = reading.text.slice(span.start, span.end).split('\n')[0]?.slice(0, 40) ?? '';
-    const found = value.kind === 'message' ? 'a message' : `\`${value.kind === 'quoted' ? `${shown}"` : shown}\``;
+    const found =
+      value.kind === 'message' ? 'a message' : `\`${value.kind === 'quoted' ? `${shown}"` : shown}\``;
     return problem(reading, 'caffe/value', `\`${field.name}\` takes ${wanted}, not ${found}${hint}`, span);
   };
   switch (type.kind) {

@@ -106,5 +106,9 @@ export function spanOf(message: CaffeMessage | undefined, name: string): TextSpa
   return lastValue(message, name)?.span;
 }
 
+/** Whether a field is written with no value it takes, which was said where it was read. */
+export const wasRefused = (message: CaffeMessage | undefined, name: string): boolean =>
+  message?.fields.get(name)?.values.length === 0;
+
 const lastValue = (message: CaffeMessage | undefined, name: string): CaffeValue | undefined =>
   message?.fields.get(name)?.values.at(-1);

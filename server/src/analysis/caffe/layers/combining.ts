@@ -74,7 +74,9 @@ function lowerConcat(call: CaffeCall): readonly Tensor[] | undefined {
 }
 
 /** Which axes of bottom 0 the factors cover, and their sizes. */
-function covered(call: CaffeCall): { readonly axis: number; readonly sizes: readonly Dimension[] } | undefined {
+function covered(
+  call: CaffeCall,
+): { readonly axis: number; readonly sizes: readonly Dimension[] } | undefined {
   const shape = shapeOf(call);
   if (shape === undefined) return undefined;
   const { parameters } = call;
@@ -144,7 +146,10 @@ function lowerAxpy(call: CaffeCall): readonly Tensor[] | undefined {
   const rank = x?.shape?.length;
   if (factors?.shape === undefined || rank === undefined || x === undefined) return undefined;
   const missing = rank - factors.shape.length;
-  const behind = Array.from({ length: Math.max(0, missing) }, (_, axis) => (factors.shape?.length ?? 0) + axis);
+  const behind = Array.from(
+    { length: Math.max(0, missing) },
+    (_, axis) => (factors.shape?.length ?? 0) + axis,
+  );
   const wide = missing > 0 ? call.emit('Unsqueeze', [factors, call.integers(behind)]) : factors;
   const [batch, channels] = [wide.shape?.[0], wide.shape?.[1]];
   if (contradict(batch, x.shape?.[0]) || contradict(channels, x.shape?.[1])) {

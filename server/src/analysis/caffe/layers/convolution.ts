@@ -1,6 +1,6 @@
 /** Convolutions: sizes round down (src/caffe/layers/conv_layer.cpp, deconv_layer.cpp, base_conv_layer.cpp). */
 
-import { numberOf, numbersOf, booleanOf, spanOf } from '../../../formats/caffe/syntax.ts';
+import { booleanOf, numberOf, numbersOf, spanOf } from '../../../formats/caffe/syntax.ts';
 import { int, ints, type NodeAttributes, type Tensor } from '../../layer-spec/layerDefinition.ts';
 import { any, type CaffeCall, type CaffeLayerDefinition } from '../layerDefinition.ts';
 import { fixed, printShape, shapeOf } from '../shapes.ts';
@@ -15,22 +15,10 @@ interface Window {
 /** Kernel, stride, padding and dilation of each spatial axis; says what is wrong with them. */
 function windowOf(call: CaffeCall, axes: number): Window | undefined {
   const { parameters } = call;
-  const sizes = (name: string, height: string, width: string, standard: number | undefined) => {
-    const [h, w] = [numbersOf(parameters, height)[0], numbersOf(parameters, width)[0]];
+  const repeated = (name: string, standard: number | undefined): readonly number[] | undefined => {
     const given = numbersOf(parameters, name);
-    if (h !== undefined || w !== undefined) {
-      if (given.length > 0)
-        return call.problem(`give \`${name}\`, or \`${height}\` and \`${width}\``, spanOf(parameters, name));
-      if (axes !== 2) {
-        const where = spanOf(parameters, height) ?? spanOf(parameters, width);
-        return call.problem(`\`${height}\` and \`${width}\` are for two spatial axes, not ${axes}`, where);
-      }
-      const [height2, width2] = [h ?? standard, w ?? standard];
-      if (height2 === undefined || width2 === undefined)
-        return call.problem(`\`${height}\` and \`${width}\` are given together`);
-      return [height2, width2];
-    }
-    if (given.length === 0 && standard === undefined) return call.problem(`\`${name}\` is missing`);
+    if (given.length === 0 && standard === undefined)
+      return call.missing(name, 'give the extent of the kernel');
     if (given.length > 1 && given.length !== axes) {
       return call.problem(
         `\`${name}\` is given ${given.length} times: give one for all, or ${axes}`,
@@ -39,11 +27,27 @@ function windowOf(call: CaffeCall, axes: number): Window | undefined {
     }
     return Array.from({ length: axes }, (_, axis) => given[axis] ?? given[0] ?? standard ?? 1);
   };
+  const sizes = (name: string, height: string, width: string, standard: number | undefined) => {
+    const [h, w] = [numbersOf(parameters, height)[0], numbersOf(parameters, width)[0]];
+    if (h === undefined && w === undefined) return repeated(name, standard);
+    const where = spanOf(parameters, height) ?? spanOf(parameters, width);
+    if (parameters.fields.has(name)) {
+      return call.problem(`give \`${name}\`, or \`${height}\` and \`${width}\`, not both`, where);
+    }
+    if (axes !== 2) {
+      return call.problem(`\`${height}\` and \`${width}\` are for two spatial axes, not ${axes}`, where);
+    }
+    const pair = [h ?? standard, w ?? standard].flatMap((size) => size ?? []);
+    return pair.length === 2
+      ? pair
+      : call.problem(`\`${height}\` and \`${width}\` are given together`, where);
+  };
   const kernel = sizes('kernel_size', 'kernel_h', 'kernel_w', undefined);
   const stride = sizes('stride', 'stride_h', 'stride_w', 1);
   const pad = sizes('pad', 'pad_h', 'pad_w', 0);
-  const dilation = sizes('dilation', 'dilation', 'dilation', 1) ?? [];
-  if (kernel === undefined || stride === undefined || pad === undefined) return undefined;
+  const dilation = repeated('dilation', 1);
+  if (kernel === undefined || stride === undefined || pad === undefined || dilation === undefined)
+    return undefined;
   for (const [name, values] of [
     ['kernel_size', kernel],
     ['stride', stride],
@@ -75,8 +79,7 @@ function lowerConvolution(
   if (channels === undefined) return undefined;
   const outputs = numberOf(parameters, 'num_output') ?? (depthwise ? channels : undefined);
   if (outputs === undefined || outputs < 1) {
-    const where = spanOf(parameters, 'num_output');
-    return call.problem('`num_output` is missing: give the channels of the output, from 1', where);
+    return call.missing('num_output', 'give the channels of the output, from 1');
   }
   const window = windowOf(call, axes);
   if (window === undefined) return undefined;

@@ -9,7 +9,7 @@ import {
   numberOf,
   numbersOf,
 } from '../../../formats/caffe/syntax.ts';
-import { type Dimension, unknownDimension } from '../../../model/dimension.ts';
+import { type Dimension, symbol, unknownDimension } from '../../../model/dimension.ts';
 import type { TextSpan } from '../../../model/issue.ts';
 
 export interface DataLayerDefinition {
@@ -27,6 +27,8 @@ export interface DataShapes {
   readonly remark: { readonly severity: 'warning' | 'information'; readonly message: string } | undefined;
   /** Names of dimensions that were given from outside and used. */
   readonly used: readonly string[];
+  /** Names of dimensions that were needed and not given. */
+  readonly missing: readonly string[];
   /** What Caffe refuses. */
   readonly problem: { readonly message: string; readonly span: TextSpan } | undefined;
 }
@@ -119,6 +121,7 @@ function sized(
     shapes,
     remark: undefined,
     used: [],
+    missing: [],
     problem: missing || negative ? { message, span: layer.typeSpan } : undefined,
   };
 }
@@ -161,50 +164,63 @@ function fromFiles(
   parameters: CaffeMessage | undefined,
   given: ReadonlyMap<string, number>,
 ): DataShapes {
-  const batch: Dimension =
-    numberOf(parameters, 'batch_size') ?? unknownDimension('the net gives no `batch_size`');
+  const batch: Dimension = numberOf(parameters, 'batch_size') ?? unknownDimension('no batch_size is given');
+  const done = (
+    sample: readonly Dimension[],
+    used: readonly string[],
+    missing: readonly string[],
+    remark: DataShapes['remark'],
+  ): DataShapes => {
+    const shapes = withLabels(layer, [batch, ...sample], batch);
+    return { shapes, remark, used, missing, problem: undefined };
+  };
   const features = given.get('features');
-  if (features !== undefined) {
-    return { shapes: withLabels(layer, [batch, features], batch), remark: undefined, used: ['features'], problem: undefined };
+  if (features !== undefined) return done([features], ['features'], [], undefined);
+  const [cropHeight, cropWidth] = imageSides(layer, parameters);
+  const told = channelsOf(layer, parameters);
+  const [channels, height, width] = [
+    told ?? given.get('channels'),
+    cropHeight ?? given.get('height'),
+    cropWidth ?? given.get('width'),
+  ];
+  const used = [
+    ...(told === undefined && channels !== undefined ? ['channels'] : []),
+    ...(cropHeight === undefined && height !== undefined ? ['height'] : []),
+    ...(cropWidth === undefined && width !== undefined ? ['width'] : []),
+  ];
+  if (height !== undefined && width !== undefined) {
+    return done(
+      [channels ?? 3, height, width],
+      used,
+      [],
+      channels === undefined ? assumedChannels : undefined,
+    );
   }
-  const [height, width] = imageSides(layer, parameters);
-  const channels = channelsOf(layer, parameters);
-  const sides = [
-    ['channels', given.get('channels') ?? channels],
-    ['height', height ?? given.get('height')],
-    ['width', width ?? given.get('width')],
-  ] as const;
-  const used = sides.flatMap(([name, side]) => (side !== undefined && given.get(name) === side ? [name] : []));
-  const unknown = sides.filter(([, side]) => side === undefined).map(([name]) => name);
-  const isTable = layer.type === 'HDF5Data' && unknown.includes('height') && unknown.includes('width');
-  const assumed = unknown.includes('channels') && !isTable ? 3 : undefined;
-  const advice = isTable
-    ? 'give --dim features=N, or --dim channels=C --dim height=H --dim width=W'
-    : `give ${[...unknown.filter((name) => name !== 'channels').map((name) => `--dim ${name}=N`)].join(' ')}`;
-  const image = isTable
-    ? [batch, unknownDimension('the size of a sample is in the HDF5 files: give --dim features=N')]
-    : [
-        batch,
-        sides[0][1] ?? 3,
-        ...sides
-          .slice(1)
-          .map(([name, side]) => side ?? unknownDimension(`the ${name} of images is not in the net: give --dim ${name}=N`)),
-      ];
-  const sizeMissing = unknown.some((name) => name !== 'channels');
-  const channelsText = assumed === undefined ? '' : '3 channels are assumed (--dim channels=C)';
-  const remark = sizeMissing
-    ? {
-        severity: 'warning' as const,
-        message: `The size of the data is not in the net: ${advice}${channelsText === '' ? '' : `; ${channelsText}`}`,
-      }
-    : assumed === undefined
-      ? undefined
-      : {
-          severity: 'information' as const,
-          message: `How many channels images have is not in the net, so ${channelsText}`,
-        };
-  return { shapes: withLabels(layer, image, batch), remark, used, problem: undefined };
+  if (layer.type === 'HDF5Data' && height === undefined && width === undefined) {
+    const message =
+      'The size of a sample is in the HDF5 files: give --dim features=N, or --dim channels=C --dim height=H --dim width=W';
+    return done([symbol('features')], used, ['features'], { severity: 'warning', message });
+  }
+  const missing = [
+    ...(channels === undefined ? ['channels'] : []),
+    ...(height === undefined ? ['height'] : []),
+    ...(width === undefined ? ['width'] : []),
+  ];
+  const options = missing.map((name) => `--dim ${name}=${name.charAt(0).toUpperCase()}`).join(' ');
+  const message = `The size of the images is in the data base, not in the net: give ${options}`;
+  return done(
+    [channels ?? symbol('channels'), height ?? symbol('height'), width ?? symbol('width')],
+    used,
+    missing,
+    { severity: 'warning', message },
+  );
 }
+
+const assumedChannels = {
+  severity: 'information',
+  message:
+    'How many channels the images have is not in the net: 3 are assumed, --dim channels=C gives another number',
+} as const;
 
 function imageSides(
   layer: CaffeLayer,

@@ -22,10 +22,12 @@ function priorsOf(call: CaffeCall): number {
 }
 
 function lowerPriorBox(call: CaffeCall): readonly Tensor[] | undefined {
-  const [height, width] = (shapeOfRank(call, 4, '[batch, channels, height, width]') ?? []).slice(2).map(fixed);
+  const [height, width] = (shapeOfRank(call, 4, '[batch, channels, height, width]') ?? [])
+    .slice(2)
+    .map(fixed);
   if (height === undefined || width === undefined) return undefined;
   const priors = priorsOf(call);
-  if (priors === 0) return call.problem('`min_size` is missing: give the sides of the boxes');
+  if (priors === 0) return call.missing('min_size', 'give the sides of the boxes');
   // The boxes depend on sizes alone, so that they are the same in every step.
   return [call.buffer('boxes', [1, 2, height * width * priors * 4])];
 }
@@ -81,18 +83,15 @@ export const detectionLayers: readonly CaffeLayerDefinition[] = [
     'correlation_param',
   ),
   {
-    ...opaque(
-      'Python',
-      'Whatever its Python class computes.',
-      'python_layer.hpp',
-      '',
-      'python_param',
-    ),
+    ...opaque('Python', 'Whatever its Python class computes.', 'python_layer.hpp', '', 'python_param'),
     lower: (call) => {
-      const values = ['module', 'layer'].map((name) => call.parameters.fields.get(name)?.values.at(-1)?.value);
-      const named = values.every((value) => typeof value === 'string') ? `\`${values.join('.')}\`` : 'a class';
+      const values = ['module', 'layer'].map(
+        (name) => call.parameters.fields.get(name)?.values.at(-1)?.value,
+      );
+      const named = values.every((value) => typeof value === 'string')
+        ? `\`${values.join('.')}\``
+        : 'a class';
       return call.unknown(`what it computes is Python code, ${named}, which is not part of the net`);
     },
   },
 ];
-

@@ -33,19 +33,14 @@ function lowerInnerProduct(call: CaffeCall): readonly Tensor[] | undefined {
 function outputsOf(call: CaffeCall): number | undefined {
   const outputs = numberOf(call.parameters, 'num_output');
   if (outputs !== undefined && outputs > 0) return outputs;
-  const where = spanOf(call.parameters, 'num_output');
-  return call.problem('`num_output` is missing: give the number of outputs, from 1', where);
+  return call.missing('num_output', 'give the number of outputs, from 1');
 }
 
 function lowerEmbed(call: CaffeCall): readonly Tensor[] | undefined {
   const outputs = outputsOf(call);
   const rows = numberOf(call.parameters, 'input_dim');
   if (outputs === undefined) return undefined;
-  if (rows === undefined || rows < 1)
-    return call.problem(
-      '`input_dim` is missing: give the number of vectors',
-      spanOf(call.parameters, 'input_dim'),
-    );
+  if (rows === undefined || rows < 1) return call.missing('input_dim', 'give the number of vectors');
   const looked = call.emit('Gather', [call.weight(0, 'weight', [rows, outputs]), call.inputs[0]]);
   if (booleanOf(call.parameters, 'bias_term') === false) return [looked];
   return [call.emit('Add', [looked, call.weight(1, 'bias', [outputs])])];

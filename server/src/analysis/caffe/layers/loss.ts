@@ -93,14 +93,16 @@ function lowerAccuracy(call: CaffeCall): readonly Tensor[] | undefined {
   const count = numbersOf(parameters, 'top_k')[0] ?? 1;
   const classes = fixed(shape[axis]);
   if (classes !== undefined && (count < 1 || count > classes)) {
-    return call.problem(`\`top_k\` is ${count}, but there are ${classes} classes`, spanOf(parameters, 'top_k'));
+    return call.problem(
+      `\`top_k\` is ${count}, but there are ${classes} classes`,
+      spanOf(parameters, 'top_k'),
+    );
   }
   const best =
     count === 1
       ? call.emit('ArgMax', [scores], { axis: int(axis), keepdims: int(0) })
       : call.emitMany('TopK', [scores, call.integers([count])], 2, { axis: int(axis) })[1];
-  const flat = labels?.shape !== undefined && labels.shape.length > best?.shape?.length! ? labels : labels;
-  const wide = count === 1 ? flat : call.emit('Unsqueeze', [flat, call.integers([axis])]);
+  const wide = count === 1 ? labels : call.emit('Unsqueeze', [labels, call.integers([axis])]);
   const right = call.emit('Cast', [call.emit('Equal', [best, wide])], { to: int(1) });
   const value = call.emit(count === 1 ? 'ReduceMean' : 'ReduceSum', [right], { keepdims: int(0) });
   return call.tops < 2 ? [value] : call.unknown('it counts classes apart, which is left out');

@@ -58,7 +58,8 @@ function lowerNormalize(call: CaffeCall): readonly Tensor[] | undefined {
   const shape = shapeOf(call);
   const channels = fixed(shape?.[1]);
   if (shape === undefined || channels === undefined) return undefined;
-  const axes = booleanOf(call.parameters, 'across_spatial') === false ? [1] : shape.slice(1).map((_, i) => i + 1);
+  const axes =
+    booleanOf(call.parameters, 'across_spatial') === false ? [1] : shape.slice(1).map((_, i) => i + 1);
   const norm = call.emit('ReduceL2', [call.inputs[0], call.integers(axes)]);
   const shared = booleanOf(call.parameters, 'channel_shared') !== false;
   const scale = call.weight(0, 'scale', shared ? [1] : [channels, ...shape.slice(2).map(() => 1)]);

@@ -56,7 +56,8 @@ function lowerPooling(call: CaffeCall): readonly Tensor[] | undefined {
   const method = textOf(parameters, 'pool') ?? 'MAX';
   const positions = method === 'MAX' && call.tops > 1 ? 2 : 1;
   if (booleanOf(parameters, 'global_pooling')) {
-    if (positions === 1) return [call.emit(method === 'MAX' ? 'GlobalMaxPool' : 'GlobalAveragePool', [input])];
+    if (positions === 1)
+      return [call.emit(method === 'MAX' ? 'GlobalMaxPool' : 'GlobalAveragePool', [input])];
     const sizes = shape.slice(2).map(fixed);
     if (sizes.includes(undefined)) return undefined;
     return call.emitMany('MaxPool', [input], 2, { kernel_shape: ints(sizes.map((size) => size ?? 1)) });
@@ -70,7 +71,7 @@ function lowerPooling(call: CaffeCall): readonly Tensor[] | undefined {
   const stride = pair('stride', 'stride_h', 'stride_w', 1) ?? [1, 1];
   const pad = pair('pad', 'pad_h', 'pad_w', 0) ?? [0, 0];
   if (kernel === undefined) {
-    return call.problem('`kernel_size` is missing: give it, or `global_pooling: true`');
+    return call.missing('kernel_size', 'give it, or `global_pooling: true`');
   }
   if (kernel.some((size) => size < 1))
     return call.problem('`kernel_size` must be above 0', spanOf(parameters, 'kernel_size'));
@@ -122,7 +123,9 @@ function lowerPyramid(call: CaffeCall): readonly Tensor[] | undefined {
     });
     if (windows.length !== 2 || sizes.includes(undefined)) return undefined;
     if (windows.some(({ kernel, pad }) => kernel < 1 || pad >= kernel)) {
-      return call.mismatch(`level ${level + 1} of the pyramid has more windows than the input ${printShape(shape)}`);
+      return call.mismatch(
+        `level ${level + 1} of the pyramid has more windows than the input ${printShape(shape)}`,
+      );
     }
     const kernel = windows.map((window) => window.kernel);
     const pad = windows.map((window) => window.pad);

@@ -6,7 +6,7 @@
  * to. The factor that forgets the state where a sequence begins is left out: it is one product per element of it.
  */
 
-import { numberOf, spanOf } from '../../../formats/caffe/syntax.ts';
+import { numberOf } from '../../../formats/caffe/syntax.ts';
 import { int, type Tensor } from '../../layer-spec/layerDefinition.ts';
 import type { CaffeCall, CaffeLayerDefinition } from '../layerDefinition.ts';
 import { fixedProduct, printShape, shapeOf } from '../shapes.ts';
@@ -22,8 +22,7 @@ interface Sequence {
 function sequenceOf(call: CaffeCall): Sequence | undefined {
   const hidden = numberOf(call.parameters, 'num_output');
   if (hidden === undefined || hidden < 1) {
-    const where = spanOf(call.parameters, 'num_output');
-    return call.problem('`num_output` is missing: give the length of the hidden state', where);
+    return call.missing('num_output', 'give the length of the hidden state');
   }
   const [input] = call.inputs;
   const shape = shapeOf(call);
@@ -34,8 +33,7 @@ function sequenceOf(call: CaffeCall): Sequence | undefined {
   }
   const features = fixedProduct(shape.slice(2));
   if (features === undefined) return undefined;
-  const steps =
-    shape.length === 3 ? input : call.emit('Reshape', [input, call.integers([0, 0, features])]);
+  const steps = shape.length === 3 ? input : call.emit('Reshape', [input, call.integers([0, 0, features])]);
   if (call.inputs.length > 2) {
     return call.unknown('it has a static input or exposes its states, which is left out');
   }
@@ -95,6 +93,7 @@ export const recurrentLayers: readonly CaffeLayerDefinition[] = [
     documentation: 'The common part of recurrent layers, which is none by itself.',
     source: 'recurrent_layer.cpp',
     ...recurrent,
-    lower: (call) => call.problem('`Recurrent` is no layer by itself: write LSTM or RNN', call.layer.typeSpan),
+    lower: (call) =>
+      call.problem('`Recurrent` is no layer by itself: write LSTM or RNN', call.layer.typeSpan),
   },
 ];

@@ -9,7 +9,11 @@ import { axisOf, fixed, fixedProduct, printShape, shapeOf, shapeOfRank } from '.
 const oneToOne = { bottoms: [1, 1], tops: [1, 1] } as const;
 
 /** A Reshape to these sizes: an open one is copied where it stays in its place, or left to follow once. */
-function reshapeTo(call: CaffeCall, input: Tensor | undefined, sizes: readonly Dimension[]): Tensor | undefined {
+function reshapeTo(
+  call: CaffeCall,
+  input: Tensor | undefined,
+  sizes: readonly Dimension[],
+): Tensor | undefined {
   let follows = sizes.includes(-1);
   const target = sizes.map((size, axis) => {
     if (typeof size === 'number') return size;
@@ -65,7 +69,11 @@ function lowerFlatten(call: CaffeCall): readonly Tensor[] | undefined {
   if (end < axis) return call.problem(`axes ${axis} to ${end} are none`, spanOf(parameters, 'end_axis'));
   if (axis === 1 && end === shape.length - 1) return [call.emit('Flatten', call.inputs, { axis: int(1) })];
   const joined = fixedProduct(shape.slice(axis, end + 1)) ?? -1;
-  const reshaped = reshapeTo(call, call.inputs[0], [...shape.slice(0, axis), joined, ...shape.slice(end + 1)]);
+  const reshaped = reshapeTo(call, call.inputs[0], [
+    ...shape.slice(0, axis),
+    joined,
+    ...shape.slice(end + 1),
+  ]);
   return reshaped === undefined ? undefined : [reshaped];
 }
 
@@ -140,8 +148,7 @@ function lowerCrop(call: CaffeCall): readonly Tensor[] | undefined {
 function lowerTile(call: CaffeCall): readonly Tensor[] | undefined {
   const shape = shapeOf(call);
   const tiles = numberOf(call.parameters, 'tiles');
-  if (tiles === undefined || tiles < 1)
-    return call.problem('`tiles` is missing: say how often', spanOf(call.parameters, 'tiles'));
+  if (tiles === undefined || tiles < 1) return call.missing('tiles', 'say how often, from 1');
   if (shape === undefined) return undefined;
   const where = spanOf(call.parameters, 'axis');
   const axis = axisOf(call, numberOf(call.parameters, 'axis') ?? 1, shape.length, where);
@@ -168,7 +175,8 @@ function lowerShuffle(call: CaffeCall): readonly Tensor[] | undefined {
   const shape = shapeOfRank(call, 4, '[batch, channels, height, width]');
   const [batch, channels, height, width] = shape ?? [];
   const group = numberOf(call.parameters, 'group') ?? 1;
-  if (batch === undefined || channels === undefined || height === undefined || width === undefined) return undefined;
+  if (batch === undefined || channels === undefined || height === undefined || width === undefined)
+    return undefined;
   const each = divideExactly(channels, group);
   if (each === undefined) {
     const where = spanOf(call.parameters, 'group');
@@ -182,11 +190,18 @@ function lowerShuffle(call: CaffeCall): readonly Tensor[] | undefined {
 }
 
 /** A Resize of the spatial axes to these sizes. */
-function resize(call: CaffeCall, height: number, width: number, mode: NodeAttributes): readonly Tensor[] | undefined {
+function resize(
+  call: CaffeCall,
+  height: number,
+  width: number,
+  mode: NodeAttributes,
+): readonly Tensor[] | undefined {
   const channels = fixed(shapeOf(call)?.[1]);
   if (channels === undefined) return undefined;
   const sizes = call.integers([height, width]);
-  return [call.emit('Resize', [call.inputs[0], undefined, undefined, sizes], { axes: ints([2, 3]), ...mode })];
+  return [
+    call.emit('Resize', [call.inputs[0], undefined, undefined, sizes], { axes: ints([2, 3]), ...mode }),
+  ];
 }
 
 /** Bilinear to a size, or by a factor (interp_layer.cpp of DeepLab: align corners). */
@@ -279,7 +294,9 @@ function lowerArgMax(call: CaffeCall): readonly Tensor[] | undefined {
   const positions = call.emit('Unsqueeze', [indices, call.integers([1])]);
   if (!withValues) return [positions];
   const numbers = call.emit('Cast', [positions], { to: int(1) });
-  return [call.emit('Concat', [numbers, call.emit('Unsqueeze', [values, call.integers([1])])], { axis: int(1) })];
+  return [
+    call.emit('Concat', [numbers, call.emit('Unsqueeze', [values, call.integers([1])])], { axis: int(1) }),
+  ];
 }
 
 const textOfBool = (call: CaffeCall, name: string): boolean =>
@@ -433,7 +450,7 @@ export const reshapingLayers: readonly CaffeLayerDefinition[] = [
     lower: (call) => {
       const dims = numbersOf(messageOf(call.parameters, 'shape'), 'dim');
       if (dims.length === 0 || dims.some((size) => size < 1))
-        return call.problem('`shape` is missing: give the dimensions');
+        return call.missing('shape', 'give the dimensions');
       return [call.weight(0, 'blob', dims)];
     },
   },
