@@ -1,7 +1,7 @@
 /** A model file after reading: its format, its syntax where a text view needs it, and its analysis. */
 
-import type { SelectedModel } from '../formats/layer-spec/selectModel.ts';
 import type { CaffeNet } from '../formats/caffe/syntax.ts';
+import type { SelectedModel } from '../formats/layer-spec/selectModel.ts';
 import type { LayerSpec } from '../formats/layer-spec/syntax.ts';
 import type { OnnxModel } from '../formats/onnx/syntax.ts';
 import type { OnnxTextSpans } from '../formats/onnx-text/readOnnxText.ts';
