@@ -28,7 +28,7 @@ export const issueCodes = {
   'file/not-a-model': {
     title: 'The file is not a model Layercost reads',
     explanation:
-      'Layercost reads ONNX models (binary, ONNX text, protobuf text, JSON), layer specs (*.layers.yaml) and Caffe nets (*.prototxt). The content decides, not the name.',
+      'Layercost reads ONNX models (binary, ONNX text, protobuf text, JSON), layer specs (*.layers.yaml) and Caffe nets (.prototxt). The content decides, not the name.',
   },
   'file/unreadable': {
     title: 'The file cannot be read',
