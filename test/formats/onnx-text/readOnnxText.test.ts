@@ -234,8 +234,12 @@ describe('what is wrong is said once, at its place', () => {
     ['g () => () { T = A <x = [1, "a"]> () }', '"a"', /has type `int`, its value is of type `string`/],
     ['g () => () { T = A <x = []> () }', '[]', /^An empty list needs a type: write/],
     ['g () => () { T = A <x = [@y]> () }', '@y', /^A list holds no references/],
-    ['g (floot[2] x) => () {}', '[', /^`\)` expected, `\[` found/],
-    ['g (seq(floot) x) => () {}', 'floot', /^`floot` is no type: a type is written/],
+    ['g (floot[2] x) => () {}', 'floot', /^`floot` is no type; did you mean `float`\?$/],
+    ['g (tensor x) => () {}', 'tensor', /^`tensor` is no type: a type is written/],
+    ['g (seq(floot) x) => () {}', 'floot', /^`floot` is no type; did you mean `float`\?$/],
+    ['g (float[2) x) => () {}', ')', /^`\]` expected, `\)` found/],
+    ['g (float[2] x => () {}', '=>', /^`,` or `\)` expected, `=>` found/],
+    ['g (float[2] x y) => () {}', 'y', /^`,` or `\)` expected, `y` found/],
     ['g (float[N] x = {1}) => () {}', 'float[N]', /^The shape of a tensor with values must be numbers/],
     ['g (seq(float) x = {1}) => () {}', 'seq(float)', /^Only tensors can have values, not a `sequence`/],
     ['g () => () <int64[1] k = {1.5}> {}', '1.5', /^An integer expected, `1.5` found: a tensor is written/],
@@ -278,6 +282,60 @@ describe('what is wrong is said once, at its place', () => {
     expect(spans.nodes.map(({ type }) => text.slice(type.start, type.end))).toEqual(['Relu', 'Add', 'Neg']);
     expect(partial?.functions).toHaveLength(1);
     expect(issues.map(({ span }) => text.slice(0, span?.start).split('\n').length)).toEqual([4, 8]);
+  });
+
+  test('declarations that are right are read all the same', () => {
+    const text = `<ir_version: ten, producer_name: "me", opset: 3, opset_import: ["" : 21]>
+net (
+   float[N,4] x,
+   flaot[N] y,
+   float[N z,
+   float[2] v = {1, two},
+   int64 n
+   bool b
+) => (
+   float[N,4] o, o2 o3,
+   float[N] p
+<
+   float[4,4] w = {...},
+   float[4] c = ["location": ],
+   float[4] d = {...}
+>
+{
+   o = MatMul (x, w)
+}
+`;
+    const { model, partial, issues } = readOnnxText(text);
+    expect(model).toBeUndefined();
+    expect(partial).toMatchObject({ producerName: 'me', operatorSets: [{ domain: '', version: 21 }] });
+    const names = (values: readonly { name: string }[] = []) => values.map(({ name }) => name);
+    expect(names(partial?.graph.inputs)).toEqual(['x', 'n', 'b']);
+    expect(names(partial?.graph.outputs)).toEqual(['o', 'p']);
+    expect(names(partial?.graph.initializers)).toEqual(['v', 'w', 'c', 'd']);
+    expect(partial?.graph.nodes).toHaveLength(1);
+    expect(
+      issues.map(({ span, message }) => `${text.slice(span?.start, span?.end)} | ${message.split(':')[0]}`),
+    ).toEqual([
+      'ten | An integer expected, `ten` found',
+      'opset | `opset` is no key of a header',
+      'flaot | `flaot` is no type; did you mean `float`?',
+      'z | `]` expected, `z` found',
+      'two | A number expected, `two` found',
+      'bool | `,` or `)` expected, `bool` found',
+      'o2 | `o2` is no type',
+      '< | `,` or `)` expected, `<` found',
+      '] | A quoted text expected, `]` found',
+    ]);
+  });
+
+  test('where the signature itself is wrong, its nodes are read', () => {
+    const text =
+      '<ir_version: 10, opset_import: ["" : 21]>\n(float[2] x) = (float[2] y) {\n  y = Relu (x)\n}\n';
+    const { partial, issues } = readOnnxText(text);
+    expect(partial?.graph.nodes.map(({ type }) => type)).toEqual(['Relu']);
+    expect(issues).toMatchObject([
+      { message: expect.stringMatching(/^The name of a graph expected, `\(` found/) },
+    ]);
   });
 
   test('nesting has an end', () => {

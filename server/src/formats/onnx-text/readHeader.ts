@@ -1,5 +1,6 @@
 /** The header of a model or a function in ONNX text: `<key: value, …>`. */
 
+import { readEntries } from './readEntries.ts';
 import { readPairs } from './readType.ts';
 import type { TextCursor } from './textCursor.ts';
 
@@ -33,30 +34,39 @@ export const functionKeys: ReadonlyMap<string, HeaderKind> = new Map([
 
 const hint = 'a header is written `<ir_version: 10, opset_import: ["" : 21]>`';
 
-/** `<key: value, …>` before a model or a function, where there is one. */
-export function readHeader(cursor: TextCursor, keys: ReadonlyMap<string, HeaderKind>): Header {
+/** `<key: value, …>` before a model or a function, where there is one. Reading goes on past a wrong entry for `report`. */
+export function readHeader(
+  cursor: TextCursor,
+  keys: ReadonlyMap<string, HeaderKind>,
+  report?: () => void,
+): Header {
   const header: Header = { texts: new Map(), numbers: new Map(), metadata: new Map(), operatorSets: [] };
   if (!cursor.matches('<')) return header;
   const outer = cursor.hint;
   cursor.hint = hint;
-  do {
-    const keyStart = cursor.next();
-    const key = cursor.identifier('a key of the header');
-    const kind = keys.get(key);
-    if (kind === undefined && !cursor.failed) {
-      cursor.failWith(
-        `\`${key}\` is no key of a header: write one of ${[...keys.keys()].join(', ')}`,
-        keyStart,
-        keyStart + key.length,
-      );
-    }
-    cursor.expect(':');
-    if (kind === 'integer') header.numbers.set(key, cursor.integer());
-    else if (kind === 'text') header.texts.set(key, cursor.string());
-    else if (kind === 'pairs') readMetadata(cursor, header.metadata);
-    else readOperatorSets(cursor, header);
-  } while (cursor.matches(','));
-  cursor.expect('>');
+  readEntries(
+    cursor,
+    '>',
+    () => {
+      const keyStart = cursor.next();
+      const key = cursor.identifier('a key of the header');
+      const kind = keys.get(key);
+      if (kind === undefined) {
+        cursor.failWith(
+          `\`${key}\` is no key of a header: write one of ${[...keys.keys()].join(', ')}`,
+          keyStart,
+          keyStart + key.length,
+        );
+      }
+      cursor.expect(':');
+      if (cursor.failed) return;
+      if (kind === 'integer') header.numbers.set(key, cursor.integer());
+      else if (kind === 'text') header.texts.set(key, cursor.string());
+      else if (kind === 'pairs') readMetadata(cursor, header.metadata);
+      else readOperatorSets(cursor, header);
+    },
+    report,
+  );
   cursor.hint = outer;
   return header;
 }
@@ -67,7 +77,8 @@ function readOperatorSets(cursor: TextCursor, header: Header): void {
   do {
     const domain = cursor.string();
     cursor.expect(':');
-    header.operatorSets.push({ domain, version: cursor.integer('the version of an operator set') });
+    const version = cursor.integer('the version of an operator set');
+    if (!cursor.failed) header.operatorSets.push({ domain, version });
   } while (cursor.matches(','));
   cursor.expect(']');
 }

@@ -12,8 +12,9 @@ import type { Payload } from '../onnx/payload.ts';
 import { leavesFolder, outsideFolder } from '../onnx/readTensor.ts';
 import type { OnnxFunction, OnnxGraph, OnnxModel, OnnxNode, OnnxValueInfo } from '../onnx/syntax.ts';
 import { type InnerReading, noAttributes, readAttributes, readAttributeValue } from './readAttributes.ts';
+import { readEntries } from './readEntries.ts';
 import { functionKeys, modelKeys, readHeader } from './readHeader.ts';
-import { readTensorContent, readType, typeIsNext } from './readType.ts';
+import { readTensorContent, readType, typeIsNext, unknownType } from './readType.ts';
 import { TextCursor, type TextProblem } from './textCursor.ts';
 
 export interface ReadOnnxText {
@@ -66,6 +67,9 @@ const mostErrors = 20;
 /** The line break before a line that begins like a node, or ends the nodes. */
 const nodeLine = /\n(?=[ \t]*(?:\[|\}|(?:[A-Za-z_"][^\n=<>{}()]*)?=[ \t]*[A-Za-z_]))/g;
 
+/** The brace before the nodes: the last thing on its line. */
+const nodesBrace = /\{(?=[ \t]*(?:#[^\n]*)?\r?\n)/g;
+
 const hints = {
   signature: 'a graph is written `name (float[N,3] x) => (float[N,4] y) { nodes }`',
   stored: 'weights are written `<float[3,4] w = {...}, float[N] hidden>`',
@@ -108,7 +112,7 @@ class OnnxTextReader {
       return undefined;
     }
     const start = cursor.next();
-    const header = readHeader(cursor, modelKeys);
+    const header = readHeader(cursor, modelKeys, () => this.#report());
     if (cursor.tokenEnd > start)
       this.sections.push({ kind: 'header', span: { start, end: cursor.tokenEnd } });
     const graph = this.#graph('top');
@@ -202,51 +206,65 @@ class OnnxTextReader {
     const stored = { initializers, sparseInitializers };
     let start = cursor.next();
     const name = cursor.name('the name of a graph');
+    const report = where === 'top' ? () => this.#report() : undefined;
+    const entries = (close: ')' | '>', read: () => void): void => readEntries(cursor, close, read, report);
     if (cursor.matches('(') && !cursor.matches(')')) {
-      do {
+      entries(')', () => {
         const { info, span, typeSpan } = this.#valueInfo();
+        if (cursor.matchesAssignment()) this.#stored(info, typeSpan, stored);
+        if (cursor.failed) return;
         inputs.push(info);
         values?.set(info.name, span);
-        if (cursor.matches('=')) this.#stored(info, typeSpan, stored);
-      } while (cursor.matches(','));
-      cursor.expect(')');
+      });
     }
     section('inputs', start);
     cursor.expect('=>');
     start = cursor.next();
     cursor.expect('(');
-    if (!cursor.matches(')')) {
-      do {
+    if (!cursor.failed && !cursor.matches(')')) {
+      entries(')', () => {
         const { info, span } = this.#valueInfo();
+        if (cursor.failed) return;
         outputs.push(info);
         if (values?.has(info.name) === false) values.set(info.name, span);
-      } while (cursor.matches(','));
-      cursor.expect(')');
+      });
     }
     section('outputs', start);
     cursor.hint = hints.stored;
     start = cursor.next();
     if (cursor.matches('<')) {
       if (!cursor.matches('>')) {
-        do {
+        entries('>', () => {
           const { info, span, typeSpan } = this.#valueInfo();
-          if (!cursor.matches('=')) {
-            valueInfos.push(info);
-            continue;
+          if (!cursor.matchesAssignment()) {
+            if (!cursor.failed) valueInfos.push(info);
+            return;
           }
           if (values?.has(info.name) === false) values.set(info.name, span);
           this.#stored(info, typeSpan, stored);
-        } while (cursor.matches(','));
-        cursor.expect('>');
+        });
       }
       section('initializers', start);
     }
     cursor.hint = hints.signature;
+    if (where === 'top') this.#skipToNodes();
     start = cursor.next();
     const nodes = this.#nodes(where === 'top' ? this.nodes : undefined);
     section('nodes', start);
     cursor.hint = outer;
     return { name, nodes, inputs, outputs, valueInfos, initializers, sparseInitializers };
+  }
+
+  /** After a signature that cannot be read: goes on at the brace that ends its line, where the nodes are. */
+  #skipToNodes(): void {
+    const cursor = this.#cursor;
+    const { problem, depth } = cursor;
+    if (problem === undefined) return;
+    nodesBrace.lastIndex = problem.span.start;
+    const brace = nodesBrace.exec(cursor.text);
+    if (brace === null) return;
+    this.#report();
+    cursor.resume(brace.index, depth);
   }
 
   #valueInfo(): { readonly info: OnnxValueInfo; readonly span: TextSpan; readonly typeSpan: TextSpan } {
@@ -256,7 +274,19 @@ class OnnxTextReader {
     const typeSpan = { start: typeStart, end: Math.max(typeStart, cursor.tokenEnd) };
     const start = cursor.next();
     const name = cursor.name('the name of a value');
-    return { info: { name, type }, span: { start, end: cursor.tokenEnd }, typeSpan };
+    const span = { start, end: cursor.tokenEnd };
+    if (type === undefined && !cursor.failed) this.#refuseUnknownType(span);
+    return { info: { name, type }, span, typeSpan };
+  }
+
+  /** What stands where a value's name would, and is followed by a shape or by a name on its line, was meant as a type. */
+  #refuseUnknownType(span: TextSpan): void {
+    const cursor = this.#cursor;
+    const next = cursor.peek();
+    const sameLine = !cursor.text.slice(span.end, cursor.position).includes('\n');
+    if (next !== '[' && !(sameLine && (next === '"' || cursor.peekIdentifier() !== ''))) return;
+    const word = cursor.text.slice(span.start, span.end);
+    cursor.failWith(unknownType(word), span.start, span.end);
   }
 
   /** The values of an initializer, after its `=`. */

@@ -3,6 +3,7 @@
 import type { ExternalLocation, TensorLiteral } from '../../model/attribute.ts';
 import { bitsPerElement, type ElementType, elementTypes } from '../../model/elementType.ts';
 import type { TextSpan } from '../../model/issue.ts';
+import { nearestName } from '../layer-spec/nearestName.ts';
 import { floatOfBfloat16, floatOfFloat16 } from '../onnx/decodeElements.ts';
 import { encodeRawElements } from '../onnx/encodeElements.ts';
 import type { Payload } from '../onnx/payload.ts';
@@ -23,6 +24,14 @@ const elementTypesByName: ReadonlyMap<string, ElementType> = new Map([
 ]);
 
 const containers: ReadonlySet<string> = new Set(['seq', 'map', 'optional', 'sparse_tensor', 'opaque']);
+
+/** What is said of a word in the place of a type. */
+export const unknownType = (word: string): string => {
+  const nearest = nearestName(word, [...elementTypesByName.keys(), ...containers]);
+  return nearest === undefined
+    ? `\`${word}\` is no type: ${typeHint}`
+    : `\`${word}\` is no type; did you mean \`${nearest}\`?`;
+};
 
 /** Whether a type is next. A container's name is one only before its parenthesis; a value may have it too. */
 export function typeIsNext(cursor: TextCursor): boolean {
@@ -56,7 +65,7 @@ function readTypeInside(cursor: TextCursor): OnnxType | undefined {
     return word === 'undefined' && shape?.length === 0 ? undefined : { kind: 'tensor', elementType, shape };
   }
   if (!containers.has(word)) {
-    cursor.failWith(`\`${word}\` is no type: ${typeHint}`, start, start + word.length);
+    cursor.failWith(unknownType(word), start, start + word.length);
     return undefined;
   }
   cursor.expect('(');

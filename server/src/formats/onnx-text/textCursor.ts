@@ -95,6 +95,11 @@ export class TextCursor {
     return true;
   }
 
+  /** Takes `=` where it is next and no part of an arrow. */
+  matchesAssignment(): boolean {
+    return !this.text.startsWith('=>', this.next()) && this.matches('=');
+  }
+
   expect(token: string): void {
     if (!this.matches(token)) this.fail(`\`${token}\``);
   }
@@ -252,4 +257,4 @@ export class TextCursor {
 const identifier = /[A-Za-z_][A-Za-z0-9_]*/y;
 const qualifiedPart = /[^\s<>(){}[\],:="#.@]+/y;
 const number = /-?(?:\d+(?:\.\d*)?(?:[eE][+-]?\d*)?|(inf|infinity|nan)(?![A-Za-z0-9_]))/iy;
-const token = /[\w.]+|[^\s\w]/y;
+const token = /[\w.]+|=>|[^\s\w]/y;
