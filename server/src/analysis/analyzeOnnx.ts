@@ -1,12 +1,15 @@
 /** From the syntax tree of an ONNX model to its graph, layers and parameters. */
 
-import type { OnnxModel } from '../formats/onnx/syntax.ts';
+import type { OnnxGraph, OnnxModel } from '../formats/onnx/syntax.ts';
 import { isSymbolic, symbolsOf } from '../model/dimension.ts';
 import { type Graph, isKnownShape, type Value, type ValueRole, type ValueType } from '../model/graph.ts';
 import type { Issue } from '../model/issue.ts';
 import { type AuxiliaryOperators, findAuxiliaryOperators } from './auxiliaryOperators.ts';
-import { expandFunctions } from './expandFunctions.ts';
-import { findRoles } from './findRoles.ts';
+import { expandFunctions, type FlatNode } from './expandFunctions.ts';
+import { findRoles, type Roles } from './findRoles.ts';
+import { findRepetition } from './folding/findRepetition.ts';
+import { fewestDropped, foldGraph, keptAtEnd, keptAtStart } from './folding/foldGraph.ts';
+import { unfoldAnalysis } from './folding/unfoldAnalysis.ts';
 import { groupLayers } from './groupLayers.ts';
 import { hoistInitializers } from './hoistInitializers.ts';
 import { inferGraph, mostSubgraphs } from './inferGraph.ts';
@@ -21,30 +24,57 @@ import { unrollLoops } from './unrollLoops.ts';
  * Analyses a model: shapes of every value, layers by module scope, trainable tensors.
  *
  * `provided` hands over what a lowering knows already. Never throws on a bad model: what is wrong is in `issues`,
- * and what cannot be known is unknown with its reason.
+ * and what cannot be known is unknown with its reason. Where a block repeats, a graph of at least `leastFolded`
+ * operators is analysed with a few of the blocks, and the others are copies; what comes out is the same.
  */
-export function analyzeOnnx(file: OnnxModel, provided?: ProvidedStructure): ModelAnalysis {
+export function analyzeOnnx(
+  file: OnnxModel,
+  provided?: ProvidedStructure,
+  leastFolded = fewestOperatorsFolded,
+): ModelAnalysis {
   const model = { ...file, graph: hoistInitializers(file.graph) };
-  const issues: Issue[] = [...(provided?.issues ?? [])];
-  const collector = collectIssues(issues);
   const expanded = expandFunctions(model);
-  for (const issue of expanded.issues) issues.push(issue);
+  const nodes = unrollLoops(expanded.nodes, model.graph);
+  const issues = [...(provided?.issues ?? []), ...expanded.issues];
+  if (provided === undefined && nodes.length >= leastFolded) {
+    const repetition = findRepetition(nodes, model.graph, keptAtStart + keptAtEnd + fewestDropped);
+    if (repetition !== undefined) {
+      const folded = foldGraph(model.graph, nodes, repetition);
+      const short = analyzeGraph(model, folded.graph, folded.nodes, issues, undefined);
+      const whole = unfoldAnalysis({ ...short, folded, repetition, graph: model.graph, nodes });
+      if (whole !== undefined) return whole;
+    }
+  }
+  return analyzeGraph(model, model.graph, nodes, issues, provided).analysis;
+}
+
+/** Below this, finding what repeats takes as long as it saves. */
+const fewestOperatorsFolded = 200;
+
+function analyzeGraph(
+  model: OnnxModel,
+  source: OnnxGraph,
+  nodes: readonly FlatNode[],
+  known: readonly Issue[],
+  provided: ProvidedStructure | undefined,
+): { readonly analysis: ModelAnalysis; readonly uses: Roles['uses'] } {
+  const issues: Issue[] = [...known];
   const operatorSets = new Map(
     model.operatorSets.map(({ domain, version }) => [domain === 'ai.onnx' ? '' : domain, version]),
   );
-  const { graph, scopes, captured } = inferGraph(model.graph, unrollLoops(expanded.nodes, model.graph), {
+  const { graph, scopes, captured } = inferGraph(source, nodes, {
     operatorSets,
-    issues: collector,
+    issues: collectIssues(issues),
     kinds: collectOperatorKinds(),
     outer: () => undefined,
     depth: 0,
     subgraphs: { left: mostSubgraphs },
   });
-  const { roles, parameters, frozen } = findRoles(graph, captured, provided?.roles ?? new Map());
+  const { roles, parameters, frozen, uses } = findRoles(graph, captured, provided?.roles ?? new Map());
   const withParameters = withRoles(graph, roles);
   const auxiliary = findAuxiliaryOperators(withParameters);
   const finished = withRoles(withParameters, rolesBehind(withParameters, auxiliary));
-  return {
+  const analysis: ModelAnalysis = {
     graph: finished,
     layers: groupLayers(finished, scopes, auxiliary, provided?.layers ?? []),
     parameters,
@@ -59,6 +89,7 @@ export function analyzeOnnx(file: OnnxModel, provided?: ProvidedStructure): Mode
     issues,
     costing: planCosting(finished, auxiliary),
   };
+  return { analysis, uses };
 }
 
 /** The graph with the roles found; an input that turned out to be a parameter is an input no longer. */

@@ -13,6 +13,7 @@ import {
 } from '../operators/definition.ts';
 import { findOperator } from '../operators/registry.ts';
 import { whyUndefined } from '../operators/unknownOperators.ts';
+import { isSettled, unfoldList } from './folding/foldGraph.ts';
 import { opsetOf } from './inferGraph.ts';
 import type { ModelAnalysis, TrainingGraph } from './modelAnalysis.ts';
 import { type CostingPlan, planCosting, withoutGradients } from './planCosting.ts';
@@ -30,6 +31,12 @@ export function bindTrainingGraph(
   bindings: ReadonlyMap<string, number>,
   mode: Mode,
 ): TrainingGraph {
+  const { folded } = analysis;
+  if (folded !== undefined) {
+    const training = bindTrainingGraph(folded.analysis, bindings, mode);
+    const whole = unfoldTraining(analysis, training, bindings, mode);
+    if (whole !== undefined) return whole;
+  }
   const plan = mode === 'training' ? analysis.costing : withoutGradients(analysis.costing);
   const bound = bindGraph(analysis.graph, plan, {
     bindings,
@@ -48,6 +55,45 @@ export function bindTrainingGraph(
     requiresGradient: plan.gradients.requires,
   };
 }
+
+/**
+ * The training graph of a whole analysis from that of the folded one. `undefined` where a cost is unknown in what
+ * repeats: its reason may name a value of its very block.
+ */
+function unfoldTraining(
+  analysis: ModelAnalysis,
+  folded: TrainingGraph,
+  bindings: ReadonlyMap<string, number>,
+  mode: Mode,
+): TrainingGraph | undefined {
+  const places = analysis.folded?.places;
+  if (places === undefined) return undefined;
+  const { costs } = folded;
+  const areSame = (index: number, other: number): boolean => {
+    const [left, right] = [costs[index], costs[other]];
+    return left?.kind === 'known' && right?.kind === 'known' && (left === right || isSameCost(left, right));
+  };
+  if (!isSettled(places, areSame)) return undefined;
+  let tensors: TrainingGraph['tensors'] | undefined;
+  const gradients = () =>
+    (mode === 'training' ? analysis.costing : withoutGradients(analysis.costing)).gradients;
+  return {
+    analysis,
+    batch: folded.batch,
+    costs: unfoldList(places, costs),
+    get tensors() {
+      tensors ??= bindTensors(analysis.graph, bindings);
+      return tensors;
+    },
+    get requiresGradient() {
+      return gradients().requires;
+    },
+    folded,
+  };
+}
+
+const isSameCost = (left: KnownCost, right: KnownCost): boolean =>
+  JSON.stringify(left) === JSON.stringify(right);
 
 interface BindingSurroundings {
   readonly bindings: Bindings;

@@ -7,6 +7,8 @@ import { isDifferentiableInput } from './gradientFlow.ts';
 export interface Gradients {
   /** Parameters, and what is computed from them on a differentiable way to an output. */
   readonly requires: ReadonlySet<string>;
+  /** Whether a differentiable way leads from a value to an output. */
+  readonly isReached: (name: string) => boolean;
   /** Whether a value is a stored tensor, or computed from stored tensors alone. */
   readonly isStored: (name: string) => boolean;
   /** Of a parameter (in any layout), of an activation, or none. */
@@ -66,7 +68,7 @@ export function findGradients(graph: Graph, outer: OuterGradients): Gradients {
     }
     return isStored(name) ? 'weight' : 'data';
   };
-  return { requires, isStored, gradientOf };
+  return { requires, isReached: reached, isStored, gradientOf };
 }
 
 /** Whether a differentiable way leads from a value to an output; everything counts where no output is named. */

@@ -18,6 +18,7 @@ export interface Roles {
   readonly parameters: readonly Parameter[];
   /** Weights that `given` says are not trained. */
   readonly frozen: readonly Parameter[];
+  readonly uses: ReadonlyMap<string, Use>;
 }
 
 /**
@@ -50,11 +51,11 @@ export function findRoles(
       operators: [...new Set(use?.operators ?? value.consumers)].sort((left, right) => left - right),
     });
   }
-  return { roles, parameters, frozen };
+  return { roles, parameters, frozen, uses };
 }
 
 /** How a value is used, operators that only pass its elements on (a transpose, a cast) looked through. */
-interface Use {
+export interface Use {
   /** A gradient can reach it from an output of the graph. */
   differentiable: boolean;
   /** Somewhere an operator takes it as its weight. */

@@ -502,7 +502,8 @@ function notInferred(flat: FlatNode): ValueType {
   return { kind: 'unknown', reason: `the shape after ${describe(flat)} cannot be inferred` };
 }
 
-const nameOfNode = (flat: FlatNode | undefined): string =>
+/** The name of a node, or what stands for one. */
+export const nameOfNode = (flat: FlatNode | undefined): string =>
   flat === undefined ? '' : flat.node.name || flat.node.outputs.find((name) => name !== '') || flat.node.type;
 
 const describe = (flat: FlatNode | undefined): string =>

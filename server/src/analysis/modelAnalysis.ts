@@ -4,6 +4,7 @@ import type { ElementType } from '../model/elementType.ts';
 import type { Graph, Layer } from '../model/graph.ts';
 import type { Issue } from '../model/issue.ts';
 import type { BoundTensor, OperatorCost } from '../operators/definition.ts';
+import type { Places } from './folding/foldGraph.ts';
 import type { CostingPlan } from './planCosting.ts';
 
 export interface ModelAnalysis {
@@ -22,6 +23,19 @@ export interface ModelAnalysis {
   readonly issues: readonly Issue[];
   /** What costing a training step needs whatever the scenario. */
   readonly costing: CostingPlan;
+  /** Where the graph repeats a block: the same analysis with most of the blocks left out, which costs the same to find. */
+  readonly folded?: Folded;
+}
+
+/** A graph that repeats a block, with most of the blocks left out. */
+export interface Folded {
+  readonly analysis: ModelAnalysis;
+  /** Where its operators stand in the whole graph. */
+  readonly places: Places;
+  /** By layer of the whole graph: the layer of the folded one that it is like. */
+  readonly layers: Int32Array;
+  /** Name of an operator of the whole graph. */
+  readonly nameOf: (index: number) => string;
 }
 
 export interface Parameter {
@@ -43,4 +57,6 @@ export interface TrainingGraph {
   readonly tensors: ReadonlyMap<string, BoundTensor>;
   /** Values that receive a gradient in backward. */
   readonly requiresGradient: ReadonlySet<string>;
+  /** Where the analysis is folded and the blocks cost the same: the training graph of the folded one. */
+  readonly folded?: TrainingGraph;
 }

@@ -26,7 +26,12 @@ export function withoutGradients(plan: CostingPlan): CostingPlan {
   return { ...plan, gradients: noGradients };
 }
 
-const noGradients: Gradients = { requires: new Set(), isStored: () => false, gradientOf: () => 'none' };
+const noGradients: Gradients = {
+  requires: new Set(),
+  isReached: () => false,
+  isStored: () => false,
+  gradientOf: () => 'none',
+};
 
 const nothingOutside: OuterGradients = {
   requires: () => false,

@@ -29,7 +29,7 @@ export function estimateStep(training: TrainingGraph, scenario: Scenario, cluste
   const messages = messageCosts(plan, timelines[0]);
   const unknown = unknownParts(training);
   const exact = unknown.length === 0;
-  const layers = layersOf(plan, timelines, memory, messages, exact);
+  const layers = layersOf(plan, timelines, messages, exact);
   const cost: StepCost = {
     scenario,
     gpu: cluster.gpu.title,
@@ -49,21 +49,15 @@ export function estimateStep(training: TrainingGraph, scenario: Scenario, cluste
 type Timelines = readonly [StepTimeline, StepTimeline, StepTimeline];
 
 function memoryOf(plan: StepPlan): StepMemory {
-  const { training, scenario, behaviour, lowered, messages, update, cluster } = plan;
+  const { training, scenario, behaviour, messages, update } = plan;
   const trained = totalBytes(training.analysis.parameters);
-  return stepMemory(
-    training,
-    lowered,
-    cluster.gpu,
-    {
-      parameters: trained + totalBytes(training.analysis.frozen),
-      gradients: scenario.mode === 'training' ? trained : 0,
-      optimizerState: update.stateBytes,
-      communicationBuffers: messages.length === 0 ? 0 : behaviour.bufferBytes(messages),
-      updateTemporaries: update.temporaryBytes,
-    },
-    scenario.mode,
-  );
+  return stepMemory(plan, {
+    parameters: trained + totalBytes(training.analysis.frozen),
+    gradients: scenario.mode === 'training' ? trained : 0,
+    optimizerState: update.stateBytes,
+    communicationBuffers: messages.length === 0 ? 0 : behaviour.bufferBytes(messages),
+    updateTemporaries: update.temporaryBytes,
+  });
 }
 
 const totalBytes = (parameters: readonly Parameter[]): number =>
@@ -85,7 +79,7 @@ function totalsOf(
       work.backward += cost.backwardData.flops + cost.backwardWeight.flops;
     }
   }
-  const { perBatch: _, savedByOperator: __, ...kinds } = memory;
+  const { perBatch: _, ...kinds } = memory;
   // Unknown work in backward may hide communication, and adds to what the step computes: both stay open.
   const exact = unknown.length === 0;
   const step = middle.step > 0 ? middle.step : null;
@@ -136,8 +130,8 @@ function timeAtPeak({ training, lowered, cluster, scenario }: StepPlan): number 
 
 function messageCosts(plan: StepPlan, timeline: StepTimeline): readonly MessageCost[] {
   const layerOf = layerOfOperators(plan.training);
-  const { parameters, graph } = plan.training.analysis;
-  const last = graph.operators.length - 1;
+  const { parameters } = plan.training.analysis;
+  const last = plan.training.costs.length - 1;
   return plan.messages.map((message, position) => {
     const collective = plan.collectives[position];
     const shares = new Map<number, number>();
@@ -159,23 +153,20 @@ function messageCosts(plan: StepPlan, timeline: StepTimeline): readonly MessageC
 function layersOf(
   plan: StepPlan,
   timelines: Timelines,
-  memory: StepMemory,
   messages: readonly MessageCost[],
   exact: boolean,
 ): readonly LayerCost[] {
   const { training, scenario, update } = plan;
   const elements = training.analysis.parameters.reduce((total, parameter) => total + parameter.elements, 0);
   const inGraphOrder = (timeline: StepTimeline): Float64Array =>
-    scenario.mode === 'training'
-      ? timeline.backward.toReversed()
-      : new Float64Array(training.analysis.graph.operators.length);
+    scenario.mode === 'training' ? timeline.backward.toReversed() : new Float64Array(training.costs.length);
   const [middle, low, high] = timelines;
   return layerCosts({
     training,
     times: plan.times,
     forward: { middle: middle.forward, low: low.forward, high: high.forward },
     backward: { middle: inGraphOrder(middle), low: inGraphOrder(low), high: inGraphOrder(high) },
-    savedByOperator: memory.savedByOperator,
+    savedByOperator: plan.saved.activations,
     trains: scenario.mode === 'training',
     stateBytesPerElement: elements === 0 ? 0 : update.stateBytes / elements,
     communication: communicationByLayer(training.analysis.layers, messages),

@@ -10,8 +10,8 @@ import { type Bytes, bytes } from '../model/units.ts';
  * reverse, so operator i is at position n − 1 − i.
  */
 export function gradientsInReadyOrder(training: TrainingGraph): readonly Gradient[] {
-  const { graph, parameters } = training.analysis;
-  const last = graph.operators.length - 1;
+  const { parameters } = training.analysis;
+  const last = training.costs.length - 1;
   return parameters
     .map((parameter, index) => ({
       parameter: parameter.name,

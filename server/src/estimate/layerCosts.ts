@@ -1,4 +1,8 @@
-/** Costs of layers: sums over their operators; a parameter counts at the first layer that uses it. */
+/**
+ * Costs of layers: sums over their operators; a parameter counts at the first layer that uses it.
+ *
+ * Layers that a network repeats do the same work: what does not depend on the place in the step is added up once.
+ */
 
 import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
 import type { Dimension } from '../model/dimension.ts';
@@ -19,7 +23,7 @@ export interface LayerInputs {
   /** On the timeline, waiting for the host included. */
   readonly forward: Spread;
   readonly backward: Spread;
-  readonly savedByOperator: readonly number[];
+  readonly savedByOperator: Float64Array;
   readonly trains: boolean;
   readonly stateBytesPerElement: number;
   /** By layer index. */
@@ -43,16 +47,35 @@ export interface LayerCommunication {
 
 export function layerCosts(inputs: LayerInputs): readonly LayerCost[] {
   const { training } = inputs;
+  const { layers, folded } = training.analysis;
   const owned = parametersByLayer(training);
   const frozen = frozenByLayer(training);
-  return training.analysis.layers.map((layer, index) =>
-    layerCost(inputs, layer, owned[index] ?? [], frozen.get(index), inputs.communication[index]),
-  );
+  const nameOf = namesOfOperators(training);
+  const works: (LayerWork | undefined)[] = [];
+  return layers.map((layer, index) => {
+    const origin = training.folded === undefined ? index : (folded?.layers[index] ?? index);
+    let work = works[origin];
+    if (work === undefined) {
+      work = workOf(inputs, layer, origin, owned[index] ?? [], frozen.get(index));
+      works[origin] = work;
+    }
+    return layerCost(inputs, layer, layer.operators.map(nameOf), work, inputs.communication[index]);
+  });
+}
+
+function namesOfOperators({ analysis, folded }: TrainingGraph): (index: number) => string {
+  if (folded !== undefined && analysis.folded !== undefined) return analysis.folded.nameOf;
+  const { operators } = analysis.graph;
+  return (index) => {
+    const operator = operators[index];
+    return operator === undefined ? '' : operator.name || (operator.outputs[0] ?? operator.type);
+  };
 }
 
 /** Elements and bytes of the frozen weights by the layer that uses them first. */
 function frozenByLayer(training: TrainingGraph): ReadonlyMap<number, FrozenWeights> {
   const byLayer = new Map<number, FrozenWeights>();
+  if (training.analysis.frozen.length === 0) return byLayer;
   const layerOf = layerOfOperators(training);
   for (const parameter of training.analysis.frozen) {
     const layer = layerOf[parameter.operators[0] ?? -1];
@@ -83,43 +106,56 @@ export function parametersByLayer(training: TrainingGraph): readonly (readonly n
   return owned;
 }
 
-export function layerOfOperators(training: TrainingGraph): readonly (number | undefined)[] {
-  const layerOf: (number | undefined)[] = training.analysis.graph.operators.map(() => undefined);
+/** By operator: its layer; every operator has one. */
+export function layerOfOperators(training: TrainingGraph): Int32Array {
+  const layerOf = new Int32Array(training.costs.length);
   for (const [index, layer] of training.analysis.layers.entries()) {
     for (const operator of layer.operators) layerOf[operator] = index;
   }
   return layerOf;
 }
 
-function layerCost(
+/** The part of a layer's cost that is the same wherever in the step the layer stands. */
+interface LayerWork
+  extends Pick<LayerCost, 'parameters' | 'output' | 'flops' | 'operations' | 'bytes' | 'memory'> {
+  readonly nothingKnown: boolean;
+  /** Why a part of it is not known. */
+  readonly reason: string | undefined;
+  /** Times of its kernels by what bounds them, and all of them, without waiting. */
+  readonly forward: BoundTimes;
+  readonly backward: BoundTimes;
+  readonly notes: readonly string[];
+  /** Notes on what the person asked for, which come last. */
+  readonly marks: readonly string[];
+}
+
+interface BoundTimes {
+  readonly compute: number;
+  readonly memory: number;
+  readonly launch: number;
+  readonly all: number;
+}
+
+function workOf(
   inputs: LayerInputs,
   layer: Layer,
+  origin: number,
   owned: readonly number[],
   frozen: FrozenWeights | undefined,
-  communication: LayerCommunication | undefined,
-): LayerCost {
-  const { training } = inputs;
-  const { operators } = training.analysis.graph;
+): LayerWork {
+  const { training, trains } = inputs;
   const known: KnownCost[] = [];
-  const names: string[] = [];
   let reason: string | undefined;
   for (const index of layer.operators) {
     const cost = training.costs[index];
     if (cost?.kind === 'known') known.push(cost);
     else if (cost !== undefined) reason ??= unknownCostText(cost);
-    const operator = operators[index];
-    if (operator !== undefined) names.push(operator.name || (operator.outputs[0] ?? operator.type));
   }
   const nothingKnown = known.length === 0 && reason !== undefined;
   const orNull = <Value>(value: Value): Value | null => (nothingKnown ? null : value);
   const forward = sumWork(known, 'forward');
-  const backwardData = inputs.trains ? sumWork(known, 'backwardData') : noWork;
-  const backwardWeight = inputs.trains ? sumWork(known, 'backwardWeight') : noWork;
-  const over = (column: ArrayLike<number>): number => {
-    let total = 0;
-    for (const index of layer.operators) total += column[index] ?? 0;
-    return total;
-  };
+  const backwardData = trains ? sumWork(known, 'backwardData') : noWork;
+  const backwardWeight = trains ? sumWork(known, 'backwardWeight') : noWork;
   let elements = 0;
   let weightBytes = 0;
   for (const index of owned) {
@@ -128,22 +164,18 @@ function layerCost(
     elements += parameter.elements;
     weightBytes += parameterBytes(parameter);
   }
-  const time = { forward: over(inputs.forward.middle), backward: over(inputs.backward.middle) };
-  const computed = nothingKnown ? [] : inputs.notes(layer);
-  const notes = [
-    ...computed,
-    ...known.flatMap(({ note }) => note ?? []),
-    ...(communication?.note === undefined ? [] : [communication.note]),
-    ...(frozen === undefined ? [] : [`${formatCount(frozen.elements)} parameters frozen, not trained`]),
-    ...(layer.marks?.recomputed === undefined || !inputs.trains ? [] : ['computed again in backward']),
-    ...(layer.marks?.precision === undefined ? [] : [`in ${layer.marks.precision}, as its line says`]),
-  ];
+  const over = (column: Float64Array): number => sumOver(layer.operators, column);
+  const boundTimes = (pass: PassTimes): BoundTimes => ({
+    compute: over(pass.compute),
+    memory: over(pass.memory),
+    launch: over(pass.launch),
+    all: over(pass.middle),
+  });
   return {
-    name: layer.name,
-    type: layer.type,
-    operators: names,
+    nothingKnown,
+    reason,
     parameters: elements,
-    output: outputOf(training, layer),
+    output: outputOf(training, layer, origin),
     flops: {
       forward: orNull(flops(forward.flops)),
       backwardData: orNull(flops(backwardData.flops)),
@@ -157,27 +189,67 @@ function layerCost(
       forward: orNull(bytes(over(inputs.times.forward.bytes))),
       backward: orNull(bytes(over(inputs.times.backward.bytes))),
     },
-    time: {
-      forward: orNull(seconds(time.forward)),
-      backward: orNull(seconds(time.backward)),
-      communication: seconds(communication?.time ?? 0),
-      exposedCommunication: exposureOf(communication, inputs.exposureKnown),
-    },
     memory: {
       parameters: bytes(weightBytes + (frozen?.bytes ?? 0)),
       activations: orNull(bytes(over(inputs.savedByOperator))),
-      gradient: bytes(inputs.trains ? weightBytes : 0),
+      gradient: bytes(trains ? weightBytes : 0),
       optimizerState: bytes(elements * inputs.stateBytesPerElement),
     },
-    bound: boundOf(inputs, over, time),
-    source: nothingKnown ? 'unknown' : 'profile',
-    range: orNull([
-      seconds(Math.min(time.forward + time.backward, over(inputs.forward.low) + over(inputs.backward.low))),
-      seconds(Math.max(time.forward + time.backward, over(inputs.forward.high) + over(inputs.backward.high))),
-    ] as const),
-    notes,
-    ...(reason === undefined ? {} : { unknown: reason }),
+    forward: boundTimes(inputs.times.forward),
+    backward: boundTimes(inputs.times.backward),
+    notes: [...(nothingKnown ? [] : inputs.notes(layer)), ...known.flatMap(({ note }) => note ?? [])],
+    marks: [
+      ...(frozen === undefined ? [] : [`${formatCount(frozen.elements)} parameters frozen, not trained`]),
+      ...(layer.marks?.recomputed === undefined || !trains ? [] : ['computed again in backward']),
+      ...(layer.marks?.precision === undefined ? [] : [`in ${layer.marks.precision}, as its line says`]),
+    ],
   };
+}
+
+function layerCost(
+  inputs: LayerInputs,
+  { name, type, operators }: Layer,
+  names: readonly string[],
+  work: LayerWork,
+  communication: LayerCommunication | undefined,
+): LayerCost {
+  const { nothingKnown } = work;
+  const forward = sumOver(operators, inputs.forward.middle);
+  const backward = sumOver(operators, inputs.backward.middle);
+  const low = sumOver(operators, inputs.forward.low) + sumOver(operators, inputs.backward.low);
+  const high = sumOver(operators, inputs.forward.high) + sumOver(operators, inputs.backward.high);
+  return {
+    name,
+    type,
+    operators: names,
+    parameters: work.parameters,
+    output: work.output,
+    flops: work.flops,
+    operations: work.operations,
+    bytes: work.bytes,
+    time: {
+      forward: nothingKnown ? null : seconds(forward),
+      backward: nothingKnown ? null : seconds(backward),
+      communication: seconds(communication?.time ?? 0),
+      exposedCommunication: exposureOf(communication, inputs.exposureKnown),
+    },
+    memory: work.memory,
+    bound: boundOf(work, forward, backward, inputs.trains),
+    source: nothingKnown ? 'unknown' : 'profile',
+    range: nothingKnown
+      ? null
+      : [seconds(Math.min(forward + backward, low)), seconds(Math.max(forward + backward, high))],
+    notes: [...work.notes, ...(communication?.note === undefined ? [] : [communication.note]), ...work.marks],
+    ...(work.reason === undefined ? {} : { unknown: work.reason }),
+  };
+}
+
+function sumOver(operators: readonly number[], column: Float64Array): number {
+  let total = 0;
+  for (let position = 0; position < operators.length; position += 1) {
+    total += column[operators[position] ?? -1] ?? 0;
+  }
+  return total;
 }
 
 function exposureOf(communication: LayerCommunication | undefined, known: boolean): Seconds | null {
@@ -186,21 +258,14 @@ function exposureOf(communication: LayerCommunication | undefined, known: boolea
 }
 
 /** What takes the most of a layer's time: products, memory, or launches and waiting for them. */
-function boundOf(
-  inputs: LayerInputs,
-  over: (column: ArrayLike<number>) => number,
-  time: { readonly forward: number; readonly backward: number },
-): Bound {
-  let compute = 0;
-  let memory = 0;
-  let launch = 0;
-  const count = (pass: PassTimes, onTimeline: number): void => {
-    compute += over(pass.compute);
-    memory += over(pass.memory);
-    launch += over(pass.launch) + Math.max(0, onTimeline - over(pass.middle));
-  };
-  count(inputs.times.forward, time.forward);
-  if (inputs.trains) count(inputs.times.backward, time.backward);
+function boundOf(work: LayerWork, forward: number, backward: number, trains: boolean): Bound {
+  let { compute, memory } = work.forward;
+  let launch = work.forward.launch + Math.max(0, forward - work.forward.all);
+  if (trains) {
+    compute += work.backward.compute;
+    memory += work.backward.memory;
+    launch += work.backward.launch + Math.max(0, backward - work.backward.all);
+  }
   const most = Math.max(compute, memory, launch);
   if (most === 0) return 'none';
   return most === compute ? 'compute' : most === memory ? 'memory' : 'launch';
@@ -219,16 +284,18 @@ function sumWork(
   return { flops: products, operations };
 }
 
-/** The output of a layer: the first output of its last operator. */
+/** The output of a layer: the first output of its last operator, looked up where the graph is shortest. */
 function outputOf(
   training: TrainingGraph,
   layer: Layer,
+  origin: number,
 ): { readonly shape: readonly Dimension[] | null; readonly elementType: ElementType } {
-  const { graph } = training.analysis;
-  const name = graph.operators[layer.operators.at(-1) ?? -1]?.outputs[0];
-  const bound = name === undefined ? undefined : training.tensors.get(name);
+  const { analysis, tensors } = training.folded ?? training;
+  const shown = training.folded === undefined ? layer : analysis.layers[origin];
+  const name = analysis.graph.operators[shown?.operators.at(-1) ?? -1]?.outputs[0];
+  const bound = name === undefined ? undefined : tensors.get(name);
   if (bound !== undefined) return { shape: bound.dimensions, elementType: bound.elementType };
-  const type = name === undefined ? undefined : graph.values.get(name)?.type;
+  const type = name === undefined ? undefined : analysis.graph.values.get(name)?.type;
   if (type?.kind !== 'tensor') return { shape: null, elementType: 'undefined' };
   return { shape: isKnownShape(type.shape) ? type.shape : null, elementType: type.elementType };
 }

@@ -1,5 +1,6 @@
 /** GPU time of every operator, forward and backward, from its kernels. */
 
+import { type Places, unfoldColumn } from '../analysis/folding/foldGraph.ts';
 import type { LoweredGraph } from '../frameworks/behaviour.ts';
 import type { GpuProfile } from '../hardware/clusterProfile.ts';
 import { type KernelTime, type KernelWork, kernelTime } from '../hardware/kernelTime.ts';
@@ -52,6 +53,21 @@ export function kernelTimes(gpu: GpuProfile, kernels: readonly KernelWork[]): Pa
   const times = emptyTimes(1);
   for (const kernel of kernels) addKernel(times, 0, kernel, kernelTime(gpu, kernel));
   return times;
+}
+
+/** Times of the folded graph for the operators of the whole one. */
+export function unfoldTimes(places: Places, { forward, backward }: OperatorTimes): OperatorTimes {
+  const unfold = (pass: PassTimes): PassTimes => ({
+    middle: unfoldColumn(places, pass.middle),
+    low: unfoldColumn(places, pass.low),
+    high: unfoldColumn(places, pass.high),
+    launches: unfoldColumn(places, pass.launches),
+    compute: unfoldColumn(places, pass.compute),
+    memory: unfoldColumn(places, pass.memory),
+    launch: unfoldColumn(places, pass.launch),
+    bytes: unfoldColumn(places, pass.bytes),
+  });
+  return { forward: unfold(forward), backward: unfold(backward) };
 }
 
 function emptyTimes(count: number): PassTimes {

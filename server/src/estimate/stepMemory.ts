@@ -11,11 +11,11 @@
  * Inference: parameters and the largest set of values alive at once.
  */
 
-import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
 import type { LoweredGraph } from '../frameworks/behaviour.ts';
 import type { GpuProfile } from '../hardware/clusterProfile.ts';
 import { bitsPerElement } from '../model/elementType.ts';
 import { type Bytes, bytes } from '../model/units.ts';
+import type { StepPlan } from './stepPlan.ts';
 
 export interface StepMemory {
   readonly parameters: Bytes;
@@ -28,8 +28,6 @@ export interface StepMemory {
   readonly capacity: Bytes;
   /** The part of the peak that grows with the batch. */
   readonly perBatch: Bytes;
-  /** Saved at first by each operator; aligned with the operators of the graph. */
-  readonly savedByOperator: readonly number[];
 }
 
 export interface ModelState {
@@ -40,19 +38,16 @@ export interface ModelState {
   readonly updateTemporaries: number;
 }
 
-export function stepMemory(
-  training: TrainingGraph,
-  lowered: LoweredGraph,
-  gpu: GpuProfile,
-  state: ModelState,
-  mode: 'training' | 'inference',
-): StepMemory {
-  const saved = savedActivations(training, lowered);
-  const library = libraryWorkspace(gpu);
-  const activations = mode === 'training' ? saved.activations : liveActivations(training, lowered);
-  const transient = mode === 'training' ? largestGradientPair(training, lowered) : 0;
-  const parameters = state.parameters + saved.weightCopies;
-  const workspace = transient + library + lowered.recomputedBytes;
+export function stepMemory(plan: StepPlan, state: ModelState): StepMemory {
+  const { scenario, saved, cluster } = plan;
+  const library = libraryWorkspace(cluster.gpu);
+  const learns = scenario.mode === 'training';
+  const activations = learns ? sumOf(saved.activations) : liveActivations(plan);
+  // Like blocks have like gradients, so that the largest is among those of the folded graph.
+  const transient = learns ? largestGradientPair(plan.folded ?? plan) : 0;
+  const parameters = state.parameters + sumOf(saved.weightCopies);
+  const { recomputedBytes } = plan.lowered;
+  const workspace = transient + library + recomputedBytes;
   const resident = parameters + state.gradients + state.optimizerState + state.communicationBuffers;
   const peak = resident + Math.max(activations + workspace, library + state.updateTemporaries);
   return {
@@ -63,9 +58,8 @@ export function stepMemory(
     workspace: bytes(workspace),
     communicationBuffers: bytes(state.communicationBuffers),
     peak: bytes(peak),
-    capacity: gpu.memory.value,
-    perBatch: bytes(activations + transient + lowered.recomputedBytes),
-    savedByOperator: saved.byOperator,
+    capacity: cluster.gpu.memory.value,
+    perBatch: bytes(activations + transient + recomputedBytes),
   };
 }
 
@@ -76,32 +70,37 @@ export function stepMemory(
 const libraryWorkspace = (gpu: GpuProfile): number =>
   gpu.architecture === 'hopper' ? 32 * 2 ** 20 : 4096 * 1024 * 2 + 16 * 1024 * 8;
 
-interface Saved {
-  readonly activations: number;
-  readonly weightCopies: number;
-  readonly byOperator: readonly number[];
+/** What each operator is the first to keep for backward, in bytes; columns aligned with the operators of the graph. */
+export interface SavedBytes {
+  readonly activations: Float64Array;
+  readonly weightCopies: Float64Array;
 }
 
-function savedActivations(training: TrainingGraph, lowered: LoweredGraph): Saved {
+export function savedBytes({ operators }: LoweredGraph): SavedBytes {
+  const activations = new Float64Array(operators.length);
+  const weightCopies = new Float64Array(operators.length);
   const seen = new Set<string>();
-  let activations = 0;
-  let weightCopies = 0;
-  const byOperator = training.analysis.graph.operators.map((_, index) => {
-    let own = 0;
-    for (const tensor of lowered.operators[index]?.saved ?? []) {
+  for (let index = 0; index < operators.length; index += 1) {
+    for (const tensor of operators[index]?.saved ?? []) {
       if (seen.has(tensor.key)) continue;
       seen.add(tensor.key);
-      if (tensor.weightCopy) weightCopies += tensor.bytes;
-      else own += tensor.bytes;
+      const column = tensor.weightCopy ? weightCopies : activations;
+      column[index] = (column[index] ?? 0) + tensor.bytes;
     }
-    activations += own;
-    return own;
-  });
-  return { activations, weightCopies, byOperator };
+  }
+  return { activations, weightCopies };
 }
 
+function sumOf(column: Float64Array): number {
+  let total = 0;
+  for (let index = 0; index < column.length; index += 1) total += column[index] ?? 0;
+  return total;
+}
+
+type LoweredTraining = Pick<StepPlan, 'training' | 'lowered'>;
+
 /** The largest sum of the gradients of one operator's activations, inputs and outputs together. */
-function largestGradientPair(training: TrainingGraph, lowered: LoweredGraph): number {
+function largestGradientPair({ training, lowered }: LoweredTraining): number {
   let largest = 0;
   const elementsOf = (name: string): number => {
     if (!training.requiresGradient.has(name)) return 0;
@@ -122,7 +121,7 @@ function largestGradientPair(training: TrainingGraph, lowered: LoweredGraph): nu
 }
 
 /** The largest set of activations alive at once when each is freed after its last reader; views share memory. */
-function liveActivations(training: TrainingGraph, lowered: LoweredGraph): number {
+function liveActivations({ training, lowered }: LoweredTraining): number {
   const { graph } = training.analysis;
   const root = new Map<string, string>();
   const lastUse = new Map<string, number>();

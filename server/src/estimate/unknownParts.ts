@@ -8,18 +8,18 @@ import type { KnownCost, UnknownCost } from '../operators/definition.ts';
 
 /** Operators of unknown cost, in the order of the graph. */
 export function unknownParts(training: TrainingGraph): readonly UnknownPart[] {
-  return training.costs.flatMap((cost, index) => {
-    if (cost.kind === 'known') return [];
+  const unknown: UnknownPart[] = [];
+  for (const [index, cost] of training.costs.entries()) {
+    if (cost.kind === 'known') continue;
     const operator = training.analysis.graph.operators[index];
     const name = operator?.name === '' ? operator.outputs[0] : operator?.name;
-    return [
-      {
-        operator: name ?? `operator ${index}`,
-        reason: cost.reason,
-        atMost: cost.atMost ? boundOf(cost.atMost) : null,
-      },
-    ];
-  });
+    unknown.push({
+      operator: name ?? `operator ${index}`,
+      reason: cost.reason,
+      atMost: cost.atMost ? boundOf(cost.atMost) : null,
+    });
+  }
+  return unknown;
 }
 
 /** A bound as the report has it, whose numbers are plain. */

@@ -29,4 +29,8 @@ export function launchBound({ plan, timeline }: EstimatedStep): readonly Finding
   ];
 }
 
-const sumOf = (column: Float64Array): number => column.reduce((total, value) => total + value, 0);
+function sumOf(column: Float64Array): number {
+  let total = 0;
+  for (let index = 0; index < column.length; index += 1) total += column[index] ?? 0;
+  return total;
+}

@@ -9,23 +9,24 @@ import { computePath } from '../../hardware/kernelTime.ts';
 import { formatPercent } from '../../model/format.ts';
 import { isWeight } from '../../model/graph.ts';
 import type { Finding } from '../../model/stepCost.ts';
+import type { KnownCost, OperatorCost } from '../../operators/definition.ts';
 import type { EstimatedStep } from './findings.ts';
 
 const shareOfFlops = 0.02;
 
 export function unalignedTensorCores({ plan, layers }: EstimatedStep): readonly Finding[] {
+  let total = 0;
+  for (const cost of plan.training.costs) if (cost.kind === 'known') total += cost.forward.flops;
+  const isLarge = (cost: OperatorCost | undefined): cost is KnownCost =>
+    cost?.kind === 'known' && cost.class === 'matmul' && cost.forward.flops >= shareOfFlops * total;
+  if (!(plan.folded ?? plan).training.costs.some(isLarge)) return [];
   const { graph } = plan.training.analysis;
-  const total = plan.training.costs.reduce(
-    (sum, cost) => sum + (cost.kind === 'known' ? cost.forward.flops : 0),
-    0,
-  );
   const findings: Finding[] = [];
   for (const [layerIndex, layer] of plan.training.analysis.layers.entries()) {
     for (const index of layer.operators) {
       const cost = plan.training.costs[index];
       const lowered = plan.lowered.operators[index];
-      if (cost?.kind !== 'known' || cost.class !== 'matmul' || lowered?.width !== 2) continue;
-      if (cost.forward.flops < shareOfFlops * total) continue;
+      if (!isLarge(cost) || lowered?.width !== 2) continue;
       if (computePath(plan.cluster.gpu, lowered.numeric).unit !== 'tensor') continue;
       const weight = graph.operators[index]?.inputs.find((input) => isWeight(graph.values.get(input)?.role));
       const sides = weight === undefined ? undefined : plan.training.tensors.get(weight)?.dimensions;

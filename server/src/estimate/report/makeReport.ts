@@ -24,7 +24,7 @@ export function makeReport(
     model: {
       name: opened.name,
       format: opened.format,
-      operators: analysis.graph.operators.length,
+      operators: cost.layers.reduce((total, layer) => total + layer.operators.length, 0),
       parameters: analysis.parameters.reduce((total, parameter) => total + parameter.elements, 0),
       batchDimension: analysis.batchSymbol ?? null,
       parameterBytes: analysis.parameters.reduce(

@@ -1,0 +1,399 @@
+/**
+ * Finds the block that a network repeats: a run of nodes that stands in the graph again and again, each time reading
+ * from where the one before read, one block further on.
+ *
+ * Two blocks are alike when no rule of analysis or costing can tell them apart: same operators and attributes, same
+ * types and contents of what is stored, names that differ only in their numbers, inputs from the same places. What
+ * all blocks read from outside is the same value for all; what one block reads alone is read by no other.
+ */
+
+import type { OnnxGraph, OnnxNode, OnnxType } from '../../formats/onnx/syntax.ts';
+import type { Attribute, TensorLiteral } from '../../model/attribute.ts';
+import type { FlatNode } from '../expandFunctions.ts';
+import { generators } from '../inputRoles.ts';
+
+export interface Repetition {
+  /** Index of the first node of the first block. */
+  readonly start: number;
+  /** Nodes in a block. */
+  readonly period: number;
+  /** Number of blocks. */
+  readonly count: number;
+  /** Block by the name of each stored tensor or input that one block alone reads. */
+  readonly owners: ReadonlyMap<string, number>;
+  /** What the first block calls that tensor or input. */
+  readonly origins: ReadonlyMap<string, string>;
+}
+
+/** The repetition that covers the most nodes; `undefined` where there is none of `least` blocks. */
+export function findRepetition(
+  nodes: readonly FlatNode[],
+  graph: OnnxGraph,
+  least: number,
+): Repetition | undefined {
+  const wiring = wire(nodes, graph);
+  if (wiring === undefined) return undefined;
+  let best: Run | undefined;
+  for (const share of [1 / 2, 1 / 4, 3 / 4]) {
+    const run = runAround(wiring, Math.floor(nodes.length * share));
+    if (run !== undefined && lengthOf(run) > lengthOf(best)) best = run;
+    if (lengthOf(best) * 2 > nodes.length) break;
+  }
+  return best === undefined || best.count < least ? undefined : ownBlocks(wiring, best);
+}
+
+interface Run {
+  readonly start: number;
+  readonly period: number;
+  readonly count: number;
+}
+
+const lengthOf = (run: Run | undefined): number => (run === undefined ? 0 : run.period * run.count);
+
+/** A graph by numbers: its outputs numbered in order, and by node and input what is read. */
+interface Wiring {
+  readonly nodes: readonly FlatNode[];
+  /** Number of the first output of each node, and behind the last node how many there are. */
+  readonly firstOutput: Int32Array;
+  /** Position of the first input of each node in `sources`. */
+  readonly firstInput: Int32Array;
+  /** By input: number of the output it reads, `absent`, or `-2 - n` where it reads the stored tensor `n`. */
+  readonly sources: Int32Array;
+  readonly stored: readonly Stored[];
+  /** By output: the type that the file declares, where it declares any. */
+  readonly declared: readonly (OnnxType | undefined)[];
+  /** Numbers of the outputs that are outputs of the graph. */
+  readonly graphOutputs: ReadonlySet<number>;
+}
+
+/** An input of the graph or a tensor stored in it. */
+interface Stored {
+  readonly name: string;
+  readonly literal: TensorLiteral | undefined;
+  readonly type: OnnxType | undefined;
+}
+
+const absent = -1;
+
+/** `undefined` where the graph is not made of plain nodes in order, each value defined once before it is read. */
+function wire(nodes: readonly FlatNode[], graph: OnnxGraph): Wiring | undefined {
+  const numbers = new Map<string, number>();
+  const stored: Stored[] = [];
+  const store = (name: string, literal: TensorLiteral | undefined, type: OnnxType | undefined): void => {
+    const known = numbers.get(name);
+    if (known === undefined) {
+      numbers.set(name, -2 - stored.length);
+      stored.push({ name, literal, type });
+    } else stored[-2 - known] = { name, literal, type };
+  };
+  for (const { name, type } of graph.inputs) store(name, undefined, type);
+  for (const literal of graph.initializers) store(literal.name, literal, undefined);
+  for (const literal of graph.sparseInitializers) store(literal.name, literal, undefined);
+
+  const firstOutput = new Int32Array(nodes.length + 1);
+  const firstInput = new Int32Array(nodes.length + 1);
+  const sources: number[] = [];
+  let outputs = 0;
+  for (let index = 0; index < nodes.length; index += 1) {
+    const node = nodes[index]?.node;
+    if (node === undefined || hasSubgraph(node)) return undefined;
+    firstOutput[index] = outputs;
+    firstInput[index] = sources.length;
+    for (const name of node.inputs) {
+      const source = name === '' ? absent : numbers.get(name);
+      if (source === undefined) return undefined;
+      sources.push(source);
+    }
+    for (const name of node.outputs) {
+      if (name !== '') {
+        if (numbers.has(name)) return undefined;
+        numbers.set(name, outputs);
+      }
+      outputs += 1;
+    }
+  }
+  firstOutput[nodes.length] = outputs;
+  firstInput[nodes.length] = sources.length;
+
+  const declared: (OnnxType | undefined)[] = [];
+  for (const { name, type } of graph.valueInfos) {
+    const number = numbers.get(name);
+    if (number !== undefined && number >= 0) declared[number] = type;
+  }
+  const graphOutputs = new Set<number>();
+  for (const { name, type } of graph.outputs) {
+    const number = numbers.get(name);
+    if (number === undefined) return undefined;
+    graphOutputs.add(number);
+    if (number >= 0) declared[number] = type;
+  }
+  return {
+    nodes,
+    firstOutput,
+    firstInput,
+    sources: Int32Array.from(sources),
+    stored,
+    declared,
+    graphOutputs,
+  };
+}
+
+function hasSubgraph({ attributes }: OnnxNode): boolean {
+  if (attributes.size === 0) return false;
+  for (const { kind } of attributes.values()) if (kind === 'graph' || kind === 'graphs') return true;
+  return false;
+}
+
+/** The longest run of like blocks around a node. */
+function runAround(wiring: Wiring, anchor: number): Run | undefined {
+  const period = periodAt(wiring.nodes, anchor);
+  if (period === undefined) return undefined;
+  let start = anchor + period;
+  while (start > period && follows(wiring, start - 1, period)) start -= 1;
+  let end = anchor + period;
+  while (end < wiring.nodes.length && follows(wiring, end, period)) end += 1;
+  return { start: start - period, period, count: 1 + Math.floor((end - start) / period) };
+}
+
+/** How many nodes after `anchor` the nodes from there on stand again. */
+function periodAt(nodes: readonly FlatNode[], anchor: number): number | undefined {
+  const first = nodes[anchor];
+  // Each comparison that fails late costs a block; a graph whose beginnings look alike everywhere is given up.
+  let effort = 2 * nodes.length;
+  for (let next = anchor + 1; 2 * next - anchor <= nodes.length && effort > 0; next += 1) {
+    effort -= 1;
+    if (!areAlike(first, nodes[next])) continue;
+    const period = next - anchor;
+    let same = 1;
+    while (same < period && areAlike(nodes[anchor + same], nodes[next + same])) same += 1;
+    if (same === period) return period;
+    effort -= same;
+  }
+  return undefined;
+}
+
+/** Whether a node is like the one a period before it and reads from the same places, or from a period further on. */
+function follows(
+  { nodes, firstInput, firstOutput, sources, stored }: Wiring,
+  index: number,
+  period: number,
+): boolean {
+  const node = nodes[index];
+  const earlierNode = nodes[index - period];
+  if (!areAlike(node, earlierNode)) return false;
+  if (node !== undefined && (node.node.type === 'Constant' || generators.has(node.node.type))) {
+    // What a node stores is told apart by name, as any stored tensor is.
+    if (!areNamesAlike(node.node.outputs[0] ?? '', earlierNode?.node.outputs[0] ?? '')) return false;
+  }
+  const step = at(firstOutput, index) - at(firstOutput, index - period);
+  const first = at(firstInput, index);
+  const before = at(firstInput, index - period);
+  for (let input = 0; input < at(firstInput, index + 1) - first; input += 1) {
+    const source = at(sources, first + input);
+    const earlier = at(sources, before + input);
+    if (source === earlier) continue;
+    if (source < 0 || earlier < 0) {
+      if (source > absent || earlier > absent || source === absent || earlier === absent) return false;
+      if (!areStoredAlike(stored[-2 - source], stored[-2 - earlier])) return false;
+    } else if (source - earlier !== step) return false;
+  }
+  return true;
+}
+
+function areAlike(left: FlatNode | undefined, right: FlatNode | undefined): boolean {
+  if (left === undefined || right === undefined) return false;
+  const a = left.node;
+  const b = right.node;
+  if (a.type !== b.type || a.domain !== b.domain || a.inputs.length !== b.inputs.length) return false;
+  if (a.outputs.length !== b.outputs.length || left.operatorSets !== right.operatorSets) return false;
+  for (let output = 0; output < a.outputs.length; output += 1) {
+    if ((a.outputs[output] === '') !== (b.outputs[output] === '')) return false;
+  }
+  if (left.scope !== right.scope) {
+    if (left.scope.paths.length !== right.scope.paths.length) return false;
+    if (left.scope.moduleClass !== right.scope.moduleClass) return false;
+  }
+  return a.attributes === b.attributes || haveSameAttributes(a, b);
+}
+
+function haveSameAttributes(a: OnnxNode, b: OnnxNode): boolean {
+  if (a.attributes.size !== b.attributes.size) return false;
+  for (const [name, attribute] of a.attributes) {
+    const other = b.attributes.get(name);
+    if (other === undefined || !isSameAttribute(attribute, other)) return false;
+  }
+  return true;
+}
+
+function isSameAttribute(left: Attribute<OnnxGraph>, right: Attribute<OnnxGraph>): boolean {
+  if (left === right) return true;
+  if (left.kind === 'tensor') return right.kind === 'tensor' && isSameLiteral(left.value, right.value);
+  if (
+    left.kind !== right.kind ||
+    left.kind === 'tensors' ||
+    left.kind === 'graph' ||
+    left.kind === 'graphs'
+  ) {
+    return false;
+  }
+  if (left.kind === 'strings') return JSON.stringify(left.value) === JSON.stringify(right.value);
+  return String(left.value) === String(right.value);
+}
+
+/** Same type and contents; contents that were skipped are those no rule can see. */
+function isSameLiteral(left: TensorLiteral, right: TensorLiteral): boolean {
+  return (
+    left.elementType === right.elementType &&
+    areSameNumbers(left.dimensions, right.dimensions) &&
+    (left.elements === right.elements ||
+      (left.elements !== undefined &&
+        right.elements !== undefined &&
+        areSameNumbers(left.elements, right.elements)))
+  );
+}
+
+function areSameNumbers(left: readonly number[], right: readonly number[]): boolean {
+  if (left.length !== right.length) return false;
+  for (let index = 0; index < left.length; index += 1) {
+    if (!Object.is(left[index], right[index])) return false;
+  }
+  return true;
+}
+
+function areStoredAlike(left: Stored | undefined, right: Stored | undefined): boolean {
+  if (left === undefined || right === undefined) return false;
+  if (left.literal === undefined || right.literal === undefined) {
+    if (left.literal !== right.literal || !isSameType(left.type, right.type)) return false;
+  } else if (!isSameLiteral(left.literal, right.literal)) return false;
+  return areNamesAlike(left.name, right.name);
+}
+
+function isSameType(left: OnnxType | undefined, right: OnnxType | undefined): boolean {
+  return left === right || JSON.stringify(left) === JSON.stringify(right);
+}
+
+/** Whether two names differ at most in their numbers: what roles are told by does not look at numbers. */
+export function areNamesAlike(left: string, right: string): boolean {
+  let i = 0;
+  let j = 0;
+  for (;;) {
+    const a = left.charCodeAt(i);
+    const b = right.charCodeAt(j);
+    if (isDigit(a) && isDigit(b)) {
+      while (isDigit(left.charCodeAt(i))) i += 1;
+      while (isDigit(right.charCodeAt(j))) j += 1;
+    } else if (a === b) {
+      i += 1;
+      j += 1;
+    } else return i === left.length && j === right.length;
+  }
+}
+
+const isDigit = (code: number): boolean => code >= 48 && code <= 57;
+
+/** Checks what only whole blocks show: what each block has of its own, and that nothing else reads it. */
+function ownBlocks(wiring: Wiring, run: Run): Repetition | undefined {
+  const { nodes, firstInput, firstOutput, sources, stored, declared, graphOutputs } = wiring;
+  const { start, period, count } = run;
+  const end = start + period * count;
+  const perBlock = at(firstOutput, start + period) - at(firstOutput, start);
+  const outputsBefore = at(firstOutput, start);
+
+  const shared = new Set<number>();
+  const owner = new Map<number, number>();
+  const origin = new Map<number, number>();
+  const inputsPerBlock = at(firstInput, start + period) - at(firstInput, start);
+  for (let block = 0; block < count; block += 1) {
+    const first = at(firstInput, start) + block * inputsPerBlock;
+    const blockOutputs = outputsBefore + block * perBlock;
+    /** By origin: what this block has in its place. */
+    const own = new Map<number, number>();
+    for (let input = 0; input < inputsPerBlock; input += 1) {
+      const source = at(sources, first + input);
+      const inFirst = at(sources, at(firstInput, start) + input);
+      const inSecond = at(sources, at(firstInput, start + period) + input);
+      if (inFirst === inSecond) {
+        if (source !== inFirst || source >= outputsBefore) return undefined;
+        shared.add(source);
+      } else if (source >= 0) {
+        if (source - inFirst !== block * perBlock || source < blockOutputs - perBlock) return undefined;
+      } else {
+        const before = own.get(inFirst);
+        if (before === undefined) {
+          if (owner.has(source)) return undefined;
+          own.set(inFirst, source);
+          owner.set(source, block);
+          origin.set(source, inFirst);
+        } else if (before !== source) return undefined;
+      }
+    }
+  }
+  const lastBlock = outputsBefore + (count - 1) * perBlock;
+  for (const source of shared) if (owner.has(source)) return undefined;
+  for (const output of graphOutputs) if (owner.has(output)) return undefined;
+  for (let index = 0; index < nodes.length; index += 1) {
+    if (index === start) index = end;
+    for (let input = at(firstInput, index); input < at(firstInput, index + 1); input += 1) {
+      const source = at(sources, input);
+      if (owner.has(source)) return undefined;
+      if (index >= end && source >= outputsBefore && source < lastBlock) return undefined;
+    }
+  }
+  for (let output = outputsBefore + perBlock; output < lastBlock; output += 1) {
+    if (graphOutputs.has(output) !== graphOutputs.has(output - perBlock)) return undefined;
+    if (!isSameType(declared[output], declared[output - perBlock])) return undefined;
+  }
+  if (!haveOwnScopes(nodes, run)) return undefined;
+  const nameOf = (number: number): string => stored[-2 - number]?.name ?? '';
+  return {
+    ...run,
+    owners: new Map([...owner].map(([number, block]) => [nameOf(number), block])),
+    origins: new Map([...origin].map(([number, first]) => [nameOf(number), nameOf(first)])),
+  };
+}
+
+/** Whether each block stands in modules of its own, in the pattern of the first, or in modules that all stand in. */
+function haveOwnScopes(nodes: readonly FlatNode[], { start, period, count }: Run): boolean {
+  const owners = new Map<string, number>();
+  const outside = -1;
+  const everywhere = -2;
+  const own = (path: string, block: number): boolean => {
+    const known = owners.get(path);
+    if (known === undefined) owners.set(path, block);
+    return known === undefined || known === block;
+  };
+  for (let block = 0; block < count; block += 1) {
+    const names = new Map<string, string>();
+    for (let index = 0; index < period; index += 1) {
+      const paths = nodes[start + block * period + index]?.scope.paths ?? [];
+      const inFirst = nodes[start + index]?.scope.paths ?? [];
+      const before = index === 0 ? undefined : nodes[start + block * period + index - 1]?.scope.paths;
+      if (paths === before && inFirst === nodes[start + index - 1]?.scope.paths) continue;
+      const inSecond = nodes[start + period + index]?.scope.paths ?? [];
+      for (let depth = 0; depth < inFirst.length; depth += 1) {
+        const path = paths[depth] ?? '';
+        const pattern = inFirst[depth] ?? '';
+        if (pattern === inSecond[depth]) {
+          if (path !== pattern || !own(path, everywhere)) return false;
+        } else {
+          const known = names.get(pattern);
+          if (known === undefined) {
+            if (!areNamesAlike(path, pattern) || owners.has(path)) return false;
+            names.set(pattern, path);
+            owners.set(path, block);
+          } else if (known !== path) return false;
+        }
+      }
+    }
+  }
+  for (let index = 0; index < nodes.length; index += 1) {
+    if (index === start) index += period * count;
+    for (const path of nodes[index]?.scope.paths ?? []) {
+      const known = owners.get(path);
+      if (known !== undefined && known !== everywhere && known !== outside) return false;
+    }
+  }
+  return true;
+}
+
+const at = (values: Int32Array, index: number): number => values[index] ?? 0;

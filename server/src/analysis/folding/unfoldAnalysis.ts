@@ -1,0 +1,371 @@
+/**
+ * The analysis of a whole graph from that of the folded one: what stands for several blocks is written once for each.
+ *
+ * Operators and values are made when somebody asks for them; costing works on the folded graph.
+ */
+
+import type { OnnxGraph } from '../../formats/onnx/syntax.ts';
+import type { Graph, Layer, Operator, Value } from '../../model/graph.ts';
+import type { FlatNode } from '../expandFunctions.ts';
+import type { Use } from '../findRoles.ts';
+import { nameOfNode } from '../inferGraph.ts';
+import type { ModelAnalysis, Parameter } from '../modelAnalysis.ts';
+import { planCosting } from '../planCosting.ts';
+import type { Repetition } from './findRepetition.ts';
+import {
+  type FoldedGraph,
+  foldedIndex,
+  isSettled,
+  keptAtEnd,
+  keptAtStart,
+  type Places,
+} from './foldGraph.ts';
+
+/** The whole graph, how it was folded, and what came out. */
+export interface FoldedAnalysis {
+  readonly analysis: ModelAnalysis;
+  readonly uses: ReadonlyMap<string, Use>;
+  readonly folded: FoldedGraph;
+  readonly repetition: Repetition;
+  readonly graph: OnnxGraph;
+  readonly nodes: readonly FlatNode[];
+}
+
+/** `undefined` where the blocks did not come out alike, so that leaving some out may have changed something. */
+export function unfoldAnalysis(subject: FoldedAnalysis): ModelAnalysis | undefined {
+  const { analysis, nodes } = subject;
+  const { places } = subject.folded;
+  const stored = standInsOf(subject);
+  const layers = unfoldLayers(subject);
+  if (layers === undefined || analysis.frozen.length > 0 || !hasSettled(subject, stored)) return undefined;
+  let graph: Graph | undefined;
+  let costing: ModelAnalysis['costing'] | undefined;
+  const whole: ModelAnalysis = {
+    get graph() {
+      graph ??= unfoldGraph(subject, stored);
+      return graph;
+    },
+    layers: layers.layers,
+    parameters: unfoldParameters(subject, stored),
+    frozen: analysis.frozen,
+    batchSymbol: analysis.batchSymbol,
+    fixedBatch: analysis.fixedBatch,
+    symbols: analysis.symbols,
+    issues: analysis.issues,
+    get costing() {
+      costing ??= planCosting(whole.graph);
+      return costing;
+    },
+    folded: { analysis, places, layers: layers.origins, nameOf: (index) => nameOfNode(nodes[index]) },
+  };
+  return whole;
+}
+
+/** Who reads a value: blocks by themselves, or whoever reads it in one block reads it in all. */
+type Readers = 'all' | 'start' | 'end' | { readonly copy: number };
+
+/** What stands in the folded graph for a stored tensor or input of the whole one. */
+interface StandIn {
+  readonly name: string;
+  readonly readers: Readers;
+}
+
+function standInsOf({ repetition }: FoldedAnalysis): (name: string) => StandIn {
+  const { owners, origins, count } = repetition;
+  const pattern = new Map<string, string>();
+  for (const [name, block] of owners) {
+    const origin = origins.get(name);
+    if (block === keptAtStart - 1 && origin !== undefined) pattern.set(origin, name);
+  }
+  return (name) => {
+    const block = owners.get(name);
+    if (block === undefined) return { name, readers: 'all' };
+    if (block < keptAtStart - 1) return { name, readers: 'start' };
+    if (block >= count - keptAtEnd) return { name, readers: 'end' };
+    const copy = block - (keptAtStart - 1);
+    return { name: pattern.get(origins.get(name) ?? '') ?? name, readers: { copy } };
+  };
+}
+
+/** Operators of the whole graph for those of the folded one that read a value; both ascending. */
+function unfoldReaders(
+  { cut, period, copies }: Places,
+  readers: readonly number[],
+  of: Readers,
+): readonly number[] {
+  if (of === 'start') return readers;
+  if (of === 'end') return readers.map((index) => (index < cut ? index : index + copies * period));
+  if (of !== 'all') return of.copy === 0 ? readers : readers.map((index) => index + of.copy * period);
+  const whole = readers.filter((index) => index < cut);
+  const inBlock = whole.filter((index) => index >= cut - period);
+  for (let copy = 1; copy <= copies; copy += 1) {
+    for (const index of inBlock) whole.push(index + copy * period);
+  }
+  for (const index of readers) if (index >= cut) whole.push(index + copies * period);
+  return whole;
+}
+
+/** Whether nothing that was found tells the last blocks before the cut and the first behind it apart. */
+function hasSettled(subject: FoldedAnalysis, standIn: (name: string) => StandIn): boolean {
+  const { analysis, repetition, nodes } = subject;
+  const { places } = subject.folded;
+  const { graph, costing, issues } = analysis;
+  const { gradients, groups, auxiliary } = costing;
+  const sources = new Set<number>();
+  for (let index = places.cut - places.period; index < places.cut; index += 1) {
+    sources.add(nodes[index]?.source ?? -1);
+  }
+  if (issues.some(({ operator }) => operator !== undefined && sources.has(operator))) return false;
+  const roleOf = (name: string | undefined) =>
+    name === undefined ? undefined : graph.values.get(name)?.role;
+  const isSameValue = (left: string, right = ''): boolean => {
+    const [ours, theirs] = [subject.uses.get(left), subject.uses.get(right)];
+    return (
+      roleOf(left) === roleOf(right) &&
+      gradients.requires.has(left) === gradients.requires.has(right) &&
+      gradients.isReached(left) === gradients.isReached(right) &&
+      gradients.isStored(left) === gradients.isStored(right) &&
+      ours?.differentiable === theirs?.differentiable &&
+      ours?.asWeight === theirs?.asWeight &&
+      ours?.asWeightOnly === theirs?.asWeightOnly
+    );
+  };
+  const areSame = (index: number, other: number): boolean => {
+    const operator = graph.operators[index];
+    const like = graph.operators[other];
+    if (operator === undefined || like === undefined || operator.kind !== like.kind) return false;
+    if (operator.contradiction !== undefined) return false;
+    // Constants hold tensors, which make no kind; they were compared when the repetition was found.
+    if (operator.kind === undefined && operator.type !== 'Constant') return false;
+    return (
+      groups[index] === groups[other] &&
+      auxiliary.shapeArithmetic[index] === auxiliary.shapeArithmetic[other] &&
+      auxiliary.storedLayout[index] === auxiliary.storedLayout[other] &&
+      operator.outputs.every((name, output) => name === '' || isSameValue(name, like.outputs[output])) &&
+      operator.inputs.every((name, input) => name === '' || isSameValue(name, like.inputs[input]))
+    );
+  };
+  if (!isSettled(places, areSame)) return false;
+  const parameters = new Map(analysis.parameters.map((parameter) => [parameter.name, parameter]));
+  const uses = new Map<string, string>();
+  const { cut, period } = places;
+  const end = repetition.count - keptAtEnd;
+  for (const [name, block] of repetition.owners) {
+    const shift =
+      block === keptAtStart - 2
+        ? -period
+        : block === keptAtStart - 1
+          ? 0
+          : block === end
+            ? period
+            : undefined;
+    if (shift === undefined) continue;
+    const use =
+      parameters
+        .get(name)
+        ?.operators.map((index) => index - shift - cut)
+        .join() ?? 'untrained';
+    const origin = repetition.origins.get(name) ?? '';
+    const before = uses.get(origin);
+    if (before !== undefined && before !== use) return false;
+    uses.set(origin, use);
+  }
+  return graph.inputs.every((name) => roleOf(standIn(name).name) === 'input');
+}
+
+function unfoldParameters(
+  { analysis, folded, graph, nodes }: FoldedAnalysis,
+  standIn: (name: string) => StandIn,
+): readonly Parameter[] {
+  const { places } = folded;
+  const trained = new Map(analysis.parameters.map((parameter) => [parameter.name, parameter]));
+  const parameters: Parameter[] = [];
+  const add = (name: string, stand: StandIn): void => {
+    const parameter = trained.get(stand.name);
+    if (parameter === undefined) return;
+    parameters.push({
+      ...parameter,
+      name,
+      operators: unfoldReaders(places, parameter.operators, stand.readers),
+    });
+  };
+  const names = new Set<string>();
+  for (const list of [graph.inputs, graph.initializers, graph.sparseInitializers]) {
+    for (const { name } of list) names.add(name);
+  }
+  let fromStored = 0;
+  for (const name of names) add(name, standIn(name));
+  for (const { name } of analysis.parameters) if (names.has(name)) fromStored += 1;
+  if (fromStored === analysis.parameters.length) return parameters;
+  for (let index = 0; index < nodes.length; index += 1) {
+    const shown = folded.nodes[foldedIndex(places, index)]?.node.outputs ?? [];
+    nodes[index]?.node.outputs.forEach((name, output) => {
+      add(name, { name: shown[output] ?? '', readers: readersOfOutput(places, index) });
+    });
+  }
+  return parameters;
+}
+
+/** An operator before the first block, or behind the last, is read by whoever reads it in one of them in all. */
+function readersOfOutput({ cut, period, copies }: Places, index: number): Readers {
+  if (index < cut - keptAtStart * period) return 'all';
+  if (index < cut - period) return 'start';
+  if (index >= cut + copies * period) return 'end';
+  return { copy: Math.floor((index - cut) / period) + 1 };
+}
+
+function unfoldGraph(subject: FoldedAnalysis, standIn: (name: string) => StandIn): Graph {
+  const { analysis, nodes, graph } = subject;
+  const { places } = subject.folded;
+  const known = analysis.graph;
+  const values = new Map<string, Value>();
+  const literals = new Map(
+    [...graph.initializers, ...graph.sparseInitializers].map((literal) => [literal.name, literal]),
+  );
+  const names = new Set<string>();
+  for (const list of [graph.inputs, graph.initializers, graph.sparseInitializers]) {
+    for (const { name } of list) names.add(name);
+  }
+  for (const name of names) {
+    const stand = standIn(name);
+    const value = known.values.get(stand.name);
+    if (value === undefined) continue;
+    const literal = literals.get(name);
+    values.set(name, {
+      ...value,
+      name,
+      ...(literal === undefined ? {} : { literal }),
+      consumers: unfoldReaders(places, value.consumers, stand.readers),
+    });
+  }
+  const operators = nodes.map((flat, index): Operator => {
+    const { node } = flat;
+    const shown = known.operators[foldedIndex(places, index)];
+    node.outputs.forEach((name, output) => {
+      const value = known.values.get(shown?.outputs[output] ?? '');
+      if (name === '' || value === undefined) return;
+      const consumers = unfoldReaders(places, value.consumers, readersOfOutput(places, index));
+      values.set(name, { ...value, name, producer: index, consumers });
+    });
+    return {
+      index,
+      source: flat.source,
+      name: nameOfNode(flat),
+      type: node.type,
+      domain: shown?.domain ?? node.domain,
+      inputs: node.inputs,
+      outputs: node.outputs,
+      attributes: shown?.attributes ?? new Map(),
+      scope: flat.scope.paths,
+      ...(shown?.contradiction === undefined ? {} : { contradiction: shown.contradiction }),
+      ...(shown?.opset === undefined ? {} : { opset: shown.opset }),
+      ...(shown?.kind === undefined ? {} : { kind: shown.kind }),
+    };
+  });
+  return {
+    name: known.name,
+    inputs: graph.inputs.map(({ name }) => name).filter((name) => values.get(name)?.role === 'input'),
+    outputs: graph.outputs.map(({ name }) => name),
+    operators,
+    values,
+    operatorSets: known.operatorSets,
+  };
+}
+
+/**
+ * Layers of the whole graph in order, and for each the layer of the folded graph that it is like; `undefined` where
+ * the blocks are not grouped alike.
+ */
+function unfoldLayers({
+  analysis,
+  folded,
+  nodes,
+}: FoldedAnalysis): { readonly layers: readonly Layer[]; readonly origins: Int32Array } | undefined {
+  const { places } = folded;
+  const { cut, period, copies, count } = places;
+  const { auxiliary } = analysis.costing;
+  const isAuxiliary = (index: number): boolean =>
+    auxiliary.shapeArithmetic[index] === true || auxiliary.storedLayout[index] === true;
+  const layerOf = new Int32Array(count - copies * period);
+  const leaders = analysis.layers.map(({ operators }, layer) => {
+    for (const index of operators) layerOf[index] = layer;
+    return operators.find((index) => !isAuxiliary(index)) ?? operators[0] ?? 0;
+  });
+  const inAll = new Set<number>();
+  const isLike = (index: number, other: number): boolean => {
+    const own = layerOf[index] ?? 0;
+    const its = layerOf[other] ?? 0;
+    if (own === its) inAll.add(own);
+    if (own === its || inAll.has(own) || inAll.has(its)) return own === its;
+    const shift = other - index;
+    return (
+      (leaders[own] ?? 0) + shift === leaders[its] &&
+      analysis.layers[own]?.type === analysis.layers[its]?.type
+    );
+  };
+  if (!isSettled(places, isLike) || !isSettled(places, isLike)) return undefined;
+
+  const layers: Layer[] = [];
+  const origins: number[] = [];
+  const names = new Set<string>();
+  /** Writes a layer whose leader stands `shift` operators further on in the whole graph. */
+  const add = (layer: Layer, origin: number, shift: number, operators: readonly number[]): boolean => {
+    const flat = nodes[(leaders[origin] ?? 0) + shift];
+    const paths = flat?.scope.paths ?? [];
+    const name = paths.at(-1) ?? nameOfNode(flat);
+    const isPattern = shift === 0;
+    if ((isPattern && name !== layer.name && (leaders[origin] ?? 0) >= cut - period) || names.has(name))
+      return false;
+    names.add(isPattern ? layer.name : name);
+    origins.push(origin);
+    layers.push(
+      isPattern ? { ...layer, operators } : { ...layer, name, ancestors: paths.slice(0, -1), operators },
+    );
+    return true;
+  };
+  const inBlock: number[] = [];
+  let copied = false;
+  const addCopies = (): boolean => {
+    copied = true;
+    for (let copy = 1; copy <= copies; copy += 1) {
+      for (const origin of inBlock) {
+        const layer = analysis.layers[origin];
+        const shift = copy * period;
+        if (layer === undefined) return false;
+        if (
+          !add(
+            layer,
+            origin,
+            shift,
+            layer.operators.map((index) => index + shift),
+          )
+        )
+          return false;
+      }
+    }
+    return true;
+  };
+  for (const [origin, layer] of analysis.layers.entries()) {
+    const leader = leaders[origin] ?? 0;
+    if (leader >= cut && !copied && !addCopies()) return undefined;
+    if (inAll.has(origin)) {
+      if (leader >= cut || !add(layer, origin, 0, unfoldReaders(places, layer.operators, 'all')))
+        return undefined;
+    } else if (leader >= cut) {
+      if (!add(layer, origin, copies * period, unfoldReaders(places, layer.operators, 'end')))
+        return undefined;
+    } else {
+      const repeats = leader >= cut - period;
+      if (repeats && layer.operators.some((index) => index < cut - 2 * period || index >= cut + period)) {
+        return undefined;
+      }
+      const operators = repeats ? layer.operators : unfoldReaders(places, layer.operators, 'end');
+      if (!add(layer, origin, 0, operators)) return undefined;
+      if (repeats) inBlock.push(origin);
+    }
+  }
+  if (!copied && !addCopies()) return undefined;
+  let placed = 0;
+  for (const { operators } of layers) placed += operators.length;
+  return placed === count ? { layers, origins: Int32Array.from(origins) } : undefined;
+}

@@ -1,0 +1,189 @@
+/**
+ * A folded analysis is the plain one: of arbitrary networks of repeated blocks, of such with one block that is not
+ * quite like the others, and of the sample models.
+ */
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { analyzeOnnx } from '../../server/src/analysis/analyzeOnnx.ts';
+import { bindTrainingGraph } from '../../server/src/analysis/bindTrainingGraph.ts';
+import { areNamesAlike } from '../../server/src/analysis/folding/findRepetition.ts';
+import type { ModelAnalysis } from '../../server/src/analysis/modelAnalysis.ts';
+import { estimateStep } from '../../server/src/estimate/estimateStep.ts';
+import { resolveScenario } from '../../server/src/estimate/resolveScenario.ts';
+import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
+import { readOnnx } from '../../server/src/formats/onnx/readOnnx.ts';
+import type { OnnxModel } from '../../server/src/formats/onnx/syntax.ts';
+import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
+import { onnxModel } from '../support/onnxModel.ts';
+
+const requests: readonly ScenarioRequest[] = [
+  { cluster: 'dgx-a100', gpus: 16, precision: 'bf16' },
+  {
+    cluster: 'dgx-h100',
+    gpus: 1,
+    precision: 'fp32',
+    framework: { name: 'naive', options: { 'fused-calls': 'false' } },
+  },
+  { cluster: 'dgx-a100', gpus: 3, precision: 'fp8', mode: 'inference' },
+];
+
+/** Compares the two analyses of a model and what follows from them; whether it was folded. */
+function check(model: OnnxModel): boolean {
+  const folded = analyzeOnnx(model, undefined, 1);
+  if (folded.folded === undefined) return false;
+  const plain = analyzeOnnx(model, undefined, Number.POSITIVE_INFINITY);
+  expect(withoutCosting(folded)).toEqual(withoutCosting(plain));
+  expect([...folded.graph.values.keys()]).toEqual([...plain.graph.values.keys()]);
+  for (const request of requests) {
+    const [ours, theirs] = [costOf(folded, request), costOf(plain, request)];
+    expect(ours.training.costs).toEqual(theirs.training.costs);
+    expect(ours.training.tensors).toEqual(theirs.training.tensors);
+    expect(ours.training.requiresGradient).toEqual(theirs.training.requiresGradient);
+    expect(ours.cost).toEqual(theirs.cost);
+  }
+  return true;
+}
+
+/** Kinds are numbered as they are met, which the graph's own order decides; gradients are functions. */
+const withoutCosting = ({ graph, costing: _, folded: __, ...rest }: ModelAnalysis) => ({
+  ...rest,
+  graph: { ...graph },
+});
+
+function costOf(analysis: ModelAnalysis, request: ScenarioRequest) {
+  const dimensions = Object.fromEntries(analysis.symbols.map(({ name }, index) => [name, 4 + index]));
+  const { scenario, cluster } = resolveScenario([{ batch: 4, dimensions, ...request }], analysis);
+  const training = bindTrainingGraph(analysis, new Map(Object.entries(scenario.dimensions)), scenario.mode);
+  return { training, cost: estimateStep(training, scenario, cluster) };
+}
+
+/** One node of a block: its operator and where its inputs come from, as numbers to be taken modulo what there is. */
+interface Drawn {
+  readonly type: string;
+  readonly from: readonly number[];
+}
+
+interface DrawnNetwork {
+  readonly block: readonly Drawn[];
+  readonly blocks: number;
+  readonly scoped: boolean;
+  readonly outputs: boolean;
+  readonly odd: { readonly block: number; readonly how: string };
+}
+
+const unary = ['Relu', 'Sigmoid', 'Softmax', 'Identity', 'Dropout', 'Unheard'];
+const binary = ['Add', 'Mul', 'Sub', 'Pow'];
+
+const network: fc.Arbitrary<DrawnNetwork> = fc.record({
+  block: fc.array(
+    fc.record({
+      type: fc.constantFrom(...unary.slice(0, 5), ...binary, 'MatMul', 'Gather', 'Reshape', 'Transpose'),
+      from: fc.tuple(fc.nat(20), fc.nat(20)),
+    }),
+    { minLength: 1, maxLength: 9 },
+  ),
+  blocks: fc.integer({ min: 18, max: 24 }),
+  scoped: fc.boolean(),
+  outputs: fc.boolean(),
+  odd: fc.record({
+    block: fc.nat(23),
+    how: fc.constantFrom(
+      'none',
+      'none',
+      'type',
+      'name',
+      'shared weight',
+      'read outside',
+      'unknown',
+      'weight',
+    ),
+  }),
+});
+
+/** `x` goes through all blocks; a block reads the one before, a mask that all read, and weights. */
+function networkOf({ block, blocks, scoped, outputs, odd }: DrawnNetwork): OnnxModel {
+  const nodes: string[] = ['x0 = Relu(x)', 'mask = Sigmoid(x)'];
+  const initializers: string[] = [
+    'shared.bias: float32[8]',
+    'target: int64[2] = 0, 8',
+    'table: float32[8, 8]',
+  ];
+  const graphOutputs: string[] = [];
+  for (let index = 0; index < blocks; index += 1) {
+    const how = odd.block % blocks === index ? odd.how : 'none';
+    const values = [`x${index}`, 'mask', ...(index > 0 ? [`b${index - 1}.v0`] : [])];
+    const lastOfBlock = block.length - 1;
+    block.forEach(({ type, from }, position) => {
+      const result = position === lastOfBlock ? `x${index + 1}` : `b${index}.v${position}`;
+      const pick = (number: number): string => values[number % values.length] ?? 'mask';
+      const first = pick(from[0] ?? 0);
+      const module = scoped ? `/layers.${index}/part${position % 3}/op` : '';
+      const name = how === 'name' ? `odd${position}` : module;
+      let own = how === 'shared weight' ? `w0.${position}` : `w${index}.${position}`;
+      if (how === 'name') own = `odd.${position}`;
+      const weight = (shape: string): string => {
+        const line = `${own}: float32[${shape}]`;
+        if (!initializers.includes(line)) initializers.push(line);
+        return own;
+      };
+      const label = name === '' ? '' : `${name}: `;
+      const chosen =
+        how === 'unknown' && position === 0 ? 'Unheard' : how === 'type' && position === 0 ? 'Tanh' : type;
+      if (chosen === 'MatMul') nodes.push(`${label}${result} = MatMul(${first}, ${weight('8, 8')})`);
+      else if (chosen === 'Gather')
+        nodes.push(`${label}${result} = Add(${first}, ${weight(how === 'weight' ? '1' : '8')})`);
+      else if (chosen === 'Reshape') nodes.push(`${label}${result} = Reshape(${first}, target)`);
+      else if (chosen === 'Transpose') nodes.push(`${label}${result} = MatMul(${first}, table)`);
+      else if (binary.includes(chosen)) {
+        const second = (from[1] ?? 0) % 5 === 0 ? 'shared.bias' : pick(from[1] ?? 0);
+        nodes.push(`${label}${result} = ${chosen}(${first}, ${second})`);
+      } else nodes.push(`${label}${result} = ${chosen}(${first})`);
+      values.push(result);
+    });
+    if (outputs) graphOutputs.push(block.length > 1 ? `b${index}.v0` : `x${index + 1}`);
+    if (how === 'read outside') nodes.push(`extra = Relu(x${index})`);
+  }
+  nodes.push(`y = MatMul(x${blocks}, head)`);
+  if (odd.how === 'read outside') nodes.push('z = Add(y, extra)');
+  return onnxModel({
+    inputs: ['x: float32[batch, 8]'],
+    outputs: ['y', ...graphOutputs],
+    initializers: [...initializers, 'head: float32[8, 8]'],
+    nodes,
+  });
+}
+
+describe('a folded analysis is the plain one', () => {
+  test('of arbitrary networks of blocks', () => {
+    let folded = 0;
+    fc.assert(
+      fc.property(network, (drawn) => {
+        if (check(networkOf(drawn))) folded += 1;
+      }),
+      { numRuns: 80, seed: 20261121 },
+    );
+    // Networks that are never folded would show nothing.
+    expect(folded).toBeGreaterThan(25);
+  });
+
+  const samples = resolve(import.meta.dirname, '../../samples');
+  test.each(readdirSync(samples).filter((name) => name.endsWith('.onnx')))('of %s', (name) => {
+    const { model } = readOnnx(byteSourceOfBuffer(new Uint8Array(readFileSync(join(samples, name)))));
+    if (model === undefined) throw new Error(`${name} cannot be read`);
+    check(model);
+  });
+});
+
+test.each([
+  ['/layers.9/q/MatMul', '/layers.10/q/MatMul', true],
+  ['onnx::MatMul_1175', 'onnx::MatMul_98', true],
+  ['layers.1.weight', 'layers.1.bias', false],
+  ['w', 'w1', false],
+  ['1a', '1', false],
+  ['a1b2', 'a3b44', true],
+])('names %s and %s are alike: %s', (left, right, alike) => {
+  expect(areNamesAlike(left, right)).toBe(alike);
+});
