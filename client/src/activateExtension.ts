@@ -32,7 +32,7 @@ export async function activateExtension(
   };
   const options: LanguageClientOptions = {
     // No scheme: estimation works in virtual workspaces too.
-    documentSelector: [{ language: languageIds.layerSpec }, { language: languageIds.onnxText }],
+    documentSelector: Object.values(languageIds).map((language) => ({ language })),
     outputChannel: log,
     traceOutputChannel: trace,
     initializationOptions,

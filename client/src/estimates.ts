@@ -24,7 +24,7 @@ export function activeModel(): vscode.TextDocument | undefined {
 }
 
 export const isModel = (document: vscode.TextDocument): boolean =>
-  document.languageId === languageIds.layerSpec || document.languageId === languageIds.onnxText;
+  Object.values<string>(languageIds).includes(document.languageId);
 
 export function trackEstimates(client: BaseLanguageClient): Estimates {
   const known = new Map<string, EstimatedParams>();

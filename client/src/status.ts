@@ -13,6 +13,7 @@ export function registerStatus(_client: BaseLanguageClient, estimates: Estimates
   const status = vscode.languages.createLanguageStatusItem('layercost.status', [
     { language: languageIds.layerSpec },
     { language: languageIds.onnxText },
+    { language: languageIds.caffePrototxt },
   ]);
   status.name = 'Layercost';
   status.command = { command: commands.showLog, title: vscode.l10n.t('Show Log') };

@@ -9,7 +9,11 @@ export const onnxTextScheme = 'onnx-text';
 /** Appended to the path of the binary model to name its text. The query holds the whole address of the file. */
 export const onnxTextSuffix = '.onnxtxt';
 
-export const languageIds = { onnxText: 'onnx-text', layerSpec: 'layer-spec' } as const;
+export const languageIds = {
+  onnxText: 'onnx-text',
+  layerSpec: 'layer-spec',
+  caffePrototxt: 'caffe-prototxt',
+} as const;
 
 /** View type of the editor that stands for a binary model and makes way for its text. */
 export const onnxEditor = 'layercost.onnx';

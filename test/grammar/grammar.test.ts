@@ -16,6 +16,7 @@ const runner = join(
 
 test.each([
   ['model.onnxtxt', ['syntaxes/onnx-text.tmLanguage.json']],
+  ['net.prototxt', ['syntaxes/caffe-prototxt.tmLanguage.json']],
   ['spec.layers.yaml', ['syntaxes/layer-spec.tmLanguage.json', 'test/grammar/fixtures/yaml.tmLanguage.json']],
 ])('every token of %s has its scope', (fixture, grammars) => {
   const options = grammars.flatMap((grammar) => ['--grammar', join(root, grammar)]);
@@ -73,6 +74,29 @@ describe('words of ONNX text', () => {
       'float',
       '-1e-05',
       'x',
+    ]);
+  });
+});
+
+describe('editing a Caffe net', () => {
+  const increase = patternOf('caffe-prototxt', 'indentationRules', 'increaseIndentPattern');
+  test.each([
+    ['layer {', true],
+    ['  convolution_param: {  # two axes', true],
+    ['  name: "conv1"', false],
+    ['  param { lr_mult: 1 }', false],
+    ['# layer {', false],
+  ])('a line after `%s` is indented: %s', (line, indented) => {
+    expect(increase.test(line)).toBe(indented);
+  });
+
+  test('a word is a field or a name with its slashes', () => {
+    const word = new RegExp(patternOf('caffe-prototxt', 'wordPattern'), 'g');
+    expect('  top: "inception_3a/1x1" std: -1.5e-3'.match(word)).toEqual([
+      'top',
+      'inception_3a/1x1',
+      'std',
+      '-1.5e-3',
     ]);
   });
 });

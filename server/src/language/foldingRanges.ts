@@ -1,5 +1,6 @@
 /**
- * What can be folded: the parts of an ONNX text, runs of its nodes that cost nothing, the blocks of a layer spec.
+ * What can be folded: the parts of an ONNX text, runs of its nodes that cost nothing, the blocks of a layer spec or of
+ * a Caffe net.
  *
  * Initializers and such runs count as imports, so that an editor set to fold imports opens a model at what costs:
  * not at hundreds of weights, nor at the constants and shape arithmetic that exporters write between layers.
@@ -32,10 +33,11 @@ const initializers = 'initializers';
 /** Fewer nodes than this are not worth a fold. */
 const shortestRun = 3;
 
-/** Runs of nodes that launch nothing: views, constants and shape arithmetic. A layer spec has no nodes to see. */
+/** Runs of nodes that launch nothing: views, constants and shape arithmetic. Specs and Caffe nets have no nodes to see. */
 function freeRuns(view: ModelView): readonly FoldingRange[] {
   const { opened, training } = view.estimate;
-  if (opened.format === 'layer-spec' || training === undefined) return [];
+  const hasNodes = opened.format === 'onnx' || opened.format === 'onnx-text';
+  if (!hasNodes || training === undefined) return [];
   const costs = new Set<number>();
   for (const operator of training.analysis.graph.operators) {
     const cost = training.costs[operator.index];

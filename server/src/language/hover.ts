@@ -17,6 +17,7 @@ import { findOperator } from '../operators/registry.ts';
 import { lineCost, measuredTime } from './lineCost.ts';
 import { type LayerRow, type ModelView, rowAtLine } from './modelView.ts';
 import { type Position, type Range, rangeOfLine } from './textLines.ts';
+import { caffeDocumentation } from './viewCaffe.ts';
 
 export interface Hover {
   readonly markdown: string;
@@ -161,6 +162,7 @@ function operatorDocumentation(view: ModelView, line: number): string {
   const { analysis, format } = view.estimate.opened;
   // A line of a layer spec is in PyTorch's words; the operators it was lowered to are not the person's.
   if (format === 'layer-spec') return '';
+  if (format === 'prototxt') return caffeDocumentation(view, line);
   const node = nodeOnLine(view, line);
   const operator = analysis?.graph.operators.find((candidate) => candidate.source === node);
   if (analysis === undefined || operator === undefined) return '';

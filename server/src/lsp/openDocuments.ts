@@ -5,13 +5,14 @@
 
 import type { TextDocument } from 'vscode-languageserver-textdocument';
 import type { OpenedModel } from '../analysis/openedModel.ts';
-import { openLayerSpec, openOnnxText } from '../analysis/openModel.ts';
+import { openCaffe, openLayerSpec, openOnnxText } from '../analysis/openModel.ts';
 import { estimateModel, type ModelEstimate } from '../estimate/estimateModel.ts';
 import type { OnnxTextSpans } from '../formats/onnx-text/readOnnxText.ts';
 import type { Recost } from '../language/fix.ts';
 import { isComplete, isReadable, keepLastGood } from '../language/keepLastGood.ts';
 import { locateOnnxText } from '../language/locateOnnxText.ts';
 import type { ModelView } from '../language/modelView.ts';
+import { viewCaffe } from '../language/viewCaffe.ts';
 import { viewLayerSpec } from '../language/viewLayerSpec.ts';
 import { viewOnnxText } from '../language/viewOnnxText.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
@@ -170,6 +171,13 @@ async function makeView(
     const located = locateOnnxText(text, opened.onnxSpans ?? noSpans);
     const costed = estimate(opened);
     return measuredView((measurements) => viewOnnxText(located, costed, measurements));
+  }
+  if (document.languageId === languageIds.caffePrototxt) {
+    const opened = openCaffe(text, fileName(document.uri), settings.dimensions);
+    await breathe();
+    if (superseded()) return undefined;
+    const costed = estimate(opened);
+    return measuredView((measurements) => viewCaffe(text, costed, measurements));
   }
   if (document.languageId !== languageIds.layerSpec) return undefined;
   let opened = openSpec(text, document.uri, settings, sources.includes);
