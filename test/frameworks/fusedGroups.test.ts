@@ -106,7 +106,7 @@ const products = 2 * (2 * 2 * 4 * 64 * 64 * 8);
 
 describe('attention in one call', () => {
   test('spans both products and what lies between; the transpose is a view', () => {
-    const groups = fusedGroups(attention('ScaledDotProductAttention'));
+    const groups = fusedGroups(attention('ScaledDotProductAttention'), true);
     expect([...groups.keys()]).toEqual([1, 2, 3, 4, 5]);
     expect(groups.get(1)?.inputs).toEqual(['q', 'kt', 's', 'mask', 'v']);
     expect(groups.get(1)?.outputs).toEqual(['out']);

@@ -35,6 +35,19 @@ export const eagerOptions: readonly FrameworkOption[] = [
     documentation: 'attention, GELU and the like are one call each; false where the model writes them out',
     expects: oneOf('true', 'false'),
   },
+  {
+    name: 'attention',
+    default: 'fused',
+    documentation:
+      'fused (one kernel, as scaled_dot_product_attention since PyTorch 2.0) or eager (scores are stored)',
+    expects: oneOf('fused', 'eager'),
+  },
+  {
+    name: 'memory-format',
+    default: 'channels-first',
+    documentation: 'how images lie in memory: channels-first (NCHW, the default) or channels-last (NHWC)',
+    expects: oneOf('channels-first', 'channels-last'),
+  },
 ];
 
 export const pytorchDdpOptions: readonly FrameworkOption[] = [
@@ -89,11 +102,13 @@ export function eagerPytorch(
 ): Pick<FrameworkBehaviour, 'launch' | 'lower' | 'update'> {
   const convolutionTf32 = options.get('conv-tf32') !== 'false';
   const fusedCalls = options.get('fused-calls') !== 'false';
+  const fusedAttention = options.get('attention') !== 'eager';
+  const channelsLast = options.get('memory-format') === 'channels-last';
   const kernels = options.get('optimizer-kernels') === 'fused' ? 'fused' : 'foreach';
   return {
     launch: eagerLaunch,
     lower: (training, precision, mode) =>
-      lowerEager(training, precision, mode, { convolutionTf32, fusedCalls }),
+      lowerEager(training, precision, mode, { convolutionTf32, fusedCalls, fusedAttention, channelsLast }),
     update: (optimizer, precision, sizes) => optimizerUpdate(optimizer, kernels, precision, sizes),
   };
 }

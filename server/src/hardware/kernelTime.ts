@@ -26,8 +26,10 @@ import type {
   RepeatedProduct,
 } from '../operators/definition.ts';
 import type { GpuProfile, Numeric } from './clusterProfile.ts';
+import { findCorrection, type KernelEnvironment } from './corrections.ts';
 import { type Calibrated, curvesOf, type RowKind } from './curves.ts';
 import efficiency from './efficiency.json';
+import { kernelKind } from './kernelKind.ts';
 import { convolutionBytes, convolutionTime } from './kernels/convolutionTime.ts';
 import { type BoundTime, operandBytes, productTime, type Rates } from './kernels/productTime.ts';
 import { rowTime } from './kernels/rowTime.ts';
@@ -47,6 +49,8 @@ export interface KernelWork {
   /** Bytes per element of the operands of `products`. */
   readonly width?: number;
   readonly rowLength?: number;
+  /** Absent where nothing is known of the step around it. */
+  readonly environment?: KernelEnvironment;
 }
 
 /** Where a time comes from: a curve and how near it was measured, or assumed shares of a roofline. */
@@ -91,7 +95,7 @@ export function computePath(gpu: GpuProfile, requested: Numeric): ComputePath {
 /** Zero for work that launches nothing. */
 export function kernelTime(gpu: GpuProfile, work: KernelWork): KernelTime {
   if (work.launches === 0 && work.flops === 0 && work.bytes === 0) return noTime;
-  const body = productsTime(gpu, work) ?? rowsTime(gpu, work) ?? rooflineTime(gpu, work);
+  const body = corrected(gpu, work, bodyTime(gpu, work));
   const launch = launchTimes[0] * work.launches;
   return {
     time: seconds(body.time + launch),
@@ -101,6 +105,39 @@ export function kernelTime(gpu: GpuProfile, work: KernelWork): KernelTime {
     basis: body.basis,
   };
 }
+
+/** Without launches, and as if the kernel ran by itself: what corrections are fitted to. */
+export const uncorrectedTime = (gpu: GpuProfile, work: KernelWork): Seconds =>
+  seconds(bodyTime(gpu, work).time);
+
+const bodyTime = (gpu: GpuProfile, work: KernelWork): BodyTime =>
+  productsTime(gpu, work) ?? rowsTime(gpu, work) ?? rooflineTime(gpu, work);
+
+/**
+ * The time as whole training steps show it, where they were measured on a GPU as near as that of the curve: one
+ * kernel by itself does not show what its neighbours leave in the caches, or which kernel a library takes.
+ */
+function corrected(gpu: GpuProfile, work: KernelWork, body: BodyTime): BodyTime {
+  const correction = work.environment && findCorrection(gpu, work.environment);
+  if (correction === undefined || distanceOf[correction.nearness] > distanceOf[body.basis]) return body;
+  const factor = correction.factors.get(kernelKind(work));
+  if (factor === undefined) return body;
+  const time = body.time * factor;
+  return {
+    ...body,
+    time,
+    low: time * Math.min(1, correction.spread[0]),
+    high: time * Math.max(1, correction.spread[1]),
+    basis: correction.nearness,
+  };
+}
+
+const distanceOf: Readonly<Record<TimeBasis, number>> = {
+  measured: 0,
+  architecture: 1,
+  generation: 2,
+  roofline: 3,
+};
 
 interface BodyTime {
   readonly time: number;
@@ -121,6 +158,10 @@ function productsTime(gpu: GpuProfile, work: KernelWork): BodyTime | undefined {
     if (part === undefined) return undefined;
     parts.push(scaled(part.time, count));
     moved += count * part.bytes;
+    if (isTransposedInside(gpu, work, shape)) {
+      const change = layoutChangeTime(gpu, shape, width);
+      if (change !== undefined) parts.push(scaled(change, count));
+    }
   }
   const rest = work.bytes - moved;
   if (rest > 0) {
@@ -130,6 +171,33 @@ function productsTime(gpu: GpuProfile, work: KernelWork): BodyTime | undefined {
     parts.push(spreadOver({ time, bound: 'memory' }, elementwise));
   }
   return joined(parts);
+}
+
+/**
+ * Tensor cores take channels last: around a convolution of channels-first tensors cuDNN changes the layout of what goes
+ * in and of what comes out (NVIDIA, "Convolutional layers user's guide", DU-09794-001, section 2.3, "Tensor layout").
+ */
+function isTransposedInside(
+  gpu: GpuProfile,
+  { environment, numeric }: KernelWork,
+  { kind }: ProductShape | ConvolutionShape,
+): boolean {
+  if (kind !== 'convolution' || environment?.layout !== 'channels-first') return false;
+  return computePath(gpu, numeric).unit === 'tensor';
+}
+
+/** Everything is read and written once more. */
+function layoutChangeTime(
+  gpu: GpuProfile,
+  shape: ProductShape | ConvolutionShape,
+  width: number,
+): BodyTime | undefined {
+  if (shape.kind !== 'convolution') return undefined;
+  const { elementwise } = curvesOf(gpu).row;
+  if (elementwise === undefined) return undefined;
+  const bytes = 2 * convolutionBytes(shape, width);
+  const time = rowTime(gpu.memoryBandwidth.value, elementwise.curve, bytes, undefined);
+  return spreadOver({ time, bound: 'memory' }, elementwise);
 }
 
 function timeOfProduct(

@@ -35,6 +35,10 @@ export interface TypeOptions {
   readonly convolutionTf32: boolean;
   /** Attention, GELU and the like are one call each, not written out operator by operator. */
   readonly fusedCalls: boolean;
+  /** Attention is one kernel that never stores the scores, as since PyTorch 2.0. */
+  readonly fusedAttention: boolean;
+  /** Images in channels-last memory format. */
+  readonly channelsLast: boolean;
 }
 
 /** Types of all operators; a layer that a spec gives a precision of its own is in a context of its own. */

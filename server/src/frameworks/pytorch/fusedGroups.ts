@@ -21,8 +21,11 @@ export interface FusedGroup {
   readonly outputs: readonly string[];
 }
 
-/** Groups by the index of each of their operators. */
-export function fusedGroups(training: TrainingGraph): ReadonlyMap<number, FusedGroup> {
+/** Groups by the index of each of their operators; attention among them where `fusedAttention` says so. */
+export function fusedGroups(
+  training: TrainingGraph,
+  fusedAttention: boolean,
+): ReadonlyMap<number, FusedGroup> {
   const groups = new Map<number, FusedGroup>();
   const add = (kind: FusedGroup['kind'], operators: readonly number[]): void => {
     if (operators.length < 2 || operators.some((index) => groups.has(index))) return;
@@ -36,7 +39,7 @@ export function fusedGroups(training: TrainingGraph): ReadonlyMap<number, FusedG
         kind,
         layer.operators.filter((index) => computes(training, index)),
       );
-    } else if (attentionModules.has(layer.type)) {
+    } else if (fusedAttention && attentionModules.has(layer.type)) {
       for (const index of layer.operators) {
         if (training.analysis.graph.operators[index]?.type !== 'Softmax') continue;
         add('attention', attentionAround(training, index));

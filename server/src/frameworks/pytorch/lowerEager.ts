@@ -4,6 +4,7 @@
  */
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
+import type { KernelEnvironment } from '../../hardware/corrections.ts';
 import type { KernelWork } from '../../hardware/kernelTime.ts';
 import { bitsPerElement } from '../../model/elementType.ts';
 import { isWeight, type Operator } from '../../model/graph.ts';
@@ -22,20 +23,37 @@ export function lowerEager(
   mode: Mode,
   options: TypeOptions,
 ): LoweredGraph {
-  const groups = options.fusedCalls ? fusedGroups(training) : new Map<number, FusedGroup>();
+  const groups = options.fusedCalls
+    ? fusedGroups(training, options.fusedAttention)
+    : new Map<number, FusedGroup>();
   const types = assignTypes(training, precision, options, groups);
   const castWeights = new Set<string>();
   const storage = storageOf(training);
-  const kernels = shareKernels(mode);
+  const environment: KernelEnvironment = {
+    layout: options.channelsLast ? 'channels-last' : 'channels-first',
+    mixed: types.mixed,
+  };
+  const kernels = shareKernels(mode, environment);
   const operators = training.analysis.graph.operators.map((operator, index): LoweredOperator | undefined => {
     const cost = training.costs[index];
     const type = types.operators[index];
     if (cost === undefined || cost.kind === 'unknown' || type === undefined) return undefined;
-    const subject = { training, operator, cost, type, types, castWeights, storage, kernels, mode };
+    const subject = {
+      training,
+      operator,
+      cost,
+      type,
+      types,
+      castWeights,
+      storage,
+      kernels,
+      mode,
+      environment,
+    };
     const group = groups.get(index);
     if (group === undefined) return lowerOperator(subject);
     if (index !== group.operators.at(-1)) return absorbed(type);
-    return lowerGroup(training, group, type, (name) => keptValue(subject, name), mode);
+    return lowerGroup(training, group, type, (name) => keptValue(subject, name), mode, environment);
   });
   if (mode === 'inference') return { operators, recomputedBytes: bytes(0) };
   return recomputeMarked(training, operators, (name) => storedValue({ training, types, storage }, name));
@@ -53,6 +71,7 @@ interface Subject {
   readonly storage: (name: string) => string;
   readonly kernels: (cost: KnownCost, type: OperatorType) => PassKernels;
   readonly mode: Mode;
+  readonly environment: KernelEnvironment;
 }
 
 function lowerOperator(subject: Subject): LoweredOperator {
@@ -96,7 +115,7 @@ interface PassKernels {
 }
 
 /** Operators that share their cost and run in the same type share their kernels. */
-function shareKernels(mode: Mode): Subject['kernels'] {
+function shareKernels(mode: Mode, environment: KernelEnvironment): Subject['kernels'] {
   const known = new Map<KnownCost, PassKernels[]>();
   return (cost, type) => {
     const ofCost = known.get(cost) ?? [];
@@ -107,16 +126,21 @@ function shareKernels(mode: Mode): Subject['kernels'] {
     const training = mode === 'training';
     const kernels: PassKernels = {
       type,
-      forward: kernelOf(cost, cost.forward, type),
-      backwardData: training ? kernelOf(cost, cost.backwardData, type) : none,
-      backwardWeight: training ? kernelOf(cost, cost.backwardWeight, type) : none,
+      forward: kernelOf(cost, cost.forward, type, environment),
+      backwardData: training ? kernelOf(cost, cost.backwardData, type, environment) : none,
+      backwardWeight: training ? kernelOf(cost, cost.backwardWeight, type, environment) : none,
     };
     known.set(cost, [...ofCost, kernels]);
     return kernels;
   };
 }
 
-function kernelOf(cost: KnownCost, work: Work, type: OperatorType): readonly KernelWork[] {
+function kernelOf(
+  cost: KnownCost,
+  work: Work,
+  type: OperatorType,
+  environment: KernelEnvironment,
+): readonly KernelWork[] {
   const size = trafficBytes(work.traffic, type.width);
   if (work.kernels === 0 && work.flops === 0 && size === 0) return none;
   return [
@@ -127,6 +151,7 @@ function kernelOf(cost: KnownCost, work: Work, type: OperatorType): readonly Ker
       operations: work.operations,
       bytes: size,
       launches: work.kernels,
+      environment,
       ...(work.products === undefined ? {} : { products: work.products, width: type.width }),
       ...(work.rowLength === undefined ? {} : { rowLength: work.rowLength }),
     },
@@ -158,7 +183,16 @@ interface Casts {
 }
 
 /** Inputs stored wider or narrower than the operator computes: cast on the way in, their gradients on the way back. */
-function castsOf({ training, operator, type, types, castWeights, cost, storage }: Subject): Casts {
+function castsOf({
+  training,
+  operator,
+  type,
+  types,
+  castWeights,
+  cost,
+  storage,
+  environment,
+}: Subject): Casts {
   if (!types.mixed || cost.class === 'view' || cost.class === 'shape' || cost.class === 'embedding') {
     return noCasts;
   }
@@ -181,6 +215,7 @@ function castsOf({ training, operator, type, types, castWeights, cost, storage }
       operations: 0,
       bytes: bytes(tensor.elements * (stored + type.width)),
       launches: 1,
+      environment,
     };
     casts ??= { forward: [], backwardData: [], backwardWeight: [] };
     if (!(weight && castWeights.has(root))) {

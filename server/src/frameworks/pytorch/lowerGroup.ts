@@ -1,6 +1,7 @@
 /** The one kernel of a fused group: inputs read once, outputs written once, nothing between them stored. */
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
+import type { KernelEnvironment } from '../../hardware/corrections.ts';
 import type { KernelWork } from '../../hardware/kernelTime.ts';
 import { bitsPerElement } from '../../model/elementType.ts';
 import { bytes, flops } from '../../model/units.ts';
@@ -33,6 +34,7 @@ export function lowerGroup(
   type: OperatorType,
   keep: (name: string) => readonly KeptTensor[],
   mode: 'training' | 'inference',
+  environment: KernelEnvironment,
 ): LoweredOperator {
   const kernelClass: KernelClass = group.kind;
   const tensors = group.inputs.filter((name) => !isNegligible(training, name));
@@ -46,6 +48,9 @@ export function lowerGroup(
   const weight = sumWork(training, group, 'backwardWeight');
   const backwardFlops = (data.flops + weight.flops) * (attention ? 5 / 4 : 1);
   const backwardOperations = data.operations + weight.operations;
+  // The last axis is a row of a normalization, whatever came in first.
+  const length = training.tensors.get(group.outputs[0] ?? '')?.dimensions.at(-1);
+  const rows = group.kind === 'normalization' && length !== undefined ? { rowLength: length } : {};
   const kernel = (products: number, operations: number, size: number): KernelWork => ({
     class: kernelClass,
     numeric: type.numeric,
@@ -54,6 +59,8 @@ export function lowerGroup(
     operations: attention ? 0 : operations,
     bytes: bytes(size),
     launches: 1,
+    environment,
+    ...rows,
   });
   const learns = mode === 'training' && learned.length > 0;
   return {

@@ -1,0 +1,63 @@
+/** Corrections of kinds of kernels from measured training steps of image models. */
+
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { fitSteps, type MeasuredStep } from './fitSteps.ts';
+import { type MeasuredRow, numberIn, readMeasured } from './readMeasured.ts';
+import { openGraph, stepParts } from './stepParts.ts';
+
+/**
+ * `measured`: where the tables are; `graphs`: where `<model>.onnx.gz` are, as exported in training mode. `undefined`
+ * where there are no graphs: they are too large to be kept with the project.
+ */
+export function calibrateSteps(measured: string, graphs: string) {
+  if (!existsSync(graphs)) return undefined;
+  const files = new Set(readdirSync(graphs));
+  const steps = new Map<string, MeasuredStep[]>();
+  for (const [model, rows] of grouped(readMeasured(measured, 'steps-timm.csv'))) {
+    const file = `${model}.onnx.gz`;
+    if (!files.has(file)) continue;
+    const opened = openGraph(join(graphs, file));
+    for (const row of rows) {
+      const parts = stepParts(opened, {
+        cluster: row.gpu ?? '',
+        batch: numberIn(row, 'batch'),
+        precision: 'fp16',
+        optimizer: 'momentum',
+        framework: {
+          name: 'pytorch-ddp',
+          options: { attention: 'eager', 'memory-format': row.layout ?? '' },
+        },
+      });
+      if (parts === undefined) continue;
+      const key = `${row.gpu} ${row.layout}`;
+      steps.set(key, [
+        ...(steps.get(key) ?? []),
+        { model, parts, seconds: numberIn(row, 'milliseconds') * 1e-3 },
+      ]);
+    }
+  }
+  const fits = [...steps].map(([key, list]) => ({ key, ...fitSteps(list) }));
+  return {
+    corrections: {
+      $comment:
+        'Written by npm run calibrate from measured/steps-timm.csv. factors: of the time that a kernel takes by itself. spread: 10th and 90th percentile of measured / predicted steps, on families of models that the fit has not seen.',
+      corrections: fits.map(({ key, factors, models, spread }) => {
+        const [gpu, layout] = key.split(' ');
+        return { gpu, layout, mixed: true, models, spread, sources: ['timm'], factors };
+      }),
+    },
+    table: fits
+      .map(
+        ({ key, models, left, ninetieth }) =>
+          `steps of ${models} models, ${key}: held out families median ${(100 * left.medianError).toFixed(1)} %, 90th percentile ${(100 * ninetieth).toFixed(1)} %, middle ${left.median.toFixed(2)}`,
+      )
+      .join('\n'),
+  };
+}
+
+function grouped(rows: readonly MeasuredRow[]): Map<string, MeasuredRow[]> {
+  const groups = new Map<string, MeasuredRow[]>();
+  for (const row of rows) groups.set(row.model ?? '', [...(groups.get(row.model ?? '') ?? []), row]);
+  return groups;
+}

@@ -1,0 +1,85 @@
+/** Factors for each kind of kernel, so that the sum over a step is what was measured of the step. */
+
+import { descend, logLoss, quantile, type Residuals, residuals } from './descend.ts';
+import { rounded } from './fit.ts';
+import type { StepParts } from './stepParts.ts';
+
+export interface MeasuredStep {
+  readonly model: string;
+  readonly parts: StepParts;
+  readonly seconds: number;
+}
+
+export interface StepFit {
+  readonly factors: Readonly<Record<string, number>>;
+  readonly models: number;
+  /** Residuals of each half of the families, predicted by factors fitted to the other half. */
+  readonly left: Residuals;
+  readonly ninetieth: number;
+  readonly spread: readonly [low: number, high: number];
+}
+
+/**
+ * Families are kept together: the variants of an architecture are too alike to judge each other. The factors given are
+ * those of all models; what is left over is judged with factors of the other half.
+ */
+export function fitSteps(steps: readonly MeasuredStep[]): StepFit {
+  const families = [...new Set(steps.map(({ model }) => familyOf(model)))].sort();
+  const first = new Set(families.filter((_, index) => index % 2 === 0));
+  const halves = [
+    steps.filter(({ model }) => first.has(familyOf(model))),
+    steps.filter(({ model }) => !first.has(familyOf(model))),
+  ] as const;
+  const ratios: number[] = [];
+  for (const [fitted, held] of [halves, [halves[1], halves[0]]] as const) {
+    const factors = factorsOf(fitted);
+    ratios.push(...held.map(({ parts, seconds }) => total(parts, factors) / seconds));
+  }
+  const sorted = ratios.toSorted((a, b) => a - b);
+  const errors = ratios.map((ratio) => Math.abs(ratio - 1)).sort((a, b) => a - b);
+  return {
+    factors: Object.fromEntries([...factorsOf(steps)].map(([kind, factor]) => [kind, rounded(factor)])),
+    models: steps.length,
+    left: residuals(
+      ratios,
+      ratios.map(() => 1),
+    ),
+    ninetieth: quantile(errors, 0.9),
+    spread: [rounded(1 / quantile(sorted, 0.9)), rounded(1 / quantile(sorted, 0.1))],
+  };
+}
+
+/** `tf_efficientnet_b3` and `efficientnetv2_m` are EfficientNets. */
+const familyOf = (model: string): string => /^[a-z]+/.exec(model.replace(/^tf_/, ''))?.[0] ?? model;
+
+function factorsOf(steps: readonly MeasuredStep[]): ReadonlyMap<string, number> {
+  const kinds = [...new Set(steps.flatMap(({ parts }) => [...parts.seconds.keys()]))].sort();
+  const measured = steps.map(({ seconds }) => seconds);
+  const asMap = (parameters: readonly number[]): ReadonlyMap<string, number> =>
+    new Map(kinds.map((kind, index) => [kind, parameters[index] ?? 1]));
+  const { parameters } = descend(
+    kinds.map(() => 1),
+    kinds.map(() => 10),
+    (candidate) => {
+      const factors = asMap(candidate);
+      const far = candidate.reduce((sum, factor) => sum + Math.log(Math.max(factor, 1e-3)) ** 2, 0);
+      return (
+        logLoss(
+          steps.map(({ parts }) => total(parts, factors)),
+          measured,
+        ) +
+        (caution * far) / kinds.length
+      );
+    },
+  );
+  return asMap(parameters);
+}
+
+/** What it costs, in mean error, to move a factor by e: kinds that few models have stay near 1. */
+const caution = 0.01;
+
+function total(parts: StepParts, factors: ReadonlyMap<string, number>): number {
+  let sum = parts.fixed;
+  for (const [kind, seconds] of parts.seconds) sum += seconds * (factors.get(kind) ?? 1);
+  return sum;
+}

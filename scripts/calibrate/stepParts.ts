@@ -1,0 +1,56 @@
+/** What a training step consists of, as the seconds of each kind of kernel before any correction. */
+
+import { readFileSync } from 'node:fs';
+import { gunzipSync } from 'node:zlib';
+import type { OpenedModel } from '../../server/src/analysis/openedModel.ts';
+import { openModel } from '../../server/src/analysis/openModel.ts';
+import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
+import { planStep } from '../../server/src/estimate/stepPlan.ts';
+import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
+import { kernelKind } from '../../server/src/hardware/kernelKind.ts';
+import { type KernelWork, kernelTime, uncorrectedTime } from '../../server/src/hardware/kernelTime.ts';
+import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
+import { bytes, flops } from '../../server/src/model/units.ts';
+
+export interface StepParts {
+  readonly seconds: ReadonlyMap<string, number>;
+  /** Launches and what no correction touches. */
+  readonly fixed: number;
+}
+
+export function openGraph(path: string): OpenedModel {
+  const bytes = readFileSync(path);
+  const name = path.replace(/\.gz$/, '');
+  return openModel(byteSourceOfBuffer(path.endsWith('.gz') ? gunzipSync(bytes) : bytes), name);
+}
+
+/** `undefined` where the model cannot be costed as asked. */
+export function stepParts(opened: OpenedModel, request: ScenarioRequest): StepParts | undefined {
+  const { training, scenario, cluster } = estimateModel(opened, [request]);
+  if (training === undefined || scenario === undefined || cluster === undefined) return undefined;
+  const plan = planStep(training, scenario, cluster);
+  const seconds = new Map<string, number>();
+  let fixed = 0;
+  const add = (kernel: KernelWork): void => {
+    const time = uncorrectedTime(cluster.gpu, kernel);
+    fixed += kernelTime(cluster.gpu, { ...nothing, launches: kernel.launches }).time;
+    if (kernel.environment === undefined) fixed += time;
+    else seconds.set(kernelKind(kernel), (seconds.get(kernelKind(kernel)) ?? 0) + time);
+  };
+  for (const operator of plan.lowered.operators) {
+    if (operator === undefined) continue;
+    for (const kernel of operator.forward) add(kernel);
+    for (const kernel of operator.backwardData) add(kernel);
+    for (const kernel of operator.backwardWeight) add(kernel);
+  }
+  for (const kernel of plan.update.kernels) add(kernel);
+  return { seconds, fixed };
+}
+
+const nothing: Omit<KernelWork, 'launches'> = {
+  class: 'elementwise',
+  numeric: 'fp32',
+  flops: flops(0),
+  operations: 0,
+  bytes: bytes(0),
+};

@@ -1,0 +1,74 @@
+/**
+ * Factors by which whole training steps differ from the sum of their kernels, by kind of kernel: fitted to measured
+ * steps of many models on one GPU (`npm run calibrate`), judged on families of models that the fit has not seen.
+ */
+
+import type { GpuProfile } from './clusterProfile.ts';
+import file from './corrections.json';
+import type { KernelKind } from './kernelKind.ts';
+import { type Nearness, nearestCurve } from './nearestCurve.ts';
+
+/** What a step has in common for all its kernels. */
+export interface KernelEnvironment {
+  readonly layout: Layout;
+  /** Products in half precision, as autocast runs them. */
+  readonly mixed: boolean;
+}
+
+/** How images lie in memory: NCHW, or NHWC. */
+export type Layout = 'channels-first' | 'channels-last';
+
+export interface Correction {
+  readonly factors: ReadonlyMap<KernelKind, number>;
+  readonly nearness: Nearness;
+  /** The GPU on which the steps were measured. */
+  readonly gpu: string;
+  readonly models: number;
+  /** [low, high] of measured / predicted step: 80 % of the models that the fit has not seen lie between. */
+  readonly spread: readonly [low: number, high: number];
+}
+
+export function findCorrection(
+  gpu: GpuProfile,
+  { layout, mixed }: KernelEnvironment,
+): Correction | undefined {
+  const key = `${layout} ${mixed}`;
+  let own = known.get(gpu);
+  if (own === undefined) {
+    own = new Map();
+    known.set(gpu, own);
+  }
+  if (!own.has(key)) own.set(key, lookUp(gpu, layout, mixed));
+  return own.get(key);
+}
+
+/** As the file has them. */
+interface CorrectionEntry {
+  readonly gpu: string;
+  readonly layout: string;
+  readonly mixed: boolean;
+  readonly models: number;
+  readonly spread: readonly number[];
+  readonly factors: Readonly<Record<string, number | undefined>>;
+}
+
+const entries: readonly CorrectionEntry[] = file.corrections;
+
+const known = new WeakMap<GpuProfile, Map<string, Correction | undefined>>();
+
+function lookUp(gpu: GpuProfile, layout: Layout, mixed: boolean): Correction | undefined {
+  const found = nearestCurve(
+    gpu,
+    entries.filter((entry) => entry.layout === layout && entry.mixed === mixed),
+  );
+  if (found === undefined) return undefined;
+  const { entry, nearness } = found;
+  const [low = 1, high = 1] = entry.spread;
+  return {
+    factors: new Map(Object.entries(entry.factors).map(([kind, factor]) => [kind, factor ?? 1])),
+    nearness,
+    gpu: entry.gpu,
+    models: entry.models,
+    spread: [low, high],
+  };
+}
