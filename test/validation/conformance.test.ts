@@ -29,7 +29,6 @@ const open: readonly (readonly [name: RegExp, models: number, reason: string])[]
   [/^test_strnorm/, 10, 'how many words are stop words depends on the data'],
   [/^test_range_b?float16_type_/, 4, 'the recording has no values of 16-bit floating point'],
   [/^test_(identity_sequence$|sequence_map_)/, 5, 'the file leaves the elements of its input sequence open'],
-  [/^test_affine_grid_.*expanded/, 4, 'a branch on a comparison of sizes decides the rank'],
 ];
 
 interface RawValue {

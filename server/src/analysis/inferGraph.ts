@@ -381,6 +381,12 @@ function inferOperator(
       (name) => (inner.values.get(name) ?? resolve(name))?.type ?? { kind: 'unknown', reason: 'not defined' },
     );
   };
+  const subgraphContents: InferenceContext['subgraphContents'] = (attributeName) => {
+    const attribute = attributes.get(attributeName);
+    if (attribute?.kind !== 'graph') return [];
+    const { outputs, values } = attribute.value;
+    return outputs.map((name) => (values.get(name) ?? resolve(name))?.content);
+  };
   const inference = withPossibleSizes(
     definition.infer(
       makeInferenceContext({
@@ -390,6 +396,7 @@ function inferOperator(
         outputCount: node.outputs.length,
         attributes,
         inferSubgraph,
+        subgraphContents,
       }),
     ),
   );

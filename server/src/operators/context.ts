@@ -21,6 +21,7 @@ export interface InferenceFacts {
   readonly attributes?: Attributes;
   /** Infers a subgraph attribute; without it every subgraph gives nothing. */
   readonly inferSubgraph?: InferenceContext['inferSubgraph'];
+  readonly subgraphContents?: InferenceContext['subgraphContents'];
 }
 
 /** What a shape rule sees, from plain facts. */
@@ -40,6 +41,7 @@ export function makeInferenceContext(facts: InferenceFacts): InferenceContext {
     ...attributeReaders(attributes),
     tensor: (name) => tensorAttribute(attributes, name),
     inferSubgraph: facts.inferSubgraph ?? (() => []),
+    subgraphContents: facts.subgraphContents ?? (() => []),
   };
 }
 

@@ -49,6 +49,8 @@ export interface InferenceContext {
     inputs: readonly ValueType[],
     contents?: readonly (TensorContent | undefined)[],
   ): readonly ValueType[];
+  /** Contents of the outputs of a subgraph that was inferred last, where they are known. */
+  subgraphContents(attributeName: string): readonly (TensorContent | undefined)[];
 }
 
 export interface Inference {

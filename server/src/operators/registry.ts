@@ -24,6 +24,7 @@ import { quantizations } from './quantization/quantization.ts';
 import { recurrentOperators } from './recurrent/recurrent.ts';
 import { reductionOperators } from './reduction/reductions.ts';
 import { sequenceOperators } from './sequence/sequences.ts';
+import { experimentalOperators } from './tensor/experimental.ts';
 import { indexingOperators } from './tensor/indexing.ts';
 import { reshapingOperators } from './tensor/reshaping.ts';
 import { resizingOperators } from './tensor/resizing.ts';
@@ -67,6 +68,7 @@ const definitions: readonly OperatorDefinition[] = [
   ...indexingOperators,
   ...resizingOperators,
   ...generators,
+  ...experimentalOperators,
   ...quantizations,
   ...sequenceOperators,
   ...controlFlowOperators,

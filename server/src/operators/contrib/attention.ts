@@ -33,6 +33,7 @@ import {
   tensor,
   tensorOfUnknownShape,
   unknownBecause,
+  unknownValue,
   whyUnknown,
 } from '../vocabulary/types.ts';
 import { unknownCost, unknownShapeCost } from '../vocabulary/work.ts';
@@ -91,8 +92,59 @@ const pagedAttention = defineContrib({
   type: 'PagedAttention',
   documentation: 'attention over a cache of blocks, sequences packed one after another',
   infer: inferPaged,
-  cost: () =>
-    unknownCost('how many keys each sequence has in the paged cache is known only when the model runs'),
+  cost: (context) => {
+    const reason = 'how many keys each sequence has in the paged cache is known only when the model runs';
+    const [query, output, cache] = [context.input(0), context.output(0), context.input(3)];
+    if (query === undefined || output === undefined || cache === undefined) return unknownCost(reason);
+    // No sequence has more keys than the whole cache [blocks, block size, heads, size] has places.
+    const [blocks = 0, blockSize = 0, , size = 0] = cache.dimensions;
+    const heads = Math.max(1, context.int('num_heads', 1));
+    const [tokens = 0, width = 0] = output.dimensions;
+    const sizes = { rows: tokens * heads, keys: blocks * blockSize, size, valueSize: width / heads };
+    const most = attentionCost(context, sizes, [0, 3, 4]);
+    return most.kind === 'known' ? { kind: 'unknown', reason, atMost: most } : unknownCost(reason);
+  },
+});
+
+/** Which blocks of keys a block of queries meets is listed; how much of the cache is filled is not. */
+const sparseAttention = defineContrib({
+  type: 'SparseAttention',
+  documentation: 'attention of grouped queries to listed blocks of a cache',
+  infer: (context) => {
+    const query = context.inputShape(0);
+    if (query === undefined) return unknownBecause(context, 0);
+    const [batch, length, width] = query;
+    if (batch === undefined || length === undefined || width === undefined)
+      return mismatch(`queries are [batch, length, width], not ${printShape(query)}`);
+    const heads = context.int('num_heads', 1);
+    const groups = context.int('kv_num_heads', heads);
+    const size =
+      context.inputType(1) === undefined ? partOf(width, heads + 2 * groups) : partOf(width, heads);
+    const caches = [3, 4].map((index) => context.inputType(index) ?? unknownValue('the cache is missing'));
+    return {
+      outputs: [
+        tensor(elementTypeOf(context, 0), [batch, length, multiplyDimensions(size, heads)]),
+        ...caches,
+      ],
+    };
+  },
+  cost: (context) => {
+    const reason = 'how many of the listed blocks are filled is known only when the model runs';
+    const [output, cache, blocks] = [context.output(0), context.input(3), context.input(6)];
+    if (output === undefined || cache === undefined || blocks === undefined) return unknownCost(reason);
+    const heads = Math.max(1, context.int('num_heads', 1));
+    const side = Math.max(1, context.int('sparse_block_size', 64));
+    const [batch = 0, length = 0, width = 0] = output.dimensions;
+    const places = cache.dimensions[2] ?? 0;
+    // Every layout lists so many blocks of side · side pairs for a cache that is full.
+    const pairs = Math.min((blocks.dimensions.at(-1) ?? 0) * side ** 2, length * places);
+    const size = width / heads;
+    const keys = length === 0 ? 0 : pairs / length;
+    const sizes = { rows: batch * heads * length, keys, size, valueSize: size };
+    const operands = context.hasInput(1) ? [0, 1, 2] : [0];
+    const most = attentionCost(context, sizes, operands);
+    return most.kind === 'known' ? { kind: 'unknown', reason, atMost: most } : unknownCost(reason);
+  },
 });
 
 export const contribAttention: readonly OperatorDefinition[] = [
@@ -101,6 +153,7 @@ export const contribAttention: readonly OperatorDefinition[] = [
   multiHeadAttention,
   decoderMaskedAttention,
   pagedAttention,
+  sparseAttention,
 ];
 
 /** What shapes and sizes are read from, while they may be symbolic and when they are numbers. */

@@ -3,16 +3,24 @@
 import type { OperatorDefinition } from '../definition.ts';
 import { contribActivations } from './activations.ts';
 import { contribAttention } from './attention.ts';
+import { blockedLayouts } from './blockedLayouts.ts';
 import { mixturesOfExperts } from './mixtureOfExperts.ts';
 import { contribNormalizations } from './normalizations.ts';
 import { contribProducts } from './products.ts';
 import { quantizedOperators } from './quantized.ts';
+import { standardOperators } from './standardOperators.ts';
+import { contribTensors } from './tensors.ts';
+import { textGeneration } from './textGeneration.ts';
 
 export const contribOperators: readonly OperatorDefinition[] = [
   ...contribActivations,
   ...contribAttention,
+  ...blockedLayouts,
   ...contribNormalizations,
   ...contribProducts,
   ...mixturesOfExperts,
   ...quantizedOperators,
+  ...standardOperators,
+  ...contribTensors,
+  ...textGeneration,
 ];

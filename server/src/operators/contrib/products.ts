@@ -4,6 +4,7 @@
  */
 
 import type { Dimension } from '../../model/dimension.ts';
+import { elementTypeOfNumber } from '../../model/elementType.ts';
 import type {
   CostContext,
   Inference,
@@ -135,6 +136,55 @@ const integerProducts = [
   }),
 ];
 
+/** Operands stand among their scales. */
+const scaledProducts = [
+  defineContrib({
+    type: 'QOrderedMatMul',
+    documentation: 'product of 8-bit integers in an order of their own, quantized again',
+    infer: (context) => inferMatMul(context, elementTypeOf(context, 0), 0, 2),
+    cost: (context) => {
+      const left = context.input(0);
+      const output = context.output(0);
+      if (left === undefined || output === undefined) return unknownShapeCost;
+      return productCost(context, 0, 2, output.elements * (left.dimensions.at(-1) ?? 1), 5);
+    },
+  }),
+  defineContrib({
+    type: 'GemmFloat8',
+    documentation: 'α·A·B + β·C of 8-bit floating point',
+    infer: (context) => {
+      const inference = inferGemm(context);
+      const elementType = elementTypeOfNumber(context.int('dtype', 1)) ?? 'float32';
+      const outputs = inference.outputs.map((type) =>
+        type.kind === 'tensor' ? { ...type, elementType } : type,
+      );
+      return { ...inference, outputs };
+    },
+    cost: gemmCost,
+  }),
+  defineContrib({
+    type: 'CDist',
+    documentation: 'distances between the rows of two matrices',
+    infer: (context) => {
+      const left = context.inputShape(0);
+      const right = context.inputShape(1);
+      if (left === undefined) return unknownBecause(context, 0);
+      if (right === undefined) return unknownBecause(context, 1, elementTypeOf(context, 0));
+      const [rows, columns] = [left[0], right[0]];
+      return rows === undefined || columns === undefined
+        ? mismatch(`rows of ${printShape(left)} and ${printShape(right)} cannot be compared`)
+        : single(tensor(elementTypeOf(context, 0), [rows, columns]));
+    },
+    // |a|² + |b|² − 2a·b: one product, and a sum for each pair.
+    cost: (context) => {
+      const left = context.input(0);
+      const output = context.output(0);
+      if (left === undefined || output === undefined) return unknownShapeCost;
+      return productCost(context, 0, 1, output.elements * (left.dimensions[1] ?? 1));
+    },
+  }),
+];
+
 /** Weights of N rows and K columns, packed in blocks: N and K are attributes, the stored shape says only bytes. */
 const packedWeights = [
   defineContrib({
@@ -161,6 +211,7 @@ export const contribProducts: readonly OperatorDefinition[] = [
   fusedConv,
   qLinearConv,
   ...integerProducts,
+  ...scaledProducts,
   ...packedWeights,
 ];
 

@@ -32,6 +32,8 @@ const rows: readonly (readonly [
   ['QLinearSigmoid', 'sigmoid of a quantized tensor', [0], 8],
   ['QLinearLeakyRelu', 'x, or αx below 0, of a quantized tensor', [0], 6],
   ['QLinearSoftmax', 'softmax of a quantized tensor', [0], 9],
+  ['QOrderedGelu', 'GELU of a quantized tensor in an order of its own', [0], 9],
+  ['QOrderedLayerNormalization', 'layer normalization of a quantized tensor, quantized again', [0], 12],
   ['QLinearWhere', 'one of two quantized tensors where a condition holds', [0, 1, 4], 5],
 ];
 

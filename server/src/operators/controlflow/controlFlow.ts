@@ -25,7 +25,8 @@ const conditional = define({
     const condition = scalarOf(context, 0);
     // A condition that is known decides: exporters leave such branches behind for static shapes.
     if (typeof condition === 'number') {
-      return { outputs: context.inferSubgraph(condition === 0 ? 'else_branch' : 'then_branch', []) };
+      const branch = condition === 0 ? 'else_branch' : 'then_branch';
+      return { outputs: context.inferSubgraph(branch, []), contents: context.subgraphContents(branch) };
     }
     const yes = context.inferSubgraph('then_branch', []);
     const no = context.inferSubgraph('else_branch', []);

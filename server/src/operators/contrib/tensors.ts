@@ -1,0 +1,178 @@
+/** Operators of ONNX Runtime that compare, count, transform or move elements. */
+
+import {
+  addDimensions,
+  type Dimension,
+  floorDivideDimensions,
+  multiplyDimensions,
+  subtractDimensions,
+  unknownDimension,
+} from '../../model/dimension.ts';
+import type { OperatorDefinition } from '../definition.ts';
+import { normalizeAxis } from '../vocabulary/axes.ts';
+import { scalarOf } from '../vocabulary/contents.ts';
+import { defineContrib } from '../vocabulary/define.ts';
+import { elementwiseCost, inferBroadcast, inferLikeInput, readsInput } from '../vocabulary/elementwise.ts';
+import { copyCost } from '../vocabulary/movement.ts';
+import {
+  elementTypeOf,
+  mismatch,
+  printShape,
+  single,
+  tensor,
+  unknownBecause,
+  whyUnknown,
+} from '../vocabulary/types.ts';
+import { cost, trafficOf, unknownShapeCost, work } from '../vocabulary/work.ts';
+
+/** Complex numbers are pairs on the last axis: four products and two sums each. */
+const complexProducts = (['ComplexMul', 'ComplexMulConj'] as const).map((type) =>
+  defineContrib({
+    type,
+    documentation:
+      type === 'ComplexMul' ? 'a·b of complex numbers in pairs' : 'a·b̄ of complex numbers in pairs',
+    infer: (context) => inferBroadcast(context),
+    cost: (context) => elementwiseCost(context, 3, (index) => readsInput(3, 1 - index)),
+  }),
+);
+
+const inverse = defineContrib({
+  type: 'Inverse',
+  documentation: 'inverses of square matrices, 2n³ FLOPs each as LAPACK getrf and getri',
+  infer: (context) => inferLikeInput(context),
+  cost: (context) => {
+    const input = context.input(0);
+    const output = context.output(0);
+    if (input === undefined || output === undefined) return unknownShapeCost;
+    const side = input.dimensions.at(-1) ?? 1;
+    return cost('matmul', work({ flops: 2 * input.elements * side, traffic: trafficOf(input, output) }));
+  },
+});
+
+const allFinite = defineContrib({
+  type: 'IsAllFinite',
+  documentation: 'whether no element of any input is infinite or NaN',
+  infer: () => single(tensor('bool', [])),
+  cost: (context) => {
+    const inputs = Array.from({ length: context.inputCount }, (_, index) => context.input(index));
+    if (inputs.includes(undefined)) return unknownShapeCost;
+    const operations = inputs.reduce((sum, input) => sum + (input?.elements ?? 0), 0);
+    return cost('reduction', work({ operations, traffic: trafficOf(...inputs) }));
+  },
+});
+
+const hash = defineContrib({
+  type: 'MurmurHash3',
+  documentation: '32-bit hash of each element',
+  infer: (context) =>
+    inferLikeInput(context, { elementType: context.int('positive', 1) === 1 ? 'uint32' : 'int32' }),
+  cost: (context) => elementwiseCost(context, 15, () => undefined),
+});
+
+const unrepeated = defineContrib({
+  type: 'NGramRepeatBlock',
+  documentation: 'scores without the tokens that would repeat an n-gram',
+  infer: (context) => {
+    const scores = context.inputType(1);
+    return scores === undefined ? unknownBecause(context, 1) : single(scores);
+  },
+  cost: (context) => copyCost(context),
+});
+
+const unfold = defineContrib({
+  type: 'UnfoldTensor',
+  documentation: 'overlapping windows of an axis on a new last axis',
+  infer: (context) => {
+    const input = context.inputShape(0);
+    if (input === undefined) return unknownBecause(context, 0);
+    const axis = normalizeAxis(context.int('dim', -1), input.length);
+    const size = context.int('size', 1);
+    const step = context.int('step', 1);
+    const length = axis === undefined ? undefined : input[axis];
+    if (axis === undefined || length === undefined || step <= 0)
+      return mismatch(
+        `windows of ${size} each ${step} do not fit axis ${context.int('dim', -1)} of ${printShape(input)}`,
+      );
+    const count = addDimensions(floorDivideDimensions(subtractDimensions(length, size), step), 1);
+    return single(tensor(elementTypeOf(context, 0), [...input.with(axis, count), size]));
+  },
+  cost: (context) => copyCost(context),
+});
+
+/** A batch that is padded to one length, as the tokens alone; there are no more of them than places. */
+const removePadding = defineContrib({
+  type: 'RemovePadding',
+  documentation: 'the tokens of a padded batch one after another',
+  infer: (context) => {
+    const input = context.inputShape(0);
+    if (input === undefined) return unknownBecause(context, 0);
+    const [batch, length, width] = input;
+    if (batch === undefined || length === undefined || width === undefined)
+      return mismatch(`a padded batch is [batch, length, width], not ${printShape(input)}`);
+    const places = multiplyDimensions(batch, length);
+    const tokens = unknownDimension('how many tokens are no padding depends on the data', places);
+    return {
+      outputs: [
+        tensor(elementTypeOf(context, 0), [tokens, width]),
+        tensor('int32', [batch, length]),
+        tensor('int32', [addDimensions(batch, 1)]),
+        tensor('int32', [1]),
+      ],
+    };
+  },
+  cost: (context) => copyCost(context),
+});
+
+const restorePadding = defineContrib({
+  type: 'RestorePadding',
+  documentation: 'tokens put back into a padded batch',
+  infer: (context) => {
+    const width = context.inputShape(0)?.[1];
+    const places = context.inputShape(1);
+    if (width === undefined) return unknownBecause(context, 0);
+    if (places === undefined) return unknownBecause(context, 1, elementTypeOf(context, 0));
+    return single(tensor(elementTypeOf(context, 0), [...places, width]));
+  },
+  cost: (context) => copyCost(context),
+});
+
+const cropAndResize = defineContrib({
+  type: 'CropAndResize',
+  documentation: 'regions of images resampled to one size',
+  infer: (context) => {
+    const channels = context.inputShape(0)?.[1];
+    const regions = context.inputShape(1)?.[0];
+    if (channels === undefined) return unknownBecause(context, 0);
+    if (regions === undefined) return unknownBecause(context, 1, elementTypeOf(context, 0));
+    const unknown = unknownDimension(whyUnknown(context, 3));
+    const [height = unknown, width = unknown] = context.inputContent(3)?.elements ?? [];
+    return single(tensor(elementTypeOf(context, 0), [regions, channels, height, width]));
+  },
+  cost: (context) => copyCost(context, { operations: 8 * (context.output(0)?.elements ?? 0) }),
+});
+
+/** [1, heads, queries, keys]: one entry of the table for each pair of positions. */
+const positionBias = defineContrib({
+  type: 'RelativePositionBias',
+  documentation: 'what attention adds for the distance of two positions, from a table',
+  infer: (context) => {
+    const heads = context.inputShape(0)?.[1] ?? unknownDimension(whyUnknown(context, 0));
+    const length = (index: number): Dimension =>
+      scalarOf(context, index) ?? unknownDimension(whyUnknown(context, index));
+    return single(tensor(elementTypeOf(context, 0), [1, heads, length(1), length(2)]));
+  },
+  cost: (context) => copyCost(context, { operations: 5 * (context.output(0)?.elements ?? 0) }),
+});
+
+export const contribTensors: readonly OperatorDefinition[] = [
+  ...complexProducts,
+  inverse,
+  allFinite,
+  hash,
+  unrepeated,
+  unfold,
+  removePadding,
+  restorePadding,
+  cropAndResize,
+  positionBias,
+];

@@ -1,0 +1,49 @@
+/**
+ * Text generation as one operator of ONNX Runtime: a decoder that runs until every sequence has ended.
+ *
+ * How many steps that takes depends on the text; what one step costs is the cost of the decoder. Source:
+ * docs/ContribOperators.md of microsoft/onnxruntime.
+ */
+
+import { type Dimension, unknownDimension } from '../../model/dimension.ts';
+import { unknownCount } from '../controlflow/perIteration.ts';
+import type { Inference, InferenceContext, OperatorDefinition } from '../definition.ts';
+import { scalarOf } from '../vocabulary/contents.ts';
+import { defineContrib } from '../vocabulary/define.ts';
+import { tensor, tensorOfUnknownShape, whyUnknown } from '../vocabulary/types.ts';
+
+const rows: readonly (readonly [type: string, documentation: string, beams: boolean])[] = [
+  ['BeamSearch', 'sequences that a decoder generates, the best of several beams', true],
+  ['GreedySearch', 'sequences that a decoder generates, the likeliest token each time', false],
+  ['Sampling', 'sequences that a decoder generates, tokens drawn by their likelihood', false],
+  ['WhisperBeamSearch', 'transcripts that a decoder generates, the best of several beams', true],
+];
+
+export const textGeneration: readonly OperatorDefinition[] = rows.map(([type, documentation, beams]) =>
+  defineContrib({
+    type,
+    documentation,
+    infer: (context) => inferSequences(context, beams),
+    cost: (context) =>
+      unknownCount(
+        'how many tokens are generated is known only when the model runs',
+        'one step of the decoder',
+        context.subgraphCost('decoder'),
+      ),
+  }),
+);
+
+/** [batch, sequences to return, max_length] of beams, [batch, max_length] of one sequence each; the rest is scores. */
+function inferSequences(context: InferenceContext, beams: boolean): Inference {
+  for (const name of ['encoder', 'init_decoder', 'decoder']) {
+    if (context.attribute(name)?.kind === 'graph') context.inferSubgraph(name, []);
+  }
+  const sizeOf = (index: number): Dimension =>
+    scalarOf(context, index) ?? unknownDimension(whyUnknown(context, index));
+  const batch = context.inputShape(0)?.[0] ?? unknownDimension(whyUnknown(context, 0));
+  const shape = beams ? [batch, sizeOf(4), sizeOf(1)] : [batch, sizeOf(1)];
+  const scores = Array.from({ length: Math.max(0, context.outputCount - 1) }, () =>
+    tensorOfUnknownShape('float32', 'scores are as many as tokens are generated'),
+  );
+  return { outputs: [tensor('int32', shape), ...scores] };
+}
