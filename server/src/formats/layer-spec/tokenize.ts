@@ -18,32 +18,111 @@ export function tokenize(text: string, start: number, end: number): readonly Tok
   const tokens: Token[] = [];
   let position = start;
   while (position < end) {
-    tokenPattern.lastIndex = position;
-    const match = tokenPattern.exec(text);
-    const groups = match?.groups ?? {};
-    const length = Math.max(1, Math.min(match?.[0].length ?? 1, end - position));
-    const span = { start: position, end: position + length };
-    position += length;
-    if (groups.space !== undefined) continue;
-    const written = text.slice(span.start, span.end);
-    if (groups.name !== undefined) tokens.push({ kind: 'name', text: written, span });
-    else if (groups.number !== undefined) tokens.push({ kind: 'number', text: written, span });
-    else if (groups.string !== undefined) tokens.push({ kind: 'string', text: written.slice(1, -1), span });
-    else if (groups.punctuation !== undefined) tokens.push({ kind: 'punctuation', text: written, span });
-    else tokens.push({ kind: 'unknown', text: written, span });
+    const first = position;
+    const code = text.charCodeAt(position);
+    if (isSpace(code)) {
+      position += 1;
+      continue;
+    }
+    let kind: Token['kind'];
+    if (isNameStart(text, position)) {
+      kind = 'name';
+      position = nameEnd(text, position, end);
+    } else if (isDigit(code) || (code === dot && isDigit(text.charCodeAt(position + 1)))) {
+      kind = 'number';
+      position = numberEnd(text, position, end);
+    } else if (code === quote || code === doubleQuote) {
+      const close = stringEnd(text, position, end);
+      kind = close.closed ? 'string' : 'unknown';
+      position = close.end;
+    } else {
+      const sign = text[position] ?? '';
+      kind = punctuation.includes(sign) ? 'punctuation' : 'unknown';
+      const isDouble = (sign === '*' || sign === '/') && text[position + 1] === sign && position + 1 < end;
+      position += isDouble ? 2 : lengthOfCharacter(text, position);
+    }
+    position = Math.min(position, end);
+    const written = kind === 'string' ? text.slice(first + 1, position - 1) : text.slice(first, position);
+    tokens.push({ kind, text: written, span: { start: first, end: position } });
   }
   tokens.push({ kind: 'end', text: '', span: { start: end, end } });
   return tokens;
 }
 
-const tokenPattern = new RegExp(
-  [
-    '(?<space>\\s+)',
-    '(?<name>[\\p{L}_][\\p{L}\\p{N}_]*)',
-    '(?<number>(?:\\d[\\d_]*\\.?[\\d_]*|\\.\\d[\\d_]*)(?:[eE][+-]?\\d+)?)',
-    '(?<string>\'[^\'\\n]*\'|"[^"\\n]*")',
-    '(?<punctuation>//|\\*\\*|[()\\[\\],=*/+\\-%.:])',
-    '(?<unknown>[\'"][^\\n]*|[^])',
-  ].join('|'),
-  'uy',
-);
+const dot = 46;
+const quote = 39;
+const doubleQuote = 34;
+const underscore = 95;
+const punctuation = '()[],=*/+-%.:';
+
+const isDigit = (code: number): boolean => code >= 48 && code <= 57;
+
+const isAsciiLetter = (code: number): boolean => (code >= 97 && code <= 122) || (code >= 65 && code <= 90);
+
+const isSpace = (code: number): boolean =>
+  code === 32 || (code >= 9 && code <= 13) || (code > 127 && /\s/.test(String.fromCharCode(code)));
+
+function isNameStart(text: string, position: number): boolean {
+  const code = text.charCodeAt(position);
+  if (code < 128) return isAsciiLetter(code) || code === underscore;
+  return /^\p{L}/u.test(text.slice(position, position + 2));
+}
+
+function nameEnd(text: string, start: number, end: number): number {
+  let position = start;
+  while (position < end) {
+    const code = text.charCodeAt(position);
+    if (isAsciiLetter(code) || isDigit(code) || code === underscore) position += 1;
+    else if (code >= 128 && /^[\p{L}\p{N}]/u.test(text.slice(position, position + 2))) {
+      position += lengthOfCharacter(text, position);
+    } else break;
+  }
+  return position;
+}
+
+/** Digits with `_` between them, a fraction, an exponent. */
+function numberEnd(text: string, start: number, end: number): number {
+  let position = digitsEnd(text, start, end);
+  if (text.charCodeAt(position) === dot && position < end) position = digitsEnd(text, position + 1, end);
+  const sign = text[position];
+  if ((sign === 'e' || sign === 'E') && position < end) {
+    const signed = text[position + 1] === '+' || text[position + 1] === '-' ? 2 : 1;
+    if (isDigit(text.charCodeAt(position + signed))) return plainDigitsEnd(text, position + signed, end);
+  }
+  return position;
+}
+
+function digitsEnd(text: string, start: number, end: number): number {
+  let position = start;
+  while (position < end) {
+    const code = text.charCodeAt(position);
+    if (!isDigit(code) && code !== underscore) break;
+    position += 1;
+  }
+  return position;
+}
+
+function plainDigitsEnd(text: string, start: number, end: number): number {
+  let position = start;
+  while (position < end && isDigit(text.charCodeAt(position))) position += 1;
+  return position;
+}
+
+function stringEnd(
+  text: string,
+  start: number,
+  end: number,
+): { readonly end: number; readonly closed: boolean } {
+  const opening = text.charCodeAt(start);
+  let position = start + 1;
+  for (; position < end; position += 1) {
+    const code = text.charCodeAt(position);
+    if (code === opening) return { end: position + 1, closed: true };
+    if (code === 10) break;
+  }
+  return { end: position, closed: false };
+}
+
+/** Characters beyond the basic plane take two code units. */
+const lengthOfCharacter = (text: string, position: number): number =>
+  (text.codePointAt(position) ?? 0) > 0xffff ? 2 : 1;
