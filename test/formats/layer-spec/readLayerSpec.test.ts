@@ -2,6 +2,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { readLayerSpec } from '../../../server/src/formats/layer-spec/readLayerSpec.ts';
+import { modelAt, selectModel } from '../../../server/src/formats/layer-spec/selectModel.ts';
+import type { Name } from '../../../server/src/formats/layer-spec/syntax.ts';
+import type { TextSpan } from '../../../server/src/model/issue.ts';
 import { annotate, textOf } from './caretFixture.ts';
 
 function check(fixture: string): void {
@@ -95,6 +98,148 @@ scenario:
 `));
 });
 
+it('reads badly indented and half-typed lines where they are meant', () =>
+  check(`
+inputs: { x: 'float32[n]' }
+layers:
+  - a: GELU()
+  d: GELU()
+# ^ [spec/syntax] \`-\` is missing in front of an item of the list
+   - b: GELU()
+#  ^^^^^^^^^^^ [spec/syntax] the line is indented by 3, but what it stands beside by 2; indent them alike
+ - c: GELU()
+#^^^^^^^^^^^ [spec/syntax] the line is indented by 1, but what it stands beside by 2; indent them alike
+  - lin
+#   ^^^ [spec/structure] a layer is written \`- name: Layer(…)\`
+  -
+# ^ [spec/structure] a layer is written \`- name: Layer(…)\`
+  - e: Linear(
+#             ^ [spec/call] \`)\` is missing
+  - f: Conv2d(3,
+      64, 3)
+  - g: &x GELU()
+#      ^^^^^^^^^ [spec/syntax] anchors are not used in layer specs; use a dimension, or a block for layers that repeat
+  - h: *x
+#      ^^ [spec/syntax] aliases are not used in layer specs; write the value
+word
+#^^^ [spec/syntax] expected \`key: value\`
+scenario: { cluster: dgx-1, gpus: 8
+#         ^ [spec/syntax] \`{\` is not closed
+`));
+
+describe('the tree of blocks, models and includes', () => {
+  const text = `
+include: [a.layers.yaml, parts/b.layers.yaml]
+dims: { d: 8, e: }
+blocks:
+  cross(width, heads=2*d) from x, memory to out, lstm.h_n:
+    - q, k, v: split(3)
+    - out: add(q, x) frozen precision=fp32
+models:
+  small:
+    inputs: { x: 'float32[n, d]' }
+    layers:
+      - a: cross(d) * 2 from x, x recompute
+    outputs: [a, a.h_n]
+  large: { dims: { d: 16 } }
+layers:
+  - b: GELU()
+inputs:
+  y: float32[n, 4*d]
+`;
+  const { spec, issues } = readLayerSpec(text);
+  const written = ({ start, end }: TextSpan): string => text.slice(start, end);
+
+  it('is read without issues', () => expect(issues).toEqual([]));
+
+  it('holds every name with its place', () => {
+    const block = spec?.blocks[0];
+    const small = spec?.models[0];
+    const call = small?.layers[0]?.call;
+    const names: readonly (Name | undefined)[] = [
+      ...(spec?.includes.map(({ path }) => path) ?? []),
+      ...(spec?.dims.map(({ name }) => name) ?? []),
+      block?.name,
+      ...(block?.parameters.map(({ name }) => name) ?? []),
+      ...(block?.inputs ?? []),
+      ...(block?.outputs ?? []),
+      ...(block?.layers.flatMap((layer) => layer.names) ?? []),
+      ...(block?.layers.flatMap(
+        (layer) => layer.call?.marks.flatMap(({ name, value }) => [name, value]) ?? [],
+      ) ?? []),
+      ...(spec?.models.map(({ name }) => name) ?? []),
+      call?.callee,
+      ...(call?.sources ?? []),
+      ...(call?.marks.map(({ name }) => name) ?? []),
+      ...(small?.outputs ?? []),
+      small?.outputs[1]?.output,
+      ...(spec?.sections.map(({ key }) => key) ?? []),
+    ];
+    const texts = names.filter((name) => name !== undefined);
+    expect(texts.map(({ span }) => written(span))).toEqual(texts.map((name) => name.text));
+    expect(texts.map((name) => name.text).join(' ')).toBe(
+      'a.layers.yaml parts/b.layers.yaml d e cross width heads x memory out lstm q k v out frozen precision fp32 small large cross x x recompute a a h_n include dims blocks models layers inputs',
+    );
+  });
+
+  it('holds models and blocks from their names to their last lines', () => {
+    expect(written(spec?.models[0]?.span ?? { start: 0, end: 0 })).toMatch(
+      /^small:[\s\S]*outputs: \[a, a\.h_n\]$/,
+    );
+    expect(written(spec?.blocks[0]?.span ?? { start: 0, end: 0 })).toMatch(/^cross[\s\S]*precision=fp32$/);
+    expect(spec?.sections.map(({ span }) => written(span).split('\n')[0])).toEqual([
+      'include: [a.layers.yaml, parts/b.layers.yaml]',
+      'dims: { d: 8, e: }',
+      'blocks:',
+      'models:',
+      'layers:',
+      'inputs:',
+    ]);
+  });
+
+  it('gives each model what it says itself over what is said for all', () => {
+    if (spec === undefined) throw new Error('not read');
+    const describeModel = (name?: string): string => {
+      const model = selectModel(spec, name);
+      return `${model?.name?.text}: ${model?.dims.map((dim) => `${dim.name.text}=${dim.value === undefined ? '' : written(dim.value.span)}`)} ${model?.inputs.map((input) => input.name.text)} ${model?.layers.map((layer) => layer.name.text)} ${model?.outputs.length}`;
+    };
+    expect(describeModel()).toBe('small: d=8,e= x a 2');
+    expect(describeModel('large')).toBe('large: d=16,e= y b 0');
+    expect(selectModel(spec, 'medium')).toBeUndefined();
+    expect(modelAt(spec, text.indexOf('outputs'))).toBe('small');
+    expect(modelAt(spec, text.indexOf('d: 16'))).toBe('large');
+    expect(modelAt(spec, text.indexOf('GELU'))).toBeUndefined();
+  });
+});
+
+it('says what is wrong with signatures, models and marks', () =>
+  check(`
+include:
+blocks:
+  a(b, b) from c, b to:
+#      ^ [spec/duplicate-name] \`b\` is already a name of \`a\`
+#                 ^ [spec/duplicate-name] \`b\` is already a name of \`a\`
+#                     ^ [spec/call] expected the name of a layer of the block after \`to\`
+    - c: GELU() frozn
+#               ^^^^^ [spec/call] unexpected \`frozn\` after the call; did you mean \`frozen\`?
+  d from e.f:
+#          ^ [spec/call] an input of a block is one name, without a dot
+    - g: GELU()
+models:
+  m-1:
+    layer: []
+#   ^^^^^ [spec/structure] \`layer\` is not a key of a model; did you mean \`layers\`?
+    layers:
+      - a: GELU()
+    inputs: { x: float32[n, 8] }
+#                ^^^^^^^^^^^^^ [spec/syntax] \`float32[n, 8]\` needs quotes between brackets, because of its own
+  m 2: { layers: [], inputs: {} }
+# ^^^ [spec/structure] a model is named by letters, digits, \`_\`, \`-\` and \`.\`, not \`m 2\`
+  m3:
+# ^^ [spec/structure] the model \`m3\` has no \`inputs\`
+# ^^ [spec/structure] the model \`m3\` has no \`layers\`
+`));
+
 it('reads the scenario as the command line does', () => {
   const { spec } = readLayerSpec(
     'inputs: {}\nlayers: []\nscenario: { cluster: dgx-1, nodes: 2, gpus: 16, batch: 4, precision: fp16, optimizer: sgd, framework: "pytorch-ddp,bucket-mb=50", mode: inference }',
@@ -163,9 +308,16 @@ it.each(samples)('reads %s without issues, every span on its own text', (name) =
   }
 });
 
-it('reads every prefix of a sample', () => {
-  const text = readFileSync('samples/gpt2.layers.yaml', 'utf8');
-  for (let length = 0; length < text.length; length += 13) readLayerSpec(text.slice(0, length));
+it.each(samples)('reads every prefix of %s, and the layers on its whole lines', (name) => {
+  const text = readFileSync(`samples/${name}`, 'utf8');
+  const whole = layersOf(text);
+  for (let length = 0; length < text.length; length += length % 3 === 0 ? 5 : 1) {
+    const prefix = text.slice(0, length);
+    const read = layersOf(prefix);
+    // The last line may be half typed; every other layer is as in the whole.
+    const complete = read.slice(0, -1);
+    expect(complete.filter((layer) => !whole.includes(layer))).toEqual([]);
+  }
 });
 
 it('reads any text without failing, and keeps every place inside it', () => {

@@ -58,7 +58,7 @@ class Reader {
   }
 
   /** A mapping, a list or a value that begins at `position` of the present line and belongs to what is at `floor`. */
-  private block(position: number, floor: number): YamlNode | undefined {
+  private block(position: number, floor: number, isItem = false): YamlNode | undefined {
     const line = this.lines[this.row];
     if (line === undefined) return undefined;
     if (this.depth >= deepestNesting) {
@@ -70,7 +70,7 @@ class Reader {
       ? this.list(position, floor)
       : this.keyEnd(position, line.end) === undefined
         ? this.value(position, floor)
-        : this.map(position, floor);
+        : this.map(position, floor, isItem);
     this.depth -= 1;
     return node;
   }
@@ -95,7 +95,7 @@ class Reader {
             end: line.first + 1,
           });
         }
-        const value = this.map(line.first, indent);
+        const value = this.map(line.first, indent, true);
         items.push({ value, span: value.span });
       } else this.skipLine(line, 'expected an item of the list, `- …`', indent === column);
     }
@@ -107,11 +107,14 @@ class Reader {
     const line = this.lines[this.row];
     if (line === undefined) return;
     const inside = this.skipBlanks(position + 1, line.end);
-    const value = this.isBlank(inside, line.end) ? this.below(column, false) : this.block(inside, column);
+    const value = this.isBlank(inside, line.end)
+      ? this.below(column, false)
+      : this.block(inside, column, true);
     items.push({ value, span: value?.span ?? { start: position, end: position + 1 } });
   }
 
-  private map(position: number, floor: number): YamlNode {
+  /** A mapping; inside a list, a dash that no list of its own can take belongs to the list around it. */
+  private map(position: number, floor: number, isItem: boolean): YamlNode {
     const column = position - this.lineStart();
     const entries: YamlEntry[] = [];
     const keys = new Set<string>();
@@ -120,7 +123,7 @@ class Reader {
       const indent = line.first - line.start;
       if (indent < column && indent <= floor) break;
       if (this.isDash(line.first, line.end)) {
-        if (indent < column || !this.extendLastList(entries, line, indent)) break;
+        if (indent < column || !this.extendLastList(entries, line, indent, isItem)) break;
         continue;
       }
       if (this.keyEnd(line.first, line.end) !== undefined) {
@@ -132,10 +135,11 @@ class Reader {
   }
 
   /** A list item less indented than its list: it still belongs there. Whether there is such a list. */
-  private extendLastList(entries: YamlEntry[], line: Line, indent: number): boolean {
+  private extendLastList(entries: YamlEntry[], line: Line, indent: number, isItem: boolean): boolean {
     const last = entries.at(-1);
     const before = last?.value;
     if (last === undefined || (before !== undefined && before.kind !== 'list')) {
+      if (isItem) return false;
       this.skipLine(line, 'a list item cannot stand here', true);
       return true;
     }
@@ -273,9 +277,10 @@ class Reader {
         });
         broken = true;
       }
+      const blankLines = this.text.slice(end, next.first).split('\n').length - 2;
       end = this.plainEnd(next.first, next.end);
       commented = end < next.end;
-      text += ` ${this.text.slice(next.first, end)}`;
+      text += `${blankLines > 0 ? '\n'.repeat(blankLines) : ' '}${this.text.slice(next.first, end)}`;
     }
     const span = { start: position, end };
     return { kind: 'scalar', quoted: false, span, content: span, text, ...(broken ? { broken } : {}) };
