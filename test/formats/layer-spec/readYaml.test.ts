@@ -28,7 +28,10 @@ function reference(text: string): { readonly value: unknown } | 'refused' | 'unu
   visit(document, (_, node) => {
     if (isAlias(node)) unused = true;
     else if (typeof node === 'object' && node !== null && 'range' in node) {
-      if (('anchor' in node && node.anchor !== undefined) || ('tag' in node && node.tag?.startsWith('!'))) {
+      if (
+        ('anchor' in node && node.anchor !== undefined) ||
+        ('tag' in node && String(node.tag).startsWith('!'))
+      ) {
         unused = true;
       }
       if ('type' in node && /^BLOCK/.test(String(node.type))) unused = true;
