@@ -7,6 +7,7 @@ import type { OpenedModel } from '../analysis/openedModel.ts';
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
 import { findCluster } from '../hardware/clusters.ts';
 import type { Issue } from '../model/issue.ts';
+import { readableIssues } from '../model/readableIssues.ts';
 import type { Scenario, ScenarioRequest } from '../model/scenario.ts';
 import type { StepCost } from '../model/stepCost.ts';
 import { estimateStep } from './estimateStep.ts';
@@ -62,7 +63,10 @@ export function estimateModel(
     training,
     cost: sound ? estimateStep(training, scenario, cluster) : undefined,
     costed,
-    issues: [...opened.issues, ...issues, ...(costed || explained ? [] : [nothingCosted(training)])],
+    issues: [
+      ...opened.issues,
+      ...readableIssues([...issues, ...(costed || explained ? [] : [nothingCosted(training)])]),
+    ],
   };
 }
 
