@@ -52,14 +52,21 @@ export interface Answer {
 /** Lines in view at once; hovers are asked for one at a time. */
 const screen = 60;
 
-/** Never throws for an engine that holds its promises. */
-export function answerInput({ name, bytes, request }: FuzzInput): Answer {
+/** `open` comes before each of the others but `editor`, which is a whole by itself: a person waits for one of them. */
+export type Part = 'open' | 'command' | 'view' | 'editor';
+
+/** Never throws for an engine that holds its promises. `onPart` hears where each part ends. */
+export function answerInput(
+  { name, bytes, request }: FuzzInput,
+  onPart: (part: Part) => void = () => {},
+): Answer {
   const source = byteSourceOfBuffer(bytes);
   const opened = openModel(source, name, { dimensions: request.dimensions });
   if (opened.issues.some((issue) => issue.span !== undefined))
     locateIssues(opened.issues, decodeText(source));
   const estimate = estimateModel(opened, [request, opened.scenario]);
-  const report = renderings(estimate);
+  onPart('open');
+  const report = renderings(estimate, onPart);
   const view = viewOf(opened, estimate, source.size < 2 ** 20 ? decodeText(source) : '', request);
   if (view === undefined) return { opened, estimate, report, view, positions: [], ranges: [] };
   const last = view.text.lines.length - 1;
@@ -69,6 +76,7 @@ export function answerInput({ name, bytes, request }: FuzzInput): Answer {
   codeLenses(view);
   const folds = foldingRanges(view);
   const symbols = documentSymbols(view);
+  onPart(opened.format === 'onnx-text' ? 'editor' : 'view');
   return {
     opened,
     estimate,
@@ -88,21 +96,24 @@ export function answerInput({ name, bytes, request }: FuzzInput): Answer {
   };
 }
 
-function renderings({
-  opened,
-  training,
-  scenario,
-  cluster,
-  cost,
-  issues,
-}: ModelEstimate): string | undefined {
+function renderings(
+  { opened, training, scenario, cluster, cost, issues }: ModelEstimate,
+  onPart: (part: Part) => void,
+): string | undefined {
   if (training === undefined || scenario === undefined || cluster === undefined || cost === undefined) {
     return undefined;
   }
   const report = makeReport(opened, training.analysis, cost, issues);
-  for (const render of [renderTable, renderCsv, renderMarkdown, renderHtml]) render(report);
+  onPart('open');
+  for (const render of [renderTable, renderCsv, renderMarkdown, renderHtml]) {
+    render(report);
+    onPart('command');
+  }
   renderTrace(training, scenario, cluster);
-  return JSON.stringify(report);
+  onPart('command');
+  const json = JSON.stringify(report);
+  onPart('command');
+  return json;
 }
 
 function viewOf(

@@ -14,6 +14,7 @@ import { groupLayers } from './groupLayers.ts';
 import { hoistInitializers } from './hoistInitializers.ts';
 import { inferGraph, mostSubgraphs } from './inferGraph.ts';
 import { collectIssues } from './issueCollector.ts';
+import { leaveOutIdle } from './leaveOutIdle.ts';
 import type { ModelAnalysis } from './modelAnalysis.ts';
 import { collectOperatorKinds } from './operatorKinds.ts';
 import { planCosting } from './planCosting.ts';
@@ -34,8 +35,9 @@ export function analyzeOnnx(
 ): ModelAnalysis {
   const model = { ...file, graph: hoistInitializers(file.graph) };
   const expanded = expandFunctions(model);
-  const nodes = unrollLoops(expanded.nodes, model.graph);
-  const issues = [...(provided?.issues ?? []), ...expanded.issues];
+  const useful = leaveOutIdle(expanded.nodes);
+  const nodes = unrollLoops(useful.nodes, model.graph);
+  const issues = [...(provided?.issues ?? []), ...expanded.issues, ...useful.issues];
   if (provided === undefined && nodes.length >= leastFolded) {
     const repetition = findRepetition(nodes, model.graph, keptAtStart + keptAtEnd + fewestDropped);
     if (repetition !== undefined) {

@@ -55,11 +55,14 @@ interface Expansion {
 }
 
 /**
- * Expansion makes a model a few times longer, since bodies are shared; a chain of functions that doubles at each step
- * passes any such limit at once. Calls count like nodes, so that functions without content end too.
+ * Expansion makes a model a few times longer, since bodies are shared, and a large one hardly longer; a chain of
+ * functions that doubles at each step passes any such limit at once. Calls count like nodes, so that functions without
+ * content end too.
  */
-const mostNodesOf = (model: OnnxModel): number =>
-  20_000 + 10 * model.functions.reduce((total, body) => total + body.nodes.length, model.graph.nodes.length);
+function mostNodesOf(model: OnnxModel): number {
+  const nodes = model.functions.reduce((total, body) => total + body.nodes.length, model.graph.nodes.length);
+  return Math.min(20_000 + 10 * nodes, Math.max(50_000, 4 * nodes));
+}
 
 /** Deeper than any exporter nests modules. */
 const greatestDepth = 100;

@@ -15,16 +15,25 @@ export const rootScope: ModuleScope = { paths: [], moduleClass: undefined };
 export function collectScopes(): (node: OnnxNode) => ModuleScope {
   const byModule = new Map<string, ModuleScope>();
   return (node) => {
-    if (node.metadata.size > 0) return scopeOfNode(node);
+    if (node.metadata.size > 0) return withinReason(scopeOfNode(node));
     const module = node.name.slice(0, Math.max(0, node.name.lastIndexOf('/')));
     let scope = byModule.get(module);
     if (scope === undefined) {
-      scope = scopeOfNode(node);
+      scope = withinReason(scopeOfNode(node));
       byModule.set(module, scope);
     }
     return scope;
   };
 }
+
+/** Modules in modules; exporters nest a dozen. */
+const deepestScope = 64;
+
+/** Of a scope nested deeper than anybody nests modules, the outermost ones and the innermost. */
+const withinReason = (scope: ModuleScope): ModuleScope =>
+  scope.paths.length <= deepestScope
+    ? scope
+    : { ...scope, paths: [...scope.paths.slice(0, deepestScope - 1), ...scope.paths.slice(-1)] };
 
 /**
  * The scope of a node: metadata of the torch.export-based exporter (`pkg.torch.onnx.name_scopes`,

@@ -83,6 +83,11 @@ export const issueCodes = {
     title: 'Two operators define the same value',
     explanation: 'ONNX graphs are in single-assignment form; the first definition is used.',
   },
+  'graph/idle-operators': {
+    title: 'Very many operators have no output',
+    explanation:
+      'What gives nothing has no use, and no exporter writes it: the file is damaged or made to harm. They are left out; export the model again.',
+  },
   'graph/missing-type': {
     title: 'An input has no element type',
     explanation: 'ONNX demands one, and bytes depend on it. Export the model again, or declare the type.',
