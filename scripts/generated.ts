@@ -5,12 +5,14 @@ import { layerSpecSchema } from '../server/src/analysis/layer-spec/layerSpecSche
 import { reportSchema } from '../server/src/estimate/report/report.ts';
 import { clusterFile } from '../server/src/hardware/profileSchema.ts';
 import { issueCodes } from '../server/src/model/issueCodes.ts';
+import { layersPage } from './layersPage.ts';
 import { operatorsPage } from './operatorsPage.ts';
 
 /** Path from the root of the project, and the text it must have. */
 export function generatedFiles(): readonly (readonly [path: string, text: string])[] {
   return [
     ['docs/issues.md', issuesPage()],
+    ['docs/layers.md', layersPage()],
     ['docs/operators.md', operatorsPage()],
     ['syntaxes/cluster-profile.schema.json', `${JSON.stringify(z.toJSONSchema(clusterFile), null, 2)}\n`],
     ['syntaxes/layer-spec.schema.json', `${JSON.stringify(layerSpecSchema(), null, 2)}\n`],

@@ -94,7 +94,7 @@ export function layerSpecSchema(): Json {
         propertyNames: { pattern: '^[A-Za-z_][A-Za-z0-9_]*(\\s*,\\s*[A-Za-z_][A-Za-z0-9_]*)*$' },
         additionalProperties: {
           type: 'string',
-          pattern: '^\\s*[A-Za-z_][A-Za-z0-9_.]*\\s*\\([^]*\\)(\\s*\\*\\s*[^\\s].*)?(\\s+[a-z].*)?\\s*$',
+          pattern: '^\\s*[A-Za-z_][A-Za-z0-9_.]*\\s*\\([\\s\\S]*\\)(\\s*\\*\\s*[^\\s].*)?(\\s+[a-z].*)?\\s*$',
           examples: layerDefinitions.map(printSignature),
         },
       },

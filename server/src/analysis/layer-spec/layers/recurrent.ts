@@ -83,34 +83,38 @@ function lowerSequence(call: LayerLowering, cell: Cell): readonly Tensor[] | und
   const directions = call.boolean('bidirectional') ? 2 : 1;
   const starts = ['h_0', 'c_0'].map((name) => initialStates(call, call.input(name), layers, directions));
   const states: Tensor[][] = [[], []];
+  const joined = call.integersConstant([0, 0, directions * hidden]);
   let output = input;
+  /** All states of the layer before: [batch, sequence, directions, hidden], or its two first axes swapped. */
+  let all: Tensor | undefined;
   for (let layer = 0; layer < layers; layer += 1) {
-    const from = layer === 0 ? inputSize : directions * hidden;
+    if (all !== undefined) {
+      const states = call.emit('Reshape', [all, joined]);
+      output = call.number('dropout') > 0 ? dropped(call, states, call.number('dropout')) : states;
+    }
     const turn = (state: Tensor | undefined) => (batchFirst ? swapped(call, state) : state);
     const initial = starts.map((parts) => turn(parts[layer]));
-    const [all, ...last] = steps(call, cell, output, initial, {
+    const [every, ...last] = steps(call, cell, output, initial, {
       suffix: `_l${layer}`,
-      from,
+      from: layer === 0 ? inputSize : directions * hidden,
       hidden,
       directions,
       attributes: { layout: int(batchFirst ? 1 : 0) },
     });
-    if (all === undefined) return undefined;
-    const joined = batchFirst ? all : call.emit('Transpose', [all], { perm: ints([0, 2, 1, 3]) });
-    output = call.emit('Reshape', [joined, call.integersConstant([0, 0, directions * hidden])]);
-    const dropout = call.number('dropout');
-    if (dropout > 0 && layer < layers - 1) output = dropped(call, output, dropout);
+    if (every === undefined) return undefined;
+    all = batchFirst ? every : call.emit('Transpose', [every], { perm: ints([0, 2, 1, 3]) });
     for (const [index, state] of last.entries()) {
       const turned = turn(state);
       if (turned !== undefined) states[index]?.push(turned);
     }
   }
-  const joinedStates = states.flatMap((parts) => {
+  const lastStates = states.flatMap((parts) => {
     const [first] = parts;
     if (first === undefined) return [];
     return [parts.length === 1 ? first : call.emit('Concat', parts, { axis: int(0) })];
   });
-  return [output, ...joinedStates];
+  // Last, so that the line shows its shape.
+  return all && [call.emit('Reshape', [all, joined]), ...lastStates];
 }
 
 const swapped = (call: LayerLowering, state: Tensor | undefined): Tensor | undefined =>
