@@ -16,6 +16,7 @@ const runner = join(
 
 test.each([
   ['model.onnxtxt', ['syntaxes/onnx-text.tmLanguage.json']],
+  ['functions.onnxtxt', ['syntaxes/onnx-text.tmLanguage.json']],
   ['net.prototxt', ['syntaxes/caffe-prototxt.tmLanguage.json']],
   ['spec.layers.yaml', ['syntaxes/layer-spec.tmLanguage.json', 'test/grammar/fixtures/yaml.tmLanguage.json']],
 ])('every token of %s has its scope', (fixture, grammars) => {
