@@ -37,6 +37,7 @@ export type Attribute<Subgraph> =
   /** The dense shape, with the stored bytes of values and indices together. */
   | { readonly kind: 'sparse_tensor'; readonly value: TensorLiteral }
   | { readonly kind: 'type_proto'; readonly value: DeclaredType }
+  | { readonly kind: 'type_protos'; readonly value: readonly DeclaredType[] }
   | { readonly kind: 'graph'; readonly value: Subgraph }
   | { readonly kind: 'graphs'; readonly value: readonly Subgraph[] }
   /** Inside a function body: the value comes from the caller's attribute of this name; `type` as ONNX text says it. */

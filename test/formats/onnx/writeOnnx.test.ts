@@ -45,7 +45,7 @@ test('a whole model reads back', () => {
         then_branch = t () => (float[2] a) <int64[2] one = {9223372036854775807, -1}> { a = Identity (w) },
         else_branch = e () => (float[2] b) { b = Constant <value = float[2] v {1, 2}> () },
         more: graphs = [p () => () {}, z () => () {}], kinds = [int8[1] {1}, uint4[3] {1, 15, 2}],
-        type: type_proto = seq(float[N,3])
+        type: type_proto = seq(float[N,3]), types = [float[2], map(int64, string)], none: type_protos = []
       >
     }
     <domain: "local", overload: "v2", opset_import: ["" : 21]>

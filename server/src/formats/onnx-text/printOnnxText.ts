@@ -359,6 +359,8 @@ class OnnxPrinter {
         return `${start}: tensor = ${this.#attributeTensor(attribute.value)}`;
       case 'type_proto':
         return `${start}: type_proto = ${printType(attribute.value)}`;
+      case 'type_protos':
+        return `${start}: type_protos = ${this.#entries(attribute.value, printType)}`;
       case 'tensors':
         return `${start}: tensors = ${this.#entries(attribute.value, (tensor) => this.#attributeTensor(tensor))}`;
       case 'reference': {

@@ -177,6 +177,11 @@ function listOf(entryType: string, entries: readonly Attribute<OnnxGraph>[]): At
         kind: 'graphs',
         value: entries.flatMap((entry) => (entry.kind === 'graph' ? [entry.value] : [])),
       };
+    case 'type_proto':
+      return {
+        kind: 'type_protos',
+        value: entries.flatMap((entry) => (entry.kind === 'type_proto' ? [entry.value] : [])),
+      };
     default:
       return { kind: 'other', value: `${entryType}s` };
   }

@@ -196,6 +196,7 @@ interface AttributeFields {
   tensor: TensorLiteral | undefined;
   graph: OnnxGraph | undefined;
   declaredType: OnnxType | undefined;
+  declaredTypes: OnnxType[] | undefined;
   sparse: TensorLiteral | undefined;
   ints: AttributeList<number> | undefined;
   floats: AttributeList<number> | undefined;
@@ -222,6 +223,7 @@ function readAttribute(reading: Reading, end: number, into: Map<string, Attribut
     tensor: undefined,
     graph: undefined,
     declaredType: undefined,
+    declaredTypes: undefined,
     sparse: undefined,
     ints: undefined,
     floats: undefined,
@@ -267,6 +269,13 @@ function readAttribute(reading: Reading, end: number, into: Map<string, Attribut
       case AttributeProto.tp:
         nested(reading, 'AttributeProto', (inner) => {
           fields.declaredType = readType(reading, inner, name);
+        });
+        break;
+      case AttributeProto.type_protos:
+        nested(reading, 'AttributeProto', (inner) => {
+          const type = readType(reading, inner, name);
+          fields.declaredTypes ??= [];
+          if (type !== undefined) fields.declaredTypes.push(type);
         });
         break;
       case AttributeProto.sparse_tensor:
@@ -351,6 +360,8 @@ function attributeOf(fields: AttributeFields): Attribute<OnnxGraph> {
       return fields.declaredType === undefined
         ? { kind: 'other', value: 'type without value' }
         : { kind: 'type_proto', value: fields.declaredType };
+    case 'type_protos':
+      return { kind: 'type_protos', value: fields.declaredTypes ?? [] };
     case 'sparse_tensor':
       return fields.sparse === undefined
         ? { kind: 'other', value: 'sparse tensor without value' }
@@ -371,6 +382,7 @@ function impliedType(fields: AttributeFields): string | undefined {
   if (fields.tensor !== undefined) return 'tensor';
   if (fields.graph !== undefined) return 'graph';
   if (fields.declaredType !== undefined) return 'type_proto';
+  if (fields.declaredTypes !== undefined) return 'type_protos';
   if (fields.sparse !== undefined) return 'sparse_tensor';
   if (fields.ints !== undefined) return 'ints';
   if (fields.floats !== undefined) return 'floats';

@@ -171,6 +171,9 @@ class OnnxWriter {
       case 'type_proto':
         writeType(wire, AttributeProto.tp, attribute.value);
         break;
+      case 'type_protos':
+        for (const type of attribute.value) writeType(wire, AttributeProto.type_protos, type);
+        break;
       case 'sparse_tensor':
         writeSparseZeros(wire, AttributeProto.sparse_tensor, attribute.value);
         break;
