@@ -60,13 +60,13 @@ export function convertModel(source: ByteSource, name: string, request: Conversi
   if (exported.issues.length > 0) return { kind: 'failed', issues: [...read.issues, ...exported.issues] };
 
   const weights = request.weights ?? (to === 'onnx' ? 'zeros' : 'elided');
-  if (weights === 'elided') return asText(exported.model, name, read);
+  if (weights === 'elided') return asText(exported.model, name, read, true);
   const form: WeightForm =
     weights === 'zeros' ? { kind: 'zeros' } : { kind: 'external', path: request.externalPath };
   const { model, payloads, filled, externalBytes } = fillWeights(exported.model, read.payloads, form);
   const notes = filled === 0 ? [] : [filledNote(name, filled, form, externalBytes, read.lowered)];
   if (to === 'onnx-text') {
-    const converted = asText(model, name, read);
+    const converted = asText(model, name, read, false);
     return { ...converted, notes: [...notes, ...converted.notes] };
   }
   const written = writeOnnx(model, payloads);
@@ -149,6 +149,7 @@ function asText(
   model: OnnxModel,
   name: string,
   { payloads, lowered, issues }: WholeModel,
+  advise: boolean,
 ): Extract<Conversion, { kind: 'converted' }> {
   const { text, elided } = printOnnxText(model, fileLimits);
   const notes: string[] = [];
@@ -157,9 +158,8 @@ function asText(
     const size = holes.reduce((sum, tensor) => sum + bytesOf(tensor), 0);
     const what = `${formatCount(elided)} value${elided === 1 ? '' : 's'}${size === 0 ? '' : ` (weights of ${formatBytes(bytes(size))})`}`;
     const where = lowered ? 'a spec has none' : `they stay in ${name}`;
-    notes.push(
-      `${what} written as {...}: ${where}; ONNX's own parser reads the text with --weights zeros or external`,
-    );
+    const advice = advise ? "; ONNX's own parser reads the text with --weights zeros or external" : '';
+    notes.push(`${what} written as {...}: ${where}${advice}`);
   }
   const described = lowered ? 0 : model.graph.nodes.filter(({ metadata }) => metadata.size > 0).length;
   if (described > 0) {

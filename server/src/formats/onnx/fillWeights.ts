@@ -37,6 +37,7 @@ export function fillWeights(model: OnnxModel, payloads: Payloads, form: WeightFo
 const alignment = 64;
 
 const mostTexts = 2 ** 20;
+const listedZeros = 2 ** 16;
 
 /** Types that `ConstantOfShape` has had since it exists (ONNX docs/Changelog.md, ConstantOfShape-9). */
 const generatedTypes: ReadonlySet<ElementType> = new Set([
@@ -149,11 +150,15 @@ class Filling {
     return this.#zeros(tensor);
   }
 
-  /** The tensor with zeros as its contents, or empty texts; more of them than anyone stores stay unwritten. */
+  /** The tensor with zeros as its contents, or empty texts; more of these than anyone stores stay unwritten. */
   #zeros(tensor: TensorLiteral): TensorLiteral {
-    const copy = { ...tensor };
     const bits = bitsPerElement(tensor.elementType);
     const count = elementCount(tensor);
+    // Where they are few they are part of the tree, so that ONNX text shows them.
+    if (bits !== null && bits >= 8 && !tensor.elementType.startsWith('complex') && count <= listedZeros) {
+      return { ...tensor, elements: new Array<number>(count).fill(0) };
+    }
+    const copy = { ...tensor };
     if (bits !== null) this.payloads.set(copy, { kind: 'zeros', length: Math.ceil((count * bits) / 8) });
     else if (tensor.elementType === 'string' && count <= mostTexts) {
       this.payloads.set(copy, { kind: 'strings', texts: new Array<string>(count).fill('') });
