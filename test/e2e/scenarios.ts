@@ -2,7 +2,7 @@
 
 import { expect } from 'vitest';
 import type { EditorPage } from './harness/editorPage.ts';
-import { placeOf, workspaceFiles } from './harness/workspace.ts';
+import { placeIn, placeOf, smallSpec, wideSpec, workspaceFiles } from './harness/workspace.ts';
 
 /** A scenario: what it shows, and the steps. */
 export interface Scenario {
@@ -71,6 +71,63 @@ const warnsWhileTyping: Scenario = {
   },
 };
 
+const typesLayer: Scenario = {
+  name: 'a layer is typed: proposals, signature, hint, error, fix',
+  steps: async (editor) => {
+    await editor.openFile(workspaceFiles.small);
+    await editor.lineMatching(/fc2.*FLOP/);
+    const { line, column, length } = placeIn(smallSpec, 'fc2: ', 'Linear(128, 10)');
+    await editor.goTo(line, column + length);
+    await editor.press('Enter');
+    await editor.type('out: Lin');
+    await editor.complete('Linear');
+    await editor.signature(/^Linear\(in_features, out_features/);
+    await editor.type('12, 4');
+    await editor.problemMatching(/`in_features` is 12, but the last axis of the input is 10/);
+    await editor.goTo(line + 1, placeIn('  - out: Linear(12', 'Linear(', '12').column + 1);
+    await editor.fix(/Remove `12`/);
+    await editor.noProblemMatching(/in_features/);
+    expect(await editor.lineMatching(/out: Linear\(4\).*FLOP/)).toMatch(costHint);
+  },
+};
+
+const appliesFinding: Scenario = {
+  name: 'a finding appears while a scenario is typed, and its fix takes it away',
+  steps: async (editor) => {
+    await editor.openFile(workspaceFiles.wide);
+    await editor.lineMatching(/fc2.*FLOP/);
+    await editor.typeOver(placeIn(wideSpec, 'cluster: ', 'rtx-4090'), 't4');
+    await editor.typeOver(placeIn(wideSpec.replace('rtx-4090', 't4'), 'precision: ', 'fp32'), 'bf16');
+    await editor.problemMatching(/has no bf16 tensor cores/);
+    await editor.lensMatching(/bf16/);
+    await editor.goTo(1, 2);
+    await editor.fix(/^Use fp16: .* faster/);
+    await editor.noProblemMatching(/tensor cores/);
+    await editor.lineMatching(/scenario: .*fp16/);
+  },
+};
+
+const navigates: Scenario = {
+  name: 'a dim is renamed, a block is found, a text is formatted',
+  steps: async (editor) => {
+    await editor.openFile('gpt2.layers.yaml');
+    await editor.lensMatching(/batch 8/);
+    const dim = placeOf('gpt2.layers.yaml', '  heads', ': 12');
+    await editor.goTo(dim.line, dim.column - 2);
+    await editor.rename('n_heads');
+    await editor.lineMatching(/^\s*n_heads: 12/);
+    await editor.lineMatching(/MultiheadAttention\(d, n_heads/);
+    const call = placeOf('gpt2.layers.yaml', '- h: ', 'decoder');
+    await editor.goTo(call.line, call.column + 2);
+    await editor.press('F12');
+    const block = placeOf('gpt2.layers.yaml', 'blocks:', '');
+    await editor.statusMatching(new RegExp(`Ln ${block.line + 1}, Col 3\\b`));
+    await editor.typeOver(placeOf('gpt2.layers.yaml', 'Linear(d, ', '4*d'), '4  *  d');
+    await editor.runCommand('Format Document');
+    await editor.lineMatching(/Linear\(d, 4\*d\)/);
+  },
+};
+
 /** Of the whole model, wherever it is shown. */
 const total = /step time/;
 
@@ -103,6 +160,9 @@ export const scenarios: readonly Scenario[] = [
   showsBrokenModel,
   changesCluster,
   warnsWhileTyping,
+  typesLayer,
+  appliesFinding,
+  navigates,
 ];
 
 /** Needs processes, which a browser cannot start. */

@@ -114,7 +114,20 @@ export function startServer(connection: Connection, platform: Platform): void {
     const params: EstimatedParams = { uri: document.uri, ...summaryOf(view) };
     await connection.sendNotification(estimated, params);
     if (cause === 'other') await refresh();
+    else await refreshLenses(document.uri, view);
   };
+
+  /** An editor may ask for lenses before the last keystroke only, so it is told when they say something else. */
+  const refreshLenses = async (uri: string, view: ModelView): Promise<void> => {
+    const title = codeLenses(view)
+      .map((lens) => lens.title)
+      .join('\n');
+    if (lensTitles.get(uri) === title) return;
+    lensTitles.set(uri, title);
+    if (session.client.workspace?.codeLens?.refreshSupport)
+      await connection.sendRequest(CodeLensRefreshRequest.type);
+  };
+  const lensTitles = new Map<string, string>();
 
   const touchAll = (): void => {
     for (const document of texts.all()) documents.touch(document, 'other');
@@ -167,6 +180,7 @@ export function startServer(connection: Connection, platform: Platform): void {
   });
   texts.onDidClose(({ document }) => {
     documents.close(document.uri);
+    lensTitles.delete(document.uri);
     includes.close(document.uri);
     includes.forget(document.uri);
     touchIncluders(document.uri);

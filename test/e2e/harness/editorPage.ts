@@ -29,6 +29,16 @@ export class EditorPage {
     await this.explorerRows().first().waitFor({ timeout: 60_000 });
     // A file that is opened before extensions are registered is opened without them.
     await this.until('the commands of the extension in the palette', () => this.knowsExtension(), 60_000);
+    await this.idle();
+  }
+
+  /**
+   * Waits until the page has nothing to do. VS Code makes its service of custom editors then (it is registered as
+   * `InstantiationType.Delayed`); in a new profile, a binary file that is opened before is shown as bytes. Idle
+   * callbacks run in the order in which they were asked for, so this one runs after that of the service.
+   */
+  private async idle(): Promise<void> {
+    await this.page.evaluate('new Promise((resolve) => requestIdleCallback(() => resolve(null)))');
   }
 
   /** An editor that still starts may not hear the key, or may close the list again: then it is asked once more. */
@@ -65,25 +75,7 @@ export class EditorPage {
   async openFile(name: string): Promise<void> {
     const row = this.explorerRows().filter({ has: this.page.getByText(name, { exact: true }) });
     await row.dblclick({ timeout: patience });
-    if (!name.endsWith('.onnx')) {
-      await this.activeTab(name).waitFor({ timeout: patience });
-      return;
-    }
-    // In the first seconds of a new profile an editor knows an extension's commands before its editors, and shows
-    // the bytes; nothing but opening the file again helps then, also for a person.
-    await this.until(`the text of ${name}`, async () => {
-      const asText = await this.activeTab(`${name}.onnxtxt`)
-        .waitFor({ timeout: 5_000 })
-        .then(
-          () => true as const,
-          () => undefined,
-        );
-      if (asText === undefined) {
-        await this.runCommand('View: Close Editor');
-        await row.dblclick({ timeout: patience });
-      }
-      return asText;
-    });
+    await this.activeTab(name.endsWith('.onnx') ? `${name}.onnxtxt` : name).waitFor({ timeout: patience });
   }
 
   /** The tab in front, where its title has the text. */
@@ -181,6 +173,76 @@ export class EditorPage {
     await this.goTo(place.line, place.column);
     for (let i = 0; i < place.length; i += 1) await this.page.keyboard.press('Shift+ArrowRight');
     await this.page.keyboard.type(text, { delay: 40 });
+  }
+
+  /** Types at the cursor, key by key. */
+  async type(text: string): Promise<void> {
+    await this.page.keyboard.type(text, { delay: 40 });
+  }
+
+  async press(key: string): Promise<void> {
+    await this.page.keyboard.press(key);
+  }
+
+  /** Asks for proposals and takes the one with this label. */
+  async complete(label: string): Promise<void> {
+    const row = this.page
+      .locator(`.suggest-widget.visible .monaco-list-row[aria-label^=${JSON.stringify(label)}]`)
+      .first();
+    await this.until(`the proposal ${label}`, async () => {
+      await this.press('Control+Space');
+      return row.waitFor({ timeout: 3_000 }).then(
+        () => true as const,
+        () => undefined,
+      );
+    });
+    await row.click({ timeout: patience });
+  }
+
+  /** The signature that is shown for the call at the cursor. */
+  signature(pattern: RegExp): Promise<string> {
+    return this.until(`a signature matching ${pattern}`, async () => {
+      const shown = await readInOrder(this.page.locator('.parameter-hints-widget.visible .signature'));
+      return shown.find((text) => pattern.test(text));
+    });
+  }
+
+  /** Opens the quick fixes at the cursor and takes the one that matches, by the keyboard. */
+  async fix(title: RegExp): Promise<void> {
+    const rows = this.page.locator('.action-widget .monaco-list-row.action');
+    await this.until(`the fix ${title}`, async () => {
+      await this.press('Control+.');
+      const shown = await rows
+        .first()
+        .waitFor({ timeout: 3_000 })
+        .then(
+          () => readInOrder(rows),
+          () => [],
+        );
+      const index = shown.findIndex((text) => title.test(text));
+      if (index < 0) {
+        await this.press('Escape');
+        return undefined;
+      }
+      // The first is chosen when the list opens.
+      for (let row = 0; row < index; row += 1) await this.press('ArrowDown');
+      await this.press('Enter');
+      return true;
+    });
+  }
+
+  /** Renames what the cursor is on. */
+  async rename(name: string): Promise<void> {
+    const input = this.page.locator('.rename-box input');
+    await this.until('the box for a new name', async () => {
+      await this.press('F2');
+      return input.waitFor({ timeout: 3_000 }).then(
+        () => true as const,
+        () => undefined,
+      );
+    });
+    await input.fill(name);
+    await this.press('Enter');
   }
 
   /** Waits for a text in any page that the editor shows, such as a rendered Markdown page. */

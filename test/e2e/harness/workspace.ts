@@ -7,7 +7,7 @@ import { join, resolve } from 'node:path';
 const samples = resolve(import.meta.dirname, '../../../samples');
 
 /** A model that the processor trains in seconds. */
-const smallSpec = `name: small
+export const smallSpec = `name: small
 dims: { batch: 4 }
 inputs:
   pixels: float32[batch, 64]
@@ -18,11 +18,22 @@ layers:
 scenario: { cluster: rtx-4090, precision: fp32, optimizer: sgd }
 `;
 
+/** Large enough for matrix products to be what a step takes its time for. */
+export const wideSpec = `dims: { batch: 4096, d: 4096 }
+inputs:
+  x: float32[batch, d]
+layers:
+  - fc1: Linear(d, d)
+  - fc2: Linear(d, d)
+scenario: { cluster: rtx-4090, precision: fp32 }
+`;
+
 export const workspaceFiles = {
   truncated: 'truncated.onnx',
   random: 'random.onnx',
   empty: 'empty.onnx',
   small: 'small.layers.yaml',
+  wide: 'wide.layers.yaml',
 } as const;
 
 export interface WorkspaceWishes {
@@ -52,17 +63,24 @@ function writeTestModels(folder: string): void {
   writeFileSync(join(folder, workspaceFiles.random), pseudoRandomBytes(4096));
   writeFileSync(join(folder, workspaceFiles.empty), '');
   writeFileSync(join(folder, workspaceFiles.small), smallSpec);
+  writeFileSync(join(folder, workspaceFiles.wide), wideSpec);
+}
+
+export interface Place {
+  readonly line: number;
+  readonly column: number;
+  readonly length: number;
 }
 
 /** Where a sample has the text right after some other text, as an editor counts. */
-export function placeOf(
-  sample: string,
-  after: string,
-  text: string,
-): { readonly line: number; readonly column: number; readonly length: number } {
-  const lines = readFileSync(join(samples, sample), 'utf8').split('\n');
+export const placeOf = (sample: string, after: string, text: string): Place =>
+  placeIn(readFileSync(join(samples, sample), 'utf8'), after, text);
+
+/** The same in a text. */
+export function placeIn(source: string, after: string, text: string): Place {
+  const lines = source.split('\n');
   const line = lines.findIndex((candidate) => candidate.includes(after));
-  if (line < 0) throw new Error(`${sample} has no ${JSON.stringify(after)} any more`);
+  if (line < 0) throw new Error(`the text has no ${JSON.stringify(after)} any more`);
   const column = (lines[line] ?? '').indexOf(after) + after.length + 1;
   return { line: line + 1, column, length: text.length };
 }

@@ -74,7 +74,7 @@ function sizeChange(wrong: Wrong, from: number, to: number): readonly (Change & 
   const step = after.cost?.totals.time.step ?? null;
   if (step === null || countErrors(after) > countErrors(wrong.view.estimate)) return [];
   const gain = gainOf(wrong.view.estimate.cost, after.cost);
-  return [{ title: titled(`Use ${found.what}`, gain), edits: found.edits, step }];
+  return isLoss(gain) ? [] : [{ title: titled(`Use ${found.what}`, gain), edits: found.edits, step }];
 }
 
 /** Buckets of another size, and gradients in half precision, where that makes the step shorter. */
@@ -151,8 +151,12 @@ function costed(
   const before = wrong.view.estimate;
   const after = recosted(wrong, edits);
   if (!isDone(after) || countErrors(after) > countErrors(before)) return [];
-  return [{ title: titled(what, worth(wrong, after)), edits }];
+  const gain = worth(wrong, after);
+  return isLoss(gain) ? [] : [{ title: titled(what, gain), edits }];
 }
+
+/** Advice that makes things worse here is none. */
+const isLoss = (gain: string): boolean => / slower,| fewer samples/.test(gain);
 
 /** What the change is worth, in the terms of what it is against. */
 function worth({ diagnostic, view }: Wrong, after: ModelEstimate): string {
