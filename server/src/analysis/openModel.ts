@@ -175,7 +175,7 @@ export function openCaffe(
 ): OpenedModel {
   return isOnnxProtobufText(text)
     ? openWritten(readOnnxProtobufText, text, name)
-    : openCaffeNet(text, name, new Map(Object.entries(dimensions)));
+    : readable(openCaffeNet(text, name, new Map(Object.entries(dimensions))));
 }
 
 /** Opens a textual form of protobuf, which no editor shows: what is wrong says its place in words. */
@@ -210,6 +210,8 @@ function openRead(
     issues: readableIssues([...issues, ...analysis.issues]),
   };
 }
+
+const readable = (opened: OpenedModel): OpenedModel => ({ ...opened, issues: readableIssues(opened.issues) });
 
 function unreadable(name: string, issue: Issue): OpenedModel {
   return { format: 'onnx', name, analysis: undefined, onnx: undefined, scenario: {}, issues: [issue] };

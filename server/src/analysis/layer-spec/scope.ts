@@ -52,12 +52,15 @@ export function tensorOf(reference: Reference, scope: Scope): Tensor | undefined
   return outputs.tensors[index];
 }
 
+/** Of the names at a place, those written last are compared with a misspelt one: comparing thousands takes seconds. */
+const mostCompared = 100;
+
 function outputsNamed(name: Name, scope: Scope): Outputs | undefined {
   const known: string[] = [];
   for (let at: Scope | undefined = scope; at !== undefined; at = at.outer) {
     const outputs = at.tensors.get(name.text);
     if (outputs !== undefined) return outputs;
-    known.push(...at.tensors.keys());
+    known.push(...[...at.tensors.keys()].slice(-mostCompared));
   }
   scope.report({
     code: 'spec/unknown-source',

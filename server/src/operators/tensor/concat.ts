@@ -38,7 +38,7 @@ export function inferConcat(context: InferenceContext): Inference {
   const axis = normalizeAxis(context.int('axis', 1), first?.length ?? 0);
   if (first === undefined || axis === undefined) {
     return mismatch(
-      `axis ${context.int('axis', 1)} lies outside the inputs ${shapes.map(printShape).join(', ')}`,
+      `axis ${context.int('axis', 1)} lies outside ${shapes.length === 0 ? 'an operator without inputs' : `the inputs ${shapes.map(printShape).join(', ')}`}`,
     );
   }
   const shape = first.map(
