@@ -18,13 +18,13 @@ export const formatBytes = (size: Bytes | null): string => withUnit(size, binary
 export const formatBandwidth = (rate: BytesPerSecond | null): string => withUnit(rate, bandwidthUnits);
 
 /** `38.7 GFLOP`, 2 per multiply-add. */
-export const formatFlops = (count: Flops | null): string => withUnit(count, decimalUnits('FLOP'));
+export const formatFlops = (count: Flops | null): string => withUnit(count, flopUnits);
 
 /** `312 TFLOP/s`. */
-export const formatFlopRate = (rate: FlopsPerSecond | null): string => withUnit(rate, decimalUnits('FLOP/s'));
+export const formatFlopRate = (rate: FlopsPerSecond | null): string => withUnit(rate, flopRateUnits);
 
 /** Element-wise work: `12.6 Mop`. */
-export const formatOperations = (count: number | null): string => withUnit(count, decimalUnits('op'));
+export const formatOperations = (count: number | null): string => withUnit(count, operationUnits);
 
 /** `12.3 µs`, `1.50 ms`, `2.40 s`, `3.20 min`, `5.00 h`. */
 export const formatTime = (time: Seconds | null): string => withUnit(time, timeUnits);
@@ -119,6 +119,10 @@ function decimalUnits(base: string): readonly Unit[] {
   ];
 }
 
+const flopUnits = decimalUnits('FLOP');
+const flopRateUnits = decimalUnits('FLOP/s');
+const operationUnits = decimalUnits('op');
+
 /** Picks the largest unit that the value, once rounded, reaches: 999.9 µs becomes 1.00 ms, not 1000 µs. */
 function withUnit(value: number | null, units: readonly Unit[]): string {
   if (value === null) return unknownText;
@@ -126,7 +130,9 @@ function withUnit(value: number | null, units: readonly Unit[]): string {
   if (chosen === undefined) return significant(value);
   if (value === 0) return `0 ${zeroUnit(units)}`.trimEnd();
   for (const candidate of units) {
-    if (Number(Math.abs(value / candidate.size).toPrecision(3)) >= 1) chosen = candidate;
+    const size = Math.abs(value / candidate.size);
+    // Only just below 1 does rounding decide.
+    if (size >= 1 || (size > 0.99 && Number(size.toPrecision(3)) >= 1)) chosen = candidate;
   }
   const scaled = value / chosen.size;
   const text = chosen.whole && Number.isInteger(scaled) ? String(scaled) : significant(scaled);

@@ -1,6 +1,7 @@
 /** What the renderings for people say of one layer: the same words in the terminal, in Markdown and on a page. */
 
 import { atLeast, formatBytes, formatFlops } from '../../model/format.ts';
+import { remember } from '../../model/remember.ts';
 import { bytes, flops } from '../../model/units.ts';
 import type { LayerReport } from './report.ts';
 import { timeText } from './summary.ts';
@@ -15,18 +16,29 @@ export interface LayerCells {
   readonly exposed: string;
 }
 
-/** Nothing is written where a layer has nothing, `?` where it is unknown, `≥` where a part of it is. */
-export function layerCells(layer: LayerReport): LayerCells {
-  const { backwardData, backwardWeight } = layer.flops;
-  const communicates = layer.time.communication !== 0;
-  return {
-    output: shapeText(layer.output.shape),
-    forward: flopsText(layer.flops.forward, layer.exact),
-    backward: flopsText(sumOf(backwardData, backwardWeight), layer.exact),
-    time: bounded(timeText(layerTime(layer)), layer.exact),
-    saved: sizeText(layer.memory.activations),
-    communication: communicates ? timeText(layer.time.communication) : '',
-    exposed: communicates ? timeText(layer.time.exposedCommunication) : '',
+/**
+ * Writes the layers of one report. Nothing is written where a layer has nothing, `?` where it is unknown, `≥` where a
+ * part of it is. Layers alike share what is the same of them, and each text is made once.
+ */
+export function layerWriter(): (layer: LayerReport) => LayerCells {
+  const output = remember(({ shape }: LayerReport['output']) => shapeText(shape));
+  const forward = remember((count: number | null) => flopsText(count));
+  const backward = remember(({ backwardData, backwardWeight }: LayerReport['flops']) =>
+    flopsText(sumOf(backwardData, backwardWeight)),
+  );
+  const saved = remember((size: number | null) => sizeText(size));
+  const time = remember(timeText);
+  return (layer) => {
+    const communicates = layer.time.communication !== 0;
+    return {
+      output: output(layer.output),
+      forward: bounded(forward(layer.flops.forward), layer.exact),
+      backward: bounded(backward(layer.flops), layer.exact),
+      time: bounded(timeText(layerTime(layer)), layer.exact),
+      saved: saved(layer.memory.activations),
+      communication: communicates ? time(layer.time.communication) : '',
+      exposed: communicates ? time(layer.time.exposedCommunication) : '',
+    };
   };
 }
 
@@ -46,9 +58,9 @@ function shapeText(shape: LayerReport['output']['shape']): string {
   return shape.length === 0 ? 'scalar' : shape.map((dimension) => dimension ?? '?').join('×');
 }
 
-function flopsText(count: number | null, exact: boolean): string {
+function flopsText(count: number | null): string {
   if (count === null) return '?';
-  return count === 0 ? '' : atLeast(formatFlops(flops(count)), exact);
+  return count === 0 ? '' : formatFlops(flops(count));
 }
 
 function sizeText(size: number | null): string {
@@ -56,7 +68,8 @@ function sizeText(size: number | null): string {
   return size === 0 ? '' : formatBytes(bytes(size));
 }
 
-const bounded = (text: string, exact: boolean): string => (text === '?' ? text : atLeast(text, exact));
+const bounded = (text: string, exact: boolean): string =>
+  text === '?' || text === '' ? text : atLeast(text, exact);
 
 const sumOf = (left: number | null, right: number | null): number | null =>
   left === null || right === null ? null : left + right;

@@ -5,6 +5,7 @@ import type { OpenedModel } from '../../analysis/openedModel.ts';
 import { type Dimension, isUnknown, printDimension } from '../../model/dimension.ts';
 import { bitsPerElement } from '../../model/elementType.ts';
 import type { Issue } from '../../model/issue.ts';
+import { remember } from '../../model/remember.ts';
 import type { LayerCost, StepCost } from '../../model/stepCost.ts';
 import type { LayerReport, Report } from './report.ts';
 
@@ -71,7 +72,7 @@ export function makeReport(
         atMost: atMost && { flops: { ...atMost.flops }, operations: { ...atMost.operations } },
       })),
     },
-    layers: cost.layers.map(layerReport),
+    layers: layerReports(cost.layers),
     findings: [
       ...cost.findings.map(({ change: _, ...finding }) => finding),
       ...issues.map((issue) => ({
@@ -85,30 +86,32 @@ export function makeReport(
   };
 }
 
-function layerReport(layer: LayerCost): LayerReport {
-  return {
+function layerReports(layers: readonly LayerCost[]): readonly LayerReport[] {
+  const outputOf = remember(({ shape, elementType }: LayerCost['output']) => ({
+    shape: shape === null ? null : shape.map(dimensionReport),
+    dtype: elementType,
+  }));
+  const memoryOf = remember(({ parameters, activations, gradient }: LayerCost['memory']) => ({
+    parameters,
+    activations,
+    gradient,
+  }));
+  return layers.map((layer) => ({
     name: layer.name,
     type: layer.type,
-    operators: [...layer.operators],
+    operators: layer.operators,
     parameters: layer.parameters,
-    output: {
-      shape: layer.output.shape === null ? null : layer.output.shape.map(dimensionReport),
-      dtype: layer.output.elementType,
-    },
-    flops: { ...layer.flops },
-    operations: { ...layer.operations },
-    bytes: { ...layer.bytes },
-    time: { ...layer.time },
-    memory: {
-      parameters: layer.memory.parameters,
-      activations: layer.memory.activations,
-      gradient: layer.memory.gradient,
-    },
+    output: outputOf(layer.output),
+    flops: layer.flops,
+    operations: layer.operations,
+    bytes: layer.bytes,
+    time: layer.time,
+    memory: memoryOf(layer.memory),
     bound: layer.bound,
     source: layer.source,
-    range: pair(layer.range),
+    range: layer.range,
     exact: layer.unknown === undefined,
-  };
+  }));
 }
 
 function dimensionReport(dimension: Dimension): number | string | null {

@@ -3,7 +3,7 @@
 import { largestOf } from '../../model/extremes.ts';
 import { formatCount } from '../../model/format.ts';
 import { unknownText } from '../unknownParts.ts';
-import { costsSomething, layerCells, layerTime } from './layerCells.ts';
+import { costsSomething, type LayerCells, layerTime, layerWriter } from './layerCells.ts';
 import type { LayerReport, Report } from './report.ts';
 import { describeModel, describeScenario, summarize } from './summary.ts';
 
@@ -28,15 +28,19 @@ ${findings(report)}
 <table>
 <thead><tr><th>layer<th>type<th>output<th class="number">parameters<th class="number">forward<th class="number">backward<th class="number">time<th class="bar" aria-label="share of the longest layer"><th class="number">saved<th class="number">all-reduce<th class="number">exposed
 <tbody>
-${listed.map((layer) => row(layer, longest)).join('\n')}
+${rows(listed, longest).join('\n')}
 </table>
 ${unknown(report)}
 </html>
 `;
 }
 
-function row(layer: LayerReport, longest: number): string {
-  const cells = layerCells(layer);
+function rows(layers: readonly LayerReport[], longest: number): readonly string[] {
+  const cellsOf = layerWriter();
+  return layers.map((layer) => row(layer, cellsOf(layer), longest));
+}
+
+function row(layer: LayerReport, cells: LayerCells, longest: number): string {
   const share = longest === 0 ? 0 : (100 * (layerTime(layer) ?? 0)) / longest;
   const number = (text: string): string => `<td class="number">${text}`;
   return [

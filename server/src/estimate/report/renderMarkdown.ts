@@ -2,7 +2,7 @@
 
 import { formatCount } from '../../model/format.ts';
 import { unknownText } from '../unknownParts.ts';
-import { costsSomething, layerCells } from './layerCells.ts';
+import { costsSomething, type LayerCells, layerWriter } from './layerCells.ts';
 import type { LayerReport, Report } from './report.ts';
 import { describeScenario, summarize } from './summary.ts';
 
@@ -23,14 +23,18 @@ export function renderMarkdown(report: Report): string {
     '',
     '| layer | type | output | parameters | forward | backward | time | saved | all-reduce | exposed |',
     '|---|---|---|--:|--:|--:|--:|--:|--:|--:|',
-    ...listed.map(row),
+    ...rows(listed),
     '',
     ...unknown(report),
   ].join('\n');
 }
 
-function row(layer: LayerReport): string {
-  const cells = layerCells(layer);
+function rows(layers: readonly LayerReport[]): readonly string[] {
+  const cellsOf = layerWriter();
+  return layers.map((layer) => row(layer, cellsOf(layer)));
+}
+
+function row(layer: LayerReport, cells: LayerCells): string {
   const texts = [
     `\`${layer.name.replaceAll('`', "'")}\``,
     escapeMarkdown(layer.type),

@@ -1,9 +1,10 @@
 /** The report as aligned text for a terminal. */
 
 import { formatShortCount } from '../../model/format.ts';
+import { remember } from '../../model/remember.ts';
 import { boundOfParts, boundText, unknownText } from '../unknownParts.ts';
 import { type Column, layoutColumns } from './columns.ts';
-import { costsSomething, layerCells } from './layerCells.ts';
+import { costsSomething, layerWriter } from './layerCells.ts';
 import type { LayerReport, Report } from './report.ts';
 import { describeModel, describeScenario, summarize } from './summary.ts';
 
@@ -21,10 +22,7 @@ export function renderTable(report: Report): string {
     describeModel(report),
     describeScenario(report),
     '',
-    ...layoutColumns(
-      columns,
-      listed.map((layer) => tableRow(layer, training, communicates)),
-    ),
+    ...layoutColumns(columns, tableRows(listed, training, communicates)),
     ...(free > 0 ? [`${free} more without cost (views, shape arithmetic)`] : []),
     '',
     ...summaryLines(report),
@@ -51,20 +49,22 @@ function tableColumns(training: boolean, communicates: boolean): Column[] {
   ];
 }
 
-function tableRow(layer: LayerReport, training: boolean, communicates: boolean): string[] {
-  const cells = layerCells(layer);
-  return [
-    layer.name,
-    layer.type,
-    cells.output,
-    layer.parameters === 0 ? '' : formatShortCount(layer.parameters),
-    cells.forward,
-    ...(training ? [cells.backward] : []),
-    cells.time,
-    layer.bound === 'none' ? '' : layer.bound,
-    ...(training ? [cells.saved] : []),
-    ...(communicates ? [cells.communication, cells.exposed] : []),
-  ];
+function tableRows(
+  layers: readonly LayerReport[],
+  training: boolean,
+  communicates: boolean,
+): readonly (readonly string[])[] {
+  const cellsOf = layerWriter();
+  const parameters = remember((count: number) => (count === 0 ? '' : formatShortCount(count)));
+  return layers.map((layer) => {
+    const cells = cellsOf(layer);
+    const row = [layer.name, layer.type, cells.output, parameters(layer.parameters), cells.forward];
+    if (training) row.push(cells.backward);
+    row.push(cells.time, layer.bound === 'none' ? '' : layer.bound);
+    if (training) row.push(cells.saved);
+    if (communicates) row.push(cells.communication, cells.exposed);
+    return row;
+  });
 }
 
 function summaryLines(report: Report): string[] {

@@ -134,5 +134,8 @@ export const reportSchema = z
   })
   .describe('What a training step costs, per GPU and per step unless a name says otherwise');
 
-export type Report = z.infer<typeof reportSchema>;
+/** Plain data that nobody changes: layers alike share what is the same of them. */
+export type Report = DeepReadonly<z.infer<typeof reportSchema>>;
 export type LayerReport = Report['layers'][number];
+
+type DeepReadonly<T> = T extends object ? { readonly [Key in keyof T]: DeepReadonly<T[Key]> } : T;
