@@ -2,7 +2,7 @@
 
 import type { Attribute, TensorLiteral } from '../../model/attribute.ts';
 import { AttributeProto, attributeTypes, FunctionProto, GraphProto, NodeProto } from './fields.ts';
-import type { Reading } from './reading.ts';
+import type { ReadAttribute, Reading } from './reading.ts';
 import { readSparseTensor, readTensor } from './readTensor.ts';
 import { readType, readValueInfo } from './readType.ts';
 import type { OnnxFunction, OnnxGraph, OnnxNode, OnnxType, OnnxValueInfo } from './syntax.ts';
@@ -104,7 +104,10 @@ export function readFunction(reading: Reading, end: number): OnnxFunction {
         attributes.push(reading.string('FunctionProto'));
         break;
       case FunctionProto.attribute_proto:
-        nested(reading, 'FunctionProto', (inner) => readAttribute(reading, inner, defaults));
+        nested(reading, 'FunctionProto', (inner) => {
+          const { name: attribute, attribute: value } = readAttribute(reading, inner);
+          defaults.set(attribute, value);
+        });
         break;
       case FunctionProto.opset_import: {
         const set = reading.operatorSet('FunctionProto');
@@ -133,6 +136,7 @@ function readNode(reading: Reading, end: number): OnnxNode {
   let overload = '';
   const inputs: string[] = [];
   const outputs: string[] = [];
+  let first: ReadAttribute | undefined;
   let attributes: Map<string, Attribute<OnnxGraph>> | undefined;
   let metadata: Map<string, string> | undefined;
   while (wire.nextField(end)) {
@@ -157,8 +161,13 @@ function readNode(reading: Reading, end: number): OnnxNode {
         break;
       case NodeProto.attribute: {
         const inner = reading.message('NodeProto');
-        attributes ??= new Map();
-        if (inner !== undefined) readAttribute(reading, inner, attributes);
+        if (inner === undefined) break;
+        const read = readAttribute(reading, inner);
+        if (first === undefined) first = read;
+        else {
+          attributes ??= new Map(first.alone);
+          attributes.set(read.name, read.attribute);
+        }
         break;
       }
       case NodeProto.metadata_props:
@@ -178,7 +187,7 @@ function readNode(reading: Reading, end: number): OnnxNode {
     overload,
     inputs,
     outputs,
-    attributes: attributes ?? noAttributes,
+    attributes: attributes ?? first?.alone ?? noAttributes,
     metadata: metadata ?? noMetadata,
   };
 }
@@ -211,7 +220,15 @@ interface AttributeList<Entry> {
   count: number;
 }
 
-function readAttribute(reading: Reading, end: number, into: Map<string, Attribute<OnnxGraph>>): void {
+/** Operators of one kind have the same attributes, which then are the same objects. */
+function readAttribute(reading: Reading, end: number): ReadAttribute {
+  return reading.once(reading.attributes, end, () => {
+    const { name, attribute } = readAttributeFields(reading, end);
+    return { name, attribute, alone: new Map([[name, attribute]]) };
+  });
+}
+
+function readAttributeFields(reading: Reading, end: number): Omit<ReadAttribute, 'alone'> {
   const { wire } = reading;
   let name = '';
   const fields: AttributeFields = {
@@ -316,7 +333,7 @@ function readAttribute(reading: Reading, end: number, into: Map<string, Attribut
         reading.skip('AttributeProto', AttributeProto);
     }
   }
-  into.set(name, attributeOf(fields));
+  return { name, attribute: attributeOf(fields) };
 }
 
 function attributeOf(fields: AttributeFields): Attribute<OnnxGraph> {

@@ -40,7 +40,7 @@ export function readTensor(reading: Reading, end: number): TensorLiteral {
   let storedBytes = 0;
   const dimensions: number[] = [];
   const parts: Part[] = [];
-  const external = new Map<string, string>();
+  let external: Map<string, string> | undefined;
   while (wire.nextField(end)) {
     switch (wire.field) {
       case TensorProto.dims:
@@ -78,6 +78,7 @@ export function readTensor(reading: Reading, end: number): TensorLiteral {
         break;
       }
       case TensorProto.external_data:
+        external ??= new Map();
         reading.entry('TensorProto', external);
         break;
       case TensorProto.data_location:
@@ -93,8 +94,8 @@ export function readTensor(reading: Reading, end: number): TensorLiteral {
   );
   const base = { name, elementType, dimensions, storedBytes };
   if (wire.problem !== undefined) return base;
-  if (location === externalLocation || external.size > 0) {
-    return { ...base, external: locationOf(reading, name, external) };
+  if (location === externalLocation || external !== undefined) {
+    return { ...base, external: locationOf(reading, name, external ?? new Map()) };
   }
   const count = dimensions.reduce((product, size) => product * size, 1);
   if (!segmented) checkPayload(reading, base, count, parts);

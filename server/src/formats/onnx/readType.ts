@@ -23,7 +23,9 @@ export function readValueInfo(reading: Reading, end: number): OnnxValueInfo {
       name = reading.string('ValueInfoProto');
     } else if (wire.field === ValueInfoProto.type) {
       const typeEnd = reading.message('ValueInfoProto');
-      if (typeEnd !== undefined) type = readType(reading, typeEnd, name);
+      if (typeEnd !== undefined) {
+        type = reading.once(reading.types, typeEnd, () => readType(reading, typeEnd, name));
+      }
     } else {
       reading.skip('ValueInfoProto', ValueInfoProto);
     }

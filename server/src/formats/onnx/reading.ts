@@ -1,9 +1,18 @@
 /** What the readers of all messages share: the bytes, the issues, and the care for fields nobody asked for. */
 
+import type { Attribute } from '../../model/attribute.ts';
 import { type ElementType, elementTypeOfNumber } from '../../model/elementType.ts';
 import type { Issue } from '../../model/issue.ts';
 import { OperatorSetIdProto, StringStringEntryProto } from './fields.ts';
+import type { OnnxGraph, OnnxType } from './syntax.ts';
 import { type WireReader, wireTypes } from './wireReader.ts';
+
+export interface ReadAttribute {
+  readonly name: string;
+  readonly attribute: Attribute<OnnxGraph>;
+  /** A node's attributes where this is the only one. */
+  readonly alone: ReadonlyMap<string, Attribute<OnnxGraph>>;
+}
 
 type FieldTable = Readonly<Record<string, number>>;
 
@@ -19,6 +28,10 @@ export class Reading {
   /** Offset of the first field of the model itself that has another wire type than ONNX gives it. */
   mistypedModelField: number | undefined;
   readonly #reported = new Set<string>();
+  readonly #entries = new Map<number, { readonly key: string; readonly value: string }>();
+  /** Attributes and types that were read, by the number of their message. */
+  readonly attributes = new Map<number, ReadAttribute>();
+  readonly types = new Map<number, OnnxType | undefined>();
 
   constructor(wire: WireReader) {
     this.wire = wire;
@@ -83,6 +96,23 @@ export class Reading {
     return { text: wire.string(), skippedBytes: 0 };
   }
 
+  /**
+   * What `read` makes of the message that ends at `end`, which is read once however often it stands in the file.
+   * `known` holds what was made of messages of this type.
+   */
+  once<T>(known: Map<number, T>, end: number, read: () => T): T {
+    const { wire } = this;
+    const number = wire.messageNumber(end);
+    const before = number === undefined ? undefined : known.get(number);
+    if (before !== undefined) {
+      wire.position = end;
+      return before;
+    }
+    const made = read();
+    if (number !== undefined && wire.problem === undefined) known.set(number, made);
+    return made;
+  }
+
   /** End of the nested message that is the current field; `undefined` where the field is no message. */
   message(message: string): number | undefined {
     return this.expect(message, wireTypes.length) ? this.wire.lengthDelimited() : undefined;
@@ -127,6 +157,11 @@ export class Reading {
   entry(message: string, into: Map<string, string>): void {
     const end = this.message(message);
     if (end === undefined) return;
+    const { key, value } = this.once(this.#entries, end, () => this.#entry(end));
+    into.set(key, value);
+  }
+
+  #entry(end: number): { readonly key: string; readonly value: string } {
     let key = '';
     let value = '';
     while (this.wire.nextField(end)) {
@@ -139,7 +174,7 @@ export class Reading {
         this.skip('StringStringEntryProto', StringStringEntryProto);
       }
     }
-    into.set(key, value);
+    return { key, value };
   }
 
   operatorSet(message: string): { readonly domain: string; readonly version: number } | undefined {

@@ -6,6 +6,7 @@
  */
 
 import type { ByteSource } from '../byteSource.ts';
+import { ByteTable } from './byteTable.ts';
 
 export interface WireProblem {
   /** `truncated`: the file ends too early; `malformed`: the bytes are not protobuf; `depth`: nested too deep. */
@@ -22,6 +23,8 @@ const maximumDepth = 100;
 /** Read-ahead starts small after a jump and doubles while reading goes on, so that jumps cost little. */
 const smallestChunk = 4 * 1024;
 const largestChunk = 64 * 1024;
+/** Longer texts and messages are not kept to be recognized. */
+const longestName = 256;
 /** Highest field number protobuf allows. */
 const highestField = 2 ** 29 - 1;
 
@@ -41,7 +44,12 @@ export class WireReader {
   #window: Uint8Array = new Uint8Array(0);
   #windowStart = 0;
   #windowEnd = 0;
-  readonly #texts = new Map<string, string>();
+  /** Latin-1 text of the window, once a name was read from it. */
+  #windowText: string | undefined;
+  readonly #names = new ByteTable();
+  /** By number of the name. */
+  readonly #texts: string[] = [];
+  readonly #messages = new ByteTable();
 
   constructor(source: ByteSource) {
     this.#source = source;
@@ -119,12 +127,39 @@ export class WireReader {
    * and again, and looking up a string is quickest where it is the very one that was stored.
    */
   string(): string {
-    const end = this.lengthDelimited();
-    const text = decoder.decode(this.bytes(end - this.position));
-    const known = this.#texts.get(text);
+    const length = this.lengthDelimited() - this.position;
+    if (!this.#available(length)) return '';
+    const start = this.position - this.#windowStart;
+    this.position += length;
+    if (length > longestName) return decoder.decode(this.#window.subarray(start, start + length));
+    const number = this.#names.numberOf(this.#window, start, length);
+    const known = this.#texts[number];
     if (known !== undefined) return known;
-    this.#texts.set(text, text);
+    const text = this.#decode(start, length);
+    this.#texts[number] = text;
     return text;
+  }
+
+  /**
+   * The number of the short message that ends at `end`, equal messages having one; `undefined` where it is long. The
+   * position stays in front of it.
+   */
+  messageNumber(end: number): number | undefined {
+    const length = end - this.position;
+    if (length > longestName || length < 0 || !this.#available(length)) return undefined;
+    return this.#messages.numberOf(this.#window, this.position - this.#windowStart, length);
+  }
+
+  /** Names are nearly always ASCII, where a cut of the window's text will do. */
+  #decode(start: number, length: number): string {
+    const window = this.#window;
+    for (let index = start; index < start + length; index += 1) {
+      if ((window[index] ?? 0) >= 0x80) return decoder.decode(window.subarray(start, start + length));
+    }
+    // A window of which little is read is not worth decoding, nor keeping as the text that names are cut from.
+    if (window.length < largestChunk) return decoder.decode(window.subarray(start, start + length));
+    this.#windowText ??= latin1.decode(window);
+    return this.#windowText.slice(start, start + length);
   }
 
   /** Jumps over the value of the current field. */
@@ -188,6 +223,13 @@ export class WireReader {
   }
 
   #varint(signed: boolean): number {
+    if (this.position >= this.#windowStart && this.position < this.#windowEnd) {
+      const byte = this.#window[this.position - this.#windowStart] ?? 0;
+      if (byte < 0x80) {
+        this.position += 1;
+        return byte;
+      }
+    }
     let low = 0;
     let middle = 0;
     let high = 0;
@@ -217,6 +259,7 @@ export class WireReader {
     if (this.position >= this.#windowStart && this.position + length <= this.#windowEnd) return true;
     this.#chunk = this.position === this.#windowEnd ? Math.min(this.#chunk * 2, largestChunk) : smallestChunk;
     this.#window = this.#source.read(this.position, Math.max(length, this.#chunk));
+    this.#windowText = undefined;
     this.#windowStart = this.position;
     this.#windowEnd = this.position + this.#window.length;
     return this.#window.length >= length || this.#fail('truncated', 'the file ends inside a value');
@@ -229,3 +272,5 @@ function join(low: number, middle: number, high: number): number {
 }
 
 const decoder = new TextDecoder();
+/** One character for each byte; only those of ASCII are asked for. */
+const latin1 = new TextDecoder('latin1');
