@@ -60,7 +60,7 @@ describe('a constant batch', () => {
       }),
     ).toEqual([24, 4]));
 
-  test('stays closed where a constant is joined along another axis', () =>
+  test('opens where a stored token is joined to every sample', () =>
     expect(
       outputAtEight({
         inputs: ['x: float32[1, 2, 8]'],
@@ -68,7 +68,31 @@ describe('a constant batch', () => {
         initializers: [weight, 'token: float32[1, 1, 8]'],
         nodes: [onnxNode('c = Concat(token, x)', { axis: { kind: 'int', value: 1 } }), 'y = MatMul(c, w)'],
       }),
+    ).toEqual([8, 3, 4]));
+
+  test('stays closed where a constant is joined along the batch', () =>
+    expect(
+      outputAtEight({
+        inputs: ['x: float32[1, 2, 8]'],
+        outputs: ['y'],
+        initializers: [weight, 'token: float32[1, 2, 8]'],
+        nodes: [onnxNode('c = Concat(token, x)', { axis: { kind: 'int', value: 0 } }), 'y = MatMul(c, w)'],
+      }),
     ).toBeUndefined());
+
+  test('keeps its parameters, and counts the gradient of a token once', () => {
+    const model = onnxModel({
+      inputs: ['x: float32[1, 2, 8]'],
+      outputs: ['y'],
+      initializers: [weight, 'token: float32[1, 1, 8]'],
+      nodes: [onnxNode('c = Concat(token, x)', { axis: { kind: 'int', value: 1 } }), 'y = MatMul(c, w)'],
+    });
+    const closed = analyzeOnnx(model);
+    const opened = openBatch(model, closed);
+    expect(opened?.parameters.map(({ name, elements }) => [name, elements])).toEqual(
+      closed.parameters.map(({ name, elements }) => [name, elements]),
+    );
+  });
 
   test('stays closed where the output does not depend on it', () =>
     expect(
