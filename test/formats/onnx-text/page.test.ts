@@ -7,7 +7,7 @@ import { readOnnxText } from '../../../server/src/formats/onnx-text/readOnnxText
 import { pythonWith } from '../../support/pythonWith.ts';
 
 const page = readFileSync('docs/onnx-text.md', 'utf8');
-const examples = [...page.matchAll(/^## (.*)$[\s\S]*?^```onnx\n([\s\S]*?)^```$/gm)].map(
+const examples = [...page.matchAll(/^## (.*)$(?:(?!^## )[\s\S])*?^```onnx\n([\s\S]*?)^```$/gm)].map(
   ([, title = '', text = '']) => [title, text] as const,
 );
 

@@ -150,6 +150,7 @@ test('a whole model, its weights external, its functions overloaded', () => {
     producerVersion: '1',
     domain: 'd',
     modelVersion: 3,
+    docString: 'words',
     operatorSets: [
       { domain: '', version: 21 },
       { domain: 'local', version: 1 },

@@ -1,7 +1,7 @@
 /**
  * Our text against that of ONNX's own printer (1.23.1), token by token: layout and comments differ on purpose.
  *
- * Set aside, because the tree does not keep it: header entries that are present but empty, and doc strings.
+ * Set aside, because the tree does not keep it: header entries that are present but empty.
  */
 
 import { expect, test } from 'vitest';
@@ -58,7 +58,7 @@ function referenceTokens(text: string): string[] {
     text
       .replace(/,\s*(producer_version|domain): ""/g, '')
       .replace(/,\s*model_version: 0/, '')
-      .replace(/,\s*doc_string: "(?:[^"\\]|\\.)*"/s, '')
+      .replace(/,\s*doc_string: ""/, '')
       .replace(/\[""\] /g, ''),
   );
 }

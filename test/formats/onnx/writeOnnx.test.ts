@@ -35,7 +35,8 @@ const header = '<ir_version: 10, opset_import: ["" : 21, "local" : 1]>';
 test('a whole model reads back', () => {
   const { model, payloads } = read(`
     <ir_version: 10, opset_import: ["" : 21, "local" : 1], producer_name: "me", producer_version: "1",
-     domain: "d", model_version: 3, metadata_props: ["k": "v", "µ": ""]>
+     domain: "d", model_version: 3, doc_string: "two
+lines", metadata_props: ["k": "v", "µ": ""]>
     "a net" (float[N,"2*N",?,3] x, seq(map(int64, float16[])) s, optional(sparse_tensor(double[2])) o,
          opaque(ai.onnx,thing) q, bool c) => (float[] y, "un typed")
     <float[2] w = {1, nan}, float[4,4] far = ["location": "w.bin", "offset": "64", "length": "64"], float[N] h>

@@ -151,6 +151,7 @@ class OnnxPrinter {
     if (model.producerVersion !== '') entries.push(`producer_version: ${this.#text(model.producerVersion)}`);
     if (model.domain !== '') entries.push(`domain: ${this.#text(model.domain)}`);
     if (model.modelVersion !== 0) entries.push(`model_version: ${printInteger(model.modelVersion)}`);
+    if (model.docString !== undefined) entries.push(`doc_string: ${this.#text(model.docString)}`);
     if (model.metadata.size > 0) {
       const pairs = [...model.metadata].map(([key, value]) => `${this.#text(key)}: ${this.#text(value)}`);
       entries.push(`metadata_props: [${pairs.join(', ')}]`);

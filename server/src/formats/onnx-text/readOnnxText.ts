@@ -116,6 +116,7 @@ class OnnxTextReader {
     if (cursor.tokenEnd > start)
       this.sections.push({ kind: 'header', span: { start, end: cursor.tokenEnd } });
     const graph = this.#graph('top');
+    const docString = header.texts.get('doc_string') ?? '';
     const functions: OnnxFunction[] = [];
     while (!cursor.atEnd()) functions.push(this.#function());
     this.#report();
@@ -129,6 +130,7 @@ class OnnxTextReader {
       graph,
       functions,
       metadata: header.metadata,
+      ...(docString === '' ? {} : { docString }),
     };
   }
 

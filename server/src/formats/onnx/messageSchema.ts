@@ -61,6 +61,7 @@ const kinds = {
     producer_version: 'text',
     domain: 'text',
     model_version: 'integer',
+    doc_string: 'text',
     graph: 'GraphProto',
     opset_import: 'OperatorSetIdProto',
     metadata_props: 'StringStringEntryProto',

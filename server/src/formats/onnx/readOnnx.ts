@@ -77,6 +77,7 @@ function readModel(reading: Reading, end: number): ModelFields {
   let producerVersion = '';
   let domain = '';
   let modelVersion = 0;
+  let docString = '';
   let graph: GraphParts | undefined;
   let fields = 0;
   const operatorSets: { domain: string; version: number }[] = [];
@@ -119,6 +120,8 @@ function readModel(reading: Reading, end: number): ModelFields {
         reading.entry('ModelProto', metadata);
         break;
       case ModelProto.doc_string:
+        docString = reading.string('ModelProto');
+        break;
       case ModelProto.training_info:
       case ModelProto.configuration:
         if (reading.expect('ModelProto', wireTypes.length)) wire.skip();
@@ -137,6 +140,7 @@ function readModel(reading: Reading, end: number): ModelFields {
     graph,
     functions,
     metadata,
+    ...(docString === '' ? {} : { docString }),
     fields,
   };
 }

@@ -2,7 +2,7 @@
  * The syntax tree of an ONNX model: what the file says, before anything is inferred.
  *
  * Binary and textual ONNX give the same tree. Names follow `onnx-ml.proto` (ONNX 1.23); fields that change
- * neither cost nor shape (doc strings, sharding) are kept only where a later room reads them.
+ * neither cost nor shape (doc strings of parts, sharding) are kept only where a later room reads them.
  */
 
 import type { Attribute, TensorLiteral } from '../../model/attribute.ts';
@@ -14,6 +14,8 @@ export interface OnnxModel {
   readonly producerVersion: string;
   readonly domain: string;
   readonly modelVersion: number;
+  /** Absent where it is empty. */
+  readonly docString?: string;
   readonly operatorSets: readonly { readonly domain: string; readonly version: number }[];
   readonly graph: OnnxGraph;
   readonly functions: readonly OnnxFunction[];

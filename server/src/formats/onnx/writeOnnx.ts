@@ -1,7 +1,7 @@
 /**
  * Writes a model as binary ONNX: the tree, and the contents of tensors that `payloads` holds beside it.
  *
- * What the tree has no place for is not written: doc strings, training information, quantization annotations, the
+ * What the tree has no place for is not written: doc strings of parts, training information, quantization annotations, the
  * configuration of devices.
  */
 
@@ -64,6 +64,7 @@ class OnnxWriter {
     this.#optionalText(ModelProto.producer_version, model.producerVersion);
     this.#optionalText(ModelProto.domain, model.domain);
     if (model.modelVersion !== 0) wire.integer(ModelProto.model_version, wide(model.modelVersion));
+    this.#optionalText(ModelProto.doc_string, model.docString ?? '');
     this.#graph(ModelProto.graph, model.graph);
     this.#operatorSets(ModelProto.opset_import, model.operatorSets);
     for (const [key, value] of model.metadata) wire.entry(ModelProto.metadata_props, key, value);
