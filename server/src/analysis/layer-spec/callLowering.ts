@@ -123,7 +123,8 @@ export function makeLayerLowering(
       site.weights.set(name, tensor);
       return tensor;
     },
-    buffer: (name, dimensions) => graph.stored(`${site.path}.${name}`, 'buffer', dimensions),
+    buffer: (name, dimensions, elementType) =>
+      graph.stored(`${site.path}.${name}`, 'buffer', dimensions, elementType),
     tied: (argument, name) => {
       const layer = value(argument);
       if (typeof layer !== 'string') return undefined;

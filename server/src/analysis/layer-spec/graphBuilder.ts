@@ -60,11 +60,16 @@ export class GraphBuilder {
   }
 
   /** A tensor that is stored with the model, without contents. */
-  stored(name: string, role: 'parameter' | 'frozen' | 'buffer', dimensions: readonly number[]): Tensor {
+  stored(
+    name: string,
+    role: 'parameter' | 'frozen' | 'buffer',
+    dimensions: readonly number[],
+    elementType: ElementType = 'float32',
+  ): Tensor {
     const unique = this.uniqueName(name);
-    this.initializers.push({ name: unique, elementType: 'float32', dimensions, storedBytes: 0 });
+    this.initializers.push({ name: unique, elementType, dimensions, storedBytes: 0 });
     this.roles.set(unique, role);
-    return this.typed(unique, { kind: 'tensor', elementType: 'float32', shape: dimensions });
+    return this.typed(unique, { kind: 'tensor', elementType, shape: dimensions });
   }
 
   /** A small tensor with contents; the same contents give the same tensor. */

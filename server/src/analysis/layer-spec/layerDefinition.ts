@@ -118,7 +118,7 @@ export interface LayerLowering {
   /** The trained tensor `name` of the layer that argument `argument` names, for tied weights. */
   tied(argument: string, name: string): Tensor | undefined;
   /** A stored tensor that is not trained. */
-  buffer(name: string, dimensions: readonly number[]): Tensor;
+  buffer(name: string, dimensions: readonly number[], elementType?: ElementType): Tensor;
   integersConstant(values: readonly number[]): Tensor;
   /** Sizes as an operator takes them; an open one is read from the model's input when the model runs. */
   sizes(dimensions: readonly Dimension[]): Tensor;

@@ -104,7 +104,9 @@ export function inputsOf(
   const { least, names, variadic } = definition.inputs;
   let tensors = [...sources, ...given.tensors];
   const named = [...given.named.values()];
-  if (tensors.length + named.length < least && sources.length === 0) tensors = [previous, ...tensors];
+  // A mask given by name is no query: what is optional does not count.
+  const needed = [...given.named.keys()].filter((name) => names.indexOf(name) < least).length;
+  if (tensors.length + needed < least && sources.length === 0) tensors = [previous, ...tensors];
   const known = tensors.filter((tensor) => tensor !== undefined);
   if (known.length < tensors.length || named.includes(undefined)) {
     if (previous === undefined && sources.length + given.tensors.length === 0) {
@@ -113,7 +115,7 @@ export function inputsOf(
     }
     return undefined;
   }
-  if (known.length + named.length < least) {
+  if (known.length + needed < least) {
     const message = `${definition.name} takes ${names.join(', ')}; name them with \`from\``;
     return problem('spec/argument', message, call.callee.span);
   }

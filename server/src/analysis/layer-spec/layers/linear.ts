@@ -8,7 +8,7 @@ import {
   type Tensor,
   text,
 } from '../layerDefinition.ts';
-import { dimensions, flag, followingSize, integer, listOf, tiedWeight } from './parameters.ts';
+import { dimensions, flag, followingSize, integer, listOf, string, tiedWeight } from './parameters.ts';
 
 const linear: LayerDefinition = {
   name: 'Linear',
@@ -105,6 +105,8 @@ const identity: LayerDefinition = {
   lower: (call) => call.emit('Identity', [call.inputs[0]]),
 };
 
+const bufferTypes = ['float32', 'int64', 'int32', 'bool'] as const;
+
 const stored = (name: 'Parameter' | 'Buffer'): LayerDefinition => ({
   name,
   kind: 'module',
@@ -114,7 +116,18 @@ const stored = (name: 'Parameter' | 'Buffer'): LayerDefinition => ({
       : 'A stored tensor that is not trained, such as a mask or a table of positions; takes no input.',
   source: `torch.nn.parameter.${name}.html`,
   inputs: { names: [], least: 0 },
-  parameters: [dimensions('shape', 'Sizes of the tensor.', { rest: true, beyond: true })],
+  parameters: [
+    dimensions('shape', 'Sizes of the tensor.', { rest: true, beyond: true }),
+    ...(name === 'Buffer'
+      ? [
+          string('dtype', 'Its element type: indices are int64, masks bool.', {
+            default: 'float32',
+            choices: bufferTypes,
+            beyond: true,
+          }),
+        ]
+      : []),
+  ],
   work: name === 'Parameter' ? 'As many parameters as elements.' : 'No parameters.',
   example: { inputs: { x: 'float32[32, 64]' }, call: `${name}(1, 64)` },
   lower: (call) => {
@@ -123,8 +136,11 @@ const stored = (name: 'Parameter' | 'Buffer'): LayerDefinition => ({
     if (sizes.length === 0 || sizes.some((size) => size === undefined || size < 1)) {
       return call.problem('spec/argument', `the sizes of a ${name} are numbers above 0`, 'shape');
     }
-    const hold = name === 'Parameter' ? call.parameter : call.buffer;
-    return call.emit('Identity', [hold('weight', sizes.map(Number))]);
+    const numbers = sizes.map(Number);
+    const elementType = bufferTypes.find((type) => type === call.value('dtype'));
+    const tensor =
+      name === 'Parameter' ? call.parameter('weight', numbers) : call.buffer('weight', numbers, elementType);
+    return call.emit('Identity', [tensor]);
   },
 });
 
