@@ -13,7 +13,7 @@ layers:
   - c: Linear(32, 8)
 `;
 
-/** Lines that have a hint after \`good\` became \`edited\`. */
+/** Lines that have a hint after `good` became `edited`. */
 function hintsAfter(edited: string): readonly string[] {
   const shown = keepLastGood(viewOf(edited), viewOf(good));
   const lines = edited.split('\n');

@@ -2,9 +2,11 @@
 
 import * as lsp from 'vscode-languageserver';
 import type { TextDocument } from 'vscode-languageserver-textdocument';
+import { caffeFeatures } from '../language/caffe/caffeFeatures.ts';
 import { hover } from '../language/hover.ts';
 import { layerSpecFeatures } from '../language/layer-spec/layerSpecFeatures.ts';
 import type { ModelView } from '../language/modelView.ts';
+import { onnxTextFeatures } from '../language/onnx-text/onnxTextFeatures.ts';
 import type { TextFeatures } from '../language/textFeatures.ts';
 import { rangeOfSpan, splitLines, type TextLines } from '../language/textLines.ts';
 import { languageIds } from '../protocol.ts';
@@ -53,6 +55,8 @@ interface OpenText {
 
 const languages: Readonly<Record<string, ((source: string) => TextFeatures) | undefined>> = {
   [languageIds.layerSpec]: layerSpecFeatures,
+  [languageIds.onnxText]: onnxTextFeatures,
+  [languageIds.caffePrototxt]: caffeFeatures,
 };
 
 /** Proposals do not wait longer for the shapes that put them in order. */

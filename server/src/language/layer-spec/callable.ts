@@ -8,6 +8,7 @@ import {
 } from '../../analysis/layer-spec/layerDefinition.ts';
 import { findLayer } from '../../analysis/layer-spec/layerDefinitions.ts';
 import type { LayerSpec, SpecBlock } from '../../formats/layer-spec/syntax.ts';
+import { attributesOf } from '../../operators/attributes.ts';
 import { knownOperators } from '../../operators/registry.ts';
 import { blocksOf } from './specText.ts';
 
@@ -108,12 +109,20 @@ export function onnxOperators(): readonly Callable[] {
           {
             name: type,
             kind: 'operator',
-            signature: `${type}(…)`,
+            signature: `${type}(${['…', ...attributesOf('', type).map(({ name }) => name)].join(', ')})`,
             documentation,
             page: `https://onnx.ai/onnx/operators/onnx__${type}.html`,
             tensors: [],
             takesMoreTensors: true,
-            parameters: [],
+            parameters: attributesOf('', type).map(({ name, type: text }) => ({
+              name,
+              type: 'any',
+              default: text.split(' = ')[1] ?? (text.endsWith('required') ? undefined : 'None'),
+              follows: false,
+              rest: false,
+              choices: [],
+              documentation: `Attribute of ONNX: ${text}.`,
+            })),
           },
         ]),
     ).values(),
