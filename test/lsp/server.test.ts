@@ -181,6 +181,25 @@ g (float[4,8] x) => (float[4,8] c)
   ]);
 });
 
+it('annotates a Caffe net, with the sizes of its data from the settings', async () => {
+  const { open, hints, diagnostics } = await start({ settings: { dimensions: { features: 16 } } });
+  const uri = 'file:///models/train_val.prototxt';
+  const net = `layer { name: "d" type: "HDF5Data" top: "x" top: "t" hdf5_data_param { batch_size: 4 } }
+layer {
+  name: "fc" type: "InnerProduct" bottom: "x" top: "fc"
+  inner_product_param { num_output: 10 }
+}
+layer { name: "s" type: "Softmx" bottom: "fc" top: "s" }
+`;
+  await open(uri, 'caffe-prototxt', net);
+  // 2 · 4 samples · 16 features · 10 outputs.
+  expect(await hints(uri)).toMatchObject([
+    { line: 1, text: expect.stringMatching(/^1\.28 kFLOP · /) },
+    { line: 5, text: 'cost unknown' },
+  ]);
+  expect(await diagnostics(uri, 1)).toMatchObject([{ code: 'caffe/unknown-layer' }]);
+});
+
 it('follows typing and answers for the newest text only', async () => {
   const { open, change, hints, diagnostics } = await start();
   await open(specUri, 'layer-spec', spec);

@@ -57,6 +57,12 @@ layer { name: "d" bottom: "data" top: "d" }
 #              ^ [caffe/layer] The layer has no \`type\`: say what it computes`);
   });
 
+  test('the oldest form of layers', () => {
+    check(`${input}
+layers { layer { name: "a" type: "relu" } bottom: "data" top: "a" }
+#^^^^^ [caffe/layer] The layer is written in the oldest form: bring the net up to date with Caffe's upgrade_net_proto_text`);
+  });
+
   test('a syntax error ends one layer, not the net', () => {
     const text = `${input}
 layer { name: "a" type: "ReLU" bottom: "data" top: "a" relu_param { negative_slope 0.1 } }

@@ -11,9 +11,13 @@ import { detectionLayers } from './layers/detection.ts';
 import { innerProductLayers } from './layers/innerProduct.ts';
 import { lossLayers } from './layers/loss.ts';
 import { normalizationLayers } from './layers/normalization.ts';
+import { plumbingLayers } from './layers/plumbing.ts';
 import { poolingLayers } from './layers/pooling.ts';
 import { recurrentLayers } from './layers/recurrent.ts';
+import { reductionLayers } from './layers/reduction.ts';
 import { reshapingLayers } from './layers/reshaping.ts';
+import { resizingLayers } from './layers/resizing.ts';
+import { slicingLayers } from './layers/slicing.ts';
 
 export const caffeLayerDefinitions: readonly CaffeLayerDefinition[] = [
   ...convolutionLayers,
@@ -23,9 +27,13 @@ export const caffeLayerDefinitions: readonly CaffeLayerDefinition[] = [
   ...normalizationLayers,
   ...combiningLayers,
   ...reshapingLayers,
+  ...slicingLayers,
+  ...resizingLayers,
+  ...reductionLayers,
   ...lossLayers,
   ...recurrentLayers,
   ...detectionLayers,
+  ...plumbingLayers,
 ];
 
 const byType = new Map(caffeLayerDefinitions.map((definition) => [definition.type, definition]));

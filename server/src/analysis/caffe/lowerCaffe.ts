@@ -348,6 +348,12 @@ class Lowering {
   }
 
   private unknownType(layer: CaffeLayer): void {
+    if (layer.fields.fields.has('layer')) {
+      const message =
+        "The layer is written in the oldest form: bring the net up to date with Caffe's upgrade_net_proto_text";
+      this.report('caffe/layer', message, layer.nameSpan);
+      return;
+    }
     if (layer.type === '') {
       if (!wasRefused(layer.fields, 'type'))
         this.report('caffe/layer', 'The layer has no `type`: say what it computes', layer.nameSpan);

@@ -1,0 +1,38 @@
+/** Layers that compute nothing (src/caffe/layers/silence_layer.cpp, hdf5_output_layer.cpp, parameter_layer.hpp). */
+
+import { messageOf, numbersOf } from '../../../formats/caffe/syntax.ts';
+import { any, type CaffeLayerDefinition } from '../layerDefinition.ts';
+
+export const plumbingLayers: readonly CaffeLayerDefinition[] = [
+  {
+    type: 'Silence',
+    documentation: 'Nothing: it only keeps blobs from being outputs of the net.',
+    source: 'silence_layer.cpp',
+    bottoms: [1, any],
+    tops: [0, 0],
+    lower: () => [],
+  },
+  {
+    type: 'HDF5Output',
+    documentation: 'Writes blobs to a file; nothing of it runs on a GPU.',
+    source: 'hdf5_output_layer.cpp',
+    parameters: 'hdf5_output_param',
+    bottoms: [2, 2],
+    tops: [0, 0],
+    lower: () => [],
+  },
+  {
+    type: 'Parameter',
+    documentation: 'A trained blob.',
+    source: 'parameter_layer.hpp',
+    parameters: 'parameter_param',
+    bottoms: [0, 0],
+    tops: [1, 1],
+    lower: (call) => {
+      const dims = numbersOf(messageOf(call.parameters, 'shape'), 'dim');
+      if (dims.length === 0 || dims.some((size) => size < 1))
+        return call.missing('shape', 'give the dimensions');
+      return [call.weight(0, 'blob', dims)];
+    },
+  },
+];
