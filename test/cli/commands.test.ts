@@ -148,7 +148,7 @@ describe('convert', () => {
     const result = await run('convert', small, '--output', path('small.onnx'));
     expect(result).toMatchObject({ status: 0, out: '' });
     expect(result.err).toMatch(
-      /^small\.layers\.yaml: 2 weights written as zeros: a spec has none\nwrote .*\n$/,
+      /^small\.layers\.yaml: 2 weights written as zeros: the file has none\nwrote .*\n$/,
     );
     expect((await run('report', path('small.onnx'))).status).toBe(0);
   });
@@ -157,6 +157,19 @@ describe('convert', () => {
     const result = await run('convert', small, '--dim', 'batch=3');
     expect(result.status).toBe(0);
     expect(result.out).toMatch(/^ {3}float\[3,64\] x$/m);
+  });
+
+  it('takes one model of several, and what a spec includes', async () => {
+    written('parts.layers.yaml', 'blocks:\n  half(n):\n    - fc: Linear(n, n)\n');
+    const spec = written(
+      'two.layers.yaml',
+      'include: parts.layers.yaml\nmodels:\n  a:\n    inputs:\n      x: float32[batch, 4]\n    layers:\n      - h: half(4)\n  b:\n    inputs:\n      z: float32[batch, 6]\n    layers:\n      - h: half(6)\n',
+    );
+    const result = await run('convert', `${spec}#b`);
+    expect([result.status, result.out.match(/^ +float\[batch,\d\] \w+$/m)?.[0].trim()]).toEqual([
+      0,
+      'float[batch,6] z',
+    ]);
   });
 
   it('names external weights after the output', async () => {

@@ -1,5 +1,7 @@
 /** What a conversion of a model file is asked for. */
 
+import type { OpenOptions } from './openModel.ts';
+
 export const targetFormats = ['onnx', 'onnx-text'] as const;
 export type TargetFormat = (typeof targetFormats)[number];
 
@@ -15,4 +17,8 @@ export interface ConversionRequest {
   /** Where external weights are to lie, from the model's folder. */
   readonly externalPath: string;
   readonly dimensions: Readonly<Record<string, number>>;
+  /** Which model of a layer spec that holds several; the first where none is named. */
+  readonly model?: string | undefined;
+  /** Reads what a layer spec includes. */
+  readonly readInclude?: OpenOptions['readInclude'];
 }

@@ -47,7 +47,7 @@ export function convertModel(source: ByteSource, name: string, request: Conversi
   const refusal = refusalOf(format, name, to, request.weights);
   if (refusal !== undefined) return { kind: 'refused', message: refusal };
 
-  const read = readWhole(source, name, request.dimensions);
+  const read = readWhole(source, name, request);
   if (read.model === undefined || read.analysis === undefined) return { kind: 'failed', issues: read.issues };
   const stranger = Object.keys(request.dimensions).find((dimension) => !read.dimensions.includes(dimension));
   if (stranger !== undefined) {
@@ -109,7 +109,7 @@ interface WholeModel {
 function readWhole(
   source: ByteSource,
   name: string,
-  dimensions: Readonly<Record<string, number>>,
+  { dimensions, model: chosen, readInclude }: ConversionRequest,
 ): WholeModel {
   if (sniffFormat(source, name).format === 'onnx-text') {
     const payloads = new Map<TensorLiteral, Payload>();
@@ -126,7 +126,7 @@ function readWhole(
       issues: locateIssues(issues, text),
     };
   }
-  const opened = openModel(source, name, { dimensions });
+  const opened = openModel(source, name, { dimensions, model: chosen, readInclude });
   const lowered = opened.format === 'layer-spec' || opened.format === 'prototxt';
   const spec = opened.format === 'layer-spec' ? readLayerSpec(decodeText(source)).spec : undefined;
   const wrong = lowered && opened.issues.some(({ severity }) => severity === 'error');
@@ -157,7 +157,7 @@ function asText(
     const holes = model.graph.initializers.filter((tensor) => isHole(tensor, payloads));
     const size = holes.reduce((sum, tensor) => sum + bytesOf(tensor), 0);
     const what = `${formatCount(elided)} value${elided === 1 ? '' : 's'}${size === 0 ? '' : ` (weights of ${formatBytes(bytes(size))})`}`;
-    const where = lowered ? 'a spec has none' : `they stay in ${name}`;
+    const where = lowered ? 'the file has none' : `they stay in ${name}`;
     const advice = advise ? "; ONNX's own parser reads the text with --weights zeros or external" : '';
     notes.push(`${what} written as {...}: ${where}${advice}`);
   }
@@ -180,7 +180,7 @@ function filledNote(
   externalBytes: number,
   lowered: boolean,
 ): string {
-  const source = lowered ? 'a spec has none' : `those of ${name} are not carried over`;
+  const source = lowered ? 'the file has none' : `those of ${name} are not carried over`;
   const what = `${formatCount(filled)} weight${filled === 1 ? '' : 's'}`;
   return form.kind === 'zeros'
     ? `${what} written as zeros: ${source}`

@@ -1,15 +1,16 @@
 /** `layercost convert`: a model file in another format. */
 
 import { existsSync, realpathSync, writeFileSync } from 'node:fs';
-import { basename, extname } from 'node:path';
+import { basename, dirname, extname } from 'node:path';
 import { isatty } from 'node:tty';
 import type { TargetFormat } from '../analysis/conversionRequest.ts';
 import { convertModel } from '../analysis/convertModel.ts';
 import { formatBytes } from '../model/format.ts';
 import { bytes } from '../model/units.ts';
 import { openFileSource } from '../node/fileSource.ts';
+import { includeReader } from '../node/includeReader.ts';
 import type { Arguments } from './arguments.ts';
-import { printIssues } from './costFile.ts';
+import { printIssues, splitModelName } from './costFile.ts';
 import { printData, printMessage } from './streams.ts';
 
 /** Existing files are kept unless `--force` is given, and the model itself always. */
@@ -20,19 +21,27 @@ export function runConvertCommand(given: Extract<Arguments, { command: 'convert'
     printMessage(`layercost: ${output} names no format: end it in .onnx or .onnxtxt, or say --to`);
     return 2;
   }
-  const opened = openFileSource(given.file);
+  const { path, model } = splitModelName(given.file);
+  const opened = openFileSource(path);
   if (opened.kind === 'failed') {
-    printIssues(basename(given.file), [opened.issue]);
+    printIssues(basename(path), [opened.issue]);
     return 1;
   }
   try {
-    const name = basename(given.file);
+    const name = basename(path);
     const conversion = convertModel(opened.file.source, name, {
       to,
       weights: given.weights,
       externalPath: `${basename(output ?? 'model.onnx')}.data`,
       dimensions: given.dimensions,
+      model,
+      readInclude: includeReader(dirname(path)),
     });
+    const spoiled = opened.file.spoiled();
+    if (spoiled !== undefined) {
+      printIssues(name, [spoiled]);
+      return 1;
+    }
     if (conversion.kind === 'refused') {
       printMessage(`layercost: ${conversion.message}`);
       return 2;
@@ -41,7 +50,7 @@ export function runConvertCommand(given: Extract<Arguments, { command: 'convert'
     if (conversion.kind === 'failed') return 1;
     for (const note of conversion.notes) printMessage(`${name}: ${note}`);
     const { content } = conversion;
-    return write(content.to === 'onnx' ? content.bytes : content.text, given);
+    return write(content.to === 'onnx' ? content.bytes : content.text, path, given);
   } finally {
     opened.file.close();
   }
@@ -57,7 +66,8 @@ const extensions: Readonly<Record<string, TargetFormat>> = {
 
 function write(
   content: string | Uint8Array,
-  { file, output, force }: Extract<Arguments, { command: 'convert' }>,
+  model: string,
+  { output, force }: Extract<Arguments, { command: 'convert' }>,
 ): number {
   if (output === undefined) {
     if (typeof content !== 'string' && isatty(1)) {
@@ -67,7 +77,7 @@ function write(
     printData(content);
     return 0;
   }
-  if (existsSync(output) && realpathSync(output) === realpathSync(file)) {
+  if (existsSync(output) && realpathSync(output) === realpathSync(model)) {
     printMessage(`layercost: ${output} is the model itself; name another file`);
     return 2;
   }

@@ -71,7 +71,7 @@ export async function openModelFile(
 }
 
 /** `gpt2.layers.yaml#small` is the model `small` of that file, unless there is a file of the whole name. */
-function splitModelName(named: string): { readonly path: string; readonly model: string | undefined } {
+export function splitModelName(named: string): { readonly path: string; readonly model: string | undefined } {
   const at = named.lastIndexOf('#');
   if (at <= 0 || at === named.length - 1 || existsSync(named)) return { path: named, model: undefined };
   return { path: named.slice(0, at), model: named.slice(at + 1) };
