@@ -91,6 +91,8 @@ const published: readonly (readonly [path: string, parameters: number, multiplyA
     ['paleo-nets/caffe/resnet50.prototxt', 25_557_032 + 64, 4e9],
     // Howard and others 2017: convolutions and the classifier, factors and shifts, a bias of 1,000.
     ['caffe-mobilenet/mobilenet_deploy.prototxt', 4_209_088 + 21_888 + 1_000, 579e6],
+    // Sandler and others 2018; this file expands its first block too: 32 · 32 weights, 2 · 32 factors and shifts more.
+    ['caffe-mobilenet/mobilenet_v2_deploy.prototxt', 3_504_872 + 1_024 + 64, undefined],
     // Hu, Shen, Sun 2018.
     ['caffe-senet/SE-ResNet-50.prototxt', 28_088_024, 4e9],
     ['caffe-senet/SE-ResNet-101.prototxt', 49_326_872, 8e9],

@@ -25,7 +25,7 @@ scenario
   --mode NAME             training, inference
   --measured-step SECONDS, --layer-trace FILE.csv      measured times in the place of predicted ones
 
-FILE is an ONNX model (binary, ONNX text, protobuf text or JSON; also gzip-compressed)
-or a layer spec (*.layers.yaml). The content decides, not the name.
+FILE is an ONNX model (binary, ONNX text, protobuf text or JSON; also gzip-compressed),
+a layer spec (*.layers.yaml), or a Caffe net (*.prototxt). The content decides, not the name.
 Exit status: 0 done, 1 the file could not be costed, 2 wrong arguments.
 `;
