@@ -75,7 +75,7 @@ export function openModel(source: ByteSource, name: string, options: OpenOptions
     case 'onnx-json':
       return openWritten(readOnnxJson, decodeText(source), name);
     case 'prototxt':
-      return openCaffe(decodeText(source), name, options.dimensions);
+      return openWholeCaffe(decodeText(source), name, options.dimensions);
     case undefined:
       return unreadable(name, {
         code: source.size === 0 ? 'file/empty' : 'file/not-a-model',
@@ -176,6 +176,19 @@ export function openCaffe(
   return isOnnxProtobufText(text)
     ? openWritten(readOnnxProtobufText, text, name)
     : readable(openCaffeNet(text, name, new Map(Object.entries(dimensions))));
+}
+
+/** Opens a Caffe net, as a file holds it: all of it, or none where a part could not be read. */
+function openWholeCaffe(
+  text: string,
+  name: string,
+  dimensions: Readonly<Record<string, number>> | undefined,
+): OpenedModel {
+  const opened = openCaffe(text, name, dimensions);
+  const { inference: _, ...read } = opened;
+  return opened.issues.some(({ code }) => code === 'caffe/syntax')
+    ? { ...read, analysis: undefined, onnx: undefined }
+    : opened;
 }
 
 /** Opens a textual form of protobuf, which no editor shows: what is wrong says its place in words. */

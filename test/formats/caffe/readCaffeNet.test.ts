@@ -1,7 +1,8 @@
 /** What is wrong with a net is said at its place, and takes nothing else away. */
 
 import { describe, expect, test } from 'vitest';
-import { openCaffe } from '../../../server/src/analysis/openModel.ts';
+import { openCaffe, openModel } from '../../../server/src/analysis/openModel.ts';
+import { byteSourceOfBuffer } from '../../../server/src/formats/byteSource.ts';
 import { readCaffeNet } from '../../../server/src/formats/caffe/readCaffeNet.ts';
 import { annotate, textOf } from '../layer-spec/caretFixture.ts';
 
@@ -73,6 +74,13 @@ layer { name: "c" type: "ReLU" bottom: "b" top: "c" }`;
     expect(issues.map(({ code, span }) => [code, text.slice(span?.start, span?.end)])).toEqual([
       ['caffe/syntax', '0.1'],
     ]);
+  });
+
+  test('a file that cannot be read to its end is not costed in part', () => {
+    const text = `${input}\nlayer { name: "a" type: "ReLU" bottom: "data" top: "a" relu_param { negative_slope 0.1 } }`;
+    const opened = openModel(byteSourceOfBuffer(new TextEncoder().encode(text)), 'net.prototxt');
+    expect(opened.analysis).toBeUndefined();
+    expect(opened.issues.map(({ code }) => code)).toEqual(['caffe/syntax']);
   });
 
   test('a layer without its brace ends where the next begins', () => {
