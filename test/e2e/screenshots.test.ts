@@ -43,6 +43,28 @@ async function showGpt2(editor: EditorPage): Promise<void> {
   await editor.scroll(300);
 }
 
+/** A layer being written: what it may be called, with its documentation. */
+async function showProposals(editor: EditorPage): Promise<void> {
+  await editor.openFile('gpt2.layers.yaml');
+  await editor.lensMatching(/batch 8/);
+  await editor.page.keyboard.press('Control+b');
+  const { line, column } = placeOf('gpt2.layers.yaml', '- fc: ', '');
+  await editor.goTo(line, column);
+  await editor.press('End');
+  await editor.press('Enter');
+  await editor.type('gate: Linear(');
+  await editor.propose();
+  await editor.press('Control+Space');
+}
+
+/** What can be done about a finding, and what that saves. */
+async function showFixes(editor: EditorPage): Promise<void> {
+  await showGpt2(editor);
+  await editor.press('F8');
+  await editor.press('Escape');
+  await editor.showFixes();
+}
+
 /** The spec has a scenario of its own; the binary model takes one that somebody might really use. */
 const pictures = [
   {
@@ -56,6 +78,8 @@ const pictures = [
     },
   },
   { model: 'gpt2', show: showGpt2, scenario: {} },
+  { model: 'proposals', show: showProposals, scenario: {} },
+  { model: 'fixes', show: showFixes, scenario: {} },
 ];
 
 for (const [theme, title] of Object.entries(themes)) {

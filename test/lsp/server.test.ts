@@ -338,6 +338,16 @@ it('costs included blocks, and again when their file changes', async () => {
   const text = `include: blocks/mlp.layers.yaml\ninputs:\n  x: float32[batch, 512]\nlayers:\n  - a: mlp()\n`;
   await open(specUri, 'layer-spec', text);
   expect((await hints(specUri))[0]?.text).toContain('524 kFLOP');
+  const position = { line: 4, character: 8 };
+  const asked = { textDocument: { uri: specUri }, position };
+  expect(await connection.sendRequest('textDocument/definition', asked)).toMatchObject([
+    { targetUri: address, targetSelectionRange: { start: { line: 1, character: 2 } } },
+  ]);
+  const completions = await connection.sendRequest<readonly { label: string }[]>(
+    'textDocument/completion',
+    asked,
+  );
+  expect(completions[0]?.label).toBe('mlp');
   await expect.poll(() => JSON.stringify(registered)).toContain('mlp.layers.yaml');
   files.set(address, new TextEncoder().encode(blocks(1024)));
   await connection.sendNotification('workspace/didChangeWatchedFiles', {

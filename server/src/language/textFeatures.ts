@@ -38,6 +38,8 @@ export interface Definition {
   readonly target: TextSpan;
   /** All that the definition says. */
   readonly whole: TextSpan;
+  /** Where the target is in another file, its path and text. */
+  readonly file?: { readonly path: string; readonly text: string };
 }
 
 /** A word that leads to another file, by a path relative to this one. */

@@ -5,7 +5,7 @@ import type { TextDocument } from 'vscode-languageserver-textdocument';
 import { diagnostics } from '../language/diagnostics.ts';
 import type { Recost } from '../language/fix.ts';
 import { layerSpecFixes } from '../language/layer-spec/fixes/layerSpecFixes.ts';
-import { readSpecText } from '../language/layer-spec/specText.ts';
+import { type IncludedText, readSpecText } from '../language/layer-spec/specText.ts';
 import type { ModelView } from '../language/modelView.ts';
 import type { Range } from '../language/textLines.ts';
 import { languageIds } from '../protocol.ts';
@@ -19,6 +19,7 @@ export interface CodeActionServices {
   readonly view: (uri: string) => Promise<ModelView | undefined>;
   /** How the open text of a document is costed. */
   readonly recost: (uri: string) => Promise<Recost>;
+  readonly included: (uri: string) => readonly IncludedText[];
   readonly issuesPage: () => string | undefined;
 }
 
@@ -38,7 +39,7 @@ export function serveCodeActions(services: CodeActionServices): void {
       stopIfCancelled(token);
       const document = services.document(uri);
       if (view === undefined || document?.languageId !== languageIds.layerSpec) return [];
-      const text = readSpecText(document.getText());
+      const text = readSpecText(document.getText(), services.included(uri));
       const here = diagnostics(view).filter((diagnostic) => touch(diagnostic.range, range));
       return layerSpecFixes(text, view, here, recost).map(
         ({ title, diagnostic, edits, preferred }): lsp.CodeAction => ({

@@ -5,6 +5,7 @@
 
 import type { ReadInclude } from '../analysis/layer-spec/blockTable.ts';
 import { decodeText } from '../formats/byteSource.ts';
+import type { IncludedText } from '../language/layer-spec/specText.ts';
 import type { ReadFile } from './readFile.ts';
 import { resolvePath } from './virtualText.ts';
 
@@ -13,6 +14,8 @@ export interface IncludedFiles {
   reader(model: string): ReadInclude;
   /** Reads what is not known yet; gives whether there was any such file. */
   load(model: string, paths: readonly string[]): Promise<boolean>;
+  /** The texts that a model includes, by paths relative to it. */
+  texts(model: string): readonly IncludedText[];
   /** Models that include a file, as they were read last. */
   includers(uri: string): readonly string[];
   /** The file changed on disk, or its open text did. */
@@ -30,7 +33,7 @@ export interface IncludeSources {
 
 export function includedFiles({ read, openText, watch }: IncludeSources): IncludedFiles {
   const texts = new Map<string, string | undefined>();
-  const includes = new Map<string, ReadonlySet<string>>();
+  const includes = new Map<string, ReadonlyMap<string, string>>();
   const watched = new Set<string>();
   const addressOf = (model: string, path: string): string | undefined => resolvePath(model, path);
 
@@ -50,8 +53,14 @@ export function includedFiles({ read, openText, watch }: IncludeSources): Includ
       return uri === undefined ? undefined : (openText(uri) ?? texts.get(uri));
     },
     load: async (model, paths) => {
-      const addresses = paths.flatMap((path) => addressOf(model, path) ?? []);
-      includes.set(model, new Set(addresses));
+      const byPath = new Map(
+        paths.flatMap((path) => {
+          const uri = addressOf(model, path);
+          return uri === undefined ? [] : [[path, uri]];
+        }),
+      );
+      includes.set(model, byPath);
+      const addresses = [...byPath.values()];
       const missing = addresses.filter((uri) => !texts.has(uri) && openText(uri) === undefined);
       for (const uri of addresses) {
         if (watched.has(uri)) continue;
@@ -61,7 +70,13 @@ export function includedFiles({ read, openText, watch }: IncludeSources): Includ
       for (const uri of missing) texts.set(uri, await readText(uri));
       return missing.length > 0;
     },
-    includers: (uri) => [...includes].flatMap(([model, files]) => (files.has(uri) ? [model] : [])),
+    texts: (model) =>
+      [...(includes.get(model) ?? [])].flatMap(([path, uri]) => {
+        const text = openText(uri) ?? texts.get(uri);
+        return text === undefined ? [] : [{ path, text }];
+      }),
+    includers: (uri) =>
+      [...includes].flatMap(([model, files]) => ([...files.values()].includes(uri) ? [model] : [])),
     forget: (uri) => {
       texts.delete(uri);
     },

@@ -30,6 +30,8 @@ export interface OpenDocuments {
   close(uri: string): void;
   /** The view of the present text, once it is there; `undefined` for a document that is not a model. */
   view(uri: string): Promise<ModelView | undefined>;
+  /** The view that was made last, whatever was typed since. */
+  shownView(uri: string): ModelView | undefined;
   /** How the text of a layer spec is costed: with the settings and files of the open one. */
   recost(uri: string): Promise<Recost>;
   /** Measured times, shown for as long as neither the text nor the scenario's batch or precision changes. */
@@ -113,6 +115,7 @@ export function openDocuments(sources: DocumentSources): OpenDocuments {
       await state?.ready;
       return state?.shown;
     },
+    shownView: (uri) => states.get(uri)?.shown,
     recost: async (uri) => {
       const settings = await sources.settingsOf(uri);
       const own = await sources.clusters.of(settings.cluster, uri);

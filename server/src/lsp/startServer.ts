@@ -220,6 +220,7 @@ export function startServer(connection: Connection, platform: Platform): void {
     document: (uri) => texts.get(uri),
     view: documents.view,
     recost: documents.recost,
+    included: includes.texts,
     issuesPage: () => session.options.issuesPage,
   });
   serveTextFeatures({
@@ -227,9 +228,12 @@ export function startServer(connection: Connection, platform: Platform): void {
     handler,
     document: (uri) => texts.get(uri),
     view: documents.view,
+    shownView: documents.shownView,
+    included: includes.texts,
     proposals: () => ({
       snippets: session.client.textDocument?.completion?.completionItem?.snippetSupport === true,
       commands: session.options.hasCommands === true,
+      details: session.client.textDocument?.completion?.completionItem?.labelDetailsSupport === true,
     }),
   });
   connection.languages.inlayHint.on(

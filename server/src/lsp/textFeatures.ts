@@ -5,6 +5,7 @@ import type { TextDocument } from 'vscode-languageserver-textdocument';
 import { caffeFeatures } from '../language/caffe/caffeFeatures.ts';
 import { hover } from '../language/hover.ts';
 import { layerSpecFeatures } from '../language/layer-spec/layerSpecFeatures.ts';
+import type { IncludedText } from '../language/layer-spec/specText.ts';
 import type { ModelView } from '../language/modelView.ts';
 import { onnxTextFeatures } from '../language/onnx-text/onnxTextFeatures.ts';
 import type { TextFeatures } from '../language/textFeatures.ts';
@@ -42,8 +43,16 @@ export interface TextServices {
   readonly document: (uri: string) => TextDocument | undefined;
   /** The view of the present text, once it is there. */
   readonly view: (uri: string) => Promise<ModelView | undefined>;
+  /** The view that was made last, of the present text or of one before. */
+  readonly shownView: (uri: string) => ModelView | undefined;
+  /** Texts of the files that a document includes. */
+  readonly included: (uri: string) => readonly IncludedText[];
   /** What the client does with a proposal: tab stops, and the commands of VS Code. */
-  readonly proposals: () => { readonly snippets: boolean; readonly commands: boolean };
+  readonly proposals: () => {
+    readonly snippets: boolean;
+    readonly commands: boolean;
+    readonly details: boolean;
+  };
 }
 
 interface OpenText {
@@ -51,9 +60,12 @@ interface OpenText {
   readonly document: TextDocument;
   readonly features: TextFeatures;
   readonly lines: TextLines;
+  readonly included: readonly IncludedText[];
 }
 
-const languages: Readonly<Record<string, ((source: string) => TextFeatures) | undefined>> = {
+type MakeFeatures = (source: string, included: readonly IncludedText[]) => TextFeatures;
+
+const languages: Readonly<Record<string, MakeFeatures | undefined>> = {
   [languageIds.layerSpec]: layerSpecFeatures,
   [languageIds.onnxText]: onnxTextFeatures,
   [languageIds.caffePrototxt]: caffeFeatures,
@@ -70,9 +82,16 @@ export function serveTextFeatures(services: TextServices): void {
     const make = document === undefined ? undefined : languages[document.languageId];
     if (document === undefined || make === undefined) return undefined;
     const known = read.get(document);
-    if (known?.version === document.version) return known;
+    const included = services.included(uri);
+    if (known?.version === document.version && isSame(known.included, included)) return known;
     const source = document.getText();
-    const made = { version: document.version, document, features: make(source), lines: splitLines(source) };
+    const made = {
+      version: document.version,
+      document,
+      features: make(source, included),
+      lines: splitLines(source),
+      included,
+    };
     read.set(document, made);
     return made;
   };
@@ -87,7 +106,8 @@ export function serveTextFeatures(services: TextServices): void {
 
   connection.onCompletion(
     handler('completion', [], async (params: lsp.CompletionParams, token) => {
-      const view = await withinPatience(services.view(params.textDocument.uri));
+      const { uri } = params.textDocument;
+      const view = (await withinPatience(services.view(uri))) ?? services.shownView(uri);
       stopIfCancelled(token);
       const text = at(params);
       // A blank asks for help only where a value or source is expected next.
@@ -121,12 +141,16 @@ export function serveTextFeatures(services: TextServices): void {
       const text = at(params);
       const found = text?.features.definition?.(text.offset);
       if (text === undefined || found === undefined) return null;
+      const { file } = found;
+      const targetUri = file === undefined ? text.document.uri : resolvePath(text.document.uri, file.path);
+      if (targetUri === undefined) return null;
+      const lines = file === undefined ? text.lines : splitLines(file.text);
       return [
         {
           originSelectionRange: range(text, found.origin),
-          targetUri: text.document.uri,
-          targetRange: range(text, found.whole),
-          targetSelectionRange: range(text, found.target),
+          targetUri,
+          targetRange: rangeOfSpan(lines, found.whole),
+          targetSelectionRange: rangeOfSpan(lines, found.target),
         },
       ];
     }),
@@ -231,6 +255,10 @@ export function serveTextFeatures(services: TextServices): void {
     }),
   );
 }
+
+const isSame = (left: readonly IncludedText[], right: readonly IncludedText[]): boolean =>
+  left.length === right.length &&
+  left.every(({ path, text }, index) => path === right[index]?.path && text === right[index]?.text);
 
 /** The person is told why; that is no failure of the server. */
 const refusal = (reason: string): lsp.ResponseError<void> =>

@@ -92,7 +92,7 @@ export function toCompletionItem(
   completion: Completion,
   index: number,
   range: lsp.Range,
-  client: { readonly snippets: boolean; readonly commands: boolean },
+  client: { readonly snippets: boolean; readonly commands: boolean; readonly details: boolean },
 ): lsp.CompletionItem {
   const asSnippet = completion.snippet === true && client.snippets;
   const plain = completion.snippet ? completion.insert.replace(/\$\d+/g, '') : completion.insert;
@@ -101,13 +101,21 @@ export function toCompletionItem(
     kind: completionKinds[completion.kind],
     sortText: String(index).padStart(4, '0'),
     textEdit: { range, newText: asSnippet ? completion.insert : plain },
-    ...(completion.detail === '' ? {} : { detail: completion.detail }),
+    ...detailOf(completion, client.details),
     ...(completion.documentation === '' ? {} : { documentation: markdown(completion.documentation) }),
     ...(asSnippet ? { insertTextFormat: lsp.InsertTextFormat.Snippet } : {}),
     ...(asSnippet && client.commands && completion.asksForArguments
       ? { command: { title: 'Show arguments', command: 'editor.action.triggerParameterHints' } }
       : {}),
   };
+}
+
+/** What is short stands beside the label; signatures stand above the documentation, which repeats them. */
+function detailOf({ detail, kind, documentation }: Completion, beside: boolean): Partial<lsp.CompletionItem> {
+  if (detail === '') return {};
+  const isSignature = kind === 'module' || kind === 'function' || kind === 'operator' || kind === 'block';
+  if (isSignature) return documentation === '' ? { detail } : {};
+  return beside ? { labelDetails: { description: detail } } : { detail };
 }
 
 export const toSignatureHelp = (help: SignatureHelp): lsp.SignatureHelp => ({

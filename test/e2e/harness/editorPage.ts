@@ -199,6 +199,36 @@ export class EditorPage {
     await row.click({ timeout: patience });
   }
 
+  /** Asks for proposals, and waits for the list. */
+  async propose(): Promise<void> {
+    await this.until('proposals', async () => {
+      await this.press('Control+Space');
+      return this.page
+        .locator('.suggest-widget.visible .monaco-list-row')
+        .first()
+        .waitFor({ timeout: 3_000 })
+        .then(
+          () => true as const,
+          () => undefined,
+        );
+    });
+  }
+
+  /** Opens the quick fixes at the cursor. */
+  async showFixes(): Promise<void> {
+    await this.until('quick fixes', async () => {
+      await this.press('Control+.');
+      return this.page
+        .locator('.action-widget .monaco-list-row.action')
+        .first()
+        .waitFor({ timeout: 3_000 })
+        .then(
+          () => true as const,
+          () => undefined,
+        );
+    });
+  }
+
   /** The signature that is shown for the call at the cursor. */
   signature(pattern: RegExp): Promise<string> {
     return this.until(`a signature matching ${pattern}`, async () => {

@@ -7,10 +7,10 @@ import {
   printValue,
 } from '../../analysis/layer-spec/layerDefinition.ts';
 import { findLayer } from '../../analysis/layer-spec/layerDefinitions.ts';
-import type { LayerSpec, SpecBlock } from '../../formats/layer-spec/syntax.ts';
+import type { SpecBlock } from '../../formats/layer-spec/syntax.ts';
 import { attributesOf } from '../../operators/attributes.ts';
 import { knownOperators } from '../../operators/registry.ts';
-import { blocksOf } from './specText.ts';
+import { blocksOf, type SpecText } from './specText.ts';
 
 export interface Callable {
   readonly name: string;
@@ -38,12 +38,22 @@ export interface CallableParameter {
 }
 
 /** What `name` calls in this file: its blocks go before layers, layers before ONNX operators. */
-export function findCallable(spec: LayerSpec, source: string, name: string): Callable | undefined {
-  const block = blocksOf(spec).find((candidate) => candidate.name.text === name);
-  if (block !== undefined) return callableBlock(block, source);
+export function findCallable(document: SpecText, name: string): Callable | undefined {
+  const block = callableBlocks(document).find((candidate) => candidate.name === name);
+  if (block !== undefined) return block;
   const layer = findLayer(name);
   if (layer !== undefined) return callableLayer(layer);
   return onnxOperators().find((operator) => operator.name === name);
+}
+
+/** The blocks of the file, then those of the files it includes, each name once. */
+export function callableBlocks({ spec, source, included }: SpecText): readonly Callable[] {
+  const own = blocksOf(spec).map((block) => callableBlock(block, source));
+  const others = included.flatMap(({ path, text, blocks }) =>
+    blocks.map((block) => callableBlock(block, text, path)),
+  );
+  const byName = new Map([...own, ...others].toReversed().map((block) => [block.name, block]));
+  return [...byName.values()].toReversed();
 }
 
 export function callableLayer(definition: LayerDefinition): Callable {
@@ -67,7 +77,7 @@ export function callableLayer(definition: LayerDefinition): Callable {
   };
 }
 
-export function callableBlock(block: SpecBlock, source: string): Callable {
+export function callableBlock(block: SpecBlock, source: string, path?: string): Callable {
   const parameters = block.parameters.map(
     ({ name, default: value }): CallableParameter => ({
       name: name.text,
@@ -88,7 +98,7 @@ export function callableBlock(block: SpecBlock, source: string): Callable {
     name: block.name.text,
     kind: 'block',
     signature: `${block.name.text}(${written.join(', ')})${inputs === '' ? '' : ` from ${inputs}`}`,
-    documentation: `Block of this file, ${length} ${length === 1 ? 'line' : 'lines'}.`,
+    documentation: `Block of ${path ?? 'this file'}, ${length} ${length === 1 ? 'line' : 'lines'}.`,
     page: '',
     tensors: [],
     takesMoreTensors: false,

@@ -15,7 +15,7 @@ import { positionAt } from '../textLines.ts';
 import {
   type Callable,
   type CallableParameter,
-  callableBlock,
+  callableBlocks,
   callableLayer,
   describeCallable,
   findCallable,
@@ -111,10 +111,7 @@ class Proposer {
 
   /** Blocks of the file, then layers whose rank fits the input, then the other layers, then ONNX operators. */
   private callees(): readonly Completion[] {
-    const { spec, source } = this.document;
-    const blocks = blocksOf(spec)
-      .filter(({ name }) => name.text !== this.context.block)
-      .map((block) => callableBlock(block, source));
+    const blocks = callableBlocks(this.document).filter(({ name }) => name !== this.context.block);
     const layers = layerDefinitions.map(callableLayer);
     const rank = this.inputShape()?.length;
     const fits = ({ name }: Callable): boolean => {
@@ -141,8 +138,7 @@ class Proposer {
   }
 
   private argument(open: OpenCall): readonly Completion[] {
-    const { spec, source } = this.document;
-    const callable = findCallable(spec, source, open.callee);
+    const callable = findCallable(this.document, open.callee);
     const parameter = callable === undefined ? undefined : parameterOf(callable, open);
     const takesTensor =
       open.keyword === undefined &&

@@ -53,7 +53,7 @@ class Hovers {
     const { layer, block, call } = placed;
     const { callee } = call;
     if (holds(callee.span, offset)) {
-      const callable = findCallable(spec, source, callee.text);
+      const callable = findCallable(this.document, callee.text);
       if (callable === undefined) return undefined;
       return { parts: [describeCallable(callable), this.costOf(layer)], span: callee.span };
     }
@@ -96,7 +96,7 @@ class Hovers {
       case 'layer': {
         const placed = placedLayers(spec).find(({ layer }) => layer.name.span.start === name.whole.start);
         if (placed === undefined) return [];
-        const callable = findCallable(spec, source, placed.layer.call?.callee.text ?? '');
+        const callable = findCallable(this.document, placed.layer.call?.callee.text ?? '');
         const cost = this.costOf(placed.layer);
         if (isDefinition) return [cost || this.block([written]), callable?.documentation ?? ''];
         return [this.block([written, ...this.shapeOf(placed.layer)]), cost];
@@ -105,8 +105,8 @@ class Hovers {
   }
 
   private ofArgument(call: LayerCall, argument: Argument, block: string | undefined): Found | undefined {
-    const { spec, source } = this.document;
-    const callable = findCallable(spec, source, call.callee.text);
+    const { source } = this.document;
+    const callable = findCallable(this.document, call.callee.text);
     if (callable === undefined) return undefined;
     const parameter = parameterAt(callable, call, argument, source);
     if (parameter === undefined) return undefined;

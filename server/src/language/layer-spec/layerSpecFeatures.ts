@@ -9,10 +9,10 @@ import { selectionSpans } from './layerSpecSelection.ts';
 import { layerSpecSignature } from './layerSpecSignature.ts';
 import { layerSpecTokens } from './layerSpecTokens.ts';
 import { prepareRename, renameLayerSpec } from './renameLayerSpec.ts';
-import { readSpecText } from './specText.ts';
+import { type IncludedText, readSpecText } from './specText.ts';
 
-export function layerSpecFeatures(source: string): TextFeatures {
-  const document = readSpecText(source);
+export function layerSpecFeatures(source: string, included: readonly IncludedText[] = []): TextFeatures {
+  const document = readSpecText(source, included);
   return {
     complete: (offset, view) => completeLayerSpec(document, offset, view),
     signatureHelp: (offset) => layerSpecSignature(document, offset),

@@ -3,7 +3,7 @@
 import type { TextSpan } from '../../model/issue.ts';
 import type { Definition } from '../textFeatures.ts';
 import { nameAt, namesOfSpec } from './specNames.ts';
-import { holds, placedLayers, type SpecText } from './specText.ts';
+import { calledLayers, holds, placedLayers, type SpecText } from './specText.ts';
 
 /** Where the word at `offset` is defined; `input` inside a block leads to the block's name. */
 export function findDefinition(document: SpecText, offset: number): Definition | undefined {
@@ -13,11 +13,26 @@ export function findDefinition(document: SpecText, offset: number): Definition |
     return { origin: span, target: name.definitions[0] ?? span, whole: name.whole };
   }
   const word = wordAt(document.source, offset);
+  const included = word === undefined ? undefined : includedBlock(document, word);
+  if (included !== undefined) return included;
   const placed = placedLayers(document.spec).find(({ layer }) => holds(layer.span, offset));
   if (word === undefined || placed?.block === undefined) return undefined;
   if (document.source.slice(word.start, word.end) !== 'input') return undefined;
   const { span } = placed.block.name;
   return { origin: word, target: span, whole: span };
+}
+
+/** A block that stands in an included file. */
+function includedBlock(document: SpecText, word: TextSpan): Definition | undefined {
+  const isCalled = calledLayers(document.spec).some(({ call }) => call.callee.span.start === word.start);
+  if (!isCalled) return undefined;
+  const name = document.source.slice(word.start, word.end);
+  for (const { path, text, blocks } of document.included) {
+    const block = blocks.find((candidate) => candidate.name.text === name);
+    if (block === undefined) continue;
+    return { origin: word, target: block.name.span, whole: block.span, file: { path, text } };
+  }
+  return undefined;
 }
 
 /** Every place of the name at `offset`, in order of the text; the definition too where it is wanted. */

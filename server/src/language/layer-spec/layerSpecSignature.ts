@@ -8,7 +8,7 @@ import type { SpecText } from './specText.ts';
 export function layerSpecSignature(document: SpecText, offset: number): SignatureHelp | undefined {
   const place = cursorContext(document.source, offset)?.place;
   if (place?.kind !== 'argument') return undefined;
-  const callable = findCallable(document.spec, document.source, place.callee);
+  const callable = findCallable(document, place.callee);
   if (callable === undefined) return undefined;
   const labels = [
     ...callable.tensors.map((name) => ({ name, documentation: 'Tensor: a layer above, or an input.' })),

@@ -157,7 +157,10 @@ class Index {
     const called = this.find('block', callee.text, '');
     called?.references.push(callee.span);
     const definition = called === undefined ? findLayer(callee.text) : undefined;
-    const isFunction = called === undefined && definition?.kind !== 'module';
+    const isIncluded = this.document.included.some(({ blocks }) =>
+      blocks.some(({ name }) => name.text === callee.text),
+    );
+    const isFunction = called === undefined && !isIncluded && definition?.kind !== 'module';
     let leading = true;
     for (const { keyword, value } of given) {
       if (keyword !== undefined) {

@@ -15,11 +15,27 @@ export interface SpecText {
   readonly source: string;
   readonly text: TextLines;
   readonly spec: LayerSpec;
+  /** The files whose blocks it can call, by paths relative to it. */
+  readonly included: readonly IncludedSpec[];
+}
+
+export interface IncludedText {
+  readonly path: string;
+  readonly text: string;
+}
+
+export interface IncludedSpec extends IncludedText {
+  readonly blocks: readonly SpecBlock[];
 }
 
 /** The text and its tree, which is empty where the text is no layer spec at all. */
-export function readSpecText(source: string): SpecText {
-  return { source, text: splitLines(source), spec: readLayerSpec(source).spec ?? emptySpec };
+export function readSpecText(source: string, included: readonly IncludedText[] = []): SpecText {
+  return {
+    source,
+    text: splitLines(source),
+    spec: readLayerSpec(source).spec ?? emptySpec,
+    included: included.map((file) => ({ ...file, blocks: readLayerSpec(file.text).spec?.blocks ?? [] })),
+  };
 }
 
 /** A layer with the place it stands in. */

@@ -18,9 +18,9 @@ export function argumentFixes(wrong: Wrong): readonly Change[] {
 
 /** Adds what a call needs; the value is a first guess that reads well. */
 function missing({ document, diagnostic, span }: Wrong, call: LayerCall): readonly Change[] {
-  const { source, spec } = document;
+  const { source } = document;
   if (span.start !== call.callee.span.start) return [];
-  const callable = findCallable(spec, source, call.callee.text);
+  const callable = findCallable(document, call.callee.text);
   const given = new Set(call.arguments.map(({ keyword }) => keyword?.text));
   const parameter = callable?.parameters.find(
     ({ name, default: otherwise, follows, rest }) =>
@@ -41,9 +41,9 @@ function missing({ document, diagnostic, span }: Wrong, call: LayerCall): readon
 /** A size that follows from the input need not be written: then it cannot be wrong. */
 function contradicting(wrong: Wrong, call: LayerCall): readonly Change[] {
   const { document, span, view, recost } = wrong;
-  const { source, spec } = document;
+  const { source } = document;
   const argument = call.arguments.find((each) => holds(each.span, span.start));
-  const callable = findCallable(spec, source, call.callee.text);
+  const callable = findCallable(document, call.callee.text);
   if (argument === undefined || callable === undefined) return [];
   const parameter = parameterAt(callable, call, argument, source);
   if (!parameter?.follows) return [];

@@ -8,8 +8,8 @@ import { scenarioKeys } from '../../../formats/layer-spec/readScenario.ts';
 import { frameworks } from '../../../frameworks/registry.ts';
 import { builtInClusters } from '../../../hardware/clusters.ts';
 import { elementTypes } from '../../../model/elementType.ts';
-import { findCallable, onnxOperators } from '../callable.ts';
-import { blocksOf, calledLayers, holds, type SpecText } from '../specText.ts';
+import { callableBlocks, findCallable, onnxOperators } from '../callable.ts';
+import { calledLayers, holds, type SpecText } from '../specText.ts';
 import { layersAt, visibleTensors, visibleValues } from '../visibleNames.ts';
 import type { Change, Wrong } from './layerSpecFixes.ts';
 
@@ -47,7 +47,7 @@ function candidatesAt(document: SpecText, code: string, offset: number): readonl
   switch (code) {
     case 'spec/unknown-layer': {
       const names = [
-        ...blocksOf(spec).map(({ name }) => name.text),
+        ...callableBlocks(document).map(({ name }) => name),
         ...layerDefinitions.map(({ name }) => name),
       ];
       return [...names, ...onnxOperators().map(({ name }) => name)];
@@ -59,7 +59,7 @@ function candidatesAt(document: SpecText, code: string, offset: number): readonl
     case 'spec/dimension':
       return visibleValues(spec, place);
     case 'spec/argument': {
-      const callable = placed && findCallable(spec, source, placed.call.callee.text);
+      const callable = placed && findCallable(document, placed.call.callee.text);
       const names = callable?.parameters.map(({ name }) => name) ?? [];
       const argument = placed?.call.arguments.find((each) => holds(each.span, offset));
       const inValue = argument !== undefined && offset >= argument.value.span.start;
