@@ -11,6 +11,7 @@ import type { OnnxModel } from '../formats/onnx/syntax.ts';
 import type { Issue } from '../model/issue.ts';
 import { includeBlocks, type ReadInclude } from './layer-spec/blockTable.ts';
 import { findUnused } from './layer-spec/findUnused.ts';
+import type { LoweringMemory } from './layer-spec/loweringMemory.ts';
 import { ModelLowering } from './layer-spec/modelLowering.ts';
 import type { ProvidedStructure } from './providedStructure.ts';
 
@@ -22,6 +23,8 @@ export interface LoweringOptions {
   /** Path of the spec relative to its own folder: its name. */
   readonly path?: string;
   readonly readInclude?: ReadInclude;
+  /** What was found out about an earlier state of the text; it is changed to what is found now. */
+  readonly memory?: LoweringMemory;
 }
 
 export interface LoweredSpec {
@@ -47,11 +50,11 @@ export function lowerLayerSpec(spec: LayerSpec, options: LoweringOptions = {}): 
   const included = includeBlocks(spec, options.path ?? '', options.readInclude, (issue) =>
     issues.push(issue),
   );
-  let lowering = new ModelLowering(selected, included.blocks, overrides, new Set());
+  let lowering = new ModelLowering(selected, included.blocks, overrides, new Set(), options.memory);
   let outputs = lowering.run();
   // A dimension whose value went into the graph (a table of positions, say) is a number from the start.
   if (lowering.pinned.size > 0) {
-    lowering = new ModelLowering(selected, included.blocks, overrides, lowering.pinned);
+    lowering = new ModelLowering(selected, included.blocks, overrides, lowering.pinned, options.memory);
     outputs = lowering.run();
   }
   return {

@@ -23,6 +23,7 @@ import { bytes } from '../model/units.ts';
 import { analyzeOnnx } from './analyzeOnnx.ts';
 import { openCaffeNet } from './caffe/openCaffeNet.ts';
 import type { ReadInclude } from './layer-spec/blockTable.ts';
+import type { LoweringMemory } from './layer-spec/loweringMemory.ts';
 import { lowerLayerSpec } from './lowerLayerSpec.ts';
 import type { OpenedModel } from './openedModel.ts';
 import { recordedStructure } from './recordedStructure.ts';
@@ -37,6 +38,8 @@ export interface OpenOptions {
   readonly model?: string | undefined;
   /** Reads what a layer spec includes; without it nothing can be included. */
   readonly readInclude?: ReadInclude | undefined;
+  /** What was found out about an earlier state of a layer spec's text, by whoever opens it again and again. */
+  readonly memory?: LoweringMemory | undefined;
 }
 
 /**
@@ -100,6 +103,7 @@ export function openLayerSpec(text: string, name: string, options: OpenOptions =
     path: name,
     ...(options.model === undefined ? {} : { model: options.model }),
     ...(options.readInclude === undefined ? {} : { readInclude: options.readInclude }),
+    ...(options.memory === undefined ? {} : { memory: options.memory }),
   });
   const analysis = analyzeOnnx(lowered.model, lowered.structure);
   return {

@@ -114,6 +114,8 @@ export function namesIn(expression: Expression): readonly string[] {
   switch (expression.kind) {
     case 'name':
       return [expression.name];
+    case 'member':
+      return [expression.object.text];
     case 'negation':
       return namesIn(expression.operand);
     case 'binary':

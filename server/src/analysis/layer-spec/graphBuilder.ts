@@ -15,14 +15,74 @@ import type { NodeAttributes, Tensor } from './layerDefinition.ts';
 export const opset = 23;
 const irVersion = 11;
 
+/** What one layer added to a graph, to be added to another one again. */
+export interface Emitted {
+  readonly nodes: readonly OnnxNode[];
+  readonly stored: readonly { readonly literal: TensorLiteral; readonly role: ValueRole }[];
+  /** Constants it reads, whoever made them first. */
+  readonly constants: readonly TensorLiteral[];
+  readonly types: ReadonlyMap<string, ValueType>;
+  readonly contents: ReadonlyMap<string, TensorContent>;
+}
+
 export class GraphBuilder {
   readonly roles = new Map<string, ValueRole>();
   readonly layers: ProvidedLayer[] = [];
   private readonly nodes: OnnxNode[] = [];
   private readonly initializers: TensorLiteral[] = [];
+  private readonly constants = new Map<string, TensorLiteral>();
   private readonly inputs: OnnxValueInfo[] = [];
   private readonly types = new Map<string, ValueType>();
   private readonly contents = new Map<string, TensorContent>();
+  /** Constants asked for since the present layer began. */
+  private touched: TensorLiteral[] = [];
+  private storedBefore = 0;
+  private nodesBefore = 0;
+
+  /** What is added from here on belongs to one layer. */
+  begin(): void {
+    this.touched = [];
+    this.nodesBefore = this.nodes.length;
+    this.storedBefore = this.initializers.length;
+  }
+
+  /** Everything added since `begin`. */
+  emitted(): Emitted {
+    const nodes = this.nodes.slice(this.nodesBefore);
+    const constants = new Set(this.touched);
+    const types = new Map<string, ValueType>();
+    const contents = new Map<string, TensorContent>();
+    for (const { outputs } of nodes) {
+      for (const name of outputs) {
+        const type = this.types.get(name);
+        const content = this.contents.get(name);
+        if (type !== undefined) types.set(name, type);
+        if (content !== undefined) contents.set(name, content);
+      }
+    }
+    const stored = this.initializers
+      .slice(this.storedBefore)
+      .filter((literal) => !constants.has(literal))
+      .map((literal) => ({ literal, role: this.roles.get(literal.name) ?? 'buffer' }));
+    return { nodes, stored, constants: [...constants], types, contents };
+  }
+
+  /** Adds what a layer added to another graph; gives false, and adds nothing, where a name is taken. */
+  adopt({ nodes, stored, constants, types, contents }: Emitted): boolean {
+    for (const name of types.keys()) if (this.types.has(name)) return false;
+    for (const { literal } of stored) if (this.types.has(literal.name)) return false;
+    for (const literal of constants) this.addConstant(literal);
+    for (const { literal, role } of stored) {
+      const { name, elementType, dimensions } = literal;
+      this.initializers.push(literal);
+      this.roles.set(name, role);
+      this.types.set(name, { kind: 'tensor', elementType, shape: dimensions });
+    }
+    for (const node of nodes) this.nodes.push(node);
+    for (const [name, type] of types) this.types.set(name, type);
+    for (const [name, content] of contents) this.contents.set(name, content);
+    return true;
+  }
 
   /** Nodes so far: the index of the next one. */
   get size(): number {
@@ -75,14 +135,22 @@ export class GraphBuilder {
   /** A small tensor with contents; the same contents give the same tensor. */
   constant(elementType: ElementType, shape: readonly number[], elements: readonly number[]): Tensor {
     const name = `${elementType}[${shape.join(', ')}] {${elements.join(', ')}}`;
-    const known = this.types.get(name);
-    if (known === undefined) {
-      const storedBytes = (elements.length * (bitsPerElement(elementType) ?? 8)) / 8;
-      this.initializers.push({ name, elementType, dimensions: shape, elements, storedBytes });
-      this.roles.set(name, 'constant');
-      this.contents.set(name, { shape, elements });
-    }
-    return this.typed(name, known ?? { kind: 'tensor', elementType, shape });
+    const known = this.constants.get(name);
+    const storedBytes = (elements.length * (bitsPerElement(elementType) ?? 8)) / 8;
+    const literal = known ?? { name, elementType, dimensions: shape, elements, storedBytes };
+    this.addConstant(literal);
+    this.touched.push(literal);
+    return { name, elementType, shape };
+  }
+
+  private addConstant(literal: TensorLiteral): void {
+    const { name, elementType, dimensions, elements = [] } = literal;
+    if (this.constants.has(name)) return;
+    this.constants.set(name, literal);
+    this.initializers.push(literal);
+    this.roles.set(name, 'constant');
+    this.contents.set(name, { shape: dimensions, elements });
+    this.types.set(name, { kind: 'tensor', elementType, shape: dimensions });
   }
 
   /** Adds a node and infers its outputs, named after the layer and the operator. */

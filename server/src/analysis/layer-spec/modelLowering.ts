@@ -24,8 +24,16 @@ import {
   type Tensor,
 } from './layerDefinition.ts';
 import { findLayer, layerDefinitions } from './layerDefinitions.ts';
+import {
+  type KeptLayer,
+  keyOfValue,
+  type LayerBasis,
+  LoweringMemory,
+  type RunMemory,
+  readsOf,
+} from './loweringMemory.ts';
 import { type Outputs, type Scope, tensorOf, weightsNamed } from './scope.ts';
-import { givenTensors, inputsOf, sourcesOf } from './tensorArguments.ts';
+import { type Feed, givenTensors, inputsOf, sourcesOf } from './tensorArguments.ts';
 import { unsupportedLayers } from './unsupportedLayers.ts';
 
 /** Layers beyond this are a slip of the hand in a repetition, not a model. */
@@ -57,6 +65,9 @@ export class ModelLowering {
   readonly pinned = new Set<string>();
   private readonly reported = new Set<string>();
   private readonly home: Home;
+  private readonly memory: RunMemory;
+  /** Grows with every issue, told before or not. */
+  private reportCount = 0;
   private layerCount = 0;
   private recomputedCount = 0;
   private saidTooLong = false;
@@ -67,6 +78,7 @@ export class ModelLowering {
     included: ReadonlyMap<string, HomeBlock>,
     overrides: ReadonlyMap<string, number>,
     closed: ReadonlySet<string>,
+    memory: LoweringMemory = new LoweringMemory(),
   ) {
     const open = openDimensions(model, closed);
     const { values, symbolDefaults } = dimensionValues(model.dims, open, overrides, this.report);
@@ -74,13 +86,25 @@ export class ModelLowering {
     const blocks = new Map(included);
     this.home = { file: undefined, blocks, values };
     for (const block of model.blocks) blocks.set(block.name.text, { block, home: this.home });
+    const inputs = model.inputs.map(({ name, elementType, dimensions }) => [
+      name.text,
+      elementType,
+      dimensions.map((size) => keyOfValue(evaluate(size, values, () => {}))),
+    ]);
+    this.memory = memory.runOf(
+      JSON.stringify([
+        inputs,
+        [...values].map(([name, value]) => [name, keyOfValue(value)]),
+        [...symbolDefaults],
+      ]),
+    );
   }
 
   /** Lowers everything; gives the tensors that leave the model. */
   run(): readonly Tensor[] {
     const scope: Scope = {
       home: this.home,
-      values: this.home.values,
+      values: this.memory.valuesOf('', this.home.values),
       tensors: new Map(),
       weights: new Map(),
       outer: undefined,
@@ -91,6 +115,7 @@ export class ModelLowering {
       line: undefined,
       report: this.report,
     };
+    const inputs: Tensor[] = [];
     for (const input of this.model.inputs) {
       const shape = input.dimensions.map((size): Dimension => {
         const value = evaluate(size, scope.values, this.report);
@@ -98,11 +123,14 @@ export class ModelLowering {
           return value;
         return unknownDimension('its expression has no value');
       });
-      const tensor = this.graph.input(input.name.text, input.elementType, shape);
-      scope.tensors.set(input.name.text, single(tensor));
+      inputs.push(this.graph.input(input.name.text, input.elementType, shape));
     }
+    // The circumstances of the run before were the same, and so are its inputs.
+    this.memory.inputs ??= inputs;
+    for (const tensor of this.memory.inputs) scope.tensors.set(tensor.name, single(tensor));
     const [first] = scope.tensors.values();
     const last = this.layers(this.model.layers, scope, first?.tensors[0]);
+    this.memory.finish();
     if (this.model.outputs.length === 0) return last === undefined ? [] : [last];
     return this.model.outputs.flatMap((reference) => tensorOf(reference, scope) ?? []);
   }
@@ -256,11 +284,45 @@ export class ModelLowering {
     if (block !== undefined) return this.block(block, line);
     this.layerCount += 1;
     const start = this.graph.size;
-    const weights = new Map<string, Tensor>();
-    const outputs = this.lowered(line, weights) ?? this.unreadable(line);
+    const feed = {
+      sources: sourcesOf(call, scope, line.carried),
+      previous: line.carried[0] ?? line.previous,
+    };
+    const basis: LayerBasis = {
+      text: call.text,
+      outputs: layer.names.length,
+      frozen: marks.frozen === true,
+      values: scope.values,
+      reads: readsOf(call, scope, feed),
+    };
+    const { outputs, weights } = this.kept(path, basis) ?? this.fresh(line, feed, basis);
     scope.weights.set(layer.name.text, weights);
     this.addLayer(path, call.callee.text, ancestors, start, scope.line ?? layer.span, marks);
     return outputs;
+  }
+
+  /** The layer as it was lowered before, where nothing it depends on has changed. */
+  private kept(path: string, basis: LayerBasis): KeptLayer | undefined {
+    const layer = this.memory.find(path, basis);
+    if (layer === undefined || !this.graph.adopt(layer.emitted)) return undefined;
+    for (const dimension of layer.pinned) this.pinned.add(dimension);
+    this.memory.keep(path, layer);
+    return layer;
+  }
+
+  private fresh(line: Line, feed: Feed, basis: LayerBasis): Pick<KeptLayer, 'outputs' | 'weights'> {
+    const { reportCount } = this;
+    const weights = new Map<string, Tensor>();
+    const pinned: string[] = [];
+    this.graph.begin();
+    const outputs = this.lowered(line, feed, weights, pinned);
+    for (const dimension of pinned) this.pinned.add(dimension);
+    if (outputs === undefined) return { outputs: this.unreadable(line), weights };
+    // A layer that has something to say says it anew, where its words stand now.
+    if (reportCount === this.reportCount) {
+      this.memory.keep(line.path, { basis, emitted: this.graph.emitted(), outputs, weights, pinned });
+    }
+    return { outputs, weights };
   }
 
   private block({ block, home }: HomeBlock, line: Line): Outputs | undefined {
@@ -299,7 +361,8 @@ export class ModelLowering {
               })
           : scope.report,
     };
-    const bound = { ...inner, values: this.parameterValues(block, inner, call, scope) };
+    const values = this.memory.valuesOf(path, this.parameterValues(block, inner, call, scope));
+    const bound = { ...inner, values };
     const inputs = this.blockInputs(block, line, inner);
     for (const [input, tensor] of inputs) bound.tensors.set(input, single(tensor));
     const [first] = inputs.values();
@@ -373,11 +436,15 @@ export class ModelLowering {
   }
 
   /** The outputs of a layer, or `undefined` where it could not be lowered; an issue then says why. */
-  private lowered(line: Line, weights: Map<string, Tensor>): Outputs | undefined {
-    const { call, scope, path, previous, carried, marks } = line;
+  private lowered(
+    line: Line,
+    feed: Feed,
+    weights: Map<string, Tensor>,
+    pinned: string[],
+  ): Outputs | undefined {
+    const { call, scope, path, marks } = line;
     const definition = findLayer(call.callee.text);
-    if (definition === undefined) return this.onnxOperator(line);
-    const feed = { sources: sourcesOf(call, scope, carried), previous: carried[0] ?? previous };
+    if (definition === undefined) return this.onnxOperator(line, feed);
     const given = givenTensors(definition, call, scope, feed, this.graph);
     const inputs = inputsOf(definition, call, given, scope, feed);
     const bound = bindArguments(
@@ -406,7 +473,7 @@ export class ModelLowering {
           weights,
           frozen: marks.frozen === true,
           report: scope.report,
-          pin: (dimension) => this.pinned.add(dimension),
+          pin: (dimension) => pinned.push(dimension),
         },
         this.graph,
       ),
@@ -416,8 +483,8 @@ export class ModelLowering {
   }
 
   /** An ONNX operator by name: tensors first, attributes by keyword. */
-  private onnxOperator(line: Line): Outputs | undefined {
-    const { call, scope, path, previous, carried, layer } = line;
+  private onnxOperator(line: Line, feed: Feed): Outputs | undefined {
+    const { call, scope, path, layer } = line;
     const { text, span } = call.callee;
     if (findOperator('', text, opset) === undefined) {
       const known = [...scope.home.blocks.keys(), ...layerDefinitions.map((definition) => definition.name)];
@@ -431,7 +498,6 @@ export class ModelLowering {
       return undefined;
     }
     const anyTensors = { kind: 'function', inputs: { names: [], least: 1, variadic: true } } as const;
-    const feed = { sources: sourcesOf(call, scope, carried), previous: carried[0] ?? previous };
     const given = givenTensors(anyTensors, call, scope, feed, this.graph);
     const tensors = [...feed.sources, ...given.tensors];
     const attributes: NodeAttributes = Object.fromEntries(
@@ -462,6 +528,7 @@ export class ModelLowering {
 
   /** Repetitions of a block meet the same mistake again; it is reported once. */
   private readonly report = (issue: Issue): void => {
+    this.reportCount += 1;
     const key = `${issue.code} ${issue.span?.start ?? ''} ${issue.span?.end ?? ''} ${issue.message}`;
     if (this.reported.has(key)) return;
     this.reported.add(key);

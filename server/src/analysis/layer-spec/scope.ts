@@ -52,14 +52,23 @@ export function tensorOf(reference: Reference, scope: Scope): Tensor | undefined
   return outputs.tensors[index];
 }
 
+/** What a layer or input of this name gives, or `undefined` where there is none. */
+export function lookUp(name: string, scope: Scope): Outputs | undefined {
+  for (let at: Scope | undefined = scope; at !== undefined; at = at.outer) {
+    const outputs = at.tensors.get(name);
+    if (outputs !== undefined) return outputs;
+  }
+  return undefined;
+}
+
 /** Of the names at a place, those written last are compared with a misspelt one: comparing thousands takes seconds. */
 const mostCompared = 100;
 
 function outputsNamed(name: Name, scope: Scope): Outputs | undefined {
+  const found = lookUp(name.text, scope);
+  if (found !== undefined) return found;
   const known: string[] = [];
   for (let at: Scope | undefined = scope; at !== undefined; at = at.outer) {
-    const outputs = at.tensors.get(name.text);
-    if (outputs !== undefined) return outputs;
     known.push(...[...at.tensors.keys()].slice(-mostCompared));
   }
   scope.report({
@@ -71,12 +80,7 @@ function outputsNamed(name: Name, scope: Scope): Outputs | undefined {
   return undefined;
 }
 
-export function isTensor(name: string, scope: Scope): boolean {
-  for (let at: Scope | undefined = scope; at !== undefined; at = at.outer) {
-    if (at.tensors.has(name)) return true;
-  }
-  return false;
-}
+export const isTensor = (name: string, scope: Scope): boolean => lookUp(name, scope) !== undefined;
 
 /** Weights of a layer by the name of its line, to share them. */
 export function weightsNamed(layer: string, scope: Scope): ReadonlyMap<string, Tensor> | undefined {

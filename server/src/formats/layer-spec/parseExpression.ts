@@ -27,7 +27,7 @@ export interface Parsed<Result> {
 /** `Conv2d(64, kernel_size=3) * 2 from stem frozen` in `text[start, end)`. */
 export function parseCall(text: string, start: number, end: number): Parsed<LayerCall> {
   const parser = new Parser(tokenize(text, start, end));
-  const result = parser.call();
+  const result = parser.call(text.slice(start, end));
   return { result, issues: parser.issues };
 }
 
@@ -92,7 +92,7 @@ class Parser {
 
   constructor(private readonly tokens: readonly Token[]) {}
 
-  call(): LayerCall | undefined {
+  call(text: string): LayerCall | undefined {
     const callee = this.dottedName();
     if (callee === undefined) {
       this.problem(
@@ -119,7 +119,7 @@ class Parser {
       } else if (!this.mark(marks)) break;
     }
     this.expectEnd('the call');
-    return { callee, arguments: parsed, argumentsSpan, repetition, sources, marks };
+    return { text, callee, arguments: parsed, argumentsSpan, repetition, sources, marks };
   }
 
   names(): readonly Name[] | undefined {

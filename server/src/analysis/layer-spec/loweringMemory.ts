@@ -1,0 +1,119 @@
+/**
+ * What lowering a text found out, kept for the next time: between two keystrokes nearly every line stays as it is.
+ *
+ * A layer is taken over where everything its operators depend on is the same: how its call is written, the tensors it
+ * reads, the values of names. Tensors are compared as objects, so that a line that changed nothing for those below it
+ * ends the work there. A result never depends on what is kept, only the time it takes does.
+ */
+
+import type { LayerCall } from '../../formats/layer-spec/syntax.ts';
+import { namesIn, type Values } from './evaluate.ts';
+import type { Emitted } from './graphBuilder.ts';
+import type { SpecValue, Tensor } from './layerDefinition.ts';
+import { lookUp, type Outputs, type Scope, weightsNamed } from './scope.ts';
+import type { Feed } from './tensorArguments.ts';
+
+/** One layer as it was lowered, without issues. */
+export interface KeptLayer {
+  readonly basis: LayerBasis;
+  readonly emitted: Emitted;
+  readonly outputs: Outputs;
+  readonly weights: ReadonlyMap<string, Tensor>;
+  /** Open dimensions whose value went into it. */
+  readonly pinned: readonly string[];
+}
+
+/** Everything that the operators of a layer depend on. */
+export interface LayerBasis {
+  readonly text: string;
+  readonly outputs: number;
+  readonly frozen: boolean;
+  readonly values: Values;
+  /** Tensors and weights it may read, `undefined` for names that are none; compared as objects. */
+  readonly reads: readonly unknown[];
+}
+
+/** The layers of one run, by path. */
+export class RunMemory {
+  inputs: readonly Tensor[] | undefined;
+  private before = new Map<string, KeptLayer>();
+  private now = new Map<string, KeptLayer>();
+  private valuesBefore = new Map<string, Values>();
+  private valuesNow = new Map<string, Values>();
+
+  /** The layer at `path` where it was lowered from the same. */
+  find(path: string, basis: LayerBasis): KeptLayer | undefined {
+    const kept = this.before.get(path);
+    return kept !== undefined && isSame(kept.basis, basis) ? kept : undefined;
+  }
+
+  keep(path: string, layer: KeptLayer): void {
+    this.now.set(path, layer);
+  }
+
+  /** Values inside the block at `path`; those of the run before where they are equal, so that they compare as objects. */
+  valuesOf(path: string, values: Values): Values {
+    const before = this.valuesBefore.get(path);
+    const same = before !== undefined && areEqual(before, values) ? before : values;
+    this.valuesNow.set(path, same);
+    return same;
+  }
+
+  /** The run is over: what it kept is there for the next one. */
+  finish(): void {
+    this.before = this.now;
+    this.now = new Map();
+    this.valuesBefore = this.valuesNow;
+    this.valuesNow = new Map();
+  }
+}
+
+/** Runs differ in the dims and inputs of the model; a text is lowered once or twice. */
+const mostRuns = 2;
+
+export class LoweringMemory {
+  private readonly runs = new Map<string, RunMemory>();
+
+  /** What is kept of the last run under the same circumstances. */
+  runOf(circumstances: string): RunMemory {
+    const run = this.runs.get(circumstances) ?? new RunMemory();
+    this.runs.delete(circumstances);
+    this.runs.set(circumstances, run);
+    const [oldest] = this.runs.keys();
+    if (this.runs.size > mostRuns && oldest !== undefined) this.runs.delete(oldest);
+    return run;
+  }
+}
+
+/** All that `call` can read at its place. */
+export function readsOf(call: LayerCall, scope: Scope, feed: Feed): readonly unknown[] {
+  const reads: unknown[] = [feed.previous, ...feed.sources];
+  for (const { value } of call.arguments) {
+    for (const name of namesIn(value)) {
+      const outputs = lookUp(name, scope);
+      if (outputs === undefined) reads.push(undefined);
+      else reads.push(...outputs.tensors, outputs.names.join());
+      reads.push(weightsNamed(name, scope));
+    }
+  }
+  return reads;
+}
+
+function isSame(left: LayerBasis, right: LayerBasis): boolean {
+  if (left.text !== right.text || left.outputs !== right.outputs || left.frozen !== right.frozen)
+    return false;
+  if (left.values !== right.values || left.reads.length !== right.reads.length) return false;
+  return left.reads.every((read, index) => read === right.reads[index]);
+}
+
+function areEqual(left: Values, right: Values): boolean {
+  if (left.size !== right.size) return false;
+  for (const [name, value] of right) {
+    if (!left.has(name) || keyOfValue(left.get(name)) !== keyOfValue(value)) return false;
+  }
+  return true;
+}
+
+/** A text that tells values apart. */
+export const keyOfValue = (value: SpecValue | undefined): string | number | boolean | undefined =>
+  typeof value === 'object' ? JSON.stringify(value) : typeof value === 'string' ? `'${value}'` : value;
