@@ -10,6 +10,7 @@ import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
 import { measureProcess } from './childProcess.ts';
 import { showFirstHint } from './firstHint.ts';
 import { writeExternalModel, writeLargeModel } from './hugeModels.ts';
+import { showKeystrokes } from './keystrokes.ts';
 import { llamaGraph } from './llamaGraph.ts';
 import { median, repeat, show } from './measure.ts';
 import { inferShapesInPython, onnxVersion } from './pythonOnnx.ts';
@@ -28,6 +29,7 @@ export async function bench(root: string): Promise<void> {
     showHugeFiles(cli, folder);
     await showFirstHint(root, resnet);
     for (const operators of [9_000, 50_000]) showEngine(operators);
+    await showKeystrokes();
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

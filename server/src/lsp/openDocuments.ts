@@ -4,6 +4,7 @@
  */
 
 import type { TextDocument } from 'vscode-languageserver-textdocument';
+import { LoweringMemory } from '../analysis/layer-spec/loweringMemory.ts';
 import type { OpenedModel } from '../analysis/openedModel.ts';
 import { openCaffe, openLayerSpec, openOnnxText } from '../analysis/openModel.ts';
 import { estimateModel, type ModelEstimate } from '../estimate/estimateModel.ts';
@@ -51,6 +52,8 @@ export interface DocumentSources {
 }
 
 interface State {
+  /** What was found out about the lines of a layer spec, for the next keystroke. */
+  readonly memory: LoweringMemory;
   /** Grows with every change; work started for an older one is dropped. */
   generation: number;
   /** What the view under way is for: 'other' until the editor was told. */
@@ -183,12 +186,13 @@ async function makeView(
     return measuredView((measurements) => viewCaffe(text, costed, measurements));
   }
   if (document.languageId !== languageIds.layerSpec) return undefined;
-  let opened = openSpec(text, document.uri, settings, sources.includes);
+  const open = (): OpenedModel => openSpec(text, document.uri, settings, sources.includes, state.memory);
+  let opened = open();
   // Included files may include others; a chain is as deep as people write it.
   for (let round = 0; round < deepestInclude; round += 1) {
     if (!(await sources.includes.load(document.uri, opened.includes ?? []))) break;
     if (superseded()) return undefined;
-    opened = openSpec(text, document.uri, settings, sources.includes);
+    opened = open();
   }
   await breathe();
   if (superseded()) return undefined;
@@ -200,10 +204,17 @@ async function makeView(
 
 const deepestInclude = 16;
 
-const openSpec = (text: string, uri: string, settings: Settings, includes: IncludedFiles): OpenedModel =>
+const openSpec = (
+  text: string,
+  uri: string,
+  settings: Settings,
+  includes: IncludedFiles,
+  memory?: LoweringMemory,
+): OpenedModel =>
   openLayerSpec(text, fileName(uri), {
     dimensions: settings.dimensions,
     readInclude: includes.reader(uri),
+    memory,
   });
 
 /** What the model asks for goes before the settings, a cluster by name before a profile of one's own. */
@@ -239,6 +250,7 @@ const measurementKey = (view: ModelView, scenario: Scenario): string =>
 
 function newState(): State {
   const state: State = {
+    memory: new LoweringMemory(),
     generation: 0,
     cause: 'other',
     duration: 0,

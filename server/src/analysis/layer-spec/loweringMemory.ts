@@ -7,6 +7,7 @@
  */
 
 import type { LayerCall } from '../../formats/layer-spec/syntax.ts';
+import { equalDimensions, unknownDimension } from '../../model/dimension.ts';
 import { namesIn, type Values } from './evaluate.ts';
 import type { Emitted } from './graphBuilder.ts';
 import type { SpecValue, Tensor } from './layerDefinition.ts';
@@ -33,39 +34,65 @@ export interface LayerBasis {
   readonly reads: readonly unknown[];
 }
 
-/** The layers of one run, by path. */
+/** States of a line that are kept: as it was, half typed, and on the way between. */
+const mostStates = 4;
+
+/** What is kept of runs under the same circumstances. */
 export class RunMemory {
   inputs: readonly Tensor[] | undefined;
-  private before = new Map<string, KeptLayer>();
-  private now = new Map<string, KeptLayer>();
-  private valuesBefore = new Map<string, Values>();
-  private valuesNow = new Map<string, Values>();
+  /** By path, the last state first. */
+  private readonly layers = new Map<string, readonly KeptLayer[]>();
+  private readonly values = new Map<string, Values>();
+  private readonly tensors = new Map<string, Tensor>();
+  private touched = new Set<string>();
 
   /** The layer at `path` where it was lowered from the same. */
   find(path: string, basis: LayerBasis): KeptLayer | undefined {
-    const kept = this.before.get(path);
-    return kept !== undefined && isSame(kept.basis, basis) ? kept : undefined;
+    return this.layers.get(path)?.find((kept) => isSame(kept.basis, basis));
   }
 
   keep(path: string, layer: KeptLayer): void {
-    this.now.set(path, layer);
+    this.touched.add(path);
+    const before = this.layers.get(path) ?? [];
+    if (before[0] === layer) return;
+    this.layers.set(path, [layer, ...before.filter((other) => other !== layer)].slice(0, mostStates));
   }
 
-  /** Values inside the block at `path`; those of the run before where they are equal, so that they compare as objects. */
+  /** Values inside the block at `path`; the ones before where they are equal, so that they compare as objects. */
   valuesOf(path: string, values: Values): Values {
-    const before = this.valuesBefore.get(path);
+    const before = this.values.get(path);
     const same = before !== undefined && areEqual(before, values) ? before : values;
-    this.valuesNow.set(path, same);
+    this.values.set(path, same);
     return same;
   }
 
-  /** The run is over: what it kept is there for the next one. */
-  finish(): void {
-    this.before = this.now;
-    this.now = new Map();
-    this.valuesBefore = this.valuesNow;
-    this.valuesNow = new Map();
+  /** The tensor, or the one before that is equal to it: then what reads it has not changed. */
+  sameTensor(tensor: Tensor): Tensor {
+    const before = this.tensors.get(tensor.name);
+    if (before !== undefined && before.elementType === tensor.elementType && isSameShape(before, tensor)) {
+      return before;
+    }
+    this.tensors.set(tensor.name, tensor);
+    return tensor;
   }
+
+  /** A run is over. What no run has met for long is forgotten. */
+  finish(): void {
+    if (this.layers.size > 2 * this.touched.size + 100) {
+      for (const path of this.layers.keys()) if (!this.touched.has(path)) this.layers.delete(path);
+      this.values.clear();
+      this.tensors.clear();
+    }
+    this.touched = new Set();
+  }
+}
+
+function isSameShape({ shape: left }: Tensor, { shape: right }: Tensor): boolean {
+  if (left === undefined || right === undefined) return left === right;
+  return (
+    left.length === right.length &&
+    left.every((size, axis) => equalDimensions(size, right[axis] ?? unknownDimension('')))
+  );
 }
 
 /** Runs differ in the dims and inputs of the model; a text is lowered once or twice. */

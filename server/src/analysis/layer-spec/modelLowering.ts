@@ -223,7 +223,7 @@ export class ModelLowering {
   ): Outputs | undefined {
     const start = this.graph.size;
     const inputs = previous === undefined ? [] : [previous];
-    const tensors = this.graph.node(path, unloweredDomain, 'unreadable', inputs, layer.names.length, {});
+    const tensors = this.unlowered(path, 'unreadable', inputs, layer.names.length);
     this.addLayer(path, '', scope.ancestors, start, scope.line ?? layer.span, scope.marks);
     return { tensors, names: [] };
   }
@@ -231,9 +231,20 @@ export class ModelLowering {
   /** Stands in for a tensor that is missing, so that what it feeds is unknown rather than wrong. */
   private unknownTensor(path: string, scope: Scope, span: TextSpan): Tensor {
     const start = this.graph.size;
-    const [tensor] = this.graph.node(path, unloweredDomain, 'missing', [], 1, {});
+    const [tensor] = this.unlowered(path, 'missing', [], 1);
     this.addLayer(path, '', scope.ancestors, start, scope.line ?? span, {});
     return tensor ?? { name: '', elementType: undefined, shape: undefined };
+  }
+
+  /** An operator that nothing knows, in the place of what could not be lowered. */
+  private unlowered(
+    path: string,
+    type: string,
+    inputs: readonly Tensor[],
+    outputs: number,
+  ): readonly Tensor[] {
+    const tensors = this.graph.node(path, unloweredDomain, type, inputs, outputs, {});
+    return tensors.map((tensor) => this.memory.sameTensor(tensor));
   }
 
   private addLayer(
@@ -315,9 +326,10 @@ export class ModelLowering {
     const weights = new Map<string, Tensor>();
     const pinned: string[] = [];
     this.graph.begin();
-    const outputs = this.lowered(line, feed, weights, pinned);
+    const lowered = this.lowered(line, feed, weights, pinned);
     for (const dimension of pinned) this.pinned.add(dimension);
-    if (outputs === undefined) return { outputs: this.unreadable(line), weights };
+    if (lowered === undefined) return { outputs: this.unreadable(line), weights };
+    const outputs = { ...lowered, tensors: lowered.tensors.map((tensor) => this.memory.sameTensor(tensor)) };
     // A layer that has something to say says it anew, where its words stand now.
     if (reportCount === this.reportCount) {
       this.memory.keep(line.path, { basis, emitted: this.graph.emitted(), outputs, weights, pinned });
@@ -522,7 +534,7 @@ export class ModelLowering {
     const fed = carried[0] ?? previous;
     const inputs = named.length > 0 ? named : fed === undefined ? [] : [fed];
     const { text } = call.callee;
-    const tensors = this.graph.node(path, unloweredDomain, text, inputs, layer.names.length, {});
+    const tensors = this.unlowered(path, text, inputs, layer.names.length);
     return { tensors, names: findLayer(text)?.outputs?.slice(0, tensors.length) ?? [] };
   }
 
