@@ -26,7 +26,7 @@ export interface KeptLayer {
 
 /** Everything that the operators of a layer depend on. */
 export interface LayerBasis {
-  readonly text: string;
+  readonly written: string;
   readonly outputs: number;
   readonly frozen: boolean;
   readonly values: Values;
@@ -127,7 +127,7 @@ export function readsOf(call: LayerCall, scope: Scope, feed: Feed): readonly unk
 }
 
 function isSame(left: LayerBasis, right: LayerBasis): boolean {
-  if (left.text !== right.text || left.outputs !== right.outputs || left.frozen !== right.frozen)
+  if (left.written !== right.written || left.outputs !== right.outputs || left.frozen !== right.frozen)
     return false;
   if (left.values !== right.values || left.reads.length !== right.reads.length) return false;
   return left.reads.every((read, index) => read === right.reads[index]);

@@ -300,7 +300,7 @@ export class ModelLowering {
       previous: line.carried[0] ?? line.previous,
     };
     const basis: LayerBasis = {
-      text: call.text,
+      written: call.written,
       outputs: layer.names.length,
       frozen: marks.frozen === true,
       values: scope.values,

@@ -92,7 +92,7 @@ class Parser {
 
   constructor(private readonly tokens: readonly Token[]) {}
 
-  call(text: string): LayerCall | undefined {
+  call(written: string): LayerCall | undefined {
     const callee = this.dottedName();
     if (callee === undefined) {
       this.problem(
@@ -119,7 +119,7 @@ class Parser {
       } else if (!this.mark(marks)) break;
     }
     this.expectEnd('the call');
-    return { text, callee, arguments: parsed, argumentsSpan, repetition, sources, marks };
+    return { written, callee, arguments: parsed, argumentsSpan, repetition, sources, marks };
   }
 
   names(): readonly Name[] | undefined {

@@ -108,7 +108,7 @@ export interface SpecLayer {
 /** `Conv2d(64, kernel_size=3) * 2 from stem, other frozen precision=fp32` */
 export interface LayerCall {
   /** As it is written. */
-  readonly text: string;
+  readonly written: string;
   /** The last part of a dotted name: `nn.Linear` is `Linear`. */
   readonly callee: Name;
   readonly arguments: readonly Argument[];

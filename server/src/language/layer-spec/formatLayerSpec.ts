@@ -118,7 +118,9 @@ function isSpaced(left: Token, right: Token, beforeLeft: Token | undefined, dept
 function meaning(source: string): string {
   const { spec, issues } = readLayerSpec(source);
   const withoutPlaces = JSON.stringify(spec, (key, value: unknown) =>
-    key === 'span' || key.endsWith('Span') || key === 'scenarioSpans' ? undefined : value,
+    key === 'span' || key === 'written' || key.endsWith('Span') || key === 'scenarioSpans'
+      ? undefined
+      : value,
   );
   return `${issues.map(({ code, message }) => `${code} ${message}`).join('\n')}\n${withoutPlaces}\n${comments(source)}`;
 }
