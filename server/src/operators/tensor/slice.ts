@@ -123,7 +123,7 @@ function sliceAxis(size: Dimension, start: Dimension, end: Dimension, step: Dime
     return { first, step, count: unknownDimension(unknown.reason, mostOfRange(size, start, end, step)) };
   }
   const length = subtractDimensions(last, first);
-  const count = typeof length === 'number' ? Math.max(length, 0) : length;
+  const count = typeof length === 'number' || crosses(start, end) ? maximumOfDimensions(length, 0) : length;
   return { first, step, count: step === 1 ? count : ceilDivideDimensions(count, step) };
 }
 
@@ -164,6 +164,11 @@ function clampIndex(index: Dimension, size: Dimension): Dimension {
     if (index >= toTheEnd) return size;
     if (index <= -toTheEnd) return 0;
     if (typeof size === 'number') return Math.min(Math.max(index < 0 ? index + size : index, 0), size);
+    if (mayBeShort(size)) {
+      return index < 0
+        ? maximumOfDimensions(addDimensions(size, index), 0)
+        : minimumOfDimensions(index, size);
+    }
     // A symbolic axis is taken to be at least as long as a constant index into it.
     return index < 0 ? addDimensions(size, index) : index;
   }
@@ -174,6 +179,19 @@ function clampIndex(index: Dimension, size: Dimension): Dimension {
   if (isNegativeSymbol(index)) return maximumOfDimensions(addDimensions(size, index), 0);
   return minimumOfDimensions(index, size);
 }
+
+/** Counted from the end to a place counted from the start: what lies between shrinks as the axis grows. */
+const crosses = (start: Dimension, end: Dimension): boolean =>
+  typeof start === 'number' && start < 0 && typeof end === 'number' && end >= 0 && end < toTheEnd;
+
+/** Whether a size shrinks as a symbol grows, or was cut to fit: no constant index is sure to lie within it. */
+const mayBeShort = (size: Dimension): boolean =>
+  isSymbolic(size) &&
+  size.terms.some(
+    ({ coefficient, factors }) =>
+      (coefficient < 0 && factors.length > 0) ||
+      factors.some(({ kind }) => kind === 'maximum' || kind === 'minimum'),
+  );
 
 /** Whether every term is negative: −n, an offset from the end. */
 const isNegativeSymbol = (index: Dimension): boolean =>
