@@ -11,6 +11,7 @@ import { type Bindings, type Dimension, evaluateDimension, printDimension } from
 import { isKnownShape, type Layer, type ValueRole, type ValueType } from '../model/graph.ts';
 import type { Issue } from '../model/issue.ts';
 import { analyzeOnnx } from './analyzeOnnx.ts';
+import { generators } from './inputRoles.ts';
 import type { ModelAnalysis } from './modelAnalysis.ts';
 import { parseDimension } from './parseDimension.ts';
 import { recordFacts, recordingProducer, recordLayer } from './recordedStructure.ts';
@@ -59,7 +60,12 @@ function withStructure(model: OnnxModel, analysis: ModelAnalysis, dimensions: Bi
   );
   const found = analyzeOnnx(renamed).graph.values;
   const roles: Record<string, ValueRole> = {};
-  for (const { name } of [...model.graph.inputs, ...model.graph.initializers]) {
+  // What a node fills with one number may be a weight of a light model, or the ones that dropout zeroes.
+  const filled = model.graph.nodes
+    .filter(({ type }) => generators.has(type))
+    .flatMap(({ outputs }) => outputs);
+  const stored = [...model.graph.inputs, ...model.graph.initializers].map(({ name }) => name);
+  for (const name of [...stored, ...filled]) {
     const shown = names.get(name) ?? name;
     const role = analysis.graph.values.get(name)?.role;
     if (role !== undefined && role !== found.get(shown)?.role) roles[shown] = role;

@@ -15,7 +15,7 @@ export const recordingProducer = 'layercost';
 const factsKey = 'layercost.structure';
 
 export interface RecordedFacts {
-  /** Roles of inputs and stored values that differ from what analysis finds. */
+  /** Roles of inputs, stored and generated values that differ from what analysis finds. */
   readonly roles: Readonly<Record<string, ValueRole>>;
   /** Values that symbolic dimensions have where a scenario gives none. */
   readonly dimensions: Readonly<Record<string, number>>;
@@ -85,7 +85,7 @@ function factsOf(text: string | undefined): RecordedFacts {
   const dimensions: Record<string, number> = {};
   const read = parsed(text);
   for (const [name, role] of entriesOf(read, 'roles')) {
-    const known = storedRoles.find((candidate) => candidate === role);
+    const known = recordedRoles.find((candidate) => candidate === role);
     if (known !== undefined) roles[name] = known;
   }
   for (const [name, value] of entriesOf(read, 'dimensions')) {
@@ -94,7 +94,14 @@ function factsOf(text: string | undefined): RecordedFacts {
   return { roles, dimensions };
 }
 
-const storedRoles = ['input', 'parameter', 'buffer', 'constant'] as const satisfies readonly ValueRole[];
+const recordedRoles = [
+  'input',
+  'parameter',
+  'frozen',
+  'buffer',
+  'constant',
+  'activation',
+] as const satisfies readonly ValueRole[];
 
 function parsed(text: string | undefined): unknown {
   try {
