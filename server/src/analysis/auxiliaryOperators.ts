@@ -7,6 +7,7 @@
 
 import { type Graph, isWeight, type Operator, type Value } from '../model/graph.ts';
 import { isShapeInput, layoutOperators } from './inputRoles.ts';
+import { holdsGraph } from './subgraphs.ts';
 
 export interface AuxiliaryOperators {
   /** By operator: it only makes constants, or numbers that shapes are computed from. */
@@ -53,7 +54,7 @@ function isFolded(operator: Operator, graph: Graph, constant: ReadonlySet<string
   if (produced.length === 0) return false;
   if (produced.every((value) => isWeight(value?.role))) return true;
   if (produced.every((value) => value?.content !== undefined)) return true;
-  if (random.test(operator.type) || hasSubgraph(operator)) return false;
+  if (random.test(operator.type) || holdsGraph(operator.attributes)) return false;
   const given = operator.inputs.filter((name) => name !== '');
   return given.length > 0 && given.every((name) => constant.has(name));
 }
@@ -80,17 +81,10 @@ function isReadAsShape(
   consumer: Operator | undefined,
   shapeArithmetic: readonly boolean[],
 ): boolean {
-  if (consumer === undefined || hasSubgraph(consumer)) return false;
+  if (consumer === undefined || holdsGraph(consumer.attributes)) return false;
   if (consumer.type === 'Shape' || consumer.type === 'Size') return false;
   if (shapeArithmetic[consumer.index]) return true;
   return consumer.inputs.every((name, index) => name !== value.name || isShapeInput(consumer.type, index));
-}
-
-function hasSubgraph(operator: Operator): boolean {
-  for (const attribute of operator.attributes.values()) {
-    if (attribute.kind === 'graph' || attribute.kind === 'graphs') return true;
-  }
-  return false;
 }
 
 /** Results differ from step to step although nothing that changes goes in. */

@@ -9,17 +9,20 @@ import type { OnnxGraph, OnnxNode } from '../formats/onnx/syntax.ts';
 import type { Attribute, TensorLiteral } from '../model/attribute.ts';
 import { isFloatingPoint } from '../model/elementType.ts';
 import { renameGraph } from './renameNode.ts';
+import { holdsGraph } from './subgraphs.ts';
 
 /** The graph without weights in its subgraphs; the same object where there are none. */
 export function hoistInitializers(graph: OnnxGraph): OnnxGraph {
-  if (!graph.nodes.some(hasSubgraph)) return graph;
+  if (!graph.nodes.some(({ attributes }) => holdsGraph(attributes))) return graph;
   const taken = new Set([
     ...graph.inputs.map(({ name }) => name),
     ...graph.initializers.map(({ name }) => name),
     ...graph.nodes.flatMap(({ outputs }) => outputs),
   ]);
   const found: TensorLiteral[] = [];
-  const nodes = graph.nodes.map((node) => (hasSubgraph(node) ? withoutWeights(node, taken, found) : node));
+  const nodes = graph.nodes.map((node) =>
+    holdsGraph(node.attributes) ? withoutWeights(node, taken, found) : node,
+  );
   return found.length === 0 ? graph : { ...graph, nodes, initializers: [...graph.initializers, ...found] };
 }
 
@@ -63,9 +66,4 @@ function unusedName(name: string, taken: ReadonlySet<string>): string {
   let count = 2;
   while (taken.has(`${name}#${count}`)) count += 1;
   return `${name}#${count}`;
-}
-
-function hasSubgraph(node: OnnxNode): boolean {
-  for (const { kind } of node.attributes.values()) if (kind === 'graph' || kind === 'graphs') return true;
-  return false;
 }

@@ -21,6 +21,7 @@ import { type ModuleScope, rootScope } from './moduleScope.ts';
 import type { InferredOutputs, OperatorKinds } from './operatorKinds.ts';
 import { orderNodes } from './orderNodes.ts';
 import { caffeDomain, unloweredDomain } from './providedStructure.ts';
+import { holdsGraph } from './subgraphs.ts';
 import { typeOfInput, typeOfOnnx } from './typeOfOnnx.ts';
 
 /** A graph, and beside each operator what the graph itself has no place for. */
@@ -480,6 +481,7 @@ function attributeWithoutGraphs(
 
 /** Names that the subgraphs of a node read and do not define, each once. */
 function capturedNames(node: OnnxNode): readonly string[] {
+  if (!holdsGraph(node.attributes)) return [];
   let names: Set<string> | undefined;
   for (const attribute of node.attributes.values()) {
     const graphs =

@@ -12,7 +12,7 @@ import { computePath } from '../hardware/kernelTime.ts';
 import type { Layer } from '../model/graph.ts';
 import type { Scenario } from '../model/scenario.ts';
 import type { LayerCost, MessageCost, StepCost, TotalCost, UnknownPart } from '../model/stepCost.ts';
-import { bytes, flops, seconds } from '../model/units.ts';
+import { type Bytes, bytes, flops, seconds } from '../model/units.ts';
 import type { StepTimeline } from '../schedule/stepTimeline.ts';
 import { findingsOf } from './findings/findings.ts';
 import { parameterBytes } from './gradients.ts';
@@ -132,18 +132,28 @@ function messageCosts(plan: StepPlan, timeline: StepTimeline): readonly MessageC
   const layerOf = layerOfOperators(plan.training);
   const { parameters } = plan.training.analysis;
   const last = plan.training.costs.length - 1;
+  /** By layer: the last message that has a share of it, and where. */
+  const shareIn = new Int32Array(plan.training.analysis.layers.length).fill(-1);
+  const shareAt = new Int32Array(plan.training.analysis.layers.length);
   return plan.messages.map((message, position) => {
     const collective = plan.collectives[position];
-    const shares = new Map<number, number>();
+    const shares: { readonly index: number; bytes: Bytes }[] = [];
     for (const gradient of message.gradients) {
       const layer = layerOf[parameters[gradient.index]?.operators[0] ?? -1];
-      if (layer !== undefined) shares.set(layer, (shares.get(layer) ?? 0) + gradient.bytes);
+      if (layer === undefined) continue;
+      const known = shareIn[layer] === position ? shares[shareAt[layer] ?? 0] : undefined;
+      if (known !== undefined) known.bytes = bytes(known.bytes + gradient.bytes);
+      else {
+        shareIn[layer] = position;
+        shareAt[layer] = shares.length;
+        shares.push({ index: layer, bytes: gradient.bytes });
+      }
     }
     return {
       bytes: message.bytes,
       time: collective?.time ?? seconds(0),
       exposed: timeline.messages[position]?.exposed ?? seconds(0),
-      layers: [...shares].map(([index, size]) => ({ index, bytes: bytes(size) })),
+      layers: shares,
       readyAfter: layerOf[last - message.readyAfter] ?? 0,
       description: collective?.description ?? '',
     };
@@ -180,27 +190,23 @@ function communicationByLayer(
   layers: readonly Layer[],
   messages: readonly MessageCost[],
 ): readonly LayerCommunication[] {
-  const result = layers.map((): { time: number; exposed: number; places: string[] } => ({
-    time: 0,
-    exposed: 0,
-    places: [],
-  }));
+  const silent: LayerCommunication = { time: 0, exposed: 0, note: undefined };
+  const result = layers.map(() => silent);
   for (const [position, message] of messages.entries()) {
-    const whole = message.layers.reduce((total, share) => total + share.bytes, 0);
+    let whole = 0;
+    for (const share of message.layers) whole += share.bytes;
     const place = `message ${position + 1} of ${messages.length}, ${message.description}`;
     for (const share of message.layers) {
-      const entry = result[share.index];
-      if (entry === undefined || whole === 0) continue;
-      entry.time += message.time * (share.bytes / whole);
-      entry.exposed += message.exposed * (share.bytes / whole);
-      entry.places.push(place);
+      const before = result[share.index];
+      if (before === undefined || whole === 0) continue;
+      result[share.index] = {
+        time: before.time + message.time * (share.bytes / whole),
+        exposed: before.exposed + message.exposed * (share.bytes / whole),
+        note: before.note === undefined ? place : `${before.note}; ${place}`,
+      };
     }
   }
-  return result.map(({ time, exposed, places }) => ({
-    time,
-    exposed,
-    note: places.length === 0 ? undefined : places.join('; '),
-  }));
+  return result;
 }
 
 /** "roofline of A100 SXM 80 GB, products in bf16 on tensor cores", made once per number type. */

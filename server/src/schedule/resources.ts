@@ -11,6 +11,8 @@ export interface Resources {
   readonly occupy: (resource: number, duration: number, earliest: number) => number;
   /** When the work given to it so far ends. */
   readonly freeAt: (resource: number) => number;
+  /** A run of work that was laid out elsewhere ends at `end`. */
+  readonly continueFrom: (resource: number, end: number) => void;
 }
 
 export function createResources(count: number): Resources {
@@ -22,5 +24,8 @@ export function createResources(count: number): Resources {
       return end;
     },
     freeAt: (resource) => free[resource] ?? 0,
+    continueFrom: (resource, end) => {
+      free[resource] = end;
+    },
   };
 }

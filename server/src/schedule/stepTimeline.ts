@@ -8,7 +8,7 @@
  */
 
 import { type Seconds, seconds } from '../model/units.ts';
-import { createResources } from './resources.ts';
+import { createResources, type Resources } from './resources.ts';
 
 /** Pieces of GPU work in seconds, each with the host time it takes to launch it; columns of one length. */
 export interface LaunchedWork {
@@ -61,16 +61,30 @@ const host = 0;
 const compute = 1;
 const network = 2;
 
+/** Launches the pieces from `first` to before `end`; `moved` takes by how much each moves the end of the GPU's work. */
+function run(
+  resources: Resources,
+  pieces: LaunchedWork,
+  first: number,
+  end: number,
+  moved: Float64Array,
+): void {
+  let launched = resources.freeAt(host);
+  let computed = resources.freeAt(compute);
+  for (let index = first; index < end; index += 1) {
+    launched += pieces.host[index] ?? 0;
+    const done = Math.max(computed, launched) + (pieces.device[index] ?? 0);
+    moved[index] = done - computed;
+    computed = done;
+  }
+  resources.continueFrom(host, launched);
+  resources.continueFrom(compute, computed);
+}
+
 export function stepTimeline(work: StepWork): StepTimeline {
   const resources = createResources(3);
-  const run = (pieces: LaunchedWork, index: number): number => {
-    const before = resources.freeAt(compute);
-    const launched = resources.occupy(host, pieces.host[index] ?? 0, 0);
-    return resources.occupy(compute, pieces.device[index] ?? 0, launched) - before;
-  };
-
   const forward = new Float64Array(work.forward.device.length);
-  for (let index = 0; index < forward.length; index += 1) forward[index] = run(work.forward, index);
+  run(resources, work.forward, 0, forward.length, forward);
   const forwardTime = resources.freeAt(compute);
 
   const backward = new Float64Array(work.backward.device.length);
@@ -80,12 +94,16 @@ export function stepTimeline(work: StepWork): StepTimeline {
     const end = resources.occupy(network, work.messages[sent.length]?.time ?? 0, start);
     sent.push({ start, end });
   };
-  for (let index = 0; index < backward.length; index += 1) {
-    backward[index] = run(work.backward, index);
-    while (work.overlap && (work.messages[sent.length]?.readyAfter ?? Number.POSITIVE_INFINITY) <= index) {
-      send();
+  let done = 0;
+  if (work.overlap) {
+    for (const { readyAfter } of work.messages) {
+      const until = Math.min(readyAfter + 1, backward.length);
+      if (until > done) run(resources, work.backward, done, until, backward);
+      done = Math.max(done, until);
+      if (readyAfter < backward.length) send();
     }
   }
+  run(resources, work.backward, done, backward.length, backward);
   const backwardEnd = resources.freeAt(compute);
   while (sent.length < work.messages.length) send();
 

@@ -11,6 +11,7 @@ import type { OnnxGraph, OnnxNode, OnnxType } from '../../formats/onnx/syntax.ts
 import type { Attribute, TensorLiteral } from '../../model/attribute.ts';
 import type { FlatNode } from '../expandFunctions.ts';
 import { generators } from '../inputRoles.ts';
+import { holdsGraph } from '../subgraphs.ts';
 
 export interface Repetition {
   /** Index of the first node of the first block. */
@@ -96,7 +97,7 @@ function wire(nodes: readonly FlatNode[], graph: OnnxGraph): Wiring | undefined 
   let outputs = 0;
   for (let index = 0; index < nodes.length; index += 1) {
     const node = nodes[index]?.node;
-    if (node === undefined || hasSubgraph(node)) return undefined;
+    if (node === undefined || holdsGraph(node.attributes)) return undefined;
     firstOutput[index] = outputs;
     firstInput[index] = sources.length;
     for (const name of node.inputs) {
@@ -136,12 +137,6 @@ function wire(nodes: readonly FlatNode[], graph: OnnxGraph): Wiring | undefined 
     declared,
     graphOutputs,
   };
-}
-
-function hasSubgraph({ attributes }: OnnxNode): boolean {
-  if (attributes.size === 0) return false;
-  for (const { kind } of attributes.values()) if (kind === 'graph' || kind === 'graphs') return true;
-  return false;
 }
 
 /** The longest run of like blocks around a node. */
@@ -299,43 +294,49 @@ function ownBlocks(wiring: Wiring, run: Run): Repetition | undefined {
   const perBlock = at(firstOutput, start + period) - at(firstOutput, start);
   const outputsBefore = at(firstOutput, start);
 
-  const shared = new Set<number>();
-  const owner = new Map<number, number>();
-  const origin = new Map<number, number>();
-  const inputsPerBlock = at(firstInput, start + period) - at(firstInput, start);
+  /** By stored tensor: the block that alone reads it, and what the first block reads in its place; negative for none. */
+  const owner = new Int32Array(stored.length).fill(nobody);
+  const origin = new Int32Array(stored.length).fill(nobody);
+  /** By tensor of the first block: what the block at hand has in its place. */
+  const places = new Int32Array(stored.length);
+  const placedIn = new Int32Array(stored.length).fill(nobody);
+  const firstOfAll = at(firstInput, start);
+  const inputsPerBlock = at(firstInput, start + period) - firstOfAll;
   for (let block = 0; block < count; block += 1) {
-    const first = at(firstInput, start) + block * inputsPerBlock;
+    const first = firstOfAll + block * inputsPerBlock;
     const blockOutputs = outputsBefore + block * perBlock;
-    /** By origin: what this block has in its place. */
-    const own = new Map<number, number>();
     for (let input = 0; input < inputsPerBlock; input += 1) {
       const source = at(sources, first + input);
-      const inFirst = at(sources, at(firstInput, start) + input);
-      const inSecond = at(sources, at(firstInput, start + period) + input);
-      if (inFirst === inSecond) {
+      const inFirst = at(sources, firstOfAll + input);
+      if (inFirst === at(sources, firstOfAll + inputsPerBlock + input)) {
         if (source !== inFirst || source >= outputsBefore) return undefined;
-        shared.add(source);
+        if (source < absent) {
+          if (at(owner, -2 - source) >= 0) return undefined;
+          owner[-2 - source] = everybody;
+        }
       } else if (source >= 0) {
         if (source - inFirst !== block * perBlock || source < blockOutputs - perBlock) return undefined;
       } else {
-        const before = own.get(inFirst);
-        if (before === undefined) {
-          if (owner.has(source)) return undefined;
-          own.set(inFirst, source);
-          owner.set(source, block);
-          origin.set(source, inFirst);
-        } else if (before !== source) return undefined;
+        const tensor = -2 - source;
+        const pattern = -2 - inFirst;
+        if (at(placedIn, pattern) !== block) {
+          if (at(owner, tensor) !== nobody) return undefined;
+          owner[tensor] = block;
+          origin[tensor] = pattern;
+          places[pattern] = tensor;
+          placedIn[pattern] = block;
+        } else if (at(places, pattern) !== tensor) return undefined;
       }
     }
   }
+  const isOwned = (source: number): boolean => source < absent && at(owner, -2 - source) >= 0;
   const lastBlock = outputsBefore + (count - 1) * perBlock;
-  for (const source of shared) if (owner.has(source)) return undefined;
-  for (const output of graphOutputs) if (owner.has(output)) return undefined;
+  for (const output of graphOutputs) if (isOwned(output)) return undefined;
   for (let index = 0; index < nodes.length; index += 1) {
     if (index === start) index = end;
     for (let input = at(firstInput, index); input < at(firstInput, index + 1); input += 1) {
       const source = at(sources, input);
-      if (owner.has(source)) return undefined;
+      if (isOwned(source)) return undefined;
       if (index >= end && source >= outputsBefore && source < lastBlock) return undefined;
     }
   }
@@ -344,19 +345,23 @@ function ownBlocks(wiring: Wiring, run: Run): Repetition | undefined {
     if (!isSameType(declared[output], declared[output - perBlock])) return undefined;
   }
   if (!haveOwnScopes(nodes, run)) return undefined;
-  const nameOf = (number: number): string => stored[-2 - number]?.name ?? '';
-  return {
-    ...run,
-    owners: new Map([...owner].map(([number, block]) => [nameOf(number), block])),
-    origins: new Map([...origin].map(([number, first]) => [nameOf(number), nameOf(first)])),
-  };
+  const owners = new Map<string, number>();
+  const origins = new Map<string, string>();
+  for (const [tensor, { name }] of stored.entries()) {
+    const block = at(owner, tensor);
+    if (block < 0) continue;
+    owners.set(name, block);
+    origins.set(name, stored[at(origin, tensor)]?.name ?? '');
+  }
+  return { ...run, owners, origins };
 }
+
+const nobody = -1;
+const everybody = -2;
 
 /** Whether each block stands in modules of its own, in the pattern of the first, or in modules that all stand in. */
 function haveOwnScopes(nodes: readonly FlatNode[], { start, period, count }: Run): boolean {
   const owners = new Map<string, number>();
-  const outside = -1;
-  const everywhere = -2;
   const own = (path: string, block: number): boolean => {
     const known = owners.get(path);
     if (known === undefined) owners.set(path, block);
@@ -374,11 +379,11 @@ function haveOwnScopes(nodes: readonly FlatNode[], { start, period, count }: Run
         const path = paths[depth] ?? '';
         const pattern = inFirst[depth] ?? '';
         if (pattern === inSecond[depth]) {
-          if (path !== pattern || !own(path, everywhere)) return false;
+          if (path !== pattern || !own(path, everybody)) return false;
         } else {
           const known = names.get(pattern);
           if (known === undefined) {
-            if (!areNamesAlike(path, pattern) || owners.has(path)) return false;
+            if (owners.has(path)) return false;
             names.set(pattern, path);
             owners.set(path, block);
           } else if (known !== path) return false;
@@ -390,7 +395,7 @@ function haveOwnScopes(nodes: readonly FlatNode[], { start, period, count }: Run
     if (index === start) index += period * count;
     for (const path of nodes[index]?.scope.paths ?? []) {
       const known = owners.get(path);
-      if (known !== undefined && known !== everywhere && known !== outside) return false;
+      if (known !== undefined && known !== everybody) return false;
     }
   }
   return true;

@@ -25,14 +25,7 @@ export function layoutColumns(columns: readonly Column[], rows: readonly (readon
 }
 
 /** Columns a text takes: one per code point; combining and double-width characters do not occur in reports. */
-function width(text: string): number {
-  let count = text.length;
-  for (let index = 1; index < text.length; index += 1) {
-    const isPair =
-      isSurrogate(text.charCodeAt(index - 1), 0xd800) && isSurrogate(text.charCodeAt(index), 0xdc00);
-    if (isPair) count -= 1;
-  }
-  return count;
-}
+const width = (text: string): number => (pairs.test(text) ? [...text].length : text.length);
 
-const isSurrogate = (code: number, first: number): boolean => code >= first && code < first + 0x400;
+/** The halves of characters that JavaScript counts twice. */
+const pairs = /[\ud800-\udfff]/;
