@@ -72,8 +72,9 @@ function totalsOf(
   const { training, scenario } = plan;
   const [middle, low, high] = timelines;
   const work = { forward: 0, backward: 0 };
-  for (const cost of training.costs) {
-    if (cost.kind === 'unknown') continue;
+  for (let index = 0; index < training.costs.length; index += 1) {
+    const cost = training.costs[index];
+    if (cost?.kind !== 'known') continue;
     work.forward += cost.forward.flops;
     if (scenario.mode === 'training') {
       work.backward += cost.backwardData.flops + cost.backwardWeight.flops;
@@ -112,9 +113,10 @@ function totalsOf(
 function timeAtPeak({ training, lowered, cluster, scenario }: StepPlan): number {
   const peaks = new Map<Numeric, number>();
   let total = 0;
-  for (const [index, cost] of training.costs.entries()) {
+  for (let index = 0; index < training.costs.length; index += 1) {
+    const cost = training.costs[index];
     const numeric = lowered.operators[index]?.numeric;
-    if (cost.kind === 'unknown' || numeric === undefined) continue;
+    if (cost?.kind !== 'known' || numeric === undefined) continue;
     const backward = scenario.mode === 'training' ? cost.backwardData.flops + cost.backwardWeight.flops : 0;
     const products = cost.forward.flops + backward;
     if (products === 0) continue;

@@ -99,18 +99,22 @@ export function parametersByLayer(training: TrainingGraph): readonly (readonly n
   const { layers, parameters } = training.analysis;
   const layerOf = layerOfOperators(training);
   const owned: number[][] = layers.map(() => []);
-  for (const [index, parameter] of parameters.entries()) {
+  parameters.forEach((parameter, index) => {
     const layer = layerOf[parameter.operators[0] ?? -1];
     if (layer !== undefined) owned[layer]?.push(index);
-  }
+  });
   return owned;
 }
 
 /** By operator: its layer; every operator has one. */
 export function layerOfOperators(training: TrainingGraph): Int32Array {
   const layerOf = new Int32Array(training.costs.length);
-  for (const [index, layer] of training.analysis.layers.entries()) {
-    for (const operator of layer.operators) layerOf[operator] = index;
+  const { layers } = training.analysis;
+  for (let index = 0; index < layers.length; index += 1) {
+    const operators = layers[index]?.operators ?? [];
+    for (let position = 0; position < operators.length; position += 1) {
+      layerOf[operators[position] ?? -1] = index;
+    }
   }
   return layerOf;
 }

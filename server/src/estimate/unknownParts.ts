@@ -9,8 +9,10 @@ import type { KnownCost, UnknownCost } from '../operators/definition.ts';
 /** Operators of unknown cost, in the order of the graph. */
 export function unknownParts(training: TrainingGraph): readonly UnknownPart[] {
   const unknown: UnknownPart[] = [];
-  for (const [index, cost] of training.costs.entries()) {
-    if (cost.kind === 'known') continue;
+  const { costs } = training;
+  for (let index = 0; index < costs.length; index += 1) {
+    const cost = costs[index];
+    if (cost?.kind !== 'unknown') continue;
     const operator = training.analysis.graph.operators[index];
     const name = operator?.name === '' ? operator.outputs[0] : operator?.name;
     unknown.push({

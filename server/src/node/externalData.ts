@@ -19,10 +19,11 @@ export function checkExternalData(model: OnnxModel, modelPath: string): readonly
   const tensorsByPath = new Map<string, number>();
   for (const initializer of model.graph.initializers) {
     const path = initializer.external?.path;
-    // The reader reports these from the file alone.
-    if (path === undefined || leavesFolder(path)) continue;
-    if (tensorsByPath.size >= mostFiles && !tensorsByPath.has(path)) continue;
-    tensorsByPath.set(path, (tensorsByPath.get(path) ?? 0) + 1);
+    if (path === undefined) continue;
+    const before = tensorsByPath.get(path);
+    // The reader reports those that leave the folder from the file alone.
+    if (before === undefined && (tensorsByPath.size >= mostFiles || leavesFolder(path))) continue;
+    tensorsByPath.set(path, (before ?? 0) + 1);
   }
   if (tensorsByPath.size === 0) return [];
   const folder = dirname(modelPath);

@@ -100,12 +100,14 @@ function wire(nodes: readonly FlatNode[], graph: OnnxGraph): Wiring | undefined 
     if (node === undefined || holdsGraph(node.attributes)) return undefined;
     firstOutput[index] = outputs;
     firstInput[index] = sources.length;
-    for (const name of node.inputs) {
+    for (let input = 0; input < node.inputs.length; input += 1) {
+      const name = node.inputs[input] ?? '';
       const source = name === '' ? absent : numbers.get(name);
       if (source === undefined) return undefined;
       sources.push(source);
     }
-    for (const name of node.outputs) {
+    for (let output = 0; output < node.outputs.length; output += 1) {
+      const name = node.outputs[output] ?? '';
       if (name !== '') {
         if (numbers.has(name)) return undefined;
         numbers.set(name, outputs);

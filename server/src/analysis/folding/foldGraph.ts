@@ -53,7 +53,9 @@ export function foldGraph(graph: OnnxGraph, nodes: readonly FlatNode[], repetiti
   }
   const dropped = new Set<string>();
   for (let index = cut; index < resume; index += 1) {
-    for (const name of nodes[index]?.node.outputs ?? []) dropped.add(name);
+    nodes[index]?.node.outputs.forEach((name) => {
+      dropped.add(name);
+    });
   }
   const isKept = ({ name }: { readonly name: string }): boolean => {
     if (dropped.has(name)) return false;

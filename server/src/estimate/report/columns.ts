@@ -15,11 +15,17 @@ export function layoutColumns(columns: readonly Column[], rows: readonly (readon
   });
   return all.map((row) => {
     let line = '';
-    for (const [index, column] of columns.entries()) {
+    /** Blanks that stand before the next cell that has any text. */
+    let blanks = 0;
+    columns.forEach(({ align }, index) => {
       const cell = row[index] ?? '';
-      const fill = ' '.repeat((widths[index] ?? 0) - width(cell));
-      line += `${index === 0 ? '' : '  '}${column.align === 'left' ? cell + fill : fill + cell}`;
-    }
+      const free = (widths[index] ?? 0) - width(cell);
+      if (cell !== '') {
+        line += ' '.repeat(blanks + (align === 'right' ? free : 0)) + cell;
+        blanks = align === 'right' ? 0 : free;
+      } else blanks += free;
+      blanks += 2;
+    });
     return line.trimEnd();
   });
 }

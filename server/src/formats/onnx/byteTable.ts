@@ -53,7 +53,8 @@ export class ByteTable {
       longer.set(this.#bytes);
       this.#bytes = longer;
     }
-    this.#bytes.set(window.subarray(start, start + length), from);
+    const bytes = this.#bytes;
+    for (let index = 0; index < length; index += 1) bytes[from + index] = window[start + index] ?? 0;
     this.#starts[number + 1] = from + length;
     this.#hashes[number] = hash;
     this.#slots[slot] = number + 1;

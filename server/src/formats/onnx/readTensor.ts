@@ -249,7 +249,9 @@ function locationOf(
   entries: ReadonlyMap<string, string>,
 ): ExternalLocation {
   const location = externalLocationOf(entries);
-  if (leavesFolder(location.path)) {
+  if (reading.insidePaths.has(location.path)) return location;
+  if (!leavesFolder(location.path)) reading.insidePaths.add(location.path);
+  else {
     reading.report(`external ${location.path}`, outsideFolder(tensor, location.path));
   }
   return location;

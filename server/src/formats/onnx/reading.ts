@@ -32,6 +32,8 @@ export class Reading {
   /** Attributes and types that were read, by the number of their message. */
   readonly attributes = new Map<number, ReadAttribute>();
   readonly types = new Map<number, OnnxType | undefined>();
+  /** Paths of external data that were looked at and stay beside the model: all tensors name the same few. */
+  readonly insidePaths = new Set<string>();
 
   constructor(wire: WireReader) {
     this.wire = wire;

@@ -22,7 +22,9 @@ export const wireTypes = { varint: 0, fixed64: 1, length: 2, fixed32: 5 } as con
 const maximumDepth = 100;
 /** Read-ahead starts small after a jump and doubles while reading goes on, so that jumps cost little. */
 const smallestChunk = 4 * 1024;
-const largestChunk = 64 * 1024;
+const largestChunk = 512 * 1024;
+/** Of a window read after a jump, too little is read to decode it as a whole. */
+const shortestText = 16 * 1024;
 /** Longer texts and messages are not kept to be recognized. */
 const longestName = 256;
 /** Highest field number protobuf allows. */
@@ -58,9 +60,18 @@ export class WireReader {
 
   /** Moves to the next field of the message that ends at `end`; false at its end or once something is wrong. */
   nextField(end: number): boolean {
-    if (!this.nextElement(end)) return false;
+    const { position } = this;
+    if (position >= end || this.problem !== undefined) return this.nextElement(end);
     this.#end = end;
-    this.fieldOffset = this.position;
+    this.fieldOffset = position;
+    // Nearly every tag is one byte in the window.
+    const ahead = position < this.#windowEnd ? this.#window[position - this.#windowStart] : undefined;
+    if (ahead !== undefined && ahead >= 8 && ahead < 0x80) {
+      this.position = position + 1;
+      this.field = ahead >>> 3;
+      this.wireType = ahead & 7;
+      return true;
+    }
     const tag = this.unsigned();
     this.field = Math.floor(tag / 8);
     this.wireType = tag % 8;
@@ -157,7 +168,7 @@ export class WireReader {
       if ((window[index] ?? 0) >= 0x80) return decoder.decode(window.subarray(start, start + length));
     }
     // A window of which little is read is not worth decoding, nor keeping as the text that names are cut from.
-    if (window.length < largestChunk) return decoder.decode(window.subarray(start, start + length));
+    if (window.length < shortestText) return decoder.decode(window.subarray(start, start + length));
     this.#windowText ??= latin1.decode(window);
     return this.#windowText.slice(start, start + length);
   }
@@ -257,7 +268,8 @@ export class WireReader {
   #available(length: number): boolean {
     if (this.problem !== undefined) return false;
     if (this.position >= this.#windowStart && this.position + length <= this.#windowEnd) return true;
-    this.#chunk = this.position === this.#windowEnd ? Math.min(this.#chunk * 2, largestChunk) : smallestChunk;
+    const goesOn = this.position >= this.#windowStart && this.position <= this.#windowEnd;
+    this.#chunk = goesOn ? Math.min(this.#chunk * 2, largestChunk) : smallestChunk;
     this.#window = this.#source.read(this.position, Math.max(length, this.#chunk));
     this.#windowText = undefined;
     this.#windowStart = this.position;
