@@ -48,7 +48,7 @@ it('says what it can do', async () => {
   const { capabilities } = await start();
   expect(capabilities).toMatchObject({
     hoverProvider: true,
-    inlayHintProvider: true,
+    inlayHintProvider: { resolveProvider: true },
     codeLensProvider: {},
     documentSymbolProvider: true,
     foldingRangeProvider: true,
@@ -254,6 +254,20 @@ it('shows the kinds of hints that are switched on', async () => {
   ]);
   await changeSettings({ hints: { cost: false, shape: true } });
   expect((await hints(specUri)).map(({ text }) => text)).toEqual(['[1, 512]', '[1, 512]']);
+});
+
+it('explains a hint when it is pointed at', async () => {
+  const { open, connection } = await start();
+  await open(specUri, 'layer-spec', spec);
+  const range = { start: { line: 0, character: 0 }, end: { line: 9, character: 0 } };
+  const [hint] = await connection.sendRequest<readonly { tooltip?: unknown }[]>('textDocument/inlayHint', {
+    textDocument: { uri: specUri },
+    range,
+  });
+  expect(hint?.tooltip).toBeUndefined();
+  expect(await connection.sendRequest('inlayHint/resolve', hint)).toMatchObject({
+    tooltip: { kind: 'markdown', value: expect.stringContaining('a · Linear') },
+  });
 });
 
 it('answers an editor that asks for diagnostics, and sends it none', async () => {

@@ -18,8 +18,6 @@ import { endOfLine, type Position } from './textLines.ts';
 export interface InlayHint {
   readonly position: Position;
   readonly text: string;
-  /** Markdown. */
-  readonly tooltip: string;
 }
 
 export interface HintKinds {
@@ -39,9 +37,14 @@ export function inlayHints(
     .flatMap((row) => {
       const texts = [...(kinds.shape ? [shapeText(row)] : []), ...(kinds.cost ? [hintText(row, view)] : [])];
       const position = endOfLine(view.text, row.line);
-      const tooltip = hoverRow(view, row);
-      return texts.flatMap((text) => (text === '' ? [] : [{ position, text, tooltip }]));
+      return texts.flatMap((text) => (text === '' ? [] : [{ position, text }]));
     });
+}
+
+/** What the pointer shows on the hints of a line, as Markdown; asked for when it is there. */
+export function hintTooltip(view: ModelView, line: number): string | undefined {
+  const row = view.rows.find((candidate) => candidate.line === line);
+  return row === undefined ? undefined : hoverRow(view, row);
 }
 
 /** `[8, 1024, 768]`: the output of the line's last layer, where it is known. */

@@ -138,7 +138,7 @@ export function openDocuments(sources: DocumentSources): OpenDocuments {
  * so long that a fast typist is not answered between two keys.
  */
 const quietTime = (duration: number): number => (duration < soon ? 0 : Math.min(duration, longestQuiet));
-const soon = 80;
+const soon = 150;
 const longestQuiet = 150;
 
 async function makeView(

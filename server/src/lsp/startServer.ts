@@ -19,7 +19,7 @@ import { codeLenses } from '../language/codeLenses.ts';
 import { diagnostics } from '../language/diagnostics.ts';
 import { documentSymbols } from '../language/documentSymbols.ts';
 import { foldingRanges } from '../language/foldingRanges.ts';
-import { inlayHints } from '../language/inlayHints.ts';
+import { hintTooltip, inlayHints } from '../language/inlayHints.ts';
 import type { ModelView } from '../language/modelView.ts';
 import {
   type BenchmarkParams,
@@ -48,7 +48,14 @@ import { reportOf } from './report.ts';
 import { settingsSource } from './settingsSource.ts';
 import { summaryOf } from './summary.ts';
 import { serveTextFeatures, textCapabilities } from './textFeatures.ts';
-import { toCodeLens, toDiagnostic, toDocumentSymbol, toFoldingRange, toInlayHint } from './toProto.ts';
+import {
+  markdown,
+  toCodeLens,
+  toDiagnostic,
+  toDocumentSymbol,
+  toFoldingRange,
+  toInlayHint,
+} from './toProto.ts';
 import { fileName, folderOf, modelBehind, resolveInWorkspace } from './virtualText.ts';
 
 export function startServer(connection: Connection, platform: Platform): void {
@@ -144,7 +151,7 @@ export function startServer(connection: Connection, platform: Platform): void {
         ...textCapabilities,
         ...codeActionCapabilities,
         hoverProvider: true,
-        inlayHintProvider: true,
+        inlayHintProvider: { resolveProvider: true },
         codeLensProvider: {},
         documentSymbolProvider: true,
         foldingRangeProvider: true,
@@ -245,7 +252,9 @@ export function startServer(connection: Connection, platform: Platform): void {
       stopIfCancelled(token);
       return view === undefined
         ? []
-        : inlayHints(view, range.start.line, range.end.line, kinds).map(toInlayHint);
+        : inlayHints(view, range.start.line, range.end.line, kinds).map((hint) =>
+            toInlayHint(hint, textDocument.uri),
+          );
     }),
   );
   connection.onRequest<DocumentDiagnosticReport | ResponseError<void>, void>(
@@ -260,6 +269,12 @@ export function startServer(connection: Connection, platform: Platform): void {
       },
     ),
   );
+  connection.languages.inlayHint.resolve((hint) => {
+    const place = readHintData(hint.data);
+    const view = place === undefined ? undefined : documents.shownView(place.uri);
+    const tooltip = place === undefined || view === undefined ? undefined : hintTooltip(view, place.line);
+    return tooltip === undefined ? hint : { ...hint, tooltip: markdown(tooltip) };
+  });
   connection.onCodeLens(
     handler('code lens', [], async ({ textDocument }, token) => {
       const view = await documents.view(textDocument.uri);
@@ -328,6 +343,12 @@ interface Session {
   options: InitializationOptions;
   trusted: boolean;
   client: InitializeParams['capabilities'];
+}
+
+function readHintData(sent: unknown): { readonly uri: string; readonly line: number } | undefined {
+  if (typeof sent !== 'object' || sent === null || !('uri' in sent) || !('line' in sent)) return undefined;
+  const { uri, line } = sent;
+  return typeof uri === 'string' && typeof line === 'number' ? { uri, line } : undefined;
 }
 
 /** Another editor may send anything at all here. */

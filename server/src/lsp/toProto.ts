@@ -21,11 +21,12 @@ const severities: Readonly<Record<Severity, lsp.DiagnosticSeverity>> = {
   information: lsp.DiagnosticSeverity.Information,
 };
 
-export const toInlayHint = (hint: InlayHint): lsp.InlayHint => ({
+/** The tooltip is resolved when somebody points at the hint. */
+export const toInlayHint = (hint: InlayHint, uri: string): lsp.InlayHint => ({
   position: hint.position,
   label: hint.text,
   paddingLeft: true,
-  tooltip: markdown(hint.tooltip),
+  data: { uri, line: hint.position.line },
 });
 
 export const toHover = (hover: Hover): lsp.Hover => ({
@@ -166,4 +167,4 @@ export function toSemanticTokens(
   return builder.build();
 }
 
-const markdown = (value: string): lsp.MarkupContent => ({ kind: lsp.MarkupKind.Markdown, value });
+export const markdown = (value: string): lsp.MarkupContent => ({ kind: lsp.MarkupKind.Markdown, value });
