@@ -55,6 +55,11 @@ async function run(...words: string[]): Promise<{ status: number; out: string; e
   }
 }
 
+const broken = written(
+  'broken.layers.yaml',
+  'inputs:\n  x: float32[batch, 64]\nlayers:\n  - fc: Linear(64, 32)\n  - oops: Linaer(32)\n',
+);
+
 const small = written(
   'small.layers.yaml',
   'inputs:\n  x: float32[batch, 64]\nlayers:\n  - fc: Linear(64, 32)\n',
@@ -197,4 +202,11 @@ describe('convert', () => {
     expect([result.status, result.out]).toEqual([status, '']);
     expect(result.err).toMatch(message);
   });
+});
+
+it('reports what can be costed of a spec with an error, and says by its status that a part is missing', async () => {
+  const { status, out } = await run('report', broken, '--format', 'json');
+  const report = reportSchema.parse(JSON.parse(out));
+  expect([status, report.totals.exact]).toEqual([1, false]);
+  expect(report.layers.find(({ name }) => name === 'fc')?.flops.forward).toBe(2 * 64 * 32);
 });

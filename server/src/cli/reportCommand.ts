@@ -23,20 +23,30 @@ export async function runReportCommand(given: Extract<Arguments, { command: 'rep
     printIssues(basename(given.file), estimate.issues);
     return failureStatus(file, given.scenario.request);
   }
+  const status = statusOf(estimate);
   if (given.output === undefined) {
     printData(text);
-    return 0;
+    return status;
   }
   try {
     writeFileSync(given.output, text);
     printMessage(`wrote ${given.output}`);
-    return 0;
+    return status;
   } catch (error) {
     printMessage(
       `layercost: cannot write ${given.output}: ${error instanceof Error ? error.message : String(error)}`,
     );
     return 1;
   }
+}
+
+/**
+ * 1 where errors keep part of the model from being costed: the report is printed, but its totals are lower bounds. An
+ * error that leaves every cost known, such as a wrong declaration in an exported file, is told and costs nothing.
+ */
+function statusOf({ cost, issues }: ModelEstimate): 0 | 1 {
+  const complete = cost?.totals.exact === true;
+  return !complete && issues.some(({ severity }) => severity === 'error') ? 1 : 0;
 }
 
 /** `undefined` where the scenario cannot be costed. */
