@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { bindTrainingGraph } from '../../server/src/analysis/bindTrainingGraph.ts';
 import type { ModelAnalysis, TrainingGraph } from '../../server/src/analysis/modelAnalysis.ts';
 import { openModel } from '../../server/src/analysis/openModel.ts';
+import { parametersByLayer } from '../../server/src/estimate/layerCosts.ts';
 import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
 import { findCluster } from '../../server/src/hardware/clusters.ts';
 
@@ -39,6 +40,28 @@ function products({ analysis, training }: ReturnType<typeof open>): readonly str
     const flops = [cost.forward.flops, cost.backwardData.flops, cost.backwardWeight.flops];
     return flops.some((count) => count > 0) ? [flops.join(' ')] : [];
   });
+}
+
+/** Modules that exporters write out and a spec calls as one layer, with their norm kept apart. */
+const attention = /^.*?\/(?:self_attn|attn|attention)(?=\/|$)(?!.*LayerNorm)/;
+
+/** Parameters, forward and backward FLOPs of every layer that has any, in order; an attention module is one layer. */
+function layers({ analysis, training }: ReturnType<typeof open>): readonly string[] {
+  const owned = parametersByLayer(training);
+  const facts = new Map<string, [parameters: number, forward: number, backward: number]>();
+  for (const [index, { name, operators }] of analysis.layers.entries()) {
+    const key = attention.exec(name)?.[0] ?? name;
+    const fact = facts.get(key) ?? [0, 0, 0];
+    for (const parameter of owned[index] ?? []) fact[0] += analysis.parameters[parameter]?.elements ?? 0;
+    for (const operator of operators) {
+      const cost = training.costs[operator];
+      if (cost?.kind !== 'known') continue;
+      fact[1] += cost.forward.flops;
+      fact[2] += cost.backwardData.flops + cost.backwardWeight.flops;
+    }
+    facts.set(key, fact);
+  }
+  return [...facts.values()].filter((fact) => fact.some((count) => count > 0)).map((fact) => fact.join(' '));
 }
 
 const total = (lines: readonly string[]): readonly number[] =>
@@ -80,6 +103,13 @@ describe.each(Object.entries(published))('%s', (name, [parameters, gigaflops]) =
     const packed = ['bert-base', 'tinyllama'].includes(name);
     if (packed) expect(products(spec).length).toBeLessThanOrEqual(products(onnx).length);
     else expect([...products(spec)].sort()).toEqual([...products(onnx)].sort());
+  });
+
+  it('has the same parameters and FLOPs layer by layer', () => {
+    // Exporters and specs write parallel branches in their own order.
+    const parallel = ['googlenet', 'resnet50'].includes(name);
+    const inOrder = (lines: readonly string[]): readonly string[] => (parallel ? [...lines].sort() : lines);
+    expect(inOrder(layers(spec))).toEqual(inOrder(layers(onnx)));
   });
 
   it('leaves the batch open', () => {

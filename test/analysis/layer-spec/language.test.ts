@@ -1,5 +1,6 @@
 /** What the language adds to single layers: dims, blocks, outputs, marks, models, includes. */
 
+import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { type OpenOptions, openLayerSpec } from '../../../server/src/analysis/openModel.ts';
 import { estimateModel } from '../../../server/src/estimate/estimateModel.ts';
@@ -328,6 +329,45 @@ layers:
     expect(analysis).toBeUndefined();
     expect(issues.map(({ severity }) => severity)).toEqual(['information']);
   });
+});
+
+it.each(readdirSync('samples').filter((name) => name.endsWith('.layers.yaml')))(
+  'costs every line of %s while it is written',
+  (name) => {
+    const text = readFileSync(`samples/${name}`, 'utf8');
+    for (let end = 0; end < text.length; end += end % 2 === 0 ? 97 : 61) {
+      const opened = openLayerSpec(text.slice(0, end), name);
+      expect(() => estimateModel(opened, [opened.scenario])).not.toThrow();
+    }
+  },
+);
+
+it('a line that is wrong takes no cost from the lines above it, nor from those it does not feed', () => {
+  const spec = (broken: string): string => `
+dims: { batch: 4, d: 64 }
+inputs: { x: 'float32[batch, d]' }
+layers:
+  - a: Linear(d, d)
+  - b: ${broken}
+  - c: Linear(d, d) from a
+  - e: Linear(d, 8)
+`;
+  for (const broken of [
+    'Linear(',
+    '',
+    '"Linear(d',
+    'Linaer(d)',
+    'Linear(d, )',
+    '[',
+    'Linear(d) form a',
+    '*',
+  ]) {
+    const opened = openLayerSpec(spec(broken), 'm');
+    const { cost } = estimateModel(opened, [{ cluster: 'dgx-a100' }]);
+    const costs = new Map(cost?.layers.map((layer) => [layer.name, layer.flops.forward]));
+    expect([costs.get('a'), costs.get('c'), costs.get('e')], broken).toEqual([32768, 32768, 4096]);
+    expect(opened.issues.length, broken).toBeGreaterThan(0);
+  }
 });
 
 describe('marks', () => {
