@@ -318,6 +318,26 @@ it('stops at a repetition that cannot be meant', () => {
   ]);
 });
 
+it.each([
+  ['LSTM(4, 8, num_layers=1000000000)', '`num_layers` is at most 100, not 1000000000'],
+  ['Transformer(4, 1, 1000000000) from x, x', '`num_encoder_layers` is at most 100, not 1000000000'],
+  [
+    'Transformer(4, 1, 100, 100, batch_first=True) * 100 from x, x',
+    'the model has more than 50000 tensors; is a repetition too large?',
+  ],
+  [
+    'Unfold(1000000, padding=10000000) from image',
+    'blocks of 1000000 at 19000009 places are more than 1048576',
+  ],
+  ['split(1) from long', 'an axis of 100000000 has more than 1024 parts of 1'],
+  ['unbind() from long', 'an axis of 100000000 has more than 1024 parts of 1'],
+  ['chunk(100000) from long', '`chunks` is at most 1024, not 100000'],
+])('bounds what a few characters ask for: %s', (call, message) => {
+  const inputs = 'x: float32[2, 4, 4]\n  image: float32[2, 3, 8, 8]\n  long: float32[100000000]';
+  const { issues } = lower(`inputs:\n  ${inputs}\nlayers:\n  - y: ${call}\n`);
+  expect(issues.map((issue) => issue.message)).toEqual([message]);
+});
+
 it('lowers any spec without failing', () => {
   const values = [
     '1',
@@ -342,6 +362,20 @@ it('lowers any spec without failing', () => {
     'kernel_size=0',
     'stride=0',
     'weight=a',
+    '(0, 2, 1, 3)',
+    '(x, x)',
+    "'bchw->bc'",
+    'dim=(1, 2)',
+    '1e9',
+    'num_layers=99999999',
+    'batch_first=True',
+    "mode='bilinear'",
+    'scale_factor=1e12',
+    'size=3',
+    'output_size=(None, 99999)',
+    'padding=1e15',
+    'attn_mask=a',
+    'index=x',
   ];
   const names = [...layerDefinitions.map((definition) => definition.name), 'b', 'Gemm', 'Split', 'Nothing'];
   const calls = fc

@@ -33,6 +33,7 @@ export class GraphBuilder {
   private readonly constants = new Map<string, TensorLiteral>();
   private readonly inputs: OnnxValueInfo[] = [];
   private readonly types = new Map<string, ValueType>();
+  private readonly suffixes = new Map<string, number>();
   private readonly contents = new Map<string, TensorContent>();
   /** Constants asked for since the present layer began. */
   private touched: TensorLiteral[] = [];
@@ -87,6 +88,11 @@ export class GraphBuilder {
   /** Nodes so far: the index of the next one. */
   get size(): number {
     return this.nodes.length;
+  }
+
+  /** Tensors so far, stored ones and results. */
+  get tensorCount(): number {
+    return this.types.size;
   }
 
   /** The leading dimension of the first input. */
@@ -230,7 +236,10 @@ export class GraphBuilder {
 
   private uniqueName(name: string): string {
     let unique = name;
-    for (let count = 1; this.types.has(unique); count += 1) unique = `${name}_${count}`;
+    // Goes on where the last search ended: one layer may be thousands of operators of one type.
+    let count = this.suffixes.get(name) ?? 1;
+    for (; this.types.has(unique); count += 1) unique = `${name}_${count}`;
+    this.suffixes.set(name, count);
     return unique;
   }
 }

@@ -16,13 +16,7 @@ import { makeLayerLowering } from './callLowering.ts';
 import { dimensionValues, openDimensions } from './dimensionValues.ts';
 import { evaluate } from './evaluate.ts';
 import { GraphBuilder, opset } from './graphBuilder.ts';
-import {
-  type NodeAttributes,
-  printSignature,
-  printValue,
-  type SpecValue,
-  type Tensor,
-} from './layerDefinition.ts';
+import { printSignature, printValue, type SpecValue, type Tensor } from './layerDefinition.ts';
 import { findLayer, layerDefinitions } from './layerDefinitions.ts';
 import {
   type KeptLayer,
@@ -32,12 +26,16 @@ import {
   type RunMemory,
   readsOf,
 } from './loweringMemory.ts';
+import { operatorAttributes } from './operatorAttributes.ts';
 import { type Outputs, type Scope, tensorOf, weightsNamed } from './scope.ts';
 import { type Feed, givenTensors, inputsOf, sourcesOf } from './tensorArguments.ts';
 import { unsupportedLayers } from './unsupportedLayers.ts';
 
 /** Layers beyond this are a slip of the hand in a repetition, not a model. */
 const mostLayers = 4_000;
+
+/** Some layers are many operators each; tensors beyond this would take seconds for every keystroke. */
+const mostTensors = 50_000;
 
 /** Blocks in blocks: people write three or four, and each level is a few calls of this program. */
 const deepestBlocks = 64;
@@ -71,6 +69,7 @@ export class ModelLowering {
   private layerCount = 0;
   private recomputedCount = 0;
   private saidTooLong = false;
+  private readonly hints = new Map<string, string>();
 
   /** `included` are blocks of other files; `closed` are open dimensions whose value is known to be needed. */
   constructor(
@@ -262,12 +261,14 @@ export class ModelLowering {
 
   /** Whether there are too many layers by now; a block counts like a layer, so that empty ones end too. */
   private isTooLong(call: LayerCall, name: Name, scope: Scope): boolean {
-    if (this.layerCount <= mostLayers) return false;
+    const tooManyTensors = this.graph.tensorCount > mostTensors;
+    if (this.layerCount <= mostLayers && !tooManyTensors) return false;
     if (!this.saidTooLong) {
+      const [most, what] = tooManyTensors ? [mostTensors, 'tensors'] : [mostLayers, 'layers'];
       problem(
         scope,
         'spec/structure',
-        `the model has more than ${mostLayers} layers; is a repetition too large?`,
+        `the model has more than ${most} ${what}; is a repetition too large?`,
         call.repetition?.span ?? name.span,
       );
     }
@@ -499,33 +500,33 @@ export class ModelLowering {
     const { call, scope, path, layer } = line;
     const { text, span } = call.callee;
     if (findOperator('', text, opset) === undefined) {
-      const known = [...scope.home.blocks.keys(), ...layerDefinitions.map((definition) => definition.name)];
-      const operators = knownOperators().flatMap(({ domain, type }) => (domain === '' ? [type] : []));
-      const reason = unsupportedLayers.get(text);
-      const hint =
-        reason === undefined
-          ? didYouMean(text, [...known, ...operators]) || '; it is no block of this file either'
-          : `; ${reason}`;
-      problem(scope, 'spec/unknown-layer', `\`${text}\` is not a layer${hint}`, span);
+      problem(scope, 'spec/unknown-layer', `\`${text}\` is not a layer${this.hintFor(text, scope)}`, span);
       return undefined;
     }
     const anyTensors = { kind: 'function', inputs: { names: [], least: 1, variadic: true } } as const;
     const given = givenTensors(anyTensors, call, scope, feed, this.graph);
     const tensors = [...feed.sources, ...given.tensors];
-    const attributes: NodeAttributes = Object.fromEntries(
-      given.rest.flatMap((argument) => {
-        if (argument.keyword === undefined) {
-          const message = `attributes of the ONNX operator ${text} are given by name`;
-          problem(scope, 'spec/argument', message, argument.span);
-          return [];
-        }
-        const value = evaluate(argument.value, scope.values, scope.report);
-        const attribute = value === undefined ? undefined : attributeOf(value);
-        return attribute === undefined ? [] : [[argument.keyword.text, attribute]];
-      }),
-    );
+    const attributes = operatorAttributes(call, given.rest, scope);
+    if (attributes === undefined) return undefined;
     const inputs = tensors.length > 0 ? tensors : [feed.previous];
     return { tensors: this.graph.node(path, '', text, inputs, layer.names.length, attributes), names: [] };
+  }
+
+  /** What to write instead of a layer that is none. Worked out once per name, however often it is repeated. */
+  private hintFor(name: string, scope: Scope): string {
+    const key = `${scope.home.file?.path ?? ''}:${name}`;
+    const known = this.hints.get(key);
+    if (known !== undefined) return known;
+    const reason = unsupportedLayers.get(name);
+    const layers = layerDefinitions.map((definition) => definition.name);
+    const operators = knownOperators().flatMap(({ domain, type }) => (domain === '' ? [type] : []));
+    const names = [...scope.home.blocks.keys(), ...layers, ...operators];
+    const hint =
+      reason === undefined
+        ? didYouMean(name, names) || '; it is no block of this file either'
+        : `; ${reason}`;
+    this.hints.set(key, hint);
+    return hint;
   }
 
   /** Stands in for a call that could not be lowered, so that nobody takes its cost for 0. */
@@ -560,14 +561,3 @@ function rootOf(scope: Scope): Scope {
 
 /** `Array.isArray` does not tell a readonly list from what else it may be. */
 const isList = <Item>(value: Item | readonly Item[]): value is readonly Item[] => Array.isArray(value);
-
-function attributeOf(value: SpecValue): NodeAttributes[string] | undefined {
-  if (typeof value === 'boolean') return { kind: 'int', value: value ? 1 : 0 };
-  if (typeof value === 'string') return { kind: 'string', value };
-  if (typeof value === 'number') return { kind: Number.isInteger(value) ? 'int' : 'float', value };
-  if (!Array.isArray(value)) return undefined;
-  if (value.every((item) => typeof item === 'number')) {
-    return { kind: value.every((item) => Number.isInteger(item)) ? 'ints' : 'floats', value };
-  }
-  return value.every((item) => typeof item === 'string') ? { kind: 'strings', value } : undefined;
-}

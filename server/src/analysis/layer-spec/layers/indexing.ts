@@ -142,7 +142,7 @@ const split: LayerDefinition = {
 };
 
 /** More parts than this are a slip of the hand; each is an output. */
-const mostParts = 4096;
+const mostParts = 1024;
 
 function partsOf(total: number, size: number, call: LayerLowering): readonly number[] {
   const count = Math.max(1, Math.ceil(total / Math.max(1, size)));

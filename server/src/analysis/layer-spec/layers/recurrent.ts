@@ -43,7 +43,7 @@ const sequence = (cell: Cell): LayerDefinition => ({
   inputs: { names: cell.name === 'LSTM' ? ['input', 'h_0', 'c_0'] : ['input', 'h_0'], least: 1 },
   parameters: [
     ...sizes,
-    integer('num_layers', 'Layers, each fed by the one before.', { default: 1, least: 1 }),
+    integer('num_layers', 'Layers, each fed by the one before.', { default: 1, least: 1, most: 100 }),
     ...(cell.name === 'RNN' ? [nonlinearity] : []),
     bias,
     flag('batch_first', false, 'Whether the first axis is the batch, and the second the sequence.'),

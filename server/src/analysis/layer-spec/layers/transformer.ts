@@ -96,8 +96,8 @@ const transformer: LayerDefinition = {
   parameters: [
     { ...followingSize('d_model', 'Size of the last axis.'), default: 512 },
     heads(8),
-    integer('num_encoder_layers', 'Layers of the encoder.', { default: 6, least: 1, most: 1000 }),
-    integer('num_decoder_layers', 'Layers of the decoder.', { default: 6, least: 1, most: 1000 }),
+    integer('num_encoder_layers', 'Layers of the encoder.', { default: 6, least: 1, most: 100 }),
+    integer('num_decoder_layers', 'Layers of the decoder.', { default: 6, least: 1, most: 100 }),
     hiddenSize,
     dropout,
     activation,

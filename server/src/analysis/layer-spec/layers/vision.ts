@@ -152,6 +152,9 @@ const kernel: readonly ParameterDefinition[] = [
   integers('stride', 'Step between blocks.', { default: 1, least: 1 }),
 ];
 
+/** Places along an axis times the extent of a block: beyond this no image is meant. */
+const mostPlaces = 2 ** 20;
+
 const unfold: LayerDefinition = {
   name: 'Unfold',
   kind: 'module',
@@ -186,6 +189,10 @@ const unfold: LayerDefinition = {
           `no block of ${window} fits into ${size} pixels`,
           'kernel_size',
         );
+      }
+      if (count * window > mostPlaces) {
+        const message = `blocks of ${window} at ${count} places are more than ${mostPlaces}`;
+        return call.problem('spec/argument', message, 'kernel_size');
       }
       counts.push(count);
       const rows = Array.from({ length: window }, (_, row) =>
