@@ -28,6 +28,15 @@ const opensBinaryModel: Scenario = {
   },
 };
 
+const opensCaffeNet: Scenario = {
+  name: 'a Caffe net opens with costs',
+  steps: async (editor) => {
+    await editor.openFile('lenet.prototxt');
+    await editor.lensMatching(/LeNet/i);
+    expect(await editor.lineMatching(/layer \{.*FLOP/)).toMatch(costHint);
+  },
+};
+
 const showsBrokenModel: Scenario = {
   name: 'a broken model says what is wrong',
   steps: async (editor) => {
@@ -157,6 +166,7 @@ async function showReport(editor: EditorPage): Promise<void> {
 
 export const scenarios: readonly Scenario[] = [
   opensBinaryModel,
+  opensCaffeNet,
   showsBrokenModel,
   changesCluster,
   warnsWhileTyping,

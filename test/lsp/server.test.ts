@@ -113,6 +113,9 @@ it('serves what a text says, and refuses a rename in words', async () => {
   });
   await expect(ask('rename', 4, 5, { newName: 'b' })).rejects.toThrow('`b` is already a layer here');
   expect(await ask('formatting', 0, 0, { options: {} })).toEqual([]);
+  expect(await connection.sendRequest('workspace/symbol', { query: 'b' })).toMatchObject([
+    { name: 'b', location: { uri: specUri } },
+  ]);
   expect(await ask('semanticTokens/full', 0, 0)).toMatchObject({ data: expect.any(Array) });
   expect(await ask('selectionRange', 0, 0, { positions: [{ line: 4, character: 15 }] })).toMatchObject([
     { parent: { parent: {} } },

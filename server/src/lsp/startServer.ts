@@ -21,6 +21,7 @@ import { documentSymbols } from '../language/documentSymbols.ts';
 import { foldingRanges } from '../language/foldingRanges.ts';
 import { hintTooltip, inlayHints } from '../language/inlayHints.ts';
 import type { ModelView } from '../language/modelView.ts';
+import { workspaceSymbols } from '../language/workspaceSymbols.ts';
 import {
   type BenchmarkParams,
   type BenchmarkResult,
@@ -55,6 +56,7 @@ import {
   toDocumentSymbol,
   toFoldingRange,
   toInlayHint,
+  toWorkspaceSymbol,
 } from './toProto.ts';
 import { fileName, folderOf, modelBehind, resolveInWorkspace } from './virtualText.ts';
 
@@ -154,6 +156,7 @@ export function startServer(connection: Connection, platform: Platform): void {
         inlayHintProvider: { resolveProvider: true },
         codeLensProvider: {},
         documentSymbolProvider: true,
+        workspaceSymbolProvider: true,
         foldingRangeProvider: true,
         ...(pulls()
           ? { diagnosticProvider: { interFileDependencies: false, workspaceDiagnostics: false } }
@@ -290,6 +293,15 @@ export function startServer(connection: Connection, platform: Platform): void {
       const view = await documents.view(textDocument.uri);
       stopIfCancelled(token);
       return view === undefined ? [] : documentSymbols(view).map(toDocumentSymbol);
+    }),
+  );
+  connection.onWorkspaceSymbol(
+    handler('symbols', [], ({ query }) => {
+      const open = texts.keys().flatMap((uri) => {
+        const view = documents.shownView(uri);
+        return view === undefined ? [] : [{ uri, symbols: documentSymbols(view) }];
+      });
+      return workspaceSymbols(open, query).map(toWorkspaceSymbol);
     }),
   );
   connection.onFoldingRanges(

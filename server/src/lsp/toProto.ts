@@ -12,6 +12,7 @@ import { type SemanticToken, tokenModifiers, tokenTypes } from '../language/sema
 import type { SignatureHelp } from '../language/signatureHelp.ts';
 import type { TextEdit } from '../language/textEdit.ts';
 import { positionAt, rangeOfSpan, type TextLines } from '../language/textLines.ts';
+import type { WorkspaceSymbol } from '../language/workspaceSymbols.ts';
 import type { Severity } from '../model/issue.ts';
 import { commands } from '../protocol.ts';
 
@@ -67,6 +68,13 @@ export const toDocumentSymbol = (symbol: DocumentSymbol): lsp.DocumentSymbol => 
   range: symbol.range,
   selectionRange: symbol.selection,
   children: symbol.children.map(toDocumentSymbol),
+});
+
+export const toWorkspaceSymbol = (symbol: WorkspaceSymbol): lsp.SymbolInformation => ({
+  name: symbol.name,
+  kind: symbol.kind === 'module' ? lsp.SymbolKind.Module : lsp.SymbolKind.Function,
+  location: { uri: symbol.uri, range: symbol.range },
+  ...(symbol.container === '' ? {} : { containerName: symbol.container }),
 });
 
 export const toFoldingRange = (range: FoldingRange): lsp.FoldingRange => ({

@@ -51,7 +51,7 @@ export function createWorkspace({ settings = {}, samplesOnly = false }: Workspac
     JSON.stringify({ ...calmSettings, ...settings }, undefined, 2),
   );
   for (const name of readdirSync(samples)) {
-    if (/\.(onnx|layers\.yaml)$/.test(name)) cpSync(join(samples, name), join(folder, name));
+    if (/\.(onnx|layers\.yaml|prototxt)$/.test(name)) cpSync(join(samples, name), join(folder, name));
   }
   if (!samplesOnly) writeTestModels(folder);
   return folder;

@@ -43,15 +43,15 @@ it('puts layers of another rank after those that fit', () => {
 });
 
 it.each([
-  ['the size of the input first', 'Linear(|', ['768', 'd', 'batch', 'heads', 'in_features=']],
-  ['dims where a size is required', 'Linear(d, |', ['batch', 'd', 'heads', 'out_features=', 'bias=']],
+  ['the size of the input first', 'Linear(|', ['768', 'd', 'heads', 'batch', 'in_features=']],
+  ['dims where a size is required', 'Linear(d, |', ['d', 'heads', 'batch', 'out_features=', 'bias=']],
   ['names of options once all sizes are given', 'Linear(d, d, |', ['bias=']],
   ['values after a keyword', 'Linear(d, d, bias=|', ['False', 'True']],
   ['a half-typed keyword, by the editor’s filter', 'Linear(d, d, bi|', ['bias=']],
   ['layers above for a function, the nearest first', 'add(|', ['second', 'first', 'x']],
   ['layers that are not taken yet', 'add(second, |', ['first', 'x']],
-  ['dims in an expression', 'Linear(d, 4*|', ['batch', 'd', 'heads']],
-  ['parameters of a block after sizes', 'pair(|', ['batch', 'd', 'heads', 'width=', 'ratio=']],
+  ['dims in an expression', 'Linear(d, 4*|', ['d', 'heads', 'batch']],
+  ['parameters of a block after sizes', 'pair(|', ['d', 'heads', 'batch', 'width=', 'ratio=']],
   ['layers above after `from`', 'Linear(d, d) from |', ['second', 'first', 'x']],
   ['others after a comma', 'add() from second, |', ['first', 'x']],
   ['dims for the repetition', 'Linear(d, d) * |', ['batch', 'd', 'heads']],

@@ -208,7 +208,13 @@ class Proposer {
     const names = visibleValues(this.document.spec, this.context);
     const matches = (name: string): boolean => actual !== undefined && values.get(name) === actual;
     const own = this.definedHere();
-    return [...names.filter(matches), ...names.filter((name) => !matches(name))]
+    const [leading] = inputsAt(this.document.spec, this.context)[0]?.dimensions ?? [];
+    // No layer has the batch for a size.
+    const isBatch = (name: string): boolean =>
+      parameter !== undefined && leading?.kind === 'name' && leading.name === name;
+    const rank = (name: string): number => (matches(name) ? 0 : isBatch(name) ? 2 : 1);
+    return names
+      .toSorted((left, right) => rank(left) - rank(right))
       .filter((name) => name !== own)
       .map((name) => {
         const value = values.get(name);

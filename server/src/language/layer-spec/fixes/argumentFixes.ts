@@ -1,12 +1,12 @@
 /** Arguments that are missing, or contradict what flows in. */
 
+import type { ModelEstimate } from '../../../estimate/estimateModel.ts';
 import type { Argument, LayerCall } from '../../../formats/layer-spec/syntax.ts';
-import { type ModelView, rangeOfIssue } from '../../modelView.ts';
 import { applyEdits, type TextEdit } from '../../textEdit.ts';
 import { findCallable } from '../callable.ts';
 import { parameterAt } from '../parameterAt.ts';
 import { calledLayers, holds } from '../specText.ts';
-import type { Change, Wrong } from './layerSpecFixes.ts';
+import type { Change, Wrong } from './wrong.ts';
 
 export function argumentFixes(wrong: Wrong): readonly Change[] {
   const { document, diagnostic, span } = wrong;
@@ -47,11 +47,10 @@ function contradicting(wrong: Wrong, call: LayerCall): readonly Change[] {
   if (argument === undefined || callable === undefined) return [];
   const parameter = parameterAt(callable, call, argument, source);
   if (!parameter?.follows) return [];
-  const edit = { span: removalOf(call, argument), text: '' };
   const written = source.slice(argument.value.span.start, argument.value.span.end);
-  const edits: readonly TextEdit[] = [edit];
+  const edits: readonly TextEdit[] = [{ span: removalOf(call, argument), text: '' }];
   const after = recost(applyEdits(source, edits));
-  return errorsAt(view, call) > errorsOf(after, applyEdits(source, edits), call)
+  return countErrors(after) < countErrors(view.estimate)
     ? [{ title: `Remove \`${written}\`: ${parameter.name} follows from the input`, edits }]
     : [];
 }
@@ -65,22 +64,5 @@ function removalOf(call: LayerCall, argument: Argument): { readonly start: numbe
   return before === undefined ? argument.span : { start: before.span.end, end: argument.span.end };
 }
 
-const errorsAt = (view: ModelView, call: LayerCall): number =>
-  countErrors(view.estimate.issues, call.callee.span.start, view);
-
-function countErrors(issues: ModelView['estimate']['issues'], start: number, view: ModelView): number {
-  const line = view.text.starts.findLastIndex((each) => each <= start);
-  return issues.filter((issue) => issue.severity === 'error' && rangeOfIssue(view, issue).start.line === line)
-    .length;
-}
-
-/** Errors on the line of the call in a text that was edited behind its callee only. */
-function errorsOf(estimate: ModelView['estimate'], source: string, { callee }: LayerCall): number {
-  const end = source.indexOf('\n', callee.span.start);
-  const lineStart = source.lastIndexOf('\n', callee.span.start) + 1;
-  const lineEnd = end < 0 ? source.length : end;
-  return estimate.issues.filter(
-    ({ severity, span }) =>
-      severity === 'error' && span !== undefined && span.start >= lineStart && span.start <= lineEnd,
-  ).length;
-}
+const countErrors = ({ issues }: ModelEstimate): number =>
+  issues.filter(({ severity }) => severity === 'error').length;

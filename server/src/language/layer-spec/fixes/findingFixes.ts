@@ -7,9 +7,9 @@ import { bytes } from '../../../model/units.ts';
 import { gainOf, throughputGainOf } from '../../fix.ts';
 import { applyEdits, type TextEdit } from '../../textEdit.ts';
 import { calledLayers } from '../specText.ts';
-import type { Change, Wrong } from './layerSpecFixes.ts';
 import { scenarioEdit } from './scenarioEdit.ts';
 import { sizeEdits } from './sizeEdits.ts';
+import type { Change, Wrong } from './wrong.ts';
 
 export function findingFixes(wrong: Wrong): readonly Change[] {
   const { diagnostic } = wrong;

@@ -3,28 +3,13 @@
 import type { Diagnostic } from '../../diagnostics.ts';
 import type { Fix, Recost } from '../../fix.ts';
 import type { ModelView } from '../../modelView.ts';
-import type { TextEdit } from '../../textEdit.ts';
 import { offsetAt } from '../../textLines.ts';
 import type { SpecText } from '../specText.ts';
 import { argumentFixes } from './argumentFixes.ts';
 import { findingFixes } from './findingFixes.ts';
 import { nameFixes } from './nameFixes.ts';
 import { removalFixes } from './removalFixes.ts';
-
-/** What a kind of fix is asked with. */
-export interface Wrong {
-  readonly document: SpecText;
-  readonly view: ModelView;
-  readonly diagnostic: Diagnostic;
-  /** What the diagnostic underlines. */
-  readonly span: { readonly start: number; readonly end: number };
-  readonly recost: Recost;
-}
-
-export interface Change {
-  readonly title: string;
-  readonly edits: readonly TextEdit[];
-}
+import type { Wrong } from './wrong.ts';
 
 /** The fixes of these diagnostics, the best of each first. `recost` is called for what changes the cost. */
 export function layerSpecFixes(

@@ -11,7 +11,7 @@ import { elementTypes } from '../../../model/elementType.ts';
 import { callableBlocks, findCallable, onnxOperators } from '../callable.ts';
 import { calledLayers, holds, type SpecText } from '../specText.ts';
 import { layersAt, visibleTensors, visibleValues } from '../visibleNames.ts';
-import type { Change, Wrong } from './layerSpecFixes.ts';
+import type { Change, Wrong } from './wrong.ts';
 
 export function nameFixes({ document, view, diagnostic, span }: Wrong): readonly Change[] {
   if (diagnostic.severity !== 'error') return [];

@@ -4,7 +4,7 @@ import type { TextSpan } from '../../../model/issue.ts';
 import { renameLayerSpec } from '../renameLayerSpec.ts';
 import { namesOfSpec } from '../specNames.ts';
 import { blocksOf, bodiesOf, holds, type SpecText } from '../specText.ts';
-import type { Change, Wrong } from './layerSpecFixes.ts';
+import type { Change, Wrong } from './wrong.ts';
 
 export function removalFixes({ document, diagnostic, span }: Wrong): readonly Change[] {
   if (diagnostic.code === 'spec/unused') return unused(document, span);

@@ -1,0 +1,22 @@
+/** What a kind of fix is asked with, and what it answers. */
+
+import type { TextSpan } from '../../../model/issue.ts';
+import type { Diagnostic } from '../../diagnostics.ts';
+import type { Recost } from '../../fix.ts';
+import type { ModelView } from '../../modelView.ts';
+import type { TextEdit } from '../../textEdit.ts';
+import type { SpecText } from '../specText.ts';
+
+export interface Wrong {
+  readonly document: SpecText;
+  readonly view: ModelView;
+  readonly diagnostic: Diagnostic;
+  /** What the diagnostic underlines. */
+  readonly span: TextSpan;
+  readonly recost: Recost;
+}
+
+export interface Change {
+  readonly title: string;
+  readonly edits: readonly TextEdit[];
+}
