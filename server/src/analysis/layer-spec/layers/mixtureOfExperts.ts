@@ -110,14 +110,14 @@ function expertsWithRoom(
   chosen: number,
   { width, hidden, experts }: Experts,
 ): Tensor | undefined {
-  const count = call.fixed(tokens.shape?.[0]);
-  if (count === undefined) return undefined;
-  const room = Math.min(count, Math.ceil((count * chosen * call.number('capacity_factor')) / experts));
-  if (room < 1) {
+  const factor = call.number('capacity_factor');
+  if (factor === 0) {
     return call.problem('spec/argument', 'the experts have no room for a token', 'capacity_factor');
   }
+  const shape = call.emit('Shape', [tokens]);
+  const room = roomOf(call, tokens, chosen * factor, experts);
   const byExpert = call.emit('Transpose', [probabilities], { perm: ints([1, 0]) });
-  const [weights, indices] = call.emitMany('TopK', [byExpert, call.integersConstant([room])], 2, {
+  const [weights, indices] = call.emitMany('TopK', [byExpert, room], 2, {
     axis: int(-1),
   });
   const rows = call.emit('Gather', [tokens, indices], { axis: int(0) });
@@ -135,10 +135,22 @@ function expertsWithRoom(
   const down = layer('w2', gated, hidden, width);
   const last = call.integersConstant([-1]);
   const weighted = call.emit('Mul', [down, call.emit('Unsqueeze', [weights, last])]);
-  const nothing = call.emit('ConstantOfShape', [call.integersConstant([count, width])]);
+  const nothing = call.emit('ConstantOfShape', [shape]);
   return call.emit('ScatterND', [nothing, call.emit('Unsqueeze', [indices, last]), weighted], {
     reduction: text('add'),
   });
+}
+
+/** ⌈tokens·share/experts⌉, and no more than there are tokens; worked out by operators, so that the batch stays open. */
+function roomOf(call: LayerLowering, tokens: Tensor, share: number, experts: number): Tensor {
+  const count = call.emit('Shape', [tokens], { start: int(0), end: int(1) });
+  if (share >= experts) return count;
+  // Capacity factors are written with few digits.
+  const parts = Math.max(1, Math.round(share * 10_000));
+  const whole = experts * 10_000;
+  const scaled = call.emit('Mul', [count, call.integersConstant([parts])]);
+  const rounded = call.emit('Add', [scaled, call.integersConstant([whole - 1])]);
+  return call.emit('Div', [rounded, call.integersConstant([whole])]);
 }
 
 function activated(call: LayerLowering, input: Tensor): Tensor {
