@@ -1,17 +1,18 @@
 /** The figures of `npm run bench`. Each is a median of several runs with its extremes. */
 
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openModel } from '../../server/src/analysis/openModel.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
 import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
 import { measureProcess } from './childProcess.ts';
+import { showEditing } from './editing.ts';
 import { showFirstHint } from './firstHint.ts';
 import { writeExternalModel, writeLargeModel } from './hugeModels.ts';
 import { showKeystrokes } from './keystrokes.ts';
-import { llamaGraph } from './llamaGraph.ts';
+import { llamaGraph, narrow } from './llamaGraph.ts';
 import { median, repeat, show } from './measure.ts';
 import { inferShapesInPython, onnxVersion } from './pythonOnnx.ts';
 
@@ -25,10 +26,11 @@ export async function bench(root: string): Promise<void> {
     const cli = join(root, 'dist/cli.js');
     const resnet = join(root, 'samples/resnet50.onnx');
     showStart(cli, resnet);
-    showLargeGraph(cli, folder);
+    showLargeGraphs(cli, folder);
     showHugeFiles(cli, folder);
     await showFirstHint(root, resnet);
-    for (const operators of [9_000, 50_000]) showEngine(operators);
+    showGrowth();
+    showEditing();
     await showKeystrokes();
   } finally {
     rmSync(folder, { recursive: true, force: true });
@@ -50,25 +52,35 @@ function showStart(cli: string, resnet: string): void {
   );
 }
 
-/** A graph of 9,000 operators as a whole process, beside what Python takes for its shapes alone. */
-function showLargeGraph(cli: string, folder: string): void {
-  const file = join(folder, 'llama.onnx');
-  writeFileSync(file, llamaGraph(9000));
-  const ours = repeat(7, () =>
-    runNode([cli, 'report', file, ...scenario, '--dim', 'sequence=2048', '--format', 'json']),
-  );
-  show('report 9,000-operator decoder, whole process', ours);
+/** Graphs of 9,000 operators as a whole process, beside what Python takes for their shapes alone. */
+function showLargeGraphs(cli: string, folder: string): void {
+  const bare = join(folder, 'llama.onnx');
+  writeFileSync(bare, llamaGraph(9_000));
+  const whole = join(folder, 'weights.onnx');
+  writeFileSync(whole, llamaGraph(9_000, narrow, true));
   const version = onnxVersion();
+  for (const [what, file] of [
+    ['9,000 operators, no weights', bare],
+    [`9,000 operators, ${(statSync(whole).size / 1e6).toFixed(0)} MB of weights`, whole],
+  ] as const) {
+    const given = ['report', file, ...scenario, '--dim', 'sequence=2048'];
+    const table = repeat(9, () => runNode([cli, ...given]));
+    show(`report ${what}`, table);
+    show(
+      '  as JSON',
+      repeat(9, () => runNode([cli, ...given, '--format', 'json'])),
+    );
+    if (version === undefined) continue;
+    const theirs = repeat(7, () => inferShapesInPython(file));
+    show(
+      '  onnx.load and infer_shapes in Python',
+      theirs,
+      `onnx ${version}, ${(median(theirs) / median(table)).toFixed(1)} times our table`,
+    );
+  }
   if (version === undefined) {
     console.log('  not compared: no Python with the onnx package (name one by the variable PYTHON)');
-    return;
   }
-  const theirs = repeat(7, () => inferShapesInPython(file));
-  show(
-    '  onnx.load and infer_shapes, whole process',
-    theirs,
-    `onnx ${version}, ${(median(theirs) / median(ours)).toFixed(1)} times ours`,
-  );
 }
 
 /** Files of gigabytes: what is read of them, and the memory it takes. */
@@ -98,19 +110,23 @@ function showHugeFiles(cli: string, folder: string): void {
   }
 }
 
-/** The engine alone, inside this process. */
-function showEngine(operators: number): void {
-  const source = byteSourceOfBuffer(llamaGraph(operators));
+/** The engine alone, inside this process: how its time grows with the model. */
+function showGrowth(): void {
   const request = { batch: 4, dimensions: { sequence: 2048 }, precision: 'bf16' } as const;
-  const name = operators.toLocaleString('en-US');
-  show(
-    `read and analyse ${name} operators`,
-    repeat(9, () => openModel(source, 'llama.onnx')),
-  );
-  const opened = openModel(source, 'llama.onnx');
-  show(
-    `cost ${name} operators again`,
-    repeat(9, () => estimateModel(opened, [request])),
+  const [least, most] = [9_000, 50_000].map((operators) => {
+    const source = byteSourceOfBuffer(llamaGraph(operators));
+    const name = operators.toLocaleString('en-US');
+    const read = repeat(9, () => openModel(source, 'llama.onnx'));
+    show(`read and analyse ${name} operators`, read);
+    const opened = openModel(source, 'llama.onnx');
+    const cost = repeat(9, () => estimateModel(opened, [request]));
+    show(`cost ${name} operators again`, cost);
+    return { read: median(read), cost: median(cost) };
+  });
+  if (least === undefined || most === undefined) return;
+  const growth = (before: number, after: number): string => (after / before).toFixed(1);
+  console.log(
+    `  5.6 times the operators: ${growth(least.read, most.read)} times to read, ${growth(least.cost, most.cost)} times to cost`,
   );
 }
 

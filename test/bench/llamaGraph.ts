@@ -2,13 +2,33 @@
 
 import { encodeModel, type NodeDescription, type TensorDescription } from '../support/onnxBytes.ts';
 
-const width = 2048;
-const hidden = 5632;
-const vocabulary = 32000;
-const operatorsPerBlock = 30;
+const operatorsPerBlock = 36;
 
-/** The bytes of a model with about `operators` operators, symbolic batch and sequence, no weights in the file. */
-export function llamaGraph(operators: number): Uint8Array {
+interface Sizes {
+  readonly width: number;
+  readonly hidden: number;
+  readonly vocabulary: number;
+}
+
+/** Those of TinyLlama. */
+const tinyLlama: Sizes = { width: 2048, hidden: 5632, vocabulary: 32000 };
+
+/** So narrow that 250 blocks with their weights are a file of about 200 MB. */
+export const narrow: Sizes = { width: 128, hidden: 352, vocabulary: 2000 };
+
+/**
+ * The bytes of a model with about `operators` operators, symbolic batch and sequence. Its weights are said to lie in
+ * another file, or `inside` this one, all zero.
+ */
+export function llamaGraph(operators: number, sizes: Sizes = tinyLlama, inside = false): Uint8Array {
+  const { width, hidden, vocabulary } = sizes;
+  const weight = (name: string, shape: readonly number[]): TensorDescription => ({
+    name,
+    type: `float[${shape.join(',')}]`,
+    ...(inside
+      ? { raw: new Uint8Array(4 * shape.reduce((product, size) => product * size, 1)) }
+      : { external: { location: 'weights.bin' } }),
+  });
   const blocks = Math.max(1, Math.round(operators / operatorsPerBlock));
   const nodes: NodeDescription[] = [
     node('/embed/Gather', 'Gather', ['embed.weight', 'tokens'], 'x0', { axis: 0 }),
@@ -18,7 +38,7 @@ export function llamaGraph(operators: number): Uint8Array {
     { name: 'two', type: 'float', elements: [2] },
     { name: 'epsilon', type: 'float', elements: [1e-6] },
     { name: 'scale', type: 'float', elements: [0.125] },
-    { name: 'heads', type: 'int64[4]', elements: [0, 0, 32, 64] },
+    { name: 'heads', type: 'int64[4]', elements: [0, 0, 32, width / 32] },
     { name: 'merged', type: 'int64[3]', elements: [0, 0, width] },
   ];
   for (let block = 0; block < blocks; block += 1) {
@@ -118,9 +138,3 @@ function node(
 ): NodeDescription {
   return { name, type, inputs, outputs: [output], ...(attributes === undefined ? {} : { attributes }) };
 }
-
-const weight = (name: string, shape: readonly number[]): TensorDescription => ({
-  name,
-  type: `float[${shape.join(',')}]`,
-  external: { location: 'weights.bin' },
-});

@@ -16,7 +16,7 @@ export function onnxVersion(): string | undefined {
   }
 }
 
-/** Loads a model without its weights and infers its shapes, as a whole process. */
+/** Loads a model, weights of other files left out, and infers its shapes, as a whole process. */
 export function inferShapesInPython(file: string): void {
   const program =
     'import sys, onnx; onnx.shape_inference.infer_shapes(onnx.load(sys.argv[1], load_external_data=False))';
