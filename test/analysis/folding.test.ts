@@ -10,10 +10,13 @@ import { describe, expect, test } from 'vitest';
 import { analyzeOnnx } from '../../server/src/analysis/analyzeOnnx.ts';
 import { bindTrainingGraph } from '../../server/src/analysis/bindTrainingGraph.ts';
 import { areNamesAlike } from '../../server/src/analysis/folding/findRepetition.ts';
+import { lowerLayerSpec } from '../../server/src/analysis/lowerLayerSpec.ts';
 import type { ModelAnalysis } from '../../server/src/analysis/modelAnalysis.ts';
+import type { ProvidedStructure } from '../../server/src/analysis/providedStructure.ts';
 import { estimateStep } from '../../server/src/estimate/estimateStep.ts';
 import { resolveScenario } from '../../server/src/estimate/resolveScenario.ts';
 import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
+import { readLayerSpec } from '../../server/src/formats/layer-spec/readLayerSpec.ts';
 import { readOnnx } from '../../server/src/formats/onnx/readOnnx.ts';
 import type { OnnxModel } from '../../server/src/formats/onnx/syntax.ts';
 import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
@@ -31,10 +34,10 @@ const requests: readonly ScenarioRequest[] = [
 ];
 
 /** Compares the two analyses of a model and what follows from them; whether it was folded. */
-function check(model: OnnxModel): boolean {
-  const folded = analyzeOnnx(model, undefined, 1);
+function check(model: OnnxModel, provided?: ProvidedStructure): boolean {
+  const folded = analyzeOnnx(model, provided, 1);
   if (folded.folded === undefined) return false;
-  const plain = analyzeOnnx(model, undefined, Number.POSITIVE_INFINITY);
+  const plain = analyzeOnnx(model, provided, Number.POSITIVE_INFINITY);
   expect(withoutCosting(folded)).toEqual(withoutCosting(plain));
   expect([...folded.graph.values.keys()]).toEqual([...plain.graph.values.keys()]);
   for (const request of requests) {
@@ -167,6 +170,34 @@ describe('a folded analysis is the plain one', () => {
     );
     // Networks that are never folded would show nothing.
     expect(folded).toBeGreaterThan(25);
+  });
+
+  test.each([
+    ['alike', '', '', true],
+    ['each computed again as a group of its own', ' recompute', '', false],
+    ['of which all compute in full precision', ' precision=fp32', '', true],
+    ['with a weight that is not trained', '', ' frozen', false],
+  ])('of a layer spec with blocks %s', (_, inBlock, inHead, isFolded) => {
+    const { spec } = readLayerSpec(`
+dims: { batch: 4, d: 64 }
+inputs: { x: 'float32[batch, 16, d]' }
+blocks:
+  decoder:
+    - norm: LayerNorm(d)
+    - attn: MultiheadAttention(d, 4)${inBlock}
+    - res: add(attn, input)
+    - fc: Linear(d, 2*d)
+    - act: GELU()
+    - proj: Linear(2*d, d)
+    - out: add(proj, res)
+layers:
+  - h: decoder() * 20
+  - norm: LayerNorm(d)
+  - head: Linear(d, 10)${inHead}
+`);
+    if (spec === undefined) throw new Error('the spec cannot be read');
+    const { model, structure } = lowerLayerSpec(spec);
+    expect(check(model, structure)).toBe(isFolded);
   });
 
   const samples = resolve(import.meta.dirname, '../../samples');

@@ -38,12 +38,12 @@ export function analyzeOnnx(
   const useful = leaveOutIdle(expanded.nodes);
   const nodes = unrollLoops(useful.nodes, model.graph);
   const issues = [...(provided?.issues ?? []), ...expanded.issues, ...useful.issues];
-  if (provided === undefined && nodes.length >= leastFolded) {
+  if (nodes.length >= leastFolded) {
     const repetition = findRepetition(nodes, model.graph, keptAtStart + keptAtEnd + fewestDropped);
     if (repetition !== undefined) {
       const folded = foldGraph(model.graph, nodes, repetition);
-      const short = analyzeGraph(model, folded.graph, folded.nodes, issues, undefined);
-      const whole = unfoldAnalysis({ ...short, folded, repetition, graph: model.graph, nodes });
+      const short = analyzeGraph(model, folded.graph, folded.nodes, issues, provided);
+      const whole = unfoldAnalysis({ ...short, folded, repetition, graph: model.graph, nodes, provided });
       if (whole !== undefined) return whole;
     }
   }

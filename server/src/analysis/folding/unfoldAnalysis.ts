@@ -11,6 +11,7 @@ import type { Use } from '../findRoles.ts';
 import { nameOfNode } from '../inferGraph.ts';
 import type { ModelAnalysis, Parameter } from '../modelAnalysis.ts';
 import { planCosting } from '../planCosting.ts';
+import type { ProvidedLayer, ProvidedStructure } from '../providedStructure.ts';
 import type { Repetition } from './findRepetition.ts';
 import {
   type FoldedGraph,
@@ -29,6 +30,7 @@ export interface FoldedAnalysis {
   readonly repetition: Repetition;
   readonly graph: OnnxGraph;
   readonly nodes: readonly FlatNode[];
+  readonly provided: ProvidedStructure | undefined;
 }
 
 /** `undefined` where the blocks did not come out alike, so that leaving some out may have changed something. */
@@ -145,7 +147,7 @@ function hasSettled(subject: FoldedAnalysis, standIn: (name: string) => StandIn)
       operator.inputs.every((name, input) => name === '' || isSameValue(name, like.inputs[input]))
     );
   };
-  if (!isSettled(places, areSame)) return false;
+  if (!isSettled(places, areSame) || !areRolesGivenAlike(subject, standIn)) return false;
   const parameters = new Map(analysis.parameters.map((parameter) => [parameter.name, parameter]));
   const uses = new Map<string, string>();
   const { cut, period } = places;
@@ -171,6 +173,27 @@ function hasSettled(subject: FoldedAnalysis, standIn: (name: string) => StandIn)
     uses.set(origin, use);
   }
   return graph.inputs.every((name) => roleOf(standIn(name).name) === 'input');
+}
+
+/** Whether what a lowering says of the roles of values is the same of those left out and of those that stand for them. */
+function areRolesGivenAlike(
+  { provided, repetition, folded, nodes }: FoldedAnalysis,
+  standIn: (name: string) => StandIn,
+): boolean {
+  if (provided === undefined || provided.roles.size === 0) return true;
+  const { roles } = provided;
+  for (const name of repetition.owners.keys()) {
+    if (roles.get(name) !== roles.get(standIn(name).name)) return false;
+  }
+  const { cut, period, copies } = folded.places;
+  for (let index = cut; index < cut + copies * period; index += 1) {
+    const shown = folded.nodes[foldedIndex(folded.places, index)]?.node.outputs;
+    const alike = nodes[index]?.node.outputs.every(
+      (name, output) => roles.get(name) === roles.get(shown?.[output] ?? ''),
+    );
+    if (alike === false) return false;
+  }
+  return true;
 }
 
 function unfoldParameters(
@@ -280,6 +303,7 @@ function unfoldLayers({
   analysis,
   folded,
   nodes,
+  provided,
 }: FoldedAnalysis): { readonly layers: readonly Layer[]; readonly origins: Int32Array } | undefined {
   const { places } = folded;
   const { cut, period, copies, count } = places;
@@ -305,24 +329,42 @@ function unfoldLayers({
   };
   if (!isSettled(places, isLike) || !isSettled(places, isLike)) return undefined;
 
+  const bySource = new Map<number, ProvidedLayer>();
+  for (const layer of provided?.layers ?? []) for (const node of layer.nodes) bySource.set(node, layer);
+  const givenTo = (flat: FlatNode | undefined): ProvidedLayer | undefined => bySource.get(flat?.source ?? -1);
   const layers: Layer[] = [];
   const origins: number[] = [];
   const names = new Set<string>();
   /** Writes a layer whose leader stands `shift` operators further on in the whole graph. */
   const add = (layer: Layer, origin: number, shift: number, operators: readonly number[]): boolean => {
-    const flat = nodes[(leaders[origin] ?? 0) + shift];
+    const leader = leaders[origin] ?? 0;
+    const flat = nodes[leader + shift];
     const paths = flat?.scope.paths ?? [];
-    const name = paths.at(-1) ?? nameOfNode(flat);
-    const isPattern = shift === 0;
-    if ((isPattern && name !== layer.name && (leaders[origin] ?? 0) >= cut - period) || names.has(name))
-      return false;
-    names.add(isPattern ? layer.name : name);
+    const given = givenTo(flat);
+    const name = given?.name ?? paths.at(-1) ?? nameOfNode(flat);
+    if ((shift === 0 && name !== layer.name && leader >= cut - period) || names.has(name)) return false;
+    names.add(shift === 0 ? layer.name : name);
     origins.push(origin);
-    layers.push(
-      isPattern ? { ...layer, operators } : { ...layer, name, ancestors: paths.slice(0, -1), operators },
-    );
+    if (shift === 0) layers.push({ ...layer, operators });
+    else if (given === undefined) {
+      if (givenTo(folded.nodes[leader]) !== undefined) return false;
+      layers.push({ ...layer, name, ancestors: paths.slice(0, -1), operators });
+    } else {
+      if (!isGivenAlike(layer, given, operators)) return false;
+      const { span: _, ...rest } = layer;
+      const span = given.span === undefined ? {} : { span: given.span };
+      layers.push({ ...rest, name, ancestors: given.ancestors, operators, ...span });
+    }
     return true;
   };
+  /** Whether a lowering gives a layer the type, the marks and the operators of the layer that stands for it. */
+  const isGivenAlike = (layer: Layer, given: ProvidedLayer, operators: readonly number[]): boolean =>
+    given.type === layer.type &&
+    JSON.stringify(given.marks) === JSON.stringify(layer.marks) &&
+    operators.every((index, position) => {
+      const shown = givenTo(folded.nodes[layer.operators[position] ?? -1]);
+      return (givenTo(nodes[index]) === given) === (shown?.name === layer.name);
+    });
   const inBlock: number[] = [];
   let copied = false;
   const addCopies = (): boolean => {
