@@ -311,6 +311,11 @@ it('lets a wrong line make the total unknown, and costs the lines after it', () 
   expect(structure.layers.map((layer) => layer.name)).toEqual(['a', 'b']);
 });
 
+it('does not repeat what nobody knows', () => {
+  const { model } = lower('inputs: { x: "float32[n]" }\nlayers:\n  - a: GLU2() * 1000\n  - b: ad*1000\n');
+  expect(model.graph.nodes).toHaveLength(2);
+});
+
 it('stops at a repetition that cannot be meant', () => {
   const { issues } = lower('inputs: { x: "float32[n]" }\nlayers:\n  - a: GELU() * 1000000000\n');
   expect(issues.map((issue) => issue.message)).toEqual([

@@ -179,7 +179,8 @@ export class ModelLowering {
       previous,
       carried: [],
     };
-    if (count === undefined) return this.call(line);
+    // What nobody knows is unknown once, however often it is repeated.
+    if (count === undefined || !isCallable(call, scope)) return this.call(line);
     const ancestors = [...scope.ancestors, path];
     let outputs: Outputs | undefined = previous === undefined ? undefined : single(previous);
     for (let index = 0; index < count; index += 1) {
@@ -554,6 +555,11 @@ const single = (tensor: Tensor): Outputs => ({ tensors: [tensor], names: [] });
 function problem(scope: Scope, code: IssueCode, message: string, span: TextSpan): void {
   scope.report({ code, severity: 'error', message, span });
 }
+
+const isCallable = ({ callee }: LayerCall, { home }: Scope): boolean =>
+  home.blocks.has(callee.text) ||
+  findLayer(callee.text) !== undefined ||
+  findOperator('', callee.text, opset) !== undefined;
 
 function rootOf(scope: Scope): Scope {
   return scope.outer ?? scope;

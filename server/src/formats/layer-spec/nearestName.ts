@@ -11,7 +11,9 @@ export function nearestName(name: string, candidates: Iterable<string>): string 
   for (const candidate of candidates) {
     const distance = editDistance(written, candidate.toLowerCase().slice(0, longestName));
     const allowed = Math.max(1, Math.floor(Math.max(name.length, candidate.length) / 3));
-    if (distance < least && distance <= allowed) {
+    // Names that have nothing in common are no slip, however short they are.
+    const longest = Math.max(name.length, candidate.length);
+    if (distance < least && distance <= allowed && distance < longest) {
       nearest = candidate;
       least = distance;
     }
