@@ -1,6 +1,5 @@
 /** The model's totals above its first line, and the scenario they hold for. */
 
-import { makeReport } from '../estimate/report/makeReport.ts';
 import { atLeast, formatBytes, formatFlops, formatShortCount, formatTime } from '../model/format.ts';
 import type { Scenario } from '../model/scenario.ts';
 import { bytes } from '../model/units.ts';
@@ -17,14 +16,14 @@ export function codeLenses(view: ModelView): readonly CodeLens[] {
   const { cost } = view.estimate;
   const { analysis } = view.estimate.opened;
   if (cost === undefined || analysis === undefined) return [];
-  const { model } = makeReport(view.estimate.opened, analysis, cost, []);
+  const parameters = analysis.parameters.reduce((total, { elements }) => total + elements, 0);
   const { totals } = cost;
   const bound = (text: string): string => atLeast(text, totals.exact);
   const training = cost.scenario.mode === 'training';
   const measured = view.measurements?.step;
   const title = [
-    model.name,
-    `${formatShortCount(model.parameters)} parameters`,
+    view.estimate.opened.name,
+    `${formatShortCount(parameters)} parameters`,
     `${bound(formatFlops(totals.flops.forward))} forward${training ? `, ${bound(formatFlops(totals.flops.backward))} backward` : ''}`,
     `step ${bound(formatTime(totals.time.step))}`,
     ...(measured === undefined ? [] : [measuredText(measured, view.measurements)]),

@@ -6,7 +6,9 @@
  * read lose theirs. What is wrong with the text is always that of the text as it is now.
  */
 
+import { type Dimension, equalDimensions } from '../model/dimension.ts';
 import type { IssueCode } from '../model/issueCodes.ts';
+import type { LayerCost } from '../model/stepCost.ts';
 import { lineCost } from './lineCost.ts';
 import { type LayerRow, type ModelView, rangeOfIssue } from './modelView.ts';
 import type { Range, TextLines } from './textLines.ts';
@@ -50,12 +52,33 @@ function wrongLines(view: ModelView): ReadonlySet<number> {
 }
 
 function isSameWork(left: LayerRow, right: LayerRow): boolean {
-  const work = (row: LayerRow): string =>
-    JSON.stringify(
-      row.layers.map(({ flops, operations, parameters, output }) => [flops, operations, parameters, output]),
-    );
-  return work(left) === work(right);
+  return (
+    left.layers.length === right.layers.length &&
+    left.layers.every((layer, index) => {
+      const other = right.layers[index];
+      return other !== undefined && isSameLayer(layer, other);
+    })
+  );
 }
+
+const isSameLayer = (left: LayerCost, right: LayerCost): boolean =>
+  left.flops.forward === right.flops.forward &&
+  left.flops.backwardData === right.flops.backwardData &&
+  left.flops.backwardWeight === right.flops.backwardWeight &&
+  left.operations.forward === right.operations.forward &&
+  left.parameters === right.parameters &&
+  left.output.elementType === right.output.elementType &&
+  isSameShape(left.output.shape, right.output.shape);
+
+const isSameShape = (left: readonly Dimension[] | null, right: readonly Dimension[] | null): boolean =>
+  left === right ||
+  (left !== null &&
+    right !== null &&
+    left.length === right.length &&
+    left.every((size, axis) => {
+      const other = right[axis];
+      return other !== undefined && equalDimensions(size, other);
+    }));
 
 /** Whether the text could be read to its end, so that its numbers are those of the whole model. */
 export function isComplete(view: ModelView): boolean {
