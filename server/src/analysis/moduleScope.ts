@@ -14,14 +14,23 @@ export const rootScope: ModuleScope = { paths: [], moduleClass: undefined };
 /** Scopes of the nodes of one model; nodes that stand in the same module by their names share theirs. */
 export function collectScopes(): (node: OnnxNode) => ModuleScope {
   const byModule = new Map<string, ModuleScope>();
+  let lastModule = '';
+  let lastScope: ModuleScope | undefined;
   return (node) => {
     if (node.metadata.size > 0) return withinReason(scopeOfNode(node));
-    const module = node.name.slice(0, Math.max(0, node.name.lastIndexOf('/')));
+    const length = Math.max(0, node.name.lastIndexOf('/'));
+    // Nodes of a module mostly stand together.
+    if (lastScope !== undefined && length === lastModule.length && node.name.startsWith(lastModule)) {
+      return lastScope;
+    }
+    const module = node.name.slice(0, length);
     let scope = byModule.get(module);
     if (scope === undefined) {
       scope = withinReason(scopeOfNode(node));
       byModule.set(module, scope);
     }
+    lastModule = module;
+    lastScope = scope;
     return scope;
   };
 }

@@ -4,8 +4,9 @@
  */
 
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from 'node:fs';
+import { createRequire } from 'node:module';
 import { basename } from 'node:path';
-import { gunzipSync } from 'node:zlib';
+import type Zlib from 'node:zlib';
 import { type ByteSource, byteSourceOfBuffer } from '../formats/byteSource.ts';
 import type { Issue } from '../model/issue.ts';
 
@@ -67,6 +68,12 @@ function openFile(path: string, descriptor: number, status: Stats): FileResult {
   });
   return { kind: 'open', file: { ...file, source: byteSourceOfBuffer(unpacked) } };
 }
+
+/** Loading the library takes as long as reading a small model, and few models are compressed. */
+const gunzipSync: typeof Zlib.gunzipSync = (...given) => {
+  const zlib: typeof Zlib = createRequire(import.meta.url)('node:zlib');
+  return zlib.gunzipSync(...given);
+};
 
 /** Bytes that cannot be read are missing bytes to the reader; `onError` hears why. */
 function positionedSource(descriptor: number, size: number, onError: (error: unknown) => void): ByteSource {

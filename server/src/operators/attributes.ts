@@ -1,6 +1,5 @@
 /** The attributes that an ONNX operator takes, in its newest version. */
 
-import { z } from 'zod';
 import table from './attributes.json';
 
 export interface AttributeDescription {
@@ -15,6 +14,6 @@ export function attributesOf(domain: string, type: string): readonly AttributeDe
   return Object.entries(known).map(([name, text]) => ({ name, type: text }));
 }
 
-const operators = z
-  .record(z.string(), z.record(z.string(), z.record(z.string(), z.string())))
-  .parse(table.operators);
+type TypesByName = Readonly<Record<string, string>>;
+
+const operators: Readonly<Record<string, Readonly<Record<string, TypesByName>>>> = table.operators;
