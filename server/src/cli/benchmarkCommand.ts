@@ -24,6 +24,14 @@ export async function runBenchmarkCommand(
     return failureStatus(file, given.scenario.request);
   }
 
+  const unlike = training.analysis.layers.find(
+    ({ marks }) => marks?.recomputed !== undefined || marks?.precision !== undefined,
+  );
+  if (unlike !== undefined) {
+    printMessage(
+      `${basename(given.file)}: warning: the benchmark runs \`${unlike.name}\` without its \`recompute\` or \`precision\` mark, so that its measured times are those of a plain layer`,
+    );
+  }
   const abort = new AbortController();
   const interrupt = (): void => abort.abort();
   process.once('SIGINT', interrupt);
