@@ -31,8 +31,9 @@ const opensBinaryModel: Scenario = {
 const opensCaffeNet: Scenario = {
   name: 'a Caffe net opens with costs',
   steps: async (editor) => {
-    await editor.openFile('lenet.prototxt');
-    await editor.lensMatching(/LeNet/i);
+    await editor.openFile('alexnet.prototxt');
+    await editor.lensMatching(/AlexNet/);
+    await editor.goTo(40);
     expect(await editor.lineMatching(/layer \{.*FLOP/)).toMatch(costHint);
   },
 };

@@ -98,3 +98,8 @@ it('has no lens and no outline where nothing can be costed', () => {
   expect(codeLenses(broken)).toEqual([]);
   expect(documentSymbols(broken)).toEqual([]);
 });
+
+it('gives no totals where nothing could be costed', () => {
+  const unknown = viewOf('name: odd\ninputs:\n  x: float32[batch, 8]\nlayers:\n  - a: Nothing()\n', oneGpu);
+  expect(codeLenses(unknown)[0]?.title).toBe('odd · cost unknown');
+});

@@ -13,7 +13,7 @@ export interface CodeLens {
 }
 
 export function codeLenses(view: ModelView): readonly CodeLens[] {
-  const { cost } = view.estimate;
+  const { cost, costed } = view.estimate;
   const { analysis } = view.estimate.opened;
   if (cost === undefined || analysis === undefined) return [];
   const parameters = analysis.parameters.reduce((total, { elements }) => total + elements, 0);
@@ -21,7 +21,7 @@ export function codeLenses(view: ModelView): readonly CodeLens[] {
   const bound = (text: string): string => atLeast(text, totals.exact);
   const training = cost.scenario.mode === 'training';
   const measured = view.measurements?.step;
-  const title = [
+  const total = [
     view.estimate.opened.name,
     `${formatShortCount(parameters)} parameters`,
     `${bound(formatFlops(totals.flops.forward))} forward${training ? `, ${bound(formatFlops(totals.flops.backward))} backward` : ''}`,
@@ -31,6 +31,8 @@ export function codeLenses(view: ModelView): readonly CodeLens[] {
     ...(totals.exact ? [] : ['at least']),
     ...(view.stale ? ['before the line that cannot be read'] : []),
   ].join(' · ');
+  // Sums of nothing would read like a model that costs nothing.
+  const title = costed ? total : `${view.estimate.opened.name} · cost unknown`;
   return [
     { line: 0, title, action: 'show-report' },
     { line: 0, title: describeScenario(cost.scenario), action: 'choose-cluster' },
