@@ -36,9 +36,36 @@ export function calibrate(folder: string) {
       ),
       rows: rows.flatMap(({ kind, fits }) => fits.map((fit) => ({ kind, ...headOf(fit), ...fit.entry }))),
     },
+    summary: all.map(summaryOf),
     table: [...all.flatMap((family) => family.fits.map(lineOf)), '', ...transfers.map(transferLine)].join(
       '\n',
     ),
+  };
+}
+
+/** What is left over of one class of kernels, over all GPUs. */
+function summaryOf({
+  fits,
+  transfers,
+}: {
+  readonly fits: readonly Fit<unknown>[];
+  readonly transfers: readonly Transfer[];
+}) {
+  const three = (values: readonly number[]): readonly [number, number, number] => {
+    const sorted = values.toSorted((a, b) => a - b);
+    return [sorted[0] ?? Number.NaN, quantile(sorted, 0.5), sorted.at(-1) ?? Number.NaN];
+  };
+  const median = ({ ratios }: Transfer): number =>
+    quantile(
+      ratios.map((ratio) => Math.abs(ratio - 1)).sort((a, b) => a - b),
+      0.5,
+    );
+  return {
+    kind: fits[0]?.kind ?? '',
+    gpus: new Set(fits.map(({ gpu }) => gpu)).size,
+    rows: fits.reduce((sum, { rows }) => sum + rows, 0),
+    held: three(fits.map(({ left }) => left.medianError)),
+    transferred: transfers.length === 0 ? undefined : three(transfers.map(median)),
   };
 }
 

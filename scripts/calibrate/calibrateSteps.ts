@@ -6,11 +6,37 @@ import { fitSteps, type MeasuredStep } from './fitSteps.ts';
 import { type MeasuredRow, numberIn, readMeasured } from './readMeasured.ts';
 import { openGraph, stepParts } from './stepParts.ts';
 
-/**
- * `measured`: where the tables are; `graphs`: where `<model>.onnx.gz` are, as exported in training mode. `undefined`
- * where there are no graphs: they are too large to be kept with the project.
- */
+/** The factors as their file has them, and a table for people; `undefined` where there are no graphs. */
 export function calibrateSteps(measured: string, graphs: string) {
+  const steps = measuredSteps(measured, graphs);
+  if (steps === undefined) return undefined;
+  const fits = [...steps].map(([key, list]) => ({ key, ...fitSteps(list) }));
+  return {
+    corrections: {
+      $comment:
+        'Written by npm run calibrate from measured/steps-timm.csv. factors: of the time that a kernel takes by itself. spread: 10th and 90th percentile of measured / predicted steps, on families of models that the fit has not seen.',
+      corrections: fits.map(({ key, factors, models, spread }) => {
+        const [gpu, layout] = key.split(' ');
+        return { gpu, layout, mixed: true, models, spread, sources: ['timm'], factors };
+      }),
+    },
+    table: fits
+      .map(
+        ({ key, models, left, ninetieth }) =>
+          `steps of ${models} models, ${key}: held out families median ${(100 * left.medianError).toFixed(1)} %, 90th percentile ${(100 * ninetieth).toFixed(1)} %, middle ${left.median.toFixed(2)}`,
+      )
+      .join('\n'),
+  };
+}
+
+/**
+ * Measured steps by GPU and layout. `measured`: where the tables are; `graphs`: where `<model>.onnx.gz` are, as exported
+ * in training mode. `undefined` where there are no graphs: they are too large to be kept with the project.
+ */
+export function measuredSteps(
+  measured: string,
+  graphs: string,
+): ReadonlyMap<string, readonly MeasuredStep[]> | undefined {
   if (!existsSync(graphs)) return undefined;
   const files = new Set(readdirSync(graphs));
   const steps = new Map<string, MeasuredStep[]>();
@@ -37,23 +63,7 @@ export function calibrateSteps(measured: string, graphs: string) {
       ]);
     }
   }
-  const fits = [...steps].map(([key, list]) => ({ key, ...fitSteps(list) }));
-  return {
-    corrections: {
-      $comment:
-        'Written by npm run calibrate from measured/steps-timm.csv. factors: of the time that a kernel takes by itself. spread: 10th and 90th percentile of measured / predicted steps, on families of models that the fit has not seen.',
-      corrections: fits.map(({ key, factors, models, spread }) => {
-        const [gpu, layout] = key.split(' ');
-        return { gpu, layout, mixed: true, models, spread, sources: ['timm'], factors };
-      }),
-    },
-    table: fits
-      .map(
-        ({ key, models, left, ninetieth }) =>
-          `steps of ${models} models, ${key}: held out families median ${(100 * left.medianError).toFixed(1)} %, 90th percentile ${(100 * ninetieth).toFixed(1)} %, middle ${left.median.toFixed(2)}`,
-      )
-      .join('\n'),
-  };
+  return steps;
 }
 
 function grouped(rows: readonly MeasuredRow[]): Map<string, MeasuredRow[]> {

@@ -19,22 +19,9 @@ export interface StepFit {
   readonly spread: readonly [low: number, high: number];
 }
 
-/**
- * Families are kept together: the variants of an architecture are too alike to judge each other. The factors given are
- * those of all models; what is left over is judged with factors of the other half.
- */
+/** The factors of all models, and what is left over where they are judged by those of others. */
 export function fitSteps(steps: readonly MeasuredStep[]): StepFit {
-  const families = [...new Set(steps.map(({ model }) => familyOf(model)))].sort();
-  const first = new Set(families.filter((_, index) => index % 2 === 0));
-  const halves = [
-    steps.filter(({ model }) => first.has(familyOf(model))),
-    steps.filter(({ model }) => !first.has(familyOf(model))),
-  ] as const;
-  const ratios: number[] = [];
-  for (const [fitted, held] of [halves, [halves[1], halves[0]]] as const) {
-    const factors = factorsOf(fitted);
-    ratios.push(...held.map(({ parts, seconds }) => total(parts, factors) / seconds));
-  }
+  const ratios = judgeSteps(steps).map(({ predicted, step }) => predicted / step.seconds);
   const sorted = ratios.toSorted((a, b) => a - b);
   const errors = ratios.map((ratio) => Math.abs(ratio - 1)).sort((a, b) => a - b);
   return {
@@ -47,6 +34,24 @@ export function fitSteps(steps: readonly MeasuredStep[]): StepFit {
     ninetieth: quantile(errors, 0.9),
     spread: [rounded(1 / quantile(sorted, 0.9)), rounded(1 / quantile(sorted, 0.1))],
   };
+}
+
+/**
+ * Every step as predicted by factors that were fitted to other families: each half of the families judges the other.
+ * Families are kept together, because the variants of an architecture are too alike to judge each other.
+ */
+export function judgeSteps(
+  steps: readonly MeasuredStep[],
+): readonly { readonly step: MeasuredStep; readonly predicted: number }[] {
+  const families = [...new Set(steps.map(({ model }) => familyOf(model)))].sort();
+  const first = new Set(families.filter((_, index) => index % 2 === 0));
+  const isFirst = ({ model }: MeasuredStep): boolean => first.has(familyOf(model));
+  return [true, false].flatMap((half) => {
+    const factors = factorsOf(steps.filter((step) => isFirst(step) === half));
+    return steps
+      .filter((step) => isFirst(step) !== half)
+      .map((step) => ({ step, predicted: total(step.parts, factors) }));
+  });
 }
 
 /** `tf_efficientnet_b3` and `efficientnetv2_m` are EfficientNets. */

@@ -16,6 +16,8 @@ export interface StepParts {
   readonly seconds: ReadonlyMap<string, number>;
   /** Launches and what no correction touches. */
   readonly fixed: number;
+  /** What the FLOPs would take at the peak of the number types they run in. */
+  readonly atPeak: number;
 }
 
 export function openGraph(path: string): OpenedModel {
@@ -26,8 +28,10 @@ export function openGraph(path: string): OpenedModel {
 
 /** `undefined` where the model cannot be costed as asked. */
 export function stepParts(opened: OpenedModel, request: ScenarioRequest): StepParts | undefined {
-  const { training, scenario, cluster } = estimateModel(opened, [request]);
+  const { training, scenario, cluster, cost } = estimateModel(opened, [request]);
   if (training === undefined || scenario === undefined || cluster === undefined) return undefined;
+  const { time, mfu } = cost?.totals ?? {};
+  const atPeak = (mfu ?? Number.NaN) * (time?.step ?? Number.NaN);
   const plan = planStep(training, scenario, cluster);
   const seconds = new Map<string, number>();
   let fixed = 0;
@@ -44,7 +48,7 @@ export function stepParts(opened: OpenedModel, request: ScenarioRequest): StepPa
     for (const kernel of operator.backwardWeight) add(kernel);
   }
   for (const kernel of plan.update.kernels) add(kernel);
-  return { seconds, fixed };
+  return { seconds, fixed, atPeak };
 }
 
 const nothing: Omit<KernelWork, 'launches'> = {

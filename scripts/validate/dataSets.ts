@@ -1,0 +1,239 @@
+/** The measured steps that predictions are held against: where their graphs are, and how they were run. */
+
+import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
+import { type MeasuredRow, numberIn } from '../calibrate/readMeasured.ts';
+
+export interface DataSet {
+  readonly title: string;
+  /** In `measured/`. */
+  readonly file: string;
+  readonly accepts: (row: MeasuredRow) => boolean;
+  /** Path of the graph, as `OpenGraph` takes it; `undefined` where no graph says what was measured. */
+  readonly graph: (row: MeasuredRow) => string | undefined;
+  readonly request: (row: MeasuredRow) => ScenarioRequest;
+  readonly target?: { readonly statistic: 'mean' | 'median'; readonly most: number };
+  /** What others publish of the same rows. */
+  readonly peer: string;
+  /** What the rows were kept from. */
+  readonly held: string;
+}
+
+const unseen = 'all rows: no step of this set was fitted to';
+
+export const dataSets: readonly DataSet[] = [
+  {
+    title: 'NeuSight, training, NVIDIA',
+    file: 'steps-neusight.csv',
+    accepts: (row) => isTraining(row) && !isAmd(row),
+    graph: transformer,
+    request: eagerTransformer,
+    target: { statistic: 'mean', most: 0.1 },
+    peer: 'NeuSight: mean 7.3 %, median 4.6 %, worst 27.9 % (26 rows, 10 of them on H100 that are not here); roofline: mean 31.9 %',
+    held: 'all rows: kernels were fitted to products, convolutions and rows by themselves, half of which were kept back',
+  },
+  {
+    title: 'NeuSight, inference, NVIDIA',
+    file: 'steps-neusight.csv',
+    accepts: (row) => !isTraining(row) && !isAmd(row),
+    graph: transformer,
+    request: eagerTransformer,
+    peer: 'NeuSight: mean 9.7 %, median 6.3 %, worst 65.3 % (54 rows); roofline: mean 31.2 %',
+    held: 'as above',
+  },
+  {
+    title: 'NeuSight, training, AMD',
+    file: 'steps-neusight.csv',
+    accepts: (row) => isTraining(row) && isAmd(row),
+    graph: transformer,
+    request: eagerTransformer,
+    peer: 'NeuSight: mean 15.7 %, median 12.9 %, worst 33.0 % (15 rows)',
+    held: 'all rows: nothing of AMD was fitted to, curves are those of the NVIDIA generation nearest in time',
+  },
+  {
+    title: 'NeuSight, inference, AMD',
+    file: 'steps-neusight.csv',
+    accepts: (row) => !isTraining(row) && isAmd(row),
+    graph: transformer,
+    request: eagerTransformer,
+    peer: '',
+    held: 'as above',
+  },
+  {
+    title: 'NVIDIA DeepLearningExamples, one GPU',
+    file: 'steps-examples.csv',
+    accepts: (row) => row.source === 'nvidia',
+    graph: exampleGraph,
+    request: exampleRequest,
+    target: { statistic: 'mean', most: 0.12 },
+    peer: '',
+    held: unseen,
+  },
+  {
+    title: 'Lambda, one GPU',
+    file: 'steps-examples.csv',
+    accepts: (row) => row.source === 'lambda',
+    graph: exampleGraph,
+    request: exampleRequest,
+    target: { statistic: 'mean', most: 0.12 },
+    peer: '',
+    held: `${unseen}; ResNet-50 on RTX 3090 is among timm's rows, which were`,
+  },
+  {
+    title: 'TensorFlow benchmarks, K80 and P100',
+    file: 'steps-tensorflow.csv',
+    accepts: () => true,
+    graph: imageGraph,
+    request: (row) => ({ ...passOf(row), mode: 'training', optimizer: 'sgd' }),
+    target: { statistic: 'mean', most: 0.15 },
+    peer: 'Habitat, which measures on a GPU at hand: mean 11.8 % over other networks',
+    held: `${unseen}; costed as eager PyTorch would run it`,
+  },
+  {
+    title: 'torchvision at batch 12 (ryujaehun), training',
+    file: 'steps-torchvision.csv',
+    accepts: isTraining,
+    graph: imageGraph,
+    request: (row) => ({ ...passOf(row), optimizer: 'none' }),
+    target: { statistic: 'mean', most: 0.15 },
+    peer: 'Habitat: as above',
+    held: unseen,
+  },
+  {
+    title: 'torchvision at batch 12 (ryujaehun), inference',
+    file: 'steps-torchvision.csv',
+    accepts: (row) => !isTraining(row),
+    graph: imageGraph,
+    request: (row) => ({ ...passOf(row), optimizer: 'none' }),
+    peer: '',
+    held: unseen,
+  },
+  {
+    title: 'pycls, V100',
+    file: 'steps-pycls.csv',
+    accepts: () => true,
+    graph: (row) => imageGraph({ model: pyclsModels[row.model ?? ''] ?? '' }),
+    request: (row) => ({ ...passOf(row), optimizer: 'none' }),
+    target: { statistic: 'mean', most: 0.15 },
+    peer: 'Habitat: as above',
+    held: unseen,
+  },
+];
+
+function isTraining(row: MeasuredRow): boolean {
+  return row.mode === 'training';
+}
+
+function isAmd(row: MeasuredRow): boolean {
+  return row.gpu?.startsWith('mi') ?? false;
+}
+
+function passOf(row: MeasuredRow): ScenarioRequest {
+  const precision = row.precision;
+  if (precision !== 'fp32' && precision !== 'tf32' && precision !== 'fp16') {
+    throw new Error(`no precision: ${JSON.stringify(row)}`);
+  }
+  return {
+    cluster: row.gpu ?? '',
+    batch: numberIn(row, 'batch'),
+    precision,
+    mode: row.mode === 'inference' ? 'inference' : 'training',
+  };
+}
+
+/** Compiled models need a framework that fuses kernels; Switch Transformers a router that depends on the data. */
+function transformer(row: MeasuredRow): string | undefined {
+  if (row.compiled === 'yes') return undefined;
+  const family = /^(bert|gpt|opt)/.exec(row.model ?? '')?.[0];
+  if (family === undefined) return undefined;
+  return `measured/models/${family === 'gpt' ? 'gpt2' : family}-eager.layers.yaml#${row.model}`;
+}
+
+function eagerTransformer(row: MeasuredRow): ScenarioRequest {
+  return {
+    ...passOf(row),
+    optimizer: 'none',
+    framework: { name: 'pytorch-ddp', options: { 'fused-calls': 'false' } },
+  };
+}
+
+/**
+ * Pre-training on 512 tokens skips padding: 19 sequences/s in fp32 would otherwise be 19 TFLOP/s on a V100, which has
+ * 15.7. How much is skipped is not told.
+ */
+function exampleGraph(row: MeasuredRow): string | undefined {
+  if (row.model === 'bert-large-pretraining-512') return undefined;
+  return row.model?.startsWith('bert') ? transformer(row) : imageGraph(row);
+}
+
+function exampleRequest(row: MeasuredRow): ScenarioRequest {
+  const optimizer = row.optimizer;
+  if (optimizer !== 'momentum' && optimizer !== 'adam' && optimizer !== 'none') {
+    throw new Error(`no optimizer: ${JSON.stringify(row)}`);
+  }
+  return {
+    ...passOf(row),
+    mode: 'training',
+    optimizer,
+    framework: {
+      name: 'pytorch-ddp',
+      options: { attention: 'eager', 'memory-format': row.layout ?? 'channels-first' },
+    },
+  };
+}
+
+function imageGraph({ model = '' }: MeasuredRow): string | undefined {
+  return imageGraphs[model];
+}
+
+const timm = (model: string): string => `shared:models/timm-train/${model}.onnx.gz`;
+const torchvision = (file: string): string => `shared:models/torch-export/torchvision/${file}.onnx.gz`;
+
+/** Exports for inference stand only for networks that have neither batch normalization nor dropout to lose. */
+const imageGraphs: Readonly<Record<string, string>> = {
+  alexnet: 'samples/alexnet.onnx',
+  vgg16: 'samples/vgg16.onnx',
+  resnet50: 'samples/resnet50.onnx',
+  mobilenet_v2: 'samples/mobilenet_v2.onnx',
+  'inception-v3': torchvision('inception_v3.train'),
+  mnasnet1_0: torchvision('mnasnet1_0.train'),
+  shufflenet_v2_x1_0: torchvision('shufflenet_v2_x1_0.train'),
+  resnet18: timm('resnet18'),
+  resnet101: timm('resnet101'),
+  resnet152: timm('resnet152'),
+  densenet121: timm('densenet121'),
+  vgg11_bn: timm('vgg11_bn'),
+  wide_resnet50_2: timm('wide_resnet50_2'),
+  densenet161: torchvision('densenet161'),
+  densenet169: torchvision('densenet169'),
+  resnext50_32x4d: 'samples/more/resnext50-32x4d.layers.yaml',
+  squeezenet1_0: torchvision('squeezenet1_0'),
+  vgg19: torchvision('vgg19'),
+  regnetx_006: timm('regnetx_006'),
+  regnetx_008: timm('regnetx_008'),
+  regnetx_016: timm('regnetx_016'),
+  regnetx_032: timm('regnetx_032'),
+  regnetx_064: timm('regnetx_064'),
+  regnetx_320: timm('regnetx_320'),
+  regnety_006: timm('regnety_006'),
+  regnety_016: timm('regnety_016'),
+  regnety_032: timm('regnety_032'),
+  regnety_064: timm('regnety_064'),
+};
+
+/** EfficientNets of timm's exports have other image sizes. */
+const pyclsModels: Readonly<Record<string, string>> = {
+  'ResNet-50': 'resnet50',
+  'ResNet-101': 'resnet101',
+  'ResNet-152': 'resnet152',
+  'ResNeXt-50': 'resnext50_32x4d',
+  'RegNetX-600MF': 'regnetx_006',
+  'RegNetX-800MF': 'regnetx_008',
+  'RegNetX-1.6GF': 'regnetx_016',
+  'RegNetX-3.2GF': 'regnetx_032',
+  'RegNetX-6.4GF': 'regnetx_064',
+  'RegNetX-32GF': 'regnetx_320',
+  'RegNetY-600MF': 'regnety_006',
+  'RegNetY-1.6GF': 'regnety_016',
+  'RegNetY-3.2GF': 'regnety_032',
+  'RegNetY-6.4GF': 'regnety_064',
+};

@@ -1,0 +1,100 @@
+/** Predictions of the rows of a data set beside what was measured, and what is said of them all. */
+
+import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
+import { quantile } from '../calibrate/descend.ts';
+import { type MeasuredRow, numberIn } from '../calibrate/readMeasured.ts';
+import type { DataSet } from './dataSets.ts';
+import type { OpenGraph } from './graphs.ts';
+
+export interface JudgedRow {
+  readonly row: MeasuredRow;
+  /** Seconds. */
+  readonly predicted: number;
+  readonly measured: number;
+  /** 80 % of what is measured should lie within. */
+  readonly range: readonly [low: number, high: number];
+  /** What the FLOPs would take at the peak of the number types they run in. */
+  readonly atPeak: number;
+}
+
+export interface Judged {
+  readonly rows: readonly JudgedRow[];
+  /** Rows without a graph that says what was measured, or whose cost is not known whole. */
+  readonly left: readonly MeasuredRow[];
+}
+
+/** `undefined` where a graph that is needed is absent. */
+export function judgeDataSet(
+  { accepts, graph, request }: DataSet,
+  rows: readonly MeasuredRow[],
+  open: OpenGraph,
+): Judged | undefined {
+  const judged: JudgedRow[] = [];
+  const left: MeasuredRow[] = [];
+  for (const row of rows.filter(accepts).toSorted((a, b) => (graph(a) ?? '').localeCompare(graph(b) ?? ''))) {
+    const path = graph(row);
+    if (path === undefined) {
+      left.push(row);
+      continue;
+    }
+    const opened = open(path);
+    if (opened === undefined) return undefined;
+    const time = estimateModel(opened, [request(row)]).cost?.totals;
+    if (time === undefined || time.time.step === null || time.mfu === null || time.time.range === null) {
+      left.push(row);
+      continue;
+    }
+    judged.push({
+      row,
+      predicted: time.time.step,
+      measured: numberIn(row, 'milliseconds') * 1e-3,
+      range: time.time.range,
+      atPeak: time.mfu * time.time.step,
+    });
+  }
+  return { rows: judged, left };
+}
+
+export interface Statistics {
+  readonly mean: number;
+  readonly median: number;
+  readonly ninetieth: number;
+  readonly worst: number;
+  /** Of the rows, within ±10 % and ±20 %. */
+  readonly withinTen: number;
+  readonly withinTwenty: number;
+  /** Median of predicted / measured: which way the errors go. */
+  readonly middle: number;
+}
+
+/** Of `predicted / measured`. */
+export function statisticsOf(ratios: readonly number[]): Statistics {
+  const errors = ratios.map((ratio) => Math.abs(ratio - 1)).sort((a, b) => a - b);
+  const share = (most: number): number => errors.filter((error) => error <= most).length / errors.length;
+  return {
+    mean: errors.reduce((sum, error) => sum + error, 0) / errors.length,
+    median: quantile(errors, 0.5),
+    ninetieth: quantile(errors, 0.9),
+    worst: errors.at(-1) ?? Number.NaN,
+    withinTen: share(0.1),
+    withinTwenty: share(0.2),
+    middle: quantile(
+      ratios.toSorted((a, b) => a - b),
+      0.5,
+    ),
+  };
+}
+
+export const ratiosOf = (rows: readonly JudgedRow[]): readonly number[] =>
+  rows.map(({ predicted, measured }) => predicted / measured);
+
+/** FLOPs over the peak at one utilisation, the median of the rows themselves: what needs no model at all. */
+export function baselineRatios(rows: readonly Pick<JudgedRow, 'atPeak' | 'measured'>[]): readonly number[] {
+  const shares = rows.map(({ atPeak, measured }) => atPeak / measured).sort((a, b) => a - b);
+  const utilisation = quantile(shares, 0.5);
+  return rows.map(({ atPeak, measured }) => atPeak / utilisation / measured);
+}
+
+/** Share of the rows whose measured time lies in the range that was given. */
+export const shareInRange = (rows: readonly JudgedRow[]): number =>
+  rows.filter(({ measured, range: [low, high] }) => low <= measured && measured <= high).length / rows.length;

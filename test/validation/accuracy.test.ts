@@ -1,0 +1,41 @@
+/** The figures of docs/ACCURACY.md are those of the engine as it is: means within half a point. */
+
+import { existsSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { readMeasured } from '../../scripts/calibrate/readMeasured.ts';
+import { dataSets } from '../../scripts/validate/dataSets.ts';
+import { graphOpener } from '../../scripts/validate/graphs.ts';
+import { judgeDataSet, ratiosOf, statisticsOf } from '../../scripts/validate/judge.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+const shared = resolve(root, '../shared');
+const page = readFileSync(join(root, 'docs/ACCURACY.md'), 'utf8');
+
+test.skipIf(existsSync(shared))('sets whose graphs lie in ../shared are not compared: it is absent', () => {
+  expect(existsSync(shared)).toBe(false);
+});
+
+describe('docs/ACCURACY.md; run npm run validate', () => {
+  test.each(dataSets)('$title', (set) => {
+    const judged = judgeDataSet(
+      set,
+      readMeasured(join(root, 'measured'), set.file),
+      graphOpener(root, shared),
+    );
+    if (judged === undefined) return;
+    const [, rows, left, mean] = cellsOf(set.title);
+    expect([rows, left]).toEqual([String(judged.rows.length), String(judged.left.length)]);
+    const now = 100 * statisticsOf(ratiosOf(judged.rows)).mean;
+    expect(Math.abs(now - Number.parseFloat(mean ?? ''))).toBeLessThan(0.5);
+  });
+});
+
+/** The first row of the page that begins with a title. */
+function cellsOf(title: string): readonly string[] {
+  const line = page.split('\n').find((candidate) => candidate.startsWith(`| ${title} |`)) ?? '';
+  return line
+    .split('|')
+    .slice(1, -1)
+    .map((cell) => cell.trim());
+}
