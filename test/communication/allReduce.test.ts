@@ -29,21 +29,29 @@ describe('all-reduce', () => {
     }
   });
 
-  test('8 A100, 1 GiB: 8.4 µs + 14 · 3.4 µs + 14/8 · 2^30 B / 235 GB/s', () => {
-    const { time, algorithm } = allReduceTime(cluster('dgx-a100'), placeGpus(8, 1), bytes(2 ** 30));
-    expect(time).toBeCloseTo(8.4e-6 + 14 * 3.4e-6 + ((14 / 8) * 2 ** 30) / 235e9, 12);
-    expect(algorithm).toBe('ring');
+  test('8 A100, 1 GiB: launch 20 µs, ring 8.4 µs + 14 · 1.4 · 3.4 µs + 14/8 · 2^30 B / 235 GB/s', () => {
+    const { time, algorithm, protocol, bound } = allReduceTime(
+      cluster('dgx-a100'),
+      placeGpus(8, 1),
+      bytes(2 ** 30),
+    );
+    expect(time).toBeCloseTo(20e-6 + 8.4e-6 + 14 * 1.4 * 3.4e-6 + ((14 / 8) * 2 ** 30) / 235e9, 12);
+    expect([algorithm, protocol, bound]).toEqual(['ring', 'Simple', 'link']);
   });
 
-  test('8 A100, 1 KiB: LL, 6.6 µs + 14 · 0.6 µs + 14/8 · 1 KiB / 87.7 GB/s', () => {
-    const { time } = allReduceTime(cluster('dgx-a100'), placeGpus(8, 1), bytes(1024));
-    expect(time).toBeCloseTo(6.6e-6 + 14 * 0.6e-6 + ((14 / 8) * 1024) / 87.7e9, 12);
+  test('8 A100, 1 KiB: LL, start-up decides', () => {
+    const { time, protocol, bound } = allReduceTime(cluster('dgx-a100'), placeGpus(8, 1), bytes(1024));
+    expect(time).toBeCloseTo(20e-6 + 6.6e-6 + 14 * 1.4 * 0.6e-6 + ((14 / 8) * 1024) / 87.7e9, 12);
+    expect([protocol, bound]).toEqual(['LL', 'start-up']);
   });
 
   test('16 nodes of 8 over InfiniBand, a large message: flat ring, 224 link steps and 30 network steps', () => {
-    const { time, algorithm } = allReduceTime(cluster('dgx-a100'), placeGpus(128, 16), bytes(2 ** 34));
-    expect(algorithm).toBe('ring');
-    expect(time).toBeCloseTo(8.4e-6 + 224 * 3.4e-6 + 30 * 14e-6 + ((2 * 127) / 128) * (2 ** 34 / 192e9), 9);
+    const { time, algorithm, bound } = allReduceTime(cluster('dgx-a100'), placeGpus(128, 16), bytes(2 ** 34));
+    expect([algorithm, bound]).toEqual(['ring', 'network']);
+    expect(time).toBeCloseTo(
+      20e-6 + 1.4 * (8.4e-6 + 224 * 3.4e-6 + 30 * 14e-6) + ((2 * 127) / 128) * (2 ** 34 / 192e9),
+      9,
+    );
   });
 
   test('K80 over 10 GbE reaches the bus bandwidth that was measured', () => {
@@ -91,6 +99,10 @@ describe('what holds for every message', () => {
           link: link && {
             ...link,
             busBandwidth: { ...link.busBandwidth, value: bytesPerSecond(link.busBandwidth.value * 2) },
+            inSwitchReduction: link.inSwitchReduction && {
+              ...link.inSwitchReduction,
+              value: bytesPerSecond(link.inSwitchReduction.value * 2),
+            },
           },
           network: network && {
             ...network,
@@ -103,7 +115,8 @@ describe('what holds for every message', () => {
         expect(allReduceTime(faster, place, bytes(size)).time).toBeLessThanOrEqual(time);
         expect(allReduceTime(profile, place, bytes(size / 2)).time).toBeLessThanOrEqual(time);
         if (nodes === 1) {
-          expect(busBandwidth).toBeLessThanOrEqual((link?.busBandwidth.value ?? 0) * (1 + 1e-9));
+          const bound = Math.max(link?.busBandwidth.value ?? 0, link?.inSwitchReduction?.value ?? 0);
+          expect(busBandwidth).toBeLessThanOrEqual(profile.gpusPerNode.value === 1 ? 0 : bound * (1 + 1e-9));
         }
       }),
     );
@@ -111,10 +124,11 @@ describe('what holds for every message', () => {
 
   test('without latency, large messages are at the bandwidth bound of the slowest link', () => {
     for (const profile of large) {
+      if (profile.link === undefined) continue;
       const bare = withoutLatency(profile);
-      const size = 2 ** 40;
+      const size = 2 ** 44;
       const { busBandwidth } = allReduceTime(bare, placeGpus(profile.gpusPerNode.value, 1), bytes(size));
-      const bound = profile.link?.busBandwidth.value ?? 0;
+      const bound = (profile.link.inSwitchReduction ?? profile.link.busBandwidth).value;
       expect(busBandwidth / bound).toBeGreaterThan(0.99999);
       expect(busBandwidth / bound).toBeLessThanOrEqual(1 + 1e-9);
     }

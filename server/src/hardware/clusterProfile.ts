@@ -45,7 +45,7 @@ export interface GpuProfile {
 
 export const linkKinds = ['nvlink', 'nvswitch', 'pcie'] as const;
 export type LinkKind = (typeof linkKinds)[number];
-export const fabricKinds = ['ethernet', 'roce', 'infiniband', 'efa', 'omni-path'] as const;
+export const fabricKinds = ['ethernet', 'roce', 'infiniband', 'efa', 'omni-path', 'gemini'] as const;
 export type FabricKind = (typeof fabricKinds)[number];
 
 /** How the GPUs of one node are linked. */
@@ -56,6 +56,10 @@ export interface NodeLink {
   readonly busBandwidth: Sourced<BytesPerSecond>;
   /** Per ring step. */
   readonly latency: Sourced<Seconds>;
+  /** Where only some GPUs share a switch, a socket or a bridge: how many, and the bus bandwidth of more of them. */
+  readonly groups: { readonly size: Sourced; readonly acrossBandwidth: Sourced<BytesPerSecond> } | undefined;
+  /** Bus bandwidth of an all-reduce that the switches add up (NVLink SHARP), where they can. */
+  readonly inSwitchReduction: Sourced<BytesPerSecond> | undefined;
 }
 
 /** How nodes are linked. */
@@ -69,6 +73,25 @@ export interface Network {
   readonly nodeBandwidth: Sourced<BytesPerSecond>;
   /** Per ring step between nodes. */
   readonly latency: Sourced<Seconds>;
+  /** More nodes than one switch holds share its uplinks: their bandwidth is divided by the ratio. */
+  readonly oversubscription: { readonly ratio: Sourced; readonly nodesPerSwitch: Sourced } | undefined;
+}
+
+/** What the GPUs of a node share beside their links. */
+export interface Host {
+  readonly title: string;
+  readonly cores: Sourced | undefined;
+  readonly memory: Sourced<Bytes> | undefined;
+}
+
+/** Where input is read from. */
+export interface Storage {
+  readonly title: string;
+  /** A disk of the node's own. */
+  readonly local: Sourced<BytesPerSecond> | undefined;
+  /** A file system that all nodes share: all together, and one of them. */
+  readonly shared: Sourced<BytesPerSecond> | undefined;
+  readonly perClient: Sourced<BytesPerSecond> | undefined;
 }
 
 export interface ClusterProfile {
@@ -80,6 +103,12 @@ export interface ClusterProfile {
   readonly link: NodeLink | undefined;
   /** Absent where there is one node only. */
   readonly network: Network | undefined;
+  readonly host: Host | undefined;
+  readonly storage: Storage | undefined;
+  /** US dollars per GPU and hour. */
+  readonly pricePerGpuHour: Sourced | undefined;
+  /** The release of NCCL that a cluster of its time runs; absent for the newest. */
+  readonly nccl: { readonly release: string; readonly source: string } | undefined;
 }
 
 /** A GPU as a cluster of its own: one node, one GPU, by the GPU's name. */
@@ -91,6 +120,10 @@ export function singleGpuCluster(gpu: GpuProfile): ClusterProfile {
     gpusPerNode: { value: 1, source: 'one GPU by itself' },
     link: undefined,
     network: undefined,
+    host: undefined,
+    storage: undefined,
+    pricePerGpuHour: undefined,
+    nccl: undefined,
   };
 }
 
@@ -116,6 +149,9 @@ export function sourcedNumbers(
       : [
           { name: 'link bus bandwidth', number: link.busBandwidth },
           { name: 'link latency', number: link.latency },
+          ...given('GPUs per link group', link.groups?.size),
+          ...given('link bus bandwidth across groups', link.groups?.acrossBandwidth),
+          ...given('link bus bandwidth, added in switches', link.inSwitchReduction),
         ]),
     ...(network === undefined
       ? []
@@ -124,7 +160,15 @@ export function sourcedNumbers(
           { name: 'network port bandwidth', number: network.portBandwidth },
           { name: 'network bandwidth per node', number: network.nodeBandwidth },
           { name: 'network latency', number: network.latency },
+          ...given('oversubscription', network.oversubscription?.ratio),
+          ...given('nodes per switch', network.oversubscription?.nodesPerSwitch),
         ]),
+    ...given('host cores', cluster.host?.cores),
+    ...given('host memory', cluster.host?.memory),
+    ...given('local storage', cluster.storage?.local),
+    ...given('shared storage', cluster.storage?.shared),
+    ...given('shared storage per client', cluster.storage?.perClient),
+    ...given('price per GPU and hour', cluster.pricePerGpuHour),
   ];
 }
 

@@ -2,17 +2,60 @@
 
 import { type ClusterProfile, singleGpuCluster } from './clusterProfile.ts';
 import { builtInGpus, findGpu } from './gpus.ts';
-import { clusterProfileOfFile } from './profileOfFile.ts';
+import { type ClusterFile, clusterProfileOfFile } from './profileOfFile.ts';
+import a2Highgpu8g from './profiles/clusters/a2-highgpu-8g.json';
+import a3Highgpu8g from './profiles/clusters/a3-highgpu-8g.json';
+import blueWatersXk from './profiles/clusters/blue-waters-xk.json';
+import cpu1gbe from './profiles/clusters/cpu-1gbe.json';
+import cpu10gbe from './profiles/clusters/cpu-10gbe.json';
+import dgx1P100 from './profiles/clusters/dgx-1-p100.json';
 import dgx1V100 from './profiles/clusters/dgx-1-v100.json';
+import dgx2 from './profiles/clusters/dgx-2.json';
 import dgxA100 from './profiles/clusters/dgx-a100.json';
 import dgxH100 from './profiles/clusters/dgx-h100.json';
+import g548xlarge from './profiles/clusters/g5-48xlarge.json';
+import gb200Nvl72 from './profiles/clusters/gb200-nvl72.json';
 import h2008x from './profiles/clusters/h200-8x.json';
 import k8010gbe from './profiles/clusters/k80-10gbe.json';
+import p28xlarge from './profiles/clusters/p2-8xlarge.json';
+import p316xlarge from './profiles/clusters/p3-16xlarge.json';
+import p4d24xlarge from './profiles/clusters/p4d-24xlarge.json';
+import p548xlarge from './profiles/clusters/p5-48xlarge.json';
+import p40Infiniband from './profiles/clusters/p40-infiniband.json';
+import rtx3090Workstation from './profiles/clusters/rtx-3090-workstation.json';
 import rtx4090Workstation from './profiles/clusters/rtx-4090-workstation.json';
 import t4Cloud from './profiles/clusters/t4-cloud.json';
+import v100Infiniband from './profiles/clusters/v100-infiniband.json';
+
+/** Oldest first. */
+const clusterFiles: readonly (ClusterFile & { readonly gpu: string })[] = [
+  cpu1gbe,
+  cpu10gbe,
+  blueWatersXk,
+  k8010gbe,
+  p28xlarge,
+  p40Infiniband,
+  dgx1P100,
+  v100Infiniband,
+  dgx1V100,
+  p316xlarge,
+  dgx2,
+  t4Cloud,
+  dgxA100,
+  p4d24xlarge,
+  a2Highgpu8g,
+  g548xlarge,
+  rtx3090Workstation,
+  rtx4090Workstation,
+  dgxH100,
+  p548xlarge,
+  a3Highgpu8g,
+  h2008x,
+  gb200Nvl72,
+];
 
 export const builtInClusters: readonly ClusterProfile[] = [
-  ...[k8010gbe, dgx1V100, t4Cloud, dgxA100, rtx4090Workstation, dgxH100, h2008x].flatMap((file) => {
+  ...clusterFiles.flatMap((file) => {
     const gpu = findGpu(file.gpu);
     return gpu === undefined ? [] : [clusterProfileOfFile(file, gpu)];
   }),

@@ -7,6 +7,7 @@
 import type { GpuProfile } from './clusterProfile.ts';
 import { gpuProfileOfFile } from './profileOfFile.ts';
 import a10 from './profiles/gpus/a10.json';
+import a10g from './profiles/gpus/a10g.json';
 import a40 from './profiles/gpus/a40.json';
 import a100Pcie40gb from './profiles/gpus/a100-pcie-40gb.json';
 import a100Pcie80gb from './profiles/gpus/a100-pcie-80gb.json';
@@ -85,6 +86,7 @@ export const builtInGpus: readonly GpuProfile[] = [
   a100Sxm40gb,
   a100Sxm80gb,
   a10,
+  a10g,
   a40,
   rtx3090,
   rtxA6000,

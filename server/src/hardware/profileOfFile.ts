@@ -59,6 +59,8 @@ export interface ClusterFile {
         readonly title?: string | undefined;
         readonly busBandwidthGBs: SourcedNumber;
         readonly latencyMicroseconds?: SourcedNumber | undefined;
+        readonly groups?: { readonly gpus: SourcedNumber; readonly acrossGBs: SourcedNumber } | undefined;
+        readonly inSwitchReductionGBs?: SourcedNumber | undefined;
       }
     | undefined;
   readonly network?:
@@ -69,8 +71,28 @@ export interface ClusterFile {
         readonly linkGbits: SourcedNumber;
         readonly nodeBandwidthGBs?: SourcedNumber | undefined;
         readonly latencyMicroseconds?: SourcedNumber | undefined;
+        readonly oversubscription?:
+          | { readonly ratio: SourcedNumber; readonly nodesPerSwitch: SourcedNumber }
+          | undefined;
       }
     | undefined;
+  readonly host?:
+    | {
+        readonly title?: string | undefined;
+        readonly cores?: SourcedNumber | undefined;
+        readonly memoryGiB?: SourcedNumber | undefined;
+      }
+    | undefined;
+  readonly storage?:
+    | {
+        readonly title?: string | undefined;
+        readonly localGBs?: SourcedNumber | undefined;
+        readonly sharedGBs?: SourcedNumber | undefined;
+        readonly perClientGBs?: SourcedNumber | undefined;
+      }
+    | undefined;
+  readonly pricePerGpuHour?: SourcedNumber | undefined;
+  readonly nccl?: { readonly release: string; readonly source?: string | undefined } | undefined;
 }
 
 export function gpuProfileOfFile(file: GpuFile): GpuProfile {
@@ -122,6 +144,11 @@ export function clusterProfileOfFile(file: ClusterFile, gpu: GpuProfile): Cluste
         link.latencyMicroseconds === undefined
           ? { value: microseconds(hopMicroseconds[link.kind]), source: ncclHops }
           : convert(link.latencyMicroseconds, sources, microseconds),
+      groups: link.groups && {
+        size: convert(link.groups.gpus, sources, same),
+        acrossBandwidth: convert(link.groups.acrossGBs, sources, gigabytesPerSecond),
+      },
+      inSwitchReduction: optional(link.inSwitchReductionGBs, sources, gigabytesPerSecond),
     },
     network: network && {
       kind: network.kind,
@@ -141,9 +168,34 @@ export function clusterProfileOfFile(file: ClusterFile, gpu: GpuProfile): Cluste
         network.latencyMicroseconds === undefined
           ? { value: microseconds(14), source: ncclHops }
           : convert(network.latencyMicroseconds, sources, microseconds),
+      oversubscription: network.oversubscription && {
+        ratio: convert(network.oversubscription.ratio, sources, same),
+        nodesPerSwitch: convert(network.oversubscription.nodesPerSwitch, sources, same),
+      },
+    },
+    host: file.host && {
+      title: file.host.title ?? 'host',
+      cores: optional(file.host.cores, sources, same),
+      memory: optional(file.host.memoryGiB, sources, gibibytes),
+    },
+    storage: file.storage && {
+      title: file.storage.title ?? 'storage',
+      local: optional(file.storage.localGBs, sources, gigabytesPerSecond),
+      shared: optional(file.storage.sharedGBs, sources, gigabytesPerSecond),
+      perClient: optional(file.storage.perClientGBs, sources, gigabytesPerSecond),
+    },
+    pricePerGpuHour: optional(file.pricePerGpuHour, sources, same),
+    nccl: file.nccl && {
+      release: file.nccl.release,
+      source: textOfSource(file.nccl.source, sources),
     },
   };
 }
+
+const textOfSource = (source: string | undefined, sources: Sources): string =>
+  source === undefined ? givenInProfile : (sources[source] ?? source);
+
+const givenInProfile = 'given in the profile';
 
 const ncclHops =
   'NCCL 2.30 src/graph/tuning.cc, hardware latency per ring hop, Simple protocol: NVLink 3.4 µs, PCI 5.7 µs, NET 14 µs';
@@ -151,10 +203,17 @@ const ncclHops =
 const hopMicroseconds: Readonly<Record<LinkKind, number>> = { nvlink: 3.4, nvswitch: 3.4, pcie: 5.7 };
 
 /** Share of the nominal network rate that all-reduce gets, where a profile does not give the bandwidth itself. */
-const assumedShare = { ethernet: 0.5, roce: 0.9, infiniband: 0.96, efa: 0.8, 'omni-path': 0.8 } as const;
+const assumedShare = {
+  ethernet: 0.5,
+  roce: 0.9,
+  infiniband: 0.96,
+  efa: 0.8,
+  'omni-path': 0.8,
+  gemini: 0.5,
+} as const;
 
 const assumedShareSource =
-  'nominal rate times 0.96 (InfiniBand, measured on 4 × HDR), 0.9 (RoCE), 0.8 (EFA, Omni-Path) or 0.5 (TCP over fast Ethernet, 4 to 6 GB/s measured on 100 Gb/s); RoCE, EFA and Omni-Path are assumptions';
+  'nominal rate times 0.96 (InfiniBand, measured on 4 × HDR), 0.9 (RoCE), 0.8 (EFA, Omni-Path) or 0.5 (TCP over fast Ethernet, 4 to 6 GB/s measured on 100 Gb/s; Gemini); RoCE, EFA, Omni-Path and Gemini are assumptions';
 
 function kindOf<Kind extends string>(text: string, kinds: readonly Kind[]): Kind {
   const kind = kinds.find((candidate) => candidate === text);
@@ -177,7 +236,7 @@ function convert<Value extends number>(
   sources: Sources,
   unit: (value: number) => Value,
 ): Sourced<Value> {
-  if (typeof entry === 'number') return { value: unit(entry), source: 'given in the profile' };
+  if (typeof entry === 'number') return { value: unit(entry), source: givenInProfile };
   return { value: unit(entry.value), source: sources[entry.source] ?? entry.source };
 }
 

@@ -58,6 +58,10 @@ export const clusterFile = z.strictObject({
       title: z.string().min(1).optional(),
       busBandwidthGBs: sourced,
       latencyMicroseconds: sourced.optional(),
+      /** GPUs on one switch, socket or bridge, and the bus bandwidth of more of them. */
+      groups: z.strictObject({ gpus: sourced, acrossGBs: sourced }).optional(),
+      /** All-reduce that NVSwitch adds up (NVLink SHARP). */
+      inSwitchReductionGBs: sourced.optional(),
     })
     .optional(),
   network: z
@@ -68,6 +72,31 @@ export const clusterFile = z.strictObject({
       linkGbits: sourced,
       nodeBandwidthGBs: sourced.optional(),
       latencyMicroseconds: sourced.optional(),
+      oversubscription: z.strictObject({ ratio: sourced, nodesPerSwitch: sourced }).optional(),
+    })
+    .optional(),
+  host: z
+    .strictObject({
+      title: z.string().min(1).optional(),
+      cores: sourced.optional(),
+      memoryGiB: sourced.optional(),
+    })
+    .optional(),
+  storage: z
+    .strictObject({
+      title: z.string().min(1).optional(),
+      localGBs: sourced.optional(),
+      sharedGBs: sourced.optional(),
+      perClientGBs: sourced.optional(),
+    })
+    .optional(),
+  /** US dollars. */
+  pricePerGpuHour: sourced.optional(),
+  /** Release of NCCL, such as "2.4.8", where it is not the newest. */
+  nccl: z
+    .strictObject({
+      release: z.string().regex(/^[12]\.\d+(\.\d+)?$/, 'must be a release of NCCL, such as "2.18.3"'),
+      source: z.string().min(1).optional(),
     })
     .optional(),
 });

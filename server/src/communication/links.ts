@@ -1,0 +1,98 @@
+/** What the links of a cluster give the GPUs that a job uses, in plain numbers. */
+
+import type { ClusterProfile, Network, NodeLink } from '../hardware/clusterProfile.ts';
+import { type BytesPerSecond, bytesPerSecond, microseconds, type Seconds, seconds } from '../model/units.ts';
+import { type Generation, generationOf } from './nccl/versions.ts';
+import type { Placement } from './placement.ts';
+
+export interface Links {
+  /** "NVLink 3 and NVSwitch and 8 × HDR InfiniBand". */
+  readonly title: string;
+  readonly ranks: number;
+  readonly nodes: number;
+  readonly gpusPerNode: number;
+  readonly kind: 'nvlink' | 'pcie';
+  readonly generation: Generation;
+  /** Bus bandwidth among the used GPUs of a node; infinite for one GPU per node. */
+  readonly inside: BytesPerSecond;
+  /** Bus bandwidth of an all-reduce that the switches add up, where they can. */
+  readonly inSwitch: BytesPerSecond | undefined;
+  /** Of one node, one direction, as its used GPUs reach the network; infinite on one node. */
+  readonly between: BytesPerSecond;
+  /** Per step, beyond the hop latencies of NCCL's own constants; negative for a link that is quicker. */
+  readonly extraLink: Seconds;
+  readonly extraNetwork: Seconds;
+  /** Remote direct memory access: everything but plain Ethernet. */
+  readonly hasRdma: boolean;
+  /** Parallel rings or trees. */
+  readonly channels: number;
+  readonly hostLink: BytesPerSecond | undefined;
+}
+
+export function linksOf(cluster: ClusterProfile, placement: Placement): Links {
+  const { link, network, gpu } = cluster;
+  const { nodes, gpusPerNode } = placement;
+  const titles = [
+    gpusPerNode > 1 ? (link?.title ?? 'an undescribed link') : undefined,
+    nodes > 1 ? (network?.title ?? 'an undescribed network') : undefined,
+  ];
+  const kind = link === undefined || link.kind === 'pcie' ? 'pcie' : 'nvlink';
+  const generation = generationOf(gpu.architecture);
+  return {
+    title: titles.filter((title) => title !== undefined).join(' and '),
+    ranks: nodes * gpusPerNode,
+    nodes,
+    gpusPerNode,
+    kind,
+    generation,
+    inside: gpusPerNode > 1 ? insideBandwidth(link, gpusPerNode) : unlimited,
+    inSwitch: link?.inSwitchReduction?.value,
+    between: nodes > 1 ? betweenBandwidth(network, cluster.gpusPerNode.value, placement) : unlimited,
+    extraLink: seconds(link === undefined ? 0 : link.latency.value - ncclHop[kind]),
+    extraNetwork: seconds(network === undefined ? 0 : network.latency.value - ncclHop.network),
+    hasRdma: network !== undefined && network.kind !== 'ethernet',
+    channels: kind === 'pcie' ? 2 : nvlinkChannels[generation],
+    hostLink: gpu.hostLink?.value,
+  };
+}
+
+const unlimited = bytesPerSecond(Number.POSITIVE_INFINITY);
+
+/** Simple ring hops of NCCL 2.30 (src/graph/tuning.cc), to which the latencies of profiles compare. */
+const ncclHop = { nvlink: microseconds(3.4), pcie: microseconds(5.7), network: microseconds(14) };
+
+/**
+ * Channels over NVLink by generation: what NCCL finds on DGX-1 V100 (12), DGX A100 (24), DGX H100 (16) and GB200 (24).
+ * They matter only where a cap per channel binds.
+ */
+const nvlinkChannels: Readonly<Record<Generation, number>> = {
+  volta: 12,
+  ampere: 24,
+  hopper: 16,
+  blackwell: 24,
+};
+
+/** GPUs within one group (a switch, a socket, an NVLink pair) have the link to themselves; more cross what joins the groups. */
+function insideBandwidth(link: NodeLink | undefined, used: number): BytesPerSecond {
+  if (link === undefined) return bytesPerSecond(0);
+  const { busBandwidth, groups } = link;
+  if (groups === undefined || used <= groups.size.value) return busBandwidth.value;
+  return bytesPerSecond(Math.min(busBandwidth.value, groups.acrossBandwidth.value));
+}
+
+/** The used GPUs reach their share of the ports; beyond one switch the fabric may be oversubscribed. */
+function betweenBandwidth(
+  network: Network | undefined,
+  present: number,
+  { nodes, gpusPerNode }: Placement,
+): BytesPerSecond {
+  if (network === undefined) return bytesPerSecond(0);
+  const ports = network.nics.value;
+  const share = Math.min(1, Math.ceil((gpusPerNode * ports) / present) / ports);
+  const { oversubscription } = network;
+  const taper =
+    oversubscription !== undefined && nodes > oversubscription.nodesPerSwitch.value
+      ? oversubscription.ratio.value
+      : 1;
+  return bytesPerSecond((network.nodeBandwidth.value * share) / taper);
+}

@@ -1,0 +1,242 @@
+/**
+ * NCCL's tuning model: time = latency + bytes / bandwidth for every algorithm and protocol that can run.
+ *
+ * Source: NVIDIA/nccl src/graph/tuning.cc, with the constants of `versions.ts`. Bandwidths are measured bus bandwidths
+ * of the profile where NCCL would use what its topology search finds; factors and caps are NCCL's.
+ */
+
+import { type Bytes, bytesPerSecond, microseconds, type Seconds, seconds } from '../../model/units.ts';
+import type { Candidate } from '../candidate.ts';
+import type { CollectiveKind } from '../collectiveKind.ts';
+import { busFactor } from '../collectiveKind.ts';
+import { floorLog2 } from '../formulas/allReduce.ts';
+import type { Links } from '../links.ts';
+import { asTuned, type MeasuredStartup } from './startup.ts';
+import { treeCorrection } from './treeCorrection.ts';
+import { candidatesOf24 } from './version24.ts';
+import {
+  type NcclVersion,
+  type NcclVersionName,
+  ncclVersions,
+  type Protocol,
+  protocols,
+} from './versions.ts';
+
+/** What NCCL of a version can run for a collective of `size` bytes; never empty. */
+export function ncclCandidates(
+  versionName: NcclVersionName,
+  kind: CollectiveKind,
+  links: Links,
+  size: Bytes,
+  startup: MeasuredStartup = asTuned,
+): readonly Candidate[] {
+  if (kind === 'all-to-all') return [pairwise(links, size, startup)];
+  if (versionName === '2.4') return candidatesOf24(kind, links, size);
+  const version = ncclVersions[versionName];
+  const found: Candidate[] = [];
+  for (const protocol of protocols) {
+    if (protocol === 'LL128' && !allowsLl128(links)) continue;
+    found.push(ring(version, kind, protocol, links, size, startup));
+    if (kind === 'all-reduce') found.push(tree(version, protocol, links, size, startup));
+  }
+  const nvls = kind === 'all-reduce' ? nvlsCandidate(version, links, size, startup) : undefined;
+  if (nvls !== undefined) found.push(nvls);
+  const isGather = kind === 'all-gather' || kind === 'reduce-scatter';
+  if (version.hasPat && isGather && links.gpusPerNode === 1)
+    found.push(pat(version, kind, links, size, startup));
+  return found;
+}
+
+/** LL128 needs stores of 128 bytes to stay whole: Volta and newer, NVLink inside nodes, RDMA between them. */
+const allowsLl128 = ({ kind, gpusPerNode, nodes, hasRdma }: Links): boolean =>
+  (gpusPerNode === 1 || kind === 'nvlink') && (nodes === 1 || hasRdma);
+
+/**
+ * Ring: base + (steps − s)·hop inside + s·hop between, with s = 2(k−1) of an all-reduce's 2(p−1) steps;
+ * broadcast and reduce pass the message along p − 1 hops.
+ */
+function ring(
+  version: NcclVersion,
+  kind: CollectiveKind,
+  protocol: Protocol,
+  links: Links,
+  size: Bytes,
+  startup: MeasuredStartup,
+): Candidate {
+  const { ranks, nodes } = links;
+  const rounds = kind === 'all-reduce' ? 2 : 1;
+  const between = rounds * (nodes - 1);
+  const inside = rounds * (ranks - 1) - between;
+  const isLarge =
+    protocol === 'Simple' && nodes > 1 && kind === 'all-reduce' && size / (links.channels * ranks) >= 64;
+  const growth = isLarge ? version.largeRingLatency[links.generation === 'volta' ? 1 : 0] : 1;
+  const latency =
+    startup.launch +
+    pick(version.base.ring, protocol) * growth +
+    inside * insideHop(version, protocol, links) * Math.max(growth, startup.hop) +
+    between * hop(version, 'network', 'ring', protocol, links) * growth;
+  const bus = Math.min(links.inside, links.between);
+  return {
+    algorithm: 'ring',
+    protocol,
+    startup: microseconds(latency),
+    transfer: transferTime(size * busFactor(kind, ranks), ringBandwidth(version, protocol, links, bus)),
+    slowest: links.between < links.inside ? 'network' : 'link',
+  };
+}
+
+function ringBandwidth(version: NcclVersion, protocol: Protocol, links: Links, bus: number): number {
+  const { caps, ringShare } = version;
+  if (protocol === 'Simple') return bus;
+  if (protocol === 'LL') {
+    return Math.min(bus * ringShare[0], giga(cap(caps.llTotal, links)));
+  }
+  return Math.min(
+    bus * ringShare[1],
+    giga(cap(caps.ringLl128, links)) * links.channels,
+    giga(caps.ringLl128Total ?? Number.POSITIVE_INFINITY),
+  );
+}
+
+/**
+ * Double binary tree between nodes, chain inside: base + 2[(g−1)·inside + ⌊lg k⌋·between]. Each byte goes up and comes
+ * down: half the bus bandwidth; over two nodes each byte crosses the network once each way, which doubles what the
+ * network gives.
+ */
+function tree(
+  version: NcclVersion,
+  protocol: Protocol,
+  links: Links,
+  size: Bytes,
+  startup: MeasuredStartup,
+): Candidate {
+  const { nodes, gpusPerNode } = links;
+  const latency =
+    startup.launch +
+    pick(version.base.tree, protocol) +
+    2 *
+      ((gpusPerNode - 1) * hop(version, links.kind, 'tree', protocol, links) * startup.hop +
+        floorLog2(nodes) * hop(version, 'network', 'tree', protocol, links));
+  const network = nodes === 2 ? links.between * 2 : links.between;
+  const { caps } = version;
+  let bandwidth = Math.min(
+    Math.min(links.inside, network) * version.tree.share,
+    giga(cap(caps.treeSimple, links)) * links.channels,
+    giga(byNodes(caps.treeTotal, nodes)),
+  );
+  if (protocol === 'LL') {
+    bandwidth = Math.min(bandwidth / version.tree.llDivisor, giga(cap(caps.llTotal, links)));
+  } else if (protocol === 'LL128') {
+    bandwidth = Math.min(
+      bandwidth * version.tree.ll128[nodes === 1 ? 0 : 1],
+      giga(cap(caps.treeLl128, links)) * links.channels,
+    );
+  }
+  if (version.correctsTreeBySize) bandwidth *= treeCorrection(protocol, size);
+  return {
+    algorithm: 'tree',
+    protocol,
+    startup: microseconds(latency),
+    transfer: transferTime(2 * size, bandwidth),
+    slowest: network < links.inside ? 'network' : 'link',
+  };
+}
+
+/** NVLink SHARP: the switches add; between nodes a tree of the nodes' results. Algorithm bandwidth is n/steps of the bus. */
+function nvlsCandidate(
+  version: NcclVersion,
+  links: Links,
+  size: Bytes,
+  startup: MeasuredStartup,
+): Candidate | undefined {
+  const { nvls } = version;
+  const { nodes, ranks, gpusPerNode, inSwitch } = links;
+  // NCCL leaves two GPUs to rings: adding in the switch saves nothing there.
+  if (nvls === undefined || inSwitch === undefined || gpusPerNode <= 2) return undefined;
+  const network = nodes === 2 ? links.between * 2 : links.between;
+  const between = nodes > 1 ? 2 * floorLog2(nodes) * (nvls.tree + networkExtra(links)) : 0;
+  return {
+    algorithm: nodes > 1 ? 'nvls tree' : 'nvls',
+    protocol: 'Simple',
+    startup: microseconds(startup.launch + (nvls.base + nvls.inside) * startup.nvls + between),
+    transfer: transferTime(size * busFactor('all-reduce', ranks), Math.min(inSwitch, network)),
+    slowest: network < inSwitch ? 'network' : 'link',
+  };
+}
+
+/** Parallel aggregated trees, one GPU per node: base + lg k·hop/3.5 + 2.8 µs per rank, three quarters of the bandwidth. */
+function pat(
+  version: NcclVersion,
+  kind: CollectiveKind,
+  links: Links,
+  size: Bytes,
+  startup: MeasuredStartup,
+): Candidate {
+  const latency =
+    startup.launch +
+    8 +
+    (floorLog2(links.nodes) * hop(version, 'network', 'ring', 'Simple', links)) / 3.5 +
+    2.8 * links.ranks;
+  return {
+    algorithm: 'pat',
+    protocol: 'Simple',
+    startup: microseconds(latency),
+    transfer: transferTime(size * busFactor(kind, links.ranks), links.between * 0.75),
+    slowest: 'network',
+  };
+}
+
+/** Sends and receives of one kernel: every rank with every other; between nodes all GPUs of a node share its ports. */
+function pairwise(links: Links, size: Bytes, startup: MeasuredStartup): Candidate {
+  const { ranks, nodes, gpusPerNode } = links;
+  const version = ncclVersions['2.30'];
+  const steps =
+    (gpusPerNode - 1) * insideHop(version, 'Simple', links) * startup.hop +
+    (nodes > 1 ? (ranks - gpusPerNode) * hop(version, 'network', 'ring', 'Simple', links) : 0);
+  const inside = (size * (gpusPerNode - 1)) / ranks / links.inside;
+  const between = (size * gpusPerNode * (ranks - gpusPerNode)) / ranks / links.between;
+  return {
+    algorithm: 'pairwise',
+    protocol: 'Simple',
+    startup: microseconds(startup.launch + version.base.ring[2] + steps),
+    transfer: seconds(Math.max(inside, nodes > 1 ? between : 0)),
+    slowest: nodes > 1 && between > inside ? 'network' : 'link',
+  };
+}
+
+const insideHop = (version: NcclVersion, protocol: Protocol, links: Links): number =>
+  // Posting to the network costs a step inside a node at least this much: 1 µs, three times that with Simple.
+  Math.max(
+    hop(version, links.kind, 'ring', protocol, links),
+    links.nodes > 1 ? (protocol === 'Simple' ? 3 : 1) : 0,
+  );
+
+function hop(
+  version: NcclVersion,
+  where: 'nvlink' | 'pcie' | 'network',
+  algorithm: 'tree' | 'ring',
+  protocol: Protocol,
+  links: Links,
+): number {
+  const extra = where === 'network' ? networkExtra(links) : links.extraLink * 1e6;
+  return Math.max(0, pick(version.hop[where][algorithm], protocol) + extra);
+}
+
+const networkExtra = (links: Links): number => links.extraNetwork * 1e6;
+
+const pick = (values: readonly [number, number, number], protocol: Protocol): number =>
+  protocol === 'LL' ? values[0] : protocol === 'LL128' ? values[1] : values[2];
+
+const cap = (
+  caps: Readonly<Record<Links['generation'], readonly [number, number, number]>> | undefined,
+  { generation, nodes }: Links,
+): number => byNodes(caps?.[generation], nodes);
+
+function byNodes(values: readonly [number, number, number] | undefined, nodes: number): number {
+  if (values === undefined) return Number.POSITIVE_INFINITY;
+  return nodes === 1 ? values[0] : nodes === 2 ? values[1] : values[2];
+}
+
+const giga = (value: number): number => value * 1e9;
+
+const transferTime = (size: number, bandwidth: number): Seconds => seconds(size / bytesPerSecond(bandwidth));

@@ -1,0 +1,145 @@
+import { describe, expect, test } from 'vitest';
+import type { Candidate } from '../../server/src/communication/candidate.ts';
+import { type Links, linksOf } from '../../server/src/communication/links.ts';
+import { treeCorrection } from '../../server/src/communication/nccl/treeCorrection.ts';
+import { ncclCandidates } from '../../server/src/communication/nccl/tuning.ts';
+import { treeThreshold24 } from '../../server/src/communication/nccl/version24.ts';
+import {
+  type NcclVersionName,
+  ncclVersionNames,
+  ncclVersionOf,
+} from '../../server/src/communication/nccl/versions.ts';
+import { placeGpus } from '../../server/src/communication/placement.ts';
+import { findCluster } from '../../server/src/hardware/clusters.ts';
+import { bytes } from '../../server/src/model/units.ts';
+
+function links(name: string, gpus: number, nodes: number): Links {
+  const cluster = findCluster(name);
+  if (cluster === undefined) throw new Error(name);
+  return linksOf(cluster, placeGpus(gpus, nodes));
+}
+
+const candidate = (found: readonly Candidate[], algorithm: string, protocol: string) =>
+  found.find((one) => one.algorithm === algorithm && one.protocol === protocol);
+
+// performance-models §7.4, worked checks of the constants of 2.30, in µs.
+test.each([
+  ['8 GPUs, NVLink', 8, 1, 'ring', 'Simple', 56.0],
+  ['8 GPUs, NVLink', 8, 1, 'ring', 'LL', 15.0],
+  ['8 GPUs, NVLink', 8, 1, 'tree', 'LL', 15.2],
+  ['16 nodes of 8', 128, 16, 'ring', 'Simple', 1190.0],
+  ['16 nodes of 8', 128, 16, 'tree', 'Simple', 176.4],
+] as const)('%s: latency of %i GPUs on %i nodes, %s %s', (_, gpus, nodes, algorithm, protocol, latency) => {
+  const found = ncclCandidates('2.30', 'all-reduce', links('dgx-a100', gpus, nodes), bytes(4));
+  expect((candidate(found, algorithm, protocol)?.startup ?? 0) * 1e6).toBeCloseTo(latency, 9);
+});
+
+test('a ring of large messages between nodes has 1.4 times the latency', () => {
+  const found = ncclCandidates('2.30', 'all-reduce', links('dgx-a100', 128, 16), bytes(2 ** 30));
+  expect((candidate(found, 'ring', 'Simple')?.startup ?? 0) * 1e6).toBeCloseTo(1.4 * 1190, 9);
+});
+
+/** What the tuning model itself takes for the fastest. */
+function choice(version: NcclVersionName, where: Links, size: number): string {
+  const [first, ...others] = ncclCandidates(version, 'all-reduce', where, bytes(size));
+  let best = first;
+  for (const one of others) {
+    if (best !== undefined && one.startup + one.transfer < best.startup + best.transfer) best = one;
+  }
+  return `${best?.algorithm} ${best?.protocol}`;
+}
+
+describe('the choice', () => {
+  test.each([
+    ['2.30', 'dgx-a100', 8, 1, 4096, 'ring LL'],
+    ['2.30', 'dgx-a100', 8, 1, 2 ** 22, 'ring LL128'],
+    ['2.30', 'dgx-a100', 8, 1, 2 ** 30, 'ring Simple'],
+    ['2.30', 'dgx-a100', 1024, 128, 4096, 'tree LL'],
+    ['2.30', 'dgx-h100', 8, 1, 2 ** 30, 'nvls Simple'],
+    ['2.30', 'dgx-h100', 64, 8, 2 ** 30, 'nvls tree Simple'],
+    ['2.12', 'dgx-h100', 8, 1, 2 ** 30, 'ring Simple'],
+    ['2.30', 'k80-10gbe', 32, 8, 2 ** 28, 'ring Simple'],
+    ['2.30', 'k80-10gbe', 32, 8, 1024, 'tree LL'],
+    ['2.4', 'dgx-1-v100', 8, 1, 1024, 'ring Simple'],
+    ['2.4', 'dgx-1-v100', 128, 16, 1024, 'tree Simple'],
+  ] as const)(
+    'NCCL %s on %s, %i GPUs on %i nodes, %i bytes: %s',
+    (version, name, gpus, nodes, size, chosen) => {
+      expect(choice(version, links(name, gpus, nodes), size)).toBe(chosen);
+    },
+  );
+
+  test('LL128 runs over NVLink and RDMA only', () => {
+    for (const [name, gpus, nodes, allowed] of [
+      ['dgx-a100', 8, 1, true],
+      ['dgx-a100', 16, 2, true],
+      ['a2-highgpu-8g', 16, 2, false],
+      ['k80-10gbe', 4, 1, false],
+    ] as const) {
+      const found = ncclCandidates('2.30', 'all-reduce', links(name, gpus, nodes), bytes(2 ** 20));
+      expect(candidate(found, 'ring', 'LL128') !== undefined, name).toBe(allowed);
+    }
+  });
+});
+
+test('2.4 takes the tree below r·t/(r−t)·(6(p−1) − 15·lg k − 4(g−1)) bytes', () => {
+  // 16 nodes of 8 with 12 channels: r = 60,000, t = 45,000 MB/s, 762 − 60 − 28 = 674 µs.
+  expect(treeThreshold24(links('dgx-1-v100', 128, 16))).toBeCloseTo(((60000 * 45000) / 15000) * 674, 3);
+  expect(treeThreshold24(links('k80-10gbe', 4, 1))).toBeCloseTo(
+    ((5000 * (2 / 3)) / (1 - 2 / 3)) * (18 - 12),
+    3,
+  );
+});
+
+test.each([
+  ['2.3.7', '2.4'],
+  ['2.4.8', '2.4'],
+  ['2.5.7', '2.5.7'],
+  ['2.7.8', '2.5.7'],
+  ['2.10', '2.8.4'],
+  ['2.14.3', '2.12'],
+  ['2.21.5', '2.18'],
+  ['2.31', '2.30'],
+  ['1.3', '2.4'],
+])('release %s behaves as %s', (release, version) => {
+  expect(ncclVersionOf(release)).toBe(version);
+});
+
+test('every version runs every collective, and no candidate is without a time', () => {
+  for (const version of ncclVersionNames) {
+    for (const kind of [
+      'all-reduce',
+      'reduce-scatter',
+      'all-gather',
+      'broadcast',
+      'reduce',
+      'all-to-all',
+    ] as const) {
+      for (const [name, gpus, nodes] of [
+        ['dgx-h100', 8, 1],
+        ['dgx-h100', 4, 4],
+        ['k80-10gbe', 16, 4],
+      ] as const) {
+        const found = ncclCandidates(version, kind, links(name, gpus, nodes), bytes(2 ** 20));
+        expect(found.length).toBeGreaterThan(0);
+        for (const { startup, transfer } of found) {
+          expect(startup).toBeGreaterThan(0);
+          expect(transfer).toBeGreaterThan(0);
+          expect(Number.isFinite(startup + transfer)).toBe(true);
+        }
+      }
+    }
+  }
+});
+
+test('the correction of a tree never makes a smaller message slower', () => {
+  for (const protocol of ['LL', 'LL128', 'Simple'] as const) {
+    expect(treeCorrection(protocol, bytes(64))).toBe(protocol === 'Simple' ? 0.9 : 1);
+    let previous = 0;
+    for (let size = 1; size < 2 ** 31; size *= 1.07) {
+      const time = size / treeCorrection(protocol, bytes(size));
+      expect(time).toBeGreaterThan(previous);
+      previous = time;
+    }
+  }
+});
