@@ -6,6 +6,7 @@ import { measuredSteps } from '../calibrate/calibrateSteps.ts';
 import { judgeSteps } from '../calibrate/fitSteps.ts';
 import { readMeasured } from '../calibrate/readMeasured.ts';
 import { accuracyPage, accuracyTable, type Entry, rowLines } from './accuracyPage.ts';
+import { collectiveSection, judgeCollectives } from './collectives.ts';
 import { dataSets } from './dataSets.ts';
 import { graphOpener } from './graphs.ts';
 import { baselineRatios, judgeDataSet, ratiosOf, shareInRange, statisticsOf } from './judge.ts';
@@ -42,7 +43,7 @@ export function validate(
   else entries.push(...timm);
   const { summary } = calibrate(measured);
   return {
-    page: accuracyPage(entries, summary),
+    page: `${accuracyPage(entries, summary)}\n${collectiveSection(judgeCollectives(measured))}`,
     table: [accuracyTable(entries), '', ...lines].join('\n'),
     absent,
   };
