@@ -9,7 +9,7 @@
  */
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
-import type { Operator } from '../../model/graph.ts';
+import type { Layer, Operator } from '../../model/graph.ts';
 
 export interface FusedGroup {
   readonly kind: 'attention' | 'elementwise' | 'normalization';
@@ -35,10 +35,7 @@ export function fusedGroups(
   for (const layer of training.analysis.layers) {
     const kind = oneKernelModules.get(layer.type);
     if (kind !== undefined) {
-      add(
-        kind,
-        layer.operators.filter((index) => computes(training, index)),
-      );
+      if (!isWrittenOut(training, layer)) add(kind, withViewsBetween(training, layer.operators));
     } else if (fusedAttention && attentionModules.has(layer.type)) {
       for (const index of layer.operators) {
         if (training.analysis.graph.operators[index]?.type !== 'Softmax') continue;
@@ -59,6 +56,30 @@ const oneKernelModules: ReadonlyMap<string, FusedGroup['kind']> = new Map([
   ['GroupNorm', 'normalization'],
   ['RMSNorm', 'normalization'],
 ]);
+
+/**
+ * GELU by its formula with a power in it, as `NewGELUActivation` of transformers, is as many kernels as it has
+ * operators: the exporter of torch.onnx writes the cube of `gelu(approximate='tanh')` as products.
+ */
+const isWrittenOut = (training: TrainingGraph, layer: Layer): boolean =>
+  layer.type === 'GELU' &&
+  layer.operators.some((index) => training.analysis.graph.operators[index]?.type === 'Pow');
+
+/** The operators that compute, and the views by which one of them reads another. */
+function withViewsBetween(training: TrainingGraph, layer: readonly number[]): readonly number[] {
+  const { operators, values } = training.analysis.graph;
+  const members = new Set(layer.filter((index) => computes(training, index)));
+  for (const index of layer) {
+    const cost = training.costs[index];
+    if (cost?.kind !== 'known' || cost.class !== 'view') continue;
+    const operator = operators[index];
+    const consumers = operator?.outputs.flatMap((name) => values.get(name)?.consumers ?? []) ?? [];
+    const reads = members.has(values.get(operator?.inputs[0] ?? '')?.producer ?? -1);
+    if (reads && consumers.length > 0 && consumers.every((consumer) => members.has(consumer)))
+      members.add(index);
+  }
+  return [...members].sort((a, b) => a - b);
+}
 
 const attentionModules: ReadonlySet<string> = new Set(['ScaledDotProductAttention', 'MultiheadAttention']);
 

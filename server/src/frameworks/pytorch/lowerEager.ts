@@ -258,7 +258,7 @@ function savedOf(subject: Subject, tensor: SavedTensor, index: number): readonly
     ];
   }
   const name = (tensor.kind === 'input' ? operator.inputs : operator.outputs)[tensor.index];
-  return name === undefined ? noTensors : keptValue(subject, name);
+  return name === undefined ? noTensors : keptValue(subject, name, operator.type === 'MatMul');
 }
 
 /** A value as it lies in memory, in the type it was computed in. */
@@ -266,29 +266,39 @@ function storedValue(
   { training, types, storage }: Pick<Subject, 'training' | 'types' | 'storage'>,
   name: string,
 ): readonly KeptTensor[] {
-  const bound = training.tensors.get(name);
-  if (bound === undefined) return noTensors;
   const root = storage(name);
+  const bound = training.tensors.get(root);
+  if (bound === undefined) return noTensors;
   const isFloat = bound.elementType === 'float32';
   const width = isFloat ? (types.widths.get(root) ?? 4) : (bitsPerElement(bound.elementType) ?? 0) / 8;
   return [{ key: `${root}:${width}`, bytes: bytes(bound.elements * width), weightCopy: false }];
 }
 
-/** A value kept in the type its reader computes in; a cast makes a copy of its own. */
-function keptValue({ training, type, types, storage }: Subject, name: string): readonly KeptTensor[] {
+/**
+ * A value kept in the type its reader computes in. A cast makes a copy of its own, and so does a product of more than
+ * two axes of the part of a tensor, which it lays out as a stack of matrices (aten/src/ATen/native/LinearAlgebra.cpp,
+ * `matmul`); otherwise the whole of what a view shows is kept.
+ */
+function keptValue(
+  { training, type, types, storage }: Subject,
+  name: string,
+  laidOut = false,
+): readonly KeptTensor[] {
   const root = storage(name);
-  const bound = training.tensors.get(name);
   const value = training.analysis.graph.values.get(root);
-  if (bound === undefined || value === undefined) return noTensors;
-  const isFloat = bound.elementType === 'float32';
-  const width = isFloat ? type.width : (bitsPerElement(bound.elementType) ?? 0) / 8;
+  const read = training.tensors.get(name);
+  const whole = training.tensors.get(root);
+  if (read === undefined || whole === undefined || value === undefined) return noTensors;
+  const isFloat = whole.elementType === 'float32';
+  const width = isFloat ? type.width : (bitsPerElement(whole.elementType) ?? 0) / 8;
   const stored = isFloat ? (types.widths.get(root) ?? 4) : width;
   if (value.role === 'constant' || value.role === 'buffer') return noTensors;
   if (isWeight(value.role) && width === stored) return noTensors;
+  const copiesPart = (laidOut || width !== stored) && read.elements !== whole.elements;
   return [
     {
-      key: `${root}:${width}`,
-      bytes: bytes(bound.elements * width),
+      key: `${copiesPart ? name : root}:${width}`,
+      bytes: bytes((copiesPart ? read : whole).elements * width),
       weightCopy: isWeight(value.role),
     },
   ];
@@ -301,18 +311,26 @@ function keptValue({ training, type, types, storage }: Subject, name: string): r
 const isView = (cost: KnownCost, operator: Operator): boolean =>
   cost.class === 'view' || operator.type === 'Transpose';
 
-/** Follows views to the value that owns the memory. */
+/**
+ * Follows views to the value that owns the memory. The parts that `split` and `chunk` give are views too: who keeps
+ * one keeps the whole.
+ */
 function storageOf(training: TrainingGraph): (name: string) => string {
   const { graph } = training.analysis;
   const roots = new Map<string, string>();
   for (const operator of graph.operators) {
     const cost = training.costs[operator.index];
     const [source] = operator.inputs;
+    if (cost?.kind !== 'known' || source === undefined) continue;
+    const root = roots.get(source) ?? source;
+    if (operator.type === 'Split') {
+      for (const output of operator.outputs) roots.set(output, root);
+      continue;
+    }
     const [output] = operator.outputs;
-    if (cost?.kind !== 'known' || !isView(cost, operator)) continue;
-    if (source === undefined || output === undefined) continue;
+    if (output === undefined || !isView(cost, operator)) continue;
     if (training.tensors.get(source)?.elements !== training.tensors.get(output)?.elements) continue;
-    roots.set(output, roots.get(source) ?? source);
+    roots.set(output, root);
   }
   return (name) => roots.get(name) ?? name;
 }

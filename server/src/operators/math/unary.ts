@@ -89,7 +89,8 @@ const rows: readonly UnaryRow[] = [
     undefined,
     'bool',
   ),
-  row('LeakyRelu', 1, 'x, or αx below 0 (ONNX Operators, LeakyRelu-16)', 2, readsInput(2)),
+  // `leaky_relu_` keeps its result, `leaky_relu` its input. Nets are written with the first, behind normalizations.
+  row('LeakyRelu', 1, 'x, or αx below 0 (ONNX Operators, LeakyRelu-16)', 2, readsOutput(2)),
   row('Log', 1, 'natural logarithm (ONNX Operators, Log-13)', 1, readsInput(1), Math.log),
   row('Mish', 18, 'x·tanh(ln(1 + eˣ)) (ONNX Operators, Mish-22)', 4, readsInput(10)),
   row('Neg', 1, '−x, element by element (ONNX Operators, Neg-13)', 1, readsNothing(1), (value) => -value),
