@@ -85,6 +85,8 @@ const caution = 0.01;
 
 function total(parts: StepParts, factors: ReadonlyMap<string, number>): number {
   let sum = parts.fixed;
-  for (const [kind, seconds] of parts.seconds) sum += seconds * (factors.get(kind) ?? 1);
+  for (const [kind, seconds] of parts.seconds) {
+    sum += Math.max(seconds * (factors.get(kind) ?? 1), parts.least.get(kind) ?? 0);
+  }
   return sum;
 }

@@ -8,12 +8,19 @@ import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
 import { planStep } from '../../server/src/estimate/stepPlan.ts';
 import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
 import { kernelKind } from '../../server/src/hardware/kernelKind.ts';
-import { type KernelWork, kernelTime, uncorrectedTime } from '../../server/src/hardware/kernelTime.ts';
+import {
+  type KernelWork,
+  kernelTime,
+  leastTime,
+  uncorrectedTime,
+} from '../../server/src/hardware/kernelTime.ts';
 import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
 import { bytes, flops } from '../../server/src/model/units.ts';
 
 export interface StepParts {
   readonly seconds: ReadonlyMap<string, number>;
+  /** What no correction can take away from each kind. */
+  readonly least: ReadonlyMap<string, number>;
   /** Launches and what no correction touches. */
   readonly fixed: number;
   /** What the FLOPs would take at the peak of the number types they run in. */
@@ -34,12 +41,18 @@ export function stepParts(opened: OpenedModel, request: ScenarioRequest): StepPa
   const atPeak = (mfu ?? Number.NaN) * (time?.step ?? Number.NaN);
   const plan = planStep(training, scenario, cluster);
   const seconds = new Map<string, number>();
+  const least = new Map<string, number>();
   let fixed = 0;
   const add = (kernel: KernelWork): void => {
     const time = uncorrectedTime(cluster.gpu, kernel);
     fixed += kernelTime(cluster.gpu, { ...nothing, launches: kernel.launches }).time;
-    if (kernel.environment === undefined) fixed += time;
-    else seconds.set(kernelKind(kernel), (seconds.get(kernelKind(kernel)) ?? 0) + time);
+    if (kernel.environment === undefined) {
+      fixed += time;
+      return;
+    }
+    const kind = kernelKind(kernel);
+    seconds.set(kind, (seconds.get(kind) ?? 0) + time);
+    least.set(kind, (least.get(kind) ?? 0) + leastTime(cluster.gpu, kernel));
   };
   for (const operator of plan.lowered.operators) {
     if (operator === undefined) continue;
@@ -48,7 +61,7 @@ export function stepParts(opened: OpenedModel, request: ScenarioRequest): StepPa
     for (const kernel of operator.backwardWeight) add(kernel);
   }
   for (const kernel of plan.update.kernels) add(kernel);
-  return { seconds, fixed, atPeak };
+  return { seconds, least, fixed, atPeak };
 }
 
 const nothing: Omit<KernelWork, 'launches'> = {

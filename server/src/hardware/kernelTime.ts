@@ -118,18 +118,50 @@ const bodyTime = (gpu: GpuProfile, work: KernelWork): BodyTime =>
  * kernel by itself does not show what its neighbours leave in the caches, or which kernel a library takes.
  */
 function corrected(gpu: GpuProfile, work: KernelWork, body: BodyTime): BodyTime {
-  const correction = work.environment && findCorrection(gpu, work.environment);
+  const environment = work.environment && environmentOf(gpu, work, work.environment);
+  const correction = environment && findCorrection(gpu, environment);
   if (correction === undefined || distanceOf[correction.nearness] > distanceOf[body.basis]) return body;
   const factor = correction.factors.get(kernelKind(work));
   if (factor === undefined) return body;
-  const time = body.time * factor;
+  const least = leastTime(gpu, work);
+  const time = Math.max(body.time * factor, least);
   return {
     ...body,
     time,
-    low: time * Math.min(1, correction.spread[0]),
+    low: Math.max(least, time * Math.min(1, correction.spread[0])),
     high: time * Math.max(1, correction.spread[1]),
     basis: correction.nearness,
   };
+}
+
+/**
+ * What no kernel can be faster than: everything multiplied at the peak, everything moved once at the bandwidth. Winograd's
+ * F(4×4, 3×3) multiplies a quarter as often (Lavin, Gray, arXiv 1509.09308, section 4.1). Batch normalization is charged
+ * with three tensors forward and five backward, of which a persistent kernel moves two and three.
+ */
+export function leastTime(gpu: GpuProfile, work: KernelWork): Seconds {
+  const nominal = computePath(gpu, work.numeric).peak / gpu.sustainedCompute.value;
+  const winograd =
+    work.products?.some(({ shape }) => shape.kind === 'convolution' && shape.winograd) === true;
+  const moved = work.class === 'normalization' && work.rowLength === undefined ? 3 / 5 : 1;
+  return seconds(
+    Math.max(work.flops / nominal / (winograd ? 4 : 1), (work.bytes * moved) / gpu.memoryBandwidth.value),
+  );
+}
+
+/**
+ * TF32 convolutions run on the kernels of half precision at half their rate (cuDNN 8 release notes: the same
+ * implicit-GEMM engines), so what steps in mixed precision show of them holds.
+ */
+function environmentOf(
+  gpu: GpuProfile,
+  { class: kernelClass, numeric, flops: products }: KernelWork,
+  environment: KernelEnvironment,
+): KernelEnvironment {
+  if (environment.mixed || numeric !== 'tf32' || kernelClass !== 'convolution' || products === 0) {
+    return environment;
+  }
+  return computePath(gpu, numeric).actual === 'tf32' ? { ...environment, mixed: true } : environment;
 }
 
 const distanceOf: Readonly<Record<TimeBasis, number>> = {

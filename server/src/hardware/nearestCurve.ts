@@ -33,14 +33,18 @@ export function nearestCurve<Entry extends { readonly gpu: string }>(
   return best;
 }
 
-/** How many times larger one GPU is, and how many times faster each of its multiprocessors, as logarithms. */
+/**
+ * How many times larger one GPU is, and how many times more each of its multiprocessors does in a cycle, as logarithms:
+ * a curve is a share of the peak, which another clock leaves as it is.
+ */
 function difference(left: GpuProfile, right: GpuProfile): number {
   const size = left.multiprocessors.value / right.multiprocessors.value;
   const rate = peakOf(left) / peakOf(right) / size;
   return Math.abs(Math.log(size)) + Math.abs(Math.log(rate));
 }
 
-const peakOf = (gpu: GpuProfile): number => (gpu.peak.get('fp16') ?? gpu.peak.get('fp32'))?.value ?? 1;
+const peakOf = (gpu: GpuProfile): number =>
+  ((gpu.peak.get('fp16') ?? gpu.peak.get('fp32'))?.value ?? 1) / (gpu.clock?.value ?? 1);
 
 /** In order of time. AMD's stand beside the NVIDIA ones of their years; no curve was measured on them. */
 const generations: ReadonlyMap<string, number> = new Map([

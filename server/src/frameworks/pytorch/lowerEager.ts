@@ -69,18 +69,18 @@ interface Subject {
   readonly castWeights: Set<string>;
   /** The value whose memory each value shares: itself, or what it is a view of. */
   readonly storage: (name: string) => string;
-  readonly kernels: (cost: KnownCost, type: OperatorType) => PassKernels;
+  readonly kernels: (operator: Operator, cost: KnownCost, type: OperatorType) => PassKernels;
   readonly mode: Mode;
   readonly environment: KernelEnvironment;
 }
 
 function lowerOperator(subject: Subject): LoweredOperator {
-  const { cost, type, mode, kernels } = subject;
-  if (isView(cost, subject.operator)) return { ...absorbed(type), view: true };
+  const { operator, cost, type, mode, kernels } = subject;
+  if (isView(cost, operator)) return { ...absorbed(type), view: true };
   const folded = isFoldedBias(subject);
   const casts = castsOf(subject);
   const training = mode === 'training';
-  const { forward, backwardData, backwardWeight } = kernels(cost, type);
+  const { forward, backwardData, backwardWeight } = kernels(operator, cost, type);
   return {
     numeric: type.numeric,
     width: type.width,
@@ -117,7 +117,7 @@ interface PassKernels {
 /** Operators that share their cost and run in the same type share their kernels. */
 function shareKernels(mode: Mode, environment: KernelEnvironment): Subject['kernels'] {
   const known = new Map<KnownCost, PassKernels[]>();
-  return (cost, type) => {
+  return (operator, cost, type) => {
     const ofCost = known.get(cost) ?? [];
     const before = ofCost.find(
       (kernels) => kernels.type.numeric === type.numeric && kernels.type.width === type.width,
@@ -127,12 +127,29 @@ function shareKernels(mode: Mode, environment: KernelEnvironment): Subject['kern
     const kernels: PassKernels = {
       type,
       forward: kernelOf(cost, cost.forward, type, environment),
-      backwardData: training ? kernelOf(cost, cost.backwardData, type, environment) : none,
+      backwardData: training ? backwardDataOf(operator, cost, type, environment) : none,
       backwardWeight: training ? kernelOf(cost, cost.backwardWeight, type, environment) : none,
     };
     known.set(cost, [...ofCost, kernels]);
     return kernels;
   };
+}
+
+/**
+ * Softmax multiplies the gradient by its output in a kernel of its own before the one over rows (PyTorch 2.x
+ * aten/src/ATen/native/cuda/SoftMax.cu, `softmax_backward_cuda_out`): the same three tensors twice.
+ */
+function backwardDataOf(
+  operator: Operator,
+  cost: KnownCost,
+  type: OperatorType,
+  environment: KernelEnvironment,
+): readonly KernelWork[] {
+  const kernels = kernelOf(cost, cost.backwardData, type, environment);
+  const [rows] = kernels;
+  if (operator.type !== 'Softmax' || rows === undefined) return kernels;
+  const { rowLength: _, products: __, ...work } = rows;
+  return [{ ...work, class: 'elementwise' }, rows];
 }
 
 function kernelOf(
