@@ -54,8 +54,13 @@ describe('all-reduce', () => {
     );
   });
 
-  test('K80 over 10 GbE reaches the bus bandwidth that was measured', () => {
-    const { busBandwidth } = allReduceTime(cluster('k80-10gbe'), placeGpus(32, 8), bytes(102228128));
+  // arXiv 2005.13247 benchmark: one fused message of ResNet-50, bus bandwidth 1.20 to 1.22 GB/s from 8 GPUs to 32.
+  test.each([2, 4, 8])('4 GPUs on each of %i nodes over 10 GbE reach the measured bus bandwidth', (nodes) => {
+    const { busBandwidth } = allReduceTime(
+      cluster('k80-10gbe'),
+      placeGpus(4 * nodes, nodes),
+      bytes(102228128),
+    );
     expect(busBandwidth / 1e9).toBeGreaterThan(1.1);
     expect(busBandwidth / 1e9).toBeLessThanOrEqual(1.22);
   });

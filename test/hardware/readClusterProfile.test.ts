@@ -9,6 +9,28 @@ const whole = `{
   "network": { "kind": "ethernet", "nics": 2, "linkGbits": 25 }
 }`;
 
+const detailed = `{
+  "name": "our-rack",
+  "gpu": "a100-pcie-80gb",
+  "gpusPerNode": 8,
+  "sources": { "tests": "our nccl-tests of 3 May" },
+  "link": {
+    "kind": "pcie",
+    "busBandwidthGBs": 18,
+    "groups": { "gpus": 4, "acrossGBs": { "value": 9, "source": "tests" } }
+  },
+  "network": {
+    "kind": "infiniband",
+    "nics": 2,
+    "linkGbits": 200,
+    "oversubscription": { "ratio": 3, "nodesPerSwitch": 16 }
+  },
+  "host": { "cores": 64, "memoryGiB": 512 },
+  "storage": { "localGBs": 3, "sharedGBs": 40, "perClientGBs": 2 },
+  "pricePerGpuHour": 1.8,
+  "nccl": { "release": "2.18.3" }
+}`;
+
 describe('a cluster profile of one’s own', () => {
   test('is read into base units, with what is left out filled in', () => {
     const { cluster, issues } = readClusterProfile(whole);
@@ -19,6 +41,20 @@ describe('a cluster profile of one’s own', () => {
     expect(cluster?.link?.latency.value).toBeCloseTo(5.7e-6, 12);
     expect(cluster?.network?.portBandwidth.value).toBe(25e9 / 8);
     expect(cluster?.network?.nodeBandwidth.value).toBe(3.125e9);
+  });
+
+  test('may say more: link groups, oversubscription, host, storage, price, release of NCCL', () => {
+    const { cluster, issues } = readClusterProfile(detailed);
+    expect(issues).toEqual([]);
+    expect(cluster?.link?.groups).toEqual({
+      size: { value: 4, source: 'given in the profile' },
+      acrossBandwidth: { value: 9e9, source: 'our nccl-tests of 3 May' },
+    });
+    expect(cluster?.network?.oversubscription?.ratio.value).toBe(3);
+    expect(cluster?.host?.memory?.value).toBe(512 * 2 ** 30);
+    expect(cluster?.storage?.perClient?.value).toBe(2e9);
+    expect(cluster?.pricePerGpuHour?.value).toBe(1.8);
+    expect(cluster?.nccl).toEqual({ release: '2.18.3', source: 'given in the profile' });
   });
 
   test('may describe a GPU that is not built in', () => {
@@ -36,6 +72,11 @@ describe('a cluster profile of one’s own', () => {
     ['unknown GPU', whole.replace('a100-pcie-80gb', 'a101'), 'scenario/unknown-cluster', '"a101"'],
     ['unknown key', whole.replace('"nics"', '"nicks"'), 'cluster/structure', undefined],
     ['half a GPU', whole.replace('"gpusPerNode": 4', '"gpusPerNode": 1.5'), 'cluster/structure', '1.5'],
+    ['half a group', detailed.replace('"gpus": 4', '"gpus": 2.5'), 'cluster/structure', '2.5'],
+    ['half a port', detailed.replace('"nics": 2', '"nics": 1.5'), 'cluster/structure', '1.5'],
+    ['ratio under 1', detailed.replace('"ratio": 3', '"ratio": 0.3'), 'cluster/structure', '0.3'],
+    ['negative price', detailed.replace('1.8', '-1.8'), 'cluster/structure', '-1.8'],
+    ['not a release', detailed.replace('2.18.3', 'newest'), 'cluster/structure', '"newest"'],
     ['no link', '{ "name": "a", "gpu": "t4", "gpusPerNode": 4 }', 'cluster/structure', '4'],
   ])('%s: one message at the place', (_, text, code, at) => {
     const { cluster, issues } = readClusterProfile(text);

@@ -54,7 +54,7 @@ export interface CollectiveTime {
   /** The part that does not grow with the message. */
   readonly startup: Seconds;
   readonly bound: CollectiveBound;
-  /** "ring, LL128, over NVLink 3 and NVSwitch, 8 GPUs, 231 GB/s bus bandwidth". */
+  /** "ring (LL128) over NVLink 3 and NVSwitch, 8 GPUs, 231 GB/s bus bandwidth". */
   readonly description: string;
 }
 
@@ -124,7 +124,6 @@ function resultOf(
   const transfer = candidate.transfer * factor;
   const time = seconds(startup + transfer);
   const bus = bytesPerSecond((bytes / time) * busFactor(kind, links.ranks));
-  const how = protocol === undefined ? `${algorithm} (MPI)` : `${algorithm}, ${protocol}`;
   return {
     time,
     low: times(time, lowFactor),
@@ -134,7 +133,7 @@ function resultOf(
     busBandwidth: bus,
     startup,
     bound: startup > transfer ? 'start-up' : candidate.slowest,
-    description: `${how}, over ${links.title}, ${links.ranks} GPUs, ${formatBandwidth(bus)} bus bandwidth`,
+    description: `${algorithm} (${protocol ?? 'MPI'}) over ${links.title}, ${links.ranks} ${links.device}, ${formatBandwidth(bus)} bus bandwidth`,
   };
 }
 

@@ -8,6 +8,8 @@ import type { Placement } from './placement.ts';
 export interface Links {
   /** "NVLink 3 and NVSwitch and 8 × HDR InfiniBand". */
   readonly title: string;
+  /** "GPUs", or "CPU nodes". */
+  readonly device: string;
   readonly ranks: number;
   readonly nodes: number;
   readonly gpusPerNode: number;
@@ -22,6 +24,8 @@ export interface Links {
   /** Per step, beyond the hop latencies of NCCL's own constants; negative for a link that is quicker. */
   readonly extraLink: Seconds;
   readonly extraNetwork: Seconds;
+  /** Stores of 128 bytes stay whole: Volta and newer. */
+  readonly storesWhole: boolean;
   /** Remote direct memory access: everything but plain Ethernet. */
   readonly hasRdma: boolean;
   /** Parallel rings or trees. */
@@ -40,6 +44,7 @@ export function linksOf(cluster: ClusterProfile, placement: Placement): Links {
   const generation = generationOf(gpu.architecture);
   return {
     title: titles.filter((title) => title !== undefined).join(' and '),
+    device: gpu.architecture === 'cpu' ? 'CPU nodes' : 'GPUs',
     ranks: nodes * gpusPerNode,
     nodes,
     gpusPerNode,
@@ -50,11 +55,14 @@ export function linksOf(cluster: ClusterProfile, placement: Placement): Links {
     between: nodes > 1 ? betweenBandwidth(network, cluster.gpusPerNode.value, placement) : unlimited,
     extraLink: seconds(link === undefined ? 0 : link.latency.value - ncclHop[kind]),
     extraNetwork: seconds(network === undefined ? 0 : network.latency.value - ncclHop.network),
+    storesWhole: !olderThanVolta.has(gpu.architecture),
     hasRdma: network !== undefined && network.kind !== 'ethernet',
     channels: kind === 'pcie' ? 2 : nvlinkChannels[generation],
     hostLink: gpu.hostLink?.value,
   };
 }
+
+const olderThanVolta: ReadonlySet<string> = new Set(['kepler', 'maxwell', 'pascal']);
 
 const unlimited = bytesPerSecond(Number.POSITIVE_INFINITY);
 
@@ -96,3 +104,11 @@ function betweenBandwidth(
       : 1;
   return bytesPerSecond((network.nodeBandwidth.value * share) / taper);
 }
+
+/**
+ * What the network gives a tree: over two nodes each byte crosses once each way, half of what a ring sends. Measured so
+ * on EFA and between racks of GB200 (aws-samples, coreweave/nccl-tests), but not over TCP, where 8 GPUs on two nodes
+ * have the bus bandwidth of a ring (arXiv 2005.13247 benchmark, 10 GbE, 1.22 GB/s at 8 GPUs as at 32).
+ */
+export const treeNetwork = ({ nodes, between, hasRdma }: Links): number =>
+  nodes === 2 && hasRdma ? 2 * between : between;

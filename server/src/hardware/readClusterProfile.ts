@@ -55,12 +55,24 @@ export function readClusterProfile(text: string): {
     ]);
   }
   const cluster = clusterProfileOfFile(file, gpu);
-  if (!Number.isInteger(cluster.gpusPerNode.value)) {
+  for (const { path, value } of wholeNumbers(cluster)) {
+    if (value === undefined || Number.isInteger(value)) continue;
     return failure([
       {
         ...structureIssue,
-        message: `"gpusPerNode": must be a whole number, not ${cluster.gpusPerNode.value}`,
-        span: spanOf(contents, ['gpusPerNode'], text.length),
+        message: `${pathText(path)}: must be a whole number, not ${value}`,
+        span: spanOf(contents, path, text.length),
+      },
+    ]);
+  }
+  const ratio = cluster.network?.oversubscription?.ratio.value;
+  if (ratio !== undefined && ratio < 1) {
+    const path = ['network', 'oversubscription', 'ratio'];
+    return failure([
+      {
+        ...structureIssue,
+        message: `${pathText(path)}: must be 1 or more, what the nodes of a switch offer over what its uplinks take, not ${ratio}`,
+        span: spanOf(contents, path, text.length),
       },
     ]);
   }
@@ -75,6 +87,17 @@ export function readClusterProfile(text: string): {
   }
   return { cluster, issues: [] };
 }
+
+const wholeNumbers = ({ gpusPerNode, link, network, host }: ClusterProfile) => [
+  { path: ['gpusPerNode'], value: gpusPerNode.value },
+  { path: ['link', 'groups', 'gpus'], value: link?.groups?.size.value },
+  { path: ['network', 'nics'], value: network?.nics.value },
+  {
+    path: ['network', 'oversubscription', 'nodesPerSwitch'],
+    value: network?.oversubscription?.nodesPerSwitch.value,
+  },
+  { path: ['host', 'cores'], value: host?.cores?.value },
+];
 
 const syntaxIssue = { code: 'cluster/syntax', severity: 'error' } as const;
 const structureIssue = { code: 'cluster/structure', severity: 'error' } as const;

@@ -11,6 +11,7 @@ import type { CollectiveKind } from '../collectiveKind.ts';
 import { busFactor } from '../collectiveKind.ts';
 import { floorLog2 } from '../formulas/allReduce.ts';
 import type { Links } from '../links.ts';
+import { treeNetwork } from '../links.ts';
 import { asTuned, type MeasuredStartup } from './startup.ts';
 import { treeCorrection } from './treeCorrection.ts';
 import { candidatesOf24 } from './version24.ts';
@@ -48,8 +49,8 @@ export function ncclCandidates(
 }
 
 /** LL128 needs stores of 128 bytes to stay whole: Volta and newer, NVLink inside nodes, RDMA between them. */
-const allowsLl128 = ({ kind, gpusPerNode, nodes, hasRdma }: Links): boolean =>
-  (gpusPerNode === 1 || kind === 'nvlink') && (nodes === 1 || hasRdma);
+const allowsLl128 = ({ kind, gpusPerNode, nodes, hasRdma, storesWhole }: Links): boolean =>
+  storesWhole && (gpusPerNode === 1 || kind === 'nvlink') && (nodes === 1 || hasRdma);
 
 /**
  * Ring: base + (steps − s)·hop inside + s·hop between, with s = 2(k−1) of an all-reduce's 2(p−1) steps;
@@ -101,7 +102,7 @@ function ringBandwidth(version: NcclVersion, protocol: Protocol, links: Links, b
 /**
  * Double binary tree between nodes, chain inside: base + 2[(g−1)·inside + ⌊lg k⌋·between]. Each byte goes up and comes
  * down: half the bus bandwidth; over two nodes each byte crosses the network once each way, which doubles what the
- * network gives.
+ * network gives (`treeNetwork`).
  */
 function tree(
   version: NcclVersion,
@@ -117,7 +118,7 @@ function tree(
     2 *
       ((gpusPerNode - 1) * hop(version, links.kind, 'tree', protocol, links) * startup.hop +
         floorLog2(nodes) * hop(version, 'network', 'tree', protocol, links));
-  const network = nodes === 2 ? links.between * 2 : links.between;
+  const network = treeNetwork(links);
   const { caps } = version;
   let bandwidth = Math.min(
     Math.min(links.inside, network) * version.tree.share,
@@ -153,7 +154,7 @@ function nvlsCandidate(
   const { nodes, ranks, gpusPerNode, inSwitch } = links;
   // NCCL leaves two GPUs to rings: adding in the switch saves nothing there.
   if (nvls === undefined || inSwitch === undefined || gpusPerNode <= 2) return undefined;
-  const network = nodes === 2 ? links.between * 2 : links.between;
+  const network = treeNetwork(links);
   const between = nodes > 1 ? 2 * floorLog2(nodes) * (nvls.tree + networkExtra(links)) : 0;
   return {
     algorithm: nodes > 1 ? 'nvls tree' : 'nvls',

@@ -10,7 +10,7 @@ import { type Bytes, bytes, microseconds, seconds } from '../../model/units.ts';
 import type { Candidate } from '../candidate.ts';
 import { busFactor, type CollectiveKind } from '../collectiveKind.ts';
 import { floorLog2 } from '../formulas/allReduce.ts';
-import type { Links } from '../links.ts';
+import { type Links, treeNetwork } from '../links.ts';
 
 /** Bytes below which 2.4 takes the tree: r·t/(r−t)·(ring latency − tree latency), in MB/s and µs; 0 for never. */
 export function treeThreshold24(links: Links): Bytes {
@@ -41,7 +41,7 @@ export function candidatesOf24(kind: CollectiveKind, links: Links, size: Bytes):
     slowest,
   };
   if (kind !== 'all-reduce' || nodes === 1) return [ring];
-  const network = nodes === 2 ? 2 * links.between : links.between;
+  const network = treeNetwork(links);
   const tree: Candidate = {
     algorithm: 'tree',
     protocol: 'Simple',

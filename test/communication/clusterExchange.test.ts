@@ -1,0 +1,167 @@
+import { describe, expect, test } from 'vitest';
+import { collectiveTime } from '../../server/src/communication/collectiveTime.ts';
+import { serverExchangeTime } from '../../server/src/communication/exchangeOver.ts';
+import { placeGroup } from '../../server/src/communication/groupPlacement.ts';
+import { placeGpus } from '../../server/src/communication/placement.ts';
+import type { ClusterProfile } from '../../server/src/hardware/clusterProfile.ts';
+import { builtInClusters, findCluster } from '../../server/src/hardware/clusters.ts';
+import { bytes, bytesPerSecond } from '../../server/src/model/units.ts';
+
+function cluster(name: string): ClusterProfile {
+  const found = findCluster(name);
+  if (found === undefined) throw new Error(name);
+  return found;
+}
+
+describe('parameter servers of a cluster', () => {
+  const vgg = [411, 67, 16, 59].map((size) => bytes(size * 1e6));
+  const options = { servers: 16, colocated: true, overlapsPushAndPull: true };
+
+  test('fc6 of VGG-16, whole on one server, takes 15 pushes through one port', () => {
+    const { time, bound, description } = serverExchangeTime(
+      cluster('k80-10gbe'),
+      placeGpus(64, 16),
+      vgg,
+      options,
+    );
+    expect(time).toBeGreaterThan((15 * 411e6) / 1.2e9);
+    expect(bound).toBe('server');
+    expect(description).toBe(
+      'parameter servers (16, co-located) over 10 GbE, 16 nodes, the busiest holds 411 MB',
+    );
+  });
+
+  test('split over all servers it is about a ring between the nodes', () => {
+    const split = serverExchangeTime(cluster('k80-10gbe'), placeGpus(64, 16), vgg, {
+      ...options,
+      splitFrom: bytes(4e6),
+    });
+    const ring = ((2 * 15) / 16) * (553e6 / 1.2e9);
+    expect((split.time - split.local) / ring).toBeCloseTo(1, 2);
+  });
+
+  test('one node adds up inside only', () => {
+    const { time, local, bound } = serverExchangeTime(cluster('k80-10gbe'), placeGpus(4, 1), vgg, {
+      ...options,
+      servers: 1,
+    });
+    expect(time).toBe(local);
+    expect(bound).toBe('link');
+  });
+});
+
+describe('groups of a job', () => {
+  test('across nodes each GPU of DGX A100 has a port, those of a K80 node share one', () => {
+    const place = placeGpus(32, 4);
+    expect(placeGroup(cluster('dgx-a100'), place, 'across nodes')).toEqual({
+      placement: { nodes: 4, gpusPerNode: 1 },
+      concurrent: 1,
+    });
+    expect(placeGroup(cluster('k80-10gbe'), placeGpus(16, 4), 'across nodes').concurrent).toBe(4);
+    expect(placeGroup(cluster('dgx-a100'), place, 'node').placement).toEqual({ nodes: 1, gpusPerNode: 8 });
+    expect(placeGroup(cluster('dgx-a100'), place, 'all').placement).toEqual(place);
+  });
+});
+
+describe('what is asked for', () => {
+  test('an algorithm, where it can run', () => {
+    const place = placeGpus(32, 8);
+    const request = { kind: 'all-reduce', bytes: bytes(1e8) } as const;
+    const profile = cluster('k80-10gbe');
+    for (const algorithm of ['ring', 'tree', 'two-level ring', 'blueconnect'] as const) {
+      expect(collectiveTime(profile, place, { ...request, algorithm }).algorithm).toBe(algorithm);
+    }
+    expect(collectiveTime(profile, place, { ...request, algorithm: 'nvls' }).algorithm).toBe('ring');
+  });
+
+  test('a library: MPI copies through host memory', () => {
+    const request = { kind: 'all-reduce', bytes: bytes(1e8) } as const;
+    const profile = cluster('k80-10gbe');
+    const place = placeGpus(32, 8);
+    const mpi = collectiveTime(profile, place, { ...request, library: 'open-mpi' });
+    expect(mpi.description).toMatch(/^segmented ring \(MPI\) over PCIe 3.0 ×16 and 10 GbE, 32 GPUs/);
+    expect(mpi.time).toBeGreaterThan(collectiveTime(profile, place, request).time);
+  });
+
+  test('two collectives at a time share a link; over TCP they fill what one leaves idle', () => {
+    const request = { kind: 'all-reduce', bytes: bytes(2 ** 30) } as const;
+    for (const [name, factor] of [
+      ['dgx-a100', 2],
+      ['k80-10gbe', 1.32],
+    ] as const) {
+      const profile = cluster(name);
+      const place = placeGpus(2 * profile.gpusPerNode.value, 2);
+      const alone = collectiveTime(profile, place, request);
+      const shared = collectiveTime(profile, place, { ...request, concurrent: 2 });
+      expect((shared.time - shared.startup) / (alone.time - alone.startup)).toBeCloseTo(factor, 9);
+    }
+  });
+
+  test('every cluster gives every collective a finite time, a range and a reason', () => {
+    for (const profile of builtInClusters) {
+      const nodes = profile.network === undefined ? 1 : 4;
+      const place = placeGpus(nodes * profile.gpusPerNode.value, nodes);
+      for (const kind of [
+        'all-reduce',
+        'reduce-scatter',
+        'all-gather',
+        'broadcast',
+        'reduce',
+        'all-to-all',
+      ] as const) {
+        const { time, low, high, bound } = collectiveTime(profile, place, { kind, bytes: bytes(1e7) });
+        expect(Number.isFinite(time), `${profile.name} ${kind}`).toBe(true);
+        expect(low).toBeLessThanOrEqual(time);
+        expect(high).toBeGreaterThanOrEqual(time);
+        expect(bound === 'none').toBe(place.nodes * place.gpusPerNode === 1);
+      }
+    }
+  });
+});
+
+describe('links in groups and switches in layers', () => {
+  const given = (value: number) => ({ value, source: 'test' });
+
+  test('GPUs of two groups have what joins the groups', () => {
+    const profile = cluster('p2-8xlarge');
+    if (profile.link === undefined) throw new Error('p2 has no link');
+    const grouped: ClusterProfile = {
+      ...profile,
+      link: {
+        ...profile.link,
+        groups: {
+          size: given(4),
+          acrossBandwidth: { value: profile.link.busBandwidth.value, source: 'test' },
+        },
+      },
+    };
+    const slower: ClusterProfile = {
+      ...grouped,
+      link: {
+        ...profile.link,
+        groups: {
+          size: given(4),
+          acrossBandwidth: { ...profile.link.busBandwidth, value: bytesPerSecond(1e9) },
+        },
+      },
+    };
+    const time = (one: ClusterProfile, gpus: number) =>
+      collectiveTime(one, placeGpus(gpus, 1), { kind: 'all-reduce', bytes: bytes(1e8) }).time;
+    expect(time(slower, 4)).toBe(time(grouped, 4));
+    expect(time(slower, 8)).toBeGreaterThan(4 * time(grouped, 8));
+  });
+
+  test('beyond one switch the uplinks are shared', () => {
+    const profile = cluster('dgx-a100');
+    if (profile.network === undefined) throw new Error('dgx-a100 has no network');
+    const tapered: ClusterProfile = {
+      ...profile,
+      network: { ...profile.network, oversubscription: { ratio: given(3), nodesPerSwitch: given(16) } },
+    };
+    const bus = (one: ClusterProfile, nodes: number) =>
+      collectiveTime(one, placeGpus(8 * nodes, nodes), { kind: 'all-reduce', bytes: bytes(2 ** 36) })
+        .busBandwidth;
+    expect(bus(tapered, 16)).toBe(bus(profile, 16));
+    expect(bus(profile, 32) / bus(tapered, 32)).toBeCloseTo(3, 1);
+  });
+});
