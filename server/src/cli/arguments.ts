@@ -7,6 +7,7 @@ import {
   type WeightChoice,
   weightForms,
 } from '../analysis/conversionRequest.ts';
+import { didYouMean } from '../formats/layer-spec/nearestName.ts';
 import {
   type FrameworkChoice,
   modes,
@@ -91,14 +92,15 @@ export function readArguments(argv: readonly string[]): ArgumentsResult {
     return { kind: 'arguments', arguments: { command: 'version' } };
   }
   try {
-    return { kind: 'arguments', arguments: readCommand(command, rest) };
+    const asksForHelp = commands.includes(command) && rest.some((word) => word === '--help' || word === '-h');
+    return { kind: 'arguments', arguments: asksForHelp ? { command: 'help' } : readCommand(command, rest) };
   } catch (error) {
     if (error instanceof WrongArgument) return { kind: 'wrong', message: error.message };
-    // `parseArgs` reports unknown and incomplete options by throwing.
-    const [firstSentence] = (error instanceof Error ? error.message : String(error)).split(/[.;]\s|\n/);
-    return { kind: 'wrong', message: `${firstSentence ?? ''}; layercost --help lists the options` };
+    throw error;
   }
 }
+
+const commands: readonly string[] = ['report', 'scale', 'compare', 'clusters', 'benchmark', 'convert', 'lsp'];
 
 /** Carries a message out of the readers below; never leaves this file. */
 class WrongArgument extends Error {}
@@ -197,7 +199,7 @@ function readCommand(command: string, rest: readonly string[]): Arguments {
       return { command };
     default:
       throw new WrongArgument(
-        `there is no command ${command}; the commands are report, scale, compare, clusters, benchmark, convert and lsp`,
+        `there is no command ${command}; the commands are ${commands.slice(0, -1).join(', ')} and ${commands.at(-1)}${didYouMean(command, commands)}`,
       );
   }
 }
@@ -206,7 +208,37 @@ function parse<Options extends NonNullable<Parameters<typeof parseArgs>[0]>['opt
   args: readonly string[],
   options: Options,
 ) {
+  checkOptions(args, options);
   return parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
+}
+
+/** Says in our words what `parseArgs` would refuse by throwing: an unknown option, a value that is missing or too many. */
+function checkOptions(
+  args: readonly string[],
+  options: NonNullable<NonNullable<Parameters<typeof parseArgs>[0]>['options']>,
+): void {
+  const { tokens } = parseArgs({ args: [...args], options, strict: false, tokens: true });
+  for (const token of tokens) {
+    if (token.kind !== 'option') continue;
+    const { name, rawName, value, inlineValue } = token;
+    const known = Object.hasOwn(options, name) ? options[name] : undefined;
+    if (known === undefined) {
+      const names = Object.keys(options).map((option) => `--${option}`);
+      throw new WrongArgument(
+        `there is no option ${rawName} here${didYouMean(rawName, names) || '; layercost --help lists the options'}`,
+      );
+    }
+    if (known.type === 'string' && (value === undefined || (!inlineValue && value.startsWith('-')))) {
+      if (value !== undefined && /^-[\d.]/.test(value)) {
+        throw new WrongArgument(`${rawName} ${value}: no option takes a negative number`);
+      }
+      const instead = value === undefined ? '' : `, and ${value} is an option`;
+      throw new WrongArgument(`${rawName} needs a value${instead}; layercost --help lists what it takes`);
+    }
+    if (known.type === 'boolean' && value !== undefined) {
+      throw new WrongArgument(`${rawName} takes no value, leave out ${value}`);
+    }
+  }
 }
 
 /** Two models in one scenario, or one or two models in two: `--left` and `--right` hold options of one side each. */
@@ -257,6 +289,10 @@ function onlyFile(command: string, positionals: readonly string[]): string {
   const [file, extra] = positionals;
   if (file === undefined)
     throw new WrongArgument(`layercost ${command} needs a model file: layercost ${command} FILE`);
+  if (file === '-')
+    throw new WrongArgument(
+      'standard input is not read, because models are read by position; write it to a file first',
+    );
   if (extra !== undefined)
     throw new WrongArgument(`layercost ${command} takes one model file, ${extra} is one too many`);
   return file;
@@ -325,7 +361,9 @@ function wholeNumber(option: string, text: string | undefined, least: number): n
   if (text === undefined) return undefined;
   const value = Number(text);
   if (/^\d+$/.test(text) && value >= least && Number.isSafeInteger(value)) return value;
-  throw new WrongArgument(`${option} ${text} is not a whole number of at least ${least}`);
+  throw new WrongArgument(
+    `${option} ${text === '' ? "''" : text} is not a whole number of at least ${least}`,
+  );
 }
 
 function positiveNumber(option: string, text: string | undefined): number | undefined {

@@ -1,6 +1,5 @@
 /** `layercost benchmark`: runs the model's step for real and puts measured beside predicted. */
 
-import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { BenchmarkMeasurements } from '../benchmark/benchmarkMeasurements.ts';
 import { planBenchmark } from '../benchmark/benchmarkPlan.ts';
@@ -19,7 +18,7 @@ export async function runBenchmarkCommand(
   const file = await openModelFile(given.file, given.scenario);
   if (file === undefined) return 1;
   const { cost, costed, training, scenario, issues } = costModelFile(file, given.scenario.request);
-  printIssues(basename(given.file), issues);
+  printIssues(given.file, issues);
   if (cost === undefined || training === undefined || scenario === undefined || !costed) {
     return failureStatus(file, given.scenario.request);
   }
@@ -29,7 +28,7 @@ export async function runBenchmarkCommand(
   );
   if (unlike !== undefined) {
     printMessage(
-      `${basename(given.file)}: warning: the benchmark runs \`${unlike.name}\` without its \`recompute\` or \`precision\` mark, so that its measured times are those of a plain layer`,
+      `${given.file}: warning: the benchmark runs \`${unlike.name}\` without its \`recompute\` or \`precision\` mark, so that its measured times are those of a plain layer`,
     );
   }
   const abort = new AbortController();

@@ -2,7 +2,7 @@
 
 import { type Column, layoutColumns } from '../estimate/report/columns.ts';
 import { type ClusterProfile, sourcedNumbers } from '../hardware/clusterProfile.ts';
-import { builtInClusters, findCluster } from '../hardware/clusters.ts';
+import { builtInClusters, findCluster, likelyClusters } from '../hardware/clusters.ts';
 import { formatBandwidth, formatBytes, formatFlopRate, significant } from '../model/format.ts';
 import type { Arguments } from './arguments.ts';
 import { printData, printMessage } from './streams.ts';
@@ -14,7 +14,9 @@ export function runClustersCommand(given: Extract<Arguments, { command: 'cluster
   }
   const cluster = findCluster(given.name);
   if (cluster === undefined) {
-    printMessage(`layercost: there is no cluster ${given.name}; layercost clusters lists the built-in ones`);
+    printMessage(
+      `layercost: there is no cluster ${given.name}${likelyClusters(given.name)}; layercost clusters lists the built-in ones`,
+    );
     return 2;
   }
   printData(given.format === 'json' ? json(describe(cluster)) : sheet(cluster));

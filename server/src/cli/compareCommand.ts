@@ -1,6 +1,5 @@
 /** `layercost compare`: two models, or two scenarios, side by side. */
 
-import { basename } from 'node:path';
 import { type Column, layoutColumns } from '../estimate/report/columns.ts';
 import { makeReport } from '../estimate/report/makeReport.ts';
 import type { Report } from '../estimate/report/report.ts';
@@ -35,7 +34,7 @@ async function reportOf({ file, scenario }: ComparedFile): Promise<Report | 1 | 
   if (opened === undefined) return 1;
   const { cost, costed, training, issues } = costModelFile(opened, scenario.request);
   if (cost === undefined || training === undefined || !costed) {
-    printIssues(basename(file), issues);
+    printIssues(file, issues);
     return failureStatus(opened, scenario.request);
   }
   return makeReport(opened.opened, training.analysis, cost, issues);

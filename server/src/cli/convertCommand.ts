@@ -1,6 +1,6 @@
 /** `layercost convert`: a model file in another format. */
 
-import { existsSync, realpathSync, writeFileSync } from 'node:fs';
+import { existsSync, realpathSync } from 'node:fs';
 import { basename, dirname, extname } from 'node:path';
 import { isatty } from 'node:tty';
 import type { TargetFormat } from '../analysis/conversionRequest.ts';
@@ -12,6 +12,7 @@ import { includeReader } from '../node/includeReader.ts';
 import type { Arguments } from './arguments.ts';
 import { printIssues, splitModelName } from './costFile.ts';
 import { printData, printMessage } from './streams.ts';
+import { writeOutput } from './writeOutput.ts';
 
 /** Existing files are kept unless `--force` is given, and the model itself always. */
 export function runConvertCommand(given: Extract<Arguments, { command: 'convert' }>): number {
@@ -24,7 +25,7 @@ export function runConvertCommand(given: Extract<Arguments, { command: 'convert'
   const { path, model } = splitModelName(given.file);
   const opened = openFileSource(path);
   if (opened.kind === 'failed') {
-    printIssues(basename(path), [opened.issue]);
+    printIssues(path, [opened.issue]);
     return 1;
   }
   try {
@@ -39,16 +40,16 @@ export function runConvertCommand(given: Extract<Arguments, { command: 'convert'
     });
     const spoiled = opened.file.spoiled();
     if (spoiled !== undefined) {
-      printIssues(name, [spoiled]);
+      printIssues(path, [spoiled]);
       return 1;
     }
     if (conversion.kind === 'refused') {
       printMessage(`layercost: ${conversion.message}`);
       return 2;
     }
-    printIssues(name, conversion.issues);
+    printIssues(path, conversion.issues);
     if (conversion.kind === 'failed') return 1;
-    for (const note of conversion.notes) printMessage(`${name}: ${note}`);
+    for (const note of conversion.notes) printMessage(`${path}: ${note}`);
     const { content } = conversion;
     return write(content.to === 'onnx' ? content.bytes : content.text, path, given);
   } finally {
@@ -81,18 +82,7 @@ function write(
     printMessage(`layercost: ${output} is the model itself; name another file`);
     return 2;
   }
-  try {
-    writeFileSync(output, content, { flag: force ? 'w' : 'wx' });
-  } catch (error) {
-    const exists = error instanceof Error && 'code' in error && error.code === 'EEXIST';
-    const reason = exists
-      ? 'it exists; --force replaces it'
-      : error instanceof Error
-        ? error.message
-        : String(error);
-    printMessage(`layercost: cannot write ${output}: ${reason}`);
-    return 1;
-  }
+  if (!writeOutput(output, content, force ? 'w' : 'wx')) return 1;
   printMessage(`wrote ${output} (${formatBytes(bytes(Buffer.byteLength(content)))})`);
   return 0;
 }

@@ -43,7 +43,7 @@ export async function openModelFile(
   const { path, model } = splitModelName(named);
   const file = openFileSource(path);
   if (file.kind === 'failed') {
-    printIssues(basename(path), [file.issue]);
+    printIssues(path, [file.issue]);
     return undefined;
   }
   try {
@@ -54,14 +54,14 @@ export async function openModelFile(
     });
     const spoiled = file.file.spoiled();
     if (spoiled !== undefined) {
-      printIssues(basename(path), [spoiled]);
+      printIssues(path, [spoiled]);
       return undefined;
     }
     const external = read.onnx === undefined ? [] : checkExternalData(read.onnx, path);
     const located = withPlaces(read, file.file.source);
     const complete = { ...located, issues: [...located.issues, ...external] };
     if (complete.analysis === undefined) {
-      printIssues(basename(path), complete.issues);
+      printIssues(path, complete.issues);
       return undefined;
     }
     return { opened: complete, customCluster, trace };
@@ -135,7 +135,7 @@ function readTrace(path: string): LayerMeasurements | undefined {
   const text = readText('layer trace', path);
   if (text === undefined) return undefined;
   const { measurements, issues } = readLayerTrace(text, basename(path));
-  printIssues(basename(path), issues);
+  printIssues(path, issues);
   return measurements;
 }
 
@@ -155,7 +155,7 @@ async function readCluster(path: string): Promise<ClusterProfile | undefined> {
   if (text === undefined) return undefined;
   const { readClusterProfile } = await import('../hardware/readClusterProfile.ts');
   const { cluster, issues } = readClusterProfile(text);
-  printIssues(basename(path), locateIssues(issues, text));
+  printIssues(path, locateIssues(issues, text));
   return cluster;
 }
 

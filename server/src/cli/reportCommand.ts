@@ -1,7 +1,5 @@
 /** `layercost report`: the cost of one step of one model in one scenario. */
 
-import { writeFileSync } from 'node:fs';
-import { basename } from 'node:path';
 import type { ModelEstimate } from '../estimate/estimateModel.ts';
 import { makeReport } from '../estimate/report/makeReport.ts';
 import { renderCsv } from '../estimate/report/renderCsv.ts';
@@ -13,6 +11,7 @@ import type { Report } from '../estimate/report/report.ts';
 import type { Arguments, ReportFormat } from './arguments.ts';
 import { costModelFile, failureStatus, openModelFile, printIssues } from './costFile.ts';
 import { printData, printMessage } from './streams.ts';
+import { writeOutput } from './writeOutput.ts';
 
 export async function runReportCommand(given: Extract<Arguments, { command: 'report' }>): Promise<number> {
   const file = await openModelFile(given.file, given.scenario);
@@ -20,7 +19,7 @@ export async function runReportCommand(given: Extract<Arguments, { command: 'rep
   const estimate = costModelFile(file, given.scenario.request);
   const text = estimate.costed ? render(estimate, given.format) : undefined;
   if (text === undefined) {
-    printIssues(basename(given.file), estimate.issues);
+    printIssues(given.file, estimate.issues);
     return failureStatus(file, given.scenario.request);
   }
   const status = statusOf(estimate);
@@ -28,16 +27,9 @@ export async function runReportCommand(given: Extract<Arguments, { command: 'rep
     printData(text);
     return status;
   }
-  try {
-    writeFileSync(given.output, text);
-    printMessage(`wrote ${given.output}`);
-    return status;
-  } catch (error) {
-    printMessage(
-      `layercost: cannot write ${given.output}: ${error instanceof Error ? error.message : String(error)}`,
-    );
-    return 1;
-  }
+  if (!writeOutput(given.output, text, 'w')) return 1;
+  printMessage(`wrote ${given.output}`);
+  return status;
 }
 
 /**

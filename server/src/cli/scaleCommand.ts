@@ -1,6 +1,5 @@
 /** `layercost scale`: step time, throughput and efficiency by number of GPUs. */
 
-import { basename } from 'node:path';
 import { type Column, layoutColumns } from '../estimate/report/columns.ts';
 import { formatPercent, formatRate, formatTime } from '../model/format.ts';
 import type { Issue } from '../model/issue.ts';
@@ -17,7 +16,7 @@ export async function runScaleCommand(given: Extract<Arguments, { command: 'scal
   for (const gpus of given.gpus) {
     const { cost, costed, issues } = costModelFile(file, { ...given.scenario.request, gpus });
     printIssues(
-      basename(given.file),
+      given.file,
       issues.filter((issue) => isNew(issue, seen)),
     );
     if (cost === undefined || !costed) return failureStatus(file, given.scenario.request);

@@ -4,7 +4,7 @@ import type { ModelAnalysis } from '../analysis/modelAnalysis.ts';
 import { nodesFor } from '../communication/placement.ts';
 import { defaultFramework, resolveFramework } from '../frameworks/registry.ts';
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
-import { builtInClusters, findCluster } from '../hardware/clusters.ts';
+import { builtInClusters, findCluster, likelyClusters } from '../hardware/clusters.ts';
 import type { Issue, Severity } from '../model/issue.ts';
 import type { IssueCode } from '../model/issueCodes.ts';
 import type { Scenario, ScenarioRequest } from '../model/scenario.ts';
@@ -76,26 +76,11 @@ function resolveCluster(
   report(
     'error',
     'scenario/unknown-cluster',
-    `No cluster or GPU is called \`${name ?? defaultClusterName}\`${suggestion(name ?? '')}; \`layercost clusters\` lists them`,
+    `No cluster or GPU is called \`${name ?? defaultClusterName}\`${likelyClusters(name ?? '')}; \`layercost clusters\` lists them`,
   );
   const fallback = findCluster(defaultClusterName) ?? builtInClusters[0];
   if (fallback === undefined) throw new Error('no built-in cluster');
   return fallback;
-}
-
-/** The name that shares the longest beginning, where it is long enough to be what was meant. */
-function suggestion(name: string): string {
-  let best = '';
-  let length = 2;
-  for (const cluster of builtInClusters) {
-    let shared = 0;
-    while (shared < name.length && cluster.name[shared] === name.toLowerCase()[shared]) shared += 1;
-    if (shared > length) {
-      best = cluster.name;
-      length = shared;
-    }
-  }
-  return best === '' ? '' : ` (did you mean \`${best}\`?)`;
 }
 
 /**

@@ -1,5 +1,6 @@
 /** The built-in clusters: nodes with links and network, and every GPU as a one-GPU cluster of its own name. */
 
+import { nearestName } from '../formats/layer-spec/nearestName.ts';
 import { type ClusterProfile, singleGpuCluster } from './clusterProfile.ts';
 import { builtInGpus, findGpu } from './gpus.ts';
 import { type ClusterFile, clusterProfileOfFile } from './profileOfFile.ts';
@@ -70,3 +71,25 @@ export function findCluster(name: string): ClusterProfile | undefined {
 const byName: ReadonlyMap<string, ClusterProfile> = new Map(
   builtInClusters.map((cluster) => [cluster.name, cluster]),
 );
+
+/**
+ * ` (did you mean `a` or `b`?)` after a name that is not built in, or '': the clusters whose names hold it, letters and
+ * digits alone compared, else the nearest by edits.
+ */
+export function likelyClusters(name: string): string {
+  const written = compact(name);
+  const holding = builtInClusters
+    .map((cluster) => cluster.name)
+    .filter((each) => compact(each).includes(written));
+  const nearest = nearestName(name, byName.keys());
+  const meant =
+    written.length < 2 || holding.length === 0 ? (nearest === undefined ? [] : [nearest]) : holding;
+  if (meant.length === 0) return '';
+  const shown = meant.slice(0, mostProposed).map((each) => `\`${each}\``);
+  const last = meant.length > mostProposed ? 'another' : shown.pop();
+  return ` (did you mean ${shown.length === 0 ? '' : `${shown.join(', ')} or `}${last}?)`;
+}
+
+const compact = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, '');
+
+const mostProposed = 6;

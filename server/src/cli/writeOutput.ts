@@ -1,0 +1,29 @@
+/** Writes what `--output` names, and says in words why it cannot be written. */
+
+import { writeFileSync } from 'node:fs';
+import { printMessage } from './streams.ts';
+
+/** `flag` is that of `writeFileSync`: `wx` keeps a file that exists. False after printing why nothing was written. */
+export function writeOutput(path: string, content: string | Uint8Array, flag: 'w' | 'wx'): boolean {
+  try {
+    writeFileSync(path, content, { flag });
+    return true;
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+    const reason = reasons[code] ?? (error instanceof Error ? error.message : String(error));
+    printMessage(`layercost: cannot write ${path}: ${reason}`);
+    return false;
+  }
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  EEXIST: 'it exists; --force replaces it',
+  ENOENT: 'there is no such folder; make it first',
+  ENOTDIR: 'a part of its path is no folder; check the path',
+  EISDIR: 'it is a folder; name a file',
+  EACCES: 'permission is denied; check the access rights of its folder',
+  EPERM: 'permission is denied; check the access rights of its folder',
+  EROFS: 'the disk is read-only; write it elsewhere',
+  ENOSPC: 'the disk is full',
+  ENAMETOOLONG: 'its name is too long',
+};
