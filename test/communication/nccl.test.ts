@@ -82,6 +82,17 @@ describe('the choice', () => {
   });
 });
 
+test('over EFA of P4d only Simple runs between nodes', () => {
+  const protocolsOf = (nodes: number) =>
+    new Set(
+      ncclCandidates('2.30', 'all-reduce', links('p4d-24xlarge', 8 * nodes, nodes), bytes(4)).map(
+        ({ protocol }) => protocol,
+      ),
+    );
+  expect([...protocolsOf(2)]).toEqual(['Simple']);
+  expect(protocolsOf(1).size).toBe(3);
+});
+
 test('2.4 takes the tree below r·t/(r−t)·(6(p−1) − 15·lg k − 4(g−1)) bytes', () => {
   // 16 nodes of 8 with 12 channels: r = 60,000, t = 45,000 MB/s, 762 − 60 − 28 = 674 µs.
   expect(treeThreshold24(links('dgx-1-v100', 128, 16))).toBeCloseTo(((60000 * 45000) / 15000) * 674, 3);

@@ -24,6 +24,8 @@ export interface Links {
   /** Per step, beyond the hop latencies of NCCL's own constants; negative for a link that is quicker. */
   readonly extraLink: Seconds;
   readonly extraNetwork: Seconds;
+  /** Whether LL and LL128 run on all links used. */
+  readonly lowLatencyProtocols: boolean;
   /** Stores of 128 bytes stay whole: Volta and newer. */
   readonly storesWhole: boolean;
   /** Remote direct memory access: everything but plain Ethernet. */
@@ -55,6 +57,7 @@ export function linksOf(cluster: ClusterProfile, placement: Placement): Links {
     between: nodes > 1 ? betweenBandwidth(network, cluster.gpusPerNode.value, placement) : unlimited,
     extraLink: seconds(link === undefined ? 0 : link.latency.value - ncclHop[kind]),
     extraNetwork: seconds(network === undefined ? 0 : network.latency.value - ncclHop.network),
+    lowLatencyProtocols: nodes === 1 || network === undefined || network.lowLatencyProtocols,
     storesWhole: !olderThanVolta.has(gpu.architecture),
     hasRdma: network !== undefined && network.kind !== 'ethernet',
     channels: kind === 'pcie' ? 2 : nvlinkChannels[generation],

@@ -73,6 +73,8 @@ export interface Network {
   readonly nodeBandwidth: Sourced<BytesPerSecond>;
   /** Per ring step between nodes. */
   readonly latency: Sourced<Seconds>;
+  /** Whether NCCL's LL and LL128 run over it; not where bytes may arrive out of order. */
+  readonly lowLatencyProtocols: boolean;
   /** More nodes than one switch holds share its uplinks: their bandwidth is divided by the ratio. */
   readonly oversubscription: { readonly ratio: Sourced; readonly nodesPerSwitch: Sourced } | undefined;
 }

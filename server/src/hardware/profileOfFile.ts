@@ -71,6 +71,7 @@ export interface ClusterFile {
         readonly linkGbits: SourcedNumber;
         readonly nodeBandwidthGBs?: SourcedNumber | undefined;
         readonly latencyMicroseconds?: SourcedNumber | undefined;
+        readonly lowLatencyProtocols?: boolean | undefined;
         readonly oversubscription?:
           | { readonly ratio: SourcedNumber; readonly nodesPerSwitch: SourcedNumber }
           | undefined;
@@ -168,6 +169,7 @@ export function clusterProfileOfFile(file: ClusterFile, gpu: GpuProfile): Cluste
         network.latencyMicroseconds === undefined
           ? { value: microseconds(14), source: ncclHops }
           : convert(network.latencyMicroseconds, sources, microseconds),
+      lowLatencyProtocols: network.lowLatencyProtocols ?? true,
       oversubscription: network.oversubscription && {
         ratio: convert(network.oversubscription.ratio, sources, same),
         nodesPerSwitch: convert(network.oversubscription.nodesPerSwitch, sources, same),

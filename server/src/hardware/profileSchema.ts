@@ -72,6 +72,8 @@ export const clusterFile = z.strictObject({
       linkGbits: sourced,
       nodeBandwidthGBs: sourced.optional(),
       latencyMicroseconds: sourced.optional(),
+      /** Whether NCCL may run LL and LL128 over it; left out, it may. */
+      lowLatencyProtocols: z.boolean().optional(),
       oversubscription: z.strictObject({ ratio: sourced, nodesPerSwitch: sourced }).optional(),
     })
     .optional(),

@@ -36,6 +36,7 @@ export function ncclCandidates(
   const version = ncclVersions[versionName];
   const found: Candidate[] = [];
   for (const protocol of protocols) {
+    if (protocol !== 'Simple' && !links.lowLatencyProtocols) continue;
     if (protocol === 'LL128' && !allowsLl128(links)) continue;
     found.push(ring(version, kind, protocol, links, size, startup));
     if (kind === 'all-reduce') found.push(tree(version, protocol, links, size, startup));
