@@ -51,7 +51,9 @@ The measurements are others', published, and lie with their sources in \`measure
 Errors are |predicted / measured − 1|. *left*: rows that no graph expresses (compiled models, mixtures of experts whose
 routing depends on the data, networks without a graph here, rows that contradict themselves). *middle*: median of
 predicted / measured. *baseline*: mean error of FLOPs over the peak at one utilisation, which is fitted to the rows
-themselves. *in range*: measured steps that lie in the range shown with the prediction, 80 % where ranges are right.
+themselves. *in range*: measured steps that lie in the range shown with the prediction, 80 % where ranges are right. A
+range adds the edges of all kernels, as if all of them erred together: kernels of one kind share a curve and a clock, and
+what is in range shows that errors of a step do not average out.
 
 | data | rows | left | mean | median | p90 | worst | ±10 % | ±20 % | middle | baseline | in range | aim |
 | --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --- |

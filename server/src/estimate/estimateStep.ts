@@ -7,8 +7,9 @@
  */
 
 import type { Parameter, TrainingGraph } from '../analysis/modelAnalysis.ts';
-import type { ClusterProfile, Numeric } from '../hardware/clusterProfile.ts';
-import { computePath } from '../hardware/kernelTime.ts';
+import type { ClusterProfile, GpuProfile, Numeric } from '../hardware/clusterProfile.ts';
+import { computePath, type KernelWork, kernelTime } from '../hardware/kernelTime.ts';
+import { describeOrigin } from '../hardware/timeOrigin.ts';
 import type { Layer } from '../model/graph.ts';
 import type { Scenario } from '../model/scenario.ts';
 import type { LayerCost, MessageCost, StepCost, TotalCost, UnknownPart } from '../model/stepCost.ts';
@@ -211,24 +212,37 @@ function communicationByLayer(
   return result;
 }
 
-/** "roofline of A100 SXM 80 GB, products in bf16 on tensor cores", made once per number type. */
+/**
+ * "curves of A100 PCIe 80 GB, 1,234 rows, products in bf16 on tensor cores": where the time of a layer's products comes
+ * from, or else that of its first kernel. Layers of like kernels share their notes.
+ */
 function computeNotes({ cluster, training, lowered }: StepPlan): (layer: Layer) => readonly string[] {
-  const memory = [`roofline of ${cluster.gpu.title}`];
-  const products = new Map<Numeric, readonly string[]>();
+  const { gpu } = cluster;
+  const known = new Map<KernelWork, readonly string[]>();
+  const notesOf = (kernel: KernelWork, numeric: Numeric | undefined): readonly string[] => {
+    let notes = known.get(kernel);
+    if (notes === undefined) {
+      const origin = describeOrigin(gpu, kernelTime(gpu, kernel).origin);
+      notes = [numeric === undefined ? origin : `${origin}, products in ${unitOf(gpu, numeric)}`];
+      known.set(kernel, notes);
+    }
+    return notes;
+  };
   return (layer) => {
+    let first: KernelWork | undefined;
     for (const index of layer.operators) {
       const cost = training.costs[index];
-      const numeric = lowered.operators[index]?.numeric;
-      if (cost?.kind !== 'known' || cost.forward.flops === 0 || numeric === undefined) continue;
-      let notes = products.get(numeric);
-      if (notes === undefined) {
-        const path = computePath(cluster.gpu, numeric);
-        const unit = path.unit === 'tensor' ? `${path.actual} on tensor cores` : path.actual;
-        notes = [`roofline of ${cluster.gpu.title}, products in ${unit}`];
-        products.set(numeric, notes);
-      }
-      return notes;
+      const operator = lowered.operators[index];
+      if (cost?.kind !== 'known' || operator === undefined) continue;
+      const products = operator.forward.find((kernel) => kernel.flops > 0);
+      if (products !== undefined) return notesOf(products, operator.numeric);
+      first ??= operator.forward[0];
     }
-    return memory;
+    return first === undefined ? [] : notesOf(first, undefined);
   };
+}
+
+function unitOf(gpu: GpuProfile, numeric: Numeric): string {
+  const path = computePath(gpu, numeric);
+  return path.unit === 'tensor' ? `${path.actual} on tensor cores` : path.actual;
 }

@@ -26,7 +26,7 @@ import type {
   RepeatedProduct,
 } from '../operators/definition.ts';
 import type { GpuProfile, Numeric } from './clusterProfile.ts';
-import { findCorrection, type KernelEnvironment } from './corrections.ts';
+import { type Correction, findCorrection, type KernelEnvironment } from './corrections.ts';
 import { type Calibrated, curvesOf, type RowKind } from './curves.ts';
 import efficiency from './efficiency.json';
 import { kernelKind } from './kernelKind.ts';
@@ -62,7 +62,12 @@ export interface KernelTime {
   readonly high: Seconds;
   readonly bound: 'compute' | 'memory' | 'launch' | 'none';
   readonly basis: TimeBasis;
+  /** The measurements it follows; absent for a roofline. */
+  readonly origin: TimeOrigin | undefined;
 }
+
+/** A curve of kernels by themselves, or what whole steps of models show. */
+export type TimeOrigin = Pick<Calibrated<unknown>, 'gpu' | 'rows'> | Pick<Correction, 'gpu' | 'models'>;
 
 /** How a GPU multiplies numbers of a type: on which unit, at what peak, and as which type where it lacks the type. */
 export interface ComputePath {
@@ -103,6 +108,7 @@ export function kernelTime(gpu: GpuProfile, work: KernelWork): KernelTime {
     high: seconds(body.high + launchTimes[2] * work.launches),
     bound: launch > body.time ? 'launch' : body.bound,
     basis: body.basis,
+    origin: body.origin,
   };
 }
 
@@ -131,6 +137,7 @@ function corrected(gpu: GpuProfile, work: KernelWork, body: BodyTime): BodyTime 
     low: Math.max(least, time * Math.min(1, correction.spread[0])),
     high: time * Math.max(1, correction.spread[1]),
     basis: correction.nearness,
+    origin: correction,
   };
 }
 
@@ -177,6 +184,7 @@ interface BodyTime {
   readonly high: number;
   readonly bound: 'compute' | 'memory' | 'none';
   readonly basis: TimeBasis;
+  readonly origin: TimeOrigin | undefined;
 }
 
 /** Products of known shape, one after the other, and what is moved beside them; `undefined` without a curve. */
@@ -294,15 +302,17 @@ function rooflineTime(gpu: GpuProfile, work: KernelWork): BodyTime {
     high: at(1),
     bound: time === 0 ? 'none' : time === memoryTime / shares.memory[0] ? 'memory' : 'compute',
     basis: 'roofline',
+    origin: undefined,
   };
 }
 
-const spreadOver = ({ time, bound }: BoundTime, { spread, nearness }: Calibrated<unknown>): BodyTime => ({
+const spreadOver = ({ time, bound }: BoundTime, calibrated: Calibrated<unknown>): BodyTime => ({
   time,
-  low: time * Math.min(1, spread[0]),
-  high: time * Math.max(1, spread[1]),
+  low: time * Math.min(1, calibrated.spread[0]),
+  high: time * Math.max(1, calibrated.spread[1]),
   bound,
-  basis: nearness,
+  basis: calibrated.nearness,
+  origin: calibrated,
 });
 
 const scaled = (part: BodyTime, count: number): BodyTime => ({
@@ -347,6 +357,7 @@ const noTime: KernelTime = {
   high: seconds(0),
   bound: 'none',
   basis: 'measured',
+  origin: undefined,
 };
 
 const wider: Readonly<Record<Exclude<Numeric, 'fp32'>, Numeric>> = {

@@ -117,7 +117,7 @@ export interface LayerCost {
   readonly source: CostSource;
   /** Low and high bound of forward plus backward time. */
   readonly range: readonly [Seconds, Seconds] | null;
-  /** One phrase per number's origin, for hovers: "roofline of A100 SXM 80 GB", "ring over NVLink, bucket 2 of 5". */
+  /** One phrase per number's origin, for hovers: "curves of A100 SXM 80 GB", "ring over NVLink, bucket 2 of 5". */
   readonly notes: readonly string[];
   /** Why a part is unknown. */
   readonly unknown?: string;
