@@ -81,7 +81,9 @@ function totalsOf(
       work.backward += cost.backwardData.flops + cost.backwardWeight.flops;
     }
   }
-  const { perBatch: _, ...kinds } = memory;
+  const { peakAt, largestBatch: _, ...kinds } = memory;
+  const { operator: peakOperator, ...atPeak } = peakAt;
+  const peakLayer = peakOperator === undefined ? undefined : layerOfOperators(training)[peakOperator];
   // Unknown work in backward may hide communication, and adds to what the step computes: both stay open.
   const exact = unknown.length === 0;
   const step = middle.step > 0 ? middle.step : null;
@@ -97,7 +99,13 @@ function totalsOf(
       step,
       range: step === null ? null : [low.step, high.step],
     },
-    memory: kinds,
+    memory: {
+      ...kinds,
+      peakAt: {
+        ...atPeak,
+        layer: peakLayer === undefined ? '' : (training.analysis.layers[peakLayer]?.name ?? ''),
+      },
+    },
     throughput: step === null ? null : (training.batch * scenario.gpus) / step,
     scalingEfficiency: step === null || !exact ? null : (step - middle.exposedTime) / step,
     mfu: step === null || !exact ? null : timeAtPeak(plan) / step,

@@ -1,20 +1,22 @@
 /**
- * GPU memory of a step by kind.
+ * GPU memory of a step by kind, and its peak.
  *
- * Training: parameters (with the half-precision copies that autocast keeps until backward), gradients,
- * optimizer state, saved activations (every value once, however many operators keep it), the copies that
- * gradient messages are sent from, and a workspace: the gradients of one operator's inputs and outputs, which
- * live together while its backward runs (the largest over all operators), and the matrix library's own.
- * The peak is the larger of two moments: the start of backward, with every kind at its full size, and the
- * update, without activations but with the optimizer's temporaries. The first counts gradients that are not
- * all there yet, so it errs on the safe side. Rounding and fragmentation of the caching allocator are not modelled.
+ * Parameters (with the half-precision copies that autocast keeps until backward), optimizer state and the copies that
+ * gradient messages are sent from are there all the time. Training has its peak while forward runs, at an operator of
+ * backward (`backwardMemory.ts`), or in the update, where activations are gone but the optimizer has temporaries. What
+ * the model gives out stays until backward has ended, as a training loop holds it. The workspace is the most that
+ * gradients between operators take at once, what is computed again instead of kept, and the matrix library's own.
+ * Rounding and fragmentation of the caching allocator are not modelled.
  * Inference: parameters and the largest set of values alive at once.
  */
 
 import type { LoweredGraph } from '../frameworks/behaviour.ts';
 import type { GpuProfile } from '../hardware/clusterProfile.ts';
 import { bitsPerElement } from '../model/elementType.ts';
+import type { PeakMemory } from '../model/stepCost.ts';
 import { type Bytes, bytes } from '../model/units.ts';
+import type { BoundTensor } from '../operators/definition.ts';
+import { backwardMemory } from './backwardMemory.ts';
 import type { StepPlan } from './stepPlan.ts';
 
 export interface StepMemory {
@@ -26,8 +28,14 @@ export interface StepMemory {
   readonly communicationBuffers: Bytes;
   readonly peak: Bytes;
   readonly capacity: Bytes;
-  /** The part of the peak that grows with the batch. */
-  readonly perBatch: Bytes;
+  readonly peakAt: PeakMoment;
+  /** What a batch may have at most so that a step needs no more than `room`; 0 where none fits. */
+  readonly largestBatch: (room: number) => number;
+}
+
+/** The moment of the peak, by the index of an operator; absent in the update. */
+export interface PeakMoment extends Omit<PeakMemory, 'layer'> {
+  readonly operator: number | undefined;
 }
 
 export interface ModelState {
@@ -39,29 +47,129 @@ export interface ModelState {
 }
 
 export function stepMemory(plan: StepPlan, state: ModelState): StepMemory {
-  const { scenario, saved, cluster } = plan;
+  const { scenario, saved, cluster, training, lowered } = plan;
   const library = libraryWorkspace(cluster.gpu);
   const learns = scenario.mode === 'training';
-  const activations = learns ? sumOf(saved.activations) : liveActivations(plan);
-  // Like blocks have like gradients, so that the largest is among those of the folded graph.
-  const transient = learns ? largestGradientPair(plan.folded ?? plan) : 0;
-  const parameters = state.parameters + sumOf(saved.weightCopies);
-  const { recomputedBytes } = plan.lowered;
-  const workspace = transient + library + recomputedBytes;
-  const resident = parameters + state.gradients + state.optimizerState + state.communicationBuffers;
-  const peak = resident + Math.max(activations + workspace, library + state.updateTemporaries);
+  const copies = learns ? sumOf(saved.weightCopies) : 0;
+  const forward = liveActivations(plan);
+  const kept = learns ? sumOf(saved.activations) : forward.most;
+  const { recomputedBytes } = lowered;
+  const always = state.parameters + state.optimizerState + state.communicationBuffers;
+  const moments: Moment[] = [
+    { phase: 'forward', operator: forward.operator, copies, gradients: 0, kept: forward.most, workspace: 0 },
+  ];
+  let transient = 0;
+  if (learns) {
+    const backward = backwardMemory(training, lowered, saved);
+    const outputs = givenOut(plan);
+    for (let index = 0; index < backward.gradients.length; index += 1) {
+      transient = Math.max(transient, backward.gradients[index] ?? 0);
+      moments.push({
+        phase: 'backward',
+        operator: index,
+        copies: backward.weightCopies[index] ?? 0,
+        gradients: backward.parameterGradients[index] ?? 0,
+        kept: (backward.activations[index] ?? 0) + outputs,
+        workspace: (backward.gradients[index] ?? 0) + recomputedBytes,
+      });
+    }
+    moments.push({
+      phase: 'update',
+      operator: undefined,
+      copies: 0,
+      gradients: state.gradients,
+      kept: 0,
+      workspace: 0,
+      temporaries: state.updateTemporaries,
+    });
+  }
+  const sizeOf = (moment: Moment): number => fixedOf(moment) + moment.kept + moment.workspace;
+  const fixedOf = (moment: Moment): number =>
+    always + library + moment.copies + moment.gradients + (moment.temporaries ?? 0);
+  const most = moments.reduce((best, moment) => (sizeOf(moment) > sizeOf(best) ? moment : best));
   return {
-    parameters: bytes(parameters),
+    parameters: bytes(state.parameters + copies),
     gradients: bytes(state.gradients),
     optimizerState: bytes(state.optimizerState),
-    activations: bytes(activations),
-    workspace: bytes(workspace),
+    activations: bytes(kept),
+    workspace: bytes(transient + library + recomputedBytes),
     communicationBuffers: bytes(state.communicationBuffers),
-    peak: bytes(peak),
+    peak: bytes(sizeOf(most)),
     capacity: cluster.gpu.memory.value,
-    perBatch: bytes(activations + transient + recomputedBytes),
+    peakAt: {
+      phase: most.phase,
+      operator: most.operator,
+      parameters: bytes(state.parameters + most.copies),
+      gradients: bytes(most.gradients),
+      optimizerState: bytes(state.optimizerState),
+      activations: bytes(most.kept),
+      workspace: bytes(library + most.workspace + (most.temporaries ?? 0)),
+      communicationBuffers: bytes(state.communicationBuffers),
+    },
+    largestBatch: (room) => {
+      let fewest = Number.POSITIVE_INFINITY;
+      for (const moment of moments) {
+        const left = room - fixedOf(moment);
+        const perBatch = moment.kept + moment.workspace;
+        if (left < 0) return 0;
+        if (perBatch > 0) fewest = Math.min(fewest, (left / perBatch) * training.batch);
+      }
+      return Math.floor(fewest);
+    },
   };
 }
+
+interface Moment {
+  readonly phase: PeakMemory['phase'];
+  readonly operator: number | undefined;
+  readonly copies: number;
+  readonly gradients: number;
+  /** These two grow with the batch, the others do not. */
+  readonly kept: number;
+  readonly workspace: number;
+  readonly temporaries?: number;
+}
+
+/** Values that the model gives out and backward does not keep anyway; a view is what it shows. */
+function givenOut({ training, lowered }: LoweredTraining): number {
+  const { operators, outputs, values } = training.analysis.graph;
+  const owners = new Set<string>();
+  for (let name of outputs) {
+    for (;;) {
+      const producer = values.get(name)?.producer ?? -1;
+      const source = operators[producer]?.inputs[0];
+      if (lowered.operators[producer]?.view !== true || source === undefined) break;
+      name = source;
+    }
+    owners.add(name);
+  }
+  let size = 0;
+  for (const name of owners) {
+    const tensor = training.tensors.get(name);
+    const value = values.get(name);
+    const producer = lowered.operators[value?.producer ?? -1];
+    if (tensor === undefined || value === undefined || producer === undefined) continue;
+    if ([value.producer ?? -1, ...value.consumers].some((index) => keeps(training, index, name))) continue;
+    size += valueBytes(tensor, producer.width);
+  }
+  return size;
+}
+
+/** Whether the backward of an operator needs a value, by its own rule. */
+function keeps({ analysis, costs }: StepPlan['training'], index: number, name: string): boolean {
+  const operator = analysis.graph.operators[index];
+  const cost = costs[index];
+  if (operator === undefined || cost?.kind !== 'known') return false;
+  return cost.saved.some(
+    (tensor) =>
+      (tensor.kind === 'input' && operator.inputs[tensor.index] === name) ||
+      (tensor.kind === 'output' && operator.outputs[tensor.index] === name),
+  );
+}
+
+const valueBytes = (tensor: BoundTensor, width: number): number =>
+  tensor.elements *
+  (tensor.elementType === 'float32' ? width : (bitsPerElement(tensor.elementType) ?? 0) / 8);
 
 /**
  * cuBLAS workspace as PyTorch sets it: 32 MiB on Hopper, else 8 MiB and 128 KiB.
@@ -99,29 +207,11 @@ function sumOf(column: Float64Array): number {
 
 type LoweredTraining = Pick<StepPlan, 'training' | 'lowered'>;
 
-/** The largest sum of the gradients of one operator's activations, inputs and outputs together. */
-function largestGradientPair({ training, lowered }: LoweredTraining): number {
-  let largest = 0;
-  const elementsOf = (name: string): number => {
-    if (!training.requiresGradient.has(name)) return 0;
-    if (training.analysis.graph.values.get(name)?.role !== 'activation') return 0;
-    return training.tensors.get(name)?.elements ?? 0;
-  };
-  for (const { index, inputs, outputs } of training.analysis.graph.operators) {
-    const kernels = lowered.operators[index];
-    if (kernels === undefined || kernels.view) continue;
-    let elements = 0;
-    inputs.forEach((name, position) => {
-      if (inputs.indexOf(name) === position) elements += elementsOf(name);
-    });
-    for (const name of outputs) elements += elementsOf(name);
-    largest = Math.max(largest, elements * kernels.width);
-  }
-  return largest;
-}
-
 /** The largest set of activations alive at once when each is freed after its last reader; views share memory. */
-function liveActivations({ training, lowered }: LoweredTraining): number {
+function liveActivations({ training, lowered }: LoweredTraining): {
+  readonly most: number;
+  readonly operator: number | undefined;
+} {
   const { graph } = training.analysis;
   const root = new Map<string, string>();
   const lastUse = new Map<string, number>();
@@ -137,13 +227,12 @@ function liveActivations({ training, lowered }: LoweredTraining): number {
   for (const output of graph.outputs) lastUse.set(rootOf(output), graph.operators.length);
   const dying = new Map<number, number>();
   let live = 0;
-  let peak = 0;
+  let most = 0;
+  let busiest: number | undefined;
   const allocate = (name: string, width: number): void => {
     const tensor = training.tensors.get(name);
     if (tensor === undefined) return;
-    const size =
-      tensor.elements *
-      (tensor.elementType === 'float32' ? width : (bitsPerElement(tensor.elementType) ?? 0) / 8);
+    const size = valueBytes(tensor, width);
     live += size;
     const end = lastUse.get(name) ?? 0;
     dying.set(end, (dying.get(end) ?? 0) + size);
@@ -155,8 +244,11 @@ function liveActivations({ training, lowered }: LoweredTraining): number {
         if (output !== '') allocate(output, lowered.operators[index]?.width ?? 4);
       }
     }
-    peak = Math.max(peak, live);
+    if (live > most) {
+      most = live;
+      busiest = index;
+    }
     live -= dying.get(index) ?? 0;
   }
-  return peak;
+  return { most, operator: busiest };
 }

@@ -95,6 +95,7 @@ function lowerFolded(
       left?.numeric === right?.numeric &&
       left?.width === right?.width &&
       left?.view === right?.view &&
+      left?.inside === right?.inside &&
       columns.every((column) => column[index] === column[other])
     );
   };

@@ -42,6 +42,8 @@ export interface LoweredOperator {
   readonly width: number;
   /** Its outputs share the memory of its first input. */
   readonly view: boolean;
+  /** Part of a kernel that a later operator stands for: its outputs are never stored. */
+  readonly inside?: true;
   readonly forward: readonly KernelWork[];
   readonly backwardData: readonly KernelWork[];
   readonly backwardWeight: readonly KernelWork[];

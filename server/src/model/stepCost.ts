@@ -58,6 +58,7 @@ export interface TotalCost {
     readonly communicationBuffers: Bytes;
     readonly peak: Bytes;
     readonly capacity: Bytes | null;
+    readonly peakAt: PeakMemory;
   };
   /** Samples per second over all GPUs. */
   readonly throughput: number | null;
@@ -80,6 +81,19 @@ export interface UnknownPart {
 export interface WorkBound {
   readonly flops: { readonly forward: Flops; readonly backward: Flops };
   readonly operations: { readonly forward: number; readonly backward: number };
+}
+
+/** When the most memory is in use, at which layer, and for what: the parts add up to the peak. */
+export interface PeakMemory {
+  readonly phase: 'forward' | 'backward' | 'update';
+  /** Empty in the update, and where no layer computes. */
+  readonly layer: string;
+  readonly parameters: Bytes;
+  readonly gradients: Bytes;
+  readonly optimizerState: Bytes;
+  readonly activations: Bytes;
+  readonly workspace: Bytes;
+  readonly communicationBuffers: Bytes;
 }
 
 export type CostSource = 'formula' | 'profile' | 'calibrated' | 'measured' | 'unknown';

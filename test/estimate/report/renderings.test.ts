@@ -51,6 +51,16 @@ const report: Report = {
       communicationBuffers: 26_214_400,
       peak: 67_158_016,
       capacity: 42_949_672_960,
+      peakAt: {
+        phase: 'update',
+        layer: '',
+        parameters: 9_449_472,
+        gradients: 9_449_472,
+        optimizerState: 18_898_944,
+        activations: 0,
+        workspace: 3_145_728,
+        communicationBuffers: 26_214_400,
+      },
     },
     throughput: 188_235,
     scalingEfficiency: 0.53,
@@ -135,7 +145,7 @@ it('renders a table', () => {
 
     step time   ≥ 170 µs             120 µs to 240 µs, forward 20.0 µs, backward 40.0 µs, update 30.0 µs, 80.0 µs of 120 µs communication exposed
     throughput  ≤ 188,235 samples/s  scaling efficiency 53 %, MFU 14 %
-    memory      ≥ 64.0 MiB           of 40.0 GiB, parameters 9.01 MiB, gradients 9.01 MiB, optimizer 18.0 MiB, activations 3.00 MiB, workspace 0 B, communication buffers 25.0 MiB
+    memory      ≥ 64.0 MiB           of 40.0 GiB, parameters 9.01 MiB, gradients 9.01 MiB, optimizer 18.0 MiB, activations 3.00 MiB, workspace 0 B, communication buffers 25.0 MiB, most in update
     FLOPs       ≥ 7.25 GFLOP         forward 2.42 GFLOP, backward 4.83 GFLOP per GPU
 
     Not counted, so totals are lower bounds (1):
@@ -157,7 +167,7 @@ it('renders Markdown', () => {
     |---|--:|---|
     | step time | ≥ 170 µs | 120 µs to 240 µs, forward 20.0 µs, backward 40.0 µs, update 30.0 µs, 80.0 µs of 120 µs communication exposed |
     | throughput | ≤ 188,235 samples/s | scaling efficiency 53 %, MFU 14 % |
-    | memory | ≥ 64.0 MiB | of 40.0 GiB, parameters 9.01 MiB, gradients 9.01 MiB, optimizer 18.0 MiB, activations 3.00 MiB, workspace 0 B, communication buffers 25.0 MiB |
+    | memory | ≥ 64.0 MiB | of 40.0 GiB, parameters 9.01 MiB, gradients 9.01 MiB, optimizer 18.0 MiB, activations 3.00 MiB, workspace 0 B, communication buffers 25.0 MiB, most in update |
     | FLOPs | ≥ 7.25 GFLOP | forward 2.42 GFLOP, backward 4.83 GFLOP per GPU |
 
     ## Findings

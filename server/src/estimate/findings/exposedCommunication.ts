@@ -70,7 +70,7 @@ function remedyOf(step: EstimatedStep): Pick<Finding, 'fix' | 'change'> {
     if (hidden(middle)) high = middle;
     else low = middle;
   }
-  const fits = largestBatch(memory, batch);
+  const fits = largestBatch(memory);
   return high <= fits
     ? {
         fix: `Raise the batch per GPU to ${high}, or ${narrower}`,

@@ -13,7 +13,7 @@ export function outOfMemory({ plan, memory }: EstimatedStep): readonly Finding[]
   const room = memory.capacity - runtimeReserve;
   if (memory.peak <= room) return [];
   const [kind, size] = largestKind(memory);
-  const batch = largestBatch(memory, plan.training.batch);
+  const batch = largestBatch(memory);
   const title = plan.cluster.gpu.title;
   return [
     {
@@ -24,17 +24,15 @@ export function outOfMemory({ plan, memory }: EstimatedStep): readonly Finding[]
       fix:
         batch > 0
           ? `Lower the batch per GPU to ${batch}, the largest that fits`
-          : `No batch fits: ${formatBytes(bytes(memory.peak - memory.perBatch))} do not depend on it. Choose a GPU with more memory, or shard the model`,
+          : `No batch fits: ${formatBytes(bytes(memory.parameters + memory.optimizerState + memory.communicationBuffers))} of parameters, optimizer state and buffers stay, and a single sample comes on top. Choose a GPU with more memory, or shard the model`,
       ...(batch > 0 ? { change: { kind: 'batch', batch } } : {}),
     },
   ];
 }
 
-/** The largest batch that fits; activations grow in proportion to the batch, the rest does not. 0 where none fits. */
-export function largestBatch(memory: StepMemory, batch: number): number {
-  const room = memory.capacity - runtimeReserve - (memory.peak - memory.perBatch);
-  return Math.max(0, Math.floor((room / memory.perBatch) * batch));
-}
+/** The largest batch that fits at every moment of the step; what grows does so with the batch. 0 where none fits. */
+export const largestBatch = (memory: StepMemory): number =>
+  memory.largestBatch(memory.capacity - runtimeReserve);
 
 function largestKind(memory: StepMemory): readonly [string, ReturnType<typeof bytes>] {
   const kinds = [

@@ -62,6 +62,18 @@ const totalsSchema = z.object({
       communicationBuffers: amount,
       peak: amount,
       capacity: orUnknown(amount),
+      peakAt: z
+        .object({
+          phase: z.enum(['forward', 'backward', 'update']),
+          layer: z.string(),
+          parameters: amount,
+          gradients: amount,
+          optimizerState: amount,
+          activations: amount,
+          workspace: amount,
+          communicationBuffers: amount,
+        })
+        .describe('When and at which layer the peak is; the parts add up to it'),
     })
     .describe('Bytes per GPU'),
   throughput: orUnknown(amount).describe('Samples per second over all GPUs'),

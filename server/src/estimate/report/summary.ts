@@ -92,6 +92,7 @@ export function summarize(report: Report): readonly SummaryRow[] {
         ...(memory.communicationBuffers > 0
           ? [`communication buffers ${formatBytes(bytes(memory.communicationBuffers))}`]
           : []),
+        `most in ${memory.peakAt.phase}${memory.peakAt.layer === '' ? '' : ` at ${memory.peakAt.layer}`}`,
       ].join(', '),
     },
     {

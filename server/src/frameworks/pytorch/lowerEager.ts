@@ -52,7 +52,7 @@ export function lowerEager(
     };
     const group = groups.get(index);
     if (group === undefined) return lowerOperator(subject);
-    if (index !== group.operators.at(-1)) return absorbed(type);
+    if (index !== group.operators.at(-1)) return { ...absorbed(type), inside: true };
     return lowerGroup(training, group, type, (name) => keptValue(subject, name), mode, environment);
   });
   if (mode === 'inference') return { operators, recomputedBytes: bytes(0) };
