@@ -157,7 +157,7 @@ blocks:
     - y: GELU()
   loop:
     - y: loop()
-#        ^^^^ [spec/structure] block \`loop\` contains itself
+#        ^^^^ [spec/structure] block \`loop\` contains itself; take this line out, or call another block
 layers:
   - a: two()
 #      ^^^ [spec/call] block \`two\` takes 2 inputs, \`a\`, \`b\`; name them with \`from\`
@@ -300,7 +300,7 @@ include:
   - loop.layers.yaml
 #   ^^^^^^^^^^^^^^^^ [spec/include] in loop.layers.yaml, line 1: in loop2.layers.yaml, line 1: \`loop.layers.yaml\` includes itself: loop.layers.yaml → loop2.layers.yaml → loop.layers.yaml
   - broken.layers.yaml
-#   ^^^^^^^^^^^^^^^^^^ [spec/include] in broken.layers.yaml, line 3: \`)\` is missing
+#   ^^^^^^^^^^^^^^^^^^ [spec/include] in broken.layers.yaml, line 3: \`)\` is missing; write it here
 #   ^^^^^^^^^^^^^^^^^^ [spec/include] block \`a\` of \`broken.layers.yaml\` is also in \`loop.layers.yaml\`, which is used; rename one of them
   - ../up.layers.yaml
 #   ^^^^^^^^^^^^^^^^^ [spec/include] \`../up.layers.yaml\` cannot be included: the path leaves the folder of the model; put the file inside it

@@ -183,7 +183,7 @@ blocks:
     - down: Linear(8)
   loop:
     - again: loop()
-#            ^^^^ [spec/structure] block \`loop\` contains itself
+#            ^^^^ [spec/structure] block \`loop\` contains itself; take this line out, or call another block
 layers:
   - a: mlp()
 #      ^^^ [spec/argument] mlp needs \`hidden\`: mlp(hidden, act)

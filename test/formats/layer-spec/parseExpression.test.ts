@@ -101,12 +101,12 @@ it.each([
 
 it.each([
   ['GELU', 'GELU()', '0-4 `GELU` is not called; write `GELU()`'],
-  ['Linear(d, 4*d', 'Linear(d, (4 * d))', '13-13 `)` is missing'],
+  ['Linear(d, 4*d', 'Linear(d, (4 * d))', '13-13 `)` is missing; write it here'],
   ['Linear(d 4, 8)', 'Linear(d, 8)', '9-10 expected `,` or `)`, found `4`'],
   ['Linear(d, )', 'Linear(d)', undefined],
   ['Linear(, d)', 'Linear(d)', '7-8 expected a value, found `,`'],
   ['Linear(d, bias=)', 'Linear(d)', '15-16 expected a value, found `)`'],
-  ['Linear(d, 4*(d, 8)', 'Linear(d, (4 * [d, 8]))', '18-18 `)` is missing'],
+  ['Linear(d, 4*(d, 8)', 'Linear(d, (4 * [d, 8]))', '18-18 `)` is missing; write it here'],
   ["GELU('tanh)", 'GELU()', "5-11 expected a value, found `'tanh)`"],
   ['GELU() from', 'GELU()', '11-11 expected the name of a layer or input after `from`'],
   ['GELU() x y', 'GELU()', '7-8 unexpected `x` after the call'],
@@ -179,4 +179,12 @@ it('gives up on nesting that would exhaust the stack', () => {
   expect(issues.map((issue) => issue.message)).toContain('the expression is nested too deeply');
   expect(parseCall(`f(${'-'.repeat(100_001)}3)`, 0, 100_005).result?.arguments).toHaveLength(1);
   expect(parseExpression(`2${'**2'.repeat(100_000)}`, 0, 300_001).result).toBeUndefined();
+});
+
+it('stops at a thousand items, and says so once', () => {
+  const text = `concat(${'x, '.repeat(5_000)}x) frozen from`;
+  const { issues } = parseCall(text, 0, text.length);
+  expect(issues.map(({ message }) => message)).toEqual([
+    'there are more than 1000 items before `)`; write fewer, in several lines',
+  ]);
 });

@@ -41,7 +41,7 @@ inputs:
 #           ^ [spec/structure] an input has a type such as \`float32[batch, 3, 224, 224]\`
   c: float32[n, ]
   d: float32[n, 3
-#                ^ [spec/structure] \`]\` is missing
+#                ^ [spec/structure] \`]\` is missing; write it here
   e-f: float32[n]
 # ^^^ [spec/structure] an input is named by letters, digits and \`_\`, not \`e-f\`
 layers:
@@ -114,7 +114,7 @@ layers:
   -
 # ^ [spec/structure] a layer is written \`- name: Layer(…)\`
   - e: Linear(
-#             ^ [spec/call] \`)\` is missing
+#             ^ [spec/call] \`)\` is missing; write it here
   - f: Conv2d(3,
       64, 3)
   - g: &x GELU()
@@ -236,8 +236,8 @@ models:
   m 2: { layers: [], inputs: {} }
 # ^^^ [spec/structure] a model is named by letters, digits, \`_\`, \`-\` and \`.\`, not \`m 2\`
   m3:
-# ^^ [spec/structure] the model \`m3\` has no \`inputs\`
-# ^^ [spec/structure] the model \`m3\` has no \`layers\`
+# ^^ [spec/structure] the model \`m3\` has no \`inputs\`; add \`inputs: { x: "float32[batch, 768]" }\`
+# ^^ [spec/structure] the model \`m3\` has no \`layers\`; add \`layers:\` and below it lines such as \`- fc: Linear(768, 3072)\`
 `));
 
 it('reads the scenario as the command line does', () => {

@@ -166,8 +166,8 @@ export class ModelLowering {
   private layer(layer: SpecLayer, scope: Scope, previous: Tensor | undefined): Outputs | undefined {
     const { call, name } = layer;
     const path = `${scope.prefix}${name.text}`;
-    if (call === undefined) return this.uncalled(layer, scope, path, previous);
     if (this.isTooLong(call, name, scope)) return previous === undefined ? undefined : single(previous);
+    if (call === undefined) return this.uncalled(layer, scope, path, previous);
     const count = this.repetitions(call, scope);
     const line: Line = {
       layer,
@@ -221,6 +221,7 @@ export class ModelLowering {
     path: string,
     previous: Tensor | undefined,
   ): Outputs | undefined {
+    this.layerCount += 1;
     const start = this.graph.size;
     const inputs = previous === undefined ? [] : [previous];
     const tensors = this.unlowered(path, 'unreadable', inputs, layer.names.length);
@@ -261,7 +262,7 @@ export class ModelLowering {
   }
 
   /** Whether there are too many layers by now; a block counts like a layer, so that empty ones end too. */
-  private isTooLong(call: LayerCall, name: Name, scope: Scope): boolean {
+  private isTooLong(call: LayerCall | undefined, name: Name, scope: Scope): boolean {
     const tooManyTensors = this.graph.tensorCount > mostTensors;
     if (this.layerCount <= mostLayers && !tooManyTensors) return false;
     if (!this.saidTooLong) {
@@ -270,7 +271,7 @@ export class ModelLowering {
         scope,
         'spec/structure',
         `the model has more than ${most} ${what}; is a repetition too large?`,
-        call.repetition?.span ?? name.span,
+        call?.repetition?.span ?? name.span,
       );
     }
     this.saidTooLong = true;
@@ -349,7 +350,12 @@ export class ModelLowering {
       return previous === undefined ? undefined : single(previous);
     }
     if (scope.blocks.includes(`${home.file?.path ?? ''}:${name}`)) {
-      problem(scope, 'spec/structure', `block \`${name}\` contains itself`, call.callee.span);
+      problem(
+        scope,
+        'spec/structure',
+        `block \`${name}\` contains itself; take this line out, or call another block`,
+        call.callee.span,
+      );
       return previous === undefined ? undefined : single(previous);
     }
     const foreign = home !== scope.home && home.file !== undefined;

@@ -9,11 +9,15 @@ export function nearestName(name: string, candidates: Iterable<string>): string 
   let least = Number.POSITIVE_INFINITY;
   const written = name.toLowerCase().slice(0, longestName);
   for (const candidate of candidates) {
-    const distance = editDistance(written, candidate.toLowerCase().slice(0, longestName));
-    const allowed = Math.max(1, Math.floor(Math.max(name.length, candidate.length) / 3));
-    // Names that have nothing in common are no slip, however short they are.
     const longest = Math.max(name.length, candidate.length);
-    if (distance < least && distance <= allowed && distance < longest) {
+    const allowed = Math.max(1, Math.floor(longest / 3));
+    // Names that have nothing in common are no slip, however short they are.
+    const most = Math.min(allowed, longest - 1, least - 1);
+    const compared = candidate.toLowerCase().slice(0, longestName);
+    // An edit changes the length by one at most, so that most candidates end here.
+    if (Math.abs(written.length - compared.length) > most) continue;
+    const distance = editDistance(written, compared, most);
+    if (distance <= most) {
       nearest = candidate;
       least = distance;
     }
@@ -29,12 +33,17 @@ export function didYouMean(name: string, candidates: Iterable<string>): string {
 
 const longestName = 64;
 
-/** Optimal string alignment distance (Damerau 1964, each pair of neighbours swapped at most once). */
-function editDistance(left: string, right: string): number {
+/**
+ * Optimal string alignment distance (Damerau 1964, each pair of neighbours swapped at most once), or infinity where it
+ * is more than `most`.
+ */
+function editDistance(left: string, right: string, most: number): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: right.length + 1 }, (_, index) => index);
+  let leastOfLast = 0;
   for (let i = 1; i <= left.length; i += 1) {
     const row = [i];
+    let leastOfRow = i;
     for (let j = 1; j <= right.length; j += 1) {
       const replaced = (last[j - 1] ?? 0) + (left[i - 1] === right[j - 1] ? 0 : 1);
       let best = Math.min(replaced, (last[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1);
@@ -42,7 +51,11 @@ function editDistance(left: string, right: string): number {
         best = Math.min(best, (beforeLast[j - 2] ?? 0) + 1);
       }
       row.push(best);
+      leastOfRow = Math.min(leastOfRow, best);
     }
+    // A cell comes from one of the two rows above it, so that two rows beyond the limit end the search.
+    if (leastOfRow > most && leastOfLast > most) return Number.POSITIVE_INFINITY;
+    leastOfLast = leastOfRow;
     beforeLast = last;
     last = row;
   }

@@ -85,6 +85,9 @@ const deepestNesting = 64;
 /** A sum or product longer than this is no size; what reads it recurses along its operands. */
 const mostOperands = 256;
 
+/** Nobody writes a call or a shape of more; a file of nothing but commas would become hundreds of thousands of operators. */
+const mostItems = 1_000;
+
 class Parser {
   readonly issues: Issue[] = [];
   private position = 0;
@@ -364,7 +367,14 @@ class Parser {
     let commas = 0;
     while (!this.at(close)) {
       if (this.ended) {
-        this.problem(this.token.span, `\`${close}\` is missing`);
+        this.problem(this.token.span, `\`${close}\` is missing; write it here`);
+        return { commas, closed: false };
+      }
+      if (commas >= mostItems) {
+        const message = `there are more than ${mostItems} items before \`${close}\`; write fewer, in several lines`;
+        this.problem(this.token.span, message);
+        // What follows would be told to be wrong only because this list is.
+        this.position = this.tokens.length - 1;
         return { commas, closed: false };
       }
       const read = item();

@@ -113,14 +113,21 @@ class Reader {
   /** A model needs what goes in and what it is made of, be it at the top level or its own. */
   private expectKeys(body: SpecBody, models: readonly SpecModel[], start: number): void {
     if (models.length === 0 && isLibrary(body)) return;
-    for (const key of ['inputs', 'layers']) {
+    for (const [key, example] of Object.entries(neededKeys)) {
       if (has(body, key)) continue;
       if (models.length === 0) {
-        this.report('spec/structure', `the layer spec has no \`${key}\``, { start, end: start });
+        this.report('spec/structure', `the layer spec has no \`${key}\`; add ${example}`, {
+          start,
+          end: start,
+        });
       }
       for (const model of models) {
         if (has(model, key)) continue;
-        this.report('spec/structure', `the model \`${model.name.text}\` has no \`${key}\``, model.name.span);
+        this.report(
+          'spec/structure',
+          `the model \`${model.name.text}\` has no \`${key}\`; add ${example}`,
+          model.name.span,
+        );
       }
     }
   }
@@ -361,6 +368,12 @@ class Reader {
 
 const has = ({ sections }: SpecBody, key: string): boolean =>
   sections.some((section) => section.key.text === key);
+
+/** Keys that a model cannot do without, with what a person may write. */
+const neededKeys = {
+  inputs: '`inputs: { x: "float32[batch, 768]" }`',
+  layers: '`layers:` and below it lines such as `- fc: Linear(768, 3072)`',
+} as const;
 
 /** Whether a text holds blocks alone, for other files to include. */
 export const isLibrary = (body: SpecBody): boolean =>

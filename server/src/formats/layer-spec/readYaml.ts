@@ -123,7 +123,7 @@ class Reader {
       const indent = line.first - line.start;
       if (indent < column && indent <= floor) break;
       if (this.isDash(line.first, line.end)) {
-        if (indent < column || !this.extendLastList(entries, line, indent, isItem)) break;
+        if (indent < column || !this.extendLastList(entries, line, column, isItem)) break;
         continue;
       }
       if (this.keyEnd(line.first, line.end) !== undefined) {
@@ -134,8 +134,11 @@ class Reader {
     return { kind: 'map', entries, span: spanOver(position, this.endOf(entries.at(-1))) };
   }
 
-  /** A list item less indented than its list: it still belongs there. Whether there is such a list. */
-  private extendLastList(entries: YamlEntry[], line: Line, indent: number, isItem: boolean): boolean {
+  /**
+   * List items less indented than their list, in a mapping at `floor`: they still belong there. Whether there is such a
+   * list. All such lines are read at once, since each call copies the list.
+   */
+  private extendLastList(entries: YamlEntry[], line: Line, floor: number, isItem: boolean): boolean {
     const last = entries.at(-1);
     const before = last?.value;
     if (last === undefined || (before !== undefined && before.kind !== 'list')) {
@@ -143,11 +146,14 @@ class Reader {
       this.skipLine(line, 'a list item cannot stand here', true);
       return true;
     }
-    const [first] = before?.items ?? [];
-    const column = first === undefined ? undefined : this.columnOf(first.span.start);
-    if (column !== undefined) this.misplaced(line, indent, column);
     const items: YamlItem[] = [...(before?.items ?? [])];
-    this.items(items, line.first, indent);
+    for (let next: Line | undefined = line; next !== undefined; next = this.lines[this.row]) {
+      const indent = next.first - next.start;
+      if (indent < floor || !this.isDash(next.first, next.end)) break;
+      const [first] = items;
+      if (first !== undefined) this.misplaced(next, indent, this.columnOf(first.span.start));
+      this.items(items, next.first, indent);
+    }
     const value: YamlNode = {
       kind: 'list',
       items,

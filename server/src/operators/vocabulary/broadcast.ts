@@ -21,14 +21,18 @@ function broadcastPair(
   const result: Dimension[] = [];
   for (let axis = 0; axis < rank; axis += 1) {
     const dimension = broadcastDimensions(
-      left[axis - rank + left.length] ?? 1,
-      right[axis - rank + right.length] ?? 1,
+      dimensionAt(left, axis - rank + left.length),
+      dimensionAt(right, axis - rank + right.length),
     );
     if (dimension === undefined) return undefined;
     result.push(dimension);
   }
   return result;
 }
+
+/** Axes before the first are 1. Asking an array for a negative index is far slower than comparing. */
+const dimensionAt = (shape: readonly Dimension[], axis: number): Dimension =>
+  axis < 0 ? 1 : (shape[axis] ?? 1);
 
 /**
  * Position, in a tensor of `shape`, of the element that meets element `index` of a tensor of shape `whole` it is
