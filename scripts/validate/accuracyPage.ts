@@ -82,8 +82,12 @@ ${kernels.map(kernelLine).join('\n')}
 - Lambda's ResNet-50 on B200 (3,076 images/s in fp16, 2,967 in TF32) and GH200 waits for input, which is not modelled.
 - AMD: no kernel was measured on AMD, so its times rest on curves of NVIDIA GPUs.
 - P4 and T4 are held back by a power limit that depends on the work; one factor stands for it.
-- cuDNN of the years of TensorFlow 1 on Kepler, and small batches of old networks on Turing, have no corrections of
-  their own yet.
+- cuDNN of the years of TensorFlow 1 on Kepler has no corrections of its own yet, and TITAN Xp and TITAN RTX of the
+  torchvision rows waited for a slow host: one launch time for each machine stands for it.
+- NVIDIA's BERT in fp16 runs its whole model in half precision (apex O2); it is costed as autocast, which keeps softmax
+  and norms in fp32 and casts around them: too slow on cards with little bandwidth (RTX 3090, RTX 4090).
+- BERT in TF32 on A100 and later is predicted 15 to 40 % too fast: no products in TF32 were measured, so they take the
+  curve of half precision.
 `;
 }
 

@@ -200,6 +200,34 @@ layers:
     expect(check(model, structure)).toBe(isFolded);
   });
 
+  test.each([
+    ['a line that cannot be read', 'attn_9: MultiheadAttention(d, 4)', 'attn_9: Multihe'],
+    ['a line that is no call', 'fc_9: Linear(d, 2*d)', 'fc_9:'],
+    ['a source that is not there', 'add(attn_9, out_8)', 'add(attn_9, out_99)'],
+    ['a width that does not fit', 'fc_9: Linear(d, 2*d)', 'fc_9: Linear(d, 3*d)'],
+    ['another activation', 'act_9: GELU()', 'act_9: ReLU()'],
+    ['a line more', '  - act_9: GELU()', '  - act_9: GELU()\n  - more_9: GELU()'],
+  ])('of blocks written out line by line, one of which has %s', (_, written, instead) => {
+    const lines = ['dims: { batch: 8, d: 32 }', 'inputs: { x: "float32[batch, 16, d]" }', 'layers:'];
+    for (let block = 0; block < 40; block += 1) {
+      lines.push(
+        `  - norm_${block}: LayerNorm(d)`,
+        `  - attn_${block}: MultiheadAttention(d, 4)`,
+        `  - res_${block}: add(attn_${block}, ${block === 0 ? 'x' : `out_${block - 1}`})`,
+        `  - fc_${block}: Linear(d, 2*d)`,
+        `  - act_${block}: GELU()`,
+        `  - proj_${block}: Linear(2*d, d)`,
+        `  - out_${block}: add(proj_${block}, res_${block})`,
+      );
+    }
+    const { spec } = readLayerSpec(lines.join('\n').replace(written, instead));
+    if (spec === undefined) throw new Error('the spec cannot be read');
+    const { model, structure } = lowerLayerSpec(spec);
+    expect(check(model, structure)).toBe(true);
+    const analysis = analyzeOnnx(model, structure, 1);
+    expect(bindTrainingGraph(analysis, new Map([['batch', 8]]), 'training').folded).toBeDefined();
+  });
+
   const samples = resolve(import.meta.dirname, '../../samples');
   test.each(readdirSync(samples).filter((name) => name.endsWith('.onnx')))('of %s', (name) => {
     const { model } = readOnnx(byteSourceOfBuffer(new Uint8Array(readFileSync(join(samples, name)))));

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { collectiveTime } from '../../server/src/communication/collectiveTime.ts';
 import { serverExchangeTime } from '../../server/src/communication/exchangeOver.ts';
@@ -116,6 +117,44 @@ describe('what is asked for', () => {
         expect(bound === 'none').toBe(place.nodes * place.gpusPerNode === 1);
       }
     }
+  });
+});
+
+describe('whatever is asked', () => {
+  const versions = ['2.4', '2.5.7', '2.8.4', '2.12', '2.18', '2.30'] as const;
+  const kinds = ['all-reduce', 'reduce-scatter', 'all-gather', 'broadcast', 'reduce', 'all-to-all'] as const;
+  const anyCase = fc.record({
+    profile: fc.constantFrom(...builtInClusters.filter(({ network }) => network !== undefined)),
+    nodes: fc.integer({ min: 1, max: 600 }),
+    size: fc.integer({ min: 1, max: 2 ** 34 }),
+    kind: fc.constantFrom(...kinds),
+    library: fc.constantFrom(...versions),
+  });
+
+  test('fewer bytes or a faster network never cost time with NCCL', () => {
+    fc.assert(
+      fc.property(
+        anyCase,
+        fc.double({ min: 0.01, max: 1, noNaN: true }),
+        ({ profile, nodes, size, kind, library }, share) => {
+          const place = placeGpus(nodes * profile.gpusPerNode.value, nodes);
+          const { time } = collectiveTime(profile, place, { kind, library, bytes: bytes(size) });
+          const fewer = collectiveTime(profile, place, { kind, library, bytes: bytes(size * share) }).time;
+          expect(fewer).toBeLessThanOrEqual(time);
+          const { network } = profile;
+          if (network === undefined) return;
+          const nodeBandwidth = {
+            ...network.nodeBandwidth,
+            value: bytesPerSecond(network.nodeBandwidth.value / share),
+          };
+          const faster = { ...profile, network: { ...network, nodeBandwidth } };
+          expect(
+            collectiveTime(faster, place, { kind, library, bytes: bytes(size) }).time,
+          ).toBeLessThanOrEqual(time);
+        },
+      ),
+      { numRuns: 500 },
+    );
   });
 });
 

@@ -34,6 +34,23 @@ test.each([
   expect((candidate(found, algorithm, protocol)?.startup ?? 0) * 1e6).toBeCloseTo(latency, 9);
 });
 
+// Constants of older versions by the same formulas; performance-models §7.4, table of older constants.
+test.each([
+  ['2.5.7', 8, 1, 'ring', 'Simple', 8.4 + 14 * 5.7],
+  ['2.5.7', 128, 16, 'tree', 'LL128', 4.4 + 2 * (7 * 1.9 + 4 * 7.5)],
+  ['2.8.4', 8, 1, 'ring', 'LL', 3.6 + 14 * 0.47],
+  ['2.8.4', 8, 1, 'ring', 'LL128', 10 + 14 * 1.9],
+  ['2.12', 128, 16, 'tree', 'Simple', 2 * (7 * 28 + 4 * 28)],
+  ['2.18', 128, 16, 'tree', 'Simple', 2 * (7 * 4 + 4 * 14)],
+  ['2.18', 128, 16, 'ring', 'LL', 6.6 + 224 * 1 + 30 * 2.7],
+] as const)(
+  'NCCL %s: latency of %i GPUs on %i nodes, %s %s',
+  (version, gpus, nodes, algorithm, protocol, latency) => {
+    const found = ncclCandidates(version, 'all-reduce', links('dgx-a100', gpus, nodes), bytes(4));
+    expect((candidate(found, algorithm, protocol)?.startup ?? 0) * 1e6).toBeCloseTo(latency, 9);
+  },
+);
+
 test('a ring of large messages between nodes has 1.4 times the latency', () => {
   const found = ncclCandidates('2.30', 'all-reduce', links('dgx-a100', 128, 16), bytes(2 ** 30));
   expect((candidate(found, 'ring', 'Simple')?.startup ?? 0) * 1e6).toBeCloseTo(1.4 * 1190, 9);

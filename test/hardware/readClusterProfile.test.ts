@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { readClusterProfile } from '../../server/src/hardware/readClusterProfile.ts';
 
@@ -55,6 +57,14 @@ describe('a cluster profile of one’s own', () => {
     expect(cluster?.storage?.perClient?.value).toBe(2e9);
     expect(cluster?.pricePerGpuHour?.value).toBe(1.8);
     expect(cluster?.nccl).toEqual({ release: '2.18.3', source: 'given in the profile' });
+  });
+
+  test('the example of docs/clusters.md is one', () => {
+    const page = readFileSync(resolve(import.meta.dirname, '../../docs/clusters.md'), 'utf8');
+    const example = /```json\n([\s\S]*?)```/.exec(page)?.[1] ?? '';
+    const { cluster, issues } = readClusterProfile(example);
+    expect(issues).toEqual([]);
+    expect(cluster?.name).toBe('our-rack');
   });
 
   test('may describe a GPU that is not built in', () => {

@@ -39,7 +39,12 @@ export function analyzeOnnx(
   const nodes = unrollLoops(useful.nodes, model.graph);
   const issues = [...(provided?.issues ?? []), ...expanded.issues, ...useful.issues];
   if (nodes.length >= leastFolded) {
-    const repetition = findRepetition(nodes, model.graph, keptAtStart + keptAtEnd + fewestDropped);
+    const repetition = findRepetition(
+      nodes,
+      model.graph,
+      keptAtStart + keptAtEnd + fewestDropped,
+      layersOfNodes(provided),
+    );
     if (repetition !== undefined) {
       const folded = foldGraph(model.graph, nodes, repetition);
       const short = analyzeGraph(model, folded.graph, folded.nodes, issues, provided);
@@ -52,6 +57,14 @@ export function analyzeOnnx(
 
 /** Below this, finding what repeats takes as long as it saves. */
 const fewestOperatorsFolded = 200;
+
+/** The layer that a node is in: as a lowering says, else its module. */
+function layersOfNodes(provided: ProvidedStructure | undefined): (node: FlatNode) => unknown {
+  if (provided === undefined) return ({ scope }) => scope;
+  const layers: unknown[] = [];
+  for (const layer of provided.layers) for (const node of layer.nodes) layers[node] = layer;
+  return ({ source, scope }) => layers[source] ?? scope;
+}
 
 function analyzeGraph(
   model: OnnxModel,

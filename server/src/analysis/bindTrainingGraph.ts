@@ -57,8 +57,8 @@ export function bindTrainingGraph(
 }
 
 /**
- * The training graph of a whole analysis from that of the folded one. `undefined` where a cost is unknown in what
- * repeats: its reason may name a value of its very block.
+ * The training graph of a whole analysis from that of the folded one. `undefined` where costs tell neighbouring
+ * blocks apart, as the reason of an unknown one does that names a value of its very block.
  */
 function unfoldTraining(
   analysis: ModelAnalysis,
@@ -71,7 +71,7 @@ function unfoldTraining(
   const { costs } = folded;
   const areSame = (index: number, other: number): boolean => {
     const [left, right] = [costs[index], costs[other]];
-    return left?.kind === 'known' && right?.kind === 'known' && (left === right || isSameCost(left, right));
+    return left !== undefined && right !== undefined && (left === right || isSameCost(left, right));
   };
   if (!isSettled(places, areSame)) return undefined;
   let tensors: TrainingGraph['tensors'] | undefined;
@@ -92,7 +92,7 @@ function unfoldTraining(
   };
 }
 
-const isSameCost = (left: KnownCost, right: KnownCost): boolean =>
+const isSameCost = (left: OperatorCost, right: OperatorCost): boolean =>
   JSON.stringify(left) === JSON.stringify(right);
 
 interface BindingSurroundings {

@@ -100,9 +100,14 @@ function numberByKey<T extends object>(keyOf: (item: T) => string | undefined): 
   return { intern, numberOf: (item) => numbers.get(item) ?? numbers.get(intern(item)) ?? -1 };
 }
 
-/** Sequences, maps and what is unknown are rare; each object equals only itself. */
+/**
+ * Sequences and maps are rare; each object equals only itself. What is unknown for one reason is equal: behind a line
+ * that is half written, nearly everything is.
+ */
 function keyOfType(type: ValueType): string | undefined {
-  if (type.kind !== 'tensor' || !isKnownShape(type.shape)) return undefined;
+  if (type.kind === 'unknown') return `unknown ${type.reason}`;
+  if (type.kind !== 'tensor') return undefined;
+  if (!isKnownShape(type.shape)) return `${type.elementType} unknown ${type.shape.reason}`;
   return `${type.elementType} ${keyOfDimensions(type.shape)}`;
 }
 

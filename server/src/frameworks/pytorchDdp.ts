@@ -11,7 +11,7 @@ import { bytes, sum } from '../model/units.ts';
 import type { FrameworkBehaviour } from './behaviour.ts';
 import { type FrameworkOption, oneOf, positiveNumber } from './options.ts';
 import { packMessages } from './packMessages.ts';
-import { eagerLaunch } from './pytorch/eagerLaunch.ts';
+import { eagerLaunch, launchOf } from './pytorch/eagerLaunch.ts';
 import { lowerEager } from './pytorch/lowerEager.ts';
 import { optimizerUpdate } from './pytorch/optimizerUpdate.ts';
 
@@ -47,6 +47,13 @@ export const eagerOptions: readonly FrameworkOption[] = [
     default: 'channels-first',
     documentation: 'how images lie in memory: channels-first (NCHW, the default) or channels-last (NHWC)',
     expects: oneOf('channels-first', 'channels-last'),
+  },
+  {
+    name: 'launch-us',
+    default: String(eagerLaunch[0] * 1e6),
+    documentation:
+      'host time of one kernel launch in microseconds: what a step of tiny kernels takes, over their number',
+    expects: positiveNumber,
   },
 ];
 
@@ -106,7 +113,7 @@ export function eagerPytorch(
   const channelsLast = options.get('memory-format') === 'channels-last';
   const kernels = options.get('optimizer-kernels') === 'fused' ? 'fused' : 'foreach';
   return {
-    launch: eagerLaunch,
+    launch: launchOf(Number(options.get('launch-us')) * 1e-6),
     lower: (training, precision, mode) =>
       lowerEager(training, precision, mode, { convolutionTf32, fusedCalls, fusedAttention, channelsLast }),
     update: (optimizer, precision, sizes) => optimizerUpdate(optimizer, kernels, precision, sizes),

@@ -26,11 +26,16 @@ export interface Repetition {
   readonly origins: ReadonlyMap<string, string>;
 }
 
-/** The repetition that covers the most nodes; `undefined` where there is none of `least` blocks. */
+/**
+ * The repetition that covers the most nodes; `undefined` where there is none of `least` blocks.
+ *
+ * Its blocks begin where `layerOf` of a node is another than of the node before, if there is such a place.
+ */
 export function findRepetition(
   nodes: readonly FlatNode[],
   graph: OnnxGraph,
   least: number,
+  layerOf: (node: FlatNode) => unknown = ({ scope }) => scope,
 ): Repetition | undefined {
   const wiring = wire(nodes, graph);
   if (wiring === undefined) return undefined;
@@ -40,13 +45,32 @@ export function findRepetition(
     if (run !== undefined && lengthOf(run) > lengthOf(best)) best = run;
     if (lengthOf(best) * 2 > nodes.length) break;
   }
-  return best === undefined || best.count < least ? undefined : ownBlocks(wiring, best);
+  const run = best && fromLayer(nodes, best, layerOf);
+  return run === undefined || run.count < least ? undefined : ownBlocks(wiring, run);
+}
+
+/**
+ * The run from the first node on that begins a layer. Where a line within a block differs from that of all others, its
+ * like blocks begin behind that line, and maybe in the middle of what the line was lowered to.
+ */
+function fromLayer(nodes: readonly FlatNode[], run: Run, layerOf: (node: FlatNode) => unknown): Run {
+  const layerAt = (index: number): unknown => {
+    const node = nodes[index];
+    return node && layerOf(node);
+  };
+  for (let start = run.start; start < run.start + run.period; start += 1) {
+    if (start > 0 && layerAt(start) === layerAt(start - 1)) continue;
+    return { ...run, start, count: Math.floor((run.end - start) / run.period) };
+  }
+  return run;
 }
 
 interface Run {
   readonly start: number;
   readonly period: number;
   readonly count: number;
+  /** Behind the last node that is like the one a period before it; the last block may end sooner. */
+  readonly end: number;
 }
 
 const lengthOf = (run: Run | undefined): number => (run === undefined ? 0 : run.period * run.count);
@@ -149,7 +173,7 @@ function runAround(wiring: Wiring, anchor: number): Run | undefined {
   while (start > period && follows(wiring, start - 1, period)) start -= 1;
   let end = anchor + period;
   while (end < wiring.nodes.length && follows(wiring, end, period)) end += 1;
-  return { start: start - period, period, count: 1 + Math.floor((end - start) / period) };
+  return { start: start - period, period, count: 1 + Math.floor((end - start) / period), end };
 }
 
 /** How many nodes after `anchor` the nodes from there on stand again. */

@@ -21,6 +21,7 @@ import {
   ncclVersions,
   type Protocol,
   protocols,
+  type RingCollective,
 } from './versions.ts';
 
 /** What NCCL of a version can run for a collective of `size` bytes; never empty. */
@@ -59,7 +60,7 @@ const allowsLl128 = ({ kind, gpusPerNode, nodes, hasRdma, storesWhole }: Links):
  */
 function ring(
   version: NcclVersion,
-  kind: CollectiveKind,
+  kind: RingCollective,
   protocol: Protocol,
   links: Links,
   size: Bytes,
@@ -82,12 +83,18 @@ function ring(
     algorithm: 'ring',
     protocol,
     startup: microseconds(latency),
-    transfer: transferTime(size * busFactor(kind, ranks), ringBandwidth(version, protocol, links, bus)),
+    transfer: transferTime(size * busFactor(kind, ranks), ringBandwidth(version, kind, protocol, links, bus)),
     slowest: links.between < links.inside ? 'network' : 'link',
   };
 }
 
-function ringBandwidth(version: NcclVersion, protocol: Protocol, links: Links, bus: number): number {
+function ringBandwidth(
+  version: NcclVersion,
+  kind: RingCollective,
+  protocol: Protocol,
+  links: Links,
+  bus: number,
+): number {
   const { caps, ringShare } = version;
   if (protocol === 'Simple') return bus;
   if (protocol === 'LL') {
@@ -96,7 +103,8 @@ function ringBandwidth(version: NcclVersion, protocol: Protocol, links: Links, b
   return Math.min(
     bus * ringShare[1],
     giga(cap(caps.ringLl128, links)) * links.channels,
-    giga(caps.ringLl128Total ?? Number.POSITIVE_INFINITY),
+    giga(caps.ringLl128Of?.[kind] ?? Number.POSITIVE_INFINITY) * links.channels,
+    giga(caps.ringLl128TotalOf?.[kind] ?? Number.POSITIVE_INFINITY),
   );
 }
 

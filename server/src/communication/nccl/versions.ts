@@ -5,6 +5,8 @@
  * in the order LL, LL128, Simple; bandwidths in GB/s. A version between two of these behaves as the one before it.
  */
 
+import type { CollectiveKind } from '../collectiveKind.ts';
+
 export const ncclVersionNames = ['2.4', '2.5.7', '2.8.4', '2.12', '2.18', '2.30'] as const;
 export type NcclVersionName = (typeof ncclVersionNames)[number];
 export const newestNccl: NcclVersionName = '2.30';
@@ -15,6 +17,9 @@ type ByProtocol = readonly [number, number, number];
 /** At 1, 2, and 3 or more nodes. */
 type ByNodes = readonly [number, number, number];
 export type Generation = 'volta' | 'ampere' | 'hopper' | 'blackwell';
+
+/** Everything NCCL runs on rings. */
+export type RingCollective = Exclude<CollectiveKind, 'all-to-all'>;
 
 interface HopLatency {
   readonly tree: ByProtocol;
@@ -36,17 +41,16 @@ export interface NcclVersion {
   readonly caps: {
     readonly llTotal: Readonly<Record<Generation, ByNodes>> | undefined;
     readonly ringLl128: Readonly<Record<Generation, ByNodes>> | undefined;
+    /** Where it depended on the collective: per channel (2.8.4), or all channels together (2.5.7). */
+    readonly ringLl128Of: Readonly<Record<RingCollective, number>> | undefined;
     readonly treeLl128: Readonly<Record<Generation, ByNodes>> | undefined;
     readonly treeSimple: Readonly<Record<Generation, ByNodes>> | undefined;
     /** Of a tree, all channels together (2.5.7). */
     readonly treeTotal: ByNodes | undefined;
-    /** Of LL128 on a ring of an all-reduce, all channels together (2.5.7). */
-    readonly ringLl128Total: number | undefined;
+    readonly ringLl128TotalOf: Readonly<Record<RingCollective, number>> | undefined;
   };
-  /** Latency of NVLink SHARP: base, hop inside a node, between nodes, and between nodes as a tree. */
-  readonly nvls:
-    | { readonly base: number; readonly inside: number; readonly between: number; readonly tree: number }
-    | undefined;
+  /** Latency of NVLink SHARP: base, inside a node, and per level of the tree between nodes. */
+  readonly nvls: { readonly base: number; readonly inside: number; readonly tree: number } | undefined;
   /** PAT, for all-gather and reduce-scatter with one GPU per node. */
   readonly hasPat: boolean;
   /** LL128 exists from 2.5; a bandwidth correction of trees by size from 2.8. */
@@ -89,7 +93,14 @@ const v257: NcclVersion = {
     treeLl128: undefined,
     treeSimple: undefined,
     treeTotal: [90, 70, 70],
-    ringLl128Total: 100,
+    ringLl128Of: undefined,
+    ringLl128TotalOf: {
+      broadcast: 113,
+      reduce: 72,
+      'all-gather': 110,
+      'reduce-scatter': 91,
+      'all-reduce': 100,
+    },
   },
   nvls: undefined,
   hasPat: false,
@@ -108,11 +119,18 @@ const v284: NcclVersion = {
   tree: { share: 0.92, llDivisor: 3.8, ll128: [7 / 9, 120 / 128] },
   caps: {
     llTotal: llTotalOf([87.7, 22.5, 19]),
-    ringLl128: everyGeneration(16.9),
+    ringLl128: undefined,
+    ringLl128Of: {
+      broadcast: 18.8,
+      reduce: 12,
+      'all-gather': 18.3,
+      'reduce-scatter': 15.2,
+      'all-reduce': 16.9,
+    },
     treeLl128: everyGeneration(16.9),
     treeSimple: ampereTree([24, 22.5, 16]),
     treeTotal: undefined,
-    ringLl128Total: undefined,
+    ringLl128TotalOf: undefined,
   },
   nvls: undefined,
   hasPat: false,
@@ -126,6 +144,7 @@ const v212: NcclVersion = {
   caps: {
     ...v284.caps,
     ringLl128: everyGeneration(20),
+    ringLl128Of: undefined,
     treeLl128: everyGeneration(20),
     treeSimple: ampereTree([24, 23.6, 17.8]),
   },
@@ -139,7 +158,7 @@ const v218: NcclVersion = {
     pcie: { tree: [1, 1.9, 6], ring: [1, 2.5, 5.7] },
     network: { tree: [5, 8.5, 14], ring: [2.7, 4, 14] },
   },
-  nvls: { base: 23, inside: 0, between: 18, tree: 19 },
+  nvls: { base: 23, inside: 0, tree: 19 },
 };
 
 const v230: NcclVersion = {
@@ -171,9 +190,10 @@ const v230: NcclVersion = {
       blackwell: [70, 42.8, 24],
     },
     treeTotal: undefined,
-    ringLl128Total: undefined,
+    ringLl128Of: undefined,
+    ringLl128TotalOf: undefined,
   },
-  nvls: { base: 0, inside: 25, between: 18, tree: 20.9 },
+  nvls: { base: 0, inside: 25, tree: 20.9 },
   hasPat: true,
 };
 

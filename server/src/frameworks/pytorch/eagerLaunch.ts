@@ -7,10 +7,16 @@
  * assumptions for hosts and releases of today.
  */
 
-import { microseconds, type Seconds } from '../../model/units.ts';
+import { microseconds, type Seconds, seconds } from '../../model/units.ts';
 
 export const eagerLaunch: readonly [Seconds, Seconds, Seconds] = [
   microseconds(8),
   microseconds(4),
   microseconds(29),
 ];
+
+/** The same for a host whose middle is known: a number that a person gives is theirs, so it has no range. */
+export function launchOf(middle: number): readonly [Seconds, Seconds, Seconds] {
+  if (!(middle > 0) || Math.abs(middle / eagerLaunch[0] - 1) < 1e-9) return eagerLaunch;
+  return [seconds(middle), seconds(middle), seconds(middle)];
+}
