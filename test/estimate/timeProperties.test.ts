@@ -82,6 +82,14 @@ describe.each(cases)('%s on %s', (graph, name) => {
     expect(wrong).toEqual([]);
   });
 
+  test('what times rest on adds up', () => {
+    for (const { cost } of estimates) {
+      const { measured = 0, transferred = 0, assumed = 0 } = cost?.totals.basis ?? {};
+      expect(measured + transferred + assumed).toBeCloseTo(1, 9);
+      expect(Math.min(measured, transferred, assumed)).toBeGreaterThanOrEqual(0);
+    }
+  });
+
   test('the layers add up to the step', () => {
     for (const { cost } of estimates) {
       if (cost === undefined) throw new Error(graph);

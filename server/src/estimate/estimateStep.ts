@@ -12,7 +12,14 @@ import { computePath, type KernelWork, kernelTime } from '../hardware/kernelTime
 import { describeOrigin } from '../hardware/timeOrigin.ts';
 import type { Layer } from '../model/graph.ts';
 import type { Scenario } from '../model/scenario.ts';
-import type { LayerCost, MessageCost, StepCost, TotalCost, UnknownPart } from '../model/stepCost.ts';
+import type {
+  LayerCost,
+  MessageCost,
+  StepCost,
+  TimeShares,
+  TotalCost,
+  UnknownPart,
+} from '../model/stepCost.ts';
 import { type Bytes, bytes, flops, seconds } from '../model/units.ts';
 import type { StepTimeline } from '../schedule/stepTimeline.ts';
 import { findingsOf } from './findings/findings.ts';
@@ -109,8 +116,22 @@ function totalsOf(
     throughput: step === null ? null : (training.batch * scenario.gpus) / step,
     scalingEfficiency: step === null || !exact ? null : (step - middle.exposedTime) / step,
     mfu: step === null || !exact ? null : timeAtPeak(plan) / step,
+    ...basisOf(plan),
     exact,
     unknown,
+  };
+}
+
+function basisOf({ times, updateTimes, scenario }: StepPlan): { readonly basis?: TimeShares } {
+  const passes =
+    scenario.mode === 'training' ? [times.forward, times.backward, updateTimes] : [times.forward];
+  const sum = (column: 'onOwn' | 'onOther' | 'onRoofline'): number =>
+    passes.reduce((total, pass) => total + pass[column].reduce((part, time) => part + time, 0), 0);
+  const [measured, transferred, assumed] = [sum('onOwn'), sum('onOther'), sum('onRoofline')];
+  const whole = measured + transferred + assumed;
+  if (whole === 0) return {};
+  return {
+    basis: { measured: measured / whole, transferred: transferred / whole, assumed: assumed / whole },
   };
 }
 

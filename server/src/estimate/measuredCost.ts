@@ -32,12 +32,14 @@ export function applyMeasurements(cost: StepCost, measured: LayerMeasurements): 
   }));
   const step = timeline.step > 0 ? timeline.step : null;
   const samples = (cost.totals.throughput ?? 0) * (time.step ?? 0);
+  // What was measured is not predicted by a curve.
+  const { basis: _, ...totals } = cost.totals;
   const work = cost.totals.mfu === null || time.step === null ? null : cost.totals.mfu * time.step;
   return {
     ...cost,
     layers: withExposure(layers, messages),
     totals: {
-      ...cost.totals,
+      ...totals,
       time: {
         ...time,
         forward: timeline.forwardTime,

@@ -3,7 +3,7 @@
 import { type Places, unfoldColumn } from '../analysis/folding/foldGraph.ts';
 import type { LoweredGraph } from '../frameworks/behaviour.ts';
 import type { GpuProfile } from '../hardware/clusterProfile.ts';
-import { type KernelTime, type KernelWork, kernelTime } from '../hardware/kernelTime.ts';
+import { type KernelTime, type KernelWork, kernelTime, type TimeBasis } from '../hardware/kernelTime.ts';
 
 /** Columns aligned with the operators of the graph, in seconds. */
 export interface PassTimes {
@@ -15,6 +15,10 @@ export interface PassTimes {
   readonly compute: Float64Array;
   readonly memory: Float64Array;
   readonly launch: Float64Array;
+  /** The middle value on curves measured on this GPU, on those of another, and on a roofline. */
+  readonly onOwn: Float64Array;
+  readonly onOther: Float64Array;
+  readonly onRoofline: Float64Array;
   /** Bytes moved. */
   readonly bytes: Float64Array;
 }
@@ -65,6 +69,9 @@ export function unfoldTimes(places: Places, { forward, backward }: OperatorTimes
     compute: unfoldColumn(places, pass.compute),
     memory: unfoldColumn(places, pass.memory),
     launch: unfoldColumn(places, pass.launch),
+    onOwn: unfoldColumn(places, pass.onOwn),
+    onOther: unfoldColumn(places, pass.onOther),
+    onRoofline: unfoldColumn(places, pass.onRoofline),
     bytes: unfoldColumn(places, pass.bytes),
   });
   return { forward: unfold(forward), backward: unfold(backward) };
@@ -80,6 +87,9 @@ function emptyTimes(count: number): PassTimes {
     compute: column(),
     memory: column(),
     launch: column(),
+    onOwn: column(),
+    onOther: column(),
+    onRoofline: column(),
     bytes: column(),
   };
 }
@@ -88,7 +98,7 @@ function addKernel(
   times: PassTimes,
   index: number,
   kernel: KernelWork,
-  { time, low, high, bound }: KernelTime,
+  { time, low, high, bound, basis }: KernelTime,
 ): void {
   addTo(times.middle, index, time);
   addTo(times.low, index, low);
@@ -96,7 +106,15 @@ function addKernel(
   addTo(times.launches, index, kernel.launches);
   addTo(times.bytes, index, kernel.bytes);
   if (bound !== 'none') addTo(times[bound], index, time);
+  addTo(times[columnOf[basis]], index, time);
 }
+
+const columnOf = {
+  measured: 'onOwn',
+  architecture: 'onOther',
+  generation: 'onOther',
+  roofline: 'onRoofline',
+} as const satisfies Record<TimeBasis, keyof PassTimes>;
 
 function addTo(column: Float64Array, index: number, amount: number): void {
   column[index] = (column[index] ?? 0) + amount;

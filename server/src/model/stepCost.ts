@@ -66,9 +66,20 @@ export interface TotalCost {
   readonly scalingEfficiency: number | null;
   /** Model FLOPs per second over the dense peak of the number type they run in. */
   readonly mfu: number | null;
+  /** What kernel times rest on, as shares of their sum; absent where nothing is predicted. */
+  readonly basis?: TimeShares;
   /** False where some part is unknown: totals are then lower bounds. */
   readonly exact: boolean;
   readonly unknown: readonly UnknownPart[];
+}
+
+export interface TimeShares {
+  /** Curves fitted to measurements on this GPU. */
+  readonly measured: number;
+  /** Curves of another GPU, of the same architecture or of another generation. */
+  readonly transferred: number;
+  /** A roofline with an assumed share. */
+  readonly assumed: number;
 }
 
 export interface UnknownPart {

@@ -65,6 +65,7 @@ export function makeReport(
       throughput: totals.throughput,
       scalingEfficiency: totals.scalingEfficiency,
       mfu: totals.mfu,
+      ...(totals.basis === undefined ? {} : { basis: { ...totals.basis } }),
       exact: totals.exact,
       unknown: totals.unknown.map(({ operator, reason, atMost }) => ({
         operator,

@@ -79,6 +79,12 @@ const totalsSchema = z.object({
   throughput: orUnknown(amount).describe('Samples per second over all GPUs'),
   scalingEfficiency: orUnknown(amount),
   mfu: orUnknown(amount),
+  basis: z
+    .object({ measured: amount, transferred: amount, assumed: amount })
+    .optional()
+    .describe(
+      'Shares of the kernel time that rest on curves measured on this GPU, on those of another, on a roofline',
+    ),
   exact: z.boolean().describe('False where some part is unknown: totals are then lower bounds'),
   unknown: z.array(
     z.object({

@@ -44,6 +44,15 @@ export function describeScenario(report: Report): string {
   return `${scenario.cluster}: ${parts.join(', ')}`;
 }
 
+/** `kernels 71 % on curves of this GPU and 20 % on curves of others`; the rest is on a roofline. */
+function basisText({ measured, transferred }: NonNullable<Report['totals']['basis']>): string {
+  const parts = [
+    ...(measured >= 0.005 ? [`${formatPercent(measured)} on curves of this GPU`] : []),
+    ...(transferred >= 0.005 ? [`${formatPercent(transferred)} on curves of others`] : []),
+  ];
+  return parts.length === 0 ? 'kernels on a roofline' : `kernels ${parts.join(' and ')}`;
+}
+
 /** The totals, most asked-for first. Lower bounds are marked. */
 export function summarize(report: Report): readonly SummaryRow[] {
   const { totals, scenario } = report;
@@ -65,6 +74,7 @@ export function summarize(report: Report): readonly SummaryRow[] {
               `${timeText(time.exposedCommunication)} of ${timeText(time.communication)} communication exposed`,
             ]
           : []),
+        ...(totals.basis === undefined ? [] : [basisText(totals.basis)]),
       ].join(', '),
     },
     {
