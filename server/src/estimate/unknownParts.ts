@@ -9,14 +9,19 @@ import type { KnownCost, UnknownCost } from '../operators/definition.ts';
 /** Operators of unknown cost, in the order of the graph. */
 export function unknownParts(training: TrainingGraph): readonly UnknownPart[] {
   const unknown: UnknownPart[] = [];
-  const { costs } = training;
+  const { costs, analysis } = training;
+  // Names are those of the graph; asking for them alone leaves a folded graph as it is.
+  const nameOf =
+    analysis.folded?.nameOf ??
+    ((index: number) => {
+      const operator = analysis.graph.operators[index];
+      return operator?.name === '' ? operator.outputs[0] : operator?.name;
+    });
   for (let index = 0; index < costs.length; index += 1) {
     const cost = costs[index];
     if (cost?.kind !== 'unknown') continue;
-    const operator = training.analysis.graph.operators[index];
-    const name = operator?.name === '' ? operator.outputs[0] : operator?.name;
     unknown.push({
-      operator: name ?? `operator ${index}`,
+      operator: nameOf(index) ?? `operator ${index}`,
       reason: cost.reason,
       atMost: cost.atMost ? boundOf(cost.atMost) : null,
     });

@@ -21,11 +21,16 @@ export function viewLayerSpec(
   const lines = new Set(own.map((row) => row.line));
   const spec = estimate.opened.layerSpec;
   const calls = rowsOfBlockCalls(text, spec, estimate).filter((row) => !lines.has(row.line));
+  let nodeLines: readonly number[] | undefined;
   return {
     text,
     estimate,
     rows: [...own, ...calls].sort((left, right) => left.line - right.line),
-    nodeLines: linesOfNodes(text, estimate),
+    // Asked for where an operator has something to say; most texts are typed without.
+    get nodeLines() {
+      nodeLines ??= linesOfNodes(text, estimate);
+      return nodeLines;
+    },
     valueLines: new Map(),
     blocks: blocksOf(text, spec),
     scenarioSpans: estimate.opened.selectedModel?.scenarioSpans ?? new Map(),
