@@ -19,6 +19,8 @@ export interface OperatorType {
   readonly numeric: Numeric;
   /** Bytes per element. */
   readonly width: number;
+  /** It runs under autocast. */
+  readonly mixed: boolean;
 }
 
 export interface TypeAssignment {
@@ -26,7 +28,7 @@ export interface TypeAssignment {
   readonly operators: readonly OperatorType[];
   /** Bytes per element that each value is stored with where it is float32 in the file; 4 where absent. */
   readonly widths: ReadonlyMap<string, number>;
-  /** Autocast is on: widths differ, and casts are needed. */
+  /** Autocast is on somewhere: widths differ, and casts are needed. */
   readonly mixed: boolean;
 }
 
@@ -83,18 +85,18 @@ function autocastType(
   group: FusedGroup | undefined,
 ): OperatorType {
   const half: Numeric = precision === 'fp16' ? 'fp16' : 'bf16';
-  if (group?.kind === 'attention') return { numeric: half, width: 2 };
-  if (group?.kind === 'normalization') return { numeric: 'fp32', width: 4 };
+  if (group?.kind === 'attention') return { numeric: half, width: 2, mixed: true };
+  if (group?.kind === 'normalization') return { numeric: 'fp32', width: 4, mixed: true };
   if (group?.kind === 'elementwise') {
-    return { numeric: 'fp32', width: widestInput(training, group.inputs, widths) };
+    return { numeric: 'fp32', width: widestInput(training, group.inputs, widths), mixed: true };
   }
   const kernelClass = cost?.kind === 'known' ? cost.class : undefined;
   if (kernelClass !== undefined && halfClasses.has(kernelClass)) {
     const numeric = precision === 'fp8' && kernelClass === 'matmul' ? 'fp8' : half;
-    return { numeric, width: 2 };
+    return { numeric, width: 2, mixed: true };
   }
-  if (fullPrecisionOperators.has(operator.type)) return { numeric: 'fp32', width: 4 };
-  return { numeric: 'fp32', width: widestInput(training, operator.inputs, widths) };
+  if (fullPrecisionOperators.has(operator.type)) return { numeric: 'fp32', width: 4, mixed: true };
+  return { numeric: 'fp32', width: widestInput(training, operator.inputs, widths), mixed: true };
 }
 
 /** Type promotion: the widest activation; parameters count only where there is no activation (an embedding's table). */
@@ -123,7 +125,7 @@ function fullType(
   const products = group?.kind === 'attention' || (kernelClass !== undefined && halfClasses.has(kernelClass));
   const tf32 =
     products && (precision === 'tf32' || (kernelClass === 'convolution' && options.convolutionTf32));
-  return { numeric: tf32 ? 'tf32' : 'fp32', width: 4 };
+  return { numeric: tf32 ? 'tf32' : 'fp32', width: 4, mixed: false };
 }
 
 const halfClasses: ReadonlySet<KernelClass> = new Set([

@@ -4,7 +4,7 @@
  */
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
-import type { KernelEnvironment } from '../../hardware/corrections.ts';
+import type { KernelEnvironment, Layout } from '../../hardware/corrections.ts';
 import type { KernelWork } from '../../hardware/kernelTime.ts';
 import { bitsPerElement } from '../../model/elementType.ts';
 import { isWeight, type Operator } from '../../model/graph.ts';
@@ -29,15 +29,17 @@ export function lowerEager(
   const types = assignTypes(training, precision, options, groups);
   const castWeights = new Set<string>();
   const storage = storageOf(training);
-  const environment: KernelEnvironment = {
-    layout: options.channelsLast ? 'channels-last' : 'channels-first',
-    mixed: types.mixed,
-  };
-  const kernels = shareKernels(mode, environment);
+  const layout: Layout = options.channelsLast ? 'channels-last' : 'channels-first';
+  const [full, half] = [
+    { layout, mixed: false },
+    { layout, mixed: true },
+  ] as const;
+  const kernels = shareKernels(mode, (type) => (type.mixed ? half : full));
   const operators = training.analysis.graph.operators.map((operator, index): LoweredOperator | undefined => {
     const cost = training.costs[index];
     const type = types.operators[index];
     if (cost === undefined || cost.kind === 'unknown' || type === undefined) return undefined;
+    const environment = type.mixed ? half : full;
     const subject = {
       training,
       operator,
@@ -115,15 +117,22 @@ interface PassKernels {
 }
 
 /** Operators that share their cost and run in the same type share their kernels. */
-function shareKernels(mode: Mode, environment: KernelEnvironment): Subject['kernels'] {
+function shareKernels(
+  mode: Mode,
+  environmentOf: (type: OperatorType) => KernelEnvironment,
+): Subject['kernels'] {
   const known = new Map<KnownCost, PassKernels[]>();
   return (operator, cost, type) => {
     const ofCost = known.get(cost) ?? [];
     const before = ofCost.find(
-      (kernels) => kernels.type.numeric === type.numeric && kernels.type.width === type.width,
+      (kernels) =>
+        kernels.type.numeric === type.numeric &&
+        kernels.type.width === type.width &&
+        kernels.type.mixed === type.mixed,
     );
     if (before !== undefined) return before;
     const training = mode === 'training';
+    const environment = environmentOf(type);
     const kernels: PassKernels = {
       type,
       forward: kernelOf(cost, cost.forward, type, environment),
