@@ -215,3 +215,37 @@ it('reports what can be costed of a spec with an error, and says by its status t
   expect([status, report.totals.exact]).toEqual([1, false]);
   expect(report.layers.find(({ name }) => name === 'fc')?.flops.forward).toBe(2 * 64 * 32);
 });
+
+describe('a model of which a part is not understood', () => {
+  const file = written(
+    'torn.layers.yaml',
+    'inputs:\n  x: float32[2, 64]\nlayers:\n  - fc: Linear(64, 32)\n  - odd: Linaer(32)\n  - drop: Dropout2d(0.5)\n  - last: Linear(32, 8)\n',
+  );
+  const table = async (): Promise<string> => (await run('report', file)).out;
+
+  it('has at least the parameters that are seen, and no time of 0 for a layer of which only the weights are', async () => {
+    const out = await table();
+    expect(out).toMatch(/^torn\.layers\.yaml \(layer-spec\): ≥ [\d,]+ parameters/);
+    expect(out).toMatch(/^last +Linear +\? +264 +\? +\? +\? /m);
+    expect(out).toMatch(/^FLOPs +≥ .* forward ≥ .*, backward ≥ /m);
+  });
+
+  it('names the layer at fault wherever something is left out for it', async () => {
+    const reasons = (await table()).match(/^ {2}\S+: .*$/gm) ?? [];
+    expect(reasons.length).toBeGreaterThan(2);
+    for (const reason of reasons) expect(reason).toContain('`Linaer` is not understood here');
+  });
+
+  it('is told on standard error where the format has no place for it', async () => {
+    const { out, err } = await run('report', file, '--format', 'csv');
+    expect(err).toMatch(/error spec\/unknown-layer/);
+    expect(out).toMatch(/^last,Linear,,[^,]*,264,,,.*,false\r$/m);
+  });
+
+  it('bounds the throughput from above in a curve and a comparison', async () => {
+    expect((await run('scale', file, '--gpus', '1')).out).toMatch(/ ≥ .* ≤ [\d,]+ samples\/s/);
+    const compared = await run('compare', file, small);
+    expect(compared.out).toMatch(/^throughput +≤ /m);
+    expect(compared.err).toMatch(/torn\.layers\.yaml: error spec\/unknown-layer/);
+  });
+});

@@ -339,7 +339,11 @@ function inferOperator(
   if (definition === undefined) {
     if (operator.domain === unloweredDomain || operator.domain === caffeDomain) {
       const said = node.attributes.get('reason');
-      const reason = said?.kind === 'string' ? said.value : `\`${operator.type}\` could not be lowered`;
+      const reason =
+        said?.kind === 'string'
+          ? said.value
+          : (inputs.flatMap((input) => (input?.type.kind === 'unknown' ? [input.type.reason] : []))[0] ??
+            `\`${operator.type}\` is not understood here, see the messages about it`);
       const type: ValueType = { kind: 'unknown', reason };
       return {
         operator: { ...operator, contradiction: reason },

@@ -6,6 +6,7 @@ import type { Report } from '../estimate/report/report.ts';
 import { describeModel, describeScenario } from '../estimate/report/summary.ts';
 import {
   atLeast,
+  atMost,
   formatBytes,
   formatFlops,
   formatPercent,
@@ -37,6 +38,7 @@ async function reportOf({ file, scenario }: ComparedFile): Promise<Report | 1 | 
     printIssues(file, issues);
     return failureStatus(opened, scenario.request);
   }
+  printIssues(file, issues);
   return makeReport(opened.opened, training.analysis, cost, issues);
 }
 
@@ -46,6 +48,8 @@ interface Quantity {
   readonly format: (value: number) => string;
   /** Sums over operators: lower bounds where one is unknown. */
   readonly adds: boolean;
+  /** Falls as the others grow: an upper bound where one is unknown. */
+  readonly falls?: true;
 }
 
 const timeOf = (value: number): string => formatTime(seconds(value));
@@ -69,6 +73,7 @@ const quantities: readonly Quantity[] = [
     of: ({ totals }) => totals.throughput,
     format: (value) => formatRate(value),
     adds: false,
+    falls: true,
   },
   { name: 'efficiency', of: ({ totals }) => totals.scalingEfficiency, format: formatPercent, adds: false },
   { name: 'MFU', of: ({ totals }) => totals.mfu, format: formatPercent, adds: false },
@@ -82,10 +87,12 @@ const columns: readonly Column[] = [
 ];
 
 function table(left: Report, right: Report): string {
-  const rows = quantities.map(({ name, of, format, adds }) => {
+  const rows = quantities.map(({ name, of, format, adds, falls }) => {
     const cell = (report: Report): string => {
       const value = of(report);
-      return value === null ? '?' : atLeast(format(value), !adds || report.totals.exact);
+      if (value === null) return '?';
+      const { exact } = report.totals;
+      return falls ? atMost(format(value), exact) : atLeast(format(value), !adds || exact);
     };
     return [
       name,

@@ -22,6 +22,8 @@ export async function runReportCommand(given: Extract<Arguments, { command: 'rep
     printIssues(given.file, estimate.issues);
     return failureStatus(file, given.scenario.request);
   }
+  // The other renderings say it themselves.
+  if (given.format === 'csv' || given.format === 'trace') printIssues(given.file, estimate.issues);
   const status = statusOf(estimate);
   if (given.output === undefined) {
     printData(text);

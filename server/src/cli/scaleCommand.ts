@@ -1,7 +1,7 @@
 /** `layercost scale`: step time, throughput and efficiency by number of GPUs. */
 
 import { type Column, layoutColumns } from '../estimate/report/columns.ts';
-import { formatPercent, formatRate, formatTime } from '../model/format.ts';
+import { atLeast, atMost, formatPercent, formatRate, formatTime } from '../model/format.ts';
 import type { Issue } from '../model/issue.ts';
 import type { StepCost } from '../model/stepCost.ts';
 import type { Arguments } from './arguments.ts';
@@ -48,10 +48,10 @@ function table(costs: readonly StepCost[]): string {
   const rows = costs.map(({ scenario, totals }) => [
     String(scenario.gpus),
     String(scenario.nodes),
-    formatTime(totals.time.step),
+    atLeast(formatTime(totals.time.step), totals.exact),
     formatTime(totals.time.communication),
     formatTime(totals.time.exposedCommunication),
-    formatRate(totals.throughput),
+    atMost(formatRate(totals.throughput), totals.exact),
     formatPercent(totals.scalingEfficiency),
   ]);
   return `${layoutColumns(columns, rows).join('\n')}\n`;

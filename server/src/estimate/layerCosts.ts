@@ -155,7 +155,10 @@ function workOf(
     if (cost?.kind === 'known') known.push(cost);
     else if (cost !== undefined) reason ??= unknownCostText(cost);
   }
-  const nothingKnown = known.length === 0 && reason !== undefined;
+  const over = (column: Float64Array): number => sumOver(layer.operators, column);
+  // What is known of the layer may be views alone: a lower bound of 0 would read as a cost of 0.
+  const isKnownToWork = over(inputs.times.forward.middle) + over(inputs.times.backward.middle) > 0;
+  const nothingKnown = reason !== undefined && !isKnownToWork;
   const orNull = <Value>(value: Value): Value | null => (nothingKnown ? null : value);
   const forward = sumWork(known, 'forward');
   const backwardData = trains ? sumWork(known, 'backwardData') : noWork;
@@ -168,7 +171,6 @@ function workOf(
     elements += parameter.elements;
     weightBytes += parameterBytes(parameter);
   }
-  const over = (column: Float64Array): number => sumOver(layer.operators, column);
   const boundTimes = (pass: PassTimes): BoundTimes => ({
     compute: over(pass.compute),
     memory: over(pass.memory),

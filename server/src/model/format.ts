@@ -61,6 +61,9 @@ export function formatSpread(range: readonly [number, number]): string {
 /** Marks a total that holds an unknown part: `≥ 8.18 GFLOP`. */
 export const atLeast = (text: string, exact: boolean): string => (exact ? text : `≥ ${text}`);
 
+/** What falls as an unknown part grows, such as a rate, is an upper bound. */
+export const atMost = (text: string, exact: boolean): string => (exact ? text : `≤ ${text}`);
+
 /** Three significant digits without exponent: `8.18`, `81.8`, `818`. */
 export function significant(value: number): string {
   if (!Number.isFinite(value)) return value > 0 ? '∞' : value < 0 ? '-∞' : unknownText;

@@ -26,9 +26,10 @@ const columns: readonly (readonly [title: string, cell: (layer: LayerReport) => 
   ['memory_gradient_bytes', (layer) => layer.memory.gradient],
   ['bound', (layer) => layer.bound],
   ['source', (layer) => layer.source],
+  ['exact', (layer) => String(layer.exact)],
 ];
 
-/** One header line, one line per layer. Unknown cells are empty. */
+/** One header line, one line per layer. Unknown cells are empty; where `exact` is false the numbers are lower bounds. */
 export function renderCsv(report: Report): string {
   const lines = [
     columns.map(([title]) => title),

@@ -4,7 +4,7 @@ import { formatCount } from '../../model/format.ts';
 import { unknownText } from '../unknownParts.ts';
 import { costsSomething, type LayerCells, layerWriter } from './layerCells.ts';
 import type { LayerReport, Report } from './report.ts';
-import { describeScenario, summarize } from './summary.ts';
+import { describeParameters, describeScenario, summarize } from './summary.ts';
 
 /** A heading, the totals, the findings, and one table row per layer that costs something. */
 export function renderMarkdown(report: Report): string {
@@ -12,7 +12,7 @@ export function renderMarkdown(report: Report): string {
   return [
     `# ${escapeMarkdown(report.model.name)}`,
     '',
-    `${formatCount(report.model.parameters)} parameters. ${escapeMarkdown(describeScenario(report))}.`,
+    `${describeParameters(report)}. ${escapeMarkdown(describeScenario(report))}.`,
     '',
     '| | | |',
     '|---|--:|---|',

@@ -2,6 +2,7 @@
 
 import {
   atLeast,
+  atMost,
   formatBytes,
   formatCount,
   formatFlops,
@@ -23,8 +24,16 @@ export interface SummaryRow {
 /** `resnet50 (onnx): 25,557,032 parameters, 161 operators in 126 layers`. */
 export function describeModel(report: Report): string {
   const { model } = report;
-  return `${model.name} (${model.format}): ${formatCount(model.parameters)} parameters, ${counted(model.operators, 'operator')} in ${counted(report.layers.length, 'layer')}`;
+  return `${model.name} (${model.format}): ${describeParameters(report)}, ${counted(model.operators, 'operator')} in ${counted(report.layers.length, 'layer')}`;
 }
+
+/** `25,557,032 parameters`; what could not be read of a spec or a net may have more. */
+export const describeParameters = (report: Report): string =>
+  `${atLeast(formatCount(report.model.parameters), hasAllParameters(report))} parameters`;
+
+/** A file of ONNX lists its weights; those of a layer spec or a Caffe net follow from layers, as far as these are understood. */
+const hasAllParameters = ({ model, totals }: Report): boolean =>
+  totals.exact || model.format === 'onnx' || model.format === 'onnx-text';
 
 /** `dgx-a100: 2 nodes, 16 × A100 SXM 40 GB, batch 64 per GPU, bf16, adamw, pytorch-ddp, training`. */
 export function describeScenario(report: Report): string {
@@ -58,17 +67,20 @@ export function summarize(report: Report): readonly SummaryRow[] {
   const { totals, scenario } = report;
   const { time, memory } = totals;
   const bound = (text: string): string => atLeast(text, totals.exact);
+  const weights = (text: string): string => atLeast(text, hasAllParameters(report));
   const training = scenario.mode === 'training';
   return [
     {
       name: 'step time',
       value: bound(timeText(time.step)),
       detail: [
-        ...(time.stepRange === null
+        ...(time.stepRange === null || !totals.exact
           ? []
           : [`${timeText(time.stepRange[0])} to ${timeText(time.stepRange[1])}`]),
-        `forward ${timeText(time.forward)}`,
-        ...(training ? [`backward ${timeText(time.backward)}`, `update ${timeText(time.update)}`] : []),
+        `forward ${bound(timeText(time.forward))}`,
+        ...(training
+          ? [`backward ${bound(timeText(time.backward))}`, `update ${timeText(time.update)}`]
+          : []),
         ...(scenario.gpus > 1 && training
           ? [
               `${timeText(time.exposedCommunication)} of ${timeText(time.communication)} communication exposed`,
@@ -79,7 +91,7 @@ export function summarize(report: Report): readonly SummaryRow[] {
     },
     {
       name: 'throughput',
-      value: totals.throughput === null ? '?' : `${totals.exact ? '' : '≤ '}${formatRate(totals.throughput)}`,
+      value: totals.throughput === null ? '?' : atMost(formatRate(totals.throughput), totals.exact),
       detail: [
         ...(scenario.gpus > 1 ? [`scaling efficiency ${formatPercent(totals.scalingEfficiency)}`] : []),
         `MFU ${formatPercent(totals.mfu)}`,
@@ -90,14 +102,14 @@ export function summarize(report: Report): readonly SummaryRow[] {
       value: bound(formatBytes(bytes(memory.peak))),
       detail: [
         `of ${memory.capacity === null ? 'unknown capacity' : formatBytes(bytes(memory.capacity))}`,
-        `parameters ${formatBytes(bytes(memory.parameters))}`,
+        `parameters ${weights(formatBytes(bytes(memory.parameters)))}`,
         ...(training
           ? [
-              `gradients ${formatBytes(bytes(memory.gradients))}`,
-              `optimizer ${formatBytes(bytes(memory.optimizerState))}`,
+              `gradients ${weights(formatBytes(bytes(memory.gradients)))}`,
+              `optimizer ${weights(formatBytes(bytes(memory.optimizerState)))}`,
             ]
           : []),
-        `activations ${formatBytes(bytes(memory.activations))}`,
+        `activations ${bound(formatBytes(bytes(memory.activations)))}`,
         `workspace ${formatBytes(bytes(memory.workspace))}`,
         ...(memory.communicationBuffers > 0
           ? [`communication buffers ${formatBytes(bytes(memory.communicationBuffers))}`]
@@ -108,7 +120,7 @@ export function summarize(report: Report): readonly SummaryRow[] {
     {
       name: 'FLOPs',
       value: bound(formatFlops(flops(totals.flops.forward + totals.flops.backward))),
-      detail: `forward ${formatFlops(flops(totals.flops.forward))}${training ? `, backward ${formatFlops(flops(totals.flops.backward))}` : ''} per GPU`,
+      detail: `forward ${bound(formatFlops(flops(totals.flops.forward)))}${training ? `, backward ${bound(formatFlops(flops(totals.flops.backward)))}` : ''} per GPU`,
     },
   ];
 }
