@@ -13,43 +13,34 @@ import type { LoweredGraph } from '../frameworks/behaviour.ts';
 import { bitsPerElement } from '../model/elementType.ts';
 import { parameterBytes } from './gradients.ts';
 
-/** Bytes at the moment when the backward of each operator has made its gradients; columns by operator. */
-export interface BackwardMemory {
-  /** What forward kept and backward has not freed yet. */
-  readonly activations: Float64Array;
-  /** Narrower copies of parameters that forward kept. */
-  readonly weightCopies: Float64Array;
-  /** Of values between operators. */
-  readonly gradients: Float64Array;
-  /** Of parameters. */
-  readonly parameterGradients: Float64Array;
+/** Bytes of the gradients of parameters when the backward of each operator has run, by operator. */
+export function parameterGradients({ analysis }: TrainingGraph, operators: number): Float64Array {
+  const column = new Float64Array(operators);
+  for (const parameter of analysis.parameters) {
+    const last = parameter.operators.at(-1);
+    if (last !== undefined) column[last] = (column[last] ?? 0) + parameterBytes(parameter);
+  }
+  let born = 0;
+  for (let index = operators - 1; index >= 0; index -= 1) {
+    born += column[index] ?? 0;
+    column[index] = born;
+  }
+  return column;
 }
 
-/** `saved` is what each operator is the first to keep: its backward is the last to need it. */
-export function backwardMemory(
-  training: TrainingGraph,
-  lowered: LoweredGraph,
-  saved: { readonly activations: Float64Array; readonly weightCopies: Float64Array },
-): BackwardMemory {
-  const { graph, parameters } = training.analysis;
+/** The most bytes of gradients between operators while the backward of each operator runs, by operator. */
+export function gradientsBetween(training: TrainingGraph, lowered: LoweredGraph): Float64Array {
+  const { graph } = training.analysis;
   const count = graph.operators.length;
-  const born = new Float64Array(count);
-  for (const parameter of parameters) {
-    const last = parameter.operators.at(-1);
-    if (last !== undefined) born[last] = (born[last] ?? 0) + parameterBytes(parameter);
-  }
   const live = new LiveGradients();
   for (const name of graph.outputs) {
     if (training.requiresGradient.has(name)) live.arrive(name, gradientBytes(training, lowered, name));
   }
   const gradients = new Float64Array(count);
-  const parameterGradients = new Float64Array(count);
-  let ofParameters = 0;
   for (let index = count - 1; index >= 0; index -= 1) {
     const operator = graph.operators[index];
     const kernels = lowered.operators[index];
     if (operator === undefined) continue;
-    ofParameters += born[index] ?? 0;
     live.newMoment();
     const handsOn =
       kernels !== undefined && kernels.inside !== true && (kernels.view || sums.has(operator.type));
@@ -65,15 +56,9 @@ export function backwardMemory(
       else live.arrive(name, gradientBytes(training, lowered, name), kernels.inside === true);
     }
     gradients[index] = live.most;
-    parameterGradients[index] = ofParameters;
     for (const name of operator.outputs) live.release(name);
   }
-  return {
-    activations: runningSum(saved.activations),
-    weightCopies: runningSum(saved.weightCopies),
-    gradients,
-    parameterGradients,
-  };
+  return gradients;
 }
 
 /** Operators whose inputs get the output's gradient itself, or a view of it. */
@@ -145,14 +130,4 @@ class LiveGradients {
     this.live += size;
     this.most = Math.max(this.most, this.live);
   }
-}
-
-function runningSum(column: Float64Array): Float64Array {
-  const sums = new Float64Array(column.length);
-  let total = 0;
-  for (let index = 0; index < column.length; index += 1) {
-    total += column[index] ?? 0;
-    sums[index] = total;
-  }
-  return sums;
 }

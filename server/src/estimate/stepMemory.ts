@@ -10,13 +10,14 @@
  * Inference: parameters and the largest set of values alive at once.
  */
 
+import { isSettled, unfoldColumn } from '../analysis/folding/foldGraph.ts';
 import type { LoweredGraph } from '../frameworks/behaviour.ts';
 import type { GpuProfile } from '../hardware/clusterProfile.ts';
 import { bitsPerElement } from '../model/elementType.ts';
 import type { PeakMemory } from '../model/stepCost.ts';
 import { type Bytes, bytes } from '../model/units.ts';
 import type { BoundTensor } from '../operators/definition.ts';
-import { backwardMemory } from './backwardMemory.ts';
+import { gradientsBetween, parameterGradients } from './backwardMemory.ts';
 import type { StepPlan } from './stepPlan.ts';
 
 export interface StepMemory {
@@ -51,71 +52,53 @@ export function stepMemory(plan: StepPlan, state: ModelState): StepMemory {
   const library = libraryWorkspace(cluster.gpu);
   const learns = scenario.mode === 'training';
   const copies = learns ? sumOf(saved.weightCopies) : 0;
-  const forward = liveActivations(plan);
-  const kept = learns ? sumOf(saved.activations) : forward.most;
+  const live = liveMemory(plan, learns);
+  const busiest = indexOfMost(live.activations);
+  const most = live.activations[busiest] ?? 0;
+  const kept = learns ? sumOf(saved.activations) : most;
   const { recomputedBytes } = lowered;
-  const always = state.parameters + state.optimizerState + state.communicationBuffers;
-  const moments: Moment[] = [
-    { phase: 'forward', operator: forward.operator, copies, gradients: 0, kept: forward.most, workspace: 0 },
-  ];
-  let transient = 0;
-  if (learns) {
-    const backward = backwardMemory(training, lowered, saved);
-    const outputs = givenOut(plan);
-    for (let index = 0; index < backward.gradients.length; index += 1) {
-      transient = Math.max(transient, backward.gradients[index] ?? 0);
-      moments.push({
-        phase: 'backward',
-        operator: index,
-        copies: backward.weightCopies[index] ?? 0,
-        gradients: backward.parameterGradients[index] ?? 0,
-        kept: (backward.activations[index] ?? 0) + outputs,
-        workspace: (backward.gradients[index] ?? 0) + recomputedBytes,
-      });
-    }
-    moments.push({
-      phase: 'update',
-      operator: undefined,
-      copies: 0,
-      gradients: state.gradients,
-      kept: 0,
-      workspace: 0,
-      temporaries: state.updateTemporaries,
-    });
-  }
-  const sizeOf = (moment: Moment): number => fixedOf(moment) + moment.kept + moment.workspace;
-  const fixedOf = (moment: Moment): number =>
-    always + library + moment.copies + moment.gradients + (moment.temporaries ?? 0);
-  const most = moments.reduce((best, moment) => (sizeOf(moment) > sizeOf(best) ? moment : best));
+  const always = state.parameters + state.optimizerState + state.communicationBuffers + library;
+  const backward = learns ? backwardOf(plan, live.gradients, recomputedBytes) : noMoments;
+  const forward: Moment = {
+    phase: 'forward',
+    operator: busiest,
+    copies,
+    gradients: 0,
+    kept: most,
+    workspace: 0,
+    temporaries: 0,
+  };
+  const update: Moment = {
+    phase: 'update',
+    operator: undefined,
+    copies: 0,
+    gradients: state.gradients,
+    kept: 0,
+    workspace: 0,
+    temporaries: state.updateTemporaries,
+  };
+  const moments = [forward, ...peakOf(backward), ...(learns ? [update] : [])];
+  const peak = moments.reduce((best, moment) => (sizeOf(moment) > sizeOf(best) ? moment : best));
   return {
     parameters: bytes(state.parameters + copies),
     gradients: bytes(state.gradients),
     optimizerState: bytes(state.optimizerState),
     activations: bytes(kept),
-    workspace: bytes(transient + library + recomputedBytes),
+    workspace: bytes((live.gradients[indexOfMost(live.gradients)] ?? 0) + library + recomputedBytes),
     communicationBuffers: bytes(state.communicationBuffers),
-    peak: bytes(sizeOf(most)),
+    peak: bytes(always + sizeOf(peak)),
     capacity: cluster.gpu.memory.value,
     peakAt: {
-      phase: most.phase,
-      operator: most.operator,
-      parameters: bytes(state.parameters + most.copies),
-      gradients: bytes(most.gradients),
+      phase: peak.phase,
+      operator: peak.operator,
+      parameters: bytes(state.parameters + peak.copies),
+      gradients: bytes(peak.gradients),
       optimizerState: bytes(state.optimizerState),
-      activations: bytes(most.kept),
-      workspace: bytes(library + most.workspace + (most.temporaries ?? 0)),
+      activations: bytes(peak.kept),
+      workspace: bytes(library + peak.workspace + peak.temporaries),
       communicationBuffers: bytes(state.communicationBuffers),
     },
-    largestBatch: (room) => {
-      let fewest = Number.POSITIVE_INFINITY;
-      for (const moment of moments) {
-        const left = room - fixedOf(moment);
-        const perBatch = moment.kept + moment.workspace;
-        if (left < 0) return 0;
-        if (perBatch > 0) fewest = Math.min(fewest, (left / perBatch) * training.batch);
-      }
-      return Math.floor(fewest);
-    },
+    largestBatch: (room) => largestBatch(room - always, [forward, update], backward, training.batch),
   };
 }
 
@@ -127,7 +110,122 @@ interface Moment {
   /** These two grow with the batch, the others do not. */
   readonly kept: number;
   readonly workspace: number;
-  readonly temporaries?: number;
+  readonly temporaries: number;
+}
+
+const sizeOf = ({ copies, gradients, kept, workspace, temporaries }: Moment): number =>
+  copies + gradients + temporaries + kept + workspace;
+
+/** The moments of backward, one for each operator: columns, because a model may have tens of thousands. */
+interface BackwardMoments {
+  readonly copies: Float64Array;
+  readonly gradients: Float64Array;
+  readonly kept: Float64Array;
+  readonly workspace: Float64Array;
+}
+
+const nothing = new Float64Array(0);
+const noMoments: BackwardMoments = { copies: nothing, gradients: nothing, kept: nothing, workspace: nothing };
+
+function backwardOf(plan: StepPlan, between: Float64Array, recomputed: number): BackwardMoments {
+  const { saved, training } = plan;
+  const outputs = givenOut(plan);
+  return {
+    copies: runningSum(saved.weightCopies, 0),
+    gradients: parameterGradients(training, between.length),
+    kept: runningSum(saved.activations, outputs),
+    workspace: between.map((size) => size + recomputed),
+  };
+}
+
+/** The moment of backward that needs the most; none where there is no backward. */
+function peakOf({ copies, gradients, kept, workspace }: BackwardMoments): readonly Moment[] {
+  let best = -1;
+  let most = Number.NEGATIVE_INFINITY;
+  for (let index = 0; index < kept.length; index += 1) {
+    const size =
+      (copies[index] ?? 0) + (gradients[index] ?? 0) + (kept[index] ?? 0) + (workspace[index] ?? 0);
+    if (size <= most) continue;
+    most = size;
+    best = index;
+  }
+  if (best < 0) return [];
+  const at = (column: Float64Array): number => column[best] ?? 0;
+  return [
+    {
+      phase: 'backward',
+      operator: best,
+      copies: at(copies),
+      gradients: at(gradients),
+      kept: at(kept),
+      workspace: at(workspace),
+      temporaries: 0,
+    },
+  ];
+}
+
+/** The least of what fits at every moment. `room` is what is left beside what is there all the time. */
+function largestBatch(
+  room: number,
+  others: readonly Moment[],
+  { copies, gradients, kept, workspace }: BackwardMoments,
+  batch: number,
+): number {
+  let fewest = Number.POSITIVE_INFINITY;
+  const consider = (fixed: number, growing: number): void => {
+    if (room - fixed < 0) fewest = 0;
+    else if (growing > 0) fewest = Math.min(fewest, ((room - fixed) / growing) * batch);
+  };
+  for (const moment of others) {
+    consider(moment.copies + moment.gradients + moment.temporaries, moment.kept + moment.workspace);
+  }
+  for (let index = 0; index < kept.length; index += 1) {
+    consider((copies[index] ?? 0) + (gradients[index] ?? 0), (kept[index] ?? 0) + (workspace[index] ?? 0));
+  }
+  return Math.floor(fewest);
+}
+
+interface LiveMemory {
+  /** Bytes of the values alive when each operator of forward has run. */
+  readonly activations: Float64Array;
+  /** The most bytes of gradients between operators while the backward of each operator runs. */
+  readonly gradients: Float64Array;
+}
+
+/** Where blocks repeat, what is alive in one is alive in all: the folded graph is walked, and its columns unfolded. */
+function liveMemory(plan: StepPlan, learns: boolean): LiveMemory {
+  const walk = ({ training, lowered }: LoweredTraining): LiveMemory => ({
+    activations: liveActivations({ training, lowered }),
+    gradients: learns ? gradientsBetween(training, lowered) : nothing,
+  });
+  const places = plan.training.analysis.folded?.places;
+  if (plan.folded === undefined || places === undefined) return walk(plan);
+  const { activations, gradients } = walk(plan.folded);
+  const areAlike = (index: number, other: number): boolean =>
+    activations[index] === activations[other] && gradients[index] === gradients[other];
+  if (!isSettled(places, areAlike)) return walk(plan);
+  return {
+    activations: unfoldColumn(places, activations),
+    gradients: learns ? unfoldColumn(places, gradients) : gradients,
+  };
+}
+
+function indexOfMost(column: Float64Array): number {
+  let best = 0;
+  for (let index = 1; index < column.length; index += 1) {
+    if ((column[index] ?? 0) > (column[best] ?? 0)) best = index;
+  }
+  return best;
+}
+
+function runningSum(column: Float64Array, start: number): Float64Array {
+  const sums = new Float64Array(column.length);
+  let total = start;
+  for (let index = 0; index < column.length; index += 1) {
+    total += column[index] ?? 0;
+    sums[index] = total;
+  }
+  return sums;
 }
 
 /** Values that the model gives out and backward does not keep anyway; a view is what it shows. */
@@ -207,11 +305,8 @@ function sumOf(column: Float64Array): number {
 
 type LoweredTraining = Pick<StepPlan, 'training' | 'lowered'>;
 
-/** The largest set of activations alive at once when each is freed after its last reader; views share memory. */
-function liveActivations({ training, lowered }: LoweredTraining): {
-  readonly most: number;
-  readonly operator: number | undefined;
-} {
+/** Bytes of activations alive when each operator has run; each is freed after its last reader, views share memory. */
+function liveActivations({ training, lowered }: LoweredTraining): Float64Array {
   const { graph } = training.analysis;
   const root = new Map<string, string>();
   const lastUse = new Map<string, number>();
@@ -227,8 +322,7 @@ function liveActivations({ training, lowered }: LoweredTraining): {
   for (const output of graph.outputs) lastUse.set(rootOf(output), graph.operators.length);
   const dying = new Map<number, number>();
   let live = 0;
-  let most = 0;
-  let busiest: number | undefined;
+  const column = new Float64Array(graph.operators.length);
   const allocate = (name: string, width: number): void => {
     const tensor = training.tensors.get(name);
     if (tensor === undefined) return;
@@ -244,11 +338,8 @@ function liveActivations({ training, lowered }: LoweredTraining): {
         if (output !== '') allocate(output, lowered.operators[index]?.width ?? 4);
       }
     }
-    if (live > most) {
-      most = live;
-      busiest = index;
-    }
+    column[index] = live;
     live -= dying.get(index) ?? 0;
   }
-  return { most, operator: busiest };
+  return column;
 }
