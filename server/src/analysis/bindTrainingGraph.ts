@@ -169,7 +169,7 @@ function bindGraph(graph: Graph, plan: CostingPlan, surroundings: BindingSurroun
       );
     const cost = costWith(tensorOf);
     if (cost.kind === 'known' && !isCountable(cost)) {
-      return { kind: 'unknown', reason: 'its sizes are past what can be counted' };
+      return { kind: 'unknown', reason: pastCounting };
     }
     if (cost.kind === 'known' && !leavesInputsOut(cost, operator, graph, tensorOf)) return cost;
     const unknown = unknownTensor(operator, graph, tensorOf, bindings);
@@ -260,6 +260,8 @@ function bindTensor(
     dimensions.push(length);
     elements *= length;
   }
+  // Hundreds of thousands of dimensions multiply to what no number holds.
+  if (!Number.isFinite(elements)) return undefined;
   return { elementType: type.elementType, dimensions, elements };
 }
 
@@ -309,6 +311,8 @@ function unknownTensor(
   return undefined;
 }
 
+const pastCounting = 'its sizes are past what can be counted';
+
 function reasonOf(value: Value | undefined, bindings: Bindings): string | undefined {
   if (value?.type.kind === 'unknown') return value.type.reason;
   if (value?.type.kind !== 'tensor') return undefined;
@@ -318,5 +322,5 @@ function reasonOf(value: Value | undefined, bindings: Bindings): string | undefi
     if (typeof length !== 'number' && isUnknown(length)) return length.reason;
     if (typeof length === 'number' && length < 0) return `a dimension of \`${value.name}\` is ${length}`;
   }
-  return undefined;
+  return bindTensor(value.type, bindings) === undefined ? pastCounting : undefined;
 }
