@@ -35,10 +35,17 @@ export class EditorPage {
   /**
    * Waits until the page has nothing to do. VS Code makes its service of custom editors then (it is registered as
    * `InstantiationType.Delayed`); in a new profile, a binary file that is opened before is shown as bytes. Idle
-   * callbacks run in the order in which they were asked for, so this one runs after that of the service.
+   * callbacks run in the order in which they were asked for, so this one runs after that of the service. Chromium
+   * without a screen may have no idle period until something is drawn: the pointer moves so that there is.
    */
   private async idle(): Promise<void> {
-    await this.page.evaluate('new Promise((resolve) => requestIdleCallback(() => resolve(null)))');
+    await this.page.evaluate('requestIdleCallback(() => { globalThis.wasIdle = true; })');
+    let place = 200;
+    await this.until('a moment in which the page has nothing to do', async () => {
+      place = 600 - place;
+      await this.page.mouse.move(place, place);
+      return (await this.page.evaluate('globalThis.wasIdle')) === true ? true : undefined;
+    });
   }
 
   /** An editor that still starts may not hear the key, or may close the list again: then it is asked once more. */
