@@ -46,7 +46,7 @@ describe('arguments', () => {
   it('reads every scenario option of report', () => {
     expect(
       read(
-        'report m.onnx --cluster dgx-a100 --gpus 16 --nodes 2 --batch 64 --dim seq=1024 --dim heads=12 --precision bf16 --optimizer adamw --framework pytorch-ddp,bucket-mb=50,compile --mode training --measured-step 0.25 --layer-trace t.csv --format json --output o.json',
+        'report m.onnx --cluster dgx-a100 --gpus 16 --nodes 2 --batch 64 --dim seq=1024 --dim heads=12 --precision bf16 --optimizer adamw --framework pytorch-ddp,bucket-mb=50,compile --mode training --measured-step 0.25 --layer-trace t.csv --threshold exposed-communication=0.1 --threshold launch-bound=0.5 --format json --output o.json',
       ),
     ).toEqual({
       kind: 'arguments',
@@ -69,6 +69,7 @@ describe('arguments', () => {
             framework: { name: 'pytorch-ddp', options: { 'bucket-mb': '50', compile: 'true' } },
             mode: 'training',
             measuredStep: 0.25,
+            thresholds: { 'exposed-communication': 0.1, 'launch-bound': 0.5 },
           },
         },
       },
@@ -107,6 +108,11 @@ describe('arguments', () => {
     ['report', 'layercost report needs a model file: layercost report FILE'],
     ['report -', 'standard input is not read'],
     ['report a.onnx b.onnx', 'layercost report takes one model file, b.onnx is one too many'],
+    [
+      'report a.onnx --threshold lunch-bound=0.1',
+      '--threshold lunch-bound=0.1: `lunch-bound` is not the name of a threshold; did you mean `launch-bound`',
+    ],
+    ['report a.onnx --threshold launch-bound=20', 'is not NAME=SHARE with a share from 0 to 1'],
     ['report a.onnx --precision int4', '--precision int4 is not known; it takes fp32, tf32, fp16, bf16, fp8'],
     ['report a.onnx --gpus 0', '--gpus 0 is not a whole number of at least 1'],
     ['report a.onnx --batch 1.5', '--batch 1.5 is not a whole number of at least 1'],

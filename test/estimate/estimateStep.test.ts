@@ -262,6 +262,14 @@ describe('findings', () => {
     expect(finding?.fix).toMatch(/batch|gradient-dtype/i);
     const { time } = cost.totals;
     expect(cost.layers[0]?.time.exposedCommunication).toBeGreaterThan(0.9 * (time.exposedCommunication ?? 0));
+    const share = (time.exposedCommunication ?? 0) / (time.step ?? 0);
+    const from = (threshold: number) => ({ ...over, thresholds: { 'exposed-communication': threshold } });
+    expect(codes(estimateStep(chain(model, 4), from(share - 0.01), cluster('k80-10gbe')))).toContain(
+      finding?.code,
+    );
+    expect(codes(estimateStep(chain(model, 4), from(share + 0.01), cluster('k80-10gbe')))).not.toContain(
+      finding?.code,
+    );
   });
 
   test('launch-bound small kernels, and none of it on large ones', () => {

@@ -39,8 +39,14 @@ describe('defaults', () => {
   test('the first request wins, option by option and dimension by dimension', () => {
     const { scenario } = resolve(
       [
-        { batch: 2, dimensions: { seq: 128 } },
-        { batch: 9, cluster: 't4', precision: 'fp16', dimensions: { seq: 1, other: 3 } },
+        { batch: 2, dimensions: { seq: 128 }, thresholds: { 'launch-bound': 0.5 } },
+        {
+          batch: 9,
+          cluster: 't4',
+          precision: 'fp16',
+          dimensions: { seq: 1, other: 3 },
+          thresholds: { 'launch-bound': 0.1, 'exposed-communication': 0.1 },
+        },
       ],
       text,
     );
@@ -49,6 +55,7 @@ describe('defaults', () => {
       cluster: 't4',
       precision: 'fp16',
       dimensions: { batch: 2, seq: 128 },
+      thresholds: { 'launch-bound': 0.5, 'exposed-communication': 0.1 },
     });
   });
 });

@@ -9,6 +9,13 @@ import {
 } from '../analysis/conversionRequest.ts';
 import { didYouMean } from '../formats/layer-spec/nearestName.ts';
 import {
+  isShare,
+  isThresholdName,
+  type ThresholdName,
+  type Thresholds,
+  thresholdNames,
+} from '../model/findingThresholds.ts';
+import {
   type FrameworkChoice,
   modes,
   optimizers,
@@ -117,6 +124,7 @@ const scenarioOptions = {
   mode: { type: 'string' },
   'measured-step': { type: 'string' },
   'layer-trace': { type: 'string' },
+  threshold: { type: 'string', multiple: true },
 } as const;
 
 const textOption = { type: 'string' } as const;
@@ -311,6 +319,7 @@ function readScenario(values: ScenarioValues, gpus: number | undefined): Scenari
   const framework = textOf(values.framework);
   const measuredStep = positiveNumber('--measured-step', textOf(values['measured-step']));
   const dimensions = readDimensions(values.dim);
+  const thresholds = readThresholds(values.threshold);
   return {
     clusterFile: isFile ? cluster : undefined,
     layerTrace: textOf(values['layer-trace']),
@@ -325,6 +334,7 @@ function readScenario(values: ScenarioValues, gpus: number | undefined): Scenari
       ...(mode === undefined ? {} : { mode }),
       ...(framework === undefined ? {} : { framework: readFramework(framework) }),
       ...(measuredStep === undefined ? {} : { measuredStep: seconds(measuredStep) }),
+      ...(thresholds === undefined ? {} : { thresholds }),
     },
   };
 }
@@ -352,6 +362,24 @@ function readDimensions(given: string | string[] | undefined): Readonly<Record<s
     dimensions[name] = Number(value);
   }
   return dimensions;
+}
+
+function readThresholds(given: string | string[] | undefined): Thresholds | undefined {
+  if (given === undefined) return undefined;
+  const thresholds: Partial<Record<ThresholdName, number>> = {};
+  for (const text of [given].flat()) {
+    const [, name = '', value = ''] = /^([^=]*)=(.+)$/.exec(text) ?? [];
+    if (!isThresholdName(name)) {
+      const hint = didYouMean(name, thresholdNames) || `; it takes ${thresholdNames.join(', ')}`;
+      throw new WrongArgument(`--threshold ${text}: \`${name}\` is not the name of a threshold${hint}`);
+    }
+    const share = Number(value);
+    if (!isShare(share)) {
+      throw new WrongArgument(`--threshold ${text} is not NAME=SHARE with a share from 0 to 1`);
+    }
+    thresholds[name] = share;
+  }
+  return thresholds;
 }
 
 const textOf = (value: string | string[] | undefined): string | undefined =>

@@ -23,6 +23,7 @@ scenario
   --optimizer NAME        sgd, momentum, adam, adamw, none
   --framework NAME[,option=value]   such as pytorch-ddp,bucket-mb=50
   --mode NAME             training, inference
+  --threshold NAME=SHARE  from where on something is a finding; repeatable (docs/issues.md)
   --measured-step SECONDS, --layer-trace FILE.csv      measured times in the place of predicted ones
 
 FILE is an ONNX model (binary, ONNX text, protobuf text or JSON; also gzip-compressed),

@@ -5,6 +5,7 @@ import { nodesFor } from '../communication/placement.ts';
 import { defaultFramework, resolveFramework } from '../frameworks/registry.ts';
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
 import { builtInClusters, findCluster, likelyClusters } from '../hardware/clusters.ts';
+import type { Thresholds } from '../model/findingThresholds.ts';
 import type { Issue, Severity } from '../model/issue.ts';
 import type { IssueCode } from '../model/issueCodes.ts';
 import type { Scenario, ScenarioRequest } from '../model/scenario.ts';
@@ -39,6 +40,7 @@ export function resolveScenario(
   const framework = first(requests, 'framework') ?? defaultFramework;
   issues.push(...resolveFramework(framework).issues);
   const measuredStep = first(requests, 'measuredStep');
+  const thresholds = mergeThresholds(requests);
   return {
     scenario: {
       cluster: cluster.name,
@@ -51,6 +53,7 @@ export function resolveScenario(
       framework,
       mode: first(requests, 'mode') ?? 'training',
       ...(measuredStep === undefined ? {} : { measuredStep }),
+      ...(thresholds === undefined ? {} : { thresholds }),
     },
     cluster,
     issues,
@@ -64,6 +67,12 @@ function first<Key extends keyof ScenarioRequest>(
   key: Key,
 ): ScenarioRequest[Key] | undefined {
   return requests.find((request) => request[key] !== undefined)?.[key];
+}
+
+/** Each threshold as the first request that sets it. */
+function mergeThresholds(requests: readonly ScenarioRequest[]): Thresholds | undefined {
+  const set = requests.flatMap(({ thresholds }) => thresholds ?? []);
+  return set.length === 0 ? undefined : Object.assign({}, ...set.toReversed());
 }
 
 function resolveCluster(

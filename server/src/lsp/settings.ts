@@ -4,6 +4,7 @@
  */
 
 import { z } from 'zod';
+import { thresholdNames } from '../model/findingThresholds.ts';
 import { modes, optimizers, precisions, type ScenarioRequest } from '../model/scenario.ts';
 
 const count = z.number().int().positive().nullable();
@@ -24,6 +25,8 @@ export const settingsShape = {
   /** Name, then options: `pytorch-ddp,bucket-mb=50`. */
   framework: z.string().default('pytorch-ddp'),
   mode: z.enum(modes).default('training'),
+  /** From where on something is a finding, by name. */
+  'findings.thresholds': z.partialRecord(z.enum(thresholdNames), z.number().min(0).max(1)).default({}),
   'hints.cost': z.boolean().default(true),
   /** The shape of what a layer gives. */
   'hints.shape': z.boolean().default(false),
@@ -69,6 +72,9 @@ export function scenarioOfSettings(settings: Settings): ScenarioRequest {
     optimizer: settings.optimizer,
     framework: frameworkOf(settings.framework),
     mode: settings.mode,
+    ...(Object.keys(settings['findings.thresholds']).length === 0
+      ? {}
+      : { thresholds: settings['findings.thresholds'] }),
   };
 }
 

@@ -1,5 +1,6 @@
 /** Everything outside the model that fixes a cost. */
 
+import type { Thresholds } from './findingThresholds.ts';
 import type { Seconds } from './units.ts';
 
 export const precisions = ['fp32', 'tf32', 'fp16', 'bf16', 'fp8'] as const;
@@ -32,6 +33,8 @@ export interface Scenario {
   readonly mode: Mode;
   /** Replaces predicted compute of the whole step by a measured time. */
   readonly measuredStep?: Seconds;
+  /** From where on something is a finding, where a person set it. */
+  readonly thresholds?: Thresholds;
 }
 
 /** What a person gave: command line, settings or the layer spec; the rest is filled from defaults. */
@@ -46,4 +49,5 @@ export interface ScenarioRequest {
   readonly framework?: FrameworkChoice;
   readonly mode?: Mode;
   readonly measuredStep?: Seconds;
+  readonly thresholds?: Thresholds;
 }

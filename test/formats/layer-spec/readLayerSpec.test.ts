@@ -95,6 +95,8 @@ scenario:
 #            ^^^^^^^^ [spec/scenario] \`precision\` is one of fp32, tf32, fp16, bf16, fp8, not \`bfloat16\`
   optimizer: adam-w
 #            ^^^^^^ [spec/scenario] \`optimizer\` is one of sgd, momentum, adam, adamw, none, not \`adam-w\`; did you mean \`adamw\`?
+  thresholds: launch-bond=0.1
+#             ^^^^^^^^^^^^^^^ [spec/scenario] \`launch-bond\` is not the name of a threshold; did you mean \`launch-bound\`?
 `));
 });
 
@@ -242,7 +244,7 @@ models:
 
 it('reads the scenario as the command line does', () => {
   const { spec } = readLayerSpec(
-    'inputs: {}\nlayers: []\nscenario: { cluster: dgx-1, nodes: 2, gpus: 16, batch: 4, precision: fp16, optimizer: sgd, framework: "pytorch-ddp,bucket-mb=50", mode: inference }',
+    'inputs: {}\nlayers: []\nscenario: { cluster: dgx-1, nodes: 2, gpus: 16, batch: 4, precision: fp16, optimizer: sgd, framework: "pytorch-ddp,bucket-mb=50", mode: inference, thresholds: "launch-bound=0.5, exposed-communication=0" }',
   );
   expect(spec?.scenario).toEqual({
     cluster: 'dgx-1',
@@ -253,6 +255,7 @@ it('reads the scenario as the command line does', () => {
     optimizer: 'sgd',
     framework: { name: 'pytorch-ddp', options: { 'bucket-mb': '50' } },
     mode: 'inference',
+    thresholds: { 'launch-bound': 0.5, 'exposed-communication': 0 },
   });
 });
 

@@ -1,22 +1,23 @@
 /**
  * `findings/exposed-communication`: the update waits for gradient messages that backward did not hide.
  *
- * Reported from 3 % of the step in all, at most the three messages that wait the longest, each of at least 1 %.
+ * Reported from a share of the step in all, at most the three messages that wait the longest, each of at least 1 %.
  */
 
+import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatBytes, formatPercent, formatTime } from '../../model/format.ts';
 import type { Finding, MessageCost } from '../../model/stepCost.ts';
 import { timelineOf } from '../stepPlan.ts';
 import type { EstimatedStep } from './findings.ts';
 import { largestBatch } from './outOfMemory.ts';
 
-export const exposedShareOfStep = 0.03;
 const exposedShareOfMessage = 0.01;
 const largestGrowth = 64;
 
 export function exposedCommunication(step: EstimatedStep): readonly Finding[] {
   const { timeline, messages } = step;
-  if (timeline.step === 0 || timeline.exposedTime < exposedShareOfStep * timeline.step) return [];
+  const threshold = thresholdOf(step.plan.scenario.thresholds, 'exposed-communication');
+  if (timeline.step === 0 || timeline.exposedTime < threshold * timeline.step) return [];
   const { fix, change } = remedyOf(step);
   return messages
     .map((message, position) => ({ message, position }))
@@ -52,11 +53,12 @@ function messageText(step: EstimatedStep, message: MessageCost, position: number
 function remedyOf(step: EstimatedStep): Pick<Finding, 'fix' | 'change'> {
   const { plan, memory } = step;
   const batch = plan.training.batch;
+  const threshold = thresholdOf(plan.scenario.thresholds, 'exposed-communication');
   if (!plan.behaviour.overlap)
     return { fix: 'Use a framework that overlaps communication with backward, such as pytorch-ddp' };
   const hidden = (candidate: number): boolean => {
     const { exposedTime, step: time } = timelineOf(plan, 0, candidate / batch);
-    return exposedTime < exposedShareOfStep * time;
+    return exposedTime < threshold * time;
   };
   const narrower = 'send gradients in half precision (gradient-dtype=bf16)';
   if (!hidden(batch * largestGrowth)) {

@@ -1,11 +1,10 @@
-/** `findings/launch-bound`: the GPU waits for the host to launch kernels during 20 % of the step or more. */
+/** `findings/launch-bound`: the GPU waits for the host to launch kernels during a share of the step. */
 
+import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatCount, formatPercent, formatTime } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
 import { seconds } from '../../model/units.ts';
 import type { EstimatedStep } from './findings.ts';
-
-export const waitingShareOfStep = 0.2;
 
 export function launchBound({ plan, timeline }: EstimatedStep): readonly Finding[] {
   const { forward, backward } = plan.times;
@@ -14,7 +13,8 @@ export function launchBound({ plan, timeline }: EstimatedStep): readonly Finding
   const device = passes.reduce((total, pass) => total + sumOf(pass.middle), 0);
   const busyOrSending = device + timeline.exposedTime;
   const waiting = timeline.step - busyOrSending;
-  if (timeline.step === 0 || waiting < waitingShareOfStep * timeline.step) return [];
+  const threshold = thresholdOf(plan.scenario.thresholds, 'launch-bound');
+  if (timeline.step === 0 || waiting < threshold * timeline.step) return [];
   const host = seconds(launches * plan.behaviour.launch[0]);
   const batch = Math.ceil((plan.training.batch * host) / Math.max(device, 1e-9));
   return [

@@ -1,5 +1,12 @@
 /** Reads the `scenario` of a layer spec: the command line's options, by the same names. */
 
+import {
+  isShare,
+  isThresholdName,
+  type ThresholdName,
+  type Thresholds,
+  thresholdNames,
+} from '../../model/findingThresholds.ts';
 import type { Issue, TextSpan } from '../../model/issue.ts';
 import {
   type FrameworkChoice,
@@ -27,6 +34,10 @@ export const scenarioKeys = {
     documentation: 'Name of a framework, with options: `pytorch-ddp,bucket-mb=50`.',
   },
   mode: { kind: modes, documentation: 'Training or inference.' },
+  thresholds: {
+    kind: 'thresholds',
+    documentation: 'From where on something is a finding: `exposed-communication=0.1,low-efficiency=0.5`.',
+  },
 } as const;
 
 /** The scenario, where each key stands, and issues for what it does not take. */
@@ -91,6 +102,13 @@ export function readScenario(
         assign(scenario, 'framework', framework);
         break;
       }
+      case 'thresholds':
+        assign(
+          scenario,
+          'thresholds',
+          readThresholds(String(content), (message) => report(message, span)),
+        );
+        break;
       default:
         break;
     }
@@ -104,6 +122,19 @@ function assign<Target, Key extends keyof Target>(
   value: Target[Key] | undefined,
 ): void {
   if (value !== undefined) target[key] = value;
+}
+
+function readThresholds(text: string, report: (message: string) => void): Thresholds {
+  const thresholds: Partial<Record<ThresholdName, number>> = {};
+  for (const pair of text.split(',')) {
+    const [name = '', value = ''] = pair.split('=').map((part) => part.trim());
+    const share = value === '' ? Number.NaN : Number(value);
+    if (!isThresholdName(name)) {
+      report(`\`${name}\` is not the name of a threshold${didYouMean(name, thresholdNames)}`);
+    } else if (isShare(share)) thresholds[name] = share;
+    else report(`\`${name}\` takes a share from 0 to 1, such as \`${name}=0.1\``);
+  }
+  return thresholds;
 }
 
 function readFramework(text: string): FrameworkChoice | undefined {

@@ -9,6 +9,7 @@ import { frameworks } from '../../frameworks/registry.ts';
 import { builtInClusters } from '../../hardware/clusters.ts';
 import { type Dimension, printDimension } from '../../model/dimension.ts';
 import { elementTypes } from '../../model/elementType.ts';
+import { findingThresholds } from '../../model/findingThresholds.ts';
 import type { Completion, CompletionKind } from '../completion.ts';
 import { type ModelView, rowAtLine } from '../modelView.ts';
 import { positionAt } from '../textLines.ts';
@@ -280,11 +281,25 @@ class Proposer {
       );
     }
     if (key === 'framework') return this.frameworkParts(value);
+    if (key === 'thresholds') return this.thresholds(value);
     if (key === 'gpus' || key === 'nodes' || key === 'batch') return [];
     const known = Object.entries(scenarioKeys).find(([name]) => name === key)?.[1];
     return known === undefined || typeof known.kind === 'string'
       ? []
       : known.kind.map((choice) => this.plain(choice, 'value', '', known.documentation));
+  }
+
+  /** Names of thresholds that are not set yet: `exposed-communication=0.1,low-efficiency=0.5`. */
+  private thresholds(value: string): readonly Completion[] {
+    const parts = value.replace(/^['"]/, '').split(',');
+    if (parts.at(-1)?.includes('=')) return [];
+    const given = new Set(parts.map((part) => part.split('=')[0]?.trim()));
+    return Object.entries(findingThresholds)
+      .filter(([name]) => !given.has(name))
+      .map(([name, { default: usual, documentation }]) => ({
+        ...this.plain(name, 'argument', `default ${usual}`, documentation),
+        insert: `${name}=`,
+      }));
   }
 
   /** The name of a framework, then its options: `pytorch-ddp,bucket-mb=50`. */
