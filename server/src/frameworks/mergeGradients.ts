@@ -1,0 +1,87 @@
+/**
+ * Which neighbouring gradients travel as one message, so that start-ups are saved and little is waited for.
+ *
+ * Two rules of the same authors, both greedy over gradients in the order backward completes them, so neither is always
+ * the best: where start-up is long against backward, buckets of one size can do better. Each is linear in gradients.
+ */
+
+import type { LinearCost } from '../communication/formulas/linkCost.ts';
+import { linearTime } from '../communication/formulas/linkCost.ts';
+import { type Bytes, bytes, type Seconds, seconds } from '../model/units.ts';
+
+/** A gradient and when backward has completed it, from the start of backward. */
+export interface ReadyGradient {
+  readonly ready: Seconds;
+  readonly bytes: Bytes;
+}
+
+/** Gradients from `first` to before `end`, in ready order, as one message. */
+export interface MergedGroup {
+  readonly first: number;
+  readonly end: number;
+  readonly bytes: Bytes;
+  /** When the last of them is complete. */
+  readonly ready: Seconds;
+}
+
+/**
+ * MG-WFBP: a message that would still be on the wire when the next gradient is complete waits for it, if it has not
+ * started, or if it has waited less than a start-up by then.
+ * Source: HKBU-HPML/MG-WFBP, distributed_optimizer.py; hclhkbu/B-Caffe, scripts/gmwfbp.py.
+ */
+export const mergeGradients = (
+  gradients: readonly ReadyGradient[],
+  cost: LinearCost,
+): readonly MergedGroup[] =>
+  mergeWhere(gradients, ({ start, size, next }) => {
+    const isOnTheWire = next < start + linearTime(cost, size);
+    return isOnTheWire && (start > next || next - start < cost.startup)
+      ? undefined
+      : seconds(start + linearTime(cost, size));
+  });
+
+/**
+ * The earlier rule: wait for the next gradient where that takes less than 2·P·α, α = 20 µs·P for P workers.
+ * Source: hclhkbu/B-Caffe.
+ */
+export const mergeWithinWait = (
+  gradients: readonly ReadyGradient[],
+  cost: LinearCost,
+  workers: number,
+): readonly MergedGroup[] =>
+  mergeWhere(gradients, ({ start, size, ready, next }) =>
+    next - ready < 2 * workers * 20e-6 * workers ? undefined : seconds(start + linearTime(cost, size)),
+  );
+
+interface OpenGroup {
+  /** When the message would start: its gradients are complete and the messages before it have arrived. */
+  readonly start: Seconds;
+  readonly size: Bytes;
+  /** When its last gradient is complete. */
+  readonly ready: Seconds;
+  /** When the gradient after it is complete. */
+  readonly next: Seconds;
+}
+
+/** `endOf` gives the end of a message that is sent as it is, `undefined` where it takes the next gradient in. */
+function mergeWhere(
+  gradients: readonly ReadyGradient[],
+  endOf: (group: OpenGroup) => Seconds | undefined,
+): readonly MergedGroup[] {
+  const groups: MergedGroup[] = [];
+  let first = 0;
+  let size = 0;
+  let free = 0;
+  for (const [index, { ready, bytes: more }] of gradients.entries()) {
+    size += more;
+    const next = gradients[index + 1]?.ready;
+    const start = seconds(Math.max(free, ready));
+    const end = next === undefined ? 0 : endOf({ start, size: bytes(size), ready, next });
+    if (end === undefined) continue;
+    groups.push({ first, end: index + 1, bytes: bytes(size), ready });
+    first = index + 1;
+    size = 0;
+    free = end;
+  }
+  return groups;
+}
