@@ -56,7 +56,7 @@ export async function activateExtension(
     registerClusterPicker(client, started, estimates),
     registerReport(client, started, estimates, platform.rendersPages),
     vscode.commands.registerCommand(commands.showLog, () => log.show()),
-    registerBenchmark(client, platform.canBenchmark, log),
+    registerBenchmark(client, platform.canBenchmark, estimates, log),
     vscode.workspace.onDidGrantWorkspaceTrust(() => {
       started.then(() => client.sendNotification(trustGranted)).catch(() => {});
     }),

@@ -10,11 +10,12 @@ import {
   commands,
   runBenchmark,
 } from '../../server/src/protocol.ts';
-import { activeModel } from './estimates.ts';
+import { activeModel, type Estimates, modelAtCursor } from './estimates.ts';
 
 export function registerBenchmark(
   client: BaseLanguageClient,
   canBenchmark: boolean,
+  estimates: Estimates,
   log: vscode.LogOutputChannel,
 ): vscode.Disposable {
   // The palette offers the command only where it can work.
@@ -27,11 +28,12 @@ export function registerBenchmark(
       vscode.window.showWarningMessage(refusal ?? '');
       return;
     }
-    const key = model.toString();
+    const part = typeof uri === 'string' ? undefined : modelAtCursor(estimates);
+    const key = `${model.toString()}#${part ?? ''}`;
     if (running.has(key)) return;
     running.add(key);
     try {
-      const result = await runWithProgress(client, model);
+      const result = await runWithProgress(client, model, part);
       if (result.kind === 'done') vscode.window.setStatusBarMessage(`Layercost: ${result.summary}`, 30_000);
       if (result.kind === 'failed') await tellFailure(result.message, log);
     } catch (error) {
@@ -54,7 +56,11 @@ function refuse(canBenchmark: boolean, model: vscode.Uri | undefined): string | 
   return undefined;
 }
 
-function runWithProgress(client: BaseLanguageClient, model: vscode.Uri): Thenable<BenchmarkResult> {
+function runWithProgress(
+  client: BaseLanguageClient,
+  model: vscode.Uri,
+  part: string | undefined,
+): Thenable<BenchmarkResult> {
   const options = {
     location: vscode.ProgressLocation.Notification,
     title: vscode.l10n.t('Benchmark'),
@@ -69,7 +75,7 @@ function runWithProgress(client: BaseLanguageClient, model: vscode.Uri): Thenabl
       progress.report({ message: event.message, increment: Math.max(0, percent - shown) });
       shown = Math.max(shown, percent);
     });
-    const params: BenchmarkParams = { uri };
+    const params: BenchmarkParams = { uri, ...(part === undefined ? {} : { model: part }) };
     try {
       return await client.sendRequest<BenchmarkResult>(runBenchmark, params, token);
     } catch (error) {

@@ -8,17 +8,14 @@ import {
   listClusters,
   type ScenarioSummary,
 } from '../../server/src/protocol.ts';
-import { activeModel, type Estimates } from './estimates.ts';
+import type { Estimates } from './estimates.ts';
 
 export function registerClusterPicker(
   client: BaseLanguageClient,
   started: Promise<void>,
   estimates: Estimates,
 ): vscode.Disposable {
-  const summary = (): ScenarioSummary | undefined => {
-    const model = activeModel();
-    return model === undefined ? undefined : estimates.of(model.uri)?.summary;
-  };
+  const summary = (): ScenarioSummary | undefined => estimates.active()?.summary;
   return vscode.Disposable.from(
     vscode.commands.registerCommand(commands.chooseCluster, async () => {
       await started;

@@ -6,12 +6,16 @@ import {
   type EstimatedParams,
   estimated,
   languageIds,
+  type ModelSummary,
+  type PartSummary,
   type ServerProblemParams,
   serverProblem,
 } from '../../server/src/protocol.ts';
 
 export interface Estimates extends vscode.Disposable {
   of(uri: vscode.Uri): EstimatedParams | undefined;
+  /** Of the active editor's model; where its text holds several, of the one the cursor is in, or the first. */
+  active(): ModelSummary | undefined;
   /** The first failure inside the server, if there was one. */
   readonly problem: string | undefined;
   readonly onChange: vscode.Event<vscode.Uri | undefined>;
@@ -21,6 +25,20 @@ export interface Estimates extends vscode.Disposable {
 export function activeModel(): vscode.TextDocument | undefined {
   const document = vscode.window.activeTextEditor?.document;
   return document !== undefined && isModel(document) ? document : undefined;
+}
+
+/** The name of the model the cursor is in, where the text of the active editor holds several. */
+export function modelAtCursor(estimates: Estimates): string | undefined {
+  const editor = vscode.window.activeTextEditor;
+  return editor === undefined ? undefined : partAt(estimates.of(editor.document.uri), editor)?.name;
+}
+
+function partAt(
+  estimate: EstimatedParams | undefined,
+  editor: vscode.TextEditor | undefined,
+): PartSummary | undefined {
+  const line = editor?.selection.active.line ?? 0;
+  return estimate?.models?.find(({ firstLine, lastLine }) => firstLine <= line && line <= lastLine);
 }
 
 export const isModel = (document: vscode.TextDocument): boolean =>
@@ -45,6 +63,11 @@ export function trackEstimates(client: BaseLanguageClient): Estimates {
   );
   return {
     of: (uri) => known.get(uri.toString()),
+    active: () => {
+      const model = activeModel();
+      const estimate = model === undefined ? undefined : known.get(model.uri.toString());
+      return partAt(estimate, vscode.window.activeTextEditor) ?? estimate;
+    },
     get problem() {
       return problem;
     },

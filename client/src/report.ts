@@ -8,7 +8,7 @@
 import * as vscode from 'vscode';
 import type { BaseLanguageClient } from 'vscode-languageclient';
 import { commands, makeReport, type ReportParams, type ReportResult } from '../../server/src/protocol.ts';
-import { activeModel, type Estimates } from './estimates.ts';
+import { activeModel, type Estimates, modelAtCursor } from './estimates.ts';
 
 const scheme = 'layercost-report';
 
@@ -23,7 +23,11 @@ export function registerReport(
     onDidChange: changed.event,
     provideTextDocumentContent: async (uri) => {
       await started;
-      const params: ReportParams = { uri: uri.query, format: uri.path.endsWith('.md') ? 'markdown' : 'text' };
+      const params: ReportParams = {
+        uri: uri.query,
+        format: uri.path.endsWith('.md') ? 'markdown' : 'text',
+        ...(uri.fragment === '' ? {} : { model: uri.fragment }),
+      };
       const report = await client.sendRequest<ReportResult | null>(makeReport, params);
       return report?.text ?? vscode.l10n.t('The model is no longer open; open it to see its report.');
     },
@@ -32,9 +36,13 @@ export function registerReport(
     changed,
     vscode.workspace.registerTextDocumentContentProvider(scheme, provider),
     estimates.onChange((model) => {
-      if (model !== undefined) changed.fire(reportOf(model, rendered));
+      if (model === undefined) return;
+      const parts = estimates.of(model)?.models ?? [];
+      for (const part of [undefined, ...parts.map(({ name }) => name)]) {
+        changed.fire(reportOf(model, part, rendered));
+      }
     }),
-    vscode.commands.registerCommand(commands.showReport, async (uri?: unknown) => {
+    vscode.commands.registerCommand(commands.showReport, async (uri?: unknown, named?: unknown) => {
       const model = typeof uri === 'string' ? vscode.Uri.parse(uri) : activeModel()?.uri;
       if (model === undefined) {
         vscode.window.showInformationMessage(
@@ -42,8 +50,10 @@ export function registerReport(
         );
         return;
       }
-      const report = reportOf(model, rendered);
-      const refusal = await refusalOf(client, started, model);
+      const part =
+        typeof named === 'string' ? named : typeof uri === 'string' ? undefined : modelAtCursor(estimates);
+      const report = reportOf(model, part, rendered);
+      const refusal = await refusalOf(client, started, model, part);
       if (refusal !== undefined) {
         vscode.window.showWarningMessage(refusal);
         return;
@@ -59,18 +69,26 @@ async function refusalOf(
   client: BaseLanguageClient,
   started: Promise<void>,
   model: vscode.Uri,
+  part: string | undefined,
 ): Promise<string | undefined> {
   await started;
-  const params: ReportParams = { uri: client.code2ProtocolConverter.asUri(model), format: 'text' };
+  const params: ReportParams = {
+    uri: client.code2ProtocolConverter.asUri(model),
+    format: 'text',
+    ...(part === undefined ? {} : { model: part }),
+  };
   const report = await client.sendRequest<ReportResult | null>(makeReport, params);
   return report?.refusal;
 }
 
-function reportOf(model: vscode.Uri, rendered: boolean): vscode.Uri {
-  const name = (model.path.split('/').pop() ?? '').replace(/\.(onnxtxt|ya?ml)$/, '');
+/** A page of its own for every model of a text that holds several. */
+function reportOf(model: vscode.Uri, part: string | undefined, rendered: boolean): vscode.Uri {
+  const file = (model.path.split('/').pop() ?? '').replace(/\.(onnxtxt|ya?ml)$/, '');
+  const name = part === undefined ? file : `${file} ${part}`;
   return vscode.Uri.from({
     scheme,
     path: `/${name} report.${rendered ? 'md' : 'txt'}`,
     query: model.toString(),
+    ...(part === undefined ? {} : { fragment: part }),
   });
 }

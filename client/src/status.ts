@@ -2,8 +2,8 @@
 
 import * as vscode from 'vscode';
 import type { BaseLanguageClient } from 'vscode-languageclient';
-import { commands, type EstimatedParams, languageIds } from '../../server/src/protocol.ts';
-import { activeModel, type Estimates } from './estimates.ts';
+import { commands, languageIds, type ModelSummary } from '../../server/src/protocol.ts';
+import type { Estimates } from './estimates.ts';
 
 export function registerStatus(_client: BaseLanguageClient, estimates: Estimates): vscode.Disposable {
   const item = vscode.window.createStatusBarItem('layercost.scenario', vscode.StatusBarAlignment.Right, 100);
@@ -19,9 +19,8 @@ export function registerStatus(_client: BaseLanguageClient, estimates: Estimates
   status.command = { command: commands.showLog, title: vscode.l10n.t('Show Log') };
 
   const update = (): void => {
-    const model = activeModel();
-    const estimate = model === undefined ? undefined : estimates.of(model.uri);
-    if (model === undefined || estimate === undefined) {
+    const estimate = estimates.active();
+    if (estimate === undefined) {
       item.hide();
     } else {
       item.text = scenarioText(estimate);
@@ -37,12 +36,13 @@ export function registerStatus(_client: BaseLanguageClient, estimates: Estimates
     item,
     status,
     vscode.window.onDidChangeActiveTextEditor(update),
+    vscode.window.onDidChangeTextEditorSelection(update),
     estimates.onChange(update),
   );
 }
 
 /** `DGX A100 · 8 GPUs · batch 32 · bf16` */
-function scenarioText({ summary }: EstimatedParams): string {
+function scenarioText({ summary }: ModelSummary): string {
   if (summary === undefined) return vscode.l10n.t('Layercost: no cost');
   const gpus = summary.gpus === 1 ? '1 GPU' : `${summary.gpus} GPUs`;
   return [shortTitle(summary.clusterTitle), gpus, `batch ${summary.batch}`, summary.precision].join(' · ');
@@ -52,7 +52,7 @@ function scenarioText({ summary }: EstimatedParams): string {
 const shortTitle = (title: string): string => title.replace(/ \(.*\)$/, '');
 
 function stateOf(
-  estimate: EstimatedParams | undefined,
+  estimate: ModelSummary | undefined,
   problem: string | undefined,
 ): { severity: vscode.LanguageStatusSeverity; text: string } {
   const severities = vscode.LanguageStatusSeverity;

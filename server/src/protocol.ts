@@ -70,6 +70,8 @@ export interface ClusterChoice {
 export const makeReport = 'layercost/report';
 export interface ReportParams {
   readonly uri: string;
+  /** Which model of a text that holds several; the first where none is named. */
+  readonly model?: string;
   readonly format: 'markdown' | 'text';
 }
 export interface ReportResult {
@@ -81,8 +83,17 @@ export interface ReportResult {
 
 /** Server to client, after every estimate of an open document. */
 export const estimated = 'layercost/estimated';
-export interface EstimatedParams {
+export interface EstimatedParams extends ModelSummary {
   readonly uri: string;
+  /** Of a text that holds several models: each with its lines, in order; the first is the one above. */
+  readonly models?: readonly PartSummary[];
+}
+export interface PartSummary extends ModelSummary {
+  readonly name: string;
+  readonly firstLine: number;
+  readonly lastLine: number;
+}
+export interface ModelSummary {
   readonly summary: ScenarioSummary | undefined;
   /** Worst thing the person should know about the numbers: nothing, lower bounds, or no cost at all. */
   readonly state: 'exact' | 'at-least' | 'no-cost';
@@ -113,6 +124,8 @@ export const trustGranted = 'layercost/trustGranted';
 export const runBenchmark = 'layercost/benchmark';
 export interface BenchmarkParams {
   readonly uri: string;
+  /** Which model of a text that holds several; the first where none is named. */
+  readonly model?: string;
 }
 export type BenchmarkResult =
   | { readonly kind: 'done'; readonly summary: string }

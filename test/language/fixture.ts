@@ -9,9 +9,11 @@
  * The expectations stay in the text, where YAML takes them for comments.
  */
 
-import { openLayerSpec } from '../../server/src/analysis/openModel.ts';
+import { openReadSpec } from '../../server/src/analysis/openModel.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
-import type { ModelView } from '../../server/src/language/modelView.ts';
+import { readLayerSpec } from '../../server/src/formats/layer-spec/readLayerSpec.ts';
+import { modelNames } from '../../server/src/formats/layer-spec/selectModel.ts';
+import { joinViews, type ModelView } from '../../server/src/language/modelView.ts';
 import { viewLayerSpec } from '../../server/src/language/viewLayerSpec.ts';
 import type { LayerMeasurements } from '../../server/src/model/measurement.ts';
 import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
@@ -37,8 +39,14 @@ export function viewOf(
   request: ScenarioRequest = oneGpu,
   measurements?: LayerMeasurements,
 ): ModelView {
-  const opened = openLayerSpec(text, 'test.layers.yaml');
-  return viewLayerSpec(text, estimateModel(opened, [opened.scenario, request]), measurements);
+  const read = readLayerSpec(text);
+  const [first, ...others] = read.spec === undefined ? [] : modelNames(read.spec);
+  const view = (model?: string): ModelView => {
+    const opened = openReadSpec(read, 'test.layers.yaml', { model });
+    return viewLayerSpec(text, estimateModel(opened, [opened.scenario, request]), measurements);
+  };
+  const one = view(first);
+  return joinViews([one, ...others.map(view)]) ?? one;
 }
 
 export function expectations(text: string): readonly Expectation[] {

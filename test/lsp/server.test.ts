@@ -91,6 +91,42 @@ it('annotates a layer spec', async () => {
   });
 });
 
+it('costs every model of a layer spec, and reports the one that is asked for', async () => {
+  const { open, hints, connection, estimates } = await start();
+  const uri = 'file:///models/sizes.layers.yaml';
+  await open(
+    uri,
+    'layer-spec',
+    `inputs:
+  x: float32[8, d]
+layers:
+  - fc: Linear(d, d)
+models:
+  small: { dims: { d: 512 } }
+  large: { dims: { d: 1024 } }
+`,
+  );
+  expect((await hints(uri)).map(({ line, text }) => [line, text.replace(/ · [^|]*(?= |$)/g, '')])).toEqual([
+    [3, 'small 4.19 MFLOP | large 16.8 MFLOP'],
+  ]);
+  expect(await connection.sendRequest('textDocument/codeLens', { textDocument: { uri } })).toMatchObject([
+    { command: { arguments: [uri, 'small'] } },
+    {},
+    { command: { arguments: [uri, 'large'] } },
+    {},
+  ]);
+  const report = await connection.sendRequest<ReportResult>(makeReport, {
+    uri,
+    format: 'text',
+    model: 'large',
+  });
+  expect(report.name).toBe('sizes.layers.yaml#large');
+  expect(estimates.at(-1)?.models).toMatchObject([
+    { name: 'small', firstLine: 5, lastLine: 5, state: 'exact' },
+    { name: 'large', firstLine: 6, lastLine: 6, state: 'exact' },
+  ]);
+});
+
 it('serves what a text says, and refuses a rename in words', async () => {
   const { open, connection } = await start();
   await open(specUri, 'layer-spec', spec);

@@ -6,7 +6,7 @@
 
 import { type ByteSource, decodeText } from '../formats/byteSource.ts';
 import { didYouMean } from '../formats/layer-spec/nearestName.ts';
-import { isLibrary, readLayerSpec } from '../formats/layer-spec/readLayerSpec.ts';
+import { isLibrary, type ReadSpec, readLayerSpec } from '../formats/layer-spec/readLayerSpec.ts';
 import { modelNames, selectModel } from '../formats/layer-spec/selectModel.ts';
 import type { LayerSpec } from '../formats/layer-spec/syntax.ts';
 import { locateIssues } from '../formats/locateIssues.ts';
@@ -89,8 +89,15 @@ export function openModel(source: ByteSource, name: string, options: OpenOptions
 }
 
 /** Opens the text of a layer spec, as an editor holds it. */
-export function openLayerSpec(text: string, name: string, options: OpenOptions = {}): OpenedModel {
-  const { spec, issues } = readLayerSpec(text);
+export const openLayerSpec = (text: string, name: string, options: OpenOptions = {}): OpenedModel =>
+  openReadSpec(readLayerSpec(text), name, options);
+
+/** Opens one model of a layer spec that was read: whoever opens several of them reads the text once. */
+export function openReadSpec(
+  { spec, issues }: ReadSpec,
+  name: string,
+  options: OpenOptions = {},
+): OpenedModel {
   const failed = { format: 'layer-spec', name, analysis: undefined, onnx: undefined, scenario: {} } as const;
   if (spec === undefined) return { ...failed, issues: readableIssues(issues) };
   if (spec.models.length === 0 && isLibrary(spec)) {

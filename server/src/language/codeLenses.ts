@@ -1,18 +1,22 @@
-/** The model's totals above its first line, and the scenario they hold for. */
+/** The totals of each model of the text above its first line, and the scenario they hold for. */
 
 import { atLeast, formatBytes, formatFlops, formatShortCount, formatTime } from '../model/format.ts';
 import type { Scenario } from '../model/scenario.ts';
 import { bytes } from '../model/units.ts';
 import { measuredText } from './lineCost.ts';
-import type { ModelView } from './modelView.ts';
+import { type ModelView, viewsOf } from './modelView.ts';
 
 export interface CodeLens {
   readonly line: number;
   readonly title: string;
   readonly action: 'show-report' | 'choose-cluster';
+  /** The model it is about, where the text holds several. */
+  readonly model?: string;
 }
 
-export function codeLenses(view: ModelView): readonly CodeLens[] {
+export const codeLenses = (view: ModelView): readonly CodeLens[] => viewsOf(view).flatMap(lensesOf);
+
+function lensesOf(view: ModelView): readonly CodeLens[] {
   const { cost, costed } = view.estimate;
   const { analysis } = view.estimate.opened;
   if (cost === undefined || analysis === undefined) return [];
@@ -33,9 +37,11 @@ export function codeLenses(view: ModelView): readonly CodeLens[] {
   ].join(' · ');
   // Sums of nothing would read like a model that costs nothing.
   const title = costed ? total : `${view.estimate.opened.name} · cost unknown`;
+  const { part } = view;
+  const place = { line: part?.firstLine ?? 0, ...(part === undefined ? {} : { model: part.name }) };
   return [
-    { line: 0, title, action: 'show-report' },
-    { line: 0, title: describeScenario(cost.scenario), action: 'choose-cluster' },
+    { ...place, title, action: 'show-report' },
+    { ...place, title: describeScenario(cost.scenario), action: 'choose-cluster' },
   ];
 }
 

@@ -3,8 +3,8 @@
 import type { Severity } from '../model/issue.ts';
 import type { IssueCode } from '../model/issueCodes.ts';
 import type { Finding, FindingChange } from '../model/stepCost.ts';
-import { firstLineWithText, type ModelView, rangeOfIssue, rowOfLayer } from './modelView.ts';
-import { type Range, rangeOfLine } from './textLines.ts';
+import { firstRange, type ModelView, rangeOfIssue, rowOfLayer, viewOfModel, viewsOf } from './modelView.ts';
+import type { Range } from './textLines.ts';
 
 export interface Diagnostic {
   readonly range: Range;
@@ -13,9 +13,36 @@ export interface Diagnostic {
   readonly message: string;
   /** What the estimate advises, for a program that can do it. */
   readonly change?: FindingChange;
+  /** The model it is about, where the text holds several. */
+  readonly model?: string;
 }
 
 export function diagnostics(view: ModelView): readonly Diagnostic[] {
+  if (view.others === undefined) return diagnosticsOf(view);
+  const views = viewsOf(view);
+  const all = views.flatMap((each) =>
+    diagnosticsOf(each).map((diagnostic) => ({ ...diagnostic, model: each.part?.name ?? '' })),
+  );
+  const count = new Map<string, number>();
+  for (const each of all) count.set(keyOf(each), (count.get(keyOf(each)) ?? 0) + 1);
+  // What is so in one model only says in which, unless it stands on that model's own line.
+  const named = all.map((each) => {
+    const own = viewOfModel(view, each.model).part;
+    const { line } = each.range.start;
+    const isOwn = own !== undefined && own.firstLine <= line && line <= own.lastLine;
+    const isShared = (count.get(keyOf(each)) ?? 0) === views.length;
+    return { diagnostic: each, shown: isOwn || isShared ? each.message : `${each.model}: ${each.message}` };
+  });
+  const seen = new Set<string>();
+  return named.flatMap(({ diagnostic, shown }) => {
+    const key = keyOf({ ...diagnostic, message: shown });
+    if (seen.has(key)) return [];
+    seen.add(key);
+    return [{ ...diagnostic, message: shown }];
+  });
+}
+
+function diagnosticsOf(view: ModelView): readonly Diagnostic[] {
   const issues = view.estimate.issues.map((issue) => ({ issue, range: rangeOfIssue(view, issue) }));
   // What follows from a line that is itself wrong would only repeat it in other words.
   const wrongLines = new Set(
@@ -34,7 +61,7 @@ function diagnosticsOfFindings(view: ModelView): readonly Diagnostic[] {
   const groups = new Map<string, { readonly range: Range; readonly findings: Finding[] }>();
   for (const finding of view.estimate.cost?.findings ?? []) {
     const row = finding.layer === '' ? undefined : rowOfLayer(view, finding.layer);
-    const range = row?.range ?? rangeOfLine(view.text, firstLineWithText(view.text));
+    const range = row?.range ?? firstRange(view);
     const key = `${finding.code} ${range.start.line} ${row === undefined ? finding.message : ''}`;
     const group = groups.get(key) ?? { range, findings: [] };
     group.findings.push(finding);
@@ -65,10 +92,13 @@ function diagnosticsOfFindings(view: ModelView): readonly Diagnostic[] {
 /** The file's issues may reach the view twice: by reading, and by the report of the estimate. */
 function withoutRepetition(all: readonly Diagnostic[]): readonly Diagnostic[] {
   const seen = new Set<string>();
-  return all.filter(({ code, message, range }) => {
-    const key = `${code} ${range.start.line}:${range.start.character} ${message}`;
+  return all.filter((diagnostic) => {
+    const key = keyOf(diagnostic);
     if (seen.has(key)) return false;
     seen.add(key);
     return true;
   });
 }
+
+const keyOf = ({ code, message, range }: Pick<Diagnostic, 'code' | 'message' | 'range'>): string =>
+  `${code} ${range.start.line}:${range.start.character} ${message}`;

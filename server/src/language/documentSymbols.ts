@@ -1,10 +1,10 @@
-/** The outline: modules, and the layers in them. */
+/** The outline: modules, and the layers in them; the models of a text that holds several, each with what is its own. */
 
 import { largestOf, smallestOf } from '../model/extremes.ts';
 import { formatTime } from '../model/format.ts';
 import { add } from '../model/units.ts';
 import { lineCost } from './lineCost.ts';
-import type { LayerRow, ModelView, TextBlock } from './modelView.ts';
+import { type LayerRow, type ModelPart, type ModelView, type TextBlock, viewsOf } from './modelView.ts';
 import { endOfLine, type Range, rangeOfLine } from './textLines.ts';
 
 export interface DocumentSymbol {
@@ -21,11 +21,44 @@ export interface DocumentSymbol {
 const deepestOutline = 64;
 
 export function documentSymbols(view: ModelView): readonly DocumentSymbol[] {
+  return view.others === undefined ? symbolsOf(view, treeOf(view, view.rows)) : symbolsOfModels(view);
+}
+
+/** What models share stands beside them, with what it costs in the first that has it. */
+function symbolsOfModels(view: ModelView): readonly DocumentSymbol[] {
+  const views = viewsOf(view);
+  const isIn = ({ line }: LayerRow, part: ModelPart): boolean =>
+    part.firstLine <= line && line <= part.lastLine;
+  const shared = new Map<number, LayerRow>();
+  const models = views.flatMap((each): readonly DocumentSymbol[] => {
+    const { part } = each;
+    if (part === undefined) return [];
+    for (const row of each.rows) {
+      if (!isIn(row, part) && !shared.has(row.line)) shared.set(row.line, row);
+    }
+    const own = each.rows.filter((row) => isIn(row, part));
+    const { cost, costed } = each.estimate;
+    return [
+      {
+        name: part.name,
+        detail: cost !== undefined && costed ? `step ${formatTime(cost.totals.time.step)}` : 'cost unknown',
+        kind: 'module',
+        range: { start: { line: part.firstLine, character: 0 }, end: endOfLine(view.text, part.lastLine) },
+        selection: rangeOfLine(view.text, part.firstLine),
+        children: symbolsOf(each, treeOf(each, own)),
+      },
+    ];
+  });
+  return [...symbolsOf(view, treeOf(view, [...shared.values()])), ...models].sort(byLine);
+}
+
+/** Rows below the modules they are in. */
+function treeOf(view: ModelView, rows: readonly LayerRow[]): Branch {
   const ancestorsOf = new Map(
     view.estimate.opened.analysis?.layers.map((layer) => [layer.name, layer.ancestors]),
   );
   const root: Branch = { path: '', branches: new Map(), rows: [] };
-  for (const row of view.rows) {
+  for (const row of rows) {
     // A block's lines stand below the block's own place in the text, not below each of its calls.
     const spec = isSpec(view);
     const block = spec ? blockAt(view, row.line) : undefined;
@@ -39,7 +72,7 @@ export function documentSymbols(view: ModelView): readonly DocumentSymbol[] {
     }
     branch.rows.push(row);
   }
-  return symbolsOf(view, root);
+  return root;
 }
 
 const isSpec = (view: ModelView): boolean => view.estimate.opened.format === 'layer-spec';
@@ -84,10 +117,11 @@ function symbolsOf(view: ModelView, branch: Branch): readonly DocumentSymbol[] {
       },
     ];
   });
-  return [...modules, ...layers].sort(
-    (left, right) => left.selection.start.line - right.selection.start.line,
-  );
+  return [...modules, ...layers].sort(byLine);
 }
+
+const byLine = (left: DocumentSymbol, right: DocumentSymbol): number =>
+  left.selection.start.line - right.selection.start.line;
 
 function detailOf(row: LayerRow): string {
   const { time, unknown } = lineCost(row);

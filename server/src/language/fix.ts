@@ -16,8 +16,8 @@ export interface Fix {
   readonly preferred?: true;
 }
 
-/** Costs an edited text as the open one is costed. */
-export type Recost = (source: string) => ModelEstimate;
+/** Costs an edited text as the open one is costed: the model of this name, or the first. */
+export type Recost = (source: string, model: string | undefined) => ModelEstimate;
 
 /** `1.2 ms faster, 3 %`; '' where the step takes as long as before, or one of the times is unknown. */
 export function gainOf(before: StepCost | undefined, after: StepCost | undefined): string {

@@ -6,7 +6,7 @@
  * not at hundreds of weights, nor at the constants and shape arithmetic that exporters write between layers.
  */
 
-import type { ModelView } from './modelView.ts';
+import { type ModelView, viewsOf } from './modelView.ts';
 
 export interface FoldingRange {
   readonly firstLine: number;
@@ -15,7 +15,8 @@ export interface FoldingRange {
 }
 
 export function foldingRanges(view: ModelView): readonly FoldingRange[] {
-  const parts = view.blocks
+  const models = viewsOf(view).flatMap(({ part }) => (part === undefined ? [] : [part]));
+  const parts = [...view.blocks, ...models]
     .filter(({ firstLine, lastLine }) => lastLine > firstLine)
     .map(
       ({ name, firstLine, lastLine }): FoldingRange => ({

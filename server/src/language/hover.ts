@@ -15,7 +15,7 @@ import type { LayerCost } from '../model/stepCost.ts';
 import { bytes, type Seconds } from '../model/units.ts';
 import { findOperator } from '../operators/registry.ts';
 import { lineCost, measuredTime } from './lineCost.ts';
-import { type LayerRow, type ModelView, rowAtLine } from './modelView.ts';
+import { type LayerRow, type ModelView, rowAtLine, viewsOf } from './modelView.ts';
 import { type Position, type Range, rangeOfLine } from './textLines.ts';
 import { caffeDocumentation } from './viewCaffe.ts';
 
@@ -25,17 +25,28 @@ export interface Hover {
 }
 
 export function hover(view: ModelView, position: Position): Hover | undefined {
-  const row = rowAtLine(view, position.line);
-  if (row === undefined) return undefined;
+  const costs = hoverLine(view, position.line);
+  if (costs === '') return undefined;
   const documentation = operatorDocumentation(view, position.line);
   return {
-    markdown: [hoverRow(view, row), ...(documentation === '' ? [] : [documentation])].join('\n\n'),
+    markdown: [costs, ...(documentation === '' ? [] : [documentation])].join('\n\n'),
     range: rangeOfLine(view.text, position.line),
   };
 }
 
-/** The block of one row as Markdown; also the tooltip of its hint. */
-export function hoverRow(view: ModelView, row: LayerRow): string {
+/** What a line costs, as Markdown: a block for every model it belongs to; '' where it is no layer's. */
+export function hoverLine(view: ModelView, line: number): string {
+  return viewsOf(view)
+    .flatMap((each) => {
+      const row = rowAtLine(each, line);
+      if (row === undefined) return [];
+      const name = each.part === undefined ? [] : [`**${each.part.name}**`];
+      return [...name, hoverRow(each, row)];
+    })
+    .join('\n\n');
+}
+
+function hoverRow(view: ModelView, row: LayerRow): string {
   return ['```text', ...rowLines(view, row), '```'].join('\n');
 }
 

@@ -10,12 +10,23 @@ import { type Dimension, equalDimensions } from '../model/dimension.ts';
 import type { IssueCode } from '../model/issueCodes.ts';
 import type { LayerCost } from '../model/stepCost.ts';
 import { lineCost } from './lineCost.ts';
-import { type LayerRow, type ModelView, rangeOfIssue } from './modelView.ts';
+import { joinViews, type LayerRow, type ModelView, rangeOfIssue, viewsOf } from './modelView.ts';
 import type { Range, TextLines } from './textLines.ts';
 
 /** The view to show for `current`, given the last view that could be read in full. */
 export function keepLastGood(current: ModelView, lastGood: ModelView | undefined): ModelView {
-  if (lastGood === undefined || isComplete(current)) return current;
+  const before = lastGood === undefined ? [] : viewsOf(lastGood);
+  const kept = viewsOf(current).map((view) =>
+    keepOne(
+      view,
+      before.find(({ part }) => part?.name === view.part?.name),
+    ),
+  );
+  return joinViews(kept) ?? current;
+}
+
+function keepOne(current: ModelView, lastGood: ModelView | undefined): ModelView {
+  if (lastGood === undefined || (current.estimate.cost !== undefined && isReadable(current))) return current;
   const shift = lineShift(lastGood.text, current.text);
   const rows = new Map<number, LayerRow>();
   for (const row of lastGood.rows) {
@@ -82,7 +93,7 @@ const isSameShape = (left: readonly Dimension[] | null, right: readonly Dimensio
 
 /** Whether the text could be read to its end, so that its numbers are those of the whole model. */
 export function isComplete(view: ModelView): boolean {
-  return view.estimate.cost !== undefined && isReadable(view);
+  return viewsOf(view).every(({ estimate }) => estimate.cost !== undefined) && isReadable(view);
 }
 
 /** Whether no line of the text is half written. */

@@ -28,6 +28,17 @@ export interface ModelView {
   readonly measurements: LayerMeasurements | undefined;
   /** True where totals are those of the text before it was half written. */
   readonly stale?: boolean;
+  /** Which model of its text it is, where the text holds several. */
+  readonly part?: ModelPart;
+  /** Views of the other models of the text, in order. */
+  readonly others?: readonly ModelView[];
+}
+
+/** One model of several in a text, and the lines it says alone; other lines may be of more than one. */
+export interface ModelPart {
+  readonly name: string;
+  readonly firstLine: number;
+  readonly lastLine: number;
 }
 
 export interface TextBlock {
@@ -51,6 +62,24 @@ export interface LayerRow {
   readonly group: boolean;
 }
 
+/** The views of all models of a text, in order. */
+export const viewsOf = (view: ModelView): readonly ModelView[] =>
+  view.others === undefined ? [view] : [view, ...view.others];
+
+/** Views of several models of one text as one; `undefined` where there are none. */
+export function joinViews([first, ...others]: readonly ModelView[]): ModelView | undefined {
+  return first === undefined || others.length === 0 ? first : { ...first, others };
+}
+
+/** The view of the model that a line belongs to; on a line that several share, that of the first. */
+export const viewAtLine = (view: ModelView, line: number): ModelView =>
+  viewsOf(view).find(({ part }) => part !== undefined && part.firstLine <= line && line <= part.lastLine) ??
+  view;
+
+/** The view of the model of this name; of the first where there is none. */
+export const viewOfModel = (view: ModelView, name: string | undefined): ModelView =>
+  viewsOf(view).find(({ part }) => part?.name === name) ?? view;
+
 /** The row a line belongs to. */
 export function rowAtLine(view: ModelView, line: number): LayerRow | undefined {
   return view.rows.find((row) => row.lines.includes(line));
@@ -72,7 +101,7 @@ export function rangeOfIssue(view: ModelView, issue: Issue): Range {
       : issue.value !== undefined
         ? view.valueLines.get(issue.value)
         : undefined;
-  return rangeOfLine(view.text, line ?? firstLineWithText(view.text));
+  return line === undefined ? firstRange(view) : rangeOfLine(view.text, line);
 }
 
 /** A layer spec that asks for the impossible does so at one key of its scenario, which the message names. */
@@ -82,8 +111,12 @@ function spanOfScenarioIssue(view: ModelView, issue: Issue): TextSpan | undefine
   return named?.[1];
 }
 
+/** Where stands what is about the model as a whole: its first line. */
+export const firstRange = ({ part, text }: ModelView): Range =>
+  rangeOfLine(text, part?.firstLine ?? firstLineWithText(text));
+
 /** The first line that says something: neither blank nor a comment. */
-export const firstLineWithText = (text: TextLines): number =>
+const firstLineWithText = (text: TextLines): number =>
   Math.max(
     0,
     text.lines.findIndex((line) => /^\s*[^\s#]/.test(line)),

@@ -4,11 +4,13 @@
  */
 
 import type { ModelEstimate } from '../estimate/estimateModel.ts';
+import type { SelectedModel } from '../formats/layer-spec/selectModel.ts';
 import type { LayerSpec } from '../formats/layer-spec/syntax.ts';
+import { bodiesOf } from '../formats/layer-spec/walkSpec.ts';
 import type { TextSpan } from '../model/issue.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
 import type { LayerCost } from '../model/stepCost.ts';
-import type { LayerRow, ModelView, TextBlock } from './modelView.ts';
+import type { LayerRow, ModelPart, ModelView, TextBlock } from './modelView.ts';
 import { positionAt, rangeOfSpan, splitLines, type TextLines } from './textLines.ts';
 
 export function viewLayerSpec(
@@ -20,7 +22,9 @@ export function viewLayerSpec(
   const own = rowsOfLayers(text, estimate);
   const lines = new Set(own.map((row) => row.line));
   const spec = estimate.opened.layerSpec;
-  const calls = rowsOfBlockCalls(text, spec, estimate).filter((row) => !lines.has(row.line));
+  const { selectedModel } = estimate.opened;
+  const calls = rowsOfBlockCalls(text, selectedModel, estimate).filter((row) => !lines.has(row.line));
+  const part = partOf(text, spec, selectedModel);
   let nodeLines: readonly number[] | undefined;
   return {
     text,
@@ -33,8 +37,9 @@ export function viewLayerSpec(
     },
     valueLines: new Map(),
     blocks: blocksOf(text, spec),
-    scenarioSpans: estimate.opened.selectedModel?.scenarioSpans ?? new Map(),
+    scenarioSpans: selectedModel?.scenarioSpans ?? new Map(),
     measurements,
+    ...(part === undefined ? {} : { part }),
   };
 }
 
@@ -55,7 +60,7 @@ function rowsOfLayers(text: TextLines, estimate: ModelEstimate): readonly LayerR
 
 function rowsOfBlockCalls(
   text: TextLines,
-  spec: LayerSpec | undefined,
+  spec: SelectedModel | undefined,
   estimate: ModelEstimate,
 ): readonly LayerRow[] {
   if (spec === undefined || estimate.cost === undefined) return [];
@@ -93,7 +98,8 @@ function linesOfNodes(text: TextLines, estimate: ModelEstimate): readonly number
 }
 
 function blocksOf(text: TextLines, spec: LayerSpec | undefined): readonly TextBlock[] {
-  return (spec?.blocks ?? []).map((block) => {
+  const blocks = spec === undefined ? [] : bodiesOf(spec).flatMap((body) => body.blocks);
+  return blocks.map((block) => {
     const last = block.layers.at(-1)?.span ?? block.name.span;
     return {
       name: block.name.text,
@@ -101,6 +107,18 @@ function blocksOf(text: TextLines, spec: LayerSpec | undefined): readonly TextBl
       lastLine: positionAt(text, last.end).line,
     };
   });
+}
+
+/** The lines of a model below `models`. */
+function partOf(
+  text: TextLines,
+  spec: LayerSpec | undefined,
+  selected: SelectedModel | undefined,
+): ModelPart | undefined {
+  const model = spec?.models.find(({ name }) => name === selected?.name);
+  if (model === undefined) return undefined;
+  const { start, end } = rangeOfSpan(text, model.span);
+  return { name: model.name.text, firstLine: start.line, lastLine: end.line };
 }
 
 function rowOfSpan(

@@ -6,13 +6,15 @@
 import type { TextDocument } from 'vscode-languageserver-textdocument';
 import { LoweringMemory } from '../analysis/layer-spec/loweringMemory.ts';
 import type { OpenedModel } from '../analysis/openedModel.ts';
-import { openCaffe, openLayerSpec, openOnnxText } from '../analysis/openModel.ts';
+import { openCaffe, openOnnxText, openReadSpec } from '../analysis/openModel.ts';
 import { estimateModel, type ModelEstimate } from '../estimate/estimateModel.ts';
+import { type ReadSpec, readLayerSpec } from '../formats/layer-spec/readLayerSpec.ts';
+import { modelNames } from '../formats/layer-spec/selectModel.ts';
 import type { OnnxTextSpans } from '../formats/onnx-text/readOnnxText.ts';
 import type { Recost } from '../language/fix.ts';
 import { isComplete, isReadable, keepLastGood } from '../language/keepLastGood.ts';
 import { locateOnnxText } from '../language/locateOnnxText.ts';
-import type { ModelView } from '../language/modelView.ts';
+import { joinViews, type ModelView, viewOfModel } from '../language/modelView.ts';
 import { viewCaffe } from '../language/viewCaffe.ts';
 import { viewLayerSpec } from '../language/viewLayerSpec.ts';
 import { viewOnnxText } from '../language/viewOnnxText.ts';
@@ -35,8 +37,11 @@ export interface OpenDocuments {
   shownView(uri: string): ModelView | undefined;
   /** How the text of a layer spec is costed: with the settings and files of the open one. */
   recost(uri: string): Promise<Recost>;
-  /** Measured times, shown for as long as neither the text nor the scenario's batch or precision changes. */
-  keepMeasurements(uri: string, measurements: LayerMeasurements): void;
+  /**
+   * Measured times of a model of the document, shown for as long as neither the text nor the scenario's batch or
+   * precision changes.
+   */
+  keepMeasurements(uri: string, model: string | undefined, measurements: LayerMeasurements): void;
 }
 
 /** An editor asks again by itself after a keystroke; after anything else it has to be told to. */
@@ -52,8 +57,8 @@ export interface DocumentSources {
 }
 
 interface State {
-  /** What was found out about the lines of a layer spec, for the next keystroke. */
-  readonly memory: LoweringMemory;
+  /** What was found out about the lines of a layer spec, by model, for the next keystroke. */
+  readonly memories: Map<string | undefined, LoweringMemory>;
   /** Grows with every change; work started for an older one is dropped. */
   generation: number;
   /** What the view under way is for: 'other' until the editor was told. */
@@ -66,7 +71,14 @@ interface State {
   settled: boolean;
   shown: ModelView | undefined;
   lastGood: ModelView | undefined;
-  measured: { readonly key: string; readonly measurements: LayerMeasurements } | undefined;
+  /** By model. */
+  readonly measured: Map<string | undefined, Measured>;
+}
+
+interface Measured {
+  /** Of what the times depend on. */
+  readonly key: string;
+  readonly measurements: LayerMeasurements;
 }
 
 export function openDocuments(sources: DocumentSources): OpenDocuments {
@@ -122,13 +134,18 @@ export function openDocuments(sources: DocumentSources): OpenDocuments {
     recost: async (uri) => {
       const settings = await sources.settingsOf(uri);
       const own = await sources.clusters.of(settings.cluster, uri);
-      return (text) => estimateWith(openSpec(text, uri, settings, sources.includes), settings, own);
+      return (text, model) => {
+        const spec = specReader(uri, settings, sources.includes);
+        return estimateWith(spec(readLayerSpec(text), model), settings, own);
+      };
     },
-    keepMeasurements: (uri, measurements) => {
+    keepMeasurements: (uri, model, measurements) => {
       const state = states.get(uri);
-      const scenario = state?.shown?.estimate.cost?.scenario;
-      if (state?.shown === undefined || scenario === undefined) return;
-      state.measured = { key: measurementKey(state.shown, scenario), measurements };
+      if (state?.shown === undefined) return;
+      const view = viewOfModel(state.shown, model);
+      const scenario = view.estimate.cost?.scenario;
+      if (scenario === undefined) return;
+      state.measured.set(model, { key: measurementKey(view, scenario), measurements });
     },
   };
 }
@@ -151,13 +168,15 @@ async function makeView(
   const settings = await sources.settingsOf(source ?? document.uri);
   const own = await sources.clusters.of(settings.cluster, source ?? document.uri);
   const estimate = (opened: OpenedModel): ModelEstimate => estimateWith(opened, settings, own);
-  const measuredView = (make: (measurements: LayerMeasurements | undefined) => ModelView): ModelView => {
-    const view = make(state.measured?.measurements);
+  const measuredView = (
+    make: (measurements: LayerMeasurements | undefined) => ModelView,
+    model?: string,
+  ): ModelView => {
+    const measured = state.measured.get(model);
+    const view = make(measured?.measurements);
     const scenario = view.estimate.cost?.scenario;
-    if (state.measured === undefined) return view;
-    return scenario !== undefined && measurementKey(view, scenario) === state.measured.key
-      ? view
-      : make(undefined);
+    if (measured === undefined) return view;
+    return scenario !== undefined && measurementKey(view, scenario) === measured.key ? view : make(undefined);
   };
   if (source !== undefined) {
     const file = await sources.files.open(source);
@@ -186,36 +205,45 @@ async function makeView(
     return measuredView((measurements) => viewCaffe(text, costed, measurements));
   }
   if (document.languageId !== languageIds.layerSpec) return undefined;
-  const open = (): OpenedModel => openSpec(text, document.uri, settings, sources.includes, state.memory);
-  let opened = open();
-  // Included files may include others; a chain is as deep as people write it.
-  for (let round = 0; round < deepestInclude; round += 1) {
-    if (!(await sources.includes.load(document.uri, opened.includes ?? []))) break;
+  const read = readLayerSpec(text);
+  const names = read.spec === undefined ? [] : modelNames(read.spec);
+  const models: readonly (string | undefined)[] = names.length === 0 ? [undefined] : names;
+  const openSpec = specReader(document.uri, settings, sources.includes);
+  const views: ModelView[] = [];
+  for (const model of models) {
+    const memory = state.memories.get(model) ?? new LoweringMemory();
+    state.memories.set(model, memory);
+    let opened = openSpec(read, model, memory);
+    // Included files may include others; a chain is as deep as people write it.
+    for (let round = 0; round < deepestInclude; round += 1) {
+      if (!(await sources.includes.load(document.uri, opened.includes ?? []))) break;
+      if (superseded()) return undefined;
+      opened = openSpec(read, model, memory);
+    }
+    await breathe();
     if (superseded()) return undefined;
-    opened = open();
+    const costed = estimate(opened);
+    await breathe();
+    if (superseded()) return undefined;
+    views.push(measuredView((measurements) => viewLayerSpec(text, costed, measurements), model));
   }
-  await breathe();
-  if (superseded()) return undefined;
-  const costed = estimate(opened);
-  await breathe();
-  if (superseded()) return undefined;
-  return measuredView((measurements) => viewLayerSpec(text, costed, measurements));
+  // Models that are renamed again and again leave their memories behind.
+  for (const known of state.memories.keys()) if (!models.includes(known)) state.memories.delete(known);
+  return joinViews(views);
 }
 
 const deepestInclude = 16;
 
-const openSpec = (
-  text: string,
-  uri: string,
-  settings: Settings,
-  includes: IncludedFiles,
-  memory?: LoweringMemory,
-): OpenedModel =>
-  openLayerSpec(text, fileName(uri), {
-    dimensions: settings.dimensions,
-    readInclude: includes.reader(uri),
-    memory,
-  });
+/** Opens models of a layer spec with what its document depends on. */
+const specReader =
+  (uri: string, settings: Settings, includes: IncludedFiles) =>
+  (read: ReadSpec, model: string | undefined, memory?: LoweringMemory): OpenedModel =>
+    openReadSpec(read, fileName(uri), {
+      dimensions: settings.dimensions,
+      readInclude: includes.reader(uri),
+      model,
+      memory,
+    });
 
 /** What the model asks for goes before the settings, a cluster by name before a profile of one's own. */
 function estimateWith(opened: OpenedModel, settings: Settings, own: OwnCluster | undefined): ModelEstimate {
@@ -250,7 +278,7 @@ const measurementKey = (view: ModelView, scenario: Scenario): string =>
 
 function newState(): State {
   const state: State = {
-    memory: new LoweringMemory(),
+    memories: new Map(),
     generation: 0,
     cause: 'other',
     duration: 0,
@@ -260,7 +288,7 @@ function newState(): State {
     settled: true,
     shown: undefined,
     lastGood: undefined,
-    measured: undefined,
+    measured: new Map(),
   };
   return state;
 }

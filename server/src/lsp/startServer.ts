@@ -20,7 +20,7 @@ import { diagnostics } from '../language/diagnostics.ts';
 import { documentSymbols } from '../language/documentSymbols.ts';
 import { foldingRanges } from '../language/foldingRanges.ts';
 import { hintTooltip, inlayHints } from '../language/inlayHints.ts';
-import type { ModelView } from '../language/modelView.ts';
+import { type ModelView, viewOfModel } from '../language/modelView.ts';
 import { workspaceSymbols } from '../language/workspaceSymbols.ts';
 import {
   type BenchmarkParams,
@@ -314,9 +314,9 @@ export function startServer(connection: Connection, platform: Platform): void {
   connection.onRequest(listClusters, () => clusterChoices());
   connection.onRequest(
     makeReport,
-    handler('report', null, async ({ uri, format }: ReportParams) => {
+    handler('report', null, async ({ uri, format, model }: ReportParams) => {
       const view = await documents.view(uri);
-      return view === undefined ? null : reportOf(view, format);
+      return view === undefined ? null : reportOf(viewOfModel(view, model), format);
     }),
   );
   connection.onRequest<BenchmarkResult | ResponseError<void>, void>(
@@ -330,8 +330,8 @@ export function startServer(connection: Connection, platform: Platform): void {
         isTrusted: () => session.trusted,
         view: documents.view,
         pythonOf: async (uri) => (await settings.of(modelBehind(uri) ?? uri))['benchmark.python'],
-        onMeasured: (uri, measurements) => {
-          documents.keepMeasurements(uri, measurements);
+        onMeasured: (uri, model, measurements) => {
+          documents.keepMeasurements(uri, model, measurements);
           const document = texts.get(uri);
           if (document !== undefined) documents.touch(document, 'other');
         },

@@ -1,9 +1,16 @@
 /** What the status bar and the language status say of a costed document. */
 
-import type { ModelView } from '../language/modelView.ts';
-import type { EstimatedParams } from '../protocol.ts';
+import { type ModelView, viewsOf } from '../language/modelView.ts';
+import type { EstimatedParams, ModelSummary } from '../protocol.ts';
 
 export function summaryOf(view: ModelView): Omit<EstimatedParams, 'uri'> {
+  const models = viewsOf(view).flatMap((each) =>
+    each.part === undefined ? [] : [{ ...each.part, ...summaryOfModel(each) }],
+  );
+  return { ...summaryOfModel(view), ...(models.length === 0 ? {} : { models }) };
+}
+
+function summaryOfModel(view: ModelView): ModelSummary {
   const { cost, cluster, opened, issues } = view.estimate;
   if (cost === undefined) {
     const error = issues.find((issue) => issue.severity === 'error');

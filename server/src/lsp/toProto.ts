@@ -41,7 +41,11 @@ export function toCodeLens(lens: CodeLens, uri: string, hasCommands: boolean): l
   return {
     range: { start: place, end: place },
     command: hasCommands
-      ? { title: lens.title, command, arguments: [uri] }
+      ? {
+          title: lens.title,
+          command,
+          arguments: [uri, ...(lens.model === undefined ? [] : [lens.model])],
+        }
       : { title: lens.title, command: '' },
   };
 }

@@ -43,11 +43,13 @@ export const specKeys = ['name', 'include', ...modelKeys, 'models'] as const;
 /** People write a few hundred lines; lines of a megabyte are no model anyone wrote. */
 const longestSpec = 2 ** 20;
 
-/** `spec` is `undefined` only where the text is too long or not a mapping at all. */
-export function readLayerSpec(text: string): {
+export interface ReadSpec {
+  /** `undefined` only where the text is too long or not a mapping at all. */
   readonly spec: LayerSpec | undefined;
   readonly issues: readonly Issue[];
-} {
+}
+
+export function readLayerSpec(text: string): ReadSpec {
   if (text.length > longestSpec) {
     const message = `the layer spec is ${text.length} characters long, more than ${longestSpec}; put what repeats into blocks, or export the model as ONNX`;
     const span = { start: 0, end: 0 };

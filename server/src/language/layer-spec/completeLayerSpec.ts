@@ -11,7 +11,7 @@ import { type Dimension, printDimension } from '../../model/dimension.ts';
 import { elementTypes } from '../../model/elementType.ts';
 import { findingThresholds } from '../../model/findingThresholds.ts';
 import type { Completion, CompletionKind } from '../completion.ts';
-import { type ModelView, rowAtLine } from '../modelView.ts';
+import { type ModelView, rowAtLine, viewAtLine } from '../modelView.ts';
 import { positionAt } from '../textLines.ts';
 import {
   type Callable,
@@ -40,7 +40,8 @@ export function completeLayerSpec(
 ): readonly Completion[] {
   const context = cursorContext(document.source, offset);
   if (context === undefined) return [];
-  const proposer = new Proposer(document, context, view);
+  const { line } = positionAt(document.text, offset);
+  const proposer = new Proposer(document, context, view && viewAtLine(view, line));
   return proposer.propose();
 }
 
@@ -204,7 +205,11 @@ class Proposer {
 
   /** Dims and block parameters; those whose value is the size the parameter must have come first. */
   private dimensions(parameter: CallableParameter | undefined): readonly Completion[] {
-    const values = dimensionValues(this.document.spec, this.view?.estimate.scenario?.dimensions);
+    const values = dimensionValues(
+      this.document.spec,
+      this.view?.estimate.scenario?.dimensions,
+      this.view?.part?.name,
+    );
     const actual = parameter?.follows ? this.followedSize(parameter.name) : undefined;
     const names = visibleValues(this.document.spec, this.context);
     const matches = (name: string): boolean => actual !== undefined && values.get(name) === actual;
@@ -354,7 +359,7 @@ class Proposer {
     if (above !== undefined) return this.shapeOfLine(positionAt(text, above.span.start).line);
     const [input] = inputsAt(spec, this.context);
     if (this.context.block !== undefined || input === undefined) return undefined;
-    const values = dimensionValues(spec, this.view?.estimate.scenario?.dimensions);
+    const values = dimensionValues(spec, this.view?.estimate.scenario?.dimensions, this.view?.part?.name);
     return input.dimensions.map((size) => {
       if (size.kind === 'number') return size.value;
       return (size.kind === 'name' ? values.get(size.name) : undefined) ?? 0;

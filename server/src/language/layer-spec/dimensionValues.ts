@@ -2,17 +2,25 @@
 
 import { evaluate, type Values } from '../../analysis/layer-spec/evaluate.ts';
 import type { SpecValue } from '../../analysis/layer-spec/layerDefinition.ts';
+import { selectModel } from '../../formats/layer-spec/selectModel.ts';
 import type { Expression, LayerSpec } from '../../formats/layer-spec/syntax.ts';
 import { bodiesOf } from './specText.ts';
 
-/** Values by name, in order of writing; `given` are those of a scenario, which go before the written ones. */
+/**
+ * Values by name, in order of writing; `given` are those of a scenario, which go before the written ones. Where several
+ * models differ, `model` speaks, or the first.
+ */
 export function dimensionValues(
   spec: LayerSpec,
   given: Readonly<Record<string, number>> = {},
+  model?: string,
 ): ReadonlyMap<string, number> {
   const values = new Map<string, SpecValue>();
-  for (const { name, value } of bodiesOf(spec).flatMap(({ body }) => body.dims)) {
-    // Several models may differ in it: the first speaks.
+  const dims = [
+    ...(selectModel(spec, model)?.dims ?? []),
+    ...bodiesOf(spec).flatMap(({ body }) => body.dims),
+  ];
+  for (const { name, value } of dims) {
     if (values.has(name.text)) continue;
     const found = given[name.text] ?? (value === undefined ? undefined : numberOf(value, values));
     if (found !== undefined) values.set(name.text, found);

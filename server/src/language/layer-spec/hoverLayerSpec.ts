@@ -2,11 +2,12 @@
 
 import { evaluate } from '../../analysis/layer-spec/evaluate.ts';
 import { printValue } from '../../analysis/layer-spec/layerDefinition.ts';
+import { modelAt } from '../../formats/layer-spec/selectModel.ts';
 import type { Argument, LayerCall, SpecLayer } from '../../formats/layer-spec/syntax.ts';
 import { printDimension } from '../../model/dimension.ts';
 import type { TextSpan } from '../../model/issue.ts';
-import { type Hover, hoverRow } from '../hover.ts';
-import { type ModelView, rowAtLine } from '../modelView.ts';
+import { type Hover, hoverLine } from '../hover.ts';
+import { type ModelView, rowAtLine, viewAtLine } from '../modelView.ts';
 import { positionAt, rangeOfSpan } from '../textLines.ts';
 import { callableBlock, describeCallable, findCallable } from './callable.ts';
 import { dimensionValues } from './dimensionValues.ts';
@@ -46,7 +47,7 @@ class Hovers {
     if (named !== undefined) {
       const { name, span } = named;
       // The name of an argument says most by its own documentation.
-      return { parts: this.ofName(name, name.definitions.includes(span)), span };
+      return { parts: this.ofName(name, span), span };
     }
     const placed = calledLayers(spec).find(({ layer }) => holds(layer.span, offset));
     if (placed === undefined) return undefined;
@@ -68,12 +69,13 @@ class Hovers {
     };
   }
 
-  private ofName(name: SpecName, isDefinition: boolean): readonly string[] {
+  private ofName(name: SpecName, place: TextSpan): readonly string[] {
     const { spec, source } = this.document;
+    const isDefinition = name.definitions.includes(place);
     const written = source.slice(name.whole.start, name.whole.end);
     switch (name.kind) {
       case 'dimension':
-        return [this.block([this.dimensionText(name), ...this.usesOf(name)])];
+        return [this.block([this.dimensionText(name, place), ...this.usesOf(name)])];
       case 'parameter':
         return [
           this.block([
@@ -141,24 +143,37 @@ class Hovers {
       )
     )
       return '';
-    const found = evaluate(value, this.values(), () => {});
+    const found = evaluate(value, this.values(value.span), () => {});
     if (found === undefined) return '';
     const { start, end } = value.span;
     return `\`${this.document.source.slice(start, end)}\` = ${printValue(found)}`;
   }
 
-  private dimensionText({ text, whole }: SpecName): string {
-    const given = this.view?.estimate.scenario?.dimensions[text];
-    const own = dimensionValues(this.document.spec).get(text);
+  private dimensionText({ text, whole, definitions }: SpecName, place: TextSpan): string {
+    const given = this.scenarioValues(place)?.[text];
+    const own = dimensionValues(this.document.spec, {}, this.modelAt(place)).get(text);
     const value = given ?? own;
     const written = this.document.source.slice(whole.start, whole.end).replace(/^[^:]*:?\s*/, '');
-    const expression = written !== '' && written !== String(own) ? ` = ${written}` : '';
+    // Models that differ in it each write it in their own way.
+    const isOne = definitions.length === 1;
+    const expression = isOne && written !== '' && written !== String(own) ? ` = ${written}` : '';
     const origin = given !== undefined && given !== own ? ', set by the scenario' : '';
     return `${text}${expression} = ${value ?? '?'}${value === undefined ? ', no value' : origin}`;
   }
 
-  private values(): ReadonlyMap<string, number> {
-    return dimensionValues(this.document.spec, this.view?.estimate.scenario?.dimensions);
+  /** Values of dims in the model that a place belongs to. */
+  private values(place: TextSpan): ReadonlyMap<string, number> {
+    return dimensionValues(this.document.spec, this.scenarioValues(place), this.modelAt(place));
+  }
+
+  private scenarioValues({ start }: TextSpan): Readonly<Record<string, number>> | undefined {
+    if (this.view === undefined) return undefined;
+    const { line } = positionAt(this.document.text, start);
+    return viewAtLine(this.view, line).estimate.scenario?.dimensions;
+  }
+
+  private modelAt({ start }: TextSpan): string | undefined {
+    return modelAt(this.document.spec, start);
   }
 
   /** Names of the lines that use it, a few of them. */
@@ -177,13 +192,13 @@ class Hovers {
 
   private costOf(layer: SpecLayer): string {
     if (this.view === undefined) return '';
-    const row = rowAtLine(this.view, positionAt(this.document.text, layer.span.start).line);
-    return row === undefined ? '' : hoverRow(this.view, row);
+    return hoverLine(this.view, positionAt(this.document.text, layer.span.start).line);
   }
 
   private shapeOf(layer: SpecLayer): readonly string[] {
     if (this.view === undefined) return [];
-    const row = rowAtLine(this.view, positionAt(this.document.text, layer.span.start).line);
+    const { line } = positionAt(this.document.text, layer.span.start);
+    const row = rowAtLine(viewAtLine(this.view, line), line);
     const output = row?.layers.at(-1)?.output;
     if (output?.shape === undefined || output.shape === null) return [];
     return [`output ${output.elementType}[${output.shape.map(printDimension).join(', ')}]`];

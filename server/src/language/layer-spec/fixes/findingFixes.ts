@@ -1,6 +1,7 @@
 /** What an estimate advises, done in the text, with what it saves: found by costing the edited text. */
 
 import type { ModelEstimate } from '../../../estimate/estimateModel.ts';
+import { selectModel } from '../../../formats/layer-spec/selectModel.ts';
 import { formatBytes } from '../../../model/format.ts';
 import type { FindingChange } from '../../../model/stepCost.ts';
 import { bytes } from '../../../model/units.ts';
@@ -31,7 +32,7 @@ function changesFor(wrong: Wrong, change: FindingChange): readonly Change[] {
     case 'batch':
       return batchChange(wrong, change.batch);
     case 'precision': {
-      const edits = [scenarioEdit(document, 'precision', change.precision)];
+      const edits = [scenarioEdit(document, 'precision', change.precision, wrong.diagnostic.model)];
       return costed(
         wrong,
         edits,
@@ -54,11 +55,15 @@ function changesFor(wrong: Wrong, change: FindingChange): readonly Change[] {
 /** The batch is set where the text sets it: in its scenario, as a dim, or in a scenario that is new. */
 function batchChange(wrong: Wrong, batch: number): readonly Change[] {
   const { document } = wrong;
-  const [size] = document.spec.inputs[0]?.dimensions ?? [];
-  const dim =
-    size?.kind === 'name' ? document.spec.dims.find(({ name }) => name.text === size.name) : undefined;
+  const { model } = wrong.diagnostic;
+  const { inputs, dims } = selectModel(document.spec, model) ?? document.spec;
+  const [size] = inputs[0]?.dimensions ?? [];
+  const dim = size?.kind === 'name' ? dims.find(({ name }) => name.text === size.name) : undefined;
   const inDims = dim?.value?.kind === 'number' ? [{ span: dim.value.span, text: String(batch) }] : undefined;
-  const ways = [...(inDims === undefined ? [] : [inDims]), [scenarioEdit(document, 'batch', String(batch))]];
+  const ways = [
+    ...(inDims === undefined ? [] : [inDims]),
+    [scenarioEdit(document, 'batch', String(batch), model)],
+  ];
   const setsBatch = ({ scenario }: ModelEstimate): boolean => scenario?.batchPerGpu === batch;
   for (const edits of ways) {
     const changes = costed(wrong, edits, `Use a batch of ${batch}`, setsBatch);
@@ -68,7 +73,7 @@ function batchChange(wrong: Wrong, batch: number): readonly Change[] {
 }
 
 function sizeChange(wrong: Wrong, from: number, to: number): readonly (Change & { readonly step: number })[] {
-  const found = sizeEdits(wrong.document, wrong.diagnostic.range.start.line, from, to);
+  const found = sizeEdits(wrong.document, wrong.diagnostic, from, to);
   if (found === undefined) return [];
   const after = recosted(wrong, found.edits);
   const step = after.cost?.totals.time.step ?? null;
@@ -106,10 +111,15 @@ function optionChange(wrong: Wrong, name: string, value: string): readonly Chang
 const optionTitle = (name: string, value: string): string =>
   name === 'bucket-mb' ? `Use buckets of ${value} MiB` : `Send gradients as ${value}`;
 
-function optionEdits({ document, view }: Wrong, name: string, value: string): readonly TextEdit[] {
+function optionEdits(
+  { document, view, diagnostic }: Wrong,
+  name: string,
+  value: string,
+): readonly TextEdit[] {
   const framework = view.estimate.scenario?.framework ?? { name: 'pytorch-ddp', options: {} };
   const options = Object.entries({ ...framework.options, [name]: value }).map((pair) => pair.join('='));
-  return [scenarioEdit(document, 'framework', `"${[framework.name, ...options].join(',')}"`)];
+  const written = `"${[framework.name, ...options].join(',')}"`;
+  return [scenarioEdit(document, 'framework', written, diagnostic.model)];
 }
 
 /** A repeated line, repeated as often as memory allows. */

@@ -2,7 +2,7 @@
 
 import type { Diagnostic } from '../../diagnostics.ts';
 import type { Fix, Recost } from '../../fix.ts';
-import type { ModelView } from '../../modelView.ts';
+import { type ModelView, viewOfModel } from '../../modelView.ts';
 import { offsetAt } from '../../textLines.ts';
 import type { SpecText } from '../specText.ts';
 import { argumentFixes } from './argumentFixes.ts';
@@ -21,7 +21,14 @@ export function layerSpecFixes(
   return diagnostics.flatMap((diagnostic) => {
     const { start, end } = diagnostic.range;
     const span = { start: offsetAt(document.text, start), end: offsetAt(document.text, end) };
-    const wrong: Wrong = { document, view, diagnostic, span, recost };
+    const { model } = diagnostic;
+    const wrong: Wrong = {
+      document,
+      view: viewOfModel(view, model),
+      diagnostic,
+      span,
+      recost: (source) => recost(source, model),
+    };
     const changes = [
       ...nameFixes(wrong),
       ...argumentFixes(wrong),

@@ -1,13 +1,27 @@
 /** Sets a key of a layer spec's own scenario. */
 
+import type { SpecBody } from '../../../formats/layer-spec/syntax.ts';
 import type { TextEdit } from '../../textEdit.ts';
 import type { SpecText } from '../specText.ts';
 
-/** The value is replaced where the key is written, else the key is added, else a scenario is. */
-export function scenarioEdit({ spec, source }: SpecText, key: string, value: string): TextEdit {
-  const written = spec.scenarioSpans.get(key);
-  if (written !== undefined) return { span: written, text: value };
-  const section = spec.sections.find((each) => each.key.text === 'scenario');
+/**
+ * The value is replaced where the key is written, else the key is added, else a scenario is. What `model` says itself
+ * goes before what all models of the text share.
+ */
+export function scenarioEdit(
+  { spec, source }: SpecText,
+  key: string,
+  value: string,
+  model: string | undefined,
+): TextEdit {
+  const bodies: readonly SpecBody[] = [...spec.models.filter(({ name }) => name.text === model), spec];
+  for (const body of bodies) {
+    const written = body.scenarioSpans.get(key);
+    if (written !== undefined) return { span: written, text: value };
+  }
+  const hasScenario = (body: SpecBody): boolean => body.sections.some((each) => each.key.text === 'scenario');
+  const body = bodies.find(hasScenario) ?? spec;
+  const section = body.sections.find((each) => each.key.text === 'scenario');
   if (section === undefined) {
     const gap = source === '' || source.endsWith('\n') ? '' : '\n';
     return {
@@ -24,7 +38,7 @@ export function scenarioEdit({ spec, source }: SpecText, key: string, value: str
       text: `${inside.trim() === '' ? ' ' : ', '}${key}: ${value} `,
     };
   }
-  const [first] = [...spec.scenarioSpans.values()];
+  const [first] = [...body.scenarioSpans.values()];
   const lineStart = first === undefined ? -1 : source.lastIndexOf('\n', first.start) + 1;
   const indent = lineStart < 0 ? '  ' : (/^\s*/.exec(source.slice(lineStart))?.[0] ?? '  ');
   const { end } = section.span;

@@ -1,10 +1,12 @@
 /** Where the size of a layer is written: as a dim, or as a number in its arguments. */
 
+import { selectModel } from '../../../formats/layer-spec/selectModel.ts';
 import type { Expression } from '../../../formats/layer-spec/syntax.ts';
+import type { Diagnostic } from '../../diagnostics.ts';
 import type { TextEdit } from '../../textEdit.ts';
 import { positionAt } from '../../textLines.ts';
 import { dimensionValues } from '../dimensionValues.ts';
-import { bodiesOf, calledLayers, type SpecText } from '../specText.ts';
+import { calledLayers, type SpecText } from '../specText.ts';
 
 export interface SizeChange {
   /** `vocab 50304`, or `50304`. */
@@ -12,25 +14,25 @@ export interface SizeChange {
   readonly edits: readonly TextEdit[];
 }
 
-/** Makes the size `from` of the layer on a line `to`; `undefined` where it is not written as one number. */
+/** Makes the size `from` of the layer that a diagnostic is about `to`; `undefined` where it is not written as one number. */
 export function sizeEdits(
   document: SpecText,
-  line: number,
+  { range, model }: Pick<Diagnostic, 'range' | 'model'>,
   from: number,
   to: number,
 ): SizeChange | undefined {
   const { spec, text } = document;
-  const placed = calledLayers(spec).find(({ layer }) => positionAt(text, layer.span.start).line === line);
-  const values = dimensionValues(spec);
+  const placed = calledLayers(spec).find(
+    ({ layer }) => positionAt(text, layer.span.start).line === range.start.line,
+  );
+  const values = dimensionValues(spec, {}, model);
   for (const { value } of placed?.call.arguments ?? []) {
     for (const part of partsOf(value)) {
       if (part.kind === 'number' && part.value === from) {
         return { what: String(to), edits: [{ span: part.span, text: String(to) }] };
       }
       if (part.kind !== 'name' || values.get(part.name) !== from) continue;
-      const dim = bodiesOf(spec)
-        .flatMap(({ body }) => body.dims)
-        .find(({ name }) => name.text === part.name);
+      const dim = (selectModel(spec, model) ?? spec).dims.find(({ name }) => name.text === part.name);
       if (dim?.value?.kind !== 'number') continue;
       return { what: `${part.name} ${to}`, edits: [{ span: dim.value.span, text: String(to) }] };
     }

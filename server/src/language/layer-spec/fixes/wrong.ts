@@ -1,8 +1,8 @@
 /** What a kind of fix is asked with, and what it answers. */
 
+import type { ModelEstimate } from '../../../estimate/estimateModel.ts';
 import type { TextSpan } from '../../../model/issue.ts';
 import type { Diagnostic } from '../../diagnostics.ts';
-import type { Recost } from '../../fix.ts';
 import type { ModelView } from '../../modelView.ts';
 import type { TextEdit } from '../../textEdit.ts';
 import type { SpecText } from '../specText.ts';
@@ -13,7 +13,8 @@ export interface Wrong {
   readonly diagnostic: Diagnostic;
   /** What the diagnostic underlines. */
   readonly span: TextSpan;
-  readonly recost: Recost;
+  /** Costs an edited text: the model that the diagnostic is about. */
+  readonly recost: (source: string) => ModelEstimate;
 }
 
 export interface Change {
