@@ -1,16 +1,19 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { allReduceTime } from '../../server/src/communication/allReduce.ts';
-import { placeGpus } from '../../server/src/communication/placement.ts';
+import { type CollectiveTime, collectiveTime } from '../../server/src/communication/collectiveTime.ts';
+import { type Placement, placeGpus } from '../../server/src/communication/placement.ts';
 import type { ClusterProfile } from '../../server/src/hardware/clusterProfile.ts';
 import { builtInClusters, findCluster } from '../../server/src/hardware/clusters.ts';
-import { bytes, bytesPerSecond, seconds } from '../../server/src/model/units.ts';
+import { type Bytes, bytes, bytesPerSecond, seconds } from '../../server/src/model/units.ts';
 
 function cluster(name: string): ClusterProfile {
   const found = findCluster(name);
   if (found === undefined) throw new Error(name);
   return found;
 }
+
+const allReduceTime = (profile: ClusterProfile, placement: Placement, size: Bytes): CollectiveTime =>
+  collectiveTime(profile, placement, { kind: 'all-reduce', bytes: size });
 
 /** The same cluster without latencies. */
 function withoutLatency(profile: ClusterProfile): ClusterProfile {

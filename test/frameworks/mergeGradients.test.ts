@@ -12,7 +12,7 @@ import {
   mergeWithinWait,
   type ReadyGradient,
 } from '../../server/src/frameworks/mergeGradients.ts';
-import { packMessages } from '../../server/src/frameworks/packMessages.ts';
+import { packBuckets } from '../../server/src/frameworks/packBuckets.ts';
 import { exposedTime, largestSpeedup, waitFreeEnd } from '../../server/src/frameworks/waitFree.ts';
 import { bytes, microseconds, type Seconds, seconds } from '../../server/src/model/units.ts';
 
@@ -74,13 +74,14 @@ test.each([
   expect(`${line(sent(groups, cost))} ${groups.length}`).toBe(merged);
   const whole = bytes(53_516_544);
   expect(line([{ ready: backward, time: linearTime(cost, whole) }])).toBe(single);
-  const buckets = packMessages(
+  const buckets = packBuckets(
     gradients.map(({ bytes: size }, index) => ({
       parameter: `${index}`,
       index,
       elements: size / 4,
       bytes: size,
       readyAfter: index,
+      usedFrom: 0,
     })),
     [2 ** 20, 25 * 2 ** 20],
   ).map(({ bytes: size, readyAfter }) => ({

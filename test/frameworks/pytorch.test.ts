@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { packMessages } from '../../server/src/frameworks/packMessages.ts';
+import { backwardAt } from '../../server/src/frameworks/exchange.ts';
+import { packBuckets } from '../../server/src/frameworks/packBuckets.ts';
 import { optimizerUpdate } from '../../server/src/frameworks/pytorch/optimizerUpdate.ts';
-import { resolveFramework } from '../../server/src/frameworks/registry.ts';
+import { frameworks, resolveFramework } from '../../server/src/frameworks/registry.ts';
 import type { Precision } from '../../server/src/model/scenario.ts';
-import { bytes } from '../../server/src/model/units.ts';
+import { bytes, seconds } from '../../server/src/model/units.ts';
 import { type ChainLayer, chain } from '../support/trainingGraph.ts';
 
 const { behaviour } = resolveFramework({ name: 'pytorch-ddp', options: {} });
@@ -66,20 +67,31 @@ describe('buckets', () => {
     elements: mebibytes * 2 ** 18,
     bytes: bytes(mebibytes * 2 ** 20),
     readyAfter: index,
+    usedFrom: 9 - index,
   });
+  const group = {
+    nodes: 1,
+    gpusPerNode: 8,
+    gpus: 8,
+    operators: 10,
+    batchPerGpu: 1,
+    precision: 'fp32' as const,
+  };
+  const profiled = { backwardEnds: () => new Float64Array(10), timeOf: () => seconds(0) };
 
   test('the first closes at 1 MiB, the others at 25, the last holds the rest', () => {
     const gradients = [0.5, 0.6, 10, 10, 10, 30, 3].map((size, index) => gradient(index, size));
-    const sizes = behaviour.pack(gradients).map(({ bytes: size }) => size / 2 ** 20);
+    const { messages } = behaviour.exchange(gradients, group, profiled);
+    const sizes = messages.map(({ bytes: size }) => size / 2 ** 20);
     expect(sizes.map((size) => Number(size.toFixed(3)))).toEqual([1.1, 30, 30, 3]);
-    expect(behaviour.pack(gradients).map(({ readyAfter }) => readyAfter)).toEqual([1, 4, 5, 6]);
+    expect(messages.map(({ after }) => after)).toEqual([1, 4, 5, 6].map(backwardAt));
   });
 
   test('gradient-dtype=fp16 halves what is sent, not what is kept', () => {
     const half = resolveFramework({ name: 'pytorch-ddp', options: { 'gradient-dtype': 'fp16' } }).behaviour;
-    const messages = half.pack([gradient(0, 2)]);
+    const { messages, buffers } = half.exchange([gradient(0, 2)], group, profiled);
     expect(messages[0]?.bytes).toBe(2 ** 20);
-    expect(half.bufferBytes(messages)).toBe(2 * 2 ** 20);
+    expect(buffers).toBe(2 * 2 ** 20);
   });
 
   test('gradient-as-bucket-view saves the copies', () => {
@@ -87,20 +99,28 @@ describe('buckets', () => {
       name: 'pytorch-ddp',
       options: { 'gradient-as-bucket-view': 'true' },
     }).behaviour;
-    expect(views.bufferBytes(views.pack([gradient(0, 2)]))).toBe(0);
+    expect(views.exchange([gradient(0, 2)], group, profiled).buffers).toBe(0);
   });
 
   test('naive sends one message after backward, Horovod fuses, 0 sends every tensor', () => {
     const gradients = [40, 40, 40, 40].map((size, index) => gradient(index, size));
-    const naive = resolveFramework({ name: 'naive', options: {} }).behaviour;
-    expect([naive.overlap, naive.pack(gradients).length]).toEqual([false, 1]);
-    expect(resolveFramework({ name: 'horovod', options: {} }).behaviour.pack(gradients)).toHaveLength(1);
-    const each = resolveFramework({ name: 'horovod', options: { 'fusion-mb': '0' } }).behaviour;
-    expect(each.pack(gradients)).toHaveLength(4);
+    const messagesOf = (name: string, options = {}) =>
+      resolveFramework({ name, options }).behaviour.exchange(gradients, group, profiled).messages;
+    expect(messagesOf('naive').map(({ after }) => after)).toEqual([backwardAt(9)]);
+    expect(messagesOf('horovod')).toHaveLength(1);
+    expect(messagesOf('horovod', { 'fusion-mb': '0' })).toHaveLength(4);
+  });
+
+  test('one GPU by itself sends nothing', () => {
+    const alone = { ...group, gpusPerNode: 1, gpus: 1 };
+    for (const { name } of frameworks) {
+      const { behaviour: own } = resolveFramework({ name, options: {} });
+      expect(own.exchange([gradient(0, 40)], alone, profiled).messages).toEqual([]);
+    }
   });
 
   test('nothing to send is no message', () => {
-    expect(packMessages([], [1])).toEqual([]);
+    expect(packBuckets([], [1])).toEqual([]);
   });
 });
 

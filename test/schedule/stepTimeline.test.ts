@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { packMessages } from '../../server/src/frameworks/packMessages.ts';
+import { packBuckets } from '../../server/src/frameworks/packBuckets.ts';
 import { bytes, seconds } from '../../server/src/model/units.ts';
 import { createResources } from '../../server/src/schedule/resources.ts';
 import { type StepWork, stepTimeline } from '../../server/src/schedule/stepTimeline.ts';
@@ -132,8 +132,9 @@ describe('GoogLeNet on K80 over 10 GbE, published layer trace (B-Caffe logs)', (
       elements: size / 4,
       bytes: bytes(size),
       readyAfter: index,
+      usedFrom: 0,
     }));
-    const messages = packMessages(gradients, [2 ** 20, 25 * 2 ** 20]);
+    const messages = packBuckets(gradients, [2 ** 20, 25 * 2 ** 20]);
     expect(messages).toHaveLength(3);
     const line = stepTimeline({
       ...step(0, backward, [], 0),

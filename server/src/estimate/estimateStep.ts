@@ -20,7 +20,7 @@ import type {
   TotalCost,
   UnknownPart,
 } from '../model/stepCost.ts';
-import { type Bytes, bytes, flops, seconds } from '../model/units.ts';
+import { type Bytes, bytes, flops, seconds, sum } from '../model/units.ts';
 import type { StepTimeline } from '../schedule/stepTimeline.ts';
 import { findingsOf } from './findings/findings.ts';
 import { parameterBytes } from './gradients.ts';
@@ -57,13 +57,13 @@ export function estimateStep(training: TrainingGraph, scenario: Scenario, cluste
 type Timelines = readonly [StepTimeline, StepTimeline, StepTimeline];
 
 function memoryOf(plan: StepPlan): StepMemory {
-  const { training, scenario, behaviour, messages, update } = plan;
+  const { training, scenario, exchange, update } = plan;
   const trained = totalBytes(training.analysis.parameters);
   return stepMemory(plan, {
     parameters: trained + totalBytes(training.analysis.frozen),
     gradients: scenario.mode === 'training' ? trained : 0,
     optimizerState: update.stateBytes,
-    communicationBuffers: messages.length === 0 ? 0 : behaviour.bufferBytes(messages),
+    communicationBuffers: exchange.buffers,
     updateTemporaries: update.temporaryBytes,
   });
 }
@@ -167,8 +167,8 @@ function messageCosts(plan: StepPlan, timeline: StepTimeline): readonly MessageC
   /** By layer: the last message that has a share of it, and where. */
   const shareIn = new Int32Array(plan.training.analysis.layers.length).fill(-1);
   const shareAt = new Int32Array(plan.training.analysis.layers.length);
-  return plan.messages.map((message, position) => {
-    const collective = plan.collectives[position];
+  return plan.exchange.messages.map((message, position) => {
+    const stages = plan.stages[position] ?? [];
     const shares: { readonly index: number; bytes: Bytes }[] = [];
     for (const gradient of message.gradients) {
       const layer = layerOf[parameters[gradient.index]?.operators[0] ?? -1];
@@ -183,11 +183,11 @@ function messageCosts(plan: StepPlan, timeline: StepTimeline): readonly MessageC
     }
     return {
       bytes: message.bytes,
-      time: collective?.time ?? seconds(0),
+      time: sum(stages.map((stage) => stage.time)),
       exposed: timeline.messages[position]?.exposed ?? seconds(0),
       layers: shares,
-      readyAfter: layerOf[last - message.readyAfter] ?? 0,
-      description: collective?.description ?? '',
+      readyAfter: layerOf[message.after.pass === 'backward' ? last - message.after.position : 0] ?? 0,
+      description: stages.map(({ description }) => description).join(', then '),
     };
   });
 }

@@ -1,7 +1,7 @@
 /** Gradients in the order backward completes them. */
 
 import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
-import type { Gradient } from '../frameworks/behaviour.ts';
+import type { Gradient } from '../frameworks/gradient.ts';
 import { bitsPerElement } from '../model/elementType.ts';
 import { type Bytes, bytes } from '../model/units.ts';
 
@@ -19,6 +19,7 @@ export function gradientsInReadyOrder(training: TrainingGraph): readonly Gradien
       elements: parameter.elements,
       bytes: parameterBytes(parameter),
       readyAfter: last - (parameter.operators[0] ?? last),
+      usedFrom: parameter.operators[0] ?? 0,
     }))
     .sort((a, b) => a.readyAfter - b.readyAfter || b.index - a.index);
 }

@@ -6,7 +6,6 @@
  * not measured, and the update, are then scaled so that the parts fill it.
  */
 
-import { resolveFramework } from '../frameworks/registry.ts';
 import type { LayerMeasurement, LayerMeasurements } from '../model/measurement.ts';
 import type { LayerCost, StepCost } from '../model/stepCost.ts';
 import { type Seconds, seconds } from '../model/units.ts';
@@ -123,7 +122,7 @@ function layerTimeline(cost: StepCost, layers: readonly LayerCost[], update: Sec
       return { time: message.time, readyAfter: ready };
     }),
     update: { device: update, host: seconds(0) },
-    overlap: resolveFramework(cost.scenario.framework).behaviour.overlap,
+    overlap: true,
   });
 }
 

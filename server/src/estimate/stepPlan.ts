@@ -2,13 +2,15 @@
 
 import { isSettled, unfoldColumn, unfoldList } from '../analysis/folding/foldGraph.ts';
 import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
-import { allReduceTime, type CollectiveTime } from '../communication/allReduce.ts';
+import type { Operation } from '../communication/operation.ts';
+import { type OperationTime, operationTime } from '../communication/operationTime.ts';
 import { type Placement, placeGpus } from '../communication/placement.ts';
-import type { FrameworkBehaviour, LoweredGraph, Message, Update } from '../frameworks/behaviour.ts';
+import type { FrameworkBehaviour, LoweredGraph, Update } from '../frameworks/behaviour.ts';
+import { type Exchange, noExchange, type WorkerGroup } from '../frameworks/exchange.ts';
 import { resolveFramework } from '../frameworks/registry.ts';
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
 import type { Scenario } from '../model/scenario.ts';
-import { seconds } from '../model/units.ts';
+import { seconds, sum } from '../model/units.ts';
 import { type StepTimeline, stepTimeline } from '../schedule/stepTimeline.ts';
 import { gradientsInReadyOrder } from './gradients.ts';
 import {
@@ -31,10 +33,9 @@ export interface StepPlan {
   readonly saved: SavedBytes;
   /** Where blocks repeat and are lowered alike: the graph with most of them left out. */
   readonly folded?: { readonly training: TrainingGraph; readonly lowered: LoweredGraph };
-  /** Empty where nothing is sent. */
-  readonly messages: readonly Message[];
-  /** Aligned with `messages`. */
-  readonly collectives: readonly CollectiveTime[];
+  readonly exchange: Exchange;
+  /** The stages of each message of the exchange. */
+  readonly stages: readonly (readonly OperationTime[])[];
   readonly update: Update;
   /** Of length 1. */
   readonly updateTimes: PassTimes;
@@ -47,10 +48,25 @@ export function planStep(training: TrainingGraph, scenario: Scenario, cluster: C
   const { behaviour } = resolveFramework(scenario.framework);
   const learns = scenario.mode === 'training';
   const placement = placeGpus(scenario.gpus, scenario.nodes);
-  const messages = learns && scenario.gpus > 1 ? behaviour.pack(gradientsInReadyOrder(training)) : [];
+  const computed = lowerFolded(training, behaviour, scenario, cluster);
+  const group: WorkerGroup = {
+    ...placement,
+    gpus: scenario.gpus,
+    operators: training.costs.length,
+    batchPerGpu: training.batch,
+    precision: scenario.precision,
+  };
+  const exchange = learns
+    ? behaviour.exchange(gradientsInReadyOrder(training), group, {
+        backwardEnds: () => backwardEnds(computed.times, behaviour.launch[0]),
+        timeOf: (operation) => operationTime(cluster, placement, operation).time,
+      })
+    : noExchange;
   const { parameters } = training.analysis;
-  const update = behaviour.update(learns ? scenario.optimizer : 'none', scenario.precision, {
-    elements: parameters.reduce((total, { elements }) => total + elements, 0),
+  const elements = parameters.reduce((total, parameter) => total + parameter.elements, 0);
+  const optimizer = learns && exchange.update !== 'at servers' ? scenario.optimizer : 'none';
+  const update = behaviour.update(optimizer, scenario.precision, {
+    elements: elements / exchange.shards.optimizerState,
     tensors: parameters.length,
   });
   return {
@@ -59,12 +75,26 @@ export function planStep(training: TrainingGraph, scenario: Scenario, cluster: C
     cluster,
     placement,
     behaviour,
-    ...lowerFolded(training, behaviour, scenario, cluster),
-    messages,
-    collectives: collectiveTimes(messages, cluster, placement),
+    ...computed,
+    exchange,
+    stages: stageTimes(exchange, cluster, placement),
     update,
     updateTimes: kernelTimes(cluster.gpu, update.kernels),
   };
+}
+
+/** When each position of backward ends on a GPU by itself, from the start of backward. */
+function backwardEnds({ backward }: OperatorTimes, launch: number): Float64Array {
+  const last = backward.middle.length - 1;
+  const ends = new Float64Array(last + 1);
+  let launched = 0;
+  let computed = 0;
+  for (let position = 0; position <= last; position += 1) {
+    launched += (backward.launches[last - position] ?? 0) * launch;
+    computed = Math.max(computed, launched) + (backward.middle[last - position] ?? 0);
+    ends[position] = computed;
+  }
+  return ends;
 }
 
 type LoweredPlan = Pick<StepPlan, 'lowered' | 'times' | 'saved' | 'folded'>;
@@ -114,20 +144,22 @@ function lowerFolded(
 }
 
 /** Buckets are mostly of one size; each size is timed once. */
-function collectiveTimes(
-  messages: readonly Message[],
+function stageTimes(
+  { messages, synchrony }: Exchange,
   cluster: ClusterProfile,
   placement: Placement,
-): readonly CollectiveTime[] {
-  const times = new Map<number, CollectiveTime>();
-  return messages.map(({ bytes }) => {
-    let time = times.get(bytes);
+): readonly (readonly OperationTime[])[] {
+  const known = new Map<string, OperationTime>();
+  const timeOf = (operation: Operation): OperationTime => {
+    const key = JSON.stringify(operation);
+    let time = known.get(key);
     if (time === undefined) {
-      time = allReduceTime(cluster, placement, bytes);
-      times.set(bytes, time);
+      time = operationTime(cluster, placement, operation, synchrony === 'synchronous');
+      known.set(key, time);
     }
     return time;
-  });
+  };
+  return messages.map(({ stages }) => stages.map(({ operation }) => timeOf(operation)));
 }
 
 /** The plan on its timeline. `growth` scales GPU work of the model, as a larger batch would. */
@@ -144,15 +176,15 @@ export function timelineOf(plan: StepPlan, edge: Edge, growth = 1): StepTimeline
           host: scaled(backward.launches.toReversed(), launch),
         }
       : { device: new Float64Array(0), host: new Float64Array(0) },
-    messages: plan.messages.map((message, index) => ({
-      time: timeOfEdge(plan.collectives[index], edge),
-      readyAfter: message.readyAfter,
+    messages: plan.exchange.messages.map(({ after }, index) => ({
+      time: sum((plan.stages[index] ?? []).map((stage) => stage[edgeOf[edge]])),
+      readyAfter: after.pass === 'backward' ? after.position : 0,
     })),
     update: {
       device: seconds(plan.updateTimes[column][0] ?? 0),
       host: seconds((plan.updateTimes.launches[0] ?? 0) * launch),
     },
-    overlap: plan.behaviour.overlap,
+    overlap: true,
   });
 }
 
@@ -163,11 +195,4 @@ function scaled(column: Float64Array, factor: number): Float64Array {
   return result;
 }
 
-const timeOfEdge = (collective: CollectiveTime | undefined, edge: Edge) =>
-  collective === undefined
-    ? seconds(0)
-    : edge === 0
-      ? collective.time
-      : edge === 1
-        ? collective.low
-        : collective.high;
+const edgeOf = ['time', 'low', 'high'] as const;

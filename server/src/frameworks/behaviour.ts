@@ -1,5 +1,6 @@
 /**
- * What a framework does with a training graph: in which number types, how many launches, which messages when.
+ * What a framework does with a training graph: in which number types, how many launches, which messages when, and how
+ * it feeds the GPU. Plain data and pure functions, so that the step is timed and drawn by others.
  *
  * One file per behaviour, each rule with its source; behaviours are found by name in `registry.ts`.
  */
@@ -9,21 +10,22 @@ import type { Numeric } from '../hardware/clusterProfile.ts';
 import type { KernelWork } from '../hardware/kernelTime.ts';
 import type { Mode, Optimizer, Precision } from '../model/scenario.ts';
 import type { Bytes, Seconds } from '../model/units.ts';
+import type { Exchange, InputHandling, ProfiledStep, WorkerGroup } from './exchange.ts';
+import type { Gradient } from './gradient.ts';
 
 export interface FrameworkBehaviour {
   readonly name: string;
-  /** Gradient messages travel while backward runs. */
-  readonly overlap: boolean;
   /** [middle, low, high] time of the host per kernel launch. */
   readonly launch: readonly [Seconds, Seconds, Seconds];
   /** Kernels of every operator, forward and backward, with the number types they run in. */
   readonly lower: (training: TrainingGraph, precision: Precision, mode: Mode) => LoweredGraph;
-  /** Gradients, in the order they become ready, packed into messages. */
-  readonly pack: (gradients: readonly Gradient[]) => readonly Message[];
-  /** Copies of gradients that messages are sent from. */
-  readonly bufferBytes: (messages: readonly Message[]) => Bytes;
-  /** The optimizer's kernels. */
+  /** What a step of training sends, given the gradients in the order they become ready. */
+  readonly exchange: (gradients: readonly Gradient[], group: WorkerGroup, profiled: ProfiledStep) => Exchange;
+  readonly input: InputHandling;
+  /** The optimizer's kernels, over the elements that one GPU updates. */
   readonly update: (optimizer: Optimizer, precision: Precision, sizes: UpdateSizes) => Update;
+  /** Time of its kernels over that of those modelled, where averages of measurements say no more; left out, 1. */
+  readonly slowdown?: number;
   /** Where each rule comes from, for notes. */
   readonly notes: readonly string[];
 }
@@ -56,25 +58,6 @@ export interface KeptTensor {
   readonly bytes: Bytes;
   /** A narrower copy of a parameter, which does not grow with the batch. */
   readonly weightCopy: boolean;
-}
-
-/** A parameter's gradient at the moment backward has finished it. */
-export interface Gradient {
-  readonly parameter: string;
-  /** Index of the parameter in `ModelAnalysis.parameters`. */
-  readonly index: number;
-  readonly elements: number;
-  /** As autograd accumulates it. */
-  readonly bytes: Bytes;
-  /** Position in backward order after which it is complete. */
-  readonly readyAfter: number;
-}
-
-export interface Message {
-  readonly gradients: readonly Gradient[];
-  /** On the wire. */
-  readonly bytes: Bytes;
-  readonly readyAfter: number;
 }
 
 export interface UpdateSizes {

@@ -7,10 +7,12 @@
  * backward, later than Horovod would.
  */
 
+import { largestOf } from '../model/extremes.ts';
 import { bytes } from '../model/units.ts';
 import type { FrameworkBehaviour } from './behaviour.ts';
+import { noExchange } from './exchange.ts';
 import type { FrameworkOption } from './options.ts';
-import { packMessages } from './packMessages.ts';
+import { allReduceEach, packBuckets } from './packBuckets.ts';
 import { eagerOptions, eagerPytorch } from './pytorchDdp.ts';
 
 export const horovodOptions: readonly FrameworkOption[] = [
@@ -32,9 +34,15 @@ export function horovod(options: ReadonlyMap<string, string>): FrameworkBehaviou
   return {
     ...eagerPytorch(options),
     name: 'horovod',
-    overlap: true,
-    pack: (gradients) => packMessages(gradients, [threshold]),
-    bufferBytes: (messages) => bytes(Math.min(threshold, Math.max(0, ...messages.map((m) => m.bytes)))),
+    exchange: (gradients, { gpus }) => {
+      if (gpus === 1) return noExchange;
+      const buckets = packBuckets(gradients, [threshold]);
+      return {
+        ...noExchange,
+        messages: allReduceEach(buckets),
+        buffers: bytes(Math.min(threshold, Math.max(0, largestOf(buckets.map((bucket) => bucket.bytes))))),
+      };
+    },
     notes: [`Horovod, fusion buffer of ${options.get('fusion-mb')} MiB`],
   };
 }

@@ -5,16 +5,23 @@
 
 import { sum } from '../model/units.ts';
 import type { FrameworkBehaviour } from './behaviour.ts';
-import { packMessages } from './packMessages.ts';
+import { backwardEnd, noExchange } from './exchange.ts';
+import { allReduceEach, packBuckets } from './packBuckets.ts';
 import { eagerPytorch } from './pytorchDdp.ts';
 
 export function naive(options: ReadonlyMap<string, string>): FrameworkBehaviour {
   return {
     ...eagerPytorch(options),
     name: 'naive',
-    overlap: false,
-    pack: (gradients) => packMessages(gradients, [Number.POSITIVE_INFINITY]),
-    bufferBytes: (messages) => sum(messages.map(({ bytes: size }) => size)),
+    exchange: (gradients, group) => {
+      if (group.gpus === 1) return noExchange;
+      const buckets = packBuckets(gradients, [Number.POSITIVE_INFINITY]);
+      return {
+        ...noExchange,
+        messages: allReduceEach(buckets).map((message) => ({ ...message, after: backwardEnd(group) })),
+        buffers: sum(buckets.map(({ bytes: size }) => size)),
+      };
+    },
     notes: ['naive synchronous SGD: one message after backward'],
   };
 }

@@ -9,8 +9,9 @@
 
 import { bytes, sum } from '../model/units.ts';
 import type { FrameworkBehaviour } from './behaviour.ts';
+import { noExchange, prefetchedInput } from './exchange.ts';
 import { type FrameworkOption, oneOf, positiveNumber } from './options.ts';
-import { packMessages } from './packMessages.ts';
+import { allReduceEach, packBuckets } from './packBuckets.ts';
 import { eagerLaunch, launchOf } from './pytorch/eagerLaunch.ts';
 import { lowerEager } from './pytorch/lowerEager.ts';
 import { optimizerUpdate } from './pytorch/optimizerUpdate.ts';
@@ -93,10 +94,14 @@ export function pytorchDdp(options: ReadonlyMap<string, string>): FrameworkBehav
   return {
     ...eagerPytorch(options),
     name: 'pytorch-ddp',
-    overlap: true,
-    pack: (gradients) => packMessages(gradients, [Math.min(first, bucket), bucket], wire),
-    bufferBytes: (messages) =>
-      views ? bytes(0) : sum(messages.flatMap(({ gradients }) => gradients.map(({ bytes: size }) => size))),
+    exchange: (gradients, { gpus }) => {
+      if (gpus === 1) return noExchange;
+      return {
+        ...noExchange,
+        messages: allReduceEach(packBuckets(gradients, [Math.min(first, bucket), bucket], wire)),
+        buffers: views ? bytes(0) : sum(gradients.map(({ bytes: size }) => size)),
+      };
+    },
     notes: [
       `PyTorch DDP, buckets of ${options.get('bucket-mb')} MiB in ready order, gradients as ${options.get('gradient-dtype')}`,
     ],
@@ -106,7 +111,7 @@ export function pytorchDdp(options: ReadonlyMap<string, string>): FrameworkBehav
 /** What every eager PyTorch behaviour shares. */
 export function eagerPytorch(
   options: ReadonlyMap<string, string>,
-): Pick<FrameworkBehaviour, 'launch' | 'lower' | 'update'> {
+): Pick<FrameworkBehaviour, 'launch' | 'lower' | 'input' | 'update'> {
   const convolutionTf32 = options.get('conv-tf32') !== 'false';
   const fusedCalls = options.get('fused-calls') !== 'false';
   const fusedAttention = options.get('attention') !== 'eager';
@@ -116,6 +121,7 @@ export function eagerPytorch(
     launch: launchOf(Number(options.get('launch-us')) * 1e-6),
     lower: (training, precision, mode) =>
       lowerEager(training, precision, mode, { convolutionTf32, fusedCalls, fusedAttention, channelsLast }),
+    input: prefetchedInput,
     update: (optimizer, precision, sizes) => optimizerUpdate(optimizer, kernels, precision, sizes),
   };
 }

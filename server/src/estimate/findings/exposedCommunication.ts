@@ -4,10 +4,11 @@
  * Reported from a share of the step in all, at most the three messages that wait the longest, each of at least 1 %.
  */
 
+import type { Message } from '../../frameworks/exchange.ts';
 import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatBytes, formatPercent, formatTime } from '../../model/format.ts';
 import type { Finding, MessageCost } from '../../model/stepCost.ts';
-import { timelineOf } from '../stepPlan.ts';
+import { type StepPlan, timelineOf } from '../stepPlan.ts';
 import type { EstimatedStep } from './findings.ts';
 import { largestBatch } from './outOfMemory.ts';
 
@@ -54,7 +55,7 @@ function remedyOf(step: EstimatedStep): Pick<Finding, 'fix' | 'change'> {
   const { plan, memory } = step;
   const batch = plan.training.batch;
   const threshold = thresholdOf(plan.scenario.thresholds, 'exposed-communication');
-  if (!plan.behaviour.overlap)
+  if (plan.exchange.messages.every((message) => isAfterBackward(message, plan)))
     return { fix: 'Use a framework that overlaps communication with backward, such as pytorch-ddp' };
   const hidden = (candidate: number): boolean => {
     const { exposedTime, step: time } = timelineOf(plan, 0, candidate / batch);
@@ -82,6 +83,9 @@ function remedyOf(step: EstimatedStep): Pick<Finding, 'fix' | 'change'> {
         fix: `A batch of ${high} per GPU would hide it, but only ${fits} fit in memory: accumulate gradients over several batches, or ${narrower}`,
       };
 }
+
+const isAfterBackward = ({ after }: Message, { training }: StepPlan): boolean =>
+  after.pass === 'backward' && after.position >= training.costs.length - 1;
 
 function largestLayer({ layers }: EstimatedStep, message: MessageCost): string {
   let name = '';

@@ -65,8 +65,8 @@ export function renderTrace(training: TrainingGraph, scenario: Scenario, cluster
       ),
       cat: 'communication',
       args: {
-        bytes: plan.messages[index]?.bytes,
-        how: plan.collectives[index]?.description,
+        bytes: plan.exchange.messages[index]?.bytes,
+        how: plan.stages[index]?.map(({ description }) => description).join(', then '),
         exposedMicroseconds: micro(sent.exposed),
       },
     });

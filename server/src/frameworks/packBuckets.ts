@@ -1,0 +1,70 @@
+/** Gradients into buckets of limited size, or one for each tensor, or one for all; and buckets into all-reduces. */
+
+import type { CollectiveOperation } from '../communication/operation.ts';
+import { largestOf } from '../model/extremes.ts';
+import { type Bytes, bytes } from '../model/units.ts';
+import { backwardAt, type Channel, type Message, theUpdate } from './exchange.ts';
+import type { Gradient } from './gradient.ts';
+
+export interface Bucket {
+  readonly gradients: readonly Gradient[];
+  /** On the wire. */
+  readonly bytes: Bytes;
+  readonly readyAfter: number;
+}
+
+/**
+ * Walks gradients in ready order and closes a bucket when its size reaches its limit; the last one holds the
+ * rest. `limits` are bytes per bucket in order, the last one for all that follow.
+ * Source: PyTorch 2.x torch/csrc/distributed/c10d/reducer.cpp, `compute_bucket_assignment_by_size`.
+ */
+export function packBuckets(
+  gradients: readonly Gradient[],
+  limits: readonly number[],
+  wireBytesPerElement?: number,
+): readonly Bucket[] {
+  const buckets: Bucket[] = [];
+  let open: Gradient[] = [];
+  let size = 0;
+  const close = (): void => {
+    if (open.length === 0) return;
+    buckets.push({
+      gradients: open,
+      bytes: bytes(size),
+      readyAfter: largestOf(open.map((gradient) => gradient.readyAfter)),
+    });
+    open = [];
+    size = 0;
+  };
+  for (const gradient of gradients) {
+    open.push(gradient);
+    size += wireBytesPerElement === undefined ? gradient.bytes : gradient.elements * wireBytesPerElement;
+    const limit = limits[Math.min(buckets.length, limits.length - 1)] ?? Number.POSITIVE_INFINITY;
+    if (size >= limit) close();
+  }
+  close();
+  return buckets;
+}
+
+/** NCCL runs the collectives of one communicator on a stream of its own, one after another. */
+export const ncclStream: Channel = { name: 'NCCL stream', order: 'first come' };
+
+/** One all-reduce over all workers for each bucket, sent when its last gradient is ready; the update waits for it. */
+export function allReduceEach(
+  buckets: readonly Bucket[],
+  how: Pick<CollectiveOperation, 'library' | 'algorithm'> = {},
+  channel: Channel = ncclStream,
+): readonly Message[] {
+  return buckets.map(({ gradients, bytes: size, readyAfter }) => ({
+    gradients,
+    bytes: size,
+    after: backwardAt(readyAfter),
+    before: theUpdate,
+    stages: [
+      {
+        channel,
+        operation: { kind: 'collective', collective: 'all-reduce', bytes: size, over: 'all', ...how },
+      },
+    ],
+  }));
+}
