@@ -129,7 +129,7 @@ const noMoments: BackwardMoments = { copies: nothing, gradients: nothing, kept: 
 
 function backwardOf(plan: StepPlan, between: Float64Array, recomputed: number): BackwardMoments {
   const { saved, training } = plan;
-  const outputs = givenOut(plan);
+  const outputs = givenOutOf(plan);
   return {
     copies: runningSum(saved.weightCopies, 0),
     gradients: parameterGradients(training, between.length),
@@ -226,6 +226,14 @@ function runningSum(column: Float64Array, start: number): Float64Array {
     sums[index] = total;
   }
   return sums;
+}
+
+/** Where no block left out gives anything out, the folded graph gives out what the whole one does. */
+function givenOutOf(plan: StepPlan): number {
+  const { folded, training } = plan;
+  if (folded === undefined) return givenOut(plan);
+  const kept = folded.training.analysis.graph.outputs.length;
+  return givenOut(kept === training.analysis.graph.outputs.length ? folded : plan);
 }
 
 /** Values that the model gives out and backward does not keep anyway; a view is what it shows. */

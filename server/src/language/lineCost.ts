@@ -2,7 +2,6 @@
 
 import { formatTime } from '../model/format.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
-import type { LayerCost } from '../model/stepCost.ts';
 import { type Bytes, bytes, type Flops, flops, type Seconds, seconds } from '../model/units.ts';
 import type { LayerRow } from './modelView.ts';
 
@@ -26,33 +25,52 @@ export interface LineCost {
   readonly unknown: boolean;
 }
 
+/** One walk over the layers: it is done for every line after every keystroke. */
 export function lineCost(row: LayerRow): LineCost {
-  const total = (part: (layer: LayerCost) => number | null): number =>
-    row.layers.reduce((sum, layer) => sum + (part(layer) ?? 0), 0);
-  const missing = (layer: LayerCost): boolean =>
-    layer.unknown !== undefined || layer.time.forward === null || layer.flops.forward === null;
+  let parameters = 0;
+  let flopsForward = 0;
+  let flopsBackward = 0;
+  let forward = 0;
+  let backward = 0;
+  let communication = 0;
+  let exposed: number | null = 0;
+  let gradient = 0;
+  let saved = 0;
+  let optimizerState = 0;
+  let exact = true;
+  let unknown = true;
+  for (const layer of row.layers) {
+    const { time, memory } = layer;
+    parameters += layer.parameters;
+    flopsForward += layer.flops.forward ?? 0;
+    flopsBackward += (layer.flops.backwardData ?? 0) + (layer.flops.backwardWeight ?? 0);
+    forward += time.forward ?? 0;
+    backward += time.backward ?? 0;
+    communication += time.communication ?? 0;
+    if (time.exposedCommunication === null) exposed = null;
+    else if (exposed !== null) exposed += time.exposedCommunication;
+    gradient += memory.gradient ?? 0;
+    saved += memory.activations ?? 0;
+    optimizerState += memory.optimizerState ?? 0;
+    const isMissing = time.forward === null || layer.flops.forward === null;
+    if (isMissing || layer.unknown !== undefined) exact = false;
+    if (time.forward !== null || layer.flops.forward !== null) unknown = false;
+  }
   return {
     layers: row.layers.length,
-    parameters: total((layer) => layer.parameters),
-    flops: {
-      forward: flops(total((layer) => layer.flops.forward)),
-      backward: flops(
-        total((layer) => layer.flops.backwardData) + total((layer) => layer.flops.backwardWeight),
-      ),
-    },
+    parameters,
+    flops: { forward: flops(flopsForward), backward: flops(flopsBackward) },
     time: {
-      forward: seconds(total((layer) => layer.time.forward)),
-      backward: seconds(total((layer) => layer.time.backward)),
-      communication: seconds(total((layer) => layer.time.communication)),
-      exposed: row.layers.some((layer) => layer.time.exposedCommunication === null)
-        ? null
-        : seconds(total((layer) => layer.time.exposedCommunication)),
+      forward: seconds(forward),
+      backward: seconds(backward),
+      communication: seconds(communication),
+      exposed: exposed === null ? null : seconds(exposed),
     },
-    gradient: bytes(total((layer) => layer.memory.gradient)),
-    saved: bytes(total((layer) => layer.memory.activations)),
-    optimizerState: bytes(total((layer) => layer.memory.optimizerState)),
-    exact: !row.layers.some(missing),
-    unknown: row.layers.every((layer) => layer.time.forward === null && layer.flops.forward === null),
+    gradient: bytes(gradient),
+    saved: bytes(saved),
+    optimizerState: bytes(optimizerState),
+    exact,
+    unknown,
   };
 }
 

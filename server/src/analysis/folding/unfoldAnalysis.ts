@@ -237,7 +237,35 @@ function readersOfOutput({ cut, period, copies }: Places, index: number): Reader
   return { copy: Math.floor((index - cut) / period) + 1 };
 }
 
+/** The whole graph. Its operators and values are made when somebody asks for one of them. */
 function unfoldGraph(subject: FoldedAnalysis, standIn: (name: string) => StandIn): Graph {
+  const { analysis, graph } = subject;
+  const known = analysis.graph;
+  let content: Pick<Graph, 'operators' | 'values'> | undefined;
+  const contentOf = (): Pick<Graph, 'operators' | 'values'> => {
+    content ??= unfoldContent(subject, standIn);
+    return content;
+  };
+  return {
+    name: known.name,
+    inputs: graph.inputs
+      .map(({ name }) => name)
+      .filter((name) => known.values.get(standIn(name).name)?.role === 'input'),
+    outputs: graph.outputs.map(({ name }) => name),
+    get operators() {
+      return contentOf().operators;
+    },
+    get values() {
+      return contentOf().values;
+    },
+    operatorSets: known.operatorSets,
+  };
+}
+
+function unfoldContent(
+  subject: FoldedAnalysis,
+  standIn: (name: string) => StandIn,
+): Pick<Graph, 'operators' | 'values'> {
   const { analysis, nodes, graph } = subject;
   const { places } = subject.folded;
   const known = analysis.graph;
@@ -285,14 +313,7 @@ function unfoldGraph(subject: FoldedAnalysis, standIn: (name: string) => StandIn
       ...(shown?.kind === undefined ? {} : { kind: shown.kind }),
     };
   });
-  return {
-    name: known.name,
-    inputs: graph.inputs.map(({ name }) => name).filter((name) => values.get(name)?.role === 'input'),
-    outputs: graph.outputs.map(({ name }) => name),
-    operators,
-    values,
-    operatorSets: known.operatorSets,
-  };
+  return { operators, values };
 }
 
 /**
