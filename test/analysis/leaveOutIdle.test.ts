@@ -17,3 +17,25 @@ test.each([
     said.map((text) => expect.stringContaining(text)),
   );
 });
+
+test.each([
+  [999, 1_002, ['Relu `y` defines `y` again; the first definition is used', 'Relu `x` defines `x` again']],
+  [1_000, 2, ['1,001 operators, the first of them Relu `x`, only define again what is defined before them']],
+])('%d operators beside two others that define a value of theirs again', (again, operators, said) => {
+  const nodes = Array.from({ length: again }, () => ({ type: 'Relu', inputs: ['x'], outputs: ['y'] }));
+  const bytes = encodeModel({
+    graph: {
+      inputs: { x: 'float[2]' },
+      nodes: [
+        { type: 'Relu', inputs: ['x'], outputs: ['x'] },
+        { type: 'Relu', inputs: ['x'], outputs: ['y'] },
+        ...nodes,
+        { type: 'Split', inputs: ['x'], outputs: ['y', 'z'] },
+      ],
+    },
+  });
+  const { analysis, issues } = openModel(byteSourceOfBuffer(bytes), 'model.onnx');
+  expect(analysis?.graph.operators).toHaveLength(operators);
+  for (const text of said)
+    expect(issues.map(({ message }) => message)).toContainEqual(expect.stringContaining(text));
+});

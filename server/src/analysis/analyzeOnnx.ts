@@ -12,7 +12,7 @@ import { fewestDropped, foldGraph, keptAtEnd, keptAtStart } from './folding/fold
 import { unfoldAnalysis } from './folding/unfoldAnalysis.ts';
 import { groupLayers } from './groupLayers.ts';
 import { hoistInitializers } from './hoistInitializers.ts';
-import { inferGraph, mostSubgraphs } from './inferGraph.ts';
+import { inferGraph, mostNamedReasons, mostSubgraphs } from './inferGraph.ts';
 import { collectIssues } from './issueCollector.ts';
 import { leaveOutIdle } from './leaveOutIdle.ts';
 import type { ModelAnalysis } from './modelAnalysis.ts';
@@ -35,7 +35,7 @@ export function analyzeOnnx(
 ): ModelAnalysis {
   const model = { ...file, graph: hoistInitializers(file.graph) };
   const expanded = expandFunctions(model);
-  const useful = leaveOutIdle(expanded.nodes);
+  const useful = leaveOutIdle(expanded.nodes, model.graph);
   const nodes = unrollLoops(useful.nodes, model.graph);
   const issues = [...(provided?.issues ?? []), ...expanded.issues, ...useful.issues];
   if (nodes.length >= leastFolded) {
@@ -84,6 +84,7 @@ function analyzeGraph(
     outer: () => undefined,
     depth: 0,
     subgraphs: { left: mostSubgraphs },
+    namedReasons: { left: mostNamedReasons },
   });
   const { roles, parameters, frozen, uses } = findRoles(graph, captured, provided?.roles ?? new Map());
   const withParameters = withRoles(graph, roles);

@@ -20,23 +20,23 @@ export function reconcileTypes(
   if (inferred.kind === 'unknown') return declared.kind === 'unknown' ? inferred : declared;
   if (inferred.kind !== 'tensor' || declared.kind !== 'tensor') return inferred;
   if (contradicts(inferred.shape, declared.shape)) {
-    issues.add(`declared ${name}`, {
+    issues.add(`declared ${name}`, () => ({
       code: 'shape/mismatch',
       severity: 'error',
       message: `\`${name}\` is declared as ${printShape(declared.shape)} but computed as ${printShape(inferred.shape)}; the computed shape is used, correct the declaration`,
       operator,
       value: name,
-    });
+    }));
     return inferred;
   }
   if (typesDiffer(inferred.elementType, declared.elementType)) {
-    issues.add(`declared ${name}`, {
+    issues.add(`declared ${name}`, () => ({
       code: 'shape/mismatch',
       severity: 'error',
       message: `\`${name}\` is declared as ${declared.elementType} but computed as ${inferred.elementType}; the computed type is used, correct the declaration`,
       operator,
       value: name,
-    });
+    }));
   }
   const elementType = inferred.elementType === 'undefined' ? declared.elementType : inferred.elementType;
   const shape = completeShape(inferred.shape, declared.shape);

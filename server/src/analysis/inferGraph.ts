@@ -48,6 +48,8 @@ export interface InferenceSurroundings {
   readonly depth: number;
   /** How many more subgraphs may be inferred, in the whole model: shared, and counted down. */
   readonly subgraphs: { left: number };
+  /** How many more unknown types may name the value at fault: shared by the whole model, and counted down. */
+  readonly namedReasons: { left: number };
 }
 
 /**
@@ -55,6 +57,12 @@ export interface InferenceSurroundings {
  * multiply; past this their outputs are unknown. Exporters' models need a few hundred.
  */
 export const mostSubgraphs = 10_000;
+
+/**
+ * Values that nothing defines, and those on cycles, each of which is a reason of its own for what reads it. Past this
+ * they share one, so that operators behind them are of one kind: no person follows a thousand.
+ */
+export const mostNamedReasons = 1_000;
 
 /** Infers a graph whose function calls are expanded. */
 export function inferGraph(
@@ -66,13 +74,13 @@ export function inferGraph(
   const captures = nodes.map(({ node }) => capturedNames(node));
   const { producers, duplicates } = findProducers(source, nodes);
   for (const { name, node } of duplicates) {
-    surroundings.issues.add(`duplicate ${name}`, {
+    surroundings.issues.add(`duplicate ${name}`, () => ({
       code: 'graph/duplicate-value',
       severity: 'error',
       message: `${describe(nodes[node])} defines \`${name}\` again; the first definition is used, rename this one`,
       ...sourceOf(nodes[node]),
       value: name,
-    });
+    }));
   }
   const { order, cycles } = orderNodes(dependenciesOf(nodes, captures, producers));
   reportCycles(cycles, nodes, surroundings.issues);
@@ -171,12 +179,12 @@ function defineInputs(
     const content = surroundings.inputContents?.[index];
     const declared = typeOfInput(name, type);
     if (given === undefined && declared?.kind === 'tensor' && declared.elementType === 'undefined') {
-      surroundings.issues.add(`type ${name}`, {
+      surroundings.issues.add(`type ${name}`, () => ({
         code: 'graph/missing-type',
         severity: 'error',
         message: `Input \`${name}\` has no known element type; declare it, ONNX demands one`,
         value: name,
-      });
+      }));
     }
     drafts.set(name, {
       name,
@@ -266,12 +274,12 @@ function reportCycles(
     const names = members.slice(0, 5).map((number) => `\`${nameOfNode(nodes[number])}\``);
     const rest = members.length - names.length;
     const list = `${names.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
-    issues.add(`cycle ${members[0]}`, {
+    issues.add(`cycle ${members[0]}`, () => ({
       code: 'graph/cycle',
       severity: 'error',
       message: `The graph has a cycle through ${list}; export the model again, ONNX graphs are acyclic`,
       ...sourceOf(nodes[members[0] ?? -1]),
-    });
+    }));
   }
 }
 
@@ -287,29 +295,39 @@ function resolveValue(
   const outside = surroundings.outer(name);
   if (outside !== undefined) return { ...outside, consumers: [] };
   if (pending?.has(name)) {
-    const reason = `\`${name}\` is part of a cycle`;
-    return { name, role: 'activation', type: { kind: 'unknown', reason }, consumers: [] };
+    return {
+      name,
+      role: 'activation',
+      type: unknownValue(name, 'part of a cycle', surroundings),
+      consumers: [],
+    };
   }
   reportUndefined(name, flat, surroundings.issues);
   const undefinedValue: Draft = {
     name,
     role: 'activation',
-    type: { kind: 'unknown', reason: `\`${name}\` is not defined` },
+    type: unknownValue(name, 'not defined', surroundings),
     consumers: [],
   };
   drafts.set(name, undefinedValue);
   return undefinedValue;
 }
 
+function unknownValue(name: string, why: string, { kinds, namedReasons }: InferenceSurroundings): ValueType {
+  namedReasons.left -= 1;
+  const subject = namedReasons.left < 0 ? 'a value that it needs' : `\`${name}\``;
+  return kinds.intern({ kind: 'unknown', reason: `${subject} is ${why}` });
+}
+
 function reportUndefined(name: string, flat: FlatNode | undefined, issues: IssueCollector): void {
   const where = flat === undefined ? 'The graph lists the output' : `${describe(flat)} reads`;
-  issues.add(`undefined ${name}`, {
+  issues.add(`undefined ${name}`, () => ({
     code: 'graph/undefined-value',
     severity: 'error',
     message: `${where} \`${name}\`, which nothing defines; add it as an input, an initializer or an output of a node`,
     ...sourceOf(flat),
     value: name,
-  });
+  }));
 }
 
 function inferOperator(
@@ -351,12 +369,12 @@ function inferOperator(
       };
     }
     const reason = whyUndefined(operator.domain, operator.type);
-    surroundings.issues.add(`unknown operator ${reason}`, {
+    surroundings.issues.add(`unknown operator ${reason}`, () => ({
       code: 'graph/unknown-operator',
       severity: isNotOfOnnx(operator.domain, opset) ? 'error' : 'warning',
       message: `${capitalized(reason)}, first at \`${operator.name}\`; what it costs is left out of the totals`,
       operator: flat.source,
-    });
+    }));
     const type: ValueType = { kind: 'unknown', reason };
     return { operator, outputs: { types: node.outputs.map(() => type), contents: [] } };
   }
@@ -406,24 +424,25 @@ function inferOperator(
     ),
   );
   const outputs: InferredOutputs = { types: inference.outputs, contents: inference.contents ?? [] };
-  if (inference.problem !== undefined) {
-    surroundings.issues.add(`problem ${flat.source} ${operator.name} ${inference.problem.message}`, {
-      code: inference.problem.code,
+  const { problem } = inference;
+  if (problem !== undefined) {
+    surroundings.issues.add(`problem ${flat.source} ${operator.name} ${problem.message}`, () => ({
+      code: problem.code,
       severity: 'error',
-      message: `${describe(flat)}: ${inference.problem.message}`,
+      message: `${describe(flat)}: ${problem.message}`,
       operator: flat.source,
-    });
-    return { operator: { ...operator, contradiction: inference.problem.message }, outputs };
+    }));
+    return { operator: { ...operator, contradiction: problem.message }, outputs };
   }
   const missing = findMissingContents(operator.type, inputs, outputs.types);
   if (missing !== undefined) {
-    surroundings.issues.add(`contents ${missing}`, {
+    surroundings.issues.add(`contents ${missing}`, () => ({
       code: 'graph/missing-contents',
       severity: 'error',
       message: `${describe(flat)} takes a size from \`${missing}\`, which the file stores without its data; save the model with its small tensors`,
       operator: flat.source,
       value: missing,
-    });
+    }));
   }
   if (key === undefined) return { operator, outputs };
   const kind = surroundings.kinds.add(key, attributes, outputs);

@@ -3,18 +3,18 @@
 import type { Issue } from '../model/issue.ts';
 
 export interface IssueCollector {
-  /** Keeps the issue unless one with this key was kept before. */
-  add(key: string, issue: Issue): void;
+  /** Keeps the issue that `make` gives, unless one with this key was kept before. */
+  add(key: string, make: () => Issue): void;
 }
 
 /** A collector over the list it fills. */
 export function collectIssues(issues: Issue[]): IssueCollector {
   const keys = new Set<string>();
   return {
-    add: (key, issue) => {
+    add: (key, make) => {
       if (keys.has(key)) return;
       keys.add(key);
-      issues.push(issue);
+      issues.push(make());
     },
   };
 }

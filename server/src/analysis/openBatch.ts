@@ -32,7 +32,9 @@ const openedBefore = new WeakMap<ModelAnalysis, ModelAnalysis | undefined>();
 
 function analyzeWithOpenBatch(model: OnnxModel, analysis: ModelAnalysis): ModelAnalysis | undefined {
   const { fixedBatch } = analysis;
-  if (fixedBatch === undefined) return undefined;
+  if (fixedBatch === undefined || !analysis.graph.outputs.some((output) => hasLeading(output, analysis))) {
+    return undefined;
+  }
   const name = unusedName(analysis);
   const data = new Set(analysis.graph.inputs);
   const graph = withOpenBatch(model.graph, analysis, data, fixedBatch, name);
@@ -50,6 +52,12 @@ function analyzeWithOpenBatch(model: OnnxModel, analysis: ModelAnalysis): ModelA
 function unusedName(analysis: ModelAnalysis): string {
   const taken = new Set(analysis.symbols.map((symbol) => symbol.name));
   return ['batch', 'N', 'batch_size'].find((name) => !taken.has(name)) ?? `batch_${taken.size}`;
+}
+
+/** Whether a value has a leading dimension: only where an output has one can it be seen to follow the batch. */
+function hasLeading(name: string, { graph }: ModelAnalysis): boolean {
+  const type = graph.values.get(name)?.type;
+  return type?.kind === 'tensor' && isKnownShape(type.shape) && type.shape.length > 0;
 }
 
 /** `data` are the inputs that carry samples; inputs that carry weights keep their shapes. */

@@ -81,7 +81,8 @@ export const issueCodes = {
   },
   'graph/duplicate-value': {
     title: 'Two operators define the same value',
-    explanation: 'ONNX graphs are in single-assignment form; the first definition is used.',
+    explanation:
+      'ONNX graphs are in single-assignment form; the first definition is used. Where very many operators only define again what is defined before them, they are left out.',
   },
   'graph/idle-operators': {
     title: 'Very many operators have no output',

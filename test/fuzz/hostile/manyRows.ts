@@ -39,6 +39,9 @@ export const manyRows: readonly HostileInput[] = [
   model('a megabyte of nodes in circles of two', () => ({
     graph: chain((index) => relu(`c${index}`, `c${index ^ 1}`)),
   })),
+  model('a megabyte of the shortest nodes, each with a value of its own', () => ({
+    graph: chain((index) => ({ type: 'A', inputs: ['v0'], outputs: [index.toString(36)] })),
+  })),
   model('a megabyte of nodes that read what nothing writes', () => ({
     graph: chain((index) => relu(`m${index}`, `y${index}`)),
   })),

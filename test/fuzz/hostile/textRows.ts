@@ -46,6 +46,14 @@ export const textRows: readonly HostileInput[] = [
   onnxText('a megabyte of dimensions', () => `${header}g (float[${megabyte('N,')}2] x) => () {}`),
   onnxText('a megabyte of nodes', () => `${graphText} {\n${megabyte((index) => `y${index} = Relu(x)\n`)}}`),
   onnxText('a megabyte of nodes on one line', () => `${graphText} { ${megabyte('y=A(x)')}}`),
+  onnxText(
+    'a megabyte of nodes whose batch can be opened',
+    () => `${header}g (float[2] x) => (float[2] y7) {\n${megabyte((index) => `y${index} = Relu(x)\n`)}}`,
+  ),
+  onnxText(
+    'a megabyte of the shortest nodes, each with a value of its own',
+    () => `${graphText} { ${megabyte((index) => `y${index.toString(36)}=A(x)`)}}`,
+  ),
   onnxText('a megabyte of wrong nodes', () => `${graphText} {\n${megabyte('y = Relu(x\n')}}`),
   onnxText('a megabyte of wrong lines', () => `${graphText} {\n${megabyte('?\n')}}`),
   onnxText(
