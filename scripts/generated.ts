@@ -23,15 +23,17 @@ export function generatedFiles(): readonly (readonly [path: string, text: string
 
 function issuesPage(): string {
   const entries = Object.entries(issueCodes).map(
-    ([code, { title, explanation }]) => `## ${code}\n\n**${title}.** ${explanation}${thresholdNote(code)}\n`,
+    ([code, { title, explanation }]) => `## ${code}\n\n**${title}.** ${explanation}${furtherReading(code)}\n`,
   );
   return `# Issues and findings\n\nWhat Layercost reports about a model or a step. Generated from \`server/src/model/issueCodes.ts\`.\n\n${entries.join('\n')}`;
 }
 
-/** How far something must go before it is a finding, and where a person says so. */
-function thresholdNote(code: string): string {
+/** The page of a finding, and from where on it is reported. */
+function furtherReading(code: string): string {
+  if (!code.startsWith('findings/')) return '';
   const name = code.replace('findings/', '');
-  if (!isThresholdName(name)) return '';
+  const page = `[More](findings/${name}.md), with an example and what to change.`;
+  if (!isThresholdName(name)) return ` ${page}`;
   const { default: usual, documentation } = findingThresholds[name];
-  return `\n\nReported from ${usual * 100} %: the ${documentation}. Set it with \`--threshold ${name}=SHARE\`, \`thresholds: ${name}=SHARE\` in the \`scenario\` of a layer spec, or the setting \`layercost.findings.thresholds\`.`;
+  return ` ${page}\n\nReported from ${usual * 100} %: the ${documentation}. Set it with \`--threshold ${name}=SHARE\`, \`thresholds: ${name}=SHARE\` in the \`scenario\` of a layer spec, or the setting \`layercost.findings.thresholds\`.`;
 }

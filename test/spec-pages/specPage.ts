@@ -46,10 +46,10 @@ interface Statement {
   readonly text: string;
 }
 
-const kinds = ['shape', 'cost', 'backward', 'gradient', 'saved', 'error', 'warning', 'note'] as const;
+const kinds = ['shape', 'cost', 'backward', 'gradient', 'saved', 'error', 'warning', 'note', 'fix'] as const;
 const statement = new RegExp(`# (${kinds.join('|')}): (.*?)(?= # (?:${kinds.join('|')}): |$)`, 'g');
 
-const statementsOf = (line: string): readonly Statement[] =>
+export const statementsOf = (line: string): readonly Statement[] =>
   [...line.matchAll(statement)].map(([, kind = '', text = '']) => ({ kind, text: text.trim() }));
 
 /** The text of a fence with every value it states replaced by what is so; issues stay as they are written. */
@@ -105,7 +105,7 @@ export function checkFence(
   return { stated, found };
 }
 
-const severities: Readonly<Record<string, string>> = {
+export const severities: Readonly<Record<string, string>> = {
   error: 'error',
   warning: 'warning',
   note: 'information',

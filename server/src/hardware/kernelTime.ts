@@ -380,6 +380,9 @@ const elementwiseCompute = triple(efficiency.elementwiseCompute.share);
 
 const launchTimes = triple(efficiency.launch.microseconds.map((value) => value * 1e-6));
 
+/** What the GPU needs for a kernel that does nothing: no batch makes it longer. */
+export const emptyKernelTime = seconds(launchTimes[0]);
+
 const classShares: ReadonlyMap<string, ClassShares> = new Map(
   Object.entries(efficiency.classes).map(([name, entry]) => [
     name,

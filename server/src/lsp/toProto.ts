@@ -57,12 +57,17 @@ export function toDiagnostic(diagnostic: Diagnostic, issuesPage: string | undefi
     severity: severities[diagnostic.severity],
     source: 'layercost',
     code,
-    // The page's headings are the codes; a Markdown renderer drops the slash from the anchor.
-    ...(issuesPage === undefined
-      ? {}
-      : { codeDescription: { href: `${issuesPage}#${code.replace('/', '')}` } }),
+    ...(issuesPage === undefined ? {} : { codeDescription: { href: explanationOf(code, issuesPage) } }),
     message: diagnostic.message,
   };
+}
+
+/** A finding has a page of its own beside that of all codes, whose headings they are. */
+function explanationOf(code: string, issuesPage: string): string {
+  return code.startsWith('findings/')
+    ? issuesPage.replace(/[^/]*$/, `${code}.md`)
+    : // A Markdown renderer drops the slash from the anchor.
+      `${issuesPage}#${code.replace('/', '')}`;
 }
 
 export const toDocumentSymbol = (symbol: DocumentSymbol): lsp.DocumentSymbol => ({

@@ -9,11 +9,11 @@ import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatBytes, formatPercent, formatTime } from '../../model/format.ts';
 import type { Finding, MessageCost } from '../../model/stepCost.ts';
 import { type StepPlan, timelineOf } from '../stepPlan.ts';
+import { batchWhere, largestGrowth } from './batchWhere.ts';
 import type { EstimatedStep } from './findings.ts';
 import { largestBatch } from './outOfMemory.ts';
 
 const exposedShareOfMessage = 0.01;
-const largestGrowth = 64;
 
 export function exposedCommunication(step: EstimatedStep): readonly Finding[] {
   const { timeline, messages } = step;
@@ -57,30 +57,23 @@ function remedyOf(step: EstimatedStep): Pick<Finding, 'fix' | 'change'> {
   const threshold = thresholdOf(plan.scenario.thresholds, 'exposed-communication');
   if (plan.exchange.messages.every((message) => isAfterBackward(message, plan)))
     return { fix: 'Use a framework that overlaps communication with backward, such as pytorch-ddp' };
-  const hidden = (candidate: number): boolean => {
-    const { exposedTime, step: time } = timelineOf(plan, 0, candidate / batch);
-    return exposedTime < threshold * time;
-  };
   const narrower = 'send gradients in half precision (gradient-dtype=bf16)';
-  if (!hidden(batch * largestGrowth)) {
+  const hides = batchWhere(batch, (growth) => {
+    const { exposedTime, step: time } = timelineOf(plan, 0, growth);
+    return exposedTime < threshold * time;
+  });
+  if (hides === undefined) {
     const fix = `No batch up to ${batch * largestGrowth} per GPU hides it: ${narrower}, use a faster network or fewer GPUs`;
     return { fix };
   }
-  let low = batch;
-  let high = batch * largestGrowth;
-  while (high - low > 1) {
-    const middle = Math.floor((low + high) / 2);
-    if (hidden(middle)) high = middle;
-    else low = middle;
-  }
   const fits = largestBatch(memory);
-  return high <= fits
+  return hides <= fits
     ? {
-        fix: `Raise the batch per GPU to ${high}, or ${narrower}`,
-        change: { kind: 'batch', batch: high },
+        fix: `Raise the batch per GPU to ${hides}, or ${narrower}`,
+        change: { kind: 'batch', batch: hides },
       }
     : {
-        fix: `A batch of ${high} per GPU would hide it, but only ${fits} fit in memory: accumulate gradients over several batches, or ${narrower}`,
+        fix: `A batch of ${hides} per GPU would hide it, but only ${fits} fit in memory: accumulate gradients over several batches, or ${narrower}`,
       };
 }
 

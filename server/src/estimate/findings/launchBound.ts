@@ -1,36 +1,46 @@
 /** `findings/launch-bound`: the GPU waits for the host to launch kernels during a share of the step. */
 
+import { emptyKernelTime } from '../../hardware/kernelTime.ts';
 import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatCount, formatPercent, formatTime } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
 import { seconds } from '../../model/units.ts';
+import { batchWhere } from './batchWhere.ts';
 import type { EstimatedStep } from './findings.ts';
 
-export function launchBound({ plan, timeline }: EstimatedStep): readonly Finding[] {
+export function launchBound(step: EstimatedStep): readonly Finding[] {
+  const { plan, timeline } = step;
   const { forward, backward } = plan.times;
-  const passes = plan.scenario.mode === 'training' ? [forward, backward, plan.updateTimes] : [forward];
-  const launches = passes.reduce((total, pass) => total + sumOf(pass.launches), 0);
-  const device = passes.reduce((total, pass) => total + sumOf(pass.middle), 0);
-  const busyOrSending = device + timeline.exposedTime;
-  const waiting = timeline.step - busyOrSending;
+  const model = plan.scenario.mode === 'training' ? [forward, backward] : [forward];
+  const ofModel = totalOf(model.map(({ middle }) => middle));
+  const ofUpdate = totalOf([plan.updateTimes.middle]);
   const threshold = thresholdOf(plan.scenario.thresholds, 'launch-bound');
-  if (timeline.step === 0 || waiting < threshold * timeline.step) return [];
-  const host = seconds(launches * plan.behaviour.launch[0]);
-  const batch = Math.ceil((plan.training.batch * host) / Math.max(device, 1e-9));
+  const waiting = 1 - (ofModel + ofUpdate + timeline.exposedTime) / timeline.step;
+  if (timeline.step === 0 || waiting < threshold) return [];
+  const launches = totalOf([...model, plan.updateTimes].map((pass) => pass.launches));
+  const onAverage = seconds((ofModel + ofUpdate) / Math.max(1, launches));
+  // Only what is above the time of empty kernels grows with the batch; the host's work does not.
+  const floor = emptyKernelTime * totalOf(model.map((pass) => pass.launches));
+  const host = launches * plan.behaviour.launch[0];
+  const batch = batchWhere(plan.training.batch, (growth) => {
+    const busy = floor + (ofModel - floor) * growth + ofUpdate;
+    return busy >= (1 - threshold) * Math.max(busy, host);
+  });
+  const compile = 'compile the model so that fewer kernels are launched';
   return [
     {
       code: 'findings/launch-bound',
       severity: 'information',
       layer: '',
-      message: `The GPU waits for the host during ${formatPercent(waiting / timeline.step)} of the step: ${formatCount(launches)} kernels of ${formatTime(seconds(device / Math.max(1, launches)))} on average, launched every ${formatTime(plan.behaviour.launch[0])}`,
-      fix: `Raise the batch per GPU towards ${batch}, or compile the model so that fewer kernels are launched`,
-      change: { kind: 'batch', batch },
+      message: `The GPU waits for the host during ${formatPercent(waiting)} of the step: ${formatCount(launches)} kernels of ${formatTime(onAverage)} on average, launched every ${formatTime(plan.behaviour.launch[0])}`,
+      fix:
+        batch === undefined
+          ? `${compile.charAt(0).toUpperCase()}${compile.slice(1)}, or use a smaller GPU`
+          : `Raise the batch per GPU to ${batch} or more, or ${compile}`,
+      ...(batch === undefined ? {} : { change: { kind: 'batch', batch } }),
     },
   ];
 }
 
-function sumOf(column: Float64Array): number {
-  let total = 0;
-  for (let index = 0; index < column.length; index += 1) total += column[index] ?? 0;
-  return total;
-}
+const totalOf = (columns: readonly Float64Array[]): number =>
+  columns.reduce((total, column) => column.reduce((part, value) => part + value, total), 0);

@@ -52,22 +52,28 @@ function changesFor(wrong: Wrong, change: FindingChange): readonly Change[] {
   }
 }
 
-/** The batch is set where the text sets it: in its scenario, as a dim, or in a scenario that is new. */
-function batchChange(wrong: Wrong, batch: number): readonly Change[] {
-  const { document } = wrong;
-  const { model } = wrong.diagnostic;
+/**
+ * The batch is set where the text sets it: in its scenario, as a dim, or in a scenario that is new. Advice assumes that
+ * all work grows with the batch; where the finding is still there when it is costed, a larger batch is tried.
+ */
+function batchChange(wrong: Wrong, advised: number): readonly Change[] {
+  const { document, diagnostic } = wrong;
+  const { model } = diagnostic;
   const { inputs, dims } = selectModel(document.spec, model) ?? document.spec;
   const [size] = inputs[0]?.dimensions ?? [];
   const dim = size?.kind === 'name' ? dims.find(({ name }) => name.text === size.name) : undefined;
-  const inDims = dim?.value?.kind === 'number' ? [{ span: dim.value.span, text: String(batch) }] : undefined;
+  const inDims = dim?.value?.kind === 'number' ? dim.value.span : undefined;
   const ways = [
-    ...(inDims === undefined ? [] : [inDims]),
-    [scenarioEdit(document, 'batch', String(batch), model)],
+    ...(inDims === undefined ? [] : [(batch: number) => [{ span: inDims, text: String(batch) }]]),
+    (batch: number) => [scenarioEdit(document, 'batch', String(batch), model)],
   ];
-  const setsBatch = ({ scenario }: ModelEstimate): boolean => scenario?.batchPerGpu === batch;
   for (const edits of ways) {
-    const changes = costed(wrong, edits, `Use a batch of ${batch}`, setsBatch);
-    if (changes.length > 0) return changes;
+    for (let [batch, tries] = [advised, 0]; tries < mostTries; tries += 1, batch *= 2) {
+      const after = recosted(wrong, edits(batch));
+      if (after.scenario?.batchPerGpu !== batch) break;
+      if (after.cost?.findings.some(({ code }) => code === diagnostic.code)) continue;
+      return costed(wrong, edits(batch), `Use a batch of ${batch}`, () => true);
+    }
   }
   return [];
 }
@@ -149,7 +155,7 @@ function fewerRepetitions(wrong: Wrong): readonly Change[] {
   return [];
 }
 
-const mostTries = 6;
+const mostTries = 8;
 
 /** The change, if the edited text is as it should be and has no new errors. */
 function costed(
