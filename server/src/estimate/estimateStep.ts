@@ -7,6 +7,7 @@
  */
 
 import type { Parameter, TrainingGraph } from '../analysis/modelAnalysis.ts';
+import { unknownOrigins } from '../analysis/unknownOrigins.ts';
 import type { ClusterProfile, GpuProfile, Numeric } from '../hardware/clusterProfile.ts';
 import { computePath, type KernelWork, kernelTime } from '../hardware/kernelTime.ts';
 import { describeOrigin } from '../hardware/timeOrigin.ts';
@@ -35,9 +36,10 @@ export function estimateStep(training: TrainingGraph, scenario: Scenario, cluste
   const timelines = [timelineOf(plan, 0), timelineOf(plan, 1), timelineOf(plan, 2)] as const;
   const memory = memoryOf(plan);
   const messages = messageCosts(plan, timelines[0]);
-  const unknown = unknownParts(training);
+  const origins = unknownOrigins(training);
+  const unknown = unknownParts(training, origins);
   const exact = unknown.length === 0;
-  const layers = layersOf(plan, timelines, messages, exact);
+  const layers = layersOf(plan, timelines, messages, exact, origins);
   const cost: StepCost = {
     scenario,
     gpu: cluster.gpu.title,
@@ -197,6 +199,7 @@ function layersOf(
   timelines: Timelines,
   messages: readonly MessageCost[],
   exact: boolean,
+  origins: ReadonlyMap<number, number>,
 ): readonly LayerCost[] {
   const { training, scenario, update } = plan;
   const elements = training.analysis.parameters.reduce((total, parameter) => total + parameter.elements, 0);
@@ -213,6 +216,7 @@ function layersOf(
     stateBytesPerElement: elements === 0 ? 0 : update.stateBytes / elements,
     communication: communicationByLayer(training.analysis.layers, messages),
     exposureKnown: exact,
+    origins,
     notes: computeNotes(plan),
   });
 }

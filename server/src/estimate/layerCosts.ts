@@ -14,7 +14,7 @@ import { bytes, flops, type Seconds, seconds } from '../model/units.ts';
 import { type KnownCost, noWork } from '../operators/definition.ts';
 import { parameterBytes } from './gradients.ts';
 import type { OperatorTimes, PassTimes } from './operatorTimes.ts';
-import { unknownCostText } from './unknownParts.ts';
+import { layersOfOrigins, unknownCostText } from './unknownParts.ts';
 
 /** What the layers are summed from; arrays are aligned with the operators of the graph. */
 export interface LayerInputs {
@@ -30,6 +30,8 @@ export interface LayerInputs {
   readonly communication: readonly LayerCommunication[];
   /** Whether all of backward is known; else nobody can say what of the communication it hides. */
   readonly exposureKnown: boolean;
+  /** Those of `unknownOrigins`. */
+  readonly origins: ReadonlyMap<number, number>;
   readonly notes: (layer: Layer) => readonly string[];
 }
 
@@ -51,6 +53,7 @@ export function layerCosts(inputs: LayerInputs): readonly LayerCost[] {
   const owned = parametersByLayer(training);
   const frozen = frozenByLayer(training);
   const nameOf = namesOfOperators(training);
+  const sinceOf = sinceOfLayers(inputs);
   const works: (LayerWork | undefined)[] = [];
   return layers.map((layer, index) => {
     const origin = training.folded === undefined ? index : (folded?.layers[index] ?? index);
@@ -59,8 +62,28 @@ export function layerCosts(inputs: LayerInputs): readonly LayerCost[] {
       work = workOf(inputs, layer, origin, owned[index] ?? [], frozen.get(index));
       works[origin] = work;
     }
-    return layerCost(inputs, layer, layer.operators.map(nameOf), work, inputs.communication[index]);
+    const since = work.reason === undefined ? undefined : sinceOf(layer);
+    return layerCost(inputs, layer, layer.operators.map(nameOf), work, inputs.communication[index], since);
   });
+}
+
+interface Since {
+  readonly layer: string;
+  /** Why the first is unknown; absent where only what it gives is. */
+  readonly reason: string | undefined;
+}
+
+/** By layer: where what is unknown of it begins, if that is in another layer. */
+function sinceOfLayers({ training, origins }: LayerInputs): (layer: Layer) => Since | undefined {
+  const layerOf = layersOfOrigins(training, origins);
+  return ({ name, operators }) => {
+    const unknown = operators.find((index) => training.costs[index]?.kind === 'unknown');
+    const origin = unknown === undefined ? undefined : origins.get(unknown);
+    const layer = origin === undefined ? undefined : layerOf.get(origin);
+    if (origin === undefined || layer === undefined || layer === name) return undefined;
+    const cost = training.costs[origin];
+    return { layer, reason: cost?.kind === 'unknown' ? unknownCostText(cost) : undefined };
+  };
 }
 
 function namesOfOperators({ analysis, folded }: TrainingGraph): (index: number) => string {
@@ -218,6 +241,7 @@ function layerCost(
   names: readonly string[],
   work: LayerWork,
   communication: LayerCommunication | undefined,
+  since: Since | undefined,
 ): LayerCost {
   const { nothingKnown } = work;
   const forward = sumOver(operators, inputs.forward.middle);
@@ -246,7 +270,8 @@ function layerCost(
       ? null
       : [seconds(Math.min(forward + backward, low)), seconds(Math.max(forward + backward, high))],
     notes: [...work.notes, ...(communication?.note === undefined ? [] : [communication.note]), ...work.marks],
-    ...(work.reason === undefined ? {} : { unknown: work.reason }),
+    ...(work.reason === undefined ? {} : { unknown: since?.reason ?? work.reason }),
+    ...(since === undefined ? {} : { unknownSince: since.layer }),
   };
 }
 

@@ -6,10 +6,14 @@ import type { UnknownPart, WorkBound } from '../model/stepCost.ts';
 import { flops } from '../model/units.ts';
 import type { KnownCost, UnknownCost } from '../operators/definition.ts';
 
-/** Operators of unknown cost, in the order of the graph. */
-export function unknownParts(training: TrainingGraph): readonly UnknownPart[] {
+/** Operators of unknown cost, in the order of the graph; `origins` are those of `unknownOrigins`. */
+export function unknownParts(
+  training: TrainingGraph,
+  origins: ReadonlyMap<number, number>,
+): readonly UnknownPart[] {
   const unknown: UnknownPart[] = [];
   const { costs, analysis } = training;
+  const layerOf = layersOfOrigins(training, origins);
   // Names are those of the graph; asking for them alone leaves a folded graph as it is.
   const nameOf =
     analysis.folded?.nameOf ??
@@ -20,14 +24,60 @@ export function unknownParts(training: TrainingGraph): readonly UnknownPart[] {
   for (let index = 0; index < costs.length; index += 1) {
     const cost = costs[index];
     if (cost?.kind !== 'unknown') continue;
+    const origin = origins.get(index);
+    const first = origin === undefined ? undefined : costs[origin];
     unknown.push({
       operator: nameOf(index) ?? `operator ${index}`,
-      reason: cost.reason,
+      reason: first?.kind === 'unknown' ? first.reason : cost.reason,
+      since: origin === undefined ? null : (layerOf.get(origin) ?? null),
       atMost: cost.atMost ? boundOf(cost.atMost) : null,
     });
   }
   return unknown;
 }
+
+/** Names of the layers in which operators are that make others unknown. */
+export function layersOfOrigins(
+  { analysis }: TrainingGraph,
+  origins: ReadonlyMap<number, number>,
+): ReadonlyMap<number, string> {
+  if (origins.size === 0) return new Map();
+  const wanted = new Set(origins.values());
+  const layerOf = new Map<number, string>();
+  for (const { name, operators } of analysis.layers) {
+    for (const index of operators) if (wanted.has(index)) layerOf.set(index, name);
+  }
+  return layerOf;
+}
+
+/** What is unknown for one reason: several operators that follow from one, above all. */
+export interface UnknownGroup {
+  readonly operators: readonly string[];
+  readonly text: string;
+}
+
+/** Parts in order of their first; those that say the same together. */
+export function groupUnknown(
+  parts: readonly (PlainPart & { readonly operator: string })[],
+): readonly UnknownGroup[] {
+  const groups = new Map<string, string[]>();
+  for (const part of parts) {
+    const text = unknownText(part);
+    const group = groups.get(text);
+    if (group === undefined) groups.set(text, [part.operator]);
+    else group.push(part.operator);
+  }
+  return [...groups].map(([text, operators]) => ({ operators, text }));
+}
+
+/** `a, b, c and 12 more` */
+export function listOperators({ operators }: UnknownGroup, print: (name: string) => string): string {
+  const shown = operators.slice(0, mostNamed).map(print).join(', ');
+  const rest = operators.length - mostNamed;
+  return rest > 0 ? `${shown} and ${rest} more` : shown;
+}
+
+const mostNamed = 4;
 
 /** A bound as the report has it, whose numbers are plain. */
 interface PlainBound {
@@ -37,12 +87,15 @@ interface PlainBound {
 
 interface PlainPart {
   readonly reason: string;
+  readonly since?: string | null | undefined;
   readonly atMost: PlainBound | null;
 }
 
-/** `reason; at most 3.20 GFLOP forward, 6.40 GFLOP backward` */
-export const unknownText = ({ reason, atMost }: PlainPart): string =>
-  atMost === null || isNothing(atMost) ? reason : `${reason}; at most ${boundText(atMost)}`;
+/** ``unknown since `fc1`: reason; at most 3.20 GFLOP forward, 6.40 GFLOP backward`` */
+function unknownText({ reason, since, atMost }: PlainPart): string {
+  const text = since === null || since === undefined ? reason : `unknown since \`${since}\`: ${reason}`;
+  return atMost === null || isNothing(atMost) ? text : `${text}; at most ${boundText(atMost)}`;
+}
 
 /** The text of an operator's unknown cost. */
 export const unknownCostText = ({ reason, atMost }: UnknownCost): string =>

@@ -18,6 +18,7 @@ import { lineCost, measuredTime } from './lineCost.ts';
 import { type LayerRow, type ModelView, rowAtLine, viewsOf } from './modelView.ts';
 import { type Position, type Range, rangeOfLine } from './textLines.ts';
 import { caffeDocumentation } from './viewCaffe.ts';
+import { whyUnknown } from './whyUnknown.ts';
 
 export interface Hover {
   readonly markdown: string;
@@ -93,7 +94,7 @@ function rowLines(view: ModelView, row: LayerRow): readonly string[] {
           ),
         ]
       : []),
-    ...origins(row),
+    ...origins(view, row),
   ].map((line) => line.trimEnd());
 }
 
@@ -150,10 +151,10 @@ function measuredLines(view: ModelView, row: LayerRow, total: Seconds): readonly
 }
 
 /** One line per origin, so that no number is without one. */
-function origins(row: LayerRow): readonly string[] {
+function origins(view: ModelView, row: LayerRow): readonly string[] {
   const notes = [...new Set(row.layers.flatMap((layer) => layer.notes))];
   const unknown = [
-    ...new Set(row.layers.flatMap((layer) => (layer.unknown === undefined ? [] : [layer.unknown]))),
+    ...new Set(row.layers.slice(0, mostReasons).flatMap((layer) => whyUnknown(view, row, layer) ?? [])),
   ];
   const sources = [...new Set(row.layers.map((layer) => layer.source))].filter((name) => name !== 'unknown');
   const shown = notes.slice(0, mostNotes);
@@ -167,6 +168,9 @@ function origins(row: LayerRow): readonly string[] {
 }
 
 const mostNotes = 4;
+
+/** Repetitions of a line that are asked for their reason; the others say the same. */
+const mostReasons = 8;
 
 /** What the operator on this line computes, with its source. */
 function operatorDocumentation(view: ModelView, line: number): string {

@@ -17,6 +17,7 @@ import { hoverLine } from './hover.ts';
 import { lineCost, measuredText, measuredTime } from './lineCost.ts';
 import { type LayerRow, type ModelView, viewsOf } from './modelView.ts';
 import { endOfLine, type Position } from './textLines.ts';
+import { unknownSince } from './whyUnknown.ts';
 
 export interface InlayHint {
   readonly position: Position;
@@ -35,17 +36,18 @@ export function inlayHints(
   last: number,
   kinds: HintKinds = { cost: true, shape: false },
 ): readonly InlayHint[] {
-  const said = viewsOf(view).flatMap((each) =>
-    each.rows
+  const said = viewsOf(view).flatMap((each) => {
+    const unknownText = unknownTexts(each);
+    return each.rows
       .filter((row) => row.line >= first && row.line <= last)
       .map((row): SaidOfLine => {
         const texts = [
           ...(kinds.shape ? [shapeText(row)] : []),
-          ...(kinds.cost ? [hintText(row, each)] : []),
+          ...(kinds.cost ? [hintText(row, each, unknownText)] : []),
         ];
         return { line: row.line, model: each.part?.name ?? '', texts };
-      }),
-  );
+      });
+  });
   const lines = view.others === undefined ? said : mergeModels(said);
   return lines.flatMap(({ line, texts }) => {
     const position = endOfLine(view.text, line);
@@ -98,9 +100,22 @@ function shapeText(row: LayerRow): string {
   return shape === undefined || shape === null ? '' : `[${shape.map(printDimension).join(', ')}]`;
 }
 
-function hintText(row: LayerRow, view: ModelView): string {
+/** `cost unknown since fc1, line 12` for what follows from it; each origin is looked up once. */
+function unknownTexts(view: ModelView): (row: LayerRow) => string {
+  const places = new Map<string, LayerRow | undefined>();
+  return ({ layers, lines }) => {
+    const layer = layers.find(({ unknown }) => unknown !== undefined);
+    if (layer?.unknownSince === undefined) return 'cost unknown';
+    const since = places.has(layer.unknownSince) ? places.get(layer.unknownSince) : unknownSince(view, layer);
+    places.set(layer.unknownSince, since);
+    const isElsewhere = since !== undefined && !lines.includes(since.line);
+    return isElsewhere ? `cost unknown since ${since.name}, line ${since.line + 1}` : 'cost unknown';
+  };
+}
+
+function hintText(row: LayerRow, view: ModelView, unknownText: (row: LayerRow) => string): string {
   const cost = lineCost(row);
-  if (cost.unknown) return 'cost unknown';
+  if (cost.unknown) return unknownText(row);
   const time = add(cost.time.forward, cost.time.backward);
   const measured = measuredTime(row, view.measurements);
   const parts = [
@@ -113,7 +128,7 @@ function hintText(row: LayerRow, view: ModelView): string {
         ]
       : []),
   ];
-  if (parts.length === 0) return cost.exact ? '' : 'cost unknown';
+  if (parts.length === 0) return cost.exact ? '' : unknownText(row);
   if (cost.layers > 1) parts.push(`sum of ${cost.layers}`);
   return parts.join(' · ');
 }

@@ -85,6 +85,8 @@ export interface TimeShares {
 export interface UnknownPart {
   readonly operator: string;
   readonly reason: string;
+  /** The layer where what is unknown begins; `null` where it is unknown for a reason of its own. */
+  readonly since: string | null;
   /** The most it adds to the totals, whatever the data are; `null` where nothing bounds it. */
   readonly atMost: WorkBound | null;
 }
@@ -146,6 +148,8 @@ export interface LayerCost {
   readonly notes: readonly string[];
   /** Why a part is unknown. */
   readonly unknown?: string;
+  /** The layer where what is unknown begins, where that is another one. */
+  readonly unknownSince?: string;
 }
 
 export interface Finding {

@@ -66,7 +66,9 @@ const report: Report = {
     scalingEfficiency: 0.53,
     mfu: 0.137,
     exact: false,
-    unknown: [{ operator: 'odd', reason: 'operator `com.example.Odd` is not known', atMost: null }],
+    unknown: [
+      { operator: 'odd', reason: 'operator `com.example.Odd` is not known', since: null, atMost: null },
+    ],
   },
   layers: [
     {

@@ -67,9 +67,10 @@ export function makeReport(
       mfu: totals.mfu,
       ...(totals.basis === undefined ? {} : { basis: { ...totals.basis } }),
       exact: totals.exact,
-      unknown: totals.unknown.map(({ operator, reason, atMost }) => ({
+      unknown: totals.unknown.map(({ operator, reason, since, atMost }) => ({
         operator,
         reason,
+        since,
         atMost: atMost && { flops: { ...atMost.flops }, operations: { ...atMost.operations } },
       })),
     },

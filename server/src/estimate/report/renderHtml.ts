@@ -2,7 +2,7 @@
 
 import { largestOf } from '../../model/extremes.ts';
 import { formatCount } from '../../model/format.ts';
-import { unknownText } from '../unknownParts.ts';
+import { groupUnknown, listOperators } from '../unknownParts.ts';
 import { costsSomething, type LayerCells, layerTime, layerWriter } from './layerCells.ts';
 import type { LayerReport, Report } from './report.ts';
 import { describeModel, describeScenario, summarize } from './summary.ts';
@@ -67,9 +67,10 @@ function findings(report: Report): string {
 
 function unknown(report: Report): string {
   if (report.totals.unknown.length === 0) return '';
-  const items = report.totals.unknown.map(
-    (part) => `<li><code>${escapeHtml(part.operator)}</code> ${escapeHtml(unknownText(part))}`,
-  );
+  const items = groupUnknown(report.totals.unknown).map((group) => {
+    const operators = listOperators(group, (name) => `<code>${escapeHtml(name)}</code>`);
+    return `<li>${operators}: ${escapeHtml(group.text)}`;
+  });
   return `<h2>Not counted</h2>\n<p>Totals are lower bounds, because these could not be costed.</p>\n<ul>\n${items.join('\n')}\n</ul>`;
 }
 

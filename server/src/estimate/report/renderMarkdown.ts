@@ -1,7 +1,7 @@
 /** The report as Markdown, for issues, pull requests and the editor's report page. */
 
 import { formatCount } from '../../model/format.ts';
-import { unknownText } from '../unknownParts.ts';
+import { groupUnknown, listOperators } from '../unknownParts.ts';
 import { costsSomething, type LayerCells, layerWriter } from './layerCells.ts';
 import type { LayerReport, Report } from './report.ts';
 import { describeParameters, describeScenario, summarize } from './summary.ts';
@@ -70,7 +70,9 @@ function unknown(report: Report): string[] {
     '',
     'Totals are lower bounds, because these could not be costed.',
     '',
-    ...report.totals.unknown.map((part) => `- \`${part.operator}\`: ${escapeMarkdown(unknownText(part))}`),
+    ...groupUnknown(report.totals.unknown).map(
+      (group) => `- ${listOperators(group, (name) => `\`${name}\``)}: ${escapeMarkdown(group.text)}`,
+    ),
     '',
   ];
 }

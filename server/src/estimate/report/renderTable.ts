@@ -2,7 +2,7 @@
 
 import { formatShortCount } from '../../model/format.ts';
 import { remember } from '../../model/remember.ts';
-import { boundOfParts, boundText, unknownText } from '../unknownParts.ts';
+import { boundOfParts, boundText, groupUnknown, listOperators } from '../unknownParts.ts';
 import { type Column, layoutColumns } from './columns.ts';
 import { costsSomething, layerWriter } from './layerCells.ts';
 import type { LayerReport, Report } from './report.ts';
@@ -80,16 +80,20 @@ function summaryLines(report: Report): string[] {
 function unknownLines(report: Report): string[] {
   const { unknown } = report.totals;
   if (unknown.length === 0) return [];
-  const shown = unknown.slice(0, 10).map((part) => `  ${part.operator}: ${unknownText(part)}`);
-  const rest = unknown.length - shown.length;
+  const groups = groupUnknown(unknown);
+  const shown = groups.slice(0, mostGroups);
+  const rest = groups.slice(mostGroups).reduce((sum, { operators }) => sum + operators.length, 0);
   const missing = boundOfParts(unknown);
   return [
     '',
     `Not counted, so totals are lower bounds (${unknown.length})${missing === null ? '' : `, low by at most ${boundText(missing)}`}:`,
-    ...shown,
+    ...shown.map((group) => `  ${listOperators(group, (name) => name)}: ${group.text}`),
     ...(rest > 0 ? [`  and ${rest} more; --format json lists all`] : []),
   ];
 }
+
+/** More reasons than this are for a program to read. */
+const mostGroups = 10;
 
 function findingLines(report: Report): string[] {
   return report.findings.flatMap((finding) => [

@@ -90,6 +90,10 @@ const totalsSchema = z.object({
     z.object({
       operator: z.string(),
       reason: z.string(),
+      since: z
+        .string()
+        .nullable()
+        .describe('The layer where what is unknown begins; null where the reason is its own'),
       atMost: orUnknown(
         z.object({
           flops: z.object({ forward: amount, backward: amount }),
