@@ -113,7 +113,7 @@ describe('what is unknown', () => {
   test('is listed with its reason, and totals are lower bounds', () => {
     expect(cost.totals.exact).toBe(false);
     expect(cost.totals.unknown).toEqual([
-      { operator: 'odd', reason: 'operator Mystery is not known', atMost: null },
+      { operator: 'odd', reason: 'operator Mystery is not known', since: null, atMost: null },
     ]);
     const known = estimateStep(chain(layers), scenario(), cluster('dgx-a100'));
     expect(cost.totals.time.step).toBeGreaterThanOrEqual(known.totals.time.step ?? Number.NaN);
