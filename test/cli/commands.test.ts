@@ -234,7 +234,7 @@ describe('a model of which a part is not understood', () => {
     const reason = '`Linaer` is not understood here, see the messages about it';
     expect((await table()).match(/^ {2}\S+.*: .*$/gm)).toEqual([
       `  odd/Linaer: ${reason}`,
-      `  drop/Dropout, last/MatMul, last/Add: unknown since \`odd\`: ${reason}`,
+      `  drop/Dropout2d, last/MatMul, last/Add: unknown since \`odd\`: ${reason}`,
     ]);
   });
 
