@@ -28,10 +28,10 @@ layers:
 outputs: [flat, c.kept]
 `;
 
-function lower(source: string, memory?: LoweringMemory) {
+function lower(source: string, memory = new LoweringMemory(false)) {
   const { spec } = readLayerSpec(source);
   if (spec === undefined) return undefined;
-  const { model, structure, issues } = lowerLayerSpec(spec, memory === undefined ? {} : { memory });
+  const { model, structure, issues } = lowerLayerSpec(spec, { memory });
   // Stored tensors are found by name; their order follows from what was asked for first.
   const initializers = [...model.graph.initializers].sort((left, right) => (left.name < right.name ? -1 : 1));
   return { model: { ...model, graph: { ...model.graph, initializers } }, structure, issues };
@@ -59,6 +59,13 @@ it.each([text, ...['gpt2', 'googlenet'].map((name) => readFileSync(`samples/${na
       }),
       { numRuns: original === text ? 150 : 25 },
     );
+  },
+);
+
+it.each([text, readFileSync('samples/tinyllama.layers.yaml', 'utf8')])(
+  'a line that is written like another over tensors like its becomes what it would become by itself (%#)',
+  (source) => {
+    expect(lower(source, new LoweringMemory())).toEqual(lower(source));
   },
 );
 

@@ -23,6 +23,8 @@ export interface Emitted {
   readonly constants: readonly TensorLiteral[];
   readonly types: ReadonlyMap<string, ValueType>;
   readonly contents: ReadonlyMap<string, TensorContent>;
+  /** Whether a name it would have had was taken by another layer. */
+  readonly renamed: boolean;
 }
 
 export class GraphBuilder {
@@ -39,10 +41,15 @@ export class GraphBuilder {
   private touched: TensorLiteral[] = [];
   private storedBefore = 0;
   private nodesBefore = 0;
+  /** Names given since the present layer began, and whether one of them was not the first choice. */
+  private own = new Set<string>();
+  private renamed = false;
 
   /** What is added from here on belongs to one layer. */
   begin(): void {
     this.touched = [];
+    this.own = new Set();
+    this.renamed = false;
     this.nodesBefore = this.nodes.length;
     this.storedBefore = this.initializers.length;
   }
@@ -65,7 +72,7 @@ export class GraphBuilder {
       .slice(this.storedBefore)
       .filter((literal) => !constants.has(literal))
       .map((literal) => ({ literal, role: this.roles.get(literal.name) ?? 'buffer' }));
-    return { nodes, stored, constants: [...constants], types, contents };
+    return { nodes, stored, constants: [...constants], types, contents, renamed: this.renamed };
   }
 
   /** Adds what a layer added to another graph; gives false, and adds nothing, where a name is taken. */
@@ -83,6 +90,11 @@ export class GraphBuilder {
     for (const [name, type] of types) this.types.set(name, type);
     for (const [name, content] of contents) this.contents.set(name, content);
     return true;
+  }
+
+  /** Whether a tensor may be read by its name, or its contents looked at, beyond what its type says. */
+  isKnownFurther(name: string): boolean {
+    return this.contents.has(name) || this.inputs.some((input) => input.name === name);
   }
 
   /** Nodes so far: the index of the next one. */
@@ -238,8 +250,12 @@ export class GraphBuilder {
     let unique = name;
     // Goes on where the last search ended: one layer may be thousands of operators of one type.
     let count = this.suffixes.get(name) ?? 1;
-    for (; this.types.has(unique); count += 1) unique = `${name}_${count}`;
+    for (; this.types.has(unique); count += 1) {
+      if (!this.own.has(unique)) this.renamed = true;
+      unique = `${name}_${count}`;
+    }
     this.suffixes.set(name, count);
+    this.own.add(unique);
     return unique;
   }
 }

@@ -8,6 +8,7 @@
 
 import type { LayerCall } from '../../formats/layer-spec/syntax.ts';
 import { equalDimensions, unknownDimension } from '../../model/dimension.ts';
+import type { Pattern } from './copyLayer.ts';
 import { namesIn, type Values } from './evaluate.ts';
 import type { Emitted } from './graphBuilder.ts';
 import type { SpecValue, Tensor } from './layerDefinition.ts';
@@ -31,8 +32,11 @@ export interface LayerBasis {
   readonly frozen: boolean;
   readonly values: Values;
   /** Tensors and weights it may read, `undefined` for names that are none; compared as objects. */
-  readonly reads: readonly unknown[];
+  readonly reads: readonly Read[];
 }
+
+/** A tensor, the names of a layer's outputs, or its weights. */
+export type Read = Tensor | string | ReadonlyMap<string, Tensor> | undefined;
 
 /** States of a line that are kept: as it was, half typed, and on the way between. */
 const mostStates = 4;
@@ -44,11 +48,17 @@ export class RunMemory {
   private readonly layers = new Map<string, readonly KeptLayer[]>();
   private readonly values = new Map<string, Values>();
   private readonly tensors = new Map<string, Tensor>();
+  /** By how its call is written: the layer lowered last, for others to be copies of. */
+  private readonly patterns = new Map<string, Pattern>();
+  /** By block: the values inside it that were met last. */
+  private readonly valuesInside = new Map<string, Values>();
   private touched = new Set<string>();
+
+  constructor(private readonly remembers: boolean) {}
 
   /** The layer at `path` where it was lowered from the same. */
   find(path: string, basis: LayerBasis): KeptLayer | undefined {
-    return this.layers.get(path)?.find((kept) => isSame(kept.basis, basis));
+    return this.remembers ? this.layers.get(path)?.find((kept) => isSame(kept.basis, basis)) : undefined;
   }
 
   keep(path: string, layer: KeptLayer): void {
@@ -58,12 +68,25 @@ export class RunMemory {
     this.layers.set(path, [layer, ...before.filter((other) => other !== layer)].slice(0, mostStates));
   }
 
-  /** Values inside the block at `path`; the ones before where they are equal, so that they compare as objects. */
-  valuesOf(path: string, values: Values): Values {
-    const before = this.values.get(path);
-    const same = before !== undefined && areEqual(before, values) ? before : values;
-    this.values.set(path, same);
-    return same;
+  patternFor({ written }: LayerBasis): Pattern | undefined {
+    return this.remembers ? this.patterns.get(written) : undefined;
+  }
+
+  keepPattern(pattern: Pattern): void {
+    this.patterns.set(pattern.layer.basis.written, pattern);
+  }
+
+  /**
+   * Values inside `block` at `path`; the ones before where they are equal, there or in another repetition of the block,
+   * so that they compare as objects.
+   */
+  valuesOf(path: string, block: string, values: Values): Values {
+    const same = [this.values.get(path), this.valuesInside.get(block)].find(
+      (before) => before !== undefined && areEqual(before, values),
+    );
+    this.values.set(path, same ?? values);
+    this.valuesInside.set(block, same ?? values);
+    return same ?? values;
   }
 
   /** The tensor, or the one before that is equal to it: then what reads it has not changed. */
@@ -81,13 +104,15 @@ export class RunMemory {
     if (this.layers.size > 2 * this.touched.size + 100) {
       for (const path of this.layers.keys()) if (!this.touched.has(path)) this.layers.delete(path);
       this.values.clear();
+      this.valuesInside.clear();
       this.tensors.clear();
+      this.patterns.clear();
     }
     this.touched = new Set();
   }
 }
 
-function isSameShape({ shape: left }: Tensor, { shape: right }: Tensor): boolean {
+export function isSameShape({ shape: left }: Tensor, { shape: right }: Tensor): boolean {
   if (left === undefined || right === undefined) return left === right;
   return (
     left.length === right.length &&
@@ -101,9 +126,12 @@ const mostRuns = 2;
 export class LoweringMemory {
   private readonly runs = new Map<string, RunMemory>();
 
+  /** One that does not remember lowers every line by itself, which is what all others are compared with. */
+  constructor(private readonly remembers = true) {}
+
   /** What is kept of the last run under the same circumstances. */
   runOf(circumstances: string): RunMemory {
-    const run = this.runs.get(circumstances) ?? new RunMemory();
+    const run = this.runs.get(circumstances) ?? new RunMemory(this.remembers);
     this.runs.delete(circumstances);
     this.runs.set(circumstances, run);
     const [oldest] = this.runs.keys();
@@ -113,8 +141,8 @@ export class LoweringMemory {
 }
 
 /** All that `call` can read at its place. */
-export function readsOf(call: LayerCall, scope: Scope, feed: Feed): readonly unknown[] {
-  const reads: unknown[] = [feed.previous, ...feed.sources];
+export function readsOf(call: LayerCall, scope: Scope, feed: Feed): readonly Read[] {
+  const reads: Read[] = [feed.previous, ...feed.sources];
   for (const { value } of call.arguments) {
     for (const name of namesIn(value)) {
       const outputs = lookUp(name, scope);

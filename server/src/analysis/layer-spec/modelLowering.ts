@@ -13,6 +13,7 @@ import { unloweredDomain } from '../providedStructure.ts';
 import { bindArguments } from './bindArguments.ts';
 import { type Home, type HomeBlock, placeIn } from './blockTable.ts';
 import { makeLayerLowering } from './callLowering.ts';
+import { copyLayer, patternOf } from './copyLayer.ts';
 import { dimensionValues, openDimensions } from './dimensionValues.ts';
 import { evaluate } from './evaluate.ts';
 import { GraphBuilder, opset } from './graphBuilder.ts';
@@ -103,7 +104,7 @@ export class ModelLowering {
   run(): readonly Tensor[] {
     const scope: Scope = {
       home: this.home,
-      values: this.memory.valuesOf('', this.home.values),
+      values: this.memory.valuesOf('', '', this.home.values),
       tensors: new Map(),
       weights: new Map(),
       outer: undefined,
@@ -309,7 +310,8 @@ export class ModelLowering {
       values: scope.values,
       reads: readsOf(call, scope, feed),
     };
-    const { outputs, weights } = this.kept(path, basis) ?? this.fresh(line, feed, basis);
+    const { outputs, weights } =
+      this.kept(path, basis) ?? this.copied(path, basis) ?? this.fresh(line, feed, basis);
     scope.weights.set(layer.name.text, weights);
     this.addLayer(path, call.callee.text, ancestors, start, scope.line ?? layer.span, marks);
     return outputs;
@@ -319,6 +321,18 @@ export class ModelLowering {
   private kept(path: string, basis: LayerBasis): KeptLayer | undefined {
     const layer = this.memory.find(path, basis);
     if (layer === undefined || !this.graph.adopt(layer.emitted)) return undefined;
+    for (const dimension of layer.pinned) this.pinned.add(dimension);
+    this.memory.keep(path, layer);
+    return layer;
+  }
+
+  /** The layer as a copy of one that is written alike. */
+  private copied(path: string, basis: LayerBasis): KeptLayer | undefined {
+    const pattern = this.memory.patternFor(basis);
+    const copy = pattern && copyLayer(pattern, path, basis, this.graph);
+    if (copy === undefined || !this.graph.adopt(copy.emitted)) return undefined;
+    const tensors = copy.outputs.tensors.map((tensor) => this.memory.sameTensor(tensor));
+    const layer = { ...copy, outputs: { ...copy.outputs, tensors } };
     for (const dimension of layer.pinned) this.pinned.add(dimension);
     this.memory.keep(path, layer);
     return layer;
@@ -335,7 +349,10 @@ export class ModelLowering {
     const outputs = { ...lowered, tensors: lowered.tensors.map((tensor) => this.memory.sameTensor(tensor)) };
     // A layer that has something to say says it anew, where its words stand now.
     if (reportCount === this.reportCount) {
-      this.memory.keep(line.path, { basis, emitted: this.graph.emitted(), outputs, weights, pinned });
+      const layer = { basis, emitted: this.graph.emitted(), outputs, weights, pinned };
+      this.memory.keep(line.path, layer);
+      const pattern = patternOf(line.path, layer, this.graph);
+      if (pattern !== undefined) this.memory.keepPattern(pattern);
     }
     return { outputs, weights };
   }
@@ -381,7 +398,11 @@ export class ModelLowering {
               })
           : scope.report,
     };
-    const values = this.memory.valuesOf(path, this.parameterValues(block, inner, call, scope));
+    const values = this.memory.valuesOf(
+      path,
+      `${file?.path ?? ''}:${name}`,
+      this.parameterValues(block, inner, call, scope),
+    );
     const bound = { ...inner, values };
     const inputs = this.blockInputs(block, line, inner);
     for (const [input, tensor] of inputs) bound.tensors.set(input, single(tensor));
