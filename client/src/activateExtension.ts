@@ -11,7 +11,7 @@ import {
 import { registerBenchmark } from './benchmark.ts';
 import { registerClusterPicker } from './clusterPicker.ts';
 import { trackEstimates } from './estimates.ts';
-import { answerReadBytes } from './fileBytes.ts';
+import { answerFileRequests } from './fileBytes.ts';
 import { registerOnnxEditor } from './onnxEditor.ts';
 import { registerOnnxTextFiles } from './onnxTextFiles.ts';
 import type { ClientPlatform } from './platform.ts';
@@ -49,7 +49,7 @@ export async function activateExtension(
     trace,
     client,
     estimates,
-    answerReadBytes(client),
+    answerFileRequests(client),
     registerOnnxTextFiles(client, started),
     registerOnnxEditor(started, log),
     registerStatus(client, estimates),

@@ -1,10 +1,32 @@
-/** Hands the server the bytes of files it cannot open itself: in a browser, and on virtual file systems. */
+/** Hands the server the files and folders it cannot open itself: in a browser, and on virtual file systems. */
 
 import * as vscode from 'vscode';
 import type { BaseLanguageClient } from 'vscode-languageclient';
-import { type ReadBytesParams, type ReadBytesResult, readBytes } from '../../server/src/protocol.ts';
+import {
+  type ListFolderParams,
+  type ListFolderResult,
+  listFolder,
+  type ReadBytesParams,
+  type ReadBytesResult,
+  readBytes,
+} from '../../server/src/protocol.ts';
 
-export function answerReadBytes(client: BaseLanguageClient): vscode.Disposable {
+export const answerFileRequests = (client: BaseLanguageClient): vscode.Disposable =>
+  vscode.Disposable.from(answerReadBytes(client), answerListFolder(client));
+
+function answerListFolder(client: BaseLanguageClient): vscode.Disposable {
+  return client.onRequest<ListFolderResult, void>(listFolder, async ({ uri }: ListFolderParams) => {
+    try {
+      const found = await vscode.workspace.fs.readDirectory(vscode.Uri.parse(uri));
+      const isFolder = (type: vscode.FileType): boolean => (type & vscode.FileType.Directory) !== 0;
+      return { entries: found.map(([name, type]) => ({ name, isFolder: isFolder(type) })) };
+    } catch {
+      return { entries: [] };
+    }
+  });
+}
+
+function answerReadBytes(client: BaseLanguageClient): vscode.Disposable {
   return client.onRequest<ReadBytesResult, void>(readBytes, async ({ uri, encoding }: ReadBytesParams) => {
     try {
       const bytes = await vscode.workspace.fs.readFile(vscode.Uri.parse(uri));

@@ -36,7 +36,7 @@ export interface InitializationOptions {
   readonly trusted?: boolean;
   /** Address of the page that explains issue codes; diagnostics link to it. */
   readonly issuesPage?: string;
-  /** Whether the client answers `readBytes`. */
+  /** Whether the client answers `readBytes` and `listFolder`. */
   readonly readsBytes?: boolean;
   /** Whether the client knows `commands`; lenses are plain text otherwise. */
   readonly hasCommands?: boolean;
@@ -53,6 +53,15 @@ export type ReadBytesResult =
   | { readonly bytes: Uint8Array | string }
   /** Why the file cannot be read, as the file system says it. */
   | { readonly failure: string };
+
+/** Server to client: what is in a folder the server cannot look into; nothing where the client cannot either. */
+export const listFolder = 'layercost/listFolder';
+export interface ListFolderParams {
+  readonly uri: string;
+}
+export interface ListFolderResult {
+  readonly entries: readonly { readonly name: string; readonly isFolder: boolean }[];
+}
 
 /** Client to server: what can be chosen in the picker. */
 export const listClusters = 'layercost/listClusters';

@@ -91,6 +91,21 @@ it('annotates a layer spec', async () => {
   });
 });
 
+it('proposes files to include, folder by folder', async () => {
+  const { open, connection, files } = await start();
+  for (const path of ['mine.layers.yaml', 'parts/mlp.layers.yaml', 'parts/notes.txt', 'other.yaml'])
+    files.set(`file:///models/${path}`, new Uint8Array());
+  const uri = 'file:///models/mine.layers.yaml';
+  await open(uri, 'layer-spec', 'include:\n  - \n  - parts/\nlayers: []\n');
+  const propose = async (line: number, character: number): Promise<readonly string[]> => {
+    const params = { textDocument: { uri }, position: { line, character } };
+    const found = await connection.sendRequest<{ label: string }[]>('textDocument/completion', params);
+    return found.map(({ label }) => label);
+  };
+  expect(await propose(1, 4)).toEqual(['parts/', 'other.yaml']);
+  expect(await propose(2, 10)).toEqual(['mlp.layers.yaml']);
+});
+
 it('costs every model of a layer spec, and reports the one that is asked for', async () => {
   const { open, hints, connection, estimates } = await start();
   const uri = 'file:///models/sizes.layers.yaml';

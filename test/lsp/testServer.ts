@@ -19,6 +19,9 @@ import {
   type EstimatedParams,
   estimated,
   type InitializationOptions,
+  type ListFolderParams,
+  type ListFolderResult,
+  listFolder,
   onnxTextSuffix,
   type ReadBytesParams,
   type ReadBytesResult,
@@ -168,6 +171,12 @@ export async function connect(
     return bytes === undefined
       ? { failure: 'there is no such file' }
       : { bytes: Buffer.from(bytes).toString('base64') };
+  });
+  connection.onRequest<ListFolderResult, void>(listFolder, ({ uri }: ListFolderParams) => {
+    const below = [...client.files.keys()].filter((file) => file.startsWith(uri));
+    const paths = below.map((file) => file.slice(uri.length).replace(/^\//, ''));
+    const folders = new Map(paths.map((path) => [path.replace(/\/.*/, ''), path.includes('/')]));
+    return { entries: [...folders].map(([name, isFolder]) => ({ name, isFolder })) };
   });
   connection.listen();
   const answer = await connection.sendRequest<{ capabilities: unknown }>('initialize', {

@@ -8,16 +8,22 @@ export interface FrameworkOption {
   /** One line for completions and `--help`. */
   readonly documentation: string;
   /** `undefined` where the text is a value it takes, else what it takes. */
-  readonly expects: (text: string) => string | undefined;
+  readonly expects: Expectation;
+}
+
+export interface Expectation {
+  (text: string): string | undefined;
+  /** All values there are, where they can be listed. */
+  readonly choices?: readonly string[];
 }
 
 export const positiveNumber = (text: string): string | undefined =>
   text.trim() !== '' && Number.isFinite(Number(text)) && Number(text) > 0 ? undefined : 'a positive number';
 
-export const oneOf =
-  (...values: readonly string[]) =>
-  (text: string): string | undefined =>
-    values.includes(text) ? undefined : values.join(' or ');
+export const oneOf = (...values: readonly string[]): Expectation =>
+  Object.assign((text: string) => (values.includes(text) ? undefined : values.join(' or ')), {
+    choices: values,
+  });
 
 /** The given options over the defaults; what is wrong is reported and the default kept. */
 export function readOptions(

@@ -28,4 +28,6 @@ export type CompletionKind =
   | 'dimension'
   | 'tensor'
   | 'key'
-  | 'snippet';
+  | 'snippet'
+  | 'file'
+  | 'folder';

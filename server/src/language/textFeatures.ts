@@ -15,6 +15,8 @@ import type { Outcome, TextEdit } from './textEdit.ts';
 export interface TextFeatures {
   /** The best first; `view` is the last that was costed, if any. */
   readonly complete?: (offset: number, view: ModelView | undefined) => readonly Completion[];
+  /** The path of another file that is being written, and what to propose for it of the entries of its folder. */
+  readonly path?: (offset: number) => PathBeingWritten | undefined;
   readonly signatureHelp?: (offset: number) => SignatureHelp | undefined;
   /** What the word means; the cost of its line where it says nothing of its own is not part of it. */
   readonly hover?: (offset: number, view: ModelView | undefined) => Hover | undefined;
@@ -30,6 +32,18 @@ export interface TextFeatures {
   /** In order of the text. */
   readonly tokens?: () => readonly SemanticToken[];
   readonly links?: () => readonly DocumentLink[];
+}
+
+/** One entry of a folder. */
+export interface FolderEntry {
+  readonly name: string;
+  readonly isFolder: boolean;
+}
+
+export interface PathBeingWritten {
+  /** Relative to the document; '' for its own folder. */
+  readonly folder: string;
+  readonly complete: (entries: readonly FolderEntry[], self: string) => readonly Completion[];
 }
 
 export interface Definition {

@@ -2,6 +2,7 @@
 
 import type { ModelEstimate } from '../estimate/estimateModel.ts';
 import type { ByteSource } from '../formats/byteSource.ts';
+import type { FolderEntry } from '../language/textFeatures.ts';
 import type { Issue } from '../model/issue.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
 
@@ -10,6 +11,8 @@ export interface Platform {
   readonly bytesEncoding: 'binary' | 'base64';
   /** Opens a file by its address, or says that only the client can (`undefined`). */
   readonly openFile: (uri: string) => FileOpening | undefined;
+  /** Entries of a folder by its address, or that only the client can look (`undefined`). */
+  readonly listFolder?: (uri: string) => readonly FolderEntry[] | undefined;
   /** Issues of files beside the model; absent where they cannot be looked at. */
   readonly checkNeighbours?: (opened: ModelEstimate['opened'], uri: string) => readonly Issue[];
   /** Runs a model on this machine; absent where no process can be started. */

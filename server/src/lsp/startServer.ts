@@ -41,6 +41,7 @@ import { clusterChoices } from './clusterChoices.ts';
 import { clusterProfiles } from './clusterProfiles.ts';
 import { codeActionCapabilities, serveCodeActions } from './codeActions.ts';
 import { includedFiles } from './includedFiles.ts';
+import { folderLister } from './listFolder.ts';
 import { onnxFiles } from './onnxFiles.ts';
 import { type Cause, openDocuments } from './openDocuments.ts';
 import type { Platform } from './platform.ts';
@@ -239,6 +240,7 @@ export function startServer(connection: Connection, platform: Platform): void {
     document: (uri) => texts.get(uri),
     view: documents.view,
     shownView: documents.shownView,
+    listFolder: folderLister(connection, platform, () => session.options.readsBytes === true),
     included: includes.texts,
     proposals: () => ({
       snippets: session.client.textDocument?.completion?.completionItem?.snippetSupport === true,

@@ -12,6 +12,7 @@ import type { TextFeatures } from '../language/textFeatures.ts';
 import { rangeOfSpan, splitLines, type TextLines } from '../language/textLines.ts';
 import { languageIds } from '../protocol.ts';
 import { type Answering, stopIfCancelled } from './answer.ts';
+import type { ListFolder } from './listFolder.ts';
 import {
   semanticLegend,
   toCompletionItem,
@@ -21,10 +22,10 @@ import {
   toSignatureHelp,
   toTextEdits,
 } from './toProto.ts';
-import { resolvePath } from './virtualText.ts';
+import { fileName, resolvePath } from './virtualText.ts';
 
 export const textCapabilities: lsp.ServerCapabilities = {
-  completionProvider: { triggerCharacters: ['(', ',', '=', ' ', '*', '.', "'"] },
+  completionProvider: { triggerCharacters: ['(', ',', '=', ' ', '*', '.', '/', "'"] },
   signatureHelpProvider: { triggerCharacters: ['(', ','], retriggerCharacters: ['='] },
   definitionProvider: true,
   referencesProvider: true,
@@ -45,6 +46,8 @@ export interface TextServices {
   readonly view: (uri: string) => Promise<ModelView | undefined>;
   /** The view that was made last, of the present text or of one before. */
   readonly shownView: (uri: string) => ModelView | undefined;
+  /** Entries of a folder, by its address. */
+  readonly listFolder: ListFolder;
   /** Texts of the files that a document includes. */
   readonly included: (uri: string) => readonly IncludedText[];
   /** What the client does with a proposal: tab stops, and the commands of VS Code. */
@@ -110,6 +113,15 @@ export function serveTextFeatures(services: TextServices): void {
       const view = (await withinPatience(services.view(uri))) ?? services.shownView(uri);
       stopIfCancelled(token);
       const text = at(params);
+      const path = text?.features.path?.(text.offset);
+      if (text !== undefined && path !== undefined) {
+        const folder = resolvePath(uri, path.folder === '' ? '.' : path.folder);
+        const entries = folder === undefined ? [] : await services.listFolder(folder);
+        stopIfCancelled(token);
+        return path
+          .complete(entries, fileName(uri))
+          .map((each, index) => toCompletionItem(each, index, range(text, each.span), services.proposals()));
+      }
       // A blank asks for help only where a value or source is expected next.
       if (text === undefined || isIdleBlank(params, text)) return [];
       const client = services.proposals();

@@ -103,6 +103,8 @@ const completionKinds: Readonly<Record<CompletionKind, lsp.CompletionItemKind>> 
   tensor: lsp.CompletionItemKind.Variable,
   key: lsp.CompletionItemKind.Keyword,
   snippet: lsp.CompletionItemKind.Snippet,
+  file: lsp.CompletionItemKind.File,
+  folder: lsp.CompletionItemKind.Folder,
 };
 
 /** `index` is its place in the order of the proposals, which editors would otherwise make alphabetical. */
@@ -124,6 +126,9 @@ export function toCompletionItem(
     ...(asSnippet ? { insertTextFormat: lsp.InsertTextFormat.Snippet } : {}),
     ...(asSnippet && client.commands && completion.asksForArguments
       ? { command: { title: 'Show arguments', command: 'editor.action.triggerParameterHints' } }
+      : {}),
+    ...(completion.kind === 'folder' && client.commands
+      ? { command: { title: 'Show its files', command: 'editor.action.triggerSuggest' } }
       : {}),
   };
 }

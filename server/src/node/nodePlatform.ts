@@ -1,5 +1,6 @@
 /** What Node offers the language server: files by positioned reads, and processes. */
 
+import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { URI } from 'vscode-uri';
 import { planBenchmark } from '../benchmark/benchmarkPlan.ts';
@@ -16,6 +17,18 @@ export const nodePlatform: Platform = {
     if (parsed.scheme !== 'file') return undefined;
     const result = openFileSource(parsed.fsPath);
     return result.kind === 'failed' ? result : { kind: 'open', ...result.file };
+  },
+  listFolder: (uri) => {
+    const parsed = URI.parse(uri);
+    if (parsed.scheme !== 'file') return undefined;
+    try {
+      return readdirSync(parsed.fsPath, { withFileTypes: true }).map((entry) => ({
+        name: entry.name,
+        isFolder: entry.isDirectory(),
+      }));
+    } catch {
+      return [];
+    }
   },
   checkNeighbours: (opened, uri) => {
     const parsed = URI.parse(uri);

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { keepLastGood } from '../../../server/src/language/keepLastGood.ts';
 import { completeLayerSpec } from '../../../server/src/language/layer-spec/completeLayerSpec.ts';
+import { includeAt, includeProposals } from '../../../server/src/language/layer-spec/includeProposals.ts';
 import { viewOf } from '../fixture.ts';
 import { atCursor } from './cursor.ts';
 
@@ -89,6 +90,11 @@ it('proposes what a scenario may say', () => {
   expect(labels(`${frame}scenario: { cluster: dgx-h| }`)).toContain('dgx-h100');
   check(`${frame}scenario:\n  framework: |`, ['pytorch-ddp']);
   expect(labels(`${frame}scenario:\n  framework: pytorch-ddp,|`)).toContain('bucket-mb');
+  const framework = (text: string): string => `${frame}scenario:\n  framework: ${text}`;
+  check(framework('pytorch-ddp,attention=|'), ['fused', 'eager'], true);
+  check(framework('pytorch-ddp,bucket-mb=|'), ['25'], true);
+  check(framework('"pytorch-ddp,bucket-mb=50,memory-format=ch|"'), ['channels-first', 'channels-last'], true);
+  check(framework('pytorch-ddp,nothing=|'), [], true);
 });
 
 it('replaces the whole word of a name with hyphens', () => {
@@ -123,4 +129,27 @@ inputs:
 `;
   check(models, ['a', 'x']);
   check(models.replace('add(|', 'ReLU()').replace('d: 256 }', 'd: 256 }\n    |'), ['inputs', 'blocks']);
+});
+
+it.each([
+  ['include: |', '', ['parts/', 'own.yaml', 'used.yaml']],
+  ['include: parts/m|', 'parts/', undefined],
+  ['include: [used.yaml, |]', '', ['parts/', 'own.yaml']],
+  ['include:\n  - used.yaml\n  - "|', '', ['parts/', 'own.yaml']],
+  ['include: ../|', undefined, undefined],
+  ['blocks:\n  - |', undefined, undefined],
+])('proposes paths of files to include: %s', (marked, folder, expected) => {
+  const { document, offset } = atCursor(marked);
+  const place = includeAt(document, offset);
+  expect(place?.folder).toBe(folder);
+  if (place === undefined || expected === undefined) return;
+  const entries = [
+    { name: 'used.yaml', isFolder: false },
+    { name: 'self.yaml', isFolder: false },
+    { name: 'own.yaml', isFolder: false },
+    { name: 'model.onnx', isFolder: false },
+    { name: 'parts', isFolder: true },
+    { name: '.git', isFolder: true },
+  ];
+  expect(includeProposals(document, place, entries, 'self.yaml').map(({ label }) => label)).toEqual(expected);
 });

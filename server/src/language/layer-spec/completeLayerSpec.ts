@@ -5,6 +5,7 @@ import { findLayer, layerDefinitions } from '../../analysis/layer-spec/layerDefi
 import { findMark, markDefinitions } from '../../formats/layer-spec/marks.ts';
 import { modelKeys, specKeys } from '../../formats/layer-spec/readLayerSpec.ts';
 import { scenarioKeys } from '../../formats/layer-spec/readScenario.ts';
+import type { FrameworkOption } from '../../frameworks/options.ts';
 import { frameworks } from '../../frameworks/registry.ts';
 import { builtInClusters } from '../../hardware/clusters.ts';
 import { type Dimension, printDimension } from '../../model/dimension.ts';
@@ -307,6 +308,15 @@ class Proposer {
       }));
   }
 
+  /** The usual value of an option, then the others where they can be listed. */
+  private optionValues({ default: usual, documentation, expects }: FrameworkOption): readonly Completion[] {
+    const others = (expects.choices ?? []).filter((choice) => choice !== usual);
+    return [
+      this.plain(usual, 'value', 'default', documentation),
+      ...others.map((choice) => this.plain(choice, 'value', '', documentation)),
+    ];
+  }
+
   /** The name of a framework, then its options: `pytorch-ddp,bucket-mb=50`. */
   private frameworkParts(value: string): readonly Completion[] {
     const parts = value.replace(/^['"]/, '').split(',');
@@ -314,8 +324,12 @@ class Proposer {
       return frameworks.map(({ name, documentation }) => this.plain(name, 'value', '', documentation));
     }
     const [name = ''] = parts;
-    if (parts.at(-1)?.includes('=')) return [];
-    const framework = frameworks.find((candidate) => candidate.name === name.trim());
+    const framework = frameworks.find((candidate) => candidate.name === name.trim().toLowerCase());
+    const [started = '', ...values] = parts.at(-1)?.split('=') ?? [];
+    if (values.length > 0) {
+      const option = framework?.options.find((candidate) => candidate.name === started.trim());
+      return option === undefined ? [] : this.optionValues(option);
+    }
     const given = new Set(parts.slice(1, -1).map((part) => part.split('=')[0]?.trim()));
     return (framework?.options ?? [])
       .filter((option) => !given.has(option.name))

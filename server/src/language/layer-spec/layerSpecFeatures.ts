@@ -4,6 +4,7 @@ import type { TextFeatures } from '../textFeatures.ts';
 import { completeLayerSpec } from './completeLayerSpec.ts';
 import { formatLayerSpec } from './formatLayerSpec.ts';
 import { hoverLayerSpec } from './hoverLayerSpec.ts';
+import { includeAt, includeProposals } from './includeProposals.ts';
 import { findDefinition, findReferences } from './layerSpecNavigation.ts';
 import { selectionSpans } from './layerSpecSelection.ts';
 import { layerSpecSignature } from './layerSpecSignature.ts';
@@ -15,6 +16,15 @@ export function layerSpecFeatures(source: string, included: readonly IncludedTex
   const document = readSpecText(source, included);
   return {
     complete: (offset, view) => completeLayerSpec(document, offset, view),
+    path: (offset) => {
+      const place = includeAt(document, offset);
+      return place === undefined
+        ? undefined
+        : {
+            folder: place.folder,
+            complete: (entries, self) => includeProposals(document, place, entries, self),
+          };
+    },
     signatureHelp: (offset) => layerSpecSignature(document, offset),
     hover: (offset, view) => hoverLayerSpec(document, view, offset),
     definition: (offset) => findDefinition(document, offset),
