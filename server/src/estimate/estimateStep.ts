@@ -170,7 +170,7 @@ function messageCosts(plan: StepPlan, timeline: StepTimeline): readonly MessageC
   const shareIn = new Int32Array(plan.training.analysis.layers.length).fill(-1);
   const shareAt = new Int32Array(plan.training.analysis.layers.length);
   return plan.exchange.messages.map((message, position) => {
-    const stages = plan.stages[position] ?? [];
+    const stages = plan.traffic.stages[position] ?? [];
     const shares: { readonly index: number; bytes: Bytes }[] = [];
     for (const gradient of message.gradients) {
       const layer = layerOf[parameters[gradient.index]?.operators[0] ?? -1];

@@ -119,10 +119,17 @@ function layerTimeline(cost: StepCost, layers: readonly LayerCost[], update: Sec
     backward: work(trains ? layers.map((layer) => layer.time.backward).reverse() : []),
     messages: (cost.messages ?? []).map((message) => {
       ready = Math.max(ready, last - message.readyAfter);
-      return { time: message.time, readyAfter: ready };
+      return {
+        after: layers.length + ready,
+        before: 2 * layers.length,
+        stepsLater: 0,
+        priority: 0,
+        stages: [{ channel: 0, time: message.time }],
+        updateShare: 0,
+      };
     }),
     update: { device: update, host: seconds(0) },
-    overlap: true,
+    channels: ['first come'],
   });
 }
 

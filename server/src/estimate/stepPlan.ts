@@ -2,15 +2,14 @@
 
 import { isSettled, unfoldColumn, unfoldList } from '../analysis/folding/foldGraph.ts';
 import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
-import type { Operation } from '../communication/operation.ts';
-import { type OperationTime, operationTime } from '../communication/operationTime.ts';
+import { operationTime } from '../communication/operationTime.ts';
 import { type Placement, placeGpus } from '../communication/placement.ts';
 import type { FrameworkBehaviour, LoweredGraph, Update } from '../frameworks/behaviour.ts';
 import { type Exchange, noExchange, type WorkerGroup } from '../frameworks/exchange.ts';
 import { resolveFramework } from '../frameworks/registry.ts';
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
 import type { Scenario } from '../model/scenario.ts';
-import { seconds, sum } from '../model/units.ts';
+import { seconds } from '../model/units.ts';
 import { type StepTimeline, stepTimeline } from '../schedule/stepTimeline.ts';
 import { gradientsInReadyOrder } from './gradients.ts';
 import {
@@ -20,7 +19,11 @@ import {
   type PassTimes,
   unfoldTimes,
 } from './operatorTimes.ts';
+import { type PlannedTraffic, timeTraffic } from './plannedTraffic.ts';
 import { type SavedBytes, savedBytes } from './stepMemory.ts';
+
+/** Middle, low and high values of every time. */
+export type Edge = 0 | 1 | 2;
 
 export interface StepPlan {
   readonly training: TrainingGraph;
@@ -34,15 +37,12 @@ export interface StepPlan {
   /** Where blocks repeat and are lowered alike: the graph with most of them left out. */
   readonly folded?: { readonly training: TrainingGraph; readonly lowered: LoweredGraph };
   readonly exchange: Exchange;
-  /** The stages of each message of the exchange. */
-  readonly stages: readonly (readonly OperationTime[])[];
+  /** Its messages with their times. */
+  readonly traffic: PlannedTraffic;
   readonly update: Update;
   /** Of length 1. */
   readonly updateTimes: PassTimes;
 }
-
-/** Middle, low and high values of every time. */
-export type Edge = 0 | 1 | 2;
 
 export function planStep(training: TrainingGraph, scenario: Scenario, cluster: ClusterProfile): StepPlan {
   const { behaviour } = resolveFramework(scenario.framework);
@@ -77,7 +77,7 @@ export function planStep(training: TrainingGraph, scenario: Scenario, cluster: C
     behaviour,
     ...computed,
     exchange,
-    stages: stageTimes(exchange, cluster, placement),
+    traffic: timeTraffic(exchange, cluster, placement, training),
     update,
     updateTimes: kernelTimes(cluster.gpu, update.kernels),
   };
@@ -143,48 +143,27 @@ function lowerFolded(
   };
 }
 
-/** Buckets are mostly of one size; each size is timed once. */
-function stageTimes(
-  { messages, synchrony }: Exchange,
-  cluster: ClusterProfile,
-  placement: Placement,
-): readonly (readonly OperationTime[])[] {
-  const known = new Map<string, OperationTime>();
-  const timeOf = (operation: Operation): OperationTime => {
-    const key = JSON.stringify(operation);
-    let time = known.get(key);
-    if (time === undefined) {
-      time = operationTime(cluster, placement, operation, synchrony === 'synchronous');
-      known.set(key, time);
-    }
-    return time;
-  };
-  return messages.map(({ stages }) => stages.map(({ operation }) => timeOf(operation)));
-}
-
 /** The plan on its timeline. `growth` scales GPU work of the model, as a larger batch would. */
 export function timelineOf(plan: StepPlan, edge: Edge, growth = 1): StepTimeline {
-  const launch = plan.behaviour.launch[edge];
+  const { behaviour, times, updateTimes, scenario, traffic } = plan;
+  const launch = behaviour.launch[edge];
   const column = (['middle', 'low', 'high'] as const)[edge];
-  const { forward, backward } = plan.times;
-  const trains = plan.scenario.mode === 'training';
+  const factor = growth * (behaviour.slowdown ?? 1);
+  const trains = scenario.mode === 'training';
   return stepTimeline({
-    forward: { device: scaled(forward[column], growth), host: scaled(forward.launches, launch) },
+    forward: { device: scaled(times.forward[column], factor), host: scaled(times.forward.launches, launch) },
     backward: trains
       ? {
-          device: scaled(backward[column].toReversed(), growth),
-          host: scaled(backward.launches.toReversed(), launch),
+          device: scaled(times.backward[column].toReversed(), factor),
+          host: scaled(times.backward.launches.toReversed(), launch),
         }
       : { device: new Float64Array(0), host: new Float64Array(0) },
-    messages: plan.exchange.messages.map(({ after }, index) => ({
-      time: sum((plan.stages[index] ?? []).map((stage) => stage[edgeOf[edge]])),
-      readyAfter: after.pass === 'backward' ? after.position : 0,
-    })),
+    messages: traffic.messages[edge],
+    channels: traffic.channels.map(({ order }) => order),
     update: {
-      device: seconds(plan.updateTimes[column][0] ?? 0),
-      host: seconds((plan.updateTimes.launches[0] ?? 0) * launch),
+      device: seconds(updateTimes[column][0] ?? 0),
+      host: seconds((updateTimes.launches[0] ?? 0) * launch),
     },
-    overlap: true,
   });
 }
 
@@ -194,5 +173,3 @@ function scaled(column: Float64Array, factor: number): Float64Array {
   for (let index = 0; index < column.length; index += 1) result[index] = (column[index] ?? 0) * factor;
   return result;
 }
-
-const edgeOf = ['time', 'low', 'high'] as const;

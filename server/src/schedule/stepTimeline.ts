@@ -1,128 +1,301 @@
 /**
- * One training step on its resources: the host launches, the GPU computes, messages travel.
+ * A training step on its resources, in steady state: the host launches, the GPU computes, messages travel over their
+ * channels, the next batches are read and copied.
  *
- * The closed forms of the literature are special cases (performance models of synchronous SGD, Shi, Wang, Chu,
- * arXiv 1711.05979 and 1811.11141): without messages t = t_f + t_b + t_u; with one message after backward
- * t = t_f + t_b + t_c + t_u; with a message per layer sent while the layer before it back-propagates, the
- * wait-free recursion τ_c(l) = max(τ_c(l+1) + t_c(l+1), τ_b(l) + t_b(l)). Reading input is not modelled.
+ * The GPU runs its work in the order it is launched, as a CUDA stream does; a piece starts when it has been launched
+ * and what it waits for has arrived. Each step's launches begin when the one before has ended, as in a loop that reads
+ * its loss. Where something of one step is used in a later one (prefetched input, parameters that only the next forward
+ * needs), steps are laid out until two take the same time.
+ *
+ * The closed forms of the literature are special cases (Shi, Wang, Chu, arXiv 1711.05979 and 1811.11141): without
+ * messages t = t_f + t_b + t_u; with messages after backward t = t_f + t_b + t_c + t_u; with one for each layer, sent
+ * while the layer before it back-propagates, the wait-free recursion τ_c(l) = max(τ_c(l+1) + t_c(l+1), τ_b(l) + t_b(l)).
  */
 
 import { type Seconds, seconds } from '../model/units.ts';
-import { createResources, type Resources } from './resources.ts';
-
-/** Pieces of GPU work in seconds, each with the host time it takes to launch it; columns of one length. */
-export interface LaunchedWork {
-  readonly device: Float64Array;
-  readonly host: Float64Array;
-}
-
-export interface TimedMessage {
-  readonly time: Seconds;
-  /** Index into `backward` of the last work whose gradient it carries. */
-  readonly readyAfter: number;
-}
-
-export interface StepWork {
-  readonly forward: LaunchedWork;
-  /** In the order it runs, last layer first. */
-  readonly backward: LaunchedWork;
-  /** In the order they are sent; `readyAfter` never decreases. */
-  readonly messages: readonly TimedMessage[];
-  readonly update: { readonly device: Seconds; readonly host: Seconds };
-  /** Messages travel while backward runs, or wait for its end. */
-  readonly overlap: boolean;
-}
+import { exposureOfMessages, type Stall, slackOfMessages } from './exposure.ts';
+import { createGpuStream } from './gpuStream.ts';
+import { createInputSupply, type InputSupply, type SuppliedBatch } from './inputSupply.ts';
+import type { StepWork } from './stepWork.ts';
+import { createTraffic, type Traffic } from './traffic.ts';
 
 export interface StepTimeline {
   /**
-   * By how much each piece of work moves the end of the GPU's work, waiting for the host included, aligned with
-   * the input; they add up to `forwardTime` and `backwardTime`.
+   * By how much each piece of work moves the end of the GPU's work, waiting for the host included and for messages
+   * not, aligned with the input; they add up to `forwardTime` and `backwardTime`.
    */
   readonly forward: Float64Array;
   readonly backward: Float64Array;
+  /** When each piece ends, from the start of the step. */
+  readonly forwardEnds: Float64Array;
+  readonly backwardEnds: Float64Array;
   readonly messages: readonly SentMessage[];
+  /** The batch that comes while the step runs; absent where input is not described. */
+  readonly batch?: SuppliedBatch;
+  /** Reading, decoding and copying of one batch. */
+  readonly inputTime: Seconds;
+  /** The part for which the GPU waits. */
+  readonly exposedInputTime: Seconds;
   readonly forwardTime: Seconds;
   readonly backwardTime: Seconds;
+  /** Of all messages, whatever hides it. */
   readonly communicationTime: Seconds;
-  /** From the end of backward to the end of the last message: t_c^no. */
+  /** For which the GPU waits: t_c^no. With input, forward, backward and update it adds up to the step. */
   readonly exposedTime: Seconds;
   readonly updateTime: Seconds;
+  /** Of forward, backward and update: the GPU has nothing to run until the host has launched it. */
+  readonly hostTime: Seconds;
   readonly step: Seconds;
 }
 
 export interface SentMessage {
+  /** From the start of the step that issues it; it may end after that step. */
   readonly start: Seconds;
   readonly end: Seconds;
-  /** The part after backward has ended. */
+  readonly stages: readonly { readonly channel: number; readonly start: Seconds; readonly end: Seconds }[];
+  /** The part for which the GPU waits. */
   readonly exposed: Seconds;
-}
-
-const host = 0;
-const compute = 1;
-const network = 2;
-
-/** Launches the pieces from `first` to before `end`; `moved` takes by how much each moves the end of the GPU's work. */
-function run(
-  resources: Resources,
-  pieces: LaunchedWork,
-  first: number,
-  end: number,
-  moved: Float64Array,
-): void {
-  let launched = resources.freeAt(host);
-  let computed = resources.freeAt(compute);
-  for (let index = first; index < end; index += 1) {
-    launched += pieces.host[index] ?? 0;
-    const done = Math.max(computed, launched) + (pieces.device[index] ?? 0);
-    moved[index] = done - computed;
-    computed = done;
-  }
-  resources.continueFrom(host, launched);
-  resources.continueFrom(compute, computed);
+  /** By how much it could end later without anything waiting for it. */
+  readonly slack: Seconds;
 }
 
 export function stepTimeline(work: StepWork): StepTimeline {
-  const resources = createResources(3);
-  const forward = new Float64Array(work.forward.device.length);
-  run(resources, work.forward, 0, forward.length, forward);
-  const forwardTime = resources.freeAt(compute);
-
-  const backward = new Float64Array(work.backward.device.length);
-  const sent: { start: number; end: number }[] = [];
-  const send = (): void => {
-    const start = Math.max(resources.freeAt(network), resources.freeAt(compute));
-    const end = resources.occupy(network, work.messages[sent.length]?.time ?? 0, start);
-    sent.push({ start, end });
-  };
-  let done = 0;
-  if (work.overlap) {
-    for (const { readyAfter } of work.messages) {
-      const until = Math.min(readyAfter + 1, backward.length);
-      if (until > done) run(resources, work.backward, done, until, backward);
-      done = Math.max(done, until);
-      if (readyAfter < backward.length) send();
-    }
+  const order = orderOf(work);
+  const mostSteps = order.longestLag > 0 || work.input !== undefined ? settlingSteps + order.longestLag : 1;
+  const traffic = createTraffic(work.messages, work.channels, mostSteps);
+  const supply = work.input === undefined ? undefined : createInputSupply(work.input);
+  const steps: LaidStep[] = [];
+  let alike = 1;
+  while (steps.length < mostSteps && alike < stepsAlike + order.longestLag) {
+    const before = steps.at(-1);
+    const step = layStep(work, order, traffic, supply, steps, before?.end ?? 0);
+    steps.push(step);
+    const isAlike = before !== undefined && isClose(step.end - step.start, before.end - before.start);
+    alike = isAlike ? alike + 1 : 1;
   }
-  run(resources, work.backward, done, backward.length, backward);
-  const backwardEnd = resources.freeAt(compute);
-  while (sent.length < work.messages.length) send();
+  // What the shown step sends for later ones has been waited for by the steps laid out after it.
+  const shown = steps.length - 1 - (mostSteps === 1 ? 0 : order.longestLag);
+  return shownTimeline(work, traffic, supply, steps, shown);
+}
 
-  const communicationEnd = Math.max(backwardEnd, resources.freeAt(network));
-  const launched = resources.occupy(host, work.update.host, 0);
-  const step = resources.occupy(compute, work.update.device, Math.max(launched, communicationEnd));
+/** Periods settle within a few steps; where the critical path alternates, the last is shown. */
+const settlingSteps = 12;
+const stepsAlike = 3;
+
+const isClose = (left: number, right: number): boolean =>
+  Math.abs(left - right) <= 1e-9 * Math.max(left, right);
+
+interface Order {
+  /** By work plus 1, the start of the step at 0: messages that may start when it has ended. */
+  readonly released: readonly (readonly number[])[];
+  /** By work: messages that it waits for. */
+  readonly waitedFor: readonly (readonly number[])[];
+  /** How much of the work has ended where messages are released or waited for. */
+  readonly stops: readonly number[];
+  /** By message: steps between the one that sends it and the one that waits for it. */
+  readonly lags: Int32Array;
+  readonly longestLag: number;
+  /** What is left of the update beside the shares of messages. */
+  readonly sharedUpdate: number;
+}
+
+function orderOf({ forward, backward, messages }: StepWork): Order {
+  const split = forward.device.length;
+  const count = split + backward.device.length;
+  const released: number[][] = [];
+  const waitedFor: number[][] = [];
+  const lags = new Int32Array(messages.length);
+  const stops = new Set<number>([split, count]);
+  let longestLag = 0;
+  let sharedUpdate = 1;
+  for (const [index, { after, before, stepsLater, updateShare }] of messages.entries()) {
+    const lag = (before > after ? 0 : 1) + stepsLater;
+    lags[index] = lag;
+    longestLag = Math.max(longestLag, lag);
+    sharedUpdate -= updateShare;
+    append(released, after + 1, index);
+    append(waitedFor, before, index);
+    if (after < count) stops.add(after + 1);
+    stops.add(before);
+  }
   return {
-    forward,
-    backward,
-    messages: sent.map(({ start, end }) => ({
-      start: seconds(start),
-      end: seconds(end),
-      exposed: seconds(Math.max(0, end - Math.max(start, backwardEnd))),
-    })),
-    forwardTime: seconds(forwardTime),
-    backwardTime: seconds(backwardEnd - forwardTime),
-    communicationTime: seconds(work.messages.reduce((total, message) => total + message.time, 0)),
-    exposedTime: seconds(communicationEnd - backwardEnd),
-    updateTime: seconds(step - communicationEnd),
-    step: seconds(step),
+    released,
+    waitedFor,
+    stops: [...stops].sort((a, b) => a - b),
+    lags,
+    longestLag,
+    sharedUpdate: sharedUpdate > 1e-9 ? sharedUpdate : 0,
   };
 }
+
+function append(lists: number[][], at: number, item: number): void {
+  const list = lists[at];
+  if (list === undefined) lists[at] = [item];
+  else list.push(item);
+}
+
+interface LaidStep {
+  readonly start: number;
+  /** When it has its batch. */
+  readonly fed: number;
+  readonly end: number;
+  readonly forward: Float64Array;
+  readonly backward: Float64Array;
+  readonly forwardEnds: Float64Array;
+  readonly backwardEnds: Float64Array;
+  readonly updateTime: number;
+  readonly hostTime: number;
+  readonly stalls: readonly Stall[];
+  /** By message: when what waits for it started; infinite where the step ended before. */
+  readonly neededAt: Float64Array;
+}
+
+function layStep(
+  work: StepWork,
+  order: Order,
+  traffic: Traffic,
+  supply: InputSupply | undefined,
+  steps: readonly LaidStep[],
+  start: number,
+): LaidStep {
+  const step = steps.length;
+  const { forward, backward, messages, update } = work;
+  const split = forward.device.length;
+  const count = split + backward.device.length;
+  const moved = { forward: new Float64Array(split), backward: new Float64Array(count - split) };
+  const ends = { forward: new Float64Array(split), backward: new Float64Array(count - split) };
+  const neededAt = new Float64Array(messages.length).fill(Number.POSITIVE_INFINITY);
+  const stalls: Stall[] = [];
+  const fed = supply?.arrival(step, start) ?? start;
+  const isHeldByInput = work.input !== undefined && work.input.ahead !== 'reading and copying';
+  const gpu = createGpuStream(fed, isHeldByInput ? fed : start);
+  let updateTime = 0;
+
+  const release = (position: number, time: number): void => {
+    for (const message of order.released[position] ?? []) traffic.release(step, message, time);
+  };
+  const sentIn = (message: number): number => step - (order.lags[message] ?? 0);
+  const arrivalOf = (message: number): number =>
+    sentIn(message) < 0 ? 0 : traffic.arrival(sentIn(message), message);
+  const waitFor = (message: number, host: number): void => {
+    const sent = sentIn(message);
+    if (sent < 0) return;
+    const arrived = traffic.arrival(sent, message);
+    const free = gpu.waitUntil(arrived, host);
+    if (arrived > free) stalls.push({ from: free, until: arrived, step: sent, message });
+    const needed = sent === step ? neededAt : steps[sent]?.neededAt;
+    if (needed !== undefined) needed[message] = Math.max(arrived, free);
+  };
+  const updateBy = (share: number): void => {
+    if (share > 0) updateTime += gpu.runPiece(update.device * share, update.host * share);
+  };
+  const shareOf = (message: number): number => messages[message]?.updateShare ?? 0;
+
+  release(0, start);
+  let done = 0;
+  for (const stop of order.stops) {
+    if (stop > done) {
+      gpu.run(forward, done, Math.min(stop, split), moved.forward, ends.forward);
+      gpu.run(backward, Math.max(done - split, 0), stop - split, moved.backward, ends.backward);
+      done = stop;
+      release(stop, gpu.freeAt());
+    }
+    if (stop === count) break;
+    const launch = stop < split ? forward.host[stop] : backward.host[stop - split];
+    for (const message of order.waitedFor[stop] ?? []) {
+      const share = shareOf(message);
+      waitFor(message, share > 0 ? update.host * share : (launch ?? 0));
+      updateBy(share);
+    }
+  }
+  const awaited = order.waitedFor[count] ?? [];
+  const apart = awaited.filter((message) => shareOf(message) > 0);
+  for (const message of apart.sort((a, b) => arrivalOf(a) - arrivalOf(b))) {
+    waitFor(message, update.host * shareOf(message));
+    updateBy(shareOf(message));
+  }
+  for (const message of awaited) {
+    if (shareOf(message) === 0) waitFor(message, update.host * order.sharedUpdate);
+  }
+  updateTime += gpu.runPiece(update.device * order.sharedUpdate, update.host * order.sharedUpdate);
+  release(count + 1, gpu.freeAt());
+  return {
+    start,
+    fed,
+    end: gpu.freeAt(),
+    forward: moved.forward,
+    backward: moved.backward,
+    forwardEnds: ends.forward,
+    backwardEnds: ends.backward,
+    updateTime,
+    hostTime: gpu.hostTime(),
+    stalls,
+    neededAt,
+  };
+}
+
+function shownTimeline(
+  work: StepWork,
+  traffic: Traffic,
+  supply: InputSupply | undefined,
+  steps: readonly LaidStep[],
+  shown: number,
+): StepTimeline {
+  const step = steps[shown];
+  if (step === undefined) throw new Error('no step was laid out');
+  const { messages } = work;
+  const { jobs } = traffic;
+  const from = step.start;
+  const exposed = exposureOfMessages(step.stalls, jobs, messages);
+  const slack = slackOfMessages(
+    shown,
+    steps.map(({ neededAt }) => neededAt),
+    jobs,
+    messages,
+  );
+  const total = (column: Float64Array): number => {
+    let sum = 0;
+    for (let index = 0; index < column.length; index += 1) sum += column[index] ?? 0;
+    return sum;
+  };
+  let communication = 0;
+  for (const { stages } of messages) for (const { time } of stages) communication += time;
+  let stalled = 0;
+  for (const stall of step.stalls) stalled += stall.until - stall.from;
+  const batch = supply?.batches[Math.min(shown + 1, supply.batches.length - 1)];
+  return {
+    forward: step.forward,
+    backward: step.backward,
+    forwardEnds: step.forwardEnds.map((end) => end - from),
+    backwardEnds: step.backwardEnds.map((end) => end - from),
+    messages: messages.map(({ stages }, index) => {
+      const job = jobs.jobOf(shown, index);
+      const startOf = (stage: number): Seconds => seconds((jobs.start[job + stage] ?? 0) - from);
+      const endOf = (stage: number): Seconds => seconds((jobs.end[job + stage] ?? 0) - from);
+      return {
+        start: startOf(0),
+        end: endOf(stages.length - 1),
+        stages: stages.map(({ channel }, stage) => ({ channel, start: startOf(stage), end: endOf(stage) })),
+        exposed: seconds(exposed[index] ?? 0),
+        slack: seconds(slack[index] ?? 0),
+      };
+    }),
+    ...(batch === undefined ? {} : { batch: shifted(batch, -from) }),
+    inputTime: seconds(work.input === undefined ? 0 : work.input.read + work.input.copy),
+    exposedInputTime: seconds(step.fed - from),
+    forwardTime: seconds(total(step.forward)),
+    backwardTime: seconds(total(step.backward)),
+    communicationTime: seconds(communication),
+    exposedTime: seconds(stalled),
+    updateTime: seconds(step.updateTime),
+    hostTime: seconds(step.hostTime),
+    step: seconds(step.end - from),
+  };
+}
+
+const shifted = ({ readFrom, readUntil, copiedFrom, copiedUntil }: SuppliedBatch, by: number) => ({
+  readFrom: readFrom + by,
+  readUntil: readUntil + by,
+  copiedFrom: copiedFrom + by,
+  copiedUntil: copiedUntil + by,
+});

@@ -66,7 +66,7 @@ export function renderTrace(training: TrainingGraph, scenario: Scenario, cluster
       cat: 'communication',
       args: {
         bytes: plan.exchange.messages[index]?.bytes,
-        how: plan.stages[index]?.map(({ description }) => description).join(', then '),
+        how: plan.traffic.stages[index]?.map(({ description }) => description).join(', then '),
         exposedMicroseconds: micro(sent.exposed),
       },
     });

@@ -1,0 +1,100 @@
+/** The messages of an exchange with their times, as the timeline takes them. */
+
+import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
+import type { Operation } from '../communication/operation.ts';
+import { type OperationTime, operationTime } from '../communication/operationTime.ts';
+import type { Placement } from '../communication/placement.ts';
+import type { Channel, Exchange, Moment } from '../frameworks/exchange.ts';
+import type { ClusterProfile } from '../hardware/clusterProfile.ts';
+import { seconds } from '../model/units.ts';
+import type { TimedMessage } from '../schedule/stepWork.ts';
+
+export interface PlannedTraffic {
+  readonly channels: readonly Channel[];
+  /** By message: what each of its stages takes. */
+  readonly stages: readonly (readonly OperationTime[])[];
+  /** With middle, low and high times. */
+  readonly messages: readonly [readonly TimedMessage[], readonly TimedMessage[], readonly TimedMessage[]];
+}
+
+export function timeTraffic(
+  exchange: Exchange,
+  cluster: ClusterProfile,
+  placement: Placement,
+  { costs, analysis }: Pick<TrainingGraph, 'costs' | 'analysis'>,
+): PlannedTraffic {
+  const channels: Channel[] = [];
+  const indexOf = (channel: Channel): number => {
+    const known = channels.indexOf(channel);
+    return known >= 0 ? known : channels.push(channel) - 1;
+  };
+  const placed = exchange.messages.map(({ stages }) => stages.map(({ channel }) => indexOf(channel)));
+  const stages = stageTimes(exchange, cluster, placement);
+  const shares = updateShares(exchange, analysis.parameters);
+  const timed = (edge: 'time' | 'low' | 'high'): readonly TimedMessage[] =>
+    exchange.messages.map((message, index) => ({
+      after: workOf(message.after, costs.length),
+      before: workOf(message.before, costs.length),
+      stepsLater: message.stepsLater ?? 0,
+      priority: message.priority ?? 0,
+      stages: (stages[index] ?? []).map((stage, position) => ({
+        channel: placed[index]?.[position] ?? 0,
+        time: seconds(stage[edge] / (message.everySteps ?? 1)),
+      })),
+      updateShare: shares[index] ?? 0,
+    }));
+  return { channels, stages, messages: [timed('time'), timed('low'), timed('high')] };
+}
+
+/** Moments as the timeline counts work: forward, then backward, then the update. */
+function workOf(moment: Moment, operators: number): number {
+  switch (moment.pass) {
+    case 'start':
+      return -1;
+    case 'forward':
+      return moment.position;
+    case 'backward':
+      return operators + moment.position;
+    case 'update':
+      return 2 * operators;
+  }
+}
+
+/** Buckets are mostly of one size; operations that are alike are timed once. */
+function stageTimes(
+  { messages, synchrony }: Exchange,
+  cluster: ClusterProfile,
+  placement: Placement,
+): readonly (readonly OperationTime[])[] {
+  const known = new Map<string, OperationTime>();
+  const timeOf = (operation: Operation): OperationTime => {
+    const key = JSON.stringify(operation);
+    let time = known.get(key);
+    if (time === undefined) {
+      time = operationTime(cluster, placement, operation, synchrony === 'synchronous');
+      known.set(key, time);
+    }
+    return time;
+  };
+  return messages.map(({ stages }) => stages.map(({ operation }) => timeOf(operation)));
+}
+
+/** Where parameters are updated as they arrive: by message, its part of all elements; a parameter counts at its last message. */
+function updateShares(
+  { messages, update }: Exchange,
+  parameters: readonly { readonly elements: number }[],
+): Float64Array {
+  const shares = new Float64Array(messages.length);
+  if (update !== 'as they arrive') return shares;
+  const lastOf = new Int32Array(parameters.length).fill(-1);
+  for (const [position, { gradients }] of messages.entries()) {
+    for (const { index } of gradients) lastOf[index] = position;
+  }
+  let all = 0;
+  for (const { elements } of parameters) all += elements;
+  for (const [index, { elements }] of parameters.entries()) {
+    const message = lastOf[index] ?? -1;
+    if (message >= 0 && all > 0) shares[message] = (shares[message] ?? 0) + elements / all;
+  }
+  return shares;
+}

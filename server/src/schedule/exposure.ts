@@ -1,0 +1,88 @@
+/** To which messages the GPU's waiting belongs, and how much later messages could end without making it wait. */
+
+import type { TimedMessage } from './stepWork.ts';
+import type { Jobs } from './traffic.ts';
+
+/** The GPU waits from one time until another, when a message of a step arrives. */
+export interface Stall {
+  readonly from: number;
+  readonly until: number;
+  readonly step: number;
+  readonly message: number;
+}
+
+/**
+ * Shares each stall among the messages that were on their way while it lasted: back from the one that ends it, through
+ * its stages and those that held their channels before. By message; the shares add up to the stalls.
+ */
+export function exposureOfMessages(
+  stalls: readonly Stall[],
+  jobs: Jobs,
+  messages: readonly TimedMessage[],
+): Float64Array {
+  const exposed = new Float64Array(messages.length);
+  const messageOf = messagesOfJobs(messages);
+  const jobsPerStep = messageOf.length;
+  for (const stall of stalls) {
+    let upper = stall.until;
+    let job = jobs.jobOf(stall.step, stall.message + 1) - 1;
+    while (upper > stall.from && job >= 0) {
+      const start = jobs.start[job] ?? 0;
+      const message = messageOf[job % jobsPerStep] ?? 0;
+      exposed[message] = (exposed[message] ?? 0) + upper - Math.max(start, stall.from);
+      upper = start;
+      const isHeldByChannel = start > (jobs.ready[job] ?? 0);
+      const isLaterStage = job % jobsPerStep > 0 && messageOf[(job % jobsPerStep) - 1] === message;
+      job = isHeldByChannel ? (jobs.previous[job] ?? -1) : isLaterStage ? job - 1 : -1;
+    }
+    if (upper > stall.from) {
+      exposed[stall.message] = (exposed[stall.message] ?? 0) + upper - stall.from;
+    }
+  }
+  return exposed;
+}
+
+/**
+ * By message of a step: the least of what is left until something waits for it, and until it would push back a message
+ * behind it that has no more to spare; `neededAt` is by step and message, infinite where that lies beyond the steps.
+ */
+export function slackOfMessages(
+  step: number,
+  neededAt: readonly Float64Array[],
+  jobs: Jobs,
+  messages: readonly TimedMessage[],
+): Float64Array {
+  const messageOf = messagesOfJobs(messages);
+  const jobsPerStep = messageOf.length;
+  const latestEnd = new Float64Array(jobs.end.length).fill(Number.POSITIVE_INFINITY);
+  for (let at = jobs.started.length - 1; at >= 0; at -= 1) {
+    const job = jobs.started[at] ?? 0;
+    const kind = job % jobsPerStep;
+    const message = messageOf[kind] ?? 0;
+    const isLast = messageOf[kind + 1] !== message;
+    const needed = isLast
+      ? (neededAt[Math.floor(job / jobsPerStep)]?.[message] ?? Number.POSITIVE_INFINITY)
+      : latestStart(job + 1, jobs, latestEnd);
+    const latest = Math.min(latestEnd[job] ?? 0, needed);
+    latestEnd[job] = latest;
+    const before = jobs.previous[job] ?? -1;
+    if (before >= 0) {
+      latestEnd[before] = Math.min(latestEnd[before] ?? 0, latestStart(job, jobs, latestEnd));
+    }
+  }
+  return Float64Array.from(messages, (_, message) => {
+    const job = jobs.jobOf(step, message + 1) - 1;
+    const spare = (latestEnd[job] ?? 0) - (jobs.end[job] ?? 0);
+    return Number.isFinite(spare) ? Math.max(0, spare) : 0;
+  });
+}
+
+/** Infinite for a job that has not started. */
+function latestStart(job: number, jobs: Jobs, latestEnd: Float64Array): number {
+  const latest = latestEnd[job] ?? Number.POSITIVE_INFINITY;
+  return Number.isFinite(latest) ? latest - ((jobs.end[job] ?? 0) - (jobs.start[job] ?? 0)) : latest;
+}
+
+function messagesOfJobs(messages: readonly TimedMessage[]): Int32Array {
+  return Int32Array.from(messages.flatMap(({ stages }, message) => stages.map(() => message)));
+}

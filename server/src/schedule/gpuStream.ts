@@ -1,0 +1,72 @@
+/** The stream of one GPU and the host that launches onto it: each does one thing at a time, in order. */
+
+import type { LaunchedWork } from './stepWork.ts';
+
+export interface GpuStream {
+  /** When the work given to it so far ends. */
+  readonly freeAt: () => number;
+  /** Runs pieces from `first` to before `end`; `moved` and `ends` take by how much each moves the end, and the end. */
+  readonly run: (
+    pieces: LaunchedWork,
+    first: number,
+    end: number,
+    moved: Float64Array,
+    ends: Float64Array,
+  ) => void;
+  /** Runs one piece; gives by how much it moves the end. */
+  readonly runPiece: (device: number, host: number) => number;
+  /**
+   * The next piece, which takes the host `host` to launch, waits until `time`. Gives when it could have started without
+   * that; what the host holds it up counts to the piece.
+   */
+  readonly waitUntil: (time: number, host: number) => number;
+  /** How long the GPU had nothing to run because the host had not launched it. */
+  readonly hostTime: () => number;
+}
+
+/** The host begins to launch at `launchFrom`, the GPU has its first batch at `from`. */
+export function createGpuStream(from: number, launchFrom: number): GpuStream {
+  let computed = from;
+  let launched = launchFrom;
+  let hostTime = 0;
+  /** Waiting for the host that came before a wait for a message, of the next piece. */
+  let heldUp = 0;
+  return {
+    freeAt: () => computed,
+    hostTime: () => hostTime,
+    run: (pieces, first, end, moved, ends) => {
+      const { host, device } = pieces;
+      let [free, ready, idle] = [computed, launched, 0];
+      for (let index = first; index < end; index += 1) {
+        ready += host[index] ?? 0;
+        if (ready > free) idle += ready - free;
+        const done = Math.max(ready, free) + (device[index] ?? 0);
+        moved[index] = done - free;
+        ends[index] = done;
+        free = done;
+      }
+      if (end > first) moved[first] = (moved[first] ?? 0) + heldUp;
+      heldUp = end > first ? 0 : heldUp;
+      computed = free;
+      launched = ready;
+      hostTime += idle;
+    },
+    runPiece: (device, host) => {
+      launched += host;
+      const start = Math.max(computed, launched);
+      hostTime += start - computed;
+      const moved = start + device - computed + heldUp;
+      heldUp = 0;
+      computed = start + device;
+      return moved;
+    },
+    waitUntil: (time, host) => {
+      const free = Math.max(computed, launched + host);
+      if (time <= free) return free;
+      heldUp += free - computed;
+      hostTime += free - computed;
+      computed = time;
+      return free;
+    },
+  };
+}

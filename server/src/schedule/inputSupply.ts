@@ -1,0 +1,49 @@
+/**
+ * When the batch of each step is on the GPU: read, decoded and copied before the step, or while others compute.
+ *
+ * In steady state the cases of Shi, Wang, Chu (arXiv 1711.05979): t_io + t_h2d + t without anything ahead;
+ * max(t_io, t_h2d + t) with reading ahead; max(t_io + t_h2d, t) with one thread that does both ahead;
+ * max(t_io, t_h2d, t) where stages of different batches run at once.
+ */
+
+import type { TimedInput } from './stepWork.ts';
+
+export interface InputSupply {
+  /** When the step, which could start at `time`, has its batch. Asked for step by step. */
+  readonly arrival: (step: number, time: number) => number;
+  readonly batches: readonly SuppliedBatch[];
+}
+
+export interface SuppliedBatch {
+  readonly readFrom: number;
+  readonly readUntil: number;
+  readonly copiedFrom: number;
+  readonly copiedUntil: number;
+}
+
+/** Batches that are read, or on the GPU, and wait for their step. */
+const depth = 2;
+
+export function createInputSupply({ read, copy, ahead, pipelined }: TimedInput): InputSupply {
+  const batches: SuppliedBatch[] = [];
+  /** When each step took its batch. */
+  const taken: number[] = [];
+  return {
+    batches,
+    arrival: (step, time) => {
+      const before = batches[step - 1];
+      const slot = taken[step - depth] ?? 0;
+      const isReadAhead = ahead !== 'nothing';
+      const isCopiedAhead = ahead === 'reading and copying';
+      const reader = (pipelined ? before?.readUntil : before?.copiedUntil) ?? 0;
+      const readFrom = isReadAhead ? Math.max(isCopiedAhead ? reader : (before?.readUntil ?? 0), slot) : time;
+      const readUntil = readFrom + read;
+      const copiedFrom = Math.max(readUntil, isCopiedAhead ? Math.max(before?.copiedUntil ?? 0, slot) : time);
+      const copiedUntil = copiedFrom + copy;
+      batches.push({ readFrom, readUntil, copiedFrom, copiedUntil });
+      const start = Math.max(time, copiedUntil);
+      taken.push(start);
+      return start;
+    },
+  };
+}

@@ -1,0 +1,52 @@
+/** What a step consists of, in seconds, before it is laid on a timeline. */
+
+import type { Seconds } from '../model/units.ts';
+
+export interface StepWork {
+  readonly forward: LaunchedWork;
+  /** In the order it runs, last layer first. */
+  readonly backward: LaunchedWork;
+  readonly update: { readonly device: Seconds; readonly host: Seconds };
+  /** In the order they are issued. */
+  readonly messages: readonly TimedMessage[];
+  readonly channels: readonly ChannelOrder[];
+  /** Left out where reading is not described. */
+  readonly input?: TimedInput;
+}
+
+/** Pieces of GPU work, each with the host time it takes to launch it; columns of one length. */
+export interface LaunchedWork {
+  readonly device: Float64Array;
+  readonly host: Float64Array;
+}
+
+/** Which of the messages that are ready goes next: the one that has been ready for longest, or that of lowest priority. */
+export type ChannelOrder = 'first come' | 'by priority';
+
+/**
+ * Work is counted through the step: forward, then backward in the order it runs, then the update; −1 is the start of
+ * the step. A message may start after its `after` has ended; `before` waits for it, in the next step where it does not
+ * come after `after`.
+ */
+export interface TimedMessage {
+  readonly after: number;
+  readonly before: number;
+  /** Steps more that what waits goes on without it. */
+  readonly stepsLater: number;
+  readonly priority: number;
+  readonly stages: readonly { readonly channel: number; readonly time: Seconds }[];
+  /** Share of the update that runs when it has arrived, apart from the rest. */
+  readonly updateShare: number;
+}
+
+/** Of the batch of one GPU. */
+export interface TimedInput {
+  /** Reading and decoding. */
+  readonly read: Seconds;
+  /** To the GPU. */
+  readonly copy: Seconds;
+  /** What is done for later steps while one computes. */
+  readonly ahead: 'nothing' | 'reading' | 'reading and copying';
+  /** Batches are read and copied at once; else one thread does one after the other. */
+  readonly pipelined: boolean;
+}
