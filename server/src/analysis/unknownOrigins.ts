@@ -1,21 +1,28 @@
 /** Where what is unknown begins: one faulty operator makes all that follows from it unknown. */
 
 import { findOperator } from '../operators/registry.ts';
+import { isSettled, type Places } from './folding/foldGraph.ts';
 import type { TrainingGraph } from './modelAnalysis.ts';
 import { caffeDomain, unloweredDomain } from './providedStructure.ts';
-
-/** A folded graph is looked at as a whole up to this size: unfolding a larger one takes as long as costing it. */
-const mostUnfolded = 20_000;
 
 /**
  * For operators of unknown cost: the operator whose output was unknown first on their way, both by index. Those that are
  * unknown for a reason of their own are left out.
  */
 export function unknownOrigins(training: TrainingGraph): ReadonlyMap<number, number> {
-  const { costs, analysis, tensors } = training;
+  const places = training.analysis.folded?.places;
+  if (training.folded !== undefined && places !== undefined) {
+    const whole = unfoldOrigins(places, originsIn(training.folded));
+    if (whole !== undefined) return whole;
+  }
+  return originsIn(training);
+}
+
+function originsIn(training: TrainingGraph): ReadonlyMap<number, number> {
+  const { costs, analysis } = training;
   const origins = new Map<number, number>();
   if (!costs.some(({ kind }) => kind === 'unknown')) return origins;
-  if (training.folded !== undefined && costs.length > mostUnfolded) return origins;
+  const { tensors } = training;
   const { operators, operatorSets } = analysis.graph;
   const ofValue = new Map<string, number>();
   for (const { index, domain, type, inputs, outputs } of operators) {
@@ -29,4 +36,38 @@ export function unknownOrigins(training: TrainingGraph): ReadonlyMap<number, num
     }
   }
   return origins;
+}
+
+/**
+ * Origins in the whole graph from those in the folded one. Those of a block lie in the block itself, and so in each of
+ * its copies, or before all blocks; `undefined` where the blocks around the cut do not agree on that.
+ */
+function unfoldOrigins(
+  places: Places,
+  origins: ReadonlyMap<number, number>,
+): ReadonlyMap<number, number> | undefined {
+  if (origins.size === 0) return origins;
+  const { cut, period, copies, count } = places;
+  const inBlock = (index: number, origin: number): boolean =>
+    Math.floor((index - cut) / period) === Math.floor((origin - cut) / period);
+  const areSame = (index: number, other: number): boolean => {
+    const [left, right] = [origins.get(index), origins.get(other)];
+    if (left === undefined || right === undefined) return left === right;
+    if (inBlock(index, left)) return left - index === right - other;
+    return left === right && left < cut - 2 * period;
+  };
+  if (!isSettled(places, areSame)) return undefined;
+  const whole = new Map<number, number>();
+  const shift = copies * period;
+  for (let index = 0; index < count; index += 1) {
+    const copy = index < cut ? 0 : Math.min(Math.floor((index - cut) / period) + 1, copies);
+    const isCopy = index < cut + shift;
+    const shown = isCopy ? index - copy * period : index - shift;
+    const origin = origins.get(shown);
+    if (origin === undefined) continue;
+    // Behind the copies, the last block before the cut stands for the last of them.
+    const moved = origin >= cut - period ? origin + (isCopy ? copy * period : shift) : origin;
+    whole.set(index, moved);
+  }
+  return whole;
 }
