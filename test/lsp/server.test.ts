@@ -91,6 +91,38 @@ it('annotates a layer spec', async () => {
   });
 });
 
+it('renames a block in the files that call it, and finds it there', async () => {
+  const { open, connection, files, hints } = await start();
+  const blocks = 'blocks:\n  mlp(d):\n    - fc: Linear(d, d)\n';
+  files.set('file:///models/parts/b.yaml', new TextEncoder().encode(blocks));
+  const spec = 'include: parts/b.yaml\ninputs:\n  x: float32[8, 16]\nlayers:\n  - a: mlp(16)\n';
+  await open('file:///models/one.layers.yaml', 'layer-spec', spec);
+  await open('file:///models/two.layers.yaml', 'layer-spec', spec);
+  await hints('file:///models/one.layers.yaml');
+  await hints('file:///models/two.layers.yaml');
+  const params = {
+    textDocument: { uri: 'file:///models/one.layers.yaml' },
+    position: { line: 4, character: 9 },
+  };
+  const word = { start: { line: 4, character: 7 }, end: { line: 4, character: 10 } };
+  expect(await connection.sendRequest('textDocument/prepareRename', params)).toEqual(word);
+  const call = [{ range: word, newText: 'ffn' }];
+  expect(await connection.sendRequest('textDocument/rename', { ...params, newName: 'ffn' })).toEqual({
+    changes: {
+      'file:///models/parts/b.yaml': [
+        { range: { start: { line: 1, character: 2 }, end: { line: 1, character: 5 } }, newText: 'ffn' },
+      ],
+      'file:///models/one.layers.yaml': call,
+      'file:///models/two.layers.yaml': call,
+    },
+  });
+  const context = { includeDeclaration: false };
+  expect(await connection.sendRequest('textDocument/references', { ...params, context })).toHaveLength(2);
+  expect(await connection.sendRequest('textDocument/definition', params)).toMatchObject([
+    { targetUri: 'file:///models/parts/b.yaml' },
+  ]);
+});
+
 it('proposes files to include, folder by folder', async () => {
   const { open, connection, files } = await start();
   for (const path of ['mine.layers.yaml', 'parts/mlp.layers.yaml', 'parts/notes.txt', 'other.yaml'])

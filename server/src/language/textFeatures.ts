@@ -11,6 +11,7 @@ import type { ModelView } from './modelView.ts';
 import type { SemanticToken } from './semanticTokens.ts';
 import type { SignatureHelp } from './signatureHelp.ts';
 import type { Outcome, TextEdit } from './textEdit.ts';
+import type { TextLines } from './textLines.ts';
 
 export interface TextFeatures {
   /** The best first; `view` is the last that was costed, if any. */
@@ -25,6 +26,8 @@ export interface TextFeatures {
   readonly references?: (offset: number, withDefinition: boolean) => readonly TextSpan[];
   readonly prepareRename?: (offset: number) => Outcome<TextSpan>;
   readonly rename?: (offset: number, newName: string) => Outcome<readonly TextEdit[]>;
+  /** Names that other files define or use: `undefined` where the word at the offset is of this text alone. */
+  readonly acrossFiles?: AcrossFiles;
   /** Lines from `first` to `last`, both included. */
   readonly format?: (first: number, last: number) => readonly TextEdit[];
   /** From the narrowest to the whole text. */
@@ -32,6 +35,42 @@ export interface TextFeatures {
   /** In order of the text. */
   readonly tokens?: () => readonly SemanticToken[];
   readonly links?: () => readonly DocumentLink[];
+}
+
+export interface AcrossFiles {
+  readonly references: (
+    offset: number,
+    withDefinition: boolean,
+    related: RelatedTexts,
+  ) => readonly FileSpans[] | undefined;
+  /** The word that would be renamed, where another file defines it. */
+  readonly prepareRename: (offset: number, related: RelatedTexts) => TextSpan | undefined;
+  readonly rename: (
+    offset: number,
+    newName: string,
+    related: RelatedTexts,
+  ) => Outcome<readonly FileEdits[]> | undefined;
+}
+
+export interface FileSpans {
+  readonly address: string;
+  readonly text: TextLines;
+  readonly spans: readonly TextSpan[];
+}
+
+export interface FileEdits {
+  readonly address: string;
+  readonly text: TextLines;
+  readonly edits: readonly TextEdit[];
+}
+
+/** The texts known that may include each other, by addresses that mean nothing here. */
+export interface RelatedTexts {
+  /** The address of the text that is asked about. */
+  readonly self: string;
+  readonly texts: readonly { readonly address: string; readonly text: string }[];
+  /** The address of a path that is written in the file at an address. */
+  readonly resolve: (address: string, path: string) => string | undefined;
 }
 
 /** One entry of a folder. */

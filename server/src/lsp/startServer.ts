@@ -28,6 +28,7 @@ import {
   type EstimatedParams,
   estimated,
   type InitializationOptions,
+  languageIds,
   listClusters,
   makeReport,
   onnxTextScheme,
@@ -59,7 +60,7 @@ import {
   toInlayHint,
   toWorkspaceSymbol,
 } from './toProto.ts';
-import { fileName, folderOf, modelBehind, resolveInWorkspace } from './virtualText.ts';
+import { fileName, folderOf, modelBehind, resolveInWorkspace, resolvePath } from './virtualText.ts';
 
 export function startServer(connection: Connection, platform: Platform): void {
   const { handler, inBackground, stop } = answering(connection);
@@ -242,6 +243,20 @@ export function startServer(connection: Connection, platform: Platform): void {
     shownView: documents.shownView,
     listFolder: folderLister(connection, platform, () => session.options.readsBytes === true),
     included: includes.texts,
+    related: (uri) => ({
+      self: uri,
+      texts: texts
+        .all()
+        .filter(({ languageId }) => languageId === languageIds.layerSpec)
+        .flatMap((document) => [
+          { address: document.uri, text: document.getText() },
+          ...includes.texts(document.uri).flatMap(({ path, text }) => {
+            const address = resolvePath(document.uri, path);
+            return address === undefined ? [] : [{ address, text }];
+          }),
+        ]),
+      resolve: resolvePath,
+    }),
     proposals: () => ({
       snippets: session.client.textDocument?.completion?.completionItem?.snippetSupport === true,
       commands: session.options.hasCommands === true,

@@ -8,7 +8,7 @@ import { layerSpecFeatures } from '../language/layer-spec/layerSpecFeatures.ts';
 import type { IncludedText } from '../language/layer-spec/specText.ts';
 import type { ModelView } from '../language/modelView.ts';
 import { onnxTextFeatures } from '../language/onnx-text/onnxTextFeatures.ts';
-import type { TextFeatures } from '../language/textFeatures.ts';
+import type { RelatedTexts, TextFeatures } from '../language/textFeatures.ts';
 import { rangeOfSpan, splitLines, type TextLines } from '../language/textLines.ts';
 import { languageIds } from '../protocol.ts';
 import { type Answering, stopIfCancelled } from './answer.ts';
@@ -50,6 +50,8 @@ export interface TextServices {
   readonly listFolder: ListFolder;
   /** Texts of the files that a document includes. */
   readonly included: (uri: string) => readonly IncludedText[];
+  /** Texts that include a document, that it includes, or that share what it includes, as far as they are open. */
+  readonly related: (uri: string) => RelatedTexts;
   /** What the client does with a proposal: tab stops, and the commands of VS Code. */
   readonly proposals: () => {
     readonly snippets: boolean;
@@ -170,7 +172,19 @@ export function serveTextFeatures(services: TextServices): void {
   connection.onReferences(
     handler('references', [], (params: lsp.ReferenceParams) => {
       const text = at(params);
-      const found = text?.features.references?.(text.offset, params.context.includeDeclaration) ?? [];
+      const { uri } = params.textDocument;
+      const { includeDeclaration } = params.context;
+      const across = text?.features.acrossFiles?.references(
+        text.offset,
+        includeDeclaration,
+        services.related(uri),
+      );
+      if (across !== undefined) {
+        return across.flatMap(({ address, text: lines, spans }) =>
+          spans.map((span) => ({ uri: address, range: rangeOfSpan(lines, span) })),
+        );
+      }
+      const found = text?.features.references?.(text.offset, includeDeclaration) ?? [];
       return text === undefined
         ? []
         : found.map((span) => ({ uri: text.document.uri, range: range(text, span) }));
@@ -192,6 +206,9 @@ export function serveTextFeatures(services: TextServices): void {
   connection.onPrepareRename(
     handler('rename', null, (params: lsp.PrepareRenameParams) => {
       const text = at(params);
+      const { uri } = params.textDocument;
+      const foreign = text?.features.acrossFiles?.prepareRename(text.offset, services.related(uri));
+      if (text !== undefined && foreign !== undefined) return range(text, foreign);
       const outcome = text?.features.prepareRename?.(text.offset);
       if (text === undefined || outcome === undefined) return null;
       return outcome.kind === 'done' ? range(text, outcome.result) : refusal(outcome.reason);
@@ -200,6 +217,16 @@ export function serveTextFeatures(services: TextServices): void {
   connection.onRenameRequest(
     handler('rename', null, (params: lsp.RenameParams) => {
       const text = at(params);
+      const { uri } = params.textDocument;
+      const across = text?.features.acrossFiles?.rename(text.offset, params.newName, services.related(uri));
+      if (across?.kind === 'refused') return refusal(across.reason);
+      if (across?.kind === 'done') {
+        const changes = across.result.map(({ address, text: lines, edits }) => [
+          address,
+          toTextEdits(lines, edits),
+        ]);
+        return { changes: Object.fromEntries(changes) };
+      }
       const outcome = text?.features.rename?.(text.offset, params.newName);
       if (text === undefined || outcome === undefined) return null;
       if (outcome.kind === 'refused') return refusal(outcome.reason);

@@ -1,6 +1,7 @@
 /** The features of a layer spec, over one reading of its text. */
 
 import type { TextFeatures } from '../textFeatures.ts';
+import { foreignWord, placesAcross, renameAcross } from './acrossFiles.ts';
 import { completeLayerSpec } from './completeLayerSpec.ts';
 import { formatLayerSpec } from './formatLayerSpec.ts';
 import { hoverLayerSpec } from './hoverLayerSpec.ts';
@@ -31,6 +32,12 @@ export function layerSpecFeatures(source: string, included: readonly IncludedTex
     references: (offset, withDefinition) => findReferences(document, offset, withDefinition),
     prepareRename: (offset) => prepareRename(document, offset),
     rename: (offset, newName) => renameLayerSpec(document, offset, newName),
+    acrossFiles: {
+      references: (offset, withDefinition, related) =>
+        placesAcross(document, offset, related, withDefinition),
+      prepareRename: (offset, related) => foreignWord(document, offset, related),
+      rename: (offset, newName, related) => renameAcross(document, offset, newName, related),
+    },
     format: (first, last) => formatLayerSpec(source, first, last),
     selection: (offset) => selectionSpans(document, offset),
     tokens: () => layerSpecTokens(document),

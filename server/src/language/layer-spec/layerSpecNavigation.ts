@@ -1,5 +1,6 @@
 /** Definition, references and highlights of the names of a layer spec. */
 
+import type { Name } from '../../formats/layer-spec/syntax.ts';
 import type { TextSpan } from '../../model/issue.ts';
 import type { Definition } from '../textFeatures.ts';
 import { nameAt, namesOfSpec } from './specNames.ts';
@@ -22,14 +23,23 @@ export function findDefinition(document: SpecText, offset: number): Definition |
   return { origin: word, target: span, whole: span };
 }
 
-/** A block that stands in an included file. */
+/** A block that stands in an included file, or one of its parameters. */
 function includedBlock(document: SpecText, word: TextSpan): Definition | undefined {
-  const isCalled = calledLayers(document.spec).some(({ call }) => call.callee.span.start === word.start);
-  if (!isCalled) return undefined;
-  const name = document.source.slice(word.start, word.end);
+  const isWord = ({ span }: Name): boolean => span.start === word.start;
+  const called = calledLayers(document.spec).find(
+    ({ call }) =>
+      isWord(call.callee) || call.arguments.some(({ keyword }) => keyword !== undefined && isWord(keyword)),
+  );
+  if (called === undefined) return undefined;
+  const { callee } = called.call;
   for (const { path, text, blocks } of document.included) {
-    const block = blocks.find((candidate) => candidate.name.text === name);
+    const block = blocks.find((candidate) => candidate.name.text === callee.text);
     if (block === undefined) continue;
+    if (!isWord(callee)) {
+      const name = document.source.slice(word.start, word.end);
+      const parameter = block.parameters.find((candidate) => candidate.name.text === name)?.name.span;
+      return parameter && { origin: word, target: parameter, whole: parameter, file: { path, text } };
+    }
     return { origin: word, target: block.name.span, whole: block.span, file: { path, text } };
   }
   return undefined;
