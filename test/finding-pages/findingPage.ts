@@ -6,11 +6,14 @@
  * `warning` and `note` state a finding that stands on the line, by its code and a part of its message. A finding that is
  * not stated fails the page, so that an example without any shows a healthy configuration. `fix` states, by the start
  * of its title, a quick fix of the findings of its line; applied, it must take away the first finding that the line
- * states. A finding of the whole step stands on the first line with text.
+ * states. A finding of the whole step stands on the first line with text. A cluster profile in a fence of JSON is the
+ * cluster of all examples of its page.
  */
 
 import { openLayerSpec } from '../../server/src/analysis/openModel.ts';
 import { estimateModel, type ModelEstimate } from '../../server/src/estimate/estimateModel.ts';
+import type { ClusterProfile } from '../../server/src/hardware/clusterProfile.ts';
+import { readClusterProfile } from '../../server/src/hardware/readClusterProfile.ts';
 import { type Diagnostic, diagnostics } from '../../server/src/language/diagnostics.ts';
 import { layerSpecFixes } from '../../server/src/language/layer-spec/fixes/layerSpecFixes.ts';
 import { readSpecText } from '../../server/src/language/layer-spec/specText.ts';
@@ -19,11 +22,14 @@ import { viewLayerSpec } from '../../server/src/language/viewLayerSpec.ts';
 import { type Fence, severities, statementsOf } from '../spec-pages/specPage.ts';
 
 /** What a fence states and what is so; equal where the page is right. */
-export function checkFindings(fence: Fence): {
+export function checkFindings(
+  fence: Fence,
+  cluster?: ClusterProfile,
+): {
   readonly stated: readonly string[];
   readonly found: readonly string[];
 } {
-  const shown = findingsIn(fence.text);
+  const shown = findingsIn(fence.text, cluster);
   const unstated = new Set(shown);
   const stated: string[] = [];
   const found: string[] = [];
@@ -34,7 +40,7 @@ export function checkFindings(fence: Fence): {
       stated.push(`${place} ${kind}: ${text}`);
       if (kind === 'fix') {
         found.push(
-          `${place} fix: ${first === undefined ? 'belongs to no finding' : outcome(fence.text, first, text)}`,
+          `${place} fix: ${first === undefined ? 'belongs to no finding' : outcome(fence.text, first, text, cluster)}`,
         );
         continue;
       }
@@ -65,27 +71,37 @@ function isStated(
 }
 
 /** The statement itself where the fix is there and helps; otherwise what is the matter. */
-function outcome(text: string, finding: Diagnostic, statement: string): string {
+function outcome(text: string, finding: Diagnostic, statement: string, cluster?: ClusterProfile): string {
   const wanted = /^"(.*)"$/.exec(statement)?.[1] ?? statement;
+  const estimate = (edited: string): ModelEstimate => estimateIn(edited, cluster);
   const view = viewLayerSpec(text, estimate(text));
   const fixes = layerSpecFixes(readSpecText(text), view, [finding], estimate);
   const fix = fixes.find(({ title }) => title.startsWith(wanted));
   if (fix === undefined) return `is not offered, but ${fixes.map(({ title }) => `"${title}"`).join(', ')}`;
-  const left = findingsIn(applyEdits(text, fix.edits));
+  const left = findingsIn(applyEdits(text, fix.edits), cluster);
   const stays = left.some(
     ({ code, range }) => code === finding.code && range.start.line === finding.range.start.line,
   );
   return stays ? 'leaves the finding there' : statement;
 }
 
-const estimate = (text: string): ModelEstimate => {
+function estimateIn(text: string, cluster?: ClusterProfile): ModelEstimate {
   const opened = openLayerSpec(text, 'page.layers.yaml');
-  return estimateModel(opened, [opened.scenario]);
-};
+  return estimateModel(opened, [opened.scenario], cluster);
+}
 
 /** Errors of the spec are shown too: an example has none. */
-function findingsIn(text: string): readonly Diagnostic[] {
-  return diagnostics(viewLayerSpec(text, estimate(text))).filter(
+function findingsIn(text: string, cluster?: ClusterProfile): readonly Diagnostic[] {
+  return diagnostics(viewLayerSpec(text, estimateIn(text, cluster))).filter(
     ({ code, severity }) => code.startsWith('findings/') || severity === 'error',
   );
+}
+
+/** The cluster that a page describes, if it does. */
+export function clusterOf(page: string): ClusterProfile | undefined {
+  const text = /^```json\n([\s\S]*?)^```$/m.exec(page)?.[1];
+  if (text === undefined) return undefined;
+  const { cluster, issues } = readClusterProfile(text);
+  if (cluster === undefined) throw new Error(issues.map(({ message }) => message).join('; '));
+  return cluster;
 }

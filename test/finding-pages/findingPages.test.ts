@@ -9,7 +9,7 @@ import { describe, expect, it } from 'vitest';
 import { findingThresholds, isThresholdName } from '../../server/src/model/findingThresholds.ts';
 import { issueCodes } from '../../server/src/model/issueCodes.ts';
 import { fencesOf, statementsOf } from '../spec-pages/specPage.ts';
-import { checkFindings } from './findingPage.ts';
+import { checkFindings, clusterOf } from './findingPage.ts';
 
 const folder = join(import.meta.dirname, '../../docs/findings');
 const names = Object.keys(issueCodes).flatMap((code) =>
@@ -25,6 +25,7 @@ describe.each(names)('%s', (name) => {
   const path = join(folder, `${name}.md`);
   const page = existsSync(path) ? readFileSync(path, 'utf8') : '';
   const fences = fencesOf(page);
+  const cluster = clusterOf(page);
 
   it('shows the finding, and a configuration without any', () => {
     const stated = fences.map(({ text }) => text.split('\n').flatMap(statementsOf));
@@ -33,7 +34,7 @@ describe.each(names)('%s', (name) => {
   });
 
   it.each(fences.map((fence) => [fence.line, fence] as const))('the example at line %i', (_, fence) => {
-    const { stated, found } = checkFindings(fence);
+    const { stated, found } = checkFindings(fence, cluster);
     expect(found).toEqual(stated);
   });
 

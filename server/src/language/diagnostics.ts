@@ -80,7 +80,9 @@ function diagnosticsOfFindings(view: ModelView): readonly Diagnostic[] {
               first.message,
               ...(first.fix === '' ? [] : [first.fix]),
               ...(findings.length > 1
-                ? [`the same holds for ${findings.length - 1} repetitions of this line`]
+                ? [
+                    `the same holds for ${findings.length - 1} other ${findings.length === 2 ? 'repetition' : 'repetitions'} of this line`,
+                  ]
                 : []),
             ].join('. '),
             ...(first.change === undefined ? {} : { change: first.change }),

@@ -10,6 +10,14 @@ export const findingThresholds = {
     default: 0.03,
     documentation: 'share of the step that waits for gradients',
   },
+  'late-gradient': {
+    default: 0.25,
+    documentation: 'share of all gradient bytes in one tensor that is ready only as backward ends',
+  },
+  'small-messages': {
+    default: 0.5,
+    documentation: 'share of the communication time that start-up costs take',
+  },
   'launch-bound': {
     default: 0.2,
     documentation: 'share of the step in which the GPU waits for the host to launch kernels',

@@ -271,6 +271,25 @@ export const issueCodes = {
     title: 'Gradient communication is not hidden',
     explanation: 'Backward computation is too short to hide the all-reduce of this layer.',
   },
+  'findings/late-gradient': {
+    title: 'One huge gradient is ready only as backward ends',
+    explanation:
+      'It is a large share of all gradient bytes, and nothing computes after it that could hide its message.',
+  },
+  'findings/small-messages': {
+    title: 'Communication is bound by the start-up cost of small messages',
+    explanation:
+      'Every message pays a start-up cost whatever its size. Merging gradients or larger buckets pay it less often.',
+  },
+  'findings/slow-network': {
+    title: 'The network between nodes is slower than the model needs',
+    explanation: 'Gradients cannot hide behind backward at the bandwidth that a node has.',
+  },
+  'findings/oversubscribed-network': {
+    title: 'The job spans more nodes than one switch holds',
+    explanation:
+      'Uplinks of an oversubscribed fabric carry a part of what the ports of a switch do, so traffic between switches is slower.',
+  },
   'findings/launch-bound': {
     title: 'The step is bound by kernel launches',
     explanation:

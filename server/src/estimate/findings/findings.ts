@@ -5,8 +5,12 @@ import type { StepTimeline } from '../../schedule/stepTimeline.ts';
 import type { StepMemory } from '../stepMemory.ts';
 import type { StepPlan } from '../stepPlan.ts';
 import { exposedCommunication } from './exposedCommunication.ts';
+import { lateGradient } from './lateGradient.ts';
 import { launchBound } from './launchBound.ts';
 import { outOfMemory } from './outOfMemory.ts';
+import { oversubscribedNetwork } from './oversubscribedNetwork.ts';
+import { slowNetwork } from './slowNetwork.ts';
+import { smallMessages } from './smallMessages.ts';
 import { unalignedTensorCores } from './unalignedTensorCores.ts';
 import { unsupportedPrecision } from './unsupportedPrecision.ts';
 
@@ -25,6 +29,9 @@ export interface EstimatedStep {
  * not communication that the unknown work may hide.
  */
 export function findingsOf(step: EstimatedStep): readonly Finding[] {
-  const overlap = step.exact ? [exposedCommunication, launchBound] : [];
+  const overlap = step.exact ? [exposedCommunication, ...reasonsForExposure, launchBound] : [];
   return [outOfMemory, ...overlap, unsupportedPrecision, unalignedTensorCores].flatMap((find) => find(step));
 }
+
+/** Why communication is not hidden, where one cause stands out. */
+const reasonsForExposure = [lateGradient, smallMessages, slowNetwork, oversubscribedNetwork];

@@ -114,8 +114,18 @@ function optionChange(wrong: Wrong, name: string, value: string): readonly Chang
   return wrong.view.estimate.scenario?.framework.options[name] === value ? [] : changes;
 }
 
-const optionTitle = (name: string, value: string): string =>
-  name === 'bucket-mb' ? `Use buckets of ${value} MiB` : `Send gradients as ${value}`;
+function optionTitle(name: string, value: string): string {
+  switch (name) {
+    case 'bucket-mb':
+      return `Use buckets of ${value} MiB`;
+    case 'fusion-mb':
+      return `Use a fusion buffer of ${value} MiB`;
+    case 'gradient-dtype':
+      return `Send gradients as ${value}`;
+    default:
+      return `Use ${name}=${value}`;
+  }
+}
 
 function optionEdits(
   { document, view, diagnostic }: Wrong,

@@ -1,0 +1,48 @@
+/** `findings/late-gradient`: one tensor has a large share of all gradient bytes and is ready only as backward ends. */
+
+import type { Gradient } from '../../frameworks/gradient.ts';
+import { thresholdOf } from '../../model/findingThresholds.ts';
+import { formatBytes, formatPercent, formatTime } from '../../model/format.ts';
+import type { Finding } from '../../model/stepCost.ts';
+import { seconds } from '../../model/units.ts';
+import { layerOfOperators } from '../layerCosts.ts';
+import type { EstimatedStep } from './findings.ts';
+
+/** From this share of backward on there is next to nothing left that could hide a message. */
+const endOfBackward = 0.95;
+
+export function lateGradient({ plan, timeline, layers, messages }: EstimatedStep): readonly Finding[] {
+  const { thresholds } = plan.scenario;
+  if (timeline.exposedTime < thresholdOf(thresholds, 'exposed-communication') * timeline.step) return [];
+  let total = 0;
+  let largest: (Gradient & { readonly message: number }) | undefined;
+  for (const [message, { gradients }] of plan.exchange.messages.entries()) {
+    for (const gradient of gradients) {
+      total += gradient.bytes;
+      if (gradient.bytes > (largest?.bytes ?? 0)) largest = { ...gradient, message };
+    }
+  }
+  const cost = messages[largest?.message ?? -1];
+  if (largest === undefined || cost === undefined) return [];
+  if (largest.bytes < thresholdOf(thresholds, 'late-gradient') * total) return [];
+  const left = timeline.backwardTime - timeUntil(timeline.backward, largest.readyAfter);
+  if (left > (1 - endOfBackward) * timeline.backwardTime) return [];
+  const operator = plan.training.analysis.parameters[largest.index]?.operators[0] ?? -1;
+  const layer = layers[layerOfOperators(plan.training)[operator] ?? -1]?.name ?? '';
+  return [
+    {
+      code: 'findings/late-gradient',
+      severity: 'warning',
+      layer,
+      message: `The gradient of ${layer} is ${formatPercent(largest.bytes / total)} of all gradient bytes, and ready only when ${formatTime(seconds(left))} of backward are left to hide it: ${formatTime(cost.exposed)} of the ${formatTime(cost.time)} of its message are not hidden, and no other bucket size would hide them`,
+      fix: `Make the layer's ${formatBytes(largest.bytes)} smaller, split it over the GPUs, or send its gradient in half precision`,
+    },
+  ];
+}
+
+/** Of backward, until the operator at `position` has run. */
+function timeUntil(backward: Float64Array, position: number): number {
+  let time = 0;
+  for (let index = 0; index <= position; index += 1) time += backward[index] ?? 0;
+  return time;
+}

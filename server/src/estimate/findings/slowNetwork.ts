@@ -1,0 +1,44 @@
+/**
+ * `findings/slow-network`: the links between nodes carry less than gradients need to hide behind backward.
+ *
+ * What is sent between nodes has from the first gradient to the end of backward, and a threshold more: the bandwidth
+ * it needs is the present one times (transfer time) / (that window − start-up costs).
+ */
+
+import { thresholdOf } from '../../model/findingThresholds.ts';
+import { formatBandwidth, formatTime } from '../../model/format.ts';
+import type { Finding } from '../../model/stepCost.ts';
+import { bytesPerSecond, seconds } from '../../model/units.ts';
+import type { EstimatedStep } from './findings.ts';
+
+export function slowNetwork({ plan, timeline }: EstimatedStep): readonly Finding[] {
+  const { network } = plan.cluster;
+  const allowed = thresholdOf(plan.scenario.thresholds, 'exposed-communication') * timeline.step;
+  if (network === undefined || plan.placement.nodes < 2 || timeline.exposedTime < allowed) return [];
+  let transfer = 0;
+  let startup = 0;
+  let whole = 0;
+  for (const stages of plan.stages) {
+    for (const stage of stages) {
+      whole += stage.time;
+      startup += stage.startup;
+      if (stage.bound === 'network') transfer += stage.time - stage.startup;
+    }
+  }
+  const [first] = timeline.messages;
+  if (first === undefined || transfer < whole / 2) return [];
+  const window = timeline.forwardTime + timeline.backwardTime - first.start + allowed - startup;
+  if (window <= 0) return [];
+  const has = network.nodeBandwidth.value;
+  const needs = bytesPerSecond((has * transfer) / window);
+  if (needs <= has) return [];
+  return [
+    {
+      code: 'findings/slow-network',
+      severity: 'warning',
+      layer: '',
+      message: `Gradients need ${formatBandwidth(needs)} between nodes to travel in the ${formatTime(seconds(window))} that backward leaves them; ${network.title} carries ${formatBandwidth(has)} per node`,
+      fix: 'Choose a cluster with a faster network, or nodes with more GPUs so that there are fewer of them',
+    },
+  ];
+}
