@@ -25,7 +25,8 @@ export function lateGradient({ plan, timeline, layers, messages }: EstimatedStep
   const cost = messages[largest?.message ?? -1];
   if (largest === undefined || cost === undefined) return [];
   if (largest.bytes < thresholdOf(thresholds, 'late-gradient') * total) return [];
-  const left = timeline.backwardTime - timeUntil(timeline.backward, largest.readyAfter);
+  const ready = timeline.backwardEnds[largest.readyAfter] ?? 0;
+  const left = (timeline.backwardEnds.at(-1) ?? 0) - ready;
   if (left > (1 - endOfBackward) * timeline.backwardTime) return [];
   const operator = plan.training.analysis.parameters[largest.index]?.operators[0] ?? -1;
   const layer = layers[layerOfOperators(plan.training)[operator] ?? -1]?.name ?? '';
@@ -38,11 +39,4 @@ export function lateGradient({ plan, timeline, layers, messages }: EstimatedStep
       fix: `Make the layer's ${formatBytes(largest.bytes)} smaller, split it over the GPUs, or send its gradient in half precision`,
     },
   ];
-}
-
-/** Of backward, until the operator at `position` has run. */
-function timeUntil(backward: Float64Array, position: number): number {
-  let time = 0;
-  for (let index = 0; index <= position; index += 1) time += backward[index] ?? 0;
-  return time;
 }

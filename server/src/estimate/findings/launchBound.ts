@@ -15,7 +15,7 @@ export function launchBound(step: EstimatedStep): readonly Finding[] {
   const ofModel = totalOf(model.map(({ middle }) => middle));
   const ofUpdate = totalOf([plan.updateTimes.middle]);
   const threshold = thresholdOf(plan.scenario.thresholds, 'launch-bound');
-  const waiting = 1 - (ofModel + ofUpdate + timeline.exposedTime) / timeline.step;
+  const waiting = timeline.hostTime / timeline.step;
   if (timeline.step === 0 || waiting < threshold) return [];
   const launches = totalOf([...model, plan.updateTimes].map((pass) => pass.launches));
   const onAverage = seconds((ofModel + ofUpdate) / Math.max(1, launches));

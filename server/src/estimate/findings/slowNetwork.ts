@@ -18,7 +18,7 @@ export function slowNetwork({ plan, timeline }: EstimatedStep): readonly Finding
   let transfer = 0;
   let startup = 0;
   let whole = 0;
-  for (const stages of plan.stages) {
+  for (const stages of plan.traffic.stages) {
     for (const stage of stages) {
       whole += stage.time;
       startup += stage.startup;

@@ -19,7 +19,7 @@ export function smallMessages({ plan, timeline }: EstimatedStep): readonly Findi
   if (timeline.exposedTime < thresholdOf(thresholds, 'exposed-communication') * timeline.step) return [];
   let startup = 0;
   let whole = 0;
-  for (const stages of plan.stages) {
+  for (const stages of plan.traffic.stages) {
     for (const stage of stages) {
       startup += stage.startup;
       whole += stage.time;
