@@ -110,6 +110,7 @@ function analyzeGraph(
 
 /** The graph with the roles found; an input that turned out to be a parameter is an input no longer. */
 function withRoles(graph: Graph, roles: ReadonlyMap<string, ValueRole>): Graph {
+  if (roles.size === 0) return graph;
   const values = new Map<string, Value>();
   for (const value of graph.values.values()) {
     const role = roles.get(value.name);

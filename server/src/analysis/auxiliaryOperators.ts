@@ -29,14 +29,16 @@ export function findAuxiliaryOperators(graph: Graph): AuxiliaryOperators {
     if (isWeight(value.role)) stored.add(value.name);
     else if (value.literal !== undefined) constant.add(value.name);
   }
+  const rememberOutputs = (operator: Operator, as: (name: string) => Set<string>): void => {
+    for (const name of operator.outputs) if (name !== '') as(name).add(name);
+  };
   for (const operator of graph.operators) {
-    const named = operator.outputs.filter((name) => name !== '');
     if (layoutOperators.has(operator.type) && stored.has(operator.inputs[0] ?? '')) {
       storedLayout[operator.index] = true;
-      for (const name of named) stored.add(name);
+      rememberOutputs(operator, () => stored);
     } else if (isFolded(operator, graph, constant)) {
       shapeArithmetic[operator.index] = true;
-      for (const name of named) (isWeight(graph.values.get(name)?.role) ? stored : constant).add(name);
+      rememberOutputs(operator, (name) => (isWeight(graph.values.get(name)?.role) ? stored : constant));
     }
   }
   for (let index = count - 1; index >= 0; index -= 1) {
@@ -50,13 +52,23 @@ export function findAuxiliaryOperators(graph: Graph): AuxiliaryOperators {
 /** Its result is known beforehand: contents inferred, or nothing but constants go in. */
 function isFolded(operator: Operator, graph: Graph, constant: ReadonlySet<string>): boolean {
   if (operator.type === 'Constant') return true;
-  const produced = operator.outputs.filter((name) => name !== '').map((name) => graph.values.get(name));
-  if (produced.length === 0) return false;
-  if (produced.every((value) => isWeight(value?.role))) return true;
-  if (produced.every((value) => value?.content !== undefined)) return true;
+  let outputs = 0;
+  let weights = 0;
+  let known = 0;
+  for (const name of operator.outputs) {
+    if (name === '') continue;
+    const value = graph.values.get(name);
+    outputs += 1;
+    if (isWeight(value?.role)) weights += 1;
+    if (value?.content !== undefined) known += 1;
+  }
+  if (outputs === 0) return false;
+  if (weights === outputs || known === outputs) return true;
   if (random.test(operator.type) || holdsGraph(operator.attributes)) return false;
-  const given = operator.inputs.filter((name) => name !== '');
-  return given.length > 0 && given.every((name) => constant.has(name));
+  return (
+    operator.inputs.some((name) => name !== '') &&
+    operator.inputs.every((name) => name === '' || constant.has(name))
+  );
 }
 
 function feedsOnlyShapes(
@@ -65,15 +77,17 @@ function feedsOnlyShapes(
   graphOutputs: ReadonlySet<string>,
   shapeArithmetic: readonly boolean[],
 ): boolean {
-  const values = operator.outputs
-    .map((name) => graph.values.get(name))
-    .filter((value) => value !== undefined);
-  if (values.length === 0 || values.every(({ consumers }) => consumers.length === 0)) return false;
-  return values.every(
-    (value) =>
-      !graphOutputs.has(value.name) &&
-      value.consumers.every((consumer) => isReadAsShape(value, graph.operators[consumer], shapeArithmetic)),
-  );
+  let read = false;
+  for (const name of operator.outputs) {
+    const value = graph.values.get(name);
+    if (value === undefined) continue;
+    if (graphOutputs.has(name)) return false;
+    for (const consumer of value.consumers) {
+      if (!isReadAsShape(value, graph.operators[consumer], shapeArithmetic)) return false;
+      read = true;
+    }
+  }
+  return read;
 }
 
 function isReadAsShape(

@@ -47,11 +47,15 @@ export function bindTrainingGraph(
   });
   const { batchSymbol, fixedBatch } = analysis;
   const batch = (batchSymbol === undefined ? undefined : bindings.get(batchSymbol)) ?? fixedBatch ?? 1;
+  let tensors: TrainingGraph['tensors'] | undefined;
   return {
     analysis,
     batch,
     costs: bound.costs,
-    tensors: bound.tensors,
+    get tensors() {
+      tensors ??= bindTensors(analysis.graph, bindings);
+      return tensors;
+    },
     requiresGradient: plan.gradients.requires,
   };
 }
@@ -107,17 +111,20 @@ interface BindingSurroundings {
 
 interface BoundGraph {
   readonly costs: readonly OperatorCost[];
-  readonly tensors: ReadonlyMap<string, BoundTensor>;
+  readonly tensorOf: (name: string) => BoundTensor | undefined;
 }
 
 function bindGraph(graph: Graph, plan: CostingPlan, surroundings: BindingSurroundings): BoundGraph {
   const { bindings, mode } = surroundings;
   const { gradients, groups } = plan;
   const { shapeArithmetic, storedLayout } = plan.auxiliary;
-  const tensors = bindTensors(graph, bindings);
+  const ofType = tensorsByType(bindings);
   const contents = boundContents(graph, bindings);
-  const tensorOf = (name: string): BoundTensor | undefined =>
-    name === '' ? undefined : (tensors.get(name) ?? surroundings.tensor(name));
+  const tensorOf = (name: string): BoundTensor | undefined => {
+    if (name === '') return undefined;
+    const value = graph.values.get(name);
+    return (value && ofType(value.type)) ?? surroundings.tensor(name);
+  };
   const requires = (name: string): boolean =>
     gradients.requires.has(name) || (!graph.values.has(name) && surroundings.requires(name));
 
@@ -136,7 +143,7 @@ function bindGraph(graph: Graph, plan: CostingPlan, surroundings: BindingSurroun
       requires,
       depth: surroundings.depth + 1,
     });
-    return sumOfCosts(attribute.value, inner.costs, (name) => inner.tensors.get(name) ?? tensorOf(name));
+    return sumOfCosts(attribute.value, inner.costs, inner.tensorOf);
   };
 
   const costOf = (operator: Operator): OperatorCost => {
@@ -194,7 +201,7 @@ function bindGraph(graph: Graph, plan: CostingPlan, surroundings: BindingSurroun
     if (group !== undefined && cost.kind === 'known') costOfGroup.set(group, cost);
     return cost;
   });
-  return { costs, tensors };
+  return { costs, tensorOf };
 }
 
 /** Cost rules hand inputs on as arguments of a call, which the stack holds only so many of. */
@@ -226,19 +233,28 @@ const shapeCost: KnownCost = {
 /** A weight seen in another layout: frameworks pass strides to the kernel and launch nothing. */
 const viewCost: KnownCost = { ...shapeCost, class: 'view' };
 
-/** Tensors by name. Values that share their type share their tensor. */
+/** Tensors by name. */
 function bindTensors(graph: Graph, bindings: Bindings): ReadonlyMap<string, BoundTensor> {
   const tensors = new Map<string, BoundTensor>();
-  const byType = new Map<ValueType, BoundTensor | undefined>();
+  const ofType = tensorsByType(bindings);
   for (const { name, type } of graph.values.values()) {
+    const tensor = ofType(type);
+    if (tensor !== undefined) tensors.set(name, tensor);
+  }
+  return tensors;
+}
+
+/** Values that share their type share their tensor. */
+function tensorsByType(bindings: Bindings): (type: ValueType) => BoundTensor | undefined {
+  const byType = new Map<ValueType, BoundTensor | undefined>();
+  return (type) => {
     let tensor = byType.get(type);
     if (tensor === undefined && !byType.has(type)) {
       tensor = bindTensor(type, bindings);
       byType.set(type, tensor);
     }
-    if (tensor !== undefined) tensors.set(name, tensor);
-  }
-  return tensors;
+    return tensor;
+  };
 }
 
 /** A tensor at the largest sizes that the data can give it. */

@@ -24,6 +24,7 @@ import { analyzeOnnx } from './analyzeOnnx.ts';
 import { openCaffeNet } from './caffe/openCaffeNet.ts';
 import type { ReadInclude } from './layer-spec/blockTable.ts';
 import type { LoweringMemory } from './layer-spec/loweringMemory.ts';
+import { leaveOutCrowded } from './leaveOutCrowded.ts';
 import { lowerLayerSpec } from './lowerLayerSpec.ts';
 import type { OpenedModel } from './openedModel.ts';
 import { recordedStructure } from './recordedStructure.ts';
@@ -69,7 +70,7 @@ export function openModel(source: ByteSource, name: string, options: OpenOptions
       return openLayerSpec(decodeText(source), name, options);
     case 'onnx': {
       const { model, issues } = readOnnx(source);
-      return openRead('onnx', name, model, issues);
+      return openRead('onnx', name, model, issues, source.size);
     }
     case 'onnx-text':
       return openWholeOnnxText(decodeText(source), name);
@@ -161,7 +162,7 @@ function choiceOfModel(spec: LayerSpec, wanted: string | undefined): Issue | und
  */
 export function openOnnxText(text: string, name: string): OpenedModel {
   const { model, partial, issues, spans } = readOnnxText(text);
-  const opened = openRead('onnx-text', name, model ?? partial, issues);
+  const opened = openRead('onnx-text', name, model ?? partial, issues, text.length);
   const shown =
     model === undefined
       ? opened.issues.filter((issue) => issue.code !== 'graph/undefined-value')
@@ -172,7 +173,7 @@ export function openOnnxText(text: string, name: string): OpenedModel {
 /** Opens ONNX text, as a file holds it: all of it, or none. */
 function openWholeOnnxText(text: string, name: string): OpenedModel {
   const { model, issues, spans } = readOnnxText(text);
-  return { ...openRead('onnx-text', name, model, issues), onnxSpans: spans };
+  return { ...openRead('onnx-text', name, model, issues, text.length), onnxSpans: spans };
 }
 
 /**
@@ -205,16 +206,17 @@ function openWholeCaffe(
 /** Opens a textual form of protobuf, which no editor shows: what is wrong says its place in words. */
 function openWritten(read: (text: string) => ReadOnnx, text: string, name: string): OpenedModel {
   const { model, issues } = read(text);
-  return openRead('onnx', name, model, locateIssues(issues, text));
+  return openRead('onnx', name, model, locateIssues(issues, text), text.length);
 }
 
 function openRead(
   format: 'onnx' | 'onnx-text',
   name: string,
-  model: OnnxModel | undefined,
+  read: OnnxModel | undefined,
   issues: readonly Issue[],
+  size: number,
 ): OpenedModel {
-  if (model === undefined) {
+  if (read === undefined) {
     return {
       format,
       name,
@@ -224,6 +226,7 @@ function openRead(
       issues: readableIssues(issues),
     };
   }
+  const { model, issues: crowded } = leaveOutCrowded(read, size);
   const analysis = analyzeOnnx(model, recordedStructure(model));
   return {
     format,
@@ -231,7 +234,7 @@ function openRead(
     analysis,
     onnx: model,
     scenario: {},
-    issues: readableIssues([...issues, ...analysis.issues]),
+    issues: readableIssues([...issues, ...crowded, ...analysis.issues]),
   };
 }
 

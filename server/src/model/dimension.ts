@@ -80,7 +80,21 @@ export function isSymbolic(dimension: Dimension): dimension is SymbolicDimension
 export function addDimensions(left: Dimension, right: Dimension): Dimension {
   if (typeof left === 'number' && typeof right === 'number') return left + right;
   if (isUnknown(left) || isUnknown(right)) return combineUnknown(left, right, addDimensions);
+  if (typeof right === 'number') return addNumber(left, right);
+  if (typeof left === 'number') return addNumber(right, left);
   return withinReason(fromTerms([...termsOf(left), ...termsOf(right)]));
+}
+
+/** Terms stay in order, since the constant one is the last. */
+function addNumber(dimension: KnownDimension, number: number): Dimension {
+  if (typeof dimension === 'number') return dimension + number;
+  const { terms } = dimension;
+  const constant = terms.at(-1)?.factors.length === 0 ? (terms.at(-1)?.coefficient ?? 0) : undefined;
+  const sum = (constant ?? 0) + number;
+  if (sum === constant || number === 0) return dimension;
+  const others = constant === undefined ? terms : terms.slice(0, -1);
+  const kept = sum === 0 ? others : [...others, { coefficient: sum, factors: [] }];
+  return withinReason({ kind: 'symbolic', terms: kept });
 }
 
 export function subtractDimensions(left: Dimension, right: Dimension): Dimension {
@@ -92,6 +106,8 @@ export function multiplyDimensions(left: Dimension, right: Dimension): Dimension
   if (left === 0 || right === 0) return 0;
   if (isUnknown(left)) return isNeverNegative(right) ? scaleUnknown(left, right) : withoutBound(left);
   if (isUnknown(right)) return isNeverNegative(left) ? scaleUnknown(right, left) : withoutBound(right);
+  if (typeof right === 'number') return scale(left, right);
+  if (typeof left === 'number') return scale(right, left);
   const leftTerms = termsOf(left);
   const rightTerms = termsOf(right);
   if (leftTerms.length * rightTerms.length > mostTerms ** 2) return tooLong;
@@ -105,6 +121,16 @@ export function multiplyDimensions(left: Dimension, right: Dimension): Dimension
       ),
     ),
   );
+}
+
+function scale(dimension: KnownDimension, number: number): Dimension {
+  if (number === 1) return dimension;
+  if (typeof dimension === 'number') return dimension * number;
+  const terms = dimension.terms.map(({ coefficient, factors }) => ({
+    coefficient: coefficient * number,
+    factors,
+  }));
+  return { kind: 'symbolic', terms };
 }
 
 export function productOfDimensions(dimensions: Iterable<Dimension>): Dimension {

@@ -84,6 +84,11 @@ export const issueCodes = {
     explanation:
       'ONNX graphs are in single-assignment form; the first definition is used. Where very many operators only define again what is defined before them, they are left out.',
   },
+  'graph/crowded-operators': {
+    title: 'More operators than bytes can name',
+    explanation:
+      'More than 50,000 operators take fewer than 24 bytes each, which hold hardly their names: no exporter writes such a file, it is damaged or made to harm. What comes after the first 50,000 is left out; export the model again.',
+  },
   'graph/idle-operators': {
     title: 'Very many operators have no output',
     explanation:
