@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { estimateStep } from '../../server/src/estimate/estimateStep.ts';
-import { applyMeasurements } from '../../server/src/estimate/measuredCost.ts';
 import type { ClusterProfile } from '../../server/src/hardware/clusterProfile.ts';
 import { findCluster } from '../../server/src/hardware/clusters.ts';
 import type { Scenario } from '../../server/src/model/scenario.ts';
@@ -309,7 +308,7 @@ describe('measured times in the place of predicted ones', () => {
 
   test('measured layers keep their times, others theirs, and exposure follows the new backward', () => {
     const predicted = estimateStep(model, eight, cluster('dgx-a100'));
-    const cost = applyMeasurements(predicted, {
+    const cost = estimateStep(model, eight, cluster('dgx-a100'), {
       origin: 'test',
       layers: new Map([['head', { forward: seconds(0.25), backward: seconds(0.5) }]]),
     });
@@ -327,7 +326,7 @@ describe('measured times in the place of predicted ones', () => {
 
   test('nothing measured changes nothing', () => {
     const predicted = estimateStep(model, eight, cluster('dgx-a100'));
-    const cost = applyMeasurements(predicted, { origin: 'test', layers: new Map() });
+    const cost = estimateStep(model, eight, cluster('dgx-a100'), { origin: 'test', layers: new Map() });
     expect(cost.totals.time.step).toBeCloseTo(predicted.totals.time.step ?? Number.NaN, 9);
     expect(cost.layers).toEqual(predicted.layers);
   });

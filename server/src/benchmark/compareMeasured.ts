@@ -24,8 +24,8 @@ export interface ComparedTime {
 }
 
 /**
- * One row per layer of the prediction, in its order. `cost` is the prediction alone, before
- * `applyMeasurements`. The step is compared without communication and input, as the benchmark runs it.
+ * One row per layer of the prediction, in its order. `cost` is the prediction alone, without
+ * measurements in it. The step is compared without communication and input, as the benchmark runs it.
  */
 export function compareMeasured(cost: StepCost, measurements: LayerMeasurements): MeasuredComparison {
   const { forward, backward, update } = cost.totals.time;

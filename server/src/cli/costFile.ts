@@ -5,7 +5,6 @@ import { basename, dirname } from 'node:path';
 import type { OpenedModel } from '../analysis/openedModel.ts';
 import { openModel } from '../analysis/openModel.ts';
 import { estimateModel, type ModelEstimate } from '../estimate/estimateModel.ts';
-import { applyMeasurements } from '../estimate/measuredCost.ts';
 import { readLayerTrace } from '../estimate/readLayerTrace.ts';
 import { resolveScenario } from '../estimate/resolveScenario.ts';
 import { type ByteSource, decodeText } from '../formats/byteSource.ts';
@@ -99,16 +98,12 @@ function withPlaces(opened: OpenedModel, source: ByteSource): OpenedModel {
  */
 export function costModelFile(file: ModelFile, request: ScenarioRequest): ModelEstimate {
   const { opened, customCluster, trace } = file;
-  if (trace === undefined) return estimateModel(opened, [request, opened.scenario], customCluster);
-  const { measuredStep, ...predicted } = request;
-  const estimate = estimateModel(opened, [predicted, opened.scenario], customCluster);
-  if (estimate.cost === undefined) return estimate;
-  const step = measuredStep === undefined ? {} : { step: measuredStep };
+  const estimate = estimateModel(opened, [request, opened.scenario], customCluster, trace);
+  if (estimate.cost === undefined || trace === undefined) return estimate;
   const names = new Set(estimate.cost.layers.map((layer) => layer.name));
   const strangers = [...trace.layers.keys()].filter((name) => !names.has(name));
   return {
     ...estimate,
-    cost: applyMeasurements(estimate.cost, { ...trace, ...step }),
     issues: [...estimate.issues, ...strangersIssue(trace.origin, strangers)],
   };
 }

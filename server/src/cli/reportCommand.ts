@@ -50,7 +50,7 @@ function render(estimate: ModelEstimate, format: ReportFormat): string | undefin
     return undefined;
   }
   return format === 'trace'
-    ? renderTrace(training, scenario, cluster)
+    ? renderTrace(training, scenario, cluster, estimate.measurements)
     : renderings[format](makeReport(opened, training.analysis, cost, issues));
 }
 

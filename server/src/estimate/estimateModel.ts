@@ -7,6 +7,7 @@ import type { OpenedModel } from '../analysis/openedModel.ts';
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
 import { findCluster } from '../hardware/clusters.ts';
 import type { Issue } from '../model/issue.ts';
+import type { LayerMeasurements } from '../model/measurement.ts';
 import { readableIssues } from '../model/readableIssues.ts';
 import type { Scenario, ScenarioRequest } from '../model/scenario.ts';
 import type { StepCost } from '../model/stepCost.ts';
@@ -23,15 +24,21 @@ export interface ModelEstimate {
   readonly cost: StepCost | undefined;
   /** Whether any operator has a cost; without one the numbers of `cost` say nothing. */
   readonly costed: boolean;
+  /** What took the place of predicted compute. */
+  readonly measurements?: LayerMeasurements;
   /** Issues of the file, then those of the scenario. */
   readonly issues: readonly Issue[];
 }
 
-/** The first request wins; `customCluster` is a person's own profile, which wins over every named one. */
+/**
+ * The first request wins; `customCluster` is a person's own profile, which wins over every named one; `measurements`
+ * take the place of predicted compute.
+ */
 export function estimateModel(
   model: OpenedModel,
   requests: readonly ScenarioRequest[],
   customCluster?: ClusterProfile,
+  measurements?: LayerMeasurements,
 ): ModelEstimate {
   const opened = withRequestedBatch(inRequestedMode(model, requests), requests);
   const { analysis } = opened;
@@ -61,8 +68,9 @@ export function estimateModel(
     scenario,
     cluster,
     training,
-    cost: sound ? estimateStep(training, scenario, cluster) : undefined,
+    cost: sound ? estimateStep(training, scenario, cluster, measurements) : undefined,
     costed,
+    ...(measurements === undefined ? {} : { measurements }),
     issues: [
       ...opened.issues,
       ...readableIssues([...issues, ...(costed || explained ? [] : [nothingCosted(training)])]),

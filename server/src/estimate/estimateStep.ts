@@ -3,7 +3,7 @@
  *
  * Everything here is put together from the rooms below: kernels from `frameworks/`, their time from `hardware/`,
  * messages from `communication/`, overlap from `schedule/`. Operators of unknown cost are listed, and totals are
- * then lower bounds. Reading input is not modelled, so `time.input` is null.
+ * then lower bounds. Input is null where it is not described.
  */
 
 import type { Parameter, TrainingGraph } from '../analysis/modelAnalysis.ts';
@@ -11,7 +11,9 @@ import { unknownOrigins } from '../analysis/unknownOrigins.ts';
 import type { ClusterProfile, GpuProfile, Numeric } from '../hardware/clusterProfile.ts';
 import { computePath, type KernelWork, kernelTime } from '../hardware/kernelTime.ts';
 import { describeOrigin } from '../hardware/timeOrigin.ts';
+import { formatTime } from '../model/format.ts';
 import type { Layer } from '../model/graph.ts';
+import type { LayerMeasurements } from '../model/measurement.ts';
 import type { Scenario } from '../model/scenario.ts';
 import type {
   LayerCost,
@@ -26,13 +28,19 @@ import type { StepTimeline } from '../schedule/stepTimeline.ts';
 import { findingsOf } from './findings/findings.ts';
 import { parameterBytes } from './gradients.ts';
 import { type LayerCommunication, layerCosts, layerOfOperators } from './layerCosts.ts';
-import { applyMeasurements } from './measuredCost.ts';
+import { withMeasurement } from './measuredWork.ts';
 import { type StepMemory, stepMemory } from './stepMemory.ts';
-import { planStep, type StepPlan, timelineOf } from './stepPlan.ts';
+import { planStep, type StepPlan, timelineAlone, timelineOf } from './stepPlan.ts';
 import { unknownParts } from './unknownParts.ts';
 
-export function estimateStep(training: TrainingGraph, scenario: Scenario, cluster: ClusterProfile): StepCost {
-  const plan = planStep(training, scenario, cluster);
+/** `measurements` take the place of predicted compute (`measuredWork.ts`). */
+export function estimateStep(
+  training: TrainingGraph,
+  scenario: Scenario,
+  cluster: ClusterProfile,
+  measurements?: LayerMeasurements,
+): StepCost {
+  const plan = planStep(training, scenario, cluster, measurements);
   const timelines = [timelineOf(plan, 0), timelineOf(plan, 1), timelineOf(plan, 2)] as const;
   const memory = memoryOf(plan);
   const messages = messageCosts(plan, timelines[0]);
@@ -40,7 +48,7 @@ export function estimateStep(training: TrainingGraph, scenario: Scenario, cluste
   const unknown = unknownParts(training, origins);
   const exact = unknown.length === 0;
   const layers = layersOf(plan, timelines, messages, exact, origins);
-  const cost: StepCost = {
+  return {
     scenario,
     gpu: cluster.gpu.title,
     totals: totalsOf(plan, timelines, memory, unknown),
@@ -48,12 +56,6 @@ export function estimateStep(training: TrainingGraph, scenario: Scenario, cluste
     findings: findingsOf({ plan, timeline: timelines[0], memory, layers, messages, exact }),
     ...(messages.length === 0 ? {} : { messages }),
   };
-  if (scenario.measuredStep === undefined) return cost;
-  return applyMeasurements(cost, {
-    origin: 'the measured step given',
-    layers: new Map(),
-    step: scenario.measuredStep,
-  });
 }
 
 type Timelines = readonly [StepTimeline, StepTimeline, StepTimeline];
@@ -100,13 +102,15 @@ function totalsOf(
     flops: { forward: flops(work.forward), backward: flops(work.backward) },
     time: {
       input: null,
+      exposedInput: null,
       forward: middle.forwardTime,
       backward: middle.backwardTime,
       communication: middle.communicationTime,
       exposedCommunication: exact ? middle.exposedTime : null,
       update: middle.updateTime,
+      waitingForHost: plan.measured === undefined ? middle.hostTime : null,
       step,
-      range: step === null ? null : [low.step, high.step],
+      range: step === null ? null : [seconds(Math.min(low.step, step)), seconds(Math.max(high.step, step))],
     },
     memory: {
       ...kinds,
@@ -116,7 +120,7 @@ function totalsOf(
       },
     },
     throughput: step === null ? null : (training.batch * scenario.gpus) / step,
-    scalingEfficiency: step === null || !exact ? null : (step - middle.exposedTime) / step,
+    scalingEfficiency: step === null || !exact ? null : timelineAlone(plan, 0).step / step,
     mfu: step === null || !exact ? null : timeAtPeak(plan) / step,
     ...basisOf(plan),
     exact,
@@ -124,7 +128,10 @@ function totalsOf(
   };
 }
 
-function basisOf({ times, updateTimes, scenario }: StepPlan): { readonly basis?: TimeShares } {
+function basisOf(plan: StepPlan): { readonly basis?: TimeShares } {
+  // What was measured is not predicted by a curve.
+  if (plan.measured !== undefined) return {};
+  const { times, updateTimes, scenario } = plan;
   const passes =
     scenario.mode === 'training' ? [times.forward, times.backward, updateTimes] : [times.forward];
   const sum = (column: 'onOwn' | 'onOther' | 'onRoofline'): number =>
@@ -187,6 +194,7 @@ function messageCosts(plan: StepPlan, timeline: StepTimeline): readonly MessageC
       bytes: message.bytes,
       time: sum(stages.map((stage) => stage.time)),
       exposed: timeline.messages[position]?.exposed ?? seconds(0),
+      slack: timeline.messages[position]?.slack ?? seconds(0),
       layers: shares,
       readyAfter: layerOf[message.after.pass === 'backward' ? last - message.after.position : 0] ?? 0,
       description: stages.map(({ description }) => description).join(', then '),
@@ -205,6 +213,20 @@ function layersOf(
   const elements = training.analysis.parameters.reduce((total, parameter) => total + parameter.elements, 0);
   const inGraphOrder = (timeline: StepTimeline): Float64Array =>
     scenario.mode === 'training' ? timeline.backward.toReversed() : new Float64Array(training.costs.length);
+  const { measured } = plan;
+  if (measured !== undefined) {
+    // What bounds a layer, and where its prediction comes from, is told of the kernels.
+    const { measured: _, ...predicted } = plan;
+    const alone = [
+      timelineAlone(predicted, 0),
+      timelineAlone(predicted, 1),
+      timelineAlone(predicted, 2),
+    ] as const;
+    return layersOf(predicted, alone, messages, exact, origins).map((layer, index) => {
+      const operators = training.analysis.layers[index];
+      return operators === undefined ? layer : withMeasurement(layer, operators, measured);
+    });
+  }
   const [middle, low, high] = timelines;
   return layerCosts({
     training,
@@ -226,18 +248,25 @@ function communicationByLayer(
   layers: readonly Layer[],
   messages: readonly MessageCost[],
 ): readonly LayerCommunication[] {
-  const silent: LayerCommunication = { time: 0, exposed: 0, note: undefined };
+  const silent: LayerCommunication = {
+    time: 0,
+    exposed: 0,
+    slack: Number.POSITIVE_INFINITY,
+    note: undefined,
+  };
   const result = layers.map(() => silent);
   for (const [position, message] of messages.entries()) {
     let whole = 0;
     for (const share of message.layers) whole += share.bytes;
-    const place = `message ${position + 1} of ${messages.length}, ${message.description}`;
+    const spare = message.slack > 0 ? `, ${formatTime(message.slack)} to spare` : '';
+    const place = `message ${position + 1} of ${messages.length}, ${message.description}${spare}`;
     for (const share of message.layers) {
       const before = result[share.index];
       if (before === undefined || whole === 0) continue;
       result[share.index] = {
         time: before.time + message.time * (share.bytes / whole),
         exposed: before.exposed + message.exposed * (share.bytes / whole),
+        slack: Math.min(before.slack, message.slack),
         note: before.note === undefined ? place : `${before.note}; ${place}`,
       };
     }

@@ -44,6 +44,8 @@ export interface Spread {
 export interface LayerCommunication {
   readonly time: number;
   readonly exposed: number;
+  /** Infinite where nothing is sent. */
+  readonly slack: number;
   readonly note: string | undefined;
 }
 
@@ -262,6 +264,7 @@ function layerCost(
       backward: nothingKnown ? null : seconds(backward),
       communication: seconds(communication?.time ?? 0),
       exposedCommunication: exposureOf(communication, inputs.exposureKnown),
+      communicationSlack: slackOf(communication, inputs.exposureKnown),
     },
     memory: work.memory,
     bound: boundOf(work, forward, backward, inputs.trains),
@@ -286,6 +289,12 @@ function sumOver(operators: readonly number[], column: Float64Array): number {
 function exposureOf(communication: LayerCommunication | undefined, known: boolean): Seconds | null {
   if (communication === undefined || communication.time === 0) return seconds(0);
   return known ? seconds(communication.exposed) : null;
+}
+
+/** Nothing is said of a layer that sends nothing. */
+function slackOf(communication: LayerCommunication | undefined, known: boolean): Seconds | null {
+  if (communication === undefined || !known || !Number.isFinite(communication.slack)) return null;
+  return seconds(communication.slack);
 }
 
 /** What takes the most of a layer's time: products, memory, or launches and waiting for them. */

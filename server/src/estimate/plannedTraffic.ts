@@ -6,13 +6,15 @@ import { type OperationTime, operationTime } from '../communication/operationTim
 import type { Placement } from '../communication/placement.ts';
 import type { Channel, Exchange, Moment } from '../frameworks/exchange.ts';
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
-import { seconds } from '../model/units.ts';
+import { type Seconds, seconds, sum, times } from '../model/units.ts';
 import type { TimedMessage } from '../schedule/stepWork.ts';
 
 export interface PlannedTraffic {
   readonly channels: readonly Channel[];
   /** By message: what each of its stages takes. */
   readonly stages: readonly (readonly OperationTime[])[];
+  /** By message: what it keeps the busiest server for, of one node. */
+  readonly serverTimes: readonly Seconds[];
   /** With middle, low and high times. */
   readonly messages: readonly [readonly TimedMessage[], readonly TimedMessage[], readonly TimedMessage[]];
 }
@@ -43,7 +45,10 @@ export function timeTraffic(
       })),
       updateShare: shares[index] ?? 0,
     }));
-  return { channels, stages, messages: [timed('time'), timed('low'), timed('high')] };
+  const serverTimes = exchange.messages.map(({ everySteps = 1 }, index) =>
+    times(sum((stages[index] ?? []).map((stage) => stage.serverTime)), 1 / everySteps),
+  );
+  return { channels, stages, serverTimes, messages: [timed('time'), timed('low'), timed('high')] };
 }
 
 /** Moments as the timeline counts work: forward, then backward, then the update. */

@@ -8,10 +8,13 @@ import type { FrameworkBehaviour, LoweredGraph, Update } from '../frameworks/beh
 import { type Exchange, noExchange, type WorkerGroup } from '../frameworks/exchange.ts';
 import { resolveFramework } from '../frameworks/registry.ts';
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
+import type { LayerMeasurements } from '../model/measurement.ts';
 import type { Scenario } from '../model/scenario.ts';
-import { seconds } from '../model/units.ts';
+import { seconds, sum } from '../model/units.ts';
 import { type StepTimeline, stepTimeline } from '../schedule/stepTimeline.ts';
+import type { LaunchedWork, StepWork } from '../schedule/stepWork.ts';
 import { gradientsInReadyOrder } from './gradients.ts';
+import { isMeasured, type MeasuredWork, measuredWork } from './measuredWork.ts';
 import {
   kernelTimes,
   type OperatorTimes,
@@ -42,9 +45,30 @@ export interface StepPlan {
   readonly update: Update;
   /** Of length 1. */
   readonly updateTimes: PassTimes;
+  /** In the place of `times`, launches and `updateTimes`. */
+  readonly measured?: MeasuredWork;
 }
 
-export function planStep(training: TrainingGraph, scenario: Scenario, cluster: ClusterProfile): StepPlan {
+/** `measurements` take the place of predicted compute; of a measured step alone, `Scenario.measuredStep` tells. */
+export function planStep(
+  training: TrainingGraph,
+  scenario: Scenario,
+  cluster: ClusterProfile,
+  measurements?: LayerMeasurements,
+): StepPlan {
+  const plan = predictStep(training, scenario, cluster);
+  const given: LayerMeasurements = {
+    origin: 'the measured step given',
+    layers: new Map(),
+    ...measurements,
+    ...(scenario.measuredStep === undefined ? {} : { step: scenario.measuredStep }),
+  };
+  if (!isMeasured(given)) return plan;
+  const alone = [timelineAlone(plan, 0), timelineAlone(plan, 1), timelineAlone(plan, 2)] as const;
+  return { ...plan, measured: measuredWork(given, training.analysis.layers, alone) };
+}
+
+function predictStep(training: TrainingGraph, scenario: Scenario, cluster: ClusterProfile): StepPlan {
   const { behaviour } = resolveFramework(scenario.framework);
   const learns = scenario.mode === 'training';
   const placement = placeGpus(scenario.gpus, scenario.nodes);
@@ -145,26 +169,74 @@ function lowerFolded(
 
 /** The plan on its timeline. `growth` scales GPU work of the model, as a larger batch would. */
 export function timelineOf(plan: StepPlan, edge: Edge, growth = 1): StepTimeline {
-  const { behaviour, times, updateTimes, scenario, traffic } = plan;
+  const { traffic } = plan;
+  const line = stepTimeline({
+    ...computeOf(plan, edge, growth),
+    messages: traffic.messages[edge],
+    channels: traffic.channels.map(({ order }) => order),
+  });
+  return plan.exchange.synchrony === 'synchronous' ? line : queuedAtServers(line, plan);
+}
+
+/** The plan on one GPU by itself: nothing is sent. */
+export function timelineAlone(plan: StepPlan, edge: Edge): StepTimeline {
+  return stepTimeline({ ...computeOf(plan, edge, 1), messages: [], channels: [] });
+}
+
+function computeOf(
+  plan: StepPlan,
+  edge: Edge,
+  growth: number,
+): Pick<StepWork, 'forward' | 'backward' | 'update'> {
+  const { behaviour, times, updateTimes, scenario, measured } = plan;
+  if (measured !== undefined) {
+    const unlaunched = (column: Float64Array): LaunchedWork => ({
+      device: scaled(column, growth),
+      host: new Float64Array(column.length),
+    });
+    return {
+      forward: unlaunched(measured.forward[edge]),
+      backward: unlaunched(measured.backward[edge].toReversed()),
+      update: { device: measured.update[edge], host: seconds(0) },
+    };
+  }
   const launch = behaviour.launch[edge];
   const column = (['middle', 'low', 'high'] as const)[edge];
   const factor = growth * (behaviour.slowdown ?? 1);
-  const trains = scenario.mode === 'training';
-  return stepTimeline({
+  return {
     forward: { device: scaled(times.forward[column], factor), host: scaled(times.forward.launches, launch) },
-    backward: trains
-      ? {
-          device: scaled(times.backward[column].toReversed(), factor),
-          host: scaled(times.backward.launches.toReversed(), launch),
-        }
-      : { device: new Float64Array(0), host: new Float64Array(0) },
-    messages: traffic.messages[edge],
-    channels: traffic.channels.map(({ order }) => order),
+    backward:
+      scenario.mode === 'training'
+        ? {
+            device: scaled(times.backward[column].toReversed(), factor),
+            host: scaled(times.backward.launches.toReversed(), launch),
+          }
+        : { device: new Float64Array(0), host: new Float64Array(0) },
     update: {
       device: seconds(updateTimes[column][0] ?? 0),
       host: seconds((updateTimes.launches[0] ?? 0) * launch),
     },
-  });
+  };
+}
+
+/** Workers without a barrier queue where the servers take longer for the exchanges of all than one takes for its step. */
+function queuedAtServers(line: StepTimeline, { traffic, placement }: StepPlan): StepTimeline {
+  const atServers = placement.nodes * sum(traffic.serverTimes);
+  const queued = Math.max(0, atServers - line.step);
+  if (queued === 0) return line;
+  return {
+    ...line,
+    messages: line.messages.map((message, index) => ({
+      ...message,
+      exposed: seconds(
+        message.exposed + (queued * placement.nodes * (traffic.serverTimes[index] ?? 0)) / atServers,
+      ),
+      slack: seconds(0),
+    })),
+    communicationTime: seconds(line.communicationTime + queued),
+    exposedTime: seconds(line.exposedTime + queued),
+    step: seconds(line.step + queued),
+  };
 }
 
 function scaled(column: Float64Array, factor: number): Float64Array {

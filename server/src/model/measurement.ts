@@ -1,5 +1,5 @@
 /**
- * Measured times of a model: what a benchmark run, a profiler or a trace file gives, and `applyMeasurements`
+ * Measured times of a model: what a benchmark run, a profiler or a trace file gives, and `planStep`
  * (estimate/) puts in the place of predicted compute.
  */
 

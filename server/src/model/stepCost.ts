@@ -26,8 +26,10 @@ export interface StepCost {
 export interface MessageCost {
   readonly bytes: Bytes;
   readonly time: Seconds;
-  /** The part that backward computation does not hide. */
+  /** The part that computation does not hide. */
   readonly exposed: Seconds;
+  /** By how much it could end later without the step taking longer. */
+  readonly slack: Seconds;
   /** Layers whose gradients it carries, with their share of the bytes; indices into `StepCost.layers`. */
   readonly layers: readonly { readonly index: number; readonly bytes: Bytes }[];
   /** The layer whose backward completes it; index into `StepCost.layers`. */
@@ -39,12 +41,17 @@ export interface MessageCost {
 export interface TotalCost {
   readonly flops: { readonly forward: Flops; readonly backward: Flops };
   readonly time: {
+    /** Reading, decoding and copying of a batch; null where it is not described. */
     readonly input: Seconds | null;
+    /** The part for which the GPU waits. */
+    readonly exposedInput: Seconds | null;
     readonly forward: Seconds | null;
     readonly backward: Seconds | null;
     readonly communication: Seconds | null;
     readonly exposedCommunication: Seconds | null;
     readonly update: Seconds | null;
+    /** Of forward, backward and update: the GPU has nothing to run until the host has launched it. */
+    readonly waitingForHost: Seconds | null;
     readonly step: Seconds | null;
     /** Low and high bound of `step`. */
     readonly range: readonly [Seconds, Seconds] | null;
@@ -62,7 +69,7 @@ export interface TotalCost {
   };
   /** Samples per second over all GPUs. */
   readonly throughput: number | null;
-  /** Step time on one GPU without communication over step time here. */
+  /** Step time of one GPU by itself over step time here. */
   readonly scalingEfficiency: number | null;
   /** Model FLOPs per second over the dense peak of the number type they run in. */
   readonly mfu: number | null;
@@ -133,6 +140,8 @@ export interface LayerCost {
     readonly backward: Seconds | null;
     readonly communication: Seconds | null;
     readonly exposedCommunication: Seconds | null;
+    /** By how much its gradient could arrive later without the step taking longer; null where nothing is sent. */
+    readonly communicationSlack: Seconds | null;
   };
   readonly memory: {
     readonly parameters: Bytes;

@@ -6,8 +6,8 @@ import { type Dimension, isUnknown, printDimension } from '../../model/dimension
 import { bitsPerElement } from '../../model/elementType.ts';
 import type { Issue } from '../../model/issue.ts';
 import { remember } from '../../model/remember.ts';
-import type { LayerCost, StepCost } from '../../model/stepCost.ts';
-import type { LayerReport, Report } from './report.ts';
+import type { LayerCost, MessageCost, StepCost } from '../../model/stepCost.ts';
+import type { LayerReport, MessageReport, Report } from './report.ts';
 
 /**
  * The report of `cost`, the step cost of `opened`. Issues of the file that a person should act on join the
@@ -53,11 +53,13 @@ export function makeReport(
       },
       time: {
         input: totals.time.input,
+        exposedInput: totals.time.exposedInput,
         forward: totals.time.forward,
         backward: totals.time.backward,
         communication: totals.time.communication,
         exposedCommunication: totals.time.exposedCommunication,
         update: totals.time.update,
+        waitingForHost: totals.time.waitingForHost,
         step: totals.time.step,
         stepRange: pair(totals.time.range),
       },
@@ -75,6 +77,7 @@ export function makeReport(
       })),
     },
     layers: layerReports(cost.layers),
+    ...(cost.messages === undefined ? {} : { messages: messageReports(cost, cost.messages) }),
     findings: [
       ...cost.findings.map(({ change: _, ...finding }) => finding),
       ...issues.map((issue) => ({
@@ -86,6 +89,20 @@ export function makeReport(
       })),
     ],
   };
+}
+
+function messageReports(
+  { layers, totals }: StepCost,
+  messages: readonly MessageCost[],
+): readonly MessageReport[] {
+  return messages.map((message) => ({
+    bytes: message.bytes,
+    time: message.time,
+    exposed: totals.exact ? message.exposed : null,
+    slack: totals.exact ? message.slack : null,
+    layers: message.layers.map(({ index }) => layers[index]?.name ?? ''),
+    description: message.description,
+  }));
 }
 
 function layerReports(layers: readonly LayerCost[]): readonly LayerReport[] {

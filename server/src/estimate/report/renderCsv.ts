@@ -21,6 +21,7 @@ const columns: readonly (readonly [title: string, cell: (layer: LayerReport) => 
   ['time_high_s', (layer) => layer.range?.[1] ?? null],
   ['communication_s', (layer) => layer.time.communication],
   ['exposed_communication_s', (layer) => layer.time.exposedCommunication],
+  ['communication_slack_s', (layer) => layer.time.communicationSlack],
   ['memory_parameters_bytes', (layer) => layer.memory.parameters],
   ['memory_activations_bytes', (layer) => layer.memory.activations],
   ['memory_gradient_bytes', (layer) => layer.memory.gradient],

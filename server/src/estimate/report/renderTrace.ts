@@ -6,6 +6,7 @@
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { ClusterProfile } from '../../hardware/clusterProfile.ts';
+import type { LayerMeasurements } from '../../model/measurement.ts';
 import type { Scenario } from '../../model/scenario.ts';
 import { layerOfOperators } from '../layerCosts.ts';
 import { planStep, timelineOf } from '../stepPlan.ts';
@@ -28,8 +29,13 @@ const networkTrack = 2;
  * One GPU's step: forward, backward and update on the compute stream, gradient messages on the network. An event
  * is an operator, named by its layer, waiting for the host included; operators that take no time are left out.
  */
-export function renderTrace(training: TrainingGraph, scenario: Scenario, cluster: ClusterProfile): string {
-  const plan = planStep(training, scenario, cluster);
+export function renderTrace(
+  training: TrainingGraph,
+  scenario: Scenario,
+  cluster: ClusterProfile,
+  measurements?: LayerMeasurements,
+): string {
+  const plan = planStep(training, scenario, cluster, measurements);
   const timeline = timelineOf(plan, 0);
   const { graph, layers } = training.analysis;
   const layerOf = layerOfOperators(training);

@@ -42,12 +42,16 @@ const totalsSchema = z.object({
     .describe('Element-wise operations, not part of flops'),
   time: z
     .object({
-      input: orUnknown(amount),
+      input: orUnknown(amount).describe('Reading, decoding and copying of a batch; null where not described'),
+      exposedInput: orUnknown(amount).describe('The part of it for which the GPU waits'),
       forward: orUnknown(amount),
       backward: orUnknown(amount),
       communication: orUnknown(amount),
-      exposedCommunication: orUnknown(amount),
+      exposedCommunication: orUnknown(amount).describe('The part of it for which the GPU waits'),
       update: orUnknown(amount),
+      waitingForHost: orUnknown(amount).describe(
+        'Of forward, backward and update: the GPU has nothing to run until the host launches it; null where measured',
+      ),
       step: orUnknown(amount),
       stepRange: range,
     })
@@ -127,6 +131,9 @@ const layerSchema = z.object({
     backward: orUnknown(amount),
     communication: orUnknown(amount),
     exposedCommunication: orUnknown(amount),
+    communicationSlack: orUnknown(amount).describe(
+      'By how much its messages could arrive later without a longer step; null where it sends none',
+    ),
   }),
   memory: z.object({ parameters: amount, activations: orUnknown(amount), gradient: amount }),
   bound: z.enum(['compute', 'memory', 'launch', 'none']),
@@ -135,6 +142,17 @@ const layerSchema = z.object({
   exact: z
     .boolean()
     .describe('False where an operator of the layer has no known cost: numbers are lower bounds'),
+});
+
+const messageSchema = z.object({
+  bytes: amount.describe('On the wire'),
+  time: amount,
+  exposed: orUnknown(amount).describe(
+    'The part for which the GPU waits; null where work is unknown that may hide it',
+  ),
+  slack: orUnknown(amount).describe('By how much it could end later without a longer step'),
+  layers: z.array(z.string()).describe('Whose gradients or parameters it carries'),
+  description: z.string(),
 });
 
 const findingSchema = z.object({
@@ -152,6 +170,10 @@ export const reportSchema = z
     scenario: scenarioSchema,
     totals: totalsSchema,
     layers: z.array(layerSchema),
+    messages: z
+      .array(messageSchema)
+      .optional()
+      .describe('What workers exchange, in the order it is issued; absent where nothing is sent'),
     findings: z.array(findingSchema),
   })
   .describe('What a training step costs, per GPU and per step unless a name says otherwise');
@@ -159,5 +181,6 @@ export const reportSchema = z
 /** Plain data that nobody changes: layers alike share what is the same of them. */
 export type Report = DeepReadonly<z.infer<typeof reportSchema>>;
 export type LayerReport = Report['layers'][number];
+export type MessageReport = NonNullable<Report['messages']>[number];
 
 type DeepReadonly<T> = T extends object ? { readonly [Key in keyof T]: DeepReadonly<T[Key]> } : T;
