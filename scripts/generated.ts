@@ -6,12 +6,14 @@ import { reportSchema } from '../server/src/estimate/report/report.ts';
 import { clusterFile } from '../server/src/hardware/profileSchema.ts';
 import { findingThresholds, isThresholdName } from '../server/src/model/findingThresholds.ts';
 import { issueCodes } from '../server/src/model/issueCodes.ts';
+import { frameworksPage } from './frameworksPage.ts';
 import { layersPage } from './layersPage.ts';
 import { operatorsPage } from './operatorsPage.ts';
 
 /** Path from the root of the project, and the text it must have. */
 export function generatedFiles(): readonly (readonly [path: string, text: string])[] {
   return [
+    ['docs/frameworks.md', frameworksPage()],
     ['docs/issues.md', issuesPage()],
     ['docs/layers.md', layersPage()],
     ['docs/operators.md', operatorsPage()],

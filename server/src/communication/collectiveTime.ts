@@ -40,6 +40,8 @@ export interface CollectiveRequest {
   readonly algorithm?: Algorithm;
   /** Collectives on the same links at a time, this one included. */
   readonly concurrent?: number;
+  /** Of MPI: the message lies in host memory already, so that no copy from a GPU and back is part of it. */
+  readonly inHostMemory?: boolean;
 }
 
 export interface CollectiveTime {
@@ -87,10 +89,16 @@ export const noCommunication: CollectiveTime = {
 function candidatesFor(
   cluster: ClusterProfile,
   links: Links,
-  { kind, bytes, library = defaultLibrary(cluster), algorithm }: CollectiveRequest,
+  { kind, bytes, library = defaultLibrary(cluster), algorithm, inHostMemory = false }: CollectiveRequest,
 ): readonly Candidate[] {
   if (library === 'mpich' || library === 'open-mpi')
-    return mpiCandidates(library, kind, cluster, links, bytes);
+    return mpiCandidates(
+      library,
+      kind,
+      cluster,
+      inHostMemory ? { ...links, hostLink: undefined } : links,
+      bytes,
+    );
   const candidates = ncclCandidates(library, kind, links, bytes, measuredStartup(links.generation));
   const isHierarchical = algorithm === 'two-level ring' || algorithm === 'blueconnect';
   return isHierarchical && kind === 'all-reduce'

@@ -17,11 +17,12 @@ export interface GroupPlacement {
 export function placeGroup(
   cluster: ClusterProfile,
   placement: Placement,
-  group: ShardedCollective['group'],
+  group: ShardedCollective['group'] | 'first of each node',
 ): GroupPlacement {
   const { nodes, gpusPerNode } = placement;
   if (group === 'all') return { placement, concurrent: 1 };
   if (group === 'node') return { placement: { nodes: 1, gpusPerNode }, concurrent: 1 };
+  if (group === 'first of each node') return { placement: { nodes, gpusPerNode: 1 }, concurrent: 1 };
   const ports = cluster.network?.nics.value ?? 1;
   const portsOfOne = Math.ceil(ports / cluster.gpusPerNode.value);
   return {

@@ -22,11 +22,13 @@ export interface CollectiveOperation {
   readonly collective: CollectiveKind;
   /** As nccl-tests count: the whole buffer, over all ranks of the group. */
   readonly bytes: Bytes;
-  /** The ranks it joins: all, those of one node, or those of one place in each node. */
-  readonly over: 'all' | 'node' | 'across nodes';
+  /** The ranks it joins: all, those of one node, those of one place in each node, or the first of each node alone. */
+  readonly over: 'all' | 'node' | 'across nodes' | 'first of each node';
   /** Left out: the cluster's own (`CollectiveRequest.library`). */
   readonly library?: CollectiveRequest['library'];
   readonly algorithm?: Algorithm;
+  /** Of MPI: nothing is copied from the GPU and back (`CollectiveRequest.inHostMemory`). */
+  readonly inHostMemory?: boolean;
   /** Collectives on the same links at a time, this one included; those of a group's like are added. */
   readonly concurrent?: number;
 }

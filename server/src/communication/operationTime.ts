@@ -34,12 +34,13 @@ export function operationTime(
   switch (operation.kind) {
     case 'collective': {
       const group = placeGroup(cluster, placement, operation.over);
-      const { library, algorithm, concurrent = 1 } = operation;
+      const { library, algorithm, inHostMemory, concurrent = 1 } = operation;
       const { time, low, high, startup, bound, description } = collectiveTime(cluster, group.placement, {
         kind: operation.collective,
         bytes: operation.bytes,
         concurrent: concurrent * group.concurrent,
         ...(library === undefined ? {} : { library }),
+        ...(inHostMemory === undefined ? {} : { inHostMemory }),
         ...(algorithm === undefined ? {} : { algorithm }),
       });
       const name = operation.collective === 'all-reduce' ? '' : `${operation.collective}, `;

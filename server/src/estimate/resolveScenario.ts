@@ -38,7 +38,15 @@ export function resolveScenario(
   reportUnknownDimensions(given, analysis, report);
   const batch = resolveBatch(first(requests, 'batch'), given, analysis, report);
   const framework = first(requests, 'framework') ?? defaultFramework;
-  issues.push(...resolveFramework(framework).issues);
+  const { oneNode, issues: frameworkIssues } = resolveFramework(framework);
+  issues.push(...frameworkIssues);
+  if (oneNode && nodes > 1) {
+    report(
+      'error',
+      'scenario/invalid',
+      `\`${framework.name}\` runs in one process and so on one node, not on ${nodes}; ask for one node, or take \`pytorch-ddp\``,
+    );
+  }
   const measuredStep = first(requests, 'measuredStep');
   const thresholds = mergeThresholds(requests);
   return {

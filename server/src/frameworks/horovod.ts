@@ -1,48 +1,117 @@
 /**
  * Horovod over eager PyTorch: gradients fused into one buffer as they become ready, all-reduced during backward.
  *
- * Fusion threshold 128 MB from Horovod 0.21 on, 64 MB before; 0 sends every tensor by itself (Horovod
- * documentation, "Tensor Fusion"). What is ready at the end of a cycle of 1 ms is sent even if the buffer is
- * not full; that is not modelled, so a model smaller than the threshold is sent as one message at the end of
- * backward, later than Horovod would.
+ * Once in a cycle, rank 0 learns which gradients are ready on all workers, and what is ready is sent in buffers of at
+ * most the fusion threshold (Horovod documentation, "Tensor Fusion"; horovod/common/operations.cc, RunLoopOnce).
+ * Defaults from Horovod 0.21 on: 128 MB and 1 ms, before 64 MB and 5 ms; a threshold of 0 sends every tensor by itself.
+ * The workers agree by two all-reduces of a few bytes through MPI (response cache, from 0.16.2; controller.cc).
  */
 
+import type { Operation } from '../communication/operation.ts';
 import { largestOf } from '../model/extremes.ts';
-import { bytes } from '../model/units.ts';
-import type { FrameworkBehaviour } from './behaviour.ts';
-import { noExchange } from './exchange.ts';
-import type { FrameworkOption } from './options.ts';
+import { bytes, type Seconds, seconds } from '../model/units.ts';
+import {
+  backwardAt,
+  type Channel,
+  type Message,
+  noExchange,
+  type ProfiledStep,
+  type Stage,
+} from './exchange.ts';
+import type { FrameworkEntry } from './frameworkEntry.ts';
+import type { Gradient } from './gradient.ts';
+import { fromZero } from './options.ts';
 import { allReduceEach, packBuckets } from './packBuckets.ts';
 import { eagerOptions, eagerPytorch } from './pytorchDdp.ts';
 
-export const horovodOptions: readonly FrameworkOption[] = [
-  {
-    name: 'fusion-mb',
-    default: '128',
-    documentation:
-      'size of the fusion buffer in MiB (HOROVOD_FUSION_THRESHOLD), 0 for one message per tensor',
-    expects: (text) =>
-      text.trim() !== '' && Number(text) >= 0 && Number.isFinite(Number(text))
-        ? undefined
-        : '0 or a positive number',
-  },
-  ...eagerOptions,
-];
-
-export function horovod(options: ReadonlyMap<string, string>): FrameworkBehaviour {
-  const threshold = Number(options.get('fusion-mb')) * 2 ** 20;
-  return {
-    ...eagerPytorch(options),
-    name: 'horovod',
-    exchange: (gradients, { gpus }) => {
-      if (gpus === 1) return noExchange;
-      const buckets = packBuckets(gradients, [threshold]);
-      return {
-        ...noExchange,
-        messages: allReduceEach(buckets),
-        buffers: bytes(Math.min(threshold, Math.max(0, largestOf(buckets.map((bucket) => bucket.bytes))))),
-      };
+export const horovod: FrameworkEntry = {
+  name: 'horovod',
+  documentation: 'Horovod over PyTorch: gradients fused into one buffer, all-reduced during backward',
+  overlaps: 'input: read, decoded and copied ahead; gradients: fused, during backward; update: after all',
+  sources: [
+    'Horovod documentation, "Tensor Fusion"',
+    'horovod/common/operations.cc and controller.cc, Horovod 0.28',
+  ],
+  options: [
+    {
+      name: 'fusion-mb',
+      default: '128',
+      documentation:
+        'size of the fusion buffer in MiB (HOROVOD_FUSION_THRESHOLD), 0 for one message per tensor',
+      expects: fromZero,
     },
-    notes: [`Horovod, fusion buffer of ${options.get('fusion-mb')} MiB`],
-  };
+    {
+      name: 'cycle-ms',
+      default: '1',
+      documentation: 'how often ready gradients are collected, in milliseconds (HOROVOD_CYCLE_TIME)',
+      expects: fromZero,
+    },
+    ...eagerOptions,
+  ],
+  create: (options) => {
+    const threshold = Number(options.get('fusion-mb')) * 2 ** 20;
+    const cycle = Number(options.get('cycle-ms')) * 1e-3;
+    return {
+      ...eagerPytorch(options),
+      name: 'horovod',
+      exchange: (gradients, { gpus }, profiled) => {
+        if (gpus === 1) return noExchange;
+        const messages = fusedMessages(gradients, profiled, threshold, cycle);
+        const largest = Math.max(0, largestOf(messages.map((message) => message.bytes)));
+        return { ...noExchange, messages, buffers: bytes(Math.min(threshold, largest)) };
+      },
+      notes: [
+        `Horovod, fusion buffer of ${options.get('fusion-mb')} MiB, cycle of ${options.get('cycle-ms')} ms`,
+      ],
+    };
+  },
+};
+
+const coordinator: Channel = { name: 'Horovod coordinator', order: 'first come' };
+
+/** Two bit vectors: of tensors that are ready, and of those that a worker has no longer in its cache. */
+const agreement: Operation = {
+  kind: 'collective',
+  collective: 'all-reduce',
+  bytes: bytes(256),
+  over: 'first of each node',
+  library: 'open-mpi',
+  inHostMemory: true,
+};
+
+function fusedMessages(
+  gradients: readonly Gradient[],
+  { backwardEnds, timeOf }: ProfiledStep,
+  threshold: number,
+  cycle: number,
+): readonly Message[] {
+  const ends = backwardEnds();
+  const agreeing = 2 * timeOf(agreement);
+  const period = Math.max(cycle, agreeing, 1e-6);
+  const messages: Message[] = [];
+  let position = 0;
+  for (let first = 0; first < gradients.length; ) {
+    const ready = ends[gradients[first]?.readyAfter ?? 0] ?? 0;
+    const tick = Math.ceil(ready / period) * period;
+    // The cycle ends while the work at this position runs: what is sent leaves when it has ended.
+    while (position < ends.length - 1 && (ends[position] ?? 0) < tick) position += 1;
+    let end = first + 1;
+    while ((gradients[end]?.readyAfter ?? Number.POSITIVE_INFINITY) <= position) end += 1;
+    const late = Math.max(0, tick - (ends[position] ?? 0));
+    const buckets = packBuckets(gradients.slice(first, end), [threshold]);
+    for (const [index, message] of allReduceEach(buckets).entries()) {
+      messages.push({
+        ...message,
+        after: backwardAt(position),
+        stages: [coordination(index === 0 ? seconds(late + agreeing) : seconds(0)), ...message.stages],
+      });
+    }
+    first = end;
+  }
+  return messages;
 }
+
+const coordination = (time: Seconds): Stage => ({
+  channel: coordinator,
+  operation: { kind: 'fixed', time, what: 'agreement on what is ready' },
+});

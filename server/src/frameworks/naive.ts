@@ -4,13 +4,18 @@
  */
 
 import { sum } from '../model/units.ts';
-import type { FrameworkBehaviour } from './behaviour.ts';
 import { backwardEnd, noExchange } from './exchange.ts';
+import type { FrameworkEntry } from './frameworkEntry.ts';
 import { allReduceEach, packBuckets } from './packBuckets.ts';
-import { eagerPytorch } from './pytorchDdp.ts';
+import { eagerOptions, eagerPytorch } from './pytorchDdp.ts';
 
-export function naive(options: ReadonlyMap<string, string>): FrameworkBehaviour {
-  return {
+export const naive: FrameworkEntry = {
+  name: 'naive',
+  documentation: 'naive synchronous SGD: one all-reduce after backward, nothing overlapped',
+  overlaps: 'input: read, decoded and copied ahead; gradients: after backward; update: after all',
+  sources: ['Shi, Wang, Chu, arXiv 1711.05979, case without overlap of communication'],
+  options: eagerOptions,
+  create: (options) => ({
     ...eagerPytorch(options),
     name: 'naive',
     exchange: (gradients, group) => {
@@ -23,5 +28,5 @@ export function naive(options: ReadonlyMap<string, string>): FrameworkBehaviour 
       };
     },
     notes: ['naive synchronous SGD: one message after backward'],
-  };
-}
+  }),
+};

@@ -51,3 +51,19 @@ const invalid = (message: string): Issue => ({ code: 'scenario/invalid', severit
 
 const listOf = (known: readonly FrameworkOption[]): string =>
   known.length === 0 ? 'none' : known.map((option) => `\`${option.name}\``).join(', ');
+
+export const fromZero = (text: string): string | undefined =>
+  text.trim() !== '' && Number.isFinite(Number(text)) && Number(text) >= 0
+    ? undefined
+    : '0 or a positive number';
+
+export const wholeNumber = (text: string): string | undefined =>
+  Number.isInteger(Number(text)) && Number(text) > 0 ? undefined : 'a whole number from 1';
+
+/** "nodes", or so many. */
+export const nodesOrNumber = (text: string): string | undefined =>
+  text === 'nodes' || wholeNumber(text) === undefined ? undefined : 'nodes, or a whole number from 1';
+
+/** The value of an option that `nodesOrNumber` accepts. */
+export const countOf = (text: string | undefined, nodes: number): number =>
+  text === undefined || text === 'nodes' ? nodes : Number(text);

@@ -2,7 +2,7 @@
 
 import type { CollectiveOperation } from '../communication/operation.ts';
 import { largestOf } from '../model/extremes.ts';
-import { type Bytes, bytes } from '../model/units.ts';
+import { type Bytes, bytes, sum } from '../model/units.ts';
 import { backwardAt, type Channel, type Message, theUpdate } from './exchange.ts';
 import type { Gradient } from './gradient.ts';
 
@@ -43,6 +43,20 @@ export function packBuckets(
     if (size >= limit) close();
   }
   close();
+  return buckets;
+}
+
+/** The gradients of one layer, those that become ready together, as one bucket. */
+export function packLayers(gradients: readonly Gradient[]): readonly Bucket[] {
+  const buckets: Bucket[] = [];
+  for (let first = 0; first < gradients.length; ) {
+    const readyAfter = gradients[first]?.readyAfter ?? 0;
+    let end = first + 1;
+    while (gradients[end]?.readyAfter === readyAfter) end += 1;
+    const own = gradients.slice(first, end);
+    buckets.push({ gradients: own, bytes: sum(own.map((gradient) => gradient.bytes)), readyAfter });
+    first = end;
+  }
   return buckets;
 }
 

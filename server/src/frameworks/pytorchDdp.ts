@@ -10,6 +10,7 @@
 import { bytes, sum } from '../model/units.ts';
 import type { FrameworkBehaviour } from './behaviour.ts';
 import { noExchange, prefetchedInput } from './exchange.ts';
+import type { FrameworkEntry } from './frameworkEntry.ts';
 import { type FrameworkOption, oneOf, positiveNumber } from './options.ts';
 import { allReduceEach, packBuckets } from './packBuckets.ts';
 import { eagerLaunch, launchOf } from './pytorch/eagerLaunch.ts';
@@ -58,35 +59,46 @@ export const eagerOptions: readonly FrameworkOption[] = [
   },
 ];
 
-export const pytorchDdpOptions: readonly FrameworkOption[] = [
-  {
-    name: 'bucket-mb',
-    default: '25',
-    documentation: 'size of a gradient bucket in MiB (bucket_cap_mb)',
-    expects: positiveNumber,
-  },
-  {
-    name: 'first-bucket-mb',
-    default: '1',
-    documentation: 'size of the first bucket in MiB',
-    expects: positiveNumber,
-  },
-  {
-    name: 'gradient-dtype',
-    default: 'fp32',
-    documentation: 'fp32, or fp16/bf16 with a compression hook: the type of gradients on the wire',
-    expects: oneOf('fp32', 'fp16', 'bf16'),
-  },
-  {
-    name: 'gradient-as-bucket-view',
-    default: 'false',
-    documentation: 'true makes gradients views of the buckets, which saves their copy',
-    expects: oneOf('true', 'false'),
-  },
-  ...eagerOptions,
-];
+export const pytorchDdp: FrameworkEntry = {
+  name: 'pytorch-ddp',
+  documentation: 'PyTorch DistributedDataParallel: gradient buckets all-reduced during backward',
+  overlaps:
+    'input: read, decoded and copied ahead; gradients: in buckets, during backward; update: after all',
+  sources: [
+    'PyTorch 2.x, torch/nn/parallel/distributed.py and torch/csrc/distributed/c10d/reducer.cpp',
+    'Li et al., "PyTorch Distributed", VLDB 2020',
+  ],
+  options: [
+    {
+      name: 'bucket-mb',
+      default: '25',
+      documentation: 'size of a gradient bucket in MiB (bucket_cap_mb)',
+      expects: positiveNumber,
+    },
+    {
+      name: 'first-bucket-mb',
+      default: '1',
+      documentation: 'size of the first bucket in MiB',
+      expects: positiveNumber,
+    },
+    {
+      name: 'gradient-dtype',
+      default: 'fp32',
+      documentation: 'fp32, or fp16/bf16 with a compression hook: the type of gradients on the wire',
+      expects: oneOf('fp32', 'fp16', 'bf16'),
+    },
+    {
+      name: 'gradient-as-bucket-view',
+      default: 'false',
+      documentation: 'true makes gradients views of the buckets, which saves their copy',
+      expects: oneOf('true', 'false'),
+    },
+    ...eagerOptions,
+  ],
+  create: createPytorchDdp,
+};
 
-export function pytorchDdp(options: ReadonlyMap<string, string>): FrameworkBehaviour {
+function createPytorchDdp(options: ReadonlyMap<string, string>): FrameworkBehaviour {
   const bucket = Number(options.get('bucket-mb')) * 2 ** 20;
   const first = Number(options.get('first-bucket-mb')) * 2 ** 20;
   const wire = options.get('gradient-dtype') === 'fp32' ? undefined : 2;

@@ -3,38 +3,38 @@
 import type { Issue } from '../model/issue.ts';
 import type { FrameworkChoice } from '../model/scenario.ts';
 import type { FrameworkBehaviour } from './behaviour.ts';
-import { horovod, horovodOptions } from './horovod.ts';
+import { bytePs } from './bytePs.ts';
+import { byteScheduler } from './byteScheduler.ts';
+import { caffeMpi } from './caffeMpi.ts';
+import { chainer } from './chainer.ts';
+import { cntk } from './cntk.ts';
+import { deepspeedZero } from './deepspeedZero.ts';
+import type { FrameworkEntry } from './frameworkEntry.ts';
+import { horovod } from './horovod.ts';
+import { mgWfbp } from './mgWfbp.ts';
+import { mxnet } from './mxnet.ts';
 import { naive } from './naive.ts';
 import { type FrameworkOption, readOptions } from './options.ts';
-import { eagerOptions, pytorchDdp, pytorchDdpOptions } from './pytorchDdp.ts';
-
-export interface FrameworkEntry {
-  readonly name: string;
-  /** One line for completions and help. */
-  readonly documentation: string;
-  readonly options: readonly FrameworkOption[];
-  readonly create: (options: ReadonlyMap<string, string>) => FrameworkBehaviour;
-}
+import { pytorchDdp } from './pytorchDdp.ts';
+import { pytorchDp } from './pytorchDp.ts';
+import { pytorchFsdp } from './pytorchFsdp.ts';
+import { tensorflow } from './tensorflow.ts';
 
 export const frameworks: readonly FrameworkEntry[] = [
-  {
-    name: 'pytorch-ddp',
-    documentation: 'PyTorch DistributedDataParallel: gradient buckets all-reduced during backward',
-    options: pytorchDdpOptions,
-    create: pytorchDdp,
-  },
-  {
-    name: 'horovod',
-    documentation: 'Horovod over PyTorch: gradients fused into one buffer, all-reduced during backward',
-    options: horovodOptions,
-    create: horovod,
-  },
-  {
-    name: 'naive',
-    documentation: 'naive synchronous SGD: one all-reduce after backward, nothing overlapped',
-    options: eagerOptions,
-    create: naive,
-  },
+  pytorchDdp,
+  pytorchFsdp,
+  deepspeedZero,
+  pytorchDp,
+  horovod,
+  mgWfbp,
+  byteScheduler,
+  bytePs,
+  naive,
+  caffeMpi,
+  cntk,
+  mxnet,
+  tensorflow,
+  chainer,
 ];
 
 export const defaultFramework: FrameworkChoice = { name: 'pytorch-ddp', options: {} };
@@ -42,12 +42,15 @@ export const defaultFramework: FrameworkChoice = { name: 'pytorch-ddp', options:
 /** The behaviour a scenario asks for; an unknown name or option is reported and the default taken. */
 export function resolveFramework(choice: FrameworkChoice): {
   readonly behaviour: FrameworkBehaviour;
+  /** It cannot span nodes. */
+  readonly oneNode: boolean;
   readonly issues: readonly Issue[];
 } {
   const entry = frameworks.find((candidate) => candidate.name === choice.name.toLowerCase());
   if (entry === undefined) {
     return {
-      behaviour: createWith(pytorchDdpOptions, pytorchDdp),
+      behaviour: createWith(pytorchDdp.options, pytorchDdp.create),
+      oneNode: false,
       issues: [
         {
           code: 'scenario/unknown-framework',
@@ -58,7 +61,7 @@ export function resolveFramework(choice: FrameworkChoice): {
     };
   }
   const { values, issues } = readOptions(entry.name, entry.options, choice.options);
-  return { behaviour: entry.create(values), issues };
+  return { behaviour: entry.create(values), oneNode: entry.oneNode === true, issues };
 }
 
 const createWith = (options: readonly FrameworkOption[], create: FrameworkEntry['create']) =>

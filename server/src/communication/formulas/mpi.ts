@@ -6,7 +6,7 @@
  * then ring in segments of 1 MB).
  */
 
-import { type Bytes, type BytesPerSecond, bytes, type Seconds, seconds } from '../../model/units.ts';
+import { type Bytes, type BytesPerSecond, type Seconds, seconds } from '../../model/units.ts';
 import { halvingDoublingAllReduce, recursiveDoublingAllReduce, ringAllReduce } from './allReduce.ts';
 import type { LinkCost } from './linkCost.ts';
 
@@ -71,6 +71,6 @@ export function hostStaging(size: Bytes, hostLink: BytesPerSecond, sharing: numb
   return seconds((2 * size * sharing) / hostLink);
 }
 
-/** Sum of the gradients of one node's GPUs in its host memory before MPI sends them: (g−1)·nγ. */
+/** Sum of the gradients of one node's GPUs in its host memory, each of their processes adding a share: (g−1)/g·nγ. */
 export const hostReduction = (gpus: number, size: Bytes, reduceSecondsPerByte: number): Seconds =>
-  seconds((gpus - 1) * bytes(size) * reduceSecondsPerByte);
+  seconds(((gpus - 1) / gpus) * size * reduceSecondsPerByte);

@@ -1,0 +1,76 @@
+/**
+ * BytePS over eager PyTorch: gradients in parts of 4 MB through parameter servers, each aware of the links of a node.
+ *
+ * Parts are spread over the servers by a hash of their key, so evenly; of those that are ready the one that the next
+ * forward needs first goes first (Jiang et al., OSDI 2020; byteps/common/global.cc: BYTEPS_PARTITION_BYTES 4,096,000;
+ * scheduled_queue.cc). Push and pull of different parts share the network in both directions.
+ */
+
+import { bytes } from '../model/units.ts';
+import { backwardEnd, type Message, noExchange, theUpdate, wholeState } from './exchange.ts';
+import type { FrameworkEntry } from './frameworkEntry.ts';
+import { oneOf, positiveNumber } from './options.ts';
+import { partitionedMessages } from './partitions.ts';
+import { eagerOptions, eagerPytorch } from './pytorchDdp.ts';
+import { chooseServers, serverOptions } from './serverChoice.ts';
+import { serverStages } from './serverStages.ts';
+
+export const bytePs: FrameworkEntry = {
+  name: 'byteps',
+  documentation: 'BytePS over PyTorch: gradients in parts through parameter servers, by priority',
+  overlaps:
+    'input: read, decoded and copied ahead; gradients: in parts, during backward, and with `cross-barrier` during the next forward; update: after all, or as they arrive',
+  sources: [
+    'Jiang et al., "A Unified Architecture for Accelerating Distributed DNN Training", OSDI 2020',
+    'bytedance/byteps, docs/architecture.md, docs/env.md, byteps/common/global.cc and scheduled_queue.cc',
+  ],
+  options: [
+    {
+      name: 'partition-mb',
+      default: '4.096',
+      documentation: 'size of a part in 10^6 bytes at most (BYTEPS_PARTITION_BYTES)',
+      expects: positiveNumber,
+    },
+    {
+      name: 'overlap',
+      default: 'true',
+      documentation: 'false: all gradients are sent after backward has ended',
+      expects: oneOf('true', 'false'),
+    },
+    {
+      name: 'cross-barrier',
+      default: 'false',
+      documentation: 'true: each layer of the next forward waits for its own gradients only',
+      expects: oneOf('true', 'false'),
+    },
+    ...serverOptions,
+    ...eagerOptions,
+  ],
+  create: (options) => {
+    const crosses = options.get('cross-barrier') === 'true';
+    return {
+      ...eagerPytorch(options),
+      name: 'byteps',
+      exchange: (gradients, group) => {
+        if (group.gpus === 1) return noExchange;
+        const stagesOf = serverStages(group, chooseServers(options, group, gradients, bytes(0)));
+        const moved: Partial<Message> = {
+          ...(options.get('overlap') === 'false' ? { after: backwardEnd(group) } : {}),
+          ...(crosses ? {} : { before: theUpdate }),
+        };
+        const partition = Number(options.get('partition-mb')) * 1e6;
+        return {
+          messages: partitionedMessages(gradients, partition, stagesOf).map((part) => ({
+            ...part,
+            ...moved,
+          })),
+          synchrony: 'synchronous',
+          update: crosses ? 'as they arrive' : 'after all',
+          shards: wholeState,
+          buffers: bytes(0),
+        };
+      },
+      notes: [`BytePS, parts of ${options.get('partition-mb')} MB`],
+    };
+  },
+};

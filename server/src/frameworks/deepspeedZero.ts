@@ -1,0 +1,194 @@
+/**
+ * DeepSpeed ZeRO: optimizer state (stage 1), gradients (2) and parameters (3) in shards over all GPUs.
+ *
+ * Rules, DeepSpeed 0.1x, deepspeed/runtime/zero: stages 1 and 2 scatter gradients in buckets of `reduce-bucket-size`
+ * elements as they become ready (stage_1_and_2.py), on the stream of backward unless `overlap-comm`, and gather the
+ * updated parameters in pieces of `allgather-bucket-size`. Stage 3 gathers parameters before they are used, as far ahead
+ * as `prefetch-bucket-size` elements; those of at most `persistence-threshold` elements stay whole
+ * (partition_parameters.py). Parameters and gradients have the width of the precision.
+ */
+
+import { bytes } from '../model/units.ts';
+import {
+  backwardAt,
+  type Exchange,
+  forwardAt,
+  type Message,
+  noExchange,
+  theUpdate,
+  type WorkerGroup,
+} from './exchange.ts';
+import type { FrameworkEntry } from './frameworkEntry.ts';
+import type { Gradient } from './gradient.ts';
+import { fromZero, oneOf, positiveNumber } from './options.ts';
+import { packBuckets } from './packBuckets.ts';
+import { eagerOptions, eagerPytorch } from './pytorchDdp.ts';
+import { widthOf } from './pytorchFsdp.ts';
+import { shardedMessages, shardStream, unitOf } from './shardedUnits.ts';
+
+export const deepspeedZero: FrameworkEntry = {
+  name: 'deepspeed-zero',
+  documentation: 'DeepSpeed ZeRO 1, 2 or 3: optimizer state, gradients, parameters in shards',
+  overlaps:
+    'input: read, decoded and copied ahead; gradients: in buckets, with `overlap-comm` and stage 3 during backward; parameters: after the update, in stage 3 ahead of their use; update: after all',
+  sources: [
+    'Rajbhandari et al., "ZeRO", SC 2020',
+    'microsoft/DeepSpeed, deepspeed/runtime/zero/stage_1_and_2.py, stage3.py, partition_parameters.py, config.py',
+  ],
+  options: [
+    { name: 'stage', default: '2', documentation: '1, 2 or 3', expects: oneOf('1', '2', '3') },
+    {
+      name: 'reduce-bucket-size',
+      default: '5e8',
+      documentation: 'elements of a bucket of gradients',
+      expects: positiveNumber,
+    },
+    {
+      name: 'allgather-bucket-size',
+      default: '5e8',
+      documentation: 'elements of a piece of updated parameters',
+      expects: positiveNumber,
+    },
+    {
+      name: 'overlap-comm',
+      default: 'auto',
+      documentation: 'true: gradients travel during backward; auto: in stage 3',
+      expects: oneOf('auto', 'true', 'false'),
+    },
+    {
+      name: 'prefetch-bucket-size',
+      default: '5e7',
+      documentation: 'of stage 3, elements gathered ahead of their use',
+      expects: positiveNumber,
+    },
+    {
+      name: 'persistence-threshold',
+      default: '1e5',
+      documentation: 'of stage 3, parameters of at most so many elements stay whole',
+      expects: fromZero,
+    },
+    ...eagerOptions,
+  ],
+  create: (options) => ({
+    ...eagerPytorch(options),
+    name: 'deepspeed-zero',
+    exchange: (gradients, group) => {
+      if (group.gpus === 1) return noExchange;
+      return options.get('stage') === '3'
+        ? shardedParameters(gradients, group, options)
+        : shardedGradients(gradients, group, options);
+    },
+    notes: [`ZeRO stage ${options.get('stage')}`],
+  }),
+};
+
+function shardedGradients(
+  gradients: readonly Gradient[],
+  group: WorkerGroup,
+  options: ReadonlyMap<string, string>,
+): Exchange {
+  const width = widthOf('auto', group);
+  const limit = Number(options.get('reduce-bucket-size')) * width;
+  const overlaps = options.get('overlap-comm') === 'true';
+  const buckets = packBuckets(gradients, [limit], width);
+  const last = group.operators - 1;
+  const scatters = buckets.map(
+    ({ gradients: own, bytes: size, readyAfter }): Message => ({
+      gradients: own,
+      bytes: size,
+      after: backwardAt(readyAfter),
+      before: overlaps || readyAfter >= last ? theUpdate : backwardAt(readyAfter + 1),
+      stages: [
+        {
+          channel: shardStream,
+          operation: { kind: 'collective', collective: 'reduce-scatter', bytes: size, over: 'all' },
+        },
+      ],
+    }),
+  );
+  const gathers = packBuckets(gradients, [Number(options.get('allgather-bucket-size')) * width], width).map(
+    ({ gradients: own, bytes: size }): Message => ({
+      gradients: own,
+      bytes: size,
+      after: theUpdate,
+      before: forwardAt(0),
+      stages: [
+        {
+          channel: shardStream,
+          operation: { kind: 'collective', collective: 'all-gather', bytes: size, over: 'all' },
+        },
+      ],
+    }),
+  );
+  const largest = buckets.reduce((most, bucket) => Math.max(most, bucket.bytes), 0);
+  return {
+    ...noExchange,
+    messages: [...scatters, ...gathers],
+    shards: {
+      parameters: 1,
+      gradients: options.get('stage') === '2' ? group.gpus : 1,
+      optimizerState: group.gpus,
+    },
+    buffers: bytes(overlaps ? 2 * largest : largest),
+  };
+}
+
+function shardedParameters(
+  gradients: readonly Gradient[],
+  group: WorkerGroup,
+  options: ReadonlyMap<string, string>,
+): Exchange {
+  const width = widthOf('auto', group);
+  const threshold = Number(options.get('persistence-threshold'));
+  const sharded = gradients.filter(({ elements }) => elements > threshold);
+  const whole = gradients.filter(({ elements }) => elements <= threshold);
+  const prefetched = Number(options.get('prefetch-bucket-size'));
+  const units = packBuckets(
+    sharded.toSorted((a, b) => a.usedFrom - b.usedFrom),
+    [prefetched * width],
+    width,
+  ).map(({ gradients: own }) => unitOf(own, group));
+  const messages = shardedMessages(units, group, {
+    over: 'all',
+    parameterWidth: width,
+    gradientWidth: width,
+    gathersAgain: true,
+    ahead: 2,
+    aheadInBackward: 1,
+  });
+  const persistent = packBuckets(whole, [Number.POSITIVE_INFINITY], width).flatMap(
+    ({ gradients: own, bytes: size, readyAfter }): readonly Message[] => [
+      {
+        gradients: own,
+        bytes: size,
+        after: backwardAt(readyAfter),
+        before: theUpdate,
+        stages: [
+          {
+            channel: shardStream,
+            operation: { kind: 'collective', collective: 'reduce-scatter', bytes: size, over: 'all' },
+          },
+        ],
+      },
+      {
+        gradients: own,
+        bytes: size,
+        after: theUpdate,
+        before: forwardAt(0),
+        stages: [
+          {
+            channel: shardStream,
+            operation: { kind: 'collective', collective: 'all-gather', bytes: size, over: 'all' },
+          },
+        ],
+      },
+    ],
+  );
+  const largest = units.reduce((most, { elements }) => Math.max(most, elements), 0);
+  return {
+    ...noExchange,
+    messages: [...messages, ...persistent],
+    shards: { parameters: group.gpus, gradients: group.gpus, optimizerState: group.gpus },
+    buffers: bytes(3 * largest * width),
+  };
+}

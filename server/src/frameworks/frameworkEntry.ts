@@ -1,0 +1,18 @@
+/** A behaviour under its name, with what a person needs to know to choose it and to set its options. */
+
+import type { FrameworkBehaviour } from './behaviour.ts';
+import type { FrameworkOption } from './options.ts';
+
+export interface FrameworkEntry {
+  readonly name: string;
+  /** One line for completions and help. */
+  readonly documentation: string;
+  /** What runs beside what: input, gradients, update. */
+  readonly overlaps: string;
+  /** Where its rules come from. */
+  readonly sources: readonly string[];
+  readonly options: readonly FrameworkOption[];
+  /** It runs in one process, and so on one node. */
+  readonly oneNode?: true;
+  readonly create: (options: ReadonlyMap<string, string>) => FrameworkBehaviour;
+}

@@ -1,0 +1,79 @@
+/**
+ * MG-WFBP over eager PyTorch and Horovod: neighbouring gradients merged where a start-up costs more than the wait.
+ *
+ * As the authors' code does it, the cost a + b·bytes of an all-reduce is fitted to messages of 8 Ki to 504 Ki floats,
+ * and backward is profiled before the merges are chosen, once (HKBU-HPML/MG-WFBP, distributed_optimizer.py).
+ */
+
+import { fitLinearCost, type LinearCost } from '../communication/formulas/linkCost.ts';
+import { largestOf } from '../model/extremes.ts';
+import { type Bytes, bytes, seconds } from '../model/units.ts';
+import { noExchange, type ProfiledStep } from './exchange.ts';
+import type { FrameworkEntry } from './frameworkEntry.ts';
+import { mergeGradients, mergeWithinWait } from './mergeGradients.ts';
+import { oneOf } from './options.ts';
+import { allReduceEach, type Bucket } from './packBuckets.ts';
+import { eagerOptions, eagerPytorch } from './pytorchDdp.ts';
+
+export const mgWfbp: FrameworkEntry = {
+  name: 'mg-wfbp',
+  documentation:
+    'MG-WFBP: gradients merged where a start-up costs more than the wait, all-reduced during backward',
+  overlaps: 'input: read, decoded and copied ahead; gradients: merged, during backward; update: after all',
+  sources: [
+    'Shi, Chu, Li, "MG-WFBP", INFOCOM 2019, arXiv 1811.11141',
+    'HKBU-HPML/MG-WFBP, distributed_optimizer.py; hclhkbu/B-Caffe for the earlier rule',
+  ],
+  options: [
+    {
+      name: 'rule',
+      default: 'mg-wfbp',
+      documentation: 'mg-wfbp, or b-caffe: wait for the next gradient where that takes less than 2·P·20 µs·P',
+      expects: oneOf('mg-wfbp', 'b-caffe'),
+    },
+    ...eagerOptions,
+  ],
+  create: (options) => ({
+    ...eagerPytorch(options),
+    name: 'mg-wfbp',
+    exchange: (gradients, { gpus }, profiled) => {
+      if (gpus === 1) return noExchange;
+      const ends = profiled.backwardEnds();
+      const ready = gradients.map((gradient) => ({
+        ready: seconds(ends[gradient.readyAfter] ?? 0),
+        bytes: gradient.bytes,
+      }));
+      const cost = fittedCost(profiled);
+      const groups =
+        options.get('rule') === 'b-caffe' ? mergeWithinWait(ready, cost, gpus) : mergeGradients(ready, cost);
+      const buckets = groups.map(
+        ({ first, end, bytes: size }): Bucket => ({
+          gradients: gradients.slice(first, end),
+          bytes: size,
+          readyAfter: gradients[end - 1]?.readyAfter ?? 0,
+        }),
+      );
+      return {
+        ...noExchange,
+        messages: allReduceEach(buckets),
+        buffers: bytes(Math.max(0, largestOf(buckets.map((bucket) => bucket.bytes)))),
+      };
+    },
+    notes: [`gradients merged by the rule of ${options.get('rule')}`],
+  }),
+};
+
+/** A fit may give a start-up below 0, which would merge nothing. */
+function fittedCost({ timeOf }: ProfiledStep): LinearCost {
+  const points = profiledSizes.map((size) => ({
+    size,
+    time: timeOf({ kind: 'collective', collective: 'all-reduce', bytes: size, over: 'all' }),
+  }));
+  const { startup, secondsPerByte } = fitLinearCost(points) ?? { startup: 0, secondsPerByte: 0 };
+  return { startup: seconds(Math.max(0, startup)), secondsPerByte };
+}
+
+/** 8 Ki to 504 Ki floats. */
+const profiledSizes: readonly Bytes[] = Array.from({ length: 63 }, (_, index) =>
+  bytes(4 * 8 * 1024 * (index + 1)),
+);

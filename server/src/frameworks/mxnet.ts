@@ -1,0 +1,151 @@
+/**
+ * MXNet 1 through its kvstore: each tensor is pushed when its gradient is ready and pulled before its layer runs again.
+ *
+ * Push and pull are asynchronous operations of the engine with priority −index, so that what the next forward needs first
+ * goes first (python/mxnet/model.py, _update_params_on_kvstore). Inside a node gradients are added first: `local` copies
+ * them to the host, where four threads add (MXNET_KVSTORE_REDUCTION_NTHREADS), `device` adds on GPUs from peer to peer.
+ * `dist_*` then exchange with parameter servers, by default one on each node: tensors of 1,000,000 elements and more
+ * (MXNET_KVSTORE_BIGARRAY_BOUND) are split over all, smaller ones go whole to one (src/kvstore/comm.h, kvstore_dist.h).
+ * `dist_async` updates at the servers without waiting for other workers.
+ */
+
+import { bytes } from '../model/units.ts';
+import { cudnnEra, cudnnEraNote, cudnnEraOptions } from './cudnnEra.ts';
+import {
+  backwardAt,
+  type Channel,
+  forwardAt,
+  type Message,
+  noExchange,
+  type Stage,
+  type WorkerGroup,
+  wholeState,
+} from './exchange.ts';
+import type { FrameworkEntry } from './frameworkEntry.ts';
+import type { Gradient } from './gradient.ts';
+import { hostSum } from './hostSum.ts';
+import { oneOf, wholeNumber } from './options.ts';
+import { chooseServers, type ServerChoice, serverOptions } from './serverChoice.ts';
+
+const stores = ['local', 'device', 'dist_sync', 'dist_device_sync', 'dist_async'] as const;
+
+export const mxnet: FrameworkEntry = {
+  name: 'mxnet',
+  documentation: 'MXNet 1: each tensor through the kvstore during backward and the next forward, by priority',
+  overlaps:
+    'input: read, decoded and copied ahead; gradients: each tensor, during backward and the next forward; update: as they arrive, with `dist_*` at the servers',
+  sources: [
+    'apache/incubator-mxnet 1.x, python/mxnet/model.py, src/kvstore/comm.h, src/kvstore/kvstore_dist.h',
+    'MXNet documentation, "Environment Variables" and "Distributed Training in MXNet"',
+  ],
+  options: [
+    {
+      name: 'kvstore',
+      default: 'device',
+      documentation: `${stores.join(', ')}; on several nodes local is dist_sync and device is dist_device_sync`,
+      expects: oneOf(...stores),
+    },
+    {
+      name: 'split-elements',
+      default: '1000000',
+      documentation: 'tensors of so many elements are split over all servers (MXNET_KVSTORE_BIGARRAY_BOUND)',
+      expects: wholeNumber,
+    },
+    {
+      name: 'reduction-threads',
+      default: '4',
+      documentation: 'threads that add in host memory (MXNET_KVSTORE_REDUCTION_NTHREADS)',
+      expects: wholeNumber,
+    },
+    ...serverOptions,
+    ...cudnnEraOptions,
+  ],
+  create: (options) => {
+    const store = options.get('kvstore') ?? 'device';
+    return {
+      ...cudnnEra(options),
+      name: 'mxnet',
+      exchange: (gradients, group) => {
+        if (group.gpus === 1) return noExchange;
+        const isDistributed = group.nodes > 1;
+        const split = bytes(4 * Number(options.get('split-elements')));
+        const servers = isDistributed ? chooseServers(options, group, gradients, split) : undefined;
+        return {
+          messages: gradients.map((gradient) => messageOf(gradient, group, options, servers)),
+          synchrony: isDistributed && store === 'dist_async' ? 'asynchronous' : 'synchronous',
+          update: isDistributed ? 'at servers' : 'as they arrive',
+          shards: wholeState,
+          buffers: bytes(0),
+        };
+      },
+      notes: [`MXNet, kvstore ${store}: each tensor pushed and pulled by priority`, cudnnEraNote],
+    };
+  },
+};
+
+const links: Channel = { name: 'links between GPUs', order: 'by priority' };
+const down: Channel = { name: 'copies to host', order: 'by priority' };
+const host: Channel = { name: 'sums in host memory', order: 'by priority' };
+const network: Channel = { name: 'network', order: 'by priority' };
+const up: Channel = { name: 'copies to GPU', order: 'by priority' };
+
+function messageOf(
+  gradient: Gradient,
+  group: WorkerGroup,
+  options: ReadonlyMap<string, string>,
+  servers: ServerChoice | undefined,
+): Message {
+  return {
+    gradients: [gradient],
+    bytes: gradient.bytes,
+    after: backwardAt(gradient.readyAfter),
+    before: forwardAt(gradient.usedFrom),
+    stages: stagesOf(gradient, group, options, servers),
+    priority: gradient.usedFrom,
+  };
+}
+
+function stagesOf(
+  { bytes: size, elements }: Gradient,
+  { gpusPerNode }: WorkerGroup,
+  options: ReadonlyMap<string, string>,
+  servers: ServerChoice | undefined,
+): readonly Stage[] {
+  const store = options.get('kvstore');
+  const onGpus = store === 'device' || store === 'dist_device_sync';
+  const isBig = elements >= Number(options.get('split-elements'));
+  const threads = isBig ? Number(options.get('reduction-threads')) : 1;
+  const copying = onGpus ? 1 : gpusPerNode;
+  const copy = { kind: 'copy', bytes: size, sharing: copying } as const;
+  const node = { kind: 'collective', bytes: size, over: 'node' } as const;
+  const isCopied = servers !== undefined || (!onGpus && gpusPerNode > 1);
+  const toHost: Stage = { channel: down, operation: { ...copy, way: 'to host' } };
+  const toGpu: Stage = { channel: up, operation: { ...copy, way: 'to GPU' } };
+  return [
+    ...(onGpus && gpusPerNode > 1
+      ? [{ channel: links, operation: { ...node, collective: 'reduce' } as const }]
+      : []),
+    ...(isCopied ? [toHost] : []),
+    ...(!onGpus && gpusPerNode > 1
+      ? [{ channel: host, operation: hostSum(size, gpusPerNode, threads) }]
+      : []),
+    ...(servers === undefined
+      ? []
+      : [
+          {
+            channel: network,
+            operation: {
+              kind: 'server',
+              way: 'push and pull',
+              bytes: size,
+              senders: 'nodes',
+              ...servers,
+            } as const,
+          },
+        ]),
+    ...(isCopied ? [toGpu] : []),
+    ...(onGpus && gpusPerNode > 1
+      ? [{ channel: links, operation: { ...node, collective: 'broadcast' } as const }]
+      : []),
+  ];
+}

@@ -1,0 +1,34 @@
+/** Gradients in parts of limited size, each a message of its own, so that an urgent one need not wait for a large one. */
+
+import type { Operation } from '../communication/operation.ts';
+import { type Bytes, bytes } from '../model/units.ts';
+import { backwardAt, type Channel, forwardAt, type Message } from './exchange.ts';
+import type { Gradient } from './gradient.ts';
+
+/** How the part of a gradient travels. */
+export type StagesOf = (
+  size: Bytes,
+) => readonly { readonly channel: Channel; readonly operation: Operation }[];
+
+/**
+ * Each part is sent when its gradient is ready, is needed by the next forward of its layer, and goes before those of
+ * layers that forward reaches later.
+ */
+export const partitionedMessages = (
+  gradients: readonly Gradient[],
+  partition: number,
+  stagesOf: StagesOf,
+): readonly Message[] =>
+  gradients.flatMap((gradient) => {
+    const parts = Math.max(1, Math.ceil(gradient.bytes / partition));
+    const size = bytes(gradient.bytes / parts);
+    const message: Message = {
+      gradients: [gradient],
+      bytes: size,
+      after: backwardAt(gradient.readyAfter),
+      before: forwardAt(gradient.usedFrom),
+      stages: stagesOf(size),
+      priority: gradient.usedFrom,
+    };
+    return new Array<Message>(parts).fill(message);
+  });

@@ -1,0 +1,101 @@
+/**
+ * PyTorch with FullyShardedDataParallel: parameters, gradients and optimizer state in shards, gathered unit by unit.
+ *
+ * Rules, PyTorch 2.x torch/distributed/fsdp: a unit is a block of the model (transformer_auto_wrap_policy), here what
+ * shares a name up to its first number; what lies outside of blocks is the root, gathered once and kept. At most two
+ * gathers are on their way (limit_all_gathers); backward gathers the next unit before the gradients of the current one
+ * (BackwardPrefetch.BACKWARD_PRE) or after them (BACKWARD_POST). Gathers and scatters share one communicator.
+ * `full` shards over all GPUs, `hybrid` over those of a node, with an all-reduce across nodes, `shard-grad-op` keeps
+ * parameters whole between forward and backward.
+ */
+
+import { type Bytes, bytes } from '../model/units.ts';
+import { noExchange, type WorkerGroup } from './exchange.ts';
+import type { FrameworkEntry } from './frameworkEntry.ts';
+import type { Gradient } from './gradient.ts';
+import { oneOf } from './options.ts';
+import { eagerOptions, eagerPytorch } from './pytorchDdp.ts';
+import { shardedMessages, type Unit, unitOf } from './shardedUnits.ts';
+
+export const pytorchFsdp: FrameworkEntry = {
+  name: 'pytorch-fsdp',
+  documentation: 'PyTorch FSDP: parameters, gradients and optimizer state in shards, gathered block by block',
+  overlaps:
+    'input: read, decoded and copied ahead; parameters: the next block during the current one; gradients: by block, during backward; update: after all',
+  sources: [
+    'PyTorch 2.x, torch/distributed/fsdp/fully_sharded_data_parallel.py and api.py (ShardingStrategy, BackwardPrefetch)',
+    'Zhao et al., "PyTorch FSDP", VLDB 2023',
+  ],
+  options: [
+    {
+      name: 'sharding',
+      default: 'full',
+      documentation: 'full (FULL_SHARD), hybrid (HYBRID_SHARD) or shard-grad-op (SHARD_GRAD_OP)',
+      expects: oneOf('full', 'hybrid', 'shard-grad-op'),
+    },
+    {
+      name: 'backward-prefetch',
+      default: 'pre',
+      documentation: 'when backward gathers its next block: pre, post or none',
+      expects: oneOf('pre', 'post', 'none'),
+    },
+    {
+      name: 'communication-dtype',
+      default: 'auto',
+      documentation:
+        'type that parameters and gradients travel in: fp32, bf16, or auto, that of the precision',
+      expects: oneOf('auto', 'fp32', 'bf16'),
+    },
+    ...eagerOptions,
+  ],
+  create: (options) => ({
+    ...eagerPytorch(options),
+    name: 'pytorch-fsdp',
+    exchange: (gradients, group) => {
+      if (group.gpus === 1) return noExchange;
+      const sharding = options.get('sharding');
+      const isHybrid = sharding === 'hybrid' && group.gpusPerNode > 1;
+      const keeps = sharding === 'shard-grad-op';
+      const width = widthOf(options.get('communication-dtype'), group);
+      const units = blocksOf(gradients, group);
+      const over = isHybrid ? group.gpusPerNode : group.gpus;
+      return {
+        ...noExchange,
+        messages: shardedMessages(units, group, {
+          over: isHybrid ? 'node' : 'all',
+          parameterWidth: width,
+          gradientWidth: width,
+          gathersAgain: !keeps,
+          ahead: 2,
+          aheadInBackward: options.get('backward-prefetch') === 'pre' ? 1 : 0,
+        }),
+        shards: { parameters: keeps ? 1 : over, gradients: over, optimizerState: over },
+        buffers: keeps ? bytes(0) : wholeUnits(units, width),
+      };
+    },
+    notes: [
+      `FSDP, ${options.get('sharding')}, by blocks, backward prefetch ${options.get('backward-prefetch')}`,
+    ],
+  }),
+};
+
+export const widthOf = (type: string | undefined, { precision }: WorkerGroup): number =>
+  type === 'fp32' || (type === 'auto' && (precision === 'fp32' || precision === 'tf32')) ? 4 : 2;
+
+/** In the order of forward; the root, which is used at both ends of the model, comes first. */
+function blocksOf(gradients: readonly Gradient[], group: WorkerGroup): readonly Unit[] {
+  const blocks = new Map<string, Gradient[]>();
+  for (const gradient of gradients) {
+    const name = /^(.*?\D)??\d+(?=[./\]]|$)/.exec(gradient.parameter)?.[0] ?? '';
+    const block = blocks.get(name);
+    if (block === undefined) blocks.set(name, [gradient]);
+    else block.push(gradient);
+  }
+  return [...blocks.values()].map((block) => unitOf(block, group)).sort((a, b) => a.first - b.first);
+}
+
+/** Two units are whole at a time, the gradient of one beside them. */
+const wholeUnits = (units: readonly Unit[], width: number): Bytes => {
+  const [first = 0, second = 0] = units.map(({ elements }) => elements).sort((a, b) => b - a);
+  return bytes((2 * first + second) * width);
+};

@@ -1,0 +1,119 @@
+/**
+ * Parameters kept in shards and gathered unit by unit, as FSDP and ZeRO-3 do: when each unit's gathers and the scatter of
+ * its gradients may start, and what waits for them.
+ */
+
+import type { CollectiveOperation } from '../communication/operation.ts';
+import { largestOf, smallestOf } from '../model/extremes.ts';
+import { type Bytes, bytes } from '../model/units.ts';
+import {
+  backwardAt,
+  type Channel,
+  forwardAt,
+  type Message,
+  type Moment,
+  stepStart,
+  theUpdate,
+  type WorkerGroup,
+} from './exchange.ts';
+import type { Gradient } from './gradient.ts';
+
+export interface Unit {
+  readonly gradients: readonly Gradient[];
+  readonly elements: number;
+  /** Positions of forward. */
+  readonly first: number;
+  readonly last: number;
+  /** Positions of backward. */
+  readonly backwardFirst: number;
+  readonly backwardLast: number;
+}
+
+export function unitOf(gradients: readonly Gradient[], { operators }: WorkerGroup): Unit {
+  const uses = gradients.map((gradient) => gradient.usedFrom);
+  const last = largestOf(uses);
+  return {
+    gradients,
+    elements: gradients.reduce((total, { elements }) => total + elements, 0),
+    first: smallestOf(uses),
+    last,
+    backwardFirst: Math.max(0, operators - 1 - last),
+    backwardLast: largestOf(gradients.map((gradient) => gradient.readyAfter)),
+  };
+}
+
+export interface Gathering {
+  /** Ranks that hold the shards, and the like across nodes that then add theirs. */
+  readonly over: 'all' | 'node';
+  readonly parameterWidth: number;
+  readonly gradientWidth: number;
+  /** Whether parameters are given up after forward, and gathered again for backward. */
+  readonly gathersAgain: boolean;
+  /** Units that may be whole at a time while forward runs. */
+  readonly ahead: number;
+  /** Units that backward gathers before it needs them. */
+  readonly aheadInBackward: number;
+}
+
+export const shardStream: Channel = { name: 'NCCL stream', order: 'first come' };
+
+/** `units` in the order of forward. A unit's gather starts when the unit `ahead` before it has been given up. */
+export function shardedMessages(
+  units: readonly Unit[],
+  group: WorkerGroup,
+  how: Gathering,
+): readonly Message[] {
+  const forward = units.map((unit, index): Message => {
+    const before = units[index - how.ahead];
+    return gather(
+      unit,
+      how,
+      before === undefined ? stepStart : forwardAt(before.last),
+      forwardAt(unit.first),
+    );
+  });
+  const backward = units.toReversed().flatMap((unit, index): readonly Message[] => {
+    const at = units.length - 1 - index;
+    const passed = units[at + 1 + how.aheadInBackward];
+    const after: Moment =
+      passed === undefined ? forwardAt(group.operators - 1) : backwardAt(passed.backwardLast);
+    return [
+      ...(how.gathersAgain ? [gather(unit, how, after, backwardAt(unit.backwardFirst))] : []),
+      scatter(unit, group, how),
+    ];
+  });
+  return [...forward, ...backward];
+}
+
+const gather = (unit: Unit, how: Gathering, after: Moment, before: Moment): Message => {
+  const size = bytes(unit.elements * how.parameterWidth);
+  return {
+    gradients: unit.gradients,
+    bytes: size,
+    after,
+    before,
+    stages: [stage('all-gather', size, how.over)],
+  };
+};
+
+function scatter(unit: Unit, { nodes, gpusPerNode }: WorkerGroup, how: Gathering): Message {
+  const size = bytes(unit.elements * how.gradientWidth);
+  return {
+    gradients: unit.gradients,
+    bytes: size,
+    after: backwardAt(unit.backwardLast),
+    before: theUpdate,
+    stages: [
+      stage('reduce-scatter', size, how.over),
+      ...(how.over === 'node' && nodes > 1
+        ? [stage('all-reduce', bytes(size / gpusPerNode), 'across nodes')]
+        : []),
+    ],
+  };
+}
+
+const stage = (
+  collective: CollectiveOperation['collective'],
+  size: Bytes,
+  over: CollectiveOperation['over'],
+) => ({ channel: shardStream, operation: { kind: 'collective', collective, bytes: size, over } }) as const;

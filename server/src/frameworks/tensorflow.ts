@@ -1,0 +1,313 @@
+/**
+ * TensorFlow 1 as tf_cnn_benchmarks runs it: variables on servers, replicated on GPUs, or both.
+ *
+ * The graph starts a tensor's aggregation when its gradient is ready. Each variable is placed whole on the server that
+ * holds least (tf.contrib.training.GreedyLoadBalancingStrategy). `parameter-server`: every GPU sends its gradients to where
+ * a variable is and fetches it in the next step, before its layer or, with staged variables, one step late. `replicated`:
+ * gradients are added by NCCL or by copies between GPUs, each GPU updates. `distributed-replicated`: the GPUs of a node add
+ * first, then the node pushes, waits until all variables are updated, and fetches. Sources: TensorFlow performance guide,
+ * "High-Performance Models"; tensorflow/benchmarks, tf_cnn_benchmarks/variable_mgr.py.
+ *
+ * Between processes tensors travel by gRPC, which copies and parses each on the way: a server moves 1.2 GB/s one way. That
+ * rate is set from one published row, ResNet-101 on 64 GPUs (horovod pull request 19).
+ */
+
+import { placeTensors } from '../communication/parameterServer.ts';
+import { type Bytes, bytes, bytesPerSecond } from '../model/units.ts';
+import { cudnnEra, cudnnEraNote, cudnnEraOptions } from './cudnnEra.ts';
+import {
+  backwardAt,
+  type Channel,
+  type Exchange,
+  forwardAt,
+  type Message,
+  noExchange,
+  type Stage,
+  stepStart,
+  theUpdate,
+  type WorkerGroup,
+  wholeState,
+} from './exchange.ts';
+import type { FrameworkEntry } from './frameworkEntry.ts';
+import type { Gradient } from './gradient.ts';
+import { hostSum } from './hostSum.ts';
+import { oneOf, positiveNumber } from './options.ts';
+import { allReduceEach, packLayers } from './packBuckets.ts';
+import { chooseServers, type ServerChoice, serverOptions } from './serverChoice.ts';
+
+const updates = ['parameter-server', 'replicated', 'distributed-replicated'] as const;
+
+export const tensorflow: FrameworkEntry = {
+  name: 'tensorflow',
+  documentation:
+    'TensorFlow 1 (tf_cnn_benchmarks): parameter servers, replicated or distributed-replicated variables',
+  overlaps:
+    'input: read, decoded and copied ahead; gradients: each tensor, during backward; variables: before their layer in the next step, or one step late; update: at the servers, or after all',
+  sources: [
+    'TensorFlow performance guide (r1), "High-Performance Models" and "Benchmarks"',
+    'tensorflow/benchmarks, scripts/tf_cnn_benchmarks/variable_mgr.py',
+    'tf.contrib.training.GreedyLoadBalancingStrategy',
+  ],
+  options: [
+    {
+      name: 'variable-update',
+      default: 'parameter-server',
+      documentation: `${updates.join(', ')}; on several nodes replicated is distributed-replicated`,
+      expects: oneOf(...updates),
+    },
+    {
+      name: 'local-parameter-device',
+      default: 'gpu',
+      documentation: 'where variables of parameter-server are on one node: cpu or gpu',
+      expects: oneOf('cpu', 'gpu'),
+    },
+    {
+      name: 'all-reduce',
+      default: 'nccl',
+      documentation: 'how replicated adds gradients: nccl, or copies between GPUs',
+      expects: oneOf('nccl', 'copies'),
+    },
+    {
+      name: 'sync',
+      default: 'true',
+      documentation: 'false: servers update without waiting for other workers (cross_replica_sync)',
+      expects: oneOf('true', 'false'),
+    },
+    {
+      name: 'staged-vars',
+      default: 'false',
+      documentation: 'true: variables are fetched during the step before and are one step old',
+      expects: oneOf('true', 'false'),
+    },
+    {
+      name: 'grpc-gbs',
+      default: '1.2',
+      documentation: 'what one server moves by gRPC, one way, in GB/s',
+      expects: positiveNumber,
+    },
+    ...serverOptions,
+    ...cudnnEraOptions,
+  ],
+  create: (options) => ({
+    ...cudnnEra(options),
+    name: 'tensorflow',
+    exchange: (gradients, group) => {
+      if (group.gpus === 1) return noExchange;
+      const update = options.get('variable-update');
+      if (group.nodes === 1) {
+        return update === 'parameter-server'
+          ? variablesOnOneNode(gradients, group, options)
+          : replicated(gradients, group, options);
+      }
+      const servers = chooseServers(options, group, gradients);
+      return update === 'parameter-server'
+        ? variablesOnServers(gradients, group, options, servers)
+        : distributedReplicated(gradients, group, options, servers);
+    },
+    notes: [
+      `TensorFlow 1, ${options.get('variable-update')}: each tensor when its gradient is ready`,
+      cudnnEraNote,
+    ],
+  }),
+};
+
+const links: Channel = { name: 'links between GPUs', order: 'first come' };
+const down: Channel = { name: 'copies to host', order: 'first come' };
+const host: Channel = { name: 'sums in host memory', order: 'first come' };
+const pushes: Channel = { name: 'network, pushes', order: 'first come' };
+const pulls: Channel = { name: 'network, pulls', order: 'first come' };
+const serving: Channel = { name: 'gRPC of the busiest server', order: 'first come' };
+const up: Channel = { name: 'copies to GPU', order: 'first come' };
+
+const sent = (gradient: Gradient, stages: readonly Stage[]): Message => ({
+  gradients: [gradient],
+  bytes: gradient.bytes,
+  after: backwardAt(gradient.readyAfter),
+  before: theUpdate,
+  stages,
+});
+
+const fetched = (gradient: Gradient, stages: readonly Stage[], isStaged: boolean): Message => ({
+  gradients: [gradient],
+  bytes: gradient.bytes,
+  after: stepStart,
+  before: forwardAt(gradient.usedFrom),
+  stages,
+  ...(isStaged ? { stepsLater: 1 } : {}),
+});
+
+/** In the order of forward, in which a step asks for its variables. */
+const inForwardOrder = (gradients: readonly Gradient[]): readonly Gradient[] =>
+  gradients.toSorted((a, b) => a.usedFrom - b.usedFrom);
+
+const isStaged = (options: ReadonlyMap<string, string>): boolean => options.get('staged-vars') === 'true';
+
+function variablesOnOneNode(
+  gradients: readonly Gradient[],
+  { gpusPerNode }: WorkerGroup,
+  options: ReadonlyMap<string, string>,
+): Exchange {
+  if (options.get('local-parameter-device') === 'gpu') {
+    const [scatter, gather] = copiesBetween(gradients, gpusPerNode);
+    return {
+      ...noExchange,
+      messages: [
+        ...gradients.map((gradient) => sent(gradient, [scatter(gradient.bytes)])),
+        ...inForwardOrder(gradients).map((gradient) =>
+          fetched(gradient, [gather(gradient.bytes)], isStaged(options)),
+        ),
+      ],
+      shards: { ...wholeState, optimizerState: gpusPerNode },
+    };
+  }
+  return {
+    ...noExchange,
+    messages: [
+      ...gradients.map((gradient) =>
+        sent(gradient, [
+          {
+            channel: down,
+            operation: { kind: 'copy', way: 'to host', bytes: gradient.bytes, sharing: gpusPerNode },
+          },
+          { channel: host, operation: hostSum(gradient.bytes, gpusPerNode, 16) },
+        ]),
+      ),
+      ...inForwardOrder(gradients).map((gradient) =>
+        fetched(
+          gradient,
+          [
+            {
+              channel: up,
+              operation: { kind: 'copy', way: 'to GPU', bytes: gradient.bytes, sharing: gpusPerNode },
+            },
+          ],
+          isStaged(options),
+        ),
+      ),
+    ],
+    update: 'at servers',
+  };
+}
+
+/**
+ * Tensors whole on the GPU that holds least: what the busiest one receives and gives is what a ring would move if each
+ * held as much as it does.
+ */
+function copiesBetween(
+  gradients: readonly Gradient[],
+  gpus: number,
+): readonly [(size: Bytes) => Stage, (size: Bytes) => Stage] {
+  const tensors = gradients.map((gradient) => gradient.bytes);
+  const total = tensors.reduce((all, size) => all + size, 0);
+  const { busiest } = placeTensors(tensors, gpus);
+  const crowding = total === 0 ? 1 : (busiest / total) * gpus;
+  const stage =
+    (collective: 'reduce-scatter' | 'all-gather') =>
+    (size: Bytes): Stage => ({
+      channel: links,
+      operation: { kind: 'collective', collective, bytes: bytes(size * crowding), over: 'node' },
+    });
+  return [stage('reduce-scatter'), stage('all-gather')];
+}
+
+function replicated(
+  gradients: readonly Gradient[],
+  { gpusPerNode }: WorkerGroup,
+  options: ReadonlyMap<string, string>,
+): Exchange {
+  if (options.get('all-reduce') === 'nccl') {
+    return { ...noExchange, messages: allReduceEach(packLayers(gradients)) };
+  }
+  const [scatter, gather] = copiesBetween(gradients, gpusPerNode);
+  return {
+    ...noExchange,
+    messages: gradients.map((gradient) => sent(gradient, [scatter(gradient.bytes), gather(gradient.bytes)])),
+  };
+}
+
+/** To the servers or from them, and through gRPC at the busiest of them. */
+function overGrpc(
+  way: 'push' | 'pull',
+  size: Bytes,
+  { nodes, gpusPerNode }: WorkerGroup,
+  choice: ServerChoice,
+  senders: 'nodes' | 'gpus',
+  options: ReadonlyMap<string, string>,
+): readonly Stage[] {
+  const count = nodes * (senders === 'gpus' ? gpusPerNode : 1);
+  return [
+    {
+      channel: way === 'push' ? pushes : pulls,
+      operation: { kind: 'server', way, bytes: size, senders, ...choice },
+    },
+    {
+      channel: serving,
+      operation: {
+        kind: 'host pass',
+        bytes: bytes(count * size * choice.busiestShare),
+        rate: bytesPerSecond(Number(options.get('grpc-gbs')) * 1e9),
+        what: `gRPC of the busiest server, ${count} senders`,
+      },
+    },
+  ];
+}
+
+function variablesOnServers(
+  gradients: readonly Gradient[],
+  group: WorkerGroup,
+  options: ReadonlyMap<string, string>,
+  choice: ServerChoice,
+): Exchange {
+  const sharing = group.gpusPerNode;
+  return {
+    ...noExchange,
+    messages: [
+      ...gradients.map((gradient) =>
+        sent(gradient, [
+          { channel: down, operation: { kind: 'copy', way: 'to host', bytes: gradient.bytes, sharing } },
+          ...overGrpc('push', gradient.bytes, group, choice, 'gpus', options),
+        ]),
+      ),
+      ...inForwardOrder(gradients).map((gradient) =>
+        fetched(
+          gradient,
+          [
+            ...overGrpc('pull', gradient.bytes, group, choice, 'gpus', options),
+            { channel: up, operation: { kind: 'copy', way: 'to GPU', bytes: gradient.bytes, sharing } },
+          ],
+          isStaged(options),
+        ),
+      ),
+    ],
+    synchrony: options.get('sync') === 'true' ? 'synchronous' : 'asynchronous',
+    update: 'at servers',
+  };
+}
+
+function distributedReplicated(
+  gradients: readonly Gradient[],
+  group: WorkerGroup,
+  options: ReadonlyMap<string, string>,
+  choice: ServerChoice,
+): Exchange {
+  const inside = (collective: 'reduce' | 'broadcast', size: Bytes): readonly Stage[] =>
+    group.gpusPerNode === 1
+      ? []
+      : [{ channel: links, operation: { kind: 'collective', collective, bytes: size, over: 'node' } }];
+  return {
+    ...noExchange,
+    messages: gradients.map((gradient) => {
+      const { bytes: size } = gradient;
+      return sent(gradient, [
+        ...inside('reduce', size),
+        { channel: down, operation: { kind: 'copy', way: 'to host', bytes: size, sharing: 1 } },
+        ...overGrpc('push', size, group, choice, 'nodes', options),
+        ...overGrpc('pull', size, group, choice, 'nodes', options),
+        { channel: up, operation: { kind: 'copy', way: 'to GPU', bytes: size, sharing: 1 } },
+        ...inside('broadcast', size),
+      ]);
+    }),
+    synchrony: options.get('sync') === 'true' ? 'synchronous' : 'asynchronous',
+    update: 'at servers',
+  };
+}

@@ -1,0 +1,210 @@
+import { describe, expect, test } from 'vitest';
+import { volumePerRank } from '../../server/src/communication/shardedDataParallel.ts';
+import type { Exchange, Message, ProfiledStep, WorkerGroup } from '../../server/src/frameworks/exchange.ts';
+import type { FrameworkEntry } from '../../server/src/frameworks/frameworkEntry.ts';
+import type { Gradient } from '../../server/src/frameworks/gradient.ts';
+import { frameworks, resolveFramework } from '../../server/src/frameworks/registry.ts';
+import { bytes, seconds } from '../../server/src/model/units.ts';
+
+/** Layers of a weight and a bias each, 1 ms of backward for each operator; the last layer is ready first. */
+const layers = 12;
+const gradients: readonly Gradient[] = Array.from({ length: 2 * layers }, (_, index): Gradient => {
+  const layer = layers - 1 - Math.floor(index / 2);
+  const elements = index % 2 === 0 ? 100_000 * (layer + 1) : 1000;
+  return {
+    parameter: `block.${layer}.${index % 2 === 0 ? 'weight' : 'bias'}`,
+    index: 2 * layer + (index % 2),
+    elements,
+    bytes: bytes(4 * elements),
+    readyAfter: layers - 1 - layer,
+    usedFrom: layer,
+  };
+});
+const whole = gradients.reduce((total, gradient) => total + gradient.bytes, 0);
+
+const group = (gpus: number, nodes: number): WorkerGroup => ({
+  gpus,
+  nodes,
+  gpusPerNode: gpus / nodes,
+  operators: layers,
+  batchPerGpu: 32,
+  precision: 'fp32',
+});
+
+/** 50 µs and 1 GB/s, whatever is sent. */
+const profiled: ProfiledStep = {
+  backwardEnds: () => Float64Array.from({ length: layers }, (_, position) => 1e-3 * (position + 1)),
+  timeOf: (operation) => seconds(50e-6 + ('bytes' in operation ? operation.bytes : 0) / 1e9),
+};
+
+const exchangeOf = (name: string, options: Record<string, string>, workers: WorkerGroup): Exchange =>
+  resolveFramework({ name, options }).behaviour.exchange(gradients, workers, profiled);
+
+/** Every value of every option that lists its values, one at a time. */
+const variants = ({ options }: FrameworkEntry): readonly Record<string, string>[] => [
+  {},
+  ...options.flatMap((option) => (option.expects.choices ?? []).map((value) => ({ [option.name]: value }))),
+];
+
+const everywhere = frameworks.flatMap((entry) =>
+  variants(entry).map((options) => [`${entry.name} ${JSON.stringify(options)}`, entry, options] as const),
+);
+
+describe.each(everywhere)('%s', (_, entry, options) => {
+  test('sends nothing on one GPU', () => {
+    expect(exchangeOf(entry.name, options, group(1, 1)).messages).toEqual([]);
+  });
+
+  test.each([group(4, 1), group(8, 2), group(4, 4)])(
+    'carries every gradient, $gpus GPUs on $nodes',
+    (workers) => {
+      if (entry.oneNode && workers.nodes > 1) return;
+      const { messages, shards, buffers } = exchangeOf(entry.name, options, workers);
+      const carried = new Set(messages.flatMap((message) => message.gradients.map(({ index }) => index)));
+      expect(carried.size).toBe(gradients.length);
+      expect(buffers).toBeGreaterThanOrEqual(0);
+      for (const share of Object.values(shards)) expect(share).toBeGreaterThanOrEqual(1);
+      for (const message of messages) {
+        expect(message.stages.length).toBeGreaterThan(0);
+        expect(message.before.pass).not.toBe('start');
+        for (const moment of [message.after, message.before]) {
+          if ('position' in moment) expect(moment.position).toBeLessThan(layers);
+        }
+      }
+    },
+  );
+
+  test('sends gradients when they are ready, not before', () => {
+    const { messages } = exchangeOf(entry.name, options, group(4, entry.oneNode ? 1 : 2));
+    for (const { after, gradients: own, before } of messages) {
+      if (after.pass !== 'backward' || before.pass === 'backward') continue;
+      for (const gradient of own) expect(gradient.readyAfter).toBeLessThanOrEqual(after.position);
+    }
+  });
+});
+
+const collectives = (messages: readonly Message[]) =>
+  messages
+    .flatMap(({ stages }) => stages.map(({ operation }) => operation))
+    .filter((o) => o.kind === 'collective');
+
+describe('volumes that one rank sends, in whole models', () => {
+  const two = 2 * (3 / 4);
+  test.each([
+    ['pytorch-ddp', {}, two],
+    ['horovod', {}, two],
+    ['mg-wfbp', {}, two],
+    ['bytescheduler', {}, two],
+    ['naive', {}, two],
+    ['caffe-mpi', {}, two],
+    ['cntk', {}, two],
+    ['chainer', {}, two],
+    ['deepspeed-zero', { stage: '1' }, two],
+    ['deepspeed-zero', { stage: '2' }, two],
+    ['deepspeed-zero', { stage: '3', 'persistence-threshold': '0' }, 1.5 * two],
+    ['pytorch-fsdp', { sharding: 'full' }, 1.5 * two],
+    ['pytorch-fsdp', { sharding: 'shard-grad-op' }, two],
+  ] as const)('%s %o: %f', (name, options, volume) => {
+    const sent = collectives(exchangeOf(name, options, group(4, 1)).messages).map(
+      ({ collective, bytes: size }) =>
+        ({
+          kind: collective,
+          bytes: size,
+          carries: 'gradients',
+          when: 'after backward',
+          group: 'all',
+        }) as const,
+    );
+    expect(volumePerRank(sent, 4, 4) / whole).toBeCloseTo(volume, 9);
+  });
+});
+
+test('MG-WFBP merges what start-up would hold up, by the fitted cost', () => {
+  const slow: ProfiledStep = {
+    ...profiled,
+    timeOf: (o) => seconds(5e-3 + ('bytes' in o ? o.bytes : 0) / 1e12),
+  };
+  const { behaviour } = resolveFramework({ name: 'mg-wfbp', options: {} });
+  const few = behaviour.exchange(gradients, group(8, 2), slow).messages;
+  const many = behaviour.exchange(gradients, group(8, 2), profiled).messages;
+  expect(few.length).toBeLessThan(many.length);
+});
+
+test('Horovod sends what is ready in a cycle together, and a threshold of 0 keeps tensors apart', () => {
+  expect(exchangeOf('horovod', { 'cycle-ms': '3' }, group(8, 2)).messages).toHaveLength(layers / 3);
+  expect(exchangeOf('horovod', { 'fusion-mb': '0' }, group(8, 2)).messages).toHaveLength(gradients.length);
+});
+
+test('CNTK packs tensors of at most 32 KiB, gathers headers at rank 0, and averages now and then', () => {
+  const { messages } = exchangeOf('cntk', {}, group(4, 4));
+  expect(messages).toHaveLength(1 + 1 + layers);
+  expect(messages[0]?.stages[0]?.operation.kind).toBe('gather at rank 0');
+  for (const { after } of messages) expect(after).toEqual({ pass: 'backward', position: layers - 1 });
+  const block = exchangeOf('cntk', { learner: 'block-momentum' }, group(4, 4)).messages;
+  expect(block.map(({ everySteps }) => everySteps)).toEqual([120_000 / 32]);
+});
+
+test('MXNet splits large tensors over all servers, places small ones whole, and sends what forward needs first', () => {
+  const { messages } = exchangeOf('mxnet', {}, group(8, 2));
+  for (const { priority, gradients: own } of messages) expect(priority).toBe(own[0]?.usedFrom);
+  const shareOf = (options: Record<string, string>): number => {
+    const [operation] = exchangeOf('mxnet', options, group(8, 2))
+      .messages.flatMap(({ stages }) => stages.map((stage) => stage.operation))
+      .filter((candidate) => candidate.kind === 'server');
+    return operation?.busiestShare ?? Number.NaN;
+  };
+  expect(shareOf({ 'split-elements': '1' })).toBeCloseTo(0.5, 9);
+  expect(shareOf({ servers: '8', 'split-elements': '100000000' })).toBeGreaterThan(1 / 8);
+});
+
+test.each([
+  ['mxnet', { kvstore: 'dist_async' }],
+  ['tensorflow', { sync: 'false' }],
+])('%s %o does not wait for other workers', (name, options) => {
+  expect(exchangeOf(name, options, group(8, 2)).synchrony).toBe('asynchronous');
+});
+
+test('FSDP gathers at most two blocks ahead, and each before it is used', () => {
+  const { messages } = exchangeOf('pytorch-fsdp', {}, group(4, 1));
+  const forward = messages.filter(({ before }) => before.pass === 'forward');
+  expect(forward.map(({ before }) => ('position' in before ? before.position : -1))).toEqual(
+    Array.from({ length: layers }, (_, index) => index),
+  );
+  expect(forward[5]?.after).toEqual({ pass: 'forward', position: 3 });
+});
+
+test('a process of one node is not costed on two', () => {
+  expect(resolveFramework({ name: 'pytorch-dp', options: {} }).oneNode).toBe(true);
+});
+
+test('10,000 gradients are turned into messages in one pass', () => {
+  const many = Array.from(
+    { length: 10_000 },
+    (_, index): Gradient => ({
+      parameter: `h.${index >> 3}.w${index % 8}`,
+      index,
+      elements: 1000 + (index % 7),
+      bytes: bytes(4 * (1000 + (index % 7))),
+      readyAfter: index,
+      usedFrom: 9999 - index,
+    }),
+  );
+  const workers = { ...group(64, 8), operators: 10_000 };
+  for (const entry of frameworks) {
+    let asked = 0;
+    const counted: ProfiledStep = {
+      backwardEnds: () => Float64Array.from({ length: 10_000 }, (_, position) => 1e-5 * position),
+      timeOf: (operation) => {
+        asked += 1;
+        return profiled.timeOf(operation);
+      },
+    };
+    const { messages } = resolveFramework({ name: entry.name, options: {} }).behaviour.exchange(
+      many,
+      workers,
+      counted,
+    );
+    expect(asked).toBeLessThan(100);
+    expect(messages.length).toBeLessThanOrEqual(2 * many.length + 100);
+  }
+});
