@@ -5,7 +5,8 @@
  * (Shi, Chu, "MG-WFBP", arXiv 1811.11141).
  */
 
-import { type FrameworkEntry, frameworks } from '../../frameworks/registry.ts';
+import type { FrameworkEntry } from '../../frameworks/frameworkEntry.ts';
+import { frameworks } from '../../frameworks/registry.ts';
 import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatBytes, formatPercent, formatTime } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
