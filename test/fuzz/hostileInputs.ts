@@ -1,5 +1,6 @@
 /** Files made to break readers: each row one trick, up to a megabyte. */
 
+import { crossedRows } from './hostile/crossedRows.ts';
 import { externalRows } from './hostile/externalRows.ts';
 import { foreignRows } from './hostile/foreignRows.ts';
 import { functionRows } from './hostile/functionRows.ts';
@@ -32,6 +33,7 @@ export const hostileInputs: readonly HostileInput[] = [
   ...shortInputs,
   ...nestedRows,
   ...manyRows,
+  ...crossedRows,
   ...longSpecRows,
   ...textRows,
 ];

@@ -6,7 +6,7 @@
  */
 
 import { type Graph, isWeight, type Operator, type Value } from '../model/graph.ts';
-import { isShapeInput, layoutOperators } from './inputRoles.ts';
+import { isShapeInput, layoutOperators, readsShapes } from './inputRoles.ts';
 import { holdsGraph } from './subgraphs.ts';
 
 export interface AuxiliaryOperators {
@@ -98,7 +98,10 @@ function isReadAsShape(
   if (consumer === undefined || holdsGraph(consumer.attributes)) return false;
   if (consumer.type === 'Shape' || consumer.type === 'Size') return false;
   if (shapeArithmetic[consumer.index]) return true;
-  return consumer.inputs.every((name, index) => name !== value.name || isShapeInput(consumer.type, index));
+  return (
+    readsShapes(consumer.type, consumer.inputs) &&
+    consumer.inputs.every((name, index) => name !== value.name || isShapeInput(consumer.type, index))
+  );
 }
 
 /** Results differ from step to step although nothing that changes goes in. */

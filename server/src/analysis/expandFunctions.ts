@@ -55,13 +55,13 @@ interface Expansion {
 }
 
 /**
- * Expansion makes a model a few times longer, since bodies are shared, and a large one hardly longer; a chain of
+ * Expansion makes a small model many times longer, since bodies are shared, and a large one hardly longer; a chain of
  * functions that doubles at each step passes any such limit at once. Calls count like nodes, so that functions without
  * content end too.
  */
 function mostNodesOf(model: OnnxModel): number {
   const nodes = model.functions.reduce((total, body) => total + body.nodes.length, model.graph.nodes.length);
-  return Math.min(20_000 + 10 * nodes, Math.max(50_000, 4 * nodes));
+  return Math.min(20_000 + 30 * nodes, Math.max(50_000, 2 * nodes));
 }
 
 /** Deeper than any exporter nests modules. */

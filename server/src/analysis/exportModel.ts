@@ -95,9 +95,12 @@ function shownNames(model: OnnxModel, analysis: ModelAnalysis): ReadonlyMap<stri
     taken.add(wanted);
     names.set(name, wanted);
   };
+  const places = new Map(graph.outputs.map(({ name }, place) => [name, place]));
+  const placeOf = (name: string): number => places.get(name) ?? -1;
   for (const layer of analysis.layers) {
     const made = layer.operators.flatMap((index) => analysis.graph.operators[index]?.outputs ?? []);
-    for (const { name } of graph.outputs) if (made.includes(name)) call(name, layer.name);
+    const given = made.filter((name) => places.has(name));
+    for (const name of given.sort((left, right) => placeOf(left) - placeOf(right))) call(name, layer.name);
   }
   let constants = 0;
   for (const { name } of graph.initializers) {

@@ -253,14 +253,18 @@ function dependenciesOf(
   captures: readonly (readonly string[])[],
   producers: ReadonlyMap<string, number>,
 ): readonly (readonly number[])[] {
+  // The last node that was found to need each: a node may name thousands, so that looking through them takes too long.
+  const neededBy = new Int32Array(nodes.length).fill(-1);
   return nodes.map(({ node }, number) => {
     const needed: number[] = [];
-    for (const names of [node.inputs, captures[number] ?? []]) {
-      for (const name of names) {
-        const producer = producers.get(name);
-        if (producer !== undefined && !needed.includes(producer)) needed.push(producer);
-      }
-    }
+    const need = (name: string): void => {
+      const producer = producers.get(name);
+      if (producer === undefined || neededBy[producer] === number) return;
+      neededBy[producer] = number;
+      needed.push(producer);
+    };
+    for (const name of node.inputs) need(name);
+    for (const name of captures[number] ?? []) need(name);
     return needed;
   });
 }

@@ -15,6 +15,10 @@ export function isShapeInput(type: string, index: number): boolean {
   return shapeInputs.get(type)?.includes(index) ?? false;
 }
 
+/** Whether an operator of this type reads inputs for their numbers at all; none of those reads more than a few. */
+export const readsShapes = (type: string, inputs: readonly string[]): boolean =>
+  inputs.length <= 16 && shapeInputs.has(type);
+
 /** Operators that give the same elements again, so that a tensor behind them is still the tensor. */
 export function passesElementsThrough(type: string, index: number): boolean {
   return index === 0 && passThrough.has(type);

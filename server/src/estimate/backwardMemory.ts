@@ -10,6 +10,7 @@
 
 import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
 import type { LoweredGraph } from '../frameworks/behaviour.ts';
+import { distinct } from '../model/distinct.ts';
 import { bitsPerElement } from '../model/elementType.ts';
 import { parameterBytes } from './gradients.ts';
 
@@ -46,9 +47,8 @@ export function gradientsBetween(training: TrainingGraph, lowered: LoweredGraph)
       kernels !== undefined && kernels.inside !== true && (kernels.view || sums.has(operator.type));
     const [output] = operator.outputs;
     const elements = training.tensors.get(output ?? '')?.elements;
-    for (const [position, name] of operator.inputs.entries()) {
-      if (kernels === undefined || output === undefined || operator.inputs.indexOf(name) !== position)
-        continue;
+    for (const name of distinct(operator.inputs)) {
+      if (kernels === undefined || output === undefined) continue;
       if (!training.requiresGradient.has(name)) continue;
       if (graph.values.get(name)?.role !== 'activation') continue;
       const whole = operator.type === 'Concat' || training.tensors.get(name)?.elements === elements;

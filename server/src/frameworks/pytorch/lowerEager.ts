@@ -6,6 +6,7 @@
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { KernelEnvironment, Layout } from '../../hardware/corrections.ts';
 import type { KernelWork } from '../../hardware/kernelTime.ts';
+import { distinct } from '../../model/distinct.ts';
 import { bitsPerElement } from '../../model/elementType.ts';
 import { isWeight, type Operator } from '../../model/graph.ts';
 import type { Mode, Precision } from '../../model/scenario.ts';
@@ -223,11 +224,10 @@ function castsOf({
     return noCasts;
   }
   let casts: { forward: KernelWork[]; backwardData: KernelWork[]; backwardWeight: KernelWork[] } | undefined;
-  const { inputs } = operator;
-  for (const [position, input] of inputs.entries()) {
+  for (const input of distinct(operator.inputs)) {
     const root = storage(input);
     const stored = types.widths.get(root) ?? 4;
-    if (stored === type.width || inputs.indexOf(input) !== position) continue;
+    if (stored === type.width) continue;
     const tensor = training.tensors.get(input);
     const value = training.analysis.graph.values.get(root);
     if (tensor === undefined || value === undefined || tensor.elementType !== 'float32') continue;
