@@ -13,6 +13,8 @@ export interface Diagnostic {
   readonly message: string;
   /** What the estimate advises, for a program that can do it. */
   readonly change?: FindingChange;
+  /** True for text that could go: an editor shows it pale. */
+  readonly unnecessary?: true;
   /** The model it is about, where the text holds several. */
   readonly model?: string;
 }
@@ -52,9 +54,17 @@ function diagnosticsOf(view: ModelView): readonly Diagnostic[] {
   );
   const shown = issues
     .filter(({ issue, range }) => issue.operator === undefined || !wrongLines.has(range.start.line))
-    .map(({ issue: { code, severity, message }, range }) => ({ range, severity, code, message }));
+    .map(({ issue: { code, severity, message }, range }) => ({
+      range,
+      severity,
+      code,
+      message,
+      ...(unnecessary.has(code) ? { unnecessary: true as const } : {}),
+    }));
   return withoutRepetition([...shown, ...diagnosticsOfFindings(view)]);
 }
+
+const unnecessary: ReadonlySet<IssueCode> = new Set<IssueCode>(['spec/unused', 'spec/unread-layer']);
 
 /** Repetitions of a block share a line: the first finding speaks for the others and says how many they are. */
 function diagnosticsOfFindings(view: ModelView): readonly Diagnostic[] {

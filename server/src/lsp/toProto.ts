@@ -59,6 +59,7 @@ export function toDiagnostic(diagnostic: Diagnostic, issuesPage: string | undefi
     code,
     ...(issuesPage === undefined ? {} : { codeDescription: { href: explanationOf(code, issuesPage) } }),
     message: diagnostic.message,
+    ...(diagnostic.unnecessary ? { tags: [lsp.DiagnosticTag.Unnecessary] } : {}),
   };
 }
 

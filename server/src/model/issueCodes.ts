@@ -179,6 +179,11 @@ export const issueCodes = {
     title: 'Nothing uses a block or a dimension',
     explanation: 'It costs nothing. Remove it, or check the name where it was meant to be used.',
   },
+  'spec/unread-layer': {
+    title: 'Nothing reads a layer',
+    explanation:
+      'No other layer takes its output, and it is no output of the model: its forward is computed, nothing flows back to its weights. Name it in `outputs`, read it, or remove it. A layer reads the one above unless it names others with `from` or among its arguments.',
+  },
   'spec/scenario': {
     title: 'The scenario of the layer spec is wrong',
     explanation:

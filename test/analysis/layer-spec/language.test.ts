@@ -17,7 +17,8 @@ function check(fixture: string, options: OpenOptions = {}): void {
 /** Every layer with the shape of its first output. */
 function shapes(text: string, options: OpenOptions = {}): readonly string[] {
   const { analysis, issues } = openLayerSpec(text, 'model.layers.yaml', options);
-  if (analysis === undefined || issues.length > 0) return issues.map(({ message }) => message);
+  const wrong = issues.filter(({ severity }) => severity !== 'information');
+  if (analysis === undefined || wrong.length > 0) return wrong.map(({ message }) => message);
   return analysis.layers.map(({ name, operators }) => {
     const output = analysis.graph.operators[operators.at(-1) ?? -1]?.outputs[0] ?? '';
     const type = analysis.graph.values.get(output)?.type;
@@ -141,6 +142,25 @@ blocks:
 layers:
   - stem: Linear(8)
   - o: outer(8)
+`));
+
+  it('read what they return, whoever reads that', () =>
+    check(`
+inputs: { x: 'float32[n, 8]' }
+blocks:
+  pair from a to left, right:
+    - left: Linear(8) from a
+    - lost: Linear(2) from a
+#     ^^^^^^^^^^^^^^^^^^^^^^ [spec/unread-layer] nothing reads \`lost\`, so it is computed and never trained; name it in \`outputs\`, read it, or remove it
+    - right: Linear(8) from a
+  plain:
+    - one: Linear(8)
+layers:
+  - both: pair() * 2
+  - unread: plain() from both.right
+#   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ [spec/unread-layer] nothing reads \`unread\`, so it is computed and never trained; name it in \`outputs\`, read it, or remove it
+  - shared: Linear(8, bias=False) from x
+  - tied: Linear(8, bias=False, weight=shared) from both.left
 `));
 
   it('say what they take', () =>

@@ -23,7 +23,8 @@ function check(fixture: string): void {
 /** The output of the last layer, and the trained elements. */
 function outcome(text: string): string {
   const { model, structure, issues } = lower(text);
-  if (issues.length > 0) return issues.map((issue) => `[${issue.code}] ${issue.message}`).join('\n');
+  const wrong = issues.filter(({ severity }) => severity !== 'information');
+  if (wrong.length > 0) return wrong.map((issue) => `[${issue.code}] ${issue.message}`).join('\n');
   const analysis = analyzeOnnx(model, structure);
   const type = analysis.graph.values.get(analysis.graph.outputs[0] ?? '')?.type;
   const shape = type?.kind === 'tensor' && isKnownShape(type.shape) ? type.shape.map(printDimension) : ['?'];

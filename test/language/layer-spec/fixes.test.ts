@@ -130,6 +130,20 @@ it('removes what is not used', () => {
   check(dims, 'spec/unused', 'Remove dim `heads`', spec('  - a: Linear(d, d)'));
 });
 
+it('removes a layer that nothing reads, or makes it an output', () => {
+  const text = spec('  - a: Linear(d, d)\n  - side: Linear(d, 4096)\n  - b: ReLU() from a');
+  check(
+    text,
+    'spec/unread-layer',
+    /^Remove `side`: .* faster/,
+    spec('  - a: Linear(d, d)\n  - b: ReLU() from a'),
+  );
+  const asOutput = (before: string): string | undefined =>
+    fixes(before, 'spec/unread-layer').find(({ title }) => title === 'Make `side` an output')?.text;
+  expect(asOutput(text)).toBe(`${text}outputs: [b, side]\n`);
+  expect(asOutput(`${text}outputs: [b, a]\n`)).toBe(`${text}outputs: [b, a, side]\n`);
+});
+
 it('renames the second of two layers with one name, and what reads it', () => {
   check(
     spec('  - a: ReLU()\n  - a: Linear(d, d)\n  - b: add(a, x)'),

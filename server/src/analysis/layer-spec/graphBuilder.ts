@@ -212,6 +212,13 @@ export class GraphBuilder {
     });
   }
 
+  /** Names of all tensors that operators read. */
+  readNames(): ReadonlySet<string> {
+    const names = new Set<string>();
+    for (const { inputs } of this.nodes) for (const input of inputs) names.add(input);
+    return names;
+  }
+
   build(name: string, outputs: readonly Tensor[]): OnnxModel {
     return {
       irVersion,

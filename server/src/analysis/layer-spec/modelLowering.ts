@@ -3,6 +3,7 @@
 import { didYouMean } from '../../formats/layer-spec/nearestName.ts';
 import type { SelectedModel } from '../../formats/layer-spec/selectModel.ts';
 import type { LayerCall, Name, SpecBlock, SpecLayer } from '../../formats/layer-spec/syntax.ts';
+import { layersOf } from '../../formats/layer-spec/walkSpec.ts';
 import { type Dimension, unknownDimension } from '../../model/dimension.ts';
 import type { LayerMarks } from '../../model/graph.ts';
 import type { Issue, TextSpan } from '../../model/issue.ts';
@@ -15,7 +16,7 @@ import { type Home, type HomeBlock, placeIn } from './blockTable.ts';
 import { makeLayerLowering } from './callLowering.ts';
 import { copyLayer, patternOf } from './copyLayer.ts';
 import { dimensionValues, openDimensions } from './dimensionValues.ts';
-import { evaluate } from './evaluate.ts';
+import { evaluate, namesIn } from './evaluate.ts';
 import { GraphBuilder, opset } from './graphBuilder.ts';
 import { printSignature, printValue, type SpecValue, type Tensor } from './layerDefinition.ts';
 import { findLayer, layerDefinitions } from './layerDefinitions.ts';
@@ -30,6 +31,7 @@ import {
 import { operatorAttributes } from './operatorAttributes.ts';
 import { type Outputs, type Scope, tensorOf, weightsNamed } from './scope.ts';
 import { type Feed, givenTensors, inputsOf, sourcesOf } from './tensorArguments.ts';
+import { GivenOutputs } from './unreadLayers.ts';
 import { unsupportedLayers } from './unsupportedLayers.ts';
 
 /** Layers beyond this are a slip of the hand in a repetition, not a model. */
@@ -71,6 +73,7 @@ export class ModelLowering {
   private recomputedCount = 0;
   private saidTooLong = false;
   private readonly hints = new Map<string, string>();
+  private readonly given = new GivenOutputs();
 
   /** `included` are blocks of other files; `closed` are open dimensions whose value is known to be needed. */
   constructor(
@@ -131,8 +134,27 @@ export class ModelLowering {
     const [first] = scope.tensors.values();
     const last = this.layers(this.model.layers, scope, first?.tensors[0]);
     this.memory.finish();
-    if (this.model.outputs.length === 0) return last === undefined ? [] : [last];
-    return this.model.outputs.flatMap((reference) => tensorOf(reference, scope) ?? []);
+    const outputs =
+      this.model.outputs.length > 0
+        ? this.model.outputs.flatMap((reference) => tensorOf(reference, scope) ?? [])
+        : last === undefined
+          ? []
+          : [last];
+    this.given.returns(0, outputs);
+    // A line that cannot be read may be the one that reads a layer.
+    if (this.issues.every(({ severity }) => severity !== 'error')) {
+      for (const issue of this.given.unread(this.graph.readNames(), this.referredNames())) this.report(issue);
+    }
+    return outputs;
+  }
+
+  /** Names in the arguments of calls, tensors or not. */
+  private referredNames(): ReadonlySet<string> {
+    const names = new Set<string>();
+    for (const { call } of layersOf(this.model)) {
+      for (const { value } of call?.arguments ?? []) for (const name of namesIn(value)) names.add(name);
+    }
+    return names;
   }
 
   /** Lowers a list of layers, each fed by the one before; gives the first output of the last. */
@@ -141,6 +163,8 @@ export class ModelLowering {
     for (const layer of layers) {
       const outputs = this.layer(layer, scope, previous);
       if (outputs === undefined) continue;
+      // Lines of included files stand elsewhere.
+      if (scope.home === this.home && layer.call !== undefined) this.given.add(layer, outputs.tensors);
       this.nameOutputs(layer, outputs, scope);
       previous = outputs.tensors[0] ?? previous;
     }
@@ -407,14 +431,20 @@ export class ModelLowering {
     const inputs = this.blockInputs(block, line, inner);
     for (const [input, tensor] of inputs) bound.tensors.set(input, single(tensor));
     const [first] = inputs.values();
+    const before = this.given.count;
     const last = this.layers(block.layers, bound, first);
-    if (block.outputs.length === 0) return last === undefined ? undefined : single(last);
+    if (block.outputs.length === 0) {
+      if (last === undefined) return undefined;
+      this.given.returns(before, [last]);
+      return single(last);
+    }
+    const tensors = block.outputs.map(
+      (reference) =>
+        tensorOf(reference, bound) ?? this.unknownTensor(`${path}.${reference.text}`, bound, reference.span),
+    );
+    this.given.returns(before, tensors);
     return {
-      tensors: block.outputs.map(
-        (reference) =>
-          tensorOf(reference, bound) ??
-          this.unknownTensor(`${path}.${reference.text}`, bound, reference.span),
-      ),
+      tensors,
       names: block.outputs.map(({ text, output }) => output?.text ?? text),
     };
   }

@@ -9,6 +9,7 @@ import { argumentFixes } from './argumentFixes.ts';
 import { findingFixes } from './findingFixes.ts';
 import { nameFixes } from './nameFixes.ts';
 import { removalFixes } from './removalFixes.ts';
+import { unreadFixes } from './unreadFixes.ts';
 import type { Wrong } from './wrong.ts';
 
 /** The fixes of these diagnostics, the best of each first. `recost` is called for what changes the cost. */
@@ -33,6 +34,7 @@ export function layerSpecFixes(
       ...nameFixes(wrong),
       ...argumentFixes(wrong),
       ...removalFixes(wrong),
+      ...unreadFixes(wrong),
       ...findingFixes(wrong),
     ];
     return changes.map(({ title, edits }, index): Fix => {

@@ -2,6 +2,7 @@
 
 import type { TextSpan } from '../../../model/issue.ts';
 import { renameLayerSpec } from '../renameLayerSpec.ts';
+import { linesOf } from '../specLines.ts';
 import { namesOfSpec } from '../specNames.ts';
 import { blocksOf, bodiesOf, holds, type SpecText } from '../specText.ts';
 import type { Change, Wrong } from './wrong.ts';
@@ -43,12 +44,6 @@ function unused(document: SpecText, { start }: TextSpan): readonly Change[] {
     return span === undefined ? [] : [{ title, edits: [{ span, text: '' }] }];
   }
   return [];
-}
-
-/** Whole lines, the line break after them included. */
-function linesOf(source: string, { start, end }: TextSpan): TextSpan {
-  const lineEnd = source.indexOf('\n', Math.max(start, end - 1));
-  return { start: source.lastIndexOf('\n', start - 1) + 1, end: lineEnd < 0 ? source.length : lineEnd + 1 };
 }
 
 /** What comes after a name that is used again means the newer one, and follows it. */
