@@ -16,6 +16,7 @@ import {
   thresholdNames,
 } from '../model/findingThresholds.ts';
 import {
+  checkpoints,
   type FrameworkChoice,
   modes,
   optimizers,
@@ -124,6 +125,7 @@ const scenarioOptions = {
   mode: { type: 'string' },
   'measured-step': { type: 'string' },
   'layer-trace': { type: 'string' },
+  checkpoint: { type: 'string' },
   threshold: { type: 'string', multiple: true },
 } as const;
 
@@ -316,6 +318,7 @@ function readScenario(values: ScenarioValues, gpus: number | undefined): Scenari
   const precision = chosen('--precision', textOf(values.precision), precisions);
   const optimizer = chosen('--optimizer', textOf(values.optimizer), optimizers);
   const mode = chosen('--mode', textOf(values.mode), modes);
+  const checkpoint = chosen('--checkpoint', textOf(values.checkpoint), checkpoints);
   const framework = textOf(values.framework);
   const measuredStep = positiveNumber('--measured-step', textOf(values['measured-step']));
   const dimensions = readDimensions(values.dim);
@@ -332,6 +335,7 @@ function readScenario(values: ScenarioValues, gpus: number | undefined): Scenari
       ...(precision === undefined ? {} : { precision }),
       ...(optimizer === undefined ? {} : { optimizer }),
       ...(mode === undefined ? {} : { mode }),
+      ...(checkpoint === undefined ? {} : { checkpoint }),
       ...(framework === undefined ? {} : { framework: readFramework(framework) }),
       ...(measuredStep === undefined ? {} : { measuredStep: seconds(measuredStep) }),
       ...(thresholds === undefined ? {} : { thresholds }),

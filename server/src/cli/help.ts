@@ -23,6 +23,7 @@ scenario
   --optimizer NAME        sgd, momentum, adam, adamw, none
   --framework NAME[,option=value]   such as pytorch-ddp,bucket-mb=50
   --mode NAME             training, inference
+  --checkpoint NAME       none, block, selective: what backward computes again instead of keeping it
   --threshold NAME=SHARE  from where on something is a finding; repeatable (docs/issues.md)
   --measured-step SECONDS, --layer-trace FILE.csv      measured times in the place of predicted ones
 

@@ -1,6 +1,7 @@
 /** From an opened model and what a person asks for to the cost of a step: the engine's one entry. */
 
 import { bindTrainingGraph } from '../analysis/bindTrainingGraph.ts';
+import { checkpointBlocks } from '../analysis/checkpointBlocks.ts';
 import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
 import { openBatch } from '../analysis/openBatch.ts';
 import type { OpenedModel } from '../analysis/openedModel.ts';
@@ -59,7 +60,12 @@ export function estimateModel(
     analysis,
     (name) => (name === customCluster?.name ? customCluster : findCluster(name)),
   );
-  const training = bindTrainingGraph(analysis, new Map(Object.entries(scenario.dimensions)), scenario.mode);
+  const bindings = new Map(Object.entries(scenario.dimensions));
+  const bound = bindTrainingGraph(analysis, bindings, scenario.mode);
+  const training = checkpointBlocks(
+    bound,
+    scenario.mode === 'training' ? (scenario.checkpoint ?? 'none') : 'none',
+  );
   const costed = training.costs.some(({ kind }) => kind === 'known');
   const explained = [...opened.issues, ...issues].some(({ severity }) => severity === 'error');
   const sound = issues.every(({ severity }) => severity !== 'error');

@@ -49,6 +49,7 @@ export function resolveScenario(
   }
   const measuredStep = first(requests, 'measuredStep');
   const thresholds = mergeThresholds(requests);
+  const checkpoint = first(requests, 'checkpoint');
   return {
     scenario: {
       cluster: cluster.name,
@@ -62,6 +63,7 @@ export function resolveScenario(
       mode: first(requests, 'mode') ?? 'training',
       ...(measuredStep === undefined ? {} : { measuredStep }),
       ...(thresholds === undefined ? {} : { thresholds }),
+      ...(checkpoint === undefined || checkpoint === 'none' ? {} : { checkpoint }),
     },
     cluster,
     issues,

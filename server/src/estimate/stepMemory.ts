@@ -58,7 +58,7 @@ export function stepMemory(plan: StepPlan, state: ModelState): StepMemory {
   const kept = learns ? sumOf(saved.activations) : most;
   const { recomputedBytes } = lowered;
   const always = state.parameters + state.optimizerState + state.communicationBuffers + library;
-  const backward = learns ? backwardOf(plan, live.gradients, recomputedBytes) : noMoments;
+  const backward = learns ? backwardOf(plan, live.gradients) : noMoments;
   const forward: Moment = {
     phase: 'forward',
     operator: busiest,
@@ -127,14 +127,16 @@ interface BackwardMoments {
 const nothing = new Float64Array(0);
 const noMoments: BackwardMoments = { copies: nothing, gradients: nothing, kept: nothing, workspace: nothing };
 
-function backwardOf(plan: StepPlan, between: Float64Array, recomputed: number): BackwardMoments {
+function backwardOf(plan: StepPlan, between: Float64Array): BackwardMoments {
   const { saved, training } = plan;
+  const { recomputedAt } = plan.lowered;
   const outputs = givenOutOf(plan);
   return {
     copies: runningSum(saved.weightCopies, 0),
     gradients: parameterGradients(training, between.length),
     kept: runningSum(saved.activations, outputs),
-    workspace: between.map((size) => size + recomputed),
+    workspace:
+      recomputedAt === undefined ? between : between.map((size, index) => size + (recomputedAt[index] ?? 0)),
   };
 }
 

@@ -35,6 +35,8 @@ export interface LoweredGraph {
   readonly operators: readonly (LoweredOperator | undefined)[];
   /** The most that backward holds at once of what it computes again instead of keeping it. */
   readonly recomputedBytes: Bytes;
+  /** By operator, what its backward finds of that; absent where nothing is computed again. */
+  readonly recomputedAt?: Float64Array;
 }
 
 export interface LoweredOperator {

@@ -5,7 +5,7 @@
 
 import { z } from 'zod';
 import { thresholdNames } from '../model/findingThresholds.ts';
-import { modes, optimizers, precisions, type ScenarioRequest } from '../model/scenario.ts';
+import { checkpoints, modes, optimizers, precisions, type ScenarioRequest } from '../model/scenario.ts';
 
 const count = z.number().int().positive().nullable();
 
@@ -25,6 +25,7 @@ export const settingsShape = {
   /** Name, then options: `pytorch-ddp,bucket-mb=50`. */
   framework: z.string().default('pytorch-ddp'),
   mode: z.enum(modes).default('training'),
+  checkpoint: z.enum(checkpoints).default('none'),
   /** From where on something is a finding, by name. */
   'findings.thresholds': z.partialRecord(z.enum(thresholdNames), z.number().min(0).max(1)).default({}),
   'hints.cost': z.boolean().default(true),
@@ -72,6 +73,7 @@ export function scenarioOfSettings(settings: Settings): ScenarioRequest {
     optimizer: settings.optimizer,
     framework: frameworkOf(settings.framework),
     mode: settings.mode,
+    checkpoint: settings.checkpoint,
     ...(Object.keys(settings['findings.thresholds']).length === 0
       ? {}
       : { thresholds: settings['findings.thresholds'] }),

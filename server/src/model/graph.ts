@@ -142,4 +142,6 @@ export interface LayerMarks {
    * computed again together.
    */
   readonly recomputed?: number;
+  /** Results of products inside are kept all the same, and not computed again. */
+  readonly keepsProducts?: true;
 }

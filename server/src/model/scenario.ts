@@ -10,6 +10,13 @@ export type Precision = (typeof precisions)[number];
 export const optimizers = ['sgd', 'momentum', 'adam', 'adamw', 'none'] as const;
 export type Optimizer = (typeof optimizers)[number];
 
+/**
+ * What forward keeps for backward: all it needs; of every repeated block its inputs alone; or those and the results of
+ * products, which cost the most to compute again.
+ */
+export const checkpoints = ['none', 'block', 'selective'] as const;
+export type Checkpoint = (typeof checkpoints)[number];
+
 export const modes = ['training', 'inference'] as const;
 export type Mode = (typeof modes)[number];
 
@@ -31,6 +38,8 @@ export interface Scenario {
   readonly optimizer: Optimizer;
   readonly framework: FrameworkChoice;
   readonly mode: Mode;
+  /** Left out: `none`. */
+  readonly checkpoint?: Checkpoint;
   /** Replaces predicted compute of the whole step by a measured time. */
   readonly measuredStep?: Seconds;
   /** From where on something is a finding, where a person set it. */
@@ -48,6 +57,7 @@ export interface ScenarioRequest {
   readonly optimizer?: Optimizer;
   readonly framework?: FrameworkChoice;
   readonly mode?: Mode;
+  readonly checkpoint?: Checkpoint;
   readonly measuredStep?: Seconds;
   readonly thresholds?: Thresholds;
 }

@@ -244,7 +244,7 @@ models:
 
 it('reads the scenario as the command line does', () => {
   const { spec } = readLayerSpec(
-    'inputs: {}\nlayers: []\nscenario: { cluster: dgx-1, nodes: 2, gpus: 16, batch: 4, precision: fp16, optimizer: sgd, framework: "pytorch-ddp,bucket-mb=50", mode: inference, thresholds: "launch-bound=0.5, exposed-communication=0" }',
+    'inputs: {}\nlayers: []\nscenario: { cluster: dgx-1, nodes: 2, gpus: 16, batch: 4, precision: fp16, optimizer: sgd, framework: "pytorch-ddp,bucket-mb=50", mode: inference, checkpoint: block, thresholds: "launch-bound=0.5, exposed-communication=0" }',
   );
   expect(spec?.scenario).toEqual({
     cluster: 'dgx-1',
@@ -255,6 +255,7 @@ it('reads the scenario as the command line does', () => {
     optimizer: 'sgd',
     framework: { name: 'pytorch-ddp', options: { 'bucket-mb': '50' } },
     mode: 'inference',
+    checkpoint: 'block',
     thresholds: { 'launch-bound': 0.5, 'exposed-communication': 0 },
   });
 });

@@ -1,5 +1,6 @@
 /** `findings/out-of-memory`: the peak is above what the GPU leaves for tensors. */
 
+import { blocksOf } from '../../analysis/checkpointBlocks.ts';
 import { formatBytes } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
 import { bytes } from '../../model/units.ts';
@@ -23,11 +24,18 @@ export function outOfMemory({ plan, memory }: EstimatedStep): readonly Finding[]
       message: `The step needs ${formatBytes(memory.peak)}; ${title} has ${formatBytes(memory.capacity)}, of which ${formatBytes(runtimeReserve)} go to driver and framework. The largest part is ${kind}, ${formatBytes(size)}`,
       fix:
         batch > 0
-          ? `Lower the batch per GPU to ${batch}, the largest that fits`
+          ? `Lower the batch per GPU to ${batch}, the largest that fits${checkpointAdvice(plan)}`
           : `No batch fits: ${formatBytes(bytes(memory.parameters + memory.optimizerState + memory.communicationBuffers))} of parameters, optimizer state and buffers stay, and a single sample comes on top. Choose a GPU with more memory, or shard the model`,
       ...(batch > 0 ? { change: { kind: 'batch', batch } } : {}),
     },
   ];
+}
+
+/** Where blocks repeat and keep all that backward needs. */
+function checkpointAdvice({ scenario, training }: EstimatedStep['plan']): string {
+  if (scenario.mode !== 'training' || scenario.checkpoint !== undefined) return '';
+  const blocks = blocksOf(training.analysis.layers).size;
+  return blocks === 0 ? '' : `; or keep only what goes into its ${blocks} blocks (checkpoint: block)`;
 }
 
 /** The largest batch that fits at every moment of the step; what grows does so with the batch. 0 where none fits. */

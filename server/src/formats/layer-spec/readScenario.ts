@@ -9,6 +9,7 @@ import {
 } from '../../model/findingThresholds.ts';
 import type { Issue, TextSpan } from '../../model/issue.ts';
 import {
+  checkpoints,
   type FrameworkChoice,
   modes,
   optimizers,
@@ -34,6 +35,11 @@ export const scenarioKeys = {
     documentation: 'Name of a framework, with options: `pytorch-ddp,bucket-mb=50`.',
   },
   mode: { kind: modes, documentation: 'Training or inference.' },
+  checkpoint: {
+    kind: checkpoints,
+    documentation:
+      'What repeated blocks keep for backward: all it needs (none), their inputs (block), or also the results of products (selective).',
+  },
   thresholds: {
     kind: 'thresholds',
     documentation: 'From where on something is a finding: `exposed-communication=0.1,low-efficiency=0.5`.',
@@ -93,6 +99,9 @@ export function readScenario(
         break;
       case 'mode':
         assign(scenario, 'mode', choose(modes));
+        break;
+      case 'checkpoint':
+        assign(scenario, 'checkpoint', choose(checkpoints));
         break;
       case 'framework': {
         const framework = readFramework(String(content));

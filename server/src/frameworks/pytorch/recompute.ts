@@ -24,14 +24,19 @@ export function recomputeMarked(
   if (groups.length === 0) return { operators, recomputedBytes: bytes(0) };
   const changed = [...operators];
   let most = 0;
-  for (const group of groups) most = Math.max(most, recomputeGroup(training, group, changed, stored));
-  return { operators: changed, recomputedBytes: bytes(most) };
+  const recomputedAt = new Float64Array(operators.length);
+  for (const group of groups) {
+    const size = recomputeGroup(training, group, changed, stored);
+    for (const index of group.operators) recomputedAt[index] = size;
+    most = Math.max(most, size);
+  }
+  return { operators: changed, recomputedBytes: bytes(most), recomputedAt };
 }
 
 /** Changes the operators of one group; gives the bytes that backward makes again before it uses them. */
 function recomputeGroup(
   training: TrainingGraph,
-  group: readonly number[],
+  { operators: group, keepsProducts }: CheckpointedGroup,
   operators: (LoweredOperator | undefined)[],
   stored: (name: string) => readonly KeptTensor[],
 ): number {
@@ -53,29 +58,64 @@ function recomputeGroup(
         saved.push(tensor);
       }
     }
+    const keepsResults = keepsProducts && isProduct(training, index) && lowered.inside !== true;
+    if (keepsResults) {
+      for (const tensor of resultsOf(training, index, lowered, stored)) {
+        if (kept.has(tensor.key)) continue;
+        kept.add(tensor.key);
+        saved.push(tensor);
+      }
+    }
     for (const tensor of lowered.saved) if (!tensor.weightCopy) again.set(tensor.key, tensor.bytes);
-    operators[index] = { ...lowered, backwardData: [...lowered.forward, ...lowered.backwardData], saved };
+    const repeated = keepsResults ? [] : lowered.forward;
+    operators[index] = { ...lowered, backwardData: [...repeated, ...lowered.backwardData], saved };
   }
   let total = 0;
   for (const [key, size] of again) if (!kept.has(key)) total += size;
   return total;
 }
 
-/** Operators computed again together, where backward passes them at all. */
-function recomputedGroups(training: TrainingGraph): readonly (readonly number[])[] {
+/**
+ * What a product gives, and what it keeps beside its inputs, as the logarithms of attention's sums. Source: PyTorch 2.x
+ * torch/utils/checkpoint.py, `create_selective_checkpoint_contexts`: results of the operators that a policy names.
+ */
+function resultsOf(
+  { analysis }: TrainingGraph,
+  index: number,
+  lowered: LoweredOperator,
+  stored: (name: string) => readonly KeptTensor[],
+): readonly KeptTensor[] {
+  const outputs = analysis.graph.operators[index]?.outputs ?? [];
+  const own = lowered.saved.filter(({ key }) => key.startsWith(`${index}/`));
+  return [...outputs.flatMap((name) => (name === '' ? [] : stored(name))), ...own];
+}
+
+function isProduct({ costs }: TrainingGraph, index: number): boolean {
+  const cost = costs[index];
+  return cost?.kind === 'known' && cost.forward.flops > 0;
+}
+
+/** Operators computed again together. */
+interface CheckpointedGroup {
+  readonly operators: readonly number[];
+  readonly keepsProducts: boolean;
+}
+
+/** Where backward passes them at all. */
+function recomputedGroups(training: TrainingGraph): readonly CheckpointedGroup[] {
   const { graph } = training.analysis;
   const marks = operatorMarks(training.analysis);
   if (marks === undefined) return [];
-  const groups = new Map<number, number[]>();
+  const groups = new Map<number, { readonly operators: number[]; readonly keepsProducts: boolean }>();
   for (const { index } of graph.operators) {
-    const number = marks[index]?.recomputed;
+    const { recomputed: number, keepsProducts = false } = marks[index] ?? {};
     if (number === undefined) continue;
     const group = groups.get(number);
-    if (group === undefined) groups.set(number, [index]);
-    else group.push(index);
+    if (group === undefined) groups.set(number, { operators: [index], keepsProducts });
+    else group.operators.push(index);
   }
-  return [...groups.values()].filter((group) =>
-    group.some((index) =>
+  return [...groups.values()].filter(({ operators }) =>
+    operators.some((index) =>
       graph.operators[index]?.outputs.some((name) => training.requiresGradient.has(name)),
     ),
   );

@@ -18,7 +18,7 @@ export function findingFixes(wrong: Wrong): readonly Change[] {
   const advised = diagnostic.change === undefined ? [] : changesFor(wrong, diagnostic.change);
   switch (diagnostic.code) {
     case 'findings/out-of-memory':
-      return [...advised, ...fewerRepetitions(wrong)];
+      return [...advised, ...checkpointed(wrong), ...fewerRepetitions(wrong)];
     case 'findings/exposed-communication':
       return [...advised, ...gradientOptions(wrong)];
     default:
@@ -136,6 +136,19 @@ function optionEdits(
   const options = Object.entries({ ...framework.options, [name]: value }).map((pair) => pair.join('='));
   const written = `"${[framework.name, ...options].join(',')}"`;
   return [scenarioEdit(document, 'framework', written, diagnostic.model)];
+}
+
+/** Blocks that keep less, where the step fits then. */
+function checkpointed(wrong: Wrong): readonly Change[] {
+  const { view, document, diagnostic } = wrong;
+  return (['selective', 'block'] as const).flatMap((checkpoint) => {
+    const edits = [scenarioEdit(document, 'checkpoint', checkpoint, diagnostic.model)];
+    const fits = ({ scenario, cost }: ModelEstimate): boolean =>
+      scenario?.checkpoint === checkpoint &&
+      cost?.findings.every(({ code }) => code !== diagnostic.code) === true;
+    const what = checkpoint === 'block' ? 'Checkpoint blocks' : 'Checkpoint blocks selectively';
+    return view.estimate.scenario?.checkpoint === undefined ? costed(wrong, edits, what, fits) : [];
+  });
 }
 
 /** A repeated line, repeated as often as memory allows. */
