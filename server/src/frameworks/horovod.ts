@@ -8,7 +8,6 @@
  */
 
 import type { Operation } from '../communication/operation.ts';
-import { largestOf } from '../model/extremes.ts';
 import { bytes, type Seconds, seconds } from '../model/units.ts';
 import {
   backwardAt,
@@ -57,8 +56,8 @@ export const horovod: FrameworkEntry = {
       exchange: (gradients, { gpus }, profiled) => {
         if (gpus === 1) return noExchange;
         const messages = fusedMessages(gradients, profiled, threshold, cycle);
-        const largest = Math.max(0, largestOf(messages.map((message) => message.bytes)));
-        return { ...noExchange, messages, buffers: bytes(Math.min(threshold, largest)) };
+        // Allocated whole, at its first use (horovod/common/fusion_buffer_manager.cc, InitializeBuffer).
+        return { ...noExchange, messages, buffers: bytes(gradients.length > 1 ? threshold : 0) };
       },
       notes: [
         `Horovod, fusion buffer of ${options.get('fusion-mb')} MiB, cycle of ${options.get('cycle-ms')} ms`,

@@ -5,7 +5,6 @@
  * (Shi, Chu, "MG-WFBP", arXiv 1811.11141).
  */
 
-import type { FrameworkEntry } from '../../frameworks/frameworkEntry.ts';
 import { frameworks } from '../../frameworks/registry.ts';
 import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatBytes, formatPercent, formatTime } from '../../model/format.ts';
@@ -26,33 +25,50 @@ export function smallMessages({ plan, timeline }: EstimatedStep): readonly Findi
       whole += stage.time;
     }
   }
-  if (whole === 0 || startup < thresholdOf(thresholds, 'small-messages') * whole) return [];
-  const average = bytes(plan.exchange.messages.reduce((total, message) => total + message.bytes, 0) / count);
-  const option = sizeOption(framework.name);
-  const present = Number(framework.options[option?.name ?? ''] ?? option?.default);
-  const size = option === undefined ? undefined : present > 0 ? present * 4 : usualSize;
+  const share = thresholdOf(thresholds, 'small-messages');
+  if (whole === 0 || startup < share * whole) return [];
+  const total = plan.exchange.messages.reduce((sum, message) => sum + message.bytes, 0);
   return [
     {
       code: 'findings/small-messages',
       severity: 'warning',
       layer: '',
-      message: `Gradients travel in ${count} messages of ${formatBytes(average)} on average, and ${formatPercent(startup / whole)} of their time (${formatTime(seconds(startup))}) is start-up cost, which larger messages would pay less often`,
-      fix:
-        option === undefined || size === undefined
-          ? 'Merge gradients before they are sent: mg-wfbp chooses which, pytorch-ddp fills buckets'
-          : `Send larger messages: ${option.name}=${size}`,
-      ...(option === undefined || size === undefined
-        ? {}
-        : { change: { kind: 'framework-option', name: option.name, value: String(size) } }),
+      message: `Gradients travel in ${count} messages of ${formatBytes(bytes(total / count))} on average, and ${formatPercent(startup / whole)} of their time (${formatTime(seconds(startup))}) is start-up cost, which larger messages would pay less often`,
+      ...remedyOf(framework.name, total, startup / count, (whole - startup) / total, share),
     },
   ];
 }
 
-/** MiB, where every tensor is sent by itself: Horovod's first default. */
-const usualSize = 64;
+/**
+ * Messages of which start-up is less than `share`: of a·(1 − share)/(share·b) bytes or more. `perMessage` is a in
+ * seconds, `perByte` b.
+ */
+function remedyOf(
+  framework: string,
+  total: number,
+  perMessage: number,
+  perByte: number,
+  share: number,
+): Pick<Finding, 'fix' | 'change'> {
+  const needed = (perMessage * (1 - share)) / (share * perByte);
+  if (needed >= total) {
+    return {
+      fix: 'Even one message of all gradients would mostly be start-up: use fewer GPUs, or raise the batch so that backward hides it',
+    };
+  }
+  const name = sizeOption(framework);
+  if (name === undefined) {
+    return { fix: 'Merge gradients before they are sent: mg-wfbp chooses which, pytorch-ddp fills buckets' };
+  }
+  const value = String(sizes.find((size) => size * 2 ** 20 > needed) ?? Math.ceil(needed / 2 ** 20));
+  return { fix: `Send larger messages: ${name}=${value}`, change: { kind: 'framework-option', name, value } };
+}
+
+/** MiB, as people write them. */
+const sizes = [0.5, 1, 2, 5, 10, 25, 50, 100, 200, 500, 1000];
 
 /** How a framework is told how much to send at once. */
-function sizeOption(framework: string): FrameworkEntry['options'][number] | undefined {
+function sizeOption(framework: string): string | undefined {
   const entry = frameworks.find(({ name }) => name === framework);
-  return entry?.options.find(({ name }) => name === 'bucket-mb' || name === 'fusion-mb');
+  return entry?.options.find(({ name }) => name === 'bucket-mb' || name === 'fusion-mb')?.name;
 }
