@@ -37,6 +37,9 @@ export function calibrate(folder: string) {
       rows: rows.flatMap(({ kind, fits }) => fits.map((fit) => ({ kind, ...headOf(fit), ...fit.entry }))),
     },
     summary: all.map(summaryOf),
+    held: all.flatMap(({ fits }) =>
+      fits.filter(isUsed).flatMap(({ kind, held }) => held.map((row) => ({ kind, ...row }))),
+    ),
     table: [...all.flatMap((family) => family.fits.map(lineOf)), '', ...transfers.map(transferLine)].join(
       '\n',
     ),

@@ -10,11 +10,11 @@ import {
   rowCurveOf,
 } from '../../server/src/hardware/curves.ts';
 import { findGpu } from '../../server/src/hardware/gpus.ts';
-import { convolutionTime } from '../../server/src/hardware/kernels/convolutionTime.ts';
+import { convolutionBytes, convolutionTime } from '../../server/src/hardware/kernels/convolutionTime.ts';
 import { operandBytes, productTime } from '../../server/src/hardware/kernels/productTime.ts';
 import { rowTime } from '../../server/src/hardware/kernels/rowTime.ts';
 import type { ConvolutionPass, ConvolutionShape } from '../../server/src/operators/definition.ts';
-import { type KernelFamily, ratesOf, rounded, widthOf } from './fit.ts';
+import { type KernelFamily, type NumberType, ratesOf, rounded, widthOf } from './fit.ts';
 import { productEntryOf, productLimits, productStart } from './productParameters.ts';
 import { type MeasuredRow, numberIn } from './readMeasured.ts';
 
@@ -32,6 +32,13 @@ export const productFamily: KernelFamily<ProductEntry> = {
       const shape = productOf(row);
       return productTime(rates, curve, shape, operandBytes(shape, widthOf(type))).time;
     });
+  },
+  least: (gpu, type, row) => {
+    const rates = ratesOf(gpu, type);
+    const shape = productOf(row);
+    const { batch, m, n, k } = shape;
+    const moved = operandBytes(shape, widthOf(type)) / rates.bandwidth;
+    return Math.max((2 * batch * m * n * k) / rates.peak, moved);
   },
 };
 
@@ -54,10 +61,19 @@ export const convolutionFamily = (pass: ConvolutionPass): KernelFamily<Convoluti
     const curve = convolutionCurveOf(entry);
     return rows.map((row) => convolutionTime(rates, curve, convolutionOf(row, pass), widthOf(type)).time);
   },
+  least: (gpu, type, row) => {
+    const rates = ratesOf(gpu, type);
+    const shape = convolutionOf(row, pass);
+    const { images, positions, channels, filters, taps } = shape;
+    const moved = convolutionBytes(shape, widthOf(type)) / rates.bandwidth;
+    return Math.max((2 * images * positions * channels * filters * taps) / rates.peak, moved);
+  },
 });
 
 export const rowFamily = (kind: RowKind): KernelFamily<RowEntry> => {
   const { operations, columns } = rowKinds[kind];
+  const bytesOf = (type: NumberType, row: MeasuredRow): number =>
+    numberIn(row, 'rows') * numberIn(row, 'columns') * (operations[row.operation ?? ''] ?? 2) * widthOf(type);
   return {
     kind,
     accepts: (row) => {
@@ -74,12 +90,11 @@ export const rowFamily = (kind: RowKind): KernelFamily<RowEntry> => {
     }),
     times: (gpu, type, entry, rows) => {
       const curve = rowCurveOf(entry);
-      return rows.map((row) => {
-        const length = numberIn(row, 'columns');
-        const elements = numberIn(row, 'rows') * length * (operations[row.operation ?? ''] ?? 2);
-        return rowTime(gpu.memoryBandwidth.value, curve, elements * widthOf(type), length);
-      });
+      return rows.map((row) =>
+        rowTime(gpu.memoryBandwidth.value, curve, bytesOf(type, row), numberIn(row, 'columns')),
+      );
     },
+    least: (gpu, type, row) => bytesOf(type, row) / gpu.memoryBandwidth.value,
   };
 };
 

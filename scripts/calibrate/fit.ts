@@ -25,6 +25,8 @@ export interface KernelFamily<Entry> {
     entry: Entry,
     rows: readonly MeasuredRow[],
   ) => readonly number[];
+  /** Seconds that the row would take at the peak or at the bandwidth, whichever is longer. */
+  readonly least: (gpu: GpuProfile, type: NumberType, row: MeasuredRow) => number;
 }
 
 export type NumberType = 'fp32' | 'fp16';
@@ -38,6 +40,17 @@ export interface Fit<Entry> {
   readonly rows: number;
   readonly sources: readonly string[];
   readonly left: Residuals;
+  /** The rows that were kept back. */
+  readonly held: readonly HeldRow[];
+}
+
+export interface HeldRow {
+  readonly source: string;
+  /** Seconds. */
+  readonly predicted: number;
+  readonly measured: number;
+  /** Seconds at the peak or at the bandwidth. */
+  readonly least: number;
 }
 
 export interface Transfer {
@@ -109,6 +122,7 @@ function fitGroup<Entry>(
     [...family.limits, ...sources.map(() => family.mostOverhead)],
     (candidate) => logLoss(timesOf(candidate, fitted), measured),
   );
+  const predicted = timesOf(parameters, held);
   const fit: Fit<Entry> = {
     kind: family.kind,
     gpu: gpu.name,
@@ -117,7 +131,13 @@ function fitGroup<Entry>(
     entry: family.entryOf(parameters, unit),
     rows: rows.length,
     sources,
-    left: residuals(timesOf(parameters, held), held.map(secondsOf)),
+    left: residuals(predicted, held.map(secondsOf)),
+    held: held.map((row, index) => ({
+      source: row.source ?? '',
+      predicted: predicted[index] ?? Number.NaN,
+      measured: secondsOf(row),
+      least: family.least(gpu, type, row),
+    })),
   };
   const overheads = new Map(sources.map((source, index) => [source, parameters[own + index] ?? 0]));
   return { fit, overheads, held, gpu };

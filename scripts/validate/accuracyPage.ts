@@ -2,6 +2,7 @@
 
 import type { DataSet } from './dataSets.ts';
 import type { JudgedRow, Statistics } from './judge.ts';
+import { type LayerEntry, layerSection } from './layerPage.ts';
 
 export interface Entry extends Pick<DataSet, 'title' | 'file' | 'peer' | 'held'> {
   readonly target?: NonNullable<DataSet['target']> & { readonly ninetieth?: number };
@@ -40,7 +41,11 @@ export const rowLines = (rows: readonly JudgedRow[]): readonly string[] =>
       `  ${[row.gpu, row.model, row.batch, row.precision, row.layout ?? ''].join(' ').padEnd(60)} ${milliseconds(predicted)} for ${milliseconds(measured)}  ${(predicted / measured).toFixed(2)}`,
   );
 
-export function accuracyPage(entries: readonly Entry[], kernels: readonly KernelEntry[]): string {
+export function accuracyPage(
+  entries: readonly Entry[],
+  layers: readonly LayerEntry[],
+  kernels: readonly KernelEntry[],
+): string {
   return `# Accuracy
 
 How far predicted times are from measured ones. Written by \`npm run validate\`; \`npm run validate -- --rows\` prints every row.
@@ -65,6 +70,7 @@ What was kept back from the fits, and what others publish of the same rows:
 | --- | --- | --- |
 ${entries.map(({ title, held, peer }) => `| ${title} | ${held} | ${peer} |`).join('\n')}
 
+${layerSection(layers)}
 ## Single kernels
 
 Median errors on the half of each GPU's rows that the fit has not seen: best, middle and worst GPU. *other GPU*: the same

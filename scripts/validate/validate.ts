@@ -10,6 +10,8 @@ import { collectiveSection, judgeCollectives } from './collectives.ts';
 import { dataSets } from './dataSets.ts';
 import { graphOpener } from './graphs.ts';
 import { baselineRatios, judgeDataSet, ratiosOf, shareInRange, statisticsOf } from './judge.ts';
+import { kernelEntries, type LayerEntry, layerEntry, layerTable } from './layerPage.ts';
+import { layerSets } from './layerSets.ts';
 
 /** `shared`: the folder that holds the larger graphs. `absent`: titles of the sets that could not be judged. */
 export function validate(
@@ -41,10 +43,17 @@ export function validate(
   const timm = timmEntries(measured, join(shared, 'models/timm-train'));
   if (timm === undefined) absent.push('timm, training');
   else entries.push(...timm);
-  const { summary } = calibrate(measured);
+  const { summary, held } = calibrate(measured);
+  const layers: LayerEntry[] = [];
+  for (const set of layerSets) {
+    const judged = set.judge(readMeasured(measured, set.file), open);
+    if (judged === undefined) absent.push(set.title);
+    else layers.push(layerEntry(set, judged));
+  }
+  layers.push(...kernelEntries(held));
   return {
-    page: `${accuracyPage(entries, summary)}\n${collectiveSection(judgeCollectives(measured))}`,
-    table: [accuracyTable(entries), '', ...lines].join('\n'),
+    page: `${accuracyPage(entries, layers, summary)}\n${collectiveSection(judgeCollectives(measured))}`,
+    table: [accuracyTable(entries), '', layerTable(layers), '', ...lines].join('\n'),
     absent,
   };
 }

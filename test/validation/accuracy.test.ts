@@ -7,6 +7,8 @@ import { readMeasured } from '../../scripts/calibrate/readMeasured.ts';
 import { dataSets } from '../../scripts/validate/dataSets.ts';
 import { graphOpener } from '../../scripts/validate/graphs.ts';
 import { judgeDataSet, ratiosOf, statisticsOf } from '../../scripts/validate/judge.ts';
+import { layerEntry } from '../../scripts/validate/layerPage.ts';
+import { layerSets } from '../../scripts/validate/layerSets.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const shared = resolve(root, '../shared');
@@ -28,6 +30,17 @@ describe('docs/ACCURACY.md; run npm run validate', () => {
     expect([rows, left]).toEqual([String(judged.rows.length), String(judged.left.length)]);
     const now = 100 * statisticsOf(ratiosOf(judged.rows)).mean;
     expect(Math.abs(now - Number.parseFloat(mean ?? ''))).toBeLessThan(0.5);
+  });
+});
+
+describe('docs/ACCURACY.md, single layers; run npm run validate', () => {
+  test.each(layerSets)('$title', (set) => {
+    const judged = set.judge(readMeasured(join(root, 'measured'), set.file), graphOpener(root, shared));
+    if (judged === undefined) return;
+    const { rows, left, statistics } = layerEntry(set, judged);
+    const cells = cellsOf(set.title);
+    expect(cells.slice(1, 3)).toEqual([String(rows), String(left)]);
+    expect(Math.abs(100 * statistics.median - Number.parseFloat(cells[3] ?? ''))).toBeLessThan(0.5);
   });
 });
 

@@ -8,6 +8,7 @@ export type KernelKind = string;
 
 /** The kind of a piece of work; that of its first product where it has several. */
 export function kernelKind(work: KernelWork): KernelKind {
+  if (work.class === 'recurrent') return work.class;
   const shape = work.products?.[0]?.shape;
   if (shape?.kind === 'convolution') return convolutionKind(shape);
   if (shape !== undefined) return shape.batch > 1 ? 'batched product' : 'product';

@@ -101,11 +101,12 @@ export function computePath(gpu: GpuProfile, requested: Numeric): ComputePath {
 export function kernelTime(gpu: GpuProfile, work: KernelWork): KernelTime {
   if (work.launches === 0 && work.flops === 0 && work.bytes === 0) return noTime;
   const body = corrected(gpu, work, bodyTime(gpu, work));
-  const launch = launchTimes[0] * work.launches;
+  const launches = work.class === 'recurrent' ? recurrentLaunchTimes : launchTimes;
+  const launch = launches[0] * work.launches;
   return {
     time: seconds(body.time + launch),
-    low: seconds(body.low + launchTimes[1] * work.launches),
-    high: seconds(body.high + launchTimes[2] * work.launches),
+    low: seconds(body.low + launches[1] * work.launches),
+    high: seconds(body.high + launches[2] * work.launches),
     bound: launch > body.time ? 'launch' : body.bound,
     basis: body.basis,
     origin: body.origin,
@@ -382,6 +383,8 @@ const launchTimes = triple(efficiency.launch.microseconds.map((value) => value *
 
 /** What the GPU needs for a kernel that does nothing: no batch makes it longer. */
 export const emptyKernelTime = seconds(launchTimes[0]);
+
+const recurrentLaunchTimes = triple(efficiency.recurrentLaunch.microseconds.map((value) => value * 1e-6));
 
 const classShares: ReadonlyMap<string, ClassShares> = new Map(
   Object.entries(efficiency.classes).map(([name, entry]) => [

@@ -5,6 +5,10 @@
  * hidden): 4 gates for LSTM, 3 for GRU, 1 for RNN, as `torch.nn.LSTMCell` and its siblings compute. Each gradient
  * costs the same again, but for the states before the first step, which have a gradient only where they are computed
  * themselves. cuDNN keeps the activated gates of every step (its reserve space), and LSTM the cell state.
+ *
+ * One product takes the inputs of all steps, one product a step the states, and the weight gradients sum over all steps at
+ * once (Appleyard, Kočiský, Blunsom, "Optimizing performance of recurrent neural networks on GPUs", arXiv 1604.01946,
+ * sections 3.1 to 3.3).
  */
 
 import { type Dimension, floorDivideDimensions } from '../../model/dimension.ts';
@@ -14,6 +18,7 @@ import type {
   InferenceContext,
   OperatorCost,
   OperatorDefinition,
+  RepeatedProduct,
   SavedTensor,
 } from '../definition.ts';
 import { define } from '../vocabulary/define.ts';
@@ -130,6 +135,12 @@ function recurrentCost(context: CostContext, cell: Cell): OperatorCost {
   const states = steps * directions * hidden;
   const outputs = Array.from({ length: context.outputCount }, (_, index) => context.output(index));
   const flops = 2 * gates * (size + hidden);
+  const wide = cell.gates * hidden;
+  const batch = steps / Math.max(1, length);
+  const product = (m: number, n: number, k: number, count: number): RepeatedProduct => ({
+    shape: { kind: 'product', batch: 1, m, n, k },
+    count: count * directions,
+  });
   const tensors = [input, weight, recurrence, context.input(3), ...outputs];
   // The recurrent weights are read again in every step; one product serves all inputs at once.
   const again = trafficOfElements(recurrence, recurrence.elements * Math.max(0, length - 1));
@@ -139,6 +150,7 @@ function recurrentCost(context: CostContext, cell: Cell): OperatorCost {
     operations: 2 * gates + 4 * states,
     traffic: addTraffic(trafficOf(...tensors), again),
     kernels: 1 + 2 * length * directions,
+    products: [product(steps, wide, size, 1), product(batch, wide, hidden, length)],
   });
   if (!needsGradient(context)) return cost('recurrent', forward);
   // Whatever needs a gradient, the states are walked back through time, to the first step: its product is for the
@@ -151,9 +163,16 @@ function recurrentCost(context: CostContext, cell: Cell): OperatorCost {
     2: recurrent,
     5: toInitial,
   };
+  const products: Readonly<Record<number, RepeatedProduct>> = {
+    0: product(steps, size, wide, 1),
+    1: product(wide, size, steps, 1),
+    2: product(wide, hidden, steps, 1),
+    5: product(batch, hidden, wide, 1),
+  };
   const { data, weight: weightWork } = backwardOf(context, (index) =>
     work({
       flops: shares[index] ?? 0,
+      products: listOf(products[index]),
       traffic: trafficOf(context.input(index)),
       kernels: index <= 2 ? 1 : 0,
     }),
@@ -163,6 +182,7 @@ function recurrentCost(context: CostContext, cell: Cell): OperatorCost {
     operations: 4 * gates,
     traffic: addTraffic(trafficOf(...outputs), again, reserve),
     kernels: 2 * length * directions,
+    products: [product(batch, hidden, wide, length - 1)],
   });
   const saved: readonly SavedTensor[] = [
     savedInput(0),
@@ -175,3 +195,6 @@ function recurrentCost(context: CostContext, cell: Cell): OperatorCost {
     saved,
   });
 }
+
+const listOf = (product: RepeatedProduct | undefined): readonly RepeatedProduct[] =>
+  product === undefined ? [] : [product];

@@ -8,6 +8,7 @@ import type {
   KernelClass,
   KnownCost,
   ProductShape,
+  RepeatedProduct,
   SavedTensor,
   Traffic,
   UnknownCost,
@@ -55,14 +56,18 @@ export function work(parts: {
   readonly traffic: Traffic;
   readonly kernels?: number;
   readonly product?: ProductShape | ConvolutionShape;
+  /** Where there are several. */
+  readonly products?: readonly RepeatedProduct[];
   readonly rowLength?: number;
 }): Work {
+  const products =
+    parts.product === undefined ? (parts.products ?? []) : [{ shape: parts.product, count: 1 }];
   return {
     flops: parts.flops ?? 0,
     operations: parts.operations ?? 0,
     traffic: parts.traffic,
     kernels: parts.kernels ?? 1,
-    ...(parts.product === undefined ? {} : { products: [{ shape: parts.product, count: 1 }] }),
+    ...(products.length === 0 ? {} : { products }),
     ...(parts.rowLength === undefined ? {} : { rowLength: parts.rowLength }),
   };
 }
