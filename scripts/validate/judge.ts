@@ -1,6 +1,8 @@
 /** Predictions of the rows of a data set beside what was measured, and what is said of them all. */
 
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
+import { planStep, type StepPlan, timelineOf } from '../../server/src/estimate/stepPlan.ts';
+import { launchOf } from '../../server/src/frameworks/pytorch/eagerLaunch.ts';
 import { quantile } from '../calibrate/descend.ts';
 import { type MeasuredRow, numberIn } from '../calibrate/readMeasured.ts';
 import type { DataSet } from './dataSets.ts';
@@ -29,13 +31,14 @@ export function judgeDataSet(
   rows: readonly MeasuredRow[],
   open: OpenGraph,
 ): Judged | undefined {
-  if (set.hostUnknown !== true) return judgeAt(set, rows, open, undefined);
-  const first = judgeAt(set, rows, open, launchTimes[0]);
-  if (first === undefined) return undefined;
-  const trials = launchTimes.map((time) => judgeAt(set, rows, open, time)?.rows ?? []);
-  const families = [...new Set(first.rows.map(({ row }) => familyOf(row.model ?? '')))].sort();
+  const tried = tryDataSet(set, rows, open, set.hostUnknown === true ? launchTimes : [undefined]);
+  if (tried === undefined || set.hostUnknown !== true)
+    return tried && { ...tried, rows: tried.trials[0] ?? [] };
+  const { trials, left } = tried;
+  const first = trials[0] ?? [];
+  const families = [...new Set(first.map(({ row }) => familyOf(row.model ?? '')))].sort();
   const isFirst = ({ row }: JudgedRow): boolean => families.indexOf(familyOf(row.model ?? '')) % 2 === 0;
-  const machines = [...new Set(first.rows.map(({ row }) => row.gpu))];
+  const machines = [...new Set(first.map(({ row }) => row.gpu))];
   const judged = machines.flatMap((machine) =>
     [true, false].flatMap((half) => {
       const of = (trial: readonly JudgedRow[], wanted: boolean): readonly JudgedRow[] =>
@@ -44,7 +47,7 @@ export function judgeDataSet(
       return of(best, !half);
     }),
   );
-  return { rows: judged, left: first.left };
+  return { rows: judged, left };
 }
 
 /** Microseconds. */
@@ -56,13 +59,14 @@ const familyOf = (model: string): string => /^[a-z]+/.exec(model)?.[0] ?? model;
 const logErrorOf = (rows: readonly JudgedRow[]): number =>
   rows.reduce((sum, { predicted, measured }) => sum + Math.abs(Math.log(predicted / measured)), 0);
 
-function judgeAt(
+/** The rows predicted with each of the launch times of the host, in microseconds; `undefined` is the framework's own. */
+function tryDataSet(
   { accepts, graph, request }: DataSet,
   rows: readonly MeasuredRow[],
   open: OpenGraph,
-  launch: number | undefined,
-): Judged | undefined {
-  const judged: JudgedRow[] = [];
+  launches: readonly (number | undefined)[],
+): { readonly trials: readonly (readonly JudgedRow[])[]; readonly left: readonly MeasuredRow[] } | undefined {
+  const trials: JudgedRow[][] = launches.map(() => []);
   const left: MeasuredRow[] = [];
   for (const row of rows.filter(accepts).toSorted((a, b) => (graph(a) ?? '').localeCompare(graph(b) ?? ''))) {
     const path = graph(row);
@@ -72,26 +76,38 @@ function judgeAt(
     }
     const opened = open(path);
     if (opened === undefined) return undefined;
-    const asked = request(row);
-    const framework = asked.framework ?? { name: 'pytorch-ddp', options: {} };
-    const host = launch === undefined ? {} : { 'launch-us': String(launch) };
-    const time = estimateModel(opened, [
-      { ...asked, framework: { ...framework, options: { ...framework.options, ...host } } },
-    ]).cost?.totals;
-    if (time === undefined || time.time.step === null || time.mfu === null || time.time.range === null) {
+    const { training, scenario, cluster, cost } = estimateModel(opened, [request(row)]);
+    const { mfu = null, time } = cost?.totals ?? {};
+    if (
+      mfu === null ||
+      time?.step == null ||
+      training === undefined ||
+      scenario === undefined ||
+      cluster === undefined
+    ) {
       left.push(row);
       continue;
     }
-    judged.push({
-      row,
-      predicted: time.time.step,
-      measured: numberIn(row, 'milliseconds') * 1e-3,
-      range: time.time.range,
-      atPeak: time.mfu * time.time.step,
-    });
+    const atPeak = mfu * time.step;
+    const plan = planStep(training, scenario, cluster);
+    for (const [index, launch] of launches.entries()) {
+      const hosted = launch === undefined ? plan : withLaunch(plan, launch);
+      trials[index]?.push({
+        row,
+        predicted: timelineOf(hosted, 0).step,
+        measured: numberIn(row, 'milliseconds') * 1e-3,
+        range: [timelineOf(hosted, 1).step, timelineOf(hosted, 2).step],
+        atPeak,
+      });
+    }
   }
-  return { rows: judged, left };
+  return { trials, left };
 }
+
+const withLaunch = (plan: StepPlan, launch: number): StepPlan => ({
+  ...plan,
+  behaviour: { ...plan.behaviour, launch: launchOf(launch * 1e-6) },
+});
 
 export interface Statistics {
   readonly mean: number;
