@@ -9,6 +9,12 @@ import {
 } from '../analysis/conversionRequest.ts';
 import { didYouMean } from '../formats/layer-spec/nearestName.ts';
 import {
+  type GroupResult,
+  readInputGroup,
+  readRunGroup,
+  readWorkersGroup,
+} from '../formats/scenarioGroups.ts';
+import {
   isShare,
   isThresholdName,
   type ThresholdName,
@@ -118,6 +124,7 @@ const scenarioOptions = {
   gpus: { type: 'string' },
   nodes: { type: 'string' },
   batch: { type: 'string' },
+  'global-batch': { type: 'string' },
   dim: { type: 'string', multiple: true },
   precision: { type: 'string' },
   optimizer: { type: 'string' },
@@ -127,6 +134,9 @@ const scenarioOptions = {
   'layer-trace': { type: 'string' },
   checkpoint: { type: 'string' },
   threshold: { type: 'string', multiple: true },
+  input: { type: 'string' },
+  workers: { type: 'string' },
+  run: { type: 'string' },
 } as const;
 
 const textOption = { type: 'string' } as const;
@@ -315,6 +325,13 @@ function readScenario(values: ScenarioValues, gpus: number | undefined): Scenari
   const isFile = cluster !== undefined && /[\\/]|\.json$/i.test(cluster);
   const nodes = wholeNumber('--nodes', textOf(values.nodes), 1);
   const batch = wholeNumber('--batch', textOf(values.batch), 1);
+  const globalBatch = wholeNumber('--global-batch', textOf(values['global-batch']), 1);
+  if (batch !== undefined && globalBatch !== undefined) {
+    throw new WrongArgument('--batch is per GPU and --global-batch over all of them: give one of the two');
+  }
+  const input = readGroup('--input', textOf(values.input), readInputGroup);
+  const workers = readGroup('--workers', textOf(values.workers), readWorkersGroup);
+  const run = readGroup('--run', textOf(values.run), readRunGroup);
   const precision = chosen('--precision', textOf(values.precision), precisions);
   const optimizer = chosen('--optimizer', textOf(values.optimizer), optimizers);
   const mode = chosen('--mode', textOf(values.mode), modes);
@@ -331,6 +348,7 @@ function readScenario(values: ScenarioValues, gpus: number | undefined): Scenari
       ...(nodes === undefined ? {} : { nodes }),
       ...(gpus === undefined ? {} : { gpus }),
       ...(batch === undefined ? {} : { batch }),
+      ...(globalBatch === undefined ? {} : { globalBatch }),
       ...(Object.keys(dimensions).length === 0 ? {} : { dimensions }),
       ...(precision === undefined ? {} : { precision }),
       ...(optimizer === undefined ? {} : { optimizer }),
@@ -339,8 +357,23 @@ function readScenario(values: ScenarioValues, gpus: number | undefined): Scenari
       ...(framework === undefined ? {} : { framework: readFramework(framework) }),
       ...(measuredStep === undefined ? {} : { measuredStep: seconds(measuredStep) }),
       ...(thresholds === undefined ? {} : { thresholds }),
+      ...(input === undefined ? {} : { input }),
+      ...(workers === undefined ? {} : { workers }),
+      ...(run === undefined ? {} : { run }),
     },
   };
+}
+
+/** `--run samples=1281167,epochs=90`: numbers that belong together. */
+function readGroup<Group>(
+  option: string,
+  text: string | undefined,
+  read: (text: string) => GroupResult<Group>,
+): Group | undefined {
+  if (text === undefined) return undefined;
+  const { value, problems } = read(text);
+  if (problems[0] !== undefined) throw new WrongArgument(`${option} ${text}: ${problems[0]}`);
+  return value;
 }
 
 /** `pytorch-ddp,bucket-mb=50`: a name, then options. Whether they exist is for the framework to say. */

@@ -17,7 +17,7 @@ usage
 scenario
   --cluster NAME|FILE     built-in cluster or GPU (layercost clusters), or a profile in a JSON file
   --gpus N  --nodes N     GPUs in all; nodes they are spread over
-  --batch N               samples per GPU
+  --batch N               samples per GPU; --global-batch N  over all GPUs
   --dim NAME=VALUE        value of a symbolic dimension; repeatable
   --precision NAME        fp32, tf32, fp16, bf16, fp8 (fp16 and bf16: mixed precision)
   --optimizer NAME        sgd, momentum, adam, adamw, none
@@ -25,6 +25,10 @@ scenario
   --mode NAME             training, inference
   --checkpoint NAME       none, block, selective: what backward computes again instead of keeping it
   --threshold NAME=SHARE  from where on something is a finding; repeatable (docs/issues.md)
+  --input sample-bytes=N,decode-rate=N,source=local|shared,read-gbs=N
+                          reading and decoding: bytes of a sample, samples per second and core
+  --workers imbalance=N,spread=N    slowest worker over the average; or how their times spread
+  --run samples=N,epochs=N,start-seconds=N,price=N     time and cost of a whole run
   --measured-step SECONDS, --layer-trace FILE.csv      measured times in the place of predicted ones
 
 FILE is an ONNX model (binary, ONNX text, protobuf text or JSON; also gzip-compressed),

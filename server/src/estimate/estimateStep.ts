@@ -16,6 +16,7 @@ import type { Layer } from '../model/graph.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
 import type { Scenario } from '../model/scenario.ts';
 import type {
+  AsynchronousCost,
   LayerCost,
   MessageCost,
   StepCost,
@@ -29,9 +30,11 @@ import { findingsOf } from './findings/findings.ts';
 import { parameterBytes } from './gradients.ts';
 import { type LayerCommunication, layerCosts, layerOfOperators } from './layerCosts.ts';
 import { withMeasurement } from './measuredWork.ts';
+import { stepLimit } from './stepLimit.ts';
 import { type StepMemory, stepMemory } from './stepMemory.ts';
-import { planStep, type StepPlan, timelineAlone, timelineOf } from './stepPlan.ts';
+import { planStep, type StepPlan, timelineAlone, timelineOf, workerTimeline } from './stepPlan.ts';
 import { unknownParts } from './unknownParts.ts';
+import { wholeRun } from './wholeRun.ts';
 
 /** `measurements` take the place of predicted compute (`measuredWork.ts`). */
 export function estimateStep(
@@ -101,8 +104,8 @@ function totalsOf(
   return {
     flops: { forward: flops(work.forward), backward: flops(work.backward) },
     time: {
-      input: null,
-      exposedInput: null,
+      input: plan.input === undefined ? null : middle.inputTime,
+      exposedInput: plan.input === undefined ? null : middle.exposedInputTime,
       forward: middle.forwardTime,
       backward: middle.backwardTime,
       communication: middle.communicationTime,
@@ -119,12 +122,60 @@ function totalsOf(
         layer: peakLayer === undefined ? '' : (training.analysis.layers[peakLayer]?.name ?? ''),
       },
     },
-    throughput: step === null ? null : (training.batch * scenario.gpus) / step,
+    throughput: step === null ? null : (scenario.globalBatch ?? training.batch * scenario.gpus) / step,
     scalingEfficiency: step === null || !exact ? null : timelineAlone(plan, 0).step / step,
     mfu: step === null || !exact ? null : timeAtPeak(plan) / step,
+    limit: stepLimit(plan, middle),
+    ...partsOf(plan, middle),
     ...basisOf(plan),
     exact,
     unknown,
+  };
+}
+
+/** What is told only where it was asked for, or is so. */
+function partsOf(
+  plan: StepPlan,
+  timeline: StepTimeline,
+): Pick<TotalCost, 'input' | 'imbalance' | 'asynchronous' | 'run'> {
+  const { scenario, cluster, placement, behaviour, input, imbalance, exchange } = plan;
+  const run = wholeRun(scenario, cluster, placement, behaviour.input, timeline.step);
+  return {
+    ...(input === undefined
+      ? {}
+      : {
+          input: {
+            storage: input.storage,
+            decoding: input.decoding,
+            copying: input.copying,
+            slowest: input.slowest,
+            unknown: input.unknown,
+          },
+        }),
+    ...(imbalance === 1
+      ? {}
+      : {
+          imbalance: {
+            factor: imbalance,
+            time: seconds(Math.max(0, timeline.step - timelineOf({ ...plan, imbalance: 1 }, 0).step)),
+          },
+        }),
+    ...(exchange.synchrony === 'synchronous' || scenario.gpus === 1
+      ? {}
+      : { asynchronous: asynchronousCost(plan) }),
+    ...(run === undefined ? {} : { run }),
+  };
+}
+
+/** Workers alike take W − 1 updates of others between a pull and a push. */
+function asynchronousCost(plan: StepPlan): AsynchronousCost {
+  const { traffic, placement, scenario } = plan;
+  const atServers = sum(traffic.serverTimes);
+  const { step } = workerTimeline(plan, 0);
+  return {
+    staleness: scenario.gpus - 1,
+    bound: placement.nodes * atServers > step ? 'server' : 'worker',
+    saturatesAt: atServers === 0 ? null : (step / atServers) * placement.gpusPerNode,
   };
 }
 

@@ -36,7 +36,13 @@ export function resolveScenario(
   const { nodes, gpus } = resolveRequestedSize(cluster, requests, report);
   const given = mergeDimensions(requests);
   reportUnknownDimensions(given, analysis, report);
-  const batch = resolveBatch(first(requests, 'batch'), given, analysis, report);
+  const batch = resolveBatch(askedBatch(requests, gpus), given, analysis, report);
+  const globalBatch = askedGlobalBatch(requests);
+  const [input, workers, run] = [
+    first(requests, 'input'),
+    first(requests, 'workers'),
+    first(requests, 'run'),
+  ];
   const framework = first(requests, 'framework') ?? defaultFramework;
   const { oneNode, issues: frameworkIssues } = resolveFramework(framework);
   issues.push(...frameworkIssues);
@@ -56,18 +62,33 @@ export function resolveScenario(
       nodes,
       gpus,
       batchPerGpu: batch,
+      // A file that fixes its batch is costed for that.
+      ...(globalBatch === undefined || batch !== Math.ceil(globalBatch / gpus) ? {} : { globalBatch }),
       dimensions: bindDimensions(given, batch, analysis, report),
       precision: first(requests, 'precision') ?? 'fp32',
       optimizer: first(requests, 'optimizer') ?? 'adamw',
       framework,
       mode: first(requests, 'mode') ?? 'training',
       ...(measuredStep === undefined ? {} : { measuredStep }),
+      ...(input === undefined ? {} : { input }),
+      ...(workers === undefined ? {} : { workers }),
+      ...(run === undefined ? {} : { run }),
       ...(thresholds === undefined ? {} : { thresholds }),
       ...(checkpoint === undefined || checkpoint === 'none' ? {} : { checkpoint }),
     },
     cluster,
     issues,
   };
+}
+
+/** The request that asks for a batch at all says which. */
+const askedGlobalBatch = (requests: readonly ScenarioRequest[]): number | undefined =>
+  requests.find(({ batch, globalBatch }) => batch !== undefined || globalBatch !== undefined)?.globalBatch;
+
+/** Of the busiest GPU: the remainder of a batch over all GPUs goes to some. */
+function askedBatch(requests: readonly ScenarioRequest[], gpus: number): number | undefined {
+  const globalBatch = askedGlobalBatch(requests);
+  return globalBatch === undefined ? first(requests, 'batch') : Math.ceil(globalBatch / gpus);
 }
 
 type Report = (severity: Severity, code: IssueCode, message: string) => void;

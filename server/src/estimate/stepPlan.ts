@@ -9,11 +9,12 @@ import { type Exchange, noExchange, type WorkerGroup } from '../frameworks/excha
 import { resolveFramework } from '../frameworks/registry.ts';
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
-import type { Scenario } from '../model/scenario.ts';
+import type { Optimizer, Scenario } from '../model/scenario.ts';
 import { seconds, sum } from '../model/units.ts';
 import { type StepTimeline, stepTimeline } from '../schedule/stepTimeline.ts';
 import type { LaunchedWork, StepWork } from '../schedule/stepWork.ts';
 import { gradientsInReadyOrder } from './gradients.ts';
+import { type InputWork, inputWork } from './inputWork.ts';
 import { isMeasured, type MeasuredWork, measuredWork } from './measuredWork.ts';
 import {
   kernelTimes,
@@ -24,6 +25,7 @@ import {
 } from './operatorTimes.ts';
 import { type PlannedTraffic, timeTraffic } from './plannedTraffic.ts';
 import { type SavedBytes, savedBytes } from './stepMemory.ts';
+import { imbalanceFactor } from './workerImbalance.ts';
 
 /** Middle, low and high values of every time. */
 export type Edge = 0 | 1 | 2;
@@ -42,9 +44,15 @@ export interface StepPlan {
   readonly exchange: Exchange;
   /** Its messages with their times. */
   readonly traffic: PlannedTraffic;
+  /** Where the scenario describes the input. */
+  readonly input: InputWork | undefined;
+  /** Time of the slowest worker over the average. */
+  readonly imbalance: number;
   readonly update: Update;
   /** Of length 1. */
   readonly updateTimes: PassTimes;
+  /** The same of a GPU that updates all parameters itself. */
+  readonly wholeUpdateTimes: PassTimes;
   /** In the place of `times`, launches and `updateTimes`. */
   readonly measured?: MeasuredWork;
 }
@@ -82,17 +90,25 @@ function predictStep(training: TrainingGraph, scenario: Scenario, cluster: Clust
   };
   const exchange = learns
     ? behaviour.exchange(gradientsInReadyOrder(training), group, {
-        backwardEnds: () => backwardEnds(computed.times, behaviour.launch[0]),
+        backwardEnds: () => backwardEnds(computed.times, behaviour.launch[0], behaviour.slowdown),
         timeOf: (operation) => operationTime(cluster, placement, operation).time,
       })
     : noExchange;
   const { parameters } = training.analysis;
   const elements = parameters.reduce((total, parameter) => total + parameter.elements, 0);
-  const optimizer = learns && exchange.update !== 'at servers' ? scenario.optimizer : 'none';
-  const update = behaviour.update(optimizer, scenario.precision, {
-    elements: elements / exchange.shards.optimizerState,
-    tensors: parameters.length,
-  });
+  const updateOf = (optimizer: Optimizer, share: number): Update =>
+    behaviour.update(learns ? optimizer : 'none', scenario.precision, {
+      elements: elements * share,
+      tensors: parameters.length,
+    });
+  const whole = updateOf(scenario.optimizer, 1);
+  const isWhole = exchange.update !== 'at servers' && exchange.shards.optimizerState === 1;
+  const update = isWhole
+    ? whole
+    : updateOf(
+        exchange.update === 'at servers' ? 'none' : scenario.optimizer,
+        1 / exchange.shards.optimizerState,
+      );
   return {
     training,
     scenario,
@@ -102,20 +118,23 @@ function predictStep(training: TrainingGraph, scenario: Scenario, cluster: Clust
     ...computed,
     exchange,
     traffic: timeTraffic(exchange, cluster, placement, training),
+    input: inputWork(training, scenario, cluster, placement, behaviour.input),
+    imbalance: exchange.synchrony === 'synchronous' ? imbalanceFactor(scenario.workers, scenario.gpus) : 1,
     update,
     updateTimes: kernelTimes(cluster.gpu, update.kernels),
+    wholeUpdateTimes: kernelTimes(cluster.gpu, whole.kernels),
   };
 }
 
 /** When each position of backward ends on a GPU by itself, from the start of backward. */
-function backwardEnds({ backward }: OperatorTimes, launch: number): Float64Array {
+function backwardEnds({ backward }: OperatorTimes, launch: number, slowdown = 1): Float64Array {
   const last = backward.middle.length - 1;
   const ends = new Float64Array(last + 1);
   let launched = 0;
   let computed = 0;
   for (let position = 0; position <= last; position += 1) {
     launched += (backward.launches[last - position] ?? 0) * launch;
-    computed = Math.max(computed, launched) + (backward.middle[last - position] ?? 0);
+    computed = Math.max(computed, launched) + (backward.middle[last - position] ?? 0) * slowdown;
     ends[position] = computed;
   }
   return ends;
@@ -169,51 +188,69 @@ function lowerFolded(
 
 /** The plan on its timeline. `growth` scales GPU work of the model, as a larger batch would. */
 export function timelineOf(plan: StepPlan, edge: Edge, growth = 1): StepTimeline {
-  const { traffic } = plan;
-  const line = stepTimeline({
-    ...computeOf(plan, edge, growth),
-    messages: traffic.messages[edge],
-    channels: traffic.channels.map(({ order }) => order),
-  });
+  const line = workerTimeline(plan, edge, growth);
   return plan.exchange.synchrony === 'synchronous' ? line : queuedAtServers(line, plan);
 }
 
-/** The plan on one GPU by itself: nothing is sent. */
+/** Of one worker, without queues at servers that others cause. */
+export function workerTimeline(plan: StepPlan, edge: Edge, growth = 1): StepTimeline {
+  const { traffic, input, imbalance } = plan;
+  return stepTimeline({
+    ...computeOf(plan, edge, growth, imbalance, plan.updateTimes),
+    messages: traffic.messages[edge],
+    channels: traffic.channels.map(({ order }) => order),
+    ...(input === undefined ? {} : { input: input.timed }),
+  });
+}
+
+/** The plan on one GPU by itself: it sends nothing, updates all parameters, and shares no source of input. */
 export function timelineAlone(plan: StepPlan, edge: Edge): StepTimeline {
-  return stepTimeline({ ...computeOf(plan, edge, 1), messages: [], channels: [] });
+  const { training, scenario, cluster, behaviour } = plan;
+  const input = inputWork(training, scenario, cluster, { nodes: 1, gpusPerNode: 1 }, behaviour.input);
+  return stepTimeline({
+    ...computeOf(plan, edge, 1, 1, plan.wholeUpdateTimes),
+    messages: [],
+    channels: [],
+    ...(input === undefined ? {} : { input: input.timed }),
+  });
 }
 
 function computeOf(
   plan: StepPlan,
   edge: Edge,
   growth: number,
+  imbalance: number,
+  updateTimes: PassTimes,
 ): Pick<StepWork, 'forward' | 'backward' | 'update'> {
-  const { behaviour, times, updateTimes, scenario, measured } = plan;
+  const { behaviour, times, scenario, measured } = plan;
+  const column = (['middle', 'low', 'high'] as const)[edge];
+  const factor = growth * imbalance;
   if (measured !== undefined) {
-    const unlaunched = (column: Float64Array): LaunchedWork => ({
-      device: scaled(column, growth),
-      host: new Float64Array(column.length),
+    const unlaunched = (device: Float64Array): LaunchedWork => ({
+      device: scaled(device, factor),
+      host: new Float64Array(device.length),
     });
+    const whole = plan.wholeUpdateTimes.middle[0] ?? 0;
+    const share = whole === 0 ? 1 : (updateTimes.middle[0] ?? 0) / whole;
     return {
       forward: unlaunched(measured.forward[edge]),
       backward: unlaunched(measured.backward[edge].toReversed()),
-      update: { device: measured.update[edge], host: seconds(0) },
+      update: { device: seconds(measured.update[edge] * share * imbalance), host: seconds(0) },
     };
   }
-  const launch = behaviour.launch[edge];
-  const column = (['middle', 'low', 'high'] as const)[edge];
-  const factor = growth * (behaviour.slowdown ?? 1);
+  const launch = behaviour.launch[edge] * imbalance;
+  const device = factor * (behaviour.slowdown ?? 1);
   return {
-    forward: { device: scaled(times.forward[column], factor), host: scaled(times.forward.launches, launch) },
+    forward: { device: scaled(times.forward[column], device), host: scaled(times.forward.launches, launch) },
     backward:
       scenario.mode === 'training'
         ? {
-            device: scaled(times.backward[column].toReversed(), factor),
+            device: scaled(times.backward[column].toReversed(), device),
             host: scaled(times.backward.launches.toReversed(), launch),
           }
         : { device: new Float64Array(0), host: new Float64Array(0) },
     update: {
-      device: seconds(updateTimes[column][0] ?? 0),
+      device: seconds((updateTimes[column][0] ?? 0) * imbalance),
       host: seconds((updateTimes.launches[0] ?? 0) * launch),
     },
   };

@@ -127,6 +127,8 @@ export interface InputHandling {
   readonly pipelined: boolean;
   /** Each worker reads its share of the samples, or all read all of them. */
   readonly reads: 'own share' | 'everything';
+  /** Before the first step the whole data set is read. */
+  readonly readsAllFirst?: true;
 }
 
 /** Worker processes decode ahead, and the copy of the next batch is issued before it is needed. */

@@ -84,6 +84,8 @@ export interface Host {
   readonly title: string;
   readonly cores: Sourced | undefined;
   readonly memory: Sourced<Bytes> | undefined;
+  /** GPUs behind one PCIe switch, which share its link to the host; absent where each has its own. */
+  readonly gpusPerHostLink: Sourced | undefined;
 }
 
 /** Where input is read from. */
@@ -167,6 +169,7 @@ export function sourcedNumbers(
         ]),
     ...given('host cores', cluster.host?.cores),
     ...given('host memory', cluster.host?.memory),
+    ...given('GPUs per link to the host', cluster.host?.gpusPerHostLink),
     ...given('local storage', cluster.storage?.local),
     ...given('shared storage', cluster.storage?.shared),
     ...given('shared storage per client', cluster.storage?.perClient),

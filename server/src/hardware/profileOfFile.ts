@@ -82,6 +82,7 @@ export interface ClusterFile {
         readonly title?: string | undefined;
         readonly cores?: SourcedNumber | undefined;
         readonly memoryGiB?: SourcedNumber | undefined;
+        readonly gpusPerHostLink?: SourcedNumber | undefined;
       }
     | undefined;
   readonly storage?:
@@ -179,6 +180,7 @@ export function clusterProfileOfFile(file: ClusterFile, gpu: GpuProfile): Cluste
       title: file.host.title ?? 'host',
       cores: optional(file.host.cores, sources, same),
       memory: optional(file.host.memoryGiB, sources, gibibytes),
+      gpusPerHostLink: optional(file.host.gpusPerHostLink, sources, same),
     },
     storage: file.storage && {
       title: file.storage.title ?? 'storage',

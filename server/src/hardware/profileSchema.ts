@@ -82,6 +82,8 @@ export const clusterFile = z.strictObject({
       title: z.string().min(1).optional(),
       cores: sourced.optional(),
       memoryGiB: sourced.optional(),
+      /** GPUs behind one PCIe switch, which share its link to the host. */
+      gpusPerHostLink: sourced.optional(),
     })
     .optional(),
   storage: z

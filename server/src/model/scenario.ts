@@ -1,7 +1,7 @@
 /** Everything outside the model that fixes a cost. */
 
 import type { Thresholds } from './findingThresholds.ts';
-import type { Seconds } from './units.ts';
+import type { Bytes, BytesPerSecond, Seconds } from './units.ts';
 
 export const precisions = ['fp32', 'tf32', 'fp16', 'bf16', 'fp8'] as const;
 /** `fp16` and `bf16` mean mixed precision as frameworks do it: autocast, fp32 master weights. */
@@ -25,13 +25,46 @@ export interface FrameworkChoice {
   readonly options: Readonly<Record<string, string>>;
 }
 
+/** How samples come to the GPUs. What is left out is not modelled. */
+export interface InputScenario {
+  /** Of one sample as it is stored. */
+  readonly sampleBytes?: Bytes;
+  /** Samples per second that one core of the host decodes and augments. */
+  readonly decodeRate?: number;
+  /** Which storage of the cluster; left out, the shared one where there is one. */
+  readonly source?: 'local' | 'shared';
+  /** Of one node, in the place of what the cluster says. */
+  readonly readRate?: BytesPerSecond;
+}
+
+/** How alike the workers are: a synchronous step waits for the slowest. */
+export interface WorkersScenario {
+  /** Time of the slowest over the average. */
+  readonly imbalance?: number;
+  /** Standard deviation over the average, of times that are normally distributed. */
+  readonly spread?: number;
+}
+
+/** A whole training run. */
+export interface RunScenario {
+  readonly samples: number;
+  readonly epochs: number;
+  /** Before the first step, reading apart; left out, unknown. */
+  readonly start?: Seconds;
+  /** US dollars, in the place of what the cluster says. */
+  readonly pricePerGpuHour?: number;
+}
+
 export interface Scenario {
   /** Name of a built-in cluster or GPU profile, or of the profile read from a file. */
   readonly cluster: string;
   readonly nodes: number;
   /** GPUs in all. */
   readonly gpus: number;
+  /** Of the busiest GPU, where a batch over all GPUs does not divide. */
   readonly batchPerGpu: number;
+  /** Over all GPUs, where it was asked for. */
+  readonly globalBatch?: number;
   /** Values of symbolic dimensions, the batch included once it is bound. */
   readonly dimensions: Readonly<Record<string, number>>;
   readonly precision: Precision;
@@ -44,6 +77,9 @@ export interface Scenario {
   readonly measuredStep?: Seconds;
   /** From where on something is a finding, where a person set it. */
   readonly thresholds?: Thresholds;
+  readonly input?: InputScenario;
+  readonly workers?: WorkersScenario;
+  readonly run?: RunScenario;
 }
 
 /** What a person gave: command line, settings or the layer spec; the rest is filled from defaults. */
@@ -52,6 +88,8 @@ export interface ScenarioRequest {
   readonly nodes?: number;
   readonly gpus?: number;
   readonly batch?: number;
+  /** Over all GPUs: each takes its share. */
+  readonly globalBatch?: number;
   readonly dimensions?: Readonly<Record<string, number>>;
   readonly precision?: Precision;
   readonly optimizer?: Optimizer;
@@ -60,4 +98,7 @@ export interface ScenarioRequest {
   readonly checkpoint?: Checkpoint;
   readonly measuredStep?: Seconds;
   readonly thresholds?: Thresholds;
+  readonly input?: InputScenario;
+  readonly workers?: WorkersScenario;
+  readonly run?: RunScenario;
 }

@@ -73,11 +73,69 @@ export interface TotalCost {
   readonly scalingEfficiency: number | null;
   /** Model FLOPs per second over the dense peak of the number type they run in. */
   readonly mfu: number | null;
+  /** What the step is made of, and what of it keeps more GPUs from being faster. */
+  readonly limit: StepLimit;
+  /** Where the input is described. */
+  readonly input?: InputCost;
+  /** Where workers are unlike: the slowest over the average, and how much of the step is waiting for it. */
+  readonly imbalance?: { readonly factor: number; readonly time: Seconds };
+  /** Of workers that do not wait for each other. */
+  readonly asynchronous?: AsynchronousCost;
+  /** Where a run is described. */
+  readonly run?: RunCost;
   /** What kernel times rest on, as shares of their sum; absent where nothing is predicted. */
   readonly basis?: TimeShares;
   /** False where some part is unknown: totals are then lower bounds. */
   readonly exact: boolean;
   readonly unknown: readonly UnknownPart[];
+}
+
+/** What a step waits for beside computation, the largest part: 'compute' where all of that is small. */
+export const stepLimits = [
+  'compute',
+  'host',
+  'input',
+  'latency',
+  'communication',
+  'server',
+  'imbalance',
+] as const;
+
+export interface StepLimit {
+  readonly kind: (typeof stepLimits)[number];
+  /** Its share of the step. */
+  readonly share: number;
+}
+
+/** Of one batch; null where it is not known. */
+export interface InputCost {
+  readonly storage: Seconds | null;
+  readonly decoding: Seconds | null;
+  readonly copying: Seconds;
+  readonly slowest: 'storage' | 'decoding' | 'copying';
+  /** Why parts are not known. */
+  readonly unknown: readonly string[];
+}
+
+export interface AsynchronousCost {
+  /** Updates by others between a worker's pull and its push, on average. */
+  readonly staleness: number;
+  readonly bound: 'server' | 'worker';
+  /** GPUs from which the servers are the limit; null where nothing goes through one. */
+  readonly saturatesAt: number | null;
+}
+
+export interface RunCost {
+  readonly steps: number;
+  /** Before the first step; null where it is not known. */
+  readonly initialisation: Seconds | null;
+  /** Of that, reading the data set. */
+  readonly loading: Seconds | null;
+  readonly time: Seconds;
+  /** US dollars; null without a price. */
+  readonly price: number | null;
+  /** False where the initialisation is not all known: time and price are lower bounds. */
+  readonly exact: boolean;
 }
 
 export interface TimeShares {

@@ -67,6 +67,7 @@ const report: Report = {
     throughput: 188_235,
     scalingEfficiency: 0.53,
     mfu: 0.137,
+    limit: { kind: 'compute', share: 1 },
     exact: false,
     unknown: [
       { operator: 'odd', reason: 'operator `com.example.Odd` is not known', since: null, atMost: null },

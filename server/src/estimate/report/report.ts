@@ -6,6 +6,7 @@
  */
 
 import { z } from 'zod';
+import { stepLimits } from '../../model/stepCost.ts';
 
 const count = z.number().int().nonnegative();
 const amount = z.number().nonnegative();
@@ -27,7 +28,8 @@ const scenarioSchema = z.object({
   gpu: z.string(),
   nodes: count,
   gpus: count.describe('GPUs in all'),
-  batchPerGpu: count,
+  batchPerGpu: count.describe('Of the busiest GPU, where a batch over all does not divide'),
+  globalBatch: count.optional().describe('Over all GPUs, where it was asked for'),
   dimensions: z.record(z.string(), z.number()).describe('Values of symbolic dimensions'),
   precision: z.string(),
   optimizer: z.string(),
@@ -83,6 +85,42 @@ const totalsSchema = z.object({
   throughput: orUnknown(amount).describe('Samples per second over all GPUs'),
   scalingEfficiency: orUnknown(amount),
   mfu: orUnknown(amount),
+  limit: z
+    .object({ kind: z.enum(stepLimits), share: amount })
+    .describe('What the step waits for most beside computation, and its share; compute where that is small'),
+  input: z
+    .object({
+      storage: orUnknown(amount),
+      decoding: orUnknown(amount),
+      copying: amount,
+      slowest: z.enum(['storage', 'decoding', 'copying']),
+      unknown: z.array(z.string()),
+    })
+    .optional()
+    .describe('Seconds for the batch of one GPU; absent where the input is not described'),
+  imbalance: z
+    .object({ factor: amount, time: amount })
+    .optional()
+    .describe('Slowest worker over the average, and the seconds of the step spent waiting for it'),
+  asynchronous: z
+    .object({
+      staleness: amount.describe('Updates by others between a pull and a push'),
+      bound: z.enum(['server', 'worker']),
+      saturatesAt: orUnknown(amount).describe('GPUs from which the servers are the limit'),
+    })
+    .optional(),
+  run: z
+    .object({
+      steps: amount,
+      initialisation: orUnknown(amount).describe('Seconds before the first step'),
+      loading: orUnknown(amount).describe('Of that, reading the data set'),
+      time: amount.describe('Seconds in all'),
+      price: orUnknown(amount).describe('US dollars'),
+      exact: z
+        .boolean()
+        .describe('False where initialisation is not all known: time and price are lower bounds'),
+    })
+    .optional(),
   basis: z
     .object({ measured: amount, transferred: amount, assumed: amount })
     .optional()

@@ -16,6 +16,7 @@ import {
   precisions,
   type ScenarioRequest,
 } from '../../model/scenario.ts';
+import { type GroupResult, readInputGroup, readRunGroup, readWorkersGroup } from '../scenarioGroups.ts';
 import { didYouMean, nearestName } from './nearestName.ts';
 import { scalarValue, type YamlEntry } from './yamlTree.ts';
 
@@ -43,6 +44,21 @@ export const scenarioKeys = {
   thresholds: {
     kind: 'thresholds',
     documentation: 'From where on something is a finding: `exposed-communication=0.1,low-efficiency=0.5`.',
+  },
+  'global-batch': { kind: 'count', documentation: 'Samples of a step over all GPUs, in the place of batch.' },
+  input: {
+    kind: 'group',
+    documentation:
+      'Reading and decoding: `sample-bytes=110000,decode-rate=200`, `source=local`, `read-gbs=2`.',
+  },
+  workers: {
+    kind: 'group',
+    documentation: 'How unlike workers are: `imbalance=1.1`, or `spread=0.05` of their times.',
+  },
+  run: {
+    kind: 'group',
+    documentation:
+      'A whole run: `samples=1281167,epochs=90`, `start-seconds=60`, `price=2.5` per GPU and hour.',
   },
 } as const;
 
@@ -78,6 +94,10 @@ export function readScenario(
       }
       return chosen;
     };
+    const accepted = <Group>({ value: group, problems }: GroupResult<Group>): Group | undefined => {
+      for (const problem of problems) report(problem, span);
+      return problems.length === 0 ? group : undefined;
+    };
     switch (key.text) {
       case 'cluster':
         scenario.cluster = String(content);
@@ -90,6 +110,22 @@ export function readScenario(
         } else {
           report(`\`${key.text}\` is a whole number above 0, not \`${content}\``, span);
         }
+        break;
+      case 'global-batch':
+        if (typeof content === 'number' && Number.isSafeInteger(content) && content > 0) {
+          scenario.globalBatch = content;
+        } else {
+          report(`\`global-batch\` is a whole number above 0, not \`${content}\``, span);
+        }
+        break;
+      case 'input':
+        assign(scenario, 'input', accepted(readInputGroup(String(content))));
+        break;
+      case 'workers':
+        assign(scenario, 'workers', accepted(readWorkersGroup(String(content))));
+        break;
+      case 'run':
+        assign(scenario, 'run', accepted(readRunGroup(String(content))));
         break;
       case 'precision':
         assign(scenario, 'precision', choose(precisions));

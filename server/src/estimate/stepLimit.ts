@@ -1,0 +1,53 @@
+/** What a step waits for beside computation, and whether that is worth a word. */
+
+import type { StepLimit } from '../model/stepCost.ts';
+import type { StepTimeline } from '../schedule/stepTimeline.ts';
+import type { StepPlan } from './stepPlan.ts';
+
+/** Less of the step than this, in all, leaves computation the limit. */
+const smallShare = 0.05;
+
+export function stepLimit(plan: StepPlan, timeline: StepTimeline): StepLimit {
+  const { step, hostTime, exposedInputTime, forwardTime, backwardTime, updateTime } = timeline;
+  if (step === 0) return { kind: 'compute', share: 1 };
+  const busy = forwardTime + backwardTime + updateTime - hostTime;
+  const parts: readonly (readonly [StepLimit['kind'], number])[] = [
+    ['host', hostTime],
+    ['input', exposedInputTime],
+    ...exposedByCause(plan, timeline),
+    ['imbalance', busy * (1 - 1 / plan.imbalance)],
+  ];
+  let all = 0;
+  let largest: readonly [StepLimit['kind'], number] = ['compute', 0];
+  for (const part of parts) {
+    all += part[1];
+    if (part[1] > largest[1]) largest = part;
+  }
+  return all < smallShare * step
+    ? { kind: 'compute', share: 1 - all / step }
+    : { kind: largest[0], share: largest[1] / step };
+}
+
+/** Exposed communication by what its messages take their time for: starting up, queueing at servers, moving bytes. */
+function exposedByCause(
+  { traffic }: StepPlan,
+  { messages }: StepTimeline,
+): readonly (readonly [StepLimit['kind'], number])[] {
+  const exposed = { latency: 0, server: 0, communication: 0 };
+  for (const [index, message] of messages.entries()) {
+    const stages = traffic.stages[index] ?? [];
+    let whole = 0;
+    for (const { time } of stages) whole += time;
+    if (whole === 0) continue;
+    for (const { time, startup, bound } of stages) {
+      const part = message.exposed / whole;
+      exposed.latency += startup * part;
+      exposed[bound === 'server' ? 'server' : 'communication'] += (time - startup) * part;
+    }
+  }
+  return [
+    ['latency', exposed.latency],
+    ['server', exposed.server],
+    ['communication', exposed.communication],
+  ];
+}

@@ -1,0 +1,55 @@
+/**
+ * Time and cost of a whole run: T = T_init + E·⌈S/(B·P)⌉·t for S samples, E epochs, B samples per worker and P workers.
+ *
+ * Reading during the run is part of the step where the input is described. What is read before the first step is part
+ * of T_init = T_start + max(D·r/B_fs, D·r/(P·B_client)), r = P where every worker reads all of the D bytes (Hashemi et
+ * al., arXiv 1612.00521, found that this keeps CNTK from scaling).
+ */
+
+import type { Placement } from '../communication/placement.ts';
+import type { InputHandling } from '../frameworks/exchange.ts';
+import type { ClusterProfile } from '../hardware/clusterProfile.ts';
+import type { Scenario } from '../model/scenario.ts';
+import type { RunCost } from '../model/stepCost.ts';
+import { type Seconds, seconds } from '../model/units.ts';
+import { readingTime } from './inputWork.ts';
+
+export function wholeRun(
+  scenario: Scenario,
+  cluster: ClusterProfile,
+  placement: Placement,
+  handling: InputHandling,
+  step: Seconds,
+): RunCost | undefined {
+  const { run, gpus, globalBatch, batchPerGpu } = scenario;
+  if (run === undefined) return undefined;
+  const steps = run.epochs * Math.ceil(run.samples / (globalBatch ?? batchPerGpu * gpus));
+  const loading = loadingTime(scenario, cluster, placement, handling);
+  const isKnown = run.start !== undefined && loading !== null;
+  const known = seconds((run.start ?? 0) + (loading ?? 0));
+  const time = seconds(known + steps * step);
+  const price = run.pricePerGpuHour ?? cluster.pricePerGpuHour?.value;
+  return {
+    steps,
+    initialisation: isKnown || known > 0 ? known : null,
+    loading,
+    time,
+    // A start that nobody gave takes time too.
+    exact: isKnown,
+    price: price === undefined ? null : (time / 3600) * gpus * price,
+  };
+}
+
+/** Reading all of the data set before the first step, 0 where the framework reads as it goes. */
+function loadingTime(
+  { run, input, gpus }: Scenario,
+  { storage }: ClusterProfile,
+  { nodes, gpusPerNode }: Placement,
+  { reads, readsAllFirst }: InputHandling,
+): Seconds | null {
+  if (readsAllFirst === undefined) return seconds(0);
+  if (run === undefined || input?.sampleBytes === undefined) return null;
+  const whole = run.samples * input.sampleBytes;
+  const each = reads === 'everything' ? whole : whole / gpus;
+  return readingTime(input, storage, gpusPerNode * each, nodes * gpusPerNode * each);
+}

@@ -1,0 +1,131 @@
+/**
+ * Numbers of a scenario that belong together, written as `name=value,name=value`: what the input is, how alike the
+ * workers are, what a whole run is. The command line and layer specs read them the same way.
+ */
+
+import type { InputScenario, RunScenario, WorkersScenario } from '../model/scenario.ts';
+import { bytes, bytesPerSecond, seconds } from '../model/units.ts';
+import { didYouMean } from './layer-spec/nearestName.ts';
+
+export interface GroupResult<Group> {
+  readonly value: Group;
+  /** What is wrong: one phrase each. */
+  readonly problems: readonly string[];
+}
+
+/** What each name takes, for help, completions and the JSON schema. */
+export const groupNames = {
+  input: {
+    'sample-bytes': 'bytes of a sample as it is stored',
+    'decode-rate': 'samples per second that one core of the host decodes and augments',
+    source: 'local or shared: which storage of the cluster samples are read from',
+    'read-gbs': 'GB/s at which one node reads, in the place of what the cluster says',
+  },
+  workers: {
+    imbalance: 'time of the slowest worker over the average, such as 1.1',
+    spread: 'standard deviation of the times of workers over their average, such as 0.05',
+  },
+  run: {
+    samples: 'samples of the data set',
+    epochs: 'passes over the data set, 1 where left out',
+    'start-seconds': 'seconds before the first step',
+    price: 'US dollars per GPU and hour, in the place of what the cluster says',
+  },
+} as const;
+
+export type GroupName = keyof typeof groupNames;
+
+export function readInputGroup(text: string): GroupResult<InputScenario> {
+  const { numbers, words, problems } = readPairs('input', text, { source: ['local', 'shared'] });
+  const source = words.get('source');
+  const [size, decode, read] = [
+    numbers.get('sample-bytes'),
+    numbers.get('decode-rate'),
+    numbers.get('read-gbs'),
+  ];
+  return {
+    value: {
+      ...(size === undefined ? {} : { sampleBytes: bytes(size) }),
+      ...(decode === undefined ? {} : { decodeRate: decode }),
+      ...(source === 'local' || source === 'shared' ? { source } : {}),
+      ...(read === undefined ? {} : { readRate: bytesPerSecond(read * 1e9) }),
+    },
+    problems:
+      size === undefined && decode === undefined && problems.length === 0
+        ? ['`input` needs `sample-bytes` or `decode-rate`, such as `sample-bytes=110000`']
+        : problems,
+  };
+}
+
+export function readWorkersGroup(text: string): GroupResult<WorkersScenario> {
+  const { numbers, problems } = readPairs('workers', text);
+  const [imbalance, spread] = [numbers.get('imbalance'), numbers.get('spread')];
+  return {
+    value: {
+      ...(imbalance === undefined ? {} : { imbalance }),
+      ...(spread === undefined ? {} : { spread }),
+    },
+    problems:
+      imbalance !== undefined && imbalance < 1
+        ? [...problems, '`imbalance` is the slowest worker over the average, at least 1']
+        : problems,
+  };
+}
+
+export function readRunGroup(text: string): GroupResult<RunScenario | undefined> {
+  const { numbers, problems } = readPairs('run', text);
+  const samples = numbers.get('samples');
+  const [start, price] = [numbers.get('start-seconds'), numbers.get('price')];
+  if (samples === undefined) {
+    return {
+      value: undefined,
+      problems:
+        problems.length > 0 ? problems : ['`run` needs `samples`, such as `samples=1281167,epochs=90`'],
+    };
+  }
+  return {
+    value: {
+      samples,
+      epochs: numbers.get('epochs') ?? 1,
+      ...(start === undefined ? {} : { start: seconds(start) }),
+      ...(price === undefined ? {} : { pricePerGpuHour: price }),
+    },
+    problems,
+  };
+}
+
+/** Pairs of a known name and a positive number, or one of the words that a name takes. */
+function readPairs(
+  group: GroupName,
+  text: string,
+  choices: Readonly<Record<string, readonly string[]>> = {},
+): {
+  readonly numbers: ReadonlyMap<string, number>;
+  readonly words: ReadonlyMap<string, string>;
+  readonly problems: readonly string[];
+} {
+  const numbers = new Map<string, number>();
+  const words = new Map<string, string>();
+  const problems: string[] = [];
+  const names = Object.keys(groupNames[group]);
+  for (const pair of text.split(',')) {
+    const at = pair.indexOf('=');
+    const name = (at < 0 ? pair : pair.slice(0, at)).trim();
+    const value = at < 0 ? '' : pair.slice(at + 1).trim();
+    if (!names.includes(name)) {
+      const hint = didYouMean(name, names) || `; it takes ${names.join(', ')}`;
+      problems.push(`\`${name}\` is not part of \`${group}\`${hint}`);
+      continue;
+    }
+    const choice = choices[name];
+    if (choice !== undefined) {
+      if (choice.includes(value)) words.set(name, value);
+      else problems.push(`\`${name}\` is ${choice.join(' or ')}, not "${value}"`);
+      continue;
+    }
+    const number = Number(value);
+    if (value !== '' && Number.isFinite(number) && number > 0) numbers.set(name, number);
+    else problems.push(`\`${name}\` takes a number above 0, not "${value}"`);
+  }
+  return { numbers, words, problems };
+}

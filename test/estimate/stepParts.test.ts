@@ -1,0 +1,190 @@
+/** What stands beside computation and communication in a step: input, unlike workers, a whole run, what limits it. */
+
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { estimateStep } from '../../server/src/estimate/estimateStep.ts';
+import { expectedMaximum, imbalanceFactor } from '../../server/src/estimate/workerImbalance.ts';
+import type { ClusterProfile } from '../../server/src/hardware/clusterProfile.ts';
+import { findCluster } from '../../server/src/hardware/clusters.ts';
+import type { Scenario } from '../../server/src/model/scenario.ts';
+import { bytes, bytesPerSecond, seconds } from '../../server/src/model/units.ts';
+import { chain } from '../support/trainingGraph.ts';
+
+function cluster(name: string): ClusterProfile {
+  const found = findCluster(name);
+  if (found === undefined) throw new Error(name);
+  return found;
+}
+
+const scenario = (change: Partial<Scenario>): Scenario => ({
+  cluster: 'test',
+  nodes: 1,
+  gpus: 1,
+  batchPerGpu: 64,
+  dimensions: {},
+  precision: 'fp32',
+  optimizer: 'sgd',
+  framework: { name: 'pytorch-ddp', options: {} },
+  mode: 'training',
+  ...change,
+});
+
+const model = chain(
+  Array.from({ length: 8 }, (_, index) => ({
+    name: `layer${index}`,
+    class: 'matmul' as const,
+    type: 'MatMul',
+    flops: 4e10,
+    parameters: 1e6,
+    output: 4e6,
+  })),
+  64,
+);
+const v100 = cluster('v100-infiniband');
+const cost = (more: Partial<Scenario>, profile = v100) =>
+  estimateStep(model, scenario({ gpus: 4, cluster: profile.name, ...more }), profile).totals;
+
+/** Storage and host of round numbers. */
+const stored: ClusterProfile = {
+  ...v100,
+  host: {
+    title: 'host',
+    cores: { value: 32, source: 'test' },
+    memory: undefined,
+    gpusPerHostLink: { value: 2, source: 'test' },
+  },
+  storage: {
+    title: 'disks',
+    local: { value: bytesPerSecond(2e9), source: 'test' },
+    shared: { value: bytesPerSecond(4e9), source: 'test' },
+    perClient: { value: bytesPerSecond(1e9), source: 'test' },
+  },
+};
+const sampleBytes = bytes(1e5);
+
+describe('input', () => {
+  test('is not modelled where it is not described', () => {
+    const { time, input } = cost({}, stored);
+    expect([time.input, time.exposedInput, input]).toEqual([null, null, undefined]);
+  });
+
+  // Four GPUs of 64 samples of 0.1 MB on each node.
+  test.each([
+    ['a node’s own disk, shared by its GPUs', { sampleBytes, source: 'local' as const }, 4, 1, 0.0128],
+    ['a shared file system: one client is slower than its share', { sampleBytes }, 4, 1, 0.0256],
+    ['a shared file system: all clients are slower than one', { sampleBytes }, 32, 8, 0.0512],
+    ['a rate of one’s own', { sampleBytes, readRate: bytesPerSecond(5e8) }, 4, 1, 0.0512],
+  ])('%s', (_, input, gpus, nodes, expected) => {
+    expect(cost({ input, gpus, nodes }, stored).input?.storage).toBeCloseTo(expected, 9);
+  });
+
+  test('cores of the host decode for its GPUs: 256 samples by 32 cores of 100 each', () => {
+    expect(cost({ input: { sampleBytes, decodeRate: 100 } }, stored).input?.decoding).toBeCloseTo(0.08, 9);
+  });
+
+  test('a part that is not known is said, not counted as nothing', () => {
+    const { input } = cost({ input: { sampleBytes, decodeRate: 100 } }, { ...v100, host: undefined });
+    expect([input?.storage, input?.decoding]).toEqual([null, null]);
+    expect(input?.unknown.join()).toMatch(/how fast its storage is; give read-gbs.*how many cores/);
+  });
+
+  test('slow reading limits the step, and a step of one GPU by itself is not limited by the others', () => {
+    const slow = { sampleBytes, readRate: bytesPerSecond(2e7) };
+    const { time, limit, input, scalingEfficiency } = cost({ input: slow }, stored);
+    expect(time.step).toBeCloseTo(input?.storage ?? Number.NaN, 6);
+    expect([limit.kind, input?.slowest]).toEqual(['input', 'storage']);
+    expect(scalingEfficiency).toBeLessThan(0.5);
+  });
+
+  test('two GPUs behind one PCIe switch copy at half the rate', () => {
+    const alone = { ...stored, host: stored.host && { ...stored.host, gpusPerHostLink: undefined } };
+    const input = { sampleBytes };
+    const startup = 10e-6;
+    const [shared, own] = [cost({ input }, stored), cost({ input }, alone)].map(
+      (totals) => (totals.input?.copying ?? 0) - startup,
+    );
+    expect(shared).toBeCloseTo(2 * (own ?? 0), 12);
+  });
+
+  test('more of it never makes a step shorter', () => {
+    const rate = fc.double({ min: 1e7, max: 1e10, noNaN: true });
+    fc.assert(
+      fc.property(rate, rate, (a, b) => {
+        const [slow, fast] = [Math.min(a, b), Math.max(a, b)].map(
+          (readRate) => cost({ input: { sampleBytes, readRate: bytesPerSecond(readRate) } }).time.step ?? 0,
+        );
+        expect(fast).toBeLessThanOrEqual((slow ?? 0) * (1 + 1e-9));
+      }),
+      { numRuns: 30 },
+    );
+  });
+});
+
+describe('unlike workers', () => {
+  // E[max] of N standard normals, as tables of order statistics have it (Harter 1961).
+  test.each([
+    [1, 0],
+    [2, 0.5642],
+    [4, 1.0294],
+    [8, 1.4236],
+    [16, 1.766],
+    [32, 2.0697],
+    [1000, 3.2414],
+  ])('the largest of %i normals is %f on average', (n, expected) => {
+    expect(expectedMaximum(n)).toBeCloseTo(expected, 4);
+  });
+
+  test('one worker waits for nobody; more wait longer', () => {
+    expect(imbalanceFactor({ imbalance: 1.5, spread: 0.1 }, 1)).toBe(1);
+    const factors = [2, 4, 64, 1024, 65536].map((gpus) => imbalanceFactor({ spread: 0.05 }, gpus));
+    expect(factors).toEqual([...factors].sort((a, b) => a - b));
+    expect(factors[4]).toBeLessThan(1.25);
+  });
+
+  test('a worker half as fast again makes the step longer by half of its computation', () => {
+    const [even, uneven] = [cost({}), cost({ workers: { imbalance: 1.5 } })];
+    expect(uneven.imbalance?.factor).toBe(1.5);
+    expect(uneven.imbalance?.time).toBeCloseTo((uneven.time.step ?? 0) - (even.time.step ?? 0), 12);
+    expect(uneven.limit.kind).toBe('imbalance');
+  });
+
+  test('a batch that does not divide counts as it is, and the step as its largest share', () => {
+    const { throughput, time } = cost({ globalBatch: 250 });
+    expect((throughput ?? 0) * (time.step ?? 0)).toBeCloseTo(250, 6);
+  });
+});
+
+describe('a whole run', () => {
+  test('initialisation, steps of all epochs, price', () => {
+    const { run, time } = cost({
+      run: { samples: 1000, epochs: 3, start: seconds(60), pricePerGpuHour: 2 },
+    });
+    // 1000 samples in steps of 256.
+    expect(run?.steps).toBe(12);
+    expect(run?.time).toBeCloseTo(60 + 12 * (time.step ?? 0), 9);
+    expect(run?.price).toBeCloseTo((4 * 2 * (run?.time ?? 0)) / 3600, 12);
+    expect(run?.exact).toBe(true);
+  });
+
+  test('what nobody gave stays unknown', () => {
+    const { run } = cost({ run: { samples: 1000, epochs: 1 } });
+    expect([run?.initialisation, run?.price, run?.exact]).toEqual([null, null, false]);
+  });
+});
+
+test('the parts of a step add up, whatever is described', () => {
+  for (const name of ['pytorch-ddp', 'naive', 'horovod', 'pytorch-fsdp', 'mxnet', 'cntk', 'tensorflow']) {
+    const framework = { name, options: {} };
+    const input = { sampleBytes, decodeRate: 30 };
+    const { time } = cost({ framework, input, workers: { spread: 0.1 }, gpus: 8, nodes: 2 }, stored);
+    const parts = [
+      time.exposedInput,
+      time.forward,
+      time.backward,
+      time.exposedCommunication,
+      time.update,
+    ].reduce<number>((total, part) => total + (part ?? Number.NaN), 0);
+    expect([name, parts]).toEqual([name, expect.closeTo(time.step ?? 0, 9)]);
+    expect(time.exposedCommunication).toBeLessThanOrEqual((time.communication ?? 0) + 1e-12);
+  }
+});

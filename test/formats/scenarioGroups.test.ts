@@ -1,0 +1,38 @@
+import { describe, expect, test } from 'vitest';
+import { readInputGroup, readRunGroup, readWorkersGroup } from '../../server/src/formats/scenarioGroups.ts';
+
+describe('groups of a scenario', () => {
+  test.each([
+    ['sample-bytes=110000', { sampleBytes: 110000 }],
+    ['sample-bytes=110000, decode-rate=60', { sampleBytes: 110000, decodeRate: 60 }],
+    ['decode-rate=60,source=local', { decodeRate: 60, source: 'local' }],
+    ['sample-bytes=1e6,read-gbs=0.8', { sampleBytes: 1e6, readRate: 8e8 }],
+  ])('input %s', (text, value) => {
+    expect(readInputGroup(text)).toEqual({ value, problems: [] });
+  });
+
+  test.each([
+    ['samples=1281167,epochs=90,price=2.5', { samples: 1281167, epochs: 90, pricePerGpuHour: 2.5 }],
+    ['samples=100,start-seconds=60', { samples: 100, epochs: 1, start: 60 }],
+  ])('run %s', (text, value) => {
+    expect(readRunGroup(text)).toEqual({ value, problems: [] });
+  });
+
+  test('workers imbalance=1.1,spread=0.05', () => {
+    expect(readWorkersGroup('imbalance=1.1,spread=0.05').value).toEqual({ imbalance: 1.1, spread: 0.05 });
+  });
+
+  test.each([
+    [readInputGroup, 'source=local', /needs `sample-bytes` or `decode-rate`/],
+    [readInputGroup, 'sample-byte=1', /`sample-byte` is not part of `input`; did you mean `?sample-bytes/],
+    [readInputGroup, 'sample-bytes=0', /takes a number above 0, not "0"/],
+    [readInputGroup, 'decode-rate', /takes a number above 0, not ""/],
+    [readInputGroup, 'decode-rate=9,source=disk', /local or shared, not "disk"/],
+    [readWorkersGroup, 'imbalance=0.9', /at least 1/],
+    [readWorkersGroup, 'spread=-1', /above 0/],
+    [readRunGroup, 'epochs=9', /needs `samples`/],
+    [readRunGroup, 'samples=many', /above 0, not "many"/],
+  ])('%o: %s is refused', (read, text, problem) => {
+    expect(read(text).problems.join()).toMatch(problem);
+  });
+});
