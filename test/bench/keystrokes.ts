@@ -7,6 +7,7 @@ import { LoweringMemory } from '../../server/src/analysis/layer-spec/loweringMem
 import { lowerLayerSpec } from '../../server/src/analysis/lowerLayerSpec.ts';
 import { openLayerSpec } from '../../server/src/analysis/openModel.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
+import { ReadingMemory } from '../../server/src/formats/layer-spec/readingMemory.ts';
 import { readLayerSpec } from '../../server/src/formats/layer-spec/readLayerSpec.ts';
 import { viewLayerSpec } from '../../server/src/language/viewLayerSpec.ts';
 import { randomOf } from '../fuzz/random.ts';
@@ -30,10 +31,11 @@ export async function showKeystrokes(): Promise<void> {
     stages.set(stage, [...times, performance.now() - started]);
     return result;
   };
+  const reading = new ReadingMemory();
   const memory = new LoweringMemory();
   for (const text of texts) {
     timed('whole', () => {
-      const { spec } = timed('read', () => readLayerSpec(text));
+      const { spec } = timed('read', () => readLayerSpec(text, reading));
       if (spec === undefined) return;
       const lowered = timed('lower', () => lowerLayerSpec(spec, { memory }));
       const analysis = timed('analyse', () => analyzeOnnx(lowered.model, lowered.structure));

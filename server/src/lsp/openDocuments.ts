@@ -8,6 +8,7 @@ import { LoweringMemory } from '../analysis/layer-spec/loweringMemory.ts';
 import type { OpenedModel } from '../analysis/openedModel.ts';
 import { openCaffe, openOnnxText, openReadSpec } from '../analysis/openModel.ts';
 import { estimateModel, type ModelEstimate } from '../estimate/estimateModel.ts';
+import { ReadingMemory } from '../formats/layer-spec/readingMemory.ts';
 import { type ReadSpec, readLayerSpec } from '../formats/layer-spec/readLayerSpec.ts';
 import { modelNames } from '../formats/layer-spec/selectModel.ts';
 import type { OnnxTextSpans } from '../formats/onnx-text/readOnnxText.ts';
@@ -57,7 +58,9 @@ export interface DocumentSources {
 }
 
 interface State {
-  /** What was found out about the lines of a layer spec, by model, for the next keystroke. */
+  /** What was read of the lines of a layer spec, for the next keystroke. */
+  readonly reading: ReadingMemory;
+  /** What was found out about them, by model. */
   readonly memories: Map<string | undefined, LoweringMemory>;
   /** Grows with every change; work started for an older one is dropped. */
   generation: number;
@@ -205,7 +208,7 @@ async function makeView(
     return measuredView((measurements) => viewCaffe(text, costed, measurements));
   }
   if (document.languageId !== languageIds.layerSpec) return undefined;
-  const read = readLayerSpec(text);
+  const read = readLayerSpec(text, state.reading);
   const names = read.spec === undefined ? [] : modelNames(read.spec);
   const models: readonly (string | undefined)[] = names.length === 0 ? [undefined] : names;
   const openSpec = specReader(document.uri, settings, sources.includes);
@@ -278,6 +281,7 @@ const measurementKey = (view: ModelView, scenario: Scenario): string =>
 
 function newState(): State {
   const state: State = {
+    reading: new ReadingMemory(),
     memories: new Map(),
     generation: 0,
     cause: 'other',

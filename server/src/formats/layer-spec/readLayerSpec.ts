@@ -11,16 +11,16 @@ import type { IssueCode } from '../../model/issueCodes.ts';
 import { didYouMean } from './nearestName.ts';
 import {
   type Parsed,
-  parseCall,
   parseExpression,
-  parseNames,
   parseReference,
   parseSignature,
   parseTensorType,
 } from './parseExpression.ts';
+import { ReadingMemory } from './readingMemory.ts';
 import { readScenario } from './readScenario.ts';
 import { readYaml } from './readYaml.ts';
 import type {
+  LayerCall,
   LayerSpec,
   Name,
   Reference,
@@ -49,13 +49,15 @@ export interface ReadSpec {
   readonly issues: readonly Issue[];
 }
 
-export function readLayerSpec(text: string): ReadSpec {
+/** `memory` holds what was read of an earlier state of the text, and then what is read of this one. */
+export function readLayerSpec(text: string, memory = new ReadingMemory()): ReadSpec {
   if (text.length > longestSpec) {
     const message = `the layer spec is ${text.length} characters long, more than ${longestSpec}; put what repeats into blocks, or export the model as ONNX`;
     const span = { start: 0, end: 0 };
     return { spec: undefined, issues: [{ code: 'file/unreadable', severity: 'error', message, span }] };
   }
-  const reader = new Reader(text);
+  memory.turnTo(text);
+  const reader = new Reader(text, memory);
   const spec = reader.spec();
   return { spec, issues: [...reader.issues].sort((a, b) => (a.span?.start ?? 0) - (b.span?.start ?? 0)) };
 }
@@ -63,7 +65,10 @@ export function readLayerSpec(text: string): ReadSpec {
 class Reader {
   readonly issues: Issue[] = [];
 
-  constructor(private readonly text: string) {}
+  constructor(
+    private readonly text: string,
+    private readonly memory: ReadingMemory,
+  ) {}
 
   spec(): LayerSpec | undefined {
     const { root, problems } = readYaml(this.text);
@@ -266,7 +271,7 @@ class Reader {
   }
 
   private layer({ key, value }: YamlEntry): SpecLayer | undefined {
-    const { result: names, issues } = parseNames(this.text, key.content.start, key.content.end);
+    const { result: names, issues } = this.memory.parseNames(key.content.start, key.content.end);
     this.issues.push(...issues.map((issue) => ({ ...issue, code: 'spec/structure' as const })));
     const [name] = names ?? [];
     if (names === undefined || name === undefined) return undefined;
@@ -277,8 +282,11 @@ class Reader {
       return { name, names, call: undefined, span };
     }
     const form = 'a layer is one call on one line, such as `Linear(768, 3072)`';
-    return { name, names, call: this.parsed(value, parseCall, form, 'spec/call'), span };
+    return { name, names, call: this.parsed(value, this.parseCall, form, 'spec/call'), span };
   }
+
+  private readonly parseCall = (_: string, start: number, end: number): Parsed<LayerCall> =>
+    this.memory.parseCall(start, end);
 
   private outputs(entry: YamlEntry | undefined): readonly Reference[] {
     const form = '`outputs` is a list of layer names';

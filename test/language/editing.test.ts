@@ -1,0 +1,115 @@
+/**
+ * Whatever was typed before, an editor shows what it would show had the text just been opened: same tree, analysis,
+ * costs, hints and diagnostics.
+ */
+
+import { readFileSync } from 'node:fs';
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { LoweringMemory } from '../../server/src/analysis/layer-spec/loweringMemory.ts';
+import { openReadSpec } from '../../server/src/analysis/openModel.ts';
+import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
+import { ReadingMemory } from '../../server/src/formats/layer-spec/readingMemory.ts';
+import { readLayerSpec } from '../../server/src/formats/layer-spec/readLayerSpec.ts';
+import { diagnostics } from '../../server/src/language/diagnostics.ts';
+import { inlayHints } from '../../server/src/language/inlayHints.ts';
+import { viewLayerSpec } from '../../server/src/language/viewLayerSpec.ts';
+
+interface Memories {
+  readonly reading: ReadingMemory;
+  readonly lowering: LoweringMemory;
+}
+
+const keepsAll = (): Memories => ({ reading: new ReadingMemory(), lowering: new LoweringMemory() });
+const keepsNothing = (): Memories => ({
+  reading: new ReadingMemory(),
+  lowering: new LoweringMemory(false),
+});
+
+/** Everything an editor can show of a text. */
+function shown(text: string, { reading, lowering }: Memories) {
+  const read = readLayerSpec(text, reading);
+  const opened = openReadSpec(read, 'typed.layers.yaml', { memory: lowering });
+  const estimate = estimateModel(opened, [opened.scenario, { batch: 2 }]);
+  const view = viewLayerSpec(text, estimate);
+  return {
+    read,
+    layers: opened.analysis?.layers,
+    parameters: opened.analysis?.parameters,
+    operators: opened.analysis?.graph.operators,
+    values: opened.analysis?.graph.values,
+    issues: opened.issues,
+    cost: estimate.cost,
+    hints: inlayHints(view, 0, Number.POSITIVE_INFINITY, { cost: true, shape: true }),
+    diagnostics: diagnostics(view),
+  };
+}
+
+/** Blocks called and blocks written out, so long that the analysis folds what repeats. */
+const long = `name: long
+dims: { batch: 2, seq: 8, d: 16, heads: 2 }
+inputs: { x: 'float32[batch, seq, d]' }
+blocks:
+  mlp(width, inner=4*width):
+    - up: Linear(width, inner) # a comment
+    - act: GELU()
+    - down: Linear(inner, width)
+    - sum: add(down, input)
+layers:
+${Array.from({ length: 36 }, (_, block) =>
+  [
+    `  - norm_${block}: LayerNorm(d)`,
+    `  - attn_${block}: MultiheadAttention(d, heads, causal=True)`,
+    `  - res_${block}: add(attn_${block}, ${block === 0 ? 'x' : `out_${block - 1}`})`,
+    `  - out_${block}: mlp(d)`,
+  ].join('\n'),
+).join('\n')}
+  - "quoted": "Linear(d, 3*d)" # and another
+  - a, b: split(d, dim=-1)
+  - tied: Linear(d, 4*d, weight=quoted)
+scenario: { cluster: dgx-h100, gpus: 16, precision: bf16, framework: pytorch-ddp }
+`;
+
+const sample = readFileSync('samples/gpt2.layers.yaml', 'utf8');
+const words = [
+  '',
+  '1',
+  'x',
+  ' ',
+  '(',
+  ')',
+  ',',
+  '"',
+  '\n',
+  '#',
+  ' frozen',
+  '\n  - z: GELU()',
+  'd',
+  '*2',
+  ': ',
+];
+
+it.each([
+  ['a spec of many lines', long, 40],
+  ['a sample', sample, 40],
+] as const)('shows of %s what it would show had it just been opened', (_, original, runs) => {
+  const edit = fc.record({
+    at: fc.nat(original.length),
+    removed: fc.constantFrom(0, 0, 1, 3, 40),
+    added: fc.constantFrom(...words),
+    undo: fc.boolean(),
+  });
+  fc.assert(
+    fc.property(fc.array(edit, { minLength: 1, maxLength: 4 }), (edits) => {
+      const memories = keepsAll();
+      shown(original, memories);
+      let present = original;
+      for (const { at, removed, added, undo } of edits) {
+        if (undo) present = original;
+        present = present.slice(0, at) + added + present.slice(at + removed);
+        expect(shown(present, memories), present).toEqual(shown(present, keepsNothing()));
+      }
+    }),
+    { numRuns: runs },
+  );
+});
