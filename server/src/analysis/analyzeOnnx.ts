@@ -4,6 +4,7 @@ import type { OnnxGraph, OnnxModel } from '../formats/onnx/syntax.ts';
 import { isSymbolic, symbolsOf } from '../model/dimension.ts';
 import { type Graph, isKnownShape, type Value, type ValueRole, type ValueType } from '../model/graph.ts';
 import type { Issue } from '../model/issue.ts';
+import { finish, type Steps } from '../model/steps.ts';
 import { type AuxiliaryOperators, findAuxiliaryOperators } from './auxiliaryOperators.ts';
 import { expandFunctions, type FlatNode } from './expandFunctions.ts';
 import { findRoles, type Roles } from './findRoles.ts';
@@ -28,11 +29,18 @@ import { unrollLoops } from './unrollLoops.ts';
  * and what cannot be known is unknown with its reason. Where a block repeats, a graph of at least `leastFolded`
  * operators is analysed with a few of the blocks, and the others are copies; what comes out is the same.
  */
-export function analyzeOnnx(
+export const analyzeOnnx = (
+  file: OnnxModel,
+  provided?: ProvidedStructure,
+  leastFolded?: number,
+): ModelAnalysis => finish(analyzeInSteps(file, provided, leastFolded));
+
+/** The same in steps: finding what repeats, analysing, and writing it once for each repetition. */
+export function* analyzeInSteps(
   file: OnnxModel,
   provided?: ProvidedStructure,
   leastFolded = fewestOperatorsFolded,
-): ModelAnalysis {
+): Steps<ModelAnalysis> {
   const model = { ...file, graph: hoistInitializers(file.graph) };
   const expanded = expandFunctions(model);
   const useful = leaveOutIdle(expanded.nodes, model.graph);
@@ -45,9 +53,11 @@ export function analyzeOnnx(
       keptAtStart + keptAtEnd + fewestDropped,
       layersOfNodes(provided),
     );
+    yield;
     if (repetition !== undefined) {
       const folded = foldGraph(model.graph, nodes, repetition);
       const short = analyzeGraph(model, folded.graph, folded.nodes, issues, provided);
+      yield;
       const whole = unfoldAnalysis({ ...short, folded, repetition, graph: model.graph, nodes, provided });
       if (whole !== undefined) return whole;
     }

@@ -19,8 +19,9 @@ import { isOnnxProtobufText, sniffFormat } from '../formats/sniffFormat.ts';
 import { formatBytes } from '../model/format.ts';
 import type { Issue } from '../model/issue.ts';
 import { readableIssues } from '../model/readableIssues.ts';
+import { finish, type Steps } from '../model/steps.ts';
 import { bytes } from '../model/units.ts';
-import { analyzeOnnx } from './analyzeOnnx.ts';
+import { analyzeInSteps } from './analyzeOnnx.ts';
 import { openCaffeNet } from './caffe/openCaffeNet.ts';
 import type { ReadInclude } from './layer-spec/blockTable.ts';
 import type { LoweringMemory } from './layer-spec/loweringMemory.ts';
@@ -94,11 +95,15 @@ export const openLayerSpec = (text: string, name: string, options: OpenOptions =
   openReadSpec(readLayerSpec(text), name, options);
 
 /** Opens one model of a layer spec that was read: whoever opens several of them reads the text once. */
-export function openReadSpec(
+export const openReadSpec = (read: ReadSpec, name: string, options: OpenOptions = {}): OpenedModel =>
+  finish(openSpecInSteps(read, name, options));
+
+/** The same in steps: lowering, and those of the analysis. */
+export function* openSpecInSteps(
   { spec, issues }: ReadSpec,
   name: string,
   options: OpenOptions = {},
-): OpenedModel {
+): Steps<OpenedModel> {
   const failed = { format: 'layer-spec', name, analysis: undefined, onnx: undefined, scenario: {} } as const;
   if (spec === undefined) return { ...failed, issues: readableIssues(issues) };
   if (spec.models.length === 0 && isLibrary(spec)) {
@@ -113,7 +118,8 @@ export function openReadSpec(
     ...(options.readInclude === undefined ? {} : { readInclude: options.readInclude }),
     ...(options.memory === undefined ? {} : { memory: options.memory }),
   });
-  const analysis = analyzeOnnx(lowered.model, lowered.structure);
+  yield;
+  const analysis = yield* analyzeInSteps(lowered.model, lowered.structure);
   return {
     format: 'layer-spec',
     name: lowered.model.graph.name || name,
@@ -160,9 +166,14 @@ function choiceOfModel(spec: LayerSpec, wanted: string | undefined): Issue | und
  * Opens ONNX text, as an editor holds it: where some nodes are wrong, the others are costed, and what follows from the
  * gaps is not reported.
  */
-export function openOnnxText(text: string, name: string): OpenedModel {
+export const openOnnxText = (text: string, name: string): OpenedModel =>
+  finish(openOnnxTextInSteps(text, name));
+
+/** The same in steps: reading, and those of the analysis. */
+export function* openOnnxTextInSteps(text: string, name: string): Steps<OpenedModel> {
   const { model, partial, issues, spans } = readOnnxText(text);
-  const opened = openRead('onnx-text', name, model ?? partial, issues, text.length);
+  yield;
+  const opened = yield* openReadInSteps('onnx-text', name, model ?? partial, issues, text.length);
   const shown =
     model === undefined
       ? opened.issues.filter((issue) => issue.code !== 'graph/undefined-value')
@@ -209,13 +220,21 @@ function openWritten(read: (text: string) => ReadOnnx, text: string, name: strin
   return openRead('onnx', name, model, locateIssues(issues, text), text.length);
 }
 
-function openRead(
+const openRead = (
   format: 'onnx' | 'onnx-text',
   name: string,
   read: OnnxModel | undefined,
   issues: readonly Issue[],
   size: number,
-): OpenedModel {
+): OpenedModel => finish(openReadInSteps(format, name, read, issues, size));
+
+function* openReadInSteps(
+  format: 'onnx' | 'onnx-text',
+  name: string,
+  read: OnnxModel | undefined,
+  issues: readonly Issue[],
+  size: number,
+): Steps<OpenedModel> {
   if (read === undefined) {
     return {
       format,
@@ -227,7 +246,7 @@ function openRead(
     };
   }
   const { model, issues: crowded } = leaveOutCrowded(read, size);
-  const analysis = analyzeOnnx(model, recordedStructure(model));
+  const analysis = yield* analyzeInSteps(model, recordedStructure(model));
   return {
     format,
     name: model.graph.name || name,

@@ -12,6 +12,7 @@ import type { LayerMeasurements } from '../model/measurement.ts';
 import { readableIssues } from '../model/readableIssues.ts';
 import type { Scenario, ScenarioRequest } from '../model/scenario.ts';
 import type { StepCost } from '../model/stepCost.ts';
+import { finish, type Steps } from '../model/steps.ts';
 import { estimateStep } from './estimateStep.ts';
 import { resolveScenario } from './resolveScenario.ts';
 
@@ -35,12 +36,20 @@ export interface ModelEstimate {
  * The first request wins; `customCluster` is a person's own profile, which wins over every named one; `measurements`
  * take the place of predicted compute.
  */
-export function estimateModel(
+export const estimateModel = (
   model: OpenedModel,
   requests: readonly ScenarioRequest[],
   customCluster?: ClusterProfile,
   measurements?: LayerMeasurements,
-): ModelEstimate {
+): ModelEstimate => finish(estimateInSteps(model, requests, customCluster, measurements));
+
+/** The same in steps: costing operators, and laying out the step. */
+export function* estimateInSteps(
+  model: OpenedModel,
+  requests: readonly ScenarioRequest[],
+  customCluster?: ClusterProfile,
+  measurements?: LayerMeasurements,
+): Steps<ModelEstimate> {
   const opened = withRequestedBatch(inRequestedMode(model, requests), requests);
   const { analysis } = opened;
   if (analysis === undefined) {
@@ -66,6 +75,7 @@ export function estimateModel(
     bound,
     scenario.mode === 'training' ? (scenario.checkpoint ?? 'none') : 'none',
   );
+  yield;
   const costed = training.costs.some(({ kind }) => kind === 'known');
   const explained = [...opened.issues, ...issues].some(({ severity }) => severity === 'error');
   const sound = issues.every(({ severity }) => severity !== 'error');

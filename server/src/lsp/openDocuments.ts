@@ -6,8 +6,8 @@
 import type { TextDocument } from 'vscode-languageserver-textdocument';
 import { LoweringMemory } from '../analysis/layer-spec/loweringMemory.ts';
 import type { OpenedModel } from '../analysis/openedModel.ts';
-import { openCaffe, openOnnxText, openReadSpec } from '../analysis/openModel.ts';
-import { estimateModel, type ModelEstimate } from '../estimate/estimateModel.ts';
+import { openCaffe, openOnnxTextInSteps, openSpecInSteps } from '../analysis/openModel.ts';
+import { estimateInSteps, type ModelEstimate } from '../estimate/estimateModel.ts';
 import { ReadingMemory } from '../formats/layer-spec/readingMemory.ts';
 import { type ReadSpec, readLayerSpec } from '../formats/layer-spec/readLayerSpec.ts';
 import { modelNames } from '../formats/layer-spec/selectModel.ts';
@@ -21,10 +21,12 @@ import { viewLayerSpec } from '../language/viewLayerSpec.ts';
 import { viewOnnxText } from '../language/viewOnnxText.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
 import type { Scenario } from '../model/scenario.ts';
+import { finish, type Steps } from '../model/steps.ts';
 import { languageIds } from '../protocol.ts';
 import type { ClusterProfiles, OwnCluster } from './clusterProfiles.ts';
 import type { IncludedFiles } from './includedFiles.ts';
 import type { OnnxFiles } from './onnxFiles.ts';
+import { runSteps } from './runSteps.ts';
 import { type Settings, scenarioOfSettings } from './settings.ts';
 import { fileName, modelBehind } from './virtualText.ts';
 
@@ -53,6 +55,8 @@ export interface DocumentSources {
   readonly settingsOf: (uri: string) => Promise<Settings>;
   readonly clusters: ClusterProfiles;
   readonly includes: IncludedFiles;
+  /** Lets messages that arrived meanwhile be seen. */
+  readonly nextTurn: () => Promise<void>;
   readonly onView: (document: TextDocument, view: ModelView | undefined, cause: Cause) => void;
   readonly onFailure: (error: unknown) => void;
 }
@@ -139,7 +143,7 @@ export function openDocuments(sources: DocumentSources): OpenDocuments {
       const own = await sources.clusters.of(settings.cluster, uri);
       return (text, model) => {
         const spec = specReader(uri, settings, sources.includes);
-        return estimateWith(spec(readLayerSpec(text), model), settings, own);
+        return finish(estimateWith(finish(spec(readLayerSpec(text), model)), settings, own));
       };
     },
     keepMeasurements: (uri, model, measurements) => {
@@ -170,7 +174,9 @@ async function makeView(
   const source = modelBehind(document.uri);
   const settings = await sources.settingsOf(source ?? document.uri);
   const own = await sources.clusters.of(settings.cluster, source ?? document.uri);
-  const estimate = (opened: OpenedModel): ModelEstimate => estimateWith(opened, settings, own);
+  const estimate = (opened: OpenedModel): Steps<ModelEstimate> => estimateWith(opened, settings, own);
+  const unlessSuperseded = <Result>(steps: Steps<Result>): Promise<Result | undefined> =>
+    runSteps(steps, sources.nextTurn, superseded);
   const measuredView = (
     make: (measurements: LayerMeasurements | undefined) => ModelView,
     model?: string,
@@ -185,26 +191,26 @@ async function makeView(
     const file = await sources.files.open(source);
     // The editor still shows the text of an older state of the file; it is being told to ask again.
     if (superseded() || document.getText() !== file.text) return undefined;
-    await breathe();
-    if (superseded()) return undefined;
-    const costed = estimate(file.opened);
+    const costed = await unlessSuperseded(estimate(file.opened));
+    if (costed === undefined) return undefined;
     return measuredView((measurements) => viewOnnxText(file, costed, measurements));
   }
   if (superseded()) return undefined;
   const text = document.getText();
   if (document.languageId === languageIds.onnxText) {
-    const opened = openOnnxText(text, fileName(document.uri));
-    await breathe();
-    if (superseded()) return undefined;
+    const opened = await unlessSuperseded(openOnnxTextInSteps(text, fileName(document.uri)));
+    if (opened === undefined) return undefined;
     const located = locateOnnxText(text, opened.onnxSpans ?? noSpans);
-    const costed = estimate(opened);
+    const costed = await unlessSuperseded(estimate(opened));
+    if (costed === undefined) return undefined;
     return measuredView((measurements) => viewOnnxText(located, costed, measurements));
   }
   if (document.languageId === languageIds.caffePrototxt) {
     const opened = openCaffe(text, fileName(document.uri), settings.dimensions);
-    await breathe();
+    await sources.nextTurn();
     if (superseded()) return undefined;
-    const costed = estimate(opened);
+    const costed = await unlessSuperseded(estimate(opened));
+    if (costed === undefined) return undefined;
     return measuredView((measurements) => viewCaffe(text, costed, measurements));
   }
   if (document.languageId !== languageIds.layerSpec) return undefined;
@@ -216,18 +222,15 @@ async function makeView(
   for (const model of models) {
     const memory = state.memories.get(model) ?? new LoweringMemory();
     state.memories.set(model, memory);
-    let opened = openSpec(read, model, memory);
+    let opened = await unlessSuperseded(openSpec(read, model, memory));
     // Included files may include others; a chain is as deep as people write it.
-    for (let round = 0; round < deepestInclude; round += 1) {
+    for (let round = 0; opened !== undefined && round < deepestInclude; round += 1) {
       if (!(await sources.includes.load(document.uri, opened.includes ?? []))) break;
       if (superseded()) return undefined;
-      opened = openSpec(read, model, memory);
+      opened = await unlessSuperseded(openSpec(read, model, memory));
     }
-    await breathe();
-    if (superseded()) return undefined;
-    const costed = estimate(opened);
-    await breathe();
-    if (superseded()) return undefined;
+    const costed = opened && (await unlessSuperseded(estimate(opened)));
+    if (costed === undefined) return undefined;
     views.push(measuredView((measurements) => viewLayerSpec(text, costed, measurements), model));
   }
   // Models that are renamed again and again leave their memories behind.
@@ -240,8 +243,8 @@ const deepestInclude = 16;
 /** Opens models of a layer spec with what its document depends on. */
 const specReader =
   (uri: string, settings: Settings, includes: IncludedFiles) =>
-  (read: ReadSpec, model: string | undefined, memory?: LoweringMemory): OpenedModel =>
-    openReadSpec(read, fileName(uri), {
+  (read: ReadSpec, model: string | undefined, memory?: LoweringMemory): Steps<OpenedModel> =>
+    openSpecInSteps(read, fileName(uri), {
       dimensions: settings.dimensions,
       readInclude: includes.reader(uri),
       model,
@@ -249,12 +252,16 @@ const specReader =
     });
 
 /** What the model asks for goes before the settings, a cluster by name before a profile of one's own. */
-function estimateWith(opened: OpenedModel, settings: Settings, own: OwnCluster | undefined): ModelEstimate {
+function* estimateWith(
+  opened: OpenedModel,
+  settings: Settings,
+  own: OwnCluster | undefined,
+): Steps<ModelEstimate> {
   const request = scenarioOfSettings(settings);
   const asked = opened.scenario.cluster;
   if (own === undefined || (asked !== undefined && asked !== own.profile?.name))
-    return estimateModel(opened, [opened.scenario, request]);
-  const estimate = estimateModel(opened, [opened.scenario, request], own.profile);
+    return yield* estimateInSteps(opened, [opened.scenario, request]);
+  const estimate = yield* estimateInSteps(opened, [opened.scenario, request], own.profile);
   // A path is no cluster's name: what is wrong with its file says more.
   const issues =
     own.profile === undefined
@@ -264,9 +271,6 @@ function estimateWith(opened: OpenedModel, settings: Settings, own: OwnCluster |
 }
 
 const noSpans: OnnxTextSpans = { nodes: [], values: new Map(), sections: [] };
-
-/** Lets messages that arrived meanwhile be seen, above all the next keystroke. */
-const breathe = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0));
 
 /** What measured times depend on: the text, and what of the scenario reaches a single GPU's work. */
 const measurementKey = (view: ModelView, scenario: Scenario): string =>

@@ -15,6 +15,8 @@ export interface Platform {
   readonly listFolder?: (uri: string) => readonly FolderEntry[] | undefined;
   /** Issues of files beside the model; absent where they cannot be looked at. */
   readonly checkNeighbours?: (opened: ModelEstimate['opened'], uri: string) => readonly Issue[];
+  /** Resolves once messages that have arrived are seen; a timer does it where the platform has nothing faster. */
+  readonly nextTurn?: () => Promise<void>;
   /** Runs a model on this machine; absent where no process can be started. */
   readonly benchmark?: Benchmark;
 }

@@ -48,6 +48,7 @@ import { type Cause, openDocuments } from './openDocuments.ts';
 import type { Platform } from './platform.ts';
 import { fileReader } from './readFile.ts';
 import { reportOf } from './report.ts';
+import { turnOfTimer } from './runSteps.ts';
 import { settingsSource } from './settingsSource.ts';
 import { summaryOf } from './summary.ts';
 import { serveTextFeatures, textCapabilities } from './textFeatures.ts';
@@ -98,6 +99,7 @@ export function startServer(connection: Connection, platform: Platform): void {
     settingsOf: settings.of,
     clusters,
     includes,
+    nextTurn: platform.nextTurn ?? turnOfTimer,
     onView: (document, view, cause) => inBackground('showing costs', () => show(document, view, cause)),
     onFailure: (error) =>
       inBackground('costing', () => {

@@ -30,6 +30,8 @@ export const nodePlatform: Platform = {
       return [];
     }
   },
+  // A message is read in one turn of the event loop and handed on in the next.
+  nextTurn: () => new Promise((resolve) => setImmediate(() => setImmediate(resolve))),
   checkNeighbours: (opened, uri) => {
     const parsed = URI.parse(uri);
     return parsed.scheme !== 'file' || opened.onnx === undefined

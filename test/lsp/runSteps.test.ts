@@ -1,0 +1,47 @@
+import { expect, it } from 'vitest';
+import { openSpecInSteps } from '../../server/src/analysis/openModel.ts';
+import { estimateInSteps } from '../../server/src/estimate/estimateModel.ts';
+import { readLayerSpec } from '../../server/src/formats/layer-spec/readLayerSpec.ts';
+import { runSteps, turnOfTimer } from '../../server/src/lsp/runSteps.ts';
+import { finish, type Steps } from '../../server/src/model/steps.ts';
+import { nodePlatform } from '../../server/src/node/nodePlatform.ts';
+
+function* counting(count: number, done: number[]): Steps<string> {
+  for (let step = 1; step <= count; step += 1) {
+    done.push(step);
+    if (step < count) yield;
+  }
+  return 'finished';
+}
+
+it.each([
+  ['Node', nodePlatform.nextTurn ?? turnOfTimer],
+  ['a browser', turnOfTimer],
+])('runs steps to their end in %s, and lets others take turns between them', async (_, nextTurn) => {
+  const done: number[] = [];
+  const seen: number[] = [];
+  const watch = setInterval(() => seen.push(done.length), 0);
+  const slow = async (): Promise<void> => {
+    await nextTurn();
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  };
+  expect(await runSteps(counting(4, done), slow, () => false)).toBe('finished');
+  clearInterval(watch);
+  expect(done).toEqual([1, 2, 3, 4]);
+  expect(new Set(seen).size).toBeGreaterThan(1);
+});
+
+it('stops before the next step once the work is superseded', async () => {
+  const done: number[] = [];
+  expect(await runSteps(counting(4, done), turnOfTimer, () => done.length === 2)).toBeUndefined();
+  expect(done).toEqual([1, 2]);
+});
+
+it('makes steps of everything that takes long after a keystroke', () => {
+  const layers = Array.from({ length: 300 }, (_, layer) => `  - fc_${layer}: Linear(64, 64)`).join('\n');
+  const read = readLayerSpec(`inputs: { x: 'float32[batch, 64]' }\nlayers:\n${layers}\n`);
+  const opening = [...openSpecInSteps(read, 'long.layers.yaml')];
+  const opened = finish(openSpecInSteps(read, 'long.layers.yaml'));
+  const estimating = [...estimateInSteps(opened, [])];
+  expect({ opening: opening.length, estimating: estimating.length }).toEqual({ opening: 3, estimating: 1 });
+});
