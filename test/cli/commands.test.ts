@@ -209,6 +209,17 @@ describe('convert', () => {
   });
 });
 
+it('says where the scenario of a spec is wrong, and not where the command line is', async () => {
+  const spec = 'inputs:\n  x: float32[2, 8]\nlayers:\n  - a: Linear(8, 8)\nscenario:\n  cluster: dgx-h10\n';
+  const file = written('misspelt.layers.yaml', spec);
+  expect((await run('report', file)).err).toContain(
+    'scenario/unknown-cluster: line 6, column 12: No cluster or GPU is called `dgx-h10` (did you mean `dgx-h100`?)',
+  );
+  expect((await run('report', file, '--cluster', 'dgx-h10')).err).toContain(
+    'scenario/unknown-cluster: No cluster',
+  );
+});
+
 it('reports what can be costed of a spec with an error, and says by its status that a part is missing', async () => {
   const { status, out } = await run('report', broken, '--format', 'json');
   const report = reportSchema.parse(JSON.parse(out));

@@ -127,7 +127,12 @@ describe('names and options', () => {
     ['caffe', {}, 'scenario/unknown-framework', /pytorch-ddp, pytorch-fsdp, .*caffe-mpi/],
     ['pytorch-ddp', { 'bucket-mb': 'many' }, 'scenario/invalid', /takes a positive number/],
     ['pytorch-ddp', { 'bucket-mb': '' }, 'scenario/invalid', /takes a positive number/],
-    ['pytorch-ddp', { bucket: '3' }, 'scenario/invalid', /has no option `bucket`; it has `bucket-mb`/],
+    [
+      'pytorch-ddp',
+      { bucket: '3' },
+      'scenario/invalid',
+      /has no option `bucket` \(did you mean `bucket-mb`\?\); it has `bucket-mb`/,
+    ],
     ['pytorch-ddp', { 'gradient-dtype': 'fp8' }, 'scenario/invalid', /fp32 or fp16 or bf16/],
   ])('%s %j is reported', (name, options, code, message) => {
     const { issues } = resolveFramework({ name, options });

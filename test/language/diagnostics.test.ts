@@ -58,6 +58,34 @@ scenario: { cluster: dgx-9000, gpus: 8, batch: 1 }
 `);
 });
 
+it.each([
+  ['framework: pytorch-dpp', 'scenario/unknown-framework', 'did you mean `pytorch-ddp`'],
+  ['framework: "pytorch-ddp,bukcet-mb=5"', 'scenario/invalid', 'did you mean `bucket-mb`'],
+  ['framework: "pytorch-ddp,bucket-mb=x"', 'scenario/invalid', 'a positive number'],
+  ['gpus: 12', 'scenario/invalid', 'ask for at most 1'],
+  ['nodes: 3', 'scenario/invalid', 'is one node'],
+])('puts %s where it is written', (written, code, words) => {
+  const cluster = written.startsWith('nodes') ? 'rtx-3090' : 'v100-sxm2-16gb';
+  const value = written.slice(written.indexOf(' ') + 1);
+  const text = `inputs:
+  x: float32[4, 8]
+layers:
+  - a: Linear(8, 8)
+scenario:
+  cluster: ${cluster}
+  ${written}
+`;
+  const found = diagnostics(viewOf(text, {})).filter(({ severity }) => severity === 'error');
+  expect(found).toMatchObject([
+    {
+      code,
+      message: expect.stringContaining(words),
+      range: { start: { line: 6 }, end: { line: 6, character: 2 + written.length } },
+    },
+  ]);
+  expect(found[0]?.range.start.character).toBe(2 + written.length - value.length);
+});
+
 it('puts a finding about the whole step on the first line with text', () => {
   const text = `# A comment
 name: large

@@ -27,6 +27,8 @@ export interface ModelFile {
   readonly customCluster: ClusterProfile | undefined;
   /** Measured layer times, where `--layer-trace` named a file. */
   readonly trace: LayerMeasurements | undefined;
+  /** What a layer spec says, for the places of what is wrong with its scenario. */
+  readonly text: string | undefined;
 }
 
 /** Reads the model and the files its scenario names; `FILE#NAME` is one model of several in a layer spec. `undefined` after printing why, where one cannot be read. */
@@ -63,7 +65,8 @@ export async function openModelFile(
       printIssues(path, complete.issues);
       return undefined;
     }
-    return { opened: complete, customCluster, trace };
+    const text = complete.layerSpec === undefined ? undefined : decodeText(file.file.source);
+    return { opened: complete, customCluster, trace, text };
   } finally {
     file.file.close();
   }
@@ -97,8 +100,9 @@ function withPlaces(opened: OpenedModel, source: ByteSource): OpenedModel {
  * take the place of predicted ones together with a measured step, so that the step is filled once.
  */
 export function costModelFile(file: ModelFile, request: ScenarioRequest): ModelEstimate {
-  const { opened, customCluster, trace } = file;
-  const estimate = estimateModel(opened, [request, opened.scenario], customCluster, trace);
+  const { opened, customCluster, trace, text } = file;
+  const costed = estimateModel(opened, [request, opened.scenario], customCluster, trace);
+  const estimate = text === undefined ? costed : { ...costed, issues: locateIssues(costed.issues, text) };
   if (estimate.cost === undefined || trace === undefined) return estimate;
   const names = new Set(estimate.cost.layers.map((layer) => layer.name));
   const strangers = [...trace.layers.keys()].filter((name) => !names.has(name));

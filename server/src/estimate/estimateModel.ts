@@ -64,11 +64,11 @@ export function* estimateInSteps(
     };
   }
   const own = customCluster === undefined ? [] : [{ cluster: customCluster.name }];
-  const { scenario, cluster, issues } = resolveScenario(
-    [...withoutRivals(requests, customCluster), ...own],
-    analysis,
-    (name) => (name === customCluster?.name ? customCluster : findCluster(name)),
+  const resolved = resolveScenario([...withoutRivals(requests, customCluster), ...own], analysis, (name) =>
+    name === customCluster?.name ? customCluster : findCluster(name),
   );
+  const { scenario, cluster } = resolved;
+  const issues = resolved.issues.map((issue) => locate(issue, opened, requests));
   const bindings = new Map(Object.entries(scenario.dimensions));
   const bound = bindTrainingGraph(analysis, bindings, scenario.mode);
   const training = checkpointBlocks(
@@ -92,6 +92,15 @@ export function* estimateInSteps(
       ...readableIssues([...issues, ...(costed || explained ? [] : [nothingCosted(training)])]),
     ],
   };
+}
+
+/** A layer spec that asks for the impossible does so at one key of its scenario. */
+function locate(issue: Issue, opened: OpenedModel, requests: readonly ScenarioRequest[]): Issue {
+  const { scenarioKey: key, span } = issue;
+  if (key === undefined || span !== undefined) return issue;
+  const asked = requests.find((request) => request[key] !== undefined);
+  const place = asked === opened.scenario ? opened.selectedModel?.scenarioSpans.get(key) : undefined;
+  return place === undefined ? issue : { ...issue, span: place };
 }
 
 /** A file that is another network in inference is costed as that one. */

@@ -6,7 +6,7 @@ import { defaultFramework, resolveFramework } from '../frameworks/registry.ts';
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
 import { builtInClusters, findCluster, likelyClusters } from '../hardware/clusters.ts';
 import type { Thresholds } from '../model/findingThresholds.ts';
-import type { Issue, Severity } from '../model/issue.ts';
+import type { Issue, ScenarioKey, Severity } from '../model/issue.ts';
 import type { IssueCode } from '../model/issueCodes.ts';
 import type { Scenario, ScenarioRequest } from '../model/scenario.ts';
 
@@ -29,8 +29,8 @@ export function resolveScenario(
   lookup: (name: string) => ClusterProfile | undefined = findCluster,
 ): ResolvedScenario {
   const issues: Issue[] = [];
-  const report = (severity: Severity, code: IssueCode, message: string): void => {
-    issues.push({ severity, code, message });
+  const report: Report = (severity, code, message, scenarioKey) => {
+    issues.push({ severity, code, message, scenarioKey });
   };
   const cluster = resolveCluster(first(requests, 'cluster'), lookup, report);
   const { nodes, gpus } = resolveRequestedSize(cluster, requests, report);
@@ -51,6 +51,7 @@ export function resolveScenario(
       'error',
       'scenario/invalid',
       `\`${framework.name}\` runs in one process and so on one node, not on ${nodes}; ask for one node, or take \`pytorch-ddp\``,
+      'framework',
     );
   }
   const measuredStep = first(requests, 'measuredStep');
@@ -91,7 +92,8 @@ function askedBatch(requests: readonly ScenarioRequest[], gpus: number): number 
   return globalBatch === undefined ? first(requests, 'batch') : Math.ceil(globalBatch / gpus);
 }
 
-type Report = (severity: Severity, code: IssueCode, message: string) => void;
+/** The key is the one that asked for it. */
+type Report = (severity: Severity, code: IssueCode, message: string, key: ScenarioKey) => void;
 
 function first<Key extends keyof ScenarioRequest>(
   requests: readonly ScenarioRequest[],
@@ -117,6 +119,7 @@ function resolveCluster(
     'error',
     'scenario/unknown-cluster',
     `No cluster or GPU is called \`${name ?? defaultClusterName}\`${likelyClusters(name ?? '')}; \`layercost clusters\` lists them`,
+    'cluster',
   );
   const fallback = findCluster(defaultClusterName) ?? builtInClusters[0];
   if (fallback === undefined) throw new Error('no built-in cluster');
@@ -143,7 +146,7 @@ function resolveRequestedSize(
   if (!fits) {
     const asked = sized.gpus === undefined ? `${sized.nodes} nodes` : `${sized.gpus} GPUs`;
     const message = `The ${asked} asked for beside another cluster are not to be had on \`${cluster.name}\`; one node is costed`;
-    report('information', 'scenario/invalid', message);
+    report('information', 'scenario/invalid', message, sized.gpus === undefined ? 'nodes' : 'gpus');
   }
   return size;
 }
@@ -161,15 +164,26 @@ function resolveSize(
     ['gpus', askedGpus],
   ] as const) {
     if (value !== undefined && !(Number.isInteger(value) && value > 0)) {
-      report('error', 'scenario/invalid', `\`${option}\` is ${value}; it takes a whole number from 1`);
+      report(
+        'error',
+        'scenario/invalid',
+        `\`${option}\` is ${value}; it takes a whole number from 1`,
+        option,
+      );
       return oneNode;
     }
   }
   const nodes = askedNodes ?? (askedGpus === undefined ? 1 : nodesFor(cluster, askedGpus));
   const gpus = askedGpus ?? nodes * perNode;
+  const sizeKey = askedGpus === undefined ? 'nodes' : 'gpus';
   if (nodes > 1 && cluster.network === undefined) {
     const reason = `\`${cluster.name}\` is one node of ${perNode} ${plural(perNode, 'GPU')} without a network`;
-    report('error', 'scenario/invalid', `${reason}; ask for at most ${perNode}, or choose a cluster`);
+    report(
+      'error',
+      'scenario/invalid',
+      `${reason}; ask for at most ${perNode}, or choose a cluster`,
+      sizeKey,
+    );
     return oneNode;
   }
   if (gpus < nodes || Math.ceil(gpus / nodes) > perNode) {
@@ -177,6 +191,7 @@ function resolveSize(
       'error',
       'scenario/invalid',
       `${gpus} ${plural(gpus, 'GPU')} do not lie on ${nodes} ${plural(nodes, 'node')} of ${perNode}; give one of the two, or ${nodes} to ${nodes * perNode} GPUs`,
+      sizeKey,
     );
     return oneNode;
   }
@@ -185,6 +200,7 @@ function resolveSize(
       'warning',
       'scenario/invalid',
       `${gpus} GPUs do not divide evenly over ${nodes} nodes; communication is costed for ${Math.ceil(gpus / nodes)} on each`,
+      sizeKey,
     );
   }
   return { nodes, gpus };
@@ -213,11 +229,17 @@ function reportUnknownDimensions(
         'error',
         'scenario/invalid',
         `Dimension \`${name}\` is ${value}; it takes a whole number from 0`,
+        'dimensions',
       );
     }
     if (known.includes(name) || name === analysis.batchSymbol) continue;
     const list = known.length === 0 ? 'it has none' : `it has ${known.join(', ')}`;
-    report('warning', 'scenario/invalid', `The model has no symbolic dimension \`${name}\`; ${list}`);
+    report(
+      'warning',
+      'scenario/invalid',
+      `The model has no symbolic dimension \`${name}\`; ${list}`,
+      'dimensions',
+    );
   }
 }
 
@@ -229,7 +251,7 @@ function resolveBatch(
 ): number {
   const { batchSymbol, fixedBatch } = analysis;
   if (asked !== undefined && !(Number.isInteger(asked) && asked > 0)) {
-    report('error', 'scenario/invalid', `\`batch\` is ${asked}; it takes a whole number from 1`);
+    report('error', 'scenario/invalid', `\`batch\` is ${asked}; it takes a whole number from 1`, 'batch');
     return fixedBatch ?? 1;
   }
   if (batchSymbol === undefined) {
@@ -239,6 +261,7 @@ function resolveBatch(
         'warning',
         'scenario/fixed-batch',
         `The model fixes its batch at ${batch}, so ${asked} cannot be applied; export it with a dynamic batch`,
+        'batch',
       );
     }
     return batch;
@@ -253,6 +276,7 @@ function resolveBatch(
     'information',
     'scenario/default-batch',
     `The batch (\`${batchSymbol}\`) has no value, so one sample per GPU is costed; give it with --batch`,
+    'batch',
   );
   return 1;
 }
@@ -272,6 +296,7 @@ function bindDimensions(
         'warning',
         'shape/unbound-dimension',
         `Dimension \`${name}\` has no value, so what depends on it is unknown; give it with --dim ${name}=VALUE`,
+        'dimensions',
       );
     }
   }

@@ -1,5 +1,6 @@
 /** Options of frameworks: read from text, checked, with the values they take. */
 
+import { nearestName } from '../formats/layer-spec/nearestName.ts';
 import type { Issue } from '../model/issue.ts';
 
 export interface FrameworkOption {
@@ -37,7 +38,12 @@ export function readOptions(
     const option = known.find((candidate) => candidate.name === name);
     const expected = option?.expects(text);
     if (option === undefined) {
-      issues.push(invalid(`\`${framework}\` has no option \`${name}\`; it has ${listOf(known)}`));
+      const near = nearestName(
+        name,
+        known.map((each) => each.name),
+      );
+      const meant = near === undefined ? '' : ` (did you mean \`${near}\`?)`;
+      issues.push(invalid(`\`${framework}\` has no option \`${name}\`${meant}; it has ${listOf(known)}`));
     } else if (expected !== undefined) {
       issues.push(invalid(`Option \`${name}\` of \`${framework}\` is "${text}"; it takes ${expected}`));
     } else {
@@ -47,7 +53,12 @@ export function readOptions(
   return { values, issues };
 }
 
-const invalid = (message: string): Issue => ({ code: 'scenario/invalid', severity: 'error', message });
+const invalid = (message: string): Issue => ({
+  code: 'scenario/invalid',
+  severity: 'error',
+  message,
+  scenarioKey: 'framework',
+});
 
 const listOf = (known: readonly FrameworkOption[]): string =>
   known.length === 0 ? 'none' : known.map((option) => `\`${option.name}\``).join(', ');

@@ -1,5 +1,6 @@
 /** The frameworks whose behaviour is built in, by name. */
 
+import { nearestName } from '../formats/layer-spec/nearestName.ts';
 import type { Issue } from '../model/issue.ts';
 import type { FrameworkChoice } from '../model/scenario.ts';
 import type { FrameworkBehaviour } from './behaviour.ts';
@@ -55,13 +56,21 @@ export function resolveFramework(choice: FrameworkChoice): {
         {
           code: 'scenario/unknown-framework',
           severity: 'error',
-          message: `No framework is called \`${choice.name}\`; choose one of ${frameworks.map(({ name }) => name).join(', ')}`,
+          message: `No framework is called \`${choice.name}\`${meant(choice.name)}; choose one of ${names.join(', ')}`,
+          scenarioKey: 'framework',
         },
       ],
     };
   }
   const { values, issues } = readOptions(entry.name, entry.options, choice.options);
   return { behaviour: entry.create(values), oneNode: entry.oneNode === true, issues };
+}
+
+const names = frameworks.map(({ name }) => name);
+
+function meant(name: string): string {
+  const near = nearestName(name, names);
+  return near === undefined ? '' : ` (did you mean \`${near}\`?)`;
 }
 
 const createWith = (options: readonly FrameworkOption[], create: FrameworkEntry['create']) =>

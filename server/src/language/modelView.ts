@@ -6,7 +6,7 @@
  */
 
 import type { ModelEstimate } from '../estimate/estimateModel.ts';
-import type { Issue, TextSpan } from '../model/issue.ts';
+import type { Issue } from '../model/issue.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
 import type { LayerCost } from '../model/stepCost.ts';
 import { type Range, rangeOfLine, rangeOfSpan, type TextLines } from './textLines.ts';
@@ -22,8 +22,6 @@ export interface ModelView {
   readonly valueLines: ReadonlyMap<string, number>;
   /** Parts of the text: the blocks of a layer spec, the sections of an ONNX text. */
   readonly blocks: readonly TextBlock[];
-  /** Where a layer spec's own scenario sets what, by key. */
-  readonly scenarioSpans: ReadonlyMap<string, TextSpan>;
   /** What a benchmark measured, if one was run. */
   readonly measurements: LayerMeasurements | undefined;
   /** True where totals are those of the text before it was half written. */
@@ -93,8 +91,7 @@ export function rowOfLayer(view: ModelView, layer: string): LayerRow | undefined
 
 /** Where an issue is, as narrow as it says; the first line of the text where it says nothing. */
 export function rangeOfIssue(view: ModelView, issue: Issue): Range {
-  const span = issue.span ?? spanOfScenarioIssue(view, issue);
-  if (span !== undefined) return rangeOfSpan(view.text, span);
+  if (issue.span !== undefined) return rangeOfSpan(view.text, issue.span);
   const line =
     issue.operator !== undefined
       ? view.nodeLines[issue.operator]
@@ -102,13 +99,6 @@ export function rangeOfIssue(view: ModelView, issue: Issue): Range {
         ? view.valueLines.get(issue.value)
         : undefined;
   return line === undefined ? firstRange(view) : rangeOfLine(view.text, line);
-}
-
-/** A layer spec that asks for the impossible does so at one key of its scenario, which the message names. */
-function spanOfScenarioIssue(view: ModelView, issue: Issue): TextSpan | undefined {
-  if (!issue.code.startsWith('scenario/')) return undefined;
-  const named = [...view.scenarioSpans].find(([key]) => new RegExp(`\\b${key}\\b`).test(issue.message));
-  return named?.[1];
 }
 
 /** Where stands what is about the model as a whole: its first line. */

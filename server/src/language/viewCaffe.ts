@@ -22,7 +22,6 @@ export function viewCaffe(
     nodeLines: linesOfNodes(text, estimate),
     valueLines: new Map(),
     blocks: (net?.layers ?? []).flatMap((layer) => blocksOf(text, layer)),
-    scenarioSpans: new Map(),
     measurements,
   };
 }

@@ -37,7 +37,6 @@ export function viewLayerSpec(
     },
     valueLines: new Map(),
     blocks: blocksOf(text, spec),
-    scenarioSpans: selectedModel?.scenarioSpans ?? new Map(),
     measurements,
     ...(part === undefined ? {} : { part }),
   };

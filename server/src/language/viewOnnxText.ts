@@ -25,7 +25,6 @@ export function viewOnnxText(
     nodeLines: printed.nodes.map((node) => node.line),
     valueLines: printed.valueLines,
     blocks: printed.sections.map(({ kind, line, lastLine }) => ({ name: kind, firstLine: line, lastLine })),
-    scenarioSpans: new Map(),
     measurements,
   };
 }

@@ -6,6 +6,9 @@
  */
 
 import type { IssueCode } from './issueCodes.ts';
+import type { ScenarioRequest } from './scenario.ts';
+
+export type ScenarioKey = keyof ScenarioRequest;
 
 export type Severity = 'error' | 'warning' | 'information';
 
@@ -26,4 +29,6 @@ export interface Issue {
   readonly operator?: number;
   /** Which value (tensor) of the graph. */
   readonly value?: string;
+  /** Which key of the scenario asked for it. */
+  readonly scenarioKey?: ScenarioKey;
 }

@@ -85,6 +85,12 @@ it('puts the nearest name of a cluster, a framework, a key and a value of the sc
     spec(layers, 'scenario: { framework: pytorch-ddp }\n'),
   );
   check(
+    spec(layers, 'scenario: { framework: "pytorch-ddp,bukcet-mb=50" }\n'),
+    'scenario/invalid',
+    'Change to `bucket-mb`',
+    spec(layers, 'scenario: { framework: "pytorch-ddp,bucket-mb=50" }\n'),
+  );
+  check(
     spec(layers, 'scenario: { precison: bf16 }\n'),
     'spec/scenario',
     'Change to `precision`',

@@ -74,7 +74,9 @@ export function readScenario(
       issues.push({ code: 'spec/scenario', severity: 'error', message, span });
     const known = Object.keys(scenarioKeys);
     if (!known.includes(key.text)) {
-      report(`\`${key.text}\` is not a key of the scenario${didYouMean(key.text, known)}`, key.span);
+      const near =
+        key.text === 'dims' ? '; write it at the top level, beside `layers`' : didYouMean(key.text, known);
+      report(`\`${key.text}\` is not a key of the scenario${near}`, key.span);
       continue;
     }
     if (value?.kind === 'unreadable') continue;

@@ -8,6 +8,7 @@ import { scenarioKeys } from '../../../formats/layer-spec/readScenario.ts';
 import { frameworks } from '../../../frameworks/registry.ts';
 import { builtInClusters } from '../../../hardware/clusters.ts';
 import { elementTypes } from '../../../model/elementType.ts';
+import type { TextSpan } from '../../../model/issue.ts';
 import { callableBlocks, findCallable, onnxOperators } from '../callable.ts';
 import { calledLayers, holds, type SpecText } from '../specText.ts';
 import { layersAt, visibleTensors, visibleValues } from '../visibleNames.ts';
@@ -16,16 +17,22 @@ import type { Change, Wrong } from './wrong.ts';
 export function nameFixes({ document, view, diagnostic, span }: Wrong): readonly Change[] {
   if (diagnostic.severity !== 'error') return [];
   const word = document.source.slice(span.start, span.end);
-  if (diagnostic.code === 'scenario/unknown-framework') {
-    const name = view.estimate.opened.scenario.framework?.name ?? word;
-    const near = nearestName(
-      name,
-      frameworks.map((framework) => framework.name),
+  const asked = view.estimate.opened.scenario.framework;
+  if (asked !== undefined && word.includes(asked.name)) {
+    const within = (wrong: string, names: readonly string[]): readonly Change[] =>
+      nearestWithin(document.source, span, wrong, names);
+    const framework = frameworks.find(({ name }) => name === asked.name.toLowerCase());
+    if (diagnostic.code === 'scenario/unknown-framework') {
+      return within(
+        asked.name,
+        frameworks.map(({ name }) => name),
+      );
+    }
+    const options = framework?.options.map(({ name }) => name) ?? [];
+    const unknown = Object.keys(asked.options).find(
+      (name) => !options.includes(name) && diagnostic.message.includes(`\`${name}\``),
     );
-    const at = document.source.indexOf(name, span.start);
-    return near === undefined || at < 0 || at >= span.end
-      ? []
-      : [replacement({ start: at, end: at + name.length }, near)];
+    return unknown === undefined ? [] : within(unknown, options);
   }
   if (!/^['"]?[\p{L}_][\p{L}\p{N}_-]*['"]?$/u.test(word)) return [];
   const bare = word.replace(/['"]/g, '');
@@ -33,6 +40,20 @@ export function nameFixes({ document, view, diagnostic, span }: Wrong): readonly
   if (near === undefined || near === bare) return [];
   const quoted = word.length - bare.length === 2;
   return [replacement(quoted ? { start: span.start + 1, end: span.end - 1 } : span, near)];
+}
+
+/** The nearest of `names` in the place of a word somewhere within `span`. */
+function nearestWithin(
+  source: string,
+  span: TextSpan,
+  wrong: string,
+  names: readonly string[],
+): readonly Change[] {
+  const near = nearestName(wrong, names);
+  const at = source.indexOf(wrong, span.start);
+  return near === undefined || at < 0 || at >= span.end
+    ? []
+    : [replacement({ start: at, end: at + wrong.length }, near)];
 }
 
 const replacement = (span: { readonly start: number; readonly end: number }, near: string): Change => ({
