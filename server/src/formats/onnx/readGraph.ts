@@ -42,15 +42,19 @@ export function readGraph(reading: Reading, end: number, graph: GraphParts = emp
   if (!wire.enter()) return graph;
   while (wire.nextField(end)) {
     switch (wire.field) {
-      case GraphProto.node:
-        nested(reading, 'GraphProto', (inner) => nodes.push(readNode(reading, inner)));
+      case GraphProto.node: {
+        const inner = reading.message('GraphProto');
+        if (inner !== undefined) nodes.push(readNode(reading, inner));
         break;
+      }
       case GraphProto.name:
         graph.name = reading.string('GraphProto');
         break;
-      case GraphProto.initializer:
-        nested(reading, 'GraphProto', (inner) => initializers.push(readTensor(reading, inner)));
+      case GraphProto.initializer: {
+        const inner = reading.message('GraphProto');
+        if (inner !== undefined) initializers.push(readTensor(reading, inner));
         break;
+      }
       case GraphProto.sparse_initializer:
         nested(reading, 'GraphProto', (inner) => sparseInitializers.push(readSparseTensor(reading, inner)));
         break;

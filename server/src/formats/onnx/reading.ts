@@ -28,10 +28,10 @@ export class Reading {
   /** Offset of the first field of the model itself that has another wire type than ONNX gives it. */
   mistypedModelField: number | undefined;
   readonly #reported = new Set<string>();
-  readonly #entries = new Map<number, { readonly key: string; readonly value: string }>();
-  /** Attributes and types that were read, by the number of their message. */
-  readonly attributes = new Map<number, ReadAttribute>();
-  readonly types = new Map<number, OnnxType | undefined>();
+  readonly #entries = new Map<string, { readonly key: string; readonly value: string }>();
+  /** Attributes and types that were read, by the bytes of their message. */
+  readonly attributes = new Map<string, ReadAttribute>();
+  readonly types = new Map<string, OnnxType | undefined>();
   /** Paths of external data that were looked at and stay beside the model: all tensors name the same few. */
   readonly insidePaths = new Set<string>();
 
@@ -102,16 +102,16 @@ export class Reading {
    * What `read` makes of the message that ends at `end`, which is read once however often it stands in the file.
    * `known` holds what was made of messages of this type.
    */
-  once<T>(known: Map<number, T>, end: number, read: () => T): T {
+  once<T>(known: Map<string, T>, end: number, read: () => T): T {
     const { wire } = this;
-    const number = wire.messageNumber(end);
-    const before = number === undefined ? undefined : known.get(number);
+    const key = wire.messageKey(end);
+    const before = key === undefined ? undefined : known.get(key);
     if (before !== undefined) {
       wire.position = end;
       return before;
     }
     const made = read();
-    if (number !== undefined && wire.problem === undefined) known.set(number, made);
+    if (key !== undefined && wire.problem === undefined) known.set(key, made);
     return made;
   }
 

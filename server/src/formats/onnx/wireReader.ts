@@ -6,7 +6,6 @@
  */
 
 import type { ByteSource } from '../byteSource.ts';
-import { ByteTable } from './byteTable.ts';
 
 export interface WireProblem {
   /** `truncated`: the file ends too early; `malformed`: the bytes are not protobuf; `depth`: nested too deep. */
@@ -27,6 +26,8 @@ const largestChunk = 512 * 1024;
 const shortestText = 16 * 1024;
 /** Longer texts and messages are not kept to be recognized. */
 const longestName = 256;
+/** From here on, a length takes more than one byte. */
+const longestShort = 0x80;
 /** Highest field number protobuf allows. */
 const highestField = 2 ** 29 - 1;
 
@@ -48,10 +49,8 @@ export class WireReader {
   #windowEnd = 0;
   /** Latin-1 text of the window, once a name was read from it. */
   #windowText: string | undefined;
-  readonly #names = new ByteTable();
-  /** By number of the name. */
-  readonly #texts: string[] = [];
-  readonly #messages = new ByteTable();
+  /** Names met before, by their bytes in Latin-1. */
+  readonly #texts = new Map<string, string>();
 
   constructor(source: ByteSource) {
     this.#source = source;
@@ -138,37 +137,48 @@ export class WireReader {
    * and again, and looking up a string is quickest where it is the very one that was stored.
    */
   string(): string {
+    // Nearly every name is short and in the window.
+    const at = this.position - this.#windowStart;
+    const short = at >= 0 ? (this.#window[at] ?? longestShort) : longestShort;
+    const end = this.position + 1 + short;
+    if (short < longestShort && end <= this.#windowEnd && end <= this.#end && this.problem === undefined) {
+      this.position = end;
+      return this.#textOf(at + 1, short);
+    }
     const length = this.lengthDelimited() - this.position;
     if (!this.#available(length)) return '';
     const start = this.position - this.#windowStart;
     this.position += length;
     if (length > longestName) return decoder.decode(this.#window.subarray(start, start + length));
-    const number = this.#names.numberOf(this.#window, start, length);
-    const known = this.#texts[number];
+    return this.#textOf(start, length);
+  }
+
+  #textOf(start: number, length: number): string {
+    const bytes = this.#latin1(start, length);
+    const known = this.#texts.get(bytes);
     if (known !== undefined) return known;
-    const text = this.#decode(start, length);
-    this.#texts[number] = text;
+    const text = beyondAscii.test(bytes)
+      ? decoder.decode(this.#window.subarray(start, start + length))
+      : bytes;
+    this.#texts.set(bytes, text);
     return text;
   }
 
   /**
-   * The number of the short message that ends at `end`, equal messages having one; `undefined` where it is long. The
+   * The bytes of the short message that ends at `end`, as a text to know it by; `undefined` where it is long. The
    * position stays in front of it.
    */
-  messageNumber(end: number): number | undefined {
+  messageKey(end: number): string | undefined {
     const length = end - this.position;
     if (length > longestName || length < 0 || !this.#available(length)) return undefined;
-    return this.#messages.numberOf(this.#window, this.position - this.#windowStart, length);
+    return this.#latin1(this.position - this.#windowStart, length);
   }
 
-  /** Names are nearly always ASCII, where a cut of the window's text will do. */
-  #decode(start: number, length: number): string {
+  /** Bytes as a text in which equal bytes are equal characters: V8 hashes and compares texts faster than we do bytes. */
+  #latin1(start: number, length: number): string {
     const window = this.#window;
-    for (let index = start; index < start + length; index += 1) {
-      if ((window[index] ?? 0) >= 0x80) return decoder.decode(window.subarray(start, start + length));
-    }
     // A window of which little is read is not worth decoding, nor keeping as the text that names are cut from.
-    if (window.length < shortestText) return decoder.decode(window.subarray(start, start + length));
+    if (window.length < shortestText) return latin1.decode(window.subarray(start, start + length));
     this.#windowText ??= latin1.decode(window);
     return this.#windowText.slice(start, start + length);
   }
@@ -284,5 +294,6 @@ function join(low: number, middle: number, high: number): number {
 }
 
 const decoder = new TextDecoder();
-/** One character for each byte; only those of ASCII are asked for. */
+/** One character for each byte. */
 const latin1 = new TextDecoder('latin1');
+const beyondAscii = /[\u0080-\uffff]/;
