@@ -227,14 +227,14 @@ function computeOf(
   const factor = growth * imbalance;
   if (measured !== undefined) {
     const unlaunched = (device: Float64Array): LaunchedWork => ({
-      device: scaled(device, factor),
+      device,
       host: new Float64Array(device.length),
     });
     const whole = plan.wholeUpdateTimes.middle[0] ?? 0;
     const share = whole === 0 ? 1 : (updateTimes.middle[0] ?? 0) / whole;
     return {
-      forward: unlaunched(measured.forward[edge]),
-      backward: unlaunched(measured.backward[edge].toReversed()),
+      forward: unlaunched(scaled(measured.forward[edge], factor)),
+      backward: unlaunched(reversed(measured.backward[edge], factor)),
       update: { device: seconds(measured.update[edge] * share * imbalance), host: seconds(0) },
     };
   }
@@ -245,8 +245,8 @@ function computeOf(
     backward:
       scenario.mode === 'training'
         ? {
-            device: scaled(times.backward[column].toReversed(), device),
-            host: scaled(times.backward.launches.toReversed(), launch),
+            device: reversed(times.backward[column], device),
+            host: reversed(times.backward.launches, launch),
           }
         : { device: new Float64Array(0), host: new Float64Array(0) },
     update: {
@@ -280,5 +280,13 @@ function scaled(column: Float64Array, factor: number): Float64Array {
   if (factor === 1) return column;
   const result = new Float64Array(column.length);
   for (let index = 0; index < column.length; index += 1) result[index] = (column[index] ?? 0) * factor;
+  return result;
+}
+
+/** In the order backward runs. */
+function reversed(column: Float64Array, factor: number): Float64Array {
+  const last = column.length - 1;
+  const result = new Float64Array(last + 1);
+  for (let index = 0; index <= last; index += 1) result[index] = (column[last - index] ?? 0) * factor;
   return result;
 }

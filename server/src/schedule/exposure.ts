@@ -1,6 +1,5 @@
 /** To which messages the GPU's waiting belongs, and how much later messages could end without making it wait. */
 
-import type { TimedMessage } from './stepWork.ts';
 import type { Jobs } from './traffic.ts';
 
 /** The GPU waits from one time until another, when a message of a step arrives. */
@@ -15,14 +14,9 @@ export interface Stall {
  * Shares each stall among the messages that were on their way while it lasted: back from the one that ends it, through
  * its stages and those that held their channels before. By message; the shares add up to the stalls.
  */
-export function exposureOfMessages(
-  stalls: readonly Stall[],
-  jobs: Jobs,
-  messages: readonly TimedMessage[],
-): Float64Array {
-  const exposed = new Float64Array(messages.length);
-  const messageOf = messagesOfJobs(messages);
-  const jobsPerStep = messageOf.length;
+export function exposureOfMessages(stalls: readonly Stall[], jobs: Jobs, messages: number): Float64Array {
+  const exposed = new Float64Array(messages);
+  const { messageOf, perStep: jobsPerStep } = jobs;
   for (const stall of stalls) {
     let upper = stall.until;
     let job = jobs.jobOf(stall.step, stall.message + 1) - 1;
@@ -50,10 +44,9 @@ export function slackOfMessages(
   step: number,
   neededAt: readonly Float64Array[],
   jobs: Jobs,
-  messages: readonly TimedMessage[],
+  messages: number,
 ): Float64Array {
-  const messageOf = messagesOfJobs(messages);
-  const jobsPerStep = messageOf.length;
+  const { messageOf, perStep: jobsPerStep } = jobs;
   const latestEnd = new Float64Array(jobs.end.length).fill(Number.POSITIVE_INFINITY);
   for (let at = jobs.started.length - 1; at >= 0; at -= 1) {
     const job = jobs.started[at] ?? 0;
@@ -70,7 +63,7 @@ export function slackOfMessages(
       latestEnd[before] = Math.min(latestEnd[before] ?? 0, latestStart(job, jobs, latestEnd));
     }
   }
-  return Float64Array.from(messages, (_, message) => {
+  return Float64Array.from({ length: messages }, (_, message) => {
     const job = jobs.jobOf(step, message + 1) - 1;
     const spare = (latestEnd[job] ?? 0) - (jobs.end[job] ?? 0);
     return Number.isFinite(spare) ? Math.max(0, spare) : 0;
@@ -81,8 +74,4 @@ export function slackOfMessages(
 function latestStart(job: number, jobs: Jobs, latestEnd: Float64Array): number {
   const latest = latestEnd[job] ?? Number.POSITIVE_INFINITY;
   return Number.isFinite(latest) ? latest - ((jobs.end[job] ?? 0) - (jobs.start[job] ?? 0)) : latest;
-}
-
-function messagesOfJobs(messages: readonly TimedMessage[]): Int32Array {
-  return Int32Array.from(messages.flatMap(({ stages }, message) => stages.map(() => message)));
 }

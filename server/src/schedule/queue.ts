@@ -1,4 +1,4 @@
-/** Jobs that wait for a channel, as a binary heap: in the order they came, or the lowest priority number first. */
+/** Jobs that wait for a channel: in the order they came, or the lowest priority number first. */
 
 import type { ChannelOrder } from './stepWork.ts';
 
@@ -8,10 +8,28 @@ export interface Queue {
   readonly pop: () => number;
 }
 
-export function createQueue(order: ChannelOrder): Queue {
+export const createQueue = (order: ChannelOrder): Queue =>
+  order === 'first come' ? createLine() : createHeap();
+
+function createLine(): Queue {
+  const jobs: number[] = [];
+  let taken = 0;
+  return {
+    push: (job) => {
+      jobs.push(job);
+    },
+    pop: () => {
+      if (taken === jobs.length) return -1;
+      taken += 1;
+      return jobs[taken - 1] ?? -1;
+    },
+  };
+}
+
+/** A binary heap; among equals the first to come goes first. */
+function createHeap(): Queue {
   const jobs: number[] = [];
   const keys: number[] = [];
-  /** Among equals the first to come goes first. */
   const turns: number[] = [];
   let turn = 0;
   const isBefore = (a: number, b: number): boolean => {
@@ -28,7 +46,7 @@ export function createQueue(order: ChannelOrder): Queue {
   return {
     push: (job, priority) => {
       jobs.push(job);
-      keys.push(order === 'by priority' ? priority : 0);
+      keys.push(priority);
       turns.push(turn);
       turn += 1;
       let at = jobs.length - 1;

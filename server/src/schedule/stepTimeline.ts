@@ -75,21 +75,23 @@ export function stepTimeline(work: StepWork): StepTimeline {
   }
   // What the shown step sends for later ones has been waited for by the steps laid out after it.
   const shown = steps.length - 1 - (mostSteps === 1 ? 0 : order.longestLag);
-  return shownTimeline(work, traffic, supply, steps, shown);
+  const isSettled = mostSteps === 1 || alike >= stepsAlike + order.longestLag;
+  return shownTimeline(work, traffic, supply, steps, shown, isSettled ? 1 : stepsAveraged);
 }
 
-/** Periods settle within a few steps; where the critical path alternates, the last is shown. */
-const settlingSteps = 12;
+/** Periods settle within a few steps; where steps of two or three kinds alternate, their average is told. */
+const settlingSteps = 14;
 const stepsAlike = 3;
+const stepsAveraged = 6;
 
 const isClose = (left: number, right: number): boolean =>
   Math.abs(left - right) <= 1e-9 * Math.max(left, right);
 
 interface Order {
   /** By work plus 1, the start of the step at 0: messages that may start when it has ended. */
-  readonly released: readonly (readonly number[])[];
+  readonly released: ReadonlyMap<number, readonly number[]>;
   /** By work: messages that it waits for. */
-  readonly waitedFor: readonly (readonly number[])[];
+  readonly waitedFor: ReadonlyMap<number, readonly number[]>;
   /** How much of the work has ended where messages are released or waited for. */
   readonly stops: readonly number[];
   /** By message: steps between the one that sends it and the one that waits for it. */
@@ -102,8 +104,8 @@ interface Order {
 function orderOf({ forward, backward, messages }: StepWork): Order {
   const split = forward.device.length;
   const count = split + backward.device.length;
-  const released: number[][] = [];
-  const waitedFor: number[][] = [];
+  const released = new Map<number, number[]>();
+  const waitedFor = new Map<number, number[]>();
   const lags = new Int32Array(messages.length);
   const stops = new Set<number>([split, count]);
   let longestLag = 0;
@@ -128,9 +130,9 @@ function orderOf({ forward, backward, messages }: StepWork): Order {
   };
 }
 
-function append(lists: number[][], at: number, item: number): void {
-  const list = lists[at];
-  if (list === undefined) lists[at] = [item];
+function append(lists: Map<number, number[]>, at: number, item: number): void {
+  const list = lists.get(at);
+  if (list === undefined) lists.set(at, [item]);
   else list.push(item);
 }
 
@@ -172,7 +174,7 @@ function layStep(
   let updateTime = 0;
 
   const release = (position: number, time: number): void => {
-    for (const message of order.released[position] ?? []) traffic.release(step, message, time);
+    for (const message of order.released.get(position) ?? []) traffic.release(step, message, time);
   };
   const sentIn = (message: number): number => step - (order.lags[message] ?? 0);
   const arrivalOf = (message: number): number =>
@@ -202,13 +204,13 @@ function layStep(
     }
     if (stop === count) break;
     const launch = stop < split ? forward.host[stop] : backward.host[stop - split];
-    for (const message of order.waitedFor[stop] ?? []) {
+    for (const message of order.waitedFor.get(stop) ?? []) {
       const share = shareOf(message);
       waitFor(message, share > 0 ? update.host * share : (launch ?? 0));
       updateBy(share);
     }
   }
-  const awaited = order.waitedFor[count] ?? [];
+  const awaited = order.waitedFor.get(count) ?? [];
   const apart = awaited.filter((message) => shareOf(message) > 0);
   for (const message of apart.sort((a, b) => arrivalOf(a) - arrivalOf(b))) {
     waitFor(message, update.host * shareOf(message));
@@ -234,63 +236,98 @@ function layStep(
   };
 }
 
+/** Times are the average of `averaged` steps, the last of which is the one whose messages and batch are shown. */
 function shownTimeline(
   work: StepWork,
   traffic: Traffic,
   supply: InputSupply | undefined,
   steps: readonly LaidStep[],
   shown: number,
+  averaged: number,
 ): StepTimeline {
   const step = steps[shown];
   if (step === undefined) throw new Error('no step was laid out');
+  const recent = steps.slice(shown + 1 - averaged, shown + 1);
   const { messages } = work;
-  const { jobs } = traffic;
   const from = step.start;
-  const exposed = exposureOfMessages(step.stalls, jobs, messages);
-  const slack = slackOfMessages(
-    shown,
-    steps.map(({ neededAt }) => neededAt),
-    jobs,
-    messages,
-  );
-  const total = (column: Float64Array): number => {
-    let sum = 0;
-    for (let index = 0; index < column.length; index += 1) sum += column[index] ?? 0;
-    return sum;
+  /** Most who ask for a timeline ask for times alone. */
+  let sent: readonly SentMessage[] | undefined;
+  const stalls = recent.flatMap((one) => one.stalls);
+  const mean = (timeOf: (one: LaidStep) => number): Seconds => {
+    let total = 0;
+    for (const one of recent) total += timeOf(one);
+    return seconds(total / averaged);
   };
+  const forward = meanColumn(recent.map((one) => one.forward));
+  const backward = meanColumn(recent.map((one) => one.backward));
   let communication = 0;
   for (const { stages } of messages) for (const { time } of stages) communication += time;
-  let stalled = 0;
-  for (const stall of step.stalls) stalled += stall.until - stall.from;
   const batch = supply?.batches[Math.min(shown + 1, supply.batches.length - 1)];
   return {
-    forward: step.forward,
-    backward: step.backward,
-    forwardEnds: step.forwardEnds.map((end) => end - from),
-    backwardEnds: step.backwardEnds.map((end) => end - from),
-    messages: messages.map(({ stages }, index) => {
-      const job = jobs.jobOf(shown, index);
-      const startOf = (stage: number): Seconds => seconds((jobs.start[job + stage] ?? 0) - from);
-      const endOf = (stage: number): Seconds => seconds((jobs.end[job + stage] ?? 0) - from);
-      return {
-        start: startOf(0),
-        end: endOf(stages.length - 1),
-        stages: stages.map(({ channel }, stage) => ({ channel, start: startOf(stage), end: endOf(stage) })),
-        exposed: seconds(exposed[index] ?? 0),
-        slack: seconds(slack[index] ?? 0),
-      };
-    }),
+    forward,
+    backward,
+    forwardEnds: fromStart(step.forwardEnds, from),
+    backwardEnds: fromStart(step.backwardEnds, from),
+    get messages() {
+      sent ??= sentMessages(work, traffic, steps, shown, stalls, averaged);
+      return sent;
+    },
     ...(batch === undefined ? {} : { batch: shifted(batch, -from) }),
     inputTime: seconds(work.input === undefined ? 0 : work.input.read + work.input.copy),
-    exposedInputTime: seconds(step.fed - from),
-    forwardTime: seconds(total(step.forward)),
-    backwardTime: seconds(total(step.backward)),
+    exposedInputTime: mean((one) => one.fed - one.start),
+    forwardTime: total(forward),
+    backwardTime: total(backward),
     communicationTime: seconds(communication),
-    exposedTime: seconds(stalled),
-    updateTime: seconds(step.updateTime),
-    hostTime: seconds(step.hostTime),
-    step: seconds(step.end - from),
+    exposedTime: seconds(stalls.reduce((sum, stall) => sum + stall.until - stall.from, 0) / averaged),
+    updateTime: mean((one) => one.updateTime),
+    hostTime: mean((one) => one.hostTime),
+    step: mean((one) => one.end - one.start),
   };
+}
+
+function sentMessages(
+  { messages }: StepWork,
+  { jobs }: Traffic,
+  steps: readonly LaidStep[],
+  shown: number,
+  stalls: readonly Stall[],
+  averaged: number,
+): readonly SentMessage[] {
+  const from = steps[shown]?.start ?? 0;
+  const neededAt = steps.map((step) => step.neededAt);
+  const exposed = exposureOfMessages(stalls, jobs, messages.length);
+  const slack = slackOfMessages(shown, neededAt, jobs, messages.length);
+  return messages.map(({ stages }, index) => {
+    const job = jobs.jobOf(shown, index);
+    const startOf = (stage: number): Seconds => seconds((jobs.start[job + stage] ?? 0) - from);
+    const endOf = (stage: number): Seconds => seconds((jobs.end[job + stage] ?? 0) - from);
+    return {
+      start: startOf(0),
+      end: endOf(stages.length - 1),
+      stages: stages.map(({ channel }, stage) => ({ channel, start: startOf(stage), end: endOf(stage) })),
+      exposed: seconds((exposed[index] ?? 0) / averaged),
+      slack: seconds(slack[index] ?? 0),
+    };
+  });
+}
+
+const fromStart = (ends: Float64Array, start: number): Float64Array =>
+  start === 0 ? ends : ends.map((end) => end - start);
+
+function meanColumn(columns: readonly Float64Array[]): Float64Array {
+  const [first] = columns;
+  if (first === undefined || columns.length === 1) return first ?? new Float64Array(0);
+  return first.map((_, index) => {
+    let sum = 0;
+    for (const column of columns) sum += column[index] ?? 0;
+    return sum / columns.length;
+  });
+}
+
+function total(column: Float64Array): Seconds {
+  let sum = 0;
+  for (let index = 0; index < column.length; index += 1) sum += column[index] ?? 0;
+  return seconds(sum);
 }
 
 const shifted = ({ readFrom, readUntil, copiedFrom, copiedUntil }: SuppliedBatch, by: number) => ({

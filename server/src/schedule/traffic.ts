@@ -20,6 +20,9 @@ export interface Traffic {
 /** Columns by job; the job of stage k of a message of a step is `jobOf(step, message) + k`. */
 export interface Jobs {
   readonly jobOf: (step: number, message: number) => number;
+  readonly perStep: number;
+  /** By job of a step. */
+  readonly messageOf: Int32Array;
   readonly ready: Float64Array;
   readonly start: Float64Array;
   readonly end: Float64Array;
@@ -115,6 +118,6 @@ export function createTraffic(
       }
       return end[final] ?? 0;
     },
-    jobs: { jobOf, ready, start, end, previous, started },
+    jobs: { jobOf, perStep: jobsPerStep, messageOf, ready, start, end, previous, started },
   };
 }
