@@ -40,6 +40,8 @@ export type Arguments =
       readonly file: string;
       readonly format: ReportFormat;
       readonly output: string | undefined;
+      /** Characters in a line of the table. */
+      readonly width: number | undefined;
       readonly scenario: ScenarioArguments;
     }
   | {
@@ -148,12 +150,14 @@ function readCommand(command: string, rest: readonly string[]): Arguments {
         ...scenarioOptions,
         format: textOption,
         output: textOption,
+        width: textOption,
       });
       return {
         command,
         file: onlyFile(command, positionals),
         format: oneOf('--format', values.format, reportFormats, 'table'),
         output: values.output,
+        width: wholeNumber('--width', values.width, 40),
         scenario: readScenario(values, wholeNumber('--gpus', values.gpus, 1)),
       };
     }

@@ -1,5 +1,6 @@
 /** `layercost report`: the cost of one step of one model in one scenario. */
 
+import { isatty } from 'node:tty';
 import type { ModelEstimate } from '../estimate/estimateModel.ts';
 import { makeReport } from '../estimate/report/makeReport.ts';
 import { renderCsv } from '../estimate/report/renderCsv.ts';
@@ -17,7 +18,7 @@ export async function runReportCommand(given: Extract<Arguments, { command: 'rep
   const file = await openModelFile(given.file, given.scenario);
   if (file === undefined) return 1;
   const estimate = costModelFile(file, given.scenario.request);
-  const text = estimate.costed ? render(estimate, given.format) : undefined;
+  const text = estimate.costed ? render(estimate, given.format, widthOf(given)) : undefined;
   if (text === undefined) {
     printIssues(given.file, estimate.issues);
     return failureStatus(file, given.scenario.request);
@@ -43,18 +44,30 @@ function statusOf({ cost, issues }: ModelEstimate): 0 | 1 {
   return !complete && issues.some(({ severity }) => severity === 'error') ? 1 : 0;
 }
 
+/** What was asked for, or what the terminal has; a table for a file or a pipe is as wide as it needs to be. */
+function widthOf({ width, output }: Extract<Arguments, { command: 'report' }>): number | undefined {
+  if (width !== undefined || output !== undefined) return width;
+  return isatty(1) ? process.stdout.columns : undefined;
+}
+
 /** `undefined` where the scenario cannot be costed. */
-function render(estimate: ModelEstimate, format: ReportFormat): string | undefined {
+function render(
+  estimate: ModelEstimate,
+  format: ReportFormat,
+  width: number | undefined,
+): string | undefined {
   const { opened, training, scenario, cluster, cost, issues } = estimate;
   if (training === undefined || scenario === undefined || cluster === undefined || cost === undefined) {
     return undefined;
   }
   return format === 'trace'
     ? renderTrace(training, scenario, cluster, estimate.measurements)
-    : renderings[format](makeReport(opened, training.analysis, cost, issues));
+    : renderings[format](makeReport(opened, training.analysis, cost, issues), width);
 }
 
-const renderings: Readonly<Record<Exclude<ReportFormat, 'trace'>, (report: Report) => string>> = {
+const renderings: Readonly<
+  Record<Exclude<ReportFormat, 'trace'>, (report: Report, width?: number) => string>
+> = {
   table: renderTable,
   json: (report) => `${JSON.stringify(report, null, 2)}\n`,
   markdown: renderMarkdown,

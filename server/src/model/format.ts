@@ -86,6 +86,8 @@ const binaryUnits: readonly Unit[] = [
   { size: 2 ** 20, name: 'MiB' },
   { size: 2 ** 30, name: 'GiB' },
   { size: 2 ** 40, name: 'TiB' },
+  { size: 2 ** 50, name: 'PiB' },
+  { size: 2 ** 60, name: 'EiB' },
 ];
 
 const bandwidthUnits: readonly Unit[] = [
@@ -108,6 +110,7 @@ const countUnits: readonly Unit[] = [
   { size: 1e6, name: 'M' },
   { size: 1e9, name: 'G' },
   { size: 1e12, name: 'T' },
+  { size: 1e15, name: 'P' },
 ];
 
 function decimalUnits(base: string): readonly Unit[] {
@@ -119,6 +122,8 @@ function decimalUnits(base: string): readonly Unit[] {
     { size: 1e12, name: `T${base}` },
     { size: 1e15, name: `P${base}` },
     { size: 1e18, name: `E${base}` },
+    { size: 1e21, name: `Z${base}` },
+    { size: 1e24, name: `Y${base}` },
   ];
 }
 

@@ -1,19 +1,73 @@
 /** Lays out rows of text in aligned columns, for terminals and fixed-width blocks. */
 
+import { shortenMiddle } from './fitText.ts';
+
 export interface Column {
   readonly title: string;
   readonly align: 'left' | 'right';
+  /** Its texts may lose their middle, down to this width. */
+  readonly least?: number;
+  /** Where there is no room it is left out; the lowest first. */
+  readonly leaves?: number;
 }
+
+/**
+ * Rows in at most `room` characters, as far as that can be: texts are shortened, the last column's first, then columns
+ * are left out, whose titles are given; `whole` is the room that all would take.
+ */
+export function fitColumns(
+  columns: readonly Column[],
+  rows: readonly (readonly string[])[],
+  room: number | undefined,
+): { readonly lines: readonly string[]; readonly left: readonly string[]; readonly whole: number } {
+  const widths = widthsOf(columns, rows);
+  const whole = widths.reduce((sum, each) => sum + each + gap, -gap);
+  if (room === undefined || whole <= room) return { lines: layoutColumns(columns, rows), left: [], whole };
+  const order = columns
+    .map((_, index) => index)
+    .filter((index) => columns[index]?.leaves !== undefined)
+    .toSorted((one, other) => (columns[one]?.leaves ?? 0) - (columns[other]?.leaves ?? 0));
+  const least = (index: number): number =>
+    Math.min(widths[index] ?? 0, columns[index]?.least ?? Number.POSITIVE_INFINITY);
+  const out = new Set<number>();
+  const shown = (): readonly number[] => columns.flatMap((_, index) => (out.has(index) ? [] : [index]));
+  const total = (size: (index: number) => number): number =>
+    shown().reduce((sum, index) => sum + size(index) + gap, -gap);
+  for (const index of order) {
+    if (total(least) <= room) break;
+    out.add(index);
+  }
+  let excess = total((index) => widths[index] ?? 0) - room;
+  const limits = [...widths];
+  for (const index of shown().toReversed()) {
+    const natural = widths[index] ?? 0;
+    const taken = Math.max(0, Math.min(excess, natural - least(index)));
+    excess -= taken;
+    limits[index] = natural - taken;
+  }
+  const fitted = rows.map((row) =>
+    shown().map((index) => {
+      const cell = row[index] ?? '';
+      return columns[index]?.least === undefined ? cell : shortenMiddle(cell, limits[index] ?? 0);
+    }),
+  );
+  return {
+    lines: layoutColumns(
+      columns.filter((_, index) => !out.has(index)),
+      fitted,
+    ),
+    left: columns.flatMap(({ title }, index) => (out.has(index) ? [title] : [])),
+    whole,
+  };
+}
+
+/** Blanks between columns. */
+const gap = 2;
 
 /** One line per row under a line of titles; columns are as wide as their widest cell, two spaces apart. */
 export function layoutColumns(columns: readonly Column[], rows: readonly (readonly string[])[]): string[] {
-  const all = [columns.map(({ title }) => title), ...rows];
-  const widths = columns.map((_, column) => {
-    let widest = 0;
-    for (const row of all) widest = Math.max(widest, width(row[column] ?? ''));
-    return widest;
-  });
-  return all.map((row) => {
+  const widths = widthsOf(columns, rows);
+  return [columns.map(({ title }) => title), ...rows].map((row) => {
     let line = '';
     /** Blanks that stand before the next cell that has any text. */
     let blanks = 0;
@@ -24,9 +78,17 @@ export function layoutColumns(columns: readonly Column[], rows: readonly (readon
         line += ' '.repeat(blanks + (align === 'right' ? free : 0)) + cell;
         blanks = align === 'right' ? 0 : free;
       } else blanks += free;
-      blanks += 2;
+      blanks += gap;
     });
     return line.trimEnd();
+  });
+}
+
+function widthsOf(columns: readonly Column[], rows: readonly (readonly string[])[]): readonly number[] {
+  return columns.map(({ title }, column) => {
+    let widest = width(title);
+    for (const row of rows) widest = Math.max(widest, width(row[column] ?? ''));
+    return widest;
   });
 }
 

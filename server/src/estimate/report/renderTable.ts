@@ -3,48 +3,57 @@
 import { formatShortCount } from '../../model/format.ts';
 import { remember } from '../../model/remember.ts';
 import { boundOfParts, boundText, groupUnknown, listOperators } from '../unknownParts.ts';
-import { type Column, layoutColumns } from './columns.ts';
+import { type Column, fitColumns } from './columns.ts';
+import { wrapText } from './fitText.ts';
 import { costsSomething, layerWriter } from './layerCells.ts';
 import type { LayerReport, Report } from './report.ts';
 import { describeModel, describeScenario, summarize } from './summary.ts';
 
 /**
  * One line per layer that costs something, the totals, the findings. Layers without any cost (views, shape
- * arithmetic) are counted, not listed. Plain text without colours, so that it can be piped and compared.
+ * arithmetic) are counted, not listed. Plain text without colours, so that it can be piped and compared. Lines are as
+ * long as they need to be, or fit into `width` characters.
  */
-export function renderTable(report: Report): string {
+export function renderTable(report: Report, width?: number): string {
   const training = report.scenario.mode === 'training';
   const communicates = training && report.scenario.gpus > 1;
   const listed = report.layers.filter(costsSomething);
   const columns = tableColumns(training, communicates);
   const free = report.layers.length - listed.length;
+  const { lines, left, whole } = fitColumns(columns, tableRows(listed, training, communicates), width);
   return [
-    describeModel(report),
-    describeScenario(report),
+    ...wrapText(describeModel(report), width, 2),
+    ...wrapText(describeScenario(report), width, 2),
     '',
-    ...layoutColumns(columns, tableRows(listed, training, communicates)),
+    ...lines,
+    ...(left.length > 0
+      ? wrapText(`no room for ${left.join(', ')}; --width ${whole} shows them`, width, 2)
+      : []),
     ...(free > 0 ? [`${free} more without cost (views, shape arithmetic)`] : []),
     '',
-    ...summaryLines(report),
-    ...unknownLines(report),
-    ...findingLines(report),
+    ...summaryLines(report, width),
+    ...unknownLines(report).flatMap((line) => wrapText(line, width, 4)),
+    ...findingLines(report).flatMap((line) => wrapText(line, width, 2)),
     '',
   ].join('\n');
 }
 
 function tableColumns(training: boolean, communicates: boolean): Column[] {
   return [
-    { title: 'layer', align: 'left' },
-    { title: 'type', align: 'left' },
-    { title: 'output', align: 'left' },
-    { title: 'params', align: 'right' },
-    { title: 'forward', align: 'right' },
-    ...(training ? [{ title: 'backward', align: 'right' } as const] : []),
+    { title: 'layer', align: 'left', least: 24 },
+    { title: 'type', align: 'left', least: 14, leaves: 3 },
+    { title: 'output', align: 'left', leaves: 2 },
+    { title: 'params', align: 'right', leaves: 4 },
+    { title: 'forward', align: 'right', leaves: 7 },
+    ...(training ? [{ title: 'backward', align: 'right', leaves: 6 } as const] : []),
     { title: 'time', align: 'right' },
-    { title: 'bound', align: 'left' },
-    ...(training ? [{ title: 'saved', align: 'right' } as const] : []),
+    { title: 'bound', align: 'left', leaves: 1 },
+    ...(training ? [{ title: 'saved', align: 'right', leaves: 5 } as const] : []),
     ...(communicates
-      ? [{ title: 'all-reduce', align: 'right' } as const, { title: 'exposed', align: 'right' } as const]
+      ? [
+          { title: 'all-reduce', align: 'right', leaves: 8 } as const,
+          { title: 'exposed', align: 'right', leaves: 9 } as const,
+        ]
       : []),
   ];
 }
@@ -67,15 +76,21 @@ function tableRows(
   });
 }
 
-function summaryLines(report: Report): string[] {
+function summaryLines(report: Report, width: number | undefined): readonly string[] {
   const rows = summarize(report);
   const names = Math.max(...rows.map((row) => row.name.length));
   const values = Math.max(...rows.map((row) => [...row.value].length));
-  return rows.map(
-    (row) =>
-      `${row.name.padEnd(names)}  ${row.value}${' '.repeat(values - [...row.value].length)}  ${row.detail}`,
-  );
+  const column = names + values + 4;
+  // Details break below themselves where they have room there, else below the name.
+  const indent = width !== undefined && width - column < narrowest ? 4 : column;
+  return rows.flatMap((row) => {
+    const value = `${row.value}${' '.repeat(values - [...row.value].length)}`;
+    return wrapText(`${row.name.padEnd(names)}  ${value}  ${row.detail}`, width, indent);
+  });
 }
+
+/** A column of words narrower than this is hard to read. */
+const narrowest = 36;
 
 function unknownLines(report: Report): string[] {
   const { unknown } = report.totals;
