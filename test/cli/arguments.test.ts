@@ -46,7 +46,7 @@ describe('arguments', () => {
   it('reads every scenario option of report', () => {
     expect(
       read(
-        'report m.onnx --cluster dgx-a100 --gpus 16 --nodes 2 --batch 64 --dim seq=1024 --dim heads=12 --precision bf16 --optimizer adamw --framework pytorch-ddp,bucket-mb=50,compile --mode training --checkpoint selective --measured-step 0.25 --layer-trace t.csv --threshold exposed-communication=0.1 --threshold launch-bound=0.5 --format json --output o.json',
+        'report m.onnx --cluster dgx-a100 --gpus 16 --nodes 2 --batch 64 --accumulate 4 --dim seq=1024 --dim heads=12 --precision bf16 --optimizer adamw --framework pytorch-ddp,bucket-mb=50,compile --mode training --checkpoint selective --measured-step 0.25 --layer-trace t.csv --threshold exposed-communication=0.1 --threshold launch-bound=0.5 --format json --output o.json',
       ),
     ).toEqual({
       kind: 'arguments',
@@ -63,6 +63,7 @@ describe('arguments', () => {
             gpus: 16,
             nodes: 2,
             batch: 64,
+            accumulate: 4,
             dimensions: { seq: 1024, heads: 12 },
             precision: 'bf16',
             optimizer: 'adamw',

@@ -127,6 +127,7 @@ const scenarioOptions = {
   nodes: { type: 'string' },
   batch: { type: 'string' },
   'global-batch': { type: 'string' },
+  accumulate: { type: 'string' },
   dim: { type: 'string', multiple: true },
   precision: { type: 'string' },
   optimizer: { type: 'string' },
@@ -329,6 +330,7 @@ function readScenario(values: ScenarioValues, gpus: number | undefined): Scenari
   const isFile = cluster !== undefined && /[\\/]|\.json$/i.test(cluster);
   const nodes = wholeNumber('--nodes', textOf(values.nodes), 1);
   const batch = wholeNumber('--batch', textOf(values.batch), 1);
+  const accumulate = wholeNumber('--accumulate', textOf(values.accumulate), 1);
   const globalBatch = wholeNumber('--global-batch', textOf(values['global-batch']), 1);
   if (batch !== undefined && globalBatch !== undefined) {
     throw new WrongArgument('--batch is per GPU and --global-batch over all of them: give one of the two');
@@ -353,6 +355,7 @@ function readScenario(values: ScenarioValues, gpus: number | undefined): Scenari
       ...(gpus === undefined ? {} : { gpus }),
       ...(batch === undefined ? {} : { batch }),
       ...(globalBatch === undefined ? {} : { globalBatch }),
+      ...(accumulate === undefined ? {} : { accumulate }),
       ...(Object.keys(dimensions).length === 0 ? {} : { dimensions }),
       ...(precision === undefined ? {} : { precision }),
       ...(optimizer === undefined ? {} : { optimizer }),

@@ -17,13 +17,15 @@ usage
 scenario
   --cluster NAME|FILE     built-in cluster or GPU (layercost clusters), or a profile in a JSON file
   --gpus N  --nodes N     GPUs in all; nodes they are spread over
-  --batch N               samples per GPU; --global-batch N  over all GPUs
+  --batch N               samples per GPU and pass; --global-batch N  over all GPUs and passes
+  --accumulate N          passes of a step, whose gradients are added up before the update
   --dim NAME=VALUE        value of a symbolic dimension; repeatable
   --precision NAME        fp32, tf32, fp16, bf16, fp8 (fp16 and bf16: mixed precision)
   --optimizer NAME        sgd, momentum, adam, adamw, none
   --framework NAME[,option=value]   such as pytorch-ddp,bucket-mb=50
   --mode NAME             training, inference
-  --checkpoint NAME       none, block, selective: what backward computes again instead of keeping it
+  --checkpoint NAME       what repeated blocks keep for backward: none (everything), block (their input),
+                          selective (products and attention too), alternate (every second product)
   --threshold NAME=SHARE  from where on something is a finding; repeatable (docs/issues.md)
   --input sample-bytes=N,decode-rate=N,source=local|shared,read-gbs=N
                           reading and decoding: bytes of a sample, samples per second and core

@@ -15,16 +15,33 @@ import { bitsPerElement } from '../model/elementType.ts';
 import { parameterBytes } from './gradients.ts';
 
 /** Bytes of the gradients of parameters when the backward of each operator has run, by operator. */
-export function parameterGradients({ analysis }: TrainingGraph, operators: number): Float64Array {
-  const column = new Float64Array(operators);
-  for (const parameter of analysis.parameters) {
-    const last = parameter.operators.at(-1);
-    if (last !== undefined) column[last] = (column[last] ?? 0) + parameterBytes(parameter);
-  }
+export function parameterGradients(training: TrainingGraph, operators: number): Float64Array {
+  const column = ownGradients(training, operators);
   let born = 0;
   for (let index = operators - 1; index >= 0; index -= 1) {
     born += column[index] ?? 0;
     column[index] = born;
+  }
+  return column;
+}
+
+/**
+ * The same in a pass that adds to the gradients of passes before: all of them are there, each in `shards`, and a new
+ * one until it has been added to its old one (torch/csrc/autograd/functions/accumulate_grad.h). What the pieces of
+ * sharded gradients are sent from is counted as a buffer.
+ */
+export function addedGradients(training: TrainingGraph, operators: number, shards: number): Float64Array {
+  let all = 0;
+  for (const parameter of training.analysis.parameters) all += parameterBytes(parameter);
+  return ownGradients(training, operators).map((size) => all / shards + (shards === 1 ? size : 0));
+}
+
+/** Bytes of the gradients that arise in the backward of each operator, by operator. */
+function ownGradients({ analysis }: TrainingGraph, operators: number): Float64Array {
+  const column = new Float64Array(operators);
+  for (const parameter of analysis.parameters) {
+    const last = parameter.operators.at(-1);
+    if (last !== undefined) column[last] = (column[last] ?? 0) + parameterBytes(parameter);
   }
   return column;
 }

@@ -1,7 +1,6 @@
 /** From an opened model and what a person asks for to the cost of a step: the engine's one entry. */
 
 import { bindTrainingGraph } from '../analysis/bindTrainingGraph.ts';
-import { checkpointBlocks } from '../analysis/checkpointBlocks.ts';
 import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
 import { openBatch } from '../analysis/openBatch.ts';
 import type { OpenedModel } from '../analysis/openedModel.ts';
@@ -70,11 +69,7 @@ export function* estimateInSteps(
   const { scenario, cluster } = resolved;
   const issues = resolved.issues.map((issue) => locate(issue, opened, requests));
   const bindings = new Map(Object.entries(scenario.dimensions));
-  const bound = bindTrainingGraph(analysis, bindings, scenario.mode);
-  const training = checkpointBlocks(
-    bound,
-    scenario.mode === 'training' ? (scenario.checkpoint ?? 'none') : 'none',
-  );
+  const training = bindTrainingGraph(analysis, bindings, scenario.mode);
   yield;
   const costed = training.costs.some(({ kind }) => kind === 'known');
   const explained = [...opened.issues, ...issues].some(({ severity }) => severity === 'error');

@@ -24,7 +24,7 @@ import type {
   TotalCost,
   UnknownPart,
 } from '../model/stepCost.ts';
-import { type Bytes, bytes, flops, seconds, sum } from '../model/units.ts';
+import { type Bytes, bytes, flops, seconds, sum, times } from '../model/units.ts';
 import type { StepTimeline } from '../schedule/stepTimeline.ts';
 import { findingsOf } from './findings/findings.ts';
 import { parameterBytes } from './gradients.ts';
@@ -32,7 +32,15 @@ import { type LayerCommunication, layerCosts, layerOfOperators } from './layerCo
 import { withMeasurement } from './measuredWork.ts';
 import { stepLimit } from './stepLimit.ts';
 import { type StepMemory, stepMemory } from './stepMemory.ts';
-import { planStep, type StepPlan, timelineAlone, timelineOf, workerTimeline } from './stepPlan.ts';
+import {
+  exchangesPerStep,
+  passesOf,
+  planStep,
+  type StepPlan,
+  timelineAlone,
+  timelineOf,
+  workerTimeline,
+} from './stepPlan.ts';
 import { unknownParts } from './unknownParts.ts';
 import { wholeRun } from './wholeRun.ts';
 
@@ -65,10 +73,11 @@ type Timelines = readonly [StepTimeline, StepTimeline, StepTimeline];
 
 function memoryOf(plan: StepPlan): StepMemory {
   const { training, scenario, exchange, update } = plan;
+  const { shards } = exchange;
   const trained = totalBytes(training.analysis.parameters);
   return stepMemory(plan, {
-    parameters: trained + totalBytes(training.analysis.frozen),
-    gradients: scenario.mode === 'training' ? trained : 0,
+    parameters: (trained + totalBytes(training.analysis.frozen)) / shards.parameters,
+    gradients: scenario.mode === 'training' ? trained / shards.gradients : 0,
     optimizerState: update.stateBytes,
     communicationBuffers: exchange.buffers,
     updateTemporaries: update.temporaryBytes,
@@ -85,6 +94,7 @@ function totalsOf(
   unknown: readonly UnknownPart[],
 ): TotalCost {
   const { training, scenario } = plan;
+  const passes = passesOf(scenario);
   const [middle, low, high] = timelines;
   const work = { forward: 0, backward: 0 };
   for (let index = 0; index < training.costs.length; index += 1) {
@@ -102,7 +112,7 @@ function totalsOf(
   const exact = unknown.length === 0;
   const step = middle.step > 0 ? middle.step : null;
   return {
-    flops: { forward: flops(work.forward), backward: flops(work.backward) },
+    flops: { forward: flops(work.forward * passes), backward: flops(work.backward * passes) },
     time: {
       input: plan.input === undefined ? null : middle.inputTime,
       exposedInput: plan.input === undefined ? null : middle.exposedInputTime,
@@ -122,9 +132,10 @@ function totalsOf(
         layer: peakLayer === undefined ? '' : (training.analysis.layers[peakLayer]?.name ?? ''),
       },
     },
-    throughput: step === null ? null : (scenario.globalBatch ?? training.batch * scenario.gpus) / step,
+    throughput:
+      step === null ? null : (scenario.globalBatch ?? training.batch * passes * scenario.gpus) / step,
     scalingEfficiency: step === null || !exact ? null : timelineAlone(plan, 0).step / step,
-    mfu: step === null || !exact ? null : timeAtPeak(plan) / step,
+    mfu: step === null || !exact ? null : (passes * timeAtPeak(plan)) / step,
     limit: stepLimit(plan, middle),
     ...partsOf(plan, middle),
     ...basisOf(plan),
@@ -243,7 +254,7 @@ function messageCosts(plan: StepPlan, timeline: StepTimeline): readonly MessageC
     }
     return {
       bytes: message.bytes,
-      time: sum(stages.map((stage) => stage.time)),
+      time: times(sum(stages.map((stage) => stage.time)), exchangesPerStep(plan)),
       exposed: timeline.messages[position]?.exposed ?? seconds(0),
       slack: timeline.messages[position]?.slack ?? seconds(0),
       layers: shares,
@@ -275,7 +286,9 @@ function layersOf(
     ] as const;
     return layersOf(predicted, alone, messages, exact, origins).map((layer, index) => {
       const operators = training.analysis.layers[index];
-      return operators === undefined ? layer : withMeasurement(layer, operators, measured);
+      return operators === undefined
+        ? layer
+        : withMeasurement(layer, operators, measured, passesOf(scenario));
     });
   }
   const [middle, low, high] = timelines;
@@ -286,6 +299,9 @@ function layersOf(
     backward: { middle: inGraphOrder(middle), low: inGraphOrder(low), high: inGraphOrder(high) },
     savedByOperator: plan.saved.activations,
     trains: scenario.mode === 'training',
+    passes: passesOf(scenario),
+    isRecomputed: ({ operators }) =>
+      operators.some((index) => plan.lowered.operators[index]?.again !== undefined),
     stateBytesPerElement: elements === 0 ? 0 : update.stateBytes / elements,
     communication: communicationByLayer(training.analysis.layers, messages),
     exposureKnown: exact,

@@ -25,6 +25,10 @@ export interface LayerInputs {
   readonly backward: Spread;
   readonly savedByOperator: Float64Array;
   readonly trains: boolean;
+  /** Passes forward and backward of one step. */
+  readonly passes: number;
+  /** Whether backward computes it again. */
+  readonly isRecomputed: (layer: Layer) => boolean;
   readonly stateBytesPerElement: number;
   /** By layer index. */
   readonly communication: readonly LayerCommunication[];
@@ -172,7 +176,7 @@ function workOf(
   owned: readonly number[],
   frozen: FrozenWeights | undefined,
 ): LayerWork {
-  const { training, trains } = inputs;
+  const { training, trains, passes } = inputs;
   const known: KnownCost[] = [];
   let reason: string | undefined;
   for (const index of layer.operators) {
@@ -197,10 +201,10 @@ function workOf(
     weightBytes += parameterBytes(parameter);
   }
   const boundTimes = (pass: PassTimes): BoundTimes => ({
-    compute: over(pass.compute),
-    memory: over(pass.memory),
-    launch: over(pass.launch),
-    all: over(pass.middle),
+    compute: passes * over(pass.compute),
+    memory: passes * over(pass.memory),
+    launch: passes * over(pass.launch),
+    all: passes * over(pass.middle),
   });
   return {
     nothingKnown,
@@ -208,17 +212,17 @@ function workOf(
     parameters: elements,
     output: outputOf(training, layer, origin),
     flops: {
-      forward: orNull(flops(forward.flops)),
-      backwardData: orNull(flops(backwardData.flops)),
-      backwardWeight: orNull(flops(backwardWeight.flops)),
+      forward: orNull(flops(passes * forward.flops)),
+      backwardData: orNull(flops(passes * backwardData.flops)),
+      backwardWeight: orNull(flops(passes * backwardWeight.flops)),
     },
     operations: {
-      forward: orNull(forward.operations),
-      backward: orNull(backwardData.operations + backwardWeight.operations),
+      forward: orNull(passes * forward.operations),
+      backward: orNull(passes * (backwardData.operations + backwardWeight.operations)),
     },
     bytes: {
-      forward: orNull(bytes(over(inputs.times.forward.bytes))),
-      backward: orNull(bytes(over(inputs.times.backward.bytes))),
+      forward: orNull(bytes(passes * over(inputs.times.forward.bytes))),
+      backward: orNull(bytes(passes * over(inputs.times.backward.bytes))),
     },
     memory: {
       parameters: bytes(weightBytes + (frozen?.bytes ?? 0)),
@@ -231,7 +235,7 @@ function workOf(
     notes: [...(nothingKnown ? [] : inputs.notes(layer)), ...known.flatMap(({ note }) => note ?? [])],
     marks: [
       ...(frozen === undefined ? [] : [`${formatCount(frozen.elements)} parameters frozen, not trained`]),
-      ...(layer.marks?.recomputed === undefined || !trains ? [] : ['computed again in backward']),
+      ...(inputs.isRecomputed(layer) ? ['computed again in backward'] : []),
       ...(layer.marks?.precision === undefined ? [] : [`in ${layer.marks.precision}, as its line says`]),
     ],
   };

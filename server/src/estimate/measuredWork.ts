@@ -97,19 +97,24 @@ function replaceLayers(
   return result;
 }
 
-/** A layer with its measured times, or those that fill a measured step; the others as they were. */
-export function withMeasurement(layer: LayerCost, operators: Layer, work: MeasuredWork): LayerCost {
+/** A layer with its measured times, or those that fill a measured step, of all passes; the others as they were. */
+export function withMeasurement(
+  layer: LayerCost,
+  operators: Layer,
+  work: MeasuredWork,
+  passes: number,
+): LayerCost {
   const { layers, step, origin } = work.given;
   const measured: LayerMeasurement = layers.get(layer.name) ?? {};
   const isReplaced = measured.forward !== undefined || measured.backward !== undefined;
   if (!isReplaced && step === undefined) return layer;
   const total = (column: Float64Array): number =>
-    operators.operators.reduce((sum, operator) => sum + (column[operator] ?? 0), 0);
+    operators.operators.reduce((sum, operator) => sum + passes * (column[operator] ?? 0), 0);
   const [middle, low, high] = [0, 1, 2].map(
     (edge) => total(work.forward[edge] ?? empty) + total(work.backward[edge] ?? empty),
   );
   const timeOf = (predicted: Seconds | null, given: Seconds | undefined, column: Float64Array) =>
-    given ?? (predicted === null ? null : seconds(total(column)));
+    given === undefined ? (predicted === null ? null : seconds(total(column))) : seconds(given * passes);
   const forward = timeOf(layer.time.forward, measured.forward, work.forward[0]);
   const backward = timeOf(layer.time.backward, measured.backward, work.backward[0]);
   const bounds = [middle ?? 0, low ?? 0, high ?? 0];

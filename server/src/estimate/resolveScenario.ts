@@ -1,6 +1,7 @@
 /** Fills a scenario from what was asked for, first request first, and from defaults; says what does not fit together. */
 
 import type { ModelAnalysis } from '../analysis/modelAnalysis.ts';
+import { repeatedBlocks } from '../analysis/repeatedBlocks.ts';
 import { nodesFor } from '../communication/placement.ts';
 import { defaultFramework, resolveFramework } from '../frameworks/registry.ts';
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
@@ -8,7 +9,7 @@ import { builtInClusters, findCluster, likelyClusters } from '../hardware/cluste
 import type { Thresholds } from '../model/findingThresholds.ts';
 import type { Issue, ScenarioKey, Severity } from '../model/issue.ts';
 import type { IssueCode } from '../model/issueCodes.ts';
-import type { Scenario, ScenarioRequest } from '../model/scenario.ts';
+import type { Checkpoint, Mode, Scenario, ScenarioRequest } from '../model/scenario.ts';
 
 export const defaultClusterName = 'dgx-h100';
 
@@ -36,7 +37,10 @@ export function resolveScenario(
   const { nodes, gpus } = resolveRequestedSize(cluster, requests, report);
   const given = mergeDimensions(requests);
   reportUnknownDimensions(given, analysis, report);
-  const batch = resolveBatch(askedBatch(requests, gpus), given, analysis, report);
+  const mode = first(requests, 'mode') ?? 'training';
+  const accumulate = resolveAccumulation(first(requests, 'accumulate'), report);
+  const passes = gpus * (mode === 'inference' ? 1 : accumulate);
+  const batch = resolveBatch(askedBatch(requests, passes), given, analysis, report);
   const globalBatch = askedGlobalBatch(requests);
   const [input, workers, run] = [
     first(requests, 'input'),
@@ -56,7 +60,7 @@ export function resolveScenario(
   }
   const measuredStep = first(requests, 'measuredStep');
   const thresholds = mergeThresholds(requests);
-  const checkpoint = first(requests, 'checkpoint');
+  const checkpoint = resolveCheckpoint(first(requests, 'checkpoint'), mode, analysis, report);
   return {
     scenario: {
       cluster: cluster.name,
@@ -64,18 +68,19 @@ export function resolveScenario(
       gpus,
       batchPerGpu: batch,
       // A file that fixes its batch is costed for that.
-      ...(globalBatch === undefined || batch !== Math.ceil(globalBatch / gpus) ? {} : { globalBatch }),
+      ...(globalBatch === undefined || batch !== Math.ceil(globalBatch / passes) ? {} : { globalBatch }),
       dimensions: bindDimensions(given, batch, analysis, report),
       precision: first(requests, 'precision') ?? 'fp32',
       optimizer: first(requests, 'optimizer') ?? 'adamw',
       framework,
-      mode: first(requests, 'mode') ?? 'training',
+      mode,
       ...(measuredStep === undefined ? {} : { measuredStep }),
       ...(input === undefined ? {} : { input }),
       ...(workers === undefined ? {} : { workers }),
       ...(run === undefined ? {} : { run }),
       ...(thresholds === undefined ? {} : { thresholds }),
-      ...(checkpoint === undefined || checkpoint === 'none' ? {} : { checkpoint }),
+      ...(checkpoint === undefined ? {} : { checkpoint }),
+      ...(mode === 'inference' || accumulate === 1 ? {} : { accumulate }),
     },
     cluster,
     issues,
@@ -86,10 +91,10 @@ export function resolveScenario(
 const askedGlobalBatch = (requests: readonly ScenarioRequest[]): number | undefined =>
   requests.find(({ batch, globalBatch }) => batch !== undefined || globalBatch !== undefined)?.globalBatch;
 
-/** Of the busiest GPU: the remainder of a batch over all GPUs goes to some. */
-function askedBatch(requests: readonly ScenarioRequest[], gpus: number): number | undefined {
+/** Of the busiest GPU: the remainder of a batch over the passes of all GPUs goes to some. */
+function askedBatch(requests: readonly ScenarioRequest[], passes: number): number | undefined {
   const globalBatch = askedGlobalBatch(requests);
-  return globalBatch === undefined ? first(requests, 'batch') : Math.ceil(globalBatch / gpus);
+  return globalBatch === undefined ? first(requests, 'batch') : Math.ceil(globalBatch / passes);
 }
 
 /** The key is the one that asked for it. */
@@ -279,6 +284,31 @@ function resolveBatch(
     'batch',
   );
   return 1;
+}
+
+function resolveAccumulation(asked: number | undefined, report: Report): number {
+  if (asked === undefined) return 1;
+  if (Number.isInteger(asked) && asked > 0) return asked;
+  report('error', 'scenario/invalid', `\`accumulate\` is ${asked}; it takes a whole number from 1`);
+  return 1;
+}
+
+/** `undefined` where all is kept, and in inference, which has no backward. */
+function resolveCheckpoint(
+  asked: Checkpoint | undefined,
+  mode: Mode,
+  analysis: ModelAnalysis,
+  report: Report,
+): Checkpoint | undefined {
+  if (asked === undefined || asked === 'none' || mode === 'inference') return undefined;
+  if (repeatedBlocks(analysis) === undefined) {
+    report(
+      'warning',
+      'scenario/no-blocks',
+      `\`checkpoint: ${asked}\` changes nothing, because the model has no numbered modules that are built alike; mark layers of a layer spec with \`recompute\`, or export the model with its module names`,
+    );
+  }
+  return asked;
 }
 
 function bindDimensions(

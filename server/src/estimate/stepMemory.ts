@@ -5,20 +5,20 @@
  * gradient messages are sent from are there all the time. Training has its peak while forward runs, at an operator of
  * backward (`backwardMemory.ts`), or in the update, where activations are gone but the optimizer has temporaries. What
  * the model gives out stays until backward has ended, as a training loop holds it. The workspace is the most that
- * gradients between operators take at once, what is computed again instead of kept, and the matrix library's own.
+ * gradients between operators take at once, what is made again instead of kept, and the matrix library's own.
+ * Where gradients of several passes are added up, those of the passes before are there from the start.
  * Rounding and fragmentation of the caching allocator are not modelled.
  * Inference: parameters and the largest set of values alive at once.
  */
 
 import { isSettled, unfoldColumn } from '../analysis/folding/foldGraph.ts';
-import type { LoweredGraph } from '../frameworks/behaviour.ts';
 import type { GpuProfile } from '../hardware/clusterProfile.ts';
 import { bitsPerElement } from '../model/elementType.ts';
 import type { PeakMemory } from '../model/stepCost.ts';
 import { type Bytes, bytes } from '../model/units.ts';
 import type { BoundTensor } from '../operators/definition.ts';
-import { gradientsBetween, parameterGradients } from './backwardMemory.ts';
-import type { StepPlan } from './stepPlan.ts';
+import { addedGradients, gradientsBetween, parameterGradients } from './backwardMemory.ts';
+import { passesOf, type StepPlan } from './stepPlan.ts';
 
 export interface StepMemory {
   readonly parameters: Bytes;
@@ -48,22 +48,21 @@ export interface ModelState {
 }
 
 export function stepMemory(plan: StepPlan, state: ModelState): StepMemory {
-  const { scenario, saved, cluster, training, lowered } = plan;
+  const { scenario, saved, cluster, training } = plan;
   const library = libraryWorkspace(cluster.gpu);
   const learns = scenario.mode === 'training';
-  const copies = learns ? sumOf(saved.weightCopies) : 0;
+  const copies = learns ? sumOf(saved.weightCopies) + sumOf(saved.copiedAgain) : 0;
   const live = liveMemory(plan, learns);
   const busiest = indexOfMost(live.activations);
   const most = live.activations[busiest] ?? 0;
   const kept = learns ? sumOf(saved.activations) : most;
-  const { recomputedBytes } = lowered;
   const always = state.parameters + state.optimizerState + state.communicationBuffers + library;
   const backward = learns ? backwardOf(plan, live.gradients) : noMoments;
   const forward: Moment = {
     phase: 'forward',
     operator: busiest,
     copies,
-    gradients: 0,
+    gradients: addsUp(plan) ? state.gradients : 0,
     kept: most,
     workspace: 0,
     temporaries: 0,
@@ -84,7 +83,7 @@ export function stepMemory(plan: StepPlan, state: ModelState): StepMemory {
     gradients: bytes(state.gradients),
     optimizerState: bytes(state.optimizerState),
     activations: bytes(kept),
-    workspace: bytes((live.gradients[indexOfMost(live.gradients)] ?? 0) + library + recomputedBytes),
+    workspace: bytes((backward.workspace[indexOfMost(backward.workspace)] ?? 0) + library),
     communicationBuffers: bytes(state.communicationBuffers),
     peak: bytes(always + sizeOf(peak)),
     capacity: cluster.gpu.memory.value,
@@ -127,16 +126,19 @@ interface BackwardMoments {
 const nothing = new Float64Array(0);
 const noMoments: BackwardMoments = { copies: nothing, gradients: nothing, kept: nothing, workspace: nothing };
 
+/** Gradients of the passes before are there from the start. */
+const addsUp = ({ scenario }: StepPlan): boolean => passesOf(scenario) > 1;
+
 function backwardOf(plan: StepPlan, between: Float64Array): BackwardMoments {
-  const { saved, training } = plan;
-  const { recomputedAt } = plan.lowered;
+  const { saved, training, exchange } = plan;
   const outputs = givenOutOf(plan);
   return {
     copies: runningSum(saved.weightCopies, 0),
-    gradients: parameterGradients(training, between.length),
+    gradients: addsUp(plan)
+      ? addedGradients(training, between.length, exchange.shards.gradients)
+      : parameterGradients(training, between.length).map((size) => size / exchange.shards.gradients),
     kept: runningSum(saved.activations, outputs),
-    workspace:
-      recomputedAt === undefined ? between : between.map((size, index) => size + (recomputedAt[index] ?? 0)),
+    workspace: between.map((size, index) => size + (saved.again[index] ?? 0)),
   };
 }
 
@@ -285,27 +287,6 @@ const valueBytes = (tensor: BoundTensor, width: number): number =>
  */
 const libraryWorkspace = (gpu: GpuProfile): number =>
   gpu.architecture === 'hopper' ? 32 * 2 ** 20 : 4096 * 1024 * 2 + 16 * 1024 * 8;
-
-/** What each operator is the first to keep for backward, in bytes; columns aligned with the operators of the graph. */
-export interface SavedBytes {
-  readonly activations: Float64Array;
-  readonly weightCopies: Float64Array;
-}
-
-export function savedBytes({ operators }: LoweredGraph): SavedBytes {
-  const activations = new Float64Array(operators.length);
-  const weightCopies = new Float64Array(operators.length);
-  const seen = new Set<string>();
-  for (let index = 0; index < operators.length; index += 1) {
-    for (const tensor of operators[index]?.saved ?? []) {
-      if (seen.has(tensor.key)) continue;
-      seen.add(tensor.key);
-      const column = tensor.weightCopy ? weightCopies : activations;
-      column[index] = (column[index] ?? 0) + tensor.bytes;
-    }
-  }
-  return { activations, weightCopies };
-}
 
 function sumOf(column: Float64Array): number {
   let total = 0;

@@ -2,6 +2,7 @@
 
 import { isSettled, unfoldColumn, unfoldList } from '../analysis/folding/foldGraph.ts';
 import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
+import { foldGroups, type RecomputedGroups, recomputedGroups } from '../analysis/recomputedGroups.ts';
 import { operationTime } from '../communication/operationTime.ts';
 import { type Placement, placeGpus } from '../communication/placement.ts';
 import type { FrameworkBehaviour, LoweredGraph, Update } from '../frameworks/behaviour.ts';
@@ -11,6 +12,7 @@ import type { ClusterProfile } from '../hardware/clusterProfile.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
 import type { Optimizer, Scenario } from '../model/scenario.ts';
 import { seconds, sum } from '../model/units.ts';
+import { repeatPasses } from '../schedule/repeatPasses.ts';
 import { type StepTimeline, stepTimeline } from '../schedule/stepTimeline.ts';
 import type { LaunchedWork, StepWork } from '../schedule/stepWork.ts';
 import { gradientsInReadyOrder } from './gradients.ts';
@@ -24,7 +26,7 @@ import {
   unfoldTimes,
 } from './operatorTimes.ts';
 import { type PlannedTraffic, timeTraffic } from './plannedTraffic.ts';
-import { type SavedBytes, savedBytes } from './stepMemory.ts';
+import { type SavedBytes, savedBytes } from './savedBytes.ts';
 import { imbalanceFactor } from './workerImbalance.ts';
 
 /** Middle, low and high values of every time. */
@@ -72,7 +74,8 @@ export function planStep(
     ...(scenario.measuredStep === undefined ? {} : { step: scenario.measuredStep }),
   };
   if (!isMeasured(given)) return plan;
-  const alone = [timelineAlone(plan, 0), timelineAlone(plan, 1), timelineAlone(plan, 2)] as const;
+  // Measured is one pass and the update.
+  const alone = [passAlone(plan, 0), passAlone(plan, 1), passAlone(plan, 2)] as const;
   return { ...plan, measured: measuredWork(given, training.analysis.layers, alone) };
 }
 
@@ -149,18 +152,21 @@ function lowerFolded(
   scenario: Scenario,
   cluster: ClusterProfile,
 ): LoweredPlan {
-  const lower = (graph: TrainingGraph): LoweredPlan => {
-    const lowered = behaviour.lower(graph, scenario.precision, scenario.mode);
+  const lower = (graph: TrainingGraph, groups: RecomputedGroups | undefined): LoweredPlan => {
+    const lowered = behaviour.lower(graph, scenario.precision, scenario.mode, groups);
     return { lowered, times: operatorTimes(cluster.gpu, lowered), saved: savedBytes(lowered) };
   };
+  const groups =
+    scenario.mode === 'training'
+      ? recomputedGroups(training.analysis, scenario.checkpoint ?? 'none')
+      : undefined;
   const places = training.analysis.folded?.places;
-  if (training.folded === undefined || places === undefined) return lower(training);
-  const { lowered, times, saved } = lower(training.folded);
+  if (training.folded === undefined || places === undefined) return lower(training, groups);
+  const { lowered, times, saved } = lower(training.folded, groups && foldGroups(groups, places));
   const columns = [
     ...Object.values<Float64Array>({ ...times.forward }),
     ...Object.values<Float64Array>({ ...times.backward }),
-    saved.activations,
-    saved.weightCopies,
+    ...Object.values<Float64Array>({ ...saved }),
   ];
   const areAlike = (index: number, other: number): boolean => {
     const [left, right] = [lowered.operators[index], lowered.operators[other]];
@@ -174,13 +180,15 @@ function lowerFolded(
   };
   // What autocast and memory remember from earlier operators settles within a block or two; where it does not,
   // the whole graph is lowered.
-  if (lowered.recomputedBytes > 0 || !isSettled(places, areAlike)) return lower(training);
+  if (!isSettled(places, areAlike)) return lower(training, groups);
   return {
     lowered: { ...lowered, operators: unfoldList(places, lowered.operators) },
     times: unfoldTimes(places, times),
     saved: {
       activations: unfoldColumn(places, saved.activations),
       weightCopies: unfoldColumn(places, saved.weightCopies),
+      again: unfoldColumn(places, saved.again),
+      copiedAgain: unfoldColumn(places, saved.copiedAgain),
     },
     folded: { training: training.folded, lowered },
   };
@@ -195,16 +203,35 @@ export function timelineOf(plan: StepPlan, edge: Edge, growth = 1): StepTimeline
 /** Of one worker, without queues at servers that others cause. */
 export function workerTimeline(plan: StepPlan, edge: Edge, growth = 1): StepTimeline {
   const { traffic, input, imbalance } = plan;
-  return stepTimeline({
+  const work = {
     ...computeOf(plan, edge, growth, imbalance, plan.updateTimes),
-    messages: traffic.messages[edge],
-    channels: traffic.channels.map(({ order }) => order),
     ...(input === undefined ? {} : { input: input.timed }),
-  });
+  };
+  const channels = traffic.channels.map(({ order }) => order);
+  const pass = stepTimeline({ ...work, messages: traffic.messages[edge], channels });
+  const passes = passesOf(plan.scenario);
+  if (passes === 1) return pass;
+  const isSilent = exchangesPerStep(plan) === 1;
+  return repeatPasses(pass, isSilent ? stepTimeline({ ...work, messages: [], channels: [] }) : pass, passes);
 }
+
+/** Passes forward and backward of one step. */
+export const passesOf = ({ accumulate }: Scenario): number => accumulate ?? 1;
+
+/**
+ * What is sent once in a step (`no_sync` of PyTorch DDP), or, where a GPU keeps a shard of the gradients alone, in each
+ * of its passes (FSDP without `no_sync`, DeepSpeed stages 2 and 3).
+ */
+export const exchangesPerStep = ({ exchange, scenario }: StepPlan): number =>
+  exchange.shards.gradients > 1 ? passesOf(scenario) : 1;
 
 /** The plan on one GPU by itself: it sends nothing, updates all parameters, and shares no source of input. */
 export function timelineAlone(plan: StepPlan, edge: Edge): StepTimeline {
+  const pass = passAlone(plan, edge);
+  return repeatPasses(pass, pass, passesOf(plan.scenario));
+}
+
+function passAlone(plan: StepPlan, edge: Edge): StepTimeline {
   const { training, scenario, cluster, behaviour } = plan;
   const input = inputWork(training, scenario, cluster, { nodes: 1, gpusPerNode: 1 }, behaviour.input);
   return stepTimeline({

@@ -21,9 +21,9 @@ export function wholeRun(
   handling: InputHandling,
   step: Seconds,
 ): RunCost | undefined {
-  const { run, gpus, globalBatch, batchPerGpu } = scenario;
+  const { run, gpus, globalBatch, batchPerGpu, accumulate = 1 } = scenario;
   if (run === undefined) return undefined;
-  const steps = run.epochs * Math.ceil(run.samples / (globalBatch ?? batchPerGpu * gpus));
+  const steps = run.epochs * Math.ceil(run.samples / (globalBatch ?? batchPerGpu * accumulate * gpus));
   const loading = loadingTime(scenario, cluster, placement, handling);
   const isKnown = run.start !== undefined && loading !== null;
   const known = seconds((run.start ?? 0) + (loading ?? 0));

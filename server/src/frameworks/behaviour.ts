@@ -6,6 +6,7 @@
  */
 
 import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
+import type { RecomputedGroups } from '../analysis/recomputedGroups.ts';
 import type { Numeric } from '../hardware/clusterProfile.ts';
 import type { KernelWork } from '../hardware/kernelTime.ts';
 import type { Mode, Optimizer, Precision } from '../model/scenario.ts';
@@ -17,8 +18,16 @@ export interface FrameworkBehaviour {
   readonly name: string;
   /** [middle, low, high] time of the host per kernel launch. */
   readonly launch: readonly [Seconds, Seconds, Seconds];
-  /** Kernels of every operator, forward and backward, with the number types they run in. */
-  readonly lower: (training: TrainingGraph, precision: Precision, mode: Mode) => LoweredGraph;
+  /**
+   * Kernels of every operator, forward and backward, with the number types they run in; what backward computes again
+   * is part of its work.
+   */
+  readonly lower: (
+    training: TrainingGraph,
+    precision: Precision,
+    mode: Mode,
+    recomputed?: RecomputedGroups,
+  ) => LoweredGraph;
   /** What a step of training sends, given the gradients in the order they become ready. */
   readonly exchange: (gradients: readonly Gradient[], group: WorkerGroup, profiled: ProfiledStep) => Exchange;
   readonly input: InputHandling;
@@ -33,10 +42,6 @@ export interface FrameworkBehaviour {
 /** The training graph as kernels. Aligned with the operators of the graph; unknown costs give `undefined`. */
 export interface LoweredGraph {
   readonly operators: readonly (LoweredOperator | undefined)[];
-  /** The most that backward holds at once of what it computes again instead of keeping it. */
-  readonly recomputedBytes: Bytes;
-  /** By operator, what its backward finds of that; absent where nothing is computed again. */
-  readonly recomputedAt?: Float64Array;
 }
 
 export interface LoweredOperator {
@@ -53,9 +58,18 @@ export interface LoweredOperator {
   readonly backwardWeight: readonly KernelWork[];
   /** Kept from forward to backward. The same `key` is the same memory. */
   readonly saved: readonly KeptTensor[];
+  /** Made again in backward, and held until backward has passed the operator. */
+  readonly again?: AgainTensors;
+}
+
+export interface AgainTensors {
+  /** Operators of one group are computed again together. */
+  readonly group: number;
+  readonly tensors: readonly KeptTensor[];
 }
 
 export interface KeptTensor {
+  /** `12/mask` for what operator 12 alone makes, else the value's name and width. */
   readonly key: string;
   readonly bytes: Bytes;
   /** A narrower copy of a parameter, which does not grow with the batch. */

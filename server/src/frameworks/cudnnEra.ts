@@ -24,13 +24,14 @@ export function cudnnEra(
 ): Pick<FrameworkBehaviour, 'launch' | 'lower' | 'input' | 'update'> {
   return {
     launch: launchOf(Number(options.get('launch-us')) * 1e-6),
-    lower: (training, precision, mode) =>
-      lowerEager(training, precision, mode, {
-        convolutionTf32: false,
-        fusedCalls: false,
-        fusedAttention: false,
-        channelsLast: false,
-      }),
+    lower: (training, precision, mode, recomputed) =>
+      lowerEager(
+        training,
+        precision,
+        mode,
+        { convolutionTf32: false, fusedCalls: false, fusedAttention: false, channelsLast: false },
+        recomputed,
+      ),
     input: prefetchedInput,
     update: (optimizer, precision, sizes) => optimizerUpdate(optimizer, 'foreach', precision, sizes),
   };

@@ -131,8 +131,14 @@ export function eagerPytorch(
   const kernels = options.get('optimizer-kernels') === 'fused' ? 'fused' : 'foreach';
   return {
     launch: launchOf(Number(options.get('launch-us')) * 1e-6),
-    lower: (training, precision, mode) =>
-      lowerEager(training, precision, mode, { convolutionTf32, fusedCalls, fusedAttention, channelsLast }),
+    lower: (training, precision, mode, recomputed) =>
+      lowerEager(
+        training,
+        precision,
+        mode,
+        { convolutionTf32, fusedCalls, fusedAttention, channelsLast },
+        recomputed,
+      ),
     input: prefetchedInput,
     update: (optimizer, precision, sizes) => optimizerUpdate(optimizer, kernels, precision, sizes),
   };

@@ -50,7 +50,7 @@ export function describeScenario(scenario: Scenario): string {
   return [
     scenario.cluster,
     `${scenario.gpus} GPU${scenario.gpus === 1 ? '' : 's'}`,
-    `batch ${scenario.batchPerGpu}`,
+    `batch ${scenario.accumulate === undefined ? '' : `${scenario.accumulate} × `}${scenario.batchPerGpu}`,
     scenario.precision,
   ].join(' · ');
 }

@@ -26,6 +26,8 @@ export const settingsShape = {
   framework: z.string().default('pytorch-ddp'),
   mode: z.enum(modes).default('training'),
   checkpoint: z.enum(checkpoints).default('none'),
+  /** Passes of one step; `null`: one. */
+  accumulate: count.default(null),
   /** From where on something is a finding, by name. */
   'findings.thresholds': z.partialRecord(z.enum(thresholdNames), z.number().min(0).max(1)).default({}),
   'hints.cost': z.boolean().default(true),
@@ -73,6 +75,7 @@ export function scenarioOfSettings(settings: Settings): ScenarioRequest {
     optimizer: settings.optimizer,
     framework: frameworkOf(settings.framework),
     mode: settings.mode,
+    ...(settings.accumulate === null ? {} : { accumulate: settings.accumulate }),
     checkpoint: settings.checkpoint,
     ...(Object.keys(settings['findings.thresholds']).length === 0
       ? {}

@@ -142,6 +142,4 @@ export interface LayerMarks {
    * computed again together.
    */
   readonly recomputed?: number;
-  /** Results of products inside are kept all the same, and not computed again. */
-  readonly keepsProducts?: true;
 }

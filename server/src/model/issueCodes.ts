@@ -245,6 +245,11 @@ export const issueCodes = {
     explanation:
       'The file was exported with a constant batch, so the requested one cannot be applied. Export with a dynamic batch.',
   },
+  'scenario/no-blocks': {
+    title: 'No blocks to checkpoint',
+    explanation:
+      'Checkpointing keeps what goes into repeated blocks: numbered modules, such as `layers.0` and `layers.1`, whose weights have the same shapes. The model has none, or its file does not name its modules.',
+  },
   'scenario/opened-batch': {
     title: 'The batch of the model was opened',
     explanation:

@@ -11,10 +11,14 @@ export const optimizers = ['sgd', 'momentum', 'adam', 'adamw', 'none'] as const;
 export type Optimizer = (typeof optimizers)[number];
 
 /**
- * What forward keeps for backward: all it needs; of every repeated block its inputs alone; or those and the results of
- * products, which cost the most to compute again.
+ * What training keeps of a repeated block for backward, which computes the rest again:
+ *
+ * - `none`: all that backward needs;
+ * - `block`: what goes in (torch.utils.checkpoint around each block);
+ * - `selective`: what goes in, and what its products and attention give, which cost the most to compute again;
+ * - `alternate`: as `selective`, but of the matrix products every second one (torchtitan's `selective` with option `op`).
  */
-export const checkpoints = ['none', 'block', 'selective'] as const;
+export const checkpoints = ['none', 'block', 'selective', 'alternate'] as const;
 export type Checkpoint = (typeof checkpoints)[number];
 
 export const modes = ['training', 'inference'] as const;
@@ -61,10 +65,12 @@ export interface Scenario {
   readonly nodes: number;
   /** GPUs in all. */
   readonly gpus: number;
-  /** Of the busiest GPU, where a batch over all GPUs does not divide. */
+  /** Samples of one pass forward and backward; of the busiest GPU, where a batch over all GPUs does not divide. */
   readonly batchPerGpu: number;
-  /** Over all GPUs, where it was asked for. */
+  /** Over all GPUs and passes, where it was asked for. */
   readonly globalBatch?: number;
+  /** Passes of one step, whose gradients are added up; left out: 1. */
+  readonly accumulate?: number;
   /** Values of symbolic dimensions, the batch included once it is bound. */
   readonly dimensions: Readonly<Record<string, number>>;
   readonly precision: Precision;
@@ -88,8 +94,9 @@ export interface ScenarioRequest {
   readonly nodes?: number;
   readonly gpus?: number;
   readonly batch?: number;
-  /** Over all GPUs: each takes its share. */
+  /** Over all GPUs and passes: each takes its share. */
   readonly globalBatch?: number;
+  readonly accumulate?: number;
   readonly dimensions?: Readonly<Record<string, number>>;
   readonly precision?: Precision;
   readonly optimizer?: Optimizer;

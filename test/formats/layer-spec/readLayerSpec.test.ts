@@ -244,13 +244,14 @@ models:
 
 it('reads the scenario as the command line does', () => {
   const { spec } = readLayerSpec(
-    'inputs: {}\nlayers: []\nscenario: { cluster: dgx-1, nodes: 2, gpus: 16, batch: 4, precision: fp16, optimizer: sgd, framework: "pytorch-ddp,bucket-mb=50", mode: inference, checkpoint: block, thresholds: "launch-bound=0.5, exposed-communication=0" }',
+    'inputs: {}\nlayers: []\nscenario: { cluster: dgx-1, nodes: 2, gpus: 16, batch: 4, accumulate: 8, precision: fp16, optimizer: sgd, framework: "pytorch-ddp,bucket-mb=50", mode: inference, checkpoint: block, thresholds: "launch-bound=0.5, exposed-communication=0" }',
   );
   expect(spec?.scenario).toEqual({
     cluster: 'dgx-1',
     nodes: 2,
     gpus: 16,
     batch: 4,
+    accumulate: 8,
     precision: 'fp16',
     optimizer: 'sgd',
     framework: { name: 'pytorch-ddp', options: { 'bucket-mb': '50' } },

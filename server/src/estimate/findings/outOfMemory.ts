@@ -1,6 +1,6 @@
 /** `findings/out-of-memory`: the peak is above what the GPU leaves for tensors. */
 
-import { blocksOf } from '../../analysis/checkpointBlocks.ts';
+import { repeatedBlocks } from '../../analysis/repeatedBlocks.ts';
 import { formatBytes } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
 import { bytes } from '../../model/units.ts';
@@ -34,7 +34,7 @@ export function outOfMemory({ plan, memory }: EstimatedStep): readonly Finding[]
 /** Where blocks repeat and keep all that backward needs. */
 function checkpointAdvice({ scenario, training }: EstimatedStep['plan']): string {
   if (scenario.mode !== 'training' || scenario.checkpoint !== undefined) return '';
-  const blocks = blocksOf(training.analysis.layers).size;
+  const blocks = new Set(repeatedBlocks(training.analysis)?.flatMap((block) => block ?? [])).size;
   return blocks === 0 ? '' : `; or keep only what goes into its ${blocks} blocks (checkpoint: block)`;
 }
 

@@ -40,11 +40,13 @@ export function makeReport(
       gpus: scenario.gpus,
       batchPerGpu: scenario.batchPerGpu,
       ...(scenario.globalBatch === undefined ? {} : { globalBatch: scenario.globalBatch }),
+      ...(scenario.accumulate === undefined ? {} : { accumulate: scenario.accumulate }),
       dimensions: { ...scenario.dimensions },
       precision: scenario.precision,
       optimizer: scenario.optimizer,
       framework: scenario.framework.name,
       mode: scenario.mode,
+      ...(scenario.checkpoint === undefined ? {} : { checkpoint: scenario.checkpoint }),
     },
     totals: {
       flops: { ...totals.flops },

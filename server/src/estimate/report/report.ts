@@ -29,12 +29,14 @@ const scenarioSchema = z.object({
   nodes: count,
   gpus: count.describe('GPUs in all'),
   batchPerGpu: count.describe('Of the busiest GPU, where a batch over all does not divide'),
-  globalBatch: count.optional().describe('Over all GPUs, where it was asked for'),
+  globalBatch: count.optional().describe('Over all GPUs and passes, where it was asked for'),
+  accumulate: count.optional().describe('Passes of a step; 1 where absent'),
   dimensions: z.record(z.string(), z.number()).describe('Values of symbolic dimensions'),
   precision: z.string(),
   optimizer: z.string(),
   framework: z.string(),
   mode: z.string(),
+  checkpoint: z.string().optional().describe('What repeated blocks keep for backward; none where absent'),
 });
 
 const totalsSchema = z.object({

@@ -49,14 +49,15 @@ export function describeScenario(report: Report): string {
     scenario.precision,
     ...(scenario.mode === 'training' ? [scenario.optimizer, scenario.framework] : []),
     scenario.mode,
+    ...(scenario.checkpoint === undefined ? [] : [`checkpoint ${scenario.checkpoint}`]),
   ];
   return `${scenario.cluster}: ${parts.join(', ')}`;
 }
 
-const batchText = ({ batchPerGpu, globalBatch }: Report['scenario']): string =>
-  globalBatch === undefined
-    ? `batch ${batchPerGpu} per GPU`
-    : `batch ${globalBatch}, at most ${batchPerGpu} per GPU`;
+function batchText({ batchPerGpu, globalBatch, accumulate }: Report['scenario']): string {
+  const each = `${accumulate === undefined ? '' : `${accumulate} × `}${batchPerGpu} per GPU`;
+  return globalBatch === undefined ? `batch ${each}` : `batch ${globalBatch}, at most ${each}`;
+}
 
 /** `kernels 71 % on curves of this GPU and 20 % on curves of others`; the rest is on a roofline. */
 function basisText({ measured, transferred }: NonNullable<Report['totals']['basis']>): string {

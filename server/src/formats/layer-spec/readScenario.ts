@@ -36,10 +36,14 @@ export const scenarioKeys = {
     documentation: 'Name of a framework, with options: `pytorch-ddp,bucket-mb=50`.',
   },
   mode: { kind: modes, documentation: 'Training or inference.' },
+  accumulate: {
+    kind: 'count',
+    documentation: 'Passes of a step, whose gradients are added up before the update.',
+  },
   checkpoint: {
     kind: checkpoints,
     documentation:
-      'What repeated blocks keep for backward: all it needs (none), their inputs (block), or also the results of products (selective).',
+      'What repeated blocks keep for backward: all it needs (none), their inputs (block), or also the results of all products (selective) or of every second one (alternate).',
   },
   thresholds: {
     kind: 'thresholds',
@@ -107,6 +111,7 @@ export function readScenario(
       case 'nodes':
       case 'gpus':
       case 'batch':
+      case 'accumulate':
         if (typeof content === 'number' && Number.isSafeInteger(content) && content > 0) {
           scenario[key.text] = content;
         } else {

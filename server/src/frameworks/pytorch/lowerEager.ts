@@ -4,6 +4,7 @@
  */
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
+import type { RecomputedGroups } from '../../analysis/recomputedGroups.ts';
 import type { KernelEnvironment, Layout } from '../../hardware/corrections.ts';
 import type { KernelWork } from '../../hardware/kernelTime.ts';
 import { distinct } from '../../model/distinct.ts';
@@ -16,13 +17,14 @@ import type { KeptTensor, LoweredGraph, LoweredOperator } from '../behaviour.ts'
 import { assignTypes, type OperatorType, type TypeAssignment, type TypeOptions } from './autocast.ts';
 import { type FusedGroup, fusedGroups } from './fusedGroups.ts';
 import { absorbed, lowerGroup } from './lowerGroup.ts';
-import { recomputeMarked } from './recompute.ts';
+import { recompute } from './recompute.ts';
 
 export function lowerEager(
   training: TrainingGraph,
   precision: Precision,
   mode: Mode,
   options: TypeOptions,
+  recomputed?: RecomputedGroups,
 ): LoweredGraph {
   const groups = options.fusedCalls
     ? fusedGroups(training, options.fusedAttention)
@@ -58,8 +60,12 @@ export function lowerEager(
     if (index !== group.operators.at(-1)) return { ...absorbed(type), inside: true };
     return lowerGroup(training, group, type, (name) => keptValue(subject, name), mode, environment);
   });
-  if (mode === 'inference') return { operators, recomputedBytes: bytes(0) };
-  return recomputeMarked(training, operators, (name) => storedValue({ training, types, storage }, name));
+  if (mode === 'inference' || recomputed === undefined) return { operators };
+  return {
+    operators: recompute(training, operators, recomputed, (name) =>
+      storedValue({ training, types, storage }, name),
+    ),
+  };
 }
 
 interface Subject {

@@ -1,41 +1,10 @@
 /** What checkpointing a whole model keeps, and what it computes again. */
 
 import { describe, expect, it } from 'vitest';
-import { blocksOf } from '../../server/src/analysis/checkpointBlocks.ts';
 import { openLayerSpec } from '../../server/src/analysis/openModel.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
 import { type Checkpoint, checkpoints } from '../../server/src/model/scenario.ts';
 import { openGraph } from '../support/savedActivations.ts';
-
-const layer = (name: string, ancestors: readonly string[] = []) => ({
-  name,
-  ancestors,
-  type: '',
-  operators: [],
-});
-
-describe('a block is the outermost module that repeats', () => {
-  it.each([
-    ['numbered blocks of a spec', [layer('h[0].fc', ['h[0]']), layer('h[1].fc', ['h[1]'])], ['h[0]', 'h[1]']],
-    ['layers that are blocks themselves', [layer('h[0]'), layer('h[1]'), layer('head')], ['h[0]', 'h[1]']],
-    [
-      'modules of an export',
-      [
-        layer('/layer1/layer1.0/conv', ['/layer1', '/layer1/layer1.0']),
-        layer('/layer1/layer1.1/conv', ['/layer1', '/layer1/layer1.1']),
-      ],
-      ['/layer1/layer1.0', '/layer1/layer1.1'],
-    ],
-    [
-      'the outer of two',
-      [layer('a[0].b[0]', ['a[0]']), layer('a[0].b[1]', ['a[0]']), layer('a[1].b[0]', ['a[1]'])],
-      ['a[0]', 'a[1]'],
-    ],
-    ['none where a number stands alone', [layer('h[0].fc', ['h[0]']), layer('conv1')], []],
-  ])('%s', (_, layers, blocks) => {
-    expect([...blocksOf(layers)]).toEqual(blocks);
-  });
-});
 
 const stack = `inputs:
   x: float32[8, 32]

@@ -1,0 +1,74 @@
+/** Which operators backward computes again together: those that lines of a layer spec mark, and the blocks of a model. */
+
+import type { Checkpoint } from '../model/scenario.ts';
+import type { Places } from './folding/foldGraph.ts';
+import type { ModelAnalysis } from './modelAnalysis.ts';
+import { repeatedBlocks } from './repeatedBlocks.ts';
+
+/** Aligned with the operators of a graph. */
+export interface RecomputedGroups {
+  /** The group of an operator, numbered in the order of the graph; -1 where it is not computed again. */
+  readonly groupOf: Int32Array;
+  readonly keeping: readonly Keeping[];
+}
+
+/** What is kept of a group beside what goes in. */
+export type Keeping = 'nothing' | 'products' | 'alternate products';
+
+/** `undefined` where nothing is computed again. A block is kept whole by its mark, whatever the other blocks keep. */
+export function recomputedGroups(
+  analysis: ModelAnalysis,
+  checkpoint: Checkpoint,
+): RecomputedGroups | undefined {
+  const { layers, graph } = analysis;
+  const blocks = checkpoint === 'none' ? undefined : repeatedBlocks(analysis);
+  if (blocks === undefined && layers.every(({ marks }) => marks?.recomputed === undefined)) return undefined;
+  const ofBlocks: Keeping =
+    checkpoint === 'selective' ? 'products' : checkpoint === 'alternate' ? 'alternate products' : 'nothing';
+  const keyOf = new Array<string | number | undefined>(graph.operators.length).fill(undefined);
+  const keepingOf = new Map<string | number, Keeping>();
+  for (const [index, { marks, operators }] of layers.entries()) {
+    const mark = marks?.recomputed;
+    const block = blocks?.[index];
+    // A mark within a block that is computed again as a whole changes nothing.
+    const key = checkpoint === 'block' ? (block ?? mark) : (mark ?? block);
+    if (key === undefined) continue;
+    for (const operator of operators) keyOf[operator] = key;
+    keepingOf.set(key, typeof key === 'number' ? 'nothing' : ofBlocks);
+  }
+  const numbers = new Map<string | number, number>();
+  const keeping: Keeping[] = [];
+  const groupOf = Int32Array.from(keyOf, (key) => {
+    if (key === undefined) return -1;
+    let number = numbers.get(key);
+    if (number === undefined) {
+      number = numbers.size;
+      numbers.set(key, number);
+      keeping.push(keepingOf.get(key) ?? 'nothing');
+    }
+    return number;
+  });
+  return numbers.size === 0 ? undefined : { groupOf, keeping };
+}
+
+/**
+ * The groups of a graph with blocks left out. What is left out begins and ends within a group where the blocks that
+ * were found alike do not begin where the groups do: what is left of the two is one group.
+ */
+export function foldGroups(
+  { groupOf, keeping }: RecomputedGroups,
+  { count, cut, period, copies }: Places,
+): RecomputedGroups {
+  const resume = cut + copies * period;
+  const left = (groupOf[resume] ?? 0) - (groupOf[cut] ?? 0);
+  const folded = new Int32Array(count - copies * period);
+  folded.set(groupOf.subarray(0, cut));
+  const kept = keeping.slice();
+  for (let index = resume; index < count; index += 1) {
+    const group = groupOf[index] ?? -1;
+    const moved = group < left ? group : group - left;
+    folded[index - copies * period] = moved;
+    if (group >= 0) kept[moved] = keeping[group] ?? 'nothing';
+  }
+  return { groupOf: folded, keeping: kept };
+}

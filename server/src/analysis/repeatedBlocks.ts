@@ -1,0 +1,90 @@
+/**
+ * The blocks of a model: numbered modules that are built alike, such as the decoder layers of a transformer or the
+ * bottlenecks of a ResNet. They are what people wrap in torch.utils.checkpoint, and what `checkpoint=block` goes by.
+ *
+ * Modules whose paths differ only in their numbers are of one kind (`layer3.0`, `layer4.1`). A kind is of blocks where
+ * two of its modules have two weights or more of the same shapes; where there is none, where two use weights in the
+ * same kinds of operators (the layers of a DenseNet grow). Of blocks within blocks, the outer ones count.
+ */
+
+import { isWeight, type Layer } from '../model/graph.ts';
+import type { ModelAnalysis } from './modelAnalysis.ts';
+
+/** By layer: the path of its block; `undefined` where no blocks repeat. */
+export function repeatedBlocks(analysis: ModelAnalysis): readonly (string | undefined)[] | undefined {
+  const modules = numberedModules(analysis.layers);
+  if (modules.size === 0) return undefined;
+  for (const print of [printShapes(analysis), printTypes(analysis)]) {
+    const kinds = kindsOfBlocks(modules, print);
+    if (kinds.size === 0) continue;
+    return analysis.layers.map((layer) =>
+      pathsOf(layer).find((path) => kinds.has(kindOf(path)) && (modules.get(path)?.length ?? 0) > 1),
+    );
+  }
+  return undefined;
+}
+
+/** Paths around a layer, outermost first; operators beside the submodules of a block are a layer named as the block. */
+const pathsOf = ({ ancestors, name }: Layer): readonly string[] => [...ancestors, name];
+
+/** Layers by the path of each module around them whose last part ends with a number. */
+function numberedModules(layers: readonly Layer[]): ReadonlyMap<string, readonly Layer[]> {
+  const modules = new Map<string, Layer[]>();
+  for (const layer of layers) {
+    for (const path of pathsOf(layer)) {
+      if (!/\d\]?$/.test(path)) continue;
+      const members = modules.get(path);
+      if (members === undefined) modules.set(path, [layer]);
+      else members.push(layer);
+    }
+  }
+  return modules;
+}
+
+const kindOf = (path: string): string => path.replace(/\d+/g, '#');
+
+/** Kinds of which two modules print alike. */
+function kindsOfBlocks(
+  modules: ReadonlyMap<string, readonly Layer[]>,
+  print: (layer: Layer) => readonly string[],
+): ReadonlySet<string> {
+  const kinds = new Set<string>();
+  const seen = new Set<string>();
+  for (const [path, layers] of modules) {
+    const kind = kindOf(path);
+    if (kinds.has(kind)) continue;
+    const weights = layers.flatMap(print);
+    if (weights.length < 2) continue;
+    const key = `${kind} ${weights.join(' ')}`;
+    if (seen.has(key)) kinds.add(kind);
+    seen.add(key);
+  }
+  return kinds;
+}
+
+/** The shapes of the matrices and filters that a layer uses. */
+const printShapes =
+  ({ graph }: ModelAnalysis) =>
+  (layer: Layer): readonly string[] =>
+    weightsOf(graph, layer).map(({ shape }) => shape);
+
+/** What it uses them for. */
+const printTypes =
+  ({ graph }: ModelAnalysis) =>
+  (layer: Layer): readonly string[] =>
+    weightsOf(graph, layer).map(({ type }) => type);
+
+function weightsOf(
+  graph: ModelAnalysis['graph'],
+  layer: Layer,
+): readonly { readonly type: string; readonly shape: string }[] {
+  return layer.operators.flatMap((index) => {
+    const operator = graph.operators[index];
+    return (operator?.inputs ?? []).flatMap((name) => {
+      const value = graph.values.get(name);
+      if (operator === undefined || value === undefined || !isWeight(value.role)) return [];
+      if (value.type.kind !== 'tensor' || !Array.isArray(value.type.shape)) return [];
+      return value.type.shape.length < 2 ? [] : [{ type: operator.type, shape: value.type.shape.join('x') }];
+    });
+  });
+}

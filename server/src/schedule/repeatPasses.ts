@@ -1,0 +1,53 @@
+/** A step of several passes forward and backward, whose gradients are added up before one update. */
+
+import { seconds } from '../model/units.ts';
+import type { StepTimeline } from './stepTimeline.ts';
+
+/**
+ * `last` is the step as its last pass alone would be; the passes before it run as `earlier` does up to its update.
+ * Times of forward, backward and messages are those of all passes; when they end and start is told of the last one.
+ */
+export function repeatPasses(last: StepTimeline, earlier: StepTimeline, passes: number): StepTimeline {
+  if (passes === 1) return last;
+  const more = passes - 1;
+  const before = more * (earlier.step - earlier.updateTime);
+  const later = (column: Float64Array): Float64Array => column.map((end) => end + before);
+  const added = (column: Float64Array, again: Float64Array): Float64Array =>
+    column.map((time, index) => time + more * (again[index] ?? 0));
+  const total = (key: TimeOfPasses) => seconds(last[key] + more * earlier[key]);
+  return {
+    ...last,
+    forward: added(last.forward, earlier.forward),
+    backward: added(last.backward, earlier.backward),
+    forwardEnds: later(last.forwardEnds),
+    backwardEnds: later(last.backwardEnds),
+    messages: last.messages.map((message, index) => ({
+      ...message,
+      start: seconds(message.start + before),
+      end: seconds(message.end + before),
+      stages: message.stages.map(({ channel, start, end }) => ({
+        channel,
+        start: seconds(start + before),
+        end: seconds(end + before),
+      })),
+      exposed: seconds(message.exposed + more * (earlier.messages[index]?.exposed ?? 0)),
+    })),
+    inputTime: total('inputTime'),
+    exposedInputTime: total('exposedInputTime'),
+    forwardTime: total('forwardTime'),
+    backwardTime: total('backwardTime'),
+    communicationTime: total('communicationTime'),
+    exposedTime: total('exposedTime'),
+    hostTime: total('hostTime'),
+    step: seconds(last.step + before),
+  };
+}
+
+type TimeOfPasses =
+  | 'inputTime'
+  | 'exposedInputTime'
+  | 'forwardTime'
+  | 'backwardTime'
+  | 'communicationTime'
+  | 'exposedTime'
+  | 'hostTime';
