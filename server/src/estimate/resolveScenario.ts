@@ -289,7 +289,12 @@ function resolveBatch(
 function resolveAccumulation(asked: number | undefined, report: Report): number {
   if (asked === undefined) return 1;
   if (Number.isInteger(asked) && asked > 0) return asked;
-  report('error', 'scenario/invalid', `\`accumulate\` is ${asked}; it takes a whole number from 1`);
+  report(
+    'error',
+    'scenario/invalid',
+    `\`accumulate\` is ${asked}; it takes a whole number from 1`,
+    'accumulate',
+  );
   return 1;
 }
 
@@ -306,6 +311,7 @@ function resolveCheckpoint(
       'warning',
       'scenario/no-blocks',
       `\`checkpoint: ${asked}\` changes nothing, because the model has no numbered modules that are built alike; mark layers of a layer spec with \`recompute\`, or export the model with its module names`,
+      'checkpoint',
     );
   }
   return asked;
