@@ -12,6 +12,8 @@ import { graphOpener } from './graphs.ts';
 import { baselineRatios, judgeDataSet, ratiosOf, shareInRange, statisticsOf } from './judge.ts';
 import { kernelEntries, type LayerEntry, layerEntry, layerTable } from './layerPage.ts';
 import { layerSets } from './layerSets.ts';
+import { judgeScaling } from './scaling/scaledSets.ts';
+import { scaledLines, scalingSection } from './scaling/scalingSection.ts';
 
 /** `shared`: the folder that holds the larger graphs. `absent`: titles of the sets that could not be judged. */
 export function validate(
@@ -43,6 +45,9 @@ export function validate(
   const timm = timmEntries(measured, join(shared, 'models/timm-train'));
   if (timm === undefined) absent.push('timm, training');
   else entries.push(...timm);
+  const scaled = judgeScaling(measured, open);
+  if (scaled === undefined) absent.push('several GPUs');
+  else if (listed) for (const { title, rows } of scaled) lines.push(title, ...scaledLines(rows));
   const { summary, held } = calibrate(measured);
   const layers: LayerEntry[] = [];
   for (const set of layerSets) {
@@ -52,7 +57,7 @@ export function validate(
   }
   layers.push(...kernelEntries(held));
   return {
-    page: `${accuracyPage(entries, layers, summary)}\n${collectiveSection(judgeCollectives(measured))}`,
+    page: `${accuracyPage(entries, layers, summary)}\n${collectiveSection(judgeCollectives(measured))}\n${scalingSection(scaled ?? [])}`,
     table: [accuracyTable(entries), '', layerTable(layers), '', ...lines].join('\n'),
     absent,
   };

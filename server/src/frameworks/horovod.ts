@@ -19,9 +19,10 @@ import {
 } from './exchange.ts';
 import type { FrameworkEntry } from './frameworkEntry.ts';
 import type { Gradient } from './gradient.ts';
-import { fromZero } from './options.ts';
+import { fromZero, oneOf } from './options.ts';
 import { allReduceEach, packBuckets } from './packBuckets.ts';
 import { eagerOptions, eagerPytorch } from './pytorchDdp.ts';
+import { wireBytes, wireOption } from './wireType.ts';
 
 export const horovod: FrameworkEntry = {
   name: 'horovod',
@@ -45,19 +46,24 @@ export const horovod: FrameworkEntry = {
       documentation: 'how often ready gradients are collected, in milliseconds (HOROVOD_CYCLE_TIME)',
       expects: fromZero,
     },
+    {
+      name: 'operations',
+      default: 'nccl',
+      documentation: 'who runs all-reduces: nccl, or mpi through host memory (HOROVOD_GPU_OPERATIONS)',
+      expects: oneOf('nccl', 'mpi'),
+    },
+    wireOption,
     ...eagerOptions,
   ],
   create: (options) => {
-    const threshold = Number(options.get('fusion-mb')) * 2 ** 20;
-    const cycle = Number(options.get('cycle-ms')) * 1e-3;
     return {
       ...eagerPytorch(options),
       name: 'horovod',
       exchange: (gradients, { gpus }, profiled) => {
         if (gpus === 1) return noExchange;
-        const messages = fusedMessages(gradients, profiled, threshold, cycle);
+        const messages = fusedMessages(gradients, profiled, options);
         // Allocated whole, at its first use (horovod/common/fusion_buffer_manager.cc, InitializeBuffer).
-        return { ...noExchange, messages, buffers: bytes(gradients.length > 1 ? threshold : 0) };
+        return { ...noExchange, messages, buffers: bytes(gradients.length > 1 ? thresholdOf(options) : 0) };
       },
       notes: [
         `Horovod, fusion buffer of ${options.get('fusion-mb')} MiB, cycle of ${options.get('cycle-ms')} ms`,
@@ -65,6 +71,9 @@ export const horovod: FrameworkEntry = {
     };
   },
 };
+
+const thresholdOf = (options: ReadonlyMap<string, string>): number =>
+  Number(options.get('fusion-mb')) * 2 ** 20;
 
 const coordinator: Channel = { name: 'Horovod coordinator', order: 'first come' };
 
@@ -81,9 +90,11 @@ const agreement: Operation = {
 function fusedMessages(
   gradients: readonly Gradient[],
   { backwardEnds, timeOf }: ProfiledStep,
-  threshold: number,
-  cycle: number,
+  options: ReadonlyMap<string, string>,
 ): readonly Message[] {
+  const threshold = thresholdOf(options);
+  const cycle = Number(options.get('cycle-ms')) * 1e-3;
+  const how = options.get('operations') === 'mpi' ? ({ library: 'open-mpi' } as const) : {};
   const ends = backwardEnds();
   const agreeing = 2 * timeOf(agreement);
   const period = Math.max(cycle, agreeing, 1e-6);
@@ -97,8 +108,8 @@ function fusedMessages(
     let end = first + 1;
     while ((gradients[end]?.readyAfter ?? Number.POSITIVE_INFINITY) <= position) end += 1;
     const late = Math.max(0, tick - (ends[position] ?? 0));
-    const buckets = packBuckets(gradients.slice(first, end), [threshold]);
-    for (const [index, message] of allReduceEach(buckets).entries()) {
+    const buckets = packBuckets(gradients.slice(first, end), [threshold], wireBytes(options));
+    for (const [index, message] of allReduceEach(buckets, how).entries()) {
       messages.push({
         ...message,
         after: backwardAt(position),

@@ -14,6 +14,7 @@ import { mergeGradients, mergeWithinWait } from './mergeGradients.ts';
 import { oneOf } from './options.ts';
 import { allReduceEach, type Bucket } from './packBuckets.ts';
 import { eagerOptions, eagerPytorch } from './pytorchDdp.ts';
+import { wireBytes, wireOption } from './wireType.ts';
 
 export const mgWfbp: FrameworkEntry = {
   name: 'mg-wfbp',
@@ -31,6 +32,7 @@ export const mgWfbp: FrameworkEntry = {
       documentation: 'mg-wfbp, or b-caffe: wait for the next gradient where that takes less than 2·P·20 µs·P',
       expects: oneOf('mg-wfbp', 'b-caffe'),
     },
+    wireOption,
     ...eagerOptions,
   ],
   create: (options) => ({
@@ -39,9 +41,10 @@ export const mgWfbp: FrameworkEntry = {
     exchange: (gradients, { gpus }, profiled) => {
       if (gpus === 1) return noExchange;
       const ends = profiled.backwardEnds();
+      const wire = wireBytes(options);
       const ready = gradients.map((gradient) => ({
         ready: seconds(ends[gradient.readyAfter] ?? 0),
-        bytes: gradient.bytes,
+        bytes: wire === undefined ? gradient.bytes : bytes(gradient.elements * wire),
       }));
       const cost = fittedCost(profiled);
       const groups =

@@ -16,6 +16,7 @@ import { allReduceEach, packBuckets } from './packBuckets.ts';
 import { eagerLaunch, launchOf } from './pytorch/eagerLaunch.ts';
 import { lowerEager } from './pytorch/lowerEager.ts';
 import { optimizerUpdate } from './pytorch/optimizerUpdate.ts';
+import { wireBytes, wireOption } from './wireType.ts';
 
 /** Options of eager PyTorch, whatever sends its gradients. */
 export const eagerOptions: readonly FrameworkOption[] = [
@@ -81,12 +82,7 @@ export const pytorchDdp: FrameworkEntry = {
       documentation: 'size of the first bucket in MiB',
       expects: positiveNumber,
     },
-    {
-      name: 'gradient-dtype',
-      default: 'fp32',
-      documentation: 'fp32, or fp16/bf16 with a compression hook: the type of gradients on the wire',
-      expects: oneOf('fp32', 'fp16', 'bf16'),
-    },
+    wireOption,
     {
       name: 'gradient-as-bucket-view',
       default: 'false',
@@ -101,7 +97,7 @@ export const pytorchDdp: FrameworkEntry = {
 function createPytorchDdp(options: ReadonlyMap<string, string>): FrameworkBehaviour {
   const bucket = Number(options.get('bucket-mb')) * 2 ** 20;
   const first = Number(options.get('first-bucket-mb')) * 2 ** 20;
-  const wire = options.get('gradient-dtype') === 'fp32' ? undefined : 2;
+  const wire = wireBytes(options);
   const views = options.get('gradient-as-bucket-view') === 'true';
   return {
     ...eagerPytorch(options),

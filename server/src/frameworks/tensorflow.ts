@@ -8,12 +8,13 @@
  * first, then the node pushes, waits until all variables are updated, and fetches. Sources: TensorFlow performance guide,
  * "High-Performance Models"; tensorflow/benchmarks, tf_cnn_benchmarks/variable_mgr.py.
  *
- * Between processes tensors travel by gRPC, which copies and parses each on the way: a server moves 1.2 GB/s one way. That
+ * Between processes tensors travel by gRPC, which copies and parses each on the way: a server moves 1.1 GB/s one way. That
  * rate is set from one published row, ResNet-101 on 64 GPUs (horovod pull request 19).
  */
 
+import type { Operation } from '../communication/operation.ts';
 import { placeTensors } from '../communication/parameterServer.ts';
-import { type Bytes, bytes, bytesPerSecond } from '../model/units.ts';
+import { type Bytes, bytes, bytesPerSecond, sum } from '../model/units.ts';
 import { cudnnEra, cudnnEraNote, cudnnEraOptions } from './cudnnEra.ts';
 import {
   backwardAt,
@@ -22,6 +23,7 @@ import {
   forwardAt,
   type Message,
   noExchange,
+  type ProfiledStep,
   type Stage,
   stepStart,
   theUpdate,
@@ -81,7 +83,7 @@ export const tensorflow: FrameworkEntry = {
     },
     {
       name: 'grpc-gbs',
-      default: '1.2',
+      default: '1.1',
       documentation: 'what one server moves by gRPC, one way, in GB/s',
       expects: positiveNumber,
     },
@@ -91,7 +93,7 @@ export const tensorflow: FrameworkEntry = {
   create: (options) => ({
     ...cudnnEra(options),
     name: 'tensorflow',
-    exchange: (gradients, group) => {
+    exchange: (gradients, group, profiled) => {
       if (group.gpus === 1) return noExchange;
       const update = options.get('variable-update');
       if (group.nodes === 1) {
@@ -99,10 +101,13 @@ export const tensorflow: FrameworkEntry = {
           ? variablesOnOneNode(gradients, group, options)
           : replicated(gradients, group, options);
       }
-      const servers = chooseServers(options, group, gradients);
-      return update === 'parameter-server'
-        ? variablesOnServers(gradients, group, options, servers)
-        : distributedReplicated(gradients, group, options, servers);
+      const isServed = update === 'parameter-server';
+      const choice = chooseServers(options, group, gradients);
+      const senders = isServed ? 'gpus' : 'nodes';
+      const overServer = overGrpc(gradients, group, profiled, choice, senders, options);
+      return isServed
+        ? variablesOnServers(gradients, group, options, overServer)
+        : distributedReplicated(gradients, group, options, overServer);
     },
     notes: [
       `TensorFlow 1, ${options.get('variable-update')}: each tensor when its gradient is ready`,
@@ -114,9 +119,7 @@ export const tensorflow: FrameworkEntry = {
 const links: Channel = { name: 'links between GPUs', order: 'first come' };
 const down: Channel = { name: 'copies to host', order: 'first come' };
 const host: Channel = { name: 'sums in host memory', order: 'first come' };
-const pushes: Channel = { name: 'network, pushes', order: 'first come' };
-const pulls: Channel = { name: 'network, pulls', order: 'first come' };
-const serving: Channel = { name: 'gRPC of the busiest server', order: 'first come' };
+const serving: Channel = { name: 'busiest server', order: 'first come' };
 const up: Channel = { name: 'copies to GPU', order: 'first come' };
 
 const sent = (gradient: Gradient, stages: readonly Stage[]): Message => ({
@@ -225,38 +228,41 @@ function replicated(
   };
 }
 
-/** To the servers or from them, and through gRPC at the busiest of them. */
+type OverGrpc = (way: 'push' | 'pull', size: Bytes) => Stage;
+
+/** To the servers or from them: by the ports or by gRPC of the busiest one, whichever is the slower. */
 function overGrpc(
-  way: 'push' | 'pull',
-  size: Bytes,
+  gradients: readonly Gradient[],
   { nodes, gpusPerNode }: WorkerGroup,
+  { timeOf }: ProfiledStep,
   choice: ServerChoice,
   senders: 'nodes' | 'gpus',
   options: ReadonlyMap<string, string>,
-): readonly Stage[] {
+): OverGrpc {
   const count = nodes * (senders === 'gpus' ? gpusPerNode : 1);
-  return [
-    {
-      channel: way === 'push' ? pushes : pulls,
-      operation: { kind: 'server', way, bytes: size, senders, ...choice },
-    },
-    {
-      channel: serving,
-      operation: {
-        kind: 'host pass',
-        bytes: bytes(count * size * choice.busiestShare),
-        rate: bytesPerSecond(Number(options.get('grpc-gbs')) * 1e9),
-        what: `gRPC of the busiest server, ${count} senders`,
-      },
-    },
-  ];
+  const byPorts = (way: 'push' | 'pull', size: Bytes): Operation => ({
+    kind: 'server',
+    way,
+    bytes: size,
+    senders,
+    ...choice,
+  });
+  const byGrpc = (size: Bytes): Operation => ({
+    kind: 'host pass',
+    bytes: bytes(count * size * choice.busiestShare),
+    rate: bytesPerSecond(Number(options.get('grpc-gbs')) * 1e9),
+    what: `gRPC of the busiest server, ${count} senders`,
+  });
+  const whole = sum(gradients.map((gradient) => gradient.bytes));
+  const isGrpcSlower = timeOf(byGrpc(whole)) > timeOf(byPorts('push', whole));
+  return (way, size) => ({ channel: serving, operation: isGrpcSlower ? byGrpc(size) : byPorts(way, size) });
 }
 
 function variablesOnServers(
   gradients: readonly Gradient[],
   group: WorkerGroup,
   options: ReadonlyMap<string, string>,
-  choice: ServerChoice,
+  overServer: OverGrpc,
 ): Exchange {
   const sharing = group.gpusPerNode;
   return {
@@ -265,14 +271,14 @@ function variablesOnServers(
       ...gradients.map((gradient) =>
         sent(gradient, [
           { channel: down, operation: { kind: 'copy', way: 'to host', bytes: gradient.bytes, sharing } },
-          ...overGrpc('push', gradient.bytes, group, choice, 'gpus', options),
+          overServer('push', gradient.bytes),
         ]),
       ),
       ...inForwardOrder(gradients).map((gradient) =>
         fetched(
           gradient,
           [
-            ...overGrpc('pull', gradient.bytes, group, choice, 'gpus', options),
+            overServer('pull', gradient.bytes),
             { channel: up, operation: { kind: 'copy', way: 'to GPU', bytes: gradient.bytes, sharing } },
           ],
           isStaged(options),
@@ -288,7 +294,7 @@ function distributedReplicated(
   gradients: readonly Gradient[],
   group: WorkerGroup,
   options: ReadonlyMap<string, string>,
-  choice: ServerChoice,
+  overServer: OverGrpc,
 ): Exchange {
   const inside = (collective: 'reduce' | 'broadcast', size: Bytes): readonly Stage[] =>
     group.gpusPerNode === 1
@@ -301,8 +307,8 @@ function distributedReplicated(
       return sent(gradient, [
         ...inside('reduce', size),
         { channel: down, operation: { kind: 'copy', way: 'to host', bytes: size, sharing: 1 } },
-        ...overGrpc('push', size, group, choice, 'nodes', options),
-        ...overGrpc('pull', size, group, choice, 'nodes', options),
+        overServer('push', size),
+        overServer('pull', size),
         { channel: up, operation: { kind: 'copy', way: 'to GPU', bytes: size, sharing: 1 } },
         ...inside('broadcast', size),
       ]);

@@ -1,0 +1,113 @@
+/** Machines that steps were measured on and that no built-in profile describes, and links set to what was measured. */
+
+import type { ClusterProfile } from '../../../server/src/hardware/clusterProfile.ts';
+import { findCluster } from '../../../server/src/hardware/clusters.ts';
+import { findGpu } from '../../../server/src/hardware/gpus.ts';
+import { type ClusterFile, clusterProfileOfFile } from '../../../server/src/hardware/profileOfFile.ts';
+
+/** Throws on a name that is neither built in nor described here: the tables and this file belong together. */
+export function machine(name: string): ClusterProfile {
+  const built = findCluster(name);
+  return (
+    built ??
+    described(
+      files.find((file) => file.name === name),
+      name,
+    )
+  );
+}
+
+function described(file: MachineFile | undefined, name: string): ClusterProfile {
+  const gpu = file && findGpu(file.gpu);
+  if (file === undefined || gpu === undefined) throw new Error(`no cluster is called ${name}`);
+  return clusterProfileOfFile(file, gpu);
+}
+
+/** `file` with bandwidths that a calibration gave, in GB/s. */
+export const calibratedMachine = (
+  name: string,
+  { inside, between }: { readonly inside?: number; readonly between?: number },
+): ClusterProfile => {
+  const file = files.find((one) => one.name === name);
+  if (file === undefined) throw new Error(`no cluster is called ${name}`);
+  const { link, network } = file;
+  return described(
+    {
+      ...file,
+      ...(link === undefined || inside === undefined ? {} : { link: { ...link, busBandwidthGBs: inside } }),
+      ...(network === undefined || between === undefined
+        ? {}
+        : { network: { ...network, nodeBandwidthGBs: between } }),
+    },
+    name,
+  );
+};
+
+type MachineFile = ClusterFile & { readonly gpu: string };
+
+/** Bandwidths that a set calibrates stand here at the nominal rate of the link. */
+const files: readonly MachineFile[] = [
+  // The GPU is not named: 253 images/s of ResNet-50 in fp32 fit an RTX 2080 Ti, which the authors had.
+  {
+    name: 'survey-10gbe',
+    gpu: 'rtx-2080-ti',
+    gpusPerNode: 4,
+    link: { kind: 'pcie', title: 'PCIe 3.0 ×16', busBandwidthGBs: 12 },
+    network: { kind: 'ethernet', title: '10 GbE', nics: 1, linkGbits: 10, latencyMicroseconds: 100 },
+  },
+  {
+    name: 'survey-100gb-infiniband',
+    gpu: 'rtx-2080-ti',
+    gpusPerNode: 4,
+    link: { kind: 'pcie', title: 'PCIe 3.0 ×16', busBandwidthGBs: 12 },
+    network: { kind: 'infiniband', title: 'EDR InfiniBand', nics: 1, linkGbits: 100 },
+  },
+  {
+    name: 'tpds-10gbe',
+    gpu: 'v100-pcie-32gb',
+    gpusPerNode: 4,
+    link: { kind: 'pcie', title: 'PCIe 3.0 ×16', busBandwidthGBs: 7.3 },
+    network: { kind: 'ethernet', title: '10 GbE', nics: 1, linkGbits: 10, latencyMicroseconds: 100 },
+  },
+  {
+    name: 'tpds-56gb-infiniband',
+    gpu: 'v100-pcie-32gb',
+    gpusPerNode: 4,
+    link: { kind: 'pcie', title: 'PCIe 3.0 ×16', busBandwidthGBs: 7.3 },
+    network: { kind: 'infiniband', title: 'FDR InfiniBand', nics: 1, linkGbits: 56, latencyMicroseconds: 15 },
+  },
+  // Horovod's documentation, "Benchmarks": servers of 4 Pascal GPUs, RoCE-capable 25 Gb/s network.
+  {
+    name: 'horovod-25gbe',
+    gpu: 'p100-pcie-16gb',
+    gpusPerNode: 4,
+    link: { kind: 'pcie', title: 'PCIe 3.0 ×16', busBandwidthGBs: 11.2 },
+    network: { kind: 'roce', title: '25 GbE', nics: 1, linkGbits: 25 },
+  },
+  {
+    name: 'gce-8x-k80',
+    gpu: 'k80',
+    gpusPerNode: 8,
+    link: { kind: 'pcie', title: 'PCIe 3.0', busBandwidthGBs: 5.1 },
+  },
+  {
+    name: 'dlperf',
+    gpu: 'v100-sxm2-16gb',
+    gpusPerNode: 8,
+    link: { kind: 'nvlink', title: 'NVLink 2 hybrid cube mesh', busBandwidthGBs: 124 },
+    network: { kind: 'infiniband', title: 'EDR InfiniBand', nics: 1, linkGbits: 100 },
+  },
+  {
+    name: 'a100-pcie-2x',
+    gpu: 'a100-pcie-80gb',
+    gpusPerNode: 2,
+    link: { kind: 'pcie', busBandwidthGBs: 18 },
+  },
+  {
+    name: 'rtx-6000-ada-8x',
+    gpu: 'rtx-6000-ada',
+    gpusPerNode: 8,
+    link: { kind: 'pcie', busBandwidthGBs: 18, groups: { gpus: 4, acrossGBs: 9 } },
+  },
+  { name: 'b200-8x', gpu: 'b200', gpusPerNode: 8, link: { kind: 'nvswitch', busBandwidthGBs: 660 } },
+];

@@ -1,0 +1,121 @@
+/** NVIDIA's examples, Lambda's and DLPerf's runs of them, given the row of one GPU. */
+
+import type { FrameworkChoice, Precision } from '../../../server/src/model/scenario.ts';
+import { type MeasuredRow, numberIn, readMeasured } from '../../calibrate/readMeasured.ts';
+import type { OpenGraph } from '../graphs.ts';
+import { machine } from './clusters.ts';
+import { scaledGraph } from './graphs.ts';
+import type { ScaledRow } from './judged.ts';
+import { predictStep } from './predictStep.ts';
+
+export interface ExampleRow extends ScaledRow {
+  readonly source: string;
+}
+
+export interface Examples {
+  readonly rows: readonly ExampleRow[];
+  /** Rows that contradict the row of one GPU: more than 1.1 times as fast as so many of it. */
+  readonly contradicting: number;
+  /** Rows of DLPerf's ResNet-50 that decode JPEG on the CPU at the rate of half precision, or in Python. */
+  readonly decoding: number;
+}
+
+export function judgeExamples(folder: string, open: OpenGraph, spread: number): Examples | undefined {
+  const all = [
+    ...readMeasured(folder, 'scaling-examples.csv').map((row) => ({
+      ...row,
+      nodes: '1',
+      variant: row.memory ?? '',
+    })),
+    ...readMeasured(folder, 'scaling-dlperf.csv').map((row) => ({
+      ...row,
+      source: `dlperf, ${row.framework}`,
+      cluster: 'dlperf',
+    })),
+  ] satisfies readonly MeasuredRow[];
+  const groups = new Map<string, MeasuredRow[]>();
+  for (const row of all) {
+    const key = ['source', 'cluster', 'model', 'batch', 'precision', 'variant']
+      .map((name) => (row as MeasuredRow)[name])
+      .join();
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [row]);
+    else group.push(row);
+  }
+  const judged: ExampleRow[] = [];
+  let contradicting = 0;
+  let decoding = 0;
+  for (const group of groups.values()) {
+    const alone = group.find((row) => row.gpus === '1');
+    if (alone === undefined) throw new Error(`no row of one GPU: ${JSON.stringify(group[0])}`);
+    const opened = open(scaledGraph(alone.model ?? ''));
+    if (opened === undefined) return undefined;
+    for (const row of group) {
+      const gpus = numberIn(row, 'gpus');
+      if (gpus === 1) continue;
+      if (numberIn(row, 'rate') > 1.1 * gpus * numberIn(alone, 'rate')) {
+        contradicting += 1;
+        continue;
+      }
+      if (isDecoding(row)) {
+        decoding += 1;
+        continue;
+      }
+      const { step } = predictStep(
+        opened,
+        {
+          gpus,
+          nodes: numberIn(row, 'nodes'),
+          batch: numberIn(row, 'batch'),
+          precision: precisionOf(row),
+          optimizer: 'momentum',
+          framework: frameworkOf(row),
+        },
+        machine(row.cluster ?? ''),
+        stepOf(alone),
+        spread,
+      );
+      judged.push({
+        label: [
+          row.source,
+          row.cluster,
+          row.model,
+          `batch ${row.batch}`,
+          row.precision,
+          row.variant,
+          `${gpus} GPUs`,
+        ].join(', '),
+        source: row.source ?? '',
+        predicted: step,
+        measured: stepOf(row),
+      });
+    }
+  }
+  return { rows: judged, contradicting, decoding };
+}
+
+/** 8,000 images/s of a node, which two processors of the time do not decode; what then decides is not communication. */
+function isDecoding({ source = '', model, precision, variant = '' }: MeasuredRow): boolean {
+  if (!source.startsWith('dlperf') || model !== 'resnet50') return false;
+  if (variant.startsWith('dataloader')) return true;
+  const decodesOnGpu = /dali/.test(variant) || /nvidia-(mxnet|pytorch)/.test(source);
+  return precision === 'fp16' && !decodesOnGpu && !/synthetic/.test(variant);
+}
+
+const stepOf = (row: MeasuredRow): number =>
+  (numberIn(row, 'batch') * numberIn(row, 'gpus')) / numberIn(row, 'rate');
+
+const precisionOf = ({ precision }: MeasuredRow): Precision =>
+  precision === 'fp16' || precision === 'tf32' ? precision : 'fp32';
+
+/**
+ * What each implementation uses: DistributedDataParallel or apex's like (PyTorch), Horovod (NVIDIA's TensorFlow and MXNet,
+ * GluonNLP), a fused all-reduce during backward (PaddlePaddle, MindSpore), all gradients packed into one all-reduce after
+ * backward (TensorFlow's own models: MultiWorkerMirroredStrategy, one pack), the kvstore (MXNet's own).
+ */
+function frameworkOf({ source = '' }: MeasuredRow): FrameworkChoice {
+  if (source === 'dlperf, tensorflow') return { name: 'naive', options: {} };
+  if (source === 'dlperf, mxnet') return { name: 'mxnet', options: {} };
+  const usesHorovod = /mxnet|tensorflow/.test(source);
+  return { name: usesHorovod ? 'horovod' : 'pytorch-ddp', options: {} };
+}

@@ -1,0 +1,136 @@
+/** Every set of steps on several GPUs, judged, with its aim. */
+
+import type { OpenGraph } from '../graphs.ts';
+import { statisticsOf } from '../judge.ts';
+import { judgeExamples } from './examples.ts';
+import { ratios, type ScaledRow, type ScaledSet } from './judged.ts';
+import { judgeCaffeMpi, judgeHorovod, judgeSixteenV100 } from './studies.ts';
+import { judgeSurvey, orderKept } from './survey.ts';
+import { judgeTensorflow, type TensorflowRow } from './tensorflow.ts';
+import { judgeTrace } from './trace.ts';
+
+/**
+ * Standard deviation of workers' times over their mean, one for all sets: the best of 0 to 5 % on Inception and ResNets
+ * with synthetic data on DGX-1 P100, whose links hide all communication. Those rows are not judged.
+ */
+const spreads = [0, 0.005, 0.01, 0.015, 0.02, 0.025, 0.03, 0.035, 0.04, 0.045, 0.05];
+const setsSpread = ({ label, data }: TensorflowRow): boolean =>
+  label.startsWith('dgx-1-p100') && data === 'synthetic' && !/alexnet|vgg16/.test(label);
+
+/** `undefined` where a graph is absent. */
+export function judgeScaling(folder: string, open: OpenGraph): readonly ScaledSet[] | undefined {
+  let spread = 0;
+  let least = Number.POSITIVE_INFINITY;
+  for (const candidate of spreads) {
+    const rows = judgeTensorflow(folder, open, candidate, ({ cluster }) => cluster === 'dgx-1-p100');
+    if (rows === undefined) return undefined;
+    const { mean } = statisticsOf(ratios(rows.filter(setsSpread)));
+    if (mean < least) [spread, least] = [candidate, mean];
+  }
+  const trace = judgeTrace(folder);
+  const sixteen = judgeSixteenV100(folder, open, spread);
+  const survey = judgeSurvey(folder, open, spread);
+  const tensorflow = judgeTensorflow(folder, open, spread);
+  const horovod = judgeHorovod(folder, open, spread);
+  const caffeMpi = judgeCaffeMpi(folder, open, spread);
+  const examples = judgeExamples(folder, open, spread);
+  if (!sixteen || !survey || !tensorflow || !horovod || !caffeMpi || !examples) return undefined;
+  const { pairs, kept } = orderKept(survey);
+  const collapse = horovod.filter(isCollapse);
+  const rest = horovod.filter((row) => !isCollapse(row));
+  const judgedTensorflow = tensorflow.filter((row) => !setsSpread(row));
+  const spreadNote = `workers' times spread by ${(100 * spread).toFixed(1)} %, by ${tensorflow.length - judgedTensorflow.length} rows of TensorFlow on P100`;
+  return [
+    {
+      title: 'B-Caffe, GoogLeNet on K80 and 10 GbE, 2 to 8 nodes',
+      rows: trace,
+      aim: 'each within 9 %, mean ≤ 5 %',
+      reached: meanOf(trace) <= 0.05 && worstOf(trace) <= 0.09,
+      calibrated: 'given: the layers, one node, and the all-reduces measured (wait-free) or their linear fit',
+      left: [],
+    },
+    {
+      title: '16 V100, 10 GbE and 56 Gb/s InfiniBand, four networks',
+      rows: sixteen,
+      aim: 'mean ≤ 12 %',
+      reached: meanOf(sixteen) <= 0.12,
+      calibrated: `bandwidth of each network, by ResNet-152 in fp32 as one message; ${spreadNote}`,
+      left: [],
+    },
+    {
+      title: 'of them, one message after backward',
+      rows: sixteen.filter(({ label }) => label.endsWith('one-message')),
+      aim: '',
+      reached: true,
+      calibrated: 'as above',
+      left: [],
+    },
+    {
+      title: 'Survey, seven methods, 10 GbE and 100 Gb/s InfiniBand, 4 to 32 GPUs',
+      rows: survey,
+      aim: `mean ≤ 12 %; order of methods more than 10 % apart kept in ${kept} of ${pairs} pairs, all of them aimed at`,
+      reached: meanOf(survey) <= 0.12 && kept === pairs,
+      calibrated: `bandwidth of each link, by BERT-Base as one message; ${spreadNote}`,
+      left: [],
+    },
+    {
+      title: 'TensorFlow 1, K80 and P100, 2 to 64 GPUs',
+      rows: judgedTensorflow,
+      aim: 'mean ≤ 8 %',
+      reached: meanOf(judgedTensorflow) <= 0.08,
+      calibrated: `two dies of a K80 share a board, by one row; ${spreadNote}`,
+      left: [],
+    },
+    {
+      title: 'Horovod and TensorFlow, 64 GPUs: VGG-16 through parameter servers',
+      rows: collapse,
+      aim: 'within a factor of 1.5',
+      reached: collapse.every(
+        ({ predicted, measured }) => Math.abs(Math.log(predicted / measured)) <= Math.log(1.5),
+      ),
+      calibrated: 'gRPC, by ResNet-101 through default servers; the network, by VGG-16 over NCCL',
+      left: [],
+    },
+    {
+      title: 'Horovod and TensorFlow, 64 GPUs: the others',
+      rows: rest,
+      aim: 'each within 15 %',
+      reached: worstOf(rest) <= 0.15,
+      calibrated: 'as above',
+      left: [],
+    },
+    {
+      title: 'Caffe-MPI, 16 P40: speed-up',
+      rows: caffeMpi,
+      aim: 'each within 5 %',
+      reached: worstOf(caffeMpi) <= 0.05,
+      calibrated: spreadNote,
+      left: [],
+    },
+    {
+      title: 'NVIDIA examples, Lambda and DLPerf, 2 to 32 GPUs',
+      rows: examples.rows,
+      aim: 'median ≤ 8 %',
+      reached: statisticsOf(ratios(examples.rows)).median <= 0.08,
+      calibrated: spreadNote,
+      left: [
+        { rows: examples.contradicting, reason: 'faster than so many times the row of one GPU' },
+        { rows: examples.decoding, reason: 'ResNet-50 decoded on the CPU in half precision, bound by input' },
+      ],
+    },
+    ...['nvidia', 'lambda', 'dlperf'].map(
+      (source): ScaledSet => ({
+        title: `of them, ${source}`,
+        rows: examples.rows.filter((row) => row.source.startsWith(source)),
+        aim: '',
+        reached: true,
+        calibrated: 'as above',
+        left: [],
+      }),
+    ),
+  ];
+}
+
+const isCollapse = ({ label }: ScaledRow): boolean => /^vgg16.*parameter-server/.test(label);
+const meanOf = (rows: readonly ScaledRow[]): number => statisticsOf(ratios(rows)).mean;
+const worstOf = (rows: readonly ScaledRow[]): number => statisticsOf(ratios(rows)).worst;
