@@ -172,6 +172,48 @@ describe('a folded analysis is the plain one', () => {
     expect(folded).toBeGreaterThan(25);
   });
 
+  test('of arbitrary networks with an odd block between long rows of them', () => {
+    let twice = 0;
+    const odd = network.map((drawn) => ({
+      ...drawn,
+      blocks: drawn.blocks + 24,
+      odd: { block: 20, how: drawn.odd.how === 'none' ? 'type' : drawn.odd.how },
+    }));
+    fc.assert(
+      fc.property(odd, (drawn) => {
+        const model = networkOf(drawn);
+        if (check(model) && analyzeOnnx(model, undefined, 1).folded?.places.inner !== undefined) twice += 1;
+      }),
+      { numRuns: 40, seed: 20261121 },
+    );
+    expect(twice).toBeGreaterThan(5);
+  });
+
+  test.each([
+    [[29], 2],
+    [[21, 42], 3],
+    [[21, 22, 43], 3],
+    [[4], 1],
+  ])('of blocks written out where those numbered %j are not like the others', (odd, folds) => {
+    const lines = ['dims: { batch: 8, d: 32 }', 'inputs: { x: "float32[batch, 16, d]" }', 'layers:'];
+    for (let block = 0; block < 64; block += 1) {
+      lines.push(
+        `  - norm_${block}: LayerNorm(d)`,
+        `  - fc_${block}: Linear(d, d)`,
+        `  - act_${block}: ${odd.includes(block) ? 'ReLU' : 'Tanh'}()`,
+        `  - out_${block}: add(act_${block}, ${block === 0 ? 'x' : `out_${block - 1}`})`,
+      );
+    }
+    const { spec } = readLayerSpec(lines.join('\n'));
+    if (spec === undefined) throw new Error('the spec cannot be read');
+    const { model, structure } = lowerLayerSpec(spec);
+    expect(check(model, structure)).toBe(true);
+    let count = 0;
+    for (let at = analyzeOnnx(model, structure, 1).folded?.places; at !== undefined; at = at.inner)
+      count += 1;
+    expect(count).toBe(folds);
+  });
+
   test.each([
     ['alike', '', '', true],
     ['each computed again as a group of its own', ' recompute', '', false],

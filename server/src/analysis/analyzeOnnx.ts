@@ -46,23 +46,47 @@ export function* analyzeInSteps(
   const useful = leaveOutIdle(expanded.nodes, model.graph);
   const nodes = unrollLoops(useful.nodes, model.graph);
   const issues = [...(provided?.issues ?? []), ...expanded.issues, ...useful.issues];
+  return (yield* analyzeNodes({ model, graph: model.graph, nodes, issues, provided }, leastFolded)).analysis;
+}
+
+/** A graph whose functions are expanded. */
+interface Subject {
+  readonly model: OnnxModel;
+  readonly graph: OnnxGraph;
+  readonly nodes: readonly FlatNode[];
+  /** What is known to be wrong with it. */
+  readonly issues: readonly Issue[];
+  readonly provided: ProvidedStructure | undefined;
+}
+
+interface Analyzed {
+  readonly analysis: ModelAnalysis;
+  readonly uses: Roles['uses'];
+}
+
+/**
+ * Analyses a graph with the blocks left out that it repeats. What is left may repeat others: those before a line that is
+ * not like the rest, an encoder's beside a decoder's.
+ */
+function* analyzeNodes(subject: Subject, leastFolded: number): Steps<Analyzed> {
+  const { graph, nodes, provided } = subject;
   if (nodes.length >= leastFolded) {
-    const repetition = findRepetition(
-      nodes,
-      model.graph,
-      keptAtStart + keptAtEnd + fewestDropped,
-      layersOfNodes(provided),
-    );
+    const least = keptAtStart + keptAtEnd + fewestDropped;
+    const repetition = findRepetition(nodes, graph, least, layersOfNodes(provided));
     yield;
     if (repetition !== undefined) {
-      const folded = foldGraph(model.graph, nodes, repetition);
-      const short = analyzeGraph(model, folded.graph, folded.nodes, issues, provided);
+      const folded = foldGraph(graph, nodes, repetition);
+      const kept = (keptAtStart + keptAtEnd) * repetition.period;
+      const short = yield* analyzeNodes(
+        { ...subject, graph: folded.graph, nodes: folded.nodes },
+        leastFolded + kept,
+      );
       yield;
-      const whole = unfoldAnalysis({ ...short, folded, repetition, graph: model.graph, nodes, provided });
-      if (whole !== undefined) return whole;
+      const analysis = unfoldAnalysis({ ...short, folded, repetition, graph, nodes, provided });
+      if (analysis !== undefined) return { analysis, uses: short.uses };
     }
   }
-  return analyzeGraph(model, model.graph, nodes, issues, provided).analysis;
+  return analyzeGraph(subject);
 }
 
 /** Below this, finding what repeats takes as long as it saves. */
@@ -76,13 +100,7 @@ function layersOfNodes(provided: ProvidedStructure | undefined): (node: FlatNode
   return ({ source, scope }) => layers[source] ?? scope;
 }
 
-function analyzeGraph(
-  model: OnnxModel,
-  source: OnnxGraph,
-  nodes: readonly FlatNode[],
-  known: readonly Issue[],
-  provided: ProvidedStructure | undefined,
-): { readonly analysis: ModelAnalysis; readonly uses: Roles['uses'] } {
+function analyzeGraph({ model, graph: source, nodes, issues: known, provided }: Subject): Analyzed {
   const issues: Issue[] = [...known];
   const operatorSets = new Map(
     model.operatorSets.map(({ domain, version }) => [domain === 'ai.onnx' ? '' : domain, version]),

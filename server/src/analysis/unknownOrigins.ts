@@ -1,7 +1,7 @@
 /** Where what is unknown begins: one faulty operator makes all that follows from it unknown. */
 
 import { findOperator } from '../operators/registry.ts';
-import { isSettled, type Places } from './folding/foldGraph.ts';
+import { isSettledAround, type Places } from './folding/foldGraph.ts';
 import type { TrainingGraph } from './modelAnalysis.ts';
 import { caffeDomain, unloweredDomain } from './providedStructure.ts';
 
@@ -44,10 +44,12 @@ function originsIn(training: TrainingGraph): ReadonlyMap<number, number> {
  */
 function unfoldOrigins(
   places: Places,
-  origins: ReadonlyMap<number, number>,
+  folded: ReadonlyMap<number, number>,
 ): ReadonlyMap<number, number> | undefined {
-  if (origins.size === 0) return origins;
-  const { cut, period, copies, count } = places;
+  if (folded.size === 0) return folded;
+  const { cut, period, copies, count, inner } = places;
+  const origins = inner === undefined ? folded : unfoldOrigins(inner, folded);
+  if (origins === undefined) return undefined;
   const inBlock = (index: number, origin: number): boolean =>
     Math.floor((index - cut) / period) === Math.floor((origin - cut) / period);
   const areSame = (index: number, other: number): boolean => {
@@ -56,7 +58,7 @@ function unfoldOrigins(
     if (inBlock(index, left)) return left - index === right - other;
     return left === right && left < cut - 2 * period;
   };
-  if (!isSettled(places, areSame)) return undefined;
+  if (!isSettledAround(places, areSame)) return undefined;
   const whole = new Map<number, number>();
   const shift = copies * period;
   for (let index = 0; index < count; index += 1) {

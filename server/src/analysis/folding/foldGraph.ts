@@ -20,8 +20,8 @@ export const keptAtEnd = 5;
 /** Fewer blocks than this are not worth leaving out. */
 export const fewestDropped = 3;
 
-/** Where the operators of a folded graph stand in the whole one. */
-export interface Places {
+/** Where the operators of a folded graph stand in the whole one, which repeats one block. */
+export interface Fold {
   /** Operators of the whole graph. */
   readonly count: number;
   /** The first operator that was left out. */
@@ -32,10 +32,15 @@ export interface Places {
   readonly copies: number;
 }
 
+/** The same where what is left may repeat another block, and so on: those folds come first. */
+export interface Places extends Fold {
+  readonly inner?: Places;
+}
+
 export interface FoldedGraph {
   readonly graph: OnnxGraph;
   readonly nodes: readonly FlatNode[];
-  readonly places: Places;
+  readonly places: Fold;
 }
 
 export function foldGraph(graph: OnnxGraph, nodes: readonly FlatNode[], repetition: Repetition): FoldedGraph {
@@ -85,14 +90,16 @@ function withInputs(node: OnnxNode, renamed: ReadonlyMap<string, string>): OnnxN
 }
 
 /** The operator of the folded graph that stands for one of the whole graph. */
-export function foldedIndex({ cut, period, copies }: Places, index: number): number {
-  if (index < cut) return index;
+export function foldedIndex({ cut, period, copies, inner }: Places, index: number): number {
   const behind = index - cut - copies * period;
-  return behind >= 0 ? cut + behind : cut - period + ((index - cut) % period);
+  const folded = index < cut ? index : behind >= 0 ? cut + behind : cut - period + ((index - cut) % period);
+  return inner === undefined ? folded : foldedIndex(inner, folded);
 }
 
 /** A column aligned with the operators of the folded graph, for those of the whole one. */
-export function unfoldColumn({ cut, period, copies, count }: Places, column: Float64Array): Float64Array {
+export function unfoldColumn(places: Places, folded: Float64Array): Float64Array {
+  const { cut, period, copies, count, inner } = places;
+  const column = inner === undefined ? folded : unfoldColumn(inner, folded);
   const whole = new Float64Array(count);
   whole.set(column.subarray(0, cut));
   // Each copy doubles what is there to copy from.
@@ -105,7 +112,8 @@ export function unfoldColumn({ cut, period, copies, count }: Places, column: Flo
 }
 
 /** A list aligned with the operators of the folded graph, for those of the whole one. */
-export function unfoldList<T>({ cut, period, copies }: Places, list: readonly T[]): readonly T[] {
+export function unfoldList<T>({ cut, period, copies, inner }: Places, folded: readonly T[]): readonly T[] {
+  const list = inner === undefined ? folded : unfoldList(inner, folded);
   const whole = list.slice(0, cut);
   const block = list.slice(cut - period, cut);
   for (let copy = 0; copy < copies; copy += 1) whole.push(...block);
@@ -117,7 +125,18 @@ export function unfoldList<T>({ cut, period, copies }: Places, list: readonly T[
  * because what it starts from and what it leads to are the same.
  */
 export function isSettled(
-  { cut, period }: Places,
+  { inner, ...fold }: Places,
+  areSame: (index: number, other: number) => boolean,
+): boolean {
+  if (inner === undefined) return isSettledAround(fold, areSame);
+  const areSameOutside = (index: number, other: number): boolean =>
+    areSame(foldedIndex(inner, index), foldedIndex(inner, other));
+  return isSettled(inner, areSame) && isSettledAround(fold, areSameOutside);
+}
+
+/** The same of one fold alone. */
+export function isSettledAround(
+  { cut, period }: Fold,
   areSame: (index: number, other: number) => boolean,
 ): boolean {
   for (let index = cut - period; index < cut; index += 1) {

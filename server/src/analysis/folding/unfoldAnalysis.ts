@@ -9,20 +9,20 @@ import type { Graph, Layer, Operator, Value } from '../../model/graph.ts';
 import type { FlatNode } from '../expandFunctions.ts';
 import type { Use } from '../findRoles.ts';
 import { nameOfNode } from '../inferGraph.ts';
-import type { ModelAnalysis, Parameter } from '../modelAnalysis.ts';
+import type { Folded, ModelAnalysis, Parameter } from '../modelAnalysis.ts';
 import { planCosting } from '../planCosting.ts';
 import type { ProvidedLayer, ProvidedStructure } from '../providedStructure.ts';
 import type { Repetition } from './findRepetition.ts';
 import {
   type FoldedGraph,
   foldedIndex,
-  isSettled,
+  isSettledAround,
   keptAtEnd,
   keptAtStart,
   type Places,
 } from './foldGraph.ts';
 
-/** The whole graph, how it was folded, and what came out. */
+/** The whole graph, how it was folded, and what came out, which may itself have been unfolded from a shorter one. */
 export interface FoldedAnalysis {
   readonly analysis: ModelAnalysis;
   readonly uses: ReadonlyMap<string, Use>;
@@ -36,7 +36,6 @@ export interface FoldedAnalysis {
 /** `undefined` where the blocks did not come out alike, so that leaving some out may have changed something. */
 export function unfoldAnalysis(subject: FoldedAnalysis): ModelAnalysis | undefined {
   const { analysis, nodes } = subject;
-  const { places } = subject.folded;
   const stored = standInsOf(subject);
   const layers = unfoldLayers(subject);
   if (layers === undefined || analysis.frozen.length > 0 || !hasSettled(subject, stored)) return undefined;
@@ -58,9 +57,34 @@ export function unfoldAnalysis(subject: FoldedAnalysis): ModelAnalysis | undefin
       costing ??= planCosting(whole.graph);
       return costing;
     },
-    folded: { analysis, places, layers: layers.origins, nameOf: (index) => nameOfNode(nodes[index]) },
+    folded: { ...shortestOf(subject, layers.origins), nameOf: (index) => nameOfNode(nodes[index]) },
   };
   return whole;
+}
+
+/** The shortest analysis that stands for the whole one. */
+function shortestOf(
+  { analysis, folded: { places } }: FoldedAnalysis,
+  layers: Int32Array,
+): Omit<Folded, 'nameOf'> {
+  const inner = analysis.folded;
+  if (inner === undefined) return { analysis, places, layers };
+  return {
+    analysis: inner.analysis,
+    places: { ...places, inner: inner.places },
+    layers: layers.map((layer) => inner.layers[layer] ?? 0),
+  };
+}
+
+/** What was found out about an operator of the folded graph: nothing is unfolded to look at a few of them. */
+function findingsAt({ analysis }: FoldedAnalysis): {
+  readonly found: ModelAnalysis;
+  readonly at: (index: number) => number;
+} {
+  const inner = analysis.folded;
+  return inner === undefined
+    ? { found: analysis, at: (index) => index }
+    : { found: inner.analysis, at: (index) => foldedIndex(inner.places, index) };
 }
 
 /** Who reads a value: blocks by themselves, or whoever reads it in one block reads it in all. */
@@ -111,7 +135,8 @@ function unfoldReaders(
 function hasSettled(subject: FoldedAnalysis, standIn: (name: string) => StandIn): boolean {
   const { analysis, repetition, nodes } = subject;
   const { places } = subject.folded;
-  const { graph, costing, issues } = analysis;
+  const { found, at } = findingsAt(subject);
+  const { graph, costing, issues } = found;
   const { gradients, groups, auxiliary } = costing;
   const sources = new Set<number>();
   for (let index = places.cut - places.period; index < places.cut; index += 1) {
@@ -132,7 +157,8 @@ function hasSettled(subject: FoldedAnalysis, standIn: (name: string) => StandIn)
       ours?.asWeightOnly === theirs?.asWeightOnly
     );
   };
-  const areSame = (index: number, other: number): boolean => {
+  const areSame = (first: number, second: number): boolean => {
+    const [index, other] = [at(first), at(second)];
     const operator = graph.operators[index];
     const like = graph.operators[other];
     if (operator === undefined || like === undefined || operator.kind !== like.kind) return false;
@@ -147,7 +173,7 @@ function hasSettled(subject: FoldedAnalysis, standIn: (name: string) => StandIn)
       operator.inputs.every((name, input) => name === '' || isSameValue(name, like.inputs[input]))
     );
   };
-  if (!isSettled(places, areSame) || !areRolesGivenAlike(subject, standIn)) return false;
+  if (!isSettledAround(places, areSame) || !areRolesGivenAlike(subject, standIn)) return false;
   const parameters = new Map(analysis.parameters.map((parameter) => [parameter.name, parameter]));
   const uses = new Map<string, string>();
   const { cut, period } = places;
@@ -172,7 +198,9 @@ function hasSettled(subject: FoldedAnalysis, standIn: (name: string) => StandIn)
     if (before !== undefined && before !== use) return false;
     uses.set(origin, use);
   }
-  return graph.inputs.every((name) => roleOf(standIn(name).name) === 'input');
+  const isInput = (name: string): boolean =>
+    (roleOf(name) ?? analysis.graph.values.get(name)?.role) === 'input';
+  return graph.inputs.every((name) => isInput(standIn(name).name));
 }
 
 /** Whether what a lowering says of the roles of values is the same of those left out and of those that stand for them. */
@@ -237,10 +265,11 @@ function readersOfOutput({ cut, period, copies }: Places, index: number): Reader
   return { copy: Math.floor((index - cut) / period) + 1 };
 }
 
-/** The whole graph. Its operators and values are made when somebody asks for one of them. */
+/** The whole graph. What it is made of is made when somebody asks for it. */
 function unfoldGraph(subject: FoldedAnalysis, standIn: (name: string) => StandIn): Graph {
   const { analysis, graph } = subject;
   const known = analysis.graph;
+  let inputs: Graph['inputs'] | undefined;
   let content: Pick<Graph, 'operators' | 'values'> | undefined;
   const contentOf = (): Pick<Graph, 'operators' | 'values'> => {
     content ??= unfoldContent(subject, standIn);
@@ -248,9 +277,12 @@ function unfoldGraph(subject: FoldedAnalysis, standIn: (name: string) => StandIn
   };
   return {
     name: known.name,
-    inputs: graph.inputs
-      .map(({ name }) => name)
-      .filter((name) => known.values.get(standIn(name).name)?.role === 'input'),
+    get inputs() {
+      inputs ??= graph.inputs
+        .map(({ name }) => name)
+        .filter((name) => known.values.get(standIn(name).name)?.role === 'input');
+      return inputs;
+    },
     outputs: graph.outputs.map(({ name }) => name),
     get operators() {
       return contentOf().operators;
@@ -320,17 +352,18 @@ function unfoldContent(
  * Layers of the whole graph in order, and for each the layer of the folded graph that it is like; `undefined` where
  * the blocks are not grouped alike.
  */
-function unfoldLayers({
-  analysis,
-  folded,
-  nodes,
-  provided,
-}: FoldedAnalysis): { readonly layers: readonly Layer[]; readonly origins: Int32Array } | undefined {
+function unfoldLayers(
+  subject: FoldedAnalysis,
+): { readonly layers: readonly Layer[]; readonly origins: Int32Array } | undefined {
+  const { analysis, folded, nodes, provided } = subject;
   const { places } = folded;
   const { cut, period, copies, count } = places;
-  const { auxiliary } = analysis.costing;
-  const isAuxiliary = (index: number): boolean =>
-    auxiliary.shapeArithmetic[index] === true || auxiliary.storedLayout[index] === true;
+  const { found, at } = findingsAt(subject);
+  const { auxiliary } = found.costing;
+  const isAuxiliary = (operator: number): boolean => {
+    const index = at(operator);
+    return auxiliary.shapeArithmetic[index] === true || auxiliary.storedLayout[index] === true;
+  };
   const layerOf = new Int32Array(count - copies * period);
   const leaders = analysis.layers.map(({ operators }, layer) => {
     for (const index of operators) layerOf[index] = layer;
@@ -348,7 +381,7 @@ function unfoldLayers({
       analysis.layers[own]?.type === analysis.layers[its]?.type
     );
   };
-  if (!isSettled(places, isLike) || !isSettled(places, isLike)) return undefined;
+  if (!isSettledAround(places, isLike) || !isSettledAround(places, isLike)) return undefined;
 
   const bySource = new Map<number, ProvidedLayer>();
   for (const layer of provided?.layers ?? []) for (const node of layer.nodes) bySource.set(node, layer);
