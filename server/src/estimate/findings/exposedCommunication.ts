@@ -20,20 +20,21 @@ export function exposedCommunication(step: EstimatedStep): readonly Finding[] {
   const { timeline, messages } = step;
   const threshold = thresholdOf(step.plan.scenario.thresholds, 'exposed-communication');
   if (timeline.step === 0 || timeline.exposedTime < threshold * timeline.step) return [];
-  const { fix, change } = remedyOf(step);
-  return messages
+  const waiting = messages
     .map((message, position) => ({ message, position }))
     .filter(({ message }) => message.exposed >= exposedShareOfMessage * timeline.step)
     .sort((a, b) => b.message.exposed - a.message.exposed)
-    .slice(0, 3)
-    .map(({ message, position }) => ({
-      code: 'findings/exposed-communication',
-      severity: 'warning',
-      layer: largestLayer(step, message),
-      message: messageText(step, message, position),
-      fix,
-      ...(change === undefined ? {} : { change }),
-    }));
+    .slice(0, 3);
+  if (waiting.length === 0) return [];
+  const { fix, change } = remedyOf(step);
+  return waiting.map(({ message, position }) => ({
+    code: 'findings/exposed-communication',
+    severity: 'warning',
+    layer: largestLayer(step, message),
+    message: messageText(step, message, position),
+    fix,
+    ...(change === undefined ? {} : { change }),
+  }));
 }
 
 function messageText(step: EstimatedStep, message: MessageCost, position: number): string {
