@@ -69,19 +69,35 @@ function rowsOfBlockCalls(
     ...spec.layers.map((layer) => ({ layer, nested: false })),
     ...spec.blocks.flatMap((block) => block.layers.map((layer) => ({ layer, nested: true }))),
   ];
+  const below = layersBelow(layers, new Set(called.map(({ layer }) => layer.name.text)));
   return called
     .filter(({ layer }) => layer.call !== undefined && blocks.has(layer.call.callee.text))
     .flatMap(({ layer, nested }) => {
       const name = layer.name.text;
-      const below = layers.filter((cost) => {
-        const steps = cost.name
-          .split('.')
-          .slice(0, -1)
-          .map((step) => step.replace(/\[\d+\]$/, ''));
-        return nested ? steps.slice(1).includes(name) : steps[0] === name;
-      });
-      return below.length === 0 ? [] : [rowOfSpan(text, layer.span, name, below, true)];
+      const costs = (nested ? below.nested : below.outermost).get(name);
+      return costs === undefined ? [] : [rowOfSpan(text, layer.span, name, costs, true)];
     });
+}
+
+/** Layers by the names of the calls they are below: the first step of their own name, and each one after it. */
+function layersBelow(
+  layers: readonly LayerCost[],
+  names: ReadonlySet<string>,
+): Record<'outermost' | 'nested', ReadonlyMap<string, readonly LayerCost[]>> {
+  const outermost = new Map<string, LayerCost[]>();
+  const nested = new Map<string, LayerCost[]>();
+  for (const layer of layers) {
+    const steps = layer.name.split('.').slice(0, -1);
+    steps.forEach((step, depth) => {
+      const name = step.replace(/\[\d+\]$/, '');
+      if (!names.has(name)) return;
+      const below = depth === 0 ? outermost : nested;
+      const known = below.get(name);
+      if (known === undefined) below.set(name, [layer]);
+      else if (known.at(-1) !== layer) known.push(layer);
+    });
+  }
+  return { outermost, nested };
 }
 
 /** Operators that a line was lowered to are on that line. */

@@ -23,6 +23,7 @@ import { type Dimension, symbol, symbolsOf } from '../../model/dimension.ts';
 import type { ElementType } from '../../model/elementType.ts';
 import type { Issue, TextSpan } from '../../model/issue.ts';
 import type { IssueCode } from '../../model/issueCodes.ts';
+import { recentKeys } from '../../model/recentKeys.ts';
 import { GraphBuilder } from '../layer-spec/graphBuilder.ts';
 import { type Tensor, text } from '../layer-spec/layerDefinition.ts';
 import { caffeDomain, type ProvidedStructure } from '../providedStructure.ts';
@@ -72,6 +73,9 @@ class Lowering {
   private readonly missing = new Set<string>();
   /** Blobs nothing has read yet. */
   private readonly unread = new Map<string, Tensor>();
+  /** Blobs that the layers of this phase, and those of all phases, write; found when the first is missed. */
+  private topsOfPhase: ReadonlySet<string> | undefined;
+  private topsOfNet: ReadonlySet<string> | undefined;
   private readonly nodeSpans: TextSpan[] = [];
   private readonly objectives: Tensor[] = [];
   private hasObjective = false;
@@ -317,14 +321,15 @@ class Lowering {
     const found = this.blobs.get(bottom.text);
     this.unread.delete(bottom.text);
     if (found !== undefined) return found;
-    const below = this.layers.some(({ tops }) => tops.some(({ text }) => text === bottom.text));
-    const elsewhere =
-      !below && this.net.layers.some(({ tops }) => tops.some(({ text }) => text === bottom.text));
+    this.topsOfPhase ??= topsOf(this.layers);
+    this.topsOfNet ??= topsOf(this.net.layers);
+    const below = this.topsOfPhase.has(bottom.text);
+    const elsewhere = !below && this.topsOfNet.has(bottom.text);
     const why = below
       ? 'it is written by a layer below: move that up'
       : elsewhere
         ? `the layer that writes it is not in the net in phase ${this.state.phase}`
-        : `no layer writes it${didYouMean(bottom.text, this.blobs.keys())}`;
+        : `no layer writes it${didYouMean(bottom.text, recentKeys(this.blobs))}`;
     this.report('caffe/unknown-blob', `Blob \`${bottom.text}\` is not known here: ${why}`, bottom.span);
     return undefined;
   }
@@ -426,3 +431,6 @@ const count = (dimensions: readonly number[]): number =>
   dimensions.reduce((product, size) => product * size, 1);
 
 const capitalized = (message: string): string => message.charAt(0).toUpperCase() + message.slice(1);
+
+const topsOf = (layers: readonly CaffeLayer[]): ReadonlySet<string> =>
+  new Set(layers.flatMap(({ tops }) => tops.map(({ text }) => text)));

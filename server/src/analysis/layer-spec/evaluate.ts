@@ -11,6 +11,7 @@ import {
   subtractDimensions,
 } from '../../model/dimension.ts';
 import type { Issue } from '../../model/issue.ts';
+import { recentKeys } from '../../model/recentKeys.ts';
 import type { SpecValue } from './layerDefinition.ts';
 
 /** Values of names; `undefined` for a name whose value could not be found, which an issue has already said. */
@@ -39,7 +40,7 @@ export function evaluate(
     case 'name':
       if (values.has(expression.name)) return values.get(expression.name);
       return problem(
-        `\`${expression.name}\` is not a dimension${didYouMean(expression.name, values.keys())}`,
+        `\`${expression.name}\` is not a dimension${didYouMean(expression.name, recentKeys(values))}`,
       );
     case 'member':
       return problem(`\`${expression.object.text}.${expression.member.text}\` is a tensor, not a number`);

@@ -35,10 +35,10 @@ import { GivenOutputs } from './unreadLayers.ts';
 import { unsupportedLayers } from './unsupportedLayers.ts';
 
 /** Layers beyond this are a slip of the hand in a repetition, not a model. */
-const mostLayers = 4_000;
+const mostLayers = 16_000;
 
 /** Some layers are many operators each; tensors beyond this would take seconds for every keystroke. */
-const mostTensors = 50_000;
+const mostTensors = 64_000;
 
 /** Blocks in blocks: people write three or four, and each level is a few calls of this program. */
 const deepestBlocks = 64;

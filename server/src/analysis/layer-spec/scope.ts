@@ -4,6 +4,7 @@ import { didYouMean } from '../../formats/layer-spec/nearestName.ts';
 import type { Name, Reference } from '../../formats/layer-spec/syntax.ts';
 import type { LayerMarks } from '../../model/graph.ts';
 import type { Issue, TextSpan } from '../../model/issue.ts';
+import { recentKeys } from '../../model/recentKeys.ts';
 import type { Home } from './blockTable.ts';
 import type { Values } from './evaluate.ts';
 import type { Tensor } from './layerDefinition.ts';
@@ -61,15 +62,12 @@ export function lookUp(name: string, scope: Scope): Outputs | undefined {
   return undefined;
 }
 
-/** Of the names at a place, those written last are compared with a misspelt one: comparing thousands takes seconds. */
-const mostCompared = 100;
-
 function outputsNamed(name: Name, scope: Scope): Outputs | undefined {
   const found = lookUp(name.text, scope);
   if (found !== undefined) return found;
   const known: string[] = [];
   for (let at: Scope | undefined = scope; at !== undefined; at = at.outer) {
-    known.push(...[...at.tensors.keys()].slice(-mostCompared));
+    known.push(...recentKeys(at.tensors));
   }
   scope.report({
     code: 'spec/unknown-source',

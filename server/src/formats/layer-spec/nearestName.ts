@@ -35,29 +35,42 @@ const longestName = 64;
 
 /**
  * Optimal string alignment distance (Damerau 1964, each pair of neighbours swapped at most once), or infinity where it
- * is more than `most`.
+ * is more than `most`. Cells farther than `most` from the diagonal cannot be part of the way and are left out.
  */
 function editDistance(left: string, right: string, most: number): number {
-  let beforeLast: number[] = [];
-  let last = Array.from({ length: right.length + 1 }, (_, index) => index);
+  const [rows, columns] = [left.length, right.length];
+  let [beforeLast, last, row] = threeRows;
+  for (let j = 0; j <= columns; j += 1) last[j] = j;
   let leastOfLast = 0;
-  for (let i = 1; i <= left.length; i += 1) {
-    const row = [i];
-    let leastOfRow = i;
-    for (let j = 1; j <= right.length; j += 1) {
-      const replaced = (last[j - 1] ?? 0) + (left[i - 1] === right[j - 1] ? 0 : 1);
-      let best = Math.min(replaced, (last[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1);
-      if (i > 1 && j > 1 && left[i - 1] === right[j - 2] && left[i - 2] === right[j - 1]) {
+  for (let i = 1; i <= rows; i += 1) {
+    const first = Math.max(1, i - most);
+    const end = Math.min(columns, i + most);
+    const letter = left.charCodeAt(i - 1);
+    let leastOfRow = first === 1 ? i : tooFar;
+    row[first - 1] = leastOfRow;
+    for (let j = first; j <= end; j += 1) {
+      const other = right.charCodeAt(j - 1);
+      let best = Math.min((last[j - 1] ?? 0) + (letter === other ? 0 : 1), (row[j - 1] ?? 0) + 1);
+      if (j < i + most || i === 1) best = Math.min(best, (last[j] ?? 0) + 1);
+      if (i > 1 && j > 1 && letter === right.charCodeAt(j - 2) && left.charCodeAt(i - 2) === other) {
         best = Math.min(best, (beforeLast[j - 2] ?? 0) + 1);
       }
-      row.push(best);
+      row[j] = best;
       leastOfRow = Math.min(leastOfRow, best);
     }
     // A cell comes from one of the two rows above it, so that two rows beyond the limit end the search.
     if (leastOfRow > most && leastOfLast > most) return Number.POSITIVE_INFINITY;
     leastOfLast = leastOfRow;
-    beforeLast = last;
-    last = row;
+    [beforeLast, last, row] = [last, row, beforeLast];
   }
-  return last[right.length] ?? 0;
+  return last[columns] ?? 0;
 }
+
+const tooFar = 1_000;
+
+/** Rows of the table, written anew by each comparison: thousands of misspelt names are compared with a hundred each. */
+const threeRows: [Int32Array, Int32Array, Int32Array] = [
+  new Int32Array(longestName + 1),
+  new Int32Array(longestName + 1),
+  new Int32Array(longestName + 1),
+];
