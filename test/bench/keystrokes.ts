@@ -10,8 +10,7 @@ import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
 import { ReadingMemory } from '../../server/src/formats/layer-spec/readingMemory.ts';
 import { readLayerSpec } from '../../server/src/formats/layer-spec/readLayerSpec.ts';
 import { viewLayerSpec } from '../../server/src/language/viewLayerSpec.ts';
-import { turnOfTimer } from '../../server/src/lsp/runSteps.ts';
-import { nodePlatform } from '../../server/src/node/nodePlatform.ts';
+import { nextTurn } from '../../server/src/node/nextTurn.ts';
 import { randomOf } from '../fuzz/random.ts';
 import { startTestServer } from '../lsp/testServer.ts';
 
@@ -55,7 +54,6 @@ export async function showKeystrokes(): Promise<void> {
 
 /** From the change of the document to its diagnostics and hints. */
 async function throughServer(texts: readonly string[]): Promise<readonly number[]> {
-  const { nextTurn = turnOfTimer } = nodePlatform;
   const client = await startTestServer({ platform: { nextTurn } });
   const uri = 'file:///long.layers.yaml';
   await client.open(uri, 'layer-spec', texts[0] ?? '');

@@ -4,7 +4,7 @@ import { estimateInSteps } from '../../server/src/estimate/estimateModel.ts';
 import { readLayerSpec } from '../../server/src/formats/layer-spec/readLayerSpec.ts';
 import { runSteps, turnOfTimer } from '../../server/src/lsp/runSteps.ts';
 import { finish, type Steps } from '../../server/src/model/steps.ts';
-import { nodePlatform } from '../../server/src/node/nodePlatform.ts';
+import { nextTurn } from '../../server/src/node/nextTurn.ts';
 
 function* counting(count: number, done: number[]): Steps<string> {
   for (let step = 1; step <= count; step += 1) {
@@ -15,14 +15,14 @@ function* counting(count: number, done: number[]): Steps<string> {
 }
 
 it.each([
-  ['Node', nodePlatform.nextTurn ?? turnOfTimer],
+  ['Node', nextTurn],
   ['a browser', turnOfTimer],
-])('runs steps to their end in %s, and lets others take turns between them', async (_, nextTurn) => {
+])('runs steps to their end in %s, and lets others take turns between them', async (_, turn) => {
   const done: number[] = [];
   const seen: number[] = [];
   const watch = setInterval(() => seen.push(done.length), 0);
   const slow = async (): Promise<void> => {
-    await nextTurn();
+    await turn();
     await new Promise((resolve) => setTimeout(resolve, 5));
   };
   expect(await runSteps(counting(4, done), slow, () => false)).toBe('finished');

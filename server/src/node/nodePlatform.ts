@@ -9,6 +9,7 @@ import type { Platform } from '../lsp/platform.ts';
 import { formatCount, formatTime } from '../model/format.ts';
 import { checkExternalData } from './externalData.ts';
 import { openFileSource } from './fileSource.ts';
+import { nextTurn } from './nextTurn.ts';
 
 export const nodePlatform: Platform = {
   bytesEncoding: 'base64',
@@ -30,8 +31,7 @@ export const nodePlatform: Platform = {
       return [];
     }
   },
-  // A message is read in one turn of the event loop and handed on in the next.
-  nextTurn: () => new Promise((resolve) => setImmediate(() => setImmediate(resolve))),
+  nextTurn,
   checkNeighbours: (opened, uri) => {
     const parsed = URI.parse(uri);
     return parsed.scheme !== 'file' || opened.onnx === undefined
