@@ -19,13 +19,13 @@ export interface Fix {
 /** Costs an edited text as the open one is costed: the model of this name, or the first. */
 export type Recost = (source: string, model: string | undefined) => ModelEstimate;
 
-/** `1.2 ms faster, 3 %`; '' where the step takes as long as before, or one of the times is unknown. */
+/** `1.2 ms faster, 3 %`; '' where one of the times is unknown. */
 export function gainOf(before: StepCost | undefined, after: StepCost | undefined): string {
   const from = before?.totals.time.step ?? null;
   const to = after?.totals.time.step ?? null;
   if (from === null || to === null || from === 0) return '';
   const saved = from - to;
-  if (Math.abs(saved) < worthSaying * from) return '';
+  if (Math.abs(saved) < worthSaying * from) return asFast;
   const word = saved > 0 ? 'faster' : 'slower';
   return `${formatTime(seconds(Math.abs(saved)))} ${word}, ${formatPercent(Math.abs(saved) / from)}`;
 }
@@ -36,9 +36,12 @@ export function throughputGainOf(before: StepCost | undefined, after: StepCost |
   const to = after?.totals.throughput ?? null;
   if (from === null || to === null || from === 0) return '';
   const gain = to / from - 1;
-  if (Math.abs(gain) < worthSaying) return '';
+  if (Math.abs(gain) < worthSaying) return asFast;
   return `${formatPercent(Math.abs(gain))} ${gain > 0 ? 'more' : 'fewer'} samples per second`;
 }
+
+/** What does not pay is said too. */
+const asFast = 'as fast as now';
 
 /** Less than this is rounding. */
 const worthSaying = 1e-3;
