@@ -3,14 +3,16 @@
 import * as lsp from 'vscode-languageserver';
 import type { TextDocument } from 'vscode-languageserver-textdocument';
 import { diagnostics } from '../language/diagnostics.ts';
-import type { Recost } from '../language/fix.ts';
+import type { Fix, Recost } from '../language/fix.ts';
 import { layerSpecFixes } from '../language/layer-spec/fixes/layerSpecFixes.ts';
 import { type IncludedText, readSpecText } from '../language/layer-spec/specText.ts';
 import type { ModelView } from '../language/modelView.ts';
-import type { Range } from '../language/textLines.ts';
+import { caffeFixes, onnxTextFixes } from '../language/nearestFixes.ts';
+import { type Range, splitLines } from '../language/textLines.ts';
 import { languageIds } from '../protocol.ts';
 import { type Answering, stopIfCancelled } from './answer.ts';
 import { toDiagnostic, toTextEdits } from './toProto.ts';
+import { modelBehind } from './virtualText.ts';
 
 export interface CodeActionServices {
   readonly connection: lsp.Connection;
@@ -38,15 +40,29 @@ export function serveCodeActions(services: CodeActionServices): void {
       const recost = await services.recost(uri);
       stopIfCancelled(token);
       const document = services.document(uri);
-      if (view === undefined || document?.languageId !== languageIds.layerSpec) return [];
-      const text = readSpecText(document.getText(), services.included(uri));
+      if (view === undefined || document === undefined) return [];
+      const source = document.getText();
       const here = diagnostics(view).filter((diagnostic) => touch(diagnostic.range, range));
-      return layerSpecFixes(text, view, here, recost).map(
+      const fixes = (): readonly Fix[] => {
+        switch (document.languageId) {
+          case languageIds.layerSpec:
+            return layerSpecFixes(readSpecText(source, services.included(uri)), view, here, recost);
+          case languageIds.onnxText:
+            // The text of a binary model is read-only.
+            return modelBehind(uri) === undefined ? onnxTextFixes(source, view, here) : [];
+          case languageIds.caffePrototxt:
+            return caffeFixes(source, view, here);
+          default:
+            return [];
+        }
+      };
+      const lines = splitLines(source);
+      return fixes().map(
         ({ title, diagnostic, edits, preferred }): lsp.CodeAction => ({
           title,
           kind: lsp.CodeActionKind.QuickFix,
           diagnostics: [toDiagnostic(diagnostic, services.issuesPage())],
-          edit: { changes: { [uri]: toTextEdits(text.text, edits) } },
+          edit: { changes: { [uri]: toTextEdits(lines, edits) } },
           ...(preferred ? { isPreferred: true } : {}),
         }),
       );

@@ -31,6 +31,10 @@ export function didYouMean(name: string, candidates: Iterable<string>): string {
   return nearest === undefined ? '' : `; did you mean \`${nearest}\`?`;
 }
 
+/** The name that `didYouMean` put at the end of a message. */
+export const meantName = (message: string): string | undefined =>
+  /; did you mean `([^`]+)`\?$/.exec(message)?.[1];
+
 const longestName = 64;
 
 /**

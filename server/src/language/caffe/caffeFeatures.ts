@@ -2,6 +2,7 @@
 
 import { readCaffeNet } from '../../formats/caffe/readCaffeNet.ts';
 import type { TextSpan } from '../../model/issue.ts';
+import { reindent } from '../reindent.ts';
 import type { TextFeatures } from '../textFeatures.ts';
 import { type ValueName, valueNames } from '../valueNames.ts';
 import { completeCaffe } from './completeCaffe.ts';
@@ -37,6 +38,7 @@ export function caffeFeatures(source: string): TextFeatures {
     references: features.references,
     prepareRename: features.prepareRename,
     rename: features.rename,
+    format: (first, last) => reindent(source, first, last, { step: 2, quotes: ['"', "'"] }),
   };
 }
 

@@ -2,6 +2,7 @@
 
 import { printName } from '../../formats/onnx-text/printType.ts';
 import type { TextSpan } from '../../model/issue.ts';
+import { type IndentStyle, reindent } from '../reindent.ts';
 import type { TextFeatures } from '../textFeatures.ts';
 import { type ValueName, valueNames } from '../valueNames.ts';
 import { completeOnnxText } from './completeOnnxText.ts';
@@ -19,8 +20,16 @@ export function onnxTextFeatures(source: string): TextFeatures {
     references: names.references,
     prepareRename: names.prepareRename,
     rename: names.rename,
+    format: (first, last) => reindent(source, first, last, style),
   };
 }
+
+/** As the printer indents: a node stands below its name. */
+const style: IndentStyle = {
+  step: 3,
+  quotes: ['"'],
+  isLabel: (line) => /^\["[^"]*"\]$|^\[[\w/.]+\]$/.test(line),
+};
 
 /** Every value that is defined, in order of the text. */
 export function namesOfOnnxText(source: string): readonly ValueName[] {

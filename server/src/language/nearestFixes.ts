@@ -1,0 +1,100 @@
+/** A misspelt word of ONNX text or of a Caffe net becomes the nearest one that is known. */
+
+import { meantName, nearestName } from '../formats/layer-spec/nearestName.ts';
+import type { TextSpan } from '../model/issue.ts';
+import { knownOperators } from '../operators/registry.ts';
+import type { Diagnostic } from './diagnostics.ts';
+import type { Fix } from './fix.ts';
+import type { ModelView } from './modelView.ts';
+import { namesOfOnnxText } from './onnx-text/onnxTextFeatures.ts';
+import { type OnnxToken, tokenizeOnnxText } from './onnx-text/onnxTextTokens.ts';
+import { offsetAt } from './textLines.ts';
+
+/** Fixes of a Caffe net: its messages name what was meant, and underline the word. */
+export function caffeFixes(
+  source: string,
+  view: ModelView,
+  diagnostics: readonly Diagnostic[],
+): readonly Fix[] {
+  return diagnostics.flatMap((diagnostic) => {
+    const meant = meantName(diagnostic.message);
+    const span = {
+      start: offsetAt(view.text, diagnostic.range.start),
+      end: offsetAt(view.text, diagnostic.range.end),
+    };
+    return meant === undefined ? [] : [replacement(diagnostic, unquoted(source, span), meant)];
+  });
+}
+
+/** Fixes of ONNX text: operators that do not exist, and values that nothing defines. */
+export function onnxTextFixes(
+  source: string,
+  view: ModelView,
+  diagnostics: readonly Diagnostic[],
+): readonly Fix[] {
+  const wrong = diagnostics.filter(({ code }) => fixable.has(code));
+  if (wrong.length === 0) return [];
+  const { tokens } = tokenizeOnnxText(source);
+  return wrong.flatMap((diagnostic) => {
+    const { start, end } = linesOfNode(view, diagnostic.range.start.line, source);
+    const within = tokens.filter(({ span }) => span.start >= start && span.end <= end);
+    const found =
+      diagnostic.code === 'graph/unknown-operator'
+        ? nearestOperator(within)
+        : nearestValue(source, within, missingValue(view, diagnostic));
+    return found === undefined ? [] : [replacement(diagnostic, found.span, found.meant)];
+  });
+}
+
+const fixable: ReadonlySet<string> = new Set(['graph/unknown-operator', 'graph/undefined-value']);
+
+interface Nearest {
+  readonly span: TextSpan;
+  readonly meant: string;
+}
+
+function nearestOperator(tokens: readonly OnnxToken[]): Nearest | undefined {
+  const operator = tokens.find(({ role }) => role === 'operator');
+  const known = knownOperators().flatMap(({ domain, type }) => (domain === '' ? [type] : []));
+  const meant = operator && nearestName(operator.text, known);
+  return operator === undefined || meant === undefined ? undefined : { span: operator.span, meant };
+}
+
+function nearestValue(
+  source: string,
+  tokens: readonly OnnxToken[],
+  name: string | undefined,
+): Nearest | undefined {
+  const use = tokens.find(({ role, text }) => role === 'reference' && text === name);
+  if (use === undefined || name === undefined) return undefined;
+  const above = namesOfOnnxText(source).flatMap(({ text, scope, definitions }) =>
+    scope === use.scope && definitions.some(({ start }) => start < use.span.start) ? [text] : [],
+  );
+  const meant = nearestName(name, above);
+  // A name that needs quotes would have to bring them.
+  const isQuoted = source[use.span.start - 1] === '"';
+  return meant === undefined || (!isQuoted && !/^[A-Za-z_]\w*$/.test(meant))
+    ? undefined
+    : { span: use.span, meant };
+}
+
+const missingValue = (view: ModelView, { code, message }: Diagnostic): string | undefined =>
+  view.estimate.issues.find((issue) => issue.code === code && issue.message === message)?.value;
+
+/** From the line of a node to the next node's. */
+function linesOfNode({ text, nodeLines }: ModelView, line: number, source: string): TextSpan {
+  const next = nodeLines.find((each) => each > line);
+  const end = next === undefined ? undefined : text.starts[next];
+  return { start: text.starts[line] ?? 0, end: end ?? source.length };
+}
+
+function unquoted(source: string, { start, end }: TextSpan): TextSpan {
+  return /["']/.test(source[start] ?? '') ? { start: start + 1, end: end - 1 } : { start, end };
+}
+
+const replacement = (diagnostic: Diagnostic, span: TextSpan, meant: string): Fix => ({
+  title: `Change to \`${meant}\``,
+  diagnostic,
+  edits: [{ span, text: meant }],
+  preferred: true,
+});

@@ -1,0 +1,67 @@
+import { expect, it } from 'vitest';
+import { openCaffe, openOnnxText } from '../../server/src/analysis/openModel.ts';
+import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
+import { diagnostics } from '../../server/src/language/diagnostics.ts';
+import { locateOnnxText } from '../../server/src/language/locateOnnxText.ts';
+import { caffeFixes, onnxTextFixes } from '../../server/src/language/nearestFixes.ts';
+import { applyEdits } from '../../server/src/language/textEdit.ts';
+import { viewCaffe } from '../../server/src/language/viewCaffe.ts';
+import { viewOnnxText } from '../../server/src/language/viewOnnxText.ts';
+import { oneGpu } from './fixture.ts';
+
+const onnx = (nodes: string): string => `<ir_version: 10, opset_import: ["" : 21]>
+g (float[4,8] input) => (float[4,8] result)
+{
+${nodes}
+}
+`;
+
+/** The text of every fix by its title. */
+function fixesOf(language: 'onnx' | 'caffe', text: string): Readonly<Record<string, string>> {
+  const fixes = (): ReturnType<typeof caffeFixes> => {
+    if (language === 'caffe') {
+      const view = viewCaffe(text, estimateModel(openCaffe(text, 'net.prototxt'), [oneGpu]));
+      return caffeFixes(text, view, diagnostics(view));
+    }
+    const opened = openOnnxText(text, 'model.onnxtxt');
+    const spans = opened.onnxSpans ?? { nodes: [], values: new Map(), sections: [] };
+    const view = viewOnnxText(locateOnnxText(text, spans), estimateModel(opened, [oneGpu]));
+    return onnxTextFixes(text, view, diagnostics(view));
+  };
+  return Object.fromEntries(fixes().map(({ title, edits }) => [title, applyEdits(text, edits)]));
+}
+
+it.each([
+  ['an operator', 'hidden = Reluu (input)\n  result = Tanh (hidden)', 'Reluu', 'Relu'],
+  ['an operator below its name', '["n"]\n  result =\n    Sigmoidd (input)', 'Sigmoidd', 'Sigmoid'],
+  ['a value', 'hidden = Relu (input)\n  result = Add (hidden, hiden)', 'hiden)', 'hidden)'],
+  ['a value in quotes', 'hidden = Relu (input)\n  result = Tanh ("hiden")', '"hiden"', '"hidden"'],
+])('puts the nearest name for %s of ONNX text', (_, nodes, wrong, right) => {
+  const text = onnx(`  ${nodes}`);
+  expect(fixesOf('onnx', text)).toEqual({
+    [`Change to \`${right.replace(/\W/g, '')}\``]: text.replace(wrong, right),
+  });
+});
+
+it('has no fix for an operator that is like none', () => {
+  expect(fixesOf('onnx', onnx('  result = Zzzzqqqq (input)'))).toEqual({});
+});
+
+const net = `input: "data"
+input_shape { dim: 4 dim: 3 dim: 8 dim: 8 }
+layer {
+  name: "conv" type: "Convolution" bottom: "data" top: "conv"
+  convolution_param { num_output: 8 kernel_size: 3 }
+}
+layer { name: "pool" type: "Pooling" bottom: "conv" top: "pool" pooling_param { pool: MAX kernel_size: 2 } }
+`;
+
+it.each([
+  ['a layer type', '"Pooling"', '"Poolling"', 'Pooling'],
+  ['a field', 'kernel_size: 3', 'kernel_siz: 3', 'kernel_size'],
+  ['a blob', 'bottom: "conv"', 'bottom: "cnov"', 'conv'],
+  ['a value', 'pool: MAX', 'pool: MAXX', 'MAX'],
+])('puts the nearest name for %s of a Caffe net', (_, right, wrong, name) => {
+  expect(fixesOf('caffe', net)).toEqual({});
+  expect(fixesOf('caffe', net.replace(right, wrong))).toMatchObject({ [`Change to \`${name}\``]: net });
+});
