@@ -131,6 +131,35 @@ it('scales: one line for each number of GPUs', async () => {
   ).toEqual(['GPUs', '1', '8', '16']);
 });
 
+it('scales: names what limits each point, and the price of a run', async () => {
+  const options = [
+    '--gpus',
+    '1,64',
+    '--batch',
+    '4',
+    '--cluster',
+    'k80-10gbe',
+    '--run',
+    'samples=1e6,price=1',
+  ];
+  const { out } = await run('scale', join(samples, 'vgg16.onnx'), ...options);
+  const [title, first, last] = out.trimEnd().split('\n');
+  expect(title).toMatch(/efficiency +run +price +limit$/);
+  expect(first).toMatch(/100 % .* \$\d.* compute$/);
+  expect(last).toMatch(/bandwidth of messages, \d\d % of the step$/);
+});
+
+it('scales one batch over all GPUs: speed-up over one that takes it whole', async () => {
+  const options = ['--gpus', '4,8', '--global-batch', '64', '--cluster', 'dgx-a100', '--format', 'json'];
+  const points = JSON.parse((await run('scale', join(samples, 'resnet50.onnx'), ...options)).out);
+  expect(points.map((point: { batchPerGpu: number }) => point.batchPerGpu)).toEqual([16, 8]);
+  for (const { gpus, speedup, scalingEfficiency } of points) {
+    expect(speedup).toBeCloseTo(gpus * scalingEfficiency, 9);
+    expect(speedup).toBeGreaterThan(1);
+    expect(speedup).toBeLessThanOrEqual(gpus);
+  }
+});
+
 it('compares the two forms of a sample', async () => {
   const [left, right] = ['alexnet.onnx', 'alexnet.layers.yaml'].map((name) => join(samples, name));
   const result = await run('compare', left ?? '', right ?? '', '--batch', '4', '--cluster', 'v100-sxm2-16gb');

@@ -1,11 +1,22 @@
-/** `layercost scale`: step time, throughput and efficiency by number of GPUs. */
+/** `layercost scale`: step time, throughput, efficiency and what limits them, by number of GPUs. */
 
 import { type Column, layoutColumns } from '../estimate/report/columns.ts';
-import { atLeast, atMost, formatPercent, formatRate, formatTime } from '../model/format.ts';
+import { type ScalingPoint, scalingCurve } from '../estimate/scalingCurve.ts';
+import {
+  atLeast,
+  atMost,
+  formatDuration,
+  formatPercent,
+  formatPrice,
+  formatRate,
+  formatTime,
+  significant,
+} from '../model/format.ts';
 import type { Issue } from '../model/issue.ts';
-import type { StepCost } from '../model/stepCost.ts';
+import type { ScenarioRequest } from '../model/scenario.ts';
+import type { StepCost, StepLimit } from '../model/stepCost.ts';
 import type { Arguments } from './arguments.ts';
-import { costModelFile, failureStatus, openModelFile, printIssues } from './costFile.ts';
+import { costModelFile, failureStatus, type ModelFile, openModelFile, printIssues } from './costFile.ts';
 import { printData } from './streams.ts';
 
 export async function runScaleCommand(given: Extract<Arguments, { command: 'scale' }>): Promise<number> {
@@ -22,8 +33,23 @@ export async function runScaleCommand(given: Extract<Arguments, { command: 'scal
     if (cost === undefined || !costed) return failureStatus(file, given.scenario.request);
     costs.push(cost);
   }
-  printData(given.format === 'json' ? `${JSON.stringify(costs.map(point), null, 2)}\n` : table(costs));
+  const alone = oneGpuOf(file, given.scenario.request, costs);
+  const curve = scalingCurve(costs, alone);
+  printData(
+    given.format === 'json' ? `${JSON.stringify(curve, null, 2)}\n` : table(curve, alone !== undefined),
+  );
   return 0;
+}
+
+/** Where the batch over all GPUs is what is kept: one GPU that takes it whole. */
+function oneGpuOf(
+  file: ModelFile,
+  request: ScenarioRequest,
+  [first]: readonly StepCost[],
+): StepCost | undefined {
+  if (first?.scenario.globalBatch === undefined) return undefined;
+  const { nodes: _, ...asked } = request;
+  return first.scenario.gpus === 1 ? first : costModelFile(file, { ...asked, gpus: 1 }).cost;
 }
 
 /** The same model gives the same issues at every point of the curve: each is printed once. */
@@ -34,36 +60,49 @@ function isNew(issue: Issue, seen: Set<string>): boolean {
   return true;
 }
 
-const columns: readonly Column[] = [
-  { title: 'GPUs', align: 'right' },
-  { title: 'nodes', align: 'right' },
-  { title: 'step', align: 'right' },
-  { title: 'communication', align: 'right' },
-  { title: 'exposed', align: 'right' },
-  { title: 'throughput', align: 'right' },
-  { title: 'efficiency', align: 'right' },
-];
-
-function table(costs: readonly StepCost[]): string {
-  const rows = costs.map(({ scenario, totals }) => [
-    String(scenario.gpus),
-    String(scenario.nodes),
-    atLeast(formatTime(totals.time.step), totals.exact),
-    formatTime(totals.time.communication),
-    formatTime(totals.time.exposedCommunication),
-    atMost(formatRate(totals.throughput), totals.exact),
-    formatPercent(totals.scalingEfficiency),
+function table(curve: readonly ScalingPoint[], isStrong: boolean): string {
+  const hasRun = curve.some(({ runTime }) => runTime !== null);
+  const hasPrice = curve.some(({ runPrice }) => runPrice !== null);
+  const right = (title: string): Column => ({ title, align: 'right' });
+  const columns: readonly Column[] = [
+    right('GPUs'),
+    right('nodes'),
+    ...(isStrong ? [right('batch per GPU')] : []),
+    right('step'),
+    right('communication'),
+    right('exposed'),
+    right('throughput'),
+    ...(isStrong ? [right('speed-up')] : []),
+    right('efficiency'),
+    ...(hasRun ? [right('run')] : []),
+    ...(hasPrice ? [right('price')] : []),
+    { title: 'limit', align: 'left' },
+  ];
+  const rows = curve.map((point) => [
+    String(point.gpus),
+    String(point.nodes),
+    ...(isStrong ? [String(point.batchPerGpu)] : []),
+    atLeast(formatTime(point.step), point.exact),
+    formatTime(point.communication),
+    formatTime(point.exposedCommunication),
+    atMost(formatRate(point.throughput), point.exact),
+    ...(isStrong ? [point.speedup === null ? '?' : `${significant(point.speedup)} ×`] : []),
+    formatPercent(point.scalingEfficiency),
+    ...(hasRun ? [point.runTime === null ? '?' : formatDuration(point.runTime)] : []),
+    ...(hasPrice ? [point.runPrice === null ? '?' : formatPrice(point.runPrice)] : []),
+    point.exact ? limitText(point.limit) : '?',
   ]);
   return `${layoutColumns(columns, rows).join('\n')}\n`;
 }
 
-const point = ({ scenario, totals }: StepCost) => ({
-  gpus: scenario.gpus,
-  nodes: scenario.nodes,
-  step: totals.time.step,
-  communication: totals.time.communication,
-  exposedCommunication: totals.time.exposedCommunication,
-  throughput: totals.throughput,
-  scalingEfficiency: totals.scalingEfficiency,
-  exact: totals.exact,
-});
+const limitText = ({ kind, share }: StepLimit): string =>
+  kind === 'compute' ? kind : `${limitNames[kind]}, ${formatPercent(share)} of the step`;
+
+const limitNames: Readonly<Record<Exclude<StepLimit['kind'], 'compute'>, string>> = {
+  host: 'host launches',
+  input: 'input',
+  latency: 'start-up of messages',
+  communication: 'bandwidth of messages',
+  server: 'parameter servers',
+  imbalance: 'slowest worker',
+};

@@ -42,6 +42,14 @@ export function resolveScenario(
   const passes = gpus * (mode === 'inference' ? 1 : accumulate);
   const batch = resolveBatch(askedBatch(requests, passes), given, analysis, report);
   const globalBatch = askedGlobalBatch(requests);
+  if (globalBatch !== undefined && globalBatch < gpus) {
+    report(
+      'warning',
+      'scenario/invalid',
+      `A batch of ${globalBatch} over ${gpus} GPUs leaves ${gpus - globalBatch} of them without a sample; use fewer GPUs or a larger batch`,
+      'globalBatch',
+    );
+  }
   const [input, workers, run] = [
     first(requests, 'input'),
     first(requests, 'workers'),

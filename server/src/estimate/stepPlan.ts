@@ -202,17 +202,23 @@ export function timelineOf(plan: StepPlan, edge: Edge, growth = 1): StepTimeline
 
 /** Of one worker, without queues at servers that others cause. */
 export function workerTimeline(plan: StepPlan, edge: Edge, growth = 1): StepTimeline {
-  const { traffic, input, imbalance } = plan;
-  const work = {
-    ...computeOf(plan, edge, growth, imbalance, plan.updateTimes),
-    ...(input === undefined ? {} : { input: input.timed }),
-  };
-  const channels = traffic.channels.map(({ order }) => order);
-  const pass = stepTimeline({ ...work, messages: traffic.messages[edge], channels });
+  const work = workOf(plan, edge, growth);
+  const pass = stepTimeline(work);
   const passes = passesOf(plan.scenario);
   if (passes === 1) return pass;
   const isSilent = exchangesPerStep(plan) === 1;
   return repeatPasses(pass, isSilent ? stepTimeline({ ...work, messages: [], channels: [] }) : pass, passes);
+}
+
+/** What one worker does in one pass of a step, with middle, low or high times. */
+export function workOf(plan: StepPlan, edge: Edge, growth = 1): StepWork {
+  const { traffic, input, imbalance } = plan;
+  return {
+    ...computeOf(plan, edge, growth, imbalance, plan.updateTimes),
+    messages: traffic.messages[edge],
+    channels: traffic.channels.map(({ order }) => order),
+    ...(input === undefined ? {} : { input: input.timed }),
+  };
 }
 
 /** Passes forward and backward of one step. */

@@ -150,3 +150,15 @@ function withUnit(value: number | null, units: readonly Unit[]): string {
 /** Nothing at all is shown in the base unit: `0 B`, `0 FLOP`, `0 s`. */
 const zeroUnit = (units: readonly Unit[]): string =>
   (units.find((candidate) => candidate.size === 1) ?? units[units.length - 1])?.name ?? '';
+
+/** Minutes, hours and days, where seconds are no longer read: `13.3 hours`. */
+export function formatDuration(time: Seconds): string {
+  if (time < 120) return formatTime(time);
+  const [size, unit] =
+    time < 2 * 3600 ? [60, 'minutes'] : time < 2 * 86400 ? [3600, 'hours'] : ([86400, 'days'] as const);
+  return `${(time / size).toFixed(1)} ${unit}`;
+}
+
+/** US dollars: `$53.87`, `$12,400`. */
+export const formatPrice = (dollars: number): string =>
+  `$${dollars < 100 ? dollars.toFixed(2) : formatCount(Math.round(dollars))}`;

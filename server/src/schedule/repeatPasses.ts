@@ -21,6 +21,7 @@ export function repeatPasses(last: StepTimeline, earlier: StepTimeline, passes: 
     backward: added(last.backward, earlier.backward),
     forwardEnds: later(last.forwardEnds),
     backwardEnds: later(last.backwardEnds),
+    updates: last.updates.map(({ time, end }) => ({ time, end: seconds(end + before) })),
     messages: last.messages.map((message, index) => ({
       ...message,
       start: seconds(message.start + before),

@@ -29,6 +29,8 @@ export interface StepTimeline {
   /** When each piece ends, from the start of the step. */
   readonly forwardEnds: Float64Array;
   readonly backwardEnds: Float64Array;
+  /** The update, in one piece or as messages arrive: by how much each piece moves the end, and the end. */
+  readonly updates: readonly UpdatePiece[];
   readonly messages: readonly SentMessage[];
   /** The batch that comes while the step runs; absent where input is not described. */
   readonly batch?: SuppliedBatch;
@@ -46,6 +48,11 @@ export interface StepTimeline {
   /** Of forward, backward and update: the GPU has nothing to run until the host has launched it. */
   readonly hostTime: Seconds;
   readonly step: Seconds;
+}
+
+export interface UpdatePiece {
+  readonly time: Seconds;
+  readonly end: Seconds;
 }
 
 export interface SentMessage {
@@ -146,6 +153,7 @@ interface LaidStep {
   readonly forwardEnds: Float64Array;
   readonly backwardEnds: Float64Array;
   readonly updateTime: number;
+  readonly updates: readonly { readonly time: number; readonly end: number }[];
   readonly hostTime: number;
   readonly stalls: readonly Stall[];
   /** By message: when what waits for it started; infinite where the step ended before. */
@@ -188,8 +196,11 @@ function layStep(
     const needed = sent === step ? neededAt : steps[sent]?.neededAt;
     if (needed !== undefined) needed[message] = Math.max(arrived, free);
   };
+  const updates: { time: number; end: number }[] = [];
   const updateBy = (share: number): void => {
-    if (share > 0) updateTime += gpu.runPiece(update.device * share, update.host * share);
+    const time = gpu.runPiece(update.device * share, update.host * share);
+    updateTime += time;
+    if (time > 0) updates.push({ time, end: gpu.freeAt() });
   };
   const shareOf = (message: number): number => messages[message]?.updateShare ?? 0;
 
@@ -207,7 +218,7 @@ function layStep(
     for (const message of order.waitedFor.get(stop) ?? []) {
       const share = shareOf(message);
       waitFor(message, share > 0 ? update.host * share : (launch ?? 0));
-      updateBy(share);
+      if (share > 0) updateBy(share);
     }
   }
   const awaited = order.waitedFor.get(count) ?? [];
@@ -219,7 +230,7 @@ function layStep(
   for (const message of awaited) {
     if (shareOf(message) === 0) waitFor(message, update.host * order.sharedUpdate);
   }
-  updateTime += gpu.runPiece(update.device * order.sharedUpdate, update.host * order.sharedUpdate);
+  updateBy(order.sharedUpdate);
   release(count + 1, gpu.freeAt());
   return {
     start,
@@ -230,6 +241,7 @@ function layStep(
     forwardEnds: ends.forward,
     backwardEnds: ends.backward,
     updateTime,
+    updates,
     hostTime: gpu.hostTime(),
     stalls,
     neededAt,
@@ -268,6 +280,7 @@ function shownTimeline(
     backward,
     forwardEnds: fromStart(step.forwardEnds, from),
     backwardEnds: fromStart(step.backwardEnds, from),
+    updates: step.updates.map(({ time, end }) => ({ time: seconds(time), end: seconds(end - from) })),
     get messages() {
       sent ??= sentMessages(work, traffic, steps, shown, stalls, averaged);
       return sent;

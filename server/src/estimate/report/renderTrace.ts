@@ -8,8 +8,9 @@ import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { ClusterProfile } from '../../hardware/clusterProfile.ts';
 import type { LayerMeasurements } from '../../model/measurement.ts';
 import type { Scenario } from '../../model/scenario.ts';
+import { type SentMessage, type StepTimeline, stepTimeline } from '../../schedule/stepTimeline.ts';
 import { layerOfOperators } from '../layerCosts.ts';
-import { planStep, timelineOf } from '../stepPlan.ts';
+import { passesOf, planStep, type StepPlan, timelineOf, workOf } from '../stepPlan.ts';
 
 interface TraceEvent {
   readonly name: string;
@@ -22,12 +23,17 @@ interface TraceEvent {
   readonly args?: Readonly<Record<string, unknown>>;
 }
 
-const computeTrack = 1;
-const networkTrack = 2;
+const hostTrack = 1;
+const computeTrack = 2;
+const readTrack = 3;
+const copyTrack = 4;
+const firstChannelTrack = 10;
 
 /**
- * One GPU's step: forward, backward and update on the compute stream, gradient messages on the network. An event
- * is an operator, named by its layer, waiting for the host included; operators that take no time are left out.
+ * One worker's step in steady state on its resources: the host's launches, the GPU's stream, the channels of messages,
+ * and the next batch being read and copied. An event on the stream is an operator, named by its layer, waiting for the
+ * host included; gaps are waits for messages or input. A message that the next step waits for may end after this one.
+ * Of several passes whose gradients are added up, the last is drawn.
  */
 export function renderTrace(
   training: TrainingGraph,
@@ -37,52 +43,108 @@ export function renderTrace(
 ): string {
   const plan = planStep(training, scenario, cluster, measurements);
   const timeline = timelineOf(plan, 0);
-  const { graph, layers } = training.analysis;
-  const layerOf = layerOfOperators(training);
   const events: TraceEvent[] = [
     metadata('process_name', 0, `one of ${scenario.gpus} × ${cluster.gpu.title}`),
-    metadata('thread_name', computeTrack, 'compute stream'),
-    metadata('thread_name', networkTrack, 'network'),
+    ...track(hostTrack, 'host launches'),
+    ...track(computeTrack, 'GPU stream'),
+    ...(timeline.batch === undefined
+      ? []
+      : [...track(readTrack, 'reading and decoding'), ...track(copyTrack, 'copies of input to GPU')]),
+    ...plan.traffic.channels.flatMap(({ name }, channel) => track(firstChannelTrack + channel, name)),
+    ...computeEvents(plan, timeline),
+    ...timeline.messages.flatMap((sent, index) => messageEvents(plan, sent, index)),
+    ...inputEvents(timeline),
   ];
-  let now = 0;
-  const compute = (index: number, duration: number, phase: string): void => {
-    const operator = graph.operators[index];
-    const layer = layers[layerOf[index] ?? -1];
-    if (duration > 0 && operator !== undefined) {
-      events.push({
-        ...complete(layer?.name ?? operator.name, computeTrack, now, duration),
-        cat: phase,
-        args: { phase, operator: operator.name, type: operator.type },
-      });
-    }
-    now += duration;
-  };
-  for (const [index, duration] of timeline.forward.entries()) compute(index, duration, 'forward');
-  const last = graph.operators.length - 1;
-  for (const [position, duration] of timeline.backward.entries())
-    compute(last - position, duration, 'backward');
-  for (const [index, sent] of timeline.messages.entries()) {
-    events.push({
-      ...complete(
-        `message ${index + 1} of ${timeline.messages.length}`,
-        networkTrack,
-        sent.start,
-        sent.end - sent.start,
-      ),
-      cat: 'communication',
-      args: {
-        bytes: plan.exchange.messages[index]?.bytes,
-        how: plan.traffic.stages[index]?.map(({ description }) => description).join(', then '),
-        exposedMicroseconds: micro(sent.exposed),
-      },
-    });
-  }
-  if (timeline.updateTime > 0) {
-    const update = complete('update', computeTrack, timeline.step - timeline.updateTime, timeline.updateTime);
-    events.push({ ...update, cat: 'update', args: { optimizer: scenario.optimizer } });
-  }
-  return `${JSON.stringify({ traceEvents: events, displayTimeUnit: 'ms' })}\n`;
+  return `${JSON.stringify({ traceEvents: fromZero(events), displayTimeUnit: 'ms' })}\n`;
 }
+
+/** The next batch may have been begun before the step: a trace has no times below 0. */
+function fromZero(events: readonly TraceEvent[]): readonly TraceEvent[] {
+  let earliest = 0;
+  for (const { ts = 0 } of events) earliest = Math.min(earliest, ts);
+  if (earliest === 0) return events;
+  return events.map((event) => (event.ts === undefined ? event : { ...event, ts: event.ts - earliest }));
+}
+
+/** Launches and kernels of forward and backward, and the update; operators that take no time are left out. */
+function computeEvents(plan: StepPlan, timeline: StepTimeline): readonly TraceEvent[] {
+  const { training, scenario } = plan;
+  const { graph, layers } = training.analysis;
+  const layerOf = layerOfOperators(training);
+  const { forward, backward, update, input } = workOf(plan, 0);
+  const events: TraceEvent[] = [];
+  const isHeldByInput = input !== undefined && input.ahead !== 'reading and copying';
+  let launched = (isHeldByInput ? timeline.exposedInputTime : 0) + earlierPasses(plan, timeline);
+  const passes = passesOf(scenario);
+  const operatorEvents = (index: number, phase: string, host: number, all: number, end: number): void => {
+    const time = all / passes;
+    const operator = graph.operators[index];
+    const name = layers[layerOf[index] ?? -1]?.name ?? operator?.name ?? '';
+    const args = { phase, operator: operator?.name, type: operator?.type };
+    if (host > 0) events.push({ ...complete(name, hostTrack, launched, host), cat: phase, args });
+    launched += host;
+    if (time > 0) events.push({ ...complete(name, computeTrack, end - time, time), cat: phase, args });
+  };
+  const last = graph.operators.length - 1;
+  for (const [index, end] of timeline.forwardEnds.entries()) {
+    operatorEvents(index, 'forward', forward.host[index] ?? 0, timeline.forward[index] ?? 0, end);
+  }
+  for (const [at, end] of timeline.backwardEnds.entries()) {
+    operatorEvents(last - at, 'backward', backward.host[at] ?? 0, timeline.backward[at] ?? 0, end);
+  }
+  const args = { optimizer: scenario.optimizer };
+  if (update.host > 0) {
+    events.push({ ...complete('update', hostTrack, launched, update.host), cat: 'update', args });
+  }
+  for (const { time, end } of timeline.updates) {
+    events.push({ ...complete('update', computeTrack, end - time, time), cat: 'update', args });
+  }
+  return events;
+}
+
+/** When the last pass of the step starts. */
+function earlierPasses(plan: StepPlan, { step }: StepTimeline): number {
+  return passesOf(plan.scenario) === 1 ? 0 : step - stepTimeline(workOf(plan, 0)).step;
+}
+
+/** One event for each stage, on the track of its channel. */
+function messageEvents(
+  { exchange, traffic }: StepPlan,
+  sent: SentMessage,
+  index: number,
+): readonly TraceEvent[] {
+  const message = exchange.messages[index];
+  const name = `message ${index + 1} of ${exchange.messages.length}`;
+  return sent.stages.map(({ channel, start, end }, stage) => ({
+    ...complete(name, firstChannelTrack + channel, start, end - start),
+    cat: 'communication',
+    args: {
+      bytes: message?.bytes,
+      parameters: message?.gradients.slice(0, namedParameters).map(({ parameter }) => parameter),
+      how: traffic.stages[index]?.[stage]?.description,
+      exposedMicroseconds: micro(sent.exposed),
+      slackMicroseconds: micro(sent.slack),
+    },
+  }));
+}
+
+/** A bucket may carry hundreds. */
+const namedParameters = 8;
+
+/** The batch that comes while the step runs. */
+function inputEvents({ batch }: StepTimeline): readonly TraceEvent[] {
+  if (batch === undefined) return [];
+  const { readFrom, readUntil, copiedFrom, copiedUntil } = batch;
+  return [
+    { ...complete('next batch', readTrack, readFrom, readUntil - readFrom), cat: 'input' },
+    { ...complete('next batch', copyTrack, copiedFrom, copiedUntil - copiedFrom), cat: 'input' },
+  ];
+}
+
+const track = (tid: number, name: string): readonly TraceEvent[] => [
+  metadata('thread_name', tid, name),
+  { name: 'thread_sort_index', ph: 'M', pid: 0, tid, args: { sort_index: tid } },
+];
 
 function complete(name: string, tid: number, start: number, duration: number): TraceEvent {
   return { name, ph: 'X', pid: 0, tid, ts: micro(start), dur: micro(duration) };

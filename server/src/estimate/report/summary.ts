@@ -5,8 +5,10 @@ import {
   atMost,
   formatBytes,
   formatCount,
+  formatDuration,
   formatFlops,
   formatPercent,
+  formatPrice,
   formatRate,
   formatTime,
 } from '../../model/format.ts';
@@ -165,31 +167,16 @@ function runRows({ run, exact }: Report['totals']): readonly SummaryRow[] {
   return [
     {
       name: 'run',
-      value: atLeast(durationText(run.time), isKnown),
+      value: atLeast(formatDuration(seconds(run.time)), isKnown),
       detail: [
         `${formatCount(run.steps)} steps`,
         run.initialisation === null
           ? 'without initialisation, which is not known'
           : `${timeText(run.initialisation)} before the first`,
-        ...(run.price === null
-          ? []
-          : [
-              atLeast(
-                `$${run.price < 100 ? run.price.toFixed(2) : formatCount(Math.round(run.price))}`,
-                isKnown,
-              ),
-            ]),
+        ...(run.price === null ? [] : [atLeast(formatPrice(run.price), isKnown)]),
       ].join(', '),
     },
   ];
-}
-
-/** Minutes, hours and days, where seconds are no longer read. */
-function durationText(time: number): string {
-  if (time < 120) return timeText(time);
-  if (time < 2 * 3600) return `${(time / 60).toFixed(1)} minutes`;
-  if (time < 2 * 86400) return `${(time / 3600).toFixed(1)} hours`;
-  return `${(time / 86400).toFixed(1)} days`;
 }
 
 export const timeText = (value: number | null): string => formatTime(known(value));

@@ -90,7 +90,7 @@ export function readScenario(
       report(`\`${key.text}\` takes one word or number`, span);
       continue;
     }
-    spans.set(key.text, span);
+    spans.set(key.text === 'global-batch' ? 'globalBatch' : key.text, span);
     const choose = <Choice extends string>(choices: readonly Choice[]): Choice | undefined => {
       const chosen = choices.find((choice) => choice === content);
       if (chosen === undefined) {

@@ -1,0 +1,52 @@
+/**
+ * How a step changes with the number of GPUs: each point with its efficiency and what limits it.
+ *
+ * Weak scaling keeps the batch of each GPU; strong scaling keeps the batch over all of them, so that one GPU by itself
+ * takes the whole batch. Efficiency is the throughput of a GPU here over that of one by itself.
+ */
+
+import type { StepCost, StepLimit } from '../model/stepCost.ts';
+import type { Seconds } from '../model/units.ts';
+
+export interface ScalingPoint {
+  readonly gpus: number;
+  readonly nodes: number;
+  readonly batchPerGpu: number;
+  readonly step: Seconds | null;
+  readonly communication: Seconds | null;
+  readonly exposedCommunication: Seconds | null;
+  readonly throughput: number | null;
+  readonly scalingEfficiency: number | null;
+  /** Over one GPU by itself. */
+  readonly speedup: number | null;
+  readonly limit: StepLimit;
+  /** Where a run is described: seconds, and US dollars where there is a price. */
+  readonly runTime: Seconds | null;
+  readonly runPrice: number | null;
+  readonly exact: boolean;
+}
+
+/** `alone` is the step of one GPU with the batch of all, where that is what all share; left out, scaling is weak. */
+export function scalingCurve(costs: readonly StepCost[], alone?: StepCost): readonly ScalingPoint[] {
+  return costs.map(({ scenario, totals }) => {
+    const { gpus, nodes, batchPerGpu } = scenario;
+    const ofOne = alone?.totals.exact === true ? alone.totals.throughput : null;
+    const strong = ofOne === null || totals.throughput === null ? null : totals.throughput / (gpus * ofOne);
+    const efficiency = alone === undefined ? totals.scalingEfficiency : totals.exact ? strong : null;
+    return {
+      gpus,
+      nodes,
+      batchPerGpu,
+      step: totals.time.step,
+      communication: totals.time.communication,
+      exposedCommunication: totals.time.exposedCommunication,
+      throughput: totals.throughput,
+      scalingEfficiency: efficiency,
+      speedup: efficiency === null ? null : efficiency * gpus,
+      limit: totals.limit,
+      runTime: totals.run?.time ?? null,
+      runPrice: totals.run?.price ?? null,
+      exact: totals.exact,
+    };
+  });
+}
