@@ -45,7 +45,8 @@ function leaveOut(
   isLeftOut: (node: FlatNode) => boolean,
   issueOf: (count: string, first: FlatNode) => Issue,
 ): UsefulNodes {
-  const left = new Set(nodes.filter(isLeftOut));
+  const left = new Set<FlatNode>();
+  for (const node of nodes) if (isLeftOut(node)) left.add(node);
   const [first] = left;
   if (first === undefined || left.size <= mostIdle) return { nodes, issues: [] };
   return {

@@ -12,6 +12,7 @@
 
 import { printDimension } from '../model/dimension.ts';
 import { atLeast, formatBytes, formatFlops, formatTime } from '../model/format.ts';
+import { remember } from '../model/remember.ts';
 import { add } from '../model/units.ts';
 import { hoverLine } from './hover.ts';
 import { lineCost, measuredText, measuredTime } from './lineCost.ts';
@@ -36,6 +37,7 @@ export function inlayHints(
   last: number,
   kinds: HintKinds = { cost: true, shape: false },
 ): readonly InlayHint[] {
+  const print = makePrint();
   const said = viewsOf(view).flatMap((each) => {
     const unknownText = unknownTexts(each);
     return each.rows
@@ -43,7 +45,7 @@ export function inlayHints(
       .map((row): SaidOfLine => {
         const texts = [
           ...(kinds.shape ? [shapeText(row)] : []),
-          ...(kinds.cost ? [hintText(row, each, unknownText)] : []),
+          ...(kinds.cost ? [hintText(row, each, unknownText, print)] : []),
         ];
         return { line: row.line, model: each.part?.name ?? '', texts };
       });
@@ -113,18 +115,30 @@ function unknownTexts(view: ModelView): (row: LayerRow) => string {
   };
 }
 
-function hintText(row: LayerRow, view: ModelView, unknownText: (row: LayerRow) => string): string {
+/** Lines that repeat say the same numbers: each is printed once. */
+const makePrint = () => ({
+  flops: remember(formatFlops),
+  time: remember(formatTime),
+  bytes: remember(formatBytes),
+});
+
+function hintText(
+  row: LayerRow,
+  view: ModelView,
+  unknownText: (row: LayerRow) => string,
+  print: ReturnType<typeof makePrint>,
+): string {
   const cost = lineCost(row);
   if (cost.unknown) return unknownText(row);
   const time = add(cost.time.forward, cost.time.backward);
   const measured = measuredTime(row, view.measurements);
   const parts = [
-    ...(cost.flops.forward > 0 ? [atLeast(formatFlops(cost.flops.forward), cost.exact)] : []),
-    ...(time > 0 ? [atLeast(formatTime(time), cost.exact)] : []),
+    ...(cost.flops.forward > 0 ? [atLeast(print.flops(cost.flops.forward), cost.exact)] : []),
+    ...(time > 0 ? [atLeast(print.time(time), cost.exact)] : []),
     ...(measured === undefined ? [] : [measuredText(measured, view.measurements)]),
     ...(cost.time.communication > 0 && cost.gradient > 0
       ? [
-          `grad ${formatBytes(cost.gradient)}${cost.time.exposed !== null && cost.time.exposed >= worthSaying ? `, ${formatTime(cost.time.exposed)} exposed` : ''}`,
+          `grad ${print.bytes(cost.gradient)}${cost.time.exposed !== null && cost.time.exposed >= worthSaying ? `, ${print.time(cost.time.exposed)} exposed` : ''}`,
         ]
       : []),
   ];

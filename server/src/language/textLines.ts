@@ -23,9 +23,10 @@ export function splitLines(text: string): TextLines {
   const starts = [0];
   for (let index = text.indexOf('\n'); index >= 0; index = text.indexOf('\n', index + 1))
     starts.push(index + 1);
-  const lines = starts.map((start, line) =>
-    text.slice(start, (starts[line + 1] ?? text.length + 1) - 1).replace(/\r$/, ''),
-  );
+  const lines = starts.map((start, line) => {
+    const end = (starts[line + 1] ?? text.length + 1) - 1;
+    return text.slice(start, end > start && text[end - 1] === '\r' ? end - 1 : end);
+  });
   return { lines, starts };
 }
 

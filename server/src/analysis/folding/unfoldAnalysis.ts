@@ -405,16 +405,21 @@ function unfoldLayers(
       layers.push({ ...layer, name, ancestors: paths.slice(0, -1), operators });
     } else {
       if (!isGivenAlike(layer, given, operators)) return false;
-      const { span: _, ...rest } = layer;
-      const span = given.span === undefined ? {} : { span: given.span };
-      layers.push({ ...rest, name, ancestors: given.ancestors, operators, ...span });
+      layers.push({
+        name,
+        type: layer.type,
+        ancestors: given.ancestors,
+        operators,
+        ...(given.span === undefined ? {} : { span: given.span }),
+        ...(layer.marks === undefined ? {} : { marks: layer.marks }),
+      });
     }
     return true;
   };
   /** Whether a lowering gives a layer the type, the marks and the operators of the layer that stands for it. */
   const isGivenAlike = (layer: Layer, given: ProvidedLayer, operators: readonly number[]): boolean =>
     given.type === layer.type &&
-    JSON.stringify(given.marks) === JSON.stringify(layer.marks) &&
+    (given.marks === layer.marks || JSON.stringify(given.marks) === JSON.stringify(layer.marks)) &&
     operators.every((index, position) => {
       const shown = givenTo(folded.nodes[layer.operators[position] ?? -1]);
       return (givenTo(nodes[index]) === given) === (shown?.name === layer.name);

@@ -281,7 +281,8 @@ export class ModelLowering {
     span: TextSpan,
     marks: LayerMarks,
   ): void {
-    const nodes = Array.from({ length: this.graph.size - start }, (_, index) => start + index);
+    const nodes: number[] = [];
+    for (let index = start; index < this.graph.size; index += 1) nodes.push(index);
     const marked = Object.keys(marks).length === 0 ? {} : { marks };
     this.graph.layers.push({ name, type, ancestors, nodes, span, ...marked });
   }
