@@ -15,8 +15,8 @@ import { bitsPerElement } from '../model/elementType.ts';
 import { parameterBytes } from './gradients.ts';
 
 /** Bytes of the gradients of parameters when the backward of each operator has run, by operator. */
-export function parameterGradients(training: TrainingGraph, operators: number): Float64Array {
-  const column = ownGradients(training, operators);
+export function parameterGradients(training: TrainingGraph, operators: number, width: number): Float64Array {
+  const column = ownGradients(training, operators, width);
   let born = 0;
   for (let index = operators - 1; index >= 0; index -= 1) {
     born += column[index] ?? 0;
@@ -30,18 +30,23 @@ export function parameterGradients(training: TrainingGraph, operators: number): 
  * one until it has been added to its old one (torch/csrc/autograd/functions/accumulate_grad.h). What the pieces of
  * sharded gradients are sent from is counted as a buffer.
  */
-export function addedGradients(training: TrainingGraph, operators: number, shards: number): Float64Array {
+export function addedGradients(
+  training: TrainingGraph,
+  operators: number,
+  width: number,
+  shards: number,
+): Float64Array {
   let all = 0;
-  for (const parameter of training.analysis.parameters) all += parameterBytes(parameter);
-  return ownGradients(training, operators).map((size) => all / shards + (shards === 1 ? size : 0));
+  for (const parameter of training.analysis.parameters) all += parameterBytes(parameter, width);
+  return ownGradients(training, operators, width).map((size) => all / shards + (shards === 1 ? size : 0));
 }
 
 /** Bytes of the gradients that arise in the backward of each operator, by operator. */
-function ownGradients({ analysis }: TrainingGraph, operators: number): Float64Array {
+function ownGradients({ analysis }: TrainingGraph, operators: number, width: number): Float64Array {
   const column = new Float64Array(operators);
   for (const parameter of analysis.parameters) {
     const last = parameter.operators.at(-1);
-    if (last !== undefined) column[last] = (column[last] ?? 0) + parameterBytes(parameter);
+    if (last !== undefined) column[last] = (column[last] ?? 0) + parameterBytes(parameter, width);
   }
   return column;
 }
@@ -62,6 +67,8 @@ export function gradientsBetween(training: TrainingGraph, lowered: LoweredGraph)
     live.newMoment();
     const handsOn =
       kernels !== undefined && kernels.inside !== true && (kernels.view || sums.has(operator.type));
+    const computed = computedBytes(training, lowered, index);
+    if (operator.type === 'SoftmaxCrossEntropyLoss') live.pass(2 * computed);
     const [output] = operator.outputs;
     const elements = training.tensors.get(output ?? '')?.elements;
     for (const name of distinct(operator.inputs)) {
@@ -72,10 +79,29 @@ export function gradientsBetween(training: TrainingGraph, lowered: LoweredGraph)
       if (handsOn && whole) live.handOn(output, name);
       else live.arrive(name, gradientBytes(training, lowered, name), kernels.inside === true);
     }
+    live.pass(computed);
     gradients[index] = live.most;
     for (const name of operator.outputs) live.release(name);
   }
   return gradients;
+}
+
+/**
+ * Bytes of the gradient of an operator's first input as it is computed, where it is cast before it is handed on; 0 where
+ * it is stored as it is computed. A loss of scores makes that of its log-softmax beside it, whatever the type.
+ */
+function computedBytes(training: TrainingGraph, lowered: LoweredGraph, index: number): number {
+  const operator = training.analysis.graph.operators[index];
+  const kernels = lowered.operators[index];
+  const [input] = operator?.inputs ?? [];
+  if (operator === undefined || kernels === undefined || input === undefined) return 0;
+  if (kernels.view || kernels.inside === true || !training.requiresGradient.has(input)) return 0;
+  const tensor = training.tensors.get(input);
+  if (tensor?.elementType !== 'float32') return 0;
+  const { values } = training.analysis.graph;
+  const stored = lowered.operators[values.get(input)?.producer ?? -1]?.width ?? 4;
+  const isLoss = operator.type === 'SoftmaxCrossEntropyLoss';
+  return kernels.width > stored || isLoss ? tensor.elements * kernels.width : 0;
 }
 
 /** Operators whose inputs get the output's gradient itself, or a view of it. */
@@ -105,6 +131,11 @@ class LiveGradients {
 
   newMoment(): void {
     this.most = this.live;
+  }
+
+  /** Memory that is there for a moment. */
+  pass(size: number): void {
+    this.most = Math.max(this.most, this.live + size);
   }
 
   /** A gradient in memory of its own. Inside a fused kernel a second one is added before it is stored. */

@@ -74,9 +74,10 @@ type Timelines = readonly [StepTimeline, StepTimeline, StepTimeline];
 function memoryOf(plan: StepPlan): StepMemory {
   const { training, scenario, exchange, update } = plan;
   const { shards } = exchange;
-  const trained = totalBytes(training.analysis.parameters);
+  const { weightWidth } = plan;
+  const trained = totalBytes(training.analysis.parameters, weightWidth);
   return stepMemory(plan, {
-    parameters: (trained + totalBytes(training.analysis.frozen)) / shards.parameters,
+    parameters: (trained + totalBytes(training.analysis.frozen, weightWidth)) / shards.parameters,
     gradients: scenario.mode === 'training' ? trained / shards.gradients : 0,
     optimizerState: update.stateBytes,
     communicationBuffers: exchange.buffers,
@@ -84,8 +85,8 @@ function memoryOf(plan: StepPlan): StepMemory {
   });
 }
 
-const totalBytes = (parameters: readonly Parameter[]): number =>
-  parameters.reduce((total, parameter) => total + parameterBytes(parameter), 0);
+const totalBytes = (parameters: readonly Parameter[], width: number): number =>
+  parameters.reduce((total, parameter) => total + parameterBytes(parameter, width), 0);
 
 function totalsOf(
   plan: StepPlan,
@@ -300,6 +301,7 @@ function layersOf(
     savedByOperator: plan.saved.activations,
     trains: scenario.mode === 'training',
     passes: passesOf(scenario),
+    weightWidth: plan.weightWidth,
     isRecomputed: ({ operators }) =>
       operators.some((index) => plan.lowered.operators[index]?.again !== undefined),
     stateBytesPerElement: elements === 0 ? 0 : update.stateBytes / elements,

@@ -2,14 +2,14 @@
 
 import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
 import type { Gradient } from '../frameworks/gradient.ts';
-import { bitsPerElement } from '../model/elementType.ts';
+import { bitsPerElement, type ElementType } from '../model/elementType.ts';
 import { type Bytes, bytes } from '../model/units.ts';
 
 /**
  * A shared parameter's gradient is complete when backward has passed its first use. Backward runs operators in
  * reverse, so operator i is at position n − 1 − i.
  */
-export function gradientsInReadyOrder(training: TrainingGraph): readonly Gradient[] {
+export function gradientsInReadyOrder(training: TrainingGraph, width = 4): readonly Gradient[] {
   const { parameters } = training.analysis;
   const last = training.costs.length - 1;
   return parameters
@@ -17,16 +17,17 @@ export function gradientsInReadyOrder(training: TrainingGraph): readonly Gradien
       parameter: parameter.name,
       index,
       elements: parameter.elements,
-      bytes: parameterBytes(parameter),
+      bytes: parameterBytes(parameter, width),
       readyAfter: last - (parameter.operators[0] ?? last),
       usedFrom: parameter.operators[0] ?? 0,
     }))
     .sort((a, b) => a.readyAfter - b.readyAfter || b.index - a.index);
 }
 
-export function parameterBytes(parameter: {
-  readonly elements: number;
-  readonly elementType: Parameters<typeof bitsPerElement>[0];
-}): Bytes {
-  return bytes((parameter.elements * (bitsPerElement(parameter.elementType) ?? 0)) / 8);
+/** `width` is of what is fp32 in the file. */
+export function parameterBytes(
+  { elements, elementType }: { readonly elements: number; readonly elementType: ElementType },
+  width = 4,
+): Bytes {
+  return bytes(elements * (elementType === 'float32' ? width : (bitsPerElement(elementType) ?? 0) / 8));
 }

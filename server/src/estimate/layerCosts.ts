@@ -27,6 +27,7 @@ export interface LayerInputs {
   readonly trains: boolean;
   /** Passes forward and backward of one step. */
   readonly passes: number;
+  readonly weightWidth: number;
   /** Whether backward computes it again. */
   readonly isRecomputed: (layer: Layer) => boolean;
   readonly stateBytesPerElement: number;
@@ -57,7 +58,7 @@ export function layerCosts(inputs: LayerInputs): readonly LayerCost[] {
   const { training } = inputs;
   const { layers, folded } = training.analysis;
   const owned = parametersByLayer(training);
-  const frozen = frozenByLayer(training);
+  const frozen = frozenByLayer(training, inputs.weightWidth);
   const nameOf = namesOfOperators(training);
   const sinceOf = sinceOfLayers(inputs);
   const works: (LayerWork | undefined)[] = [];
@@ -102,7 +103,7 @@ function namesOfOperators({ analysis, folded }: TrainingGraph): (index: number) 
 }
 
 /** Elements and bytes of the frozen weights by the layer that uses them first. */
-function frozenByLayer(training: TrainingGraph): ReadonlyMap<number, FrozenWeights> {
+function frozenByLayer(training: TrainingGraph, width: number): ReadonlyMap<number, FrozenWeights> {
   const byLayer = new Map<number, FrozenWeights>();
   if (training.analysis.frozen.length === 0) return byLayer;
   const layerOf = layerOfOperators(training);
@@ -112,7 +113,7 @@ function frozenByLayer(training: TrainingGraph): ReadonlyMap<number, FrozenWeigh
     const before = byLayer.get(layer) ?? { elements: 0, bytes: 0 };
     byLayer.set(layer, {
       elements: before.elements + parameter.elements,
-      bytes: before.bytes + parameterBytes(parameter),
+      bytes: before.bytes + parameterBytes(parameter, width),
     });
   }
   return byLayer;
@@ -198,7 +199,7 @@ function workOf(
     const parameter = training.analysis.parameters[index];
     if (parameter === undefined) continue;
     elements += parameter.elements;
-    weightBytes += parameterBytes(parameter);
+    weightBytes += parameterBytes(parameter, inputs.weightWidth);
   }
   const boundTimes = (pass: PassTimes): BoundTimes => ({
     compute: passes * over(pass.compute),

@@ -130,13 +130,15 @@ const noMoments: BackwardMoments = { copies: nothing, gradients: nothing, kept: 
 const addsUp = ({ scenario }: StepPlan): boolean => passesOf(scenario) > 1;
 
 function backwardOf(plan: StepPlan, between: Float64Array): BackwardMoments {
-  const { saved, training, exchange } = plan;
+  const { saved, training, exchange, weightWidth } = plan;
   const outputs = givenOutOf(plan);
   return {
     copies: runningSum(saved.weightCopies, 0),
     gradients: addsUp(plan)
-      ? addedGradients(training, between.length, exchange.shards.gradients)
-      : parameterGradients(training, between.length).map((size) => size / exchange.shards.gradients),
+      ? addedGradients(training, between.length, weightWidth, exchange.shards.gradients)
+      : parameterGradients(training, between.length, weightWidth).map(
+          (size) => size / exchange.shards.gradients,
+        ),
     kept: runningSum(saved.activations, outputs),
     workspace: between.map((size, index) => size + (saved.again[index] ?? 0)),
   };

@@ -43,6 +43,8 @@ export interface StepPlan {
   readonly saved: SavedBytes;
   /** Where blocks repeat and are lowered alike: the graph with most of them left out. */
   readonly folded?: { readonly training: TrainingGraph; readonly lowered: LoweredGraph };
+  /** Bytes per element of weights and gradients that are fp32 in the file. */
+  readonly weightWidth: number;
   readonly exchange: Exchange;
   /** Its messages with their times. */
   readonly traffic: PlannedTraffic;
@@ -83,6 +85,7 @@ function predictStep(training: TrainingGraph, scenario: Scenario, cluster: Clust
   const { behaviour } = resolveFramework(scenario.framework);
   const learns = scenario.mode === 'training';
   const placement = placeGpus(scenario.gpus, scenario.nodes);
+  const weightWidth = behaviour.weightWidth?.(scenario.precision) ?? 4;
   const computed = lowerFolded(training, behaviour, scenario, cluster);
   const group: WorkerGroup = {
     ...placement,
@@ -92,7 +95,7 @@ function predictStep(training: TrainingGraph, scenario: Scenario, cluster: Clust
     precision: scenario.precision,
   };
   const exchange = learns
-    ? behaviour.exchange(gradientsInReadyOrder(training), group, {
+    ? behaviour.exchange(gradientsInReadyOrder(training, weightWidth), group, {
         backwardEnds: () => backwardEnds(computed.times, behaviour.launch[0], behaviour.slowdown),
         timeOf: (operation) => operationTime(cluster, placement, operation).time,
       })
@@ -119,6 +122,7 @@ function predictStep(training: TrainingGraph, scenario: Scenario, cluster: Clust
     placement,
     behaviour,
     ...computed,
+    weightWidth,
     exchange,
     traffic: timeTraffic(exchange, cluster, placement, training),
     input: inputWork(training, scenario, cluster, placement, behaviour.input),

@@ -31,6 +31,8 @@ export interface FrameworkBehaviour {
   /** What a step of training sends, given the gradients in the order they become ready. */
   readonly exchange: (gradients: readonly Gradient[], group: WorkerGroup, profiled: ProfiledStep) => Exchange;
   readonly input: InputHandling;
+  /** Bytes per element of weights, their gradients and what the optimizer keeps of them; left out, 4 (fp32). */
+  readonly weightWidth?: (precision: Precision) => number;
   /** The optimizer's kernels, over the elements that one GPU updates. */
   readonly update: (optimizer: Optimizer, precision: Precision, sizes: UpdateSizes) => Update;
   /** Time of its kernels over that of those modelled, where averages of measurements say no more; left out, 1. */

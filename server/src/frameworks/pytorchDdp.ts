@@ -7,6 +7,7 @@
  * gradients have the type of their parameters, fp32 under autocast, and a compression hook narrows the message.
  */
 
+import type { Precision } from '../model/scenario.ts';
 import { bytes, sum } from '../model/units.ts';
 import type { FrameworkBehaviour } from './behaviour.ts';
 import { noExchange, prefetchedInput } from './exchange.ts';
@@ -25,6 +26,13 @@ export const eagerOptions: readonly FrameworkOption[] = [
     default: 'foreach',
     documentation: 'foreach (several passes over lists of tensors, the default) or fused (one pass)',
     expects: oneOf('foreach', 'fused'),
+  },
+  {
+    name: 'weights',
+    default: 'fp32',
+    documentation:
+      'in fp16 and bf16: fp32 (weights stay fp32 and are cast) or half (the model itself is in half precision, with its gradients and what the optimizer keeps)',
+    expects: oneOf('fp32', 'half'),
   },
   {
     name: 'conv-tf32',
@@ -116,10 +124,16 @@ function createPytorchDdp(options: ReadonlyMap<string, string>): FrameworkBehavi
   };
 }
 
-/** What every eager PyTorch behaviour shares. */
+/**
+ * What every eager PyTorch behaviour shares. `casts` tells whether fp16 and bf16 mean autocast; else all that is computed
+ * is in them, even where the weights are kept in fp32.
+ */
 export function eagerPytorch(
   options: ReadonlyMap<string, string>,
-): Pick<FrameworkBehaviour, 'launch' | 'lower' | 'input' | 'update'> {
+  casts = options.get('weights') !== 'half',
+): Pick<FrameworkBehaviour, 'launch' | 'lower' | 'input' | 'update' | 'weightWidth'> {
+  const weightWidth = (precision: Precision): number =>
+    options.get('weights') === 'half' && isHalf(precision) ? 2 : 4;
   const convolutionTf32 = options.get('conv-tf32') !== 'false';
   const fusedCalls = options.get('fused-calls') !== 'false';
   const fusedAttention = options.get('attention') !== 'eager';
@@ -132,10 +146,14 @@ export function eagerPytorch(
         training,
         precision,
         mode,
-        { convolutionTf32, fusedCalls, fusedAttention, channelsLast },
+        { convolutionTf32, fusedCalls, fusedAttention, channelsLast, wholeHalf: !casts },
         recomputed,
       ),
     input: prefetchedInput,
-    update: (optimizer, precision, sizes) => optimizerUpdate(optimizer, kernels, precision, sizes),
+    weightWidth,
+    update: (optimizer, precision, sizes) =>
+      optimizerUpdate(optimizer, kernels, precision, sizes, weightWidth(precision)),
   };
 }
+
+export const isHalf = (precision: Precision): boolean => precision !== 'fp32' && precision !== 'tf32';

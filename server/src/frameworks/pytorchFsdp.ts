@@ -49,7 +49,8 @@ export const pytorchFsdp: FrameworkEntry = {
     ...eagerOptions,
   ],
   create: (options) => ({
-    ...eagerPytorch(options),
+    // MixedPrecision gathers parameters in the precision of the computation: nothing is cast.
+    ...eagerPytorch(options, false),
     name: 'pytorch-fsdp',
     exchange: (gradients, group) => {
       if (group.gpus === 1) return noExchange;

@@ -41,6 +41,11 @@ export interface TypeOptions {
   readonly fusedAttention: boolean;
   /** Images in channels-last memory format. */
   readonly channelsLast: boolean;
+  /**
+   * In fp16 and bf16 everything is computed and stored in them, weights too, and nothing is cast: as after
+   * `model.to(bfloat16)`, and with FSDP's `MixedPrecision(param_dtype=bfloat16)`.
+   */
+  readonly wholeHalf?: boolean;
 }
 
 /** Types of all operators; a layer that a spec gives a precision of its own is in a context of its own. */
@@ -55,6 +60,8 @@ export function assignTypes(
   const marks = operatorMarks(training.analysis);
   const precisionOf = (index: number): Precision => marks?.[index]?.precision ?? precision;
   let mixed = isMixed(precision);
+  const isWholeHalf = mixed && options.wholeHalf === true;
+  if (isWholeHalf) narrowGiven(training, widths);
   const operators = training.analysis.graph.operators.map((operator, index) => {
     const group = groups.get(index);
     const own = precisionOf(index);
@@ -62,7 +69,9 @@ export function assignTypes(
     const type =
       (group && groupTypes.get(group)) ??
       (isMixed(own)
-        ? autocastType(training, operator, training.costs[index], own, widths, group)
+        ? isWholeHalf
+          ? halfType(training.costs[index], own, group)
+          : autocastType(training, operator, training.costs[index], own, widths, group)
         : fullType(training.costs[index], own, options, group));
     if (group !== undefined) groupTypes.set(group, type);
     for (const output of operator.outputs) {
@@ -75,6 +84,27 @@ export function assignTypes(
 
 const isMixed = (precision: Precision): boolean =>
   precision === 'fp16' || precision === 'bf16' || precision === 'fp8';
+
+/** Weights and inputs of the model in half precision. */
+function narrowGiven({ analysis }: TrainingGraph, widths: Map<string, number>): void {
+  for (const { name } of analysis.parameters) widths.set(name, 2);
+  for (const { name } of analysis.frozen) widths.set(name, 2);
+  for (const name of analysis.graph.inputs) widths.set(name, 2);
+}
+
+/** Every tensor is narrow; what is no product computes in fp32 inside its kernel. */
+function halfType(
+  cost: OperatorCost | undefined,
+  precision: Precision,
+  group: FusedGroup | undefined,
+): OperatorType {
+  const kernelClass = cost?.kind === 'known' ? cost.class : undefined;
+  const isProduct =
+    group?.kind === 'attention' || (kernelClass !== undefined && halfClasses.has(kernelClass));
+  if (!isProduct) return { numeric: 'fp32', width: 2, mixed: true };
+  const isFp8 = precision === 'fp8' && kernelClass === 'matmul';
+  return { numeric: isFp8 ? 'fp8' : precision === 'fp16' ? 'fp16' : 'bf16', width: 2, mixed: true };
+}
 
 function autocastType(
   training: TrainingGraph,

@@ -1,6 +1,6 @@
 /**
  * Kernels of PyTorch's optimizers: passes over lists of tensors (`foreach`, the default on GPUs) or one pass
- * (`fused`), state kept in fp32.
+ * ( * (`fused`), state kept as wide as the weights: `width` bytes per element.
  *
  * Source: PyTorch 2.x torch/optim/{sgd,adam,adamw}.py, `_multi_tensor_*`. Every pass below reads and writes
  * whole tensors; bytes per element are counted operand by operand.
@@ -17,6 +17,7 @@ export function optimizerUpdate(
   kernels: OptimizerKernels,
   precision: Precision,
   sizes: UpdateSizes,
+  width = 4,
 ): Update {
   if (optimizer === 'none') return { kernels: [], stateBytes: bytes(0), temporaryBytes: bytes(0) };
   const { elements, tensors } = sizes;
@@ -28,12 +29,12 @@ export function optimizerUpdate(
       numeric: 'fp32' as const,
       flops: flops(0),
       operations: elements * 2,
-      bytes: bytes(elements * bytesPerElement),
+      bytes: bytes((elements * bytesPerElement * width) / 4),
       launches: launchesOf(tensors, elements),
     })),
-    stateBytes: optimizerStateBytes(optimizer, elements),
+    stateBytes: bytes((optimizerStateBytes(optimizer, elements) * width) / 4),
     temporaryBytes: bytes(
-      kernels === 'foreach' && (optimizer === 'adam' || optimizer === 'adamw') ? elements * 4 : 0,
+      kernels === 'foreach' && (optimizer === 'adam' || optimizer === 'adamw') ? elements * width : 0,
     ),
   };
 }

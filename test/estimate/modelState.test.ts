@@ -1,0 +1,85 @@
+/** Bytes of weights, gradients and optimizer state by precision, optimizer, framework and its options. */
+
+import { describe, expect, test } from 'vitest';
+import { openModel } from '../../server/src/analysis/openModel.ts';
+import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
+import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
+import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
+
+// 2 × (1,024 × 1,024 + 1,024) parameters.
+const elements = 2 * (1024 * 1024 + 1024);
+const opened = openModel(
+  byteSourceOfBuffer(
+    Buffer.from(`name: m
+inputs:
+  x: float32[8, 1024]
+layers:
+  - h: Linear(1024, 1024) * 2
+`),
+  ),
+  'm.layers.yaml',
+);
+
+function memoryOf(framework: string, request: ScenarioRequest = {}) {
+  const [name = '', ...pairs] = framework.split(',');
+  const options = Object.fromEntries(pairs.map((pair) => pair.split('=')));
+  const { cost, issues } = estimateModel(opened, [
+    { cluster: 'dgx-a100', gpus: 1, precision: 'bf16', ...request, framework: { name, options } },
+  ]);
+  if (cost === undefined) throw new Error(JSON.stringify(issues));
+  return cost.totals.memory;
+}
+
+/**
+ * Sources: PyTorch 2.x torch/optim/{sgd,adam,adamw}.py (`momentum_buffer`; `exp_avg` and `exp_avg_sq` like the parameter);
+ * "Automatic Mixed Precision" (weights stay fp32); Rajbhandari et al., ZeRO, section 3 (what is split over the ranks).
+ */
+describe('bytes per parameter on each GPU: weights, gradients, state', () => {
+  test.each<[string, ScenarioRequest, number, number, number]>([
+    ['pytorch-ddp', { precision: 'fp32', optimizer: 'sgd' }, 4, 4, 0],
+    ['pytorch-ddp', { precision: 'fp32', optimizer: 'momentum' }, 4, 4, 4],
+    ['pytorch-ddp', { precision: 'fp32', optimizer: 'adam' }, 4, 4, 8],
+    ['pytorch-ddp', { precision: 'fp32', optimizer: 'none' }, 4, 4, 0],
+    ['pytorch-ddp,weights=half', {}, 2, 2, 4],
+    ['pytorch-ddp,weights=half', { precision: 'fp32' }, 4, 4, 8],
+    ['pytorch-ddp', { mode: 'inference', precision: 'fp32' }, 4, 0, 0],
+    ['pytorch-ddp,weights=half', { mode: 'inference' }, 2, 0, 0],
+    // FSDP gathers in half precision what lies in fp32 shards.
+    ['pytorch-fsdp', { gpus: 8 }, 4 / 8, 4 / 8, 8 / 8],
+    ['pytorch-fsdp,weights=half', { gpus: 8 }, 2 / 8, 2 / 8, 4 / 8],
+    ['pytorch-fsdp,sharding=shard-grad-op', { gpus: 8 }, 4, 4 / 8, 8 / 8],
+  ])('%s %j', (framework, request, weights, gradients, state) => {
+    const memory = memoryOf(framework, request);
+    expect([memory.parameters, memory.gradients, memory.optimizerState]).toEqual(
+      [weights, gradients, state].map((width) => width * elements),
+    );
+  });
+});
+
+test('a temporary of the foreach update is as large as the weights; a fused one needs none', () => {
+  const at = (options: string) => memoryOf(`pytorch-ddp${options}`, { precision: 'fp32' }).peakAt;
+  // CublasHandlePool.cpp, `parseChosenWorkspaceSize`, of an A100.
+  const library = 4096 * 1024 * 2 + 16 * 1024 * 8;
+  expect(at('').phase).toBe('update');
+  expect(at('').workspace - library).toBe(4 * elements);
+  expect(at(',optimizer-kernels=fused').phase).not.toBe('update');
+});
+
+test('autocast keeps the half-precision copies of weights that backward multiplies by', () => {
+  // The first layer has no gradient to give to its input.
+  expect(memoryOf('pytorch-ddp').parameters).toBe(4 * elements + 2 * 1024 * 1024);
+});
+
+test('DDP sends gradients from copies, as wide as they are; views of the buckets need none', () => {
+  const at = (options: string) => memoryOf(`pytorch-ddp${options}`, { gpus: 8 }).communicationBuffers;
+  expect([at(''), at(',weights=half'), at(',gradient-as-bucket-view=true')]).toEqual([
+    4 * elements,
+    2 * elements,
+    0,
+  ]);
+});
+
+test('activations are stored in half precision where the model is', () => {
+  const half = memoryOf('pytorch-ddp,weights=half').activations;
+  expect(half).toBe(memoryOf('pytorch-ddp', { precision: 'fp32' }).activations / 2);
+});
