@@ -170,6 +170,8 @@ def attention(arguments, *shapes, more=""):
 
 attention("64, 4", words)
 attention("64, 8, bias=False", words)
+attention("64, 4, add_bias_kv=True", words)
+attention("64, 4, add_bias_kv=True, add_zero_attn=True", words, words)
 attention("64, 4, dropout=0.1, batch_first=False", f"{f}[16, 4, 64]")
 attention("64, 4", words, f"{f}[4, 24, 64]")
 attention("64, 4", words, f"{f}[4, 24, 64]", f"{f}[4, 24, 64]")

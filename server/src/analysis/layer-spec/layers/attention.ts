@@ -57,8 +57,8 @@ const multiheadAttention: LayerDefinition = {
       most: 1,
     }),
     flag('bias', true, 'Whether the projections add a bias.'),
-    flag('add_bias_kv', false, 'Not costed.'),
-    flag('add_zero_attn', false, 'Not costed.'),
+    flag('add_bias_kv', false, 'Whether a learned row is appended to key and value.'),
+    flag('add_zero_attn', false, 'Whether a row of zeros is appended to key and value.'),
     integer('kdim', 'Size of the last axis of the key.', { default: null, least: 1 }),
     integer('vdim', 'Size of the last axis of the value.', { default: null, least: 1 }),
     flag('batch_first', true, 'Whether the first axis is the batch. True here, False in PyTorch.'),
@@ -67,11 +67,6 @@ const multiheadAttention: LayerDefinition = {
   work: '4·d² parameters and 4·d for the biases; 8·d² FLOPs per token for the projections and 4·d per pair of tokens. A causal mask does not reduce FLOPs, as in PyTorch’s count.',
   example: { inputs: { x: 'float32[8, 128, 512]' }, call: 'MultiheadAttention(512, 8)' },
   lower: (call) => {
-    for (const name of ['add_bias_kv', 'add_zero_attn']) {
-      if (call.boolean(name)) {
-        return call.problem('spec/argument', `\`${name}\` is not costed; leave it out`, name);
-      }
-    }
     const batchFirst = call.boolean('batch_first');
     const form = batchFirst ? '[batch, sequence, embed_dim]' : '[sequence, batch, embed_dim]';
     if (!hasRank(call, [3], form)) return undefined;
@@ -111,6 +106,8 @@ const multiheadAttention: LayerDefinition = {
       fused: call.boolean('fused'),
       rotary: call.boolean('rotary'),
       dropout: call.number('dropout'),
+      biasRow: call.boolean('add_bias_kv'),
+      zeroRow: call.boolean('add_zero_attn'),
     });
     return batchFirst ? output : turned(call, output);
   },
@@ -136,6 +133,9 @@ export interface Attended {
   readonly fused: boolean;
   readonly rotary: boolean;
   readonly dropout: number;
+  /** Whether key and value get one row more at their end: a learned one, one of zeros, or both. */
+  readonly biasRow?: boolean;
+  readonly zeroRow?: boolean;
 }
 
 /** Attention on [batch, sequence, size] with its projections. */
@@ -147,14 +147,42 @@ export function attend(call: LayerLowering, of: Attended): Tensor {
         key: rotate(call, projected.key, of.groups, of.headSize),
       }
     : {};
-  const attended = (of.fused ? fusedAttention : writtenOutAttention)(call, {
-    ...of,
-    ...projected,
-    ...rotated,
-  });
+  const attended = (of.fused ? fusedAttention : writtenOutAttention)(
+    call,
+    withRows(call, { ...of, ...projected, ...rotated }),
+  );
   const weight = call.parameter(`${of.prefix}out_proj.weight`, [of.width, of.heads * of.headSize]);
   const bias = of.bias ? call.parameter(`${of.prefix}out_proj.bias`, [of.width]) : undefined;
   return project(call, attended, weight, bias);
+}
+
+/**
+ * Key and value with the rows that PyTorch appends (torch.nn.functional.multi_head_attention_forward, 2.13): first the
+ * learned ones `bias_k` and `bias_v`, then zeros. The mask shows them to every position.
+ */
+function withRows(call: LayerLowering, of: Attended): Attended {
+  const rows = (of.biasRow ? 1 : 0) + (of.zeroRow ? 1 : 0);
+  if (rows === 0) return of;
+  const size = of.groups * of.headSize;
+  const append = (to: Tensor, name: string): Tensor => {
+    const batch = call.emit('Shape', [to], { start: int(0), end: int(1) });
+    const shape = call.emit('Concat', [batch, call.integersConstant([1, size])], { axis: int(0) });
+    const row = (from: Tensor): Tensor => call.emit('Expand', [from, shape]);
+    return call.emit(
+      'Concat',
+      [
+        to,
+        ...(of.biasRow ? [row(call.parameter(`${of.prefix}${name}`, [1, 1, size]))] : []),
+        ...(of.zeroRow ? [row(call.scalarConstant(0, 'float32'))] : []),
+      ],
+      { axis: int(1) },
+    );
+  };
+  const mask =
+    of.mask === undefined
+      ? undefined
+      : call.emit('Pad', [of.mask, call.integersConstant([0, rows]), undefined, call.integersConstant([-1])]);
+  return { ...of, key: append(of.key, 'bias_k'), value: append(of.value, 'bias_v'), mask };
 }
 
 /** One kernel that never stores the scores, as PyTorch runs it (FlashAttention, Dao et al. 2022). */
