@@ -13,6 +13,7 @@ import { areNamesAlike } from '../../server/src/analysis/folding/findRepetition.
 import { lowerLayerSpec } from '../../server/src/analysis/lowerLayerSpec.ts';
 import type { ModelAnalysis } from '../../server/src/analysis/modelAnalysis.ts';
 import type { ProvidedStructure } from '../../server/src/analysis/providedStructure.ts';
+import { sourceOfOperators } from '../../server/src/analysis/sourceOfOperators.ts';
 import { estimateStep } from '../../server/src/estimate/estimateStep.ts';
 import { resolveScenario } from '../../server/src/estimate/resolveScenario.ts';
 import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
@@ -40,6 +41,10 @@ function check(model: OnnxModel, provided?: ProvidedStructure): boolean {
   const plain = analyzeOnnx(model, provided, Number.POSITIVE_INFINITY);
   expect(withoutCosting(folded)).toEqual(withoutCosting(plain));
   expect([...folded.graph.values.keys()]).toEqual([...plain.graph.values.keys()]);
+  const sourceOf = sourceOfOperators(folded);
+  expect(plain.graph.operators.map(({ index }) => sourceOf(index))).toEqual(
+    plain.graph.operators.map(({ source }) => source),
+  );
   for (const request of requests) {
     const [ours, theirs] = [costOf(folded, request), costOf(plain, request)];
     expect(ours.training.costs).toEqual(theirs.training.costs);

@@ -36,6 +36,8 @@ export interface Folded {
   readonly layers: Int32Array;
   /** Name of an operator of the whole graph. */
   readonly nameOf: (index: number) => string;
+  /** The node of the file that it comes from. */
+  readonly sourceOf: (index: number) => number | undefined;
 }
 
 export interface Parameter {

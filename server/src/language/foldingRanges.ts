@@ -6,6 +6,7 @@
  * not at hundreds of weights, nor at the constants and shape arithmetic that exporters write between layers.
  */
 
+import { sourceOfOperators } from '../analysis/sourceOfOperators.ts';
 import { type ModelView, viewsOf } from './modelView.ts';
 
 export interface FoldingRange {
@@ -40,10 +41,11 @@ function freeRuns(view: ModelView): readonly FoldingRange[] {
   const hasNodes = opened.format === 'onnx' || opened.format === 'onnx-text';
   if (!hasNodes || training === undefined) return [];
   const costs = new Set<number>();
-  for (const operator of training.analysis.graph.operators) {
-    const cost = training.costs[operator.index];
-    const isFree = cost?.kind === 'known' && (cost.class === 'shape' || cost.class === 'view');
-    if (!isFree) costs.add(operator.source);
+  const sourceOf = sourceOfOperators(training.analysis);
+  for (const [index, cost] of training.costs.entries()) {
+    const source = sourceOf(index);
+    const isFree = cost.kind === 'known' && (cost.class === 'shape' || cost.class === 'view');
+    if (!isFree && source !== undefined) costs.add(source);
   }
   const runs: FoldingRange[] = [];
   let first = 0;

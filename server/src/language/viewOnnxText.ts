@@ -1,7 +1,8 @@
 /** The view of an ONNX file: the text the printer made, and each layer on the line of its costliest operator. */
 
+import { sourceOfOperators } from '../analysis/sourceOfOperators.ts';
 import type { ModelEstimate } from '../estimate/estimateModel.ts';
-import type { PrintedNode, PrintedOnnx } from '../formats/onnx-text/printOnnxText.ts';
+import type { PrintedOnnx } from '../formats/onnx-text/printOnnxText.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
 import type { OperatorCost } from '../operators/definition.ts';
 import type { LayerRow, ModelView } from './modelView.ts';
@@ -33,17 +34,25 @@ function rows(text: TextLines, printed: PrintedText, estimate: ModelEstimate): r
   const { analysis } = estimate.opened;
   if (analysis === undefined || estimate.cost === undefined) return [];
   const costs = new Map(estimate.cost.layers.map((layer) => [layer.name, layer]));
+  const sourceOf = sourceOfOperators(analysis);
   const made: LayerRow[] = [];
   const taken = new Set<number>();
   for (const layer of analysis.layers) {
     const cost = costs.get(layer.name);
-    const placed = layer.operators.flatMap((index) => {
-      const node = printed.nodes[analysis.graph.operators[index]?.source ?? -1];
-      return node === undefined ? [] : [{ node, weight: weightOf(estimate.training?.costs[index]) }];
-    });
-    const first = placed[0];
-    if (cost === undefined || first === undefined) continue;
-    const { line } = placed.reduce((best, next) => (next.weight > best.weight ? next : best), first).node;
+    const lines = new Set<number>();
+    let line: number | undefined;
+    let most = Number.NEGATIVE_INFINITY;
+    for (const index of layer.operators) {
+      const node = printed.nodes[sourceOf(index) ?? -1];
+      if (node === undefined) continue;
+      for (let each = node.line; each <= node.lastLine; each += 1) lines.add(each);
+      const weight = weightOf(estimate.training?.costs[index]);
+      if (weight > most) {
+        line = node.line;
+        most = weight;
+      }
+    }
+    if (cost === undefined || line === undefined) continue;
     // Two layers never share a node, so they share a line only if the printer put two nodes on one.
     if (taken.has(line)) continue;
     taken.add(line);
@@ -51,16 +60,13 @@ function rows(text: TextLines, printed: PrintedText, estimate: ModelEstimate): r
       name: layer.name,
       line,
       range: rangeOfLine(text, line),
-      lines: [...new Set(placed.flatMap(({ node }) => linesOf(node)))],
+      lines: [...lines],
       layers: [cost],
       group: false,
     });
   }
   return made.sort((left, right) => left.line - right.line);
 }
-
-const linesOf = (node: PrintedNode): readonly number[] =>
-  Array.from({ length: node.lastLine - node.line + 1 }, (_, index) => node.line + index);
 
 /** Orders operators by what they cost: FLOPs first, memory traffic where there are none. */
 function weightOf(cost: OperatorCost | undefined): number {

@@ -57,7 +57,11 @@ export function unfoldAnalysis(subject: FoldedAnalysis): ModelAnalysis | undefin
       costing ??= planCosting(whole.graph);
       return costing;
     },
-    folded: { ...shortestOf(subject, layers.origins), nameOf: (index) => nameOfNode(nodes[index]) },
+    folded: {
+      ...shortestOf(subject, layers.origins),
+      nameOf: (index) => nameOfNode(nodes[index]),
+      sourceOf: (index) => nodes[index]?.source,
+    },
   };
   return whole;
 }
@@ -66,7 +70,7 @@ export function unfoldAnalysis(subject: FoldedAnalysis): ModelAnalysis | undefin
 function shortestOf(
   { analysis, folded: { places } }: FoldedAnalysis,
   layers: Int32Array,
-): Omit<Folded, 'nameOf'> {
+): Omit<Folded, 'nameOf' | 'sourceOf'> {
   const inner = analysis.folded;
   if (inner === undefined) return { analysis, places, layers };
   return {
