@@ -3,6 +3,7 @@
 import { z } from 'zod';
 import { layerSpecSchema } from '../server/src/analysis/layer-spec/layerSpecSchema.ts';
 import { reportSchema } from '../server/src/estimate/report/report.ts';
+import { frameworkFile } from '../server/src/formats/framework/frameworkSchema.ts';
 import { clusterFile } from '../server/src/hardware/profileSchema.ts';
 import { findingThresholds, isThresholdName } from '../server/src/model/findingThresholds.ts';
 import { issueCodes } from '../server/src/model/issueCodes.ts';
@@ -18,6 +19,10 @@ export function generatedFiles(): readonly (readonly [path: string, text: string
     ['docs/layers.md', layersPage()],
     ['docs/operators.md', operatorsPage()],
     ['syntaxes/cluster-profile.schema.json', `${JSON.stringify(z.toJSONSchema(clusterFile), null, 2)}\n`],
+    [
+      'syntaxes/framework.schema.json',
+      `${JSON.stringify(z.toJSONSchema(frameworkFile, { io: 'input' }), null, 2)}\n`,
+    ],
     ['syntaxes/layer-spec.schema.json', `${JSON.stringify(layerSpecSchema(), null, 2)}\n`],
     ['syntaxes/report.schema.json', `${JSON.stringify(z.toJSONSchema(reportSchema), null, 2)}\n`],
   ];

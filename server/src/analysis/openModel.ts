@@ -24,6 +24,7 @@ import { bytes } from '../model/units.ts';
 import { analyzeInSteps } from './analyzeOnnx.ts';
 import { openCaffeNet } from './caffe/openCaffeNet.ts';
 import type { ReadInclude } from './layer-spec/blockTable.ts';
+import { describeFramework } from './layer-spec/describedFramework.ts';
 import type { LoweringMemory } from './layer-spec/loweringMemory.ts';
 import { leaveOutCrowded } from './leaveOutCrowded.ts';
 import { lowerLayerSpec } from './lowerLayerSpec.ts';
@@ -118,6 +119,7 @@ export function* openSpecInSteps(
     ...(options.readInclude === undefined ? {} : { readInclude: options.readInclude }),
     ...(options.memory === undefined ? {} : { memory: options.memory }),
   });
+  const scenario = describeFramework(lowered.selected, name, options.readInclude);
   yield;
   const analysis = yield* analyzeInSteps(lowered.model, lowered.structure);
   return {
@@ -128,7 +130,7 @@ export function* openSpecInSteps(
     layerSpec: spec,
     selectedModel: lowered.selected,
     includes: lowered.includes,
-    scenario: lowered.selected.scenario,
+    scenario,
     issues: readableIssues([
       ...issues,
       ...(choice === undefined ? [] : [choice]),

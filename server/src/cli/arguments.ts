@@ -24,6 +24,7 @@ import {
 import {
   checkpoints,
   type FrameworkChoice,
+  isFrameworkPath,
   modes,
   optimizers,
   precisions,
@@ -89,6 +90,8 @@ export interface ScenarioArguments {
   readonly request: ScenarioRequest;
   /** `--cluster FILE`: a profile of the person's own; the request then names no cluster. */
   readonly clusterFile: string | undefined;
+  /** `--framework FILE`: a behaviour of the person's own, and the options given with it. */
+  readonly frameworkFile: FrameworkChoice | undefined;
   /** `--layer-trace FILE.csv`: measured times that replace predicted ones. */
   readonly layerTrace: string | undefined;
 }
@@ -342,12 +345,15 @@ function readScenario(values: ScenarioValues, gpus: number | undefined): Scenari
   const optimizer = chosen('--optimizer', textOf(values.optimizer), optimizers);
   const mode = chosen('--mode', textOf(values.mode), modes);
   const checkpoint = chosen('--checkpoint', textOf(values.checkpoint), checkpoints);
-  const framework = textOf(values.framework);
+  const givenFramework = textOf(values.framework);
+  const chosenFramework = givenFramework === undefined ? undefined : readFramework(givenFramework);
+  const isDescribed = chosenFramework !== undefined && isFrameworkPath(chosenFramework.name);
   const measuredStep = positiveNumber('--measured-step', textOf(values['measured-step']));
   const dimensions = readDimensions(values.dim);
   const thresholds = readThresholds(values.threshold);
   return {
     clusterFile: isFile ? cluster : undefined,
+    frameworkFile: isDescribed ? chosenFramework : undefined,
     layerTrace: textOf(values['layer-trace']),
     request: {
       ...(cluster !== undefined && !isFile ? { cluster } : {}),
@@ -361,7 +367,7 @@ function readScenario(values: ScenarioValues, gpus: number | undefined): Scenari
       ...(optimizer === undefined ? {} : { optimizer }),
       ...(mode === undefined ? {} : { mode }),
       ...(checkpoint === undefined ? {} : { checkpoint }),
-      ...(framework === undefined ? {} : { framework: readFramework(framework) }),
+      ...(chosenFramework === undefined || isDescribed ? {} : { framework: chosenFramework }),
       ...(measuredStep === undefined ? {} : { measuredStep: seconds(measuredStep) }),
       ...(thresholds === undefined ? {} : { thresholds }),
       ...(input === undefined ? {} : { input }),

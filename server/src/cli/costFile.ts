@@ -13,7 +13,7 @@ import type { ClusterProfile } from '../hardware/clusterProfile.ts';
 import { findCluster } from '../hardware/clusters.ts';
 import type { Issue } from '../model/issue.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
-import type { ScenarioRequest } from '../model/scenario.ts';
+import type { FrameworkChoice, ScenarioRequest } from '../model/scenario.ts';
 import { checkExternalData } from '../node/externalData.ts';
 import { openFileSource } from '../node/fileSource.ts';
 import { includeReader } from '../node/includeReader.ts';
@@ -25,6 +25,8 @@ export interface ModelFile {
   readonly opened: OpenedModel;
   /** A person's own profile, where `--cluster` named a file. */
   readonly customCluster: ClusterProfile | undefined;
+  /** A person's own behaviour, where `--framework` named a file. */
+  readonly customFramework: FrameworkChoice | undefined;
   /** Measured layer times, where `--layer-trace` named a file. */
   readonly trace: LayerMeasurements | undefined;
   /** What a layer spec says, for the places of what is wrong with its scenario. */
@@ -39,6 +41,9 @@ export async function openModelFile(
   const customCluster =
     scenario.clusterFile === undefined ? undefined : await readCluster(scenario.clusterFile);
   if (scenario.clusterFile !== undefined && customCluster === undefined) return undefined;
+  const customFramework =
+    scenario.frameworkFile === undefined ? undefined : await readFramework(scenario.frameworkFile);
+  if (scenario.frameworkFile !== undefined && customFramework === undefined) return undefined;
   const trace = scenario.layerTrace === undefined ? undefined : readTrace(scenario.layerTrace);
   if (scenario.layerTrace !== undefined && trace === undefined) return undefined;
   const { path, model } = splitModelName(named);
@@ -66,7 +71,7 @@ export async function openModelFile(
       return undefined;
     }
     const text = complete.layerSpec === undefined ? undefined : decodeText(file.file.source);
-    return { opened: complete, customCluster, trace, text };
+    return { opened: complete, customCluster, customFramework, trace, text };
   } finally {
     file.file.close();
   }
@@ -101,7 +106,8 @@ function withPlaces(opened: OpenedModel, source: ByteSource): OpenedModel {
  */
 export function costModelFile(file: ModelFile, request: ScenarioRequest): ModelEstimate {
   const { opened, customCluster, trace, text } = file;
-  const costed = estimateModel(opened, [request, opened.scenario], customCluster, trace);
+  const requests = [requestOf(file, request), opened.scenario];
+  const costed = estimateModel(opened, requests, customCluster, trace);
   const estimate = text === undefined ? costed : { ...costed, issues: locateIssues(costed.issues, text) };
   if (estimate.cost === undefined || trace === undefined) return estimate;
   const names = new Set(estimate.cost.layers.map((layer) => layer.name));
@@ -116,13 +122,17 @@ export function costModelFile(file: ModelFile, request: ScenarioRequest): ModelE
  * Exit status of a model that was read but not costed: 2 where the command line's own scenario is at fault, 1 where
  * the model is, or what a layer spec asks for.
  */
-export function failureStatus({ opened, customCluster }: ModelFile, request: ScenarioRequest): 1 | 2 {
+export function failureStatus(file: ModelFile, request: ScenarioRequest): 1 | 2 {
+  const { opened, customCluster } = file;
   if (opened.analysis === undefined) return 1;
-  const { issues } = resolveScenario([request], opened.analysis, (name) =>
+  const { issues } = resolveScenario([requestOf(file, request)], opened.analysis, (name) =>
     name === customCluster?.name ? customCluster : findCluster(name),
   );
   return issues.some(({ severity }) => severity === 'error') ? 2 : 1;
 }
+
+const requestOf = ({ customFramework }: ModelFile, request: ScenarioRequest): ScenarioRequest =>
+  customFramework === undefined ? request : { ...request, framework: customFramework };
 
 function strangersIssue(origin: string, strangers: readonly string[]): readonly Issue[] {
   if (strangers.length === 0) return [];
@@ -156,6 +166,15 @@ async function readCluster(path: string): Promise<ClusterProfile | undefined> {
   const { cluster, issues } = readClusterProfile(text);
   printIssues(path, locateIssues(issues, text));
   return cluster;
+}
+
+async function readFramework(choice: FrameworkChoice): Promise<FrameworkChoice | undefined> {
+  const text = readText('framework', choice.name);
+  if (text === undefined) return undefined;
+  const { readFrameworkDescription } = await import('../formats/framework/readFrameworkDescription.ts');
+  const { description, issues } = readFrameworkDescription(text);
+  printIssues(choice.name, locateIssues(issues, text));
+  return description && { name: description.name, options: choice.options, description };
 }
 
 function readText(what: string, path: string): string | undefined {

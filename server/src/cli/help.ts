@@ -22,7 +22,7 @@ scenario
   --dim NAME=VALUE        value of a symbolic dimension; repeatable
   --precision NAME        fp32, tf32, fp16, bf16, fp8 (fp16 and bf16: mixed precision)
   --optimizer NAME        sgd, momentum, adam, adamw, none
-  --framework NAME[,option=value]   such as pytorch-ddp,bucket-mb=50
+  --framework NAME|FILE[,option=value]   such as pytorch-ddp,bucket-mb=50, or one's own in a YAML file
   --mode NAME             training, inference
   --checkpoint NAME       what repeated blocks keep for backward: none (everything), block (their input),
                           selective (products and attention too), alternate (every second product)

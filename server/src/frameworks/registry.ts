@@ -10,6 +10,7 @@ import { caffeMpi } from './caffeMpi.ts';
 import { chainer } from './chainer.ts';
 import { cntk } from './cntk.ts';
 import { deepspeedZero } from './deepspeedZero.ts';
+import { describedFramework } from './described.ts';
 import type { FrameworkEntry } from './frameworkEntry.ts';
 import { horovod } from './horovod.ts';
 import { mgWfbp } from './mgWfbp.ts';
@@ -47,12 +48,16 @@ export function resolveFramework(choice: FrameworkChoice): {
   readonly oneNode: boolean;
   readonly issues: readonly Issue[];
 } {
-  const entry = frameworks.find((candidate) => candidate.name === choice.name.toLowerCase());
+  const { description } = choice;
+  const entry =
+    description === undefined
+      ? frameworks.find((candidate) => candidate.name === choice.name.toLowerCase())
+      : describedFramework(description);
   if (entry === undefined) {
     return {
       behaviour: createWith(pytorchDdp.options, pytorchDdp.create),
       oneNode: false,
-      issues: [
+      issues: choice.problems ?? [
         {
           code: 'scenario/unknown-framework',
           severity: 'error',

@@ -260,6 +260,20 @@ export const issueCodes = {
     explanation:
       'The model leaves the batch open and no value was given, so it is costed for one sample per GPU.',
   },
+  'framework/syntax': {
+    title: 'The description of the framework is not valid YAML',
+    explanation: 'The text cannot be read as YAML or JSON at this place.',
+  },
+  'framework/structure': {
+    title: 'The description of the framework has an unexpected structure',
+    explanation:
+      'A key is missing, unknown, has the wrong kind of value, or contradicts another. `docs/frameworks.md` shows an example with all keys.',
+  },
+  'framework/file': {
+    title: 'The file that describes the framework cannot be read',
+    explanation:
+      'A layer spec names a file below its own folder, as `framework: ./mine.yaml`; on the command line any path will do.',
+  },
   'cluster/syntax': {
     title: 'The cluster profile is not valid JSON',
     explanation: 'The text cannot be read as JSON at this place.',

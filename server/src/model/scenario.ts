@@ -1,6 +1,8 @@
 /** Everything outside the model that fixes a cost. */
 
 import type { Thresholds } from './findingThresholds.ts';
+import type { FrameworkDescription } from './frameworkDescription.ts';
+import type { Issue } from './issue.ts';
 import type { Bytes, BytesPerSecond, Seconds } from './units.ts';
 
 export const precisions = ['fp32', 'tf32', 'fp16', 'bf16', 'fp8'] as const;
@@ -25,9 +27,17 @@ export const modes = ['training', 'inference'] as const;
 export type Mode = (typeof modes)[number];
 
 export interface FrameworkChoice {
+  /** Of a built-in behaviour, or the path of a file that describes one. */
   readonly name: string;
   readonly options: Readonly<Record<string, string>>;
+  /** What the file says, once it is read. */
+  readonly description?: FrameworkDescription;
+  /** Why it says nothing that can be used. */
+  readonly problems?: readonly Issue[];
 }
+
+/** Names of behaviours have neither slashes nor an ending. */
+export const isFrameworkPath = (name: string): boolean => /[\\/]|\.(?:ya?ml|json)$/i.test(name);
 
 /** How samples come to the GPUs. What is left out is not modelled. */
 export interface InputScenario {

@@ -33,7 +33,8 @@ export const scenarioKeys = {
   optimizer: { kind: optimizers, documentation: 'What keeps state beside every parameter.' },
   framework: {
     kind: 'framework',
-    documentation: 'Name of a framework, with options: `pytorch-ddp,bucket-mb=50`.',
+    documentation:
+      'Name of a framework, with options: `pytorch-ddp,bucket-mb=50`; or a YAML file beside this one that describes one.',
   },
   mode: { kind: modes, documentation: 'Training or inference.' },
   accumulate: {

@@ -1,0 +1,131 @@
+/** Reads a person's own description of a framework: YAML or JSON, checked by schema, errors at the place. */
+
+import { type Document, isMap, isScalar, type Node, parseDocument } from 'yaml';
+import type { FrameworkDescription } from '../../model/frameworkDescription.ts';
+import type { Issue, TextSpan } from '../../model/issue.ts';
+import { frameworkFile } from './frameworkSchema.ts';
+
+export interface ReadFramework {
+  /** Absent where anything is wrong: nothing is costed with half a description. */
+  readonly description: FrameworkDescription | undefined;
+  readonly issues: readonly Issue[];
+}
+
+export function readFrameworkDescription(text: string): ReadFramework {
+  const document = parseDocument(text, { prettyErrors: false });
+  if (document.errors.length > 0) {
+    return failure(
+      document.errors.map((error) => ({
+        ...syntax,
+        message: `The description of the framework is not valid YAML: ${firstLine(error.message)}`,
+        span: { start: error.pos[0], end: Math.max(error.pos[0], error.pos[1]) },
+      })),
+    );
+  }
+  const contents = document.contents;
+  if (contents === null || !isMap(contents)) {
+    const message = 'The description of a framework is a map: give at least `name`';
+    return failure([{ ...structure, message, span: { start: 0, end: text.length } }]);
+  }
+  const value = plainValue(document);
+  if (value === undefined) {
+    const message = 'The description of the framework repeats anchors too often; write what they stand for';
+    return failure([{ ...structure, message, span: { start: 0, end: text.length } }]);
+  }
+  const checked = frameworkFile.safeParse(value);
+  if (!checked.success) {
+    return failure(
+      checked.error.issues.map(({ path, message }) => ({
+        ...structure,
+        message: `${pathText(path)}: ${lowered(firstLine(message))}`,
+        span: spanOf(contents, path, text.length),
+      })),
+    );
+  }
+  const { name, title, kernels, gradients, servers, update, input } = checked.data;
+  const problem = contradictionOf(gradients.over, update, servers.asynchronous);
+  if (problem !== undefined) {
+    const span = spanOf(contents, problem.path, text.length);
+    return failure([{ ...structure, message: problem.message, span }]);
+  }
+  return {
+    description: {
+      name,
+      title: title ?? name,
+      kernels,
+      gradients: {
+        ...gradients,
+        firstBucketMiB: gradients.firstBucketMiB ?? gradients.bucketMiB,
+        partMiB: gradients.partMiB,
+        bytesPerElement: gradients.bytesPerElement,
+      },
+      servers: { ...servers, count: servers.count, splitFromElements: servers.splitFromElements },
+      update,
+      input,
+    },
+    issues: [],
+  };
+}
+
+/** `undefined` where aliases would grow without bound: the library throws then. */
+function plainValue(document: Document): unknown {
+  try {
+    return document.toJS({ maxAliasCount: 100 });
+  } catch {
+    return undefined;
+  }
+}
+
+function contradictionOf(
+  over: string,
+  update: string,
+  asynchronous: boolean,
+): { readonly path: readonly string[]; readonly message: string } | undefined {
+  if (over === 'parameter-servers') return undefined;
+  if (update === 'at-servers') {
+    return {
+      path: ['update'],
+      message: '`update: at-servers` needs servers: write `over: parameter-servers` under `gradients`',
+    };
+  }
+  if (asynchronous) {
+    return {
+      path: ['servers', 'asynchronous'],
+      message: '`asynchronous` needs servers: write `over: parameter-servers` under `gradients`',
+    };
+  }
+  return undefined;
+}
+
+const syntax = { code: 'framework/syntax', severity: 'error' } as const;
+const structure = { code: 'framework/structure', severity: 'error' } as const;
+
+const failure = (issues: readonly Issue[]): ReadFramework => ({ description: undefined, issues });
+
+const firstLine = (message: string): string => (message.split('\n')[0] ?? message).replace(/\.$/, '');
+const lowered = (message: string): string => message.charAt(0).toLowerCase() + message.slice(1);
+
+const pathText = (path: readonly PropertyKey[]): string =>
+  path.length === 0 ? 'The description of the framework' : `\`${path.map(String).join('.')}\``;
+
+/** The node at a path, or the nearest one above it that exists. */
+function spanOf(root: Node, path: readonly PropertyKey[], length: number): TextSpan {
+  let node: unknown = root;
+  let span = rangeOf(root, length);
+  for (const key of path) {
+    if (!isMap(node)) break;
+    const pair = node.items.find((item) => isScalar(item.key) && item.key.value === key);
+    if (pair === undefined) break;
+    node = pair.value;
+    span = rangeOf(node ?? pair.key, length);
+  }
+  return span;
+}
+
+function rangeOf(node: unknown, length: number): TextSpan {
+  if (typeof node === 'object' && node !== null && 'range' in node && Array.isArray(node.range)) {
+    const [start, end] = node.range;
+    if (typeof start === 'number' && typeof end === 'number') return { start, end };
+  }
+  return { start: 0, end: length };
+}
