@@ -1,5 +1,6 @@
 /** Lays out rows of text in aligned columns, for terminals and fixed-width blocks. */
 
+import { remember } from '../../model/remember.ts';
 import { shortenMiddle } from './fitText.ts';
 
 export interface Column {
@@ -22,7 +23,9 @@ export function fitColumns(
 ): { readonly lines: readonly string[]; readonly left: readonly string[]; readonly whole: number } {
   const widths = widthsOf(columns, rows);
   const whole = widths.reduce((sum, each) => sum + each + gap, -gap);
-  if (room === undefined || whole <= room) return { lines: layoutColumns(columns, rows), left: [], whole };
+  if (room === undefined || whole <= room) {
+    return { lines: layoutColumns(columns, rows, widths), left: [], whole };
+  }
   const order = columns
     .map((_, index) => index)
     .filter((index) => columns[index]?.leaves !== undefined)
@@ -65,29 +68,34 @@ export function fitColumns(
 const gap = 2;
 
 /** One line per row under a line of titles; columns are as wide as their widest cell, two spaces apart. */
-export function layoutColumns(columns: readonly Column[], rows: readonly (readonly string[])[]): string[] {
-  const widths = widthsOf(columns, rows);
-  return [columns.map(({ title }) => title), ...rows].map((row) => {
-    let line = '';
-    /** Blanks that stand before the next cell that has any text. */
-    let blanks = 0;
-    columns.forEach(({ align }, index) => {
-      const cell = row[index] ?? '';
-      const free = (widths[index] ?? 0) - width(cell);
-      if (cell !== '') {
-        line += ' '.repeat(blanks + (align === 'right' ? free : 0)) + cell;
-        blanks = align === 'right' ? 0 : free;
-      } else blanks += free;
-      blanks += gap;
-    });
-    return line.trimEnd();
-  });
+export function layoutColumns(
+  columns: readonly Column[],
+  rows: readonly (readonly string[])[],
+  widths = widthsOf(columns, rows),
+): string[] {
+  // A long table says the same few things again and again, each of which is filled up once.
+  const filled = columns.map(({ align }, index) =>
+    remember((cell: string) => {
+      const length = (widths[index] ?? 0) + cell.length - width(cell);
+      return align === 'right' ? cell.padStart(length) : cell.padEnd(length);
+    }),
+  );
+  const blanks = ' '.repeat(gap);
+  return [columns.map(({ title }) => title), ...rows].map((row) =>
+    filled
+      .map((fill, index) => fill(row[index] ?? ''))
+      .join(blanks)
+      .trimEnd(),
+  );
 }
 
 function widthsOf(columns: readonly Column[], rows: readonly (readonly string[])[]): readonly number[] {
   return columns.map(({ title }, column) => {
     let widest = width(title);
-    for (const row of rows) widest = Math.max(widest, width(row[column] ?? ''));
+    for (let index = 0; index < rows.length; index += 1) {
+      const cell = rows[index]?.[column] ?? '';
+      if (cell.length > widest) widest = Math.max(widest, width(cell));
+    }
     return widest;
   });
 }
