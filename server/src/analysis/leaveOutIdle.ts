@@ -29,8 +29,12 @@ export function leaveOutIdle(nodes: readonly FlatNode[], graph: OnnxGraph): Usef
   }
   const isDefinedBefore = ({ node }: FlatNode): boolean => {
     const before = defined.size;
-    for (const name of node.outputs) if (name !== '') defined.add(name);
-    return defined.size === before && node.outputs.some((name) => name !== '');
+    const { outputs } = node;
+    for (let index = 0; index < outputs.length; index += 1) {
+      const name = outputs[index] ?? '';
+      if (name !== '') defined.add(name);
+    }
+    return defined.size === before && outputs.some((name) => name !== '');
   };
   const first = leaveOut(named.nodes, isDefinedBefore, (count, { node }) => ({
     code: 'graph/duplicate-value',
@@ -45,13 +49,13 @@ function leaveOut(
   isLeftOut: (node: FlatNode) => boolean,
   issueOf: (count: string, first: FlatNode) => Issue,
 ): UsefulNodes {
-  const left = new Set<FlatNode>();
-  for (const node of nodes) if (isLeftOut(node)) left.add(node);
+  const left = nodes.filter(isLeftOut);
   const [first] = left;
-  if (first === undefined || left.size <= mostIdle) return { nodes, issues: [] };
+  if (first === undefined || left.length <= mostIdle) return { nodes, issues: [] };
+  const without = new Set(left);
   return {
-    nodes: nodes.filter((node) => !left.has(node)),
-    issues: [issueOf(left.size.toLocaleString('en-US'), first)],
+    nodes: nodes.filter((node) => !without.has(node)),
+    issues: [issueOf(left.length.toLocaleString('en-US'), first)],
   };
 }
 

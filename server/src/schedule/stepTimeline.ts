@@ -100,7 +100,7 @@ interface Order {
   /** By work: messages that it waits for. */
   readonly waitedFor: ReadonlyMap<number, readonly number[]>;
   /** How much of the work has ended where messages are released or waited for. */
-  readonly stops: readonly number[];
+  readonly stops: Int32Array;
   /** By message: steps between the one that sends it and the one that waits for it. */
   readonly lags: Int32Array;
   readonly longestLag: number;
@@ -117,7 +117,7 @@ function orderOf({ forward, backward, messages }: StepWork): Order {
   const stops = new Set<number>([split, count]);
   let longestLag = 0;
   let sharedUpdate = 1;
-  for (const [index, { after, before, stepsLater, updateShare }] of messages.entries()) {
+  messages.forEach(({ after, before, stepsLater, updateShare }, index) => {
     const lag = (before > after ? 0 : 1) + stepsLater;
     lags[index] = lag;
     longestLag = Math.max(longestLag, lag);
@@ -126,11 +126,11 @@ function orderOf({ forward, backward, messages }: StepWork): Order {
     append(waitedFor, before, index);
     if (after < count) stops.add(after + 1);
     stops.add(before);
-  }
+  });
   return {
     released,
     waitedFor,
-    stops: [...stops].sort((a, b) => a - b),
+    stops: Int32Array.from(stops).sort(),
     lags,
     longestLag,
     sharedUpdate: sharedUpdate > 1e-9 ? sharedUpdate : 0,

@@ -38,21 +38,22 @@ export function createTraffic(
   steps: number,
 ): Traffic {
   const first = new Int32Array(messages.length + 1);
-  for (const [index, { stages }] of messages.entries()) {
+  messages.forEach(({ stages }, index) => {
     first[index + 1] = (first[index] ?? 0) + stages.length;
-  }
+  });
   const jobsPerStep = first[messages.length] ?? 0;
   const channelOf = new Int32Array(jobsPerStep);
   const durationOf = new Float64Array(jobsPerStep);
   const messageOf = new Int32Array(jobsPerStep);
-  for (const [index, { stages }] of messages.entries()) {
-    for (const [position, { channel, time }] of stages.entries()) {
-      const job = (first[index] ?? 0) + position;
+  messages.forEach(({ stages }, index) => {
+    let job = first[index] ?? 0;
+    for (const { channel, time } of stages) {
       channelOf[job] = channel;
       durationOf[job] = time;
       messageOf[job] = index;
+      job += 1;
     }
-  }
+  });
   const ready = new Float64Array(jobsPerStep * steps);
   const start = new Float64Array(jobsPerStep * steps);
   const end = new Float64Array(jobsPerStep * steps).fill(Number.POSITIVE_INFINITY);
