@@ -2,7 +2,6 @@
 
 import { existsSync, realpathSync } from 'node:fs';
 import { basename, dirname, extname } from 'node:path';
-import { isatty } from 'node:tty';
 import type { TargetFormat } from '../analysis/conversionRequest.ts';
 import { convertModel } from '../analysis/convertModel.ts';
 import { formatBytes } from '../model/format.ts';
@@ -11,6 +10,7 @@ import { openFileSource } from '../node/fileSource.ts';
 import { includeReader } from '../node/includeReader.ts';
 import type { Arguments } from './arguments.ts';
 import { printIssues, splitModelName } from './costFile.ts';
+import { printsToTerminal } from './printsToTerminal.ts';
 import { printData, printMessage } from './streams.ts';
 import { writeOutput } from './writeOutput.ts';
 
@@ -71,7 +71,7 @@ function write(
   { output, force }: Extract<Arguments, { command: 'convert' }>,
 ): number {
   if (output === undefined) {
-    if (typeof content !== 'string' && isatty(1)) {
+    if (typeof content !== 'string' && printsToTerminal()) {
       printMessage('layercost: binary ONNX is not for a terminal; name a file with --output model.onnx');
       return 2;
     }

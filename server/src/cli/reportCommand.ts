@@ -1,6 +1,5 @@
 /** `layercost report`: the cost of one step of one model in one scenario. */
 
-import { isatty } from 'node:tty';
 import type { ModelEstimate } from '../estimate/estimateModel.ts';
 import { makeReport } from '../estimate/report/makeReport.ts';
 import { renderCsv } from '../estimate/report/renderCsv.ts';
@@ -11,6 +10,7 @@ import { renderTrace } from '../estimate/report/renderTrace.ts';
 import type { Report } from '../estimate/report/report.ts';
 import type { Arguments, ReportFormat } from './arguments.ts';
 import { costModelFile, failureStatus, openModelFile, printIssues } from './costFile.ts';
+import { printsToTerminal } from './printsToTerminal.ts';
 import { printData, printMessage } from './streams.ts';
 import { writeOutput } from './writeOutput.ts';
 
@@ -47,7 +47,7 @@ function statusOf({ cost, issues }: ModelEstimate): 0 | 1 {
 /** What was asked for, or what the terminal has; a table for a file or a pipe is as wide as it needs to be. */
 function widthOf({ width, output }: Extract<Arguments, { command: 'report' }>): number | undefined {
   if (width !== undefined || output !== undefined) return width;
-  return isatty(1) ? process.stdout.columns : undefined;
+  return printsToTerminal() ? process.stdout.columns : undefined;
 }
 
 /** `undefined` where the scenario cannot be costed. */
