@@ -14,6 +14,12 @@ export function locateIssues(issues: readonly Issue[], text: string): readonly I
   });
 }
 
+/** Where an offset of a text is, to follow a message. */
+export function wordsOfOffset(text: string, offset: number): string {
+  const before = text.slice(0, offset);
+  return `at line ${before.split('\n').length}, column ${offset - before.lastIndexOf('\n')}`;
+}
+
 function lineStarts(text: string): readonly number[] {
   const starts = [0];
   for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) starts.push(at + 1);

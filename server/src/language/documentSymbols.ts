@@ -2,6 +2,7 @@
 
 import { largestOf, smallestOf } from '../model/extremes.ts';
 import { formatTime } from '../model/format.ts';
+import { printable } from '../model/readableIssues.ts';
 import { add } from '../model/units.ts';
 import { lineCost } from './lineCost.ts';
 import { type LayerRow, type ModelPart, type ModelView, type TextBlock, viewsOf } from './modelView.ts';
@@ -134,5 +135,5 @@ function detailOf(row: LayerRow): string {
 /** The part of a path below its parent: `/layer1/layer1.0` in `/layer1` is `layer1.0`. An editor shows no empty name. */
 function shortName(path: string, parent: string): string {
   const rest = path.startsWith(parent) ? path.slice(parent.length).replace(/^[/.]/, '') : path;
-  return rest || path || '(unnamed)';
+  return printable(rest || path || '(unnamed)');
 }

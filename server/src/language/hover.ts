@@ -11,6 +11,7 @@ import {
   formatSpread,
   formatTime,
 } from '../model/format.ts';
+import { printable } from '../model/readableIssues.ts';
 import type { LayerCost } from '../model/stepCost.ts';
 import { bytes, type Seconds } from '../model/units.ts';
 import { findOperator } from '../operators/registry.ts';
@@ -48,7 +49,16 @@ export function hoverLine(view: ModelView, line: number): string {
 }
 
 function hoverRow(view: ModelView, row: LayerRow): string {
-  return ['```text', ...rowLines(view, row), '```'].join('\n');
+  const lines = rowLines(view, row).map(printable);
+  // A block of code ends at a fence as long as its own (CommonMark 0.31, "Fenced code blocks"); names may hold one.
+  const fence = fenceAround(lines);
+  return [`${fence}text`, ...lines, fence].join('\n');
+}
+
+/** A fence longer than every run of backticks in these lines. */
+function fenceAround(lines: readonly string[]): string {
+  const runs = lines.flatMap((line) => line.match(/`+/g) ?? []);
+  return runs.reduce((longest, run) => (run.length >= longest.length ? `${run}\`` : longest), '```');
 }
 
 function rowLines(view: ModelView, row: LayerRow): readonly string[] {

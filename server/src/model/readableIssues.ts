@@ -51,9 +51,13 @@ function readableIssue(issue: Issue): Issue {
   return message === issue.message ? issue : { ...issue, message };
 }
 
+/** The text on one line: what would end it, steer a terminal or turn the direction of writing is shown as `\\u001b`. */
+export const printable = (text: string): string =>
+  unprintable.test(text) ? text.replace(unprintables, escapeOf) : text;
+
 /** One line without control characters, short enough for a screen. */
 export function readableText(text: string): string {
-  const line = unprintable.test(text) ? text.replace(unprintables, escapeOf) : text;
+  const line = printable(text);
   if (line.length <= longestMessage) return line;
   const named = line.replace(longWord, (word) => `${word.slice(0, keptOfName)}…${word.slice(-keptOfName)}`);
   const half = longestMessage / 2;

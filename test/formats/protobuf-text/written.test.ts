@@ -178,4 +178,29 @@ describe('what is odd', () => {
     expect(model).toBeUndefined();
     expect(issues).toMatchObject([{ severity: 'error', message: expect.stringMatching(message) }]);
   });
+
+  test.each([
+    [
+      readOnnxProtobufText,
+      'ir_version: 8\ngraph {\n  node { op_type: "Relu" }\n  node {\n    output: "z" }\n}',
+      'a node has no operator type at line 4, column 8)',
+    ],
+    [
+      readOnnxProtobufText,
+      'ir_version: 8\ngraph {\n  initializer { data_type: 77 }\n}',
+      'Element type 77 of a tensor at line 3, column 15 is',
+    ],
+    [
+      readOnnxJson,
+      '{"irVersion": 8, "graph": {"node": [{"opType": "Relu"}, {"output": ["z"]}]}}',
+      'a node has no operator type in `graph.node[1]`)',
+    ],
+    [
+      readOnnxJson,
+      '{"irVersion": 8, "functions": [{"domain": "a"}], "graph": {}}',
+      'a function has no name in `functions[0]`)',
+    ],
+  ])('%o says of %s where it is wrong in the text itself', (read, text, said) => {
+    expect(read(text).issues.map(({ message }) => message)).toEqual([expect.stringContaining(said)]);
+  });
 });

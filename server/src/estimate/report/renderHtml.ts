@@ -2,6 +2,7 @@
 
 import { largestOf } from '../../model/extremes.ts';
 import { formatCount } from '../../model/format.ts';
+import { printable } from '../../model/readableIssues.ts';
 import { groupUnknown, listOperators } from '../unknownParts.ts';
 import { costsSomething, type LayerCells, layerTime, layerWriter } from './layerCells.ts';
 import type { LayerReport, Report } from './report.ts';
@@ -75,7 +76,7 @@ function unknown(report: Report): string {
 }
 
 function escapeHtml(text: string): string {
-  return text.replace(/[&<>"]/g, (character) => `&#${character.codePointAt(0)};`);
+  return printable(text).replace(/[&<>"]/g, (character) => `&#${character.codePointAt(0)};`);
 }
 
 const style = `

@@ -1,6 +1,7 @@
 /** The report as Markdown, for issues, pull requests and the editor's report page. */
 
 import { formatCount } from '../../model/format.ts';
+import { printable } from '../../model/readableIssues.ts';
 import { groupUnknown, listOperators } from '../unknownParts.ts';
 import { costsSomething, type LayerCells, layerWriter } from './layerCells.ts';
 import type { LayerReport, Report } from './report.ts';
@@ -16,7 +17,7 @@ export function renderMarkdown(report: Report): string {
     '',
     '| | | |',
     '|---|--:|---|',
-    ...summarize(report).map((row) => `| ${row.name} | ${row.value} | ${row.detail} |`),
+    ...summarize(report).map((row) => `| ${row.name} | ${row.value} | ${escapeMarkdown(row.detail)} |`),
     '',
     ...findings(report),
     '## Layers',
@@ -26,7 +27,9 @@ export function renderMarkdown(report: Report): string {
     ...rows(listed),
     '',
     ...unknown(report),
-  ].join('\n');
+  ]
+    .map(printable)
+    .join('\n');
 }
 
 function rows(layers: readonly LayerReport[]): readonly string[] {
@@ -36,9 +39,9 @@ function rows(layers: readonly LayerReport[]): readonly string[] {
 
 function row(layer: LayerReport, cells: LayerCells): string {
   const texts = [
-    `\`${layer.name.replaceAll('`', "'")}\``,
+    code(layer.name),
     escapeMarkdown(layer.type),
-    cells.output,
+    cells.output.replace(/[\\|<>`]/g, '\\$&'),
     layer.parameters === 0 ? '' : formatCount(layer.parameters),
     cells.forward,
     cells.backward,
@@ -71,11 +74,14 @@ function unknown(report: Report): string[] {
     'Totals are lower bounds, because these could not be costed.',
     '',
     ...groupUnknown(report.totals.unknown).map(
-      (group) => `- ${listOperators(group, (name) => `\`${name}\``)}: ${escapeMarkdown(group.text)}`,
+      (group) => `- ${listOperators(group, code)}: ${escapeMarkdown(group.text)}`,
     ),
     '',
   ];
 }
+
+/** A name as code, in which a cell still ends at a bar (GitHub Flavored Markdown, "Tables"). */
+const code = (name: string): string => `\`${name.replaceAll('`', "'").replaceAll('|', '\\|')}\``;
 
 const escapeMarkdown = (text: string): string =>
   text.replace(/[\\|<>*_[\]]/g, (character) => `\\${character}`);

@@ -1,6 +1,7 @@
 /** The report as aligned text for a terminal. */
 
 import { formatShortCount } from '../../model/format.ts';
+import { printable } from '../../model/readableIssues.ts';
 import { remember } from '../../model/remember.ts';
 import { boundOfParts, boundText, groupUnknown, listOperators } from '../unknownParts.ts';
 import { type Column, fitColumns } from './columns.ts';
@@ -35,7 +36,9 @@ export function renderTable(report: Report, width?: number): string {
     ...unknownLines(report).flatMap((line) => wrapText(line, width, 4)),
     ...findingLines(report).flatMap((line) => wrapText(line, width, 2)),
     '',
-  ].join('\n');
+  ]
+    .map(printable)
+    .join('\n');
 }
 
 function tableColumns(training: boolean, communicates: boolean): Column[] {
@@ -67,7 +70,13 @@ function tableRows(
   const parameters = remember((count: number) => (count === 0 ? '' : formatShortCount(count)));
   return layers.map((layer) => {
     const cells = cellsOf(layer);
-    const row = [layer.name, layer.type, cells.output, parameters(layer.parameters), cells.forward];
+    const row = [
+      printable(layer.name),
+      printable(layer.type),
+      cells.output,
+      parameters(layer.parameters),
+      cells.forward,
+    ];
     if (training) row.push(cells.backward);
     row.push(cells.time, layer.bound === 'none' ? '' : layer.bound);
     if (training) row.push(cells.saved);

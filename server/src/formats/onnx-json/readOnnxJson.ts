@@ -25,7 +25,7 @@ export function readOnnxJson(text: string): ReadOnnx {
   if (isTooDeep(value)) {
     return refuse(`Objects are nested more than ${deepest} levels deep: export the model again`);
   }
-  return readWrittenModel(new JsonMessage(value, ''));
+  return readWrittenModel(new JsonMessage(value, ''), ({ words }) => words);
 }
 
 function parse(text: string): { readonly value: unknown } | { readonly problem: string } {

@@ -18,7 +18,8 @@ export interface ReadOnnx {
   readonly issues: readonly Issue[];
 }
 
-export function readOnnx(source: ByteSource): ReadOnnx {
+/** `at` says where an offset is, for bytes that stand for a text. */
+export function readOnnx(source: ByteSource, at?: (offset: number) => string): ReadOnnx {
   if (source.size === 0) {
     return refuse(
       'file/empty',
@@ -36,17 +37,18 @@ export function readOnnx(source: ByteSource): ReadOnnx {
     );
   }
   const wire = new WireReader(source);
-  const reading = new Reading(wire);
+  const reading = new Reading(wire, at ?? ((offset) => `at byte ${offset}`));
   const model = readModel(reading, source.size);
   if (wire.problem !== undefined) {
     const began = reading.mistypedModelField === undefined && model.irVersion > 0 && model.irVersion < 1000;
-    return refuseProblem(wire.problem, began, source.size);
+    const { offset } = wire.problem;
+    return refuseProblem(wire.problem, began, at?.(offset) ?? `at byte ${offset} of ${source.size}`);
   }
   if (!isPlausible(model) || reading.mistypedModelField !== undefined) {
     const where =
       reading.mistypedModelField === undefined
         ? `no graph among its ${model.fields} fields`
-        : `the field at byte ${reading.mistypedModelField} is not one of a model`;
+        : `the field ${reading.at(reading.mistypedModelField)} is not one of a model`;
     return refuse(
       'file/not-a-model',
       `The file is not an ONNX model (${where}): open the .onnx file of the model itself`,
@@ -154,8 +156,7 @@ function isPlausible(model: ModelFields): boolean {
 }
 
 /** Bytes that stop making sense: either the file never was a model, or it `began` like one and is damaged. */
-function refuseProblem(problem: WireProblem, began: boolean, size: number): ReadOnnx {
-  const at = `at byte ${problem.offset} of ${size}`;
+function refuseProblem(problem: WireProblem, began: boolean, at: string): ReadOnnx {
   if (!began) {
     return refuse(
       'file/not-a-model',

@@ -90,7 +90,7 @@ export function readTensor(reading: Reading, end: number): TensorLiteral {
   }
   const elementType = reading.elementType(
     dataType,
-    name === '' ? `a tensor at byte ${dataTypeOffset}` : `tensor \`${name}\``,
+    name === '' ? `a tensor ${reading.at(dataTypeOffset)}` : `tensor \`${name}\``,
   );
   const base = { name, elementType, dimensions, storedBytes };
   if (wire.problem !== undefined) return base;

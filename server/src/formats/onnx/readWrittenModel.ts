@@ -58,7 +58,11 @@ const decodedBytes = 64 * 1024;
 /** A text that is odd in more ways than this is no better understood by a longer list. */
 const mostIssues = 100;
 
-export function readWrittenModel(message: WrittenMessage): ReadOnnx {
+/** `wordsOf` says where a place is, to follow a message. */
+export function readWrittenModel(
+  message: WrittenMessage,
+  wordsOf: (place: WrittenPlace) => string,
+): ReadOnnx {
   const writing = new ModelWriting();
   writing.message(message, 'ModelProto');
   if (writing.error !== undefined) return { model: undefined, issues: [writing.error] };
@@ -75,7 +79,10 @@ export function readWrittenModel(message: WrittenMessage): ReadOnnx {
       ],
     };
   }
-  const { model, issues } = readOnnx(source);
+  const { model, issues } = readOnnx(source, (offset) => {
+    const place = writing.placeAt(offset);
+    return place === undefined ? 'in the model itself' : wordsOf(place);
+  });
   return { model, issues: [...writing.issues, ...issues] };
 }
 
@@ -84,6 +91,13 @@ class ModelWriting {
   readonly issues: Issue[] = [];
   error: Issue | undefined;
   readonly #reported = new Set<string>();
+  /** Messages in the order they begin, and where each begins and ends in the wire format. */
+  readonly #messages: { readonly value: WrittenValue; readonly start: number; end: number }[] = [];
+
+  /** The innermost message that an offset of the wire format is in; none for fields of the model itself. */
+  placeAt(offset: number): WrittenPlace | undefined {
+    return this.#messages.findLast(({ start, end }) => start <= offset && offset < end)?.value.place;
+  }
 
   message(message: WrittenMessage, name: MessageName): void {
     const schema = schemaOf(name);
@@ -113,9 +127,12 @@ class ModelWriting {
       this.#refuse(value, `\`${name}\` is a message: write its fields in braces`);
       return;
     }
+    const written = { value, start: this.wire.size, end: Number.POSITIVE_INFINITY };
+    this.#messages.push(written);
     const open = this.wire.open(number);
     this.message(inner, kind);
     this.wire.close(open);
+    written.end = this.wire.size;
   }
 
   #bytes(value: WrittenValue, name: string, number: number, kind: 'text' | 'bytes'): void {

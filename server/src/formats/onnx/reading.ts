@@ -35,8 +35,12 @@ export class Reading {
   /** Paths of external data that were looked at and stay beside the model: all tensors name the same few. */
   readonly insidePaths = new Set<string>();
 
-  constructor(wire: WireReader) {
+  /** Where an offset is, to follow a message: "at byte 12", or its place in the text that the bytes stand for. */
+  readonly at: (offset: number) => string;
+
+  constructor(wire: WireReader, at: (offset: number) => string) {
     this.wire = wire;
+    this.at = at;
   }
 
   /** Adds an issue unless one with this key is there: a model repeats itself a thousand times. */
@@ -54,7 +58,7 @@ export class Reading {
     this.report(`${message}.${field}`, {
       code: 'onnx/unknown-field',
       severity: 'warning',
-      message: `Field ${field} of ${message} at byte ${fieldOffset} is not known and was skipped: if it changes what the model computes, its cost differs`,
+      message: `Field ${field} of ${message} ${this.at(fieldOffset)} is not known and was skipped: if it changes what the model computes, its cost differs`,
     });
   }
 
@@ -69,7 +73,7 @@ export class Reading {
       this.report(`${message}.${field} wire type`, {
         code: 'onnx/unknown-field',
         severity: 'warning',
-        message: `Field ${field} of ${message} at byte ${fieldOffset} is not encoded as ONNX encodes it and was skipped: export the model again`,
+        message: `Field ${field} of ${message} ${this.at(fieldOffset)} is not encoded as ONNX encodes it and was skipped: export the model again`,
       });
     }
     return false;

@@ -1,6 +1,7 @@
 /** Reads an ONNX model written in protobuf's text format (`.textproto`, `.pbtxt`, `.onnx.prototxt`). */
 
 import type { TextSpan } from '../../model/issue.ts';
+import { wordsOfOffset } from '../locateIssues.ts';
 import type { ReadOnnx } from '../onnx/readOnnx.ts';
 import {
   readWrittenModel,
@@ -23,7 +24,9 @@ export function readOnnxProtobufText(text: string): ReadOnnx {
       issues: [{ code: 'onnx/text-syntax', severity: 'error', message: wrong, span }],
     };
   }
-  return readWrittenModel(new TextMessageView(text, message));
+  return readWrittenModel(new TextMessageView(text, message), ({ span }) =>
+    span === undefined ? '' : wordsOfOffset(text, span.start),
+  );
 }
 
 class TextMessageView implements WrittenMessage {
