@@ -8,6 +8,7 @@
 
 import type { Issue } from '../model/issue.ts';
 import type { LayerMeasurement, LayerMeasurements } from '../model/measurement.ts';
+import { readableIssues } from '../model/readableIssues.ts';
 import { type Seconds, seconds } from '../model/units.ts';
 
 export interface LayerTrace {
@@ -48,7 +49,7 @@ export function readLayerTrace(text: string, origin: string): LayerTrace {
       ...(backward === undefined ? {} : { backward }),
     });
   }
-  return { measurements: { origin, layers }, issues };
+  return { measurements: { origin, layers }, issues: readableIssues(issues) };
 }
 
 interface TimeColumn {

@@ -9,7 +9,11 @@
 import { z } from 'zod';
 import { fabricKinds, linkKinds } from './clusterProfile.ts';
 
-const positive = z.number().positive();
+/** Nothing that is built is near either end, and times made of such numbers stay finite. */
+export const leastNumber = 1e-6;
+export const greatestNumber = 1e9;
+
+const positive = z.number().min(leastNumber).max(greatestNumber);
 
 const sourced = z.union([positive, z.strictObject({ value: positive, source: z.string().min(1) })]);
 

@@ -1,28 +1,34 @@
 /** Reads a person's own cluster profile: JSON (or YAML, its superset), checked by schema, errors at the place. */
 
-import { isMap, isScalar, type Node, parseDocument } from 'yaml';
+import { type Document, isMap, isScalar, type Node, parseDocument } from 'yaml';
 import type { Issue, TextSpan } from '../model/issue.ts';
+import { readableIssues } from '../model/readableIssues.ts';
 import type { ClusterProfile } from './clusterProfile.ts';
 import { builtInGpus, findGpu } from './gpus.ts';
 import { clusterProfileOfFile, gpuProfileOfFile } from './profileOfFile.ts';
-import { clusterFile } from './profileSchema.ts';
+import { clusterFile, greatestNumber, leastNumber } from './profileSchema.ts';
 
 export function readClusterProfile(text: string): {
   readonly cluster: ClusterProfile | undefined;
   readonly issues: readonly Issue[];
 } {
+  const harm = whyNotRead(text);
+  if (harm !== undefined) return failure([{ ...structureIssue, ...harm }]);
   const document = parseDocument(text, { prettyErrors: false });
   if (document.errors.length > 0) {
     return failure(
       document.errors.map((error) => ({
         ...syntaxIssue,
         message: `The cluster profile is not valid JSON: ${firstLine(error.message)}`,
-        span: { start: error.pos[0], end: Math.max(error.pos[0], error.pos[1]) },
+        span: {
+          start: Math.min(error.pos[0], text.length),
+          end: Math.min(Math.max(error.pos[0], error.pos[1]), text.length),
+        },
       })),
     );
   }
   const contents = document.contents;
-  const value: unknown = document.toJS({ maxAliasCount: 100 });
+  const value = plainValue(document);
   if (contents === null || !isMap(contents)) {
     return failure([
       {
@@ -88,6 +94,44 @@ export function readClusterProfile(text: string): {
   return { cluster, issues: [] };
 }
 
+/** The longest of the built-in profiles has a twentieth of this. */
+const longestText = 64 * 1024;
+
+const deepestNesting = 64;
+
+/** Collections in collections, each opened by a bracket, or by an indicator on one line. The library reads them by recursion. */
+const nestedIndicators = new RegExp(`(?:[-?:][ \\t]+){${deepestNesting + 1}}`);
+
+/** What no profile is: the library for YAML would take seconds over it, or more stack than there is. */
+function whyNotRead(text: string): Pick<Issue, 'message' | 'span'> | undefined {
+  if (text.length > longestText) {
+    const message = `The cluster profile is ${text.length.toLocaleString('en-US')} characters long, more than ${longestText.toLocaleString('en-US')}: give the file that describes the cluster`;
+    return { message, span: { start: 0, end: text.length } };
+  }
+  let depth = 0;
+  for (let place = 0; place < text.length; place += 1) {
+    const letter = text.charAt(place);
+    if (letter === '[' || letter === '{') depth += 1;
+    else if (letter === ']' || letter === '}') depth = Math.max(0, depth - 1);
+    if (depth > deepestNesting) return { message: tooDeep, span: { start: place, end: place + 1 } };
+  }
+  const nested = nestedIndicators.exec(text);
+  return nested === null
+    ? undefined
+    : { message: tooDeep, span: { start: nested.index, end: nested.index + 1 } };
+}
+
+const tooDeep = `The cluster profile is nested more than ${deepestNesting} levels deep: profiles take three`;
+
+/** The value without its places; nothing where aliases make it grow without end, which the library refuses by throwing. */
+function plainValue(document: Document): unknown {
+  try {
+    return document.toJS({ maxAliasCount: 100 });
+  } catch {
+    return undefined;
+  }
+}
+
 const wholeNumbers = ({ gpusPerNode, link, network, host }: ClusterProfile) => [
   { path: ['gpusPerNode'], value: gpusPerNode.value },
   { path: ['link', 'groups', 'gpus'], value: link?.groups?.size.value },
@@ -102,7 +146,7 @@ const wholeNumbers = ({ gpusPerNode, link, network, host }: ClusterProfile) => [
 const syntaxIssue = { code: 'cluster/syntax', severity: 'error' } as const;
 const structureIssue = { code: 'cluster/structure', severity: 'error' } as const;
 
-const failure = (issues: readonly Issue[]) => ({ cluster: undefined, issues });
+const failure = (issues: readonly Issue[]) => ({ cluster: undefined, issues: readableIssues(issues) });
 
 const firstLine = (message: string): string => (message.split('\n')[0] ?? message).replace(/\.$/, '');
 
@@ -113,7 +157,7 @@ const pathText = (path: readonly PropertyKey[]): string =>
 function issueText(issue: { readonly code: string; readonly message: string }): string {
   const text = firstLine(issue.message);
   if (issue.code === 'invalid_union') {
-    return 'must be a positive number, or { "value": number, "source": "where it comes from" }';
+    return `must be a number from ${leastNumber} to ${greatestNumber}, or { "value": number, "source": "where it comes from" }`;
   }
   return text.charAt(0).toLowerCase() + text.slice(1);
 }

@@ -41,6 +41,11 @@ export interface Included {
 /** Issues of one included file that are told one by one. */
 const mostIssues = 8;
 
+/** People include one file or two; each level is a few calls of this program. */
+const deepestIncludes = 32;
+
+const mostFiles = 1_000;
+
 /** Blocks of the files that `spec` includes. `path` is its own name; issues stand at the includes. */
 export function includeBlocks(
   spec: LayerSpec,
@@ -67,6 +72,14 @@ export function includeBlocks(
       if (chain.includes(found.path)) {
         const way = [...chain.slice(chain.indexOf(found.path) + 1), found.path].join(' → ');
         problem(`\`${found.path}\` includes itself: ${found.path} → ${way}`, written.span);
+        continue;
+      }
+      if (chain.length > deepestIncludes) {
+        problem(`\`${found.path}\` is included ${deepestIncludes} files deep: include it here`, written.span);
+        continue;
+      }
+      if (paths.size >= mostFiles && !paths.has(found.path)) {
+        problem(`\`${found.path}\` is left out: more than ${mostFiles} files are included`, written.span);
         continue;
       }
       const home = homeOf(found.path, chain, (message, severity) => problem(message, written.span, severity));
