@@ -7,7 +7,7 @@ import { type Conversion, convertModel } from '../../server/src/analysis/convert
 import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
 import { readOnnx } from '../../server/src/formats/onnx/readOnnx.ts';
 import { costFacts } from '../support/costFacts.ts';
-import { encodeModel } from '../support/onnxBytes.ts';
+import { encodeModel, stringField } from '../support/onnxBytes.ts';
 
 const whatever: ConversionRequest = {
   to: undefined,
@@ -131,6 +131,24 @@ describe('a binary model as ONNX text', () => {
     });
     expect(model?.graph.initializers.find(({ name }) => name === 'far')?.external?.path).toBe('w.bin');
   });
+});
+
+test('says that descriptions are lost, but for the model’s own, which is kept', () => {
+  const described = encodeModel({
+    graph: {
+      inputs: { x: 'float[2]' },
+      outputs: { y: 'float[2]' },
+      nodes: [{ type: 'Relu', inputs: ['x'], outputs: ['y'], extra: stringField(6, 'where it was called') }],
+      extra: stringField(10, 'a graph'),
+    },
+    extra: stringField(6, 'a model'),
+  });
+  const note =
+    '2 descriptions (doc_string) of graph, nodes or tensors not carried over; that of the model is';
+  expect(converted(described, 'm.onnx').notes).toEqual([note]);
+  expect(converted(described, 'm.onnx', { to: 'onnx', weights: 'zeros' }).notes).toEqual([note]);
+  const again = bytesOf(textOf(described, 'm.onnx'), 'm.onnxtxt');
+  expect(readOnnx(byteSourceOfBuffer(again)).model?.docString).toBe('a model');
 });
 
 test('ONNX text without types of its outputs gets those that follow', () => {

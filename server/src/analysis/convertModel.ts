@@ -71,7 +71,12 @@ export function convertModel(source: ByteSource, name: string, request: Conversi
   }
   const written = writeOnnx(model, payloads);
   if (written.bytes === undefined) return { kind: 'failed', issues: [...read.issues, ...written.issues] };
-  return { kind: 'converted', content: { to, bytes: written.bytes }, notes, issues: read.issues };
+  return {
+    kind: 'converted',
+    content: { to, bytes: written.bytes },
+    notes: [...notes, ...descriptionsNote(model)],
+    issues: read.issues,
+  };
 }
 
 /** Why these formats do not go together, if they do not. */
@@ -167,7 +172,14 @@ function asText(
       `metadata of ${formatCount(described)} node${described === 1 ? '' : 's'} not written: ONNX text has no place for it, so that layers may be told apart less well`,
     );
   }
+  notes.push(...descriptionsNote(model));
   return { kind: 'converted', content: { to: 'onnx-text', text }, notes, issues };
+}
+
+function descriptionsNote({ descriptions = 0 }: OnnxModel): readonly string[] {
+  if (descriptions === 0) return [];
+  const what = descriptions === 1 ? '1 description' : `${formatCount(descriptions)} descriptions`;
+  return [`${what} (doc_string) of graph, nodes or tensors not carried over; that of the model is`];
 }
 
 const bytesOf = (tensor: TensorLiteral): number =>

@@ -67,9 +67,11 @@ export function* estimateInSteps(
     name === customCluster?.name ? customCluster : findCluster(name),
   );
   const { scenario, cluster } = resolved;
-  const issues = resolved.issues.map((issue) => locate(issue, opened, requests));
   const bindings = new Map(Object.entries(scenario.dimensions));
   const training = bindTrainingGraph(analysis, bindings, scenario.mode);
+  const issues = [...resolved.issues, ...fusedAnyway(training, scenario)].map((issue) =>
+    locate(issue, opened, requests),
+  );
   yield;
   const costed = training.costs.some(({ kind }) => kind === 'known');
   const explained = [...opened.issues, ...issues].some(({ severity }) => severity === 'error');
@@ -87,6 +89,22 @@ export function* estimateInSteps(
       ...readableIssues([...issues, ...(costed || explained ? [] : [nothingCosted(training)])]),
     ],
   };
+}
+
+/** An operator that is attention as a whole stores no scores, whatever the framework is told. */
+function fusedAnyway(training: TrainingGraph, { framework }: Scenario): readonly Issue[] {
+  if (framework.options.attention !== 'eager') return [];
+  const { graph } = (training.folded ?? training).analysis;
+  const whole = graph.operators.find(({ domain, type }) => domain === '' && type === 'Attention');
+  if (whole === undefined) return [];
+  return [
+    {
+      code: 'scenario/invalid',
+      severity: 'information',
+      message: `\`attention=eager\` does not reach \`Attention\` operators, which are one kernel, first \`${whole.name || whole.outputs[0]}\`; a layer spec writes attention out with \`fused=False\``,
+      scenarioKey: 'framework',
+    },
+  ];
 }
 
 /** A layer spec that asks for the impossible does so at one key of its scenario. */

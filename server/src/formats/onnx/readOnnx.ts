@@ -143,6 +143,7 @@ function readModel(reading: Reading, end: number): ModelFields {
     functions,
     metadata,
     ...(docString === '' ? {} : { docString }),
+    ...(reading.descriptions === 0 ? {} : { descriptions: reading.descriptions }),
     fields,
   };
 }

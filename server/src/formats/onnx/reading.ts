@@ -32,6 +32,8 @@ export class Reading {
   /** Attributes and types that were read, by the bytes of their message. */
   readonly attributes = new Map<string, ReadAttribute>();
   readonly types = new Map<string, OnnxType | undefined>();
+  /** Descriptions (`doc_string`) below the model that were skipped: they change no cost. */
+  descriptions = 0;
   /** Paths of external data that were looked at and stay beside the model: all tensors name the same few. */
   readonly insidePaths = new Set<string>();
 
@@ -54,6 +56,7 @@ export class Reading {
   skip(message: string, table: FieldTable): void {
     const { field, fieldOffset } = this.wire;
     this.wire.skip();
+    if (field === table.doc_string) this.descriptions += 1;
     if (this.wire.problem !== undefined || fieldNumbers(table).has(field)) return;
     this.report(`${message}.${field}`, {
       code: 'onnx/unknown-field',

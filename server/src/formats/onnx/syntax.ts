@@ -16,6 +16,8 @@ export interface OnnxModel {
   readonly modelVersion: number;
   /** Absent where it is empty. */
   readonly docString?: string;
+  /** How many descriptions of graphs, nodes and tensors the file has, which are not kept. */
+  readonly descriptions?: number;
   readonly operatorSets: readonly { readonly domain: string; readonly version: number }[];
   readonly graph: OnnxGraph;
   readonly functions: readonly OnnxFunction[];

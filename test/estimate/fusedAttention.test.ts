@@ -1,0 +1,31 @@
+import { expect, it } from 'vitest';
+import { openLayerSpec } from '../../server/src/analysis/openModel.ts';
+import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
+
+const spec = (fused: string): string => `inputs:
+  x: float32[2, 128, 64]
+layers:
+  - attn: MultiheadAttention(64, 4${fused})
+scenario: { gpus: 1, framework: "pytorch-ddp,attention=eager" }
+`;
+
+it('says that scores of one operator are not stored, whatever is asked', () => {
+  const opened = openLayerSpec(spec(''), 'm.layers.yaml');
+  const { issues } = estimateModel(opened, [opened.scenario]);
+  expect(issues).toMatchObject([
+    {
+      code: 'scenario/invalid',
+      severity: 'information',
+      message: expect.stringContaining('`attn/Attention`; a layer spec writes attention out'),
+      span: { start: spec('').indexOf('"pytorch') },
+    },
+  ]);
+});
+
+it('says nothing where attention is written out: its scores are stored', () => {
+  const opened = openLayerSpec(spec(', fused=False'), 'm.layers.yaml');
+  const { issues, cost } = estimateModel(opened, [opened.scenario]);
+  expect(issues).toEqual([]);
+  // Two samples, four heads, scores of 128 × 128 in fp32, kept once as what softmax gives.
+  expect(cost?.layers[0]?.memory.activations).toBeGreaterThanOrEqual(2 * 4 * 128 * 128 * 4);
+});
