@@ -19,7 +19,7 @@ import { leaveOutIdle } from './leaveOutIdle.ts';
 import type { ModelAnalysis } from './modelAnalysis.ts';
 import { collectOperatorKinds } from './operatorKinds.ts';
 import { planCosting } from './planCosting.ts';
-import type { ProvidedStructure } from './providedStructure.ts';
+import { layersByNode, type ProvidedStructure } from './providedStructure.ts';
 import { unrollLoops } from './unrollLoops.ts';
 
 /**
@@ -95,8 +95,7 @@ const fewestOperatorsFolded = 200;
 /** The layer that a node is in: as a lowering says, else its module. */
 function layersOfNodes(provided: ProvidedStructure | undefined): (node: FlatNode) => unknown {
   if (provided === undefined) return ({ scope }) => scope;
-  const layers: unknown[] = [];
-  for (const layer of provided.layers) for (const node of layer.nodes) layers[node] = layer;
+  const layers = layersByNode(provided.layers);
   return ({ source, scope }) => layers[source] ?? scope;
 }
 

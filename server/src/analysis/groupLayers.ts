@@ -11,7 +11,7 @@ import type { Graph, Layer, Operator } from '../model/graph.ts';
 import type { AuxiliaryOperators } from './auxiliaryOperators.ts';
 import { layerType } from './layerType.ts';
 import type { ModuleScope } from './moduleScope.ts';
-import type { ProvidedLayer } from './providedStructure.ts';
+import { layersByNode, type ProvidedLayer } from './providedStructure.ts';
 
 /**
  * Layers of a graph; every operator is in exactly one. They are in order of their first operator that computes:
@@ -25,9 +25,7 @@ export function groupLayers(
 ): readonly Layer[] {
   const isAuxiliary = (index: number): boolean =>
     shapeArithmetic[index] === true || storedLayout[index] === true;
-  const providedBySource = new Map<number, ProvidedLayer>();
-  for (const layer of provided) for (const node of layer.nodes) providedBySource.set(node, layer);
-
+  const providedBySource = layersByNode(provided);
   const keys = keysOfOperators(graph, providedBySource, isAuxiliary);
   const groups = new Map<string, Operator[]>();
   for (const operator of graph.operators) {
@@ -45,7 +43,7 @@ export function groupLayers(
   return ordered.map((operators) => {
     const main = operators.filter(({ index }) => !isAuxiliary(index));
     const leader = main[0] ?? operators[0];
-    const given = leader === undefined ? undefined : providedBySource.get(leader.source);
+    const given = leader === undefined ? undefined : providedBySource[leader.source];
     const indices = operators.map(({ index }) => index);
     if (given !== undefined) {
       return {
@@ -73,7 +71,7 @@ export function groupLayers(
 /** One key per operator; operators with the same key are one layer. */
 function keysOfOperators(
   graph: Graph,
-  provided: ReadonlyMap<number, ProvidedLayer>,
+  provided: readonly (ProvidedLayer | undefined)[],
   isAuxiliary: (index: number) => boolean,
 ): readonly string[] {
   const keyOfModule = new Map<string, string>();
@@ -86,7 +84,7 @@ function keysOfOperators(
   for (let index = graph.operators.length - 1; index >= 0; index -= 1) {
     const operator = graph.operators[index];
     if (operator === undefined) continue;
-    const given = provided.get(operator.source);
+    const given = provided[operator.source];
     const ofModule = keyOfModule.get(operator.scope.at(-1) ?? '');
     if (given !== undefined) keys[index] = `provided ${given.name}`;
     else if (ofModule !== undefined) keys[index] = ofModule;

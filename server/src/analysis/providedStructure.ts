@@ -36,6 +36,13 @@ export interface ProvidedLayer {
   readonly marks?: LayerMarks;
 }
 
+/** By node: the layer it is in; `undefined` for a node in none. */
+export function layersByNode(layers: readonly ProvidedLayer[]): readonly (ProvidedLayer | undefined)[] {
+  const byNode: (ProvidedLayer | undefined)[] = [];
+  for (const layer of layers) for (const node of layer.nodes) byNode[node] = layer;
+  return byNode;
+}
+
 /**
  * Domain of an operator that stands for what could not be lowered. Nothing knows it, so that totals say "at least";
  * the lowering has reported why, and analysis does not report it again.

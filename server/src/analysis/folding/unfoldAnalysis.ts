@@ -11,7 +11,7 @@ import type { Use } from '../findRoles.ts';
 import { nameOfNode } from '../inferGraph.ts';
 import type { Folded, ModelAnalysis, Parameter } from '../modelAnalysis.ts';
 import { planCosting } from '../planCosting.ts';
-import type { ProvidedLayer, ProvidedStructure } from '../providedStructure.ts';
+import { layersByNode, type ProvidedLayer, type ProvidedStructure } from '../providedStructure.ts';
 import type { Repetition } from './findRepetition.ts';
 import {
   type FoldedGraph,
@@ -387,9 +387,8 @@ function unfoldLayers(
   };
   if (!isSettledAround(places, isLike) || !isSettledAround(places, isLike)) return undefined;
 
-  const bySource = new Map<number, ProvidedLayer>();
-  for (const layer of provided?.layers ?? []) for (const node of layer.nodes) bySource.set(node, layer);
-  const givenTo = (flat: FlatNode | undefined): ProvidedLayer | undefined => bySource.get(flat?.source ?? -1);
+  const bySource = layersByNode(provided?.layers ?? []);
+  const givenTo = (flat: FlatNode | undefined): ProvidedLayer | undefined => bySource[flat?.source ?? -1];
   const layers: Layer[] = [];
   const origins: number[] = [];
   const names = new Set<string>();
