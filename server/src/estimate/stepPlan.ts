@@ -78,7 +78,42 @@ export function planStep(
   if (!isMeasured(given)) return plan;
   // Measured is one pass and the update.
   const alone = [passAlone(plan, 0), passAlone(plan, 1), passAlone(plan, 2)] as const;
-  return { ...plan, measured: measuredWork(given, training.analysis.layers, alone) };
+  const measured = measuredWork(given, training.analysis.layers, alone);
+  // A framework that profiles its steps before it decides what to send together finds the measured ones.
+  const exchange = plannedExchange(plan, () => cumulative(measured.backward[0].toReversed()));
+  return { ...plan, measured, exchange, traffic: timeTraffic(exchange, cluster, plan.placement, training) };
+}
+
+type ExchangingPlan = Pick<
+  StepPlan,
+  'training' | 'scenario' | 'cluster' | 'placement' | 'behaviour' | 'weightWidth'
+>;
+
+/** `ends`: when each position of backward ends on a GPU by itself. */
+function plannedExchange(
+  { training, scenario, cluster, placement, behaviour, weightWidth }: ExchangingPlan,
+  ends: () => Float64Array,
+): Exchange {
+  if (scenario.mode !== 'training') return noExchange;
+  const group: WorkerGroup = {
+    ...placement,
+    gpus: scenario.gpus,
+    operators: training.costs.length,
+    batchPerGpu: training.batch,
+    precision: scenario.precision,
+  };
+  return behaviour.exchange(gradientsInReadyOrder(training, weightWidth), group, {
+    backwardEnds: ends,
+    timeOf: (operation) => operationTime(cluster, placement, operation).time,
+  });
+}
+
+function cumulative(times: Float64Array): Float64Array {
+  let end = 0;
+  return times.map((time) => {
+    end += time;
+    return end;
+  });
 }
 
 function predictStep(training: TrainingGraph, scenario: Scenario, cluster: ClusterProfile): StepPlan {
@@ -87,19 +122,9 @@ function predictStep(training: TrainingGraph, scenario: Scenario, cluster: Clust
   const placement = placeGpus(scenario.gpus, scenario.nodes);
   const weightWidth = behaviour.weightWidth?.(scenario.precision) ?? 4;
   const computed = lowerFolded(training, behaviour, scenario, cluster);
-  const group: WorkerGroup = {
-    ...placement,
-    gpus: scenario.gpus,
-    operators: training.costs.length,
-    batchPerGpu: training.batch,
-    precision: scenario.precision,
-  };
-  const exchange = learns
-    ? behaviour.exchange(gradientsInReadyOrder(training, weightWidth), group, {
-        backwardEnds: () => backwardEnds(computed.times, behaviour.launch[0], behaviour.slowdown),
-        timeOf: (operation) => operationTime(cluster, placement, operation).time,
-      })
-    : noExchange;
+  const exchange = plannedExchange({ training, scenario, cluster, placement, behaviour, weightWidth }, () =>
+    backwardEnds(computed.times, behaviour.launch[0], slowdownOf(behaviour, cluster)),
+  );
   const { parameters } = training.analysis;
   const elements = parameters.reduce((total, parameter) => total + parameter.elements, 0);
   const updateOf = (optimizer: Optimizer, share: number): Update =>
@@ -132,6 +157,9 @@ function predictStep(training: TrainingGraph, scenario: Scenario, cluster: Clust
     wholeUpdateTimes: kernelTimes(cluster.gpu, whole.kernels),
   };
 }
+
+const slowdownOf = (behaviour: FrameworkBehaviour, { gpu }: ClusterProfile): number =>
+  gpu.architecture === 'cpu' ? (behaviour.slowdownOnCpus ?? 1) : 1;
 
 /** When each position of backward ends on a GPU by itself, from the start of backward. */
 function backwardEnds({ backward }: OperatorTimes, launch: number, slowdown = 1): Float64Array {
@@ -276,7 +304,7 @@ function computeOf(
     };
   }
   const launch = behaviour.launch[edge] * imbalance;
-  const device = factor * (behaviour.slowdown ?? 1);
+  const device = factor * slowdownOf(behaviour, plan.cluster);
   return {
     forward: { device: scaled(times.forward[column], device), host: scaled(times.forward.launches, launch) },
     backward:

@@ -35,8 +35,8 @@ export interface FrameworkBehaviour {
   readonly weightWidth?: (precision: Precision) => number;
   /** The optimizer's kernels, over the elements that one GPU updates. */
   readonly update: (optimizer: Optimizer, precision: Precision, sizes: UpdateSizes) => Update;
-  /** Time of its kernels over that of those modelled, where averages of measurements say no more; left out, 1. */
-  readonly slowdown?: number;
+  /** On CPUs, time of its kernels over that of eager PyTorch's, where averages of measurements say no more; left out, 1. */
+  readonly slowdownOnCpus?: number;
   /** Where each rule comes from, for notes. */
   readonly notes: readonly string[];
 }

@@ -49,6 +49,7 @@ export const tensorflow: FrameworkEntry = {
     'TensorFlow performance guide (r1), "High-Performance Models" and "Benchmarks"',
     'tensorflow/benchmarks, scripts/tf_cnn_benchmarks/variable_mgr.py',
     'tf.contrib.training.GreedyLoadBalancingStrategy',
+    'Krisilias et al., IEEE Big Data 2021: synchronous averages on a CPU cluster, MXNet 1, PyTorch 1.38, TensorFlow 3.66',
   ],
   options: [
     {
@@ -93,6 +94,7 @@ export const tensorflow: FrameworkEntry = {
   create: (options) => ({
     ...cudnnEra(options),
     name: 'tensorflow',
+    slowdownOnCpus: 2.65,
     exchange: (gradients, group, profiled) => {
       if (group.gpus === 1) return noExchange;
       const update = options.get('variable-update');
@@ -112,6 +114,7 @@ export const tensorflow: FrameworkEntry = {
     notes: [
       `TensorFlow 1, ${options.get('variable-update')}: each tensor when its gradient is ready`,
       cudnnEraNote,
+      'on CPUs 2.65 times as slow as PyTorch, an average of published measurements',
     ],
   }),
 };
