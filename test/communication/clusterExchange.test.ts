@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { collectiveTime } from '../../server/src/communication/collectiveTime.ts';
-import { serverExchangeTime } from '../../server/src/communication/exchangeOver.ts';
 import { placeGroup } from '../../server/src/communication/groupPlacement.ts';
+import type { ServerOperation } from '../../server/src/communication/operation.ts';
+import { operationTime } from '../../server/src/communication/operationTime.ts';
 import { placeGpus } from '../../server/src/communication/placement.ts';
 import type { ClusterProfile } from '../../server/src/hardware/clusterProfile.ts';
 import { builtInClusters, findCluster } from '../../server/src/hardware/clusters.ts';
@@ -15,39 +16,78 @@ function cluster(name: string): ClusterProfile {
 }
 
 describe('parameter servers of a cluster', () => {
-  const vgg = [411, 67, 16, 59].map((size) => bytes(size * 1e6));
-  const options = { servers: 16, colocated: true, overlapsPushAndPull: true };
+  const vgg = bytes(553e6);
+  const exchanged = (more: Partial<ServerOperation>, nodes = 16) =>
+    operationTime(cluster('k80-10gbe'), placeGpus(4 * nodes, nodes), {
+      kind: 'server',
+      way: 'push and pull',
+      bytes: vgg,
+      servers: nodes,
+      busiestShare: 1 / nodes,
+      colocated: true,
+      senders: 'nodes',
+      ...more,
+    });
 
   test('fc6 of VGG-16, whole on one server, takes 15 pushes through one port', () => {
-    const { time, bound, description } = serverExchangeTime(
-      cluster('k80-10gbe'),
-      placeGpus(64, 16),
-      vgg,
-      options,
-    );
+    const { time, bound, description } = exchanged({ busiestShare: 411 / 553 });
     expect(time).toBeGreaterThan((15 * 411e6) / 1.2e9);
     expect(bound).toBe('server');
-    expect(description).toBe(
-      'parameter servers (16, co-located) over 10 GbE, 16 nodes, the busiest holds 411 MB',
-    );
+    expect(description).toBe('push and pull over 10 GbE, 16 co-located servers');
   });
 
-  test('split over all servers it is about a ring between the nodes', () => {
-    const split = serverExchangeTime(cluster('k80-10gbe'), placeGpus(64, 16), vgg, {
-      ...options,
-      splitFrom: bytes(4e6),
-    });
-    const ring = ((2 * 15) / 16) * (553e6 / 1.2e9);
-    expect((split.time - split.local) / ring).toBeCloseTo(1, 2);
+  test('split over all servers it is a ring between the nodes', () => {
+    const { time, startup } = exchanged({});
+    expect((time - startup) / (((2 * 15) / 16) * (553e6 / 1.2e9))).toBeCloseTo(1, 2);
   });
 
-  test('one node adds up inside only', () => {
-    const { time, local, bound } = serverExchangeTime(cluster('k80-10gbe'), placeGpus(4, 1), vgg, {
-      ...options,
+  test('GPUs that push one by one send so many times as much', () => {
+    const [node, gpus] = [exchanged({}), exchanged({ senders: 'gpus' })];
+    expect((gpus.time - gpus.startup) / (node.time - node.startup)).toBeCloseTo(4, 9);
+  });
+
+  test('one node by itself has nothing to send to its own server', () => {
+    expect(exchanged({}, 1).time).toBe(0);
+    expect(exchanged({ colocated: false }, 1).time).toBeGreaterThan(553e6 / 1.25e9);
+  });
+
+  test('one of many asynchronous workers waits for its own bytes, and keeps the server for as long', () => {
+    const operation = {
+      kind: 'server',
+      way: 'push',
+      bytes: vgg,
       servers: 1,
+      busiestShare: 1,
+      colocated: false,
+      senders: 'nodes',
+    } as const;
+    const alone = operationTime(cluster('k80-10gbe'), placeGpus(64, 16), operation, false);
+    expect(alone.time - alone.startup).toBeCloseTo(alone.serverTime, 9);
+    const all = operationTime(cluster('k80-10gbe'), placeGpus(64, 16), operation);
+    expect((all.time - all.startup) / alone.serverTime).toBeCloseTo(16, 9);
+  });
+});
+
+describe('copies and headers', () => {
+  const place = placeGpus(64, 16);
+
+  test('GPUs that share a link to the host copy at their share of its rate', () => {
+    const copy = { kind: 'copy', way: 'to host', bytes: bytes(1e8) } as const;
+    const [own, shared] = [1, 2].map((sharing) =>
+      operationTime(cluster('k80-10gbe'), place, { ...copy, sharing }),
+    );
+    expect(((shared?.time ?? 0) - 10e-6) / ((own?.time ?? 0) - 10e-6)).toBeCloseTo(2, 9);
+    expect(operationTime(cluster('cpu-10gbe'), place, { ...copy, sharing: 1 }).time).toBe(0);
+  });
+
+  test('rank 0 takes the headers of 63 workers one by one: 126 messages', () => {
+    const latency = cluster('k80-10gbe').network?.latency.value ?? Number.NaN;
+    const { time, bound } = operationTime(cluster('k80-10gbe'), place, {
+      kind: 'gather at rank 0',
+      bytes: bytes(0),
     });
-    expect(time).toBe(local);
-    expect(bound).toBe('link');
+    expect(time).toBeCloseTo(126 * latency, 12);
+    expect(bound).toBe('start-up');
   });
 });
 

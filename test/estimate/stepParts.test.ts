@@ -172,6 +172,31 @@ describe('a whole run', () => {
   });
 });
 
+describe('workers that do not wait for each other', () => {
+  const framework = {
+    name: 'mxnet',
+    options: { kvstore: 'dist_async', servers: '1', colocated: 'false' },
+  };
+  const slow = cluster('k80-10gbe');
+  const of = (nodes: number) => cost({ framework, gpus: 4 * nodes, nodes }, slow);
+
+  test('few wait for themselves, many queue at the server: throughput stops growing', () => {
+    const [few, many, more] = [of(2), of(512), of(1024)];
+    expect([few.asynchronous?.bound, many.asynchronous?.bound]).toEqual(['worker', 'server']);
+    expect(few.asynchronous?.staleness).toBe(7);
+    expect(more.throughput).toBeCloseTo(many.throughput ?? Number.NaN, 6);
+    expect(more.limit.kind).toBe('server');
+  });
+
+  test('the server is the limit from where it says', () => {
+    const { asynchronous, time } = of(2);
+    const nodes = Math.ceil((asynchronous?.saturatesAt ?? Number.NaN) / 4);
+    expect(of(nodes - 1).asynchronous?.bound).toBe('worker');
+    expect(of(nodes + 1).asynchronous?.bound).toBe('server');
+    expect(of(nodes - 1).time.step).toBeCloseTo(time.step ?? Number.NaN, 9);
+  });
+});
+
 test('the parts of a step add up, whatever is described', () => {
   for (const name of ['pytorch-ddp', 'naive', 'horovod', 'pytorch-fsdp', 'mxnet', 'cntk', 'tensorflow']) {
     const framework = { name, options: {} };

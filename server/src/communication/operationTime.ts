@@ -2,10 +2,12 @@
 
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
 import { formatBandwidth, formatBytes } from '../model/format.ts';
-import { bytesPerSecond, type Seconds, seconds, times } from '../model/units.ts';
+import { bytes, bytesPerSecond, type Seconds, seconds, times } from '../model/units.ts';
 import { collectiveTime } from './collectiveTime.ts';
 import { placeGroup } from './groupPlacement.ts';
+import { linksOf } from './links.ts';
 import type { CopyOperation, Operation, RootGatherOperation, ServerOperation } from './operation.ts';
+import { serverExchange } from './parameterServer.ts';
 import type { Placement } from './placement.ts';
 
 export interface OperationTime {
@@ -84,35 +86,33 @@ function predicted(
 const lowFactor = 0.8;
 const highFactor = 1.4;
 
-/**
- * Push: α + max(n/B_w, W·n_s/B_s); a pull is its mirror. Both at once use both directions of separate servers' ports,
- * so that they take as long as one. Co-located, a port carries its worker's traffic to other nodes' servers one way
- * while its server takes in that of the other workers; with both at once it carries the sum, for S = W and even
- * placement 2(W−1)/W·n, the volume of a ring (`parameterServer.ts`).
- */
+/** By `parameterServer.ts`, over the ports of the nodes. */
 function serverTime(
   cluster: ClusterProfile,
-  { nodes, gpusPerNode }: Placement,
+  placement: Placement,
   { way, bytes: size, servers, busiestShare, colocated, senders }: ServerOperation,
   sharesServers: boolean,
 ): OperationTime {
   const { network } = cluster;
-  const both = way === 'push and pull';
+  const { nodes, gpusPerNode } = placement;
   const where = `${way} over ${network?.title ?? 'one node'}, ${servers} ${colocated ? 'co-located' : 'separate'} ${servers === 1 ? 'server' : 'servers'}`;
   if (network === undefined || (nodes <= 1 && colocated)) return predicted(none, 0, 'none', where);
-  const bandwidth = network.nodeBandwidth.value;
-  const perNode = senders === 'gpus' ? gpusPerNode : 1;
-  const sent = size * perNode;
-  const atBusiest = sent * busiestShare;
-  const remote = colocated ? sent - atBusiest : sent;
-  const others = colocated ? nodes - 1 : nodes;
-  const served = others * atBusiest;
-  const shared = both && colocated ? remote + served : Math.max(remote, served);
-  const transfer = (sharesServers ? shared : remote) / bandwidth;
-  const startup = seconds((both ? 2 : 1) * network.latency.value);
+  const sent = bytes(size * (senders === 'gpus' ? gpusPerNode : 1));
+  const { startup, transfer, alone, atServer, bound } = serverExchange(
+    {
+      workers: nodes,
+      colocated,
+      bandwidth: nodes > 1 ? linksOf(cluster, placement).between : network.nodeBandwidth.value,
+      startup: network.latency.value,
+      way,
+    },
+    sent,
+    bytes(sent * busiestShare),
+  );
+  const slowest = bound === 'server' ? 'server' : 'network';
   return {
-    ...predicted(startup, transfer, served > remote ? 'server' : 'network', where),
-    serverTime: seconds((atBusiest * (both && colocated ? 2 : 1)) / bandwidth),
+    ...predicted(startup, sharesServers ? transfer : alone, sharesServers ? slowest : 'network', where),
+    serverTime: atServer,
   };
 }
 

@@ -1,13 +1,13 @@
 /**
- * Gradients exchanged through parameter servers: where tensors are placed, how long a synchronous exchange takes,
- * how many updates an asynchronous one sustains.
+ * Gradients exchanged through parameter servers: where tensors are placed, how long an exchange takes and keeps the
+ * busiest server.
  *
  * Sources: Li et al., OSDI 2014 for the scheme; MXNet's kvstore (tensors of 1,000,000 elements and more are split over
  * all servers, the others go whole to one); TensorFlow's GreedyLoadBalancingStrategy (each tensor to the server that
  * holds least); the one-server form is Paleo's OneToAll (Qi et al., ICLR 2017).
  */
 
-import { type Bytes, type BytesPerSecond, bytes, type Seconds, seconds } from '../model/units.ts';
+import { type Bytes, type BytesPerSecond, bytes, type Seconds, seconds, times } from '../model/units.ts';
 
 export interface ServerPlacement {
   /** Bytes each server holds, in server order. */
@@ -40,76 +40,53 @@ export function placeTensors(
 }
 
 export interface ServerExchange {
-  /** Nodes that push and pull: GPUs of one node add their gradients first. */
+  /** Nodes that push and pull, each `size` bytes: GPUs of one node add their gradients first, or push one by one. */
   readonly workers: number;
-  readonly servers: number;
-  /** Servers run on the workers' nodes and share their ports. */
+  /** Servers run on the workers' nodes and share their ports; else on nodes of their own. */
   readonly colocated: boolean;
-  /** Of one node, one direction. */
-  readonly workerBandwidth: BytesPerSecond;
-  readonly serverBandwidth: BytesPerSecond;
+  /** Of one node's port, one direction. */
+  readonly bandwidth: BytesPerSecond;
   /** Per request. */
   readonly startup: Seconds;
-  /** Push of one tensor runs while another is pulled: full duplex is used. */
-  readonly overlapsPushAndPull: boolean;
+  /** Both at once use both directions of a port: push of one tensor while another is pulled. */
+  readonly way: 'push' | 'pull' | 'push and pull';
 }
 
 export interface ExchangeTime {
-  readonly time: Seconds;
+  /** Requests and their answers, without the bytes. */
+  readonly startup: Seconds;
+  /** Bytes of all workers at once. */
+  readonly transfer: Seconds;
+  /** Bytes of one worker while no other exchanges. */
+  readonly alone: Seconds;
+  /** How long one worker keeps the busiest server. */
+  readonly atServer: Seconds;
   readonly bound: 'server' | 'worker';
 }
 
 /**
- * Synchronous exchange of `size` bytes, of which the busiest server holds `busiest`.
+ * An exchange of `size` bytes by each worker, of which the busiest server holds `busiest`.
  *
- * Separate servers: max(n/B_w, W·n_s/B_s), twice that where push and pull do not overlap. Co-located: a port carries
- * its worker's traffic to the other nodes' servers and its server's to the other nodes' workers, both of which go
- * out (and in) on the same port: n − n_own + (W−1)·n_s, which for W = S and even placement is 2(W−1)/W·n, the
- * volume of a ring. Two start-ups per exchange: the push and the pull.
+ * Separate servers: max(n/B, W·n_s/B) each way, so 2·max(…) for a push and then a pull. Co-located: a port carries its
+ * worker's traffic to the other nodes' servers one way while its server takes in that of the other workers,
+ * max(n − n_s, (W−1)·n_s)/B; with push and pull at once it carries the sum, which for as many servers as workers and
+ * even placement is 2(W−1)/W·n, the volume of a ring. Without a barrier workers queue at the server, which takes
+ * `atServer` for each.
  */
-export function synchronousExchange(exchange: ServerExchange, size: Bytes, busiest: Bytes): ExchangeTime {
-  const { workers, colocated, workerBandwidth, serverBandwidth, startup } = exchange;
-  const rounds = exchange.overlapsPushAndPull ? 1 : 2;
-  // In co-located service both directions of a port carry push and pull at once, whatever the order.
-  const worker = colocated ? (size - busiest) / workerBandwidth : (rounds * size) / workerBandwidth;
-  const server = colocated
-    ? (size - busiest + (workers - 1) * busiest) / serverBandwidth
-    : (rounds * workers * busiest) / serverBandwidth;
-  return {
-    time: seconds(2 * startup + Math.max(worker, server)),
-    bound: server > worker ? 'server' : 'worker',
-  };
-}
-
-export interface AsynchronousRate {
-  /** Steps of all workers together, per second. */
-  readonly stepsPerSecond: number;
-  /** Updates by others between a worker's pull and its push, on average: W − 1 where workers are alike. */
-  readonly staleness: number;
-  readonly bound: 'server' | 'worker';
-  /** Workers from which the servers are the limit, other things equal. */
-  readonly saturatesAt: number;
-}
-
-/**
- * No barrier: each worker takes its step and exchanges, min(Σ 1/(t_w + 2(α + n/B_w)), B_s/(2·n_s)) where pushes and
- * pulls do not overlap; with them overlapped the server moves n_s each way at once.
- */
-export function asynchronousRate(
-  exchange: ServerExchange,
+export function serverExchange(
+  { workers, colocated, bandwidth, startup, way }: ServerExchange,
   size: Bytes,
   busiest: Bytes,
-  workerStep: Seconds,
-): AsynchronousRate {
-  const { workers, workerBandwidth, serverBandwidth, startup } = exchange;
-  const rounds = exchange.overlapsPushAndPull ? 1 : 2;
-  const period = workerStep + 2 * startup + (rounds * size) / workerBandwidth;
-  const saturation = busiest === 0 ? Number.POSITIVE_INFINITY : serverBandwidth / (rounds * busiest);
-  const offered = workers / period;
+): ExchangeTime {
+  const both = way === 'push and pull';
+  const remote = colocated ? size - busiest : size;
+  const served = (colocated ? workers - 1 : workers) * busiest;
+  const transfer = both && colocated ? remote + served : Math.max(remote, served);
   return {
-    stepsPerSecond: Math.min(offered, saturation),
-    staleness: workers - 1,
-    bound: offered > saturation ? 'server' : 'worker',
-    saturatesAt: saturation * period,
+    startup: times(startup, both ? 2 : 1),
+    transfer: seconds(transfer / bandwidth),
+    alone: seconds(remote / bandwidth),
+    atServer: seconds(((both && colocated ? 2 : 1) * busiest) / bandwidth),
+    bound: served > remote ? 'server' : 'worker',
   };
 }

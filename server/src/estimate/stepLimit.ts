@@ -2,7 +2,7 @@
 
 import type { StepLimit } from '../model/stepCost.ts';
 import type { StepTimeline } from '../schedule/stepTimeline.ts';
-import type { StepPlan } from './stepPlan.ts';
+import { type StepPlan, workerTimeline } from './stepPlan.ts';
 
 /** Less of the step than this, in all, leaves computation the limit. */
 const smallShare = 0.05;
@@ -30,10 +30,12 @@ export function stepLimit(plan: StepPlan, timeline: StepTimeline): StepLimit {
 
 /** Exposed communication by what its messages take their time for: starting up, queueing at servers, moving bytes. */
 function exposedByCause(
-  { traffic }: StepPlan,
-  { messages }: StepTimeline,
+  plan: StepPlan,
+  timeline: StepTimeline,
 ): readonly (readonly [StepLimit['kind'], number])[] {
-  const exposed = { latency: 0, server: 0, communication: 0 };
+  const { traffic, exchange } = plan;
+  const { step, messages } = exchange.synchrony === 'synchronous' ? timeline : workerTimeline(plan, 0);
+  const exposed = { latency: 0, server: timeline.step - step, communication: 0 };
   for (const [index, message] of messages.entries()) {
     const stages = traffic.stages[index] ?? [];
     let whole = 0;
