@@ -31,13 +31,17 @@ export function measureProcess(folder: string, parameters: readonly string[]): P
   };
 }
 
-/** Linux counts the bytes a process reads in `/proc/self/io`; elsewhere only the memory is known. */
+/**
+ * Linux counts the bytes a process reads in `/proc/self/io`, and its own highest memory in `/proc/self/status`; elsewhere
+ * only the memory is known. `maxRSS` of a Linux process is at least that of the one that started it: the kernel carries
+ * the mark over when the new program takes the place of the old one (getrusage(2), `setmax_mm_hiwater_rss` in `exec`).
+ */
 const probeSource = (figures: string): string => `
 const fs = require('node:fs');
 process.on('exit', () => {
-  let counters = '';
-  try { counters = fs.readFileSync('/proc/self/io', 'utf8'); } catch {}
-  const residentKilobytes = process.resourceUsage().maxRSS;
-  fs.writeFileSync(${JSON.stringify(figures)}, JSON.stringify({ residentKilobytes, counters }));
+  const read = (file) => { try { return fs.readFileSync(file, 'utf8'); } catch { return ''; } };
+  const own = /^VmHWM:\\s*(\\d+) kB$/m.exec(read('/proc/self/status'))?.[1];
+  const residentKilobytes = own === undefined ? process.resourceUsage().maxRSS : Number(own);
+  fs.writeFileSync(${JSON.stringify(figures)}, JSON.stringify({ residentKilobytes, counters: read('/proc/self/io') }));
 });
 `;
