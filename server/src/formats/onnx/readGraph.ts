@@ -152,7 +152,7 @@ function readNode(reading: Reading, end: number): OnnxNode {
         outputs.push(reading.string('NodeProto'));
         break;
       case NodeProto.name:
-        name = reading.string('NodeProto');
+        name = reading.uniqueString('NodeProto');
         break;
       case NodeProto.op_type:
         type = reading.string('NodeProto');

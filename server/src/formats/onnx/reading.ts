@@ -90,6 +90,11 @@ export class Reading {
     return this.expect(message, wireTypes.length) ? this.wire.string() : '';
   }
 
+  /** A string that is hardly met again. */
+  uniqueString(message: string): string {
+    return this.expect(message, wireTypes.length) ? this.wire.uniqueString() : '';
+  }
+
   /** A string that may be a file by itself; a long one is skipped and described. */
   boundedString(message: string): { readonly text: string; readonly skippedBytes: number } {
     const { wire } = this;

@@ -137,31 +137,43 @@ export class WireReader {
    * and again, and looking up a string is quickest where it is the very one that was stored.
    */
   string(): string {
+    const start = this.#passText();
+    const length = this.position - this.#windowStart - start;
+    if (length > longestName) return decoder.decode(this.#window.subarray(start, start + length));
+    const bytes = this.#latin1(start, length);
+    const known = this.#texts.get(bytes);
+    if (known !== undefined) return known;
+    const text = this.#decode(bytes, start, length);
+    this.#texts.set(bytes, text);
+    return text;
+  }
+
+  /** As `string`, for a text that is hardly met again and not looked up, such as the name of a node: it is not kept. */
+  uniqueString(): string {
+    const start = this.#passText();
+    const length = this.position - this.#windowStart - start;
+    if (length > longestName) return decoder.decode(this.#window.subarray(start, start + length));
+    return this.#decode(this.#latin1(start, length), start, length);
+  }
+
+  /** Moves behind the text of the current field; gives where in the window it begins. */
+  #passText(): number {
     // Nearly every name is short and in the window.
     const at = this.position - this.#windowStart;
     const short = at >= 0 ? (this.#window[at] ?? longestShort) : longestShort;
     const end = this.position + 1 + short;
     if (short < longestShort && end <= this.#windowEnd && end <= this.#end && this.problem === undefined) {
       this.position = end;
-      return this.#textOf(at + 1, short);
+      return at + 1;
     }
     const length = this.lengthDelimited() - this.position;
-    if (!this.#available(length)) return '';
-    const start = this.position - this.#windowStart;
+    if (!this.#available(length)) return this.position - this.#windowStart;
     this.position += length;
-    if (length > longestName) return decoder.decode(this.#window.subarray(start, start + length));
-    return this.#textOf(start, length);
+    return this.position - length - this.#windowStart;
   }
 
-  #textOf(start: number, length: number): string {
-    const bytes = this.#latin1(start, length);
-    const known = this.#texts.get(bytes);
-    if (known !== undefined) return known;
-    const text = beyondAscii.test(bytes)
-      ? decoder.decode(this.#window.subarray(start, start + length))
-      : bytes;
-    this.#texts.set(bytes, text);
-    return text;
+  #decode(bytes: string, start: number, length: number): string {
+    return beyondAscii.test(bytes) ? decoder.decode(this.#window.subarray(start, start + length)) : bytes;
   }
 
   /**
