@@ -5,6 +5,7 @@
  */
 
 import { type ByteSource, decodeText } from '../formats/byteSource.ts';
+import type { ReadFramework } from '../formats/framework/readFrameworkDescription.ts';
 import { didYouMean } from '../formats/layer-spec/nearestName.ts';
 import { isLibrary, type ReadSpec, readLayerSpec } from '../formats/layer-spec/readLayerSpec.ts';
 import { modelNames, selectModel } from '../formats/layer-spec/selectModel.ts';
@@ -41,6 +42,11 @@ export interface OpenOptions {
   readonly model?: string | undefined;
   /** Reads what a layer spec includes; without it nothing can be included. */
   readonly readInclude?: ReadInclude | undefined;
+  /**
+   * Reads the description of a framework that a layer spec names as a file. It is handed in, because the libraries that
+   * check it take longer to load than most models to open, and hardly a spec asks for it.
+   */
+  readonly readFramework?: ((text: string) => ReadFramework) | undefined;
   /** What was found out about an earlier state of a layer spec's text, by whoever opens it again and again. */
   readonly memory?: LoweringMemory | undefined;
 }
@@ -119,7 +125,7 @@ export function* openSpecInSteps(
     ...(options.readInclude === undefined ? {} : { readInclude: options.readInclude }),
     ...(options.memory === undefined ? {} : { memory: options.memory }),
   });
-  const scenario = describeFramework(lowered.selected, name, options.readInclude);
+  const scenario = describeFramework(lowered.selected, name, options.readInclude, options.readFramework);
   yield;
   const analysis = yield* analyzeInSteps(lowered.model, lowered.structure);
   return {

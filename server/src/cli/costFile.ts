@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import type { OpenedModel } from '../analysis/openedModel.ts';
-import { openModel } from '../analysis/openModel.ts';
+import { type OpenOptions, openModel } from '../analysis/openModel.ts';
 import { estimateModel, type ModelEstimate } from '../estimate/estimateModel.ts';
 import { readLayerTrace } from '../estimate/readLayerTrace.ts';
 import { resolveScenario } from '../estimate/resolveScenario.ts';
@@ -13,7 +13,7 @@ import type { ClusterProfile } from '../hardware/clusterProfile.ts';
 import { findCluster } from '../hardware/clusters.ts';
 import type { Issue } from '../model/issue.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
-import type { FrameworkChoice, ScenarioRequest } from '../model/scenario.ts';
+import { type FrameworkChoice, isFrameworkPath, type ScenarioRequest } from '../model/scenario.ts';
 import { checkExternalData } from '../node/externalData.ts';
 import { openFileSource } from '../node/fileSource.ts';
 import { includeReader } from '../node/includeReader.ts';
@@ -53,11 +53,18 @@ export async function openModelFile(
     return undefined;
   }
   try {
-    const read = openModel(file.file.source, basename(path), {
-      dimensions: scenario.request.dimensions,
-      model,
-      readInclude: includeReader(dirname(path)),
-    });
+    const open = (readFramework?: OpenOptions['readFramework']): OpenedModel =>
+      openModel(file.file.source, basename(path), {
+        dimensions: scenario.request.dimensions,
+        model,
+        readInclude: includeReader(dirname(path)),
+        readFramework,
+      });
+    let read = open();
+    if (isFrameworkPath(read.scenario.framework?.name ?? '')) {
+      const { readFrameworkDescription } = await import('../formats/framework/readFrameworkDescription.ts');
+      read = open(readFrameworkDescription);
+    }
     const spoiled = file.file.spoiled();
     if (spoiled !== undefined) {
       printIssues(path, [spoiled]);

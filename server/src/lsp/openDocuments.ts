@@ -8,6 +8,7 @@ import { LoweringMemory } from '../analysis/layer-spec/loweringMemory.ts';
 import type { OpenedModel } from '../analysis/openedModel.ts';
 import { openCaffe, openOnnxTextInSteps, openSpecInSteps } from '../analysis/openModel.ts';
 import { estimateInSteps, type ModelEstimate } from '../estimate/estimateModel.ts';
+import { readFrameworkDescription } from '../formats/framework/readFrameworkDescription.ts';
 import { ReadingMemory } from '../formats/layer-spec/readingMemory.ts';
 import { type ReadSpec, readLayerSpec } from '../formats/layer-spec/readLayerSpec.ts';
 import { modelNames } from '../formats/layer-spec/selectModel.ts';
@@ -247,6 +248,7 @@ const specReader =
     openSpecInSteps(read, fileName(uri), {
       dimensions: settings.dimensions,
       readInclude: includes.reader(uri),
+      readFramework: readFrameworkDescription,
       model,
       memory,
     });

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { openLayerSpec } from '../../../server/src/analysis/openModel.ts';
 import { estimateModel } from '../../../server/src/estimate/estimateModel.ts';
+import { readFrameworkDescription } from '../../../server/src/formats/framework/readFrameworkDescription.ts';
 
 const spec = (framework: string): string => `inputs:
   x: float32[8, 16]
@@ -16,7 +17,10 @@ const files: Readonly<Record<string, string>> = {
 };
 
 function costOf(framework: string) {
-  const opened = openLayerSpec(spec(framework), 'm.layers.yaml', { readInclude: (path) => files[path] });
+  const opened = openLayerSpec(spec(framework), 'm.layers.yaml', {
+    readInclude: (path) => files[path],
+    readFramework: readFrameworkDescription,
+  });
   return estimateModel(opened, [opened.scenario]);
 }
 
