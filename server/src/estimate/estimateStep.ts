@@ -6,7 +6,7 @@
  * then lower bounds. Input is null where it is not described.
  */
 
-import type { Parameter, TrainingGraph } from '../analysis/modelAnalysis.ts';
+import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
 import { unknownOrigins } from '../analysis/unknownOrigins.ts';
 import type { ClusterProfile, GpuProfile, Numeric } from '../hardware/clusterProfile.ts';
 import { computePath, type KernelWork, kernelTime } from '../hardware/kernelTime.ts';
@@ -27,11 +27,12 @@ import type {
 import { type Bytes, bytes, flops, seconds, sum, times } from '../model/units.ts';
 import type { StepTimeline } from '../schedule/stepTimeline.ts';
 import { findingsOf } from './findings/findings.ts';
-import { parameterBytes } from './gradients.ts';
 import { type LayerCommunication, layerCosts, layerOfOperators } from './layerCosts.ts';
 import { withMeasurement } from './measuredWork.ts';
+import { memoryOf } from './memoryOf.ts';
+import { reservedMemory, runtimeReserve } from './reservedMemory.ts';
 import { stepLimit } from './stepLimit.ts';
-import { type StepMemory, stepMemory } from './stepMemory.ts';
+import type { StepMemory } from './stepMemory.ts';
 import {
   exchangesPerStep,
   passesOf,
@@ -70,23 +71,6 @@ export function estimateStep(
 }
 
 type Timelines = readonly [StepTimeline, StepTimeline, StepTimeline];
-
-function memoryOf(plan: StepPlan): StepMemory {
-  const { training, scenario, exchange, update } = plan;
-  const { shards } = exchange;
-  const { weightWidth } = plan;
-  const trained = totalBytes(training.analysis.parameters, weightWidth);
-  return stepMemory(plan, {
-    parameters: (trained + totalBytes(training.analysis.frozen, weightWidth)) / shards.parameters,
-    gradients: scenario.mode === 'training' ? trained / shards.gradients : 0,
-    optimizerState: update.stateBytes,
-    communicationBuffers: exchange.buffers,
-    updateTemporaries: update.temporaryBytes,
-  });
-}
-
-const totalBytes = (parameters: readonly Parameter[], width: number): number =>
-  parameters.reduce((total, parameter) => total + parameterBytes(parameter, width), 0);
 
 function totalsOf(
   plan: StepPlan,
@@ -128,6 +112,8 @@ function totalsOf(
     },
     memory: {
       ...kinds,
+      reserved: reservedMemory(memory.peak),
+      context: runtimeReserve,
       peakAt: {
         ...atPeak,
         layer: peakLayer === undefined ? '' : (training.analysis.layers[peakLayer]?.name ?? ''),

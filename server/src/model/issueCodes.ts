@@ -296,6 +296,11 @@ export const issueCodes = {
     title: 'The step does not fit in GPU memory',
     explanation: 'Peak memory is above what the GPU has. The message names the largest batch that fits.',
   },
+  'findings/little-memory-left': {
+    title: 'The step fits in GPU memory with little to spare',
+    explanation:
+      'Tensors fit, but the caching allocator reserves more than they need, by up to a fifth. The message names what it may come to.',
+  },
   'findings/exposed-communication': {
     title: 'Gradient communication is not hidden',
     explanation: 'Backward computation is too short to hide the all-reduce of this layer.',

@@ -63,7 +63,12 @@ export interface TotalCost {
     readonly activations: Bytes;
     readonly workspace: Bytes;
     readonly communicationBuffers: Bytes;
+    /** The most that tensors need at once: what is allocated. */
     readonly peak: Bytes;
+    /** Low and high bound of what the framework's allocator takes from the GPU for it. */
+    readonly reserved: readonly [Bytes, Bytes];
+    /** What driver and framework take beside it. */
+    readonly context: Bytes;
     readonly capacity: Bytes | null;
     readonly peakAt: PeakMemory;
   };

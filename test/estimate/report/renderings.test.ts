@@ -52,6 +52,8 @@ const report: Report = {
       workspace: 0,
       communicationBuffers: 26_214_400,
       peak: 67_158_016,
+      reserved: [67_158_016, 80_589_619],
+      context: 536_870_912,
       capacity: 42_949_672_960,
       peakAt: {
         phase: 'update',

@@ -7,6 +7,7 @@ import type { StepPlan } from '../stepPlan.ts';
 import { exposedCommunication } from './exposedCommunication.ts';
 import { lateGradient } from './lateGradient.ts';
 import { launchBound } from './launchBound.ts';
+import { littleMemoryLeft } from './littleMemoryLeft.ts';
 import { outOfMemory } from './outOfMemory.ts';
 import { oversubscribedNetwork } from './oversubscribedNetwork.ts';
 import { slowNetwork } from './slowNetwork.ts';
@@ -30,7 +31,9 @@ export interface EstimatedStep {
  */
 export function findingsOf(step: EstimatedStep): readonly Finding[] {
   const overlap = step.exact ? [exposedCommunication, ...reasonsForExposure, launchBound] : [];
-  return [outOfMemory, ...overlap, unsupportedPrecision, unalignedTensorCores].flatMap((find) => find(step));
+  return [outOfMemory, littleMemoryLeft, ...overlap, unsupportedPrecision, unalignedTensorCores].flatMap(
+    (find) => find(step),
+  );
 }
 
 /** Why communication is not hidden, where one cause stands out. */

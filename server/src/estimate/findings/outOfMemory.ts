@@ -1,21 +1,23 @@
 /** `findings/out-of-memory`: the peak is above what the GPU leaves for tensors. */
 
 import { repeatedBlocks } from '../../analysis/repeatedBlocks.ts';
-import { formatBytes } from '../../model/format.ts';
+import { formatBytes, formatPercent } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
 import { bytes } from '../../model/units.ts';
+import { memoryOf } from '../memoryOf.ts';
+import { fittingBatch, recost } from '../recost.ts';
+import { runtimeReserve } from '../reservedMemory.ts';
 import type { StepMemory } from '../stepMemory.ts';
+import { type StepPlan, timelineOf } from '../stepPlan.ts';
 import type { EstimatedStep } from './findings.ts';
 
-/** What the driver and the framework take before the first tensor: kernels, streams, NCCL. Assumption. */
-export const runtimeReserve = bytes(512 * 2 ** 20);
-
-export function outOfMemory({ plan, memory }: EstimatedStep): readonly Finding[] {
+export function outOfMemory({ plan, memory, timeline }: EstimatedStep): readonly Finding[] {
   const room = memory.capacity - runtimeReserve;
   if (memory.peak <= room) return [];
   const [kind, size] = largestKind(memory);
-  const batch = largestBatch(memory);
+  const batch = fittingBatch(plan, room);
   const title = plan.cluster.gpu.title;
+  const advice = [...checkpointAdvice(plan, room, timeline.step), ...shardingAdvice(plan, room)];
   return [
     {
       code: 'findings/out-of-memory',
@@ -24,19 +26,47 @@ export function outOfMemory({ plan, memory }: EstimatedStep): readonly Finding[]
       message: `The step needs ${formatBytes(memory.peak)}; ${title} has ${formatBytes(memory.capacity)}, of which ${formatBytes(runtimeReserve)} go to driver and framework. The largest part is ${kind}, ${formatBytes(size)}`,
       fix:
         batch > 0
-          ? `Lower the batch per GPU to ${batch}, the largest that fits${checkpointAdvice(plan)}`
-          : `No batch fits: ${formatBytes(bytes(memory.parameters + memory.optimizerState + memory.communicationBuffers))} of parameters, optimizer state and buffers stay, and a single sample comes on top. Choose a GPU with more memory, or shard the model`,
+          ? [`Lower the batch per GPU to ${batch}, the largest that fits`, ...advice].join('; or ')
+          : `No batch fits: ${formatBytes(bytes(memory.parameters + memory.optimizerState + memory.communicationBuffers))} of parameters, optimizer state and buffers stay, and a single sample comes on top. ${capitalized([...advice, 'choose a GPU with more memory'].join('; or '))}`,
       ...(batch > 0 ? { change: { kind: 'batch', batch } } : {}),
     },
   ];
 }
 
-/** Where blocks repeat and keep all that backward needs. */
-function checkpointAdvice({ scenario, training }: EstimatedStep['plan']): string {
-  if (scenario.mode !== 'training' || scenario.checkpoint !== undefined) return '';
+/** Where blocks repeat and keep all that backward needs: what it takes to keep only what goes into them. */
+function checkpointAdvice(plan: StepPlan, room: number, step: number): readonly string[] {
+  const { scenario, training } = plan;
+  if (scenario.mode !== 'training' || scenario.checkpoint !== undefined) return [];
   const blocks = new Set(repeatedBlocks(training.analysis)?.flatMap((block) => block ?? [])).size;
-  return blocks === 0 ? '' : `; or keep only what goes into its ${blocks} blocks (checkpoint: block)`;
+  const after = blocks === 0 ? undefined : recost(plan, { checkpoint: 'block' });
+  if (after === undefined) return [];
+  const { peak } = memoryOf(after);
+  const batch = peak <= room ? training.batch : fittingBatch(after, room);
+  if (batch === 0) return [];
+  const longer = step > 0 ? timelineOf(after, 0).step / step - 1 : 0;
+  const needs = peak <= room ? `needs ${formatBytes(peak)}` : `lets a batch of ${batch} fit`;
+  return [
+    `keep only what goes into its ${blocks} blocks (checkpoint: block), which ${needs} and takes ${formatPercent(longer)} longer at the same batch`,
+  ];
 }
+
+/** Where every GPU keeps all of the model: what FSDP's shards would leave. */
+function shardingAdvice(plan: StepPlan, room: number): readonly string[] {
+  const { scenario, exchange } = plan;
+  const { parameters, gradients, optimizerState } = memoryOf(plan);
+  const isSharded = exchange.shards.optimizerState > 1 || scenario.mode !== 'training';
+  // Shards of little state help little.
+  if (scenario.gpus === 1 || isSharded || parameters + gradients + optimizerState < room / 4) return [];
+  const after = recost(plan, { framework: { name: 'pytorch-fsdp', options: {} } });
+  if (after === undefined) return [];
+  const { peak } = memoryOf(after);
+  const fits = peak <= room ? 'which fits' : `which needs ${formatBytes(peak)}`;
+  return [
+    `shard parameters, gradients and optimizer state over the ${scenario.gpus} GPUs (pytorch-fsdp), ${fits}`,
+  ];
+}
+
+const capitalized = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 
 /** The largest batch that fits at every moment of the step; what grows does so with the batch. 0 where none fits. */
 export const largestBatch = (memory: StepMemory): number =>

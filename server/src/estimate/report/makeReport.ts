@@ -66,7 +66,7 @@ export function makeReport(
         step: totals.time.step,
         stepRange: pair(totals.time.range),
       },
-      memory: { ...totals.memory },
+      memory: { ...totals.memory, reserved: [...totals.memory.reserved] },
       throughput: totals.throughput,
       scalingEfficiency: totals.scalingEfficiency,
       mfu: totals.mfu,

@@ -68,7 +68,11 @@ const totalsSchema = z.object({
       activations: amount,
       workspace: amount,
       communicationBuffers: amount,
-      peak: amount,
+      peak: amount.describe('The most that tensors need at once: what is allocated'),
+      reserved: z
+        .tuple([amount, amount])
+        .describe('Low and high bound of what the caching allocator takes from the GPU for it'),
+      context: amount.describe('What driver and framework take beside it; an assumption'),
       capacity: orUnknown(amount),
       peakAt: z
         .object({
