@@ -23,7 +23,7 @@ interface Memories {
 const keepsAll = (): Memories => ({ reading: new ReadingMemory(), lowering: new LoweringMemory() });
 const keepsNothing = (): Memories => ({
   reading: new ReadingMemory(),
-  lowering: new LoweringMemory(false),
+  lowering: new LoweringMemory('nothing'),
 });
 
 /** Everything an editor can show of a text. */

@@ -41,6 +41,12 @@ export type Read = Tensor | string | ReadonlyMap<string, Tensor> | undefined;
 /** States of a line that are kept: as it was, half typed, and on the way between. */
 const mostStates = 4;
 
+/**
+ * What is taken over: lines of an earlier state of the text, or only copies of lines within one text, or nothing, which
+ * is what the others are compared with.
+ */
+export type Remembered = 'lines' | 'copies' | 'nothing';
+
 /** What is kept of runs under the same circumstances. */
 export class RunMemory {
   inputs: readonly Tensor[] | undefined;
@@ -54,14 +60,15 @@ export class RunMemory {
   private readonly valuesInside = new Map<string, Values>();
   private touched = new Set<string>();
 
-  constructor(private readonly remembers: boolean) {}
+  constructor(private readonly remembered: Remembered) {}
 
   /** The layer at `path` where it was lowered from the same. */
   find(path: string, basis: LayerBasis): KeptLayer | undefined {
-    return this.remembers ? this.layers.get(path)?.find((kept) => isSame(kept.basis, basis)) : undefined;
+    return this.layers.get(path)?.find((kept) => isSame(kept.basis, basis));
   }
 
   keep(path: string, layer: KeptLayer): void {
+    if (this.remembered !== 'lines') return;
     this.touched.add(path);
     const before = this.layers.get(path) ?? [];
     if (before[0] === layer) return;
@@ -69,7 +76,7 @@ export class RunMemory {
   }
 
   patternFor({ written }: LayerBasis): Pattern | undefined {
-    return this.remembers ? this.patterns.get(written) : undefined;
+    return this.remembered === 'nothing' ? undefined : this.patterns.get(written);
   }
 
   keepPattern(pattern: Pattern): void {
@@ -106,8 +113,9 @@ export class RunMemory {
       this.values.clear();
       this.valuesInside.clear();
       this.tensors.clear();
-      this.patterns.clear();
     }
+    // Each letter of a line that is being typed may have become one.
+    if (this.patterns.size > 2 * this.touched.size + 100) this.patterns.clear();
     this.touched = new Set();
   }
 }
@@ -126,12 +134,11 @@ const mostRuns = 2;
 export class LoweringMemory {
   private readonly runs = new Map<string, RunMemory>();
 
-  /** One that does not remember lowers every line by itself, which is what all others are compared with. */
-  constructor(private readonly remembers = true) {}
+  constructor(private readonly remembered: Remembered = 'lines') {}
 
   /** What is kept of the last run under the same circumstances. */
   runOf(circumstances: string): RunMemory {
-    const run = this.runs.get(circumstances) ?? new RunMemory(this.remembers);
+    const run = this.runs.get(circumstances) ?? new RunMemory(this.remembered);
     this.runs.delete(circumstances);
     this.runs.set(circumstances, run);
     const [oldest] = this.runs.keys();

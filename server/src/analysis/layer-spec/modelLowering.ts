@@ -81,7 +81,7 @@ export class ModelLowering {
     included: ReadonlyMap<string, HomeBlock>,
     overrides: ReadonlyMap<string, number>,
     closed: ReadonlySet<string>,
-    memory: LoweringMemory = new LoweringMemory(),
+    memory: LoweringMemory = new LoweringMemory('copies'),
   ) {
     const open = openDimensions(model, closed);
     const { values, symbolDefaults } = dimensionValues(model.dims, open, overrides, this.report);
