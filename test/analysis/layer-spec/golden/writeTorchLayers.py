@@ -52,6 +52,9 @@ both("Bilinear", ("64, 64, 7", vector, vector), ("64, 32, 5, bias=False", words,
 both("Identity", ("", words), ("", image))
 both("Embedding", ("100, 8", "int64[4, 16]"), ("50, 12, padding_idx=3", "int64[4]"))
 both("EmbeddingBag", ("100, 8", "int64[4, 16]"), ("100, 8, mode='sum'", "int64[4, 5]"), ("100, 8, mode='max'", "int64[2, 3]"))
+for arguments in ("100, 8", "100, 8, mode='sum'", "100, 8, mode='max'"):
+    module(f"EmbeddingBag({arguments}) from x, y", "int64[40]", "int64[5]")
+module("EmbeddingBag(100, 8, mode='sum', include_last_offset=True) from x, y", "int64[40]", "int64[5]")
 
 # Convolution.
 for n, x in of_axes.items():

@@ -1,6 +1,13 @@
 /** Lookups in trained tables. */
 
-import { int, type LayerDefinition, type ParameterDefinition } from '../layerDefinition.ts';
+import {
+  int,
+  type LayerDefinition,
+  type LayerLowering,
+  type ParameterDefinition,
+  type Tensor,
+  text,
+} from '../layerDefinition.ts';
 import { ownOrTied } from './linear.ts';
 import { choice, flag, integer, number, tiedWeight } from './parameters.ts';
 
@@ -40,34 +47,78 @@ const embeddingBag: LayerDefinition = {
   documentation:
     'Looks up the rows of every bag of indices and adds them up, or takes their mean or maximum.',
   source: 'torch.nn.EmbeddingBag.html',
-  inputs: { names: ['input'], least: 1 },
+  inputs: { names: ['input', 'offsets'], least: 1 },
   parameters: [
     ...table,
     ...renormalization,
     choice('mode', ['sum', 'mean', 'max'], 'mean', 'How the rows of a bag are joined.'),
     sparse,
-    flag('include_last_offset', false, 'Does not change the cost.'),
+    flag('include_last_offset', false, 'Whether the last of the offsets is the number of indices.'),
     paddingIndex,
     tiedWeight,
   ],
-  work: 'rows·length parameters, and no FLOPs. A bag is a row of a [bags, length] input; offsets are not read.',
+  work: 'rows·length parameters, and no FLOPs. A bag is a row of a [bags, length] input, or begins at an offset into a list of indices; then rows are added where they belong by operators of their own, where PyTorch has one kernel.',
   example: { inputs: { ids: 'int64[256, 20]' }, call: "EmbeddingBag(10000, 64, mode='sum')" },
   lower: (call) => {
     const shape = [call.integer('num_embeddings'), call.integer('embedding_dim')];
-    const rank = call.inputs[0]?.shape?.length;
-    if (rank !== undefined && rank !== 2) {
+    const [input, offsets] = call.inputs;
+    const rank = input?.shape?.length;
+    const wanted = offsets === undefined ? 2 : 1;
+    if (rank !== undefined && rank !== wanted) {
       return call.problem(
         'shape/mismatch',
-        `the input needs 2 axes, [bags, length], but has ${rank}; write bags of one length instead of offsets`,
+        offsets === undefined
+          ? `the input needs 2 axes, [bags, length], but has ${rank}; or name offsets: \`from ids, offsets\``
+          : `beside offsets the input needs 1 axis, all indices one after another, but has ${rank}`,
       );
     }
     const weight = ownOrTied(call, shape);
-    if (weight === undefined) return undefined;
-    const rows = call.emit('Gather', [weight, call.inputs[0]], { axis: int(0) });
+    if (weight === undefined || input === undefined) return undefined;
+    const rows = call.emit('Gather', [weight, input], { axis: int(0) });
     const mode = call.string('mode');
+    if (offsets !== undefined) return bagsAtOffsets(call, rows, input, offsets, shape[1] ?? 1);
     const reduction = mode === 'sum' || mode === 'max' ? reductions[mode] : reductions.mean;
     return call.emit(reduction, [rows, call.integersConstant([1])], { keepdims: int(0) });
   },
 };
+
+/**
+ * Rows of bags that begin at offsets: the bag of every index is the count of the bags that begin at it or before it, as
+ * PyTorch finds it (aten/src/ATen/native/EmbeddingBag.cpp, make_offset2bag, 2.13).
+ */
+function bagsAtOffsets(
+  call: LayerLowering,
+  rows: Tensor,
+  input: Tensor,
+  given: Tensor,
+  width: number,
+): Tensor {
+  const mode = call.string('mode');
+  const [start, end] = [0, -1].map((at) => call.integersConstant([at]));
+  const offsets = call.boolean('include_last_offset') ? call.emit('Slice', [given, start, end]) : given;
+  const filled = (value: number, type: 'int64' | 'float32', shape: Tensor): Tensor =>
+    call.emit('Expand', [call.scalarConstant(value, type), shape]);
+  const [indices, bags] = [input, offsets].map((tensor) => call.emit('Shape', [tensor]));
+  if (indices === undefined || bags === undefined) return rows;
+  const add = { reduction: text('add') };
+  const begins = call.emit(
+    'ScatterElements',
+    [filled(0, 'int64', indices), offsets, filled(1, 'int64', bags)],
+    add,
+  );
+  const counted = call.emit('CumSum', [begins, call.scalarConstant(0, 'int64')]);
+  const bag = call.emit('Sub', [counted, call.scalarConstant(1, 'int64')]);
+  const place = call.emit('Unsqueeze', [bag, call.integersConstant([1])]);
+  const size = call.emit('Concat', [bags, call.integersConstant([width])], { axis: int(0) });
+  const joined = call.emit('ScatterND', [filled(0, 'float32', size), place, rows], {
+    reduction: text(mode === 'max' ? 'max' : 'add'),
+  });
+  if (mode !== 'mean') return joined;
+  const ones = filled(1, 'float32', indices);
+  const lengths = call.emit('ScatterElements', [filled(0, 'float32', bags), bag, ones], add);
+  // The mean of no rows is 0.
+  const divisor = call.emit('Max', [lengths, call.scalarConstant(1, 'float32')]);
+  return call.emit('Div', [joined, call.emit('Unsqueeze', [divisor, call.integersConstant([1])])]);
+}
 
 export const embeddingLayers = [embedding, embeddingBag];
