@@ -4,7 +4,7 @@ import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
 import type { Operation } from '../communication/operation.ts';
 import { type OperationTime, operationTime } from '../communication/operationTime.ts';
 import type { Placement } from '../communication/placement.ts';
-import type { Channel, Exchange, Moment } from '../frameworks/exchange.ts';
+import type { Channel, Exchange, Message, Moment } from '../frameworks/exchange.ts';
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
 import { type Seconds, seconds, sum, times } from '../model/units.ts';
 import type { TimedMessage } from '../schedule/stepWork.ts';
@@ -72,16 +72,28 @@ function stageTimes(
   placement: Placement,
 ): readonly (readonly OperationTime[])[] {
   const known = new Map<string, OperationTime>();
+  const seen = new Map<Operation, OperationTime>();
   const timeOf = (operation: Operation): OperationTime => {
+    const same = seen.get(operation);
+    if (same !== undefined) return same;
     const key = JSON.stringify(operation);
     let time = known.get(key);
     if (time === undefined) {
       time = operationTime(cluster, placement, operation, synchrony === 'synchronous');
       known.set(key, time);
     }
+    seen.set(operation, time);
     return time;
   };
-  return messages.map(({ stages }) => stages.map(({ operation }) => timeOf(operation)));
+  // Messages that travel alike share their stages, and so the times of these.
+  const alike = new Map<Message['stages'], readonly OperationTime[]>();
+  return messages.map(({ stages }) => {
+    const shared = alike.get(stages);
+    if (shared !== undefined) return shared;
+    const own = stages.map(({ operation }) => timeOf(operation));
+    alike.set(stages, own);
+    return own;
+  });
 }
 
 /** Where parameters are updated as they arrive: by message, its part of all elements; a parameter counts at its last message. */

@@ -9,7 +9,8 @@
  * `dist_async` updates at the servers without waiting for other workers.
  */
 
-import { bytes } from '../model/units.ts';
+import { type Bytes, bytes } from '../model/units.ts';
+import { bySize } from './bySize.ts';
 import { cudnnEra, cudnnEraNote, cudnnEraOptions } from './cudnnEra.ts';
 import {
   backwardAt,
@@ -72,8 +73,9 @@ export const mxnet: FrameworkEntry = {
         const isDistributed = group.nodes > 1;
         const split = bytes(4 * Number(options.get('split-elements')));
         const servers = isDistributed ? chooseServers(options, group, gradients, split) : undefined;
+        const stagesFor = bySize((size) => stagesOf(size, group, options, servers));
         return {
-          messages: gradients.map((gradient) => messageOf(gradient, group, options, servers)),
+          messages: gradients.map((gradient) => messageOf(gradient, stagesFor(gradient.bytes))),
           synchrony: isDistributed && store === 'dist_async' ? 'asynchronous' : 'synchronous',
           update: isDistributed ? 'at servers' : 'as they arrive',
           shards: wholeState,
@@ -95,31 +97,24 @@ const host: Channel = { name: 'sums in host memory', order: 'by priority' };
 const network: Channel = { name: 'network', order: 'by priority' };
 const up: Channel = { name: 'copies to GPU', order: 'by priority' };
 
-function messageOf(
-  gradient: Gradient,
-  group: WorkerGroup,
-  options: ReadonlyMap<string, string>,
-  servers: ServerChoice | undefined,
-): Message {
-  return {
-    gradients: [gradient],
-    bytes: gradient.bytes,
-    after: backwardAt(gradient.readyAfter),
-    before: forwardAt(gradient.usedFrom),
-    stages: stagesOf(gradient, group, options, servers),
-    priority: gradient.usedFrom,
-  };
-}
+const messageOf = (gradient: Gradient, stages: readonly Stage[]): Message => ({
+  gradients: [gradient],
+  bytes: gradient.bytes,
+  after: backwardAt(gradient.readyAfter),
+  before: forwardAt(gradient.usedFrom),
+  stages,
+  priority: gradient.usedFrom,
+});
 
 function stagesOf(
-  { bytes: size, elements }: Gradient,
+  size: Bytes,
   { gpusPerNode }: WorkerGroup,
   options: ReadonlyMap<string, string>,
   servers: ServerChoice | undefined,
 ): readonly Stage[] {
   const store = options.get('kvstore');
   const onGpus = store === 'device' || store === 'dist_device_sync';
-  const isBig = elements >= Number(options.get('split-elements'));
+  const isBig = size >= 4 * Number(options.get('split-elements'));
   const threads = isBig ? Number(options.get('reduction-threads')) : 1;
   const copying = onGpus ? 1 : gpusPerNode;
   const copy = { kind: 'copy', bytes: size, sharing: copying } as const;

@@ -3,7 +3,8 @@
 import type { CollectiveOperation } from '../communication/operation.ts';
 import { largestOf } from '../model/extremes.ts';
 import { type Bytes, bytes, sum } from '../model/units.ts';
-import { backwardAt, type Channel, type Message, theUpdate } from './exchange.ts';
+import { bySize } from './bySize.ts';
+import { backwardAt, type Channel, type Message, type Stage, theUpdate } from './exchange.ts';
 import type { Gradient } from './gradient.ts';
 
 export interface Bucket {
@@ -69,16 +70,17 @@ export function allReduceEach(
   how: Pick<CollectiveOperation, 'library' | 'algorithm'> = {},
   channel: Channel = ncclStream,
 ): readonly Message[] {
+  const stagesOf = bySize((size): readonly Stage[] => [
+    {
+      channel,
+      operation: { kind: 'collective', collective: 'all-reduce', bytes: size, over: 'all', ...how },
+    },
+  ]);
   return buckets.map(({ gradients, bytes: size, readyAfter }) => ({
     gradients,
     bytes: size,
     after: backwardAt(readyAfter),
     before: theUpdate,
-    stages: [
-      {
-        channel,
-        operation: { kind: 'collective', collective: 'all-reduce', bytes: size, over: 'all', ...how },
-      },
-    ],
+    stages: stagesOf(size),
   }));
 }

@@ -2,6 +2,7 @@
 
 import type { Operation } from '../communication/operation.ts';
 import { type Bytes, bytes } from '../model/units.ts';
+import { bySize } from './bySize.ts';
 import { backwardAt, type Channel, forwardAt, type Message } from './exchange.ts';
 import type { Gradient } from './gradient.ts';
 
@@ -18,8 +19,9 @@ export const partitionedMessages = (
   gradients: readonly Gradient[],
   partition: number,
   stagesOf: StagesOf,
-): readonly Message[] =>
-  gradients.flatMap((gradient) => {
+): readonly Message[] => {
+  const ways = bySize(stagesOf);
+  return gradients.flatMap((gradient) => {
     const parts = Math.max(1, Math.ceil(gradient.bytes / partition));
     const size = bytes(gradient.bytes / parts);
     const message: Message = {
@@ -27,8 +29,9 @@ export const partitionedMessages = (
       bytes: size,
       after: backwardAt(gradient.readyAfter),
       before: forwardAt(gradient.usedFrom),
-      stages: stagesOf(size),
+      stages: ways(size),
       priority: gradient.usedFrom,
     };
     return new Array<Message>(parts).fill(message);
   });
+};
