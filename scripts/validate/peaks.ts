@@ -1,0 +1,172 @@
+/** Peaks of GPU memory held against published ones, and against batches that ran or ran out of memory. */
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { readFramework } from '../../server/src/cli/arguments.ts';
+import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
+import { mostFragmentation } from '../../server/src/estimate/reservedMemory.ts';
+import {
+  checkpoints,
+  optimizers,
+  precisions,
+  type ScenarioRequest,
+} from '../../server/src/model/scenario.ts';
+import type { TotalCost } from '../../server/src/model/stepCost.ts';
+import type { OpenGraph } from './graphs.ts';
+
+export interface JudgedPeak {
+  readonly source: string;
+  readonly what: string;
+  readonly kind: string;
+  readonly measured: number;
+  readonly predicted: number;
+}
+
+export interface JudgedPeaks {
+  readonly rows: readonly JudgedPeak[];
+  /** Rows that nothing here expresses, with the reason. */
+  readonly left: readonly { readonly source: string; readonly what: string; readonly why: string }[];
+}
+
+/** Graphs of the rows lie in the project. */
+export function judgePeaks(measured: string, open: OpenGraph): JudgedPeaks {
+  const rows: JudgedPeak[] = [];
+  const left: JudgedPeaks['left'][number][] = [];
+  for (const cell of readRows(join(measured, 'peak-memory.csv'))) {
+    const [source, what, kind] = [cell('source'), cell('what'), cell('kind')];
+    if (cell('left') !== '') {
+      left.push({ source, what, why: cell('left') });
+      continue;
+    }
+    const opened = open(cell('graph'));
+    const memory = opened && estimateModel(opened, [requestOf(cell)]).cost?.totals.memory;
+    if (memory === undefined) throw new Error(`${source}, ${what}: cannot be costed`);
+    rows.push({ source, what, kind, measured: Number(cell('bytes')), predicted: comparable(memory, kind) });
+  }
+  return { rows, left };
+}
+
+/** What is reserved is taken in the middle of its bounds; what is in use has the context on top. */
+function comparable({ peak, reserved, context }: TotalCost['memory'], kind: string): number {
+  const middle = (reserved[0] + reserved[1]) / 2;
+  return kind === 'allocated' ? peak : kind === 'reserved' ? middle : middle + context;
+}
+
+type Cells = (column: string) => string;
+
+function requestOf(cell: Cells): ScenarioRequest {
+  const checkpoint = checkpoints.find((name) => name === cell('checkpoint'));
+  const precision = precisions.find((name) => name === cell('precision'));
+  const optimizer = optimizers.find((name) => name === cell('optimizer'));
+  return {
+    cluster: cell('cluster'),
+    gpus: Number(cell('gpus')),
+    batch: Number(cell('batch')),
+    framework: readFramework(cell('framework')),
+    ...(cell('accumulate') === '' ? {} : { accumulate: Number(cell('accumulate')) }),
+    ...(precision === undefined ? {} : { precision }),
+    ...(optimizer === undefined ? {} : { optimizer }),
+    ...(checkpoint === undefined ? {} : { checkpoint }),
+  };
+}
+
+function readRows(path: string): readonly Cells[] {
+  const [header = '', ...lines] = readFileSync(path, 'utf8')
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('#'));
+  const columns = header.split(',');
+  return lines.map((line) => {
+    const cells = [...line.matchAll(/(?:^|,)(?:"([^"]*)"|([^,]*))/g)].map(
+      ([, quoted, plain]) => quoted ?? plain,
+    );
+    return (column) => cells[columns.indexOf(column)] ?? '';
+  });
+}
+
+/** What is said of a batch: it fits whatever the allocator reserves, it may fit, or tensors alone do not. */
+export interface Verdicts {
+  readonly fits: number;
+  readonly mayFit: number;
+  readonly doesNot: number;
+}
+
+export interface JudgedBatches {
+  /** Of batches that timm trained with. */
+  readonly ran: Verdicts;
+  /** Of those one step above, which its benchmark had tried before and which ran out of memory. */
+  readonly ranOut: Verdicts;
+}
+
+/**
+ * timm trained on an RTX 3090 with the largest batch that ran, from 512 down by powers of two and the middle between them
+ * (`decay_batch_step` of timm/utils/decay_batch.py). `undefined` where the graphs are absent.
+ */
+export function judgeBatches(measured: string, open: OpenGraph): JudgedBatches | undefined {
+  const largest = new Map<string, number>();
+  for (const line of readFileSync(join(measured, 'steps-timm.csv'), 'utf8').split('\n')) {
+    const [source, gpu, model = '', batch] = line.split(',');
+    if (source !== 'timm' || gpu !== 'rtx-3090') continue;
+    largest.set(model, Math.max(largest.get(model) ?? 0, Number(batch)));
+  }
+  const ran = { fits: 0, mayFit: 0, doesNot: 0 };
+  const ranOut = { fits: 0, mayFit: 0, doesNot: 0 };
+  for (const [model, batch] of largest) {
+    const opened = open(`shared:models/timm-train/${model}.onnx.gz`);
+    if (opened === undefined) return undefined;
+    const verdict = (size: number): keyof Verdicts => {
+      const memory = estimateModel(opened, [{ ...timmTraining, batch: size }]).cost?.totals.memory;
+      const room = (memory?.capacity ?? 0) - (memory?.context ?? 0);
+      if (memory === undefined || memory.peak > room) return 'doesNot';
+      return memory.reserved[1] <= room ? 'fits' : 'mayFit';
+    };
+    ran[verdict(batch)] += 1;
+    if (batch < 512) ranOut[verdict(nextBatch(batch))] += 1;
+  }
+  return { ran, ranOut };
+}
+
+const timmTraining = {
+  cluster: 'rtx-3090',
+  gpus: 1,
+  precision: 'fp16',
+  optimizer: 'momentum',
+  framework: { name: 'pytorch-ddp', options: { attention: 'eager' } },
+} as const;
+
+const nextBatch = (batch: number): number =>
+  Number.isInteger(Math.log2(batch)) ? (batch * 3) / 2 : (batch * 4) / 3;
+
+export function peakSection({ rows, left }: JudgedPeaks, batches: JudgedBatches): string {
+  const errors = rows.map(({ predicted, measured }) => Math.abs(predicted / measured - 1));
+  const mean = errors.reduce((total, error) => total + error, 0) / errors.length;
+  const verdicts = ({ fits, mayFit, doesNot }: Verdicts): string => `${fits} | ${mayFit} | ${doesNot}`;
+  return `## Peaks of memory
+
+Published peaks of training, by \`measured/peak-memory.csv\`. Nothing was fitted to those of allocated memory. What the
+caching allocator reserves is compared in the middle of its bounds, which are an assumption (up to
+${percent(mostFragmentation - 1)} more than allocated, set with the two reserved rows in view); memory in use has the context of the driver on
+top. OneFlow is costed as PyTorch. The aim is a mean error of at most 10 %: ${percent(mean)} over ${rows.length} rows, ${mean <= 0.1 ? 'reached' : 'not reached'}.
+
+| source | what | kind | measured | predicted | error |
+| --- | --- | --- | --: | --: | --: |
+${rows.map(({ source, what, kind, measured, predicted }) => `| ${source} | ${what} | ${kind} | ${gibibytes(measured)} | ${gibibytes(predicted)} | ${signed(predicted / measured - 1)} |`).join('\n')}
+
+Left, with the reason:
+
+${left.map(({ source, what, why }) => `- ${source}, ${what}: ${why}`).join('\n')}
+
+timm's largest batches on an RTX 3090 (24 GiB) and those one step above, which its benchmark tried first. A batch *fits*
+where it does with all that the allocator may reserve, *may fit* where tensors do, and *does not* where they do not.
+
+| batches | fits | may fit | does not |
+| --- | --: | --: | --: |
+| that ran | ${verdicts(batches.ran)} |
+| that ran out of memory | ${verdicts(batches.ranOut)} |
+
+A batch above the largest is taken to have run out of memory, which no log says; the aim is that none of them fits.
+`;
+}
+
+const percent = (share: number): string => `${(100 * share).toFixed(1)} %`;
+const signed = (share: number): string => `${share < 0 ? '−' : '+'}${percent(Math.abs(share))}`;
+const gibibytes = (size: number): string => `${(size / 2 ** 30).toFixed(1)} GiB`;
