@@ -15,6 +15,7 @@
 import type { Operation } from '../communication/operation.ts';
 import { placeTensors } from '../communication/parameterServer.ts';
 import { type Bytes, bytes, bytesPerSecond, sum } from '../model/units.ts';
+import { bySize } from './bySize.ts';
 import { cudnnEra, cudnnEraNote, cudnnEraOptions } from './cudnnEra.ts';
 import {
   backwardAt,
@@ -157,42 +158,46 @@ function variablesOnOneNode(
     const [scatter, gather] = copiesBetween(gradients, gpusPerNode);
     return {
       ...noExchange,
-      messages: [
-        ...gradients.map((gradient) => sent(gradient, [scatter(gradient.bytes)])),
-        ...inForwardOrder(gradients).map((gradient) =>
-          fetched(gradient, [gather(gradient.bytes)], isStaged(options)),
-        ),
-      ],
+      messages: throughServers(
+        gradients,
+        (size) => [scatter(size)],
+        (size) => [gather(size)],
+        options,
+      ),
       shards: { ...wholeState, optimizerState: gpusPerNode },
     };
   }
+  const sharing = gpusPerNode;
+  const push: WayOf = (size) => [
+    { channel: down, operation: { kind: 'copy', way: 'to host', bytes: size, sharing } },
+    { channel: host, operation: hostSum(size, gpusPerNode, 16) },
+  ];
+  const pull: WayOf = (size) => [
+    { channel: up, operation: { kind: 'copy', way: 'to GPU', bytes: size, sharing } },
+  ];
   return {
     ...noExchange,
-    messages: [
-      ...gradients.map((gradient) =>
-        sent(gradient, [
-          {
-            channel: down,
-            operation: { kind: 'copy', way: 'to host', bytes: gradient.bytes, sharing: gpusPerNode },
-          },
-          { channel: host, operation: hostSum(gradient.bytes, gpusPerNode, 16) },
-        ]),
-      ),
-      ...inForwardOrder(gradients).map((gradient) =>
-        fetched(
-          gradient,
-          [
-            {
-              channel: up,
-              operation: { kind: 'copy', way: 'to GPU', bytes: gradient.bytes, sharing: gpusPerNode },
-            },
-          ],
-          isStaged(options),
-        ),
-      ),
-    ],
+    messages: throughServers(gradients, push, pull, options),
     update: 'at servers',
   };
+}
+
+type WayOf = (size: Bytes) => readonly Stage[];
+
+/** Each gradient sent when it is ready, and each variable fetched when the next step asks for it. */
+function throughServers(
+  gradients: readonly Gradient[],
+  push: WayOf,
+  pull: WayOf,
+  options: ReadonlyMap<string, string>,
+): readonly Message[] {
+  const [pushOf, pullOf] = [bySize(push), bySize(pull)];
+  return [
+    ...gradients.map((gradient) => sent(gradient, pushOf(gradient.bytes))),
+    ...inForwardOrder(gradients).map((gradient) =>
+      fetched(gradient, pullOf(gradient.bytes), isStaged(options)),
+    ),
+  ];
 }
 
 /**
@@ -225,9 +230,10 @@ function replicated(
     return { ...noExchange, messages: allReduceEach(packLayers(gradients)) };
   }
   const [scatter, gather] = copiesBetween(gradients, gpusPerNode);
+  const wayOf = bySize((size) => [scatter(size), gather(size)]);
   return {
     ...noExchange,
-    messages: gradients.map((gradient) => sent(gradient, [scatter(gradient.bytes), gather(gradient.bytes)])),
+    messages: gradients.map((gradient) => sent(gradient, wayOf(gradient.bytes))),
   };
 }
 
@@ -268,26 +274,17 @@ function variablesOnServers(
   overServer: OverGrpc,
 ): Exchange {
   const sharing = group.gpusPerNode;
+  const push: WayOf = (size) => [
+    { channel: down, operation: { kind: 'copy', way: 'to host', bytes: size, sharing } },
+    overServer('push', size),
+  ];
+  const pull: WayOf = (size) => [
+    overServer('pull', size),
+    { channel: up, operation: { kind: 'copy', way: 'to GPU', bytes: size, sharing } },
+  ];
   return {
     ...noExchange,
-    messages: [
-      ...gradients.map((gradient) =>
-        sent(gradient, [
-          { channel: down, operation: { kind: 'copy', way: 'to host', bytes: gradient.bytes, sharing } },
-          overServer('push', gradient.bytes),
-        ]),
-      ),
-      ...inForwardOrder(gradients).map((gradient) =>
-        fetched(
-          gradient,
-          [
-            overServer('pull', gradient.bytes),
-            { channel: up, operation: { kind: 'copy', way: 'to GPU', bytes: gradient.bytes, sharing } },
-          ],
-          isStaged(options),
-        ),
-      ),
-    ],
+    messages: throughServers(gradients, push, pull, options),
     synchrony: options.get('sync') === 'true' ? 'synchronous' : 'asynchronous',
     update: 'at servers',
   };
@@ -303,19 +300,17 @@ function distributedReplicated(
     group.gpusPerNode === 1
       ? []
       : [{ channel: links, operation: { kind: 'collective', collective, bytes: size, over: 'node' } }];
+  const wayOf = bySize((size): readonly Stage[] => [
+    ...inside('reduce', size),
+    { channel: down, operation: { kind: 'copy', way: 'to host', bytes: size, sharing: 1 } },
+    overServer('push', size),
+    overServer('pull', size),
+    { channel: up, operation: { kind: 'copy', way: 'to GPU', bytes: size, sharing: 1 } },
+    ...inside('broadcast', size),
+  ]);
   return {
     ...noExchange,
-    messages: gradients.map((gradient) => {
-      const { bytes: size } = gradient;
-      return sent(gradient, [
-        ...inside('reduce', size),
-        { channel: down, operation: { kind: 'copy', way: 'to host', bytes: size, sharing: 1 } },
-        overServer('push', size),
-        overServer('pull', size),
-        { channel: up, operation: { kind: 'copy', way: 'to GPU', bytes: size, sharing: 1 } },
-        ...inside('broadcast', size),
-      ]);
-    }),
+    messages: gradients.map((gradient) => sent(gradient, wayOf(gradient.bytes))),
     synchrony: options.get('sync') === 'true' ? 'synchronous' : 'asynchronous',
     update: 'at servers',
   };
