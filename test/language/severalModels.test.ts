@@ -69,6 +69,13 @@ it('shows what a shared line costs in each', () => {
   expect(markdown.match(/parameters +\S+/g)).toEqual(['parameters   4,196,352', 'parameters   16,781,312']);
 });
 
+it('names the model that alone can be costed on a shared line', () => {
+  const wrong = text.replace('{ precision: fp16 }', '{ cluster: nowhere }');
+  expect(inlayHints(viewOf(wrong), 6, 6).map((hint) => hint.text)).toEqual([
+    expect.stringMatching(/^small 33\.6 MFLOP/),
+  ]);
+});
+
 it('gives a dim the value of the model it stands in', () => {
   const document = readSpecText(text);
   const valueAt = (place: string): string | undefined =>

@@ -5,7 +5,7 @@ import { formatTime } from '../model/format.ts';
 import { printable } from '../model/readableIssues.ts';
 import { add } from '../model/units.ts';
 import { lineCost } from './lineCost.ts';
-import { type LayerRow, type ModelPart, type ModelView, type TextBlock, viewsOf } from './modelView.ts';
+import { holdsLine, type LayerRow, type ModelView, type TextBlock, viewsOf } from './modelView.ts';
 import { endOfLine, type Range, rangeOfLine } from './textLines.ts';
 
 export interface DocumentSymbol {
@@ -28,16 +28,14 @@ export function documentSymbols(view: ModelView): readonly DocumentSymbol[] {
 /** What models share stands beside them, with what it costs in the first that has it. */
 function symbolsOfModels(view: ModelView): readonly DocumentSymbol[] {
   const views = viewsOf(view);
-  const isIn = ({ line }: LayerRow, part: ModelPart): boolean =>
-    part.firstLine <= line && line <= part.lastLine;
   const shared = new Map<number, LayerRow>();
   const models = views.flatMap((each): readonly DocumentSymbol[] => {
     const { part } = each;
     if (part === undefined) return [];
     for (const row of each.rows) {
-      if (!isIn(row, part) && !shared.has(row.line)) shared.set(row.line, row);
+      if (!holdsLine(each, row.line) && !shared.has(row.line)) shared.set(row.line, row);
     }
-    const own = each.rows.filter((row) => isIn(row, part));
+    const own = each.rows.filter((row) => holdsLine(each, row.line));
     const { cost, costed } = each.estimate;
     return [
       {

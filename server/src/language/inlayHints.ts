@@ -16,7 +16,7 @@ import { remember } from '../model/remember.ts';
 import { add } from '../model/units.ts';
 import { hoverLine } from './hover.ts';
 import { lineCost, measuredText, measuredTime } from './lineCost.ts';
-import { type LayerRow, type ModelView, viewsOf } from './modelView.ts';
+import { holdsLine, type LayerRow, type ModelView, viewsOf } from './modelView.ts';
 import { endOfLine, type Position } from './textLines.ts';
 import { unknownSince } from './whyUnknown.ts';
 
@@ -47,7 +47,7 @@ export function inlayHints(
           ...(kinds.shape ? [shapeText(row)] : []),
           ...(kinds.cost ? [hintText(row, each, unknownText, print)] : []),
         ];
-        return { line: row.line, model: each.part?.name ?? '', texts };
+        return { line: row.line, model: each.part?.name ?? '', isOwn: holdsLine(each, row.line), texts };
       });
   });
   const lines = view.others === undefined ? said : mergeModels(said);
@@ -60,6 +60,8 @@ export function inlayHints(
 interface SaidOfLine {
   readonly line: number;
   readonly model: string;
+  /** Whether the line is that model's alone, so that it need not be named. */
+  readonly isOwn: boolean;
   /** One per kind of hint; '' where there is nothing to say. */
   readonly texts: readonly string[];
 }
@@ -79,7 +81,9 @@ function mergeModels(said: readonly SaidOfLine[]): readonly SaidOfLine[] {
 function textOf(models: readonly SaidOfLine[], kind: number): string {
   const texts = models.map(({ model, texts: own }) => ({ model, text: own[kind] ?? '' }));
   const [first] = texts;
-  if (texts.every(({ text }) => text === first?.text)) return first?.text ?? '';
+  const isClear = models.length > 1 || models.every(({ isOwn }) => isOwn);
+  if (first === undefined || texts.every(({ text }) => text === '')) return '';
+  if (isClear && texts.every(({ text }) => text === first.text)) return first.text;
   const named = texts.map(({ model, text }) => (text === '' ? `${model} free` : `${model} ${text}`));
   const shown = named.slice(0, mostModels);
   return [...shown, ...(named.length > shown.length ? [`${named.length - shown.length} more`] : [])].join(

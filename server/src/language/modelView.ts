@@ -69,10 +69,13 @@ export function joinViews([first, ...others]: readonly ModelView[]): ModelView |
   return first === undefined || others.length === 0 ? first : { ...first, others };
 }
 
+/** Whether a line is of this model alone. */
+export const holdsLine = ({ part }: ModelView, line: number): boolean =>
+  part !== undefined && part.firstLine <= line && line <= part.lastLine;
+
 /** The view of the model that a line belongs to; on a line that several share, that of the first. */
 export const viewAtLine = (view: ModelView, line: number): ModelView =>
-  viewsOf(view).find(({ part }) => part !== undefined && part.firstLine <= line && line <= part.lastLine) ??
-  view;
+  viewsOf(view).find((each) => holdsLine(each, line)) ?? view;
 
 /** The view of the model of this name; of the first where there is none. */
 export const viewOfModel = (view: ModelView, name: string | undefined): ModelView =>
