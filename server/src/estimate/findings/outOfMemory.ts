@@ -17,7 +17,7 @@ export function outOfMemory({ plan, memory, timeline }: EstimatedStep): readonly
   const [kind, size] = largestKind(memory);
   const batch = fittingBatch(plan, room);
   const title = plan.cluster.gpu.title;
-  const advice = [...checkpointAdvice(plan, room, timeline.step), ...shardingAdvice(plan, room)];
+  const advice = [...checkpointAdvice(plan, room, timeline.step), ...shardingAdvice(plan, memory, room)];
   return [
     {
       code: 'findings/out-of-memory',
@@ -51,9 +51,9 @@ function checkpointAdvice(plan: StepPlan, room: number, step: number): readonly 
 }
 
 /** Where every GPU keeps all of the model: what FSDP's shards would leave. */
-function shardingAdvice(plan: StepPlan, room: number): readonly string[] {
+function shardingAdvice(plan: StepPlan, memory: StepMemory, room: number): readonly string[] {
   const { scenario, exchange } = plan;
-  const { parameters, gradients, optimizerState } = memoryOf(plan);
+  const { parameters, gradients, optimizerState } = memory;
   const isSharded = exchange.shards.optimizerState > 1 || scenario.mode !== 'training';
   // Shards of little state help little.
   if (scenario.gpus === 1 || isSharded || parameters + gradients + optimizerState < room / 4) return [];
