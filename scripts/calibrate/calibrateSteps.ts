@@ -10,7 +10,7 @@ import { openGraph, stepParts } from './stepParts.ts';
 export function calibrateSteps(measured: string, graphs: string) {
   const steps = measuredSteps(measured, graphs);
   if (steps === undefined) return undefined;
-  const fits = [...steps].map(([key, list]) => ({ key, ...fitSteps(list) }));
+  const fits = [...fitSteps(steps)].map(([key, fit]) => ({ key, ...fit }));
   return {
     corrections: {
       $comment:
@@ -30,16 +30,13 @@ export function calibrateSteps(measured: string, graphs: string) {
 }
 
 /**
- * Measured steps by GPU and layout. `measured`: where the tables are; `graphs`: where `<model>.onnx.gz` are, as exported
+ * Measured steps, their keys being GPU and layout. `measured`: where the tables are; `graphs`: where `<model>.onnx.gz` are, as exported
  * in training mode. `undefined` where there are no graphs: they are too large to be kept with the project.
  */
-export function measuredSteps(
-  measured: string,
-  graphs: string,
-): ReadonlyMap<string, readonly MeasuredStep[]> | undefined {
+export function measuredSteps(measured: string, graphs: string): readonly MeasuredStep[] | undefined {
   if (!existsSync(graphs)) return undefined;
   const files = new Set(readdirSync(graphs));
-  const steps = new Map<string, MeasuredStep[]>();
+  const steps: MeasuredStep[] = [];
   for (const [model, rows] of grouped(readMeasured(measured, 'steps-timm.csv'))) {
     const file = `${model}.onnx.gz`;
     if (!files.has(file)) continue;
@@ -56,11 +53,12 @@ export function measuredSteps(
         },
       });
       if (parts === undefined) continue;
-      const key = `${row.gpu} ${row.layout}`;
-      steps.set(key, [
-        ...(steps.get(key) ?? []),
-        { model, parts, seconds: numberIn(row, 'milliseconds') * 1e-3 },
-      ]);
+      steps.push({
+        model,
+        key: `${row.gpu} ${row.layout}`,
+        parts,
+        seconds: numberIn(row, 'milliseconds') * 1e-3,
+      });
     }
   }
   return steps;

@@ -45,15 +45,16 @@ export const productFamily: KernelFamily<ProductEntry> = {
 export const convolutionFamily = (pass: ConvolutionPass): KernelFamily<ConvolutionEntry> => ({
   kind: `convolution ${pass}`,
   accepts: (row) => row.pass === pass,
-  start: [...productStart, 0.4, 0.4, 1],
-  limits: [...productLimits, 0.9, 0.9, 4],
+  start: [...productStart, 0.4, 0.4, 1, 0.4],
+  limits: [...productLimits, 0.9, 0.9, 4, 0.9],
   mostOverhead: 200e-6,
   entryOf: (parameters, unit) => {
-    const [two = 0, four = 0, transforms = 1] = parameters.slice(productStart.length);
+    const [two = 0, four = 0, transforms = 1, fourier = 0] = parameters.slice(productStart.length);
     return {
       ...productEntryOf(parameters),
-      winograd: unit === 'tensor' || pass === 'weight' ? null : [rounded(two), rounded(four)],
+      winograd: unit === 'tensor' ? null : [rounded(two), rounded(four)],
       transforms: rounded(transforms),
+      fourier: unit === 'tensor' ? null : rounded(fourier),
     };
   },
   times: (gpu, type, entry, rows) => {
@@ -161,5 +162,6 @@ function convolutionOf(row: MeasuredRow, pass: ConvolutionPass): ConvolutionShap
     plane: h.size * w.size,
     taps: h.kernel * w.kernel,
     winograd: h.kernel === 3 && w.kernel === 3 && h.stride === 1 && w.stride === 1,
+    fourier: h.kernel >= 5 && w.kernel >= 5 && h.stride === 1 && w.stride === 1,
   };
 }

@@ -6,6 +6,8 @@ import type { StepParts } from './stepParts.ts';
 
 export interface MeasuredStep {
   readonly model: string;
+  /** What the factors of kinds that know a layout are fitted apart for: a GPU and a layout. */
+  readonly key: string;
   readonly parts: StepParts;
   readonly seconds: number;
 }
@@ -19,21 +21,36 @@ export interface StepFit {
   readonly spread: readonly [low: number, high: number];
 }
 
-/** The factors of all models, and what is left over where they are judged by those of others. */
-export function fitSteps(steps: readonly MeasuredStep[]): StepFit {
-  const ratios = judgeSteps(steps).map(({ predicted, step }) => predicted / step.seconds);
-  const sorted = ratios.toSorted((a, b) => a - b);
-  const errors = ratios.map((ratio) => Math.abs(ratio - 1)).sort((a, b) => a - b);
-  return {
-    factors: Object.fromEntries([...factorsOf(steps)].map(([kind, factor]) => [kind, rounded(factor)])),
-    models: steps.length,
-    left: residuals(
-      ratios,
-      ratios.map(() => 1),
-    ),
-    ninetieth: quantile(errors, 0.9),
-    spread: [rounded(1 / quantile(sorted, 0.9)), rounded(1 / quantile(sorted, 0.1))],
-  };
+/** The factors of all models by key, and what is left over where they are judged by those of others. */
+export function fitSteps(steps: readonly MeasuredStep[]): ReadonlyMap<string, StepFit> {
+  const judged = judgeSteps(steps);
+  const factors = factorsOf(steps);
+  return new Map(
+    [...new Set(steps.map(({ key }) => key))].map((key) => {
+      const own = steps.filter((step) => step.key === key);
+      const ratios = judged
+        .filter(({ step }) => step.key === key)
+        .map(({ predicted, step }) => predicted / step.seconds);
+      const sorted = ratios.toSorted((a, b) => a - b);
+      const errors = ratios.map((ratio) => Math.abs(ratio - 1)).sort((a, b) => a - b);
+      const kinds = [...new Set(own.flatMap(({ parts }) => [...parts.seconds.keys()]))].sort();
+      return [
+        key,
+        {
+          factors: Object.fromEntries(
+            kinds.map((kind) => [kind, rounded(factors.get(factorOf(key, kind)) ?? 1)]),
+          ),
+          models: own.length,
+          left: residuals(
+            ratios,
+            ratios.map(() => 1),
+          ),
+          ninetieth: quantile(errors, 0.9),
+          spread: [rounded(1 / quantile(sorted, 0.9)), rounded(1 / quantile(sorted, 0.1))],
+        },
+      ];
+    }),
+  );
 }
 
 /**
@@ -50,15 +67,32 @@ export function judgeSteps(
     const factors = factorsOf(steps.filter((step) => isFirst(step) === half));
     return steps
       .filter((step) => isFirst(step) !== half)
-      .map((step) => ({ step, predicted: total(step.parts, factors) }));
+      .map((step) => ({ step, predicted: total(step, factors) }));
   });
 }
+
+/** Matrices and rows lie in memory alike whatever the layout of images is: one factor serves all keys. */
+const layoutFree: ReadonlySet<string> = new Set([
+  'product',
+  'batched product',
+  'softmax',
+  'row normalization',
+  'embedding',
+  'elementwise',
+]);
+
+const factorOf = (key: string, kind: string): string => (layoutFree.has(kind) ? kind : `${key} ${kind}`);
 
 /** `tf_efficientnet_b3` and `efficientnetv2_m` are EfficientNets. */
 const familyOf = (model: string): string => /^[a-z]+/.exec(model.replace(/^tf_/, ''))?.[0] ?? model;
 
+/** By `factorOf`. */
 function factorsOf(steps: readonly MeasuredStep[]): ReadonlyMap<string, number> {
-  const kinds = [...new Set(steps.flatMap(({ parts }) => [...parts.seconds.keys()]))].sort();
+  const kinds = [
+    ...new Set(
+      steps.flatMap(({ key, parts }) => [...parts.seconds.keys()].map((kind) => factorOf(key, kind))),
+    ),
+  ].sort();
   const measured = steps.map(({ seconds }) => seconds);
   const asMap = (parameters: readonly number[]): ReadonlyMap<string, number> =>
     new Map(kinds.map((kind, index) => [kind, parameters[index] ?? 1]));
@@ -70,7 +104,7 @@ function factorsOf(steps: readonly MeasuredStep[]): ReadonlyMap<string, number> 
       const far = candidate.reduce((sum, factor) => sum + Math.log(Math.max(factor, 1e-3)) ** 2, 0);
       return (
         logLoss(
-          steps.map(({ parts }) => total(parts, factors)),
+          steps.map((step) => total(step, factors)),
           measured,
         ) +
         (caution * far) / kinds.length
@@ -83,10 +117,10 @@ function factorsOf(steps: readonly MeasuredStep[]): ReadonlyMap<string, number> 
 /** What it costs, in mean error, to move a factor by e: kinds that few models have stay near 1. */
 const caution = 0.01;
 
-function total(parts: StepParts, factors: ReadonlyMap<string, number>): number {
+function total({ key, parts }: MeasuredStep, factors: ReadonlyMap<string, number>): number {
   let sum = parts.fixed;
   for (const [kind, seconds] of parts.seconds) {
-    sum += Math.max(seconds * (factors.get(kind) ?? 1), parts.least.get(kind) ?? 0);
+    sum += Math.max(seconds * (factors.get(factorOf(key, kind)) ?? 1), parts.least.get(kind) ?? 0);
   }
   return sum;
 }

@@ -88,10 +88,43 @@ export const dataSets: readonly DataSet[] = [
     file: 'steps-tensorflow.csv',
     accepts: () => true,
     graph: imageGraph,
-    request: (row) => ({ ...passOf(row), mode: 'training', optimizer: 'sgd' }),
+    request: (row) => ({
+      ...passOf(row),
+      mode: 'training',
+      optimizer: 'sgd',
+      framework: { name: 'tensorflow', options: {} },
+    }),
     target: { statistic: 'mean', most: 0.15 },
     peer: 'Habitat, which measures on a GPU at hand: mean 11.8 % over other networks',
-    held: `${unseen}; costed as eager PyTorch would run it`,
+    held: unseen,
+  },
+  {
+    title: 'cnn-benchmarks (jcjohnson), Torch 7 with cuDNN',
+    file: 'steps-torch.csv',
+    accepts: ({ cudnn }) => cudnn !== 'none',
+    graph: torchGraph,
+    request: (row) => ({
+      ...passOf(row),
+      optimizer: 'none',
+      framework: { name: 'tensorflow', options: { convolution: convolutionOf(row) } },
+    }),
+    target: { statistic: 'mean', most: 0.15 },
+    peer: 'Habitat: as above',
+    held: `${unseen}; Torch 7 is costed as TensorFlow 1, by the cuDNN of the row`,
+  },
+  {
+    title: 'cnn-benchmarks (jcjohnson), Torch 7 without cuDNN',
+    file: 'steps-torch.csv',
+    accepts: ({ cudnn }) => cudnn === 'none',
+    graph: torchGraph,
+    request: (row) => ({
+      ...passOf(row),
+      optimizer: 'none',
+      framework: { name: 'tensorflow', options: { convolution: convolutionOf(row) } },
+    }),
+    target: { statistic: 'mean', most: 0.15 },
+    peer: 'Habitat: as above',
+    held: `${unseen}; Torch 7 is costed as TensorFlow 1, by the cuDNN of the row`,
   },
   {
     title: 'torchvision at batch 12 (ryujaehun), training',
@@ -183,9 +216,32 @@ function exampleRequest(row: MeasuredRow): ScenarioRequest {
     optimizer,
     framework: {
       name: 'pytorch-ddp',
-      options: { attention: 'eager', 'memory-format': row.layout ?? 'channels-first' },
+      options: {
+        attention: 'eager',
+        'memory-format': row.layout ?? 'channels-first',
+        ...(row.model?.startsWith('bert') ? bertOptions(row) : {}),
+      },
     },
   };
+}
+
+/**
+ * NVIDIA's BERT trains in half precision by apex O2 with apex's FusedAdam, else by an Adam of its own that takes one tensor
+ * after another (DeepLearningExamples, PyTorch/LanguageModeling/BERT: run_squad.py, optimization.py).
+ */
+const bertOptions = (row: MeasuredRow): Readonly<Record<string, string>> =>
+  row.precision === 'fp16'
+    ? { weights: 'half', 'optimizer-kernels': 'fused' }
+    : { 'optimizer-kernels': 'loop' };
+
+/** Winograd's convolution came with cuDNN 5. */
+function convolutionOf({ cudnn = '' }: MeasuredRow): string {
+  if (cudnn === 'none') return 'unfolded';
+  return Number(cudnn) < 5000 ? 'implicit' : 'cudnn';
+}
+
+function torchGraph({ gpu, model = '' }: MeasuredRow): string | undefined {
+  return gpu === 'cpu' ? undefined : torchGraphs[model];
 }
 
 function imageGraph({ model = '' }: MeasuredRow): string | undefined {
@@ -194,6 +250,21 @@ function imageGraph({ model = '' }: MeasuredRow): string | undefined {
 
 const timm = (model: string): string => `shared:models/timm-train/${model}.onnx.gz`;
 const torchvision = (file: string): string => `shared:models/torch-export/torchvision/${file}.onnx.gz`;
+
+const caffe = (folder: string): string => `shared:models/caffe-bvlc/models/${folder}/deploy.prototxt`;
+
+/** AlexNet and GoogLeNet are Caffe's. There is no graph of ResNet-34. */
+const torchGraphs: Readonly<Record<string, string>> = {
+  alexnet: caffe('bvlc_alexnet'),
+  'googlenet-v1': caffe('bvlc_googlenet'),
+  vgg16: 'samples/vgg16.onnx',
+  vgg19: torchvision('vgg19'),
+  'resnet-18': timm('resnet18'),
+  'resnet-50': timm('resnet50'),
+  'resnet-101': timm('resnet101'),
+  'resnet-152': timm('resnet152'),
+  'resnet-200': timm('resnet200'),
+};
 
 /** Exports for inference stand only for networks that have neither batch normalization nor dropout to lose. */
 const imageGraphs: Readonly<Record<string, string>> = {

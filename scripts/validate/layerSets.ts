@@ -94,6 +94,7 @@ function judgeCaffe(rows: readonly MeasuredRow[], open: OpenGraph): JudgedLayers
       precision: 'fp32',
       optimizer: 'none',
       mode: 'training',
+      framework: { name: 'caffe-mpi', options: { convolution: 'implicit' } },
     });
     for (const row of list) {
       const time = times.get(row.layer ?? '');

@@ -71,8 +71,9 @@ export function validate(
 function timmEntries(measured: string, graphs: string): readonly Entry[] | undefined {
   const steps = measuredSteps(measured, graphs);
   if (steps === undefined) return undefined;
-  return [...steps].map(([key, list]) => {
-    const judged = judgeSteps(list);
+  const all = judgeSteps(steps);
+  return [...new Set(steps.map(({ key }) => key))].map((key) => {
+    const judged = all.filter(({ step }) => step.key === key);
     const ratios = judged.map(({ predicted, step }) => predicted / step.seconds);
     const flat = judged.map(({ step }) => ({ atPeak: step.parts.atPeak, measured: step.seconds }));
     return {
@@ -81,7 +82,7 @@ function timmEntries(measured: string, graphs: string): readonly Entry[] | undef
       target: { statistic: 'median', most: 0.12, ninetieth: 0.3 },
       peer: 'Habitat: mean 11.8 % over five networks on six GPUs',
       held: 'families of models: corrections of each half of the families are fitted to the other half',
-      rows: list.length,
+      rows: judged.length,
       left: 0,
       statistics: statisticsOf(ratios),
       baseline: statisticsOf(baselineRatios(flat)),

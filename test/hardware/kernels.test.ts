@@ -48,8 +48,9 @@ describe('convolutions', () => {
     plane: 28 * 28,
     taps: 9,
     winograd: true,
+    fourier: false,
   };
-  const curve = { ...perfect, winograd: undefined, transforms: 1 };
+  const curve = { ...perfect, winograd: undefined, transforms: 1, fourier: undefined };
 
   test('forward is the product of images · positions by filters by channels · taps', () => {
     const product = { batch: 1, m: 64 * 28 * 28, n: 128, k: 128 * 9 };

@@ -8,7 +8,7 @@
  */
 
 import { bytes } from '../model/units.ts';
-import { cudnnEra, cudnnEraNote, cudnnEraOptions } from './cudnnEra.ts';
+import { cudnnEra, cudnnEraNote, cudnnEraOptions } from './cudnn/cudnnEra.ts';
 import { noExchange } from './exchange.ts';
 import type { FrameworkEntry } from './frameworkEntry.ts';
 import { oneOf } from './options.ts';

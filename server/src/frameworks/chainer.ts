@@ -12,7 +12,7 @@
 
 import type { CollectiveOperation, Operation } from '../communication/operation.ts';
 import { type Bytes, bytes, sum } from '../model/units.ts';
-import { cudnnEra, cudnnEraNote, cudnnEraOptions } from './cudnnEra.ts';
+import { cudnnEra, cudnnEraNote, cudnnEraOptions } from './cudnn/cudnnEra.ts';
 import {
   backwardEnd,
   type Channel,

@@ -13,7 +13,7 @@
 
 import type { Operation } from '../communication/operation.ts';
 import { type Bytes, bytes, sum } from '../model/units.ts';
-import { cudnnEra, cudnnEraNote, cudnnEraOptions } from './cudnnEra.ts';
+import { cudnnEra, cudnnEraNote, cudnnEraOptions } from './cudnn/cudnnEra.ts';
 import {
   backwardEnd,
   type Channel,

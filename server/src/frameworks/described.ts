@@ -5,7 +5,7 @@ import { placeTensors } from '../communication/parameterServer.ts';
 import type { FrameworkDescription } from '../model/frameworkDescription.ts';
 import { type Bytes, bytes, sum } from '../model/units.ts';
 import type { FrameworkBehaviour } from './behaviour.ts';
-import { cudnnEra, cudnnEraOptions } from './cudnnEra.ts';
+import { cudnnEra, cudnnEraOptions } from './cudnn/cudnnEra.ts';
 import {
   backwardAt,
   backwardEnd,

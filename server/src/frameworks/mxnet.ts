@@ -11,7 +11,7 @@
 
 import { type Bytes, bytes } from '../model/units.ts';
 import { bySize } from './bySize.ts';
-import { cudnnEra, cudnnEraNote, cudnnEraOptions } from './cudnnEra.ts';
+import { cudnnEra, cudnnEraNote, cudnnEraOptions } from './cudnn/cudnnEra.ts';
 import {
   backwardAt,
   type Channel,

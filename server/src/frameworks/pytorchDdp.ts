@@ -16,7 +16,7 @@ import { type FrameworkOption, oneOf, positiveNumber } from './options.ts';
 import { allReduceEach, packBuckets } from './packBuckets.ts';
 import { eagerLaunch, launchOf } from './pytorch/eagerLaunch.ts';
 import { lowerEager } from './pytorch/lowerEager.ts';
-import { optimizerUpdate } from './pytorch/optimizerUpdate.ts';
+import { type OptimizerKernels, optimizerUpdate } from './pytorch/optimizerUpdate.ts';
 import { wireBytes, wireOption } from './wireType.ts';
 
 /** Options of eager PyTorch, whatever sends its gradients. */
@@ -24,8 +24,9 @@ export const eagerOptions: readonly FrameworkOption[] = [
   {
     name: 'optimizer-kernels',
     default: 'foreach',
-    documentation: 'foreach (several passes over lists of tensors, the default) or fused (one pass)',
-    expects: oneOf('foreach', 'fused'),
+    documentation:
+      'foreach (several passes over lists of tensors, the default), fused (one pass) or loop (tensor after tensor, as before PyTorch 2.0)',
+    expects: oneOf('foreach', 'fused', 'loop'),
   },
   {
     name: 'weights',
@@ -138,7 +139,7 @@ export function eagerPytorch(
   const fusedCalls = options.get('fused-calls') !== 'false';
   const fusedAttention = options.get('attention') !== 'eager';
   const channelsLast = options.get('memory-format') === 'channels-last';
-  const kernels = options.get('optimizer-kernels') === 'fused' ? 'fused' : 'foreach';
+  const kernels = kernelsOf(options.get('optimizer-kernels'));
   return {
     launch: launchOf(Number(options.get('launch-us')) * 1e-6),
     lower: (training, precision, mode, recomputed) =>
@@ -157,3 +158,6 @@ export function eagerPytorch(
 }
 
 export const isHalf = (precision: Precision): boolean => precision !== 'fp32' && precision !== 'tf32';
+
+const kernelsOf = (text: string | undefined): OptimizerKernels =>
+  text === 'fused' || text === 'loop' ? text : 'foreach';

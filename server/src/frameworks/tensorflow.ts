@@ -16,7 +16,7 @@ import type { Operation } from '../communication/operation.ts';
 import { placeTensors } from '../communication/parameterServer.ts';
 import { type Bytes, bytes, bytesPerSecond, sum } from '../model/units.ts';
 import { bySize } from './bySize.ts';
-import { cudnnEra, cudnnEraNote, cudnnEraOptions } from './cudnnEra.ts';
+import { cudnnEra, cudnnEraNote, cudnnEraOptions } from './cudnn/cudnnEra.ts';
 import {
   backwardAt,
   type Channel,

@@ -25,6 +25,8 @@ export interface ConvolutionCurve extends ProductCurve {
   readonly winograd: readonly (readonly [tile: number, share: number])[] | undefined;
   /** How often transformed tiles pass through memory. */
   readonly transforms: number;
+  /** Share of the peak of products between Fourier transforms; absent where libraries do not use them. */
+  readonly fourier: number | undefined;
 }
 
 export interface RowCurve {
@@ -75,10 +77,13 @@ function lookUp(gpu: GpuProfile): GpuCurves {
       productCurveOf,
     );
   const convolution = (unit: CurveUnit, pass: ConvolutionPass) =>
-    find(
-      gpu,
-      file.convolutions.filter((entry) => entry.unit === unit && entry.pass === pass),
-      convolutionCurveOf,
+    byProducts(
+      unit === 'vector' ? product(unit) : undefined,
+      find(
+        gpu,
+        file.convolutions.filter((entry) => entry.unit === unit && entry.pass === pass),
+        convolutionCurveOf,
+      ),
     );
   const passes = (unit: CurveUnit) => ({
     forward: convolution(unit, 'forward'),
@@ -97,6 +102,33 @@ function lookUp(gpu: GpuProfile): GpuCurves {
     row: { elementwise: row('elementwise'), softmax: row('softmax'), normalization: row('normalization') },
   };
 }
+
+/**
+ * Kernels of products and of convolutions share their inner loop, and what bounds it: on Kepler the registers' bandwidth
+ * (Lai, Seznec, "Performance upper bound analysis and optimization of SGEMM on Fermi and Kepler GPUs", CGO 2013). Where
+ * products were measured on a nearer GPU than convolutions, those reach less or more of the peak by as much.
+ */
+function byProducts(
+  product: Calibrated<ProductCurve> | undefined,
+  convolution: Calibrated<ConvolutionCurve> | undefined,
+): Calibrated<ConvolutionCurve> | undefined {
+  if (product === undefined || convolution?.nearness !== 'generation') return convolution;
+  const there = file.products.find(({ gpu, unit }) => gpu === convolution.gpu && unit === 'vector');
+  if (product.nearness === 'generation' || there === undefined) return convolution;
+  const scale = mostOf(product.curve) / mostOf(productCurveOf(there));
+  const { curve } = convolution;
+  return {
+    ...convolution,
+    curve: {
+      ...curve,
+      tiles: curve.tiles.map(([m, n, share]) => [m, n, share * scale] as const),
+      winograd: curve.winograd?.map(([tile, share]) => [tile, share * scale] as const),
+      fourier: curve.fourier === undefined ? undefined : curve.fourier * scale,
+    },
+  };
+}
+
+const mostOf = ({ tiles }: ProductCurve): number => Math.max(...tiles.map(([, , share]) => share));
 
 function find<Entry extends Fitted, Curve>(
   gpu: GpuProfile,
@@ -137,6 +169,7 @@ export interface ConvolutionEntry extends ProductEntry {
   /** Shares of F(2×2, 3×3) and F(4×4, 3×3). */
   readonly winograd: readonly number[] | null;
   readonly transforms: number;
+  readonly fourier: number | null;
 }
 
 export interface RowEntry {
@@ -157,6 +190,7 @@ export const convolutionCurveOf = (entry: ConvolutionEntry): ConvolutionCurve =>
   ...productCurveOf(entry),
   winograd: entry.winograd?.map((share, index) => [index === 0 ? 2 : 4, share] as const),
   transforms: entry.transforms,
+  fourier: entry.fourier ?? undefined,
 });
 
 export const rowCurveOf = ({ columns, shares }: RowEntry): RowCurve => ({

@@ -19,15 +19,18 @@ export function kernelKind(work: KernelWork): KernelKind {
   return work.class;
 }
 
-function convolutionKind({ groups, channels, filters, taps, winograd, pass }: ConvolutionShape): KernelKind {
+function convolutionKind(shape: ConvolutionShape): KernelKind {
+  const { groups, channels, taps, winograd, pass } = shape;
   if (groups === 1) return `convolution ${taps === 1 ? '1x1' : winograd ? '3x3' : 'other'} ${pass}`;
   if (groups === channels) return `depthwise ${pass}`;
-  return `${packs(channels / groups) && packs(filters / groups) ? 'narrow' : 'wide'} groups ${pass}`;
+  return `${isPacked(shape) ? 'narrow groups' : 'wide groups'} ${pass}`;
 }
 
 /**
- * Channels of a group that tensor-core kernels for channels-last tensors are made for (cuDNN 8 release notes,
+ * Whether tensor-core kernels for channels-last tensors are made for the channels of a group (cuDNN 8 release notes,
  * grouped convolution: 4, 8, 16 or 32 channels per group).
  */
-const packs = (channels: number): boolean =>
-  channels === 4 || channels === 8 || channels === 16 || channels === 32;
+const isPacked = ({ channels, filters, groups }: ConvolutionShape): boolean =>
+  packed.has(channels / groups) && packed.has(filters / groups);
+
+const packed: ReadonlySet<number> = new Set([4, 8, 16, 32]);

@@ -29,8 +29,9 @@ import type { GpuProfile, Numeric } from './clusterProfile.ts';
 import { type Correction, findCorrection, type KernelEnvironment } from './corrections.ts';
 import { type Calibrated, curvesOf, type RowKind } from './curves.ts';
 import efficiency from './efficiency.json';
+import { findGpu } from './gpus.ts';
 import { kernelKind } from './kernelKind.ts';
-import { convolutionBytes, convolutionTime } from './kernels/convolutionTime.ts';
+import { convolutionBytes, convolutionTime, savedByTransforms } from './kernels/convolutionTime.ts';
 import { type BoundTime, operandBytes, productTime, type Rates } from './kernels/productTime.ts';
 import { rowTime } from './kernels/rowTime.ts';
 import type { Nearness } from './nearestCurve.ts';
@@ -144,17 +145,17 @@ function corrected(gpu: GpuProfile, work: KernelWork, body: BodyTime): BodyTime 
 
 /**
  * What no kernel can be faster than: everything multiplied at the peak, everything moved once at the bandwidth. Winograd's
- * F(4×4, 3×3) multiplies a quarter as often (Lavin, Gray, arXiv 1509.09308, section 4.1). Batch normalization is charged
+ * F(4×4, 3×3) multiplies a quarter as often (Lavin, Gray, arXiv 1509.09308, section 4.1), Fourier transforms less. Batch normalization is charged
  * with three tensors forward and five backward, of which a persistent kernel moves two and three.
  */
 export function leastTime(gpu: GpuProfile, work: KernelWork): Seconds {
   const nominal = computePath(gpu, work.numeric).peak / gpu.sustainedCompute.value;
-  const winograd =
-    work.products?.some(({ shape }) => shape.kind === 'convolution' && shape.winograd) === true;
+  let saved = 1;
+  for (const { shape } of work.products ?? []) {
+    if (shape.kind === 'convolution') saved = Math.max(saved, savedByTransforms(shape));
+  }
   const moved = work.class === 'normalization' && work.rowLength === undefined ? 3 / 5 : 1;
-  return seconds(
-    Math.max(work.flops / nominal / (winograd ? 4 : 1), (work.bytes * moved) / gpu.memoryBandwidth.value),
-  );
+  return seconds(Math.max(work.flops / nominal / saved, (work.bytes * moved) / gpu.memoryBandwidth.value));
 }
 
 /**
@@ -248,20 +249,22 @@ function timeOfProduct(
   width: number,
 ): { readonly time: BodyTime; readonly bytes: number } | undefined {
   const curves = curvesOf(gpu);
-  const rates: Rates = {
+  // Curves are shares of the nominal peak: what a power limit takes away where they were measured is in them.
+  const ratesBy = ({ gpu: source }: Calibrated<unknown>): Rates => ({
     multiprocessors: gpu.multiprocessors.value,
-    // Curves are shares of the nominal peak: what a power limit takes away is in them.
-    peak: path.peak / gpu.sustainedCompute.value,
+    peak: path.peak / (source === gpu.name ? gpu : (findGpu(source) ?? gpu)).sustainedCompute.value,
     bandwidth: gpu.memoryBandwidth.value,
-  };
+  });
   if (shape.kind === 'product') {
     const curve = curves.product[path.unit];
     const bytes = operandBytes(shape, width);
-    return curve && { time: spreadOver(productTime(rates, curve.curve, shape, bytes), curve), bytes };
+    return (
+      curve && { time: spreadOver(productTime(ratesBy(curve), curve.curve, shape, bytes), curve), bytes }
+    );
   }
   const depthwise = shape.groups > 1 && shape.groups === shape.channels;
   const curve = depthwise ? undefined : curves.convolution[path.unit][shape.pass];
-  const time = curve && convolutionTime(rates, curve.curve, shape, width);
+  const time = curve && convolutionTime(ratesBy(curve), curve.curve, shape, width);
   return time && { time: spreadOver(time, curve), bytes: convolutionBytes(shape, width) };
 }
 

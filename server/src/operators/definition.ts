@@ -145,6 +145,8 @@ export interface ConvolutionShape {
   readonly taps: number;
   /** 3 × 3 in two dimensions, stride 1, no dilation: what Winograd's transforms are made for. */
   readonly winograd: boolean;
+  /** 5 × 5 or wider in two dimensions, stride 1, no dilation: what tiled Fourier transforms are made for. */
+  readonly fourier: boolean;
 }
 
 export type ConvolutionPass = 'forward' | 'data' | 'weight';

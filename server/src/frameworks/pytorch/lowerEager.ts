@@ -94,11 +94,32 @@ function lowerOperator(subject: Subject): LoweredOperator {
     numeric: type.numeric,
     width: type.width,
     view: false,
-    forward: joined(casts.forward, folded ? none : forward),
+    forward: [...joined(casts.forward, folded ? none : forward), ...biasOf(subject)],
     backwardData: training ? joined(casts.backwardData, folded ? none : backwardData) : none,
     backwardWeight: training ? joined(casts.backwardWeight, backwardWeight) : none,
     saved: training ? savedBy(subject) : noTensors,
   };
+}
+
+/**
+ * A convolution's bias is added in place by a kernel of its own (PyTorch 2.x aten/src/ATen/native/Convolution.cpp,
+ * `_convolution`, cuDNN); depthwise kernels add theirs themselves.
+ */
+function biasOf({ training, operator, cost, type, environment }: Subject): readonly KernelWork[] {
+  if (cost.class !== 'convolution' || operator.inputs.length < 3) return none;
+  const [output = ''] = operator.outputs;
+  const elements = training.tensors.get(output)?.elements ?? 0;
+  return [
+    {
+      class: 'elementwise',
+      numeric: 'fp32',
+      flops: flops(0),
+      operations: elements,
+      bytes: bytes(2 * elements * type.width),
+      launches: 1,
+      environment,
+    },
+  ];
 }
 
 const none: readonly KernelWork[] = [];
@@ -153,7 +174,9 @@ function shareKernels(
 
 /**
  * Softmax multiplies the gradient by its output in a kernel of its own before the one over rows (PyTorch 2.x
- * aten/src/ATen/native/cuda/SoftMax.cu, `softmax_backward_cuda_out`): the same three tensors twice.
+ * aten/src/ATen/native/cuda/SoftMax.cu, `softmax_backward_cuda_out`): the same three tensors twice. A power's gradient is
+ * three kernels: the power below, times the exponent, times the gradient (torch/csrc/autograd/FunctionsManual.cpp,
+ * `pow_backward`).
  */
 function backwardDataOf(
   operator: Operator,
@@ -163,7 +186,19 @@ function backwardDataOf(
 ): readonly KernelWork[] {
   const kernels = kernelOf(cost, cost.backwardData, type, environment);
   const [rows] = kernels;
-  if (operator.type !== 'Softmax' || rows === undefined) return kernels;
+  if (rows === undefined) return kernels;
+  if (operator.type === 'Pow') {
+    const pair = { ...rows, bytes: bytes((rows.bytes * 2) / 3) };
+    return [pair, pair, rows];
+  }
+  if (operator.type === 'Dropout') {
+    const elements = cost.backwardData.traffic.fixedBytes;
+    return [1 + type.width, 2 * type.width, 3 * type.width].map((size) => ({
+      ...rows,
+      bytes: bytes(elements * size),
+    }));
+  }
+  if (operator.type !== 'Softmax') return kernels;
   const { rowLength: _, products: __, ...work } = rows;
   return [{ ...work, class: 'elementwise' }, rows];
 }

@@ -1,6 +1,7 @@
 /**
- * Kernels of PyTorch's optimizers: passes over lists of tensors (`foreach`, the default on GPUs) or one pass
- * ( * (`fused`), state kept as wide as the weights: `width` bytes per element.
+ * Kernels of PyTorch's optimizers: passes over lists of tensors (`foreach`, the default on GPUs), one pass (`fused`), or
+ * passes over one tensor after another (`loop`, the default before PyTorch 2.0), state kept as wide as the weights: `width`
+ * bytes per element.
  *
  * Source: PyTorch 2.x torch/optim/{sgd,adam,adamw}.py, `_multi_tensor_*`. Every pass below reads and writes
  * whole tensors; bytes per element are counted operand by operand.
@@ -10,7 +11,7 @@ import type { Optimizer, Precision } from '../../model/scenario.ts';
 import { type Bytes, bytes, flops } from '../../model/units.ts';
 import type { Update, UpdateSizes } from '../behaviour.ts';
 
-export type OptimizerKernels = 'foreach' | 'fused';
+export type OptimizerKernels = 'foreach' | 'fused' | 'loop';
 
 export function optimizerUpdate(
   optimizer: Optimizer,
@@ -30,7 +31,7 @@ export function optimizerUpdate(
       flops: flops(0),
       operations: elements * 2,
       bytes: bytes((elements * bytesPerElement * width) / 4),
-      launches: launchesOf(tensors, elements),
+      launches: kernels === 'loop' ? tensors : launchesOf(tensors, elements),
     })),
     stateBytes: bytes((optimizerStateBytes(optimizer, elements) * width) / 4),
     temporaryBytes: bytes(

@@ -6,6 +6,9 @@
  *   gradient sums over images and positions. The unfolded input is never written.
  * - Winograd F(2×2, 3×3) and F(4×4, 3×3) for 3 × 3 filters of stride 1 in fp32 (Lavin, Gray, arXiv 1509.09308,
  *   sections 4.1 and 4.3): (tile + 2)² products for each tile² outputs, and transformed tiles written and read.
+ * - Fourier transforms of tiles of 32 × 32 for wider filters of stride 1 in fp32 (cuDNN developer guide,
+ *   CUDNN_CONVOLUTION_FWD_ALGO_FFT_TILING; Vasilache et al., arXiv 1412.7580, section 3): 32 · 17 complex products for each
+ *   tile of (33 − k)² outputs, and transformed tiles and filters written and read.
  *
  * Depthwise convolution has kernels of its own, of which nothing was measured: it is left to the roofline.
  */
@@ -23,7 +26,12 @@ export function convolutionTime(
 ): BoundTime {
   const { pass } = shape;
   const implicit = productTime(rates, curve, productOf(shape, pass), convolutionBytes(shape, width));
-  if (!shape.winograd || shape.groups > 1 || curve.winograd === undefined) return implicit;
+  if (shape.groups > 1) return implicit;
+  if (shape.fourier && curve.fourier !== undefined) {
+    const transformed = fourierTime(rates, curve, shape, curve.fourier, width);
+    return transformed.time < implicit.time ? transformed : implicit;
+  }
+  if (!shape.winograd || curve.winograd === undefined) return implicit;
   let best = implicit;
   for (const [tile, share] of curve.winograd) {
     const candidate = winogradTime(rates, curve, shape, pass, tile, share, width);
@@ -70,5 +78,32 @@ function winogradTime(
   const compute = (2 * points * rows * columns * inner) / (rates.peak * share);
   const transformed = points * tiles * (channels + filters) * width * curve.transforms;
   const memory = (convolutionBytes(shape, width) + transformed) / (rates.bandwidth * curve.memory);
+  return compute > memory ? { time: compute, bound: 'compute' } : { time: memory, bound: 'memory' };
+}
+
+/** How many times fewer multiplications a transformed convolution needs than its FLOPs say; 1 where none is used. */
+export function savedByTransforms({ winograd, fourier, taps }: ConvolutionShape): number {
+  if (winograd) return 4;
+  return fourier ? Math.max(1, (2 * taps * outputsOfTile(taps)) / (8 * frequencies)) : 1;
+}
+
+/** Of a tile of 32 × 32 real numbers. */
+const frequencies = 32 * 17;
+const outputsOfTile = (taps: number): number => (33 - Math.min(32, Math.sqrt(taps))) ** 2;
+
+function fourierTime(
+  rates: Rates,
+  curve: ConvolutionCurve,
+  shape: ConvolutionShape,
+  share: number,
+  width: number,
+): BoundTime {
+  const { images, channels, filters, positions, taps } = shape;
+  const tiles = images * Math.ceil(Math.sqrt(positions / outputsOfTile(taps))) ** 2;
+  const compute = (8 * frequencies * tiles * channels * filters) / (rates.peak * share);
+  const complex = 2 * width;
+  const transformed = frequencies * complex * (tiles * (channels + filters) + channels * filters);
+  const moved = convolutionBytes(shape, width) + 2 * transformed;
+  const memory = moved / (rates.bandwidth * curve.memory);
   return compute > memory ? { time: compute, bound: 'compute' } : { time: memory, bound: 'memory' };
 }

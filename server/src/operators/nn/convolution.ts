@@ -246,6 +246,7 @@ function convolutionShape(
   const kernels = weight.dimensions.slice(2);
   const all = (name: string, value: number): boolean =>
     context.ints(name)?.every((entry) => entry === value) ?? true;
+  const isDense = kernels.length === 2 && all('strides', 1) && all('dilations', 1);
   return {
     kind: 'convolution',
     pass: 'forward',
@@ -256,7 +257,7 @@ function convolutionShape(
     positions: countOf(narrow.dimensions.slice(2)),
     plane: countOf(wide.dimensions.slice(2)),
     taps: countOf(kernels),
-    winograd:
-      kernels.length === 2 && kernels.every((size) => size === 3) && all('strides', 1) && all('dilations', 1),
+    winograd: isDense && kernels.every((size) => size === 3),
+    fourier: isDense && kernels.every((size) => size >= 5),
   };
 }

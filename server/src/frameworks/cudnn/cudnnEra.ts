@@ -1,0 +1,55 @@
+/**
+ * Kernels of the frameworks of 2015 to 2019 (Caffe, CNTK, MXNet 1, TensorFlow 1, Chainer): cuBLAS and cuDNN calls,
+ * one kernel for every other operator, no fused attention, no TF32. Each tensor is updated by a kernel of its own
+ * (TensorFlow ApplyMomentum, MXNet sgd_mom_update, Caffe SGDUpdate).
+ */
+
+import type { FrameworkBehaviour } from '../behaviour.ts';
+import { prefetchedInput } from '../exchange.ts';
+import { type FrameworkOption, oneOf, positiveNumber } from '../options.ts';
+import { eagerLaunch, launchOf } from '../pytorch/eagerLaunch.ts';
+import { optimizerUpdate } from '../pytorch/optimizerUpdate.ts';
+import { type ConvolutionKernels, lowerCudnnEra } from './lowerCudnnEra.ts';
+
+export const cudnnEraOptions: readonly FrameworkOption[] = [
+  {
+    name: 'launch-us',
+    default: String(eagerLaunch[0] * 1e6),
+    documentation: 'host time of one kernel launch in microseconds',
+    expects: positiveNumber,
+  },
+  {
+    name: 'convolution',
+    default: 'cudnn',
+    documentation:
+      'cudnn (its choice, the default), implicit (without transforms, as before cuDNN 5) or unfolded (image by image, as Caffe without cuDNN)',
+    expects: oneOf('cudnn', 'implicit', 'unfolded'),
+  },
+];
+
+export function cudnnEra(
+  options: ReadonlyMap<string, string>,
+): Pick<FrameworkBehaviour, 'launch' | 'lower' | 'input' | 'update'> {
+  return {
+    launch: launchOf(Number(options.get('launch-us')) * 1e-6),
+    lower: (training, precision, mode, recomputed) =>
+      lowerCudnnEra(
+        training,
+        precision,
+        mode,
+        { convolution: convolutionOf(options.get('convolution')) },
+        recomputed,
+      ),
+    input: prefetchedInput,
+    update: (optimizer, precision, sizes) => {
+      const update = optimizerUpdate(optimizer, 'fused', precision, sizes);
+      return { ...update, kernels: update.kernels.map((kernel) => ({ ...kernel, launches: sizes.tensors })) };
+    },
+  };
+}
+
+const convolutionOf = (text: string | undefined): ConvolutionKernels =>
+  text === 'implicit' || text === 'unfolded' ? text : 'cudnn';
+
+/** Said by each of them. */
+export const cudnnEraNote = 'kernels as eager PyTorch launches them, without TF32 and fused attention';
