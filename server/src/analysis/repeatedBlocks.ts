@@ -8,6 +8,7 @@
  */
 
 import { isWeight, type Layer } from '../model/graph.ts';
+import { foldedIndex } from './folding/foldGraph.ts';
 import type { ModelAnalysis } from './modelAnalysis.ts';
 
 /** By layer: the path of its block; `undefined` where no blocks repeat. */
@@ -64,22 +65,25 @@ function kindsOfBlocks(
 
 /** The shapes of the matrices and filters that a layer uses. */
 const printShapes =
-  ({ graph }: ModelAnalysis) =>
+  (analysis: ModelAnalysis) =>
   (layer: Layer): readonly string[] =>
-    weightsOf(graph, layer).map(({ shape }) => shape);
+    weightsOf(analysis, layer).map(({ shape }) => shape);
 
 /** What it uses them for. */
 const printTypes =
-  ({ graph }: ModelAnalysis) =>
+  (analysis: ModelAnalysis) =>
   (layer: Layer): readonly string[] =>
-    weightsOf(graph, layer).map(({ type }) => type);
+    weightsOf(analysis, layer).map(({ type }) => type);
 
+/** Copies of a block use weights as the block does that stands for them in a folded analysis. */
 function weightsOf(
-  graph: ModelAnalysis['graph'],
+  analysis: ModelAnalysis,
   layer: Layer,
 ): readonly { readonly type: string; readonly shape: string }[] {
+  const { folded } = analysis;
+  const { graph } = folded?.analysis ?? analysis;
   return layer.operators.flatMap((index) => {
-    const operator = graph.operators[index];
+    const operator = graph.operators[folded === undefined ? index : foldedIndex(folded.places, index)];
     return (operator?.inputs ?? []).flatMap((name) => {
       const value = graph.values.get(name);
       if (operator === undefined || value === undefined || !isWeight(value.role)) return [];
