@@ -25,6 +25,7 @@ import { inlayHints } from '../../server/src/language/inlayHints.ts';
 import { locateOnnxText } from '../../server/src/language/locateOnnxText.ts';
 import type { ModelView } from '../../server/src/language/modelView.ts';
 import type { Position, Range } from '../../server/src/language/textLines.ts';
+import { viewCaffe } from '../../server/src/language/viewCaffe.ts';
 import { viewLayerSpec } from '../../server/src/language/viewLayerSpec.ts';
 import { viewOnnxText } from '../../server/src/language/viewOnnxText.ts';
 import type { Issue } from '../../server/src/model/issue.ts';
@@ -125,6 +126,8 @@ function viewOf(
   switch (opened.format) {
     case 'layer-spec':
       return viewLayerSpec(text, estimate);
+    case 'prototxt':
+      return viewCaffe(text, estimate);
     case 'onnx-text': {
       // An editor costs what it can of a text that is wrong in places.
       const edited = openOnnxText(text, opened.name);

@@ -16,7 +16,7 @@ export const longestInput = 2 ** 20;
 /** `samples` is the folder of the samples; files are read when they are asked for. */
 export function corpusOf(samples: string): readonly CorpusFile[] {
   const own = readdirSync(samples)
-    .filter((name) => /\.(onnx|yaml)$/.test(name))
+    .filter((name) => /\.(onnx|yaml|prototxt)$/.test(name))
     .map((name) => fileOf(name, () => readFileSync(join(samples, name))));
   const shared = [
     ...sharedFiles(/\.onnx(\.gz)?$/, 'onnx-node', 'onnx-simple', 'onnx-light', 'onnx-pytorch-converted'),

@@ -1,7 +1,9 @@
 /** The fuzzer's inputs: each follows from a seed and a number, so that two numbers repeat it anywhere. */
 
 import fc from 'fast-check';
-import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
+import { frameworks } from '../../server/src/frameworks/registry.ts';
+import { builtInClusters } from '../../server/src/hardware/clusters.ts';
+import { modes, optimizers, precisions, type ScenarioRequest } from '../../server/src/model/scenario.ts';
 import { encodeModel } from '../support/onnxBytes.ts';
 import type { FuzzInput } from './answerInput.ts';
 import { arbitraryChain, arbitraryModel } from './arbitraryModels.ts';
@@ -19,10 +21,32 @@ const requests: readonly ScenarioRequest[] = [
   { batch: 2 ** 40, dimensions: { N: 2 ** 53, seq: 2 ** 53 }, gpus: 64 },
 ];
 
+/** Values that options may be given: those they take, and extremes of those that take numbers. */
+const optionTexts = ['1', '0', '3', '0.0000001', '1e300', '-1', '', 'nodes', 'x'];
+
+/** A scenario as somebody could ask for it: any framework with any of its options, on any built-in cluster. */
+export function anyRequest(random: Random): ScenarioRequest {
+  const framework = random.pick(frameworks);
+  const options = framework.options.flatMap(({ name, expects }) =>
+    random.chance(0.3) ? [[name, random.pick(expects.choices ?? optionTexts)] as const] : [],
+  );
+  return {
+    cluster: random.pick(clusterNames),
+    gpus: random.pick([1, 2, 8, 16, 64, 1000]),
+    batch: random.pick([1, 7, 32]),
+    precision: random.pick(precisions),
+    optimizer: random.pick(optimizers),
+    mode: random.pick(modes),
+    framework: { name: framework.name, options: Object.fromEntries(options) },
+  };
+}
+
+const clusterNames = builtInClusters.map(({ name }) => name);
+
 /** Input `number` of the run that `seed` names. */
 export function fuzzInput(corpus: readonly CorpusFile[], seed: number, number: number): FuzzInput {
   const random = randomOf(Math.imul(seed + 1, 0x9e3779b1) ^ Math.imul(number + 1, 0x85ebca6b));
-  const request = random.pick(requests);
+  const request = random.chance(0.5) ? random.pick(requests) : anyRequest(random);
   const choice = random.below(10);
   if (choice < 2) return { ...arbitraryInput(arbitraryModel, random), request };
   if (choice < 4) return { ...arbitraryInput(arbitraryChain, random), request };

@@ -37,7 +37,11 @@ export interface ServerFuzz {
 
 const modelUri = 'file:///models/model.onnx';
 
-/** The documents of a session: both languages, right and wrong, and the text of a binary model. */
+/** Calls blocks of another document, which calls blocks of this one. */
+const including =
+  'include: [b.layers.yaml, f.layers.yaml, g/none.layers.yaml]\ninputs: { x: int64[2, 8] }\nblocks:\n  own(d=4):\n    - fc: Linear(d, d)\nlayers:\n  - e: Embedding(10, 768)\n  - h: decoder() * 2\n  - o: own(768)\n';
+
+/** The documents of a session: all languages, right and wrong, and the text of a binary model. */
 function documentsOf(samples: string): readonly TextDocument[] {
   const read = (name: string): string => readFileSync(join(samples, name), 'utf8');
   const onnxText =
@@ -47,6 +51,14 @@ function documentsOf(samples: string): readonly TextDocument[] {
     TextDocument.create('file:///models/b.layers.yaml', 'layer-spec', 1, read('gpt2.layers.yaml')),
     TextDocument.create('file:///models/c.layers.yaml', 'layer-spec', 1, 'layers:\n  - '),
     TextDocument.create('file:///models/d.onnxtxt', 'onnx-text', 1, onnxText),
+    TextDocument.create('file:///models/e.prototxt', 'caffe-prototxt', 1, read('lenet.prototxt')),
+    TextDocument.create('file:///models/f.layers.yaml', 'layer-spec', 1, including),
+    TextDocument.create(
+      'file:///models/own.cluster.json',
+      'json',
+      1,
+      '{ "name": "own", "gpu": "rtx-3090", "gpusPerNode": 1 }',
+    ),
     TextDocument.create(textAddress(modelUri), 'onnx-text', 1, ''),
     TextDocument.create('untitled:Untitled-1', 'layer-spec', 1, ''),
   ];
@@ -68,6 +80,15 @@ const requests: readonly (readonly [method: string, params: (place: Place) => ob
   ['textDocument/rename', ({ position, word }) => ({ position, newName: word })],
   ['textDocument/formatting', () => ({ options: { tabSize: 2, insertSpaces: true } })],
   ['textDocument/rangeFormatting', ({ range }) => ({ range, options: { tabSize: 2, insertSpaces: true } })],
+  [
+    'textDocument/codeAction',
+    ({ range, word }) => ({
+      range,
+      context: { diagnostics: [{ range, message: word, code: 'spec/call', source: 'layercost' }] },
+    }),
+  ],
+  ['textDocument/diagnostic', () => ({})],
+  ['workspace/symbol', ({ word }) => ({ query: word })],
   ['textDocument/selectionRange', ({ position }) => ({ positions: [position, position] })],
   ['textDocument/semanticTokens/full', () => ({})],
   ['textDocument/semanticTokens/range', ({ range }) => ({ range })],
