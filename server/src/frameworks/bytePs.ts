@@ -9,7 +9,7 @@
 import { bytes } from '../model/units.ts';
 import { backwardEnd, type Message, noExchange, theUpdate, wholeState } from './exchange.ts';
 import type { FrameworkEntry } from './frameworkEntry.ts';
-import { oneOf, positiveNumber } from './options.ts';
+import { numberFrom, oneOf } from './options.ts';
 import { partitionedMessages } from './partitions.ts';
 import { eagerOptions, eagerPytorch } from './pytorchDdp.ts';
 import { chooseServers, serverOptions } from './serverChoice.ts';
@@ -29,7 +29,7 @@ export const bytePs: FrameworkEntry = {
       name: 'partition-mb',
       default: '4.096',
       documentation: 'size of a part in 10^6 bytes at most (BYTEPS_PARTITION_BYTES)',
-      expects: positiveNumber,
+      expects: numberFrom(0.01),
     },
     {
       name: 'overlap',

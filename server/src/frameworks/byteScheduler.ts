@@ -10,7 +10,7 @@
 import { bytes } from '../model/units.ts';
 import { type Channel, noExchange, wholeState } from './exchange.ts';
 import type { FrameworkEntry } from './frameworkEntry.ts';
-import { oneOf, wholeNumber } from './options.ts';
+import { numberFrom, oneOf } from './options.ts';
 import { partitionedMessages, type StagesOf } from './partitions.ts';
 import { eagerOptions, eagerPytorch } from './pytorchDdp.ts';
 import { chooseServers, serverOptions } from './serverChoice.ts';
@@ -36,13 +36,13 @@ export const byteScheduler: FrameworkEntry = {
       name: 'partition-elements',
       default: '1000000',
       documentation: 'elements of a part at most (BYTESCHEDULER_PARTITION)',
-      expects: wholeNumber,
+      expects: numberFrom(1_000),
     },
     {
       name: 'credit-elements',
       default: '4000000',
       documentation: 'elements handed over at a time at most (BYTESCHEDULER_CREDIT)',
-      expects: wholeNumber,
+      expects: numberFrom(1_000),
     },
     ...serverOptions,
     ...eagerOptions,

@@ -71,9 +71,22 @@ export const fromZero = (text: string): string | undefined =>
 export const wholeNumber = (text: string): string | undefined =>
   Number.isInteger(Number(text)) && Number(text) > 0 ? undefined : 'a whole number from 1';
 
+/** A number that gradients are cut by: pieces of less would be millions. */
+export const numberFrom =
+  (least: number): Expectation =>
+  (text) =>
+    text.trim() !== '' && Number.isFinite(Number(text)) && Number(text) >= least
+      ? undefined
+      : `a number from ${least}`;
+
+/** More servers than the largest clusters have nodes would take longer to choose from than to wait for. */
+const mostServers = 10_000;
+
 /** "nodes", or so many. */
 export const nodesOrNumber = (text: string): string | undefined =>
-  text === 'nodes' || wholeNumber(text) === undefined ? undefined : 'nodes, or a whole number from 1';
+  text === 'nodes' || (wholeNumber(text) === undefined && Number(text) <= mostServers)
+    ? undefined
+    : `nodes, or a whole number from 1 to ${mostServers}`;
 
 /** The value of an option that `nodesOrNumber` accepts. */
 export const countOf = (text: string | undefined, nodes: number): number =>
