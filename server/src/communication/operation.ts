@@ -73,6 +73,8 @@ export interface HostPassOperation {
   readonly rate: BytesPerSecond;
   /** "sum of 4 gradients by 4 threads". */
   readonly what: string;
+  /** Where the host is the busiest of several parameter servers. */
+  readonly at?: Pick<ServerOperation, 'servers' | 'busiestShare'>;
 }
 
 /** A time that is known as such: a cycle to wait for, a negotiation. */

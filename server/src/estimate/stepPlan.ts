@@ -4,7 +4,7 @@ import { isSettled, unfoldColumn, unfoldList } from '../analysis/folding/foldGra
 import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
 import { foldGroups, type RecomputedGroups, recomputedGroups } from '../analysis/recomputedGroups.ts';
 import { operationTime } from '../communication/operationTime.ts';
-import { type Placement, placeGpus } from '../communication/placement.ts';
+import { nodesFor, type Placement, placeGpus } from '../communication/placement.ts';
 import type { FrameworkBehaviour, LoweredGraph, Update } from '../frameworks/behaviour.ts';
 import { type Exchange, noExchange, type WorkerGroup } from '../frameworks/exchange.ts';
 import { resolveFramework } from '../frameworks/registry.ts';
@@ -79,9 +79,7 @@ export function planStep(
   // Measured is one pass and the update.
   const alone = [passAlone(plan, 0), passAlone(plan, 1), passAlone(plan, 2)] as const;
   const measured = measuredWork(given, training.analysis.layers, alone);
-  // A framework that profiles its steps before it decides what to send together finds the measured ones.
-  const exchange = plannedExchange(plan, () => cumulative(measured.backward[0].toReversed()));
-  return { ...plan, measured, exchange, traffic: timeTraffic(exchange, cluster, plan.placement, training) };
+  return exchangeAsMeasured(plan, measured);
 }
 
 type ExchangingPlan = Pick<
@@ -116,12 +114,33 @@ function cumulative(times: Float64Array): Float64Array {
   });
 }
 
-function predictStep(training: TrainingGraph, scenario: Scenario, cluster: ClusterProfile): StepPlan {
+/** The same kernels, as measured where they are, on another number of GPUs of the cluster. */
+export function planForGpus(plan: StepPlan, gpus: number): StepPlan {
+  const { training, cluster, measured, lowered, times, saved, folded } = plan;
+  const scenario = { ...plan.scenario, gpus, nodes: nodesFor(cluster, gpus) };
+  const computed = { lowered, times, saved, ...(folded === undefined ? {} : { folded }) };
+  const predicted = predictStep(training, scenario, cluster, computed);
+  return measured === undefined ? predicted : exchangeAsMeasured(predicted, measured);
+}
+
+/** A framework that profiles its steps before it decides what to send together finds the measured ones. */
+function exchangeAsMeasured(plan: StepPlan, measured: MeasuredWork): StepPlan {
+  const { training, cluster, placement } = plan;
+  const exchange = plannedExchange(plan, () => cumulative(measured.backward[0].toReversed()));
+  return { ...plan, measured, exchange, traffic: timeTraffic(exchange, cluster, placement, training) };
+}
+
+function predictStep(
+  training: TrainingGraph,
+  scenario: Scenario,
+  cluster: ClusterProfile,
+  lowered?: LoweredPlan,
+): StepPlan {
   const { behaviour } = resolveFramework(scenario.framework);
   const learns = scenario.mode === 'training';
   const placement = placeGpus(scenario.gpus, scenario.nodes);
   const weightWidth = behaviour.weightWidth?.(scenario.precision) ?? 4;
-  const computed = lowerFolded(training, behaviour, scenario, cluster);
+  const computed = lowered ?? lowerFolded(training, behaviour, scenario, cluster);
   const exchange = plannedExchange({ training, scenario, cluster, placement, behaviour, weightWidth }, () =>
     backwardEnds(computed.times, behaviour.launch[0], slowdownOf(behaviour, cluster)),
   );

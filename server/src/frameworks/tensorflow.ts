@@ -261,6 +261,7 @@ function overGrpc(
     bytes: bytes(count * size * choice.busiestShare),
     rate: bytesPerSecond(Number(options.get('grpc-gbs')) * 1e9),
     what: `gRPC of the busiest server, ${count} senders`,
+    at: choice,
   });
   const whole = sum(gradients.map((gradient) => gradient.bytes));
   const isGrpcSlower = timeOf(byGrpc(whole)) > timeOf(byPorts('push', whole));

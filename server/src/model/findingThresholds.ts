@@ -18,6 +18,34 @@ export const findingThresholds = {
     default: 0.5,
     documentation: 'share of the communication time that start-up costs take',
   },
+  'server-saturated': {
+    default: 0.8,
+    documentation: 'share of the step in which the busiest parameter server is busy',
+  },
+  'serial-rank': {
+    default: 0.05,
+    documentation: 'share of the step in which every worker waits for the first one',
+  },
+  'low-efficiency': {
+    default: 0.75,
+    documentation: 'scaling efficiency below which GPUs are wasted',
+  },
+  'input-bound': {
+    default: 0.05,
+    documentation: 'share of the step that waits for samples to be read and decoded',
+  },
+  'copy-bound': {
+    default: 0.05,
+    documentation: 'share of the step that waits for samples to be copied to the GPU',
+  },
+  'load-imbalance': {
+    default: 0.05,
+    documentation: 'share of the step that workers wait for the slowest',
+  },
+  'slow-start': {
+    default: 0.1,
+    documentation: 'share of a whole run that is spent before its first step',
+  },
   'launch-bound': {
     default: 0.2,
     documentation: 'share of the step in which the GPU waits for the host to launch kernels',

@@ -315,6 +315,15 @@ export const issueCodes = {
     explanation:
       'Every message pays a start-up cost whatever its size. Merging gradients or larger buckets pay it less often.',
   },
+  'findings/server-saturated': {
+    title: 'A parameter server limits the step',
+    explanation:
+      'It is busy nearly all of the step with what workers send and fetch, so that more workers only wait longer.',
+  },
+  'findings/serial-rank': {
+    title: 'Every worker waits for the first one',
+    explanation: 'Rank 0 exchanges a message with each other worker in turn, in every step.',
+  },
   'findings/slow-network': {
     title: 'The network between nodes is slower than the model needs',
     explanation: 'Gradients cannot hide behind backward at the bandwidth that a node has.',
@@ -323,6 +332,36 @@ export const issueCodes = {
     title: 'The job spans more nodes than one switch holds',
     explanation:
       'Uplinks of an oversubscribed fabric carry a part of what the ports of a switch do, so traffic between switches is slower.',
+  },
+  'findings/buffers-out-of-memory': {
+    title: 'Communication buffers do not fit',
+    explanation: 'The step would fit without the copies of gradients that messages are sent from.',
+  },
+  'findings/low-efficiency': {
+    title: 'GPUs do much less than they could',
+    explanation:
+      'Efficiency is the step of one GPU by itself over the step on all of them. The message says up to how many GPUs it holds.',
+  },
+  'findings/slower-than-fewer': {
+    title: 'The job is slower than on fewer GPUs',
+    explanation: 'What GPUs add to computing is less than what they add to waiting.',
+  },
+  'findings/input-bound': {
+    title: 'GPUs wait for samples',
+    explanation: 'Reading or decoding a batch takes longer than the step that it is for.',
+  },
+  'findings/copy-bound': {
+    title: 'GPUs wait for samples to be copied to them',
+    explanation: 'The link from the host to the GPU is slower than the GPU takes samples.',
+  },
+  'findings/load-imbalance': {
+    title: 'Workers wait for the slowest',
+    explanation: 'A synchronous step takes as long as its slowest worker, or the one with the most samples.',
+  },
+  'findings/slow-start': {
+    title: 'Much of the run is spent before its first step',
+    explanation:
+      'Starting and reading the data set take a large share of the run, which more workers do not shorten.',
   },
   'findings/launch-bound': {
     title: 'The step is bound by kernel launches',

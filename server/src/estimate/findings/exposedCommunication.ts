@@ -42,7 +42,12 @@ function messageText(step: EstimatedStep, message: MessageCost, position: number
   const place =
     position === messages.length - 1 ? 'The last message' : `Message ${position + 1} of ${messages.length}`;
   const others = message.layers.length - 1;
-  const content = `${largestLayer(step, message)}${others > 0 ? ` and ${others} more ${others === 1 ? 'layer' : 'layers'}` : ''}, ${formatBytes(message.bytes)}`;
+  const layer = largestLayer(step, message);
+  const named =
+    layer === ''
+      ? ''
+      : `${layer}${others > 0 ? ` and ${others} more ${others === 1 ? 'layer' : 'layers'}` : ''}, `;
+  const content = `${named}${formatBytes(message.bytes)}`;
   const start = timeline.messages[position]?.start ?? 0;
   const backwardEnd = timeline.forwardTime + timeline.backwardTime;
   const when =

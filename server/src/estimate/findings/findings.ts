@@ -4,16 +4,23 @@ import type { Finding, LayerCost, MessageCost } from '../../model/stepCost.ts';
 import type { StepTimeline } from '../../schedule/stepTimeline.ts';
 import type { StepMemory } from '../stepMemory.ts';
 import type { StepPlan } from '../stepPlan.ts';
+import { buffersOutOfMemory } from './buffersOutOfMemory.ts';
 import { exposedCommunication } from './exposedCommunication.ts';
 import { lateGradient } from './lateGradient.ts';
 import { launchBound } from './launchBound.ts';
 import { littleMemoryLeft } from './littleMemoryLeft.ts';
+import { loadImbalance } from './loadImbalance.ts';
+import { lowEfficiency } from './lowEfficiency.ts';
 import { outOfMemory } from './outOfMemory.ts';
 import { oversubscribedNetwork } from './oversubscribedNetwork.ts';
+import { serialRank } from './serialRank.ts';
+import { serverSaturated } from './serverSaturated.ts';
 import { slowNetwork } from './slowNetwork.ts';
+import { slowStart } from './slowStart.ts';
 import { smallMessages } from './smallMessages.ts';
 import { unalignedTensorCores } from './unalignedTensorCores.ts';
 import { unsupportedPrecision } from './unsupportedPrecision.ts';
+import { waitingForInput } from './waitingForInput.ts';
 
 export interface EstimatedStep {
   readonly plan: StepPlan;
@@ -30,11 +37,26 @@ export interface EstimatedStep {
  * not communication that the unknown work may hide.
  */
 export function findingsOf(step: EstimatedStep): readonly Finding[] {
-  const overlap = step.exact ? [exposedCommunication, ...reasonsForExposure, launchBound] : [];
-  return [outOfMemory, littleMemoryLeft, ...overlap, unsupportedPrecision, unalignedTensorCores].flatMap(
-    (find) => find(step),
-  );
+  const waiting = step.exact ? [exposedCommunication, ...reasonsForExposure, ...otherWaiting] : [];
+  return [
+    outOfMemory,
+    littleMemoryLeft,
+    buffersOutOfMemory,
+    ...waiting,
+    unsupportedPrecision,
+    unalignedTensorCores,
+  ].flatMap((find) => find(step));
 }
 
 /** Why communication is not hidden, where one cause stands out. */
-const reasonsForExposure = [lateGradient, smallMessages, slowNetwork, oversubscribedNetwork];
+const reasonsForExposure = [
+  lateGradient,
+  smallMessages,
+  serverSaturated,
+  serialRank,
+  slowNetwork,
+  oversubscribedNetwork,
+];
+
+/** What else GPUs wait for, and what that leaves of them. */
+const otherWaiting = [launchBound, waitingForInput, loadImbalance, slowStart, lowEfficiency];

@@ -8,6 +8,9 @@ import { seconds } from '../../model/units.ts';
 import { layerOfOperators } from '../layerCosts.ts';
 import type { EstimatedStep } from './findings.ts';
 
+/** Of the step, that its message is waited for. */
+const leastExposed = 0.01;
+
 /** From this share of backward on there is next to nothing left that could hide a message. */
 const endOfBackward = 0.95;
 
@@ -23,7 +26,7 @@ export function lateGradient({ plan, timeline, layers, messages }: EstimatedStep
     }
   }
   const cost = messages[largest?.message ?? -1];
-  if (largest === undefined || cost === undefined) return [];
+  if (largest === undefined || cost === undefined || cost.exposed < leastExposed * timeline.step) return [];
   if (largest.bytes < thresholdOf(thresholds, 'late-gradient') * total) return [];
   const ready = timeline.backwardEnds[largest.readyAfter] ?? 0;
   const left = (timeline.backwardEnds.at(-1) ?? 0) - ready;

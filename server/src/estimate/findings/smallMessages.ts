@@ -14,12 +14,13 @@ import type { EstimatedStep } from './findings.ts';
 
 export function smallMessages({ plan, timeline }: EstimatedStep): readonly Finding[] {
   const { thresholds, framework } = plan.scenario;
-  const count = plan.exchange.messages.length;
+  const count = plan.exchange.messages.filter(({ gradients }) => gradients.length > 0).length;
   if (count < 2) return [];
   if (timeline.exposedTime < thresholdOf(thresholds, 'exposed-communication') * timeline.step) return [];
   let startup = 0;
   let whole = 0;
-  for (const stages of plan.traffic.stages) {
+  for (const [index, stages] of plan.traffic.stages.entries()) {
+    if (plan.exchange.messages[index]?.gradients.length === 0) continue;
     for (const stage of stages) {
       startup += stage.startup;
       whole += stage.time;

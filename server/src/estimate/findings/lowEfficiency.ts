@@ -1,0 +1,66 @@
+/**
+ * `findings/low-efficiency` and `findings/slower-than-fewer`: what GPUs add is lost to waiting for each other.
+ *
+ * Efficiency is the step of one GPU by itself over the step here. It falls as GPUs are added, so that the largest
+ * number that keeps it, of those that halve, is found by bisection.
+ */
+
+import { thresholdOf } from '../../model/findingThresholds.ts';
+import { formatPercent } from '../../model/format.ts';
+import type { Finding } from '../../model/stepCost.ts';
+import { planForGpus, timelineAlone, timelineOf } from '../stepPlan.ts';
+import type { EstimatedStep } from './findings.ts';
+
+export function lowEfficiency({ plan, timeline }: EstimatedStep): readonly Finding[] {
+  const { gpus, mode, thresholds } = plan.scenario;
+  if (gpus < 2 || mode !== 'training' || timeline.step === 0) return [];
+  const threshold = thresholdOf(thresholds, 'low-efficiency');
+  const alone = timelineAlone(plan, 0).step;
+  const efficiency = alone / timeline.step;
+  if (efficiency >= threshold) return [];
+  const efficiencyOf = (fewer: number): number =>
+    fewer === 1 ? 1 : alone / timelineOf(planForGpus(plan, fewer), 0).step;
+  const { count, kept } = mostEfficient(gpus, threshold, efficiencyOf);
+  const useful = gpus * efficiency;
+  const slower = count * kept > useful;
+  return [
+    slower
+      ? {
+          code: 'findings/slower-than-fewer',
+          severity: 'warning',
+          layer: '',
+          message: `${gpus} GPUs do the work of ${inWords(useful)}, and ${count === 1 ? 'one does' : `${count} do`} that of ${inWords(count * kept)}: the job is slower than on fewer GPUs`,
+          fix: `Use ${count === 1 ? 'one GPU' : `${count} GPUs`}, or see what the other findings say of communication`,
+        }
+      : {
+          code: 'findings/low-efficiency',
+          severity: 'warning',
+          layer: '',
+          message: `${gpus} GPUs do the work of ${inWords(useful)}: efficiency is ${formatPercent(efficiency)}. ${count === 1 ? `Two already have less than ${formatPercent(threshold)}` : `${count} still have ${formatPercent(kept)}`}`,
+          fix: `Use ${count === 1 ? 'one GPU' : `at most ${count} GPUs`}, or hide communication: the other findings say where it is lost`,
+        },
+  ];
+}
+
+const inWords = (count: number): string => (Math.round(count * 10) / 10).toString();
+
+/** The largest of gpus/2, gpus/4, …, 1 that keeps the efficiency, and what it has. */
+function mostEfficient(
+  gpus: number,
+  threshold: number,
+  efficiencyOf: (gpus: number) => number,
+): { readonly count: number; readonly kept: number } {
+  const halved = (times: number): number => Math.max(1, Math.floor(gpus / 2 ** times));
+  let fewest = Math.ceil(Math.log2(gpus));
+  let kept = 1;
+  let most = 0;
+  while (fewest - most > 1) {
+    const middle = (fewest + most) >> 1;
+    const efficiency = efficiencyOf(halved(middle));
+    if (efficiency >= threshold) {
+      fewest = middle;
+      kept = efficiency;
+    } else most = middle;
+  }
+  return { count: halved(fewest), kept };
+}

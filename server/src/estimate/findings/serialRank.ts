@@ -1,0 +1,28 @@
+/** `findings/serial-rank`: every worker waits while the first one gathers from each, one by one. */
+
+import { thresholdOf } from '../../model/findingThresholds.ts';
+import { formatPercent, formatTime } from '../../model/format.ts';
+import type { Finding } from '../../model/stepCost.ts';
+import { seconds } from '../../model/units.ts';
+import type { EstimatedStep } from './findings.ts';
+
+export function serialRank({ plan, timeline }: EstimatedStep): readonly Finding[] {
+  let time = 0;
+  for (const [index, { stages, everySteps = 1 }] of plan.exchange.messages.entries()) {
+    for (const [position, { operation }] of stages.entries()) {
+      if (operation.kind !== 'gather at rank 0') continue;
+      time += (plan.traffic.stages[index]?.[position]?.time ?? 0) / everySteps;
+    }
+  }
+  if (time === 0 || time < thresholdOf(plan.scenario.thresholds, 'serial-rank') * timeline.step) return [];
+  const workers = plan.scenario.gpus;
+  return [
+    {
+      code: 'findings/serial-rank',
+      severity: 'warning',
+      layer: '',
+      message: `Rank 0 exchanges a header with each of ${workers - 1} other workers, one by one: ${formatTime(seconds(time))}, ${formatPercent(time / timeline.step)} of the step, and in proportion to the number of workers`,
+      fix: 'Raise the batch per GPU so that steps are fewer and longer, use fewer workers, or a framework that exchanges no headers',
+    },
+  ];
+}

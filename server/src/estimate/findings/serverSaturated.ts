@@ -1,0 +1,76 @@
+/**
+ * `findings/server-saturated`: the busiest parameter server is busy nearly all of the step, so that more workers wait.
+ *
+ * With W nodes it is busy for W·t_s, where t_s is what the gradients and parameters of one node take there; from
+ * W = t_compute / t_s on it, and not the GPUs, says how long a step takes.
+ */
+
+import type { Operation, ServerOperation } from '../../communication/operation.ts';
+import { thresholdOf } from '../../model/findingThresholds.ts';
+import { formatPercent, formatTime } from '../../model/format.ts';
+import type { Finding } from '../../model/stepCost.ts';
+import { seconds } from '../../model/units.ts';
+import type { EstimatedStep } from './findings.ts';
+
+export function serverSaturated(step: EstimatedStep): readonly Finding[] {
+  const { plan, timeline } = step;
+  const server = serversOf(plan);
+  if (server === undefined || timeline.step === 0) return [];
+  const { nodes } = plan.placement;
+  const busy = busyTime(step);
+  if (busy < thresholdOf(plan.scenario.thresholds, 'server-saturated') * timeline.step) return [];
+  const computing = timeline.forwardTime + timeline.backwardTime + timeline.updateTime;
+  const most = Math.floor((computing * nodes) / busy);
+  const crowded = server.busiestShare * server.servers > crowding;
+  return [
+    {
+      code: 'findings/server-saturated',
+      severity: 'warning',
+      layer: '',
+      message: `The busiest of ${server.servers} parameter ${server.servers === 1 ? 'server' : 'servers'} is busy for ${formatTime(seconds(busy))}, ${formatPercent(Math.min(1, busy / timeline.step))} of the step, with what ${nodes} nodes send and fetch; GPUs compute for ${formatTime(seconds(computing))}. ${most < 1 ? 'One node alone keeps it busy' : `From ${most + 1} nodes on it limits the step`}${crowded ? `. It holds ${formatPercent(server.busiestShare)} of all bytes, because large tensors lie whole on one server` : ''}`,
+      fix: crowded
+        ? 'Split large tensors over the servers, as mxnet does, or take all-reduce, such as horovod'
+        : `Use ${Math.ceil((server.servers * busy) / Math.max(computing, 1e-9))} servers or more, or all-reduce, such as horovod`,
+    },
+  ];
+}
+
+/** So much more than an even share of the bytes. */
+const crowding = 1.5;
+
+type Servers = Pick<ServerOperation, 'servers' | 'busiestShare'>;
+
+function serversOf({ exchange }: EstimatedStep['plan']): Servers | undefined {
+  for (const { stages } of exchange.messages) {
+    for (const { operation } of stages) {
+      const servers = atServer(operation);
+      if (servers !== undefined) return servers;
+    }
+  }
+  return undefined;
+}
+
+function atServer(operation: Operation): Servers | undefined {
+  if (operation.kind === 'server') return operation;
+  return operation.kind === 'host pass' ? operation.at : undefined;
+}
+
+/** How long its links or its software are at work in a step: intervals that overlap count once. */
+function busyTime({ plan, timeline }: EstimatedStep): number {
+  const intervals: { readonly start: number; readonly end: number }[] = [];
+  for (const [index, { stages }] of plan.exchange.messages.entries()) {
+    for (const [position, { operation }] of stages.entries()) {
+      const sent = timeline.messages[index]?.stages[position];
+      const waitsForLinks = plan.traffic.stages[index]?.[position]?.bound === 'server';
+      const isBusy = atServer(operation) !== undefined && (operation.kind !== 'server' || waitsForLinks);
+      if (sent !== undefined && isBusy) intervals.push(sent);
+    }
+  }
+  let busy = 0;
+  let until = Number.NEGATIVE_INFINITY;
+  for (const { start, end } of intervals.sort((a, b) => a.start - b.start)) {
+    busy += Math.max(0, end - Math.max(start, until));
+    until = Math.max(until, end);
+  }
+  return busy;
+}

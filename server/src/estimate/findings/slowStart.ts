@@ -1,0 +1,28 @@
+/** `findings/slow-start`: a large share of a whole run is spent before its first step. */
+
+import { thresholdOf } from '../../model/findingThresholds.ts';
+import { formatPercent, formatTime } from '../../model/format.ts';
+import type { Finding } from '../../model/stepCost.ts';
+import { wholeRun } from '../wholeRun.ts';
+import type { EstimatedStep } from './findings.ts';
+
+export function slowStart({ plan, timeline }: EstimatedStep): readonly Finding[] {
+  const { scenario, cluster, placement, behaviour } = plan;
+  const run = wholeRun(scenario, cluster, placement, behaviour.input, timeline.step);
+  if (run === undefined || run.initialisation === null || run.time === 0) return [];
+  const share = run.initialisation / run.time;
+  if (share < thresholdOf(scenario.thresholds, 'slow-start')) return [];
+  const loading = run.loading ?? 0;
+  const reads = behaviour.input.reads === 'everything' && loading > run.initialisation / 2;
+  return [
+    {
+      code: 'findings/slow-start',
+      severity: 'warning',
+      layer: '',
+      message: `${formatPercent(share)} of the run (${formatTime(run.initialisation)} of ${formatTime(run.time)}) is spent before its first step${loading > 0 ? `, ${formatTime(run.loading)} of it to read the data set` : ''}${reads ? `: each of ${scenario.gpus} workers reads all of it` : ''}`,
+      fix: reads
+        ? 'Let every worker read its share (distributedMBReading=true in CNTK), use fewer workers, or disks of the nodes'
+        : 'Use fewer workers, faster storage, or a longer run from one start',
+    },
+  ];
+}
