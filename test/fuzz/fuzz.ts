@@ -21,6 +21,8 @@ const mostMegabytes = 500;
 const mostGrownMegabytes = 30;
 /** A slow answer is asked for again, since a busy machine is slow too; one that takes this long is not waited for. */
 const patienceMilliseconds = 20_000;
+/** So often that much, by the clock, where the process was kept from working. */
+const mostRounds = 6;
 
 interface Verdict {
   readonly number: number;
@@ -95,10 +97,13 @@ function stopwatch(): () => number {
   return () => Math.min(performance.now() - began, workedMilliseconds() - worked);
 }
 
-/** What a processor has worked for this thread, by Linux's account of it; elsewhere for all threads of the process. */
-function workedMilliseconds(): number {
+/**
+ * What a processor has worked for this thread, or the first one of another process, by Linux's account of it; elsewhere
+ * for all threads of this process.
+ */
+function workedMilliseconds(whose: number | 'thread-self' = 'thread-self'): number {
   try {
-    return Number(readFileSync('/proc/thread-self/schedstat', 'utf8').split(' ', 1)[0]) / 1e6;
+    return Number(readFileSync(`/proc/${whose}/schedstat`, 'utf8').split(' ', 1)[0]) / 1e6;
   } catch {
     const { user, system } = process.cpuUsage();
     return (user + system) / 1000;
@@ -214,10 +219,13 @@ function ask(child: ChildProcess, number: number): Promise<Verdict> {
       child.off('exit', die);
       resolve(verdict);
     };
-    const wait = (): void => {
+    // On a busy machine the answering process may be kept from working: it is given longer by the clock than by its work.
+    const wait = (rounds = mostRounds, worked = workedMilliseconds(child.pid)): void => {
       clearTimeout(timer);
       timer = setTimeout(() => {
-        settle({ number, ...unanswered, milliseconds: patienceMilliseconds, problem: 'no answer' });
+        const isKept = workedMilliseconds(child.pid) - worked < patienceMilliseconds / 2;
+        if (isKept && rounds > 1) wait(rounds - 1, worked);
+        else settle({ number, ...unanswered, milliseconds: patienceMilliseconds, problem: 'no answer' });
       }, patienceMilliseconds);
     };
     const hear = (message: unknown): void => {
