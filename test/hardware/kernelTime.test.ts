@@ -23,6 +23,36 @@ const matmul = (size: number, numeric: Numeric, width: number): KernelWork => ({
 });
 
 describe('time of a kernel', () => {
+  test('a convolution whose output has no element takes the time of what it moves', () => {
+    const work: KernelWork = {
+      ...matmul(1, 'tf32', 4),
+      class: 'convolution',
+      flops: flops(0),
+      bytes: bytes(2 ** 20),
+      width: 4,
+      products: [
+        {
+          shape: {
+            kind: 'convolution',
+            pass: 'data',
+            images: 64,
+            channels: 256,
+            filters: 1024,
+            groups: 1,
+            positions: 0,
+            plane: 0,
+            taps: 1,
+            winograd: false,
+            fourier: false,
+          },
+          count: 1,
+        },
+      ],
+    };
+    const { time, low, high } = kernelTime(gpu('h100-sxm'), work);
+    for (const each of [time, low, high]) expect(each).toBeGreaterThan(0);
+  });
+
   test('a large product is bound by compute: 2·8192³ FLOP at 312 TFLOP/s · 0.73, plus 2 µs', () => {
     const { time, bound } = kernelTime(gpu('a100-sxm-80gb'), matmul(8192, 'bf16', 2));
     expect(time).toBeCloseTo((2 * 8192 ** 3) / (312e12 * 0.73) + 2e-6, 9);

@@ -118,8 +118,9 @@ export function kernelTime(gpu: GpuProfile, work: KernelWork): KernelTime {
 export const uncorrectedTime = (gpu: GpuProfile, work: KernelWork): Seconds =>
   seconds(bodyTime(gpu, work).time);
 
+/** Products of tensors without elements have no tiles to be timed by; what moves beside them still takes its time. */
 const bodyTime = (gpu: GpuProfile, work: KernelWork): BodyTime =>
-  productsTime(gpu, work) ?? rowsTime(gpu, work) ?? rooflineTime(gpu, work);
+  (work.flops === 0 ? undefined : productsTime(gpu, work)) ?? rowsTime(gpu, work) ?? rooflineTime(gpu, work);
 
 /**
  * The time as whole training steps show it, where they were measured on a GPU as near as that of the curve: one
