@@ -17,7 +17,7 @@ export function outOfMemory({ plan, memory, timeline }: EstimatedStep): readonly
   const [kind, size] = largestKind(memory);
   const batch = fittingBatch(plan, room);
   const title = plan.cluster.gpu.title;
-  const advice = [...checkpointAdvice(plan, room, timeline.step), ...shardingAdvice(plan, memory, room)];
+  const advice = [...checkpointAdvice(plan, memory, timeline.step), ...shardingAdvice(plan, memory)];
   return [
     {
       code: 'findings/out-of-memory',
@@ -34,9 +34,12 @@ export function outOfMemory({ plan, memory, timeline }: EstimatedStep): readonly
 }
 
 /** Where blocks repeat and keep all that backward needs: what it takes to keep only what goes into them. */
-function checkpointAdvice(plan: StepPlan, room: number, step: number): readonly string[] {
+function checkpointAdvice(plan: StepPlan, memory: StepMemory, step: number): readonly string[] {
   const { scenario, training } = plan;
+  const room = memory.capacity - runtimeReserve;
   if (scenario.mode !== 'training' || scenario.checkpoint !== undefined) return [];
+  // Costing again takes as long as costing: not where activations are not what is in the way.
+  if (stateOf(memory) + memory.communicationBuffers > room) return [];
   const blocks = new Set(repeatedBlocks(training.analysis)?.flatMap((block) => block ?? [])).size;
   const after = blocks === 0 ? undefined : recost(plan, { checkpoint: 'block' });
   if (after === undefined) return [];
@@ -50,21 +53,19 @@ function checkpointAdvice(plan: StepPlan, room: number, step: number): readonly 
   ];
 }
 
-/** Where every GPU keeps all of the model: what FSDP's shards would leave. */
-function shardingAdvice(plan: StepPlan, memory: StepMemory, room: number): readonly string[] {
-  const { scenario, exchange } = plan;
-  const { parameters, gradients, optimizerState } = memory;
+/** Where every GPU keeps all of the model: what shards of it would leave on each. */
+function shardingAdvice({ scenario, exchange }: StepPlan, memory: StepMemory): readonly string[] {
+  const state = stateOf(memory);
   const isSharded = exchange.shards.optimizerState > 1 || scenario.mode !== 'training';
   // Shards of little state help little.
-  if (scenario.gpus === 1 || isSharded || parameters + gradients + optimizerState < room / 4) return [];
-  const after = recost(plan, { framework: { name: 'pytorch-fsdp', options: {} } });
-  if (after === undefined) return [];
-  const { peak } = memoryOf(after);
-  const fits = peak <= room ? 'which fits' : `which needs ${formatBytes(peak)}`;
+  if (scenario.gpus === 1 || isSharded || state < memory.capacity / 4) return [];
   return [
-    `shard parameters, gradients and optimizer state over the ${scenario.gpus} GPUs (pytorch-fsdp), ${fits}`,
+    `shard parameters, gradients and optimizer state over the ${scenario.gpus} GPUs (pytorch-fsdp), which leaves ${formatBytes(bytes(state / scenario.gpus))} of their ${formatBytes(bytes(state))} on each`,
   ];
 }
+
+const stateOf = ({ parameters, gradients, optimizerState }: StepMemory): number =>
+  parameters + gradients + optimizerState;
 
 const capitalized = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 
