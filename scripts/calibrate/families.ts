@@ -24,7 +24,10 @@ export const productFamily: KernelFamily<ProductEntry> = {
   start: productStart,
   limits: productLimits,
   mostOverhead: 60e-6,
-  entryOf: productEntryOf,
+  entryOf: (parameters) => {
+    const entry = productEntryOf(parameters);
+    return { ...entry, memory: Math.max(entry.memory, leastMemory) };
+  },
   times: (gpu, type, entry, rows) => {
     const rates = ratesOf(gpu, type);
     const curve = productCurveOf(entry);
@@ -41,6 +44,12 @@ export const productFamily: KernelFamily<ProductEntry> = {
     return Math.max((2 * batch * m * n * k) / rates.peak, moved);
   },
 };
+
+/**
+ * Squares alone (K40) say nothing of the bandwidth that narrow products reach: a fit to them takes it for what small ones
+ * lose. No GPU whose narrow products were measured reaches less than this share.
+ */
+const leastMemory = 0.25;
 
 export const convolutionFamily = (pass: ConvolutionPass): KernelFamily<ConvolutionEntry> => ({
   kind: `convolution ${pass}`,

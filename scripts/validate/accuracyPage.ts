@@ -91,19 +91,23 @@ ${kernels.map(kernelLine).join('\n')}
 - Lambda's ResNet-50 on B200 (3,076 images/s in fp16, 2,967 in TF32) and GH200 waits for input: how fast theirs is is not
   told either. All rows are kept.
 - No product in TF32 was measured: it takes the curve of half precision.
-- TensorFlow 1 adds 0.15 to 0.2 ms a step for every trained tensor (the rows of batch 32 and 64 differ by less than half),
-  which is not modelled; Inception-v3's filters of 1 × 7 and 7 × 1 are 15 to 30 % slower than a product of their size says.
-- K80: which clock it holds between 560 and 875 MHz differs from machine to machine; the middle stands for it.
-- Torch 7 without cuDNN launches several kernels for each image of a batch; on GTX 1080 and 1080 Ti that took twice as long
-  as predicted, on the Titans as long.
-- torchvision: what waits for a slow host (TITAN Xp, TITAN RTX) has one launch time for each machine; DenseNet and
-  ShuffleNet, whose kernels are small, are too fast, and AlexNet at batch 12 too slow or too fast by machine.
+- TensorFlow 1: a step of batch 32 takes more than half of one of 64, by 30 to 90 ms, which is not modelled; Inception-v3
+  is 15 to 30 % too fast.
+- K80: which clock it holds between 560 and 875 MHz is not told; the middle stands for it. It was looked into because all
+  rows but VGG's were too fast, so the K80 rows are not wholly unseen.
+- Torch 7 without cuDNN launches several kernels for each image of a batch, which takes up to two and a half times as long
+  as predicted.
+- torchvision: what waits for a slow host (TITAN Xp, TITAN RTX) has one launch time for each machine; ResNet-18 and
+  SqueezeNet are predicted up to half too fast there, and DenseNet 1.4 to 1.8 times too slow on GTX 1080 Ti and TITAN V.
 - timm, channels-last: grouped convolutions of other widths than 4, 8, 16 and 32 (RegNetX-6.4GF, RepVGG-B2g4) run up to ten
   times slower than dense ones of their FLOPs, and widths that have kernels differ by factors of two between networks;
   networks with anti-aliasing (TResNet) take five times what their kernels say. Families of models are too few for a rule.
 - Caffe: its logs are said to be of its own convolution, but a product of one image (169 columns) cannot reach the 5.2 of
-  6.6 TFLOP/s they show: they are costed as cuDNN before version 5, without transforms. Its own kernel for the gradient of
+  6.6 TFLOP/s they show: they are costed as cuDNN before version 5, without transforms (the row
+  above); as what the source says they are, image by image, the median was 50 %. Caffe's own kernel for the gradient of
   max pooling, which visits every window for every input, is three to four times slower than its traffic says.
+- The gradient of dropout was charged with three kernels after NeuSight's operators showed it, so those rows, and NeuSight's
+  training steps, are not wholly unseen. The share of Fourier transforms is assumed: no measured convolution moves it.
 - AMD: no kernel was measured on AMD, so its times rest on curves of NVIDIA GPUs.
 - P4 and T4 are held back by a power limit that depends on the work; one factor stands for it.
 `;

@@ -176,7 +176,9 @@ function shareKernels(
  * Softmax multiplies the gradient by its output in a kernel of its own before the one over rows (PyTorch 2.x
  * aten/src/ATen/native/cuda/SoftMax.cu, `softmax_backward_cuda_out`): the same three tensors twice. A power's gradient is
  * three kernels: the power below, times the exponent, times the gradient (torch/csrc/autograd/FunctionsManual.cpp,
- * `pow_backward`).
+ * `pow_backward`). Dropout's gradient is charged as three too: the mask converted, scaled, and times the gradient
+ * (`infinitely_differentiable_native_dropout_backward` there). PyTorch takes that formula only where gradients are themselves
+ * differentiated; it stands here because NeuSight measured three times what one kernel moves, on V100 and A100.
  */
 function backwardDataOf(
   operator: Operator,
