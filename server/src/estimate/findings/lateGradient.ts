@@ -38,7 +38,7 @@ export function lateGradient({ plan, timeline, layers, messages }: EstimatedStep
       code: 'findings/late-gradient',
       severity: 'warning',
       layer,
-      message: `The gradient of ${layer} is ${formatPercent(largest.bytes / total)} of all gradient bytes, and ready only when ${formatTime(seconds(left))} of backward are left to hide it: ${formatTime(cost.exposed)} of the ${formatTime(cost.time)} of its message are not hidden, and no other bucket size would hide them`,
+      message: `The gradient of ${layer} is ${formatPercent(largest.bytes / total)} of all gradient bytes, and ready ${left > 0 ? `only when ${formatTime(seconds(left))} of backward are left to hide it` : 'only as backward ends'}: ${formatTime(cost.exposed)} of the ${formatTime(cost.time)} of its message are not hidden, and no other bucket size would hide them`,
       fix: `Make the layer's ${formatBytes(largest.bytes)} smaller, split it over the GPUs, or send its gradient in half precision`,
     },
   ];
