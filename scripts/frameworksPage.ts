@@ -17,8 +17,8 @@ ${frameworks.map(sectionOf).join('\n')}
 ## One's own
 
 A behaviour of one's own is a YAML (or JSON) file: \`--framework ./mine.yaml\` on the command line, \`framework: ./mine.yaml\` in
-the \`scenario\` of a layer spec, below whose folder it lies. Only \`name\` is needed; what is left out is as here. A
-mistake is reported at its line, and nothing is costed with half a file. \`syntaxes/framework.schema.json\` has the schema.
+the \`scenario\` of a layer spec, below whose folder it lies, or its path in the setting \`layercost.framework\`. Only
+\`name\` is needed; what is left out is as here. A mistake is reported at its line, and nothing is costed with half a file. \`syntaxes/framework.schema.json\` has the schema.
 
 \`\`\`yaml
 ${describedExample}\`\`\`

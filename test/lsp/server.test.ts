@@ -398,6 +398,27 @@ it('takes a cluster of one’s own by its path, and reads it again when it chang
     .toMatch(/^mine\.json: line 1, column \d+: "gpu": no built-in GPU is called/m);
 });
 
+it('takes a framework of one’s own by its path, and says at its place what is wrong with it', async () => {
+  const { open, connection, files, diagnostics } = await start({
+    settings: { framework: './ours.yaml', gpus: 8 },
+  });
+  const address = 'file:///models/ours.yaml';
+  const write = (text: string): Map<string, Uint8Array> => files.set(address, new TextEncoder().encode(text));
+  write('name: ours\ntitle: our trainer\ngradients: { messages: one, over: all-reduce }\n');
+  await open(specUri, 'layer-spec', spec);
+  const text = (await connection.sendRequest(makeReport, { uri: specUri, format: 'text' })) as {
+    text?: string;
+  };
+  expect(text.text).toContain('ours');
+  write('name: ours\ntitle: our trainer\ngradients: { messages: two }\n');
+  await connection.sendNotification('workspace/didChangeWatchedFiles', {
+    changes: [{ uri: address, type: 2 }],
+  });
+  await expect
+    .poll(async () => (await diagnostics(specUri, 1)).map(({ message }) => message).join('\n'))
+    .toMatch(/^ours\.yaml: line 3, column \d+/m);
+});
+
 it('refuses a report where nothing could be costed, and says why', async () => {
   const { open, connection } = await start();
   await open(

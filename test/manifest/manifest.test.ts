@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { groupNames } from '../../server/src/formats/scenarioGroups.ts';
 import { settingsShape } from '../../server/src/lsp/settings.ts';
 import {
   commands,
@@ -21,6 +22,7 @@ const property = z.looseObject({
   type: z.union([z.string(), z.array(z.string())]),
   enum: z.array(z.string()).optional(),
   enumDescriptions: z.array(z.string()).optional(),
+  properties: z.record(z.string(), z.unknown()).optional(),
   markdownDescription: z.string(),
   scope: z.string(),
 });
@@ -74,6 +76,10 @@ describe('settings', () => {
       if (entry.enumDescriptions) expect(entry.enumDescriptions).toHaveLength(entry.enum?.length ?? 0);
     },
   );
+
+  it.each(Object.entries(groupNames))('%s takes what the command line takes', (group, names) => {
+    expect(Object.keys(properties[`layercost.${group}`]?.properties ?? {})).toEqual(Object.keys(names));
+  });
 
   it('that start a program are restricted until the workspace is trusted', () => {
     expect(manifest.capabilities.untrustedWorkspaces.restrictedConfigurations).toEqual([

@@ -13,6 +13,7 @@ import { ReadingMemory } from '../formats/layer-spec/readingMemory.ts';
 import { type ReadSpec, readLayerSpec } from '../formats/layer-spec/readLayerSpec.ts';
 import { modelNames } from '../formats/layer-spec/selectModel.ts';
 import type { OnnxTextSpans } from '../formats/onnx-text/readOnnxText.ts';
+import type { ClusterProfile } from '../hardware/clusterProfile.ts';
 import type { Recost } from '../language/fix.ts';
 import { isComplete, isReadable, keepLastGood } from '../language/keepLastGood.ts';
 import { locateOnnxText } from '../language/locateOnnxText.ts';
@@ -20,13 +21,14 @@ import { joinViews, type ModelView, viewOfModel } from '../language/modelView.ts
 import { viewCaffe } from '../language/viewCaffe.ts';
 import { viewLayerSpec } from '../language/viewLayerSpec.ts';
 import { viewOnnxText } from '../language/viewOnnxText.ts';
+import type { FrameworkDescription } from '../model/frameworkDescription.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
-import type { Scenario } from '../model/scenario.ts';
+import type { Scenario, ScenarioRequest } from '../model/scenario.ts';
 import { finish, type Steps } from '../model/steps.ts';
 import { languageIds } from '../protocol.ts';
-import type { ClusterProfiles, OwnCluster } from './clusterProfiles.ts';
 import type { IncludedFiles } from './includedFiles.ts';
 import type { OnnxFiles } from './onnxFiles.ts';
+import type { OwnCluster, OwnFiles, OwnFramework } from './ownFiles.ts';
 import { runSteps } from './runSteps.ts';
 import { type Settings, scenarioOfSettings } from './settings.ts';
 import { fileName, modelBehind } from './virtualText.ts';
@@ -54,7 +56,8 @@ export type Cause = 'keystroke' | 'other';
 export interface DocumentSources {
   readonly files: OnnxFiles;
   readonly settingsOf: (uri: string) => Promise<Settings>;
-  readonly clusters: ClusterProfiles;
+  readonly clusters: OwnFiles<ClusterProfile>;
+  readonly frameworks: OwnFiles<FrameworkDescription>;
   readonly includes: IncludedFiles;
   /** Lets messages that arrived meanwhile be seen. */
   readonly nextTurn: () => Promise<void>;
@@ -141,10 +144,10 @@ export function openDocuments(sources: DocumentSources): OpenDocuments {
     shownView: (uri) => states.get(uri)?.shown,
     recost: async (uri) => {
       const settings = await sources.settingsOf(uri);
-      const own = await sources.clusters.of(settings.cluster, uri);
+      const own = await ownScenario(settings, uri, sources);
       return (text, model) => {
         const spec = specReader(uri, settings, sources.includes);
-        return finish(estimateWith(finish(spec(readLayerSpec(text), model)), settings, own));
+        return finish(estimateWith(finish(spec(readLayerSpec(text), model)), own));
       };
     },
     keepMeasurements: (uri, model, measurements) => {
@@ -174,8 +177,8 @@ async function makeView(
 ): Promise<ModelView | undefined> {
   const source = modelBehind(document.uri);
   const settings = await sources.settingsOf(source ?? document.uri);
-  const own = await sources.clusters.of(settings.cluster, source ?? document.uri);
-  const estimate = (opened: OpenedModel): Steps<ModelEstimate> => estimateWith(opened, settings, own);
+  const own = await ownScenario(settings, source ?? document.uri, sources);
+  const estimate = (opened: OpenedModel): Steps<ModelEstimate> => estimateWith(opened, own);
   const unlessSuperseded = <Result>(steps: Steps<Result>): Promise<Result | undefined> =>
     runSteps(steps, sources.nextTurn, superseded);
   const measuredView = (
@@ -253,20 +256,41 @@ const specReader =
       memory,
     });
 
-/** What the model asks for goes before the settings, a cluster by name before a profile of one's own. */
-function* estimateWith(
-  opened: OpenedModel,
+/** What the settings ask for, with the files that they name. */
+interface OwnScenario {
+  readonly request: ScenarioRequest;
+  readonly cluster: OwnCluster | undefined;
+}
+
+async function ownScenario(
   settings: Settings,
-  own: OwnCluster | undefined,
-): Steps<ModelEstimate> {
+  model: string,
+  { clusters, frameworks }: DocumentSources,
+): Promise<OwnScenario> {
   const request = scenarioOfSettings(settings);
+  const cluster = await clusters.of(settings.cluster, model);
+  const described = await frameworks.of(request.framework?.name ?? '', model);
+  return { request: described === undefined ? request : withDescription(request, described), cluster };
+}
+
+function withDescription(request: ScenarioRequest, { value, issues }: OwnFramework): ScenarioRequest {
+  const { name = '', options = {} } = request.framework ?? {};
+  const framework =
+    value === undefined
+      ? { name, options, problems: issues }
+      : { name: value.name, options, description: value };
+  return { ...request, framework };
+}
+
+/** What the model asks for goes before the settings, a cluster by name before a profile of one's own. */
+function* estimateWith(opened: OpenedModel, { request, cluster: own }: OwnScenario): Steps<ModelEstimate> {
   const asked = opened.scenario.cluster;
-  if (own === undefined || (asked !== undefined && asked !== own.profile?.name))
+  if (own === undefined || (asked !== undefined && asked !== own.value?.name))
     return yield* estimateInSteps(opened, [opened.scenario, request]);
-  const estimate = yield* estimateInSteps(opened, [opened.scenario, request], own.profile);
+  const estimate = yield* estimateInSteps(opened, [opened.scenario, request], own.value);
   // A path is no cluster's name: what is wrong with its file says more.
   const issues =
-    own.profile === undefined
+    own.value === undefined
       ? estimate.issues.filter(({ code }) => code !== 'scenario/unknown-cluster')
       : estimate.issues;
   return { ...estimate, issues: [...issues, ...own.issues] };

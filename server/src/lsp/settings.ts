@@ -4,10 +4,33 @@
  */
 
 import { z } from 'zod';
+import {
+  type GroupResult,
+  readInputGroup,
+  readRunGroup,
+  readWorkersGroup,
+} from '../formats/scenarioGroups.ts';
 import { thresholdNames } from '../model/findingThresholds.ts';
 import { checkpoints, modes, optimizers, precisions, type ScenarioRequest } from '../model/scenario.ts';
 
 const count = z.number().int().positive().nullable();
+
+/** Numbers of a scenario that belong together, by the names that the command line and layer specs give them; none: not given. */
+const group = (read: (text: string) => GroupResult<unknown>) =>
+  z
+    .record(z.string(), z.union([z.number(), z.string()]))
+    .superRefine((pairs, context) => {
+      if (isEmpty(pairs)) return;
+      for (const message of read(asPairs(pairs)).problems) context.addIssue({ code: 'custom', message });
+    })
+    .default({});
+
+type Group = Readonly<Record<string, number | string>>;
+const isEmpty = (pairs: object): boolean => Object.keys(pairs).length === 0;
+const asPairs = (pairs: Group): string =>
+  Object.entries(pairs)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(',');
 
 export const settingsShape = {
   /** Name of a built-in cluster or GPU, or the path of a profile of one's own. */
@@ -22,12 +45,15 @@ export const settingsShape = {
   dimensions: z.record(z.string(), z.number().int().nonnegative()).default({}),
   precision: z.enum(precisions).default('fp32'),
   optimizer: z.enum(optimizers).default('adamw'),
-  /** Name, then options: `pytorch-ddp,bucket-mb=50`. */
+  /** Name, or the path of a description of one's own, then options: `pytorch-ddp,bucket-mb=50`. */
   framework: z.string().default('pytorch-ddp'),
   mode: z.enum(modes).default('training'),
   checkpoint: z.enum(checkpoints).default('none'),
   /** Passes of one step; `null`: one. */
   accumulate: count.default(null),
+  input: group(readInputGroup),
+  workers: group(readWorkersGroup),
+  run: group(readRunGroup),
   /** From where on something is a finding, by name. */
   'findings.thresholds': z.partialRecord(z.enum(thresholdNames), z.number().min(0).max(1)).default({}),
   'hints.cost': z.boolean().default(true),
@@ -55,16 +81,22 @@ export function readSettings(sent: unknown): { settings: Settings; problems: rea
     if (value === undefined) continue;
     const read = schema.safeParse(value);
     if (read.success) values[key] = read.data;
-    else
+    else {
+      const reasons = read.error.issues.filter(({ code }) => code === 'custom');
+      const why = reasons.map(({ message }) => `: ${message}`).join('');
       problems.push(
-        `setting layercost.${key} has a value that cannot be used (${JSON.stringify(value)}); its default holds`,
+        `setting layercost.${key} has a value that cannot be used (${JSON.stringify(value)})${why}; its default holds`,
       );
+    }
   }
   return { settings: settingsSchema.parse(values), problems };
 }
 
 /** What the settings ask for; a layer spec's own scenario goes before it. */
 export function scenarioOfSettings(settings: Settings): ScenarioRequest {
+  const input = groupOf(settings.input, readInputGroup);
+  const workers = groupOf(settings.workers, readWorkersGroup);
+  const run = groupOf(settings.run, readRunGroup);
   return {
     cluster: settings.cluster,
     ...(settings.nodes === null ? {} : { nodes: settings.nodes }),
@@ -77,11 +109,17 @@ export function scenarioOfSettings(settings: Settings): ScenarioRequest {
     mode: settings.mode,
     ...(settings.accumulate === null ? {} : { accumulate: settings.accumulate }),
     checkpoint: settings.checkpoint,
+    ...(input === undefined ? {} : { input }),
+    ...(workers === undefined ? {} : { workers }),
+    ...(run === undefined ? {} : { run }),
     ...(Object.keys(settings['findings.thresholds']).length === 0
       ? {}
       : { thresholds: settings['findings.thresholds'] }),
   };
 }
+
+const groupOf = <Value>(pairs: Group, read: (text: string) => GroupResult<Value>): Value | undefined =>
+  isEmpty(pairs) ? undefined : read(asPairs(pairs)).value;
 
 function frameworkOf(text: string): { name: string; options: Record<string, string> } {
   const [name = '', ...options] = text.split(',').map((part) => part.trim());

@@ -39,12 +39,12 @@ import {
 import { answering, stopIfCancelled } from './answer.ts';
 import { benchmarkHandler } from './benchmark.ts';
 import { clusterChoices } from './clusterChoices.ts';
-import { clusterProfiles } from './clusterProfiles.ts';
 import { codeActionCapabilities, serveCodeActions } from './codeActions.ts';
 import { includedFiles } from './includedFiles.ts';
 import { folderLister } from './listFolder.ts';
 import { onnxFiles } from './onnxFiles.ts';
 import { type Cause, openDocuments } from './openDocuments.ts';
+import { clusterFiles, frameworkFiles, type OwnFileSources } from './ownFiles.ts';
 import type { Platform } from './platform.ts';
 import { fileReader } from './readFile.ts';
 import { reportOf } from './report.ts';
@@ -70,7 +70,7 @@ export function startServer(connection: Connection, platform: Platform): void {
   const settings = settingsSource(connection, () => session.client.workspace?.configuration === true);
   const read = fileReader(connection, platform, () => session.options.readsBytes === true);
   const files = onnxFiles(read, platform);
-  const clusters = clusterProfiles({
+  const ownFiles: OwnFileSources = {
     read,
     resolve: async (path, model) => {
       const folders = session.client.workspace?.workspaceFolders
@@ -82,8 +82,10 @@ export function startServer(connection: Connection, platform: Platform): void {
         folders.map(({ uri }) => uri),
       );
     },
-    watch: (uri) => inBackground('watching the cluster profile', () => watchFile(uri)),
-  });
+    watch: (uri) => inBackground('watching a file of the settings', () => watchFile(uri)),
+  };
+  const clusters = clusterFiles(ownFiles);
+  const frameworks = frameworkFiles(ownFiles);
   const includes = includedFiles({
     read,
     openText: (uri) => texts.get(uri)?.getText(),
@@ -98,6 +100,7 @@ export function startServer(connection: Connection, platform: Platform): void {
     files,
     settingsOf: settings.of,
     clusters,
+    frameworks,
     includes,
     nextTurn: platform.nextTurn ?? turnOfTimer,
     onView: (document, view, cause) => inBackground('showing costs', () => show(document, view, cause)),
@@ -211,6 +214,7 @@ export function startServer(connection: Connection, platform: Platform): void {
       for (const change of changes) {
         files.forget(change.uri);
         clusters.forget(change.uri);
+        frameworks.forget(change.uri);
         includes.forget(change.uri);
         for (const uri of texts.keys().filter((key) => modelBehind(key) === change.uri))
           await connection.workspace.textDocumentContent.refresh(uri);

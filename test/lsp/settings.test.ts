@@ -1,0 +1,53 @@
+import { expect, test } from 'vitest';
+import { readSettings, scenarioOfSettings } from '../../server/src/lsp/settings.ts';
+
+const check = (sent: unknown) => {
+  const { settings, problems } = readSettings(sent);
+  return { scenario: scenarioOfSettings(settings), problems };
+};
+
+test('what is not set is not asked for', () => {
+  expect(check({ input: {}, workers: {}, run: {}, gpus: null })).toEqual({
+    problems: [],
+    scenario: {
+      cluster: 'dgx-h100',
+      precision: 'fp32',
+      optimizer: 'adamw',
+      framework: { name: 'pytorch-ddp', options: {} },
+      mode: 'training',
+      checkpoint: 'none',
+    },
+  });
+});
+
+test.each([
+  [{ framework: 'mxnet, servers=4' }, { framework: { name: 'mxnet', options: { servers: '4' } } }],
+  [{ framework: './ours.yaml' }, { framework: { name: './ours.yaml', options: {} } }],
+  [
+    { input: { 'sample-bytes': 110_000, source: 'local' } },
+    { input: { sampleBytes: 110_000, source: 'local' } },
+  ],
+  [{ workers: { imbalance: 1.1 } }, { workers: { imbalance: 1.1 } }],
+  [
+    { run: { samples: 1_281_167, price: 2.5 } },
+    { run: { samples: 1_281_167, epochs: 1, pricePerGpuHour: 2.5 } },
+  ],
+])('%j', (sent, asked) => {
+  const { scenario, problems } = check(sent);
+  expect(problems).toEqual([]);
+  expect(scenario).toMatchObject(asked);
+});
+
+test.each([
+  [{ gpus: 0 }, /^setting layercost\.gpus has a value that cannot be used \(0\); its default holds$/],
+  [
+    { run: { epochs: 9 } },
+    /^setting layercost\.run .* \(\{"epochs":9\}\): `run` needs `samples`.*; its default holds$/,
+  ],
+  [{ workers: { imbalance: 0.5 } }, /layercost\.workers .*at least 1; its default holds$/],
+  [{ input: { 'sample-byte': 1 } }, /layercost\.input .*did you mean `?sample-bytes/],
+])('%j is named in the log, and its default holds', (sent, problem) => {
+  const { scenario, problems } = check(sent);
+  expect(problems.join('\n')).toMatch(problem);
+  expect(scenario).toEqual(check({}).scenario);
+});
