@@ -38,7 +38,7 @@ export function exposedCommunication(step: EstimatedStep): readonly Finding[] {
 }
 
 function messageText(step: EstimatedStep, message: MessageCost, position: number): string {
-  const { timeline, messages } = step;
+  const { plan, timeline, messages } = step;
   const place =
     position === messages.length - 1 ? 'The last message' : `Message ${position + 1} of ${messages.length}`;
   const others = message.layers.length - 1;
@@ -48,13 +48,20 @@ function messageText(step: EstimatedStep, message: MessageCost, position: number
       ? ''
       : `${layer}${others > 0 ? ` and ${others} more ${others === 1 ? 'layer' : 'layers'}` : ''}, `;
   const content = `${named}${formatBytes(message.bytes)}`;
+  const fetched = plan.exchange.messages.some(({ before }) => before.pass !== 'update');
+  const what = fetched ? 'gradients and parameters' : 'gradients';
+  return `${formatPercent(timeline.exposedTime / timeline.step)} of the step waits for ${what}. ${place} (${content}) ${lateness(step, position)}: ${formatTime(message.time)} by ${message.description}, ${formatTime(message.exposed)} of it not hidden`;
+}
+
+/** A message that comes before the update waits for backward to end; others are fetched for the layers they belong to. */
+function lateness({ plan, timeline }: EstimatedStep, position: number): string {
+  const before = plan.exchange.messages[position]?.before.pass ?? 'update';
+  if (before === 'forward' || before === 'backward') return `is still on the way when ${before} needs it`;
   const start = timeline.messages[position]?.start ?? 0;
-  const backwardEnd = timeline.forwardTime + timeline.backwardTime;
-  const when =
-    start >= backwardEnd * (1 - 1e-9)
-      ? 'starts after backward has ended'
-      : 'is still on the way when backward ends';
-  return `${formatPercent(timeline.exposedTime / timeline.step)} of the step waits for gradients. ${place} (${content}) ${when}: ${formatTime(message.time)} by ${message.description}, ${formatTime(message.exposed)} of it not hidden`;
+  const backwardEnd = timeline.backwardEnds.at(-1) ?? 0;
+  return start >= backwardEnd * (1 - 1e-9)
+    ? 'starts after backward has ended'
+    : 'is still on the way when backward ends';
 }
 
 /** What would hide it: a larger batch, found by growing the GPU's work until less than the threshold is exposed. */
