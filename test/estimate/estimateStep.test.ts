@@ -83,6 +83,15 @@ describe('modes and sizes', () => {
     expect(totals.throughput).toBeGreaterThan(0);
   });
 
+  test('nothing to train is not updated', () => {
+    const { totals } = estimateStep(
+      chain([{ name: 'act', flops: 1e9, output: 1e6 }]),
+      scenario({ precision: 'fp16' }),
+      cluster('dgx-a100'),
+    );
+    expect([totals.time.update, totals.time.communication]).toEqual([0, 0]);
+  });
+
   test('throughput counts every GPU, and mfu is FLOPs over the peak of the precision', () => {
     const { totals } = estimateStep(chain(layers, 2), scenario({ gpus: 8 }), cluster('dgx-a100'));
     const step = totals.time.step ?? Number.NaN;

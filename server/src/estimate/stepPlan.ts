@@ -137,14 +137,14 @@ function predictStep(
   lowered?: LoweredPlan,
 ): StepPlan {
   const { behaviour } = resolveFramework(scenario.framework);
-  const learns = scenario.mode === 'training';
+  const { parameters } = training.analysis;
+  const learns = scenario.mode === 'training' && parameters.length > 0;
   const placement = placeGpus(scenario.gpus, scenario.nodes);
   const weightWidth = behaviour.weightWidth?.(scenario.precision) ?? 4;
   const computed = lowered ?? lowerFolded(training, behaviour, scenario, cluster);
   const exchange = plannedExchange({ training, scenario, cluster, placement, behaviour, weightWidth }, () =>
     backwardEnds(computed.times, behaviour.launch[0], slowdownOf(behaviour, cluster)),
   );
-  const { parameters } = training.analysis;
   const elements = parameters.reduce((total, parameter) => total + parameter.elements, 0);
   const updateOf = (optimizer: Optimizer, share: number): Update =>
     behaviour.update(learns ? optimizer : 'none', scenario.precision, {
