@@ -4,23 +4,10 @@
  */
 
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { build } from 'esbuild';
+import { loadSource, root } from './loadSource.mjs';
 
-const root = join(dirname(fileURLToPath(import.meta.url)), '..');
-const bundle = join(root, 'node_modules/.cache/layercost/generated.cjs');
-
-await build({
-  entryPoints: [join(root, 'scripts/generated.ts')],
-  bundle: true,
-  format: 'cjs',
-  platform: 'node',
-  outfile: bundle,
-  logLevel: 'warning',
-});
-const { generatedFiles } = createRequire(import.meta.url)(bundle);
+const { generatedFiles } = await loadSource('scripts/generated.ts');
 
 let stale = 0;
 for (const [path, text] of generatedFiles()) {

@@ -4,26 +4,10 @@
  */
 
 import { writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
-import { build } from 'esbuild';
+import { join } from 'node:path';
+import { loadSource, root } from './loadSource.mjs';
 
-const root = join(dirname(fileURLToPath(import.meta.url)), '..');
-const bundle = join(root, 'node_modules/.cache/layercost/validate.mjs');
-
-await build({
-  entryPoints: [join(root, 'scripts/validate/validate.ts')],
-  bundle: true,
-  format: 'esm',
-  platform: 'node',
-  target: 'node20',
-  outfile: bundle,
-  logLevel: 'warning',
-  banner: {
-    js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);",
-  },
-});
-const { validate } = await import(pathToFileURL(bundle).href);
+const { validate } = await loadSource('scripts/validate/validate.ts');
 const { page, table, absent } = validate(root, join(root, '../shared'), {
   rows: process.argv.includes('--rows'),
 });

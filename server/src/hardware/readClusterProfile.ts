@@ -1,7 +1,8 @@
 /** Reads a person's own cluster profile: JSON (or YAML, its superset), checked by schema, errors at the place. */
 
-import { type Document, isMap, isScalar, type Node, parseDocument } from 'yaml';
-import type { Issue, TextSpan } from '../model/issue.ts';
+import { type Document, isMap, parseDocument } from 'yaml';
+import { spanOfPath } from '../formats/spanOfPath.ts';
+import type { Issue } from '../model/issue.ts';
 import { readableIssues } from '../model/readableIssues.ts';
 import type { ClusterProfile } from './clusterProfile.ts';
 import { builtInGpus, findGpu } from './gpus.ts';
@@ -44,7 +45,7 @@ export function readClusterProfile(text: string): {
       checked.error.issues.map((issue) => ({
         ...structureIssue,
         message: `${pathText(issue.path)}: ${issueText(issue)}`,
-        span: spanOf(contents, issue.path, text.length),
+        span: spanOfPath(contents, issue.path, text.length),
       })),
     );
   }
@@ -56,7 +57,7 @@ export function readClusterProfile(text: string): {
         code: 'scenario/unknown-cluster',
         severity: 'error',
         message: `"gpu": no built-in GPU is called "${String(file.gpu)}"; describe it here, or use one of ${builtInGpus.map(({ name }) => name).join(', ')}`,
-        span: spanOf(contents, ['gpu'], text.length),
+        span: spanOfPath(contents, ['gpu'], text.length),
       },
     ]);
   }
@@ -67,7 +68,7 @@ export function readClusterProfile(text: string): {
       {
         ...structureIssue,
         message: `${pathText(path)}: must be a whole number, not ${value}`,
-        span: spanOf(contents, path, text.length),
+        span: spanOfPath(contents, path, text.length),
       },
     ]);
   }
@@ -78,7 +79,7 @@ export function readClusterProfile(text: string): {
       {
         ...structureIssue,
         message: `${pathText(path)}: must be 1 or more, what the nodes of a switch offer over what its uplinks take, not ${ratio}`,
-        span: spanOf(contents, path, text.length),
+        span: spanOfPath(contents, path, text.length),
       },
     ]);
   }
@@ -87,7 +88,7 @@ export function readClusterProfile(text: string): {
       {
         ...structureIssue,
         message: `"link" is missing: say how the ${cluster.gpusPerNode.value} GPUs of a node are linked ("kind", "busBandwidthGBs")`,
-        span: spanOf(contents, ['gpusPerNode'], text.length),
+        span: spanOfPath(contents, ['gpusPerNode'], text.length),
       },
     ]);
   }
@@ -160,26 +161,4 @@ function issueText(issue: { readonly code: string; readonly message: string }): 
     return `must be a number from ${leastNumber} to ${greatestNumber}, or { "value": number, "source": "where it comes from" }`;
   }
   return text.charAt(0).toLowerCase() + text.slice(1);
-}
-
-/** The node at a path, or the nearest one above it that exists. */
-function spanOf(root: Node, path: readonly PropertyKey[], length: number): TextSpan {
-  let node: unknown = root;
-  let span = rangeOf(root, length);
-  for (const key of path) {
-    if (!isMap(node)) break;
-    const pair = node.items.find((item) => isScalar(item.key) && item.key.value === key);
-    if (pair === undefined) break;
-    node = pair.value;
-    span = rangeOf(node ?? pair.key, length);
-  }
-  return span;
-}
-
-function rangeOf(node: unknown, length: number): TextSpan {
-  if (typeof node === 'object' && node !== null && 'range' in node && Array.isArray(node.range)) {
-    const [start, end] = node.range;
-    if (typeof start === 'number' && typeof end === 'number') return { start, end };
-  }
-  return { start: 0, end: length };
 }

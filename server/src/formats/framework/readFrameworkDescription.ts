@@ -1,8 +1,9 @@
 /** Reads a person's own description of a framework: YAML or JSON, checked by schema, errors at the place. */
 
-import { type Document, isMap, isScalar, type Node, parseDocument } from 'yaml';
+import { type Document, isMap, parseDocument } from 'yaml';
 import type { FrameworkDescription } from '../../model/frameworkDescription.ts';
-import type { Issue, TextSpan } from '../../model/issue.ts';
+import type { Issue } from '../../model/issue.ts';
+import { spanOfPath } from '../spanOfPath.ts';
 import { frameworkFile } from './frameworkSchema.ts';
 
 export interface ReadFramework {
@@ -38,14 +39,14 @@ export function readFrameworkDescription(text: string): ReadFramework {
       checked.error.issues.map(({ path, message }) => ({
         ...structure,
         message: `${pathText(path)}: ${lowered(firstLine(message))}`,
-        span: spanOf(contents, path, text.length),
+        span: spanOfPath(contents, path, text.length),
       })),
     );
   }
   const { name, title, kernels, gradients, servers, update, input } = checked.data;
   const problem = contradictionOf(gradients.over, update, servers.asynchronous);
   if (problem !== undefined) {
-    const span = spanOf(contents, problem.path, text.length);
+    const span = spanOfPath(contents, problem.path, text.length);
     return failure([{ ...structure, message: problem.message, span }]);
   }
   return {
@@ -107,25 +108,3 @@ const lowered = (message: string): string => message.charAt(0).toLowerCase() + m
 
 const pathText = (path: readonly PropertyKey[]): string =>
   path.length === 0 ? 'The description of the framework' : `\`${path.map(String).join('.')}\``;
-
-/** The node at a path, or the nearest one above it that exists. */
-function spanOf(root: Node, path: readonly PropertyKey[], length: number): TextSpan {
-  let node: unknown = root;
-  let span = rangeOf(root, length);
-  for (const key of path) {
-    if (!isMap(node)) break;
-    const pair = node.items.find((item) => isScalar(item.key) && item.key.value === key);
-    if (pair === undefined) break;
-    node = pair.value;
-    span = rangeOf(node ?? pair.key, length);
-  }
-  return span;
-}
-
-function rangeOf(node: unknown, length: number): TextSpan {
-  if (typeof node === 'object' && node !== null && 'range' in node && Array.isArray(node.range)) {
-    const [start, end] = node.range;
-    if (typeof start === 'number' && typeof end === 'number') return { start, end };
-  }
-  return { start: 0, end: length };
-}
