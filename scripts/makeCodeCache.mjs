@@ -12,6 +12,7 @@ import { fileURLToPath } from 'node:url';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const require = createRequire(import.meta.url);
+const v8 = require('node:v8');
 const vm = require('node:vm');
 
 const sample = (name) => join(root, 'samples', name);
@@ -29,6 +30,9 @@ vm.Script = class extends Script {
     script = this;
   }
 };
+
+/** The cache names the flags it was made with, and the launcher takes it before it sets any. */
+v8.setFlagsFromString = () => {};
 
 for (const run of runs) {
   process.argv = [process.execPath, join(root, 'dist/cli.js'), ...run];
