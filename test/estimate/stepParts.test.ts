@@ -154,6 +154,66 @@ describe('unlike workers', () => {
   });
 });
 
+describe('GPUs of two kinds', () => {
+  const mixed = (gpu: string, count: number, more: Partial<Scenario> = {}) =>
+    cost({ workers: { others: { gpu, count } }, ...more });
+  const all = (gpu: string, more: Partial<Scenario> = {}) => {
+    const { gpu: profile } = cluster(gpu);
+    return cost(more, { ...v100, gpu: profile });
+  };
+
+  test('a synchronous step is that of the slower kind, for which the faster wait', () => {
+    const [some, own, slow] = [mixed('k40', 1), cost({}), all('k40')];
+    expect(some.time).toEqual(slow.time);
+    expect(some.mixed).toEqual({
+      slower: { gpu: 'K40', count: 1 },
+      faster: { gpu: 'V100 PCIe 32 GB', count: 3 },
+      time: (slow.time.step ?? 0) - (own.time.step ?? 0),
+    });
+    expect(some.throughput).toBe(slow.throughput);
+    expect(some.limit.kind).toBe('imbalance');
+  });
+
+  test('the cluster’s own kind may be the slower one', () => {
+    const some = mixed('h100-sxm', 3);
+    expect(some.time).toEqual(cost({}).time);
+    expect(some.mixed?.slower).toEqual({ gpu: 'V100 PCIe 32 GB', count: 1 });
+  });
+
+  test('what fits is decided by the smaller memory, whichever kind has it', () => {
+    expect(mixed('k40', 1).memory.capacity).toBe(12 * 2 ** 30);
+    expect(mixed('rtx-2080-ti', 1, { gpus: 2 }).memory.capacity).toBe(11 * 2 ** 30);
+  });
+
+  const asynchronous = {
+    framework: { name: 'mxnet', options: { kvstore: 'dist_async' } },
+    gpus: 8,
+    nodes: 2,
+  };
+
+  test('asynchronous workers add up, each at its own pace', () => {
+    const [some, own, slow] = [mixed('k40', 2, asynchronous), cost(asynchronous), all('k40', asynchronous)];
+    expect(some.throughput).toBeCloseTo(((own.throughput ?? 0) * 6 + (slow.throughput ?? 0) * 2) / 8, 6);
+    expect(some.mixed?.time).toBe(0);
+  });
+
+  test('a straggler holds up a synchronous step, and of asynchronous workers only itself', () => {
+    const workers = { straggler: 4 };
+    expect((cost({ workers }).time.step ?? 0) / (cost({}).time.step ?? 0)).toBeGreaterThan(3);
+    const [held, free] = [cost({ ...asynchronous, workers }), cost(asynchronous)];
+    expect((held.throughput ?? 0) / (free.throughput ?? 1)).toBeCloseTo((7 + 1 / 4) / 8, 2);
+    expect(held.imbalance).toBeUndefined();
+  });
+
+  test('servers that are the limit are no faster for faster workers', () => {
+    const framework = { name: 'mxnet', options: { kvstore: 'dist_async', servers: '1' } };
+    const busy = { framework, gpus: 256, nodes: 64 };
+    const [some, own] = [mixed('h100-sxm', 128, busy), cost(busy)];
+    expect(own.asynchronous?.bound).toBe('server');
+    expect(some.throughput).toBeCloseTo(own.throughput ?? 0, 6);
+  });
+});
+
 describe('a whole run', () => {
   test('initialisation, steps of all epochs, price', () => {
     const { run, time } = cost({

@@ -18,6 +18,14 @@ describe('groups of a scenario', () => {
     expect(readRunGroup(text)).toEqual({ value, problems: [] });
   });
 
+  test.each([
+    ['straggler=2', { straggler: 2 }],
+    ['other-gpu=k80', { others: { gpu: 'k80', count: 1 } }],
+    ['other-gpu=k80,other-count=4', { others: { gpu: 'k80', count: 4 } }],
+  ])('workers %s', (text, value) => {
+    expect(readWorkersGroup(text)).toEqual({ value, problems: [] });
+  });
+
   test('workers imbalance=1.1,spread=0.05', () => {
     expect(readWorkersGroup('imbalance=1.1,spread=0.05').value).toEqual({ imbalance: 1.1, spread: 0.05 });
   });
@@ -30,6 +38,10 @@ describe('groups of a scenario', () => {
     [readInputGroup, 'decode-rate=9,source=disk', /local or shared, not "disk"/],
     [readWorkersGroup, 'imbalance=0.9', /at least 1/],
     [readWorkersGroup, 'spread=-1', /above 0/],
+    [readWorkersGroup, 'straggler=0.5', /at least 1/],
+    [readWorkersGroup, 'other-gpu=', /`other-gpu` takes a name/],
+    [readWorkersGroup, 'other-count=2', /needs `other-gpu`/],
+    [readWorkersGroup, 'other-gpu=k80,other-count=1.5', /whole number/],
     [readRunGroup, 'epochs=9', /needs `samples`/],
     [readRunGroup, 'samples=many', /above 0, not "many"/],
   ])('%o: %s is refused', (read, text, problem) => {

@@ -29,7 +29,8 @@ scenario
   --threshold NAME=SHARE  from where on something is a finding; repeatable (docs/issues.md)
   --input sample-bytes=N,decode-rate=N,source=local|shared,read-gbs=N
                           reading and decoding: bytes of a sample, samples per second and core
-  --workers imbalance=N,spread=N    slowest worker over the average; or how their times spread
+  --workers imbalance=N,spread=N,straggler=N,other-gpu=NAME,other-count=N
+                          how unlike workers are: slowest over average, spread, one slow, GPUs of another kind
   --run samples=N,epochs=N,start-seconds=N,price=N     time and cost of a whole run
   --measured-step SECONDS, --layer-trace FILE.csv      measured times in the place of predicted ones
 

@@ -19,6 +19,7 @@ import type {
   AsynchronousCost,
   LayerCost,
   MessageCost,
+  MixedGpus,
   StepCost,
   TimeShares,
   TotalCost,
@@ -35,13 +36,14 @@ import { stepLimit } from './stepLimit.ts';
 import type { StepMemory } from './stepMemory.ts';
 import {
   exchangesPerStep,
+  type FasterWorkers,
   passesOf,
   planStep,
   type StepPlan,
   timelineAlone,
   timelineOf,
-  workerTimeline,
 } from './stepPlan.ts';
+import { meanWorkerStep, throughputOf, timeAtServers } from './throughput.ts';
 import { unknownParts } from './unknownParts.ts';
 import { wholeRun } from './wholeRun.ts';
 
@@ -62,7 +64,7 @@ export function estimateStep(
   const layers = layersOf(plan, timelines, messages, exact, origins);
   return {
     scenario,
-    gpu: cluster.gpu.title,
+    gpu: plan.cluster.gpu.title,
     totals: totalsOf(plan, timelines, memory, unknown),
     layers,
     findings: findingsOf({ plan, timeline: timelines[0], memory, layers, messages, exact }),
@@ -119,8 +121,7 @@ function totalsOf(
         layer: peakLayer === undefined ? '' : (training.analysis.layers[peakLayer]?.name ?? ''),
       },
     },
-    throughput:
-      step === null ? null : (scenario.globalBatch ?? training.batch * passes * scenario.gpus) / step,
+    throughput: step === null ? null : throughputOf(plan, step),
     scalingEfficiency: step === null || !exact ? null : timelineAlone(plan, 0).step / step,
     mfu: step === null || !exact ? null : (passes * timeAtPeak(plan)) / step,
     limit: stepLimit(plan, middle),
@@ -135,8 +136,8 @@ function totalsOf(
 function partsOf(
   plan: StepPlan,
   timeline: StepTimeline,
-): Pick<TotalCost, 'input' | 'imbalance' | 'asynchronous' | 'run'> {
-  const { scenario, cluster, placement, behaviour, input, imbalance, exchange } = plan;
+): Pick<TotalCost, 'input' | 'imbalance' | 'mixed' | 'asynchronous' | 'run'> {
+  const { scenario, cluster, placement, behaviour, input, imbalance, exchange, faster } = plan;
   const run = wholeRun(scenario, cluster, placement, behaviour.input, timeline.step);
   return {
     ...(input === undefined
@@ -158,6 +159,7 @@ function partsOf(
             time: seconds(Math.max(0, timeline.step - timelineOf({ ...plan, imbalance: 1 }, 0).step)),
           },
         }),
+    ...(faster === undefined ? {} : { mixed: mixedGpus(plan, faster, timeline.step) }),
     ...(exchange.synchrony === 'synchronous' || scenario.gpus === 1
       ? {}
       : { asynchronous: asynchronousCost(plan) }),
@@ -165,15 +167,29 @@ function partsOf(
   };
 }
 
+function mixedGpus(
+  { cluster, scenario, exchange }: StepPlan,
+  faster: FasterWorkers,
+  step: number,
+): MixedGpus {
+  const waits = exchange.synchrony === 'synchronous' ? step - timelineOf(faster.plan, 0).step : 0;
+  return {
+    slower: { gpu: cluster.gpu.title, count: scenario.gpus - faster.count },
+    faster: { gpu: faster.plan.cluster.gpu.title, count: faster.count },
+    time: seconds(Math.max(0, waits)),
+  };
+}
+
 /** Workers alike take W − 1 updates of others between a pull and a push. */
 function asynchronousCost(plan: StepPlan): AsynchronousCost {
-  const { traffic, placement, scenario } = plan;
-  const atServers = sum(traffic.serverTimes);
-  const { step } = workerTimeline(plan, 0);
+  const { scenario } = plan;
+  const atServers = timeAtServers(plan);
+  const step = meanWorkerStep(plan);
   return {
     staleness: scenario.gpus - 1,
-    bound: placement.nodes * atServers > step ? 'server' : 'worker',
-    saturatesAt: atServers === 0 ? null : (step / atServers) * placement.gpusPerNode,
+    bound: atServers > step ? 'server' : 'worker',
+    saturatesAt:
+      atServers === 0 ? null : (step / atServers) * plan.placement.nodes * plan.placement.gpusPerNode,
   };
 }
 
@@ -198,7 +214,8 @@ function basisOf(plan: StepPlan): { readonly basis?: TimeShares } {
  * scenario's precision, but TF32's for fp32 convolutions where cuDNN computes them so, and a wider type's where
  * the GPU lacks the one asked for.
  */
-function timeAtPeak({ training, lowered, cluster, scenario }: StepPlan): number {
+function timeAtPeak(plan: StepPlan): number {
+  const { training, lowered, cluster, scenario, faster } = plan;
   const peaks = new Map<Numeric, number>();
   let total = 0;
   for (let index = 0; index < training.costs.length; index += 1) {
@@ -215,7 +232,10 @@ function timeAtPeak({ training, lowered, cluster, scenario }: StepPlan): number 
     }
     total += products / peak;
   }
-  return total;
+  if (faster === undefined || total === 0) return total;
+  // Peaks of two kinds add up, so their times do as inverses.
+  const slowShare = 1 - faster.count / scenario.gpus;
+  return 1 / (slowShare / total + (1 - slowShare) / timeAtPeak(faster.plan));
 }
 
 function messageCosts(plan: StepPlan, timeline: StepTimeline): readonly MessageCost[] {

@@ -3,13 +3,15 @@
 import type { ModelAnalysis } from '../analysis/modelAnalysis.ts';
 import { repeatedBlocks } from '../analysis/repeatedBlocks.ts';
 import { nodesFor } from '../communication/placement.ts';
+import { didYouMean } from '../formats/layer-spec/nearestName.ts';
 import { defaultFramework, resolveFramework } from '../frameworks/registry.ts';
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
 import { builtInClusters, findCluster, likelyClusters } from '../hardware/clusters.ts';
+import { builtInGpus, findGpu } from '../hardware/gpus.ts';
 import type { Thresholds } from '../model/findingThresholds.ts';
 import type { Issue, ScenarioKey, Severity } from '../model/issue.ts';
 import type { IssueCode } from '../model/issueCodes.ts';
-import type { Checkpoint, Mode, Scenario, ScenarioRequest } from '../model/scenario.ts';
+import type { Checkpoint, Mode, Scenario, ScenarioRequest, WorkersScenario } from '../model/scenario.ts';
 
 export const defaultClusterName = 'dgx-h100';
 
@@ -55,6 +57,7 @@ export function resolveScenario(
     first(requests, 'workers'),
     first(requests, 'run'),
   ];
+  reportOtherGpus(workers, gpus, report);
   const framework = first(requests, 'framework') ?? defaultFramework;
   const { oneNode, issues: frameworkIssues } = resolveFramework(framework);
   issues.push(...frameworkIssues);
@@ -292,6 +295,31 @@ function resolveBatch(
     'batch',
   );
   return 1;
+}
+
+/** The cluster's GPUs stand for others that are not known, and one of its own is always among them. */
+function reportOtherGpus(workers: WorkersScenario | undefined, gpus: number, report: Report): void {
+  const { others } = workers ?? {};
+  if (others === undefined) return;
+  if (findGpu(others.gpu) === undefined) {
+    const hint = didYouMean(
+      others.gpu,
+      builtInGpus.map(({ name }) => name),
+    );
+    report(
+      'error',
+      'scenario/invalid',
+      `\`other-gpu\` is \`${others.gpu}\`, which is no built-in GPU${hint || '; `layercost clusters` lists them'}`,
+      'workers',
+    );
+  } else if (others.count > gpus) {
+    report(
+      'warning',
+      'scenario/invalid',
+      `\`other-count\` is ${others.count} of ${gpus} ${plural(gpus, 'GPU')}; ${gpus - 1} are costed as such`,
+      'workers',
+    );
+  }
 }
 
 function resolveAccumulation(asked: number | undefined, report: Report): number {

@@ -19,6 +19,7 @@ import { type Bytes, bytes } from '../model/units.ts';
 import type { BoundTensor } from '../operators/definition.ts';
 import { addedGradients, gradientsBetween, parameterGradients } from './backwardMemory.ts';
 import { passesOf, type StepPlan } from './stepPlan.ts';
+import { tightestGpu } from './tightestGpu.ts';
 
 export interface StepMemory {
   readonly parameters: Bytes;
@@ -86,7 +87,7 @@ export function stepMemory(plan: StepPlan, state: ModelState): StepMemory {
     workspace: bytes((backward.workspace[indexOfMost(backward.workspace)] ?? 0) + library),
     communicationBuffers: bytes(state.communicationBuffers),
     peak: bytes(always + sizeOf(peak)),
-    capacity: cluster.gpu.memory.value,
+    capacity: tightestGpu(plan).memory.value,
     peakAt: {
       phase: peak.phase,
       operator: peak.operator,

@@ -9,6 +9,7 @@ import type { FrameworkBehaviour, LoweredGraph, Update } from '../frameworks/beh
 import { type Exchange, noExchange, type WorkerGroup } from '../frameworks/exchange.ts';
 import { resolveFramework } from '../frameworks/registry.ts';
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
+import { findGpu } from '../hardware/gpus.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
 import type { Optimizer, Scenario } from '../model/scenario.ts';
 import { seconds, sum } from '../model/units.ts';
@@ -59,16 +60,26 @@ export interface StepPlan {
   readonly wholeUpdateTimes: PassTimes;
   /** In the place of `times`, launches and `updateTimes`. */
   readonly measured?: MeasuredWork;
+  /** Where GPUs are of two kinds: the plan is that of the slower kind, this the one of the others. */
+  readonly faster?: FasterWorkers;
 }
 
-/** `measurements` take the place of predicted compute; of a measured step alone, `Scenario.measuredStep` tells. */
+export interface FasterWorkers {
+  readonly plan: StepPlan;
+  readonly count: number;
+}
+
+/**
+ * `measurements` take the place of predicted compute; of a measured step alone, `Scenario.measuredStep` tells. They are
+ * those of the slower GPUs where there are two kinds.
+ */
 export function planStep(
   training: TrainingGraph,
   scenario: Scenario,
   cluster: ClusterProfile,
   measurements?: LayerMeasurements,
 ): StepPlan {
-  const plan = predictStep(training, scenario, cluster);
+  const plan = slowestWorkers(predictStep(training, scenario, cluster));
   const given: LayerMeasurements = {
     origin: 'the measured step given',
     layers: new Map(),
@@ -80,6 +91,19 @@ export function planStep(
   const alone = [passAlone(plan, 0), passAlone(plan, 1), passAlone(plan, 2)] as const;
   const measured = measuredWork(given, training.analysis.layers, alone);
   return exchangeAsMeasured(plan, measured);
+}
+
+/** Of two kinds of GPUs the plan of those that take longer by themselves, and whose memory is the smaller of both. */
+function slowestWorkers(own: StepPlan): StepPlan {
+  const { training, scenario, cluster } = own;
+  const { others } = scenario.workers ?? {};
+  const gpu = others === undefined ? undefined : findGpu(others.gpu);
+  if (others === undefined || gpu === undefined || scenario.gpus < 2) return own;
+  const other = predictStep(training, scenario, { ...cluster, gpu });
+  const count = Math.min(others.count, scenario.gpus - 1);
+  return passAlone(other, 0).step > passAlone(own, 0).step
+    ? { ...other, faster: { plan: own, count: scenario.gpus - count } }
+    : { ...own, faster: { plan: other, count } };
 }
 
 type ExchangingPlan = Pick<

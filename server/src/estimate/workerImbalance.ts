@@ -2,16 +2,17 @@
  * By how much the slowest worker is slower than the average: a synchronous step waits for it.
  *
  * Kavarakuntla et al. (IUCC 2021) put a load-imbalance factor T_max/T_avg into the time of a step. It is given, or
- * follows from the spread of times that are normally distributed: 1 + σ/µ·E[max of N standard normals].
+ * follows from the spread of times that are normally distributed: 1 + σ/µ·E[max of N standard normals]; or one worker is
+ * known to take so many times as long as the others.
  */
 
 import type { WorkersScenario } from '../model/scenario.ts';
 
-/** 1 for one worker, and where nothing is said. */
+/** The slowest over what a worker takes by the prediction; 1 for one worker, and where nothing is said. */
 export function imbalanceFactor(workers: WorkersScenario | undefined, gpus: number): number {
   if (workers === undefined || gpus <= 1) return 1;
-  const { imbalance = 1, spread = 0 } = workers;
-  return imbalance * (spread === 0 ? 1 : 1 + spread * expectedMaximum(gpus));
+  const { imbalance = 1, spread = 0, straggler = 1 } = workers;
+  return imbalance * Math.max(straggler, spread === 0 ? 1 : 1 + spread * expectedMaximum(gpus));
 }
 
 /**

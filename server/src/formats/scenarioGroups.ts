@@ -24,6 +24,9 @@ export const groupNames = {
   workers: {
     imbalance: 'time of the slowest worker over the average, such as 1.1',
     spread: 'standard deviation of the times of workers over their average, such as 0.05',
+    straggler: 'time of one worker over that of the others, such as 2',
+    'other-gpu': 'GPU that some workers have in the place of the cluster’s, by name',
+    'other-count': 'how many workers have it, 1 where left out',
   },
   run: {
     samples: 'samples of the data set',
@@ -58,17 +61,33 @@ export function readInputGroup(text: string): GroupResult<InputScenario> {
 }
 
 export function readWorkersGroup(text: string): GroupResult<WorkersScenario> {
-  const { numbers, problems } = readPairs('workers', text);
-  const [imbalance, spread] = [numbers.get('imbalance'), numbers.get('spread')];
+  const { numbers, words, problems } = readPairs('workers', text, { 'other-gpu': 'a name' });
+  const [imbalance, spread, straggler] = [
+    numbers.get('imbalance'),
+    numbers.get('spread'),
+    numbers.get('straggler'),
+  ];
+  const [gpu, count] = [words.get('other-gpu'), numbers.get('other-count')];
+  const contradictions = [
+    ...(imbalance !== undefined && imbalance < 1
+      ? ['`imbalance` is the slowest worker over the average, at least 1']
+      : []),
+    ...(straggler !== undefined && straggler < 1
+      ? ['`straggler` is the time of the slow worker over that of the others, at least 1']
+      : []),
+    ...(count !== undefined && !Number.isInteger(count) ? ['`other-count` is a whole number of GPUs'] : []),
+    ...(count !== undefined && gpu === undefined
+      ? ['`other-count` needs `other-gpu`, such as `other-gpu=k80,other-count=4`']
+      : []),
+  ];
   return {
     value: {
       ...(imbalance === undefined ? {} : { imbalance }),
       ...(spread === undefined ? {} : { spread }),
+      ...(straggler === undefined ? {} : { straggler }),
+      ...(gpu === undefined ? {} : { others: { gpu, count: count ?? 1 } }),
     },
-    problems:
-      imbalance !== undefined && imbalance < 1
-        ? [...problems, '`imbalance` is the slowest worker over the average, at least 1']
-        : problems,
+    problems: [...problems, ...contradictions],
   };
 }
 
@@ -94,11 +113,11 @@ export function readRunGroup(text: string): GroupResult<RunScenario | undefined>
   };
 }
 
-/** Pairs of a known name and a positive number, or one of the words that a name takes. */
+/** Pairs of a known name and a positive number, one of the words that a name takes, or any word ('a name'). */
 function readPairs(
   group: GroupName,
   text: string,
-  choices: Readonly<Record<string, readonly string[]>> = {},
+  choices: Readonly<Record<string, readonly string[] | 'a name'>> = {},
 ): {
   readonly numbers: ReadonlyMap<string, number>;
   readonly words: ReadonlyMap<string, string>;
@@ -119,7 +138,8 @@ function readPairs(
     }
     const choice = choices[name];
     if (choice !== undefined) {
-      if (choice.includes(value)) words.set(name, value);
+      if (choice === 'a name' ? value !== '' : choice.includes(value)) words.set(name, value);
+      else if (choice === 'a name') problems.push(`\`${name}\` takes a name`);
       else problems.push(`\`${name}\` is ${choice.join(' or ')}, not "${value}"`);
       continue;
     }

@@ -57,6 +57,16 @@ export interface WorkersScenario {
   readonly imbalance?: number;
   /** Standard deviation over the average, of times that are normally distributed. */
   readonly spread?: number;
+  /** Time of one worker over that of the others. */
+  readonly straggler?: number;
+  /** Some GPUs are not those of the cluster. */
+  readonly others?: OtherGpus;
+}
+
+export interface OtherGpus {
+  /** Name of a built-in profile. */
+  readonly gpu: string;
+  readonly count: number;
 }
 
 /** A whole training run. */

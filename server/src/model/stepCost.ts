@@ -84,6 +84,8 @@ export interface TotalCost {
   readonly input?: InputCost;
   /** Where workers are unlike: the slowest over the average, and how much of the step is waiting for it. */
   readonly imbalance?: { readonly factor: number; readonly time: Seconds };
+  /** Where GPUs are of two kinds; costs of layers are those of the slower. */
+  readonly mixed?: MixedGpus;
   /** Of workers that do not wait for each other. */
   readonly asynchronous?: AsynchronousCost;
   /** Where a run is described. */
@@ -120,6 +122,13 @@ export interface InputCost {
   readonly slowest: 'storage' | 'decoding' | 'copying';
   /** Why parts are not known. */
   readonly unknown: readonly string[];
+}
+
+export interface MixedGpus {
+  readonly slower: { readonly gpu: string; readonly count: number };
+  readonly faster: { readonly gpu: string; readonly count: number };
+  /** Of a step, for which the faster wait for the slower; 0 where nobody waits. */
+  readonly time: Seconds;
 }
 
 export interface AsynchronousCost {

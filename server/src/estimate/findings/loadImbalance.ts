@@ -7,23 +7,36 @@ import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatPercent, formatTime } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
 import { seconds } from '../../model/units.ts';
+import { timelineOf } from '../stepPlan.ts';
 import type { EstimatedStep } from './findings.ts';
 
 export function loadImbalance({ plan, timeline }: EstimatedStep): readonly Finding[] {
   const { scenario, imbalance } = plan;
-  const { gpus, globalBatch, batchPerGpu } = scenario;
+  const { gpus, globalBatch, batchPerGpu, workers } = scenario;
   if (gpus < 2 || timeline.step === 0) return [];
   const threshold = thresholdOf(scenario.thresholds, 'load-imbalance');
   const busy = timeline.forwardTime + timeline.backwardTime + timeline.updateTime - timeline.hostTime;
   const unlike = (busy * (1 - 1 / imbalance)) / timeline.step;
   const idle = globalBatch === undefined ? 0 : 1 - globalBatch / (batchPerGpu * gpus);
   const findings: Finding[] = [];
+  const mixed = plan.exchange.synchrony === 'synchronous' ? plan.faster : undefined;
+  const waits = mixed === undefined ? 0 : 1 - timelineOf(mixed.plan, 0).step / timeline.step;
+  if (mixed !== undefined && waits >= threshold) {
+    const [slow, fast] = [plan.cluster.gpu.title, mixed.plan.cluster.gpu.title];
+    findings.push({
+      code: 'findings/load-imbalance',
+      severity: 'warning',
+      layer: '',
+      message: `${mixed.count} × ${fast} wait ${formatTime(seconds(waits * timeline.step))}, ${formatPercent(waits)} of the step, for ${gpus - mixed.count} × ${slow}`,
+      fix: `Leave ${slow} out, give it fewer samples of a step, or let workers go on without each other (an asynchronous parameter server)`,
+    });
+  }
   if (unlike >= threshold) {
     findings.push({
       code: 'findings/load-imbalance',
       severity: 'warning',
       layer: '',
-      message: `Workers wait ${formatTime(seconds(unlike * timeline.step))}, ${formatPercent(unlike)} of the step, for the slowest of ${gpus}, which takes ${imbalance.toFixed(2)} times the average`,
+      message: `Workers wait ${formatTime(seconds(unlike * timeline.step))}, ${formatPercent(unlike)} of the step, for the slowest of ${gpus}, which takes ${imbalance.toFixed(2)} times ${workers?.straggler === undefined ? 'the average' : 'as long as the others'}`,
       fix: 'Give workers the same GPUs and the same amount of work (bucket samples by length), or find the slow one',
     });
   }

@@ -9,6 +9,7 @@ import { fittingBatch, recost } from '../recost.ts';
 import { runtimeReserve } from '../reservedMemory.ts';
 import type { StepMemory } from '../stepMemory.ts';
 import { type StepPlan, timelineOf } from '../stepPlan.ts';
+import { tightestGpu } from '../tightestGpu.ts';
 import type { EstimatedStep } from './findings.ts';
 
 export function outOfMemory({ plan, memory, timeline }: EstimatedStep): readonly Finding[] {
@@ -16,7 +17,7 @@ export function outOfMemory({ plan, memory, timeline }: EstimatedStep): readonly
   if (memory.peak <= room) return [];
   const [kind, size] = largestKind(memory);
   const batch = fittingBatch(plan, room);
-  const title = plan.cluster.gpu.title;
+  const { title } = tightestGpu(plan);
   const advice = [...checkpointAdvice(plan, memory, timeline.step), ...shardingAdvice(plan, memory)];
   return [
     {

@@ -73,6 +73,15 @@ export function makeReport(
       limit: { ...totals.limit },
       ...(totals.input === undefined ? {} : { input: { ...totals.input } }),
       ...(totals.imbalance === undefined ? {} : { imbalance: { ...totals.imbalance } }),
+      ...(totals.mixed === undefined
+        ? {}
+        : {
+            mixed: {
+              slower: { ...totals.mixed.slower },
+              faster: { ...totals.mixed.faster },
+              time: totals.mixed.time,
+            },
+          }),
       ...(totals.asynchronous === undefined ? {} : { asynchronous: { ...totals.asynchronous } }),
       ...(totals.run === undefined ? {} : { run: { ...totals.run } }),
       ...(totals.basis === undefined ? {} : { basis: { ...totals.basis } }),

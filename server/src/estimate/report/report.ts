@@ -108,6 +108,16 @@ const totalsSchema = z.object({
     .object({ factor: amount, time: amount })
     .optional()
     .describe('Slowest worker over the average, and the seconds of the step spent waiting for it'),
+  mixed: z
+    .object({
+      slower: z.object({ gpu: z.string(), count: amount }),
+      faster: z.object({ gpu: z.string(), count: amount }),
+      time: amount,
+    })
+    .optional()
+    .describe(
+      'GPUs of two kinds, and the seconds of the step that the faster wait; layers are those of the slower',
+    ),
   asynchronous: z
     .object({
       staleness: amount.describe('Updates by others between a pull and a push'),

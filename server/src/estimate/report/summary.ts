@@ -45,7 +45,7 @@ export function describeScenario(report: Report): string {
     .map(([name, value]) => `${name} = ${value}`);
   const parts = [
     counted(scenario.nodes, 'node'),
-    `${scenario.gpus} × ${scenario.gpu}`,
+    gpusText(report),
     batchText(scenario),
     ...dimensions,
     scenario.precision,
@@ -54,6 +54,12 @@ export function describeScenario(report: Report): string {
     ...(scenario.checkpoint === undefined ? [] : [`checkpoint ${scenario.checkpoint}`]),
   ];
   return `${scenario.cluster}: ${parts.join(', ')}`;
+}
+
+function gpusText({ scenario, totals: { mixed } }: Report): string {
+  if (mixed === undefined) return `${scenario.gpus} × ${scenario.gpu}`;
+  const { faster, slower } = mixed;
+  return `${faster.count} × ${faster.gpu} and ${slower.count} × ${slower.gpu}`;
 }
 
 function batchText({ batchPerGpu, globalBatch, accumulate }: Report['scenario']): string {
@@ -100,6 +106,11 @@ export function summarize(report: Report): readonly SummaryRow[] {
         ...(totals.imbalance === undefined || totals.imbalance.time < 1e-9
           ? []
           : [`${timeText(totals.imbalance.time)} waiting for the slowest worker`]),
+        ...(totals.mixed === undefined || totals.mixed.time < 1e-9
+          ? []
+          : [
+              `${timeText(totals.mixed.time)} for which ${totals.mixed.faster.gpu} waits for ${totals.mixed.slower.gpu}`,
+            ]),
         ...(totals.basis === undefined ? [] : [basisText(totals.basis)]),
       ].join(', '),
     },

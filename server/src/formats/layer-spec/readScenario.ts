@@ -58,7 +58,8 @@ export const scenarioKeys = {
   },
   workers: {
     kind: 'group',
-    documentation: 'How unlike workers are: `imbalance=1.1`, or `spread=0.05` of their times.',
+    documentation:
+      'How unlike workers are: `imbalance=1.1`, or `spread=0.05` of their times, `straggler=2`, `other-gpu=k80,other-count=4`.',
   },
   run: {
     kind: 'group',

@@ -1,0 +1,32 @@
+/** Samples per second over all workers. */
+
+import { sum } from '../model/units.ts';
+import { passesOf, type StepPlan, workerTimeline } from './stepPlan.ts';
+
+/**
+ * Workers that wait for each other finish a step together. Those that do not add up what each does in a time of its own,
+ * as far as the servers keep up: faster GPUs do more, and one straggler holds up nobody else.
+ */
+export function throughputOf(plan: StepPlan, step: number): number {
+  const { training, scenario, exchange } = plan;
+  const { gpus, globalBatch } = scenario;
+  const samples = globalBatch ?? training.batch * passesOf(scenario) * gpus;
+  if (exchange.synchrony === 'synchronous' || gpus === 1) return samples / step;
+  return samples / Math.max(meanWorkerStep(plan), timeAtServers(plan));
+}
+
+/** What servers take for one exchange of every node. */
+export const timeAtServers = ({ placement, traffic }: StepPlan): number =>
+  placement.nodes * sum(traffic.serverTimes);
+
+/** Seconds in which workers that do not wait for each other take as many steps as there are workers. */
+export function meanWorkerStep(plan: StepPlan): number {
+  const { scenario, faster } = plan;
+  const { gpus, workers } = scenario;
+  const step = workerTimeline(plan, 0).step;
+  const fast = faster?.count ?? 0;
+  const straggler = workers?.straggler ?? 1;
+  const heldUp = straggler === 1 ? step : workerTimeline({ ...plan, imbalance: straggler }, 0).step;
+  const fastSteps = faster === undefined ? 0 : fast / workerTimeline(faster.plan, 0).step;
+  return gpus / ((gpus - fast - 1) / step + 1 / heldUp + fastSteps);
+}
