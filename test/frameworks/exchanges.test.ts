@@ -208,3 +208,40 @@ test('10,000 gradients are turned into messages in one pass', () => {
     expect(messages.length).toBeLessThanOrEqual(2 * many.length + 100);
   }
 });
+
+test('merges by the cost that is given, not by what a message takes', () => {
+  const messagesBy = (options: Record<string, string>) =>
+    exchangeOf('mg-wfbp', options, group(4, 2)).messages.length;
+  expect(messagesBy({ 'startup-us': '0', 'ns-per-byte': '0' })).toBe(gradients.length);
+  expect(messagesBy({ 'startup-us': '1e6' })).toBe(1);
+});
+
+test('BytePS asks servers from two nodes on', () => {
+  const servers = (workers: WorkerGroup) =>
+    exchangeOf('byteps', { colocated: 'false' }, workers).messages.flatMap(({ stages }) =>
+      stages.filter(({ operation }) => operation.kind === 'server'),
+    ).length;
+  expect(servers(group(4, 1))).toBe(0);
+  expect(servers(group(4, 2))).toBeGreaterThan(0);
+});
+
+describe('ByteScheduler updates by one thread', () => {
+  const updates = (options: Record<string, string>) =>
+    exchangeOf('bytescheduler', options, group(4, 1)).messages.flatMap(({ stages }) =>
+      stages.flatMap(({ operation }) => (operation.kind === 'fixed' ? [operation.time] : [])),
+    );
+  test.each([{}, { patched: 'false' }, { 'partition-elements': '1000' }])(
+    '%o: each parameter once',
+    (options) => {
+      const total = updates(options).reduce((sum, time) => sum + time, 0);
+      expect(total).toBeCloseTo(gradients.length * 710e-6, 9);
+    },
+  );
+  test('servers update without it', () => {
+    expect(updates({ over: 'parameter-servers' })).toEqual([]);
+  });
+  test('without the patch it sends nothing during backward', () => {
+    const { messages } = exchangeOf('bytescheduler', { patched: 'false' }, group(4, 1));
+    for (const { after } of messages) expect(after).toEqual({ pass: 'backward', position: layers - 1 });
+  });
+});

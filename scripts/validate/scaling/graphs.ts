@@ -22,8 +22,9 @@ const paths: Readonly<Record<string, string>> = {
   densenet161: torchvision('densenet161'),
   densenet201: 'measured/models/densenet.layers.yaml#densenet201',
   googlenet: 'shared:models/caffe-bvlc/models/bvlc_googlenet/train_val.prototxt',
-  'bert-base': bert('bert-base-squad'),
-  'bert-large': bert('bert-large-squad'),
+  'bert-base': bert('bert-base-tied-128'),
+  'bert-base-64': bert('bert-base-tied-64'),
+  'bert-large-64': bert('bert-large-tied-64'),
   'bert-base-squad': bert('bert-base-squad'),
   'bert-large-squad': bert('bert-large-squad'),
 };

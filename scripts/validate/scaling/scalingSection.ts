@@ -32,11 +32,11 @@ What is not reached, and why:
 
 - Wherever gradients travel beside backward, part of what could be hidden is not: on 16 V100 a single message after
   backward is right, but two thirds of the overlapped ones are predicted 15 to 35 % too fast, over InfiniBand as over
-  Ethernet, and BERT in the survey in the same way. Kernels that share the GPU with NCCL, and hooks in Python for each of
-  400 to 600 tensors, are not modelled, and one constant for each link cannot stand for them.
-- ByteScheduler over all-reduce took half as long again as one GPU on ResNet-50 even inside a node, where nothing needed
-  scheduling: its cost for each tensor is not modelled. BytePS on two nodes was no faster than on eight, where co-located
-  servers should save half. Both turn the order of methods around.
+  Ethernet; BERT-Base in the survey shows the same 45 to 60 ms whatever sends it. Kernels that share the GPU with NCCL, and
+  hooks in Python for each of 400 to 600 tensors, are not modelled, and one constant for each link cannot stand for them.
+- The order of methods is kept less where it hangs on a few milliseconds: BytePS beside all-reduces on BERT-Large over
+  InfiniBand, where runs of BytePS differ by up to 15 % among themselves; and ByteScheduler on ResNet-50 over 10 GbE,
+  which is predicted to wait for one fused message that in fact went in several.
 - TensorFlow's servers with variables on CPUs are a quarter faster than with variables on GPUs, which one rate of gRPC
   does not tell apart; AlexNet and VGG-16 with real images are bound by input on DGX-1.
 - Caffe-MPI publishes no times and its 16 P40 read from a network file system; GoogLeNet, with little to send, scales

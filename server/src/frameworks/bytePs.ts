@@ -53,7 +53,9 @@ export const bytePs: FrameworkEntry = {
       name: 'byteps',
       exchange: (gradients, group) => {
         if (group.gpus === 1) return noExchange;
-        const stagesOf = serverStages(group, chooseServers(options, group, gradients, bytes(0)));
+        const choice = chooseServers(options, group, gradients, bytes(0));
+        // A job of one node asks no server (global.cc: it is distributed from two on).
+        const stagesOf = serverStages(group, { ...choice, colocated: choice.colocated || group.nodes === 1 });
         const moved: Partial<Message> = {
           ...(options.get('overlap') === 'false' ? { after: backwardEnd(group) } : {}),
           ...(crosses ? {} : { before: theUpdate }),

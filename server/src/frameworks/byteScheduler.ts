@@ -5,12 +5,29 @@
  * each layer of the next forward waits for its own (Peng et al., SOSP 2019; bytescheduler/common/bytecore.py:
  * BYTESCHEDULER_PARTITION 1,000,000 and BYTESCHEDULER_CREDIT 4,000,000 parameters). Credit bounds what is on its way
  * at a time: what has been handed over is not called back, so that an urgent part waits for one credit.
+ *
+ * Over Horovod one thread of Python asks after every event in turn and updates one parameter after another
+ * (bytescheduler/pytorch/horovod.py, `_poll`). What that takes for each is set from one published row, ResNet-50 on 4 GPUs
+ * (HKBU-HPML/ddl-benchmarks). Horovod without ByteScheduler's patch (horovod_pytorch.patch) waits once more, for all that
+ * has been launched when a part is handed over, which is the whole of backward.
  */
 
-import { bytes } from '../model/units.ts';
-import { type Channel, noExchange, wholeState } from './exchange.ts';
+import { smallestOf } from '../model/extremes.ts';
+import { bytes, seconds } from '../model/units.ts';
+import {
+  backwardEnd,
+  type Channel,
+  forwardAt,
+  type Message,
+  noExchange,
+  type Stage,
+  type WorkerGroup,
+  wholeState,
+} from './exchange.ts';
 import type { FrameworkEntry } from './frameworkEntry.ts';
-import { numberFrom, oneOf } from './options.ts';
+import type { Gradient } from './gradient.ts';
+import { fromZero, numberFrom, oneOf } from './options.ts';
+import { packBuckets } from './packBuckets.ts';
 import { partitionedMessages, type StagesOf } from './partitions.ts';
 import { eagerOptions, eagerPytorch } from './pytorchDdp.ts';
 import { chooseServers, serverOptions } from './serverChoice.ts';
@@ -44,6 +61,20 @@ export const byteScheduler: FrameworkEntry = {
       documentation: 'elements handed over at a time at most (BYTESCHEDULER_CREDIT)',
       expects: numberFrom(1_000),
     },
+    {
+      name: 'patched',
+      default: 'true',
+      documentation:
+        "false: of all-reduce, Horovod without ByteScheduler's patch, so that nothing is sent during backward",
+      expects: oneOf('true', 'false'),
+    },
+    {
+      name: 'update-us',
+      default: '710',
+      documentation:
+        'of all-reduce, what its thread takes to notice and update one parameter, in microseconds',
+      expects: fromZero,
+    },
     ...serverOptions,
     ...eagerOptions,
   ],
@@ -56,17 +87,8 @@ export const byteScheduler: FrameworkEntry = {
       name: 'bytescheduler',
       exchange: (gradients, group) => {
         if (group.gpus === 1) return noExchange;
-        const stagesOf: StagesOf =
-          options.get('over') === 'parameter-servers'
-            ? serverStages(group, chooseServers(options, group, gradients, bytes(0)))
-            : (size) => [
-                {
-                  channel: scheduledStream,
-                  operation: { kind: 'collective', collective: 'all-reduce', bytes: size, over: 'all' },
-                },
-              ];
         return {
-          messages: partitionedMessages(gradients, handedOver, stagesOf),
+          messages: messagesOf(gradients, group, options, handedOver),
           synchrony: 'synchronous',
           update: 'as they arrive',
           shards: wholeState,
@@ -80,4 +102,65 @@ export const byteScheduler: FrameworkEntry = {
   },
 };
 
+function messagesOf(
+  gradients: readonly Gradient[],
+  group: WorkerGroup,
+  options: ReadonlyMap<string, string>,
+  handedOver: number,
+): readonly Message[] {
+  if (options.get('over') === 'parameter-servers') {
+    const choice = chooseServers(options, group, gradients, bytes(0));
+    return partitionedMessages(gradients, handedOver, serverStages(group, choice));
+  }
+  const perUpdate = Number(options.get('update-us')) * 1e-6;
+  return options.get('patched') === 'false'
+    ? afterBackward(gradients, group, Number(options.get('credit-elements')), perUpdate)
+    : partitionedMessages(gradients, handedOver, allReduced, [updating(1, perUpdate)]);
+}
+
+/**
+ * What is handed over at once Horovod fuses; workers but the first hand over in the order of backward, so that the first
+ * layer of a fused message is updated last.
+ */
+const afterBackward = (
+  gradients: readonly Gradient[],
+  group: WorkerGroup,
+  credit: number,
+  perUpdate: number,
+): readonly Message[] =>
+  packBuckets(
+    gradients.toSorted((a, b) => a.usedFrom - b.usedFrom),
+    [Math.min(4 * credit, fusionBytes)],
+  ).map(({ gradients: own, bytes: size }): Message => {
+    const usedFrom = smallestOf(own.map((gradient) => gradient.usedFrom));
+    return {
+      gradients: own,
+      bytes: size,
+      after: backwardEnd(group),
+      before: forwardAt(usedFrom),
+      stages: [...allReduced(size), updating(own.length, perUpdate)],
+      priority: usedFrom,
+    };
+  });
+
+/** HOROVOD_FUSION_THRESHOLD up to Horovod 0.20. */
+const fusionBytes = 64 * 2 ** 20;
+
+const allReduced: StagesOf = (size) => [
+  {
+    channel: scheduledStream,
+    operation: { kind: 'collective', collective: 'all-reduce', bytes: size, over: 'all' },
+  },
+];
+
+const updating = (parameters: number, each: number): Stage => ({
+  channel: updatingThread,
+  operation: {
+    kind: 'fixed',
+    time: seconds(parameters * each),
+    what: `update of ${parameters} ${parameters === 1 ? 'parameter' : 'parameters'} by one thread of Python`,
+  },
+});
+
 const scheduledStream: Channel = { name: 'NCCL stream, by priority', order: 'by priority' };
+const updatingThread: Channel = { name: 'updating thread', order: 'first come' };

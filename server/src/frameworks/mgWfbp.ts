@@ -11,7 +11,7 @@ import { type Bytes, bytes, seconds } from '../model/units.ts';
 import { noExchange, type ProfiledStep } from './exchange.ts';
 import type { FrameworkEntry } from './frameworkEntry.ts';
 import { mergeGradients, mergeWithinWait } from './mergeGradients.ts';
-import { oneOf } from './options.ts';
+import { fittedOrNumber, oneOf } from './options.ts';
 import { allReduceEach, type Bucket } from './packBuckets.ts';
 import { eagerOptions, eagerPytorch } from './pytorchDdp.ts';
 import { wireBytes, wireOption } from './wireType.ts';
@@ -32,6 +32,19 @@ export const mgWfbp: FrameworkEntry = {
       documentation: 'mg-wfbp, or b-caffe: wait for the next gradient where that takes less than 2·P·20 µs·P',
       expects: oneOf('mg-wfbp', 'b-caffe'),
     },
+    {
+      name: 'startup-us',
+      default: 'fitted',
+      documentation:
+        'start-up of a message that merges are chosen by, in microseconds, or fitted to the cluster',
+      expects: fittedOrNumber,
+    },
+    {
+      name: 'ns-per-byte',
+      default: 'fitted',
+      documentation: 'and what each of its bytes takes, in nanoseconds, or fitted to the cluster',
+      expects: fittedOrNumber,
+    },
     wireOption,
     ...eagerOptions,
   ],
@@ -46,7 +59,7 @@ export const mgWfbp: FrameworkEntry = {
         ready: seconds(ends[gradient.readyAfter] ?? 0),
         bytes: wire === undefined ? gradient.bytes : bytes(gradient.elements * wire),
       }));
-      const cost = fittedCost(profiled);
+      const cost = costOf(options, profiled);
       const groups =
         options.get('rule') === 'b-caffe' ? mergeWithinWait(ready, cost, gpus) : mergeGradients(ready, cost);
       const buckets = groups.map(
@@ -65,6 +78,23 @@ export const mgWfbp: FrameworkEntry = {
     notes: [`gradients merged by the rule of ${options.get('rule')}`],
   }),
 };
+
+/** What is given stands in the place of what is fitted: the authors' own runs merge by constants in their code. */
+function costOf(options: ReadonlyMap<string, string>, profiled: ProfiledStep): LinearCost {
+  const given = (name: string, unit: number): number | undefined => {
+    const value = Number(options.get(name));
+    return Number.isFinite(value) ? value * unit : undefined;
+  };
+  const [startup, perByte] = [given('startup-us', 1e-6), given('ns-per-byte', 1e-9)];
+  if (startup !== undefined && perByte !== undefined) {
+    return { startup: seconds(startup), secondsPerByte: perByte };
+  }
+  const fitted = fittedCost(profiled);
+  return {
+    startup: seconds(startup ?? fitted.startup),
+    secondsPerByte: perByte ?? fitted.secondsPerByte,
+  };
+}
 
 /** A fit may give a start-up below 0, which would merge nothing. */
 function fittedCost({ timeOf }: ProfiledStep): LinearCost {

@@ -68,6 +68,10 @@ export const fromZero = (text: string): string | undefined =>
     ? undefined
     : '0 or a positive number';
 
+/** "fitted", or a number in its place. */
+export const fittedOrNumber = (text: string): string | undefined =>
+  text === 'fitted' || fromZero(text) === undefined ? undefined : 'fitted, 0 or a positive number';
+
 export const wholeNumber = (text: string): string | undefined =>
   Number.isInteger(Number(text)) && Number(text) > 0 ? undefined : 'a whole number from 1';
 

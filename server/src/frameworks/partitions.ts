@@ -7,20 +7,25 @@ import { backwardAt, type Channel, forwardAt, type Message } from './exchange.ts
 import type { Gradient } from './gradient.ts';
 
 /** How the part of a gradient travels. */
-export type StagesOf = (
-  size: Bytes,
-) => readonly { readonly channel: Channel; readonly operation: Operation }[];
+export type StagesOf = (size: Bytes) => readonly PartStage[];
+
+interface PartStage {
+  readonly channel: Channel;
+  readonly operation: Operation;
+}
 
 /**
  * Each part is sent when its gradient is ready, is needed by the next forward of its layer, and goes before those of
- * layers that forward reaches later.
+ * layers that forward reaches later. `finishing` is what the last part of a gradient goes through besides.
  */
 export const partitionedMessages = (
   gradients: readonly Gradient[],
   partition: number,
   stagesOf: StagesOf,
+  finishing: readonly PartStage[] = [],
 ): readonly Message[] => {
   const ways = bySize(stagesOf);
+  const lastWays = bySize((size) => [...ways(size), ...finishing]);
   return gradients.flatMap((gradient) => {
     const parts = Math.max(1, Math.ceil(gradient.bytes / partition));
     const size = bytes(gradient.bytes / parts);
@@ -32,6 +37,8 @@ export const partitionedMessages = (
       stages: ways(size),
       priority: gradient.usedFrom,
     };
-    return new Array<Message>(parts).fill(message);
+    const all = new Array<Message>(parts).fill(message);
+    if (finishing.length > 0) all[parts - 1] = { ...message, stages: lastWays(size) };
+    return all;
   });
 };
