@@ -58,6 +58,7 @@ const stored: ClusterProfile = {
     local: { value: bytesPerSecond(2e9), source: 'test' },
     shared: { value: bytesPerSecond(4e9), source: 'test' },
     perClient: { value: bytesPerSecond(1e9), source: 'test' },
+    sameFile: { value: bytesPerSecond(5e8), source: 'test' },
   },
 };
 const sampleBytes = bytes(1e5);

@@ -10,12 +10,13 @@ import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
 import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
 import { resolveFramework } from '../../server/src/frameworks/registry.ts';
 import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
-import { seconds } from '../../server/src/model/units.ts';
+import { bytes, seconds } from '../../server/src/model/units.ts';
 
 const sample = (name: string): OpenedModel =>
   openModel(byteSourceOfBuffer(readFileSync(`samples/${name}`)), name);
 const resnet50 = sample('resnet50.onnx');
 const vgg16 = sample('vgg16.onnx');
+const alexnet = sample('alexnet.onnx');
 
 const costOf = (opened: OpenedModel, request: ScenarioRequest) => {
   const { cost } = estimateModel(opened, [{ optimizer: 'sgd', ...request }]);
@@ -37,6 +38,41 @@ describe('one server binds near 16 workers (arXiv 1612.00521, Blue Waters)', () 
   test('ResNet-50 keeps its step up to 16 workers and loses a fifth and more of it at 32', () => {
     expect(stepOf(resnet50, on(16)) / alone).toBeLessThan(1.05);
     expect(stepOf(resnet50, on(32)) / alone).toBeGreaterThan(1.25);
+  });
+});
+
+/**
+ * The data set is not told. Images as text of 224 × 224 × 3 numbers, 4 characters each, and three epochs of AlexNet stand
+ * for it: the number of nodes from which the start dominates goes with the root of epochs and of computation per byte.
+ */
+describe('replicated reading dominates past 4 nodes (arXiv 1612.00521, Blue Waters)', () => {
+  const runOn = (gpus: number, reader: string) => {
+    const { totals, findings } = costOf(alexnet, {
+      cluster: 'blue-waters-xk',
+      gpus,
+      nodes: gpus,
+      batch: 128,
+      framework: { name: 'cntk', options: { reader } },
+      input: { sampleBytes: bytes(4 * 3 * 224 * 224), decodeRate: 1000 },
+      run: { samples: 1_281_167, epochs: 3, start: seconds(10) },
+    });
+    const { initialisation, time } = totals.run ?? {};
+    const flagged = findings.find(({ code }) => code === 'findings/slow-start');
+    return { time: time ?? Number.NaN, share: (initialisation ?? Number.NaN) / (time ?? 1), flagged };
+  };
+  test('up to 4 nodes less than half of the run is its start, on 8 and more it is most of it, and nothing is gained', () => {
+    const [four, eight, sixteen] = [runOn(4, 'text'), runOn(8, 'text'), runOn(16, 'text')];
+    expect(four?.time).toBeLessThan(runOn(2, 'text').time);
+    expect(four?.share).toBeLessThan(0.5);
+    expect(eight?.share).toBeGreaterThan(0.6);
+    expect(eight?.time).toBeGreaterThan(four?.time ?? Number.NaN);
+    expect(sixteen?.time).toBeGreaterThan(eight?.time ?? Number.NaN);
+  });
+  test('it is said why', () => {
+    expect(runOn(8, 'text').flagged?.message).toContain('each of 8 workers reads all of it');
+  });
+  test('images that are read as they are needed have no such start', () => {
+    expect(runOn(8, 'images').share).toBeLessThan(0.05);
   });
 });
 

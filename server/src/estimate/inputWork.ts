@@ -83,7 +83,7 @@ function storageTime(
   return readingTime({ source, readRate }, storage, ofNode, gpus * each);
 }
 
-/** Of `ofNode` bytes by each node and `ofAll` by all; null where no rate is known. */
+/** Of `ofNode` bytes by each node and `ofAll` by all, perhaps of one file; null where no rate is known. */
 export function readingTime(
   {
     source,
@@ -92,9 +92,11 @@ export function readingTime(
   storage: ClusterProfile['storage'],
   ofNode: number,
   ofAll: number,
+  isSameFile = false,
 ): Seconds | null {
   if (readRate !== undefined) return seconds(ofNode / readRate);
-  const { local, shared, perClient } = storage ?? {};
+  const { local, perClient, sameFile } = storage ?? {};
+  const shared = isSameFile ? (sameFile ?? storage?.shared) : storage?.shared;
   const isShared = source === 'shared' || (source === undefined && (shared ?? perClient) !== undefined);
   if (!isShared) return local === undefined ? null : seconds(ofNode / local.value);
   if (shared === undefined && perClient === undefined) return null;

@@ -2,8 +2,8 @@
  * Time and cost of a whole run: T = T_init + E·⌈S/(B·P)⌉·t for S samples, E epochs, B samples per worker and P workers.
  *
  * Reading during the run is part of the step where the input is described. What is read before the first step is part
- * of T_init = T_start + max(D·r/B_fs, D·r/(P·B_client)), r = P where every worker reads all of the D bytes (Hashemi et
- * al., arXiv 1612.00521, found that this keeps CNTK from scaling).
+ * of T_init = T_start + max(D·r/B_fs, D·r/(P·B_client)), r = P where every worker reads all of the D bytes, and B_fs then
+ * what the file system gives of one file (Hashemi et al., arXiv 1612.00521, found that this keeps CNTK from scaling).
  */
 
 import type { Placement } from '../communication/placement.ts';
@@ -40,16 +40,15 @@ export function wholeRun(
   };
 }
 
-/** Reading all of the data set before the first step, 0 where the framework reads as it goes. */
+/** Reading of the whole data set by each worker before the first step, 0 where the framework reads as it goes. */
 function loadingTime(
-  { run, input, gpus }: Scenario,
+  { run, input }: Scenario,
   { storage }: ClusterProfile,
   { nodes, gpusPerNode }: Placement,
-  { reads, readsAllFirst }: InputHandling,
+  { readsAllFirst }: InputHandling,
 ): Seconds | null {
   if (readsAllFirst === undefined) return seconds(0);
   if (run === undefined || input?.sampleBytes === undefined) return null;
   const whole = run.samples * input.sampleBytes;
-  const each = reads === 'everything' ? whole : whole / gpus;
-  return readingTime(input, storage, gpusPerNode * each, nodes * gpusPerNode * each);
+  return readingTime(input, storage, gpusPerNode * whole, nodes * gpusPerNode * whole, true);
 }

@@ -8,7 +8,8 @@
  * - `block-momentum`: workers train apart and average models after so many samples (BlockMomentumSGD.h; Chen, Huo, ICASSP
  *   2016).
  *
- * The readers of all workers read everything unless told to share (distributedMBReading, false by default).
+ * The readers of all workers read everything unless told to share (distributedMBReading, false by default). That of text
+ * reads the whole file before the first step, to index it (microsoft/CNTK issues 1085 and 1219).
  */
 
 import type { Operation } from '../communication/operation.ts';
@@ -57,6 +58,13 @@ export const cntk: FrameworkEntry = {
       expects: oneOf('true', 'false'),
     },
     {
+      name: 'reader',
+      default: 'images',
+      documentation:
+        'images, or text (CNTKTextFormatReader), which reads the whole file before the first step',
+      expects: oneOf('images', 'text'),
+    },
+    {
       name: 'block-samples',
       default: '120000',
       documentation: 'samples of one worker between two averages of block momentum (blockSizePerWorker)',
@@ -74,6 +82,7 @@ export const cntk: FrameworkEntry = {
         ahead: 'reading and copying',
         pipelined: true,
         reads: options.get('distributed-reading') === 'true' ? 'own share' : 'everything',
+        ...(options.get('reader') === 'text' ? { readsAllFirst: true } : {}),
       },
       exchange: (gradients, group) => {
         if (group.gpus === 1) return noExchange;

@@ -127,7 +127,7 @@ export interface InputHandling {
   readonly pipelined: boolean;
   /** Each worker reads its share of the samples, or all read all of them. */
   readonly reads: 'own share' | 'everything';
-  /** Before the first step the whole data set is read. */
+  /** Before the first step each worker reads the whole data set, whatever it reads in the steps. */
   readonly readsAllFirst?: true;
 }
 

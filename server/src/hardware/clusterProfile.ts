@@ -96,6 +96,8 @@ export interface Storage {
   /** A file system that all nodes share: all together, and one of them. */
   readonly shared: Sourced<BytesPerSecond> | undefined;
   readonly perClient: Sourced<BytesPerSecond> | undefined;
+  /** Of it, what a file that all of them read gives to all together: those who keep it are fewer than all. */
+  readonly sameFile: Sourced<BytesPerSecond> | undefined;
 }
 
 export interface ClusterProfile {
@@ -173,6 +175,7 @@ export function sourcedNumbers(
     ...given('local storage', cluster.storage?.local),
     ...given('shared storage', cluster.storage?.shared),
     ...given('shared storage per client', cluster.storage?.perClient),
+    ...given('shared storage for one file', cluster.storage?.sameFile),
     ...given('price per GPU and hour', cluster.pricePerGpuHour),
   ];
 }

@@ -91,6 +91,7 @@ export interface ClusterFile {
         readonly localGBs?: SourcedNumber | undefined;
         readonly sharedGBs?: SourcedNumber | undefined;
         readonly perClientGBs?: SourcedNumber | undefined;
+        readonly sameFileGBs?: SourcedNumber | undefined;
       }
     | undefined;
   readonly pricePerGpuHour?: SourcedNumber | undefined;
@@ -187,6 +188,7 @@ export function clusterProfileOfFile(file: ClusterFile, gpu: GpuProfile): Cluste
       local: optional(file.storage.localGBs, sources, gigabytesPerSecond),
       shared: optional(file.storage.sharedGBs, sources, gigabytesPerSecond),
       perClient: optional(file.storage.perClientGBs, sources, gigabytesPerSecond),
+      sameFile: optional(file.storage.sameFileGBs, sources, gigabytesPerSecond),
     },
     pricePerGpuHour: optional(file.pricePerGpuHour, sources, same),
     nccl: file.nccl && {

@@ -96,6 +96,7 @@ export const clusterFile = z.strictObject({
       localGBs: sourced.optional(),
       sharedGBs: sourced.optional(),
       perClientGBs: sourced.optional(),
+      sameFileGBs: sourced.optional(),
     })
     .optional(),
   /** US dollars. */

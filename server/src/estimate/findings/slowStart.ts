@@ -13,7 +13,7 @@ export function slowStart({ plan, timeline }: EstimatedStep): readonly Finding[]
   const share = run.initialisation / run.time;
   if (share < thresholdOf(scenario.thresholds, 'slow-start')) return [];
   const loading = run.loading ?? 0;
-  const reads = behaviour.input.reads === 'everything' && loading > run.initialisation / 2;
+  const reads = scenario.gpus > 1 && loading > run.initialisation / 2;
   return [
     {
       code: 'findings/slow-start',
@@ -21,7 +21,7 @@ export function slowStart({ plan, timeline }: EstimatedStep): readonly Finding[]
       layer: '',
       message: `${formatPercent(share)} of the run (${formatTime(run.initialisation)} of ${formatTime(run.time)}) is spent before its first step${loading > 0 ? `, ${formatTime(run.loading)} of it to read the data set` : ''}${reads ? `: each of ${scenario.gpus} workers reads all of it` : ''}`,
       fix: reads
-        ? 'Let every worker read its share (distributedMBReading=true in CNTK), use fewer workers, or disks of the nodes'
+        ? 'Use fewer workers, spread the file over more of the storage, or copy it to disks of the nodes'
         : 'Use fewer workers, faster storage, or a longer run from one start',
     },
   ];
