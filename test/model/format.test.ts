@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   atLeast,
@@ -64,4 +65,16 @@ describe('numbers as people read them', () => {
   ])('%s', (actual, expected) => {
     expect(actual).toBe(expected);
   });
+});
+
+test('three significant digits are those of the rounded number, however it is written', () => {
+  const magnitude = fc.tuple(fc.double({ min: 1, max: 10, noNaN: true }), fc.integer({ min: -9, max: 9 }));
+  fc.assert(
+    fc.property(magnitude, fc.boolean(), ([mantissa, exponent], negative) => {
+      const value = (negative ? -1 : 1) * mantissa * 10 ** exponent;
+      const text = significant(value);
+      expect(Number(text)).toBe(Number(value.toPrecision(3)));
+      expect(text).toMatch(/^-?(\d{3,}|\d\d\.\d|[1-9]\.\d\d|0\.0*[1-9]\d\d)$/);
+    }),
+  );
 });

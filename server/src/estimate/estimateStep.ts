@@ -25,7 +25,7 @@ import type {
   TotalCost,
   UnknownPart,
 } from '../model/stepCost.ts';
-import { type Bytes, bytes, flops, seconds, sum, times } from '../model/units.ts';
+import { type Bytes, bytes, flops, type Seconds, seconds, sum, times } from '../model/units.ts';
 import type { StepTimeline } from '../schedule/stepTimeline.ts';
 import { findingsOf } from './findings/findings.ts';
 import { type LayerCommunication, layerCosts, layerOfOperators } from './layerCosts.ts';
@@ -61,13 +61,14 @@ export function estimateStep(
   const origins = unknownOrigins(training);
   const unknown = unknownParts(training, origins);
   const exact = unknown.length === 0;
+  const alone = exact ? timelineAlone(plan, 0).step : null;
   const layers = layersOf(plan, timelines, messages, exact, origins);
   return {
     scenario,
     gpu: plan.cluster.gpu.title,
-    totals: totalsOf(plan, timelines, memory, unknown),
+    totals: totalsOf(plan, timelines, alone, memory, unknown),
     layers,
-    findings: findingsOf({ plan, timeline: timelines[0], memory, layers, messages, exact }),
+    findings: findingsOf({ plan, timeline: timelines[0], alone, memory, layers, messages, exact }),
     ...(messages.length === 0 ? {} : { messages }),
   };
 }
@@ -77,6 +78,7 @@ type Timelines = readonly [StepTimeline, StepTimeline, StepTimeline];
 function totalsOf(
   plan: StepPlan,
   timelines: Timelines,
+  alone: Seconds | null,
   memory: StepMemory,
   unknown: readonly UnknownPart[],
 ): TotalCost {
@@ -122,7 +124,7 @@ function totalsOf(
       },
     },
     throughput: step === null ? null : throughputOf(plan, step),
-    scalingEfficiency: step === null || !exact ? null : timelineAlone(plan, 0).step / step,
+    scalingEfficiency: step === null || alone === null ? null : alone / step,
     mfu: step === null || !exact ? null : (passes * timeAtPeak(plan)) / step,
     limit: stepLimit(plan, middle),
     ...partsOf(plan, middle),

@@ -3,6 +3,7 @@
 import { bindTrainingGraph } from '../analysis/bindTrainingGraph.ts';
 import type { Scenario } from '../model/scenario.ts';
 import { memoryOf } from './memoryOf.ts';
+import type { StepMemory } from './stepMemory.ts';
 import { planStep, type StepPlan } from './stepPlan.ts';
 
 /** `undefined` where another batch cannot be bound, because the model fixes its own. */
@@ -21,17 +22,17 @@ export function recost(
 }
 
 /**
- * The largest batch whose step needs no more than `room`, 0 where none does. Memory grows nearly in proportion, so that a
- * first guess is mostly right; it is costed, and lowered from there until it fits.
+ * The largest batch whose step needs no more than `room`, 0 where none does; `memory` is that of the plan. Memory grows
+ * nearly in proportion, so that a first guess is mostly right; it is costed, and lowered from there until it fits.
  */
-export function fittingBatch(plan: StepPlan, room: number): number {
-  let batch = Math.min(memoryOf(plan).largestBatch(room), plan.training.batch);
+export function fittingBatch(plan: StepPlan, memory: StepMemory, room: number): number {
+  let batch = Math.min(memory.largestBatch(room), plan.training.batch);
   for (let tries = 0; batch > 0 && tries < mostTries; tries += 1) {
     const there = recost(plan, { batchPerGpu: batch });
     if (there === undefined) return batch;
-    const memory = memoryOf(there);
-    if (memory.peak <= room) return batch;
-    batch = Math.min(batch - 1, memory.largestBatch(room));
+    const needed = memoryOf(there);
+    if (needed.peak <= room) return batch;
+    batch = Math.min(batch - 1, needed.largestBatch(room));
   }
   return Math.max(0, batch);
 }

@@ -68,7 +68,10 @@ export const atMost = (text: string, exact: boolean): string => (exact ? text : 
 export function significant(value: number): string {
   if (!Number.isFinite(value)) return value > 0 ? '∞' : value < 0 ? '-∞' : unknownText;
   if (value === 0) return '0';
-  const rounded = Number(value.toPrecision(3));
+  const text = value.toPrecision(3);
+  // Nearly every number is shown in a unit of its size, and is written already.
+  if (value >= 1 && text.length <= 4) return text;
+  const rounded = Number(text);
   const digitsBeforePoint = Math.floor(Math.log10(Math.abs(rounded))) + 1;
   return rounded.toFixed(Math.max(0, Math.min(20, 3 - digitsBeforePoint)));
 }
@@ -137,10 +140,14 @@ function withUnit(value: number | null, units: readonly Unit[]): string {
   let chosen = units[0];
   if (chosen === undefined) return significant(value);
   if (value === 0) return `0 ${zeroUnit(units)}`.trimEnd();
-  for (const candidate of units) {
+  for (let index = units.length - 1; index > 0; index -= 1) {
+    const candidate = units[index] ?? chosen;
     const size = Math.abs(value / candidate.size);
     // Only just below 1 does rounding decide.
-    if (size >= 1 || (size > 0.99 && Number(size.toPrecision(3)) >= 1)) chosen = candidate;
+    if (size >= 1 || (size > 0.99 && Number(size.toPrecision(3)) >= 1)) {
+      chosen = candidate;
+      break;
+    }
   }
   const scaled = value / chosen.size;
   const text = chosen.whole && Number.isInteger(scaled) ? String(scaled) : significant(scaled);

@@ -94,6 +94,8 @@ interface Wiring {
 /** An input of the graph or a tensor stored in it. */
 interface Stored {
   readonly name: string;
+  /** Of the name. */
+  readonly pattern: string;
   readonly literal: TensorLiteral | undefined;
   readonly type: OnnxType | undefined;
 }
@@ -108,8 +110,8 @@ function wire(nodes: readonly FlatNode[], graph: OnnxGraph): Wiring | undefined 
     const known = numbers.get(name);
     if (known === undefined) {
       numbers.set(name, -2 - stored.length);
-      stored.push({ name, literal, type });
-    } else stored[-2 - known] = { name, literal, type };
+      stored.push({ name, pattern: patternOf(name), literal, type });
+    } else stored[-2 - known] = { name, pattern: patternOf(name), literal, type };
   };
   for (const { name, type } of graph.inputs) store(name, undefined, type);
   for (const literal of graph.initializers) store(literal.name, literal, undefined);
@@ -286,7 +288,7 @@ function areStoredAlike(left: Stored | undefined, right: Stored | undefined): bo
   if (left.literal === undefined || right.literal === undefined) {
     if (left.literal !== right.literal || !isSameType(left.type, right.type)) return false;
   } else if (!isSameLiteral(left.literal, right.literal)) return false;
-  return areNamesAlike(left.name, right.name);
+  return left.pattern === right.pattern;
 }
 
 function isSameType(left: OnnxType | undefined, right: OnnxType | undefined): boolean {
@@ -294,23 +296,11 @@ function isSameType(left: OnnxType | undefined, right: OnnxType | undefined): bo
 }
 
 /** Whether two names differ at most in their numbers: what roles are told by does not look at numbers. */
-export function areNamesAlike(left: string, right: string): boolean {
-  let i = 0;
-  let j = 0;
-  for (;;) {
-    const a = left.charCodeAt(i);
-    const b = right.charCodeAt(j);
-    if (isDigit(a) && isDigit(b)) {
-      while (isDigit(left.charCodeAt(i))) i += 1;
-      while (isDigit(right.charCodeAt(j))) j += 1;
-    } else if (a === b) {
-      i += 1;
-      j += 1;
-    } else return i === left.length && j === right.length;
-  }
-}
+export const areNamesAlike = (left: string, right: string): boolean =>
+  left === right || patternOf(left) === patternOf(right);
 
-const isDigit = (code: number): boolean => code >= 48 && code <= 57;
+/** A name with the same number in the place of every number. */
+const patternOf = (name: string): string => name.replace(/\d+/g, '0');
 
 /** Checks what only whole blocks show: what each block has of its own, and that nothing else reads it. */
 function ownBlocks(wiring: Wiring, run: Run): Repetition | undefined {

@@ -1,6 +1,7 @@
 /** Warnings that an estimate gives: each in a file of its own, asked in the order in which a person should read them. */
 
 import type { Finding, LayerCost, MessageCost } from '../../model/stepCost.ts';
+import type { Seconds } from '../../model/units.ts';
 import type { StepTimeline } from '../../schedule/stepTimeline.ts';
 import type { StepMemory } from '../stepMemory.ts';
 import type { StepPlan } from '../stepPlan.ts';
@@ -25,6 +26,8 @@ import { waitingForInput } from './waitingForInput.ts';
 export interface EstimatedStep {
   readonly plan: StepPlan;
   readonly timeline: StepTimeline;
+  /** What a step takes on one GPU by itself; `null` where the cost of an operator is unknown. */
+  readonly alone: Seconds | null;
   readonly memory: StepMemory;
   readonly layers: readonly LayerCost[];
   readonly messages: readonly MessageCost[];

@@ -8,14 +8,13 @@
 import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatPercent } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
-import { planForGpus, timelineAlone, timelineOf } from '../stepPlan.ts';
+import { planForGpus, timelineOf } from '../stepPlan.ts';
 import type { EstimatedStep } from './findings.ts';
 
-export function lowEfficiency({ plan, timeline }: EstimatedStep): readonly Finding[] {
+export function lowEfficiency({ plan, timeline, alone }: EstimatedStep): readonly Finding[] {
   const { gpus, mode, thresholds } = plan.scenario;
-  if (gpus < 2 || mode !== 'training' || timeline.step === 0) return [];
+  if (gpus < 2 || mode !== 'training' || timeline.step === 0 || alone === null) return [];
   const threshold = thresholdOf(thresholds, 'low-efficiency');
-  const alone = timelineAlone(plan, 0).step;
   const efficiency = alone / timeline.step;
   if (efficiency >= threshold) return [];
   const efficiencyOf = (fewer: number): number =>

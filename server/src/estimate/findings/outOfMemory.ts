@@ -16,7 +16,7 @@ export function outOfMemory({ plan, memory, timeline }: EstimatedStep): readonly
   const room = memory.capacity - runtimeReserve;
   if (memory.peak <= room) return [];
   const [kind, size] = largestKind(memory);
-  const batch = fittingBatch(plan, room);
+  const batch = fittingBatch(plan, memory, room);
   const { title } = tightestGpu(plan);
   const advice = [...checkpointAdvice(plan, memory, timeline.step), ...shardingAdvice(plan, memory)];
   return [
@@ -44,8 +44,9 @@ function checkpointAdvice(plan: StepPlan, memory: StepMemory, step: number): rea
   const blocks = new Set(repeatedBlocks(training.analysis)?.flatMap((block) => block ?? [])).size;
   const after = blocks === 0 ? undefined : recost(plan, { checkpoint: 'block' });
   if (after === undefined) return [];
-  const { peak } = memoryOf(after);
-  const batch = peak <= room ? training.batch : fittingBatch(after, room);
+  const less = memoryOf(after);
+  const { peak } = less;
+  const batch = peak <= room ? training.batch : fittingBatch(after, less, room);
   if (batch === 0) return [];
   const longer = step > 0 ? timelineOf(after, 0).step / step - 1 : 0;
   const needs = peak <= room ? `needs ${formatBytes(peak)}` : `lets a batch of ${batch} fit`;
