@@ -6,35 +6,49 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { AnalysisMemory } from '../../server/src/analysis/layer-spec/analysisMemory.ts';
 import { LoweringMemory } from '../../server/src/analysis/layer-spec/loweringMemory.ts';
 import { openReadSpec } from '../../server/src/analysis/openModel.ts';
-import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
+import { EstimateMemory } from '../../server/src/estimate/estimateMemory.ts';
+import { estimateInSteps } from '../../server/src/estimate/estimateModel.ts';
 import { ReadingMemory } from '../../server/src/formats/layer-spec/readingMemory.ts';
 import { readLayerSpec } from '../../server/src/formats/layer-spec/readLayerSpec.ts';
 import { diagnostics } from '../../server/src/language/diagnostics.ts';
 import { inlayHints } from '../../server/src/language/inlayHints.ts';
 import { viewLayerSpec } from '../../server/src/language/viewLayerSpec.ts';
+import { finish } from '../../server/src/model/steps.ts';
 
 interface Memories {
   readonly reading: ReadingMemory;
   readonly lowering: LoweringMemory;
+  readonly analyses: AnalysisMemory | undefined;
+  readonly estimates: EstimateMemory | undefined;
 }
 
-const keepsAll = (): Memories => ({ reading: new ReadingMemory(), lowering: new LoweringMemory() });
+const keepsAll = (): Memories => ({
+  reading: new ReadingMemory(),
+  lowering: new LoweringMemory(),
+  analyses: new AnalysisMemory(),
+  estimates: new EstimateMemory(),
+});
 const keepsNothing = (): Memories => ({
   reading: new ReadingMemory(),
   lowering: new LoweringMemory('nothing'),
+  analyses: undefined,
+  estimates: undefined,
 });
 
 /** Everything an editor can show of a text. */
-function shown(text: string, { reading, lowering }: Memories) {
+function shown(text: string, { reading, lowering, analyses, estimates }: Memories) {
   const read = readLayerSpec(text, reading);
-  const opened = openReadSpec(read, 'typed.layers.yaml', { memory: lowering });
-  const estimate = estimateModel(opened, [opened.scenario, { batch: 2 }]);
+  const opened = openReadSpec(read, 'typed.layers.yaml', { memory: lowering, analyses });
+  const requests = [opened.scenario, { batch: 2 }];
+  const estimate = finish(estimateInSteps(opened, requests, undefined, undefined, estimates));
   const view = viewLayerSpec(text, estimate);
   return {
     read,
     layers: opened.analysis?.layers,
+    written: opened.written,
     parameters: opened.analysis?.parameters,
     operators: opened.analysis?.graph.operators,
     values: opened.analysis?.graph.values,
@@ -82,6 +96,7 @@ const words = [
   '"',
   '\n',
   '#',
+  ' # why',
   ' frozen',
   '\n  - z: GELU()',
   'd',
@@ -117,3 +132,31 @@ it.each([
   },
   120_000,
 );
+
+it.each([
+  ['a comment', '- act: GELU()', '- act: GELU() # why'],
+  ['an empty line', '    - act: GELU()\n', '\n    - act: GELU()\n'],
+  ['spaces', 'mlp(d)', 'mlp( d )'],
+])('costs nothing anew for %s, which changes no model', (_, from, to) => {
+  const memories = keepsAll();
+  const before = shown(long, memories);
+  const after = shown(long.replace(from, to), memories);
+  expect(after.cost).toBe(before.cost);
+  expect(shown(long.replace('4*width', '2*width'), memories).cost).not.toBe(before.cost);
+  expect(shown(long, memories).cost).toBe(before.cost);
+});
+
+it.each([
+  ['a width', '4*width', '2*width'],
+  ['a mark', 'add(down, input)', 'add(down, input) frozen'],
+  ['a name', 'quoted', 'named'],
+  ['an attribute', 'dim=-1', 'dim=1'],
+  ['the batch', 'batch: 2', 'batch: 4'],
+  ['the cluster', 'gpus: 16', 'gpus: 8'],
+  ['an unknown layer', 'GELU', 'GLUE'],
+])('costs anew what has another %s', (_, from, to) => {
+  const memories = keepsAll();
+  shown(long, memories);
+  const changed = long.replaceAll(from, to);
+  expect(shown(changed, memories)).toEqual(shown(changed, keepsNothing()));
+});

@@ -25,8 +25,8 @@ export function groupLayers(
 ): readonly Layer[] {
   const isAuxiliary = (index: number): boolean =>
     shapeArithmetic[index] === true || storedLayout[index] === true;
-  const providedBySource = layersByNode(provided);
-  const keys = keysOfOperators(graph, providedBySource, isAuxiliary);
+  const givenTo = layersByNode(provided);
+  const keys = keysOfOperators(graph, (source) => provided[givenTo[source] ?? -1]?.name, isAuxiliary);
   const groups = new Map<string, Operator[]>();
   for (const operator of graph.operators) {
     const key = keys[operator.index] ?? '';
@@ -43,7 +43,8 @@ export function groupLayers(
   return ordered.map((operators) => {
     const main = operators.filter(({ index }) => !isAuxiliary(index));
     const leader = main[0] ?? operators[0];
-    const given = leader === undefined ? undefined : providedBySource[leader.source];
+    const index = (leader === undefined ? undefined : givenTo[leader.source]) ?? -1;
+    const given = provided[index];
     const indices = operators.map(({ index }) => index);
     if (given !== undefined) {
       return {
@@ -51,7 +52,7 @@ export function groupLayers(
         type: given.type,
         ancestors: given.ancestors,
         operators: indices,
-        ...(given.span === undefined ? {} : { span: given.span }),
+        given: index,
         ...(given.marks === undefined ? {} : { marks: given.marks }),
       };
     }
@@ -71,7 +72,7 @@ export function groupLayers(
 /** One key per operator; operators with the same key are one layer. */
 function keysOfOperators(
   graph: Graph,
-  provided: readonly (ProvidedLayer | undefined)[],
+  givenName: (source: number) => string | undefined,
   isAuxiliary: (index: number) => boolean,
 ): readonly string[] {
   const keyOfModule = new Map<string, string>();
@@ -84,9 +85,9 @@ function keysOfOperators(
   for (let index = graph.operators.length - 1; index >= 0; index -= 1) {
     const operator = graph.operators[index];
     if (operator === undefined) continue;
-    const given = provided[operator.source];
+    const given = givenName(operator.source);
     const ofModule = keyOfModule.get(operator.scope.at(-1) ?? '');
-    if (given !== undefined) keys[index] = `provided ${given.name}`;
+    if (given !== undefined) keys[index] = `provided ${given}`;
     else if (ofModule !== undefined) keys[index] = ofModule;
     else {
       const first = isAuxiliary(index) ? firstConsumer(operator, graph) : undefined;

@@ -24,6 +24,7 @@ import { finish, type Steps } from '../model/steps.ts';
 import { bytes } from '../model/units.ts';
 import { analyzeInSteps } from './analyzeOnnx.ts';
 import { openCaffeNet } from './caffe/openCaffeNet.ts';
+import type { AnalysisMemory } from './layer-spec/analysisMemory.ts';
 import type { ReadInclude } from './layer-spec/blockTable.ts';
 import { describeFramework } from './layer-spec/describedFramework.ts';
 import type { LoweringMemory } from './layer-spec/loweringMemory.ts';
@@ -49,6 +50,8 @@ export interface OpenOptions {
   readonly readFramework?: ((text: string) => ReadFramework) | undefined;
   /** What was found out about an earlier state of a layer spec's text, by whoever opens it again and again. */
   readonly memory?: LoweringMemory | undefined;
+  /** What came out of earlier states of the text. */
+  readonly analyses?: AnalysisMemory | undefined;
 }
 
 /**
@@ -127,12 +130,15 @@ export function* openSpecInSteps(
   });
   const scenario = describeFramework(lowered.selected, name, options.readInclude, options.readFramework);
   yield;
-  const analysis = yield* analyzeInSteps(lowered.model, lowered.structure);
+  const known = options.analyses?.find(lowered);
+  const analysis = known ?? (yield* analyzeInSteps(lowered.model, lowered.structure));
+  options.analyses?.keep(lowered, analysis);
   return {
     format: 'layer-spec',
     name: lowered.model.graph.name || name,
     analysis,
     onnx: lowered.model,
+    written: lowered.structure.layers,
     layerSpec: spec,
     selectedModel: lowered.selected,
     includes: lowered.includes,

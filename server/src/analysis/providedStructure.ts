@@ -36,10 +36,12 @@ export interface ProvidedLayer {
   readonly marks?: LayerMarks;
 }
 
-/** By node: the layer it is in; `undefined` for a node in none. */
-export function layersByNode(layers: readonly ProvidedLayer[]): readonly (ProvidedLayer | undefined)[] {
-  const byNode: (ProvidedLayer | undefined)[] = [];
-  for (const layer of layers) for (const node of layer.nodes) byNode[node] = layer;
+/** By node: the index of the layer it is in; `undefined` for a node in none. */
+export function layersByNode(layers: readonly ProvidedLayer[]): readonly (number | undefined)[] {
+  const byNode: (number | undefined)[] = [];
+  for (let layer = 0; layer < layers.length; layer += 1) {
+    for (const node of layers[layer]?.nodes ?? []) byNode[node] = layer;
+  }
   return byNode;
 }
 

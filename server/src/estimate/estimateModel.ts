@@ -12,6 +12,7 @@ import { readableIssues } from '../model/readableIssues.ts';
 import type { Scenario, ScenarioRequest } from '../model/scenario.ts';
 import type { StepCost } from '../model/stepCost.ts';
 import { finish, type Steps } from '../model/steps.ts';
+import type { EstimateMemory } from './estimateMemory.ts';
 import { estimateStep } from './estimateStep.ts';
 import { resolveScenario } from './resolveScenario.ts';
 
@@ -42,12 +43,13 @@ export const estimateModel = (
   measurements?: LayerMeasurements,
 ): ModelEstimate => finish(estimateInSteps(model, requests, customCluster, measurements));
 
-/** The same in steps: costing operators, and laying out the step. */
+/** The same in steps: costing operators, and laying out the step. `memory` keeps both for the next state of a text. */
 export function* estimateInSteps(
   model: OpenedModel,
   requests: readonly ScenarioRequest[],
   customCluster?: ClusterProfile,
   measurements?: LayerMeasurements,
+  memory?: EstimateMemory,
 ): Steps<ModelEstimate> {
   const opened = withRequestedBatch(inRequestedMode(model, requests), requests);
   const { analysis } = opened;
@@ -67,8 +69,10 @@ export function* estimateInSteps(
     name === customCluster?.name ? customCluster : findCluster(name),
   );
   const { scenario, cluster } = resolved;
+  const basis = { analysis, scenario, cluster, measurements };
+  const known = memory?.find(basis);
   const bindings = new Map(Object.entries(scenario.dimensions));
-  const training = bindTrainingGraph(analysis, bindings, scenario.mode);
+  const training = known?.training ?? bindTrainingGraph(analysis, bindings, scenario.mode);
   const issues = [...resolved.issues, ...fusedAnyway(training, scenario)].map((issue) =>
     locate(issue, opened, requests),
   );
@@ -76,12 +80,14 @@ export function* estimateInSteps(
   const costed = training.costs.some(({ kind }) => kind === 'known');
   const explained = [...opened.issues, ...issues].some(({ severity }) => severity === 'error');
   const sound = issues.every(({ severity }) => severity !== 'error');
+  const cost = sound ? (known?.cost ?? estimateStep(training, scenario, cluster, measurements)) : undefined;
+  memory?.keep(basis, known !== undefined && known.cost === cost ? known : { training, cost });
   return {
     opened,
     scenario,
     cluster,
     training,
-    cost: sound ? estimateStep(training, scenario, cluster, measurements) : undefined,
+    cost,
     costed,
     ...(measurements === undefined ? {} : { measurements }),
     issues: [

@@ -9,7 +9,7 @@
 import { type Dimension, equalDimensions } from '../model/dimension.ts';
 import type { IssueCode } from '../model/issueCodes.ts';
 import type { LayerCost } from '../model/stepCost.ts';
-import { lineCost } from './lineCost.ts';
+import { isExact } from './lineCost.ts';
 import { joinViews, type LayerRow, type ModelView, rangeOfIssue, viewsOf } from './modelView.ts';
 import type { Range, TextLines } from './textLines.ts';
 
@@ -43,7 +43,7 @@ function keepOne(current: ModelView, lastGood: ModelView | undefined): ModelView
   const wrong = wrongLines(current);
   for (const row of current.rows) {
     const kept = rows.get(row.line);
-    if (wrong.has(row.line) || !lineCost(row).exact) continue;
+    if (wrong.has(row.line) || !isExact(row)) continue;
     // What is unknown elsewhere moves communication: a row of the same work keeps the times it had.
     if (kept === undefined || !isSameWork(kept, row)) rows.set(row.line, row);
   }

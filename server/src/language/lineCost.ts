@@ -2,6 +2,7 @@
 
 import { formatTime } from '../model/format.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
+import type { LayerCost } from '../model/stepCost.ts';
 import { type Bytes, bytes, type Flops, flops, type Seconds, seconds } from '../model/units.ts';
 import type { LayerRow } from './modelView.ts';
 
@@ -52,8 +53,7 @@ export function lineCost(row: LayerRow): LineCost {
     gradient += memory.gradient ?? 0;
     saved += memory.activations ?? 0;
     optimizerState += memory.optimizerState ?? 0;
-    const isMissing = time.forward === null || layer.flops.forward === null;
-    if (isMissing || layer.unknown !== undefined) exact = false;
+    if (!isWhole(layer)) exact = false;
     if (time.forward !== null || layer.flops.forward !== null) unknown = false;
   }
   return {
@@ -73,6 +73,12 @@ export function lineCost(row: LayerRow): LineCost {
     unknown,
   };
 }
+
+/** Whether nothing of what the layers on a line cost is unknown. */
+export const isExact = (row: LayerRow): boolean => row.layers.every(isWhole);
+
+const isWhole = ({ time, flops, unknown }: LayerCost): boolean =>
+  time.forward !== null && flops.forward !== null && unknown === undefined;
 
 /** Measured forward plus backward of a line, where every layer on it that costs time was measured. */
 export function measuredTime(

@@ -40,8 +40,10 @@ function rows(text: TextLines, net: CaffeNet | undefined, estimate: ModelEstimat
   const costs = new Map(estimate.cost?.layers.map((layer) => [layer.name, layer]));
   const written = new Map(net?.layers.map((layer) => [layer.span.start, layer]));
   const byLine = new Map<number, LayerRow>();
-  for (const { name, span } of estimate.opened.analysis?.layers ?? []) {
+  const { analysis, written: given } = estimate.opened;
+  for (const { name, given: index } of analysis?.layers ?? []) {
     const cost = costs.get(name);
+    const span = given?.[index ?? -1]?.span;
     if (cost === undefined || span === undefined) continue;
     const [line, last] = linesOf(text, span);
     const before = byLine.get(line);
@@ -59,13 +61,12 @@ function rows(text: TextLines, net: CaffeNet | undefined, estimate: ModelEstimat
 }
 
 /** Operators that a layer was lowered to are on its first line. */
-function linesOfNodes(text: TextLines, estimate: ModelEstimate): readonly number[] {
+function linesOfNodes(text: TextLines, { opened }: ModelEstimate): readonly number[] {
   const lines: number[] = [];
-  const { analysis } = estimate.opened;
-  for (const layer of analysis?.layers ?? []) {
-    if (layer.span === undefined) continue;
-    const { line } = positionAt(text, layer.span.start);
-    for (const index of layer.operators) lines[analysis?.graph.operators[index]?.source ?? 0] = line;
+  for (const { span, nodes } of opened.written ?? []) {
+    if (span === undefined) continue;
+    const { line } = positionAt(text, span.start);
+    for (const node of nodes) lines[node] = line;
   }
   return lines;
 }

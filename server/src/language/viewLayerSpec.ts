@@ -45,12 +45,14 @@ export function viewLayerSpec(
 function rowsOfLayers(text: TextLines, estimate: ModelEstimate): readonly LayerRow[] {
   const costs = new Map(estimate.cost?.layers.map((layer) => [layer.name, layer]));
   const bySpan = new Map<number, { readonly span: TextSpan; readonly layers: LayerCost[] }>();
-  for (const layer of estimate.opened.analysis?.layers ?? []) {
-    const cost = costs.get(layer.name);
-    if (cost === undefined || layer.span === undefined) continue;
-    const entry = bySpan.get(layer.span.start) ?? { span: layer.span, layers: [] };
-    entry.layers.push(cost);
-    bySpan.set(layer.span.start, entry);
+  const { analysis, written } = estimate.opened;
+  for (const { name, given } of analysis?.layers ?? []) {
+    const cost = costs.get(name);
+    const span = written?.[given ?? -1]?.span;
+    if (cost === undefined || span === undefined) continue;
+    const entry = bySpan.get(span.start);
+    if (entry === undefined) bySpan.set(span.start, { span, layers: [cost] });
+    else entry.layers.push(cost);
   }
   return [...bySpan.values()].map(({ span, layers }) =>
     rowOfSpan(text, span, lastName(layers), layers, false),
@@ -101,13 +103,12 @@ function layersBelow(
 }
 
 /** Operators that a line was lowered to are on that line. */
-function linesOfNodes(text: TextLines, estimate: ModelEstimate): readonly number[] {
+function linesOfNodes(text: TextLines, { opened }: ModelEstimate): readonly number[] {
   const lines: number[] = [];
-  const { analysis } = estimate.opened;
-  for (const layer of analysis?.layers ?? []) {
-    if (layer.span === undefined) continue;
-    const { line } = positionAt(text, layer.span.start);
-    for (const index of layer.operators) lines[analysis?.graph.operators[index]?.source ?? 0] = line;
+  for (const { span, nodes } of opened.written ?? []) {
+    if (span === undefined) continue;
+    const { line } = positionAt(text, span.start);
+    for (const node of nodes) lines[node] = line;
   }
   return lines;
 }

@@ -4,9 +4,11 @@
  */
 
 import type { TextDocument } from 'vscode-languageserver-textdocument';
+import { AnalysisMemory } from '../analysis/layer-spec/analysisMemory.ts';
 import { LoweringMemory } from '../analysis/layer-spec/loweringMemory.ts';
 import type { OpenedModel } from '../analysis/openedModel.ts';
 import { openCaffe, openOnnxTextInSteps, openSpecInSteps } from '../analysis/openModel.ts';
+import { EstimateMemory } from '../estimate/estimateMemory.ts';
 import { estimateInSteps, type ModelEstimate } from '../estimate/estimateModel.ts';
 import { readFrameworkDescription } from '../formats/framework/readFrameworkDescription.ts';
 import { ReadingMemory } from '../formats/layer-spec/readingMemory.ts';
@@ -69,7 +71,7 @@ interface State {
   /** What was read of the lines of a layer spec, for the next keystroke. */
   readonly reading: ReadingMemory;
   /** What was found out about them, by model. */
-  readonly memories: Map<string | undefined, LoweringMemory>;
+  readonly memories: Map<string | undefined, ModelMemory>;
   /** Grows with every change; work started for an older one is dropped. */
   generation: number;
   /** What the view under way is for: 'other' until the editor was told. */
@@ -85,6 +87,19 @@ interface State {
   /** By model. */
   readonly measured: Map<string | undefined, Measured>;
 }
+
+/** What is kept of a model of a layer spec from one keystroke to the next. */
+interface ModelMemory {
+  readonly lowering: LoweringMemory;
+  readonly analyses: AnalysisMemory;
+  readonly estimates: EstimateMemory;
+}
+
+const newMemory = (): ModelMemory => ({
+  lowering: new LoweringMemory(),
+  analyses: new AnalysisMemory(),
+  estimates: new EstimateMemory(),
+});
 
 interface Measured {
   /** Of what the times depend on. */
@@ -178,7 +193,8 @@ async function makeView(
   const source = modelBehind(document.uri);
   const settings = await sources.settingsOf(source ?? document.uri);
   const own = await ownScenario(settings, source ?? document.uri, sources);
-  const estimate = (opened: OpenedModel): Steps<ModelEstimate> => estimateWith(opened, own);
+  const estimate = (opened: OpenedModel, memory?: EstimateMemory): Steps<ModelEstimate> =>
+    estimateWith(opened, own, memory);
   const unlessSuperseded = <Result>(steps: Steps<Result>): Promise<Result | undefined> =>
     runSteps(steps, sources.nextTurn, superseded);
   const measuredView = (
@@ -224,7 +240,7 @@ async function makeView(
   const openSpec = specReader(document.uri, settings, sources.includes);
   const views: ModelView[] = [];
   for (const model of models) {
-    const memory = state.memories.get(model) ?? new LoweringMemory();
+    const memory = state.memories.get(model) ?? newMemory();
     state.memories.set(model, memory);
     let opened = await unlessSuperseded(openSpec(read, model, memory));
     // Included files may include others; a chain is as deep as people write it.
@@ -233,7 +249,7 @@ async function makeView(
       if (superseded()) return undefined;
       opened = await unlessSuperseded(openSpec(read, model, memory));
     }
-    const costed = opened && (await unlessSuperseded(estimate(opened)));
+    const costed = opened && (await unlessSuperseded(estimate(opened, memory.estimates)));
     if (costed === undefined) return undefined;
     views.push(measuredView((measurements) => viewLayerSpec(text, costed, measurements), model));
   }
@@ -247,13 +263,14 @@ const deepestInclude = 16;
 /** Opens models of a layer spec with what its document depends on. */
 const specReader =
   (uri: string, settings: Settings, includes: IncludedFiles) =>
-  (read: ReadSpec, model: string | undefined, memory?: LoweringMemory): Steps<OpenedModel> =>
+  (read: ReadSpec, model: string | undefined, memory?: ModelMemory): Steps<OpenedModel> =>
     openSpecInSteps(read, fileName(uri), {
       dimensions: settings.dimensions,
       readInclude: includes.reader(uri),
       readFramework: readFrameworkDescription,
       model,
-      memory,
+      memory: memory?.lowering,
+      analyses: memory?.analyses,
     });
 
 /** What the settings ask for, with the files that they name. */
@@ -283,11 +300,15 @@ function withDescription(request: ScenarioRequest, { value, issues }: OwnFramewo
 }
 
 /** What the model asks for goes before the settings, a cluster by name before a profile of one's own. */
-function* estimateWith(opened: OpenedModel, { request, cluster: own }: OwnScenario): Steps<ModelEstimate> {
+function* estimateWith(
+  opened: OpenedModel,
+  { request, cluster: own }: OwnScenario,
+  memory?: EstimateMemory,
+): Steps<ModelEstimate> {
   const asked = opened.scenario.cluster;
   if (own === undefined || (asked !== undefined && asked !== own.value?.name))
-    return yield* estimateInSteps(opened, [opened.scenario, request]);
-  const estimate = yield* estimateInSteps(opened, [opened.scenario, request], own.value);
+    return yield* estimateInSteps(opened, [opened.scenario, request], undefined, undefined, memory);
+  const estimate = yield* estimateInSteps(opened, [opened.scenario, request], own.value, undefined, memory);
   // A path is no cluster's name: what is wrong with its file says more.
   const issues =
     own.value === undefined

@@ -8,7 +8,6 @@
 import type { Attribute, TensorLiteral } from './attribute.ts';
 import type { Dimension } from './dimension.ts';
 import type { ElementType } from './elementType.ts';
-import type { TextSpan } from './issue.ts';
 import type { Precision } from './scenario.ts';
 
 export interface Graph {
@@ -125,8 +124,8 @@ export interface Layer {
   readonly ancestors: readonly string[];
   /** Indices into `Graph.operators`, ascending. */
   readonly operators: readonly number[];
-  /** The line of the layer spec it comes from. */
-  readonly span?: TextSpan;
+  /** Where it was lowered from a text: its index among the layers that the lowering gave. */
+  readonly given?: number;
   /** What a layer spec asks of it beyond what it computes. */
   readonly marks?: LayerMarks;
 }

@@ -57,6 +57,7 @@ function openInPhase(
     name: net.name || name,
     analysis,
     onnx: model,
+    written: structure.layers,
     caffeNet: net,
     scenario: {},
     issues: [...found, ...issues, ...placed],

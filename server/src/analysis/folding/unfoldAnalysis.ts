@@ -387,8 +387,10 @@ function unfoldLayers(
   };
   if (!isSettledAround(places, isLike) || !isSettledAround(places, isLike)) return undefined;
 
-  const bySource = layersByNode(provided?.layers ?? []);
-  const givenTo = (flat: FlatNode | undefined): ProvidedLayer | undefined => bySource[flat?.source ?? -1];
+  const provisions = provided?.layers ?? [];
+  const bySource = layersByNode(provisions);
+  const indexGivenTo = (flat: FlatNode | undefined): number => bySource[flat?.source ?? -1] ?? -1;
+  const givenTo = (flat: FlatNode | undefined): ProvidedLayer | undefined => provisions[indexGivenTo(flat)];
   const layers: Layer[] = [];
   const origins: number[] = [];
   const names = new Set<string>();
@@ -413,7 +415,7 @@ function unfoldLayers(
         type: layer.type,
         ancestors: given.ancestors,
         operators,
-        ...(given.span === undefined ? {} : { span: given.span }),
+        given: indexGivenTo(flat),
         ...(layer.marks === undefined ? {} : { marks: layer.marks }),
       });
     }

@@ -1,0 +1,49 @@
+/**
+ * Costs of earlier states of a text, for a state of the same analysis: what a step costs depends on that, the scenario
+ * and the cluster, and on nothing of how the model is written.
+ */
+
+import type { ModelAnalysis, TrainingGraph } from '../analysis/modelAnalysis.ts';
+import type { ClusterProfile } from '../hardware/clusterProfile.ts';
+import type { LayerMeasurements } from '../model/measurement.ts';
+import { isSameContent } from '../model/sameContent.ts';
+import type { Scenario } from '../model/scenario.ts';
+import type { StepCost } from '../model/stepCost.ts';
+
+/** Everything that a cost depends on; analysis, cluster and measurements are compared as objects. */
+export interface CostBasis {
+  readonly analysis: ModelAnalysis;
+  readonly scenario: Scenario;
+  readonly cluster: ClusterProfile;
+  readonly measurements: LayerMeasurements | undefined;
+}
+
+/** What was found for a basis. */
+export interface KnownEstimate {
+  readonly training: TrainingGraph;
+  /** Absent where the scenario has an error. */
+  readonly cost: StepCost | undefined;
+}
+
+/** As many as there are analyses to return to. */
+const mostStates = 3;
+
+export class EstimateMemory {
+  /** The last one first. */
+  private states: readonly { readonly basis: CostBasis; readonly known: KnownEstimate }[] = [];
+
+  find(basis: CostBasis): KnownEstimate | undefined {
+    return this.states.find((state) => isSameBasis(state.basis, basis))?.known;
+  }
+
+  keep(basis: CostBasis, known: KnownEstimate): void {
+    const others = this.states.filter((state) => state.known !== known);
+    this.states = [{ basis, known }, ...others].slice(0, mostStates);
+  }
+}
+
+const isSameBasis = (left: CostBasis, right: CostBasis): boolean =>
+  left.analysis === right.analysis &&
+  left.cluster === right.cluster &&
+  left.measurements === right.measurements &&
+  isSameContent(left.scenario, right.scenario);
