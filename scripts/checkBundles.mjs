@@ -2,9 +2,10 @@
  * Checks what was built: `node scripts/checkBundles.mjs`, after a production build.
  *
  * Each bundle has a budget in bytes, exports what VS Code calls, and the bundles of the web ask for no module of Node.
- * (`test/lsp/bundle.test.ts` runs the worker with a browser's globals only.)
+ * (`test/lsp/bundle.test.ts` runs the worker with a browser's globals only.) The command line starts from its code cache.
  */
 
+import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { builtinModules } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -65,6 +66,25 @@ for (const name of clients) {
     if (path !== 'server/src/protocol.ts')
       problems.push(`dist/${name} holds ${path}; the client has no cost knowledge`);
 }
+
+/** V8 says whether it took the cache; where it did not, nothing but time would tell. */
+const askForCache = `
+  const vm = require('node:vm');
+  let rejected;
+  vm.Script = class extends vm.Script {
+    constructor(...given) {
+      super(...given);
+      rejected = this.cachedDataRejected;
+    }
+  };
+  process.argv = [process.execPath, 'layercost', 'help'];
+  process.on('exit', () => {
+    process.exitCode = rejected === false ? 0 : 1;
+  });
+  require(${JSON.stringify(join(dist, 'cli.js'))});
+`;
+if (spawnSync(process.execPath, ['-e', askForCache], { stdio: 'ignore' }).status !== 0)
+  problems.push('dist/cli.js starts without its code cache, half as fast; see scripts/makeCodeCache.mjs');
 
 for (const problem of problems) console.error(problem);
 if (problems.length > 0) process.exitCode = 1;
