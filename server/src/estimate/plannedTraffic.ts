@@ -30,25 +30,43 @@ export function timeTraffic(
     const known = channels.indexOf(channel);
     return known >= 0 ? known : channels.push(channel) - 1;
   };
-  const placed = exchange.messages.map(({ stages }) => stages.map(({ channel }) => indexOf(channel)));
   const stages = stageTimes(exchange, cluster, placement);
   const shares = updateShares(exchange, analysis.parameters);
-  const timed = (edge: 'time' | 'low' | 'high'): readonly TimedMessage[] =>
-    exchange.messages.map((message, index) => ({
+  const timed = (edge: 'time' | 'low' | 'high'): readonly TimedMessage[] => {
+    const stagesOf = timedStages(edge, indexOf);
+    return exchange.messages.map((message, index) => ({
       after: workOf(message.after, costs.length),
       before: workOf(message.before, costs.length),
       stepsLater: message.stepsLater ?? 0,
       priority: message.priority ?? 0,
-      stages: (stages[index] ?? []).map((stage, position) => ({
-        channel: placed[index]?.[position] ?? 0,
-        time: seconds(stage[edge] / (message.everySteps ?? 1)),
-      })),
+      stages: stagesOf(message, stages[index] ?? []),
       updateShare: shares[index] ?? 0,
     }));
+  };
   const serverTimes = exchange.messages.map(({ everySteps = 1 }, index) =>
     times(sum((stages[index] ?? []).map((stage) => stage.serverTime)), 1 / everySteps),
   );
   return { channels, stages, serverTimes, messages: [timed('time'), timed('low'), timed('high')] };
+}
+
+type TimedStages = TimedMessage['stages'];
+
+/** Messages that travel alike share their stages, and so the times of these. */
+function timedStages(
+  edge: 'time' | 'low' | 'high',
+  indexOf: (channel: Channel) => number,
+): (message: Message, times: readonly OperationTime[]) => TimedStages {
+  const known = new Map<Message['stages'], TimedStages>();
+  return ({ stages, everySteps = 1 }, stageTimes) => {
+    const same = everySteps === 1 ? known.get(stages) : undefined;
+    if (same !== undefined) return same;
+    const own = stages.map(({ channel }, position) => ({
+      channel: indexOf(channel),
+      time: seconds((stageTimes[position]?.[edge] ?? 0) / everySteps),
+    }));
+    if (everySteps === 1) known.set(stages, own);
+    return own;
+  };
 }
 
 /** Moments as the timeline counts work: forward, then backward, then the update. */

@@ -26,54 +26,64 @@ function createLine(): Queue {
   };
 }
 
-/** A binary heap; among equals the first to come goes first. */
+/** A binary heap in columns; among equals the first to come goes first. */
 function createHeap(): Queue {
-  const jobs: number[] = [];
-  const keys: number[] = [];
-  const turns: number[] = [];
+  let jobs = new Int32Array(64);
+  let keys = new Float64Array(64);
+  let turns = new Int32Array(64);
+  let count = 0;
   let turn = 0;
-  const isBefore = (a: number, b: number): boolean => {
-    const [left, right] = [keys[a] ?? 0, keys[b] ?? 0];
-    return left < right || (left === right && (turns[a] ?? 0) < (turns[b] ?? 0));
+  const put = (at: number, job: number, key: number, came: number): void => {
+    jobs[at] = job;
+    keys[at] = key;
+    turns[at] = came;
   };
-  const swap = (a: number, b: number): void => {
-    for (const column of [jobs, keys, turns]) {
-      const kept = column[a] ?? 0;
-      column[a] = column[b] ?? 0;
-      column[b] = kept;
-    }
+  const move = (from: number, to: number): void =>
+    put(to, jobs[from] ?? 0, keys[from] ?? 0, turns[from] ?? 0);
+  /** Whether the one at `at` goes before one of `key` that came at `came`. */
+  const goesBefore = (at: number, key: number, came: number): boolean => {
+    const own = keys[at] ?? 0;
+    return own < key || (own === key && (turns[at] ?? 0) < came);
   };
   return {
     push: (job, priority) => {
-      jobs.push(job);
-      keys.push(priority);
-      turns.push(turn);
-      turn += 1;
-      let at = jobs.length - 1;
+      if (count === jobs.length) {
+        jobs = grown(jobs, new Int32Array(2 * count));
+        keys = grown(keys, new Float64Array(2 * count));
+        turns = grown(turns, new Int32Array(2 * count));
+      }
+      let at = count;
+      count += 1;
       while (at > 0) {
         const parent = (at - 1) >> 1;
-        if (!isBefore(at, parent)) break;
-        swap(at, parent);
+        if (goesBefore(parent, priority, turn)) break;
+        move(parent, at);
         at = parent;
       }
+      put(at, job, priority, turn);
+      turn += 1;
     },
     pop: () => {
-      const count = jobs.length;
       if (count === 0) return -1;
-      swap(0, count - 1);
-      const job = jobs.pop() ?? -1;
-      keys.pop();
-      turns.pop();
+      const first = jobs[0] ?? -1;
+      count -= 1;
+      const [job, key, came] = [jobs[count] ?? 0, keys[count] ?? 0, turns[count] ?? 0];
       let at = 0;
       for (;;) {
-        let least = at;
-        for (const child of [2 * at + 1, 2 * at + 2]) {
-          if (child < count - 1 && isBefore(child, least)) least = child;
-        }
-        if (least === at) return job;
-        swap(at, least);
-        at = least;
+        let child = 2 * at + 1;
+        if (child >= count) break;
+        if (child + 1 < count && goesBefore(child + 1, keys[child] ?? 0, turns[child] ?? 0)) child += 1;
+        if (!goesBefore(child, key, came)) break;
+        move(child, at);
+        at = child;
       }
+      put(at, job, key, came);
+      return first;
     },
   };
+}
+
+function grown<Column extends Int32Array | Float64Array>(column: Column, wider: Column): Column {
+  wider.set(column);
+  return wider;
 }

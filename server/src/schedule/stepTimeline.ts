@@ -69,7 +69,7 @@ export interface SentMessage {
 export function stepTimeline(work: StepWork): StepTimeline {
   const order = orderOf(work);
   const mostSteps = order.longestLag > 0 || work.input !== undefined ? settlingSteps + order.longestLag : 1;
-  const traffic = createTraffic(work.messages, work.channels, mostSteps);
+  const traffic = createTraffic(work.messages, work.channels);
   const supply = work.input === undefined ? undefined : createInputSupply(work.input);
   const steps: LaidStep[] = [];
   let alike = 1;
@@ -96,9 +96,9 @@ const isClose = (left: number, right: number): boolean =>
 
 interface Order {
   /** By work plus 1, the start of the step at 0: messages that may start when it has ended. */
-  readonly released: ReadonlyMap<number, readonly number[]>;
+  readonly released: Listed;
   /** By work: messages that it waits for. */
-  readonly waitedFor: ReadonlyMap<number, readonly number[]>;
+  readonly waitedFor: Listed;
   /** How much of the work has ended where messages are released or waited for. */
   readonly stops: Int32Array;
   /** By message: steps between the one that sends it and the one that waits for it. */
@@ -111,10 +111,10 @@ interface Order {
 function orderOf({ forward, backward, messages }: StepWork): Order {
   const split = forward.device.length;
   const count = split + backward.device.length;
-  const released = new Map<number, number[]>();
-  const waitedFor = new Map<number, number[]>();
   const lags = new Int32Array(messages.length);
-  const stops = new Set<number>([split, count]);
+  const isStop = new Uint8Array(count + 1);
+  isStop[split] = 1;
+  isStop[count] = 1;
   let longestLag = 0;
   let sharedUpdate = 1;
   messages.forEach(({ after, before, stepsLater, updateShare }, index) => {
@@ -122,25 +122,49 @@ function orderOf({ forward, backward, messages }: StepWork): Order {
     lags[index] = lag;
     longestLag = Math.max(longestLag, lag);
     sharedUpdate -= updateShare;
-    append(released, after + 1, index);
-    append(waitedFor, before, index);
-    if (after < count) stops.add(after + 1);
-    stops.add(before);
+    if (after < count) isStop[after + 1] = 1;
+    isStop[before] = 1;
   });
+  const stops: number[] = [];
+  for (let work = 0; work <= count; work += 1) if (isStop[work] === 1) stops.push(work);
   return {
-    released,
-    waitedFor,
-    stops: Int32Array.from(stops).sort(),
+    released: listedBy(count + 2, messages, ({ after }) => after + 1),
+    waitedFor: listedBy(count + 1, messages, ({ before }) => before),
     lags,
+    stops: Int32Array.from(stops),
     longestLag,
     sharedUpdate: sharedUpdate > 1e-9 ? sharedUpdate : 0,
   };
 }
 
-function append(lists: Map<number, number[]>, at: number, item: number): void {
-  const list = lists.get(at);
-  if (list === undefined) lists.set(at, [item]);
-  else list.push(item);
+/** Indices by place: those of `place` lie in `all` from `first[place]` to before `first[place + 1]`, rising. */
+interface Listed {
+  readonly all: Int32Array;
+  readonly first: Int32Array;
+}
+
+function listedBy(
+  places: number,
+  messages: StepWork['messages'],
+  placeOf: (message: StepWork['messages'][number]) => number,
+): Listed {
+  const first = new Int32Array(places + 1);
+  for (const message of messages) {
+    const place = placeOf(message) + 1;
+    first[place] = (first[place] ?? 0) + 1;
+  }
+  for (let place = 1; place <= places; place += 1) {
+    first[place] = (first[place] ?? 0) + (first[place - 1] ?? 0);
+  }
+  const next = first.slice();
+  const all = new Int32Array(messages.length);
+  messages.forEach((message, index) => {
+    const place = placeOf(message);
+    const at = next[place] ?? 0;
+    all[at] = index;
+    next[place] = at + 1;
+  });
+  return { all, first };
 }
 
 interface LaidStep {
@@ -182,7 +206,9 @@ function layStep(
   let updateTime = 0;
 
   const release = (position: number, time: number): void => {
-    for (const message of order.released.get(position) ?? []) traffic.release(step, message, time);
+    const { all, first } = order.released;
+    const end = first[position + 1] ?? 0;
+    for (let at = first[position] ?? 0; at < end; at += 1) traffic.release(step, all[at] ?? 0, time);
   };
   const sentIn = (message: number): number => step - (order.lags[message] ?? 0);
   const arrivalOf = (message: number): number =>
@@ -215,13 +241,17 @@ function layStep(
     }
     if (stop === count) break;
     const launch = stop < split ? forward.host[stop] : backward.host[stop - split];
-    for (const message of order.waitedFor.get(stop) ?? []) {
+    const { all, first } = order.waitedFor;
+    const end = first[stop + 1] ?? 0;
+    for (let at = first[stop] ?? 0; at < end; at += 1) {
+      const message = all[at] ?? 0;
       const share = shareOf(message);
       waitFor(message, share > 0 ? update.host * share : (launch ?? 0));
       if (share > 0) updateBy(share);
     }
   }
-  const awaited = order.waitedFor.get(count) ?? [];
+  const { all: waiting, first: placed } = order.waitedFor;
+  const awaited = waiting.subarray(placed[count], placed[count + 1]);
   const apart = awaited.filter((message) => shareOf(message) > 0);
   for (const message of apart.sort((a, b) => arrivalOf(a) - arrivalOf(b))) {
     waitFor(message, update.host * shareOf(message));

@@ -17,7 +17,10 @@ export interface Traffic {
   readonly jobs: Jobs;
 }
 
-/** Columns by job; the job of stage k of a message of a step is `jobOf(step, message) + k`. */
+/**
+ * Columns by job; the job of stage k of a message of a step is `jobOf(step, message) + k`. They grow with the steps, so
+ * that a column is asked for where it is used.
+ */
 export interface Jobs {
   readonly jobOf: (step: number, message: number) => number;
   readonly perStep: number;
@@ -32,11 +35,7 @@ export interface Jobs {
   readonly started: readonly number[];
 }
 
-export function createTraffic(
-  messages: readonly TimedMessage[],
-  channels: readonly ChannelOrder[],
-  steps: number,
-): Traffic {
+export function createTraffic(messages: readonly TimedMessage[], channels: readonly ChannelOrder[]): Traffic {
   const first = new Int32Array(messages.length + 1);
   messages.forEach(({ stages }, index) => {
     first[index + 1] = (first[index] ?? 0) + stages.length;
@@ -54,11 +53,23 @@ export function createTraffic(
       job += 1;
     }
   });
-  const ready = new Float64Array(jobsPerStep * steps);
-  const start = new Float64Array(jobsPerStep * steps);
-  const end = new Float64Array(jobsPerStep * steps).fill(Number.POSITIVE_INFINITY);
-  const previous = new Int32Array(jobsPerStep * steps).fill(-1);
+  let capacity = 0;
+  let ready = new Float64Array(0);
+  let start = new Float64Array(0);
+  let end = new Float64Array(0);
+  let previous = new Int32Array(0);
   const started: number[] = [];
+  /** Steps mostly settle within a few. */
+  const holdStep = (step: number): void => {
+    if (step < capacity) return;
+    capacity = step === 0 ? 1 : Math.max(step + 1, 6, 2 * capacity);
+    const size = jobsPerStep * capacity;
+    const held = end.length;
+    ready = longer(ready, new Float64Array(size));
+    start = longer(start, new Float64Array(size));
+    end = longer(end, new Float64Array(size)).fill(Number.POSITIVE_INFINITY, held);
+    previous = longer(previous, new Int32Array(size)).fill(-1, held);
+  };
   const jobOf = (step: number, message: number): number => step * jobsPerStep + (first[message] ?? 0);
 
   const queues = channels.map(createQueue);
@@ -107,18 +118,41 @@ export function createTraffic(
     release: (step, message, time) => {
       const job = jobOf(step, message);
       if (job === jobOf(step, message + 1)) return;
+      holdStep(step);
       ready[job] = time;
       released.push(job);
     },
     arrival: (step, message) => {
       const final = jobOf(step, message + 1) - 1;
-      while (end[final] === Number.POSITIVE_INFINITY) {
+      while ((end[final] ?? Number.POSITIVE_INFINITY) === Number.POSITIVE_INFINITY) {
         const time = nextEvent();
         if (time === Number.POSITIVE_INFINITY) throw new Error('a message is waited for that was never sent');
         pass(time);
       }
       return end[final] ?? 0;
     },
-    jobs: { jobOf, perStep: jobsPerStep, messageOf, ready, start, end, previous, started },
+    jobs: {
+      jobOf,
+      perStep: jobsPerStep,
+      messageOf,
+      get ready() {
+        return ready;
+      },
+      get start() {
+        return start;
+      },
+      get end() {
+        return end;
+      },
+      get previous() {
+        return previous;
+      },
+      started,
+    },
   };
+}
+
+function longer<Column extends Int32Array | Float64Array>(column: Column, wider: Column): Column {
+  wider.set(column);
+  return wider;
 }
