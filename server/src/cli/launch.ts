@@ -4,9 +4,8 @@
  * Half of a cold start is compiling. V8 takes a cache only where its version and flags are those that made it; where
  * it does not, or there is none, the bundle is compiled as any other. Source: Node.js documentation, `vm.Script`.
  *
- * What then runs for a third of a second is done before optimized code pays: V8 is told to optimize only what stays hot
- * for long, and to mark garbage only when memory has filled, not in small steps that nobody waits between. A server
- * lives on, and keeps V8's own measure.
+ * What then runs for a quarter of a second is done before optimized code pays, and V8's own measure is made for pages and
+ * servers. A server lives on, and keeps that measure.
  */
 
 import { readFileSync } from 'node:fs';
@@ -16,10 +15,17 @@ import { setFlagsFromString } from 'node:v8';
 import { Script } from 'node:vm';
 
 /**
- * Bytes of bytecode that a function runs between two looks at whether to optimize it, 15 times what V8 takes. Source:
- * V8, `src/flags/flag-definitions.h`, the same from Node 20 to 24.
+ * V8 options of a short run. Source: V8, `src/flags/flag-definitions.h`, the same from Node 20 to 24; what they are worth
+ * is measured by `npm run bench`.
  */
-const patience = 1_000_000;
+const ofShortRun = [
+  // Only what stays hot for long is optimized: a function runs 15 times as much bytecode before V8 looks whether to.
+  '--interrupt-budget=1000000',
+  // What is warm gets machine code at once, not when enough has come together.
+  '--no-baseline-batch-compilation',
+  // Garbage is marked when memory has filled, not in small steps that nobody waits between.
+  '--no-incremental-marking',
+];
 
 const folder = import.meta.dirname;
 const file = join(folder, 'cli-main.js');
@@ -31,10 +37,7 @@ const script = new Script(
   },
 );
 // After the script is made: a cache is taken only by a V8 with the flags of its maker.
-if (process.argv[2] !== 'lsp') {
-  setFlagsFromString(`--interrupt-budget=${patience}`);
-  setFlagsFromString('--no-incremental-marking');
-}
+if (process.argv[2] !== 'lsp') for (const option of ofShortRun) setFlagsFromString(option);
 script.runInThisContext()({}, createRequire(file), file, folder);
 
 function readCache(): Buffer | undefined {
