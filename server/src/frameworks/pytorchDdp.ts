@@ -14,13 +14,15 @@ import { noExchange, prefetchedInput } from './exchange.ts';
 import type { FrameworkEntry } from './frameworkEntry.ts';
 import { type FrameworkOption, oneOf, positiveNumber } from './options.ts';
 import { allReduceEach, packBuckets } from './packBuckets.ts';
+import { compiledLaunch, compileMode, compileOption } from './pytorch/compiled/compileOption.ts';
 import { eagerLaunch, launchOf } from './pytorch/eagerLaunch.ts';
-import { lowerEager } from './pytorch/lowerEager.ts';
+import { lowerPytorch } from './pytorch/lowerPytorch.ts';
 import { type OptimizerKernels, optimizerUpdate } from './pytorch/optimizerUpdate.ts';
 import { wireBytes, wireOption } from './wireType.ts';
 
-/** Options of eager PyTorch, whatever sends its gradients. */
+/** Options of PyTorch, whatever sends its gradients. */
 export const eagerOptions: readonly FrameworkOption[] = [
+  compileOption,
   {
     name: 'optimizer-kernels',
     default: 'foreach',
@@ -140,14 +142,23 @@ export function eagerPytorch(
   const fusedAttention = options.get('attention') !== 'eager';
   const channelsLast = options.get('memory-format') === 'channels-last';
   const kernels = kernelsOf(options.get('optimizer-kernels'));
+  const mode = compileMode(options);
+  const launch = launchOf(Number(options.get('launch-us')) * 1e-6);
   return {
-    launch: launchOf(Number(options.get('launch-us')) * 1e-6),
-    lower: (training, precision, mode, recomputed) =>
-      lowerEager(
+    launch: launch !== eagerLaunch || mode === undefined ? launch : compiledLaunch[mode],
+    lower: (training, precision, pass, recomputed) =>
+      lowerPytorch(
         training,
         precision,
-        mode,
-        { convolutionTf32, fusedCalls, fusedAttention, channelsLast, wholeHalf: !casts },
+        pass,
+        {
+          convolutionTf32,
+          fusedCalls,
+          fusedAttention,
+          channelsLast,
+          wholeHalf: !casts,
+          compiled: mode !== undefined,
+        },
         recomputed,
       ),
     input: prefetchedInput,

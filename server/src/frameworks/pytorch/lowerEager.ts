@@ -26,6 +26,27 @@ export function lowerEager(
   options: TypeOptions,
   recomputed?: RecomputedGroups,
 ): LoweredGraph {
+  const { operators, stored } = eagerOperators(training, precision, mode, options);
+  if (mode === 'inference' || recomputed === undefined) return { operators };
+  return { operators: recompute(training, operators, recomputed, stored) };
+}
+
+/** Operators before anything is computed again, and what compiling starts from. */
+export interface EagerOperators {
+  readonly operators: readonly (LoweredOperator | undefined)[];
+  readonly groups: ReadonlyMap<number, FusedGroup>;
+  /** The value whose memory each value shares: itself, or what it is a view of. */
+  readonly storage: (name: string) => string;
+  /** The memory of a value as it lies there, without a cast. */
+  readonly stored: (name: string) => readonly KeptTensor[];
+}
+
+export function eagerOperators(
+  training: TrainingGraph,
+  precision: Precision,
+  mode: Mode,
+  options: TypeOptions,
+): EagerOperators {
   const groups = options.fusedCalls
     ? fusedGroups(training, options.fusedAttention)
     : new Map<number, FusedGroup>();
@@ -60,11 +81,11 @@ export function lowerEager(
     if (index !== group.operators.at(-1)) return { ...absorbed(type), inside: true };
     return lowerGroup(training, group, type, (name) => keptValue(subject, name), mode, environment);
   });
-  if (mode === 'inference' || recomputed === undefined) return { operators };
   return {
-    operators: recompute(training, operators, recomputed, (name) =>
-      storedValue({ training, types, storage }, name),
-    ),
+    operators,
+    groups,
+    storage,
+    stored: (name) => storedValue({ training, types, storage }, name),
   };
 }
 

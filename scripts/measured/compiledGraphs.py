@@ -1,0 +1,324 @@
+"""Writes measured/compiled-graphs.csv: what torch.compile makes of networks that have a graph here, without a GPU.
+
+    python scripts/measured/compiledGraphs.py [--only NAME ...] [--show NAME]     (torch, triton, torchvision, transformers)
+
+Dynamo, AOTAutograd with its partitioner, and Inductor with its scheduler and Triton code generation run as they are, on
+tensors without contents (FakeTensorMode). Inductor generates Triton for the CPU's tensors (`cpu_backend="triton"`) and
+is told that they lie on an A100 with 108 multiprocessors; nothing that it generates is run. Counted are the launches
+in the wrappers it writes, those of Triton kernels and those of libraries apart, and the bytes that forward hands to
+backward: each storage once, parameters and buffers left out.
+
+What differs from a GPU: attention calls the CPU's flash kernel, which is why attention has no dropout here, as in
+savedActivations.py.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import csv
+import dataclasses
+import re
+import sys
+import warnings
+from pathlib import Path
+from typing import Callable
+
+import torch
+import torch._functorch.config
+import torch._inductor.config
+import torch.utils._triton
+from torch._inductor import compile_fx, decomposition, scheduler
+from torch._inductor.graph import GraphLowering
+from torch._inductor.runtime.hints import DeviceProperties
+from torch._prims_common import suggest_memory_format
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "samples" / "scripts"))
+from export import torchvision_models  # noqa: E402
+from savedActivations import Row, image, tokens, vision  # noqa: E402
+from savedActivations import gpt2, tinyllama  # noqa: E402
+from savedActivations import Call  # noqa: E402
+
+MEASURED = Path(__file__).resolve().parents[2] / "measured" / "compiled-graphs.csv"
+
+
+def as_cudnn(input: torch.Tensor, weight: torch.Tensor, backend: object) -> torch.memory_format:
+    """What a convolution gives lies like its input or its weight (aten/src/ATen/native/ConvUtils.h)."""
+    for tensor in (input, weight):
+        if tensor.dim() == 4 and suggest_memory_format(tensor) == torch.channels_last:
+            return torch.channels_last
+    return torch.contiguous_format
+
+
+def pretend_a100() -> None:
+    fields = {field.name for field in dataclasses.fields(DeviceProperties)} if dataclasses.is_dataclass(
+        DeviceProperties
+    ) else set(DeviceProperties._fields)
+    known = {
+        "type": "cuda",
+        "index": 0,
+        "multi_processor_count": 108,
+        "cc": 80,
+        "major": 8,
+        "regs_per_multiprocessor": 65536,
+        "max_threads_per_multi_processor": 2048,
+        "max_threads_per_block": 1024,
+        "warp_size": 32,
+    }
+    values = {name: value for name, value in known.items() if name in fields}
+    DeviceProperties.create = classmethod(lambda cls, device: cls(**values))
+    scheduler.BaseSchedulerNode.is_gpu = lambda self: True
+    # Gradients of convolution biases are sums of their own on GPUs.
+    decomposition.is_gpu = lambda device: True
+    torch.utils._triton.triton_hash_with_backend = lambda: "none"
+    # Else convolutions get the layout that oneDNN likes on a CPU.
+    torch.backends.mkldnn.set_flags(False)
+    torch._C._conv_determine_backend_memory_format = as_cudnn
+    torch._inductor.config.cpu_backend = "triton"
+    torch._inductor.config.force_disable_caches = True
+    torch._inductor.config.compile_threads = 1
+
+
+CALL = re.compile(r"\s+(?:\w+ = )?(?:triton_\w+\.run|extern_kernels\.\w+|torch\.ops\.\w+[\w.]*)\(")
+
+
+# The CPU's flash kernel wants its statistics laid out in another way.
+ONLY_ON_CPUS = re.compile(r"\s+triton_poi_fused__scaled_dot_product_flash_attention_for_cpu(_backward|_transpose|_view)*_\d+\.run")
+
+
+class Generated(Exception):
+    """Carries the source of a wrapper out of the compiler, in the place of loading it."""
+
+
+def stop_after_code(lowering: GraphLowering) -> None:
+    code = lowering.codegen()[0]
+    report_strides(lowering)
+    raise Generated(code)
+
+
+def report_strides(lowering: GraphLowering) -> None:
+    """Tells AOTAutograd how forward lays out what it hands to backward, as loading the module would."""
+    context = torch._guards.TracingContext.try_get()
+    if context is None or context.output_strides is None or len(context.output_strides) > 0:
+        return
+    for output in lowering.graph_outputs:
+        layout = output.maybe_get_layout() if hasattr(output, "maybe_get_layout") else None
+        strides = getattr(layout, "stride", None)
+        context.output_strides.append(None if strides is None else tuple(int(stride) for stride in strides))
+
+
+def source_in(error: BaseException | None) -> str:
+    while error is not None:
+        if isinstance(error, Generated):
+            return getattr(error.args[0], "value", error.args[0])
+        error = error.__cause__ or error.__context__
+    return ""
+
+
+@dataclasses.dataclass
+class Pass:
+    source: str
+    graph: torch.fx.GraphModule
+
+    def triton(self) -> int:
+        return sum("triton_" in line and ONLY_ON_CPUS.match(line) is None for line in self.calls())
+
+    def extern(self) -> int:
+        return sum("triton_" not in line for line in self.calls())
+
+    def calls(self) -> list[str]:
+        return [line for line in self.source.splitlines() if CALL.match(line)]
+
+
+def compiled(row: Row, half: bool) -> tuple[list[Pass], torch.nn.Module, int]:
+    passes: list[Pass] = []
+
+    def inner(graph: torch.fx.GraphModule, inputs: list[torch.Tensor], **options: object):
+        kept = copy.deepcopy(graph)
+        try:
+            compile_fx.compile_fx_inner(graph, inputs, **options)
+        except Exception as error:
+            source = source_in(error)
+            if source == "":
+                raise
+        passes.append(Pass(source, kept))
+
+        def call(arguments: list[torch.Tensor]):
+            given = list(arguments)
+            arguments.clear()
+            return kept(*given)
+
+        call._boxed_call = True
+        return call
+
+    torch._dynamo.reset()
+    with FakeTensorMode():
+        network = row.build()
+        if half:
+            network = network.bfloat16()
+        inputs = row.inputs()
+        if half:
+            inputs = tuple(x.bfloat16() if x.is_floating_point() else x for x in inputs)
+        runner = torch.compile(network, backend=lambda graph, given: compile_fx.compile_fx(graph, given, inner_compile=inner))
+        output = runner(*inputs)
+        output.backward(torch.empty_like(output))
+    return passes, network, output.numel() * output.element_size()
+
+
+def saved_bytes(passes: list[Pass], network: torch.nn.Module) -> int:
+    """Inputs of backward that forward gave, or that it was given itself, but for parameters and buffers."""
+    forward, backward = passes[0].graph, passes[-1].graph
+    weights = {tuple(t.shape) for t in [*network.parameters(), *network.buffers()]}
+    shown: dict[str, torch.Tensor] = {}
+    total = 0
+    for node in backward.graph.nodes:
+        if node.op != "placeholder" or node.name.startswith("tangents"):
+            continue
+        value = node.meta.get("val")
+        if not isinstance(value, torch.Tensor):
+            continue
+        if node.name.startswith("primals") and tuple(value.shape) in weights:
+            continue
+        shown[node.name] = value
+    # Views of one tensor are one storage.
+    roots = {}
+    names = {node.name: node for node in forward.graph.nodes}
+    views = ("view", "permute", "expand", "unsqueeze", "squeeze", "slice", "t.", "transpose", "alias", "select")
+    for name, value in shown.items():
+        node = names.get(name)
+        whole = value
+        while node is not None and node.op == "call_function" and any(
+            f"aten.{view}" in str(node.target) for view in views
+        ) and isinstance(node.args[0], torch.fx.Node):
+            node = node.args[0]
+            whole = node.meta["val"]
+        if node is not None and node.op == "placeholder" and tuple(whole.shape) in weights:
+            continue
+        key = node.name if node is not None else name
+        if isinstance(whole, torch.Tensor):
+            roots[key] = whole.numel() * whole.element_size()
+    return sum(roots.values())
+
+
+def bert(layers: int = 12) -> torch.nn.Module:
+    from transformers import BertConfig, BertModel
+
+    model = BertModel(BertConfig(attn_implementation="sdpa", attention_probs_dropout_prob=0.0, num_hidden_layers=layers))
+    return Call(model, lambda bert, ids: bert(input_ids=ids, return_dict=False)[1])
+
+
+def no_mask(*_: object, **__: object) -> None:
+    """Attention is causal by itself: see samples/scripts/export.py."""
+
+
+def causal(build: Callable[[], torch.nn.Module]) -> Callable[[], torch.nn.Module]:
+    def built() -> torch.nn.Module:
+        from transformers.models.gpt2 import modeling_gpt2
+        from transformers.models.llama import modeling_llama
+
+        modeling_gpt2.create_causal_mask = no_mask
+        modeling_llama.create_causal_mask = no_mask
+        return build()
+
+    return built
+
+
+def mlp() -> torch.nn.Module:
+    return torch.nn.Sequential(
+        torch.nn.Linear(512, 2048),
+        torch.nn.ReLU(),
+        torch.nn.Dropout(0.1),
+        torch.nn.Linear(2048, 2048),
+        torch.nn.GELU(),
+        torch.nn.Linear(2048, 512),
+        torch.nn.LayerNorm(512),
+    )
+
+
+def convolutions() -> torch.nn.Module:
+    return torch.nn.Sequential(
+        torch.nn.Conv2d(16, 32, 3, padding=1, bias=False),
+        torch.nn.BatchNorm2d(32),
+        torch.nn.ReLU(),
+        torch.nn.Conv2d(32, 64, 3, padding=1, bias=False),
+        torch.nn.BatchNorm2d(64),
+        torch.nn.SiLU(),
+        torch.nn.AvgPool2d(2),
+        torch.nn.Conv2d(64, 32, 1),
+    )
+
+
+class Residual(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = torch.nn.LayerNorm(256)
+        self.fc = torch.nn.Linear(256, 1024)
+        self.act = torch.nn.GELU()
+        self.proj = torch.nn.Linear(1024, 256)
+        self.drop = torch.nn.Dropout(0.1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + self.drop(self.proj(self.act(self.fc(self.norm(x)))))
+
+
+def sample(name: str) -> tuple[str, ...]:
+    return (f"samples/{name}.onnx", f"samples/{name}.layers.yaml")
+
+
+MODELS = "measured/models/compiled"
+
+
+ROWS = [
+    Row("alexnet", "torchvision alexnet", sample("alexnet"), vision("alexnet"), image(batch=8), 8),
+    Row("vgg16", "torchvision vgg16", sample("vgg16"), vision("vgg16"), image(batch=8), 8),
+    Row("googlenet", "torchvision googlenet", sample("googlenet"), vision("googlenet", aux_logits=False, init_weights=False), image(batch=8), 8),
+    Row("resnet50", "torchvision resnet50", sample("resnet50"), vision("resnet50"), image(batch=8), 8),
+    Row("mobilenet_v2", "torchvision mobilenet_v2", sample("mobilenet_v2"), vision("mobilenet_v2"), image(batch=8), 8),
+    Row("bert-base", "transformers BertModel, sdpa, no attention dropout", sample("bert-base"), bert, tokens(512), 2),
+    Row("gpt2", "transformers GPT2LMHeadModel, sdpa, no attention dropout", sample("gpt2"), causal(gpt2("sdpa", 0.0)), tokens(1024), 2),
+    Row("tinyllama", "transformers LlamaForCausalLM, sdpa", sample("tinyllama"), causal(tinyllama("sdpa")), tokens(2048), 2),
+    Row("mlp", "torch.nn", (f"{MODELS}-mlp.layers.yaml",), mlp, lambda: (torch.randn(4096, 512),), 4096),
+    Row("convolutions", "torch.nn", (f"{MODELS}-convolutions.layers.yaml",), convolutions, lambda: (torch.randn(16, 16, 64, 64),), 16),
+    Row("residual", "torch.nn", (f"{MODELS}-residual.layers.yaml",), lambda: torch.nn.Sequential(*(Residual() for _ in range(4))), lambda: (torch.randn(8, 512, 256),), 8),
+]
+
+
+def import_models() -> None:
+    """Their modules make tensors while they are imported, which must have contents."""
+    torchvision_models()
+    import transformers.models.bert.modeling_bert  # noqa: F401
+    import transformers.models.gpt2.modeling_gpt2  # noqa: F401
+    import transformers.models.llama.modeling_llama  # noqa: F401
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", nargs="*")
+    parser.add_argument("--show")
+    parser.add_argument("--output", type=Path, default=MEASURED)
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    import_models()
+    pretend_a100()
+    GraphLowering.compile_to_module = stop_after_code
+    chosen = [row for row in ROWS if arguments.only is None or row.name in arguments.only]
+    with open(arguments.output, "w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow("model,source,graphs,batch,precision,triton_forward,extern_forward,triton_backward,extern_backward,saved,torch".split(","))
+        for row in chosen:
+            passes, network, _ = compiled(row, False)
+            forward, backward = passes[0], passes[-1]
+            cells = [row.name, row.source, " ".join(row.graphs), row.batch, "fp32", forward.triton(), forward.extern(), backward.triton(), backward.extern(), saved_bytes(passes, network), torch.__version__.split("+")[0]]
+            writer.writerow(cells)
+            file.flush()
+            print(len(passes), *cells, flush=True)
+            if arguments.show == row.name:
+                for each in (forward, backward):
+                    print(each.graph.code)
+                    print("\n".join(each.calls()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,33 @@
+/** The option `compile` of PyTorch's frameworks: `torch.compile` and its modes. */
+
+import { microseconds, type Seconds } from '../../../model/units.ts';
+import { type FrameworkOption, oneOf } from '../../options.ts';
+
+/** `max-autotune` captures CUDA graphs as `reduce-overhead` does; what its tuned kernels gain is not known. */
+export type CompileMode = 'default' | 'reduce-overhead' | 'max-autotune';
+
+export const compileOption: FrameworkOption = {
+  name: 'compile',
+  default: 'false',
+  documentation:
+    'torch.compile: false (eager), true or default (fused kernels), reduce-overhead (and CUDA graphs), max-autotune (as reduce-overhead; what tuning gains is not counted)',
+  expects: oneOf('false', 'true', 'default', 'reduce-overhead', 'max-autotune'),
+};
+
+export function compileMode(options: ReadonlyMap<string, string>): CompileMode | undefined {
+  const given = options.get('compile');
+  if (given === 'true') return 'default';
+  return given === 'default' || given === 'reduce-overhead' || given === 'max-autotune' ? given : undefined;
+}
+
+/**
+ * [middle, low, high] host time per kernel. Inductor's wrapper calls prepared launchers and `out=` variants, without
+ * dispatcher and autograd (PyTorch 2.13, torch/_inductor/codegen/wrapper.py): an assumption, below that of eager mode. A CUDA
+ * graph is launched as a whole, for at most 0.2 µs a kernel (NVIDIA, "Constant Time Launch for Straight-Line CUDA Graphs",
+ * 2024: 200 ns per node in CUDA 11.8, 1 ns in 12.6).
+ */
+export const compiledLaunch: Readonly<Record<CompileMode, readonly [Seconds, Seconds, Seconds]>> = {
+  default: [microseconds(5), microseconds(2.5), microseconds(12)],
+  'reduce-overhead': [microseconds(0.1), microseconds(0.001), microseconds(0.2)],
+  'max-autotune': [microseconds(0.1), microseconds(0.001), microseconds(0.2)],
+};

@@ -1,0 +1,124 @@
+/** The steps of compiled forward, operator by operator. */
+
+import type { KernelWork } from '../../../hardware/kernelTime.ts';
+import type { Operator } from '../../../model/graph.ts';
+import { bytes, flops } from '../../../model/units.ts';
+import { columnStages } from './columnStages.ts';
+import { type CompiledGraph, extra } from './compiledGraph.ts';
+import type { Step } from './step.ts';
+
+export function forwardSteps(graph: CompiledGraph, copiesWeights: boolean): readonly Step[] {
+  const steps: Step[] = [];
+  for (const operator of graph.training.analysis.graph.operators) {
+    addSteps(graph, operator, steps, copiesWeights);
+  }
+  return steps;
+}
+
+function addSteps(graph: CompiledGraph, operator: Operator, steps: Step[], copiesWeights: boolean): void {
+  const { index } = operator;
+  const cost = graph.costOf(index);
+  const reads = graph.readsOf(operator);
+  const writes = graph.writesOf(operator);
+  const written = Math.max(0, ...writes.map((name) => graph.elementsOf(name)));
+  const read = Math.max(0, ...reads.map((name) => graph.elementsOf(name)));
+  const common = { operator: index, reads, writes, operations: cost?.forward.operations ?? 0 };
+  switch (graph.partOf(operator)) {
+    case 'nothing':
+    case 'view':
+      return;
+    case 'folded bias': {
+      // The product writes the sum.
+      const product = graph.foldedProduct(operator);
+      steps.push({
+        ...common,
+        kind: 'extern',
+        domain: 0,
+        reads: product === undefined ? [] : [product],
+        kernels: [],
+      });
+      return;
+    }
+    case 'extern': {
+      for (const cast of graph.weightCasts(index)) steps.push(elementwise(index, cast));
+      if (copiesWeights)
+        for (const copy of layoutCopies(graph, operator)) steps.push(elementwise(index, copy));
+      steps.push({ ...common, kind: 'extern', domain: 0, kernels: graph.kernelsOf(index, 'forward') });
+      return;
+    }
+    case 'batch normalization': {
+      const [input = ''] = reads;
+      const channels = graph.training.tensors.get(input)?.dimensions[1] ?? 1;
+      const rows = read / channels;
+      const statistics = ['mean', 'deviation'].map((name) => extra(`${index}/${name}`, 4 * channels));
+      // Few rows: mean and variance in turn (torch/_inductor/lowering.py, `use_two_step_variance`), both over the input.
+      const stages = columnStages(rows, channels, graph.channelsLast) * (rows < welfordFrom ? 2 : 1);
+      steps.push(
+        { ...common, kind: 'columns', domain: read, reads: [input], writes: statistics, stages },
+        {
+          ...common,
+          kind: 'pointwise',
+          domain: written,
+          reads: [...reads.slice(0, 3), ...statistics],
+          writes,
+        },
+      );
+      if (graph.training.requiresGradient.has(writes[0] ?? '')) steps.push(elementwise(index, counted));
+      return;
+    }
+    case 'rows':
+      steps.push({
+        ...common,
+        kind: 'rows',
+        domain: Math.max(read, written),
+        rowLength: graph.rowOf(operator),
+      });
+      return;
+    case 'window':
+      steps.push({ ...common, kind: 'window', domain: written });
+      return;
+    case 'embedding':
+    case 'pointwise':
+      steps.push({ ...common, kind: 'pointwise', domain: written });
+  }
+}
+
+/** Where Inductor takes Welford's algorithm in one pass. */
+const welfordFrom = 1024;
+
+/** A kernel that nothing is fused with, because libraries or parameters stand on both sides of it. */
+const elementwise = (operator: number, kernel: KernelWork): Step => ({
+  operator,
+  kind: 'pointwise',
+  domain: 0,
+  reads: [],
+  writes: [],
+  operations: 0,
+  kernels: [kernel],
+});
+
+/** `num_batches_tracked` of batch normalization goes up by one. */
+const counted: KernelWork = {
+  class: 'elementwise',
+  numeric: 'fp32',
+  flops: flops(0),
+  operations: 1,
+  bytes: bytes(16),
+  launches: 1,
+};
+
+/** Weights of windows wider than one are laid out anew for each step, and so are images that come in. */
+function layoutCopies(graph: CompiledGraph, operator: Operator): readonly KernelWork[] {
+  const { values, inputs } = graph.training.analysis.graph;
+  const copies: KernelWork[] = [];
+  for (const name of operator.inputs) {
+    const tensor = graph.training.tensors.get(name);
+    if (tensor === undefined || tensor.dimensions.length < 4) continue;
+    const taps = tensor.dimensions.slice(2).reduce((product, size) => product * size, 1);
+    const isFilter = graph.isWeight(name) && taps > 1 && (tensor.dimensions[1] ?? 1) > 1;
+    const isImage = inputs.includes(name) && values.get(name)?.consumers[0] === operator.index;
+    if (!isFilter && !isImage) continue;
+    copies.push({ ...counted, operations: 0, bytes: bytes(2 * graph.bytesOf(name)) });
+  }
+  return copies;
+}

@@ -1,0 +1,284 @@
+/**
+ * Steps put together to kernels, as Inductor's scheduler does.
+ *
+ * Rules, PyTorch 2.13: a value computed element by element is inlined where it is read, and stored only for a library,
+ * for a kernel of another moment, for backward or for the caller (torch/_inductor/lowering.py, ir.py `StorageBox.mark_reuse`);
+ * steps over the same elements that read one another's results or the same tensor become one kernel, unless something
+ * that cannot be part of it lies between (torch/_inductor/scheduler.py `can_fuse_vertical`, `can_fuse_horizontal`).
+ *
+ * A moment is a number: what follows a library's kernel, a sum over columns or a window comes a moment later. Steps of
+ * one moment never wait for each other, so that fusing them closes no circle.
+ */
+
+import type { KernelEnvironment } from '../../../hardware/corrections.ts';
+import type { KernelWork } from '../../../hardware/kernelTime.ts';
+import { bytes, flops } from '../../../model/units.ts';
+import type { Step } from './step.ts';
+
+export interface FusedKernels {
+  /** By the index of the operator that the last step of each belongs to. */
+  readonly kernels: ReadonlyMap<number, readonly KernelWork[]>;
+  /** Launches of kernels that Inductor generated. */
+  readonly generated: number;
+}
+
+export interface Storage {
+  readonly bytesOf: (value: string) => number;
+  /** Needed beyond this pass. */
+  readonly isNeeded: (value: string) => boolean;
+  readonly environment: KernelEnvironment | undefined;
+}
+
+export function fuse(steps: readonly Step[], storage: Storage): FusedKernels {
+  const producers = new Map<string, number>();
+  const readers = new Map<string, number[]>();
+  for (const [index, { reads, writes }] of steps.entries()) {
+    for (const value of writes) producers.set(value, index);
+    for (const value of reads) {
+      const known = readers.get(value);
+      if (known === undefined) readers.set(value, [index]);
+      else known.push(index);
+    }
+  }
+  const moments = momentsOf(steps, producers, readers, storage);
+  const stored = storedValues(steps, moments, { producers, readers }, storage);
+  const isStored = (value: string): boolean => stored.has(value);
+  const groups = new Groups(steps);
+  unite(steps, moments, producers, groups, storage);
+  return kernelsOf(steps, groups, { producers, readers }, isStored, storage);
+}
+
+type Links = {
+  readonly producers: ReadonlyMap<string, number>;
+  readonly readers: ReadonlyMap<string, readonly number[]>;
+};
+
+/**
+ * What is written to memory. A value with several readers is computed again in each, unless it takes more than four
+ * tensors to compute it (torch/_inductor/config.py, `realize_reads_threshold`).
+ */
+function storedValues(
+  steps: readonly Step[],
+  moments: Int32Array,
+  { producers, readers }: Links,
+  storage: Storage,
+): ReadonlySet<string> {
+  const stored = new Set<string>();
+  /** By value that is not stored: tensors that are read to compute it. */
+  const tensors = new Map<string, number>();
+  for (const [index, step] of steps.entries()) {
+    let read = 0;
+    for (const value of step.reads) {
+      read += producers.has(value) && !stored.has(value) ? (tensors.get(value) ?? 1) : 1;
+    }
+    const isInlined = (reader: number): boolean => {
+      const next = steps[reader];
+      if (next === undefined) return true;
+      if (next.kind === 'extern' || next.kind === 'window') return false;
+      if (next.kind === 'rows' && next.domain !== step.domain) return false;
+      const isNear = moments[reader] === moments[index] && next.kind !== 'columns';
+      return step.kind === 'pointwise' ? isNear || read <= mostReads : moments[reader] === moments[index];
+    };
+    for (const value of step.writes) {
+      const own = readers.get(value) ?? [];
+      const isAlone = own.length === 1 && step.kind === 'pointwise';
+      const inlined = own.every(
+        (reader) => isInlined(reader) || (isAlone && steps[reader]?.kind === 'columns'),
+      );
+      if (storage.isNeeded(value) || !inlined) stored.add(value);
+      else tensors.set(value, read);
+    }
+  }
+  return stored;
+}
+
+const mostReads = 4;
+
+const endsMoment = (producer: Step, reader: Step): boolean =>
+  producer.kind === 'extern' || producer.kind === 'columns' || reader.kind === 'window';
+
+/** What nobody of its own moment reads waits until somebody does: it is inlined there. */
+function momentsOf(
+  steps: readonly Step[],
+  producers: ReadonlyMap<string, number>,
+  readers: ReadonlyMap<string, readonly number[]>,
+  storage: Storage,
+): Int32Array {
+  const moments = new Int32Array(steps.length);
+  for (const [index, step] of steps.entries()) {
+    let moment = 0;
+    for (const value of step.reads) {
+      const producer = producers.get(value) ?? -1;
+      const before = steps[producer];
+      if (before === undefined || producer >= index) continue;
+      moment = Math.max(moment, (moments[producer] ?? 0) + (endsMoment(before, step) ? 1 : 0));
+    }
+    moments[index] = moment;
+  }
+  for (let index = steps.length - 1; index >= 0; index -= 1) {
+    const step = steps[index];
+    if (step?.kind !== 'pointwise' || step.writes.some(storage.isNeeded)) continue;
+    let earliest = Number.POSITIVE_INFINITY;
+    for (const value of step.writes) {
+      for (const reader of readers.get(value) ?? []) {
+        const behind = steps[reader]?.kind === 'window' ? 1 : 0;
+        earliest = Math.min(earliest, (moments[reader] ?? 0) - behind);
+      }
+    }
+    if (earliest !== Number.POSITIVE_INFINITY) moments[index] = Math.max(moments[index] ?? 0, earliest);
+  }
+  return moments;
+}
+
+/** Steps that become one kernel, by the lowest index of them. */
+class Groups {
+  private readonly parents: Int32Array;
+  private readonly rows: Int32Array;
+
+  constructor(steps: readonly Step[]) {
+    this.parents = Int32Array.from(steps, (_, index) => index);
+    this.rows = Int32Array.from(steps, ({ rowLength }) => rowLength ?? 0);
+  }
+
+  of(index: number): number {
+    let root = index;
+    while ((this.parents[root] ?? root) !== root) root = this.parents[root] ?? root;
+    let at = index;
+    while (at !== root) {
+      const next = this.parents[at] ?? root;
+      this.parents[at] = root;
+      at = next;
+    }
+    return root;
+  }
+
+  /** Rows of different length do not share a kernel. */
+  unite(left: number, right: number): void {
+    const [a, b] = [this.of(left), this.of(right)];
+    const [rowsOfA = 0, rowsOfB = 0] = [this.rows[a], this.rows[b]];
+    if (a === b || (rowsOfA !== 0 && rowsOfB !== 0 && rowsOfA !== rowsOfB)) return;
+    this.parents[Math.max(a, b)] = Math.min(a, b);
+    this.rows[Math.min(a, b)] = Math.max(rowsOfA, rowsOfB);
+  }
+}
+
+function unite(
+  steps: readonly Step[],
+  moments: Int32Array,
+  producers: ReadonlyMap<string, number>,
+  groups: Groups,
+  storage: Storage,
+): void {
+  const sharing = new Map<string, number>();
+  for (const [index, step] of steps.entries()) {
+    if (step.kind === 'extern') continue;
+    const isColumns = step.kind === 'columns';
+    for (const value of step.reads) {
+      const producer = producers.get(value) ?? -1;
+      const before = steps[producer];
+      const isFused = before !== undefined && before.kind !== 'extern' && before.kind !== 'columns';
+      if (isFused && !isColumns && step.kind !== 'window' && before.domain === step.domain) {
+        if (moments[producer] === moments[index]) groups.unite(producer, index);
+      }
+      // Tensors much smaller than what is walked over are no reason to share a kernel.
+      if (storage.bytesOf(value) < step.domain) continue;
+      const key = `${isColumns ? 'columns' : 'elements'} ${moments[index]} ${step.domain} ${value}`;
+      const other = sharing.get(key);
+      if (other === undefined) sharing.set(key, index);
+      else groups.unite(other, index);
+    }
+  }
+}
+
+function kernelsOf(
+  steps: readonly Step[],
+  groups: Groups,
+  { producers, readers }: Links,
+  isStored: (value: string) => boolean,
+  storage: Storage,
+): FusedKernels {
+  const kernels = new Map<number, KernelWork[]>();
+  let generated = 0;
+  const add = (operator: number, work: readonly KernelWork[]): void => {
+    const known = kernels.get(operator);
+    if (known === undefined) kernels.set(operator, [...work]);
+    else known.push(...work);
+  };
+  const members = new Map<number, number[]>();
+  for (const [index, step] of steps.entries()) {
+    if (step.kind === 'extern') {
+      add(step.operator, step.kernels ?? []);
+      continue;
+    }
+    if (step.kernels !== undefined) {
+      add(step.operator, step.kernels);
+      generated += step.kernels.length;
+    }
+    const group = groups.of(index);
+    const known = members.get(group);
+    if (known === undefined) members.set(group, [index]);
+    else known.push(index);
+  }
+  /** What an inlined value is read from; its own group reads it for nothing. */
+  const inlined = (value: string, group: number, found: Set<string>, hops: number): void => {
+    const producer = producers.get(value) ?? -1;
+    const step = steps[producer];
+    if (step === undefined) {
+      found.add(value);
+      return;
+    }
+    if (groups.of(producer) === group) return;
+    if (step.kind !== 'pointwise' || isStored(value) || hops > 16) found.add(value);
+    else for (const read of step.reads) inlined(read, group, found, hops + 1);
+  };
+  for (const [group, indices] of members) {
+    const read = new Set<string>();
+    let written = 0;
+    let isKernel = false;
+    let operations = 0;
+    let rowLength: number | undefined;
+    let stages = 1;
+    let domain = 0;
+    let isColumns = false;
+    for (const index of indices) {
+      const step = steps[index];
+      if (step === undefined) continue;
+      operations += step.operations;
+      domain = Math.max(domain, step.domain);
+      rowLength ??= step.rowLength;
+      for (const value of step.reads) inlined(value, group, read, 0);
+      if (step.kind === 'columns') {
+        isColumns = true;
+        isKernel = true;
+        stages = Math.max(stages, step.stages ?? 1);
+        for (const value of step.writes) written += storage.bytesOf(value);
+        continue;
+      }
+      const isRead = step.writes.some((value) => readers.has(value) || storage.isNeeded(value));
+      if (step.kind !== 'pointwise' && isRead) isKernel = true;
+      for (const value of step.writes) {
+        if (!isStored(value)) continue;
+        isKernel = true;
+        written += storage.bytesOf(value);
+      }
+    }
+    const last = steps[indices[indices.length - 1] ?? -1];
+    if (!isKernel || last === undefined || domain === 0) continue;
+    let size = written;
+    for (const value of read) size += storage.bytesOf(value);
+    generated += stages;
+    add(last.operator, [
+      {
+        class: rowLength === undefined ? (isColumns ? 'reduction' : 'elementwise') : 'normalization',
+        numeric: 'fp32',
+        flops: flops(0),
+        operations,
+        bytes: bytes(size),
+        launches: stages,
+        ...(storage.environment === undefined ? {} : { environment: storage.environment }),
+        ...(rowLength === undefined ? {} : { rowLength }),
+      },
+    ]);
+  }
+  return { kernels, generated };
+}

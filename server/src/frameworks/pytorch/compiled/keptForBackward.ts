@@ -1,0 +1,164 @@
+/** What compiled forward keeps for backward, by what the backward of each operator reads. */
+
+import type { Operator } from '../../../model/graph.ts';
+import type { KeptTensor } from '../../behaviour.ts';
+import { type CompiledGraph, extra, keptTensor } from './compiledGraph.ts';
+import { type Asked, keptOf } from './keep.ts';
+
+export interface KeptForBackward {
+  /** Values of the graph, and tensors made only to be kept. */
+  readonly values: ReadonlySet<string>;
+  /** By the operator that is the first to keep each. */
+  readonly saved: ReadonlyMap<number, readonly KeptTensor[]>;
+  /** What the backward of an operator reads of forward. */
+  readonly readBy: (operator: Operator) => readonly string[];
+  /** Backward of the operator normalizes a batch again, and uses the result more than once. */
+  readonly normalizesAgain: (operator: Operator) => boolean;
+}
+
+/** One byte per element: whether a value is above a threshold. */
+const thresholds: ReadonlySet<string> = new Set(['Relu', 'Clip', 'LeakyRelu', 'ThresholdedRelu']);
+
+export function keptForBackward(graph: CompiledGraph): KeptForBackward {
+  const asked = new Map<string, Asked>();
+  const weightCopies = new Map<number, KeptTensor[]>();
+  const reads = new Map<number, readonly string[]>();
+  const first = new Map<string, number>();
+  for (const operator of graph.training.analysis.graph.operators) {
+    const names: string[] = [];
+    for (const each of askedBy(graph, operator)) {
+      if ('weightCopy' in each) {
+        const known = weightCopies.get(operator.index) ?? [];
+        known.push(each);
+        weightCopies.set(operator.index, known);
+        continue;
+      }
+      names.push(each.key);
+      if (!first.has(each.key)) first.set(each.key, operator.index);
+      const before = asked.get(each.key);
+      asked.set(
+        each.key,
+        before === undefined ? each : { ...each, mustStay: before.mustStay || each.mustStay },
+      );
+    }
+    reads.set(operator.index, names);
+  }
+  const sourcesOf = sources(graph);
+  const values = keptOf(asked, sourcesOf, graph.bytesOf);
+  const saved = new Map<number, KeptTensor[]>();
+  for (const [index, copies] of weightCopies) saved.set(index, copies);
+  const { values: graphValues } = graph.training.analysis.graph;
+  for (const key of values) {
+    const index = first.get(key) ?? graphValues.get(key)?.consumers[0] ?? graphValues.get(key)?.producer;
+    const role = graphValues.get(key)?.role;
+    if (index === undefined || role === 'constant' || role === 'buffer' || graph.isWeight(key)) continue;
+    const known = saved.get(index) ?? [];
+    known.push(keptTensor(`${key}:${graph.bytesOf(key)}`, graph.bytesOf(key)));
+    saved.set(index, known);
+  }
+  /** A value that is computed again is read as what it is made of. */
+  const leaves = (key: string, found: Set<string>, hops: number): void => {
+    const from = values.has(key) || hops > 16 ? undefined : sourcesOf(key);
+    if (from === undefined) found.add(key);
+    else for (const each of from) leaves(each, found, hops + 1);
+  };
+  const readBy = (operator: Operator): readonly string[] => {
+    const found = new Set<string>();
+    for (const key of reads.get(operator.index) ?? []) {
+      const mask = maskedValue(key);
+      // The mask of a value that is kept anyway is read off it.
+      if (mask !== undefined && !values.has(key)) leaves(mask, found, 0);
+      else leaves(key, found, 0);
+    }
+    return [...found];
+  };
+  const normalizesAgain = (operator: Operator): boolean =>
+    !usedOnce.has(operator.type) &&
+    (reads.get(operator.index) ?? []).some((key) => {
+      const name = maskedValue(key) ?? key;
+      const producer = producerOf(graph, values.has(key) || values.has(name) ? '' : name);
+      return producer !== undefined && graph.partOf(producer) === 'batch normalization';
+    });
+  return { values, saved, readBy, normalizesAgain };
+}
+
+/** Their backward reads what they were given in one place. */
+const usedOnce: ReadonlySet<string> = new Set(['Relu']);
+
+const producerOf = ({ training }: CompiledGraph, name: string): Operator | undefined =>
+  training.analysis.graph.operators[training.analysis.graph.values.get(name)?.producer ?? -1];
+
+type Request = ({ readonly key: string } & Asked) | KeptTensor;
+
+function askedBy(graph: CompiledGraph, operator: Operator): readonly Request[] {
+  const { index } = operator;
+  const lowered = graph.eager.operators[index];
+  const cost = graph.costOf(index);
+  if (lowered === undefined || cost === undefined || lowered.saved.length === 0) return [];
+  const part = graph.partOf(operator);
+  const [output = ''] = operator.outputs;
+  if (part === 'window') {
+    // Only where the largest was is asked for: an offset of one byte (`_low_memory_max_pool_with_offsets`).
+    // Where the largest was: an offset of one byte (`_low_memory_max_pool_with_offsets`).
+    if (operator.type.includes('MaxPool')) {
+      return [request(graph, extra(`${index}/offsets`, graph.elementsOf(output)), true)];
+    }
+    // The partitioner takes the backward of other pooling for a library's, which reads the input as it is.
+    return graph.readsOf(operator).map((name) => request(graph, name, true));
+  }
+  const isThreshold = thresholds.has(operator.type);
+  return lowered.saved.flatMap((tensor): readonly Request[] => {
+    if (tensor.weightCopy) return [tensor];
+    const name = nameIn(tensor.key);
+    if (name === undefined) return [request(graph, extra(tensor.key, tensor.bytes), true)];
+    if (isThreshold) {
+      // `threshold_backward` asks for the result, the others for what they were given.
+      const from = operator.type === 'Relu' ? output : graph.eager.storage(operator.inputs[0] ?? '');
+      const mask = extra(`mask of ${from}`, graph.elementsOf(output));
+      return [{ key: mask, bytes: graph.bytesOf(mask), mustStay: false, from: [from] }];
+    }
+    if (part !== 'extern') return [request(graph, name, false)];
+    // A library reads it in the type that it computes in: a cast is stored for it.
+    const isCast = tensor.bytes !== graph.bytesOf(name);
+    return [isCast ? request(graph, extra(name, tensor.bytes), true) : request(graph, name, true)];
+  });
+}
+
+function request(graph: CompiledGraph, key: string, mustStay: boolean): Request {
+  return { key, bytes: graph.bytesOf(key), mustStay, from: [key] };
+}
+
+const maskedValue = (key: string): string | undefined => /^mask of (.*)#\d+$/.exec(key)?.[1];
+
+/** `name:width` of a value; what an operator makes beside its outputs has a key that starts with its index. */
+function nameIn(key: string): string | undefined {
+  return /^\d+\//.test(key) ? undefined : key.slice(0, key.lastIndexOf(':'));
+}
+
+/** What a value can be computed from again, element by element; `undefined` where it cannot. */
+function sources(graph: CompiledGraph): (key: string) => readonly string[] | undefined {
+  const { values, operators } = graph.training.analysis.graph;
+  return (key) => {
+    const operator = operators[values.get(key)?.producer ?? -1];
+    if (operator === undefined) return graph.isWeight(key) ? [] : undefined;
+    const part = graph.partOf(operator);
+    if (part === 'batch normalization') {
+      return [...graph.readsOf(operator).slice(0, 1), ...statisticsOf(graph, operator)];
+    }
+    if (part === 'rows' && graph.eager.groups.get(operator.index)?.kind === 'normalization') {
+      return [
+        ...graph.readsOf(operator).filter((name) => !graph.isWeight(name)),
+        ...statisticsOf(graph, operator),
+      ];
+    }
+    if (part !== 'pointwise') return undefined;
+    const own = operator.type === 'Dropout' ? statisticsOf(graph, operator) : [];
+    return [...graph.readsOf(operator).filter((name) => !graph.isWeight(name)), ...own];
+  };
+}
+
+/** What the operator makes only for backward: kept whatever else is. */
+const statisticsOf = (graph: CompiledGraph, { index }: Operator): readonly string[] =>
+  (graph.eager.operators[index]?.saved ?? [])
+    .filter(({ key }) => nameIn(key) === undefined)
+    .map(({ key, bytes }) => extra(key, bytes));

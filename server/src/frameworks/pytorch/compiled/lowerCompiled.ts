@@ -1,0 +1,71 @@
+/**
+ * The training graph as the kernels that `torch.compile` launches: those of libraries as in eager mode, all else fused.
+ *
+ * Dynamo and AOTAutograd give Inductor one graph of forward and one of backward (what depends on data breaks a graph
+ * in two, which is not modelled). Products, convolutions and attention stay calls of libraries (PyTorch 2.13,
+ * torch/_inductor/kernel/{mm,conv}.py: without max-autotune only ATen's are taken, and nothing is fused with them);
+ * the rest is decomposed to steps (`step.ts`) and fused (`fuse.ts`). Casts of autocast are element by element, and so
+ * part of their neighbours; those of weights and of their gradients stand between libraries, and stay kernels.
+ * What forward keeps: `keep.ts`.
+ */
+
+import type { TrainingGraph } from '../../../analysis/modelAnalysis.ts';
+import type { KernelWork } from '../../../hardware/kernelTime.ts';
+import type { Mode } from '../../../model/scenario.ts';
+import type { KeptTensor, LoweredOperator } from '../../behaviour.ts';
+import { backwardSteps } from './backwardSteps.ts';
+import { CompiledGraph, type EagerLowering, piece } from './compiledGraph.ts';
+import { forwardSteps } from './forwardSteps.ts';
+import { type FusedKernels, fuse } from './fuse.ts';
+import { keptForBackward } from './keptForBackward.ts';
+
+/** How images lie in memory, and whether the compiler put them so. */
+export interface Images {
+  readonly channelsLast: boolean;
+  readonly copied: boolean;
+}
+
+export interface CompiledLowering {
+  readonly operators: readonly (LoweredOperator | undefined)[];
+  /** Launches of generated kernels. */
+  readonly generated: { readonly forward: number; readonly backward: number };
+}
+
+/** `copied`: images are put into channels-last memory, and so are the weights of convolutions, in each step. */
+export function lowerCompiled(
+  training: TrainingGraph,
+  eager: EagerLowering,
+  mode: Mode,
+  { channelsLast, copied }: Images,
+): CompiledLowering {
+  const subject = new CompiledGraph(training, eager, channelsLast);
+  const kept = mode === 'training' ? keptForBackward(subject) : undefined;
+  const outputs = new Set(training.analysis.graph.outputs.map(eager.storage));
+  const forward = fuse(forwardSteps(subject, copied), {
+    bytesOf: subject.bytesOf,
+    isNeeded: (value) => outputs.has(value) || kept?.values.has(value) === true,
+    environment: undefined,
+  });
+  const backward: FusedKernels =
+    kept === undefined
+      ? { kernels: new Map(), generated: 0 }
+      : fuse(backwardSteps(subject, kept), {
+          bytesOf: subject.bytesOf,
+          isNeeded: (value) => value.startsWith(piece),
+          environment: undefined,
+        });
+  const operators = eager.operators.map((operator, index): LoweredOperator | undefined => {
+    if (operator === undefined) return undefined;
+    return {
+      ...operator,
+      forward: forward.kernels.get(index) ?? none,
+      backwardData: backward.kernels.get(index) ?? none,
+      backwardWeight: none,
+      saved: kept?.saved.get(index) ?? noTensors,
+    };
+  });
+  return { operators, generated: { forward: forward.generated, backward: backward.generated } };
+}
+
+const none: readonly KernelWork[] = [];
+const noTensors: readonly KeptTensor[] = [];

@@ -1,0 +1,31 @@
+/** The training graph as PyTorch runs it: eagerly, or compiled. */
+
+import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
+import type { RecomputedGroups } from '../../analysis/recomputedGroups.ts';
+import type { Mode, Precision } from '../../model/scenario.ts';
+import type { LoweredGraph } from '../behaviour.ts';
+import type { TypeOptions } from './autocast.ts';
+import { lowerCompiled } from './compiled/lowerCompiled.ts';
+import { prefersChannelsLast } from './compiled/prefersChannelsLast.ts';
+import { eagerOperators, lowerEager } from './lowerEager.ts';
+import { recompute } from './recompute.ts';
+
+export interface PytorchOptions extends TypeOptions {
+  readonly compiled: boolean;
+}
+
+export function lowerPytorch(
+  training: TrainingGraph,
+  precision: Precision,
+  mode: Mode,
+  options: PytorchOptions,
+  recomputed?: RecomputedGroups,
+): LoweredGraph {
+  if (!options.compiled) return lowerEager(training, precision, mode, options, recomputed);
+  const copied = !options.channelsLast && mode === 'training' && prefersChannelsLast(training);
+  const channelsLast = options.channelsLast || copied;
+  const eager = eagerOperators(training, precision, mode, { ...options, channelsLast });
+  const { operators } = lowerCompiled(training, eager, mode, { channelsLast, copied });
+  if (mode === 'inference' || recomputed === undefined) return { operators };
+  return { operators: recompute(training, operators, recomputed, eager.stored) };
+}

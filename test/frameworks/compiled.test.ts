@@ -1,0 +1,100 @@
+/** `torch.compile` against Inductor and AOTAutograd themselves (`measured/compiled-graphs.csv`), and by what must hold. */
+
+import { describe, expect, test } from 'vitest';
+import { columnStages } from '../../server/src/frameworks/pytorch/compiled/columnStages.ts';
+import { fuse } from '../../server/src/frameworks/pytorch/compiled/fuse.ts';
+import { keptOf } from '../../server/src/frameworks/pytorch/compiled/keep.ts';
+import type { Step } from '../../server/src/frameworks/pytorch/compiled/step.ts';
+import { resolveFramework } from '../../server/src/frameworks/registry.ts';
+import { compiledFigures, compiledRows } from '../support/compiledGraphs.ts';
+
+const apart = (own: number, real: number): number => Math.abs(own / real - 1);
+
+describe('generated kernels and kept bytes are those of torch.compile', () => {
+  for (const row of compiledRows()) {
+    test(`${row.model}: ${row.graph}`, () => {
+      const own = compiledFigures(row);
+      const told = JSON.stringify({ own, row });
+      expect(apart(own.forward, row.forward), told).toBeLessThan(0.05);
+      expect(apart(own.backward, row.backward), told).toBeLessThan(0.15);
+      expect(apart(own.saved, row.saved), told).toBeLessThan(0.03);
+    });
+  }
+});
+
+describe('sums over columns are split as Inductor splits them on an A100', () => {
+  // Launches as the wrappers of measured/compiled-graphs.csv have them.
+  const rows = [
+    { rows: 8, columns: 1000, apart: true, stages: 1 },
+    { rows: 4096, columns: 256, apart: true, stages: 2 },
+    { rows: 100_352, columns: 64, apart: true, stages: 3 },
+    { rows: 65_536, columns: 32, apart: false, stages: 2 },
+    { rows: 392, columns: 2048, apart: false, stages: 1 },
+    { rows: 4096, columns: 8192, apart: true, stages: 1 },
+  ];
+  test.each(rows)('$rows rows of $columns columns: $stages', ({ rows, columns, apart, stages }) => {
+    expect(columnStages(rows, columns, apart)).toBe(stages);
+  });
+});
+
+describe('steps are fused', () => {
+  const pointwise = (reads: readonly string[], write: string, domain = 100): Step => ({
+    operator: 0,
+    kind: 'pointwise',
+    domain,
+    reads,
+    writes: [write],
+    operations: domain,
+  });
+  const extern = (reads: readonly string[], write: string): Step => ({
+    ...pointwise(reads, write),
+    kind: 'extern',
+    kernels: [],
+  });
+  const check = (steps: readonly Step[], kernels: number, bytes: number): void => {
+    const fused = fuse(steps, {
+      bytesOf: () => 400,
+      isNeeded: (value) => value === 'out',
+      environment: undefined,
+    });
+    expect(fused.generated).toBe(kernels);
+    const moved = [...fused.kernels.values()].flat().reduce((total, work) => total + work.bytes, 0);
+    expect(moved).toBe(bytes);
+  };
+  test('a chain reads its input once and writes its result once', () => {
+    check([pointwise(['a'], 'b'), pointwise(['b'], 'c'), pointwise(['c', 'a'], 'out')], 1, 800);
+  });
+  test('a product between two chains parts them', () => {
+    check([pointwise(['a'], 'b'), extern(['b'], 'c'), pointwise(['c'], 'out')], 2, 1600);
+  });
+  test('a sum of what came before a product and after it is read twice, and closes no circle', () => {
+    check([pointwise(['a'], 'b'), extern(['b'], 'c'), pointwise(['b', 'c'], 'out')], 2, 2000);
+  });
+  test('a reduction of rows takes in what comes before and after it', () => {
+    const rows: Step = { ...pointwise(['b'], 'c'), kind: 'rows', rowLength: 10 };
+    check([pointwise(['a'], 'b'), rows, pointwise(['c'], 'out')], 1, 800);
+  });
+  test('a window reads what is stored', () => {
+    const window: Step = { ...pointwise(['b'], 'out', 50), kind: 'window' };
+    check([pointwise(['a'], 'b'), window], 2, 1600);
+  });
+  test('what nobody reads is not computed', () => check([pointwise(['a'], 'b')], 0, 0));
+});
+
+test('what can be computed from what is kept anyway is not kept', () => {
+  const asked = new Map([
+    ['product', { bytes: 400, mustStay: true, from: ['product'] }],
+    ['gelu', { bytes: 400, mustStay: false, from: ['gelu'] }],
+    ['mask', { bytes: 100, mustStay: false, from: ['other'] }],
+  ]);
+  const sources = (key: string) => (key === 'gelu' ? ['product'] : undefined);
+  expect([...keptOf(asked, sources, () => 400)].sort()).toEqual(['mask', 'product']);
+});
+
+test('CUDA graphs leave the host little to do, and a launch time that is given holds', () => {
+  const launch = (options: Readonly<Record<string, string>>) =>
+    resolveFramework({ name: 'pytorch-ddp', options }).behaviour.launch[0] * 1e6;
+  expect(launch({ compile: 'true' })).toBeCloseTo(5, 9);
+  expect(launch({ compile: 'reduce-overhead' })).toBeCloseTo(0.1, 9);
+  expect(launch({ compile: 'true', 'launch-us': '40' })).toBeCloseTo(40, 9);
+});
