@@ -19,7 +19,7 @@ import { leaveOutIdle } from './leaveOutIdle.ts';
 import type { ModelAnalysis } from './modelAnalysis.ts';
 import { collectOperatorKinds } from './operatorKinds.ts';
 import { planCosting } from './planCosting.ts';
-import { layersByNode, type ProvidedStructure } from './providedStructure.ts';
+import { type GivenLayers, givenLayers, type ProvidedStructure } from './providedStructure.ts';
 import { unrollLoops } from './unrollLoops.ts';
 
 /**
@@ -46,7 +46,9 @@ export function* analyzeInSteps(
   const useful = leaveOutIdle(expanded.nodes, model.graph);
   const nodes = unrollLoops(useful.nodes, model.graph);
   const issues = [...(provided?.issues ?? []), ...expanded.issues, ...useful.issues];
-  return (yield* analyzeNodes({ model, graph: model.graph, nodes, issues, provided }, leastFolded)).analysis;
+  const given = givenLayers(provided?.layers ?? [], model.graph.nodes.length);
+  const subject = { model, graph: model.graph, nodes, issues, provided, given };
+  return (yield* analyzeNodes(subject, leastFolded)).analysis;
 }
 
 /** A graph whose functions are expanded. */
@@ -57,6 +59,7 @@ interface Subject {
   /** What is known to be wrong with it. */
   readonly issues: readonly Issue[];
   readonly provided: ProvidedStructure | undefined;
+  readonly given: GivenLayers;
 }
 
 interface Analyzed {
@@ -69,10 +72,10 @@ interface Analyzed {
  * not like the rest, an encoder's beside a decoder's.
  */
 function* analyzeNodes(subject: Subject, leastFolded: number): Steps<Analyzed> {
-  const { graph, nodes, provided } = subject;
+  const { graph, nodes, provided, given } = subject;
   if (nodes.length >= leastFolded) {
     const least = keptAtStart + keptAtEnd + fewestDropped;
-    const repetition = findRepetition(nodes, graph, least, layersOfNodes(provided));
+    const repetition = findRepetition(nodes, graph, least, layersOfNodes(subject));
     yield;
     if (repetition !== undefined) {
       const folded = foldGraph(graph, nodes, repetition);
@@ -82,7 +85,7 @@ function* analyzeNodes(subject: Subject, leastFolded: number): Steps<Analyzed> {
         leastFolded + kept,
       );
       yield;
-      const analysis = unfoldAnalysis({ ...short, folded, repetition, graph, nodes, provided });
+      const analysis = unfoldAnalysis({ ...short, folded, repetition, graph, nodes, provided, given });
       if (analysis !== undefined) return { analysis, uses: short.uses };
     }
   }
@@ -93,13 +96,12 @@ function* analyzeNodes(subject: Subject, leastFolded: number): Steps<Analyzed> {
 const fewestOperatorsFolded = 200;
 
 /** The layer that a node is in: as a lowering says, else its module. */
-function layersOfNodes(provided: ProvidedStructure | undefined): (node: FlatNode) => unknown {
+function layersOfNodes({ provided, given }: Subject): (node: FlatNode) => unknown {
   if (provided === undefined) return ({ scope }) => scope;
-  const layers = layersByNode(provided.layers);
-  return ({ source, scope }) => layers[source] ?? scope;
+  return ({ source, scope }) => given.layers[given.ofNode[source] ?? -1] ?? scope;
 }
 
-function analyzeGraph({ model, graph: source, nodes, issues: known, provided }: Subject): Analyzed {
+function analyzeGraph({ model, graph: source, nodes, issues: known, provided, given }: Subject): Analyzed {
   const issues: Issue[] = [...known];
   const operatorSets = new Map(
     model.operatorSets.map(({ domain, version }) => [domain === 'ai.onnx' ? '' : domain, version]),
@@ -119,7 +121,7 @@ function analyzeGraph({ model, graph: source, nodes, issues: known, provided }: 
   const finished = withRoles(withParameters, rolesBehind(withParameters, auxiliary));
   const analysis: ModelAnalysis = {
     graph: finished,
-    layers: groupLayers(finished, scopes, auxiliary, provided?.layers ?? []),
+    layers: groupLayers(finished, scopes, auxiliary, given),
     parameters,
     frozen,
     ...(provided?.batchSymbol === undefined

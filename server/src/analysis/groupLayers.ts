@@ -11,7 +11,7 @@ import type { Graph, Layer, Operator } from '../model/graph.ts';
 import type { AuxiliaryOperators } from './auxiliaryOperators.ts';
 import { layerType } from './layerType.ts';
 import type { ModuleScope } from './moduleScope.ts';
-import { layersByNode, type ProvidedLayer } from './providedStructure.ts';
+import type { GivenLayers } from './providedStructure.ts';
 
 /**
  * Layers of a graph; every operator is in exactly one. They are in order of their first operator that computes:
@@ -21,12 +21,12 @@ export function groupLayers(
   graph: Graph,
   scopes: readonly ModuleScope[],
   { shapeArithmetic, storedLayout }: AuxiliaryOperators,
-  provided: readonly ProvidedLayer[],
+  provided: GivenLayers,
 ): readonly Layer[] {
   const isAuxiliary = (index: number): boolean =>
     shapeArithmetic[index] === true || storedLayout[index] === true;
-  const givenTo = layersByNode(provided);
-  const keys = keysOfOperators(graph, (source) => provided[givenTo[source] ?? -1]?.name, isAuxiliary);
+  const indexGivenTo = (source: number): number => provided.ofNode[source] ?? -1;
+  const keys = keysOfOperators(graph, (source) => provided.layers[indexGivenTo(source)]?.name, isAuxiliary);
   const groups = new Map<string, Operator[]>();
   for (const operator of graph.operators) {
     const key = keys[operator.index] ?? '';
@@ -43,8 +43,8 @@ export function groupLayers(
   return ordered.map((operators) => {
     const main = operators.filter(({ index }) => !isAuxiliary(index));
     const leader = main[0] ?? operators[0];
-    const index = (leader === undefined ? undefined : givenTo[leader.source]) ?? -1;
-    const given = provided[index];
+    const index = leader === undefined ? -1 : indexGivenTo(leader.source);
+    const given = provided.layers[index];
     const indices = operators.map(({ index }) => index);
     if (given !== undefined) {
       return {

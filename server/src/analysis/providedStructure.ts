@@ -36,13 +36,19 @@ export interface ProvidedLayer {
   readonly marks?: LayerMarks;
 }
 
-/** By node: the index of the layer it is in; `undefined` for a node in none. */
-export function layersByNode(layers: readonly ProvidedLayer[]): readonly (number | undefined)[] {
-  const byNode: (number | undefined)[] = [];
+/** The layers that a lowering gives, and by node of the file the index of the one it is in, -1 for none. */
+export interface GivenLayers {
+  readonly layers: readonly ProvidedLayer[];
+  readonly ofNode: Int32Array;
+}
+
+/** `nodes` is how many nodes the file has. */
+export function givenLayers(layers: readonly ProvidedLayer[], nodes: number): GivenLayers {
+  const ofNode = new Int32Array(nodes).fill(-1);
   for (let layer = 0; layer < layers.length; layer += 1) {
-    for (const node of layers[layer]?.nodes ?? []) byNode[node] = layer;
+    for (const node of layers[layer]?.nodes ?? []) ofNode[node] = layer;
   }
-  return byNode;
+  return { layers, ofNode };
 }
 
 /**

@@ -43,11 +43,12 @@ export function viewLayerSpec(
 }
 
 function rowsOfLayers(text: TextLines, estimate: ModelEstimate): readonly LayerRow[] {
-  const costs = new Map(estimate.cost?.layers.map((layer) => [layer.name, layer]));
+  const costs = estimate.cost?.layers ?? [];
   const bySpan = new Map<number, { readonly span: TextSpan; readonly layers: LayerCost[] }>();
   const { analysis, written } = estimate.opened;
-  for (const { name, given } of analysis?.layers ?? []) {
-    const cost = costs.get(name);
+  // Costs are in the order of the analysis.
+  for (const [index, { given }] of (analysis?.layers ?? []).entries()) {
+    const cost = costs[index];
     const span = written?.[given ?? -1]?.span;
     if (cost === undefined || span === undefined) continue;
     const entry = bySpan.get(span.start);
@@ -145,10 +146,8 @@ function rowOfSpan(
   group: boolean,
 ): LayerRow {
   const range = rangeOfSpan(text, span);
-  const lines = Array.from(
-    { length: range.end.line - range.start.line + 1 },
-    (_, index) => range.start.line + index,
-  );
+  const lines: number[] = [range.start.line];
+  for (let line = range.start.line + 1; line <= range.end.line; line += 1) lines.push(line);
   return { name, line: range.start.line, range, lines, layers, group };
 }
 

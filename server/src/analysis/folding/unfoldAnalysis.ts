@@ -11,7 +11,7 @@ import type { Use } from '../findRoles.ts';
 import { nameOfNode } from '../inferGraph.ts';
 import type { Folded, ModelAnalysis, Parameter } from '../modelAnalysis.ts';
 import { planCosting } from '../planCosting.ts';
-import { layersByNode, type ProvidedLayer, type ProvidedStructure } from '../providedStructure.ts';
+import type { GivenLayers, ProvidedLayer, ProvidedStructure } from '../providedStructure.ts';
 import type { Repetition } from './findRepetition.ts';
 import {
   type FoldedGraph,
@@ -31,6 +31,7 @@ export interface FoldedAnalysis {
   readonly graph: OnnxGraph;
   readonly nodes: readonly FlatNode[];
   readonly provided: ProvidedStructure | undefined;
+  readonly given: GivenLayers;
 }
 
 /** `undefined` where the blocks did not come out alike, so that leaving some out may have changed something. */
@@ -359,7 +360,7 @@ function unfoldContent(
 function unfoldLayers(
   subject: FoldedAnalysis,
 ): { readonly layers: readonly Layer[]; readonly origins: Int32Array } | undefined {
-  const { analysis, folded, nodes, provided } = subject;
+  const { analysis, folded, nodes, given: provisions } = subject;
   const { places } = folded;
   const { cut, period, copies, count } = places;
   const { found, at } = findingsAt(subject);
@@ -387,10 +388,9 @@ function unfoldLayers(
   };
   if (!isSettledAround(places, isLike) || !isSettledAround(places, isLike)) return undefined;
 
-  const provisions = provided?.layers ?? [];
-  const bySource = layersByNode(provisions);
-  const indexGivenTo = (flat: FlatNode | undefined): number => bySource[flat?.source ?? -1] ?? -1;
-  const givenTo = (flat: FlatNode | undefined): ProvidedLayer | undefined => provisions[indexGivenTo(flat)];
+  const indexGivenTo = (flat: FlatNode | undefined): number => provisions.ofNode[flat?.source ?? -1] ?? -1;
+  const givenTo = (flat: FlatNode | undefined): ProvidedLayer | undefined =>
+    provisions.layers[indexGivenTo(flat)];
   const layers: Layer[] = [];
   const origins: number[] = [];
   const names = new Set<string>();

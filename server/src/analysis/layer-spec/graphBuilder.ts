@@ -171,7 +171,7 @@ export class GraphBuilder {
     this.types.set(name, { kind: 'tensor', elementType, shape: dimensions });
   }
 
-  /** Adds a node and infers its outputs, named after the layer and the operator. */
+  /** Adds a node and infers its outputs, named after the layer and the operator, or what else they are `called`. */
   node(
     layer: string,
     domain: string,
@@ -179,9 +179,11 @@ export class GraphBuilder {
     inputs: readonly (Tensor | undefined)[],
     outputs: number,
     attributes: NodeAttributes,
+    called = type,
   ): readonly Tensor[] {
-    const name = this.uniqueName(`${layer}/${type}`);
-    const names = Array.from({ length: outputs }, (_, index) => (index === 0 ? name : `${name}:${index}`));
+    const first = this.uniqueName(`${layer}/${called}`);
+    const name = called === type ? first : `${layer}/${type}`;
+    const names = Array.from({ length: outputs }, (_, index) => (index === 0 ? first : `${first}:${index}`));
     const inputNames = inputs.map((input) => input?.name ?? '');
     const attributeMap = new Map(Object.entries(attributes));
     this.nodes.push({

@@ -53,7 +53,8 @@ export class RunMemory {
   /** By path, the last state first. */
   private readonly layers = new Map<string, readonly KeptLayer[]>();
   private readonly values = new Map<string, Values>();
-  private readonly tensors = new Map<string, Tensor>();
+  /** By name, the last one first. */
+  private readonly tensors = new Map<string, readonly Tensor[]>();
   /** By how its call is written: the layer lowered last, for others to be copies of. */
   private readonly patterns = new Map<string, Pattern>();
   /** By block: the values inside it that were met last. */
@@ -96,13 +97,14 @@ export class RunMemory {
     return same ?? values;
   }
 
-  /** The tensor, or the one before that is equal to it: then what reads it has not changed. */
+  /** The tensor, or one of the last that is equal to it: then what reads it is as it was then. */
   sameTensor(tensor: Tensor): Tensor {
-    const before = this.tensors.get(tensor.name);
-    if (before !== undefined && before.elementType === tensor.elementType && isSameShape(before, tensor)) {
-      return before;
-    }
-    this.tensors.set(tensor.name, tensor);
+    const known = this.tensors.get(tensor.name) ?? [];
+    const same = known.find(
+      (before) => before.elementType === tensor.elementType && isSameShape(before, tensor),
+    );
+    if (same !== undefined) return same;
+    this.tensors.set(tensor.name, [tensor, ...known].slice(0, mostStates));
     return tensor;
   }
 

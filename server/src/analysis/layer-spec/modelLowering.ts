@@ -268,8 +268,9 @@ export class ModelLowering {
     type: string,
     inputs: readonly Tensor[],
     outputs: number,
+    called = type,
   ): readonly Tensor[] {
-    const tensors = this.graph.node(path, unloweredDomain, type, inputs, outputs, {});
+    const tensors = this.graph.node(path, unloweredDomain, type, inputs, outputs, {}, called);
     return tensors.map((tensor) => this.memory.sameTensor(tensor));
   }
 
@@ -281,8 +282,8 @@ export class ModelLowering {
     span: TextSpan,
     marks: LayerMarks,
   ): void {
-    const nodes: number[] = [];
-    for (let index = start; index < this.graph.size; index += 1) nodes.push(index);
+    const nodes = new Array<number>(this.graph.size - start);
+    for (let index = 0; index < nodes.length; index += 1) nodes[index] = start + index;
     const marked = Object.keys(marks).length === 0 ? {} : { marks };
     this.graph.layers.push({ name, type, ancestors, nodes, span, ...marked });
   }
@@ -594,7 +595,8 @@ export class ModelLowering {
     const fed = carried[0] ?? previous;
     const inputs = named.length > 0 ? named : fed === undefined ? [] : [fed];
     const { text } = call.callee;
-    const tensors = this.unlowered(path, text, inputs, layer.names.length);
+    // A name that is being typed is another one with every letter; what reads its tensors stays as it is.
+    const tensors = this.unlowered(path, text, inputs, layer.names.length, 'unreadable');
     return { tensors, names: findLayer(text)?.outputs?.slice(0, tensors.length) ?? [] };
   }
 
