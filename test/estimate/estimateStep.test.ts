@@ -314,8 +314,11 @@ describe('measured times in the place of predicted ones', () => {
     const predicted = estimateStep(model, eight, cluster('dgx-a100'));
     const cost = estimateStep(model, { ...eight, measuredStep: seconds(5) }, cluster('dgx-a100'));
     const { time } = cost.totals;
-    expect((time.forward ?? 0) + (time.backward ?? 0) + (time.update ?? 0)).toBeCloseTo(5, 9);
-    expect(time.step).toBeCloseTo(5 + (time.exposedCommunication ?? 0), 9);
+    const computed = (time.forward ?? 0) + (time.backward ?? 0) + (time.update ?? 0);
+    // What travels beside it slows it.
+    expect(computed).toBeGreaterThan(5);
+    expect(computed).toBeLessThan(5 + 0.189 * (time.communication ?? 0));
+    expect(time.step).toBeCloseTo(computed + (time.exposedCommunication ?? 0), 9);
     expect(time.communication).toBe(predicted.totals.time.communication);
     expect(cost.totals.throughput).toBeCloseTo(32 / (time.step ?? Number.NaN), 6);
   });

@@ -62,6 +62,7 @@ const naive = (of: StepWork): StepWork => {
 };
 
 const time = fc.double({ min: 0, max: 1, noNaN: true });
+const share = fc.double({ min: 0, max: 0.5, noNaN: true });
 const layers = fc.array(fc.tuple(time, time), { minLength: 1, maxLength: 40 });
 
 describe('closed forms are special cases of the timeline', () => {
@@ -101,6 +102,41 @@ describe('closed forms are special cases of the timeline', () => {
         const messages = pairs.map(([, c]) => c);
         const line = stepTimeline(step(forward, backward, messages, update));
         expect(line.step).toBeCloseTo(forward + waitFree(backward, messages) + update, 9);
+      }),
+    );
+  });
+});
+
+describe('messages that are kernels slow those beside them', () => {
+  // One piece of forward, then two of backward of 10 each; the first message leaves between those two.
+  test.each([
+    ['a message over within the piece: 4 of it at 4/5 of the pace', [4], 0.25, 10.8],
+    ['a message longer than the piece', [100], 0.25, 12.5],
+    ['two, one after another', [4, 4], 0.25, 11.6],
+    ['no message', [], 0.25, 10],
+    ['one that takes nothing from the GPU', [4], 0, 10],
+  ])('%s', (_, messages, slowing, expected) => {
+    const of = step(10, [10, 10], [], 0);
+    const sent = messages.map((time) => message(time, 1, 3));
+    const line = stepTimeline({ ...of, messages: sent, slowing: [slowing] });
+    expect(line.backward[1]).toBeCloseTo(expected, 12);
+    expect([line.forwardTime, line.backward[0]]).toEqual([10, 10]);
+  });
+  test('never by more than the share of what is computed, nor of what is sent', () => {
+    fc.assert(
+      fc.property(time, layers, time, share, (forward, pairs, update, slowing) => {
+        const of = step(
+          forward,
+          pairs.map(([b]) => b),
+          pairs.map(([, c]) => c),
+          update,
+        );
+        const [alone, slowed] = [stepTimeline(of), stepTimeline({ ...of, slowing: [slowing] })];
+        const longer = slowed.backwardTime - alone.backwardTime;
+        expect(longer).toBeGreaterThanOrEqual(-1e-9);
+        expect(longer).toBeLessThanOrEqual(slowing * alone.backwardTime + 1e-9);
+        expect(longer).toBeLessThanOrEqual(slowing * alone.communicationTime + 1e-9);
+        expect(slowed.step).toBeGreaterThanOrEqual(alone.step - 1e-9);
       }),
     );
   });
@@ -299,6 +335,7 @@ describe('what holds on every timeline', () => {
     update: piece,
     orders: fc.tuple(fc.boolean(), fc.boolean(), fc.boolean()),
     asTheyArrive: fc.boolean(),
+    slowing: fc.option(fc.tuple(share, share, share)),
     input: fc.option(
       fc.record({
         read: time,
@@ -331,6 +368,7 @@ describe('what holds on every timeline', () => {
         });
       }),
       channels: drawn.orders.map((first) => (first ? 'first come' : 'by priority')),
+      ...(drawn.slowing === null ? {} : { slowing: drawn.slowing }),
       update: { device: seconds(drawn.update.device), host: seconds(drawn.update.host) },
       ...(drawn.input === null
         ? {}

@@ -56,6 +56,7 @@ export function predictStep(
     backward: { device: backward, host: new Float64Array(backward.length) },
     messages: traffic.messages[0],
     channels: traffic.channels.map(({ order }) => order),
+    slowing: traffic.slowing[0],
     // What one GPU updates by itself it updates here too, unless the servers do; shards update a part of it.
     update: {
       device: seconds(exchange.update === 'at servers' ? 0 : update / exchange.shards.optimizerState),

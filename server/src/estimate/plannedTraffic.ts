@@ -1,6 +1,7 @@
 /** The messages of an exchange with their times, as the timeline takes them. */
 
 import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
+import { kernelSlowdown } from '../communication/kernelSlowdown.ts';
 import type { Operation } from '../communication/operation.ts';
 import { type OperationTime, operationTime } from '../communication/operationTime.ts';
 import type { Placement } from '../communication/placement.ts';
@@ -11,6 +12,8 @@ import type { TimedMessage } from '../schedule/stepWork.ts';
 
 export interface PlannedTraffic {
   readonly channels: readonly Channel[];
+  /** With middle, low and high shares, by channel (`StepWork.slowing`). */
+  readonly slowing: readonly [readonly number[], readonly number[], readonly number[]];
   /** By message: what each of its stages takes. */
   readonly stages: readonly (readonly OperationTime[])[];
   /** By message: what it keeps the busiest server for, of one node. */
@@ -46,7 +49,13 @@ export function timeTraffic(
   const serverTimes = exchange.messages.map(({ everySteps = 1 }, index) =>
     times(sum((stages[index] ?? []).map((stage) => stage.serverTime)), 1 / everySteps),
   );
-  return { channels, stages, serverTimes, messages: [timed('time'), timed('low'), timed('high')] };
+  const messages = [timed('time'), timed('low'), timed('high')] as const;
+  const isOnGpu = cluster.gpu.architecture !== 'cpu';
+  const [middle, low, high] = kernelSlowdown.map((share) =>
+    channels.map(({ runsKernels }) => (runsKernels && isOnGpu ? share : 0)),
+  );
+  const slowing = [middle ?? [], low ?? [], high ?? []] as const;
+  return { channels, slowing, stages, serverTimes, messages };
 }
 
 type TimedStages = TimedMessage['stages'];

@@ -292,6 +292,7 @@ export function workOf(plan: StepPlan, edge: Edge, growth = 1): StepWork {
     ...computeOf(plan, edge, growth, imbalance, plan.updateTimes),
     messages: traffic.messages[edge],
     channels: traffic.channels.map(({ order }) => order),
+    slowing: traffic.slowing[edge],
     ...(input === undefined ? {} : { input: input.timed }),
   };
 }

@@ -162,5 +162,9 @@ const updating = (parameters: number, each: number): Stage => ({
   },
 });
 
-const scheduledStream: Channel = { name: 'NCCL stream, by priority', order: 'by priority' };
+const scheduledStream: Channel = {
+  name: 'NCCL stream, by priority',
+  order: 'by priority',
+  runsKernels: true,
+};
 const updatingThread: Channel = { name: 'updating thread', order: 'first come' };

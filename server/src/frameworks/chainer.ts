@@ -80,7 +80,7 @@ export const chainer: FrameworkEntry = {
 };
 
 const links: Channel = { name: 'links between GPUs', order: 'first come' };
-const nccl: Channel = { name: 'NCCL stream', order: 'first come' };
+const nccl: Channel = { name: 'NCCL stream', order: 'first come', runsKernels: true };
 const mpi: Channel = { name: 'MPI', order: 'first come' };
 
 const messageOf = (

@@ -127,7 +127,7 @@ export const cntk: FrameworkEntry = {
 const packedUpTo = 32 * 1024;
 
 const rankZero: Channel = { name: 'rank 0', order: 'first come' };
-const nccl: Channel = { name: 'NCCL stream', order: 'first come' };
+const nccl: Channel = { name: 'NCCL stream', order: 'first come', runsKernels: true };
 const down: Channel = { name: 'copies to host', order: 'first come' };
 const mpi: Channel = { name: 'MPI', order: 'first come' };
 const up: Channel = { name: 'copies to GPU', order: 'first come' };

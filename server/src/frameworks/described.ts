@@ -124,7 +124,8 @@ function wayOf(
 ): (size: Bytes) => readonly Stage[] {
   const order = how.order === 'by-priority' ? 'by priority' : 'first come';
   const channel = (name: string): Channel => ({ name, order });
-  const stream = channel(how.library === 'nccl' ? 'NCCL stream' : 'MPI');
+  const stream: Channel =
+    how.library === 'nccl' ? { ...channel('NCCL stream'), runsKernels: true } : channel('MPI');
   const network = channel('network');
   const library = how.library === 'nccl' ? {} : { library: how.library };
   const collective = (

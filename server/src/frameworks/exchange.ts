@@ -64,6 +64,8 @@ export interface Channel {
    * `priority`; one on its way is not interrupted, so that large messages are sent in parts.
    */
   readonly order: 'first come' | 'by priority';
+  /** Its messages are kernels of the GPU, as NCCL's are, and take processors and memory bandwidth from those beside them. */
+  readonly runsKernels?: true;
 }
 
 export interface Message {

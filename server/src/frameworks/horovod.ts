@@ -20,7 +20,7 @@ import {
 import type { FrameworkEntry } from './frameworkEntry.ts';
 import type { Gradient } from './gradient.ts';
 import { fromZero, oneOf } from './options.ts';
-import { allReduceEach, packBuckets } from './packBuckets.ts';
+import { allReduceEach, ncclStream, packBuckets } from './packBuckets.ts';
 import { eagerOptions, eagerPytorch } from './pytorchDdp.ts';
 import { wireBytes, wireOption } from './wireType.ts';
 
@@ -76,6 +76,7 @@ const thresholdOf = (options: ReadonlyMap<string, string>): number =>
   Number(options.get('fusion-mb')) * 2 ** 20;
 
 const coordinator: Channel = { name: 'Horovod coordinator', order: 'first come' };
+const throughHost: Channel = { name: 'MPI', order: 'first come' };
 
 /** Two bit vectors: of tensors that are ready, and of those that a worker has no longer in its cache. */
 const agreement: Operation = {
@@ -94,7 +95,8 @@ function fusedMessages(
 ): readonly Message[] {
   const threshold = thresholdOf(options);
   const cycle = Number(options.get('cycle-ms')) * 1e-3;
-  const how = options.get('operations') === 'mpi' ? ({ library: 'open-mpi' } as const) : {};
+  const isMpi = options.get('operations') === 'mpi';
+  const how = isMpi ? ({ library: 'open-mpi' } as const) : {};
   const ends = backwardEnds();
   const agreeing = 2 * timeOf(agreement);
   const period = Math.max(cycle, agreeing, 1e-6);
@@ -109,7 +111,7 @@ function fusedMessages(
     while ((gradients[end]?.readyAfter ?? Number.POSITIVE_INFINITY) <= position) end += 1;
     const late = Math.max(0, tick - (ends[position] ?? 0));
     const buckets = packBuckets(gradients.slice(first, end), [threshold], wireBytes(options));
-    for (const [index, message] of allReduceEach(buckets, how).entries()) {
+    for (const [index, message] of allReduceEach(buckets, how, isMpi ? throughHost : ncclStream).entries()) {
       messages.push({
         ...message,
         after: backwardAt(position),

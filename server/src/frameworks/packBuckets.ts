@@ -62,7 +62,7 @@ export function packLayers(gradients: readonly Gradient[]): readonly Bucket[] {
 }
 
 /** NCCL runs the collectives of one communicator on a stream of its own, one after another. */
-export const ncclStream: Channel = { name: 'NCCL stream', order: 'first come' };
+export const ncclStream: Channel = { name: 'NCCL stream', order: 'first come', runsKernels: true };
 
 /** One all-reduce over all workers for each bucket, sent when its last gradient is ready; the update waits for it. */
 export function allReduceEach(

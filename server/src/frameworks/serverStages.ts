@@ -8,7 +8,7 @@ import type { Channel, WorkerGroup } from './exchange.ts';
 import type { StagesOf } from './partitions.ts';
 import type { ServerChoice } from './serverChoice.ts';
 
-const inside: Channel = { name: 'NCCL stream, inside nodes', order: 'by priority' };
+const inside: Channel = { name: 'NCCL stream, inside nodes', order: 'by priority', runsKernels: true };
 const down: Channel = { name: 'copies to host', order: 'by priority' };
 const network: Channel = { name: 'network', order: 'by priority' };
 const up: Channel = { name: 'copies to GPU', order: 'by priority' };

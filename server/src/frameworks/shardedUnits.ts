@@ -55,7 +55,7 @@ export interface Gathering {
   readonly aheadInBackward: number;
 }
 
-export const shardStream: Channel = { name: 'NCCL stream', order: 'first come' };
+export const shardStream: Channel = { name: 'NCCL stream', order: 'first come', runsKernels: true };
 
 /** `units` in the order of forward. A unit's gather starts when the unit `ahead` before it has been given up. */
 export function shardedMessages(

@@ -24,8 +24,11 @@ export interface GpuStream {
   readonly hostTime: () => number;
 }
 
-/** The host begins to launch at `launchFrom`, the GPU has its first batch at `from`. */
-export function createGpuStream(from: number, launchFrom: number): GpuStream {
+/** When work ends that begins at `start` and takes `work` by itself. */
+export type EndOfWork = (start: number, work: number) => number;
+
+/** The host begins to launch at `launchFrom`, the GPU has its first batch at `from`; `endOfWork` where kernels are slowed. */
+export function createGpuStream(from: number, launchFrom: number, endOfWork?: EndOfWork): GpuStream {
   let computed = from;
   let launched = launchFrom;
   let hostTime = 0;
@@ -40,7 +43,9 @@ export function createGpuStream(from: number, launchFrom: number): GpuStream {
       for (let index = first; index < end; index += 1) {
         ready += host[index] ?? 0;
         if (ready > free) idle += ready - free;
-        const done = Math.max(ready, free) + (device[index] ?? 0);
+        const start = Math.max(ready, free);
+        const work = device[index] ?? 0;
+        const done = endOfWork === undefined ? start + work : endOfWork(start, work);
         moved[index] = done - free;
         ends[index] = done;
         free = done;

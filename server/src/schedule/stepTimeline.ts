@@ -5,7 +5,7 @@
  * The GPU runs its work in the order it is launched, as a CUDA stream does; a piece starts when it has been launched
  * and what it waits for has arrived. Each step's launches begin when the one before has ended, as in a loop that reads
  * its loss. Where something of one step is used in a later one (prefetched input, parameters that only the next forward
- * needs), steps are laid out until two take the same time.
+ * needs), steps are laid out until two take the same time. Messages that are kernels themselves slow those beside them.
  *
  * The closed forms of the literature are special cases (Shi, Wang, Chu, arXiv 1711.05979 and 1811.11141): without
  * messages t = t_f + t_b + t_u; with messages after backward t = t_f + t_b + t_c + t_u; with one for each layer, sent
@@ -69,7 +69,7 @@ export interface SentMessage {
 export function stepTimeline(work: StepWork): StepTimeline {
   const order = orderOf(work);
   const mostSteps = order.longestLag > 0 || work.input !== undefined ? settlingSteps + order.longestLag : 1;
-  const traffic = createTraffic(work.messages, work.channels);
+  const traffic = createTraffic(work.messages, work.channels, work.slowing);
   const supply = work.input === undefined ? undefined : createInputSupply(work.input);
   const steps: LaidStep[] = [];
   let alike = 1;
@@ -202,7 +202,8 @@ function layStep(
   const stalls: Stall[] = [];
   const fed = supply?.arrival(step, start) ?? start;
   const isHeldByInput = work.input !== undefined && work.input.ahead !== 'reading and copying';
-  const gpu = createGpuStream(fed, isHeldByInput ? fed : start);
+  const isSlowed = work.slowing?.some((share) => share > 0) ?? false;
+  const gpu = createGpuStream(fed, isHeldByInput ? fed : start, isSlowed ? traffic.endOfWork : undefined);
   let updateTime = 0;
 
   const release = (position: number, time: number): void => {

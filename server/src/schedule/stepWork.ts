@@ -10,6 +10,11 @@ export interface StepWork {
   /** In the order they are issued. */
   readonly messages: readonly TimedMessage[];
   readonly channels: readonly ChannelOrder[];
+  /**
+   * By channel: the share by which kernels take longer while it carries a message, because messages are kernels of the
+   * GPU too; of several at a time the largest counts. Left out, none.
+   */
+  readonly slowing?: readonly number[];
   /** Left out where reading is not described. */
   readonly input?: TimedInput;
 }

@@ -13,6 +13,11 @@ export interface Traffic {
   readonly release: (step: number, message: number, time: number) => void;
   /** When a released message has passed its last stage. */
   readonly arrival: (step: number, message: number) => number;
+  /**
+   * When kernels end that begin at `start` and take `work` by themselves, slowed while messages are on their way. Nothing
+   * may be released before that end, and nothing asked for that arrives after `start`.
+   */
+  readonly endOfWork: (start: number, work: number) => number;
   /** The stages of the messages of all steps as jobs of channels. */
   readonly jobs: Jobs;
 }
@@ -35,7 +40,11 @@ export interface Jobs {
   readonly started: readonly number[];
 }
 
-export function createTraffic(messages: readonly TimedMessage[], channels: readonly ChannelOrder[]): Traffic {
+export function createTraffic(
+  messages: readonly TimedMessage[],
+  channels: readonly ChannelOrder[],
+  slowing: readonly number[] = [],
+): Traffic {
   const first = new Int32Array(messages.length + 1);
   messages.forEach(({ stages }, index) => {
     first[index + 1] = (first[index] ?? 0) + stages.length;
@@ -114,7 +123,30 @@ export function createTraffic(messages: readonly TimedMessage[], channels: reado
       started.push(job);
     }
   };
+  const slowdown = (): number => {
+    let most = 0;
+    for (let channel = 0; channel < running.length; channel += 1) {
+      if ((running[channel] ?? -1) >= 0) most = Math.max(most, slowing[channel] ?? 0);
+    }
+    return most;
+  };
   return {
+    endOfWork: (start, work) => {
+      let time = start;
+      let left = work;
+      while (left > 0) {
+        let next = nextEvent();
+        while (next <= time) {
+          pass(next);
+          next = nextEvent();
+        }
+        const factor = 1 + slowdown();
+        if (next === Number.POSITIVE_INFINITY || time + left * factor <= next) return time + left * factor;
+        left -= (next - time) / factor;
+        time = next;
+      }
+      return time;
+    },
     release: (step, message, time) => {
       const job = jobOf(step, message);
       if (job === jobOf(step, message + 1)) return;
