@@ -18,7 +18,7 @@ const vm = require('node:vm');
 const sample = (name) => join(root, 'samples', name);
 const runs = [
   ['report', sample('resnet50.onnx'), '--gpus', '16'],
-  ['report', sample('tinyllama.onnx'), '--precision', 'bf16', '--dim', 'sequence=128', '--format', 'json'],
+  ['report', sample('tinyllama.onnx'), '--precision', 'bf16', '--format', 'json'],
 ];
 
 /** The launcher makes one script, which is kept here to be asked for its code. */
