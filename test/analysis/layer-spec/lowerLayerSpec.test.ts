@@ -158,6 +158,40 @@ layers:
 #                  ^^ [spec/unknown-source] no layer above or input is named \`cc\`; did you mean \`c\`?
 `));
 
+  it('sources that stand further down, or are the line itself', () =>
+    check(`
+inputs: { x: 'float32[batch, 8]' }
+layers:
+  - a: add(x, b)
+#             ^ [spec/unknown-source] \`b\` stands further down, and a layer reads only what is above it; move one of them
+  - b: add(b, x)
+#          ^ [spec/unknown-source] \`b\` cannot read itself; name a layer above it
+`));
+
+  it('what a table is not looked up by, and shapes of other sizes though some are open', () =>
+    check(`
+dims: { d: 64 }
+inputs: { x: 'float32[batch, 16, d]' }
+layers:
+  - e: Embedding(10, 4)
+#      ^^^^^^^^^ [shape/mismatch] a table is looked up by whole numbers, such as int64, and the input is float32[batch, 16, 64]
+  - r: reshape(x, batch, 17, d)
+#                 ^^^^^^^^^^^^ [shape/mismatch] float32[batch, 16, 64] has another number of elements than [batch, 17, 64]
+  - s: reshape(x, batch, 5, -1)
+#                 ^^^^^^^^^^^^ [shape/mismatch] float32[batch, 16, 64] has another number of elements than [batch, 5, -1]
+  - t: reshape(x, batch, 4, -1)
+  - u: reshape(x, 16*d, batch)
+  - v: reshape(x, -1, 3*d)
+`));
+
+  it('a positional argument behind a named one', () =>
+    check(`
+inputs: { x: 'float32[batch, 8]' }
+layers:
+  - a: Linear(in_features=8, 4)
+#                            ^ [spec/argument] an argument behind a named one needs a name, as in Python; write it, such as \`out_features=…\`
+`));
+
   it('arguments that are missing, twice, or of another kind', () =>
     check(`
 inputs: { x: 'float32[batch, 8]' }

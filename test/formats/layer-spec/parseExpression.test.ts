@@ -107,7 +107,7 @@ it.each([
   ['Linear(, d)', 'Linear(d)', '7-8 expected a value, found `,`'],
   ['Linear(d, bias=)', 'Linear(d)', '15-16 expected a value, found `)`'],
   ['Linear(d, 4*(d, 8)', 'Linear(d, (4 * [d, 8]))', '18-18 `)` is missing; write it here'],
-  ["GELU('tanh)", 'GELU()', "5-11 expected a value, found `'tanh)`"],
+  ["GELU('tanh)", 'GELU()', "5-11 the text in quotes does not end; close it with `'`"],
   ['GELU() from', 'GELU()', '11-11 expected the name of a layer or input after `from`'],
   ['GELU() x y', 'GELU()', '7-8 unexpected `x` after the call'],
   ['GELU() frozn', 'GELU()', '7-12 unexpected `frozn` after the call; did you mean `frozen`?'],

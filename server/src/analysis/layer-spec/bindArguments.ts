@@ -73,8 +73,13 @@ export function bindArguments(
     positional.length,
     new Set(named.map((argument) => argument.keyword?.text)),
   );
+  const firstNamed = named[0]?.span.start ?? Number.POSITIVE_INFINITY;
   for (const [index, argument] of positional.entries()) {
     const parameter = order[index];
+    if (argument.span.start > firstNamed) {
+      const name = parameter === undefined ? '' : `, such as \`${parameter.name}=…\``;
+      problem(`an argument behind a named one needs a name, as in Python; write it${name}`, argument.span);
+    }
     if (parameter === undefined) {
       problem(
         `${call.callee.text} takes at most ${order.length} arguments here; it is ${signature}`,

@@ -1,7 +1,7 @@
 /** What names mean at one place of a model that is being lowered. */
 
 import { didYouMean } from '../../formats/layer-spec/nearestName.ts';
-import type { Name, Reference } from '../../formats/layer-spec/syntax.ts';
+import type { Name, Reference, SpecLayer } from '../../formats/layer-spec/syntax.ts';
 import type { LayerMarks } from '../../model/graph.ts';
 import type { Issue, TextSpan } from '../../model/issue.ts';
 import { recentKeys } from '../../model/recentKeys.ts';
@@ -24,6 +24,8 @@ export interface Scope {
   readonly weights: Map<string, ReadonlyMap<string, Tensor>>;
   /** The top level of the same file, whose tensors a block can name too. */
   readonly outer: Scope | undefined;
+  /** The list of layers that is being lowered, to tell a name that stands further down. */
+  readonly layers: readonly SpecLayer[];
   /** Blocks being lowered, to find one that contains itself. */
   readonly blocks: readonly string[];
   /** Path of the enclosing block with a dot, or ''. */
@@ -65,6 +67,15 @@ export function lookUp(name: string, scope: Scope): Outputs | undefined {
 function outputsNamed(name: Name, scope: Scope): Outputs | undefined {
   const found = lookUp(name.text, scope);
   if (found !== undefined) return found;
+  const below = scope.layers.find(({ names }) => names.some(({ text }) => text === name.text));
+  if (below !== undefined) {
+    const isItself = below.span.start <= name.span.start && name.span.end <= below.span.end;
+    const message = isItself
+      ? `\`${name.text}\` cannot read itself; name a layer above it`
+      : `\`${name.text}\` stands further down, and a layer reads only what is above it; move one of them`;
+    scope.report({ code: 'spec/unknown-source', severity: 'error', message, span: name.span });
+    return undefined;
+  }
   const known: string[] = [];
   for (let at: Scope | undefined = scope; at !== undefined; at = at.outer) {
     known.push(...recentKeys(at.tensors));

@@ -305,7 +305,9 @@ class Parser {
       token.span,
       token.kind === 'end'
         ? 'the text ends where a value is expected'
-        : `expected a value, found \`${token.text}\``,
+        : /^['"]/.test(token.text)
+          ? `the text in quotes does not end; close it with \`${token.text[0]}\``
+          : `expected a value, found \`${token.text}\``,
     );
     return undefined;
   }

@@ -1,5 +1,6 @@
 /** Lookups in trained tables. */
 
+import { isFloatingPoint } from '../../../model/elementType.ts';
 import {
   int,
   type LayerDefinition,
@@ -8,6 +9,7 @@ import {
   type Tensor,
   text,
 } from '../layerDefinition.ts';
+import { printShape } from '../printShape.ts';
 import { ownOrTied } from './linear.ts';
 import { choice, flag, integer, number, tiedWeight } from './parameters.ts';
 
@@ -33,11 +35,21 @@ const embedding: LayerDefinition = {
   work: 'rows·length parameters, and no FLOPs; the gradient is as large as the table.',
   example: { inputs: { tokens: 'int64[8, 128]' }, call: 'Embedding(50257, 768)' },
   lower: (call) => {
+    if (!areIndices(call)) return undefined;
     const shape = [call.integer('num_embeddings'), call.integer('embedding_dim')];
     const weight = ownOrTied(call, shape);
     return weight && call.emit('Gather', [weight, call.inputs[0]], { axis: int(0) });
   },
 };
+
+/** PyTorch looks up whole numbers alone. */
+function areIndices(call: LayerLowering): boolean {
+  const [input] = call.inputs;
+  if (input?.elementType === undefined || !isFloatingPoint(input.elementType)) return true;
+  const message = `a table is looked up by whole numbers, such as int64, and the input is ${printShape(input)}`;
+  call.problem('shape/mismatch', message);
+  return false;
+}
 
 const reductions = { sum: 'ReduceSum', mean: 'ReduceMean', max: 'ReduceMax' } as const;
 
@@ -60,6 +72,7 @@ const embeddingBag: LayerDefinition = {
   work: 'rows·length parameters, and no FLOPs. A bag is a row of a [bags, length] input, or begins at an offset into a list of indices; then rows are added where they belong by operators of their own, where PyTorch has one kernel.',
   example: { inputs: { ids: 'int64[256, 20]' }, call: "EmbeddingBag(10000, 64, mode='sum')" },
   lower: (call) => {
+    if (!areIndices(call)) return undefined;
     const shape = [call.integer('num_embeddings'), call.integer('embedding_dim')];
     const [input, offsets] = call.inputs;
     const rank = input?.shape?.length;

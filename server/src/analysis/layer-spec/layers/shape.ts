@@ -77,11 +77,21 @@ function reshaped(call: LayerLowering, sizes: readonly Dimension[], argument: st
   return call.emit('Reshape', [input, call.sizes(sizes)]);
 }
 
-/** Whether the elements fit, as far as numbers tell. */
+/** Whether the elements fit, as far as numbers tell: in sizes that stay open alike, by what they are multiplied with. */
 function holdsAsMany(shape: readonly Dimension[], sizes: readonly Dimension[]): boolean {
-  const [have, want] = [shape, sizes.filter((size) => size !== -1)].map(productOfDimensions);
-  if (typeof have !== 'number' || typeof want !== 'number') return true;
-  return sizes.includes(-1) ? want > 0 && have % want === 0 : have === want;
+  const have = multiple(productOfDimensions(shape));
+  const want = multiple(productOfDimensions(sizes.filter((size) => size !== -1)));
+  if (have === undefined || want === undefined || have.of !== want.of) return true;
+  return sizes.includes(-1) ? want.count > 0 && have.count % want.count === 0 : have.count === want.count;
+}
+
+/** `32·batch` as 32 times `batch`; `undefined` for a sum, and for what is unknown. */
+function multiple(size: Dimension): { readonly count: number; readonly of: string } | undefined {
+  if (typeof size === 'number') return { count: size, of: '' };
+  if (!isSymbolic(size)) return undefined;
+  const [term, ...others] = size.terms;
+  if (term === undefined || others.length > 0) return undefined;
+  return { count: term.coefficient, of: term.factors.map(({ text }) => text).join(' ') };
 }
 
 const reshape = (name: 'reshape' | 'view'): LayerDefinition => ({
