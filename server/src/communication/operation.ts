@@ -81,5 +81,7 @@ export interface HostPassOperation {
 export interface FixedOperation {
   readonly kind: 'fixed';
   readonly time: Seconds;
+  /** Work of the host, as a copy in its memory is; left out, a start-up. */
+  readonly isWork?: true;
   readonly what: string;
 }

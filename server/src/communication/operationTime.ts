@@ -57,7 +57,9 @@ export function operationTime(
     case 'host pass':
       return predicted(none, operation.bytes / operation.rate, 'host', operation.what);
     case 'fixed':
-      return { ...predicted(operation.time, 0, 'start-up', operation.what), low: none, high: operation.time };
+      return operation.isWork
+        ? predicted(none, operation.time, 'host', operation.what)
+        : { ...predicted(operation.time, 0, 'start-up', operation.what), low: none, high: operation.time };
   }
 }
 

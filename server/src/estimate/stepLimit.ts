@@ -34,14 +34,22 @@ const waitingOfFaster = ({ faster, exchange }: StepPlan, step: number): number =
     ? 0
     : Math.max(0, step - timelineOf(faster.plan, 0).step);
 
-/** Exposed communication by what its messages take their time for: starting up, queueing at servers, moving bytes. */
+/**
+ * Exposed communication by what its messages take their time for: starting up, queueing at servers, moving bytes, which
+ * also slows what is computed meanwhile.
+ */
 function exposedByCause(
   plan: StepPlan,
   timeline: StepTimeline,
 ): readonly (readonly [StepLimit['kind'], number])[] {
   const { traffic, exchange } = plan;
-  const { step, messages } = exchange.synchrony === 'synchronous' ? timeline : workerTimeline(plan, 0);
-  const exposed = { latency: 0, server: timeline.step - step, communication: 0 };
+  const line = exchange.synchrony === 'synchronous' ? timeline : workerTimeline(plan, 0);
+  const { step, messages, slowedTime } = line;
+  const exposed: Record<'latency' | 'server' | 'communication', number> = {
+    latency: 0,
+    server: timeline.step - step,
+    communication: slowedTime,
+  };
   for (const [index, message] of messages.entries()) {
     const stages = traffic.stages[index] ?? [];
     let whole = 0;

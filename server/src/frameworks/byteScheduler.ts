@@ -158,6 +158,7 @@ const updating = (parameters: number, each: number): Stage => ({
   operation: {
     kind: 'fixed',
     time: seconds(parameters * each),
+    isWork: true,
     what: `update of ${parameters} ${parameters === 1 ? 'parameter' : 'parameters'} by one thread of Python`,
   },
 });

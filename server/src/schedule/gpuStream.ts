@@ -22,6 +22,8 @@ export interface GpuStream {
   readonly waitUntil: (time: number, host: number) => number;
   /** How long the GPU had nothing to run because the host had not launched it. */
   readonly hostTime: () => number;
+  /** By how much its work took longer than by itself. */
+  readonly slowedTime: () => number;
 }
 
 /** When work ends that begins at `start` and takes `work` by itself. */
@@ -32,11 +34,13 @@ export function createGpuStream(from: number, launchFrom: number, endOfWork?: En
   let computed = from;
   let launched = launchFrom;
   let hostTime = 0;
+  let slowedTime = 0;
   /** Waiting for the host that came before a wait for a message, of the next piece. */
   let heldUp = 0;
   return {
     freeAt: () => computed,
     hostTime: () => hostTime,
+    slowedTime: () => slowedTime,
     run: (pieces, first, end, moved, ends) => {
       const { host, device } = pieces;
       let [free, ready, idle] = [computed, launched, 0];
@@ -46,6 +50,7 @@ export function createGpuStream(from: number, launchFrom: number, endOfWork?: En
         const start = Math.max(ready, free);
         const work = device[index] ?? 0;
         const done = endOfWork === undefined ? start + work : endOfWork(start, work);
+        slowedTime += done - (start + work);
         moved[index] = done - free;
         ends[index] = done;
         free = done;

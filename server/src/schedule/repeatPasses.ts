@@ -40,6 +40,7 @@ export function repeatPasses(last: StepTimeline, earlier: StepTimeline, passes: 
     communicationTime: total('communicationTime'),
     exposedTime: total('exposedTime'),
     hostTime: total('hostTime'),
+    slowedTime: total('slowedTime'),
     step: seconds(last.step + before),
   };
 }
@@ -51,4 +52,5 @@ type TimeOfPasses =
   | 'backwardTime'
   | 'communicationTime'
   | 'exposedTime'
-  | 'hostTime';
+  | 'hostTime'
+  | 'slowedTime';

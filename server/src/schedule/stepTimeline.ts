@@ -47,6 +47,8 @@ export interface StepTimeline {
   readonly updateTime: Seconds;
   /** Of forward, backward and update: the GPU has nothing to run until the host has launched it. */
   readonly hostTime: Seconds;
+  /** Of forward and backward: by how much messages that run beside them slow them. */
+  readonly slowedTime: Seconds;
   readonly step: Seconds;
 }
 
@@ -179,6 +181,7 @@ interface LaidStep {
   readonly updateTime: number;
   readonly updates: readonly { readonly time: number; readonly end: number }[];
   readonly hostTime: number;
+  readonly slowedTime: number;
   readonly stalls: readonly Stall[];
   /** By message: when what waits for it started; infinite where the step ended before. */
   readonly neededAt: Float64Array;
@@ -274,6 +277,7 @@ function layStep(
     updateTime,
     updates,
     hostTime: gpu.hostTime(),
+    slowedTime: gpu.slowedTime(),
     stalls,
     neededAt,
   };
@@ -325,6 +329,7 @@ function shownTimeline(
     exposedTime: seconds(stalls.reduce((sum, stall) => sum + stall.until - stall.from, 0) / averaged),
     updateTime: mean((one) => one.updateTime),
     hostTime: mean((one) => one.hostTime),
+    slowedTime: mean((one) => one.slowedTime),
     step: mean((one) => one.end - one.start),
   };
 }
