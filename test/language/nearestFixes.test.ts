@@ -43,6 +43,20 @@ it.each([
   });
 });
 
+it.each([
+  ['arguments', 'result = Add (input, input)'],
+  ['an attribute and the next', 'result = Gemm <alpha = 0.5, transB = 1> (input, input)'],
+  ['numbers', 'result = Transpose <perm = [1, 0]> (input)'],
+  ['outputs', 'result, mask = Dropout (input)'],
+])('puts the comma that is missing between %s of ONNX text', (_, node) => {
+  const text = onnx(`  ${node}`);
+  expect(fixesOf('onnx', text.replace(node, node.replace(',', '')))).toEqual({ 'Put a comma': text });
+});
+
+it('puts no comma where the text would read no further', () => {
+  expect(fixesOf('onnx', onnx('  result = = Tanh (input)'))).toEqual({});
+});
+
 it('has no fix for an operator that is like none', () => {
   expect(fixesOf('onnx', onnx('  result = Zzzzqqqq (input)'))).toEqual({});
 });

@@ -1,6 +1,7 @@
-/** A misspelt word of ONNX text or of a Caffe net becomes the nearest one that is known. */
+/** A misspelt word of ONNX text or of a Caffe net becomes the nearest one that is known; a comma that is missing is put. */
 
 import { meantName, nearestName } from '../formats/layer-spec/nearestName.ts';
+import { readOnnxText } from '../formats/onnx-text/readOnnxText.ts';
 import type { TextSpan } from '../model/issue.ts';
 import { knownOperators } from '../operators/registry.ts';
 import type { Diagnostic } from './diagnostics.ts';
@@ -26,16 +27,17 @@ export function caffeFixes(
   });
 }
 
-/** Fixes of ONNX text: operators that do not exist, and values that nothing defines. */
+/** Fixes of ONNX text: operators that do not exist, values that nothing defines, and commas between things. */
 export function onnxTextFixes(
   source: string,
   view: ModelView,
   diagnostics: readonly Diagnostic[],
 ): readonly Fix[] {
+  const commas = diagnostics.flatMap((diagnostic) => missingComma(source, view, diagnostic) ?? []);
   const wrong = diagnostics.filter(({ code }) => fixable.has(code));
-  if (wrong.length === 0) return [];
+  if (wrong.length === 0) return commas;
   const { tokens } = tokenizeOnnxText(source);
-  return wrong.flatMap((diagnostic) => {
+  const names = wrong.flatMap((diagnostic) => {
     const { start, end } = linesOfNode(view, diagnostic.range.start.line, source);
     const within = tokens.filter(({ span }) => span.start >= start && span.end <= end);
     const found =
@@ -44,7 +46,26 @@ export function onnxTextFixes(
         : nearestValue(source, within, missingValue(view, diagnostic));
     return found === undefined ? [] : [replacement(diagnostic, found.span, found.meant)];
   });
+  return [...commas, ...names];
 }
+
+/** A comma before what could not be read there, where the text then reads on past it. */
+function missingComma(source: string, view: ModelView, diagnostic: Diagnostic): Fix | undefined {
+  if (diagnostic.code !== 'onnx/text-syntax') return undefined;
+  const found = offsetAt(view.text, diagnostic.range.start);
+  const at = source.slice(0, found).trimEnd().length;
+  const corrected = `${source.slice(0, at)},${source.slice(at)}`;
+  if (syntaxErrors(corrected) >= syntaxErrors(source)) return undefined;
+  return {
+    title: 'Put a comma',
+    diagnostic,
+    edits: [{ span: { start: at, end: at }, text: ',' }],
+    preferred: true,
+  };
+}
+
+const syntaxErrors = (text: string): number =>
+  readOnnxText(text).issues.filter(({ code }) => code === 'onnx/text-syntax').length;
 
 const fixable: ReadonlySet<string> = new Set(['graph/unknown-operator', 'graph/undefined-value']);
 

@@ -7,6 +7,7 @@ it.each([
   ['linear', ['Bilinear', 'Linear'], 'Linear'],
   ['Lnear', ['ReLU', 'Linear', 'Identity'], 'Linear'],
   ['a', ['b', 'ab'], 'ab'],
+  ['typ', ['top', 'type', 'typo'], 'type'],
   ['Convolution', ['Conv', 'Linear'], undefined],
 ] as const)('%s among %j is near to %s', (name, candidates, nearest) => {
   expect(nearestName(name, candidates)).toBe(nearest);

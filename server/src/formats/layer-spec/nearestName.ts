@@ -2,24 +2,28 @@
 
 /**
  * The candidate closest to `name` by edits (insert, delete, replace, swap of neighbours), ignoring case, if it is close
- * enough to be a slip: at most a third of its length. The first wins between equals.
+ * enough to be a slip: at most a third of its length. Between equals one that begins with what is written wins, as it
+ * may be half typed, then the first.
  */
 export function nearestName(name: string, candidates: Iterable<string>): string | undefined {
   let nearest: string | undefined;
   let least = Number.POSITIVE_INFINITY;
+  let isNearestBegun = false;
   const written = name.toLowerCase().slice(0, longestName);
   for (const candidate of candidates) {
     const longest = Math.max(name.length, candidate.length);
     const allowed = Math.max(1, Math.floor(longest / 3));
-    // Names that have nothing in common are no slip, however short they are.
-    const most = Math.min(allowed, longest - 1, least - 1);
     const compared = candidate.toLowerCase().slice(0, longestName);
+    const isBegun = compared.startsWith(written);
+    // Names that have nothing in common are no slip, however short they are.
+    const most = Math.min(allowed, longest - 1, isBegun && !isNearestBegun ? least : least - 1);
     // An edit changes the length by one at most, so that most candidates end here.
     if (Math.abs(written.length - compared.length) > most) continue;
     const distance = editDistance(written, compared, most);
     if (distance <= most) {
       nearest = candidate;
       least = distance;
+      isNearestBegun = isBegun;
     }
   }
   return nearest;
