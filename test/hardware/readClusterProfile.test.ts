@@ -34,6 +34,11 @@ const detailed = `{
 }`;
 
 describe('a cluster profile of one’s own', () => {
+  test('says what is no JSON without what trails behind it', () => {
+    const [issue] = readClusterProfile('{ "name": "\\u12. "}').issues;
+    expect(issue?.message).toBe('The cluster profile is not valid JSON: Invalid escape sequence \\u12');
+  });
+
   test('is read into base units, with what is left out filled in', () => {
     const { cluster, issues } = readClusterProfile(whole);
     expect(issues).toEqual([]);

@@ -149,7 +149,7 @@ const structureIssue = { code: 'cluster/structure', severity: 'error' } as const
 
 const failure = (issues: readonly Issue[]) => ({ cluster: undefined, issues: readableIssues(issues) });
 
-const firstLine = (message: string): string => (message.split('\n')[0] ?? message).replace(/\.$/, '');
+const firstLine = (message: string): string => (message.split('\n')[0] ?? message).replace(/[.\s]+$/, '');
 
 const pathText = (path: readonly PropertyKey[]): string =>
   path.length === 0 ? 'The cluster profile' : `"${path.map(String).join('.')}"`;
