@@ -36,6 +36,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "samples" / "scripts"))
+import savedActivations  # noqa: E402
 from export import torchvision_models  # noqa: E402
 from savedActivations import Row, image, tokens, vision  # noqa: E402
 from savedActivations import gpt2, tinyllama  # noqa: E402
@@ -213,13 +214,26 @@ def no_mask(*_: object, **__: object) -> None:
     """Attention is causal by itself: see samples/scripts/export.py."""
 
 
+def as_written(build: Callable[[], torch.nn.Module]) -> Callable[[], torch.nn.Module]:
+    """Root mean squares are fused by the compiler, not by hand."""
+
+    def built() -> torch.nn.Module:
+        savedActivations.with_fused_norms = lambda model: model
+        return build()
+
+    return built
+
+
 def causal(build: Callable[[], torch.nn.Module]) -> Callable[[], torch.nn.Module]:
     def built() -> torch.nn.Module:
+        from transformers.integrations import sdpa_attention
         from transformers.models.gpt2 import modeling_gpt2
         from transformers.models.llama import modeling_llama
 
         modeling_gpt2.create_causal_mask = no_mask
         modeling_llama.create_causal_mask = no_mask
+        # As in the samples: keys and values are repeated for every query head.
+        sdpa_attention.use_gqa_in_sdpa = lambda *_: False
         return build()
 
     return built
@@ -278,7 +292,7 @@ ROWS = [
     Row("mobilenet_v2", "torchvision mobilenet_v2", sample("mobilenet_v2"), vision("mobilenet_v2"), image(batch=8), 8),
     Row("bert-base", "transformers BertModel, sdpa, no attention dropout", sample("bert-base"), bert, tokens(512), 2),
     Row("gpt2", "transformers GPT2LMHeadModel, sdpa, no attention dropout", sample("gpt2"), causal(gpt2("sdpa", 0.0)), tokens(1024), 2),
-    Row("tinyllama", "transformers LlamaForCausalLM, sdpa", sample("tinyllama"), causal(tinyllama("sdpa")), tokens(2048), 2),
+    Row("tinyllama", "transformers LlamaForCausalLM, sdpa", sample("tinyllama"), causal(as_written(tinyllama("sdpa"))), tokens(2048), 2),
     Row("mlp", "torch.nn", (f"{MODELS}-mlp.layers.yaml",), mlp, lambda: (torch.randn(4096, 512),), 4096),
     Row("convolutions", "torch.nn", (f"{MODELS}-convolutions.layers.yaml",), convolutions, lambda: (torch.randn(16, 16, 64, 64),), 16),
     Row("residual", "torch.nn", (f"{MODELS}-residual.layers.yaml",), lambda: torch.nn.Sequential(*(Residual() for _ in range(4))), lambda: (torch.randn(8, 512, 256),), 8),

@@ -53,7 +53,7 @@ The measurements are others', published, and lie with their sources in \`measure
 
 ## Whole steps
 
-Errors are |predicted / measured − 1|. *left*: rows that no graph expresses (compiled models, mixtures of experts whose
+Errors are |predicted / measured − 1|. *left*: rows that no graph expresses (mixtures of experts whose
 routing depends on the data, networks without a graph here, rows that contradict themselves). *middle*: median of
 predicted / measured. *baseline*: mean error of FLOPs over the peak at one utilisation, which is fitted to the rows
 themselves. *in range*: measured steps that lie in the range shown with the prediction, 80 % where ranges are right. A

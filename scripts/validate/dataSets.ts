@@ -39,11 +39,20 @@ export const dataSets: readonly DataSet[] = [
   {
     title: 'NeuSight, inference, NVIDIA',
     file: 'steps-neusight.csv',
-    accepts: (row) => !isTraining(row) && !isAmd(row),
+    accepts: (row) => !isTraining(row) && !isAmd(row) && !isCompiled(row),
     graph: transformer,
     request: eagerTransformer,
     peer: 'NeuSight: mean 9.7 %, median 6.3 %, worst 65.3 % (54 rows); roofline: mean 31.2 %',
     held: 'as above',
+  },
+  {
+    title: 'NeuSight, inference, NVIDIA, compiled',
+    file: 'steps-neusight.csv',
+    accepts: (row) => !isTraining(row) && !isAmd(row) && isCompiled(row),
+    graph: transformer,
+    request: compiledTransformer,
+    peer: '',
+    held: `as above, and nothing compiled was fitted to`,
   },
   {
     title: 'NeuSight, training, AMD',
@@ -180,9 +189,12 @@ function passOf(row: MeasuredRow): ScenarioRequest {
   };
 }
 
-/** Compiled models need a framework that fuses kernels; Switch Transformers a router that depends on the data. */
+function isCompiled(row: MeasuredRow): boolean {
+  return row.compiled === 'yes';
+}
+
+/** Switch Transformers have a router that depends on the data. */
 function transformer(row: MeasuredRow): string | undefined {
-  if (row.compiled === 'yes') return undefined;
   const family = /^(bert|gpt|opt)/.exec(row.model ?? '')?.[0];
   if (family === undefined) return undefined;
   return `measured/models/${family === 'gpt' ? 'gpt2' : family}-eager.layers.yaml#${row.model}`;
@@ -193,6 +205,15 @@ function eagerTransformer(row: MeasuredRow): ScenarioRequest {
     ...passOf(row),
     optimizer: 'none',
     framework: { name: 'pytorch-ddp', options: { 'fused-calls': 'false' } },
+  };
+}
+
+/** By torch.compile of PyTorch 2.1 in its default mode. */
+function compiledTransformer(row: MeasuredRow): ScenarioRequest {
+  return {
+    ...passOf(row),
+    optimizer: 'none',
+    framework: { name: 'pytorch-ddp', options: { 'fused-calls': 'false', compile: 'true' } },
   };
 }
 

@@ -107,7 +107,7 @@ class Backward {
           domain,
           reads,
           operations,
-          ...(isSpread ? {} : { rowLength: graph.rowOf(operator) }),
+          ...(isSpread ? {} : { rowLength: graph.rowOf(operator), rowClass: graph.rowClassOf(operator) }),
         });
         this.sumWeights(operator, reads, written);
         return;

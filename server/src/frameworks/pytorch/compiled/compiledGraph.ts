@@ -138,6 +138,11 @@ export class CompiledGraph {
     return operator.inputs.find((name) => !this.isWeight(name));
   }
 
+  rowClassOf({ index }: Operator): 'normalization' | 'reduction' {
+    if (this.eager.groups.get(index)?.kind === 'normalization') return 'normalization';
+    return this.costOf(index)?.class === 'reduction' ? 'reduction' : 'normalization';
+  }
+
   /** Elements of a row that is reduced. */
   rowOf(operator: Operator): number {
     const cost = this.costOf(operator.index);

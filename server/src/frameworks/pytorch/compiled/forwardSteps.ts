@@ -4,7 +4,7 @@ import type { KernelWork } from '../../../hardware/kernelTime.ts';
 import type { Operator } from '../../../model/graph.ts';
 import { bytes, flops } from '../../../model/units.ts';
 import { columnStages } from './columnStages.ts';
-import { type CompiledGraph, extra } from './compiledGraph.ts';
+import { type CompiledGraph, extra, piece } from './compiledGraph.ts';
 import type { Step } from './step.ts';
 
 export function forwardSteps(graph: CompiledGraph, copiesWeights: boolean): readonly Step[] {
@@ -72,6 +72,7 @@ function addSteps(graph: CompiledGraph, operator: Operator, steps: Step[], copie
         kind: 'rows',
         domain: Math.max(read, written),
         rowLength: graph.rowOf(operator),
+        rowClass: graph.rowClassOf(operator),
       });
       return;
     case 'window':
@@ -79,7 +80,30 @@ function addSteps(graph: CompiledGraph, operator: Operator, steps: Step[], copie
       return;
     case 'embedding':
     case 'pointwise':
+      if (operator.type === 'Concat') {
+        addPieces(graph, operator, steps);
+        return;
+      }
       steps.push({ ...common, kind: 'pointwise', domain: written });
+  }
+}
+
+/**
+ * Each input of a concatenation is written into its place by a kernel of its own, together with what computes it
+ * (torch/_inductor/ir.py, `ConcatKernel`).
+ */
+function addPieces(graph: CompiledGraph, operator: Operator, steps: Step[]): void {
+  const [whole = ''] = operator.outputs;
+  const reads = graph.readsOf(operator);
+  for (const [position, input] of reads.entries()) {
+    steps.push({
+      operator: operator.index,
+      kind: 'pointwise',
+      domain: graph.elementsOf(input),
+      reads: [input],
+      writes: [position === reads.length - 1 ? whole : extra(`${piece}${whole} ${position}`, 0)],
+      operations: 0,
+    });
   }
 }
 

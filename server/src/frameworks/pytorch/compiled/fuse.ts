@@ -237,6 +237,7 @@ function kernelsOf(
     let isKernel = false;
     let operations = 0;
     let rowLength: number | undefined;
+    let rowClass: Step['rowClass'];
     let stages = 1;
     let domain = 0;
     let isColumns = false;
@@ -246,6 +247,7 @@ function kernelsOf(
       operations += step.operations;
       domain = Math.max(domain, step.domain);
       rowLength ??= step.rowLength;
+      rowClass ??= step.rowClass;
       for (const value of step.reads) inlined(value, group, read, 0);
       if (step.kind === 'columns') {
         isColumns = true;
@@ -269,7 +271,7 @@ function kernelsOf(
     generated += stages;
     add(last.operator, [
       {
-        class: rowLength === undefined ? (isColumns ? 'reduction' : 'elementwise') : 'normalization',
+        class: rowClass ?? (isColumns ? 'reduction' : 'elementwise'),
         numeric: 'fp32',
         flops: flops(0),
         operations,

@@ -41,9 +41,15 @@ export function lowerCompiled(
   const subject = new CompiledGraph(training, eager, channelsLast);
   const kept = mode === 'training' ? keptForBackward(subject) : undefined;
   const outputs = new Set(training.analysis.graph.outputs.map(eager.storage));
+  const wholes = new Set(
+    training.analysis.graph.operators.flatMap(({ type, outputs: [name = ''] }) =>
+      type === 'Concat' ? [name] : [],
+    ),
+  );
   const forward = fuse(forwardSteps(subject, copied), {
     bytesOf: subject.bytesOf,
-    isNeeded: (value) => outputs.has(value) || kept?.values.has(value) === true,
+    isNeeded: (value) =>
+      value.startsWith(piece) || wholes.has(value) || outputs.has(value) || kept?.values.has(value) === true,
     environment: undefined,
   });
   const backward: FusedKernels =

@@ -20,6 +20,8 @@ export interface Step {
   /** Elements it walks over. */
   readonly domain: number;
   readonly rowLength?: number;
+  /** Of a step over rows, whose curve tells its time. */
+  readonly rowClass?: 'normalization' | 'reduction';
   readonly reads: readonly string[];
   readonly writes: readonly string[];
   readonly operations: number;
