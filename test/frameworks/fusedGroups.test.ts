@@ -10,7 +10,7 @@ import type { BoundTensor, OperatorCost, SavedTensor } from '../../server/src/op
 function attention(layerType: string): TrainingGraph {
   const activation = [2, 4, 64, 8];
   const scores = [2, 4, 64, 64];
-  const nodes: readonly (readonly [string, readonly string[], string, readonly number[], OperatorCost])[] = [
+  const nodes: readonly Node[] = [
     ['Transpose', ['k'], 'kt', [2, 4, 8, 64], known('movement', 0, [])],
     ['MatMul', ['q', 'kt'], 'scores', scores, known('matmul', 2 * 2 * 4 * 64 * 64 * 8, [0, 1])],
     ['Div', ['scores', 's'], 'scaled', scores, known('elementwise', 0, [])],
@@ -18,13 +18,54 @@ function attention(layerType: string): TrainingGraph {
     ['Softmax', ['masked'], 'weights', scores, known('normalization', 0, [], [0])],
     ['MatMul', ['weights', 'v'], 'out', activation, known('matmul', 2 * 2 * 4 * 64 * 64 * 8, [0, 1])],
   ];
-  const inputs: readonly (readonly [string, readonly number[], Value['role']])[] = [
+  const inputs: readonly Input[] = [
     ['q', activation, 'activation'],
     ['k', activation, 'activation'],
     ['v', activation, 'activation'],
     ['s', [], 'constant'],
     ['mask', [64, 64], 'buffer'],
   ];
+  return graphOf(layerType, inputs, nodes, [
+    'q',
+    'k',
+    'kt',
+    'v',
+    'scores',
+    'scaled',
+    'masked',
+    'weights',
+    'out',
+  ]);
+}
+
+/** GroupNorm of 2 groups over 8 images of 4 channels, 6 × 6, as it is exported. */
+function groupNormalization(): TrainingGraph {
+  const image = [8, 4, 6, 6];
+  const nodes: readonly Node[] = [
+    ['Reshape', ['x'], 'grouped', [8, 2, 72], known('view', 0, [])],
+    ['InstanceNormalization', ['grouped', 'one'], 'normal', [8, 2, 72], known('normalization', 0, [0])],
+    ['Reshape', ['normal'], 'plain', image, known('view', 0, [])],
+    ['Mul', ['plain', 'scale'], 'scaled', image, known('elementwise', 0, [0])],
+    ['Add', ['scaled', 'shift'], 'out', image, known('elementwise', 0, [])],
+  ];
+  const inputs: readonly Input[] = [
+    ['x', image, 'activation'],
+    ['one', [2], 'constant'],
+    ['scale', [4, 1, 1], 'constant'],
+    ['shift', [4, 1, 1], 'constant'],
+  ];
+  return graphOf('GroupNorm', inputs, nodes, ['x', 'grouped', 'normal', 'plain', 'scaled', 'out']);
+}
+
+type Node = readonly [string, readonly string[], string, readonly number[], OperatorCost];
+type Input = readonly [string, readonly number[], Value['role']];
+
+function graphOf(
+  layerType: string,
+  inputs: readonly Input[],
+  nodes: readonly Node[],
+  learned: readonly string[],
+): TrainingGraph {
   const values = new Map<string, Value>();
   const tensors = new Map<string, BoundTensor>();
   const define = (name: string, shape: readonly number[], role: Value['role'], producer?: number): void => {
@@ -41,7 +82,7 @@ function attention(layerType: string): TrainingGraph {
   for (const [name, shape, role] of inputs) define(name, shape, role);
   for (const [index, [, , output, shape]] of nodes.entries()) define(output, shape, 'activation', index);
   const graph: Graph = {
-    name: 'attention',
+    name: layerType,
     inputs: inputs.map(([name]) => name),
     outputs: ['out'],
     operators: nodes.map(([type, used, output], index) => ({
@@ -61,7 +102,7 @@ function attention(layerType: string): TrainingGraph {
   return {
     analysis: {
       graph,
-      layers: [{ name: 'attn', type: layerType, ancestors: [], operators: nodes.map((_, index) => index) }],
+      layers: [{ name: 'layer', type: layerType, ancestors: [], operators: nodes.map((_, index) => index) }],
       parameters: [],
       frozen: [],
       batchSymbol: undefined,
@@ -73,12 +114,12 @@ function attention(layerType: string): TrainingGraph {
     batch: 2,
     costs: nodes.map(([, , , , cost]) => cost),
     tensors,
-    requiresGradient: new Set(['q', 'k', 'kt', 'v', 'scores', 'scaled', 'masked', 'weights', 'out']),
+    requiresGradient: new Set(learned),
   };
 }
 
 function known(
-  kernelClass: 'matmul' | 'elementwise' | 'normalization' | 'movement',
+  kernelClass: 'matmul' | 'elementwise' | 'normalization' | 'movement' | 'view',
   flops: number,
   savedInputs: readonly number[],
   savedOutputs: readonly number[] = [],
@@ -144,4 +185,40 @@ test('a module that is one kernel reads its input once and keeps it alone', () =
   const graph = attention('GELU');
   const { operators } = behaviour.lower(graph, 'fp32', 'inference');
   expect(operators.filter((operator) => (operator?.forward.length ?? 0) > 0)).toHaveLength(1);
+});
+
+describe('group normalization', () => {
+  const image = 8 * 4 * 6 * 6 * 4;
+  const channelsLast = resolveFramework({
+    name: 'pytorch-ddp',
+    options: { 'memory-format': 'channels-last' },
+  });
+  const kernels = (how: typeof behaviour) => {
+    const { operators } = how.lower(groupNormalization(), 'fp32', 'training');
+    const pass = (name: 'forward' | 'backwardData') =>
+      operators.flatMap((operator) => operator?.[name] ?? []);
+    return {
+      forward: pass('forward'),
+      backward: pass('backwardData'),
+      saved: operators.flatMap((operator) => operator?.saved ?? []),
+    };
+  };
+
+  test('gathers its statistics in a pass of its own: it has no rows, and reads whole tensors twice', () => {
+    const { forward, backward } = kernels(behaviour);
+    expect(forward).toMatchObject([{ class: 'normalization', launches: 3, bytes: 3 * image }]);
+    expect(backward).toMatchObject([{ class: 'normalization', launches: 5, bytes: 5 * image }]);
+    expect([...forward, ...backward].every((kernel) => kernel.rowLength === undefined)).toBe(true);
+  });
+
+  test('keeps mean and deviation of each group of each image', () => {
+    expect(kernels(behaviour).saved.at(-1)).toMatchObject({ bytes: 8 * 2 * 8 });
+  });
+
+  test('copies between layouts where images are channels-last', () => {
+    const { forward, backward } = kernels(channelsLast.behaviour);
+    const copies = { class: 'elementwise', launches: 2, bytes: 4 * image };
+    expect(forward[1]).toMatchObject(copies);
+    expect(backward[1]).toMatchObject(copies);
+  });
 });

@@ -327,19 +327,24 @@ const scaled = (part: BodyTime, count: number): BodyTime => ({
   high: part.high * count,
 });
 
-/** One after the other; bound and basis are those of the longest. */
+/**
+ * One after the other. The bound is that of the longest; basis and origin are those of the part that is least known, which
+ * more bandwidth does not change: what is corrected may not hang on which part is longer.
+ */
 function joined(parts: readonly BodyTime[]): BodyTime | undefined {
   const [first] = parts;
   if (first === undefined) return undefined;
   let longest = first;
+  let farthest = first;
   let [time, low, high] = [0, 0, 0];
   for (const part of parts) {
     if (part.time > longest.time) longest = part;
+    if (distanceOf[part.basis] > distanceOf[farthest.basis]) farthest = part;
     time += part.time;
     low += part.low;
     high += part.high;
   }
-  return { ...longest, time, low, high };
+  return { time, low, high, bound: longest.bound, basis: farthest.basis, origin: farthest.origin };
 }
 
 /** FLOP per byte at which a GPU's compute roof meets its memory roof, for products of this type. */

@@ -5,7 +5,7 @@ import type { KernelEnvironment } from '../../hardware/corrections.ts';
 import type { KernelWork } from '../../hardware/kernelTime.ts';
 import { bitsPerElement } from '../../model/elementType.ts';
 import { bytes, flops } from '../../model/units.ts';
-import type { KernelClass, Work } from '../../operators/definition.ts';
+import type { BoundTensor, KernelClass, Work } from '../../operators/definition.ts';
 import type { KeptTensor, LoweredOperator } from '../behaviour.ts';
 import type { OperatorType } from './autocast.ts';
 import type { FusedGroup } from './fusedGroups.ts';
@@ -48,28 +48,47 @@ export function lowerGroup(
   const weight = sumWork(training, group, 'backwardWeight');
   const backwardFlops = (data.flops + weight.flops) * (attention ? 5 / 4 : 1);
   const backwardOperations = data.operations + weight.operations;
-  // The last axis is a row of a normalization, whatever came in first.
+  const gathered = gatheredTensor(training, group);
+  // The last axis is a row of a normalization that goes row by row, whatever came in first.
   const length = training.tensors.get(group.outputs[0] ?? '')?.dimensions.at(-1);
-  const rows = group.kind === 'normalization' && length !== undefined ? { rowLength: length } : {};
-  const kernel = (products: number, operations: number, size: number): KernelWork => ({
+  const rows =
+    group.kind === 'normalization' && gathered === undefined && length !== undefined
+      ? { rowLength: length }
+      : {};
+  const again = gathered === undefined ? 0 : gathered.elements * type.width;
+  const kernel = (products: number, operations: number, size: number, launches = 1): KernelWork => ({
     class: kernelClass,
     numeric: type.numeric,
     flops: flops(products),
     // Scores and their softmax stay in registers; their arithmetic is part of the measured share of attention.
     operations: attention ? 0 : operations,
     bytes: bytes(size),
-    launches: 1,
-    environment,
+    launches,
+    // What steps show of batch normalization says nothing of these kernels.
+    ...(gathered === undefined ? { environment } : {}),
     ...rows,
   });
+  const [launchesForward, launchesBackward] = gathered === undefined ? [1, 1] : [3, 5];
+  const moves =
+    gathered === undefined || environment.layout === 'channels-first' || !isImage(training, group)
+      ? []
+      : [layoutChange(2 * gathered.elements * type.width, environment)];
   const learns = mode === 'training' && learned.length > 0;
   return {
     numeric: type.numeric,
     width: type.width,
     view: false,
-    forward: [kernel(forward.flops, forward.operations, read + written)],
+    forward: [kernel(forward.flops, forward.operations, read + written + again, launchesForward), ...moves],
     backwardData: learns
-      ? [kernel(backwardFlops, backwardOperations, read + written * (attention ? 2 : 1) + inputGradients)]
+      ? [
+          kernel(
+            backwardFlops,
+            backwardOperations,
+            read + written * (attention ? 2 : 1) + inputGradients + 2 * again,
+            launchesBackward,
+          ),
+          ...moves,
+        ]
       : [],
     backwardWeight: [],
     saved: learns
@@ -78,6 +97,37 @@ export function lowerGroup(
   };
 }
 
+/**
+ * What comes in, [images, groups, the rest], where mean and deviation of a group are gathered before it is normalized; the
+ * exporter writes a group normalization as an `InstanceNormalization`. Forward is three kernels (moments; scale and shift
+ * of each channel; both applied), backward five (sums of each channel; three coefficients of each channel, in two; the gradient
+ * of the input; those of scale and shift), of which the first and the applying one read whole tensors (PyTorch 2.x
+ * aten/src/ATen/native/cuda/group_norm_kernel.cu).
+ */
+function gatheredTensor(training: TrainingGraph, group: FusedGroup): BoundTensor | undefined {
+  const { operators } = training.analysis.graph;
+  const found = group.operators.find((index) => operators[index]?.type === 'InstanceNormalization');
+  return training.tensors.get(operators[found ?? -1]?.inputs[0] ?? '');
+}
+
+const isImage = (training: TrainingGraph, { outputs }: FusedGroup): boolean =>
+  training.tensors.get(outputs[0] ?? '')?.dimensions.length === 4;
+
+/**
+ * On a GPU a group normalization works on channels-first tensors, and gives such back (PyTorch 2.x
+ * aten/src/ATen/native/group_norm.cpp, `input.contiguous()`): between channels-last convolutions what goes in and what
+ * comes out is copied, and so are their gradients. `size`: of both, in bytes.
+ */
+const layoutChange = (size: number, environment: KernelEnvironment): KernelWork => ({
+  class: 'elementwise',
+  numeric: 'fp32',
+  flops: flops(0),
+  operations: 0,
+  bytes: bytes(2 * size),
+  launches: 2,
+  environment,
+});
+
 /** Row statistics kept for backward, in fp32: log-sum-exp of attention, mean and deviation of a normalization. */
 function statisticsOf(training: TrainingGraph, group: FusedGroup): readonly KeptTensor[] {
   if (group.kind === 'elementwise') return [];
@@ -85,7 +135,9 @@ function statisticsOf(training: TrainingGraph, group: FusedGroup): readonly Kept
   const softmax = group.operators.find((index) => operators[index]?.type === 'Softmax');
   const name = group.kind === 'attention' ? operators[softmax ?? -1]?.outputs[0] : group.outputs[0];
   const tensor = training.tensors.get(name ?? '');
-  const rows = tensor === undefined ? 0 : tensor.elements / (tensor.dimensions.at(-1) || 1);
+  const gathered = gatheredTensor(training, group);
+  const rows =
+    gathered === undefined ? rowsOf(tensor) : (gathered.dimensions[0] ?? 1) * (gathered.dimensions[1] ?? 1);
   return [
     {
       key: `${group.operators[0]}/statistics`,
@@ -94,6 +146,9 @@ function statisticsOf(training: TrainingGraph, group: FusedGroup): readonly Kept
     },
   ];
 }
+
+const rowsOf = (tensor: BoundTensor | undefined): number =>
+  tensor === undefined ? 0 : tensor.elements / (tensor.dimensions.at(-1) || 1);
 
 /** Scalars and constants of the file travel with the launch. */
 function isNegligible(training: TrainingGraph, name: string): boolean {
