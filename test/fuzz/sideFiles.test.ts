@@ -1,13 +1,20 @@
-/** What is read beside a model: cluster profiles, layer traces and included specs are answered whatever they hold. */
+/**
+ * What is read beside a model: cluster profiles, descriptions of frameworks, layer traces and included specs are
+ * answered whatever they hold.
+ */
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { describedExample } from '../../scripts/frameworksPage.ts';
 import { openLayerSpec } from '../../server/src/analysis/openModel.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
 import { readLayerTrace } from '../../server/src/estimate/readLayerTrace.ts';
+import { makeReport } from '../../server/src/estimate/report/makeReport.ts';
+import { reportSchema } from '../../server/src/estimate/report/report.ts';
+import { readFrameworkDescription } from '../../server/src/formats/framework/readFrameworkDescription.ts';
 import { readClusterProfile } from '../../server/src/hardware/readClusterProfile.ts';
 import type { Issue } from '../../server/src/model/issue.ts';
 import { megabyte } from './hostile/rows.ts';
@@ -112,6 +119,51 @@ describe('cluster profiles', () => {
     checkProfile(`a0: &a0 [x, x]\n${levels.join('\n')}\n`);
     checkProfile('name: &a [*a]\ngpu: *a\n');
   });
+});
+
+describe('descriptions of frameworks', () => {
+  /** What is read costs a model on two servers, or the scenario says why not; every number of the report is one. */
+  function checkFramework(text: string): void {
+    const { description, issues } = readFrameworkDescription(text);
+    checkIssues(issues, text.length);
+    if (description === undefined) {
+      expect(issues).not.toEqual([]);
+      return;
+    }
+    const framework = { name: description.name, options: {}, description };
+    const { training, cost, issues: found } = estimateModel(model, [{ batch: 2, gpus: 16, framework }]);
+    if (cost === undefined || training === undefined) {
+      expect(found.some(({ severity }) => severity === 'error')).toBe(true);
+      return;
+    }
+    const report = makeReport(model, training.analysis, cost, found);
+    expect(reportSchema.safeParse(JSON.parse(JSON.stringify(report))).error).toBeUndefined();
+  }
+
+  test('the example, a few places changed', () => {
+    fc.assert(
+      fc.property(seeds, (seed) =>
+        checkFramework(mutateText(describedExample, describedExample, randomOf(seed))),
+      ),
+      { numRuns: 200 },
+    );
+  });
+
+  const keys = ['bucketMiB', 'firstBucketMiB', 'partMiB', 'bytesPerElement', 'everySteps', 'stepsLater'];
+  const extremes = ['0', '-1', '1', '1e-300', '1e-9', '1e9', '1e300', '1e999', '9007199254740991', '.nan'];
+  test.each(keys.flatMap((key) => extremes.map((value) => [key, value])))('%s: %s', (key, value) => {
+    for (const over of ['all-reduce', 'parameter-servers']) {
+      checkFramework(`name: own\ngradients: { ${key}: ${value}, over: ${over}, neededBy: next-use }\n`);
+    }
+  });
+
+  test.each(['count', 'splitFromElements'].flatMap((key) => extremes.map((value) => [key, value])))(
+    'servers of %s: %s',
+    (key, value) =>
+      checkFramework(
+        `name: own\ngradients: { over: parameter-servers }\nservers: { ${key}: ${value}, asynchronous: true }\n`,
+      ),
+  );
 });
 
 describe('layer traces', () => {

@@ -158,7 +158,9 @@ export function createTraffic(
       const final = jobOf(step, message + 1) - 1;
       while ((end[final] ?? Number.POSITIVE_INFINITY) === Number.POSITIVE_INFINITY) {
         const time = nextEvent();
-        if (time === Number.POSITIVE_INFINITY) throw new Error('a message is waited for that was never sent');
+        // A time that is no number compares with nothing: it would be waited for forever.
+        if (!(time < Number.POSITIVE_INFINITY))
+          throw new Error('a message is waited for that was never sent');
         pass(time);
       }
       return end[final] ?? 0;

@@ -4,6 +4,10 @@ import { z } from 'zod';
 
 const size = z.number().positive();
 const count = z.int().positive();
+/** Parts, servers and steps are laid out one by one: no system has more, and a slip of the pen is told. */
+const leastPartMiB = 1 / 64;
+const mostServers = 10_000;
+const mostStepsLater = 100;
 
 export const frameworkFile = z.strictObject({
   $schema: z.string().optional(),
@@ -21,7 +25,7 @@ export const frameworkFile = z.strictObject({
         .describe('What is sent together.'),
       bucketMiB: size.default(25).describe('Size at which a bucket is full.'),
       firstBucketMiB: size.optional().describe('Size of the first bucket; like the others where left out.'),
-      partMiB: size.optional().describe('Larger messages go in parts of this size.'),
+      partMiB: z.number().min(leastPartMiB).optional().describe('Larger messages go in parts of this size.'),
       bytesPerElement: z.number().positive().max(8).optional().describe('On the wire.'),
       send: z
         .enum(['when-ready', 'after-backward'])
@@ -39,12 +43,17 @@ export const frameworkFile = z.strictObject({
         .describe('Which of the ready messages goes first; by priority, what the next forward needs first.'),
       neededBy: z.enum(['update', 'next-use']).default('update').describe('What waits for a message.'),
       everySteps: count.default(1).describe('Sent once in so many steps.'),
-      stepsLater: z.int().nonnegative().default(0).describe('Steps that training goes on without it.'),
+      stepsLater: z
+        .int()
+        .nonnegative()
+        .max(mostStepsLater)
+        .default(0)
+        .describe('Steps that training goes on without it.'),
     })
     .prefault({}),
   servers: z
     .strictObject({
-      count: count.optional().describe('As many as nodes where left out.'),
+      count: count.max(mostServers).optional().describe('As many as nodes where left out.'),
       colocated: z.boolean().default(true).describe("On the workers' nodes."),
       splitFromElements: count.optional().describe('Tensors of so many elements are split over all servers.'),
       asynchronous: z.boolean().default(false).describe('No worker waits for another.'),

@@ -19,7 +19,7 @@ export function readFrameworkDescription(text: string): ReadFramework {
       document.errors.map((error) => ({
         ...syntax,
         message: `The description of the framework is not valid YAML: ${firstLine(error.message)}`,
-        span: { start: error.pos[0], end: Math.max(error.pos[0], error.pos[1]) },
+        span: spanWithin(text, error.pos),
       })),
     );
   }
@@ -103,8 +103,14 @@ const structure = { code: 'framework/structure', severity: 'error' } as const;
 
 const failure = (issues: readonly Issue[]): ReadFramework => ({ description: undefined, issues });
 
-const firstLine = (message: string): string => (message.split('\n')[0] ?? message).replace(/\.$/, '');
+const firstLine = (message: string): string => (message.split('\n')[0] ?? message).replace(/[.\s]+$/, '');
 const lowered = (message: string): string => message.charAt(0).toLowerCase() + message.slice(1);
 
 const pathText = (path: readonly PropertyKey[]): string =>
   path.length === 0 ? 'The description of the framework' : `\`${path.map(String).join('.')}\``;
+
+/** What is missing at the end of a text is reported one character behind it. */
+function spanWithin(text: string, [start, end]: readonly [number, number]): NonNullable<Issue['span']> {
+  const first = Math.min(start, text.length);
+  return { start: first, end: Math.max(first, Math.min(end, text.length)) };
+}
