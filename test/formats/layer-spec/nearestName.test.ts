@@ -33,16 +33,18 @@ function distance(left: string, right: string): number {
   return at(left.length, right.length);
 }
 
-it('gives the first of the nearest, however early it stops comparing', () => {
+it('gives of the nearest the first that begins with the name, else the first, however early it stops comparing', () => {
   const word = fc.string({ unit: fc.constantFrom('a', 'b', 'c'), minLength: 1, maxLength: 9 });
   fc.assert(
     fc.property(word, fc.array(word, { maxLength: 8 }), (name, candidates) => {
       let best: string | undefined;
       let least = Number.POSITIVE_INFINITY;
+      const isBegun = (candidate: string | undefined): boolean => candidate?.startsWith(name) === true;
       for (const candidate of candidates) {
         const longest = Math.max(name.length, candidate.length);
         const edits = distance(name, candidate);
-        if (edits >= least || edits >= longest || edits > Math.max(1, Math.floor(longest / 3))) continue;
+        const isNearer = edits < least || (edits === least && isBegun(candidate) && !isBegun(best));
+        if (!isNearer || edits >= longest || edits > Math.max(1, Math.floor(longest / 3))) continue;
         best = candidate;
         least = edits;
       }

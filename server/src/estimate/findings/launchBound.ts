@@ -1,10 +1,12 @@
 /** `findings/launch-bound`: the GPU waits for the host to launch kernels during a share of the step. */
 
+import { frameworks } from '../../frameworks/registry.ts';
 import { emptyKernelTime } from '../../hardware/kernelTime.ts';
 import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatCount, formatPercent, formatTime } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
 import { seconds } from '../../model/units.ts';
+import type { StepPlan } from '../stepPlan.ts';
 import { batchWhere } from './batchWhere.ts';
 import type { EstimatedStep } from './findings.ts';
 
@@ -26,7 +28,8 @@ export function launchBound(step: EstimatedStep): readonly Finding[] {
     const busy = floor + (ofModel - floor) * growth + ofUpdate;
     return busy >= (1 - threshold) * Math.max(busy, host);
   });
-  const compile = 'compile the model so that fewer kernels are launched';
+  const { advice, option } = compilation(plan);
+  const otherwise = advice ?? 'use a smaller GPU';
   return [
     {
       code: 'findings/launch-bound',
@@ -35,11 +38,31 @@ export function launchBound(step: EstimatedStep): readonly Finding[] {
       message: `The GPU waits for the host during ${formatPercent(waiting)} of the step: ${formatCount(launches)} kernels of ${formatTime(onAverage)} on average, launched every ${formatTime(plan.behaviour.launch[0])}`,
       fix:
         batch === undefined
-          ? `${compile.charAt(0).toUpperCase()}${compile.slice(1)}, or use a smaller GPU`
-          : `Raise the batch per GPU to ${batch} or more, or ${compile}`,
-      ...(batch === undefined ? {} : { change: { kind: 'batch', batch } }),
+          ? `${otherwise.charAt(0).toUpperCase()}${otherwise.slice(1)}${advice === undefined ? '' : ', or use a smaller GPU'}`
+          : `Raise the batch per GPU to ${batch} or more${advice === undefined ? '' : `, or ${advice}`}`,
+      ...(batch !== undefined
+        ? { change: { kind: 'batch', batch } }
+        : option !== undefined
+          ? { change: { kind: 'framework-option', ...option } }
+          : {}),
     },
   ];
+}
+
+/** What compiling would still do: fuse kernels, and launch them together as a CUDA graph. */
+function compilation({ scenario }: StepPlan): {
+  readonly advice?: string;
+  readonly option?: { readonly name: string; readonly value: string };
+} {
+  const { name, options } = scenario.framework;
+  const choices = frameworks.find((entry) => entry.name === name)?.options ?? [];
+  if (!choices.some((choice) => choice.name === 'compile')) return {};
+  const { compile = 'false' } = options;
+  if (compile === 'reduce-overhead' || compile === 'max-autotune') return {};
+  const option = { name: 'compile', value: 'reduce-overhead' };
+  return compile === 'false'
+    ? { advice: 'compile the model (compile=reduce-overhead), so that fewer kernels are launched', option }
+    : { advice: 'let CUDA graphs launch its kernels (compile=reduce-overhead)', option };
 }
 
 const totalOf = (columns: readonly Float64Array[]): number =>

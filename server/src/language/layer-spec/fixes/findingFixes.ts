@@ -2,6 +2,7 @@
 
 import type { ModelEstimate } from '../../../estimate/estimateModel.ts';
 import { selectModel } from '../../../formats/layer-spec/selectModel.ts';
+import { frameworks } from '../../../frameworks/registry.ts';
 import { formatBytes } from '../../../model/format.ts';
 import type { FindingChange } from '../../../model/stepCost.ts';
 import { bytes } from '../../../model/units.ts';
@@ -21,6 +22,8 @@ export function findingFixes(wrong: Wrong): readonly Change[] {
       return [...advised, ...checkpointed(wrong), ...fewerRepetitions(wrong)];
     case 'findings/exposed-communication':
       return [...advised, ...gradientOptions(wrong)];
+    case 'findings/launch-bound':
+      return [...advised, ...compiled(wrong)];
     default:
       return advised;
   }
@@ -106,6 +109,16 @@ function gradientOptions(wrong: Wrong): readonly Change[] {
   return [...narrow, ...(worthwhile ? optionChange(wrong, 'bucket-mb', String(best.size)) : [])];
 }
 
+/** CUDA graphs launch all kernels at once, where the framework can compile. */
+function compiled(wrong: Wrong): readonly Change[] {
+  const { name, options } = wrong.view.estimate.scenario?.framework ?? { name: '', options: {} };
+  const choices = frameworks.find((entry) => entry.name === name)?.options ?? [];
+  const isAdvised = wrong.diagnostic.change?.kind === 'framework-option';
+  if (isAdvised || options.compile === 'max-autotune') return [];
+  if (!choices.some((choice) => choice.name === 'compile')) return [];
+  return optionChange(wrong, 'compile', 'reduce-overhead');
+}
+
 const bucketSizes = [5, 10, 50, 100, 200];
 
 function optionChange(wrong: Wrong, name: string, value: string): readonly Change[] {
@@ -122,6 +135,8 @@ function optionTitle(name: string, value: string): string {
       return `Use a fusion buffer of ${value} MiB`;
     case 'gradient-dtype':
       return `Send gradients as ${value}`;
+    case 'compile':
+      return `Compile the model (${value})`;
     default:
       return `Use ${name}=${value}`;
   }
