@@ -119,8 +119,8 @@ ${kernels.map(kernelLine).join('\n')}
 - DeepBench, recurrent layers: gradients at batch 32 on GTX 1080 Ti, P100, TITAN X (Pascal) and Xp, 108 of 848 rows, are
   predicted at a third to two thirds of what they take. Their time grows with the depth of the product alone, as if it had
   few wide tiles and were not cut; batches of 16 and 64 show none of it. The median of the other rows is 18 %.
-- AMD: no kernel was measured on AMD, so its times rest on curves of NVIDIA GPUs. Layer normalization takes about twice as
-  long there as predicted, its gradient included, which older PyTorch computes on AMD in two passes of its own.
+- AMD: no kernel was measured on AMD, so its times rest on curves of NVIDIA GPUs. The gradient of layer
+  normalization takes about twice as long there as predicted: older PyTorch computes it on AMD in two passes of its own.
 - P4 and T4 are held back by a power limit that depends on the work; one factor stands for it.
 `;
 }

@@ -4,12 +4,14 @@ import { describe, expect, test } from 'vitest';
 import { analyzeOnnx } from '../../server/src/analysis/analyzeOnnx.ts';
 import { bindTrainingGraph } from '../../server/src/analysis/bindTrainingGraph.ts';
 import { openBatch } from '../../server/src/analysis/openBatch.ts';
+import { openLayerSpec } from '../../server/src/analysis/openModel.ts';
+import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
 import { type ModelSketch, onnxModel, onnxNode } from '../support/onnxModel.ts';
 
 /** Shape of the first output at batch 8; `undefined` where the batch stays closed. */
 function outputAtEight(sketch: ModelSketch): readonly number[] | undefined {
   const model = onnxModel(sketch);
-  const opened = openBatch(model, analyzeOnnx(model));
+  const opened = openBatch(model, analyzeOnnx(model))?.analysis;
   if (opened === undefined) return undefined;
   const training = bindTrainingGraph(opened, new Map([[opened.batchSymbol ?? '', 8]]), 'training');
   expect(training.batch).toBe(8);
@@ -88,7 +90,7 @@ describe('a constant batch', () => {
       nodes: [onnxNode('c = Concat(token, x)', { axis: { kind: 'int', value: 1 } }), 'y = MatMul(c, w)'],
     });
     const closed = analyzeOnnx(model);
-    const opened = openBatch(model, closed);
+    const opened = openBatch(model, closed)?.analysis;
     expect(opened?.parameters.map(({ name, elements }) => [name, elements])).toEqual(
       closed.parameters.map(({ name, elements }) => [name, elements]),
     );
@@ -112,5 +114,26 @@ test('a batch that is open already is left alone', () => {
 
 test('the default of an opened batch is that of the file', () => {
   const model = onnxModel({ inputs: ['x: float32[4, 8]'], outputs: ['y'], nodes: ['y = Relu(x)'] });
-  expect(openBatch(model, analyzeOnnx(model))?.symbols).toEqual([{ name: 'batch', default: 4 }]);
+  expect(openBatch(model, analyzeOnnx(model))?.analysis.symbols).toEqual([{ name: 'batch', default: 4 }]);
+});
+
+test('layers of a spec keep their names and places, also behind nodes that are added', () => {
+  const text = `name: vit
+inputs:
+  x: float32[1, 9, 16]
+layers:
+  - token: Parameter(1, 1, 16)
+  - joined: concat(token, x, dim=1)
+  - fc: Linear(32)
+`;
+  const names = (batch: number): readonly string[] => {
+    const { opened, training } = estimateModel(openLayerSpec(text, 'vit.layers.yaml'), [{ batch }]);
+    const last = training?.tensors.get(opened.analysis?.graph.outputs[0] ?? '');
+    expect(last?.dimensions).toEqual([batch, 10, 32]);
+    return (opened.analysis?.layers ?? []).map(({ name, given }) => {
+      const { nodes = [] } = opened.structure?.layers[given ?? -1] ?? {};
+      return `${name} ${nodes.length > 0}`;
+    });
+  };
+  expect(names(8)).toEqual(names(1));
 });

@@ -48,7 +48,7 @@ function shown(text: string, { reading, lowering, analyses, estimates }: Memorie
   return {
     read,
     layers: opened.analysis?.layers,
-    written: opened.written,
+    structure: opened.structure?.layers,
     parameters: opened.analysis?.parameters,
     operators: opened.analysis?.graph.operators,
     values: opened.analysis?.graph.values,

@@ -17,37 +17,63 @@ import type { OperatorCost } from '../operators/definition.ts';
 import { analyzeOnnx } from './analyzeOnnx.ts';
 import { bindTrainingGraph } from './bindTrainingGraph.ts';
 import type { ModelAnalysis } from './modelAnalysis.ts';
+import type { ProvidedLayer, ProvidedStructure } from './providedStructure.ts';
+
+export interface OpenedBatch {
+  readonly analysis: ModelAnalysis;
+  /** Of the graph with the batch open. */
+  readonly structure?: ProvidedStructure;
+}
 
 /**
  * The analysis of `model` with its batch as a symbol whose default is the file's own batch; `undefined` where the
  * batch is open already or cannot be opened without changing the model. Worked out once per analysis, however many
- * scenarios ask for it: analyses never change.
+ * scenarios ask for it: analyses never change. `structure` is what the first analysis was given.
  */
-export function openBatch(model: OnnxModel, analysis: ModelAnalysis): ModelAnalysis | undefined {
-  if (!openedBefore.has(analysis)) openedBefore.set(analysis, analyzeWithOpenBatch(model, analysis));
+export function openBatch(
+  model: OnnxModel,
+  analysis: ModelAnalysis,
+  structure?: ProvidedStructure,
+): OpenedBatch | undefined {
+  if (!openedBefore.has(analysis))
+    openedBefore.set(analysis, analyzeWithOpenBatch(model, analysis, structure));
   return openedBefore.get(analysis);
 }
 
-const openedBefore = new WeakMap<ModelAnalysis, ModelAnalysis | undefined>();
+const openedBefore = new WeakMap<ModelAnalysis, OpenedBatch | undefined>();
 
-function analyzeWithOpenBatch(model: OnnxModel, analysis: ModelAnalysis): ModelAnalysis | undefined {
+function analyzeWithOpenBatch(
+  model: OnnxModel,
+  analysis: ModelAnalysis,
+  structure: ProvidedStructure | undefined,
+): OpenedBatch | undefined {
   const { fixedBatch } = analysis;
   if (fixedBatch === undefined || !analysis.graph.outputs.some((output) => hasLeading(output, analysis))) {
     return undefined;
   }
   const name = unusedName(analysis);
   const data = new Set(analysis.graph.inputs);
-  const graph = withOpenBatch(model.graph, analysis, data, fixedBatch, name);
-  const reanalyzed = analyzeOnnx({ ...model, graph });
+  const { graph, nodesOf } = withOpenBatch(model.graph, analysis, data, fixedBatch, name);
+  const moved = structure && {
+    ...structure,
+    layers: structure.layers.map((layer) => movedTo(layer, nodesOf)),
+  };
+  const reanalyzed = analyzeOnnx({ ...model, graph }, moved);
   if (reanalyzed.batchSymbol !== name || countFaults(reanalyzed) > countFaults(analysis)) return undefined;
   if (!isSameModel(analysis, reanalyzed, fixedBatch, name)) return undefined;
+  const symbols = reanalyzed.symbols.map((symbol) =>
+    symbol.name === name ? { name, default: fixedBatch } : symbol,
+  );
   return {
-    ...reanalyzed,
-    symbols: reanalyzed.symbols.map((symbol) =>
-      symbol.name === name ? { name, default: fixedBatch } : symbol,
-    ),
+    analysis: { ...reanalyzed, symbols },
+    ...(moved === undefined ? {} : { structure: moved }),
   };
 }
+
+const movedTo = (layer: ProvidedLayer, nodesOf: readonly (readonly number[])[]): ProvidedLayer => ({
+  ...layer,
+  nodes: layer.nodes.flatMap((node) => nodesOf[node] ?? []),
+});
 
 function unusedName(analysis: ModelAnalysis): string {
   const taken = new Set(analysis.symbols.map((symbol) => symbol.name));
@@ -60,14 +86,17 @@ function hasLeading(name: string, { graph }: ModelAnalysis): boolean {
   return type?.kind === 'tensor' && isKnownShape(type.shape) && type.shape.length > 0;
 }
 
-/** `data` are the inputs that carry samples; inputs that carry weights keep their shapes. */
+/**
+ * `data` are the inputs that carry samples; inputs that carry weights keep their shapes. `nodesOf` gives by node of the
+ * file the nodes that stand for it.
+ */
 function withOpenBatch(
   graph: OnnxGraph,
   analysis: ModelAnalysis,
   data: ReadonlySet<string>,
   batch: number,
   name: string,
-): OnnxGraph {
+): { readonly graph: OnnxGraph; readonly nodesOf: readonly (readonly number[])[] } {
   const fed = namesFedBy(data, graph);
   const constants = new Map(graph.initializers.map((tensor) => [tensor.name, tensor]));
   for (const node of graph.nodes) {
@@ -85,20 +114,23 @@ function withOpenBatch(
     if (literal !== undefined) constants.set(target, literal);
   }
   const added: TensorLiteral[] = [];
-  const nodes = graph.nodes.flatMap((node, index) =>
+  const standIns = graph.nodes.map((node, index) =>
     node.type === 'Concat' && batch === 1
       ? repeatTokens(node, analysis, fed, added)
       : [openReshape(node, index, batch, constants, added)],
   );
-  return {
+  let count = 0;
+  const nodesOf = standIns.map((nodes) => nodes.map(() => count++));
+  const opened: OnnxGraph = {
     ...graph,
-    nodes,
+    nodes: standIns.flat(),
     inputs: graph.inputs.map((info) => (data.has(info.name) ? openLeading(info, batch, name) : info)),
     // Declared shapes repeat the constant batch; they are inferred again.
     outputs: graph.outputs.map(({ name: output }) => ({ name: output, type: undefined })),
     valueInfos: [],
     initializers: [...graph.initializers, ...added],
   };
+  return { graph: opened, nodesOf };
 }
 
 /** Values that are computed from these. Nodes of a file stand in the order they are computed. */

@@ -138,7 +138,7 @@ export function* openSpecInSteps(
     name: lowered.model.graph.name || name,
     analysis,
     onnx: lowered.model,
-    written: lowered.structure.layers,
+    structure: lowered.structure,
     layerSpec: spec,
     selectedModel: lowered.selected,
     includes: lowered.includes,

@@ -8,7 +8,7 @@ import type { OnnxTextSpans } from '../formats/onnx-text/readOnnxText.ts';
 import type { Issue } from '../model/issue.ts';
 import type { ScenarioRequest } from '../model/scenario.ts';
 import type { ModelAnalysis } from './modelAnalysis.ts';
-import type { ProvidedLayer } from './providedStructure.ts';
+import type { ProvidedStructure } from './providedStructure.ts';
 
 export type ModelFormat = 'onnx' | 'onnx-text' | 'layer-spec' | 'prototxt';
 
@@ -21,8 +21,8 @@ export interface OpenedModel {
   readonly onnx: OnnxModel | undefined;
   /** Where the nodes of an ONNX text are in it, as far as it could be read. */
   readonly onnxSpans?: OnnxTextSpans;
-  /** Layers as the lowering of a layer spec or a Caffe net gave them, with where they stand: `Layer.given` counts them. */
-  readonly written?: readonly ProvidedLayer[];
+  /** What the lowering of a layer spec or a Caffe net knows of the graph: `Layer.given` counts its layers. */
+  readonly structure?: ProvidedStructure;
   /** The syntax tree of a layer spec, as far as it could be read. */
   readonly layerSpec?: LayerSpec;
   /** The model of the layer spec that was opened: with several in a file, one of them. */

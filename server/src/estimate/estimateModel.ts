@@ -130,16 +130,16 @@ function inRequestedMode(opened: OpenedModel, requests: readonly ScenarioRequest
 
 /** A file that fixes its batch is costed for another one where its batch can be opened. */
 function withRequestedBatch(opened: OpenedModel, requests: readonly ScenarioRequest[]): OpenedModel {
-  const { analysis, onnx } = opened;
+  const { analysis, onnx, structure } = opened;
   const batch = requests.find((request) => request.batch !== undefined)?.batch;
   if (analysis?.fixedBatch === undefined || onnx === undefined) return opened;
   if (batch === undefined || batch === analysis.fixedBatch) return opened;
-  const reanalyzed = openBatch(onnx, analysis);
-  if (reanalyzed === undefined) return opened;
+  const open = openBatch(onnx, analysis, structure);
+  if (open === undefined) return opened;
   const message = `The file fixes its batch at ${analysis.fixedBatch}; it is costed for ${batch} with the leading dimension of its inputs replaced`;
   return {
     ...opened,
-    analysis: reanalyzed,
+    ...open,
     issues: [...opened.issues, { code: 'scenario/opened-batch', severity: 'information', message }],
   };
 }

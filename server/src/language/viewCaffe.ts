@@ -40,10 +40,10 @@ function rows(text: TextLines, net: CaffeNet | undefined, estimate: ModelEstimat
   const costs = new Map(estimate.cost?.layers.map((layer) => [layer.name, layer]));
   const written = new Map(net?.layers.map((layer) => [layer.span.start, layer]));
   const byLine = new Map<number, LayerRow>();
-  const { analysis, written: given } = estimate.opened;
+  const { analysis, structure } = estimate.opened;
   for (const { name, given: index } of analysis?.layers ?? []) {
     const cost = costs.get(name);
-    const span = given?.[index ?? -1]?.span;
+    const span = structure?.layers[index ?? -1]?.span;
     if (cost === undefined || span === undefined) continue;
     const [line, last] = linesOf(text, span);
     const before = byLine.get(line);
@@ -63,7 +63,7 @@ function rows(text: TextLines, net: CaffeNet | undefined, estimate: ModelEstimat
 /** Operators that a layer was lowered to are on its first line. */
 function linesOfNodes(text: TextLines, { opened }: ModelEstimate): readonly number[] {
   const lines: number[] = [];
-  for (const { span, nodes } of opened.written ?? []) {
+  for (const { span, nodes } of opened.structure?.layers ?? []) {
     if (span === undefined) continue;
     const { line } = positionAt(text, span.start);
     for (const node of nodes) lines[node] = line;

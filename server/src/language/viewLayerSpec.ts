@@ -45,11 +45,11 @@ export function viewLayerSpec(
 function rowsOfLayers(text: TextLines, estimate: ModelEstimate): readonly LayerRow[] {
   const costs = estimate.cost?.layers ?? [];
   const bySpan = new Map<number, { readonly span: TextSpan; readonly layers: LayerCost[] }>();
-  const { analysis, written } = estimate.opened;
+  const { analysis, structure } = estimate.opened;
   // Costs are in the order of the analysis.
   for (const [index, { given }] of (analysis?.layers ?? []).entries()) {
     const cost = costs[index];
-    const span = written?.[given ?? -1]?.span;
+    const span = structure?.layers[given ?? -1]?.span;
     if (cost === undefined || span === undefined) continue;
     const entry = bySpan.get(span.start);
     if (entry === undefined) bySpan.set(span.start, { span, layers: [cost] });
@@ -106,7 +106,7 @@ function layersBelow(
 /** Operators that a line was lowered to are on that line. */
 function linesOfNodes(text: TextLines, { opened }: ModelEstimate): readonly number[] {
   const lines: number[] = [];
-  for (const { span, nodes } of opened.written ?? []) {
+  for (const { span, nodes } of opened.structure?.layers ?? []) {
     if (span === undefined) continue;
     const { line } = positionAt(text, span.start);
     for (const node of nodes) lines[node] = line;

@@ -306,7 +306,7 @@ layers:
     expect(opened.includes).toEqual(['mlp.layers.yaml', 'parts/attention.layers.yaml']);
     // What is inside an included block stands on the line that calls it.
     const lines = opened.analysis?.layers.map(({ given }) => {
-      const span = opened.written?.[given ?? -1]?.span;
+      const span = opened.structure?.layers?.[given ?? -1]?.span;
       return text.slice(span?.start, span?.end);
     });
     expect(lines).toEqual(['a: layer(8)', 'a: layer(8)', 'a: layer(8)', 'b: mlp(8)', 'b: mlp(8)']);

@@ -57,7 +57,7 @@ function openInPhase(
     name: net.name || name,
     analysis,
     onnx: model,
-    written: structure.layers,
+    structure,
     caffeNet: net,
     scenario: {},
     issues: [...found, ...issues, ...placed],
