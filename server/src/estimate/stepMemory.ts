@@ -247,14 +247,18 @@ function givenOutOf(plan: StepPlan): number {
 function givenOut({ training, lowered }: LoweredTraining): number {
   const { operators, outputs, values } = training.analysis.graph;
   const owners = new Set<string>();
-  for (let name of outputs) {
-    for (;;) {
-      const producer = values.get(name)?.producer ?? -1;
-      const source = operators[producer]?.inputs[0];
-      if (lowered.operators[producer]?.view !== true || source === undefined) break;
+  // What has been passed has its owner already; views in a circle show nothing and have none.
+  const passed = new Set<string>();
+  for (const output of outputs) {
+    let name: string | undefined = output;
+    while (name !== undefined && !passed.has(name)) {
+      passed.add(name);
+      const producer: number = values.get(name)?.producer ?? -1;
+      const isView: boolean = lowered.operators[producer]?.view === true;
+      const source: string | undefined = isView ? operators[producer]?.inputs[0] : undefined;
+      if (source === undefined) owners.add(name);
       name = source;
     }
-    owners.add(name);
   }
   let size = 0;
   for (const name of owners) {
