@@ -6,6 +6,7 @@ import { renderHtml } from '../../../server/src/estimate/report/renderHtml.ts';
 import { renderMarkdown } from '../../../server/src/estimate/report/renderMarkdown.ts';
 import { renderTable } from '../../../server/src/estimate/report/renderTable.ts';
 import { type Report, reportSchema } from '../../../server/src/estimate/report/report.ts';
+import { describeScenario } from '../../../server/src/estimate/report/summary.ts';
 
 const report: Report = {
   schemaVersion: 1,
@@ -150,6 +151,19 @@ const report: Report = {
 
 it('is a report by its own schema', () => {
   expect(reportSchema.parse(report)).toEqual(report);
+});
+
+it.each([
+  [
+    'training',
+    { compile: 'true', 'bucket-mb': '9' },
+    'adamw, pytorch-ddp (compile=true, bucket-mb=9), training',
+  ],
+  ['inference', { compile: 'true' }, 'bf16, pytorch-ddp (compile=true), inference'],
+  ['inference', undefined, 'bf16, inference'],
+])('says in %s which options of the framework were asked for: %j', (mode, frameworkOptions, said) => {
+  const scenario = { ...report.scenario, mode, ...(frameworkOptions && { frameworkOptions }) };
+  expect(describeScenario(reportSchema.parse({ ...report, scenario }))).toContain(said);
 });
 
 it('renders a table', () => {

@@ -45,6 +45,9 @@ export function makeReport(
       precision: scenario.precision,
       optimizer: scenario.optimizer,
       framework: scenario.framework.name,
+      ...(Object.keys(scenario.framework.options).length === 0
+        ? {}
+        : { frameworkOptions: { ...scenario.framework.options } }),
       mode: scenario.mode,
       ...(scenario.checkpoint === undefined ? {} : { checkpoint: scenario.checkpoint }),
     },

@@ -35,6 +35,7 @@ const scenarioSchema = z.object({
   precision: z.string(),
   optimizer: z.string(),
   framework: z.string(),
+  frameworkOptions: z.record(z.string(), z.string()).optional().describe('Those that were asked for'),
   mode: z.string(),
   checkpoint: z.string().optional().describe('What repeated blocks keep for backward; none where absent'),
 });

@@ -49,7 +49,11 @@ export function describeScenario(report: Report): string {
     batchText(scenario),
     ...dimensions,
     scenario.precision,
-    ...(scenario.mode === 'training' ? [scenario.optimizer, scenario.framework] : []),
+    ...(scenario.mode === 'training' ? [scenario.optimizer] : []),
+    // In inference a framework matters by its options only.
+    ...(scenario.mode === 'training' || scenario.frameworkOptions !== undefined
+      ? [frameworkText(scenario)]
+      : []),
     scenario.mode,
     ...(scenario.checkpoint === undefined ? [] : [`checkpoint ${scenario.checkpoint}`]),
   ];
@@ -60,6 +64,12 @@ function gpusText({ scenario, totals: { mixed } }: Report): string {
   if (mixed === undefined) return `${scenario.gpus} × ${scenario.gpu}`;
   const { faster, slower } = mixed;
   return `${faster.count} × ${faster.gpu} and ${slower.count} × ${slower.gpu}`;
+}
+
+/** `pytorch-ddp (compile=true)`. */
+function frameworkText({ framework, frameworkOptions = {} }: Report['scenario']): string {
+  const options = Object.entries(frameworkOptions).map((pair) => pair.join('='));
+  return options.length === 0 ? framework : `${framework} (${options.join(', ')})`;
 }
 
 function batchText({ batchPerGpu, globalBatch, accumulate }: Report['scenario']): string {
