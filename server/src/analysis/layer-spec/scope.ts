@@ -67,7 +67,7 @@ export function lookUp(name: string, scope: Scope): Outputs | undefined {
 function outputsNamed(name: Name, scope: Scope): Outputs | undefined {
   const found = lookUp(name.text, scope);
   if (found !== undefined) return found;
-  const below = scope.layers.find(({ names }) => names.some(({ text }) => text === name.text));
+  const below = layersByName(scope.layers).get(name.text);
   if (below !== undefined) {
     const isItself = below.span.start <= name.span.start && name.span.end <= below.span.end;
     const message = isItself
@@ -88,6 +88,20 @@ function outputsNamed(name: Name, scope: Scope): Outputs | undefined {
   });
   return undefined;
 }
+
+/** Of layers of one name the first. Made once for each list: every name of a text may be wrong. */
+function layersByName(layers: readonly SpecLayer[]): ReadonlyMap<string, SpecLayer> {
+  const known = named.get(layers);
+  if (known !== undefined) return known;
+  const byName = new Map<string, SpecLayer>();
+  for (const layer of layers) {
+    for (const { text } of layer.names) if (!byName.has(text)) byName.set(text, layer);
+  }
+  named.set(layers, byName);
+  return byName;
+}
+
+const named = new WeakMap<readonly SpecLayer[], ReadonlyMap<string, SpecLayer>>();
 
 export const isTensor = (name: string, scope: Scope): boolean => lookUp(name, scope) !== undefined;
 
