@@ -141,3 +141,15 @@ test('layers of one name are told apart', () => {
   const relu = 'layer { name: "r" type: "ReLU" bottom: "x" top: "x" }';
   expect(open(relu, relu).analysis.layers.map(({ name }) => name)).toEqual(['r', 'r (2)']);
 });
+
+test('messages are one line in either phase', () => {
+  const net = `input: "x" input_shape { dim: 2 dim: 3 }
+layer { name: "odd" type: "No\\nLayer" bottom: "x" top: "y" }
+layer { name: "drop" type: "Dropout" bottom: "y" top: "y" include { phase: TRAIN } }`;
+  const train = openCaffe(net, 'net.prototxt');
+  for (const { issues } of [train, train.inference?.() ?? train]) {
+    expect(issues.map(({ code }) => code)).toContain('caffe/unknown-layer');
+    expect(issues.map(({ message }) => message).join('')).not.toContain('\n');
+  }
+  expect(train.inference).toBeDefined();
+});

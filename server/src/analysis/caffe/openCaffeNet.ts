@@ -3,6 +3,7 @@
 import { readCaffeNet } from '../../formats/caffe/readCaffeNet.ts';
 import type { CaffeNet } from '../../formats/caffe/syntax.ts';
 import type { Issue } from '../../model/issue.ts';
+import { readableIssues } from '../../model/readableIssues.ts';
 import { analyzeOnnx } from '../analyzeOnnx.ts';
 import type { OpenedModel } from '../openedModel.ts';
 import { lowerCaffe } from './lowerCaffe.ts';
@@ -60,6 +61,6 @@ function openInPhase(
     structure,
     caffeNet: net,
     scenario: {},
-    issues: [...found, ...issues, ...placed],
+    issues: readableIssues([...found, ...issues, ...placed]),
   };
 }
