@@ -3,6 +3,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { estimateStep } from '../../server/src/estimate/estimateStep.ts';
+import { planForGpus, planStep, timelineOf } from '../../server/src/estimate/stepPlan.ts';
 import { expectedMaximum, imbalanceFactor } from '../../server/src/estimate/workerImbalance.ts';
 import type { ClusterProfile } from '../../server/src/hardware/clusterProfile.ts';
 import { findCluster } from '../../server/src/hardware/clusters.ts';
@@ -184,6 +185,23 @@ describe('GPUs of two kinds', () => {
   test('what fits is decided by the smaller memory, whichever kind has it', () => {
     expect(mixed('k40', 1).memory.capacity).toBe(12 * 2 ** 30);
     expect(mixed('rtx-2080-ti', 1, { gpus: 2 }).memory.capacity).toBe(11 * 2 ** 30);
+  });
+
+  test.each([
+    ['k40', 'K40', 1],
+    ['h100-sxm', 'V100 PCIe 32 GB', 5],
+  ])('on fewer GPUs there are still both kinds, beside %s', (gpu, slower, count) => {
+    const { gpus, nodes } = { gpus: 16, nodes: 4 };
+    const workers = { others: { gpu, count } };
+    const planned = (on: number, at: number) =>
+      planStep(model, scenario({ gpus: on, nodes: at, workers, cluster: v100.name }), v100);
+    const fewer = planForGpus(planned(gpus, nodes), 4);
+    const direct = planned(4, 1);
+    expect(fewer.cluster.gpu.title).toBe(slower);
+    expect(fewer.faster?.count).toBe(direct.faster?.count);
+    expect(fewer.faster?.plan.cluster.gpu).toBe(direct.faster?.plan.cluster.gpu);
+    expect(timelineOf(fewer, 0).step).toBe(timelineOf(direct, 0).step);
+    expect(planForGpus(planned(gpus, nodes), 1).faster).toBeUndefined();
   });
 
   const asynchronous = {

@@ -138,13 +138,24 @@ function cumulative(times: Float64Array): Float64Array {
   });
 }
 
-/** The same kernels, as measured where they are, on another number of GPUs of the cluster. */
+/**
+ * The same kernels, as measured where they are, on another number of GPUs of the cluster. Of two kinds as many stay the
+ * other kind as there are, and at least one of the cluster's own; one GPU by itself is the slower kind.
+ */
 export function planForGpus(plan: StepPlan, gpus: number): StepPlan {
-  const { training, cluster, measured, lowered, times, saved, folded } = plan;
+  const { training, cluster, measured, lowered, times, saved, folded, faster } = plan;
   const scenario = { ...plan.scenario, gpus, nodes: nodesFor(cluster, gpus) };
   const computed = { lowered, times, saved, ...(folded === undefined ? {} : { folded }) };
   const predicted = predictStep(training, scenario, cluster, computed);
-  return measured === undefined ? predicted : exchangeAsMeasured(predicted, measured);
+  const slower = measured === undefined ? predicted : exchangeAsMeasured(predicted, measured);
+  const { others } = scenario.workers ?? {};
+  if (faster === undefined || others === undefined || gpus < 2) return slower;
+  const count = Math.min(others.count, gpus - 1);
+  const areOthers = faster.plan.cluster.gpu === findGpu(others.gpu);
+  return {
+    ...slower,
+    faster: { plan: planForGpus(faster.plan, gpus), count: areOthers ? count : gpus - count },
+  };
 }
 
 /** A framework that profiles its steps before it decides what to send together finds the measured ones. */
