@@ -6,10 +6,10 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { AnalysisMemory } from '../../server/src/analysis/layer-spec/analysisMemory.ts';
+import { type AnalysisMemory, analysisMemory } from '../../server/src/analysis/layer-spec/analysisMemory.ts';
 import { LoweringMemory } from '../../server/src/analysis/layer-spec/loweringMemory.ts';
 import { openReadSpec } from '../../server/src/analysis/openModel.ts';
-import { EstimateMemory } from '../../server/src/estimate/estimateMemory.ts';
+import { type EstimateMemory, estimateMemory } from '../../server/src/estimate/estimateMemory.ts';
 import { estimateInSteps } from '../../server/src/estimate/estimateModel.ts';
 import { ReadingMemory } from '../../server/src/formats/layer-spec/readingMemory.ts';
 import { readLayerSpec } from '../../server/src/formats/layer-spec/readLayerSpec.ts';
@@ -28,8 +28,8 @@ interface Memories {
 const keepsAll = (): Memories => ({
   reading: new ReadingMemory(),
   lowering: new LoweringMemory(),
-  analyses: new AnalysisMemory(),
-  estimates: new EstimateMemory(),
+  analyses: analysisMemory(),
+  estimates: estimateMemory(),
 });
 const keepsNothing = (): Memories => ({
   reading: new ReadingMemory(),

@@ -6,6 +6,7 @@
 import type { ModelAnalysis, TrainingGraph } from '../analysis/modelAnalysis.ts';
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
+import { RecentAnswers } from '../model/recentAnswers.ts';
 import { isSameContent } from '../model/sameContent.ts';
 import type { Scenario } from '../model/scenario.ts';
 import type { StepCost } from '../model/stepCost.ts';
@@ -25,22 +26,9 @@ export interface KnownEstimate {
   readonly cost: StepCost | undefined;
 }
 
-/** As many as there are analyses to return to. */
-const mostStates = 3;
+export type EstimateMemory = RecentAnswers<CostBasis, KnownEstimate>;
 
-export class EstimateMemory {
-  /** The last one first. */
-  private states: readonly { readonly basis: CostBasis; readonly known: KnownEstimate }[] = [];
-
-  find(basis: CostBasis): KnownEstimate | undefined {
-    return this.states.find((state) => isSameBasis(state.basis, basis))?.known;
-  }
-
-  keep(basis: CostBasis, known: KnownEstimate): void {
-    const others = this.states.filter((state) => state.known !== known);
-    this.states = [{ basis, known }, ...others].slice(0, mostStates);
-  }
-}
+export const estimateMemory = (): EstimateMemory => new RecentAnswers(isSameBasis);
 
 const isSameBasis = (left: CostBasis, right: CostBasis): boolean =>
   left.analysis === right.analysis &&

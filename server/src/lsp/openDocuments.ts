@@ -4,11 +4,11 @@
  */
 
 import type { TextDocument } from 'vscode-languageserver-textdocument';
-import { AnalysisMemory } from '../analysis/layer-spec/analysisMemory.ts';
+import { type AnalysisMemory, analysisMemory } from '../analysis/layer-spec/analysisMemory.ts';
 import { LoweringMemory } from '../analysis/layer-spec/loweringMemory.ts';
 import type { OpenedModel } from '../analysis/openedModel.ts';
 import { openCaffe, openOnnxTextInSteps, openSpecInSteps } from '../analysis/openModel.ts';
-import { EstimateMemory } from '../estimate/estimateMemory.ts';
+import { type EstimateMemory, estimateMemory } from '../estimate/estimateMemory.ts';
 import { estimateInSteps, type ModelEstimate } from '../estimate/estimateModel.ts';
 import { readFrameworkDescription } from '../formats/framework/readFrameworkDescription.ts';
 import { ReadingMemory } from '../formats/layer-spec/readingMemory.ts';
@@ -97,8 +97,8 @@ interface ModelMemory {
 
 const newMemory = (): ModelMemory => ({
   lowering: new LoweringMemory(),
-  analyses: new AnalysisMemory(),
-  estimates: new EstimateMemory(),
+  analyses: analysisMemory(),
+  estimates: estimateMemory(),
 });
 
 interface Measured {

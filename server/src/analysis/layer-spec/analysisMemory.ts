@@ -7,28 +7,15 @@
 
 import type { OnnxNode } from '../../formats/onnx/syntax.ts';
 import type { TensorLiteral } from '../../model/attribute.ts';
+import { RecentAnswers } from '../../model/recentAnswers.ts';
 import { isSameContent } from '../../model/sameContent.ts';
 import type { LoweredSpec } from '../lowerLayerSpec.ts';
 import type { ModelAnalysis } from '../modelAnalysis.ts';
 import type { ProvidedLayer } from '../providedStructure.ts';
 
-/** The state before an edit, the one that is being typed, and one on the way between. */
-const mostStates = 3;
+export type AnalysisMemory = RecentAnswers<LoweredSpec, ModelAnalysis>;
 
-export class AnalysisMemory {
-  /** The last one first. */
-  private states: readonly { readonly lowered: LoweredSpec; readonly analysis: ModelAnalysis }[] = [];
-
-  /** The analysis of a state that was lowered to the same; `undefined` where none is remembered. */
-  find(lowered: LoweredSpec): ModelAnalysis | undefined {
-    return this.states.find((state) => isSameLowering(state.lowered, lowered))?.analysis;
-  }
-
-  keep(lowered: LoweredSpec, analysis: ModelAnalysis): void {
-    const others = this.states.filter((state) => state.analysis !== analysis);
-    this.states = [{ lowered, analysis }, ...others].slice(0, mostStates);
-  }
-}
+export const analysisMemory = (): AnalysisMemory => new RecentAnswers(isSameLowering);
 
 /** Whether two lowered models are the same but for where their layers stand. */
 function isSameLowering({ model, structure }: LoweredSpec, other: LoweredSpec): boolean {
