@@ -41,6 +41,14 @@ export const frameworks: readonly FrameworkEntry[] = [
 
 export const defaultFramework: FrameworkChoice = { name: 'pytorch-ddp', options: {} };
 
+/** The built-in framework of a name, which people may write in capitals. */
+export const findFramework = (name: string): FrameworkEntry | undefined =>
+  frameworks.find((entry) => entry.name === name.trim().toLowerCase());
+
+/** Whether a built-in framework has an option: what a finding advises must be there to be set. */
+export const hasOption = (framework: string, option: string): boolean =>
+  findFramework(framework)?.options.some(({ name }) => name === option) === true;
+
 /** The behaviour a scenario asks for; an unknown name or option is reported and the default taken. */
 export function resolveFramework(choice: FrameworkChoice): {
   readonly behaviour: FrameworkBehaviour;
@@ -49,10 +57,7 @@ export function resolveFramework(choice: FrameworkChoice): {
   readonly issues: readonly Issue[];
 } {
   const { description } = choice;
-  const entry =
-    description === undefined
-      ? frameworks.find((candidate) => candidate.name === choice.name.toLowerCase())
-      : describedFramework(description);
+  const entry = description === undefined ? findFramework(choice.name) : describedFramework(description);
   if (entry === undefined) {
     return {
       behaviour: createWith(pytorchDdp.options, pytorchDdp.create),

@@ -5,7 +5,7 @@
  */
 
 import type { Message } from '../../frameworks/exchange.ts';
-import { frameworks } from '../../frameworks/registry.ts';
+import { hasOption } from '../../frameworks/registry.ts';
 import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatBytes, formatPercent, formatTime } from '../../model/format.ts';
 import type { Finding, MessageCost } from '../../model/stepCost.ts';
@@ -71,10 +71,7 @@ function remedyOf(step: EstimatedStep): Pick<Finding, 'fix' | 'change'> {
   const threshold = thresholdOf(plan.scenario.thresholds, 'exposed-communication');
   if (plan.exchange.messages.every((message) => isAfterBackward(message, plan)))
     return { fix: 'Use a framework that overlaps communication with backward, such as pytorch-ddp' };
-  const narrows = frameworks
-    .find(({ name }) => name === plan.behaviour.name)
-    ?.options.some(({ name }) => name === 'gradient-dtype');
-  const narrower = narrows
+  const narrower = hasOption(plan.behaviour.name, 'gradient-dtype')
     ? 'send gradients in half precision (gradient-dtype=bf16)'
     : 'send fewer bytes: gradients in half precision, or fewer parameters';
   const hides = batchWhere(batch, (growth) => {

@@ -1,6 +1,6 @@
 /** `findings/launch-bound`: the GPU waits for the host to launch kernels during a share of the step. */
 
-import { frameworks } from '../../frameworks/registry.ts';
+import { hasOption } from '../../frameworks/registry.ts';
 import { emptyKernelTime } from '../../hardware/kernelTime.ts';
 import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatCount, formatPercent, formatTime } from '../../model/format.ts';
@@ -50,14 +50,12 @@ export function launchBound(step: EstimatedStep): readonly Finding[] {
 }
 
 /** What compiling would still do: fuse kernels, and launch them together as a CUDA graph. */
-function compilation({ scenario }: StepPlan): {
+function compilation({ behaviour, scenario }: StepPlan): {
   readonly advice?: string;
   readonly option?: { readonly name: string; readonly value: string };
 } {
-  const { name, options } = scenario.framework;
-  const choices = frameworks.find((entry) => entry.name === name)?.options ?? [];
-  if (!choices.some((choice) => choice.name === 'compile')) return {};
-  const { compile = 'false' } = options;
+  if (!hasOption(behaviour.name, 'compile')) return {};
+  const { compile = 'false' } = scenario.framework.options;
   if (compile === 'reduce-overhead' || compile === 'max-autotune') return {};
   const option = { name: 'compile', value: 'reduce-overhead' };
   return compile === 'false'

@@ -5,7 +5,7 @@
  * (Shi, Chu, "MG-WFBP", arXiv 1811.11141).
  */
 
-import { frameworks } from '../../frameworks/registry.ts';
+import { findFramework } from '../../frameworks/registry.ts';
 import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatBytes, formatPercent, formatTime } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
@@ -13,7 +13,7 @@ import { bytes, seconds } from '../../model/units.ts';
 import type { EstimatedStep } from './findings.ts';
 
 export function smallMessages({ plan, timeline }: EstimatedStep): readonly Finding[] {
-  const { thresholds, framework } = plan.scenario;
+  const { thresholds } = plan.scenario;
   const count = plan.exchange.messages.filter(({ gradients }) => gradients.length > 0).length;
   if (count < 2) return [];
   if (timeline.exposedTime < thresholdOf(thresholds, 'exposed-communication') * timeline.step) return [];
@@ -35,7 +35,7 @@ export function smallMessages({ plan, timeline }: EstimatedStep): readonly Findi
       severity: 'warning',
       layer: '',
       message: `Gradients travel in ${count} messages of ${formatBytes(bytes(total / count))} on average, and ${formatPercent(startup / whole)} of their time (${formatTime(seconds(startup))}) is start-up cost, which larger messages would pay less often`,
-      ...remedyOf(framework.name, total, startup / count, (whole - startup) / total, share),
+      ...remedyOf(plan.behaviour.name, total, startup / count, (whole - startup) / total, share),
     },
   ];
 }
@@ -70,6 +70,6 @@ const sizes = [0.5, 1, 2, 5, 10, 25, 50, 100, 200, 500, 1000];
 
 /** How a framework is told how much to send at once. */
 function sizeOption(framework: string): string | undefined {
-  const entry = frameworks.find(({ name }) => name === framework);
-  return entry?.options.find(({ name }) => name === 'bucket-mb' || name === 'fusion-mb')?.name;
+  return findFramework(framework)?.options.find(({ name }) => name === 'bucket-mb' || name === 'fusion-mb')
+    ?.name;
 }

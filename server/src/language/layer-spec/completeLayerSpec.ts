@@ -6,7 +6,7 @@ import { findMark, markDefinitions } from '../../formats/layer-spec/marks.ts';
 import { modelKeys, specKeys } from '../../formats/layer-spec/readLayerSpec.ts';
 import { scenarioKeys } from '../../formats/layer-spec/readScenario.ts';
 import type { FrameworkOption } from '../../frameworks/options.ts';
-import { frameworks } from '../../frameworks/registry.ts';
+import { findFramework, frameworks } from '../../frameworks/registry.ts';
 import { builtInClusters } from '../../hardware/clusters.ts';
 import { type Dimension, printDimension } from '../../model/dimension.ts';
 import { elementTypes } from '../../model/elementType.ts';
@@ -324,7 +324,7 @@ class Proposer {
       return frameworks.map(({ name, documentation }) => this.plain(name, 'value', '', documentation));
     }
     const [name = ''] = parts;
-    const framework = frameworks.find((candidate) => candidate.name === name.trim().toLowerCase());
+    const framework = findFramework(name);
     const [started = '', ...values] = parts.at(-1)?.split('=') ?? [];
     if (values.length > 0) {
       const option = framework?.options.find((candidate) => candidate.name === started.trim());

@@ -2,7 +2,7 @@
 
 import type { ModelEstimate } from '../../../estimate/estimateModel.ts';
 import { selectModel } from '../../../formats/layer-spec/selectModel.ts';
-import { frameworks } from '../../../frameworks/registry.ts';
+import { hasOption } from '../../../frameworks/registry.ts';
 import { formatBytes } from '../../../model/format.ts';
 import type { FindingChange } from '../../../model/stepCost.ts';
 import { bytes } from '../../../model/units.ts';
@@ -112,10 +112,9 @@ function gradientOptions(wrong: Wrong): readonly Change[] {
 /** CUDA graphs launch all kernels at once, where the framework can compile. */
 function compiled(wrong: Wrong): readonly Change[] {
   const { name, options } = wrong.view.estimate.scenario?.framework ?? { name: '', options: {} };
-  const choices = frameworks.find((entry) => entry.name === name)?.options ?? [];
   const isAdvised = wrong.diagnostic.change?.kind === 'framework-option';
   if (isAdvised || options.compile === 'max-autotune') return [];
-  if (!choices.some((choice) => choice.name === 'compile')) return [];
+  if (!hasOption(name, 'compile')) return [];
   return optionChange(wrong, 'compile', 'reduce-overhead');
 }
 

@@ -5,7 +5,7 @@ import { findMark, markDefinitions } from '../../../formats/layer-spec/marks.ts'
 import { nearestName } from '../../../formats/layer-spec/nearestName.ts';
 import { modelKeys, specKeys } from '../../../formats/layer-spec/readLayerSpec.ts';
 import { scenarioKeys } from '../../../formats/layer-spec/readScenario.ts';
-import { frameworks } from '../../../frameworks/registry.ts';
+import { findFramework, frameworks } from '../../../frameworks/registry.ts';
 import { builtInClusters } from '../../../hardware/clusters.ts';
 import { elementTypes } from '../../../model/elementType.ts';
 import type { TextSpan } from '../../../model/issue.ts';
@@ -21,7 +21,7 @@ export function nameFixes({ document, view, diagnostic, span }: Wrong): readonly
   if (asked !== undefined && word.includes(asked.name)) {
     const within = (wrong: string, names: readonly string[]): readonly Change[] =>
       nearestWithin(document.source, span, wrong, names);
-    const framework = frameworks.find(({ name }) => name === asked.name.toLowerCase());
+    const framework = findFramework(asked.name);
     if (diagnostic.code === 'scenario/unknown-framework') {
       return within(
         asked.name,
