@@ -40,10 +40,12 @@ import {
   passesOf,
   planStep,
   type StepPlan,
+  timeAtServers,
   timelineAlone,
   timelineOf,
+  waitingForSlower,
 } from './stepPlan.ts';
-import { meanWorkerStep, throughputOf, timeAtServers } from './throughput.ts';
+import { meanWorkerStep, throughputOf } from './throughput.ts';
 import { unknownParts } from './unknownParts.ts';
 import { wholeRun } from './wholeRun.ts';
 
@@ -169,16 +171,12 @@ function partsOf(
   };
 }
 
-function mixedGpus(
-  { cluster, scenario, exchange }: StepPlan,
-  faster: FasterWorkers,
-  step: number,
-): MixedGpus {
-  const waits = exchange.synchrony === 'synchronous' ? step - timelineOf(faster.plan, 0).step : 0;
+function mixedGpus(plan: StepPlan, faster: FasterWorkers, step: number): MixedGpus {
+  const { cluster, scenario } = plan;
   return {
     slower: { gpu: cluster.gpu.title, count: scenario.gpus - faster.count },
     faster: { gpu: faster.plan.cluster.gpu.title, count: faster.count },
-    time: seconds(Math.max(0, waits)),
+    time: waitingForSlower(plan, step),
   };
 }
 

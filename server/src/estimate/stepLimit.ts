@@ -2,7 +2,7 @@
 
 import type { StepLimit } from '../model/stepCost.ts';
 import type { StepTimeline } from '../schedule/stepTimeline.ts';
-import { type StepPlan, timelineOf, workerTimeline } from './stepPlan.ts';
+import { type StepPlan, waitingForSlower, workerTimeline } from './stepPlan.ts';
 
 /** Less of the step than this, in all, leaves computation the limit. */
 const smallShare = 0.05;
@@ -15,7 +15,7 @@ export function stepLimit(plan: StepPlan, timeline: StepTimeline): StepLimit {
     ['host', hostTime],
     ['input', exposedInputTime],
     ...exposedByCause(plan, timeline),
-    ['imbalance', busy * (1 - 1 / plan.imbalance) + waitingOfFaster(plan, step)],
+    ['imbalance', busy * (1 - 1 / plan.imbalance) + waitingForSlower(plan, step)],
   ];
   let all = 0;
   let largest: readonly [StepLimit['kind'], number] = ['compute', 0];
@@ -27,12 +27,6 @@ export function stepLimit(plan: StepPlan, timeline: StepTimeline): StepLimit {
     ? { kind: 'compute', share: 1 - all / step }
     : { kind: largest[0], share: largest[1] / step };
 }
-
-/** What the faster of two kinds of GPUs would save. */
-const waitingOfFaster = ({ faster, exchange }: StepPlan, step: number): number =>
-  faster === undefined || exchange.synchrony !== 'synchronous'
-    ? 0
-    : Math.max(0, step - timelineOf(faster.plan, 0).step);
 
 /**
  * Exposed communication by what its messages take their time for: starting up, queueing at servers, moving bytes, which

@@ -12,7 +12,7 @@ import type { ClusterProfile } from '../hardware/clusterProfile.ts';
 import { findGpu } from '../hardware/gpus.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
 import type { Optimizer, Scenario } from '../model/scenario.ts';
-import { seconds, sum } from '../model/units.ts';
+import { type Seconds, seconds, sum } from '../model/units.ts';
 import { repeatPasses } from '../schedule/repeatPasses.ts';
 import { type StepTimeline, stepTimeline } from '../schedule/stepTimeline.ts';
 import type { LaunchedWork, StepWork } from '../schedule/stepWork.ts';
@@ -376,9 +376,25 @@ function computeOf(
   };
 }
 
+/** What servers take for one exchange of every node. */
+export const timeAtServers = ({ placement, traffic }: StepPlan): Seconds =>
+  seconds(placement.nodes * sum(traffic.serverTimes));
+
+/**
+ * What the faster of two kinds of GPUs wait in every step for the slower: none where there is one kind, or where nobody
+ * waits. `step` is that of all.
+ */
+export const waitingForSlower = ({ faster, exchange }: StepPlan, step: number): Seconds =>
+  seconds(
+    faster === undefined || exchange.synchrony !== 'synchronous'
+      ? 0
+      : Math.max(0, step - timelineOf(faster.plan, 0).step),
+  );
+
 /** Workers without a barrier queue where the servers take longer for the exchanges of all than one takes for its step. */
-function queuedAtServers(line: StepTimeline, { traffic, placement }: StepPlan): StepTimeline {
-  const atServers = placement.nodes * sum(traffic.serverTimes);
+function queuedAtServers(line: StepTimeline, plan: StepPlan): StepTimeline {
+  const { traffic, placement } = plan;
+  const atServers = timeAtServers(plan);
   const queued = Math.max(0, atServers - line.step);
   if (queued === 0) return line;
   return {

@@ -1,7 +1,6 @@
 /** Samples per second over all workers. */
 
-import { sum } from '../model/units.ts';
-import { passesOf, type StepPlan, workerTimeline } from './stepPlan.ts';
+import { passesOf, type StepPlan, timeAtServers, workerTimeline } from './stepPlan.ts';
 
 /**
  * Workers that wait for each other finish a step together. Those that do not add up what each does in a time of its own,
@@ -14,10 +13,6 @@ export function throughputOf(plan: StepPlan, step: number): number {
   if (exchange.synchrony === 'synchronous' || gpus === 1) return samples / step;
   return samples / Math.max(meanWorkerStep(plan), timeAtServers(plan));
 }
-
-/** What servers take for one exchange of every node. */
-export const timeAtServers = ({ placement, traffic }: StepPlan): number =>
-  placement.nodes * sum(traffic.serverTimes);
 
 /** Seconds in which workers that do not wait for each other take as many steps as there are workers. */
 export function meanWorkerStep(plan: StepPlan): number {

@@ -7,7 +7,7 @@ import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatPercent, formatTime } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
 import { seconds } from '../../model/units.ts';
-import { timelineOf } from '../stepPlan.ts';
+import { waitingForSlower } from '../stepPlan.ts';
 import type { EstimatedStep } from './findings.ts';
 
 export function loadImbalance({ plan, timeline }: EstimatedStep): readonly Finding[] {
@@ -19,15 +19,15 @@ export function loadImbalance({ plan, timeline }: EstimatedStep): readonly Findi
   const unlike = (busy * (1 - 1 / imbalance)) / timeline.step;
   const idle = globalBatch === undefined ? 0 : 1 - globalBatch / (batchPerGpu * gpus);
   const findings: Finding[] = [];
-  const mixed = plan.exchange.synchrony === 'synchronous' ? plan.faster : undefined;
-  const waits = mixed === undefined ? 0 : 1 - timelineOf(mixed.plan, 0).step / timeline.step;
-  if (mixed !== undefined && waits >= threshold) {
-    const [slow, fast] = [plan.cluster.gpu.title, mixed.plan.cluster.gpu.title];
+  const { faster } = plan;
+  const waits = waitingForSlower(plan, timeline.step);
+  if (faster !== undefined && waits > 0 && waits >= threshold * timeline.step) {
+    const [slow, fast] = [plan.cluster.gpu.title, faster.plan.cluster.gpu.title];
     findings.push({
       code: 'findings/load-imbalance',
       severity: 'warning',
       layer: '',
-      message: `${mixed.count} × ${fast} wait ${formatTime(seconds(waits * timeline.step))}, ${formatPercent(waits)} of the step, for ${gpus - mixed.count} × ${slow}`,
+      message: `${faster.count} × ${fast} wait ${formatTime(waits)}, ${formatPercent(waits / timeline.step)} of the step, for ${gpus - faster.count} × ${slow}`,
       fix: `Leave ${slow} out, give it fewer samples of a step, or let workers go on without each other (an asynchronous parameter server)`,
     });
   }
