@@ -32,9 +32,9 @@ What is not reached, and why:
 
 - Where gradients travel beside backward, part of what could be hidden is not. Kernels beside NCCL's take 18.9 % longer,
   which is published of other GPUs (arXiv 2507.03114) and set by no row here; on 16 V100 it takes a third of what was
-  missing. What is left is in half precision (a quarter too fast, and DenseNet-201 with its 600 tensors even as one
-  message) and where each of 450 to 600 tensors is sent by itself: hooks in Python and the agreement of Horovod cost each
-  of them about half a millisecond, for which no source stands.
+  missing. What is left there is in half precision (DenseNet-201 with its 600 tensors even as one message), and over
+  InfiniBand where each of 450 to 600 tensors is sent by itself, which takes half a millisecond of each where a ring of
+  the authors' own fits takes a quarter.
 - The order of methods is kept less where it hangs on a few milliseconds: BytePS beside all-reduces on BERT-Large over
   InfiniBand, where runs of BytePS differ by up to 15 % among themselves; and ByteScheduler on ResNet-50 over 10 GbE,
   which is predicted to wait for one fused message that in fact went in several.

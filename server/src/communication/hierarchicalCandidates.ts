@@ -32,7 +32,7 @@ export function hierarchicalCandidates(
 }
 
 function levelsOf(name: NcclVersionName, links: Links): readonly [Level, Level] {
-  const { hop } = ncclVersions[name === '2.4' ? '2.5.7' : name];
+  const { hop } = ncclVersions[name === '2.3' || name === '2.4' ? '2.5.7' : name];
   const step = (microsecondsOfHop: number, extra: Seconds): Seconds =>
     seconds(Math.max(0, microseconds(microsecondsOfHop) + extra));
   const { gpusPerNode, nodes } = links;

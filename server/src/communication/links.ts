@@ -72,6 +72,16 @@ const unlimited = bytesPerSecond(Number.POSITIVE_INFINITY);
 /** Simple ring hops of NCCL 2.30 (src/graph/tuning.cc), to which the latencies of profiles compare. */
 const ncclHop = { nvlink: microseconds(3.4), pcie: microseconds(5.7), network: microseconds(14) };
 
+/** Latency of a step inside a node and between nodes, as the profile has it. */
+export const profileHop = ({
+  kind,
+  extraLink,
+  extraNetwork,
+}: Links): { readonly inside: Seconds; readonly between: Seconds } => ({
+  inside: seconds(ncclHop[kind] + extraLink),
+  between: seconds(ncclHop.network + extraNetwork),
+});
+
 /**
  * Channels over NVLink by generation: what NCCL finds on DGX-1 V100 (12), DGX A100 (24), DGX H100 (16) and GB200 (24).
  * They matter only where a cap per channel binds.

@@ -14,6 +14,8 @@ import type { Links } from '../links.ts';
 import { treeNetwork } from '../links.ts';
 import { asTuned, type MeasuredStartup } from './startup.ts';
 import { treeCorrection } from './treeCorrection.ts';
+
+import { ringOf23 } from './version23.ts';
 import { candidatesOf24 } from './version24.ts';
 import {
   type NcclVersion,
@@ -33,6 +35,7 @@ export function ncclCandidates(
   startup: MeasuredStartup = asTuned,
 ): readonly Candidate[] {
   if (kind === 'all-to-all') return [pairwise(links, size, startup)];
+  if (versionName === '2.3') return [ringOf23(kind, links, size)];
   if (versionName === '2.4') return candidatesOf24(kind, links, size);
   const version = ncclVersions[versionName];
   const found: Candidate[] = [];

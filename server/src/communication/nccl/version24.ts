@@ -3,7 +3,7 @@
  *
  * Source: NVIDIA/nccl 2.4.8, src/init.cc: ring 5,000 MB/s (times the channels with NVLink), tree two thirds of it over
  * PCIe and three quarters with NVLink, doubled at two nodes; ring 6 µs per rank but one, tree 15 µs per level of nodes
- * and 4 µs per further GPU of a node. NCCL 1 and 2.0 to 2.3 have rings only.
+ * and 4 µs per further GPU of a node.
  */
 
 import { type Bytes, bytes, microseconds, seconds } from '../../model/units.ts';

@@ -1,13 +1,13 @@
 /**
  * Constants of NCCL's tuning model by version, as data.
  *
- * Source: NVIDIA/nccl, src/graph/tuning.cc of each version (2.30: June 2026), and src/init.cc for 2.4. Latencies in µs
+ * Source: NVIDIA/nccl, src/graph/tuning.cc of each version (2.30: June 2026). Latencies in µs
  * in the order LL, LL128, Simple; bandwidths in GB/s. A version between two of these behaves as the one before it.
  */
 
 import type { CollectiveKind } from '../collectiveKind.ts';
 
-export const ncclVersionNames = ['2.4', '2.5.7', '2.8.4', '2.12', '2.18', '2.30'] as const;
+export const ncclVersionNames = ['2.3', '2.4', '2.5.7', '2.8.4', '2.12', '2.18', '2.30'] as const;
 export type NcclVersionName = (typeof ncclVersionNames)[number];
 export const newestNccl: NcclVersionName = '2.30';
 
@@ -197,8 +197,10 @@ const v230: NcclVersion = {
   hasPat: true,
 };
 
-/** Of 2.5.7 and later; 2.4 chooses by a threshold instead (`version24.ts`). */
-export const ncclVersions: Readonly<Record<Exclude<NcclVersionName, '2.4'>, NcclVersion>> = {
+/** Versions that choose by a model: 2.4 goes by a threshold (`version24.ts`), those before have rings only (`version23.ts`). */
+export type TunedVersionName = Exclude<NcclVersionName, '2.3' | '2.4'>;
+
+export const ncclVersions: Readonly<Record<TunedVersionName, NcclVersion>> = {
   '2.5.7': v257,
   '2.8.4': v284,
   '2.12': v212,
@@ -206,19 +208,20 @@ export const ncclVersions: Readonly<Record<Exclude<NcclVersionName, '2.4'>, Nccl
   '2.30': v230,
 };
 
-/** The version of this table that a release such as "2.19.3" behaves as; older than 2.5 is 2.4. */
+/** The version of this table that a release such as "2.19.3" behaves as; older than 2.4 is 2.3. */
 export function ncclVersionOf(release: string): NcclVersionName {
   const [major = 0, minor = 0] = release.split('.').map(Number);
   if (major > 2) return newestNccl;
-  if (major < 2) return '2.4';
+  if (major < 2) return '2.3';
   const known: readonly (readonly [number, NcclVersionName])[] = [
     [30, '2.30'],
     [18, '2.18'],
     [12, '2.12'],
     [8, '2.8.4'],
     [5, '2.5.7'],
+    [4, '2.4'],
   ];
-  return known.find(([from]) => minor >= from)?.[1] ?? '2.4';
+  return known.find(([from]) => minor >= from)?.[1] ?? '2.3';
 }
 
 /** NCCL's rows of caps by GPU: everything before Ampere is Volta's. */
