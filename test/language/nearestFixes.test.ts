@@ -53,6 +53,49 @@ it.each([
   expect(fixesOf('onnx', text.replace(node, node.replace(',', '')))).toEqual({ 'Put a comma': text });
 });
 
+it.each([
+  ['the name of an attribute', 'result = Gemm <transB = 1> (input, input)', 'transB', 'transb_', 'transB'],
+  ['a name in quotes', 'result = Gemm <"transB" = 1> (input, input)', 'transB', 'transpB', 'transB'],
+  [
+    'a name in a graph inside',
+    'result = If (c) <then_branch = t () => (y) { y = Elu <alpha = 2.0> (input) }, else_branch = e () => (y) { y = Relu (input) }>',
+    'alpha',
+    'alpa',
+    'alpha',
+  ],
+])('puts the nearest name for %s of ONNX text', (_, node, right, wrong, name) => {
+  for (const text of [onnx(`  h = Relu (input)\n  ${node}`), onnx(`  ${node}`).replaceAll('\n', '\r\n')]) {
+    expect(fixesOf('onnx', text.replace(right, wrong))[`Change to \`${name}\``]).toEqual(text);
+  }
+});
+
+it.each([
+  ['alpha = 2', 'alpha = 2.0', 'Gemm'],
+  ['alpha = -2', 'alpha = -2.0', 'Gemm'],
+  ['alpha: int = 2', 'alpha: float = 2.0', 'Gemm'],
+  ['perm = 1', 'perm = [1]', 'Transpose'],
+  ['perm: int = -1', 'perm: ints = [-1]', 'Transpose'],
+  ['axis = [1]', 'axis = 1', 'Softmax'],
+  ['axis: ints = [1]', 'axis: int = 1', 'Softmax'],
+  ['activations = "Tanh"', 'activations = ["Tanh"]', 'LSTM'],
+  ['axis = "rows"', undefined, 'Softmax'],
+  ['axis = [1, 2]', undefined, 'Softmax'],
+])('writes %s as %s', (wrong, right, operator) => {
+  const text = onnx(`  result = ${operator} <${wrong}> (input, input)`);
+  const fixes = Object.entries(fixesOf('onnx', text)).filter(([title]) => title.startsWith('Write'));
+  const value = right?.split(' = ')[1];
+  expect(fixes).toEqual(right === undefined ? [] : [[`Write \`${value}\``, text.replace(wrong, right)]]);
+});
+
+it('underlines the attribute that is wrong', () => {
+  const text = onnx('  result = Gemm\r\n    <alpha = 0.5,\r\n     transb = 1> (input, input)');
+  const opened = openOnnxText(text, 'model.onnxtxt');
+  const spans = opened.onnxSpans ?? { nodes: [], values: new Map(), sections: [] };
+  const view = viewOnnxText(locateOnnxText(text, spans), estimateModel(opened, [oneGpu]));
+  const range = diagnostics(view).find(({ code }) => code === 'graph/attribute')?.range;
+  expect(range).toEqual({ start: { line: 5, character: 5 }, end: { line: 5, character: 11 } });
+});
+
 it('puts no comma where the text would read no further', () => {
   expect(fixesOf('onnx', onnx('  result = = Tanh (input)'))).toEqual({});
 });

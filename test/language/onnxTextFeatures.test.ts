@@ -81,9 +81,29 @@ it.each([
   ['values after a comma', 'z = Add (h, |', ['out put', 'b']],
   ['attributes', 'z = Split <|', ['axis', 'num_outputs']],
   ['attributes that are not given yet', 'z = Split <axis = 1, |', ['num_outputs']],
+  ['attributes that are needed first', 'z = Gather <|', ['axis']],
+  ['what an operator cannot do without first', 'z = Conv <|', ['auto_pad', 'dilations']],
+  ['required attributes before others', 'z = EyeLike <|', ['dtype', 'k']],
+  ['attributes of the version that is imported', 'z = Split <axis = 1, |', ['num_outputs']],
+  ['attributes of another domain', 'z = ai.onnx.ml.Binarizer <|', ['threshold']],
+  ['none for an operator of nobody knows whom', 'z = local.Gemm <|', []],
   ['nothing in a comment', '# z = |', []],
   ['nothing in a name', '|', []],
 ])('proposes %s', (_, line, expected) => check(line, expected));
+
+it.each([
+  ['axis = 1', 'axis: int = 0', 'onnx__Split.html), operator set 21. It may be left out.'],
+  ['num_outputs', 'num_outputs: int', 'operator set 21. It may be left out.'],
+  ['then_branch', 'then_branch: graph, required', 'onnx__If.html), operator set 21. It has to be given.'],
+  ['MatMul', undefined, ''],
+  ['opset_import', undefined, ''],
+])('explains %s', (word, signature, explanation) => {
+  const found = onnxTextFeatures(text)
+    .hover?.(text.indexOf(word) + 2, undefined)
+    ?.markdown.split('\n');
+  expect(found?.[1]).toBe(signature);
+  expect(found?.at(-1)?.endsWith(explanation) ?? true).toBe(true);
+});
 
 const sample = readFileSync(resolve(import.meta.dirname, '../../samples/googlenet.onnx'));
 const opened = openModel(byteSourceOfBuffer(sample), 'googlenet.onnx');

@@ -24,6 +24,7 @@ import { finish, type Steps } from '../model/steps.ts';
 import { bytes } from '../model/units.ts';
 import { analyzeInSteps } from './analyzeOnnx.ts';
 import { openCaffeNet } from './caffe/openCaffeNet.ts';
+import { checkNodeAttributes } from './checkNodeAttributes.ts';
 import type { AnalysisMemory } from './layer-spec/analysisMemory.ts';
 import type { ReadInclude } from './layer-spec/blockTable.ts';
 import { describeFramework } from './layer-spec/describedFramework.ts';
@@ -267,7 +268,7 @@ function* openReadInSteps(
     analysis,
     onnx: model,
     scenario: {},
-    issues: readableIssues([...issues, ...crowded, ...analysis.issues]),
+    issues: readableIssues([...issues, ...crowded, ...checkNodeAttributes(model), ...analysis.issues]),
   };
 }
 

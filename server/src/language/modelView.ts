@@ -9,6 +9,7 @@ import type { ModelEstimate } from '../estimate/estimateModel.ts';
 import type { Issue } from '../model/issue.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
 import type { LayerCost } from '../model/stepCost.ts';
+import { spanOfAttribute } from './onnx-text/spanOfAttribute.ts';
 import { type Range, rangeOfLine, rangeOfSpan, type TextLines } from './textLines.ts';
 
 export interface ModelView {
@@ -95,6 +96,10 @@ export function rowOfLayer(view: ModelView, layer: string): LayerRow | undefined
 /** Where an issue is, as narrow as it says; the first line of the text where it says nothing. */
 export function rangeOfIssue(view: ModelView, issue: Issue): Range {
   if (issue.span !== undefined) return rangeOfSpan(view.text, issue.span);
+  if (issue.operator !== undefined && issue.attribute !== undefined) {
+    const span = spanOfAttribute(view, issue.operator, issue.attribute);
+    if (span !== undefined) return rangeOfSpan(view.text, span);
+  }
   const line =
     issue.operator !== undefined
       ? view.nodeLines[issue.operator]

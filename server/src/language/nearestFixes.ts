@@ -7,6 +7,7 @@ import { knownOperators } from '../operators/registry.ts';
 import type { Diagnostic } from './diagnostics.ts';
 import type { Fix } from './fix.ts';
 import type { ModelView } from './modelView.ts';
+import { attributeFixes } from './onnx-text/attributeFixes.ts';
 import { namesOfOnnxText } from './onnx-text/onnxTextFeatures.ts';
 import { type OnnxToken, tokenizeOnnxText } from './onnx-text/onnxTextTokens.ts';
 import { offsetAt } from './textLines.ts';
@@ -27,15 +28,16 @@ export function caffeFixes(
   });
 }
 
-/** Fixes of ONNX text: operators that do not exist, values that nothing defines, and commas between things. */
+/** Fixes of ONNX text: operators that do not exist, values that nothing defines, attributes, and commas between things. */
 export function onnxTextFixes(
   source: string,
   view: ModelView,
   diagnostics: readonly Diagnostic[],
 ): readonly Fix[] {
   const commas = diagnostics.flatMap((diagnostic) => missingComma(source, view, diagnostic) ?? []);
+  const attributes = attributeFixes(source, view, diagnostics);
   const wrong = diagnostics.filter(({ code }) => fixable.has(code));
-  if (wrong.length === 0) return commas;
+  if (wrong.length === 0) return [...commas, ...attributes];
   const { tokens } = tokenizeOnnxText(source);
   const names = wrong.flatMap((diagnostic) => {
     const { start, end } = linesOfNode(view, diagnostic.range.start.line, source);
@@ -46,7 +48,7 @@ export function onnxTextFixes(
         : nearestValue(source, within, missingValue(view, diagnostic));
     return found === undefined ? [] : [replacement(diagnostic, found.span, found.meant)];
   });
-  return [...commas, ...names];
+  return [...commas, ...attributes, ...names];
 }
 
 /** A comma before what could not be read there, where the text then reads on past it. */

@@ -27,6 +27,8 @@ export interface Issue {
   readonly span?: TextSpan;
   /** Which operator, by its index in the file's node order, for graph formats. */
   readonly operator?: number;
+  /** Which attribute of the operator, or of one inside it, by its name. */
+  readonly attribute?: string;
   /** Which value (tensor) of the graph. */
   readonly value?: string;
   /** Which key of the scenario asked for it. */

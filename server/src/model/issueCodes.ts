@@ -113,6 +113,11 @@ export const issueCodes = {
     explanation:
       'An attribute or an input is missing, superfluous, or has a value or element type that the operator refuses.',
   },
+  'graph/attribute': {
+    title: 'An operator does not take an attribute as it is written',
+    explanation:
+      'Its name is not one that this version of the operator has, its value is of another type, or one that the operator needs is missing. `onnx.checker` and runtimes refuse the model, and the cost is that of the default.',
+  },
   'graph/unsupported-operator': {
     title: 'An operator is known but its cost is not',
     explanation: 'Totals that contain it are lower bounds.',

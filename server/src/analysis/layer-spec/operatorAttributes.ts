@@ -5,6 +5,7 @@ import type { Argument, LayerCall } from '../../formats/layer-spec/syntax.ts';
 import type { TextSpan } from '../../model/issue.ts';
 import { attributesOf } from '../../operators/attributes.ts';
 import { evaluate } from './evaluate.ts';
+import { opset } from './graphBuilder.ts';
 import { type NodeAttributes, printValue, type SpecValue } from './layerDefinition.ts';
 import { numbersOf } from './layers/parameters.ts';
 import type { Scope } from './scope.ts';
@@ -24,15 +25,15 @@ export function operatorAttributes(
     right = false;
     scope.report({ code: 'spec/argument', severity: 'error', message, span });
   };
-  const declared = new Map(attributesOf('', operator).map(({ name, type }) => [name, type]));
+  const declared = new Map(attributesOf('', operator, opset).map((attribute) => [attribute.name, attribute]));
   const attributes: Record<string, NodeAttributes[string]> = {};
   for (const { keyword, value, span } of given) {
     if (keyword === undefined) {
       wrong(`attributes of the ONNX operator ${operator} are given by name`, span);
       continue;
     }
-    const type = declared.get(keyword.text);
-    if (type === undefined) {
+    const kind = declared.get(keyword.text)?.kind;
+    if (kind === undefined) {
       const others =
         declared.size === 0 ? '; it takes none' : `; it takes ${[...declared.keys()].join(', ')}`;
       wrong(
@@ -46,7 +47,6 @@ export function operatorAttributes(
       right = false;
       continue;
     }
-    const kind = /^\w+/.exec(type)?.[0] ?? '';
     const attribute = attributeOf(evaluated, kind);
     if (attribute === undefined) {
       wrong(
@@ -55,8 +55,8 @@ export function operatorAttributes(
       );
     } else attributes[keyword.text] = attribute;
   }
-  for (const [name, type] of declared) {
-    if (!type.endsWith('required') || given.some(({ keyword }) => keyword?.text === name)) continue;
+  for (const [name, { required }] of declared) {
+    if (!required || given.some(({ keyword }) => keyword?.text === name)) continue;
     wrong(`${operator} needs the attribute \`${name}\``, call.callee.span);
   }
   return right ? attributes : undefined;

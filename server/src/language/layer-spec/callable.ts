@@ -1,5 +1,6 @@
 /** What a call of a layer spec may call, described alike: layers, blocks of the file, ONNX operators. */
 
+import { opset } from '../../analysis/layer-spec/graphBuilder.ts';
 import {
   type LayerDefinition,
   type ParameterDefinition,
@@ -8,7 +9,7 @@ import {
 } from '../../analysis/layer-spec/layerDefinition.ts';
 import { findLayer } from '../../analysis/layer-spec/layerDefinitions.ts';
 import type { SpecBlock } from '../../formats/layer-spec/syntax.ts';
-import { attributesOf } from '../../operators/attributes.ts';
+import { attributesOf, printAttributeType } from '../../operators/attributes.ts';
 import { knownOperators } from '../../operators/registry.ts';
 import { blocksOf, type SpecText } from './specText.ts';
 
@@ -119,19 +120,19 @@ export function onnxOperators(): readonly Callable[] {
           {
             name: type,
             kind: 'operator',
-            signature: `${type}(${['…', ...attributesOf('', type).map(({ name }) => name)].join(', ')})`,
+            signature: `${type}(${['…', ...attributesOf('', type, opset).map(({ name }) => name)].join(', ')})`,
             documentation,
             page: `https://onnx.ai/onnx/operators/onnx__${type}.html`,
             tensors: [],
             takesMoreTensors: true,
-            parameters: attributesOf('', type).map(({ name, type: text }) => ({
-              name,
+            parameters: attributesOf('', type, opset).map((attribute) => ({
+              name: attribute.name,
               type: 'any',
-              default: text.split(' = ')[1] ?? (text.endsWith('required') ? undefined : 'None'),
+              default: attribute.default ?? (attribute.required ? undefined : 'None'),
               follows: false,
               rest: false,
               choices: [],
-              documentation: `Attribute of ONNX: ${text}.`,
+              documentation: `Attribute of ONNX: ${printAttributeType(attribute)}.`,
             })),
           },
         ]),

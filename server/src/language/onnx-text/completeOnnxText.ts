@@ -1,10 +1,11 @@
 /** Proposals in ONNX text: operators after `=`, attributes in angle brackets, values in parentheses. */
 
 import { printName } from '../../formats/onnx-text/printType.ts';
-import { attributesOf } from '../../operators/attributes.ts';
+import { attributesOf, printAttributeType } from '../../operators/attributes.ts';
 import { knownOperators } from '../../operators/registry.ts';
 import type { Completion, CompletionKind } from '../completion.ts';
-import { tokenizeOnnxText } from './onnxTextTokens.ts';
+import { describeAttribute } from './hoverAttribute.ts';
+import { importedVersion, tokenizeOnnxText } from './onnxTextTokens.ts';
 
 export function completeOnnxText(source: string, offset: number): readonly Completion[] {
   const { tokens, nesting, isInert } = tokenizeOnnxText(source, offset);
@@ -38,9 +39,20 @@ export function completeOnnxText(source: string, offset: number): readonly Compl
         .slice(open + 1, isWriting ? -1 : undefined)
         .flatMap(({ role, text }) => (role === 'attribute' ? [text] : [])),
     );
-    return attributesOf('', inner.operator)
+    const { domain, type } = inner.operator;
+    const version = importedVersion(tokens, last?.scope ?? 0, domain);
+    return attributesOf(domain, type, version)
       .filter(({ name }) => !given.has(name))
-      .map(({ name, type }) => ({ ...propose(name, 'argument', type, ''), insert: `${name} = ` }));
+      .toSorted((left, right) => Number(right.required) - Number(left.required))
+      .map((attribute) => ({
+        ...propose(
+          attribute.name,
+          'argument',
+          printAttributeType(attribute),
+          describeAttribute({ domain, type }, attribute, version),
+        ),
+        insert: `${attribute.name} = `,
+      }));
   }
   if (inner.opened !== '(' || (before?.text !== '(' && before?.text !== ',')) return [];
   const scope = last?.scope ?? 0;

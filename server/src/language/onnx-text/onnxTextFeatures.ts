@@ -6,6 +6,7 @@ import { type IndentStyle, reindent } from '../reindent.ts';
 import type { TextFeatures } from '../textFeatures.ts';
 import { type ValueName, valueNames } from '../valueNames.ts';
 import { completeOnnxText } from './completeOnnxText.ts';
+import { hoverAttribute } from './hoverAttribute.ts';
 import { tokenizeOnnxText } from './onnxTextTokens.ts';
 
 export function onnxTextFeatures(source: string): TextFeatures {
@@ -16,6 +17,7 @@ export function onnxTextFeatures(source: string): TextFeatures {
   );
   return {
     complete: (offset) => completeOnnxText(source, offset),
+    hover: (offset, view) => hoverAttribute(source, offset, view),
     definition: names.definition,
     references: names.references,
     prepareRename: names.prepareRename,

@@ -11,6 +11,13 @@ export interface OnnxToken {
   readonly role: Role;
   /** Counts models and functions of the text: a name means the same in one of them. */
   readonly scope: number;
+  /** Of an attribute: the operator that it is given to. */
+  readonly operator?: CalledOperator;
+}
+
+export interface CalledOperator {
+  readonly domain: string;
+  readonly type: string;
 }
 
 /** `value` names are defined or read; an operator is what a node calls; an attribute is named in angle brackets. */
@@ -22,7 +29,7 @@ export interface Nesting {
   /** Nodes stand in the braces of a body, numbers in those of a tensor. */
   readonly isBody: boolean;
   /** The operator whose attributes or inputs these are. */
-  readonly operator: string | undefined;
+  readonly operator: CalledOperator | undefined;
 }
 
 export interface OnnxTokens {
@@ -43,7 +50,8 @@ export function tokenizeOnnxText(source: string, end = source.length): OnnxToken
     const before = raw.tokens[index - 1];
     const after = raw.tokens[index + 1];
     const role = roleOf(token, before, after, nesting, tokens);
-    tokens.push({ ...token, role, scope });
+    const operator = role === 'attribute' ? nesting.at(-1)?.operator : undefined;
+    tokens.push({ ...token, role, scope, ...(operator && { operator }) });
     if (token.kind !== 'punctuation') continue;
     if (isOpening(token.text)) {
       const isBody = token.text === '{' && (before?.text === ')' || before?.text === '>');
@@ -58,7 +66,7 @@ export function tokenizeOnnxText(source: string, end = source.length): OnnxToken
   return { tokens, nesting, isInert: raw.isInert };
 }
 
-type Raw = Omit<OnnxToken, 'role' | 'scope'>;
+type Raw = Omit<OnnxToken, 'role' | 'scope' | 'operator'>;
 
 function rawTokens(
   source: string,
@@ -128,23 +136,53 @@ function isOutputList(done: readonly OnnxToken[]): boolean {
 }
 
 /** The operator that the next bracket belongs to; `undefined` for those of graphs and functions. */
-function operatorBefore(tokens: readonly OnnxToken[]): string | undefined {
+function operatorBefore(tokens: readonly OnnxToken[]): CalledOperator | undefined {
   let index = tokens.length - 2;
-  if (tokens[index]?.text === '>') {
+  // Attributes stand before the inputs or, where they hold graphs, behind them.
+  const before = tokens[index];
+  const open = before?.kind === 'punctuation' ? openings.get(before.text) : undefined;
+  if (open !== undefined) {
     let depth = 0;
     for (; index >= 0; index -= 1) {
-      const { text = '', kind } = tokens[index] ?? {};
+      const { text, kind } = tokens[index] ?? {};
       if (kind !== 'punctuation') continue;
-      if (text === '>') depth += 1;
-      if (text === '<') depth -= 1;
+      if (text === before?.text) depth += 1;
+      if (text === open) depth -= 1;
       if (depth === 0) break;
     }
     index -= 1;
   }
   const found = tokens[index];
-  return found?.role === 'operator' ? found.text : undefined;
+  if (found?.role !== 'operator') return undefined;
+  const domain: string[] = [];
+  for (; tokens[index - 1]?.text === '.'; index -= 2) domain.unshift(tokens[index - 2]?.text ?? '');
+  return { domain: domain.join('.'), type: found.text };
+}
+
+/** The version of a domain that the model or function of this scope imports; `undefined` where it says none. */
+export function importedVersion(
+  tokens: readonly OnnxToken[],
+  scope: number,
+  domain: string,
+): number | undefined {
+  const own = tokens.filter((token) => token.scope === scope);
+  const start = own.findIndex(({ text }) => text === 'opset_import');
+  if (start < 0) return undefined;
+  const end = own.findIndex(
+    ({ text, kind }, index) => index > start && kind === 'punctuation' && text === ']',
+  );
+  const entries = own.slice(start + 1, end < 0 ? undefined : end);
+  const name = entries.findIndex(
+    ({ text, kind }) => kind === 'text' && (text === 'ai.onnx' ? '' : text) === domain,
+  );
+  const version = Number(name < 0 ? undefined : entries[name + 2]?.text);
+  return Number.isInteger(version) ? version : undefined;
 }
 
 const pairs = { '(': ')', '[': ']', '<': '>', '{': '}' } as const;
+const openings: ReadonlyMap<string, string> = new Map([
+  ['>', '<'],
+  [')', '('],
+]);
 const closing: ReadonlySet<string> = new Set(Object.values(pairs));
 const isOpening = (text: string): text is keyof typeof pairs => text in pairs;
