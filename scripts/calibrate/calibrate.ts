@@ -2,10 +2,10 @@
 
 import { findGpu } from '../../server/src/hardware/gpus.ts';
 import type { Nearness } from '../../server/src/hardware/nearestCurve.ts';
+import { readMeasured } from '../measured/readMeasured.ts';
 import { quantile, residuals } from './descend.ts';
 import { convolutionFamily, productFamily, rowFamily } from './families.ts';
 import { type Fit, fitFamily, rounded, type Transfer } from './fit.ts';
-import { readMeasured } from './readMeasured.ts';
 
 /** `folder`: where the measured tables are. Gives the file of curves, and a table for people. */
 export function calibrate(folder: string) {

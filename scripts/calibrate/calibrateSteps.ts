@@ -2,8 +2,8 @@
 
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { type MeasuredRow, numberIn, readMeasured } from '../measured/readMeasured.ts';
 import { fitSteps, type MeasuredStep } from './fitSteps.ts';
-import { type MeasuredRow, numberIn, readMeasured } from './readMeasured.ts';
 import { openGraph, stepParts } from './stepParts.ts';
 
 /** The factors as their file has them, and a table for people; `undefined` where there are no graphs. */

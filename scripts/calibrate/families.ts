@@ -14,9 +14,9 @@ import { convolutionBytes, convolutionTime } from '../../server/src/hardware/ker
 import { operandBytes, productTime } from '../../server/src/hardware/kernels/productTime.ts';
 import { rowTime } from '../../server/src/hardware/kernels/rowTime.ts';
 import type { ConvolutionPass, ConvolutionShape } from '../../server/src/operators/definition.ts';
+import { type MeasuredRow, numberIn } from '../measured/readMeasured.ts';
 import { type KernelFamily, type NumberType, ratesOf, rounded, widthOf } from './fit.ts';
 import { productEntryOf, productLimits, productStart } from './productParameters.ts';
-import { type MeasuredRow, numberIn } from './readMeasured.ts';
 
 export const productFamily: KernelFamily<ProductEntry> = {
   kind: 'product',

@@ -5,8 +5,8 @@ import type { CurveUnit } from '../../server/src/hardware/curves.ts';
 import { findGpu } from '../../server/src/hardware/gpus.ts';
 import type { Rates } from '../../server/src/hardware/kernels/productTime.ts';
 import { type Nearness, nearestCurve } from '../../server/src/hardware/nearestCurve.ts';
+import { halves, type MeasuredRow, numberIn } from '../measured/readMeasured.ts';
 import { descend, logLoss, type Residuals, residuals } from './descend.ts';
-import { halves, type MeasuredRow, numberIn } from './readMeasured.ts';
 
 /** What a class of kernels is, to a fit. */
 export interface KernelFamily<Entry> {

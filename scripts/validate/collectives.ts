@@ -5,7 +5,7 @@ import { type CollectiveTime, collectiveTime } from '../../server/src/communicat
 import { placeGpus } from '../../server/src/communication/placement.ts';
 import { bytes } from '../../server/src/model/units.ts';
 import { quantile } from '../calibrate/descend.ts';
-import { type MeasuredRow, numberIn, readMeasured } from '../calibrate/readMeasured.ts';
+import { type MeasuredRow, numberIn, readMeasured } from '../measured/readMeasured.ts';
 import { clusterOfRow } from './collectiveClusters.ts';
 import { type Statistics, statisticsOf } from './judge.ts';
 

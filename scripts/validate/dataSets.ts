@@ -1,7 +1,7 @@
 /** The measured steps that predictions are held against: where their graphs are, and how they were run. */
 
 import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
-import { type MeasuredRow, numberIn } from '../calibrate/readMeasured.ts';
+import { type MeasuredRow, numberIn } from '../measured/readMeasured.ts';
 
 export interface DataSet {
   readonly title: string;

@@ -4,7 +4,7 @@ import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
 import { planStep, type StepPlan, timelineOf } from '../../server/src/estimate/stepPlan.ts';
 import { launchOf } from '../../server/src/frameworks/pytorch/eagerLaunch.ts';
 import { quantile } from '../calibrate/descend.ts';
-import { type MeasuredRow, numberIn } from '../calibrate/readMeasured.ts';
+import { type MeasuredRow, numberIn } from '../measured/readMeasured.ts';
 import type { DataSet } from './dataSets.ts';
 import type { OpenGraph } from './graphs.ts';
 

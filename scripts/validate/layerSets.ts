@@ -4,7 +4,7 @@ import type { OpenedModel } from '../../server/src/analysis/openedModel.ts';
 import { openLayerSpec } from '../../server/src/analysis/openModel.ts';
 import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
 import { quantile } from '../calibrate/descend.ts';
-import { halves, type MeasuredRow, numberIn } from '../calibrate/readMeasured.ts';
+import { halves, type MeasuredRow, numberIn } from '../measured/readMeasured.ts';
 import type { OpenGraph } from './graphs.ts';
 import { type LayerTime, layerTimes, type PassTime } from './layerTimes.ts';
 import { operatorCall, recurrentCall } from './operatorCalls.ts';

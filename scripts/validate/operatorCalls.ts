@@ -1,6 +1,6 @@
 /** Operators that were measured by themselves, each as a layer spec of one layer `op`. */
 
-import { type MeasuredRow, numberIn } from '../calibrate/readMeasured.ts';
+import { type MeasuredRow, numberIn } from '../measured/readMeasured.ts';
 import type { OperatorCall } from './layerSets.ts';
 
 /** `undefined` for what makes or converts tensors, and where a shape does not say what was computed. */

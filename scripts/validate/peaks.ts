@@ -1,7 +1,5 @@
 /** Peaks of GPU memory held against published ones, and against batches that ran or ran out of memory. */
 
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { readFramework } from '../../server/src/cli/arguments.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
 import { mostFragmentation } from '../../server/src/estimate/reservedMemory.ts';
@@ -12,6 +10,7 @@ import {
   type ScenarioRequest,
 } from '../../server/src/model/scenario.ts';
 import type { TotalCost } from '../../server/src/model/stepCost.ts';
+import { type MeasuredRow, numberIn, readMeasured } from '../measured/readMeasured.ts';
 import type { OpenGraph } from './graphs.ts';
 
 export interface JudgedPeak {
@@ -32,16 +31,16 @@ export interface JudgedPeaks {
 export function judgePeaks(measured: string, open: OpenGraph): JudgedPeaks {
   const rows: JudgedPeak[] = [];
   const left: JudgedPeaks['left'][number][] = [];
-  for (const cell of readRows(join(measured, 'peak-memory.csv'))) {
-    const [source, what, kind] = [cell('source'), cell('what'), cell('kind')];
-    if (cell('left') !== '') {
-      left.push({ source, what, why: cell('left') });
+  for (const row of readMeasured(measured, 'peak-memory.csv')) {
+    const { source = '', what = '', kind = '' } = row;
+    if (row.left) {
+      left.push({ source, what, why: row.left });
       continue;
     }
-    const opened = open(cell('graph'));
-    const memory = opened && estimateModel(opened, [requestOf(cell)]).cost?.totals.memory;
+    const opened = open(row.graph ?? '');
+    const memory = opened && estimateModel(opened, [requestOf(row)]).cost?.totals.memory;
     if (memory === undefined) throw new Error(`${source}, ${what}: cannot be costed`);
-    rows.push({ source, what, kind, measured: Number(cell('bytes')), predicted: comparable(memory, kind) });
+    rows.push({ source, what, kind, measured: numberIn(row, 'bytes'), predicted: comparable(memory, kind) });
   }
   return { rows, left };
 }
@@ -52,35 +51,20 @@ function comparable({ peak, reserved, context }: TotalCost['memory'], kind: stri
   return kind === 'allocated' ? peak : kind === 'reserved' ? middle : middle + context;
 }
 
-type Cells = (column: string) => string;
-
-function requestOf(cell: Cells): ScenarioRequest {
-  const checkpoint = checkpoints.find((name) => name === cell('checkpoint'));
-  const precision = precisions.find((name) => name === cell('precision'));
-  const optimizer = optimizers.find((name) => name === cell('optimizer'));
+function requestOf(row: MeasuredRow): ScenarioRequest {
+  const checkpoint = checkpoints.find((name) => name === row.checkpoint);
+  const precision = precisions.find((name) => name === row.precision);
+  const optimizer = optimizers.find((name) => name === row.optimizer);
   return {
-    cluster: cell('cluster'),
-    gpus: Number(cell('gpus')),
-    batch: Number(cell('batch')),
-    framework: readFramework(cell('framework')),
-    ...(cell('accumulate') === '' ? {} : { accumulate: Number(cell('accumulate')) }),
+    cluster: row.cluster ?? '',
+    gpus: numberIn(row, 'gpus'),
+    batch: numberIn(row, 'batch'),
+    framework: readFramework(row.framework ?? ''),
+    ...(row.accumulate ? { accumulate: numberIn(row, 'accumulate') } : {}),
     ...(precision === undefined ? {} : { precision }),
     ...(optimizer === undefined ? {} : { optimizer }),
     ...(checkpoint === undefined ? {} : { checkpoint }),
   };
-}
-
-function readRows(path: string): readonly Cells[] {
-  const [header = '', ...lines] = readFileSync(path, 'utf8')
-    .split('\n')
-    .filter((line) => line !== '' && !line.startsWith('#'));
-  const columns = header.split(',');
-  return lines.map((line) => {
-    const cells = [...line.matchAll(/(?:^|,)(?:"([^"]*)"|([^,]*))/g)].map(
-      ([, quoted, plain]) => quoted ?? plain,
-    );
-    return (column) => cells[columns.indexOf(column)] ?? '';
-  });
 }
 
 /** What is said of a batch: it fits whatever the allocator reserves, it may fit, or tensors alone do not. */
@@ -103,8 +87,7 @@ export interface JudgedBatches {
  */
 export function judgeBatches(measured: string, open: OpenGraph): JudgedBatches | undefined {
   const largest = new Map<string, number>();
-  for (const line of readFileSync(join(measured, 'steps-timm.csv'), 'utf8').split('\n')) {
-    const [source, gpu, model = '', batch] = line.split(',');
+  for (const { source, gpu, model = '', batch } of readMeasured(measured, 'steps-timm.csv')) {
     if (source !== 'timm' || gpu !== 'rtx-3090') continue;
     largest.set(model, Math.max(largest.get(model) ?? 0, Number(batch)));
   }

@@ -1,6 +1,6 @@
 /** The profiles of PipeDream as layer specs: they list every call with the calls it reads, but no shapes. */
 
-import type { MeasuredRow } from '../calibrate/readMeasured.ts';
+import type { MeasuredRow } from '../measured/readMeasured.ts';
 
 /** `measured`: the rows whose layers are timed; additions and concatenations are not, nor is the reading of data. */
 export function pipedreamSpec(rows: readonly MeasuredRow[]): {

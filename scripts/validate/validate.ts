@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { calibrate } from '../calibrate/calibrate.ts';
 import { measuredSteps } from '../calibrate/calibrateSteps.ts';
 import { judgeSteps } from '../calibrate/fitSteps.ts';
-import { readMeasured } from '../calibrate/readMeasured.ts';
+import { readMeasured } from '../measured/readMeasured.ts';
 import { accuracyPage, accuracyTable, type Entry, rowLines } from './accuracyPage.ts';
 import { collectiveSection, judgeCollectives } from './collectives.ts';
 import { dataSets } from './dataSets.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { numberIn, readMeasured } from '../../scripts/calibrate/readMeasured.ts';
+import { numberIn, readMeasured } from '../../scripts/measured/readMeasured.ts';
 import {
   fitLinearCost,
   type LinearCost,

@@ -1,6 +1,6 @@
 /** The rows of `measured/compiled-graphs.csv`, and what this project says of the same graphs. */
 
-import { readFileSync } from 'node:fs';
+import { numberIn, readMeasured } from '../../scripts/measured/readMeasured.ts';
 import { bindTrainingGraph } from '../../server/src/analysis/bindTrainingGraph.ts';
 import { savedBytes } from '../../server/src/estimate/savedBytes.ts';
 import { lowerCompiled } from '../../server/src/frameworks/pytorch/compiled/lowerCompiled.ts';
@@ -19,24 +19,16 @@ export interface CompiledRow {
 
 /** One entry per model and graph. */
 export function compiledRows(): readonly CompiledRow[] {
-  const [header = '', ...lines] = readFileSync('measured/compiled-graphs.csv', 'utf8').trim().split('\n');
-  const columns = header.split(',');
-  return lines.flatMap((line) => {
-    const cells = [...line.matchAll(/(?:^|,)(?:"([^"]*)"|([^,]*))/g)].map(
-      ([, quoted, plain]) => quoted ?? plain ?? '',
-    );
-    const cell = (name: string): string => cells[columns.indexOf(name)] ?? '';
-    return cell('graphs')
-      .split(' ')
-      .map((graph) => ({
-        model: cell('model'),
-        graph,
-        batch: Number(cell('batch')),
-        forward: Number(cell('triton_forward')),
-        backward: Number(cell('triton_backward')),
-        saved: Number(cell('saved')),
-      }));
-  });
+  return readMeasured('measured', 'compiled-graphs.csv').flatMap((row) =>
+    (row.graphs ?? '').split(' ').map((graph) => ({
+      model: row.model ?? '',
+      graph,
+      batch: numberIn(row, 'batch'),
+      forward: numberIn(row, 'triton_forward'),
+      backward: numberIn(row, 'triton_backward'),
+      saved: numberIn(row, 'saved'),
+    })),
+  );
 }
 
 export type CompiledFigures = Pick<CompiledRow, 'forward' | 'backward' | 'saved'>;

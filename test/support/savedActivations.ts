@@ -2,6 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
+import { numberIn, readMeasured } from '../../scripts/measured/readMeasured.ts';
 import type { OpenedModel } from '../../server/src/analysis/openedModel.ts';
 import { openModel } from '../../server/src/analysis/openModel.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
@@ -20,30 +21,20 @@ export interface SavedRow {
 
 /** One entry per model and graph. */
 export function savedRows(): readonly SavedRow[] {
-  const [header = '', ...lines] = readFileSync('measured/saved-activations.csv', 'utf8').trim().split('\n');
-  const columns = header.split(',');
-  return lines.flatMap((line) => {
-    const cells = splitCells(line);
-    const cell = (name: string): string => cells[columns.indexOf(name)] ?? '';
-    const dimensions = Object.entries(pairs(cell('dimensions'))).map(([name, size]) => [name, Number(size)]);
-    return cell('graphs')
-      .split(' ')
-      .map((graph) => ({
-        model: cell('model'),
-        graph,
-        batch: Number(cell('batch')),
-        dimensions: Object.fromEntries(dimensions),
-        options: pairs(cell('options')),
-        bytes: Number(cell('bytes')),
-      }));
+  return readMeasured('measured', 'saved-activations.csv').flatMap((row) => {
+    const dimensions = Object.entries(pairs(row.dimensions)).map(([name, size]) => [name, Number(size)]);
+    return (row.graphs ?? '').split(' ').map((graph) => ({
+      model: row.model ?? '',
+      graph,
+      batch: numberIn(row, 'batch'),
+      dimensions: Object.fromEntries(dimensions),
+      options: pairs(row.options),
+      bytes: numberIn(row, 'bytes'),
+    }));
   });
 }
 
-/** Only cells with commas are quoted; none holds a quotation mark. */
-const splitCells = (line: string): readonly string[] =>
-  [...line.matchAll(/(?:^|,)(?:"([^"]*)"|([^,]*))/g)].map(([, quoted, plain]) => quoted ?? plain ?? '');
-
-const pairs = (text: string): Readonly<Record<string, string>> =>
+const pairs = (text = ''): Readonly<Record<string, string>> =>
   Object.fromEntries(
     text
       .split(' ')

@@ -3,7 +3,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { readMeasured } from '../../scripts/calibrate/readMeasured.ts';
+import { readMeasured } from '../../scripts/measured/readMeasured.ts';
 import { dataSets } from '../../scripts/validate/dataSets.ts';
 import { graphOpener } from '../../scripts/validate/graphs.ts';
 import { judgeDataSet, ratiosOf, statisticsOf } from '../../scripts/validate/judge.ts';

@@ -5,19 +5,17 @@
  * activated normalization, which the exported version no longer has; why EvoNorm's are too high is not known.
  */
 
-import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
+import { readMeasured } from '../../scripts/measured/readMeasured.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
 import { openGraph } from '../support/savedActivations.ts';
 import { hasSharedModels } from '../support/sharedModels.ts';
 
 const tooHigh: readonly string[] = ['regnetz_d8_evos', 'resnetv2_50d_evos', 'tresnet_xl_448'];
 
-const measured = readFileSync('measured/steps-timm.csv', 'utf8')
-  .split('\n')
-  .map((line) => line.split(','))
-  .filter(([source, gpu]) => source === 'timm' && gpu === 'rtx-3090')
-  .map(([, , model = '', batch]) => ({ model, batch: Number(batch) }));
+const measured = readMeasured('measured', 'steps-timm.csv')
+  .filter(({ source, gpu }) => source === 'timm' && gpu === 'rtx-3090')
+  .map(({ model = '', batch }) => ({ model, batch: Number(batch) }));
 
 const drawn = [...new Map(measured.map((row) => [row.model, row])).values()].filter(
   ({ model }, index) => index % 6 === 0 && !tooHigh.includes(model),

@@ -1,7 +1,7 @@
 /** NVIDIA's examples, Lambda's and DLPerf's runs of them, given the row of one GPU. */
 
 import type { FrameworkChoice, Precision } from '../../../server/src/model/scenario.ts';
-import { type MeasuredRow, numberIn, readMeasured } from '../../calibrate/readMeasured.ts';
+import { type MeasuredRow, numberIn, readMeasured } from '../../measured/readMeasured.ts';
 import type { OpenGraph } from '../graphs.ts';
 import { machine } from './clusters.ts';
 import { scaledGraph } from './graphs.ts';

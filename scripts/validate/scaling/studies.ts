@@ -4,7 +4,7 @@ import type { OpenedModel } from '../../../server/src/analysis/openedModel.ts';
 import { estimateModel } from '../../../server/src/estimate/estimateModel.ts';
 import type { ClusterProfile } from '../../../server/src/hardware/clusterProfile.ts';
 import type { FrameworkChoice, Precision, ScenarioRequest } from '../../../server/src/model/scenario.ts';
-import { type MeasuredRow, numberIn, readMeasured } from '../../calibrate/readMeasured.ts';
+import { type MeasuredRow, numberIn, readMeasured } from '../../measured/readMeasured.ts';
 import type { OpenGraph } from '../graphs.ts';
 import { calibratedMachine, machine } from './clusters.ts';
 import { scaledGraph } from './graphs.ts';

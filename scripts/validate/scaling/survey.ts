@@ -9,7 +9,7 @@
 
 import type { ClusterProfile } from '../../../server/src/hardware/clusterProfile.ts';
 import type { FrameworkChoice } from '../../../server/src/model/scenario.ts';
-import { type MeasuredRow, numberIn, readMeasured } from '../../calibrate/readMeasured.ts';
+import { type MeasuredRow, numberIn, readMeasured } from '../../measured/readMeasured.ts';
 import type { OpenGraph } from '../graphs.ts';
 import { calibratedMachine } from './clusters.ts';
 import { scaledGraph } from './graphs.ts';

@@ -1,7 +1,7 @@
 /** TensorFlow 1 on K80 and P100, 2 to 64 GPUs, given the row of one (`scaling-tensorflow.csv`). */
 
 import type { FrameworkChoice } from '../../../server/src/model/scenario.ts';
-import { type MeasuredRow, numberIn, readMeasured } from '../../calibrate/readMeasured.ts';
+import { type MeasuredRow, numberIn, readMeasured } from '../../measured/readMeasured.ts';
 import type { OpenGraph } from '../graphs.ts';
 import { machine } from './clusters.ts';
 import { scaledGraph } from './graphs.ts';

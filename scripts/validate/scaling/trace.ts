@@ -4,7 +4,7 @@ import { fitLinearCost, linearTime } from '../../../server/src/communication/for
 import { mergeGradients } from '../../../server/src/frameworks/mergeGradients.ts';
 import { exposedTime } from '../../../server/src/frameworks/waitFree.ts';
 import { bytes, microseconds, seconds, sum } from '../../../server/src/model/units.ts';
-import { numberIn, readMeasured } from '../../calibrate/readMeasured.ts';
+import { numberIn, readMeasured } from '../../measured/readMeasured.ts';
 import type { ScaledRow } from './judged.ts';
 
 /**

@@ -2,17 +2,16 @@
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { parse } from 'csv-parse/sync';
 
 export type MeasuredRow = Readonly<Record<string, string>>;
 
 export function readMeasured(folder: string, file: string): readonly MeasuredRow[] {
-  const [head, ...lines] = readFileSync(join(folder, file), 'utf8')
-    .split('\n')
-    .filter((line) => line !== '' && !line.startsWith('#'));
-  const columns = head?.split(',') ?? [];
-  return lines.map((line) => {
-    const cells = line.split(',');
-    return Object.fromEntries(columns.map((column, index) => [column, cells[index] ?? '']));
+  return parse<Record<string, string>>(readFileSync(join(folder, file)), {
+    columns: true,
+    comment: '#',
+    comment_no_infix: true,
+    skip_empty_lines: true,
   });
 }
 
