@@ -18,6 +18,7 @@ import { assignTypes, type OperatorType, type TypeAssignment, type TypeOptions }
 import { type FusedGroup, fusedGroups } from './fusedGroups.ts';
 import { absorbed, lowerGroup } from './lowerGroup.ts';
 import { recompute } from './recompute.ts';
+import { copiesOfTransposed } from './stridedCopies.ts';
 
 export function lowerEager(
   training: TrainingGraph,
@@ -77,6 +78,7 @@ export function eagerOperators(
       environment,
     };
     const group = groups.get(index);
+    if (operator.type === 'Transpose') return lowerTranspose(subject, groups);
     if (group === undefined) return lowerOperator(subject);
     if (index !== group.operators.at(-1)) return { ...absorbed(type), inside: true };
     return lowerGroup(training, group, type, (name) => keptValue(subject, name), mode, environment);
@@ -120,6 +122,30 @@ function lowerOperator(subject: Subject): LoweredOperator {
     backwardWeight: training ? joined(casts.backwardWeight, backwardWeight) : none,
     saved: training ? savedBy(subject) : noTensors,
   };
+}
+
+/** A view, and the copies that its readers make of it. */
+function lowerTranspose(
+  { training, operator, type, types, storage, environment, mode }: Subject,
+  groups: ReadonlyMap<number, FusedGroup>,
+): LoweredOperator {
+  const view = { ...absorbed(type), view: true };
+  const { forward, backward } = copiesOfTransposed(training, operator, groups);
+  if (forward + backward === 0) return view;
+  const [source = ''] = operator.inputs;
+  const tensor = training.tensors.get(source);
+  if (tensor?.elementType !== 'float32') return view;
+  const copy: KernelWork = {
+    class: 'elementwise',
+    numeric: 'fp32',
+    flops: flops(0),
+    operations: 0,
+    bytes: bytes(2 * tensor.elements * (types.widths.get(storage(source)) ?? 4)),
+    launches: 1,
+    environment,
+  };
+  const copies = (count: number): readonly KernelWork[] => Array.from({ length: count }, () => copy);
+  return { ...view, forward: copies(forward), backwardData: mode === 'training' ? copies(backward) : none };
 }
 
 /**
@@ -394,10 +420,7 @@ function keptValue(
   ];
 }
 
-/**
- * Reshapes and transposes are views in PyTorch: they launch nothing and share memory. A transposed tensor that
- * a reshape must copy is not told apart; the copy is small beside what reads it.
- */
+/** Reshapes and transposes are views in PyTorch: they launch nothing and share memory. */
 const isView = (cost: KnownCost, operator: Operator): boolean =>
   cost.class === 'view' || operator.type === 'Transpose';
 

@@ -1,0 +1,153 @@
+/**
+ * Copies that eager PyTorch makes of transposed tensors. `transpose` and `permute` are views, so a tensor may lie in
+ * memory in another order than its axes say. What reads it takes strides as they are, but for three: a reshape to a shape
+ * that no strides describe (aten/src/ATen/TensorUtils.cpp, `computeStride`), a product, which reshapes its operands to
+ * matrices or to one stack of matrices (aten/src/ATen/native/LinearAlgebra.cpp, `_matmul_impl`), and a layer normalization
+ * (aten/src/ATen/native/layer_norm.h, `expect_contiguous`). Gradients pass the same views the other way: what a product
+ * gives back lies as its operand did, so the reshape before the transposition copies it, and what a reshape gives back is
+ * transposed, so the product before it does.
+ */
+
+import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
+import type { Operator } from '../../model/graph.ts';
+import type { FusedGroup } from './fusedGroups.ts';
+
+/** How often the output of a `Transpose` is copied forward, and its gradient backward. */
+export interface StridedCopies {
+  readonly forward: number;
+  readonly backward: number;
+}
+
+/** Operators of `groups` are one kernel each, which takes strides. */
+export function copiesOfTransposed(
+  training: TrainingGraph,
+  operator: Operator,
+  groups: ReadonlyMap<number, FusedGroup>,
+): StridedCopies {
+  const { operators, values } = training.analysis.graph;
+  const [source = ''] = operator.inputs;
+  const [output = ''] = operator.outputs;
+  const sizes = training.tensors.get(source)?.dimensions;
+  const order = permutationOf(operator, sizes?.length ?? 0);
+  if (sizes === undefined || order === undefined) return { forward: 0, backward: 0 };
+  const given = permuted(contiguous(sizes), order);
+  let reshaped = 0;
+  let forward = 0;
+  for (const index of values.get(output)?.consumers ?? []) {
+    const consumer = operators[index];
+    if (consumer === undefined || groups.has(index)) continue;
+    const target = shapeRead(training, consumer, output);
+    if (target === undefined) continue;
+    reshaped += 1;
+    if (!isViewable(given, target)) forward += 1;
+  }
+  if (reshaped === 0 || !training.requiresGradient.has(source)) return { forward, backward: 0 };
+  const wanted = shapeWritten(training, source, groups);
+  const back = permuted(contiguous(given.sizes), inverse(order));
+  return { forward, backward: wanted === undefined || isViewable(back, wanted) ? 0 : 1 };
+}
+
+/** The shape that a reader makes of a tensor before it computes; `undefined` where it takes any strides. */
+function shapeRead(training: TrainingGraph, reader: Operator, name: string): readonly number[] | undefined {
+  if (reader.type === 'MatMul') {
+    const [left, right] = reader.inputs.map((input) => training.tensors.get(input)?.dimensions);
+    const own = reader.inputs[0] === name ? left : right;
+    if (left === undefined || right === undefined || own === undefined || own.length < 3) return undefined;
+    return left.length > 2 && right.length > 2 ? stack(own) : matrix(own);
+  }
+  if (reader.type === 'LayerNormalization') return flat(training.tensors.get(name)?.dimensions);
+  return reshapes.has(reader.type) ? training.tensors.get(reader.outputs[0] ?? '')?.dimensions : undefined;
+}
+
+/** The shape that the gradient of a tensor is needed in by what made the tensor. */
+function shapeWritten(
+  training: TrainingGraph,
+  name: string,
+  groups: ReadonlyMap<number, FusedGroup>,
+): readonly number[] | undefined {
+  const { operators, values } = training.analysis.graph;
+  const maker = operators[values.get(name)?.producer ?? -1];
+  if (maker === undefined || groups.has(maker.index)) return undefined;
+  const own = training.tensors.get(name)?.dimensions;
+  if (maker.type === 'MatMul' && own !== undefined && own.length > 2) {
+    const isStack = maker.inputs.every((input) => (training.tensors.get(input)?.dimensions.length ?? 0) > 2);
+    return isStack ? stack(own) : matrix(own);
+  }
+  if (maker.type === 'LayerNormalization') return flat(own);
+  const [first = '', second = ''] = maker.inputs;
+  // A bias that is added to a product is part of it.
+  if (maker.type === 'Add' && training.tensors.get(second)?.dimensions.length === 1)
+    return shapeWritten(training, first, groups);
+  if (!reshapes.has(maker.type)) return undefined;
+  return shapeWritten(training, first, groups) ?? training.tensors.get(first)?.dimensions;
+}
+
+const reshapes: ReadonlySet<string> = new Set(['Reshape', 'Flatten', 'Squeeze', 'Unsqueeze']);
+
+const stack = (sizes: readonly number[]): readonly number[] => [
+  product(sizes.slice(0, -2)),
+  ...sizes.slice(-2),
+];
+
+const matrix = (sizes: readonly number[]): readonly number[] => [
+  product(sizes.slice(0, -1)),
+  ...sizes.slice(-1),
+];
+
+const flat = (sizes: readonly number[] | undefined): readonly number[] | undefined =>
+  sizes && [product(sizes)];
+
+const product = (sizes: readonly number[]): number => sizes.reduce((all, size) => all * size, 1);
+
+interface Strided {
+  readonly sizes: readonly number[];
+  readonly strides: readonly number[];
+}
+
+function permutationOf({ attributes }: Operator, rank: number): readonly number[] | undefined {
+  const given = attributes.get('perm');
+  if (given === undefined) return Array.from({ length: rank }, (_, axis) => rank - 1 - axis);
+  if (given.kind !== 'ints' || given.value.length !== rank) return undefined;
+  return given.value;
+}
+
+const permuted = ({ sizes, strides }: Strided, order: readonly number[]): Strided => ({
+  sizes: order.map((axis) => sizes[axis] ?? 1),
+  strides: order.map((axis) => strides[axis] ?? 1),
+});
+
+const inverse = (order: readonly number[]): readonly number[] => order.map((_, axis) => order.indexOf(axis));
+
+function contiguous(sizes: readonly number[]): Strided {
+  const strides: number[] = [];
+  let stride = 1;
+  for (const size of sizes.toReversed()) {
+    strides.unshift(stride);
+    stride *= size;
+  }
+  return { sizes, strides };
+}
+
+/**
+ * Whether strides can describe the same elements in another shape: axes that lie one in the other make a run, and each run
+ * must be cut into axes of the target by itself.
+ */
+function isViewable({ sizes, strides }: Strided, target: readonly number[]): boolean {
+  let next = target.length - 1;
+  let run = 1;
+  let innermost = strides.at(-1) ?? 1;
+  for (let axis = sizes.length - 1; axis >= 0; axis -= 1) {
+    run *= sizes[axis] ?? 1;
+    const outer = strides[axis - 1];
+    if (outer !== undefined && (sizes[axis - 1] === 1 || outer === run * innermost)) continue;
+    let covered = 1;
+    while (next >= 0 && (covered < run || target[next] === 1)) {
+      covered *= target[next] ?? 1;
+      next -= 1;
+    }
+    if (covered !== run) return false;
+    run = 1;
+    innermost = outer ?? 1;
+  }
+  return next < 0;
+}
