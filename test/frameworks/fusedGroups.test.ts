@@ -93,7 +93,9 @@ function graphOf(
       domain: '',
       inputs: used,
       outputs: [output],
-      attributes: new Map(),
+      attributes: new Map(
+        type === 'Transpose' ? [['perm', { kind: 'ints' as const, value: [0, 1, 3, 2] }]] : [],
+      ),
       scope: [],
     })),
     values,

@@ -78,7 +78,7 @@ export function eagerOperators(
       environment,
     };
     const group = groups.get(index);
-    if (operator.type === 'Transpose') return lowerTranspose(subject, groups);
+    if (group === undefined && operator.type === 'Transpose') return lowerTranspose(subject, groups);
     if (group === undefined) return lowerOperator(subject);
     if (index !== group.operators.at(-1)) return { ...absorbed(type), inside: true };
     return lowerGroup(training, group, type, (name) => keptValue(subject, name), mode, environment);
