@@ -7,7 +7,8 @@ export function frameworksPage(): string {
   return `# Frameworks
 
 What a framework sends, when, and what waits for it. Choose one with \`--framework NAME[,option=value…]\`, \`framework:\` in the
-\`scenario\` of a layer spec, or the setting \`layercost.framework\`. Generated from \`server/src/frameworks/\`.
+\`scenario\` of a layer spec, where options may also be a mapping (\`framework: { name: pytorch-ddp, bucket-mb: 50 }\`), or the
+setting \`layercost.framework\`. An option without a value is \`true\`. Generated from \`server/src/frameworks/\`.
 
 | name | what it is |
 | --- | --- |

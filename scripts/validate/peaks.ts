@@ -1,8 +1,8 @@
 /** Peaks of GPU memory held against published ones, and against batches that ran or ran out of memory. */
 
-import { readFramework } from '../../server/src/cli/arguments.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
 import { mostFragmentation } from '../../server/src/estimate/reservedMemory.ts';
+import { readFrameworkText } from '../../server/src/formats/frameworkText.ts';
 import {
   checkpoints,
   optimizers,
@@ -54,12 +54,13 @@ function comparable({ peak, reserved, context }: TotalCost['memory'], kind: stri
 function requestOf(row: MeasuredRow): ScenarioRequest {
   const checkpoint = checkpoints.find((name) => name === row.checkpoint);
   const precision = precisions.find((name) => name === row.precision);
+  const framework = readFrameworkText(row.framework ?? '').choice;
   const optimizer = optimizers.find((name) => name === row.optimizer);
   return {
     cluster: row.cluster ?? '',
     gpus: numberIn(row, 'gpus'),
     batch: numberIn(row, 'batch'),
-    framework: readFramework(row.framework ?? ''),
+    ...(framework === undefined ? {} : { framework }),
     ...(row.accumulate ? { accumulate: numberIn(row, 'accumulate') } : {}),
     ...(precision === undefined ? {} : { precision }),
     ...(optimizer === undefined ? {} : { optimizer }),

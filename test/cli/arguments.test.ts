@@ -119,6 +119,11 @@ describe('arguments', () => {
     ['report a.onnx --gpus 0', '--gpus 0 is not a whole number of at least 1'],
     ['report a.onnx --batch 1.5', '--batch 1.5 is not a whole number of at least 1'],
     [
+      'report a.onnx --framework pytorch-ddp,compile,=5',
+      '--framework pytorch-ddp,compile,=5: `=5` has no name: write a name, then options, such as `pytorch-ddp,bucket-mb=50`',
+    ],
+    ['report a.onnx --framework mxnet,', 'nothing stands after `mxnet,`'],
+    [
       'report a.onnx --dim seq',
       '--dim seq is not NAME=VALUE with a whole number, such as --dim sequence=1024',
     ],

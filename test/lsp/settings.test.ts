@@ -22,6 +22,10 @@ test('what is not set is not asked for', () => {
 
 test.each([
   [{ framework: 'mxnet, servers=4' }, { framework: { name: 'mxnet', options: { servers: '4' } } }],
+  [
+    { framework: 'pytorch-ddp,compile' },
+    { framework: { name: 'pytorch-ddp', options: { compile: 'true' } } },
+  ],
   [{ framework: './ours.yaml' }, { framework: { name: './ours.yaml', options: {} } }],
   [
     { input: { 'sample-bytes': 110_000, source: 'local' } },
@@ -39,6 +43,10 @@ test.each([
 });
 
 test.each([
+  [
+    { framework: 'mxnet,=4' },
+    /layercost\.framework .*: `=4` has no name: write a name, .*; its default holds$/,
+  ],
   [{ gpus: 0 }, /^setting layercost\.gpus has a value that cannot be used \(0\); its default holds$/],
   [
     { run: { epochs: 9 } },

@@ -7,6 +7,7 @@ import {
   type WeightChoice,
   weightForms,
 } from '../analysis/conversionRequest.ts';
+import { readFrameworkText } from '../formats/frameworkText.ts';
 import { didYouMean } from '../formats/layer-spec/nearestName.ts';
 import {
   type GroupResult,
@@ -390,14 +391,10 @@ function readGroup<Group>(
 }
 
 /** `pytorch-ddp,bucket-mb=50`: a name, then options. Whether they exist is for the framework to say. */
-export function readFramework(text: string): FrameworkChoice {
-  const [name = '', ...pairs] = text.split(',');
-  const options: Record<string, string> = {};
-  for (const pair of pairs) {
-    const [option = '', ...value] = pair.split('=');
-    options[option.trim()] = value.length === 0 ? 'true' : value.join('=').trim();
-  }
-  return { name: name.trim(), options };
+function readFramework(text: string): FrameworkChoice | undefined {
+  const { choice, problems } = readFrameworkText(text);
+  if (problems[0] !== undefined) throw new WrongArgument(`--framework ${text}: ${problems[0].message}`);
+  return choice;
 }
 
 function readDimensions(given: string | string[] | undefined): Readonly<Record<string, number>> {

@@ -109,16 +109,18 @@ function fusedAnyway(training: TrainingGraph, { framework }: Scenario): readonly
       severity: 'information',
       message: `\`attention=eager\` does not reach \`Attention\` operators, which are one kernel, first \`${whole.name || whole.outputs[0]}\`; a layer spec writes attention out with \`fused=False\``,
       scenarioKey: 'framework',
+      scenarioPart: 'attention',
     },
   ];
 }
 
-/** A layer spec that asks for the impossible does so at one key of its scenario. */
+/** A layer spec that asks for the impossible does so at one key of its scenario, or at one option of its framework. */
 function locate(issue: Issue, opened: OpenedModel, requests: readonly ScenarioRequest[]): Issue {
-  const { scenarioKey: key, span } = issue;
+  const { scenarioKey: key, scenarioPart: part, span } = issue;
   if (key === undefined || span !== undefined) return issue;
   const asked = requests.find((request) => request[key] !== undefined);
-  const place = asked === opened.scenario ? opened.selectedModel?.scenarioSpans.get(key) : undefined;
+  const spans = asked === opened.scenario ? opened.selectedModel?.scenarioSpans : undefined;
+  const place = spans?.get(`${key}.${part}`) ?? spans?.get(key);
   return place === undefined ? issue : { ...issue, span: place };
 }
 

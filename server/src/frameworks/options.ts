@@ -43,9 +43,11 @@ export function readOptions(
         known.map((each) => each.name),
       );
       const meant = near === undefined ? '' : ` (did you mean \`${near}\`?)`;
-      issues.push(invalid(`\`${framework}\` has no option \`${name}\`${meant}; it has ${listOf(known)}`));
+      issues.push(
+        invalid(name, `\`${framework}\` has no option \`${name}\`${meant}; it has ${listOf(known)}`),
+      );
     } else if (expected !== undefined) {
-      issues.push(invalid(`Option \`${name}\` of \`${framework}\` is "${text}"; it takes ${expected}`));
+      issues.push(invalid(name, `Option \`${name}\` of \`${framework}\` is "${text}"; it takes ${expected}`));
     } else {
       values.set(name, text);
     }
@@ -53,11 +55,12 @@ export function readOptions(
   return { values, issues };
 }
 
-const invalid = (message: string): Issue => ({
+const invalid = (option: string, message: string): Issue => ({
   code: 'scenario/invalid',
   severity: 'error',
   message,
   scenarioKey: 'framework',
+  scenarioPart: option,
 });
 
 const listOf = (known: readonly FrameworkOption[]): string =>

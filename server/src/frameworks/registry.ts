@@ -68,6 +68,7 @@ export function resolveFramework(choice: FrameworkChoice): {
           severity: 'error',
           message: `No framework is called \`${choice.name}\`${meant(choice.name)}; choose one of ${names.join(', ')}`,
           scenarioKey: 'framework',
+          scenarioPart: 'name',
         },
       ],
     };

@@ -4,12 +4,14 @@
  */
 
 import { z } from 'zod';
+import { readFrameworkText } from '../formats/frameworkText.ts';
 import {
   type GroupResult,
   readInputGroup,
   readRunGroup,
   readWorkersGroup,
 } from '../formats/scenarioGroups.ts';
+import { defaultFramework } from '../frameworks/registry.ts';
 import { thresholdNames } from '../model/findingThresholds.ts';
 import { checkpoints, modes, optimizers, precisions, type ScenarioRequest } from '../model/scenario.ts';
 
@@ -46,7 +48,13 @@ export const settingsShape = {
   precision: z.enum(precisions).default('fp32'),
   optimizer: z.enum(optimizers).default('adamw'),
   /** Name, or the path of a description of one's own, then options: `pytorch-ddp,bucket-mb=50`. */
-  framework: z.string().default('pytorch-ddp'),
+  framework: z
+    .string()
+    .superRefine((text, context) => {
+      for (const { message } of readFrameworkText(text).problems)
+        context.addIssue({ code: 'custom', message });
+    })
+    .default(defaultFramework.name),
   mode: z.enum(modes).default('training'),
   checkpoint: z.enum(checkpoints).default('none'),
   /** Passes of one step; `null`: one. */
@@ -105,7 +113,7 @@ export function scenarioOfSettings(settings: Settings): ScenarioRequest {
     ...(Object.keys(settings.dimensions).length === 0 ? {} : { dimensions: settings.dimensions }),
     precision: settings.precision,
     optimizer: settings.optimizer,
-    framework: frameworkOf(settings.framework),
+    framework: readFrameworkText(settings.framework).choice ?? defaultFramework,
     mode: settings.mode,
     ...(settings.accumulate === null ? {} : { accumulate: settings.accumulate }),
     checkpoint: settings.checkpoint,
@@ -120,19 +128,6 @@ export function scenarioOfSettings(settings: Settings): ScenarioRequest {
 
 const groupOf = <Value>(pairs: Group, read: (text: string) => GroupResult<Value>): Value | undefined =>
   isEmpty(pairs) ? undefined : read(asPairs(pairs)).value;
-
-function frameworkOf(text: string): { name: string; options: Record<string, string> } {
-  const [name = '', ...options] = text.split(',').map((part) => part.trim());
-  return {
-    name,
-    options: Object.fromEntries(
-      options.map((option) => {
-        const [key = '', ...value] = option.split('=');
-        return [key.trim(), value.join('=').trim()];
-      }),
-    ),
-  };
-}
 
 function valueAt(sent: unknown, path: readonly string[]): unknown {
   let value = sent;

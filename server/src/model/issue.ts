@@ -33,4 +33,6 @@ export interface Issue {
   readonly value?: string;
   /** Which key of the scenario asked for it. */
   readonly scenarioKey?: ScenarioKey;
+  /** Which part of that key's value: `name`, or an option of the framework. */
+  readonly scenarioPart?: string;
 }

@@ -261,6 +261,47 @@ it('reads the scenario as the command line does', () => {
   });
 });
 
+it.each([
+  '{ framework: "pytorch-ddp,bucket-mb=50,compile" }',
+  '{ framework: { name: pytorch-ddp, bucket-mb: 50, compile: true } }',
+  '\n  framework: { bucket-mb: "50", name: "pytorch-ddp", compile: true }',
+  '\n  framework:\n    name: pytorch-ddp # ours\n    bucket-mb: 50\n    compile: true',
+])('reads a framework and its options from %s', (scenario) => {
+  const { spec, issues } = readLayerSpec(`inputs: {}\nlayers: []\nscenario: ${scenario}`);
+  expect(issues).toEqual([]);
+  expect(spec?.scenario.framework).toEqual({
+    name: 'pytorch-ddp',
+    options: { 'bucket-mb': '50', compile: 'true' },
+  });
+});
+
+it('says which part of a framework is wrong', () =>
+  check(`
+inputs: {}
+layers: []
+models:
+  a:
+    scenario: { framework: { bucket-mb: 50 } }
+#                          ^^^^^^^^^^^^^^^^^ [spec/scenario] \`framework\` needs a \`name\`, beside its options: \`framework: { name: pytorch-ddp, bucket-mb: 50 }\`
+  b:
+    scenario:
+      framework:
+        name: pytorch-ddp
+        bucket-mb: [50]
+#                  ^^^^ [spec/scenario] \`bucket-mb\` takes one word or number: write \`bucket-mb: VALUE\`
+        compile:
+#       ^^^^^^^ [spec/scenario] \`compile\` takes one word or number: write \`compile: VALUE\`
+  c:
+    scenario: { framework: [pytorch-ddp] }
+#                          ^^^^^^^^^^^^^ [spec/scenario] \`framework\` is a name, or a name with options: \`pytorch-ddp,bucket-mb=50\` or \`{ name: pytorch-ddp, bucket-mb: 50 }\`
+  d:
+    scenario: { framework: "pytorch-ddp,=50,compile" }
+#                                       ^^^ [spec/scenario] \`framework\`: \`=50\` has no name: write a name, then options, such as \`pytorch-ddp,bucket-mb=50\`
+  e:
+    scenario: { framework: { name: } }
+#                            ^^^^ [spec/scenario] \`name\` takes one word or number: write \`name: pytorch-ddp\`
+`));
+
 describe('one broken line takes no other layer away', () => {
   const whole = ['a: GELU', 'b: Linear', 'c: ReLU'];
   it.each([

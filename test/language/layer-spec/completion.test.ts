@@ -95,6 +95,34 @@ it('proposes what a scenario may say', () => {
   check(framework('pytorch-ddp,bucket-mb=|'), ['25'], true);
   check(framework('"pytorch-ddp,bucket-mb=50,memory-format=ch|"'), ['channels-first', 'channels-last'], true);
   check(framework('pytorch-ddp,nothing=|'), [], true);
+  const mapping = (text: string): void => {
+    for (const scenario of [`scenario:\n  framework: { ${text} }`, `scenario: { framework: { ${text} } }`]) {
+      expect(labels(`${frame}${scenario}`).slice(0, 1)).toEqual(['name']);
+    }
+  };
+  mapping('|');
+  mapping('na|');
+  for (const [text, expected] of [
+    ['{ name: | }', 'pytorch-ddp'],
+    ['{ name: pytorch-ddp, | }', 'bucket-mb'],
+    ['{ name: pytorch-ddp, buck| }', 'bucket-mb'],
+    ['{ compile: true, name: pytorch-ddp, | }', 'bucket-mb'],
+    ['{ name: pytorch-ddp, attention: | }', 'fused'],
+    ['{ name: pytorch-ddp, bucket-mb: | }', '25'],
+    ['{ bucket-mb: |, name: pytorch-ddp }', '25'],
+  ] as const) {
+    expect(labels(framework(text))[0]).toBe(expected);
+    expect(labels(`${frame}scenario: { gpus: 8, framework: ${text} }`)[0]).toBe(expected);
+  }
+  check(`${frame}scenario: { framework: { name: mxnet }, | }`, ['cluster', 'nodes', 'gpus']);
+  check(`${frame}scenario:\n  framework:\n    |`, ['name'], true);
+  check(`${frame}scenario:\n  framework:\n    name: |\n  gpus: 8`, ['pytorch-ddp']);
+  check(`${frame}scenario:\n  framework:\n    name: horovod\n    |\n  gpus: 8`, ['fusion-mb']);
+  check(
+    `${frame}scenario:\n  framework:\n    attention: |\n    name: pytorch-ddp\n`,
+    ['fused', 'eager'],
+    true,
+  );
 });
 
 it('replaces the whole word of a name with hyphens', () => {

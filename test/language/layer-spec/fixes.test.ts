@@ -91,6 +91,30 @@ it('puts the nearest name of a cluster, a framework, a key and a value of the sc
     spec(layers, 'scenario: { framework: "pytorch-ddp,bucket-mb=50" }\n'),
   );
   check(
+    spec(layers, 'scenario:\n  framework:\n    bukcet-mb: 50 # MiB\n    name: pytorch-ddp\n'),
+    'scenario/invalid',
+    'Change to `bucket-mb`',
+    spec(layers, 'scenario:\n  framework:\n    bucket-mb: 50 # MiB\n    name: pytorch-ddp\n'),
+  );
+  check(
+    spec(layers, 'scenario: { framework: { name: pytorch-dpp } }\n'),
+    'scenario/unknown-framework',
+    'Change to `pytorch-ddp`',
+    spec(layers, 'scenario: { framework: { name: pytorch-ddp } }\n'),
+  );
+  check(
+    spec(layers, 'scenario: { framework: { name: pytorch-ddp, gradient-dtype: bf61 } }\n'),
+    'scenario/invalid',
+    'Change to `bf16`',
+    spec(layers, 'scenario: { framework: { name: pytorch-ddp, gradient-dtype: bf16 } }\n'),
+  );
+  check(
+    spec(layers, 'scenario: { framework: "pytorch-ddp,attention=eagre" }\n'),
+    'scenario/invalid',
+    'Change to `eager`',
+    spec(layers, 'scenario: { framework: "pytorch-ddp,attention=eager" }\n'),
+  );
+  check(
     spec(layers, 'scenario: { precison: bf16 }\n'),
     'spec/scenario',
     'Change to `precision`',
@@ -241,4 +265,21 @@ layers:
     title.startsWith('Send gradients as bf16'),
   );
   expect(inOwn?.text).toContain('scenario: { gpus: 8, framework: "pytorch-ddp,gradient-dtype=bf16" }');
+  const mappings = [
+    ['{ framework: { name: pytorch-ddp } }', '{ framework: { name: pytorch-ddp, gradient-dtype: bf16 } }'],
+    [
+      '{ framework: { gradient-dtype: fp32, name: pytorch-ddp } }',
+      '{ framework: { gradient-dtype: bf16, name: pytorch-ddp } }',
+    ],
+    [
+      '\n  framework:\n    name: pytorch-ddp # ours\n  gpus: 8',
+      '\n  framework:\n    name: pytorch-ddp # ours\n    gradient-dtype: bf16\n  gpus: 8',
+    ],
+  ];
+  for (const [before = '', after] of mappings) {
+    const change = fixes(`${text}scenario: ${before}\n`, 'findings/exposed-communication', request).find(
+      ({ title }) => title.startsWith('Send gradients as bf16'),
+    );
+    expect(change?.text).toBe(`${text}scenario: ${after}\n`);
+  }
 });

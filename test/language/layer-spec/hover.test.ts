@@ -51,3 +51,25 @@ it.each([
   ],
   ['an input', '  |x: float', ['x: float32[batch, d', 'not used']],
 ] as const)('hovers %s', (_, marked, parts) => check(on(marked), ...parts));
+
+const scenario = `${text}scenario:
+  cluster: dgx-h100
+  precision: bf16
+  framework: { name: pytorch-ddp, bucket-mb: 50, compile: true }
+`;
+
+it.each([
+  ['a key of the scenario', 'pre|cision: bf16', ['`precision`: Arithmetic', 'One of fp32']],
+  ['a cluster', 'dgx-h|100', ['**', 'H100']],
+  ['a framework', 'pytorch|-ddp', ['`pytorch-ddp`: ']],
+  ['an option', 'bucket|-mb: 50', ['`bucket-mb` of `pytorch-ddp`, 25 where left out: ']],
+  ['the value of an option', 'compile: tr|ue', ['`compile` of `pytorch-ddp`']],
+] as const)('hovers %s', (_, marked, parts) =>
+  check(scenario.replace(marked.replace('|', ''), marked), ...parts),
+);
+
+it('hovers an option in a text', () =>
+  check(
+    scenario.replace(/framework: .*/, 'framework: "pytorch-ddp,compile,buck|et-mb=50"'),
+    '`bucket-mb` of `pytorch-ddp`',
+  ));

@@ -8,6 +8,16 @@ import { layerDefinitions } from './layerDefinitions.ts';
 
 type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
 
+/** As a text, or as a mapping of its name and options. */
+const framework = {
+  type: ['string', 'object'],
+  required: ['name'],
+  properties: {
+    name: { type: 'string', description: 'Name of a framework, or path of a file that describes one.' },
+  },
+  additionalProperties: { type: ['string', 'number', 'boolean'] },
+};
+
 /** A schema of draft 7, which editors' YAML support reads. */
 export function layerSpecSchema(): Json {
   const identifier = '^[A-Za-z_][A-Za-z0-9_]*$';
@@ -50,6 +60,7 @@ export function layerSpecSchema(): Json {
       properties: Object.fromEntries(
         Object.entries(scenarioKeys).map(([key, { kind, documentation }]): [string, Json] => {
           if (typeof kind !== 'string') return [key, { enum: [...kind], description: documentation }];
+          if (kind === 'framework') return [key, { ...framework, description: documentation }];
           const count = kind === 'count' ? { type: 'integer', minimum: 1 } : { type: 'string' };
           return [key, { ...count, description: documentation }];
         }),

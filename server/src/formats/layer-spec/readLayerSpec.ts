@@ -98,7 +98,7 @@ class Reader {
   }
 
   private body(entries: ReadonlyMap<string, YamlEntry>): SpecBody {
-    const { scenario, spans } = readScenario(
+    const { scenario, spans, keySpans } = readScenario(
       this.mappingOf(entries.get('scenario'), 'scenario'),
       this.issues,
     );
@@ -110,6 +110,7 @@ class Reader {
       outputs: this.outputs(entries.get('outputs')),
       scenario,
       scenarioSpans: spans,
+      scenarioKeySpans: keySpans,
       sections: [...entries.values()].map(({ key, value }) => ({
         key: nameOf(key),
         span: { start: key.span.start, end: value?.span.end ?? key.span.end },

@@ -8,16 +8,10 @@ import {
   thresholdNames,
 } from '../../model/findingThresholds.ts';
 import type { Issue, TextSpan } from '../../model/issue.ts';
-import {
-  checkpoints,
-  type FrameworkChoice,
-  modes,
-  optimizers,
-  precisions,
-  type ScenarioRequest,
-} from '../../model/scenario.ts';
+import { checkpoints, modes, optimizers, precisions, type ScenarioRequest } from '../../model/scenario.ts';
 import { type GroupResult, readInputGroup, readRunGroup, readWorkersGroup } from '../scenarioGroups.ts';
 import { didYouMean, nearestName } from './nearestName.ts';
+import { readScenarioFramework } from './readFramework.ts';
 import { scalarValue, type YamlEntry } from './yamlTree.ts';
 
 /** Keys of a scenario and what each takes; also the source of the JSON schema. */
@@ -34,7 +28,7 @@ export const scenarioKeys = {
   framework: {
     kind: 'framework',
     documentation:
-      'Name of a framework, with options: `pytorch-ddp,bucket-mb=50`; or a YAML file beside this one that describes one.',
+      'Name of a framework, with options: `pytorch-ddp,bucket-mb=50` or `{ name: pytorch-ddp, bucket-mb: 50 }`; or a YAML file beside this one that describes one.',
   },
   mode: { kind: modes, documentation: 'Training or inference.' },
   accumulate: {
@@ -68,13 +62,18 @@ export const scenarioKeys = {
   },
 } as const;
 
-/** The scenario, where each key stands, and issues for what it does not take. */
+/** The scenario, where each value and each key stands, and issues for what it does not take. */
 export function readScenario(
   entries: readonly YamlEntry[],
   issues: Issue[],
-): { readonly scenario: ScenarioRequest; readonly spans: ReadonlyMap<string, TextSpan> } {
+): {
+  readonly scenario: ScenarioRequest;
+  readonly spans: ReadonlyMap<string, TextSpan>;
+  readonly keySpans: ReadonlyMap<string, TextSpan>;
+} {
   const scenario: { -readonly [Key in keyof ScenarioRequest]: ScenarioRequest[Key] } = {};
   const spans = new Map<string, TextSpan>();
+  const keySpans = new Map<string, TextSpan>();
   for (const { key, value } of entries) {
     const report = (message: string, span: TextSpan) =>
       issues.push({ code: 'spec/scenario', severity: 'error', message, span });
@@ -85,11 +84,23 @@ export function readScenario(
       report(`\`${key.text}\` is not a key of the scenario${near}`, key.span);
       continue;
     }
+    keySpans.set(key.text, key.span);
     if (value?.kind === 'unreadable') continue;
+    if (key.text === 'framework' && (value?.kind === 'map' || value?.kind === 'scalar')) {
+      const framework = readScenarioFramework(value, report);
+      assign(scenario, 'framework', framework.choice);
+      spans.set('framework', value.span);
+      for (const [name, span] of framework.spans) spans.set(name, span);
+      continue;
+    }
     const span = value?.span ?? key.span;
     const content = value?.kind === 'scalar' ? scalarValue(value) : undefined;
     if (typeof content !== 'string' && typeof content !== 'number') {
-      report(`\`${key.text}\` takes one word or number`, span);
+      const takes =
+        key.text === 'framework'
+          ? 'is a name, or a name with options: `pytorch-ddp,bucket-mb=50` or `{ name: pytorch-ddp, bucket-mb: 50 }`'
+          : 'takes one word or number';
+      report(`\`${key.text}\` ${takes}`, span);
       continue;
     }
     spans.set(key.text === 'global-batch' ? 'globalBatch' : key.text, span);
@@ -148,14 +159,6 @@ export function readScenario(
       case 'checkpoint':
         assign(scenario, 'checkpoint', choose(checkpoints));
         break;
-      case 'framework': {
-        const framework = readFramework(String(content));
-        if (framework === undefined) {
-          report('`framework` is a name with options, such as `pytorch-ddp,bucket-mb=50`', span);
-        }
-        assign(scenario, 'framework', framework);
-        break;
-      }
       case 'thresholds':
         assign(
           scenario,
@@ -167,7 +170,7 @@ export function readScenario(
         break;
     }
   }
-  return { scenario, spans };
+  return { scenario, spans, keySpans };
 }
 
 function assign<Target, Key extends keyof Target>(
@@ -189,16 +192,4 @@ function readThresholds(text: string, report: (message: string) => void): Thresh
     else report(`\`${name}\` takes a share from 0 to 1, such as \`${name}=0.1\``);
   }
   return thresholds;
-}
-
-function readFramework(text: string): FrameworkChoice | undefined {
-  const [name = '', ...options] = text.split(',').map((part) => part.trim());
-  if (name === '') return undefined;
-  const pairs: [string, string][] = [];
-  for (const option of options) {
-    const at = option.indexOf('=');
-    if (at <= 0) return undefined;
-    pairs.push([option.slice(0, at).trim(), option.slice(at + 1).trim()]);
-  }
-  return { name, options: Object.fromEntries(pairs) };
 }

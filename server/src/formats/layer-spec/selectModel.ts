@@ -24,6 +24,7 @@ export function selectModel(spec: LayerSpec, wanted?: string): SelectedModel | u
   const model = wanted === undefined ? spec.models[0] : spec.models.find(({ name }) => name.text === wanted);
   if (model === undefined) return undefined;
   const has = (key: string): boolean => model.sections.some((section) => section.key.text === key);
+  const hasFramework = model.scenarioSpans.has('framework');
   return {
     name: model.name,
     dims: overlaid(spec.dims, model.dims),
@@ -32,7 +33,12 @@ export function selectModel(spec: LayerSpec, wanted?: string): SelectedModel | u
     layers: has('layers') ? model.layers : spec.layers,
     outputs: has('outputs') || has('layers') ? model.outputs : spec.outputs,
     scenario: { ...spec.scenario, ...model.scenario },
-    scenarioSpans: new Map([...spec.scenarioSpans, ...model.scenarioSpans]),
+    scenarioSpans: new Map([
+      // Another framework takes none of the shared one's options.
+      ...[...spec.scenarioSpans].filter(([key]) => !key.startsWith('framework.') || !hasFramework),
+      ...model.scenarioSpans,
+    ]),
+    scenarioKeySpans: new Map([...spec.scenarioKeySpans, ...model.scenarioKeySpans]),
     sections: model.sections,
   };
 }

@@ -34,8 +34,13 @@ export interface SpecBody {
   /** What leaves the model; the output of the last layer where none is named. */
   readonly outputs: readonly Reference[];
   readonly scenario: ScenarioRequest;
-  /** Where each key of the scenario stands, for messages about it. */
+  /**
+   * Where the value of each key of the scenario stands, for messages about it; `framework.name` and `framework.OPTION`
+   * are parts of one, an option together with its value.
+   */
   readonly scenarioSpans: ReadonlyMap<string, TextSpan>;
+  /** Where the keys themselves stand. */
+  readonly scenarioKeySpans: ReadonlyMap<string, TextSpan>;
   /** The keys that are written, in order. */
   readonly sections: readonly SpecSection[];
 }

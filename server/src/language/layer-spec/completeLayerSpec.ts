@@ -26,6 +26,7 @@ import {
 import { type CursorContext, cursorContext, type OpenCall } from './cursorContext.ts';
 import { dimensionValues } from './dimensionValues.ts';
 import { parameterOf } from './parameterAt.ts';
+import type { FrameworkMapping } from './scenarioContext.ts';
 import { snippetsAt } from './snippets.ts';
 import { blocksOf, type SpecText } from './specText.ts';
 import { inputsAt, layersAt, visibleTensors, visibleValues } from './visibleNames.ts';
@@ -86,6 +87,10 @@ class Proposer {
         return this.scenarioKeys();
       case 'scenario-value':
         return this.scenarioValues(place.key, place.value);
+      case 'framework-key':
+        return this.frameworkKeys(place);
+      case 'framework-value':
+        return this.frameworkValues(place.key, place.framework);
     }
   }
 
@@ -320,9 +325,7 @@ class Proposer {
   /** The name of a framework, then its options: `pytorch-ddp,bucket-mb=50`. */
   private frameworkParts(value: string): readonly Completion[] {
     const parts = value.replace(/^['"]/, '').split(',');
-    if (parts.length === 1) {
-      return frameworks.map(({ name, documentation }) => this.plain(name, 'value', '', documentation));
-    }
+    if (parts.length === 1) return this.frameworkNames();
     const [name = ''] = parts;
     const framework = findFramework(name);
     const [started = '', ...values] = parts.at(-1)?.split('=') ?? [];
@@ -337,6 +340,32 @@ class Proposer {
         ...this.plain(option.name, 'argument', `default ${option.default}`, option.documentation),
         insert: `${option.name}=`,
       }));
+  }
+
+  private frameworkNames(): readonly Completion[] {
+    return frameworks.map(({ name, documentation }) => this.plain(name, 'value', '', documentation));
+  }
+
+  /** Keys of a framework as a mapping: its name, then its options. */
+  private frameworkKeys({ framework, written }: FrameworkMapping): readonly Completion[] {
+    const name = this.plain(
+      'name',
+      'key',
+      '',
+      'Which framework: a built-in one, or a file that describes one.',
+    );
+    const options = (findFramework(framework)?.options ?? []).map((option) =>
+      this.plain(option.name, 'argument', `default ${option.default}`, option.documentation),
+    );
+    return [name, ...options]
+      .filter(({ label }) => !written.includes(label) || label === this.context.word)
+      .map((proposal) => ({ ...proposal, insert: `${proposal.label}: ` }));
+  }
+
+  private frameworkValues(key: string, framework: string): readonly Completion[] {
+    if (key === 'name') return this.frameworkNames();
+    const option = findFramework(framework)?.options.find(({ name }) => name === key);
+    return option === undefined ? [] : this.optionValues(option);
   }
 
   private afterCall(hasSources: boolean, marks: readonly string[]): readonly Completion[] {

@@ -9,6 +9,7 @@ import { type Token, tokenize } from '../../formats/layer-spec/tokenize.ts';
 import type { TextSpan } from '../../model/issue.ts';
 import { positionAt, splitLines, type TextLines } from '../textLines.ts';
 import { startOfComment } from './comments.ts';
+import { placeBelowFramework, placeInBraces, placeOnLine, type ScenarioPlace } from './scenarioContext.ts';
 
 /** A call that the cursor is inside of. */
 export interface OpenCall {
@@ -39,8 +40,7 @@ export type CursorPlace =
   | { readonly kind: 'dimension-value' }
   | { readonly kind: 'element-type' }
   | { readonly kind: 'input-size' }
-  | { readonly kind: 'scenario-key' }
-  | { readonly kind: 'scenario-value'; readonly key: string; readonly value: string }
+  | ScenarioPlace
   | { readonly kind: 'output'; readonly taken: readonly string[] };
 
 export interface CursorContext {
@@ -101,6 +101,8 @@ interface Section {
   readonly key: string | undefined;
   readonly keyLine: number;
   readonly block: string | undefined;
+  /** The key below it: a block's signature, `framework` of a scenario. */
+  readonly inner: EnclosingKey | undefined;
   readonly model: string | undefined;
   /** The line where this entry of a list or mapping begins. */
   readonly itemLine: number;
@@ -123,11 +125,12 @@ function sectionAt(text: TextLines, line: number, character: number): Section {
   const [section, block] = inner;
   const shared = { model, itemLine };
   if (path[0]?.name === 'models' && model === undefined) {
-    return { ...shared, key: 'models', keyLine: path[0].line, block: undefined };
+    return { ...shared, key: 'models', keyLine: path[0].line, block: undefined, inner: undefined };
   }
-  if (section === undefined) return { ...shared, key: ownKey, keyLine: line, block: undefined };
+  if (section === undefined)
+    return { ...shared, key: ownKey, keyLine: line, block: undefined, inner: undefined };
   const name = section.name === 'blocks' ? block?.name : undefined;
-  return { ...shared, key: section.name, keyLine: section.line, block: name };
+  return { ...shared, key: section.name, keyLine: section.line, block: name, inner: block };
 }
 
 /** The keys around a line, from the outermost; lists may stand at the indentation of their key. */
@@ -182,12 +185,7 @@ function inSection(
         place: { kind: value.includes('[') ? 'input-size' : 'element-type' },
       }));
     case 'scenario':
-      return (
-        inEntries(source, text, section, offset, (value, key) => {
-          const word = /[^\s,=]*$/.exec(value)?.[0] ?? '';
-          return { place: { kind: 'scenario-value', key, value }, word };
-        }) ?? scenarioKey(source, text, section, line, offset)
-      );
+      return inScenario(source, text, section, line, offset);
     case 'outputs': {
       const written = source.slice((text.starts[section.keyLine] ?? 0) + section.key.length, offset);
       const taken = [...written.matchAll(/[\p{L}_][\p{L}\p{N}_]*(?![\p{L}\p{N}_]|$)/gu)].map(
@@ -220,20 +218,27 @@ function inEntries(
   return entry === null ? undefined : place(entry[2] ?? '', entry[1] ?? '');
 }
 
-function scenarioKey(
+function inScenario(
   source: string,
   text: TextLines,
-  section: KnownSection,
+  { key, keyLine, inner }: KnownSection,
   line: number,
   offset: number,
 ): Found | undefined {
-  const written = source.slice(text.starts[section.keyLine] ?? 0, offset);
-  const item = /^\s*[\w-]+\s*:\s*\{/.test(written)
-    ? openItem(written.slice(written.indexOf('{') + 1))
-    : line === section.keyLine
-      ? undefined
-      : source.slice(text.starts[line] ?? 0, offset);
-  return item !== undefined && /^\s*\w*$/.test(item) ? { place: { kind: 'scenario-key' } } : undefined;
+  const after = source.slice(offset);
+  const start = text.starts[keyLine] ?? 0;
+  const value = source.indexOf(key, start) + key.length;
+  const written = source.slice(value, offset);
+  const brace = /^\s*:\s*(?=\{)/.exec(written);
+  if (brace !== null) return placeInBraces(written.slice(brace[0].length), after);
+  if (line === keyLine) return undefined;
+  const item = source.slice(text.starts[line] ?? 0, offset);
+  if (inner === undefined) return placeOnLine(item, after);
+  if (inner.name !== 'framework') return undefined;
+  const indent = indentOf(text.lines[inner.line] ?? '');
+  const below = text.lines.slice(inner.line + 1);
+  const end = below.findIndex((each) => isFilled(each) && indentOf(each) <= indent);
+  return placeBelowFramework(item, below.slice(0, end < 0 ? undefined : end).join('\n'));
 }
 
 /** The entry of braces that is still open; `undefined` after the closing one. A comma of options belongs to its value. */

@@ -11,6 +11,7 @@ import { type ModelView, rowAtLine, viewAtLine } from '../modelView.ts';
 import { positionAt, rangeOfSpan } from '../textLines.ts';
 import { callableBlock, describeCallable, findCallable } from './callable.ts';
 import { dimensionValues } from './dimensionValues.ts';
+import { hoverScenario } from './hoverScenario.ts';
 import { parameterAt } from './parameterAt.ts';
 import { nameAt, namesOfSpec, type SpecName } from './specNames.ts';
 import { blocksOf, calledLayers, holds, placedLayers, type SpecText } from './specText.ts';
@@ -50,7 +51,10 @@ class Hovers {
       return { parts: this.ofName(name, span), span };
     }
     const placed = calledLayers(spec).find(({ layer }) => holds(layer.span, offset));
-    if (placed === undefined) return undefined;
+    if (placed === undefined) {
+      const word = hoverScenario(this.document, offset);
+      return word === undefined ? undefined : { parts: [word.markdown], span: word.span };
+    }
     const { layer, block, call } = placed;
     const { callee } = call;
     if (holds(callee.span, offset)) {

@@ -93,5 +93,6 @@ const emptySpec: LayerSpec = {
   outputs: [],
   scenario: {},
   scenarioSpans: new Map(),
+  scenarioKeySpans: new Map(),
   sections: [],
 };

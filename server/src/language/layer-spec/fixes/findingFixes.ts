@@ -9,6 +9,7 @@ import { bytes } from '../../../model/units.ts';
 import { gainOf, throughputGainOf } from '../../fix.ts';
 import { applyEdits, type TextEdit } from '../../textEdit.ts';
 import { calledLayers } from '../specText.ts';
+import { frameworkEdit } from './frameworkEdit.ts';
 import { scenarioEdit } from './scenarioEdit.ts';
 import { sizeEdits } from './sizeEdits.ts';
 import type { Change, Wrong } from './wrong.ts';
@@ -147,9 +148,7 @@ function optionEdits(
   value: string,
 ): readonly TextEdit[] {
   const framework = view.estimate.scenario?.framework ?? { name: 'pytorch-ddp', options: {} };
-  const options = Object.entries({ ...framework.options, [name]: value }).map((pair) => pair.join('='));
-  const written = `"${[framework.name, ...options].join(',')}"`;
-  return [scenarioEdit(document, 'framework', written, diagnostic.model)];
+  return [frameworkEdit(document, framework, name, value, diagnostic.model)];
 }
 
 /** Blocks that keep less, where the step fits then. */

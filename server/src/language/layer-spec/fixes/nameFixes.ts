@@ -5,55 +5,26 @@ import { findMark, markDefinitions } from '../../../formats/layer-spec/marks.ts'
 import { nearestName } from '../../../formats/layer-spec/nearestName.ts';
 import { modelKeys, specKeys } from '../../../formats/layer-spec/readLayerSpec.ts';
 import { scenarioKeys } from '../../../formats/layer-spec/readScenario.ts';
-import { findFramework, frameworks } from '../../../frameworks/registry.ts';
 import { builtInClusters } from '../../../hardware/clusters.ts';
 import { elementTypes } from '../../../model/elementType.ts';
-import type { TextSpan } from '../../../model/issue.ts';
 import { callableBlocks, findCallable, onnxOperators } from '../callable.ts';
 import { calledLayers, holds, type SpecText } from '../specText.ts';
 import { layersAt, visibleTensors, visibleValues } from '../visibleNames.ts';
+import { frameworkFixes } from './frameworkFixes.ts';
 import type { Change, Wrong } from './wrong.ts';
 
-export function nameFixes({ document, view, diagnostic, span }: Wrong): readonly Change[] {
+export function nameFixes(wrong: Wrong): readonly Change[] {
+  const { document, diagnostic, span } = wrong;
   if (diagnostic.severity !== 'error') return [];
+  const ofFramework = frameworkFixes(wrong);
+  if (ofFramework !== undefined) return ofFramework;
   const word = document.source.slice(span.start, span.end);
-  const asked = view.estimate.opened.scenario.framework;
-  if (asked !== undefined && word.includes(asked.name)) {
-    const within = (wrong: string, names: readonly string[]): readonly Change[] =>
-      nearestWithin(document.source, span, wrong, names);
-    const framework = findFramework(asked.name);
-    if (diagnostic.code === 'scenario/unknown-framework') {
-      return within(
-        asked.name,
-        frameworks.map(({ name }) => name),
-      );
-    }
-    const options = framework?.options.map(({ name }) => name) ?? [];
-    const unknown = Object.keys(asked.options).find(
-      (name) => !options.includes(name) && diagnostic.message.includes(`\`${name}\``),
-    );
-    return unknown === undefined ? [] : within(unknown, options);
-  }
   if (!/^['"]?[\p{L}_][\p{L}\p{N}_-]*['"]?$/u.test(word)) return [];
   const bare = word.replace(/['"]/g, '');
   const near = nearestName(bare, candidatesAt(document, diagnostic.code, span.start));
   if (near === undefined || near === bare) return [];
   const quoted = word.length - bare.length === 2;
   return [replacement(quoted ? { start: span.start + 1, end: span.end - 1 } : span, near)];
-}
-
-/** The nearest of `names` in the place of a word somewhere within `span`. */
-function nearestWithin(
-  source: string,
-  span: TextSpan,
-  wrong: string,
-  names: readonly string[],
-): readonly Change[] {
-  const near = nearestName(wrong, names);
-  const at = source.indexOf(wrong, span.start);
-  return near === undefined || at < 0 || at >= span.end
-    ? []
-    : [replacement({ start: at, end: at + wrong.length }, near)];
 }
 
 const replacement = (span: { readonly start: number; readonly end: number }, near: string): Change => ({

@@ -29,7 +29,8 @@ export function scenarioEdit(
       text: `${gap}\nscenario: { ${key}: ${value} }\n`,
     };
   }
-  const closing = source.lastIndexOf('}', section.span.end);
+  const isFlow = /^\s*:\s*\{/.test(source.slice(section.key.span.end));
+  const closing = isFlow ? source.lastIndexOf('}', section.span.end) : -1;
   if (closing > section.key.span.end) {
     const inside = source.slice(source.indexOf('{', section.key.span.end) + 1, closing);
     const at = closing - (/\s*$/.exec(inside)?.[0].length ?? 0);
@@ -38,7 +39,7 @@ export function scenarioEdit(
       text: `${inside.trim() === '' ? ' ' : ', '}${key}: ${value} `,
     };
   }
-  const [first] = [...body.scenarioSpans.values()];
+  const [first] = [...body.scenarioKeySpans.values()];
   const lineStart = first === undefined ? -1 : source.lastIndexOf('\n', first.start) + 1;
   const indent = lineStart < 0 ? '  ' : (/^\s*/.exec(source.slice(lineStart))?.[0] ?? '  ');
   const { end } = section.span;
