@@ -135,6 +135,49 @@ test('Horovod sends what is ready in a cycle together, and a threshold of 0 keep
   expect(exchangeOf('horovod', { 'fusion-mb': '0' }, group(8, 2)).messages).toHaveLength(gradients.length);
 });
 
+test('Horovod copies into its buffer and out of it where MPI sends it', () => {
+  const copied = (operations: string) =>
+    exchangeOf('horovod', { operations }, group(8, 2))
+      .messages.flatMap(({ stages }) => stages)
+      .reduce((total, { operation }) => total + (operation.kind === 'host pass' ? operation.bytes : 0), 0);
+  expect(copied('mpi')).toBeCloseTo(2 * whole, 3);
+  expect(copied('nccl')).toBe(0);
+});
+
+describe('servers of TensorFlow, over nodes of four GPUs', () => {
+  const workers = group(8, 2);
+  const operationsOf = (device: string, message: 'sent' | 'fetched') =>
+    exchangeOf('tensorflow', { 'local-parameter-device': device }, workers)
+      .messages.filter(({ after }) => (after.pass === 'start') === (message === 'fetched'))
+      .flatMap(({ stages }) => stages.map(({ operation }) => operation));
+
+  test('a node sends each gradient once, added in its memory', () => {
+    const sent = operationsOf('cpu', 'sent');
+    const passes = sent.filter((operation) => operation.kind === 'host pass');
+    const sums = passes.filter(({ what }) => what.startsWith('sum of 4'));
+    expect(sums.reduce((total, operation) => total + operation.bytes, 0)).toBeCloseTo(4 * whole, 3);
+    const served = passes.filter(({ at }) => at !== undefined);
+    const [{ at } = { at: undefined }] = served;
+    const moved = served.reduce((total, operation) => total + operation.bytes, 0);
+    expect(moved).toBeCloseTo(workers.nodes * whole * (at?.busiestShare ?? 0), 3);
+  });
+
+  test('what GPUs cache is parsed aside and copied between them, but for tensors of less than 65,536 elements', () => {
+    const large = gradients.filter(({ elements }) => elements >= 65_536);
+    const size = large.reduce((total, gradient) => total + gradient.bytes, 0);
+    const parsedFor = (device: string) =>
+      operationsOf(device, 'fetched').reduce(
+        (total, operation) =>
+          total + (operation.kind === 'host pass' && operation.at === undefined ? operation.bytes : 0),
+        0,
+      );
+    expect(parsedFor('gpu')).toBeCloseTo(size, 3);
+    expect(parsedFor('cpu')).toBe(0);
+    const gathers = operationsOf('gpu', 'fetched').filter(({ kind }) => kind === 'collective');
+    expect(gathers).toHaveLength(large.length);
+  });
+});
+
 test('CNTK packs tensors of at most 32 KiB, gathers headers at rank 0, and averages now and then', () => {
   const { messages } = exchangeOf('cntk', {}, group(4, 4));
   expect(messages).toHaveLength(1 + 1 + layers);

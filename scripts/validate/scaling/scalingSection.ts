@@ -38,8 +38,9 @@ What is not reached, and why:
 - The order of methods is kept less where it hangs on a few milliseconds: BytePS beside all-reduces on BERT-Large over
   InfiniBand, where runs of BytePS differ by up to 15 % among themselves; and ByteScheduler on ResNet-50 over 10 GbE,
   which is predicted to wait for one fused message that in fact went in several.
-- TensorFlow's servers with variables on CPUs are a quarter faster than with variables on GPUs, which one rate of gRPC
-  does not tell apart; AlexNet and VGG-16 with real images are bound by input on DGX-1.
+- All-reduces of Horovod by MPI through host memory are 9 to 17 % too fast: the copies into its fusion buffer and out of it
+  are counted at what a core moves, and what four processes of a node do to each other's is not known. AlexNet and VGG-16
+  with real images are bound by input on DGX-1.
 - Caffe-MPI publishes no times and its 16 P40 read from a network file system; GoogLeNet, with little to send, scales
   worst, so that it is not communication that holds it back.
 - DLPerf's PaddlePaddle loses up to two thirds of a GPU where fused all-reduces beside backward should lose little.

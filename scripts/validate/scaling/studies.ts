@@ -104,8 +104,8 @@ function sixteenV100Framework(
 }
 
 /**
- * ResNet-101 through default servers sets what gRPC moves (`frameworks/tensorflow.ts`), VGG-16 by NCCL the bandwidth of
- * the network, which is not told: neither is judged.
+ * ResNet-101 through servers sets what gRPC moves and what workers take in for their GPUs (`frameworks/tensorflow.ts`),
+ * VGG-16 by NCCL the bandwidth of the network, which is not told: none of them is judged.
  */
 export function judgeHorovod(
   folder: string,
@@ -114,7 +114,7 @@ export function judgeHorovod(
 ): readonly ScaledRow[] | undefined {
   const rows = rowsOf(folder, 'horovod');
   const isSetter = ({ model, method }: MeasuredRow): boolean =>
-    (model === 'resnet101' && method === 'parameter-server') ||
+    (model === 'resnet101' && method?.startsWith('parameter-server') === true) ||
     (model === 'vgg16' && method === 'horovod-nccl');
   const cluster = horovodCluster(rows, open, spread);
   if (cluster === undefined) return undefined;

@@ -8,7 +8,7 @@
  */
 
 import type { Operation } from '../communication/operation.ts';
-import { bytes, type Seconds, seconds } from '../model/units.ts';
+import { type Bytes, bytes, bytesPerSecond, type Seconds, seconds } from '../model/units.ts';
 import {
   backwardAt,
   type Channel,
@@ -112,16 +112,35 @@ function fusedMessages(
     const late = Math.max(0, tick - (ends[position] ?? 0));
     const buckets = packBuckets(gradients.slice(first, end), [threshold], wireBytes(options));
     for (const [index, message] of allReduceEach(buckets, how, isMpi ? throughHost : ncclStream).entries()) {
+      const copying = isMpi ? [throughFusionBuffer(message.bytes)] : [];
       messages.push({
         ...message,
         after: backwardAt(position),
-        stages: [coordination(index === 0 ? seconds(late + agreeing) : seconds(0)), ...message.stages],
+        stages: [
+          coordination(index === 0 ? seconds(late + agreeing) : seconds(0)),
+          ...copying,
+          ...message.stages,
+        ],
       });
     }
     first = end;
   }
   return messages;
 }
+
+/**
+ * In host memory its one thread copies what is fused into the buffer and out of it (operations.cc, MEMCPY_IN_FUSION_BUFFER),
+ * and MPI a single tensor into its output: twice the bytes, at what a core moves (`hostSum.ts`).
+ */
+const throughFusionBuffer = (size: Bytes): Stage => ({
+  channel: throughHost,
+  operation: {
+    kind: 'host pass',
+    bytes: bytes(2 * size),
+    rate: bytesPerSecond(10e9),
+    what: 'copies into the fusion buffer and out of it',
+  },
+});
 
 const coordination = (time: Seconds): Stage => ({
   channel: coordinator,

@@ -2,14 +2,18 @@
  * TensorFlow 1 as tf_cnn_benchmarks runs it: variables on servers, replicated on GPUs, or both.
  *
  * The graph starts a tensor's aggregation when its gradient is ready. Each variable is placed whole on the server that
- * holds least (tf.contrib.training.GreedyLoadBalancingStrategy). `parameter-server`: every GPU sends its gradients to where
- * a variable is and fetches it in the next step, before its layer or, with staged variables, one step late. `replicated`:
+ * holds least (tf.contrib.training.GreedyLoadBalancingStrategy). `parameter-server`: gradients are sent to where a
+ * variable is, which is fetched in the next step, before its layer or, with staged variables, one step late. `replicated`:
  * gradients are added by NCCL or by copies between GPUs, each GPU updates. `distributed-replicated`: the GPUs of a node add
  * first, then the node pushes, waits until all variables are updated, and fetches. Sources: TensorFlow performance guide,
  * "High-Performance Models"; tensorflow/benchmarks, tf_cnn_benchmarks/variable_mgr.py.
  *
- * Between processes tensors travel by gRPC, which copies and parses each on the way: a server moves 1.1 GB/s one way. That
- * rate is set from one published row, ResNet-101 on 64 GPUs (horovod pull request 19).
+ * Between processes, one for each node, tensors travel by gRPC, which copies and parses each on the way. Gradients are added
+ * on the CPU of a worker before they are sent (`param_server_device`), and a variable is fetched once by a worker, to its
+ * CPU or to the GPU that caches it (variable_mgr.py, `VariableMgrDistributedFetchFromPS`). What arrives for a CPU is parsed
+ * in place; for a GPU it is parsed aside, made a tensor and copied (tensorflow/core/distributed_runtime/tensor_coding.cc).
+ * A server moves 0.4 GB/s one way and a worker takes in 0.2 GB/s for its GPUs: set from two published rows, ResNet-101 on
+ * 64 GPUs with variables on CPUs and on GPUs (horovod pull request 19).
  */
 
 import type { Operation } from '../communication/operation.ts';
@@ -62,7 +66,8 @@ export const tensorflow: FrameworkEntry = {
     {
       name: 'local-parameter-device',
       default: 'gpu',
-      documentation: 'where variables of parameter-server are on one node: cpu or gpu',
+      documentation:
+        'where variables of parameter-server are on one node, or kept by a worker of several: cpu or gpu',
       expects: oneOf('cpu', 'gpu'),
     },
     {
@@ -85,8 +90,15 @@ export const tensorflow: FrameworkEntry = {
     },
     {
       name: 'grpc-gbs',
-      default: '1.1',
+      default: '0.4',
       documentation: 'what one server moves by gRPC, one way, in GB/s',
+      expects: positiveNumber,
+    },
+    {
+      name: 'gpu-receive-gbs',
+      default: '0.2',
+      documentation:
+        'what a worker takes in of variables that its GPUs cache (local-parameter-device gpu), in GB/s',
       expects: positiveNumber,
     },
     ...serverOptions,
@@ -104,11 +116,9 @@ export const tensorflow: FrameworkEntry = {
           ? variablesOnOneNode(gradients, group, options)
           : replicated(gradients, group, options);
       }
-      const isServed = update === 'parameter-server';
       const choice = chooseServers(options, group, gradients);
-      const senders = isServed ? 'gpus' : 'nodes';
-      const overServer = overGrpc(gradients, group, profiled, choice, senders, options);
-      return isServed
+      const overServer = overGrpc(gradients, group, profiled, choice, options);
+      return update === 'parameter-server'
         ? variablesOnServers(gradients, group, options, overServer)
         : distributedReplicated(gradients, group, options, overServer);
     },
@@ -124,6 +134,7 @@ const links: Channel = { name: 'links between GPUs', order: 'first come' };
 const down: Channel = { name: 'copies to host', order: 'first come' };
 const host: Channel = { name: 'sums in host memory', order: 'first come' };
 const serving: Channel = { name: 'busiest server', order: 'first come' };
+const received: Channel = { name: 'receiving of a worker', order: 'first come' };
 const up: Channel = { name: 'copies to GPU', order: 'first come' };
 
 const sent = (gradient: Gradient, stages: readonly Stage[]): Message => ({
@@ -239,28 +250,29 @@ function replicated(
 
 type OverGrpc = (way: 'push' | 'pull', size: Bytes) => Stage;
 
+/** Variables of at least 65,536 elements (variable_mgr.py, OverrideCachingDevice); smaller ones are cached on the CPU. */
+const cachedOnGpusFrom = 4 * 65_536;
+
 /** To the servers or from them: by the ports or by gRPC of the busiest one, whichever is the slower. */
 function overGrpc(
   gradients: readonly Gradient[],
-  { nodes, gpusPerNode }: WorkerGroup,
+  { nodes }: WorkerGroup,
   { timeOf }: ProfiledStep,
   choice: ServerChoice,
-  senders: 'nodes' | 'gpus',
   options: ReadonlyMap<string, string>,
 ): OverGrpc {
-  const count = nodes * (senders === 'gpus' ? gpusPerNode : 1);
   const byPorts = (way: 'push' | 'pull', size: Bytes): Operation => ({
     kind: 'server',
     way,
     bytes: size,
-    senders,
+    senders: 'nodes',
     ...choice,
   });
   const byGrpc = (size: Bytes): Operation => ({
     kind: 'host pass',
-    bytes: bytes(count * size * choice.busiestShare),
+    bytes: bytes(nodes * size * choice.busiestShare),
     rate: bytesPerSecond(Number(options.get('grpc-gbs')) * 1e9),
-    what: `gRPC of the busiest server, ${count} senders`,
+    what: `gRPC of the busiest server, ${nodes} senders`,
     at: choice,
   });
   const whole = sum(gradients.map((gradient) => gradient.bytes));
@@ -268,21 +280,49 @@ function overGrpc(
   return (way, size) => ({ channel: serving, operation: isGrpcSlower ? byGrpc(size) : byPorts(way, size) });
 }
 
+/**
+ * One process for each node: the gradients of its GPUs are added on its CPU and sent once, and it fetches a variable once,
+ * to its CPU, or to the GPU that caches it, from where the others copy it.
+ */
 function variablesOnServers(
   gradients: readonly Gradient[],
-  group: WorkerGroup,
+  { gpusPerNode }: WorkerGroup,
   options: ReadonlyMap<string, string>,
   overServer: OverGrpc,
 ): Exchange {
-  const sharing = group.gpusPerNode;
+  const sharing = gpusPerNode;
   const push: WayOf = (size) => [
     { channel: down, operation: { kind: 'copy', way: 'to host', bytes: size, sharing } },
+    ...(gpusPerNode > 1 ? [{ channel: host, operation: hostSum(size, gpusPerNode, 16) }] : []),
     overServer('push', size),
   ];
-  const pull: WayOf = (size) => [
-    overServer('pull', size),
-    { channel: up, operation: { kind: 'copy', way: 'to GPU', bytes: size, sharing } },
-  ];
+  const isCachedOnGpus = options.get('local-parameter-device') === 'gpu';
+  const rate = bytesPerSecond(Number(options.get('gpu-receive-gbs')) * 1e9);
+  const gather: WayOf = (size) =>
+    gpusPerNode > 1
+      ? [
+          {
+            channel: links,
+            operation: { kind: 'collective', collective: 'all-gather', bytes: size, over: 'node' },
+          },
+        ]
+      : [];
+  const toGpu = (size: Bytes, among: number): Stage => ({
+    channel: up,
+    operation: { kind: 'copy', way: 'to GPU', bytes: size, sharing: among },
+  });
+  const pull: WayOf = (size) =>
+    isCachedOnGpus && size >= cachedOnGpusFrom
+      ? [
+          overServer('pull', size),
+          {
+            channel: received,
+            operation: { kind: 'host pass', bytes: size, rate, what: 'tensors for a GPU parsed and copied' },
+          },
+          toGpu(size, 1),
+          ...gather(size),
+        ]
+      : [overServer('pull', size), toGpu(size, sharing)];
   return {
     ...noExchange,
     messages: throughServers(gradients, push, pull, options),
