@@ -3,26 +3,11 @@ import { describe, expect, test } from 'vitest';
 import { packBuckets } from '../../server/src/frameworks/packBuckets.ts';
 import { bytes, seconds } from '../../server/src/model/units.ts';
 import { stepTimeline } from '../../server/src/schedule/stepTimeline.ts';
-import type { StepWork, TimedMessage } from '../../server/src/schedule/stepWork.ts';
+import type { StepWork } from '../../server/src/schedule/stepWork.ts';
+import { anyWork, type Drawn, made, message, share, time } from './anyWork.ts';
 import { googlenetTrace } from './googlenetTrace.ts';
 
 const idle = { device: seconds(0), host: seconds(0) };
-
-/** A message on the first channel, after a piece of work of the step and before another. */
-const message = (
-  time: number,
-  after: number,
-  before: number,
-  more: Partial<TimedMessage> = {},
-): TimedMessage => ({
-  after,
-  before,
-  stepsLater: 0,
-  priority: 0,
-  stages: [{ channel: 0, time: seconds(time) }],
-  updateShare: 0,
-  ...more,
-});
 
 const work = (times: readonly number[]) => ({
   device: Float64Array.from(times),
@@ -61,8 +46,6 @@ const naive = (of: StepWork): StepWork => {
   return { ...of, messages: of.messages.map((sent) => ({ ...sent, after: last })) };
 };
 
-const time = fc.double({ min: 0, max: 1, noNaN: true });
-const share = fc.double({ min: 0, max: 0.5, noNaN: true });
 const layers = fc.array(fc.tuple(time, time), { minLength: 1, maxLength: 40 });
 
 describe('closed forms are special cases of the timeline', () => {
@@ -320,62 +303,6 @@ describe('what crosses the end of a step', () => {
 });
 
 describe('what holds on every timeline', () => {
-  const piece = fc.record({ device: time, host: time });
-  const anyMessage = fc.record({
-    after: fc.nat(),
-    before: fc.nat(),
-    priority: fc.nat(3),
-    times: fc.array(time, { minLength: 1, maxLength: 3 }),
-    channel: fc.nat(2),
-    crosses: fc.boolean(),
-  });
-  const anyWork = fc.record({
-    forward: fc.array(piece, { maxLength: 12 }),
-    backward: fc.array(piece, { minLength: 1, maxLength: 12 }),
-    messages: fc.array(anyMessage, { maxLength: 10 }),
-    update: piece,
-    orders: fc.tuple(fc.boolean(), fc.boolean(), fc.boolean()),
-    asTheyArrive: fc.boolean(),
-    slowing: fc.option(fc.tuple(share, share, share)),
-    input: fc.option(
-      fc.record({
-        read: time,
-        copy: time,
-        ahead: fc.constantFrom('nothing' as const, 'reading' as const, 'reading and copying' as const),
-        pipelined: fc.boolean(),
-      }),
-    ),
-  });
-  const columns = (items: readonly { readonly device: number; readonly host: number }[]) => ({
-    device: Float64Array.from(items, (item) => item.device),
-    host: Float64Array.from(items, (item) => item.host),
-  });
-  type Drawn = typeof anyWork extends fc.Arbitrary<infer Value> ? Value : never;
-  const made = (drawn: Drawn, faster = 1): StepWork => {
-    const split = drawn.forward.length;
-    const count = split + drawn.backward.length;
-    return {
-      forward: columns(drawn.forward),
-      backward: columns(drawn.backward),
-      messages: drawn.messages.map(({ after, before, priority, times: stages, channel, crosses }) => {
-        const ready = split + (after % drawn.backward.length);
-        return message(0, ready, crosses && split > 0 ? before % split : count, {
-          priority,
-          stages: stages.map((stage, position) => ({
-            channel: (channel + position) % 3,
-            time: seconds(stage * faster),
-          })),
-          updateShare: drawn.asTheyArrive ? 1 / drawn.messages.length : 0,
-        });
-      }),
-      channels: drawn.orders.map((first) => (first ? 'first come' : 'by priority')),
-      ...(drawn.slowing === null ? {} : { slowing: drawn.slowing }),
-      update: { device: seconds(drawn.update.device), host: seconds(drawn.update.host) },
-      ...(drawn.input === null
-        ? {}
-        : { input: { ...drawn.input, read: seconds(drawn.input.read), copy: seconds(drawn.input.copy) } }),
-    };
-  };
   const first = (drawn: Drawn): Drawn => ({ ...drawn, orders: [true, true, true] });
 
   test('parts add up to the step, and what messages expose adds up to what is exposed', () => {
@@ -413,7 +340,7 @@ describe('what holds on every timeline', () => {
         const line = stepTimeline(all);
         for (const channel of [0, 1, 2]) {
           const busy = line.messages
-            .flatMap(({ stages }) => stages.filter((stage) => stage.channel === channel))
+            .flatMap((_, index) => line.stagesOf(index).filter((stage) => stage.channel === channel))
             .sort((a, b) => a.start - b.start || a.end - b.end);
           for (const [index, stage] of busy.entries()) {
             expect(stage.start).toBeGreaterThanOrEqual(
@@ -441,10 +368,10 @@ describe('what holds on every timeline', () => {
       fc.property(anyWork, (drawn) => {
         const all = made(drawn);
         const line = stepTimeline(all);
-        for (const [index, sent] of line.messages.entries()) {
-          const after = (all.messages[index]?.after ?? 0) - drawn.forward.length;
+        for (const [index, { after: released }] of all.messages.entries()) {
+          const after = released - drawn.forward.length;
           let earliest = line.backwardEnds[after] ?? 0;
-          for (const stage of sent.stages) {
+          for (const stage of line.stagesOf(index)) {
             expect(stage.start).toBeGreaterThanOrEqual(earliest - 1e-9);
             earliest = stage.end;
           }

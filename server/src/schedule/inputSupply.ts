@@ -11,6 +11,8 @@ import type { TimedInput } from './stepWork.ts';
 export interface InputSupply {
   /** When the step, which could start at `time`, has its batch. Asked for step by step. */
   readonly arrival: (step: number, time: number) => number;
+  /** What the step that begins at `time` finds of batches before it, told from there: with the same, steps go on alike. */
+  readonly ahead: (step: number, time: number) => readonly number[];
   readonly batches: readonly SuppliedBatch[];
 }
 
@@ -30,6 +32,11 @@ export function createInputSupply({ read, copy, ahead, pipelined }: TimedInput):
   const taken: number[] = [];
   return {
     batches,
+    ahead: (step, time) => {
+      const before = batches[step - 1];
+      const found = [before?.readUntil, before?.copiedUntil, taken[step - depth], taken[step - 1]];
+      return found.map((at) => (at ?? 0) - time);
+    },
     arrival: (step, time) => {
       const before = batches[step - 1];
       const slot = taken[step - depth] ?? 0;

@@ -1,89 +1,90 @@
-/** Jobs that wait for a channel: in the order they came, or the lowest priority number first. */
-
-import type { ChannelOrder } from './stepWork.ts';
+/**
+ * Jobs that wait for a channel: those of the lowest rank first, among equals the first to come.
+ *
+ * A line for each rank, chained through a column of jobs, and a tree of bits that tells which lines are not empty: adding
+ * and taking look at one word for every 32-fold of ranks, however many jobs wait.
+ */
 
 export interface Queue {
-  readonly push: (job: number, priority: number) => void;
+  /** `links`: by job, the one behind it in its line; a job waits in one queue at a time, so that queues share it. */
+  readonly push: (job: number, rank: number, links: Int32Array) => void;
   /** The next job; −1 where none waits. */
-  readonly pop: () => number;
+  readonly pop: (links: Int32Array) => number;
+  /** All that wait, in the order they would be taken. */
+  readonly waiting: (links: Int32Array) => readonly number[];
 }
 
-export const createQueue = (order: ChannelOrder): Queue =>
-  order === 'first come' ? createLine() : createHeap();
-
-function createLine(): Queue {
-  const jobs: number[] = [];
-  let taken = 0;
-  return {
-    push: (job) => {
-      jobs.push(job);
-    },
-    pop: () => {
-      if (taken === jobs.length) return -1;
-      taken += 1;
-      return jobs[taken - 1] ?? -1;
-    },
+/** For ranks from 0 to before `ranks`. */
+export function createQueue(ranks: number): Queue {
+  const heads = new Int32Array(ranks).fill(-1);
+  const tails = new Int32Array(ranks);
+  const levels = levelsOver(ranks);
+  const top = levels.length - 1;
+  const mark = (rank: number): void => {
+    let index = rank;
+    for (const level of levels) {
+      const word = index >>> 5;
+      const before = level[word] ?? 0;
+      level[word] = before | (1 << (index & 31));
+      if (before !== 0) return;
+      index = word;
+    }
   };
-}
-
-/** A binary heap in columns; among equals the first to come goes first. */
-function createHeap(): Queue {
-  let jobs = new Int32Array(64);
-  let keys = new Float64Array(64);
-  let turns = new Int32Array(64);
-  let count = 0;
-  let turn = 0;
-  const put = (at: number, job: number, key: number, came: number): void => {
-    jobs[at] = job;
-    keys[at] = key;
-    turns[at] = came;
-  };
-  const move = (from: number, to: number): void =>
-    put(to, jobs[from] ?? 0, keys[from] ?? 0, turns[from] ?? 0);
-  /** Whether the one at `at` goes before one of `key` that came at `came`. */
-  const goesBefore = (at: number, key: number, came: number): boolean => {
-    const own = keys[at] ?? 0;
-    return own < key || (own === key && (turns[at] ?? 0) < came);
+  const unmark = (rank: number): void => {
+    let index = rank;
+    for (const level of levels) {
+      const word = index >>> 5;
+      const left = (level[word] ?? 0) & ~(1 << (index & 31));
+      level[word] = left;
+      if (left !== 0) return;
+      index = word;
+    }
   };
   return {
-    push: (job, priority) => {
-      if (count === jobs.length) {
-        jobs = grown(jobs, new Int32Array(2 * count));
-        keys = grown(keys, new Float64Array(2 * count));
-        turns = grown(turns, new Int32Array(2 * count));
-      }
-      let at = count;
-      count += 1;
-      while (at > 0) {
-        const parent = (at - 1) >> 1;
-        if (goesBefore(parent, priority, turn)) break;
-        move(parent, at);
-        at = parent;
-      }
-      put(at, job, priority, turn);
-      turn += 1;
+    push: (job, rank, links) => {
+      links[job] = -1;
+      if ((heads[rank] ?? -1) < 0) {
+        heads[rank] = job;
+        mark(rank);
+      } else links[tails[rank] ?? 0] = job;
+      tails[rank] = job;
     },
-    pop: () => {
-      if (count === 0) return -1;
-      const first = jobs[0] ?? -1;
-      count -= 1;
-      const [job, key, came] = [jobs[count] ?? 0, keys[count] ?? 0, turns[count] ?? 0];
-      let at = 0;
-      for (;;) {
-        let child = 2 * at + 1;
-        if (child >= count) break;
-        if (child + 1 < count && goesBefore(child + 1, keys[child] ?? 0, turns[child] ?? 0)) child += 1;
-        if (!goesBefore(child, key, came)) break;
-        move(child, at);
-        at = child;
+    pop: (links) => {
+      if (levels[top]?.[0] === 0) return -1;
+      let rank = 0;
+      for (let level = top; level >= 0; level -= 1) {
+        const word = levels[level]?.[rank] ?? 0;
+        rank = 32 * rank + 31 - Math.clz32(word & -word);
       }
-      put(at, job, key, came);
-      return first;
+      const job = heads[rank] ?? -1;
+      const next = links[job] ?? -1;
+      heads[rank] = next;
+      if (next < 0) unmark(rank);
+      return job;
+    },
+    waiting: (links) => {
+      const jobs: number[] = [];
+      for (const head of heads) {
+        for (let job = head; job >= 0; job = links[job] ?? -1) jobs.push(job);
+      }
+      return jobs;
     },
   };
 }
 
-function grown<Column extends Int32Array | Float64Array>(column: Column, wider: Column): Column {
-  wider.set(column);
-  return wider;
+/** Bit i of a word tells whether there is anything in the i-th it stands for; the last level is one word. */
+function levelsOver(ranks: number): readonly Int32Array[] {
+  const levels: Int32Array[] = [];
+  for (let words = ranks; levels.length === 0 || words > 1; ) {
+    words = Math.max(1, Math.ceil(words / 32));
+    levels.push(new Int32Array(words));
+  }
+  return levels;
+}
+
+/** By item its place among the different values, and how many of these there are. */
+export function ranksOf(values: readonly number[]): { readonly ranks: Int32Array; readonly count: number } {
+  const distinct = [...new Set(values)].sort((a, b) => a - b);
+  const rankOf = new Map(distinct.map((value, rank) => [value, rank]));
+  return { ranks: Int32Array.from(values, (value) => rankOf.get(value) ?? 0), count: distinct.length };
 }

@@ -1,7 +1,7 @@
 /** A step of several passes forward and backward, whose gradients are added up before one update. */
 
 import { seconds } from '../model/units.ts';
-import type { StepTimeline } from './stepTimeline.ts';
+import type { SentStage, StepTimeline } from './stepTimeline.ts';
 
 /**
  * `last` is the step as its last pass alone would be; the passes before it run as `earlier` does up to its update.
@@ -16,34 +16,39 @@ export function repeatPasses(last: StepTimeline, earlier: StepTimeline, passes: 
     column.map((time, index) => time + more * (again[index] ?? 0));
   const total = (key: TimeOfPasses) => seconds(last[key] + more * earlier[key]);
   return {
-    ...last,
     forward: added(last.forward, earlier.forward),
     backward: added(last.backward, earlier.backward),
     forwardEnds: later(last.forwardEnds),
     backwardEnds: later(last.backwardEnds),
     updates: last.updates.map(({ time, end }) => ({ time, end: seconds(end + before) })),
-    messages: last.messages.map((message, index) => ({
-      ...message,
-      start: seconds(message.start + before),
-      end: seconds(message.end + before),
-      stages: message.stages.map(({ channel, start, end }) => ({
-        channel,
-        start: seconds(start + before),
-        end: seconds(end + before),
-      })),
-      exposed: seconds(message.exposed + more * (earlier.messages[index]?.exposed ?? 0)),
-    })),
+    get messages() {
+      return last.messages.map((message, index) => ({
+        ...message,
+        ...shifted(message, before),
+        exposed: seconds(message.exposed + more * (earlier.messages[index]?.exposed ?? 0)),
+      }));
+    },
+    stagesOf: (message) => last.stagesOf(message).map((stage) => ({ ...stage, ...shifted(stage, before) })),
+    get batch() {
+      return last.batch;
+    },
     inputTime: total('inputTime'),
     exposedInputTime: total('exposedInputTime'),
     forwardTime: total('forwardTime'),
     backwardTime: total('backwardTime'),
     communicationTime: total('communicationTime'),
     exposedTime: total('exposedTime'),
+    updateTime: last.updateTime,
     hostTime: total('hostTime'),
     slowedTime: total('slowedTime'),
     step: seconds(last.step + before),
   };
 }
+
+const shifted = ({ start, end }: Pick<SentStage, 'start' | 'end'>, by: number) => ({
+  start: seconds(start + by),
+  end: seconds(end + by),
+});
 
 type TimeOfPasses =
   | 'inputTime'

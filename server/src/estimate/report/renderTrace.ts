@@ -52,7 +52,7 @@ export function renderTrace(
       : [...track(readTrack, 'reading and decoding'), ...track(copyTrack, 'copies of input to GPU')]),
     ...plan.traffic.channels.flatMap(({ name }, channel) => track(firstChannelTrack + channel, name)),
     ...computeEvents(plan, timeline),
-    ...timeline.messages.flatMap((sent, index) => messageEvents(plan, sent, index)),
+    ...timeline.messages.flatMap((sent, index) => messageEvents(plan, timeline, sent, index)),
     ...inputEvents(timeline),
   ];
   return `${JSON.stringify({ traceEvents: fromZero(events), displayTimeUnit: 'ms' })}\n`;
@@ -110,20 +110,21 @@ function earlierPasses(plan: StepPlan, { step }: StepTimeline): number {
 /** One event for each stage, on the track of its channel. */
 function messageEvents(
   { exchange, traffic }: StepPlan,
-  sent: SentMessage,
+  timeline: StepTimeline,
+  { exposed, slack }: SentMessage,
   index: number,
 ): readonly TraceEvent[] {
   const message = exchange.messages[index];
   const name = `message ${index + 1} of ${exchange.messages.length}`;
-  return sent.stages.map(({ channel, start, end }, stage) => ({
+  return timeline.stagesOf(index).map(({ channel, start, end }, stage) => ({
     ...complete(name, firstChannelTrack + channel, start, end - start),
     cat: 'communication',
     args: {
       bytes: message?.bytes,
       parameters: message?.gradients.slice(0, namedParameters).map(({ parameter }) => parameter),
       how: traffic.stages[index]?.[stage]?.description,
-      exposedMicroseconds: micro(sent.exposed),
-      slackMicroseconds: micro(sent.slack),
+      exposedMicroseconds: micro(exposed),
+      slackMicroseconds: micro(slack),
     },
   }));
 }

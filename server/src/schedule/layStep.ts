@@ -1,0 +1,122 @@
+/** One step after another on its resources: when each piece of work ends, and for which messages the GPU waits. */
+
+import type { Stall } from './exposure.ts';
+import { createGpuStream } from './gpuStream.ts';
+import type { InputSupply } from './inputSupply.ts';
+import type { Order } from './stepOrder.ts';
+import type { StepWork } from './stepWork.ts';
+import type { Traffic } from './traffic.ts';
+
+export interface LaidStep {
+  readonly start: number;
+  /** When it has its batch. */
+  readonly fed: number;
+  readonly end: number;
+  readonly forward: Float64Array;
+  readonly backward: Float64Array;
+  readonly forwardEnds: Float64Array;
+  readonly backwardEnds: Float64Array;
+  readonly updateTime: number;
+  readonly updates: readonly { readonly time: number; readonly end: number }[];
+  readonly hostTime: number;
+  readonly slowedTime: number;
+  readonly stalls: readonly Stall[];
+  /** By message: when what waits for it started; infinite where the step ended before. */
+  readonly neededAt: Float64Array;
+}
+
+export function layStep(
+  work: StepWork,
+  order: Order,
+  traffic: Traffic,
+  supply: InputSupply | undefined,
+  steps: readonly LaidStep[],
+  start: number,
+): LaidStep {
+  const step = steps.length;
+  const { forward, backward, messages, update } = work;
+  const split = forward.device.length;
+  const count = split + backward.device.length;
+  const moved = { forward: new Float64Array(split), backward: new Float64Array(count - split) };
+  const ends = { forward: new Float64Array(split), backward: new Float64Array(count - split) };
+  const neededAt = new Float64Array(messages.length).fill(Number.POSITIVE_INFINITY);
+  const stalls: Stall[] = [];
+  const fed = supply?.arrival(step, start) ?? start;
+  const isHeldByInput = work.input !== undefined && work.input.ahead !== 'reading and copying';
+  const isSlowed = work.slowing?.some((share) => share > 0) ?? false;
+  const gpu = createGpuStream(fed, isHeldByInput ? fed : start, isSlowed ? traffic.endOfWork : undefined);
+  let updateTime = 0;
+
+  const release = (position: number, time: number): void => {
+    const { all, first } = order.released;
+    const end = first[position + 1] ?? 0;
+    for (let at = first[position] ?? 0; at < end; at += 1) traffic.release(step, all[at] ?? 0, time);
+  };
+  const sentIn = (message: number): number => step - (order.lags[message] ?? 0);
+  const arrivalOf = (message: number): number =>
+    sentIn(message) < 0 ? 0 : traffic.arrival(sentIn(message), message);
+  const waitFor = (message: number, host: number): void => {
+    const sent = sentIn(message);
+    if (sent < 0) return;
+    const arrived = traffic.arrival(sent, message);
+    const free = gpu.waitUntil(arrived, host);
+    if (arrived > free) stalls.push({ from: free, until: arrived, step: sent, message });
+    const needed = sent === step ? neededAt : steps[sent]?.neededAt;
+    if (needed !== undefined) needed[message] = Math.max(arrived, free);
+  };
+  const updates: { time: number; end: number }[] = [];
+  const updateBy = (share: number): void => {
+    const time = gpu.runPiece(update.device * share, update.host * share);
+    updateTime += time;
+    if (time > 0) updates.push({ time, end: gpu.freeAt() });
+  };
+  const shareOf = (message: number): number => messages[message]?.updateShare ?? 0;
+
+  release(0, start);
+  let done = 0;
+  for (const stop of order.stops) {
+    if (stop > done) {
+      gpu.run(forward, done, Math.min(stop, split), moved.forward, ends.forward);
+      gpu.run(backward, Math.max(done - split, 0), stop - split, moved.backward, ends.backward);
+      done = stop;
+      release(stop, gpu.freeAt());
+    }
+    if (stop === count) break;
+    const launch = stop < split ? forward.host[stop] : backward.host[stop - split];
+    const { all, first } = order.waitedFor;
+    const end = first[stop + 1] ?? 0;
+    for (let at = first[stop] ?? 0; at < end; at += 1) {
+      const message = all[at] ?? 0;
+      const share = shareOf(message);
+      waitFor(message, share > 0 ? update.host * share : (launch ?? 0));
+      if (share > 0) updateBy(share);
+    }
+  }
+  const { all: waiting, first: placed } = order.waitedFor;
+  const awaited = waiting.subarray(placed[count], placed[count + 1]);
+  const apart = awaited.filter((message) => shareOf(message) > 0);
+  for (const message of apart.sort((a, b) => arrivalOf(a) - arrivalOf(b))) {
+    waitFor(message, update.host * shareOf(message));
+    updateBy(shareOf(message));
+  }
+  for (const message of awaited) {
+    if (shareOf(message) === 0) waitFor(message, update.host * order.sharedUpdate);
+  }
+  updateBy(order.sharedUpdate);
+  release(count + 1, gpu.freeAt());
+  return {
+    start,
+    fed,
+    end: gpu.freeAt(),
+    forward: moved.forward,
+    backward: moved.backward,
+    forwardEnds: ends.forward,
+    backwardEnds: ends.backward,
+    updateTime,
+    updates,
+    hostTime: gpu.hostTime(),
+    slowedTime: gpu.slowedTime(),
+    stalls,
+    neededAt,
+  };
+}

@@ -1,0 +1,81 @@
+/** Where in the work of a step messages are released and waited for. */
+
+import type { StepWork } from './stepWork.ts';
+
+export interface Order {
+  /** By work plus 1, the start of the step at 0: messages that may start when it has ended. */
+  readonly released: Listed;
+  /** By work: messages that it waits for. */
+  readonly waitedFor: Listed;
+  /** How much of the work has ended where messages are released or waited for. */
+  readonly stops: Int32Array;
+  /** By message: steps between the one that sends it and the one that waits for it. */
+  readonly lags: Int32Array;
+  readonly longestLag: number;
+  /** What is left of the update beside the shares of messages. */
+  readonly sharedUpdate: number;
+  /** Whether pieces of the update come in the order in which messages of earlier steps arrived. */
+  readonly remembersArrivals: boolean;
+}
+
+export function orderOf({ forward, backward, messages }: StepWork): Order {
+  const split = forward.device.length;
+  const count = split + backward.device.length;
+  const lags = new Int32Array(messages.length);
+  const isStop = new Uint8Array(count + 1);
+  isStop[split] = 1;
+  isStop[count] = 1;
+  let longestLag = 0;
+  let sharedUpdate = 1;
+  let remembersArrivals = false;
+  messages.forEach(({ after, before, stepsLater, updateShare }, index) => {
+    const lag = (before > after ? 0 : 1) + stepsLater;
+    lags[index] = lag;
+    longestLag = Math.max(longestLag, lag);
+    sharedUpdate -= updateShare;
+    if (lag > 0 && before === count && updateShare > 0) remembersArrivals = true;
+    if (after < count) isStop[after + 1] = 1;
+    isStop[before] = 1;
+  });
+  const stops: number[] = [];
+  for (let work = 0; work <= count; work += 1) if (isStop[work] === 1) stops.push(work);
+  return {
+    released: listedBy(count + 2, messages, ({ after }) => after + 1),
+    waitedFor: listedBy(count + 1, messages, ({ before }) => before),
+    lags,
+    stops: Int32Array.from(stops),
+    longestLag,
+    sharedUpdate: sharedUpdate > 1e-9 ? sharedUpdate : 0,
+    remembersArrivals,
+  };
+}
+
+/** Indices by place: those of `place` lie in `all` from `first[place]` to before `first[place + 1]`, rising. */
+export interface Listed {
+  readonly all: Int32Array;
+  readonly first: Int32Array;
+}
+
+function listedBy(
+  places: number,
+  messages: StepWork['messages'],
+  placeOf: (message: StepWork['messages'][number]) => number,
+): Listed {
+  const first = new Int32Array(places + 1);
+  for (const message of messages) {
+    const place = placeOf(message) + 1;
+    first[place] = (first[place] ?? 0) + 1;
+  }
+  for (let place = 1; place <= places; place += 1) {
+    first[place] = (first[place] ?? 0) + (first[place - 1] ?? 0);
+  }
+  const next = first.slice();
+  const all = new Int32Array(messages.length);
+  messages.forEach((message, index) => {
+    const place = placeOf(message);
+    const at = next[place] ?? 0;
+    all[at] = index;
+    next[place] = at + 1;
+  });
+  return { all, first };
+}

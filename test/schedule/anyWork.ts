@@ -1,0 +1,93 @@
+/** Steps of any shape: what crosses the end of a step, in which order channels serve, what is read ahead. */
+
+import fc from 'fast-check';
+import { seconds } from '../../server/src/model/units.ts';
+import type { StepWork, TimedMessage } from '../../server/src/schedule/stepWork.ts';
+
+export const time = fc.double({ min: 0, max: 1, noNaN: true });
+export const share = fc.double({ min: 0, max: 0.5, noNaN: true });
+
+/** A message on the first channel, after a piece of work of the step and before another. */
+export const message = (
+  time: number,
+  after: number,
+  before: number,
+  more: Partial<TimedMessage> = {},
+): TimedMessage => ({
+  after,
+  before,
+  stepsLater: 0,
+  priority: 0,
+  stages: [{ channel: 0, time: seconds(time) }],
+  updateShare: 0,
+  ...more,
+});
+
+const workOf = (time: fc.Arbitrary<number>, share: fc.Arbitrary<number>) => {
+  const piece = fc.record({ device: time, host: time });
+  const anyMessage = fc.record({
+    after: fc.nat(),
+    before: fc.nat(),
+    priority: fc.nat(3),
+    times: fc.array(time, { minLength: 1, maxLength: 3 }),
+    channel: fc.nat(2),
+    crosses: fc.boolean(),
+  });
+  return fc.record({
+    forward: fc.array(piece, { maxLength: 12 }),
+    backward: fc.array(piece, { minLength: 1, maxLength: 12 }),
+    messages: fc.array(anyMessage, { maxLength: 10 }),
+    update: piece,
+    orders: fc.tuple(fc.boolean(), fc.boolean(), fc.boolean()),
+    asTheyArrive: fc.boolean(),
+    slowing: fc.option(fc.tuple(share, share, share)),
+    input: fc.option(
+      fc.record({
+        read: time,
+        copy: time,
+        ahead: fc.constantFrom('nothing' as const, 'reading' as const, 'reading and copying' as const),
+        pipelined: fc.boolean(),
+      }),
+    ),
+  });
+};
+
+export const anyWork = workOf(time, share);
+
+/** In times that add up without rounding, so that what happens at once does so in each step. */
+export const exactWork = workOf(
+  fc.nat(1024).map((part) => part / 1024),
+  fc.constantFrom(0, 1),
+);
+
+const columns = (items: readonly { readonly device: number; readonly host: number }[]) => ({
+  device: Float64Array.from(items, (item) => item.device),
+  host: Float64Array.from(items, (item) => item.host),
+});
+export type Drawn = typeof anyWork extends fc.Arbitrary<infer Value> ? Value : never;
+/** The work drawn, its messages in the share `faster` of their time. */
+export const made = (drawn: Drawn, faster = 1): StepWork => {
+  const split = drawn.forward.length;
+  const count = split + drawn.backward.length;
+  return {
+    forward: columns(drawn.forward),
+    backward: columns(drawn.backward),
+    messages: drawn.messages.map(({ after, before, priority, times: stages, channel, crosses }) => {
+      const ready = split + (after % drawn.backward.length);
+      return message(0, ready, crosses && split > 0 ? before % split : count, {
+        priority,
+        stages: stages.map((stage, position) => ({
+          channel: (channel + position) % 3,
+          time: seconds(stage * faster),
+        })),
+        updateShare: drawn.asTheyArrive ? 1 / drawn.messages.length : 0,
+      });
+    }),
+    channels: drawn.orders.map((first) => (first ? 'first come' : 'by priority')),
+    ...(drawn.slowing === null ? {} : { slowing: drawn.slowing }),
+    update: { device: seconds(drawn.update.device), host: seconds(drawn.update.host) },
+    ...(drawn.input === null
+      ? {}
+      : { input: { ...drawn.input, read: seconds(drawn.input.read), copy: seconds(drawn.input.copy) } }),
+  };
+};
