@@ -177,6 +177,12 @@ test.each<[what: string, content: string, name: string, code: string]>([
   ['text with a mistake', text.replace('Relu', ''), 'm.onnxtxt', 'onnx/text-syntax'],
   ['nothing', '', 'm.onnx', 'file/empty'],
   [
+    'a layer that ONNX has no operator for',
+    'inputs:\n  x: float32[4, 10, 8]\nlayers:\n  - a: LSTM(8, 6, proj_size=3, batch_first=True)\n',
+    's.layers.yaml',
+    'onnx/not-writable',
+  ],
+  [
     'an output nobody knows the type of',
     text.replace(' (float[2] y)', ' (y)').replace('Relu', 'my.Op'),
     'm.onnxtxt',

@@ -299,6 +299,36 @@ const savedRows: readonly (readonly [string, Application, Gradients, readonly st
     ['data', 'data', 'data'],
     ['input 0', 'input 1', 'input 2', 'output 0', 'logarithm of the sum per query (0 float32, 1024 B)'],
   ],
+  [
+    'an LSTM keeps the gates and cell states of every step',
+    {
+      type: 'LSTM',
+      inputs: ['float32[10, 4, 32]', 'float32[1, 256, 32]', 'float32[1, 256, 64]'],
+      attributes: { hidden_size: 64 },
+    },
+    ['data', 'weight', 'weight'],
+    ['input 0', 'output 0', `gates of every step (${40 * (256 + 64)} float32, 0 B)`],
+  ],
+  [
+    'an LSTM with projections keeps the states that it projects too',
+    {
+      type: 'ProjectedLSTM',
+      domain: 'layercost',
+      inputs: [
+        'float32[10, 4, 32]',
+        'float32[1, 256, 32]',
+        'float32[1, 256, 16]',
+        undefined,
+        undefined,
+        undefined,
+        undefined,
+        'float32[1, 16, 64]',
+      ],
+      attributes: { hidden_size: 64 },
+    },
+    ['data', 'weight', 'weight'],
+    ['input 0', 'output 0', `gates of every step (${40 * (256 + 64 + 64)} float32, 0 B)`],
+  ],
   ['inference keeps nothing', { type: 'Relu', inputs: [x] }, [], []],
 ];
 

@@ -256,6 +256,22 @@ const rows: readonly Row[] = [
     { outputs: 3 },
   ],
   [
+    'ProjectedLSTM',
+    [
+      'float32[seq, batch, 32]',
+      'float32[2, 256, 32]',
+      'float32[2, 256, 16]',
+      undefined,
+      undefined,
+      undefined,
+      undefined,
+      'float32[2, 16, 64]',
+    ],
+    { hidden_size: 64, direction: 'bidirectional' },
+    ['float32[seq, 2, batch, 16]', 'float32[2, batch, 16]', 'float32[2, batch, 64]'],
+    { outputs: 3, domain: 'layercost' },
+  ],
+  [
     'GRU',
     ['float32[batch, seq, 32]', 'float32[1, 192, 32]', 'float32[1, 192, 64]'],
     { hidden_size: 64, layout: 1 },

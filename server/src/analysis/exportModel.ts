@@ -10,6 +10,7 @@ import type { OnnxDimension, OnnxModel, OnnxNode, OnnxType, OnnxValueInfo } from
 import { type Bindings, type Dimension, evaluateDimension, printDimension } from '../model/dimension.ts';
 import { isKnownShape, type Layer, type ValueRole, type ValueType } from '../model/graph.ts';
 import type { Issue } from '../model/issue.ts';
+import { ownDomain } from '../operators/recurrent/recurrent.ts';
 import { analyzeOnnx } from './analyzeOnnx.ts';
 import { generators } from './inputRoles.ts';
 import type { ModelAnalysis } from './modelAnalysis.ts';
@@ -27,7 +28,9 @@ export function exportModel(
   analysis: ModelAnalysis,
   options: { readonly lowered: boolean; readonly dimensions: Bindings },
 ): ExportedModel {
-  const issues: Issue[] = [];
+  const issues: Issue[] = model.graph.nodes.flatMap((node) =>
+    node.domain === ownDomain ? withoutOnnx(node) : [],
+  );
   const outputs = model.graph.outputs.map((output) => {
     const type = output.type ?? typeOf(analysis.graph.values.get(output.name)?.type);
     if (type === undefined) issues.push(untyped(output.name));
@@ -43,6 +46,13 @@ const untyped = (name: string): Issue => ({
   severity: 'error',
   message: `The type of output \`${name}\` could not be found out, and ONNX asks for it: see what the report says of the layers before it`,
   value: name,
+});
+
+/** Operators that ONNX does not have; a model that holds one runs nowhere. */
+const withoutOnnx = ({ type, name, outputs }: OnnxNode): Issue => ({
+  code: 'onnx/not-writable',
+  severity: 'error',
+  message: `ONNX has no operator for \`${name.replace(/\/[^/]*$/, '') || outputs[0]}\`, ${type === 'ProjectedLSTM' ? 'an LSTM with `proj_size`: leave it out to convert the model, or keep the spec' : type}`,
 });
 
 /** The model with its layers, the roles of its values and the values of its dimensions recorded in it. */

@@ -100,6 +100,7 @@ const differentiableInputs: ReadonlyMap<string, readonly number[]> = new Map([
   ['BatchNormalization', [0, 1, 2]],
   ['GRU', [0, 1, 2, 3, 5]],
   ['LSTM', [0, 1, 2, 3, 5, 6, 7]],
+  ['ProjectedLSTM', [0, 1, 2, 3, 5, 6, 7]],
   ['NegativeLogLikelihoodLoss', [0]],
   ['RNN', [0, 1, 2, 3, 5]],
   ['Scatter', [0, 2]],

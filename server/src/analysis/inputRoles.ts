@@ -81,6 +81,7 @@ const weightInputs: ReadonlyMap<string, readonly number[]> = new Map([
   ['TorchEmbedding', [0]],
   ['PRelu', [1]],
   ['LSTM', [1, 2, 3, 7]],
+  ['ProjectedLSTM', [1, 2, 3, 7]],
   ['GRU', [1, 2, 3]],
   ['RNN', [1, 2, 3]],
   ['Attention', [1, 2]],

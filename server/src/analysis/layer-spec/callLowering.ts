@@ -111,13 +111,14 @@ export function makeLayerLowering(
     },
     fixed,
     emit: (type, inputs, attributes = {}) => {
-      const dot = type.lastIndexOf('.');
-      const [domain, name] = [type.slice(0, Math.max(0, dot)), type.slice(dot + 1)];
+      const { domain, name } = qualified(type);
       const [output] = graph.node(site.path, domain, name, inputs, 1, attributes);
       return output ?? { name: '', elementType: undefined, shape: undefined };
     },
-    emitMany: (type, inputs, outputs, attributes = {}) =>
-      graph.node(site.path, '', type, inputs, outputs, attributes),
+    emitMany: (type, inputs, outputs, attributes = {}) => {
+      const { domain, name } = qualified(type);
+      return graph.node(site.path, domain, name, inputs, outputs, attributes);
+    },
     parameter: (name, dimensions) => {
       const tensor = graph.stored(`${site.path}.${name}`, site.frozen ? 'frozen' : 'parameter', dimensions);
       site.weights.set(name, tensor);
@@ -170,4 +171,10 @@ function firstNumber(
 
 function shapeText(inputs: readonly Tensor[]): string {
   return `the input is ${printShape(inputs[0])}`;
+}
+
+/** `com.microsoft.MoE`: an operator with the domain it is of. */
+function qualified(type: string): { readonly domain: string; readonly name: string } {
+  const dot = type.lastIndexOf('.');
+  return { domain: type.slice(0, Math.max(0, dot)), name: type.slice(dot + 1) };
 }

@@ -50,6 +50,8 @@ interface Cell {
   /** Outputs: all hidden states, the last one, and for LSTM the last cell state. */
   readonly outputs: 2 | 3;
   readonly documentation: string;
+  /** Its states are projected to a smaller size before they are given out and fed back, by the weight at this input. */
+  readonly projection?: number;
 }
 
 const cells: readonly Cell[] = [
@@ -73,9 +75,29 @@ const cells: readonly Cell[] = [
   },
 ];
 
-export const recurrentOperators: readonly OperatorDefinition[] = cells.map((cell) =>
+/**
+ * The domain of what PyTorch has and ONNX does not: layer specs are lowered to its operators, no file can have them.
+ */
+export const ownDomain = 'layercost';
+
+/**
+ * `torch.nn.LSTM(proj_size=…)`: inputs as ONNX's LSTM has them, with the projection [directions, projected, hidden] in the
+ * place of peepholes (Sak, Senior, Beaufays, "Long short-term memory based recurrent neural network architectures",
+ * arXiv 1402.1128, equation 8).
+ */
+const projectedCell: Cell = {
+  type: 'ProjectedLSTM',
+  gates: 4,
+  outputs: 3,
+  projection: 7,
+  documentation:
+    'long short-term memory whose states are projected (torch.nn.LSTM of PyTorch 2.13, ProjectedLSTM-1)',
+};
+
+export const recurrentOperators: readonly OperatorDefinition[] = [...cells, projectedCell].map((cell) =>
   define({
     type: cell.type,
+    ...(cell.projection === undefined ? {} : { domain: ownDomain }),
     documentation: cell.documentation,
     infer: (context) => inferRecurrent(context, cell),
     cost: (context) => recurrentCost(context, cell),
@@ -102,13 +124,15 @@ function inferRecurrent(context: InferenceContext, cell: Cell): Inference {
     context.attribute('hidden_size') === undefined
       ? (recurrence?.[2] ?? floorDivideDimensions(context.inputShape(1)?.[1] ?? 0, cell.gates))
       : context.int('hidden_size', 0);
-  const states = batchFirst ? [batch, directions, hidden] : [directions, batch, hidden];
+  // What is given out and fed back; the cell's own state keeps its size.
+  const given: Dimension =
+    cell.projection === undefined ? hidden : (context.inputShape(cell.projection)?.[1] ?? hidden);
+  const states = (width: Dimension): readonly Dimension[] =>
+    batchFirst ? [batch, directions, width] : [directions, batch, width];
   const outputs = [
-    tensor(
-      elementType,
-      batchFirst ? [batch, length, directions, hidden] : [length, directions, batch, hidden],
-    ),
-    ...Array.from({ length: cell.outputs - 1 }, () => tensor(elementType, states)),
+    tensor(elementType, batchFirst ? [batch, length, directions, given] : [length, directions, batch, given]),
+    tensor(elementType, states(given)),
+    ...(cell.outputs === 3 ? [tensor(elementType, states(hidden))] : []),
   ];
   const weight = context.inputShape(1);
   const expected = weight?.[2];
@@ -129,60 +153,77 @@ function recurrentCost(context: CostContext, cell: Cell): OperatorCost {
   const [first = 1, second = 1, size = 1] = input.dimensions;
   const steps = first * second;
   const directions = weight.dimensions[0] ?? 1;
-  const hidden = recurrence.dimensions[2] ?? 1;
+  const hidden = (weight.dimensions[1] ?? cell.gates) / cell.gates;
+  /** Size of the state that is fed back. */
+  const fed = recurrence.dimensions[2] ?? 1;
   const length = context.int('layout', 0) === 1 ? second : first;
   const gates = steps * directions * cell.gates * hidden;
   const states = steps * directions * hidden;
   const outputs = Array.from({ length: context.outputCount }, (_, index) => context.output(index));
-  const flops = 2 * gates * (size + hidden);
+  const projection = cell.projection === undefined ? undefined : context.input(cell.projection);
+  const projecting = projection === undefined ? 0 : 2 * states * fed;
+  const flops = 2 * gates * (size + fed) + projecting;
   const wide = cell.gates * hidden;
   const batch = steps / Math.max(1, length);
   const product = (m: number, n: number, k: number, count: number): RepeatedProduct => ({
     shape: { kind: 'product', batch: 1, m, n, k },
     count: count * directions,
   });
-  const tensors = [input, weight, recurrence, context.input(3), ...outputs];
+  const tensors = [input, weight, recurrence, context.input(3), projection, ...outputs];
   // The recurrent weights are read again in every step; one product serves all inputs at once.
-  const again = trafficOfElements(recurrence, recurrence.elements * Math.max(0, length - 1));
-  const reserve = trafficOfElements(input, gates + (cell.type === 'LSTM' ? states : 0));
+  const read = recurrence.elements + (projection?.elements ?? 0);
+  const again = trafficOfElements(recurrence, read * Math.max(0, length - 1));
+  // A projection is taken of states that are given out nowhere else.
+  const kept = (cell.outputs === 3 ? states : 0) + (projection === undefined ? 0 : states);
+  const reserve = trafficOfElements(input, gates + kept);
+  const kernelsOfStep = projection === undefined ? 2 : 3;
   const forward = work({
     flops,
     operations: 2 * gates + 4 * states,
     traffic: addTraffic(trafficOf(...tensors), again),
-    kernels: 1 + 2 * length * directions,
-    products: [product(steps, wide, size, 1), product(batch, wide, hidden, length)],
+    kernels: 1 + kernelsOfStep * length * directions,
+    products: [
+      product(steps, wide, size, 1),
+      product(batch, wide, fed, length),
+      ...(projection === undefined ? [] : [product(batch, fed, hidden, length)]),
+    ],
   });
   if (!needsGradient(context)) return cost('recurrent', forward);
   // Whatever needs a gradient, the states are walked back through time, to the first step: its product is for the
   // initial states alone.
-  const recurrent = 2 * gates * hidden;
+  const recurrent = 2 * gates * fed;
   const toInitial = recurrent / Math.max(1, length);
   const shares: Readonly<Record<number, number>> = {
     0: 2 * gates * size,
     1: 2 * gates * size,
     2: recurrent,
     5: toInitial,
+    ...(cell.projection === undefined ? {} : { [cell.projection]: projecting }),
   };
   const products: Readonly<Record<number, RepeatedProduct>> = {
     0: product(steps, size, wide, 1),
     1: product(wide, size, steps, 1),
-    2: product(wide, hidden, steps, 1),
-    5: product(batch, hidden, wide, 1),
+    2: product(wide, fed, steps, 1),
+    5: product(batch, fed, wide, 1),
+    ...(cell.projection === undefined ? {} : { [cell.projection]: product(fed, hidden, steps, 1) }),
   };
   const { data, weight: weightWork } = backwardOf(context, (index) =>
     work({
       flops: shares[index] ?? 0,
       products: listOf(products[index]),
       traffic: trafficOf(context.input(index)),
-      kernels: index <= 2 ? 1 : 0,
+      kernels: index <= 2 || index === cell.projection ? 1 : 0,
     }),
   );
   const throughTime = work({
-    flops: recurrent - toInitial,
+    flops: recurrent - toInitial + projecting,
     operations: 4 * gates,
     traffic: addTraffic(trafficOf(...outputs), again, reserve),
-    kernels: 2 * length * directions,
-    products: [product(batch, hidden, wide, length - 1)],
+    kernels: kernelsOfStep * length * directions,
+    products: [
+      product(batch, fed, wide, length - 1),
+      ...(projection === undefined ? [] : [product(batch, hidden, fed, length)]),
+    ],
   });
   const saved: readonly SavedTensor[] = [
     savedInput(0),

@@ -158,6 +158,9 @@ for name in ("RNN", "LSTM", "GRU"):
 module("RNN(64, 32, nonlinearity='relu')", f"{f}[16, 4, 64]")
 module("GRU(64, 32, batch_first=True) from x, y", words, f"{f}[1, 4, 32]")
 module("GRU(64, 32, 2) from x, y", f"{f}[16, 4, 64]", f"{f}[2, 4, 32]")
+module("LSTM(64, 32, proj_size=12)", f"{f}[16, 4, 64]")
+module("LSTM(64, 24, num_layers=3, bias=False, dropout=0.1, batch_first=True, proj_size=7)", words)
+module("LSTM(64, 24, 2, bidirectional=True, proj_size=8)", f"{f}[16, 4, 64]")
 module("GRUCell(64, 32) from x, y", vector, f"{f}[4, 32]")
 
 # Attention, written out as bmm and softmax: the counter knows no fused kernel of the CPU.

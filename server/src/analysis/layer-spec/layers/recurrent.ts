@@ -1,5 +1,6 @@
 /** Recurrent layers over a sequence, and their cells for one step. */
 
+import { ownDomain } from '../../../operators/recurrent/recurrent.ts';
 import {
   int,
   ints,
@@ -54,11 +55,16 @@ const sequence = (cell: Cell): LayerDefinition => ({
     }),
     flag('bidirectional', false, 'Whether the sequence is read from both ends.'),
     ...(cell.name === 'LSTM'
-      ? [integer('proj_size', 'Size of a projection of the state; not costed.', { default: 0, least: 0 })]
+      ? [
+          integer('proj_size', 'Size to which states are projected, below hidden_size; 0 for none.', {
+            default: 0,
+            least: 0,
+          }),
+        ]
       : []),
   ],
   outputs: cell.name === 'LSTM' ? ['output', 'h_n', 'c_n'] : ['output', 'h_n'],
-  work: `Per layer and direction ${gatesInWords(cell)}hidden·(input + hidden + 2) parameters, and ${2 * cell.gates}·hidden·(input + hidden) FLOPs per step.`,
+  work: `Per layer and direction ${gatesInWords(cell)}hidden·(input + hidden + 2) parameters, and ${2 * cell.gates}·hidden·(input + hidden) FLOPs per step.${cell.name === 'LSTM' ? ' With projections 4·hidden·(input + proj + 2) + proj·hidden parameters, and 8·hidden·(input + proj) + 2·proj·hidden FLOPs.' : ''}`,
   example: { inputs: { x: 'float32[8, 128, 256]' }, call: `${cell.name}(256, 512, batch_first=True)` },
   lower: (call) => lowerSequence(call, cell),
 });
@@ -71,21 +77,21 @@ function lowerSequence(call: LayerLowering, cell: Cell): readonly Tensor[] | und
   call.checkBatchFirst(input);
   const inputSize = call.size('input_size', input.shape?.at(-1), 'the last axis of the input');
   if (inputSize === undefined) return undefined;
-  if (cell.name === 'LSTM' && call.integer('proj_size') > 0) {
-    return call.problem(
-      'spec/argument',
-      'an LSTM with projections is not costed: no ONNX operator has them; leave `proj_size` out',
-      'proj_size',
-    );
-  }
   const hidden = call.integer('hidden_size');
+  const projected = cell.name === 'LSTM' ? call.integer('proj_size') : 0;
+  if (projected >= hidden) {
+    const message = `\`proj_size\` is smaller than \`hidden_size\`, ${hidden}, not ${projected}; leave it out for states that are not projected`;
+    return call.problem('spec/argument', message, 'proj_size');
+  }
+  /** Size of what a layer gives, per direction. */
+  const width = projected === 0 ? hidden : projected;
   const layers = call.integer('num_layers');
   const directions = call.boolean('bidirectional') ? 2 : 1;
   const starts = ['h_0', 'c_0'].map((name) => initialStates(call, call.input(name), layers, directions));
   const states: Tensor[][] = [[], []];
-  const joined = call.integersConstant([0, 0, directions * hidden]);
+  const joined = call.integersConstant([0, 0, directions * width]);
   let output = input;
-  /** All states of the layer before: [batch, sequence, directions, hidden], or its two first axes swapped. */
+  /** All states of the layer before: [batch, sequence, directions, width], or its two first axes swapped. */
   let all: Tensor | undefined;
   for (let layer = 0; layer < layers; layer += 1) {
     if (all !== undefined) {
@@ -96,8 +102,9 @@ function lowerSequence(call: LayerLowering, cell: Cell): readonly Tensor[] | und
     const initial = starts.map((parts) => turn(parts[layer]));
     const [every, ...last] = steps(call, cell, output, initial, {
       suffix: `_l${layer}`,
-      from: layer === 0 ? inputSize : directions * hidden,
+      from: layer === 0 ? inputSize : directions * width,
       hidden,
+      projected,
       directions,
       attributes: { layout: int(batchFirst ? 1 : 0) },
     });
@@ -137,6 +144,8 @@ interface Steps {
   readonly suffix: string;
   readonly from: number;
   readonly hidden: number;
+  /** Size to which states are projected, or 0. */
+  readonly projected: number;
   readonly directions: number;
   readonly attributes: NodeAttributes;
 }
@@ -156,15 +165,19 @@ function steps(
   const inputs = [
     input,
     call.parameter(`weight_ih${of.suffix}`, [of.directions, gates, of.from]),
-    call.parameter(`weight_hh${of.suffix}`, [of.directions, gates, of.hidden]),
+    call.parameter(`weight_hh${of.suffix}`, [of.directions, gates, of.projected || of.hidden]),
     biases,
     undefined,
     hidden,
-    ...(state === undefined ? [] : [state]),
+    state,
+    of.projected === 0
+      ? undefined
+      : call.parameter(`weight_hr${of.suffix}`, [of.directions, of.projected, of.hidden]),
   ];
   while (inputs.at(-1) === undefined) inputs.pop();
   const relu = cell.name === 'RNN' && call.string('nonlinearity') === 'relu';
-  return call.emitMany(cell.name, inputs, cell.name === 'LSTM' ? 3 : 2, {
+  const type = of.projected === 0 ? cell.name : `${ownDomain}.ProjectedLSTM`;
+  return call.emitMany(type, inputs, cell.name === 'LSTM' ? 3 : 2, {
     hidden_size: int(of.hidden),
     direction: text(of.directions === 2 ? 'bidirectional' : 'forward'),
     ...(relu
@@ -194,7 +207,14 @@ const oneStep = (cell: Cell): LayerDefinition => ({
     const first = call.integersConstant([0]);
     const [one, ...states] = call.inputs.map((tensor) => call.emit('Unsqueeze', [tensor, first]));
     if (one === undefined) return undefined;
-    const of = { suffix: '', from, hidden: call.integer('hidden_size'), directions: 1, attributes: {} };
+    const of = {
+      suffix: '',
+      from,
+      hidden: call.integer('hidden_size'),
+      projected: 0,
+      directions: 1,
+      attributes: {},
+    };
     const [, ...last] = steps(call, cell, one, states, of);
     return last.map((state) => call.emit('Squeeze', [state, first]));
   },
