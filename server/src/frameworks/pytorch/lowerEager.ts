@@ -16,6 +16,7 @@ import type { KnownCost, SavedTensor, Traffic, Work } from '../../operators/defi
 import type { KeptTensor, LoweredGraph, LoweredOperator } from '../behaviour.ts';
 import { assignTypes, type OperatorType, type TypeAssignment, type TypeOptions } from './autocast.ts';
 import { type FusedGroup, fusedGroups } from './fusedGroups.ts';
+import { addGradientSums } from './gradientSums.ts';
 import { absorbed, lowerGroup } from './lowerGroup.ts';
 import { recompute } from './recompute.ts';
 import { copiesOfTransposed } from './stridedCopies.ts';
@@ -27,15 +28,18 @@ export function lowerEager(
   options: TypeOptions,
   recomputed?: RecomputedGroups,
 ): LoweredGraph {
-  const { operators, stored } = eagerOperators(training, precision, mode, options);
-  if (mode === 'inference' || recomputed === undefined) return { operators };
-  return { operators: recompute(training, operators, recomputed, stored) };
+  const { operators, groups, environmentOf, stored } = eagerOperators(training, precision, mode, options);
+  if (mode === 'inference') return { operators };
+  const summed = addGradientSums(training, operators, groups, environmentOf);
+  return { operators: recomputed === undefined ? summed : recompute(training, summed, recomputed, stored) };
 }
 
-/** Operators before anything is computed again, and what compiling starts from. */
+/** Operators before gradients are added and anything is computed again, and what compiling starts from. */
 export interface EagerOperators {
   readonly operators: readonly (LoweredOperator | undefined)[];
   readonly groups: ReadonlyMap<number, FusedGroup>;
+  /** What the kernels of an operator have in common with the step. */
+  readonly environmentOf: (index: number) => KernelEnvironment;
   /** The value whose memory each value shares: itself, or what it is a view of. */
   readonly storage: (name: string) => string;
   /** The memory of a value as it lies there, without a cast. */
@@ -59,12 +63,14 @@ export function eagerOperators(
     { layout, mixed: false },
     { layout, mixed: true },
   ] as const;
-  const kernels = shareKernels(mode, (type) => (type.mixed ? half : full));
+  const environmentOf = (type: OperatorType | undefined): KernelEnvironment =>
+    type?.mixed === true ? half : full;
+  const kernels = shareKernels(mode, environmentOf);
   const operators = training.analysis.graph.operators.map((operator, index): LoweredOperator | undefined => {
     const cost = training.costs[index];
     const type = types.operators[index];
     if (cost === undefined || cost.kind === 'unknown' || type === undefined) return undefined;
-    const environment = type.mixed ? half : full;
+    const environment = environmentOf(type);
     const subject = {
       training,
       operator,
@@ -86,6 +92,7 @@ export function eagerOperators(
   return {
     operators,
     groups,
+    environmentOf: (index) => environmentOf(types.operators[index]),
     storage,
     stored: (name) => storedValue({ training, types, storage }, name),
   };

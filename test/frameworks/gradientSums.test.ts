@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest';
+import { openModel } from '../../server/src/analysis/openModel.ts';
+import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
+import { planStep } from '../../server/src/estimate/stepPlan.ts';
+import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
+
+/** Kernels of backward that are not there when no value is read twice: of additions of gradients, by layer. */
+function backward(layers: string, mode: 'training' | 'inference' = 'training', options = {}) {
+  const text = `dims: { batch: 2 }\ninputs:\n  x: float32[batch, 8]\n\nlayers:\n${layers}`;
+  const opened = openModel(byteSourceOfBuffer(Buffer.from(text)), 'net.layers.yaml');
+  const { training, scenario, cluster, issues } = estimateModel(opened, [
+    {
+      cluster: 'dgx-1-v100',
+      gpus: 1,
+      precision: 'fp32',
+      optimizer: 'none',
+      mode,
+      framework: { name: 'pytorch-ddp', options },
+    },
+  ]);
+  expect(opened.analysis?.issues ?? issues).toEqual([]);
+  if (training === undefined || scenario === undefined || cluster === undefined) throw new Error(text);
+  return { training, plan: planStep(training, scenario, cluster) };
+}
+
+function sums(layers: string) {
+  const { training, plan } = backward(layers);
+  return plan.lowered.operators.flatMap((operator, index) =>
+    (operator?.backwardData ?? [])
+      .filter((kernel) => kernel.class === 'elementwise' && kernel.bytes === 3 * 2 * 8 * 4)
+      .map(() => training.analysis.graph.operators[index]?.type),
+  );
+}
+
+test.each([
+  ['read once: none', '  - a: Linear(8)\n  - b: Linear(8)\n', []],
+  // Backward passes the sum first, then `b`, whose gradient is the second to arrive.
+  ['a residual connection: one', '  - a: Linear(8)\n  - b: Linear(8)\n  - s: add(b, a)\n', ['Gemm']],
+  [
+    'read three times: two',
+    '  - a: Linear(8)\n  - b: Linear(8)\n  - c: Linear(8) from a\n  - d: add(b, c)\n  - s: add(d, a)\n',
+    ['Gemm', 'Gemm'],
+  ],
+  ['read twice by one operator: one', '  - a: Linear(8)\n  - s: add(a, a)\n', ['Add']],
+  ['what has no gradient: none', '  - a: Linear(8)\n  - s: add(a, x)\n  - t: add(s, x)\n', []],
+])('%s', (_, layers, where) => {
+  expect(sums(layers)).toEqual(where);
+});
