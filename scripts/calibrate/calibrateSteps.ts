@@ -30,7 +30,7 @@ export function calibrateSteps(measured: string, graphs: string) {
 }
 
 /**
- * Measured steps, their keys being GPU and layout. `measured`: where the tables are; `graphs`: where `<model>.onnx.gz` are, as exported
+ * Measured steps by PyTorch 1.12, whose optimizers go tensor by tensor and fill gradients with zeros; their keys being GPU and layout. `measured`: where the tables are; `graphs`: where `<model>.onnx.gz` are, as exported
  * in training mode. `undefined` where there are no graphs: they are too large to be kept with the project.
  */
 export function measuredSteps(measured: string, graphs: string): readonly MeasuredStep[] | undefined {
@@ -49,7 +49,12 @@ export function measuredSteps(measured: string, graphs: string): readonly Measur
         optimizer: 'momentum',
         framework: {
           name: 'pytorch-ddp',
-          options: { attention: 'eager', 'memory-format': row.layout ?? '' },
+          options: {
+            attention: 'eager',
+            'memory-format': row.layout ?? '',
+            gradients: 'added',
+            'optimizer-kernels': 'loop',
+          },
         },
       });
       if (parts === undefined) continue;

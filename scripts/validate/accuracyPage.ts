@@ -103,8 +103,9 @@ ${kernels.map(kernelLine).join('\n')}
   rows but VGG's were too fast, so the K80 rows are not wholly unseen.
 - Torch 7 without cuDNN launches several kernels for each image of a batch, which takes up to two and a half times as long
   as predicted.
-- torchvision: what waits for a slow host (TITAN Xp, TITAN RTX) has one launch time for each machine; ResNet-18 and
-  SqueezeNet are predicted up to half too fast there, and DenseNet 1.4 to 1.8 times too slow on GTX 1080 Ti and TITAN V.
+- torchvision: one launch time for each machine, that of its other families, and one rate of copying images for the two
+  machines whose script times it (TITAN Xp, TITAN RTX); ResNet-18 and SqueezeNet are 15 to 30 % too fast, in training. How
+  the script works was read because these rows stood out, so they are not wholly unseen.
 - timm, channels-last: grouped convolutions of other widths than 4, 8, 16 and 32 (RegNetX-6.4GF, RepVGG-B2g4) run up to ten
   times slower than dense ones of their FLOPs, and widths that have kernels differ by factors of two between networks;
   networks with anti-aliasing (TResNet) take five times what their kernels say. Families of models are too few for a rule.

@@ -31,44 +31,52 @@ export function judgeDataSet(
   rows: readonly MeasuredRow[],
   open: OpenGraph,
 ): Judged | undefined {
-  const tried = tryDataSet(set, rows, open, set.hostUnknown === true ? launchTimes : [undefined]);
-  if (tried === undefined || set.hostUnknown !== true)
-    return tried && { ...tried, rows: tried.trials[0] ?? [] };
+  if (set.hostOf === undefined) {
+    const tried = tryDataSet(set, rows.filter(set.accepts), open, [undefined]);
+    return tried && { left: tried.left, rows: tried.trials[0] ?? [] };
+  }
+  const tried = tryDataSet(set, rows.filter(set.hostOf), open, launchTimes);
+  if (tried === undefined) return undefined;
   const { trials, left } = tried;
-  const first = trials[0] ?? [];
-  const families = [...new Set(first.map(({ row }) => familyOf(row.model ?? '')))].sort();
-  const isFirst = ({ row }: JudgedRow): boolean => families.indexOf(familyOf(row.model ?? '')) % 2 === 0;
-  const machines = [...new Set(first.map(({ row }) => row.gpu))];
-  const judged = machines.flatMap((machine) =>
-    [true, false].flatMap((half) => {
-      const of = (trial: readonly JudgedRow[], wanted: boolean): readonly JudgedRow[] =>
-        trial.filter((judgedRow) => judgedRow.row.gpu === machine && isFirst(judgedRow) === wanted);
-      const best = trials.toSorted((a, b) => logErrorOf(of(a, half)) - logErrorOf(of(b, half)))[0] ?? [];
-      return of(best, !half);
-    }),
-  );
-  return { rows: judged, left };
+  const first = (trials[0] ?? []).filter(({ row }) => set.accepts(row));
+  const groups = new Set(first.map(({ row }) => groupOf(row)));
+  const judged = [...groups].flatMap((group) => {
+    const [machine, family] = group.split(' ');
+    const others = ({ row }: JudgedRow): boolean =>
+      row.gpu === machine && familyOf(row.model ?? '') !== family;
+    const errors = trials.map((trial) => meanLogError(trial.filter(others)));
+    const told = errors.findIndex((error) => error <= Math.min(...errors) + indifferent);
+    return trials[told]?.filter(({ row }) => set.accepts(row) && groupOf(row) === group) ?? [];
+  });
+  return { rows: judged, left: left.filter(set.accepts) };
 }
 
-/** Microseconds. */
+/** What is judged by one launch time: a family of models on a machine. */
+const groupOf = ({ gpu = '', model = '' }: MeasuredRow): string => `${gpu} ${familyOf(model)}`;
+
+/** Networks that do not wait for their host tell next to nothing of it: a slower one has to explain more than this. */
+const indifferent = 0.02;
+
+/** Microseconds, ascending. */
 const launchTimes: readonly number[] = [5, 8, 12, 18, 27, 40, 60, 90];
 
 /** Letters before the first number: `resnet`, `densenet`, `vgg`. */
 const familyOf = (model: string): string => /^[a-z]+/.exec(model)?.[0] ?? model;
 
-const logErrorOf = (rows: readonly JudgedRow[]): number =>
-  rows.reduce((sum, { predicted, measured }) => sum + Math.abs(Math.log(predicted / measured)), 0);
+const meanLogError = (rows: readonly JudgedRow[]): number =>
+  rows.reduce((sum, { predicted, measured }) => sum + Math.abs(Math.log(predicted / measured)), 0) /
+  rows.length;
 
 /** The rows predicted with each of the launch times of the host, in microseconds; `undefined` is the framework's own. */
 function tryDataSet(
-  { accepts, graph, request }: DataSet,
+  { graph, request, beside }: DataSet,
   rows: readonly MeasuredRow[],
   open: OpenGraph,
   launches: readonly (number | undefined)[],
 ): { readonly trials: readonly (readonly JudgedRow[])[]; readonly left: readonly MeasuredRow[] } | undefined {
   const trials: JudgedRow[][] = launches.map(() => []);
   const left: MeasuredRow[] = [];
-  for (const row of rows.filter(accepts).toSorted((a, b) => (graph(a) ?? '').localeCompare(graph(b) ?? ''))) {
+  for (const row of rows.toSorted((a, b) => (graph(a) ?? '').localeCompare(graph(b) ?? ''))) {
     const path = graph(row);
     if (path === undefined) {
       left.push(row);
@@ -90,13 +98,14 @@ function tryDataSet(
     }
     const atPeak = mfu * time.step;
     const plan = planStep(training, scenario, cluster);
+    const more = beside?.(row) ?? 0;
     for (const [index, launch] of launches.entries()) {
       const hosted = launch === undefined ? plan : withLaunch(plan, launch);
       trials[index]?.push({
         row,
-        predicted: timelineOf(hosted, 0).step,
+        predicted: timelineOf(hosted, 0).step + more,
         measured: numberIn(row, 'milliseconds') * 1e-3,
-        range: [timelineOf(hosted, 1).step, timelineOf(hosted, 2).step],
+        range: [timelineOf(hosted, 1).step + more, timelineOf(hosted, 2).step + more],
         atPeak,
       });
     }

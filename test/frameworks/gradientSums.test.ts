@@ -46,3 +46,14 @@ test.each([
 ])('%s', (_, layers, where) => {
   expect(sums(layers)).toEqual(where);
 });
+
+test('gradients added to old ones are filled with zeros and added, tensor by tensor; not in inference', () => {
+  const kernels = (mode: 'training' | 'inference', gradients: string) =>
+    backward('  - a: Linear(8)\n', mode, { gradients }).plan.update.kernels.filter(({ bytes }) => bytes > 0);
+  expect(kernels('training', 'new')).toEqual([]);
+  expect(kernels('inference', 'added')).toEqual([]);
+  expect(kernels('training', 'added').map(({ bytes, launches }) => [bytes, launches])).toEqual([
+    [72 * 4, 2],
+    [72 * 12, 2],
+  ]);
+});

@@ -172,19 +172,18 @@ function predictStep(
   lowered?: LoweredPlan,
 ): StepPlan {
   const { behaviour } = resolveFramework(scenario.framework);
-  const { parameters } = training.analysis;
-  const learns = scenario.mode === 'training' && parameters.length > 0;
+  const learned = scenario.mode === 'training' ? training.analysis.parameters : [];
   const placement = placeGpus(scenario.gpus, scenario.nodes);
   const weightWidth = behaviour.weightWidth?.(scenario.precision) ?? 4;
   const computed = lowered ?? lowerFolded(training, behaviour, scenario, cluster);
   const exchange = plannedExchange({ training, scenario, cluster, placement, behaviour, weightWidth }, () =>
     backwardEnds(computed.times, behaviour.launch[0], slowdownOf(behaviour, cluster)),
   );
-  const elements = parameters.reduce((total, parameter) => total + parameter.elements, 0);
+  const elements = learned.reduce((total, parameter) => total + parameter.elements, 0);
   const updateOf = (optimizer: Optimizer, share: number): Update =>
-    behaviour.update(learns ? optimizer : 'none', scenario.precision, {
+    behaviour.update(learned.length > 0 ? optimizer : 'none', scenario.precision, {
       elements: elements * share,
-      tensors: parameters.length,
+      tensors: learned.length,
     });
   const whole = updateOf(scenario.optimizer, 1);
   const isWhole = exchange.update !== 'at servers' && exchange.shards.optimizerState === 1;

@@ -17,7 +17,7 @@ import { allReduceEach, packBuckets } from './packBuckets.ts';
 import { compiledLaunch, compileMode, compileOption } from './pytorch/compiled/compileOption.ts';
 import { eagerLaunch, launchOf } from './pytorch/eagerLaunch.ts';
 import { lowerPytorch } from './pytorch/lowerPytorch.ts';
-import { type OptimizerKernels, optimizerUpdate } from './pytorch/optimizerUpdate.ts';
+import { addedGradientKernels, type OptimizerKernels, optimizerUpdate } from './pytorch/optimizerUpdate.ts';
 import { wireBytes, wireOption } from './wireType.ts';
 
 /** Options of PyTorch, whatever sends its gradients. */
@@ -29,6 +29,13 @@ export const eagerOptions: readonly FrameworkOption[] = [
     documentation:
       'foreach (several passes over lists of tensors, the default), fused (one pass) or loop (tensor after tensor, as before PyTorch 2.0)',
     expects: oneOf('foreach', 'fused', 'loop'),
+  },
+  {
+    name: 'gradients',
+    default: 'new',
+    documentation:
+      'new in each step (zero_grad gives up the old ones, the default since PyTorch 2.0) or added (to old ones filled with zeros, the default before)',
+    expects: oneOf('new', 'added'),
   },
   {
     name: 'weights',
@@ -142,6 +149,7 @@ export function eagerPytorch(
   const fusedAttention = options.get('attention') !== 'eager';
   const channelsLast = options.get('memory-format') === 'channels-last';
   const kernels = kernelsOf(options.get('optimizer-kernels'));
+  const addsGradients = options.get('gradients') === 'added';
   const mode = compileMode(options);
   const launch = launchOf(Number(options.get('launch-us')) * 1e-6);
   return {
@@ -163,8 +171,13 @@ export function eagerPytorch(
       ),
     input: prefetchedInput,
     weightWidth,
-    update: (optimizer, precision, sizes) =>
-      optimizerUpdate(optimizer, kernels, precision, sizes, weightWidth(precision)),
+    update: (optimizer, precision, sizes) => {
+      const width = weightWidth(precision);
+      const update = optimizerUpdate(optimizer, kernels, precision, sizes, width);
+      return addsGradients
+        ? { ...update, kernels: [...addedGradientKernels(sizes, width), ...update.kernels] }
+        : update;
+    },
   };
 }
 

@@ -7,6 +7,7 @@
  * whole tensors; bytes per element are counted operand by operand.
  */
 
+import type { KernelWork } from '../../hardware/kernelTime.ts';
 import type { Optimizer, Precision } from '../../model/scenario.ts';
 import { type Bytes, bytes, flops } from '../../model/units.ts';
 import type { Update, UpdateSizes } from '../behaviour.ts';
@@ -39,6 +40,20 @@ export function optimizerUpdate(
     ),
   };
 }
+
+/**
+ * Where a step's gradients are added to those kept from the step before, which were filled with zeros: two passes, tensor
+ * after tensor (PyTorch 1.x torch/nn/modules/module.py, `zero_grad`; torch/csrc/autograd/functions/accumulate_grad.h).
+ */
+export const addedGradientKernels = ({ elements, tensors }: UpdateSizes, width = 4): readonly KernelWork[] =>
+  [1, 3].map((operands) => ({
+    class: 'elementwise' as const,
+    numeric: 'fp32' as const,
+    flops: flops(0),
+    operations: elements,
+    bytes: bytes(operands * elements * width),
+    launches: tensors,
+  }));
 
 /** Momentum keeps one fp32 value per element, Adam two. */
 export function optimizerStateBytes(optimizer: Optimizer, elements: number): Bytes {
