@@ -10,6 +10,7 @@
 
 import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
 import type { LoweredGraph } from '../frameworks/behaviour.ts';
+import { broadcastOperand } from '../frameworks/pytorch/broadcastOperand.ts';
 import { distinct } from '../model/distinct.ts';
 import { bitsPerElement } from '../model/elementType.ts';
 import { parameterBytes } from './gradients.ts';
@@ -76,10 +77,10 @@ export function gradientsBetween(training: TrainingGraph, lowered: LoweredGraph)
       if (!training.requiresGradient.has(name)) continue;
       if (graph.values.get(name)?.role !== 'activation') continue;
       const whole = operator.type === 'Concat' || training.tensors.get(name)?.elements === elements;
-      if (handsOn && whole) live.handOn(output, name);
+      if (handsOn && whole) live.handOn(output, name, gradientBytes(training, lowered, name));
       else live.arrive(name, gradientBytes(training, lowered, name), kernels.inside === true);
     }
-    live.pass(computed);
+    live.pass(computed + broadcastBytes(training, lowered, index));
     gradients[index] = live.most;
     for (const name of operator.outputs) live.release(name);
   }
@@ -103,6 +104,29 @@ function computedBytes(training: TrainingGraph, lowered: LoweredGraph, index: nu
   const isLoss = operator.type === 'SoftmaxCrossEntropyLoss';
   return kernels.width > stored || isLoss ? tensor.elements * kernels.width : 0;
 }
+
+/**
+ * Bytes of gradients of what was broadcast, which arise in the size of the result and are summed after (torch/csrc/autograd,
+ * `sum_to_size` of `mul` and `div`; `ExpandBackward` of what a product wrote out), the largest of them.
+ */
+function broadcastBytes(training: TrainingGraph, lowered: LoweredGraph, index: number): number {
+  const operator = training.analysis.graph.operators[index];
+  const kernels = lowered.operators[index];
+  if (operator === undefined || kernels === undefined || kernels.inside === true) return 0;
+  const isProduct = operator.type === 'MatMul';
+  if (!isProduct && !multiplies.has(operator.type)) return 0;
+  const output = training.tensors.get(operator.outputs[0] ?? '')?.elements ?? 0;
+  let most = 0;
+  for (const name of operator.inputs) {
+    if (!training.requiresGradient.has(name)) continue;
+    const own = training.tensors.get(name)?.elements ?? 0;
+    const made = isProduct ? (broadcastOperand(training, operator, name) ?? 0) : output;
+    if (made > own) most = Math.max(most, made * kernels.width);
+  }
+  return most;
+}
+
+const multiplies: ReadonlySet<string> = new Set(['Mul', 'Div']);
 
 /** Operators whose inputs get the output's gradient itself, or a view of it. */
 const sums: ReadonlySet<string> = new Set(['Add', 'Sum', 'Concat', 'Identity']);
@@ -151,8 +175,8 @@ class LiveGradients {
     }
   }
 
-  /** The gradient of `from` is that of `to` too. */
-  handOn(from: string, to: string): void {
+  /** The gradient of `from`, or a part of it, is that of `to` too, whose own is `size` large. */
+  handOn(from: string, to: string, size: number): void {
     const given = this.held.get(from);
     if (given === undefined) return;
     const before = this.held.get(to);
@@ -161,8 +185,8 @@ class LiveGradients {
       this.held.set(to, given);
     } else if (before.holders > 1) {
       before.holders -= 1;
-      this.grow(before.size);
-      this.held.set(to, { size: before.size, holders: 1 });
+      this.grow(size);
+      this.held.set(to, { size, holders: 1 });
     }
   }
 

@@ -4,7 +4,7 @@
  * Parameters (with the half-precision copies that autocast keeps until backward), optimizer state and the copies that
  * gradient messages are sent from are there all the time. Training has its peak while forward runs, at an operator of
  * backward (`backwardMemory.ts`), or in the update, where activations are gone but the optimizer has temporaries. What
- * the model gives out stays until backward has ended, as a training loop holds it. The workspace is the most that
+ * the model is given stays, and what it gives out until backward has ended, as a training loop holds them. The workspace is the most that
  * gradients between operators take at once, what is made again instead of kept, and the matrix library's own.
  * Where gradients of several passes are added up, those of the passes before are there from the start.
  * Rounding and fragmentation of the caching allocator are not modelled.
@@ -58,7 +58,8 @@ export function stepMemory(plan: StepPlan, state: ModelState): StepMemory {
   const most = live.activations[busiest] ?? 0;
   const kept = learns ? sumOf(saved.activations) : most;
   const always = state.parameters + state.optimizerState + state.communicationBuffers + library;
-  const backward = learns ? backwardOf(plan, live.gradients) : noMoments;
+  const inputs = learns ? takenIn(plan.folded ?? plan) : 0;
+  const backward = learns ? backwardOf(plan, live.gradients, inputs) : noMoments;
   const forward: Moment = {
     phase: 'forward',
     operator: busiest,
@@ -73,7 +74,7 @@ export function stepMemory(plan: StepPlan, state: ModelState): StepMemory {
     operator: undefined,
     copies: 0,
     gradients: state.gradients,
-    kept: 0,
+    kept: inputs,
     workspace: 0,
     temporaries: state.updateTemporaries,
   };
@@ -130,9 +131,9 @@ const noMoments: BackwardMoments = { copies: nothing, gradients: nothing, kept: 
 /** Gradients of the passes before are there from the start. */
 const addsUp = ({ scenario }: StepPlan): boolean => passesOf(scenario) > 1;
 
-function backwardOf(plan: StepPlan, between: Float64Array): BackwardMoments {
+function backwardOf(plan: StepPlan, between: Float64Array, inputs: number): BackwardMoments {
   const { saved, training, exchange, weightWidth } = plan;
-  const outputs = givenOutOf(plan);
+  const held = givenOutOf(plan) + inputs;
   return {
     copies: runningSum(saved.weightCopies, 0),
     gradients: addsUp(plan)
@@ -140,7 +141,7 @@ function backwardOf(plan: StepPlan, between: Float64Array): BackwardMoments {
       : parameterGradients(training, between.length, weightWidth).map(
           (size) => size / exchange.shards.gradients,
         ),
-    kept: runningSum(saved.activations, outputs),
+    kept: runningSum(saved.activations, held),
     workspace: between.map((size, index) => size + (saved.again[index] ?? 0)),
   };
 }
@@ -235,6 +236,20 @@ function runningSum(column: Float64Array, start: number): Float64Array {
   return sums;
 }
 
+/** What the model is given, as far as forward does not keep it anyway: a training loop holds its batch until the next one. */
+function takenIn({ training, lowered }: LoweredTraining): number {
+  const { graph } = training.analysis;
+  const kept = new Set(lowered.operators.flatMap((operator) => operator?.saved.map(({ key }) => key) ?? []));
+  let size = 0;
+  for (const name of graph.inputs) {
+    const tensor = training.tensors.get(name);
+    if (tensor === undefined) continue;
+    const own = valueBytes(tensor, 4);
+    if (!kept.has(`${name}:${own / tensor.elements}`)) size += own;
+  }
+  return size;
+}
+
 /** Where no block left out gives anything out, the folded graph gives out what the whole one does. */
 function givenOutOf(plan: StepPlan): number {
   const { folded, training } = plan;
@@ -317,7 +332,7 @@ function liveActivations({ training, lowered }: LoweredTraining): Float64Array {
       lastUse.set(rootOf(output), Math.max(lastUse.get(rootOf(output)) ?? index, index));
     }
   }
-  for (const output of graph.outputs) lastUse.set(rootOf(output), graph.operators.length);
+  for (const name of [...graph.inputs, ...graph.outputs]) lastUse.set(rootOf(name), graph.operators.length);
   const dying = new Map<number, number>();
   let live = 0;
   const column = new Float64Array(graph.operators.length);

@@ -12,6 +12,7 @@ import type { Numeric } from '../../hardware/clusterProfile.ts';
 import type { Operator } from '../../model/graph.ts';
 import type { Precision } from '../../model/scenario.ts';
 import type { KernelClass, OperatorCost } from '../../operators/definition.ts';
+import { isFoldedBias } from './foldedBias.ts';
 import type { FusedGroup } from './fusedGroups.ts';
 
 /** What an operator computes in, and how wide the float32 tensors of the file are for it. */
@@ -21,6 +22,8 @@ export interface OperatorType {
   readonly width: number;
   /** It runs under autocast. */
   readonly mixed: boolean;
+  /** Its kernel reads tensors of other widths as they lie: nothing is cast before, and they are kept as they are. */
+  readonly readsAsStored?: true;
 }
 
 export interface TypeAssignment {
@@ -125,11 +128,47 @@ function autocastType(
     const numeric = precision === 'fp8' && kernelClass === 'matmul' ? 'fp8' : half;
     return { numeric, width: 2, mixed: true };
   }
-  if (fullPrecisionOperators.has(operator.type)) return { numeric: 'fp32', width: 4, mixed: true };
-  return { numeric: 'fp32', width: widestInput(training, operator.inputs, widths), mixed: true };
+  if (fullPrecisionOperators.has(operator.type)) {
+    const converts =
+      convertingOperators.has(operator.type) && !(precision === 'bf16' && operator.type.endsWith('oftmax'));
+    return { numeric: 'fp32', width: 4, mixed: true, ...(converts ? { readsAsStored: true } : {}) };
+  }
+  if (!promotingOperators.has(operator.type) || isFoldedBias(training, operator)) {
+    return { numeric: 'fp32', width: widestInput(training, operator.inputs, widths), mixed: true };
+  }
+  const width = Math.max(
+    widestInput(training, operator.inputs, widths),
+    ...operator.inputs.map((input) => (promotes(training, input) ? (widths.get(input) ?? 4) : 0)),
+  );
+  return { numeric: 'fp32', width, mixed: true, readsAsStored: true };
 }
 
-/** Type promotion: the widest activation; parameters count only where there is no activation (an embedding's table). */
+/**
+ * Element-wise operators of several tensors, whose result has the widest type among them, weights and constants too
+ * (PyTorch 2.x documentation, "Tensor Attributes", type promotion); each tensor is read in its own type
+ * (aten/src/ATen/native/cuda/CUDALoops.cuh, dynamic casting).
+ */
+const promotingOperators: ReadonlySet<string> = new Set([
+  'Add',
+  'Sub',
+  'Mul',
+  'Div',
+  'Max',
+  'Min',
+  'Where',
+  'Sum',
+  'Mean',
+]);
+
+/** Whether a tensor that is no activation counts in a promotion: scalars do not, as numbers of Python do not. */
+function promotes({ analysis, tensors }: TrainingGraph, input: string): boolean {
+  const role = analysis.graph.values.get(input)?.role;
+  const tensor = tensors.get(input);
+  if (role === undefined || role === 'activation' || tensor?.elementType !== 'float32') return false;
+  return role === 'constant' ? tensor.elements > 1 : tensor.dimensions.length > 0;
+}
+
+/** The widest activation; parameters count only where there is no activation (an embedding's table). */
 function widestInput(
   training: TrainingGraph,
   inputs: readonly string[],
@@ -164,6 +203,20 @@ const halfClasses: ReadonlySet<KernelClass> = new Set([
   'depthwise-convolution',
   'attention',
   'recurrent',
+]);
+
+/**
+ * What autocast gives the type of the result alone, without a cast (aten/src/ATen/autocast_mode.h,
+ * `AT_FORALL_FP32_SET_OPT_DTYPE` and `AT_FORALL_DIFFERENT_REDISPATCH_SIGNATURE`); a softmax of bf16 is cast all the same (aten/src/ATen/native/SoftMax.cpp, `softmax`).
+ */
+const convertingOperators: ReadonlySet<string> = new Set([
+  'Softmax',
+  'LogSoftmax',
+  'ReduceSum',
+  'ReduceProd',
+  'ReduceL1',
+  'ReduceL2',
+  'CumSum',
 ]);
 
 /** ONNX names of what autocast runs in float32: softmax, norms, losses, sums, powers and exponentials. */

@@ -15,11 +15,14 @@ import { type Bytes, bytes, flops } from '../../model/units.ts';
 import type { KnownCost, SavedTensor, Traffic, Work } from '../../operators/definition.ts';
 import type { KeptTensor, LoweredGraph, LoweredOperator } from '../behaviour.ts';
 import { assignTypes, type OperatorType, type TypeAssignment, type TypeOptions } from './autocast.ts';
+import { broadcastOperand } from './broadcastOperand.ts';
+import { isFoldedBias } from './foldedBias.ts';
 import { type FusedGroup, fusedGroups } from './fusedGroups.ts';
 import { addGradientSums } from './gradientSums.ts';
 import { absorbed, lowerGroup } from './lowerGroup.ts';
 import { recompute } from './recompute.ts';
 import { copiesOfTransposed } from './stridedCopies.ts';
+import { isView, viewStorage } from './viewStorage.ts';
 
 export function lowerEager(
   training: TrainingGraph,
@@ -57,7 +60,7 @@ export function eagerOperators(
     : new Map<number, FusedGroup>();
   const types = assignTypes(training, precision, options, groups);
   const castWeights = new Set<string>();
-  const storage = storageOf(training);
+  const { storage, copies } = viewStorage(training);
   const layout: Layout = options.channelsLast ? 'channels-last' : 'channels-first';
   const [full, half] = [
     { layout, mixed: false },
@@ -79,6 +82,7 @@ export function eagerOperators(
       types,
       castWeights,
       storage,
+      copies,
       kernels,
       mode,
       environment,
@@ -108,26 +112,30 @@ interface Subject {
   readonly castWeights: Set<string>;
   /** The value whose memory each value shares: itself, or what it is a view of. */
   readonly storage: (name: string) => string;
+  /** Reshapes that write their result. */
+  readonly copies: ReadonlySet<number>;
   readonly kernels: (operator: Operator, cost: KnownCost, type: OperatorType) => PassKernels;
   readonly mode: Mode;
   readonly environment: KernelEnvironment;
 }
 
 function lowerOperator(subject: Subject): LoweredOperator {
-  const { operator, cost, type, mode, kernels } = subject;
+  const { training, operator, cost, type, mode, kernels } = subject;
+  if (subject.copies.has(operator.index)) return copied(subject);
   if (isView(cost, operator)) return { ...absorbed(type), view: true };
-  const folded = isFoldedBias(subject);
+  const folded = isFoldedBias(training, operator);
   const casts = castsOf(subject);
-  const training = mode === 'training';
+  const copies = broadcastCopies(subject);
+  const learns = mode === 'training';
   const { forward, backwardData, backwardWeight } = kernels(operator, cost, type);
   return {
     numeric: type.numeric,
     width: type.width,
     view: false,
-    forward: [...joined(casts.forward, folded ? none : forward), ...biasOf(subject)],
-    backwardData: training ? joined(casts.backwardData, folded ? none : backwardData) : none,
-    backwardWeight: training ? joined(casts.backwardWeight, backwardWeight) : none,
-    saved: training ? savedBy(subject) : noTensors,
+    forward: [...joined([...casts.forward, ...copies], folded ? none : forward), ...biasOf(subject)],
+    backwardData: learns ? joined([...casts.backwardData, ...copies], folded ? none : backwardData) : none,
+    backwardWeight: learns ? joined(casts.backwardWeight, backwardWeight) : none,
+    saved: learns ? savedBy(subject) : noTensors,
   };
 }
 
@@ -142,18 +150,28 @@ function lowerTranspose(
   const [source = ''] = operator.inputs;
   const tensor = training.tensors.get(source);
   if (tensor?.elementType !== 'float32') return view;
-  const copy: KernelWork = {
-    class: 'elementwise',
-    numeric: 'fp32',
-    flops: flops(0),
-    operations: 0,
-    bytes: bytes(2 * tensor.elements * (types.widths.get(storage(source)) ?? 4)),
-    launches: 1,
-    environment,
-  };
+  const copy = movement(2 * tensor.elements * (types.widths.get(storage(source)) ?? 4), environment);
   const copies = (count: number): readonly KernelWork[] => Array.from({ length: count }, () => copy);
   return { ...view, forward: copies(forward), backwardData: mode === 'training' ? copies(backward) : none };
 }
+
+/** A reshape that writes out what is repeated; its gradient is summed where it was. */
+function copied({ training, operator, type, environment, mode }: Subject): LoweredOperator {
+  const elements = training.tensors.get(operator.outputs[0] ?? '')?.elements ?? 0;
+  const copy = movement(2 * elements * type.width, environment);
+  const learns = mode === 'training' && training.requiresGradient.has(operator.inputs[0] ?? '');
+  return { ...absorbed(type), view: false, forward: [copy], backwardData: learns ? [copy] : none };
+}
+
+const movement = (size: number, environment: KernelEnvironment): KernelWork => ({
+  class: 'elementwise',
+  numeric: 'fp32',
+  flops: flops(0),
+  operations: 0,
+  bytes: bytes(size),
+  launches: 1,
+  environment,
+});
 
 /**
  * A convolution's bias is added in place by a kernel of its own (PyTorch 2.x aten/src/ATen/native/Convolution.cpp,
@@ -282,21 +300,14 @@ function kernelOf(
   ];
 }
 
-/**
- * `Linear` is exported as MatMul and Add, but runs as one `addmm` whose epilogue adds the bias (PyTorch 2.x
- * aten/src/ATen/native/cuda/Blas.cpp): the addition launches nothing, only the bias gradient is summed.
- */
-function isFoldedBias({ training, operator }: Subject): boolean {
-  if (operator.type !== 'Add' || operator.inputs.length !== 2) return false;
-  const { graph } = training.analysis;
-  return operator.inputs.some((input, position) => {
-    if (!isWeight(graph.values.get(input)?.role)) return false;
-    if (training.tensors.get(input)?.dimensions.length !== 1) return false;
-    const product = operator.inputs[1 - position];
-    if (product === undefined) return false;
-    const value = graph.values.get(product);
-    const producer = value?.producer === undefined ? undefined : graph.operators[value.producer];
-    return producer?.type === 'MatMul' && value?.consumers.length === 1;
+/** What is written out before a product reads it, and whose gradient is summed again. */
+function broadcastCopies({ training, operator, type, environment }: Subject): readonly KernelWork[] {
+  if (operator.type !== 'MatMul') return none;
+  return distinct(operator.inputs).flatMap((name) => {
+    const elements = broadcastOperand(training, operator, name);
+    if (elements === undefined) return none;
+    const size = (elements + (training.tensors.get(name)?.elements ?? 0)) * type.width;
+    return [movement(size, environment)];
   });
 }
 
@@ -331,18 +342,10 @@ function castsOf({
     if (value.role === 'constant' || value.role === 'buffer') continue;
     const weight = isWeight(value.role);
     if (weight && !halfProducts.has(cost.class)) continue;
-    const cast: KernelWork = {
-      class: 'elementwise',
-      numeric: 'fp32',
-      flops: flops(0),
-      operations: 0,
-      bytes: bytes(tensor.elements * (stored + type.width)),
-      launches: 1,
-      environment,
-    };
+    const cast = movement(tensor.elements * (stored + type.width), environment);
     casts ??= { forward: [], backwardData: [], backwardWeight: [] };
     if (!(weight && castWeights.has(root))) {
-      casts.forward.push(cast);
+      if (!type.readsAsStored) casts.forward.push(cast);
       // Autocast keeps only the casts of tensors that are trained (aten/src/ATen/autocast_mode.cpp, `cached_cast`).
       if (value.role === 'parameter') {
         castWeights.add(root);
@@ -398,12 +401,13 @@ function storedValue(
 }
 
 /**
- * A value kept in the type its reader computes in. A cast makes a copy of its own, and so does a product of more than
- * two axes of the part of a tensor, which it lays out as a stack of matrices (aten/src/ATen/native/LinearAlgebra.cpp,
- * `matmul`); otherwise the whole of what a view shows is kept.
+ * A value kept in the type its reader computes in. A cast makes a copy of its own for each reader, as autocast remembers
+ * those of weights alone (aten/src/ATen/autocast_mode.cpp, `cached_cast`), and so does a product of more than two axes of
+ * the part of a tensor, which it lays out as a stack of matrices (aten/src/ATen/native/LinearAlgebra.cpp, `matmul`);
+ * otherwise the whole of what a view shows is kept.
  */
 function keptValue(
-  { training, type, types, storage }: Subject,
+  { training, operator, type, types, storage }: Subject,
   name: string,
   laidOut = false,
 ): readonly KeptTensor[] {
@@ -413,46 +417,27 @@ function keptValue(
   const whole = training.tensors.get(root);
   if (read === undefined || whole === undefined || value === undefined) return noTensors;
   const isFloat = whole.elementType === 'float32';
-  const width = isFloat ? type.width : (bitsPerElement(whole.elementType) ?? 0) / 8;
-  const stored = isFloat ? (types.widths.get(root) ?? 4) : width;
+  const computed = isFloat ? type.width : (bitsPerElement(whole.elementType) ?? 0) / 8;
+  const stored = isFloat ? (types.widths.get(root) ?? 4) : computed;
+  const width = type.readsAsStored ? stored : computed;
   if (value.role === 'constant' || value.role === 'buffer') return noTensors;
   if (isWeight(value.role) && width === stored) return noTensors;
+  const weightCopy = isWeight(value.role);
+  const writtenOut = broadcastOperand(training, operator, name);
+  if (writtenOut !== undefined) {
+    return [
+      { key: `${name}:${width}@${operator.index}`, bytes: bytes(writtenOut * width), weightCopy: false },
+    ];
+  }
   const copiesPart = (laidOut || width !== stored) && read.elements !== whole.elements;
+  const ownCopy = width !== stored && !weightCopy ? `@${operator.index}` : '';
   return [
     {
-      key: `${copiesPart ? name : root}:${width}`,
+      key: `${copiesPart ? name : root}:${width}${ownCopy}`,
       bytes: bytes((copiesPart ? read : whole).elements * width),
-      weightCopy: isWeight(value.role),
+      weightCopy,
     },
   ];
-}
-
-/** Reshapes and transposes are views in PyTorch: they launch nothing and share memory. */
-const isView = (cost: KnownCost, operator: Operator): boolean =>
-  cost.class === 'view' || operator.type === 'Transpose';
-
-/**
- * Follows views to the value that owns the memory. The parts that `split` and `chunk` give are views too: who keeps
- * one keeps the whole.
- */
-function storageOf(training: TrainingGraph): (name: string) => string {
-  const { graph } = training.analysis;
-  const roots = new Map<string, string>();
-  for (const operator of graph.operators) {
-    const cost = training.costs[operator.index];
-    const [source] = operator.inputs;
-    if (cost?.kind !== 'known' || source === undefined) continue;
-    const root = roots.get(source) ?? source;
-    if (operator.type === 'Split') {
-      for (const output of operator.outputs) roots.set(output, root);
-      continue;
-    }
-    const [output] = operator.outputs;
-    if (output === undefined || !isView(cost, operator)) continue;
-    if (training.tensors.get(source)?.elements !== training.tensors.get(output)?.elements) continue;
-    roots.set(output, root);
-  }
-  return (name) => roots.get(name) ?? name;
 }
 
 const trafficBytes = (traffic: Traffic, width: number): Bytes =>

@@ -99,7 +99,7 @@ const flat = (sizes: readonly number[] | undefined): readonly number[] | undefin
 
 const product = (sizes: readonly number[]): number => sizes.reduce((all, size) => all * size, 1);
 
-interface Strided {
+export interface Strided {
   readonly sizes: readonly number[];
   readonly strides: readonly number[];
 }
@@ -132,7 +132,7 @@ function contiguous(sizes: readonly number[]): Strided {
  * Whether strides can describe the same elements in another shape: axes that lie one in the other make a run, and each run
  * must be cut into axes of the target by itself.
  */
-function isViewable({ sizes, strides }: Strided, target: readonly number[]): boolean {
+export function isViewable({ sizes, strides }: Strided, target: readonly number[]): boolean {
   let next = target.length - 1;
   let run = 1;
   let innermost = strides.at(-1) ?? 1;

@@ -228,10 +228,11 @@ export function convolutionCost(
   return cost(kernelClass, forward, {
     data,
     weight: weightGradient,
-    saved: [
-      ...(context.gradient(weightIndex) === 'none' ? [] : [savedInput(inputIndex)]),
-      ...(context.gradient(inputIndex) === 'none' ? [] : [savedInput(weightIndex)]),
-    ],
+    // One function gives both gradients, and is given both tensors whichever is asked for (tools/autograd/derivatives.yaml).
+    saved:
+      context.gradient(weightIndex) === 'none' && context.gradient(inputIndex) === 'none'
+        ? []
+        : [savedInput(inputIndex), savedInput(weightIndex)],
   });
 }
 

@@ -1,7 +1,7 @@
 /** Elements added, or removed, at both ends of axes. */
 
 import { addDimensions, unknownDimension } from '../../model/dimension.ts';
-import type { Inference, InferenceContext } from '../definition.ts';
+import type { CostContext, Inference, InferenceContext } from '../definition.ts';
 import { integersOf, normalizeAxes, numbersOf } from '../vocabulary/axes.ts';
 import { define } from '../vocabulary/define.ts';
 import { copyCost } from '../vocabulary/movement.ts';
@@ -14,13 +14,20 @@ import {
   unknownBecause,
   whyUnknown,
 } from '../vocabulary/types.ts';
+import { savedInput } from '../vocabulary/work.ts';
 
 export const pad = define({
   type: 'Pad',
   documentation: 'elements added, or removed, at both ends of axes (ONNX Operators, Pad-25)',
   infer: inferPad,
-  cost: (context) => copyCost(context),
+  cost: (context) => copyCost(context, { saved: readsWhatItRepeats(context) ? [savedInput(0)] : [] }),
 });
+
+/** PyTorch 2.x tools/autograd/derivatives.yaml: `reflection_pad2d`, `replication_pad2d` and their kin keep their input. */
+function readsWhatItRepeats(context: CostContext): boolean {
+  const mode = context.string('mode', 'constant');
+  return (mode === 'reflect' || mode === 'edge') && context.gradient(0) !== 'none';
+}
 
 /** ONNX Operators, Pad-21: `pads` is an attribute before version 11 (`paddings` in version 1), negative ones crop. */
 function inferPad(context: InferenceContext): Inference {

@@ -1,0 +1,34 @@
+/** Operands of a matrix product that PyTorch writes out over the batch axes they are broadcast along. */
+
+import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
+import type { Operator } from '../../model/graph.ts';
+
+/**
+ * Elements of the copy of an operand, `undefined` where it is read as it lies. A product of more than two axes on both
+ * sides is one of a stack of matrices: both operands are expanded to its batch axes and reshaped to a single one, which is
+ * a view unless axes that are broadcast stand beside axes that are not (PyTorch 2.x aten/src/ATen/native/LinearAlgebra.cpp,
+ * `_matmul_impl`). With a matrix on one side the stack is folded into rows, and nothing is expanded.
+ */
+export function broadcastOperand(
+  { tensors }: TrainingGraph,
+  { type, inputs, outputs }: Operator,
+  name: string,
+): number | undefined {
+  if (type !== 'MatMul') return undefined;
+  const operand = tensors.get(name)?.dimensions;
+  const output = tensors.get(outputs[0] ?? '')?.dimensions;
+  if (operand === undefined || output === undefined || operand.length < 2) return undefined;
+  if (inputs.some((input) => (tensors.get(input)?.dimensions.length ?? 0) < 3)) return undefined;
+  const stack = output.slice(0, -2);
+  const own = operand.slice(0, -2);
+  let broadcast = 1;
+  let kept = 1;
+  for (const [axis, size] of stack.entries()) {
+    const of = own[axis - stack.length + own.length] ?? 1;
+    if (of === size) kept *= size;
+    else broadcast *= size;
+  }
+  if (broadcast === 1 || kept === 1) return undefined;
+  const [rows = 1, columns = 1] = operand.slice(-2);
+  return broadcast * kept * rows * columns;
+}

@@ -1,0 +1,79 @@
+/** What PyTorch's tensors share, copy and widen: views, broadcast operands of products, types of sums and products. */
+
+import { expect, test } from 'vitest';
+import { openModel } from '../../server/src/analysis/openModel.ts';
+import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
+import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
+import type { LoweredOperator } from '../../server/src/frameworks/behaviour.ts';
+import { resolveFramework } from '../../server/src/frameworks/registry.ts';
+import type { Precision } from '../../server/src/model/scenario.ts';
+
+function lowered(lines: readonly string[], precision: Precision): readonly (LoweredOperator | undefined)[] {
+  const text = [
+    'name: small',
+    'dims: { batch: 4 }',
+    'inputs: { x: "float32[batch, 8, 16, 16]" }',
+    'layers:',
+    ...lines.map((line) => `  - ${line}`),
+  ].join('\n');
+  const opened = openModel(byteSourceOfBuffer(Buffer.from(text)), 'small.layers.yaml');
+  const { training, issues } = estimateModel(opened, [{ cluster: 'a100-sxm-80gb', gpus: 1, precision }]);
+  if (training === undefined) throw new Error(issues.map(({ message }) => message).join('\n'));
+  const { behaviour } = resolveFramework({ name: 'pytorch-ddp', options: {} });
+  return behaviour.lower(training, precision, 'training').operators;
+}
+
+/** Bytes kept for backward, of weights' copies none. */
+function keptBytes(lines: readonly string[], precision: Precision): number {
+  const kept = new Map<string, number>();
+  for (const operator of lowered(lines, precision)) {
+    for (const { key, bytes, weightCopy } of operator?.saved ?? []) if (!weightCopy) kept.set(key, bytes);
+  }
+  return [...kept.values()].reduce((total, bytes) => total + bytes, 0);
+}
+
+const conv = 'conv: Conv2d(8, 1, bias=False)';
+const image = 4 * 8 * 16 * 16;
+
+test.each([
+  ['a scale for each channel', ['w: Parameter(8, 1, 1)', 'out: mul(conv, w)'], 4],
+  ['a shift for each channel', ['w: Parameter(8, 1, 1)', 'out: add(conv, w)'], 4],
+  ['a number', ['out: mul(conv, 0.5)'], 2],
+] as const)('fp16: %s gives tensors of the width it says', (_, lines, width) => {
+  expect(lowered([conv, ...lines], 'fp16').at(-1)?.width).toBe(width);
+});
+
+test.each([
+  // The input of the convolution in fp16, what it gives as it lies, and the weight, which is there anyway.
+  ['operands keep their types', 'fp16', [conv, 'w: Parameter(8, 1, 1)', 'out: mul(conv, w)'], 4 * image],
+  [
+    'what is expanded is kept once',
+    'fp32',
+    [conv, 'mean: mean(conv, -1, keepdim=True)', 'all: expand(mean, -1, -1, -1, 16)', 'out: mul(conv, all)'],
+    8 * image + image / 4,
+  ],
+  [
+    'a slice keeps the whole',
+    'fp32',
+    [conv, 'half: narrow(conv, 1, 0, 4)', 'out: sigmoid(half)', 'more: mul(half, out)'],
+    4 * image + 4 * image + 2 * image,
+  ],
+  ['a padding that mirrors keeps what it was given', 'fp32', [conv, 'out: ReflectionPad2d(1)'], 8 * image],
+  ['a padding of zeros keeps nothing', 'fp32', [conv, 'out: ZeroPad2d(1)'], 4 * image],
+  // Scores of all channels with one matrix for each image: the matrix is written out for each channel.
+  [
+    'a stack of products writes out what it broadcasts',
+    'fp32',
+    [conv, 'one: narrow(conv, 1, 0, 1)', 'out: matmul(conv, one)'],
+    4 * image * 3,
+  ],
+] as const)('%s', (_, precision, lines, bytes) => {
+  expect(keptBytes(lines, precision)).toBe(bytes);
+});
+
+test('a product reads each operand as it lies where one matrix, or the whole stack, is broadcast', () => {
+  const kernels = (lines: readonly string[]) => lowered(lines, 'fp32').at(-1)?.forward.length;
+  expect(kernels([conv, 'one: narrow(conv, 1, 0, 1)', 'out: matmul(conv, one)'])).toBe(2);
+  expect(kernels([conv, 'w: Parameter(16, 16)', 'out: matmul(conv, w)'])).toBe(1);
+  expect(kernels([conv, 'w: Parameter(1, 1, 16, 16)', 'out: matmul(conv, w)'])).toBe(1);
+});
