@@ -33,6 +33,8 @@ export interface TypeAssignment {
   readonly widths: ReadonlyMap<string, number>;
   /** Autocast is on somewhere: widths differ, and casts are needed. */
   readonly mixed: boolean;
+  /** What casts there are stand in the model, once for all readers; autocast casts for each. */
+  readonly castsByHand: boolean;
 }
 
 export interface TypeOptions {
@@ -82,7 +84,7 @@ export function assignTypes(
     }
     return type;
   });
-  return { operators, widths, mixed };
+  return { operators, widths, mixed, castsByHand: isWholeHalf };
 }
 
 const isMixed = (precision: Precision): boolean =>

@@ -401,8 +401,8 @@ function storedValue(
 }
 
 /**
- * A value kept in the type its reader computes in. A cast makes a copy of its own for each reader, as autocast remembers
- * those of weights alone (aten/src/ATen/autocast_mode.cpp, `cached_cast`), and so does a product of more than two axes of
+ * A value kept in the type its reader computes in. A cast by autocast makes a copy of its own for each reader, as only
+ * those of weights are remembered (aten/src/ATen/autocast_mode.cpp, `cached_cast`), and so does a product of more than two axes of
  * the part of a tensor, which it lays out as a stack of matrices (aten/src/ATen/native/LinearAlgebra.cpp, `matmul`);
  * otherwise the whole of what a view shows is kept.
  */
@@ -430,7 +430,8 @@ function keptValue(
     ];
   }
   const copiesPart = (laidOut || width !== stored) && read.elements !== whole.elements;
-  const ownCopy = width !== stored && !weightCopy ? `@${operator.index}` : '';
+  const ownCopy =
+    type.mixed && !types.castsByHand && width !== stored && !weightCopy ? `@${operator.index}` : '';
   return [
     {
       key: `${copiesPart ? name : root}:${width}${ownCopy}`,
