@@ -123,6 +123,50 @@ it('renames a block in the files that call it, and finds it there', async () => 
   ]);
 });
 
+it('renames a block in closed files of the workspace, and finds it there', async () => {
+  const { open, connection, files } = await start();
+  const put = (path: string, text: string): string => {
+    const uri = `file:///models/${path}`;
+    files.set(uri, new TextEncoder().encode(text));
+    return uri;
+  };
+  const blocks = 'blocks:\n  mlp(d, ratio=4):\n    - fc: Linear(d, ratio*d)\n';
+  const own = put('parts/b.yaml', blocks);
+  const spec = 'inputs:\n  x: float32[8, 16]\nlayers:\n  - a: mlp(16, ratio=2)\n';
+  const beside = put('one.layers.yaml', `include: parts/b.yaml\n${spec}`);
+  put('more/two.layers.yml', `include: middle.yaml\n${spec}`);
+  const middle = put('more/middle.yaml', 'include: ../parts/b.yaml\nblocks:\n  pair:\n    - a: mlp(8)\n');
+  put('more/stranger.layers.yaml', spec);
+  put('node_modules/three.layers.yaml', `include: ../parts/b.yaml\n${spec}`);
+  put('notes.yaml', 'mlp: true\n');
+  await open(own, 'layer-spec', blocks);
+  const params = { textDocument: { uri: own }, position: { line: 1, character: 3 } };
+  const renamed = await connection.sendRequest<{ changes: Record<string, unknown[]> }>(
+    'textDocument/rename',
+    {
+      ...params,
+      newName: 'ffn',
+    },
+  );
+  // What includes the middle file sees its blocks, and not those that it includes.
+  expect(Object.keys(renamed.changes).sort()).toEqual([middle, beside, own]);
+  expect(renamed.changes[beside]).toEqual([
+    { range: { start: { line: 4, character: 7 }, end: { line: 4, character: 10 } }, newText: 'ffn' },
+  ]);
+  const context = { includeDeclaration: true };
+  const found = await connection.sendRequest<{ uri: string }[]>('textDocument/references', {
+    ...params,
+    context,
+  });
+  expect(found.map(({ uri }) => uri).sort()).toEqual([middle, beside, own]);
+  const parameter = { textDocument: { uri: own }, position: { line: 1, character: 10 } };
+  const places = await connection.sendRequest<{ uri: string }[]>('textDocument/references', {
+    ...parameter,
+    context,
+  });
+  expect(places.map(({ uri }) => uri).sort()).toEqual([beside, own, own]);
+});
+
 it('proposes files to include, folder by folder', async () => {
   const { open, connection, files } = await start();
   for (const path of ['mine.layers.yaml', 'parts/mlp.layers.yaml', 'parts/notes.txt', 'other.yaml'])

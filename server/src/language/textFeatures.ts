@@ -38,6 +38,8 @@ export interface TextFeatures {
 }
 
 export interface AcrossFiles {
+  /** Whether other files may use or define the word: only then they have to be looked for. */
+  readonly isShared: (offset: number) => boolean;
   readonly references: (
     offset: number,
     withDefinition: boolean,

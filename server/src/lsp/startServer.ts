@@ -28,7 +28,6 @@ import {
   type EstimatedParams,
   estimated,
   type InitializationOptions,
-  languageIds,
   listClusters,
   makeReport,
   onnxTextScheme,
@@ -47,6 +46,7 @@ import { type Cause, openDocuments } from './openDocuments.ts';
 import { clusterFiles, frameworkFiles, type OwnFileSources } from './ownFiles.ts';
 import type { Platform } from './platform.ts';
 import { fileReader } from './readFile.ts';
+import { relatedSpecs } from './relatedSpecs.ts';
 import { reportOf } from './report.ts';
 import { turnOfTimer } from './runSteps.ts';
 import { settingsSource } from './settingsSource.ts';
@@ -61,7 +61,7 @@ import {
   toInlayHint,
   toWorkspaceSymbol,
 } from './toProto.ts';
-import { fileName, folderOf, modelBehind, resolveInWorkspace, resolvePath } from './virtualText.ts';
+import { fileName, folderOf, modelBehind, resolveInWorkspace } from './virtualText.ts';
 
 export function startServer(connection: Connection, platform: Platform): void {
   const { handler, inBackground, stop } = answering(connection);
@@ -70,18 +70,14 @@ export function startServer(connection: Connection, platform: Platform): void {
   const settings = settingsSource(connection, () => session.client.workspace?.configuration === true);
   const read = fileReader(connection, platform, () => session.options.readsBytes === true);
   const files = onnxFiles(read, platform);
+  const listed = folderLister(connection, platform, () => session.options.readsBytes === true);
+  const workspaceFolders = async (): Promise<readonly string[]> => {
+    if (!session.client.workspace?.workspaceFolders) return [];
+    return ((await connection.workspace.getWorkspaceFolders()) ?? []).map(({ uri }) => uri);
+  };
   const ownFiles: OwnFileSources = {
     read,
-    resolve: async (path, model) => {
-      const folders = session.client.workspace?.workspaceFolders
-        ? ((await connection.workspace.getWorkspaceFolders()) ?? [])
-        : [];
-      return resolveInWorkspace(
-        path,
-        model,
-        folders.map(({ uri }) => uri),
-      );
-    },
+    resolve: async (path, model) => resolveInWorkspace(path, model, await workspaceFolders()),
     watch: (uri) => inBackground('watching a file of the settings', () => watchFile(uri)),
   };
   const clusters = clusterFiles(ownFiles);
@@ -247,21 +243,14 @@ export function startServer(connection: Connection, platform: Platform): void {
     document: (uri) => texts.get(uri),
     view: documents.view,
     shownView: documents.shownView,
-    listFolder: folderLister(connection, platform, () => session.options.readsBytes === true),
+    listFolder: listed,
     included: includes.texts,
-    related: (uri) => ({
-      self: uri,
-      texts: texts
-        .all()
-        .filter(({ languageId }) => languageId === languageIds.layerSpec)
-        .flatMap((document) => [
-          { address: document.uri, text: document.getText() },
-          ...includes.texts(document.uri).flatMap(({ path, text }) => {
-            const address = resolvePath(document.uri, path);
-            return address === undefined ? [] : [{ address, text }];
-          }),
-        ]),
-      resolve: resolvePath,
+    related: relatedSpecs({
+      texts: () => texts.all(),
+      included: includes.texts,
+      folders: workspaceFolders,
+      listFolder: listed,
+      read,
     }),
     proposals: () => ({
       snippets: session.client.textDocument?.completion?.completionItem?.snippetSupport === true,

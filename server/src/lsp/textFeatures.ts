@@ -13,6 +13,7 @@ import { rangeOfSpan, splitLines, type TextLines } from '../language/textLines.t
 import { languageIds } from '../protocol.ts';
 import { type Answering, stopIfCancelled } from './answer.ts';
 import type { ListFolder } from './listFolder.ts';
+import type { RelatedSpecs } from './relatedSpecs.ts';
 import {
   semanticLegend,
   toCompletionItem,
@@ -50,8 +51,8 @@ export interface TextServices {
   readonly listFolder: ListFolder;
   /** Texts of the files that a document includes. */
   readonly included: (uri: string) => readonly IncludedText[];
-  /** Texts that include a document, that it includes, or that share what it includes, as far as they are open. */
-  readonly related: (uri: string) => RelatedTexts;
+  /** Texts that include a document, that it includes, or that share what it includes. */
+  readonly related: RelatedSpecs;
   /** What the client does with a proposal: tab stops, and the commands of VS Code. */
   readonly proposals: () => {
     readonly snippets: boolean;
@@ -105,6 +106,12 @@ export function serveTextFeatures(services: TextServices): void {
   ): (OpenText & { readonly offset: number }) | undefined => {
     const text = open(params.textDocument.uri);
     return text === undefined ? undefined : { ...text, offset: text.document.offsetAt(params.position) };
+  };
+  /** What other files have to do with a word; nothing where it is of its file alone. */
+  const relatedFor = async (params: lsp.TextDocumentPositionParams): Promise<RelatedTexts | undefined> => {
+    const text = at(params);
+    if (text?.features.acrossFiles?.isShared(text.offset) !== true) return undefined;
+    return services.related.everywhere(params.textDocument.uri);
   };
   const range = (text: OpenText, span: { readonly start: number; readonly end: number }): lsp.Range =>
     rangeOfSpan(text.lines, span);
@@ -170,15 +177,13 @@ export function serveTextFeatures(services: TextServices): void {
     }),
   );
   connection.onReferences(
-    handler('references', [], (params: lsp.ReferenceParams) => {
+    handler('references', [], async (params: lsp.ReferenceParams, token) => {
+      const related = await relatedFor(params);
+      stopIfCancelled(token);
       const text = at(params);
-      const { uri } = params.textDocument;
       const { includeDeclaration } = params.context;
-      const across = text?.features.acrossFiles?.references(
-        text.offset,
-        includeDeclaration,
-        services.related(uri),
-      );
+      const across =
+        related && text?.features.acrossFiles?.references(text.offset, includeDeclaration, related);
       if (across !== undefined) {
         return across.flatMap(({ address, text: lines, spans }) =>
           spans.map((span) => ({ uri: address, range: rangeOfSpan(lines, span) })),
@@ -207,7 +212,7 @@ export function serveTextFeatures(services: TextServices): void {
     handler('rename', null, (params: lsp.PrepareRenameParams) => {
       const text = at(params);
       const { uri } = params.textDocument;
-      const foreign = text?.features.acrossFiles?.prepareRename(text.offset, services.related(uri));
+      const foreign = text?.features.acrossFiles?.prepareRename(text.offset, services.related.open(uri));
       if (text !== undefined && foreign !== undefined) return range(text, foreign);
       const outcome = text?.features.prepareRename?.(text.offset);
       if (text === undefined || outcome === undefined) return null;
@@ -215,10 +220,11 @@ export function serveTextFeatures(services: TextServices): void {
     }),
   );
   connection.onRenameRequest(
-    handler('rename', null, (params: lsp.RenameParams) => {
+    handler('rename', null, async (params: lsp.RenameParams, token) => {
+      const related = await relatedFor(params);
+      stopIfCancelled(token);
       const text = at(params);
-      const { uri } = params.textDocument;
-      const across = text?.features.acrossFiles?.rename(text.offset, params.newName, services.related(uri));
+      const across = related && text?.features.acrossFiles?.rename(text.offset, params.newName, related);
       if (across?.kind === 'refused') return refusal(across.reason);
       if (across?.kind === 'done') {
         const changes = across.result.map(({ address, text: lines, edits }) => [

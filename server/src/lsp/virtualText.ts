@@ -20,6 +20,12 @@ export function resolvePath(uri: string, path: string): string | undefined {
 
 export const folderOf = (uri: string): string => Utils.dirname(URI.parse(uri)).toString();
 
+/** The innermost of these folders that holds a file. */
+export const holdingFolder = (uri: string, folders: readonly string[]): string | undefined =>
+  folders
+    .filter((folder) => uri.startsWith(folder.endsWith('/') ? folder : `${folder}/`))
+    .toSorted((left, right) => right.length - left.length)[0];
+
 /** The address of a path of the settings: in the workspace folder of the model, else beside the model. */
 export function resolveInWorkspace(
   path: string,
@@ -30,9 +36,6 @@ export function resolveInWorkspace(
   if (/^(?:\/|[a-z]:[\\/])/i.test(path)) {
     return scheme === 'file' ? URI.file(path).toString() : undefined;
   }
-  const holding = folders
-    .filter((folder) => model.startsWith(folder.endsWith('/') ? folder : `${folder}/`))
-    .toSorted((left, right) => right.length - left.length);
-  const base = holding[0] ?? folderOf(model);
+  const base = holdingFolder(model, folders) ?? folderOf(model);
   return Utils.resolvePath(URI.parse(base), path.replaceAll('\\', '/')).toString();
 }

@@ -5,13 +5,23 @@
  * which mean nothing here.
  */
 
-import type { LayerCall, LayerSpec } from '../../formats/layer-spec/syntax.ts';
+import type { LayerCall, LayerSpec, Name } from '../../formats/layer-spec/syntax.ts';
 import type { TextSpan } from '../../model/issue.ts';
 import type { Outcome } from '../textEdit.ts';
 import type { FileEdits, FileSpans, RelatedTexts } from '../textFeatures.ts';
 import { renameLayerSpec } from './renameLayerSpec.ts';
 import { nameAt, namesOfSpec, type SpecName } from './specNames.ts';
 import { blocksOf, calledLayers, holds, readSpecText, type SpecText } from './specText.ts';
+
+/** Whether the word at `offset` is a block or parameter of this file, or of one that it includes. */
+export function isSharedWord(document: SpecText, offset: number): boolean {
+  const own = nameAt(namesOfSpec(document), offset);
+  if (own !== undefined) return own.name.kind === 'block' || own.name.kind === 'parameter';
+  const included = new Set(document.included.flatMap(({ blocks }) => blocks.map(({ name }) => name.text)));
+  return calledLayers(document.spec).some(
+    ({ call }) => included.has(call.callee.text) && wordsOfCall(call).some(({ span }) => holds(span, offset)),
+  );
+}
 
 /** Places of the block or parameter at `offset` in all files; `undefined` where the word is of one file alone. */
 export function placesAcross(
@@ -120,8 +130,7 @@ function foreignCall(
   files: ReadonlyMap<string, SpecFile>,
 ): { readonly owner: SpecFile; readonly word: TextSpan; readonly block: string } | undefined {
   for (const { call } of calledLayers(self.document.spec)) {
-    const words = [call.callee, ...call.arguments.flatMap(({ keyword }) => keyword ?? [])];
-    const word = words.find(({ span }) => holds(span, offset));
+    const word = wordsOfCall(call).find(({ span }) => holds(span, offset));
     if (word === undefined) continue;
     const owner = visibleBlock(self, call.callee.text, files);
     if (owner === undefined || owner === self) return undefined;
@@ -129,6 +138,11 @@ function foreignCall(
   }
   return undefined;
 }
+
+const wordsOfCall = (call: LayerCall): readonly Name[] => [
+  call.callee,
+  ...call.arguments.flatMap(({ keyword }) => keyword ?? []),
+];
 
 /** The file whose block a call of this name in `file` means. */
 function visibleBlock(

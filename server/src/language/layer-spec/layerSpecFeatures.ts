@@ -1,7 +1,7 @@
 /** The features of a layer spec, over one reading of its text. */
 
 import type { TextFeatures } from '../textFeatures.ts';
-import { foreignWord, placesAcross, renameAcross } from './acrossFiles.ts';
+import { foreignWord, isSharedWord, placesAcross, renameAcross } from './acrossFiles.ts';
 import { completeLayerSpec } from './completeLayerSpec.ts';
 import { formatLayerSpec } from './formatLayerSpec.ts';
 import { hoverLayerSpec } from './hoverLayerSpec.ts';
@@ -33,6 +33,7 @@ export function layerSpecFeatures(source: string, included: readonly IncludedTex
     prepareRename: (offset) => prepareRename(document, offset),
     rename: (offset, newName) => renameLayerSpec(document, offset, newName),
     acrossFiles: {
+      isShared: (offset) => isSharedWord(document, offset),
       references: (offset, withDefinition, related) =>
         placesAcross(document, offset, related, withDefinition),
       prepareRename: (offset, related) => foreignWord(document, offset, related),
