@@ -10,6 +10,7 @@ import { calibratedMachine, machine } from './clusters.ts';
 import { scaledGraph } from './graphs.ts';
 import type { ScaledRow } from './judged.ts';
 import { predictStep, slowestOf } from './predictStep.ts';
+import { solveBandwidth } from './solveBandwidth.ts';
 
 type Study = 'tpds' | 'horovod' | 'caffe-mpi';
 
@@ -70,9 +71,21 @@ export function judgeSixteenV100(
   for (const network of ['10gbe', '56gb-infiniband']) {
     const sets = rows.find((row) => row.network === network && setter(row));
     if (sets === undefined) throw new Error(`nothing sets ${network}`);
-    const exposed = numberIn(sets, 'milliseconds') * 1e-3 - aloneOf(all, sets);
-    const busBandwidth = ((2 * 15) / 16) * ((4 * 60_192_808) / exposed) * 1e-9;
-    const cluster = calibratedMachine(`tpds-${network}`, { between: busBandwidth });
+    const model = open(scaledGraph(sets.model ?? ''));
+    if (model === undefined) return undefined;
+    const clusterWith = (between: number): ClusterProfile =>
+      calibratedMachine(`tpds-${network}`, { between });
+    const between = solveBandwidth(network === '10gbe' ? [0.1, 1.25] : [0.1, 7], (bandwidth) =>
+      judge(
+        all,
+        sets,
+        sixteenV100Framework(sets, { 'gradient-dtype': 'fp32' }),
+        clusterWith(bandwidth),
+        model,
+        spread,
+      ),
+    );
+    const cluster = clusterWith(between);
     for (const row of rows) {
       if (row.network !== network || setter(row)) continue;
       const opened = open(scaledGraph(row.model ?? ''));
@@ -128,7 +141,7 @@ export function judgeHorovod(
   return judged;
 }
 
-/** By bisection, between a tenth of the rate of the port and all of it. */
+/** Between a tenth of the rate of the port and all of it. */
 function horovodCluster(
   rows: readonly MeasuredRow[],
   open: OpenGraph,
@@ -137,15 +150,11 @@ function horovodCluster(
   const row = rows.find(({ model, method }) => model === 'vgg16' && method === 'horovod-nccl');
   const opened = open(scaledGraph('vgg16'));
   if (row === undefined || opened === undefined) return undefined;
-  let [low, high] = [0.3125, 3.125];
-  for (let round = 0; round < 12; round += 1) {
-    const between = (low + high) / 2;
-    const cluster = calibratedMachine('horovod-25gbe', { between });
-    const { predicted, measured } = judge(rows, row, horovodFramework(row.method), cluster, opened, spread);
-    if (predicted > measured) low = between;
-    else high = between;
-  }
-  return calibratedMachine('horovod-25gbe', { between: (low + high) / 2 });
+  const clusterWith = (between: number): ClusterProfile => calibratedMachine('horovod-25gbe', { between });
+  const between = solveBandwidth([0.3125, 3.125], (bandwidth) =>
+    judge(rows, row, horovodFramework(row.method), clusterWith(bandwidth), opened, spread),
+  );
+  return clusterWith(between);
 }
 
 /** Horovod of 2017: a buffer of 64 MB, cycles of 5 ms. */

@@ -15,6 +15,7 @@ import { calibratedMachine } from './clusters.ts';
 import { scaledGraph } from './graphs.ts';
 import type { ScaledRow } from './judged.ts';
 import { predictStep } from './predictStep.ts';
+import { solveBandwidth } from './solveBandwidth.ts';
 
 export interface SurveyRow extends ScaledRow {
   readonly model: string;
@@ -30,35 +31,39 @@ export function judgeSurvey(
   spread: number,
 ): readonly SurveyRow[] | undefined {
   const rows = readMeasured(folder, 'scaling-survey.csv');
-  const aloneOf = (row: MeasuredRow): number => stepOf(only(rows, { model: row.model, gpus: '1' }));
+  const judge = (row: MeasuredRow, cluster: ClusterProfile): SurveyRow | undefined => {
+    const opened = open(scaledGraph(graphOf(row.model ?? '')));
+    if (opened === undefined) return undefined;
+    const gpus = numberIn(row, 'gpus');
+    const request = {
+      gpus,
+      nodes: numberIn(row, 'nodes'),
+      batch: numberIn(row, 'batch'),
+      precision: 'fp32',
+      optimizer: 'momentum',
+      framework: frameworkOf(row),
+    } as const;
+    const alone = stepOf(only(rows, { model: row.model, gpus: '1' }));
+    const [model, network, method] = [row.model ?? '', row.network ?? '', row.method ?? ''];
+    return {
+      label: `${model}, ${network}, ${method}, ${gpus} GPUs`,
+      model,
+      network,
+      method,
+      gpus,
+      predicted: predictStep(opened, request, cluster, alone, spread).step,
+      measured: stepOf(row),
+    };
+  };
   const judged: SurveyRow[] = [];
-  for (const network of new Set(rows.map((row) => row.network))) {
-    const byNccl = calibrated(rows, network ?? '', aloneOf, 'bsp-a2a');
-    const byServers = calibrated(rows, network ?? '', aloneOf, 'bsp-ps');
+  for (const network of new Set(rows.map((row) => row.network ?? ''))) {
+    const byNccl = calibrated(rows, network, 'bsp-a2a', judge);
+    const byServers = calibrated(rows, network, 'bsp-ps', judge);
     for (const row of rows) {
-      const method = row.method ?? '';
-      const cluster = method.endsWith('-ps') ? byServers : byNccl;
       if (row.network !== network || row.gpus === '1' || setsBandwidth(row) || setsUpdate(row)) continue;
-      const opened = open(scaledGraph(graphOf(row.model ?? '')));
-      if (opened === undefined) return undefined;
-      const request = {
-        gpus: numberIn(row, 'gpus'),
-        nodes: numberIn(row, 'nodes'),
-        batch: numberIn(row, 'batch'),
-        precision: 'fp32',
-        optimizer: 'momentum',
-        framework: frameworkOf(row),
-      } as const;
-      const { step } = predictStep(opened, request, cluster, aloneOf(row), spread);
-      judged.push({
-        label: `${row.model}, ${network}, ${method}, ${row.gpus} GPUs`,
-        model: row.model ?? '',
-        network: network ?? '',
-        method,
-        gpus: numberIn(row, 'gpus'),
-        predicted: step,
-        measured: stepOf(row),
-      });
+      const one = judge(row, row.method?.endsWith('-ps') ? byServers : byNccl);
+      if (one === undefined) return undefined;
+      judged.push(one);
     }
   }
   return judged;
@@ -84,24 +89,29 @@ function only(
   return row;
 }
 
-/** BERT-Base's 110,111,042 parameters in fp32, as the authors count them. */
-const messageBytes = 4 * 110_111_042;
-
+/**
+ * Inside a node and between nodes what each setting row asks for, in turn; of 8, 16 and 32 GPUs the mean.
+ */
 function calibrated(
   rows: readonly MeasuredRow[],
   network: string,
-  aloneOf: (row: MeasuredRow) => number,
   sentBy: 'bsp-a2a' | 'bsp-ps',
+  judge: (row: MeasuredRow, cluster: ClusterProfile) => ScaledRow | undefined,
 ): ClusterProfile {
-  const bandwidth = (method: string, gpus: number): number => {
+  const solve = (method: string, gpus: number, clusterWith: (rate: number) => ClusterProfile): number => {
     const row = only(rows, { model: 'bert-base', network, method, gpus: String(gpus) });
-    // A ring sends 2(P−1)/P of the message over its slowest link, a worker all of it to servers of their own.
-    const volume = method === 'bsp-a2a' ? (2 * (gpus - 1)) / gpus : 1;
-    return volume * (messageBytes / (stepOf(row) - aloneOf(row))) * 1e-9;
+    return solveBandwidth(
+      [0.1, 12.5],
+      (rate) => judge(row, clusterWith(rate)) ?? { predicted: 0, measured: 0 },
+    );
   };
-  const between = [8, 16, 32].map((gpus) => bandwidth(sentBy, gpus));
-  return calibratedMachine(`survey-${network}`, {
-    inside: bandwidth('bsp-a2a', 4),
+  const name = `survey-${network}`;
+  const inside = solve('bsp-a2a', 4, (rate) => calibratedMachine(name, { inside: rate }));
+  const between = [8, 16, 32].map((gpus) =>
+    solve(sentBy, gpus, (rate) => calibratedMachine(name, { inside, between: rate })),
+  );
+  return calibratedMachine(name, {
+    inside,
     between: between.reduce((total, rate) => total + rate, 0) / between.length,
   });
 }
