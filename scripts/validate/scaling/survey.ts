@@ -1,9 +1,9 @@
 /**
  * Seven ways to send gradients on 4 to 32 GPUs, over 10 GbE and 100 Gb/s InfiniBand (`scaling-survey.csv`).
  *
- * The bandwidth of each link is set by BERT-Base sent at once after backward, the middle of the three models: 4 GPUs give
- * that inside a node, 8 to 32 that of the network, as NCCL uses it and as parameter servers do, which send by another
- * library (ps-lite). ResNet-50 by ByteScheduler on the 4 GPUs of a node sets what ByteScheduler takes for an update. All
+ * The bandwidth of each link is set by BERT-Large sent at once after backward, the largest message, in which nothing else
+ * weighs much: 4 GPUs give that inside a node, 8 to 32 that of the network, as NCCL uses it and as parameter servers do,
+ * which send by another library (ps-lite). ResNet-50 by ByteScheduler on the 4 GPUs of a node sets what ByteScheduler takes for an update. All
  * other rows are predicted.
  */
 
@@ -71,7 +71,7 @@ export function judgeSurvey(
 
 /** Inside a node NCCL adds whatever sends between them. */
 const setsBandwidth = ({ model, method, gpus }: MeasuredRow): boolean =>
-  model === 'bert-base' && (method === 'bsp-a2a' || (method === 'bsp-ps' && gpus !== '4'));
+  model === 'bert-large' && (method === 'bsp-a2a' || (method === 'bsp-ps' && gpus !== '4'));
 
 /** What ByteScheduler takes for an update (`frameworks/byteScheduler.ts`). */
 const setsUpdate = ({ model, network, method, gpus }: MeasuredRow): boolean =>
@@ -99,7 +99,7 @@ function calibrated(
   judge: (row: MeasuredRow, cluster: ClusterProfile) => ScaledRow | undefined,
 ): ClusterProfile {
   const solve = (method: string, gpus: number, clusterWith: (rate: number) => ClusterProfile): number => {
-    const row = only(rows, { model: 'bert-base', network, method, gpus: String(gpus) });
+    const row = only(rows, { model: 'bert-large', network, method, gpus: String(gpus) });
     return solveBandwidth(
       [0.1, 12.5],
       (rate) => judge(row, clusterWith(rate)) ?? { predicted: 0, measured: 0 },
