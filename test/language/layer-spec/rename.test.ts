@@ -42,6 +42,14 @@ it('renames the definition and every use', () => {
   expect(rename(spec.replace('body: pair', 'body: p|air'), 'couple')).toBe(spec.replaceAll('pair', 'couple'));
 });
 
+it('renames a layer inside a block where its weight is shared', () => {
+  const tied = `${spec}  - last: Linear(d, d, weight=body.up)\n`;
+  expect(rename(tied.replace('up: L', 'u|p: L'), 'wide')).toBe(
+    tied.replace('up: L', 'wide: L').replace('add(up', 'add(wide').replace('body.up', 'body.wide'),
+  );
+  expect(rename(tied.replace('body.up', 'bo|dy.up'), 'trunk')).toBe(tied.replaceAll('body', 'trunk'));
+});
+
 it.each([
   ['a name with a blank', '|d: 64', 'my size', 'is no name'],
   ['a name that begins with a digit', '|d: 64', '2d', 'is no name'],

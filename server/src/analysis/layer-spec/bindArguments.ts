@@ -4,7 +4,7 @@ import { didYouMean } from '../../formats/layer-spec/nearestName.ts';
 import type { Argument, Expression, LayerCall } from '../../formats/layer-spec/syntax.ts';
 import { isSymbolic } from '../../model/dimension.ts';
 import type { Issue, TextSpan } from '../../model/issue.ts';
-import { evaluate, type Values } from './evaluate.ts';
+import { evaluate, layerIn, type Values } from './evaluate.ts';
 import {
   type ParameterDefinition,
   type ParameterType,
@@ -37,9 +37,7 @@ export function bindArguments(
   const failed = new Set<string>();
   const accept = (parameter: ParameterDefinition, expression: Expression, span: TextSpan) => {
     const value =
-      parameter.type === 'layer' && expression.kind === 'name'
-        ? expression.name
-        : evaluate(expression, values, report);
+      (parameter.type === 'layer' ? layerIn(expression) : undefined) ?? evaluate(expression, values, report);
     const wrong =
       value === undefined
         ? undefined

@@ -27,6 +27,8 @@ export interface CallSite {
   readonly symbolDefaults: ReadonlyMap<string, number>;
   /** Weights of a layer by the name its line gives it. */
   readonly weightsOf: (layer: string) => ReadonlyMap<string, Tensor> | undefined;
+  /** What to say where the layer has no such weight. */
+  readonly whyNoWeight: (layer: string, weight: string) => string;
   /** Receives the weights this layer makes. */
   readonly weights: Map<string, Tensor>;
   /** Whether its parameters are not trained. */
@@ -131,11 +133,7 @@ export function makeLayerLowering(
       if (typeof layer !== 'string') return undefined;
       const weight = site.weightsOf(layer)?.get(name);
       if (weight === undefined) {
-        problem(
-          'spec/unknown-source',
-          `no layer above named \`${layer}\` has a \`${name}\` to share`,
-          argument,
-        );
+        problem('spec/unknown-source', site.whyNoWeight(layer, name), argument);
       }
       return weight;
     },

@@ -110,6 +110,12 @@ function arithmetic(
   }
 }
 
+/** The layer that an expression names: `embed`, or `encoder.embed` for one inside a block. */
+export function layerIn(expression: Expression): string | undefined {
+  if (expression.kind === 'name') return expression.name;
+  return expression.kind === 'member' ? `${expression.object.text}.${expression.member.text}` : undefined;
+}
+
 /** Names an expression reads. */
 export function namesIn(expression: Expression): readonly string[] {
   switch (expression.kind) {

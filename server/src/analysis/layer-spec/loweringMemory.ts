@@ -9,7 +9,7 @@
 import type { LayerCall } from '../../formats/layer-spec/syntax.ts';
 import { equalDimensions, unknownDimension } from '../../model/dimension.ts';
 import type { Pattern } from './copyLayer.ts';
-import { namesIn, type Values } from './evaluate.ts';
+import { layerIn, namesIn, type Values } from './evaluate.ts';
 import type { Emitted } from './graphBuilder.ts';
 import type { SpecValue, Tensor } from './layerDefinition.ts';
 import { lookUp, type Outputs, type Scope, weightsNamed } from './scope.ts';
@@ -159,6 +159,8 @@ export function readsOf(call: LayerCall, scope: Scope, feed: Feed): readonly Rea
       else reads.push(...outputs.tensors, outputs.names.join());
       reads.push(weightsNamed(name, scope));
     }
+    const layer = layerIn(value);
+    if (value.kind === 'member' && layer !== undefined) reads.push(weightsNamed(layer, scope));
   }
   return reads;
 }

@@ -29,7 +29,7 @@ import {
   readsOf,
 } from './loweringMemory.ts';
 import { operatorAttributes } from './operatorAttributes.ts';
-import { type Outputs, type Scope, tensorOf, weightsNamed } from './scope.ts';
+import { type Outputs, type Scope, tensorOf, weightsNamed, whyNoWeight } from './scope.ts';
 import { type Feed, givenTensors, inputsOf, sourcesOf } from './tensorArguments.ts';
 import { GivenOutputs } from './unreadLayers.ts';
 import { unsupportedLayers } from './unsupportedLayers.ts';
@@ -437,6 +437,12 @@ export class ModelLowering {
     const [first] = inputs.values();
     const before = this.given.count;
     const last = this.layers(block.layers, bound, first);
+    // Of repetitions each has weights of its own, and no name tells one from the others.
+    if (call.repetition === undefined) {
+      for (const [inside, weights] of bound.weights) {
+        scope.weights.set(`${layer.name.text}.${inside}`, weights);
+      }
+    }
     if (block.outputs.length === 0) {
       if (last === undefined) return undefined;
       this.given.returns(before, [last]);
@@ -545,6 +551,7 @@ export class ModelLowering {
           bound,
           symbolDefaults: this.symbolDefaults,
           weightsOf: (layer) => weightsNamed(layer, scope),
+          whyNoWeight: (layer, weight) => whyNoWeight(layer, weight, scope),
           weights,
           frozen: marks.frozen === true,
           report: scope.report,

@@ -113,3 +113,28 @@ export function weightsNamed(layer: string, scope: Scope): ReadonlyMap<string, T
   }
   return undefined;
 }
+
+/** Why no `weight` of a layer can be shared: there is no such layer above, it has none, or it has many. */
+export function whyNoWeight(layer: string, weight: string, scope: Scope): string {
+  const [name = layer, inside] = layer.split('.');
+  const known: string[] = [];
+  for (let at: Scope | undefined = scope; at !== undefined; at = at.outer) {
+    const call = layersByName(at.layers).get(name)?.call;
+    const block = at.home.blocks.get(call?.callee.text ?? '')?.block;
+    if (call !== undefined && block !== undefined) {
+      const layers = block.layers.map((each) => each.name.text);
+      if (call.repetition !== undefined) {
+        return `\`${name}\` is repeated, and each repetition has weights of its own; move ${inside === undefined ? 'the layer' : `\`${inside}\``} out of block \`${block.name.text}\` to share one`;
+      }
+      if (inside === undefined) {
+        const first = [...at.weights.keys()].find((each) => each.startsWith(`${name}.`));
+        return `\`${name}\` is a block; name a layer inside it${first === undefined ? '' : `, such as \`${first}\``}`;
+      }
+      return layers.includes(inside)
+        ? `\`${layer}\` has no \`${weight}\` to share, or stands further down`
+        : `block \`${block.name.text}\` has no layer \`${inside}\`${didYouMean(inside, layers)}`;
+    }
+    for (const [each, weights] of at.weights) if (weights.has(weight)) known.push(each);
+  }
+  return `no layer above named \`${layer}\` has a \`${weight}\` to share${didYouMean(layer, known)}`;
+}

@@ -17,7 +17,7 @@ import type {
   SpecLayer,
 } from '../../formats/layer-spec/syntax.ts';
 import type { TextSpan } from '../../model/issue.ts';
-import { bodiesOf, holds, type SpecText } from './specText.ts';
+import { bodiesOf, calledLayers, holds, type SpecText } from './specText.ts';
 
 export type NameKind = 'layer' | 'block' | 'dimension' | 'parameter' | 'input';
 
@@ -167,8 +167,10 @@ class Index {
         if (called !== undefined) {
           this.find('parameter', keyword.text, called.text)?.references.push(keyword.span);
         }
-        if (takesTensor(definition, keyword.text)) this.tensors(this.namesIn(value), place);
-        else this.values(value, place);
+        if (takesTensor(definition, keyword.text)) {
+          this.tensors(this.namesIn(value), place);
+          if (value.kind === 'member') this.layerInBlock(value, place);
+        } else this.values(value, place);
         continue;
       }
       const items = value.kind === 'tuple' ? value.items : [value];
@@ -196,6 +198,17 @@ class Index {
 
   private tensor({ text, span }: Name, place: Place): void {
     this.tensorNamed(text, place)?.references.push({ start: span.start, end: span.start + text.length });
+  }
+
+  /** `encoder.embed`: a layer of the block that another layer calls. */
+  private layerInBlock({ object, member }: Extract<Expression, { kind: 'member' }>, place: Place): void {
+    const start = this.tensorNamed(object.text, place)?.whole.start;
+    const called = calledLayers(this.document.spec).find(({ layer }) => layer.span.start === start);
+    const block = called?.call.callee.text ?? '';
+    this.byKey
+      .get(keyOf('layer', member.text, `blocks.${block}`))
+      ?.at(-1)
+      ?.references.push(member.span);
   }
 
   private tensorNamed(text: string, { block, model, before }: Place): OpenName | undefined {
