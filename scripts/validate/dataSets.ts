@@ -252,12 +252,15 @@ function exampleRequest(row: MeasuredRow): ScenarioRequest {
 
 /**
  * NVIDIA's BERT trains in half precision by apex O2 with apex's FusedAdam, else by an Adam of its own that takes one tensor
- * after another (DeepLearningExamples, PyTorch/LanguageModeling/BERT: run_squad.py, optimization.py).
+ * after another; fine-tuning clips gradients, pre-training updates once in many passes (DeepLearningExamples,
+ * PyTorch/LanguageModeling/BERT: run_squad.py, optimization.py).
  */
-const bertOptions = (row: MeasuredRow): Readonly<Record<string, string>> =>
-  row.precision === 'fp16'
-    ? { weights: 'half', 'optimizer-kernels': 'fused' }
-    : { 'optimizer-kernels': 'loop' };
+const bertOptions = (row: MeasuredRow): Readonly<Record<string, string>> => ({
+  ...(row.precision === 'fp16'
+    ? { weights: 'half-with-copy', 'optimizer-kernels': 'fused' }
+    : { 'optimizer-kernels': 'loop' }),
+  'clip-norm': String(row.model?.endsWith('squad') === true),
+});
 
 /** Winograd's convolution came with cuDNN 5. */
 function convolutionOf({ cudnn = '' }: MeasuredRow): string {

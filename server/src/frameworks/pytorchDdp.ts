@@ -41,8 +41,14 @@ export const eagerOptions: readonly FrameworkOption[] = [
     name: 'weights',
     default: 'fp32',
     documentation:
-      'in fp16 and bf16: fp32 (weights stay fp32 and are cast) or half (the model itself is in half precision, with its gradients and what the optimizer keeps)',
-    expects: oneOf('fp32', 'half'),
+      'in fp16 and bf16: fp32 (weights stay fp32 and are cast), half (the model itself is in half precision, with its gradients and what the optimizer keeps) or half-with-copy (so too, but the optimizer keeps an fp32 copy and updates that, as O2 of apex)',
+    expects: oneOf('fp32', 'half', 'half-with-copy'),
+  },
+  {
+    name: 'clip-norm',
+    default: 'false',
+    documentation: 'true clips gradients by the norm of all of them before the update (clip_grad_norm_)',
+    expects: oneOf('true', 'false'),
   },
   {
     name: 'conv-tf32',
@@ -140,10 +146,12 @@ function createPytorchDdp(options: ReadonlyMap<string, string>): FrameworkBehavi
  */
 export function eagerPytorch(
   options: ReadonlyMap<string, string>,
-  casts = options.get('weights') !== 'half',
+  casts = options.get('weights') === 'fp32',
 ): Pick<FrameworkBehaviour, 'launch' | 'lower' | 'input' | 'update' | 'weightWidth'> {
   const weightWidth = (precision: Precision): number =>
-    options.get('weights') === 'half' && isHalf(precision) ? 2 : 4;
+    options.get('weights') !== 'fp32' && isHalf(precision) ? 2 : 4;
+  const copied = options.get('weights') === 'half-with-copy';
+  const clipped = options.get('clip-norm') === 'true';
   const convolutionTf32 = options.get('conv-tf32') !== 'false';
   const fusedCalls = options.get('fused-calls') !== 'false';
   const fusedAttention = options.get('attention') !== 'eager';
@@ -173,7 +181,7 @@ export function eagerPytorch(
     weightWidth,
     update: (optimizer, precision, sizes) => {
       const width = weightWidth(precision);
-      const update = optimizerUpdate(optimizer, kernels, precision, sizes, width);
+      const update = optimizerUpdate(optimizer, kernels, precision, sizes, { width, copied, clipped });
       return addsGradients
         ? { ...update, kernels: [...addedGradientKernels(sizes, width), ...update.kernels] }
         : update;

@@ -1,10 +1,12 @@
 /**
  * Kernels of PyTorch's optimizers: passes over lists of tensors (`foreach`, the default on GPUs), one pass (`fused`), or
- * passes over one tensor after another (`loop`, the default before PyTorch 2.0), state kept as wide as the weights: `width`
- * bytes per element.
+ * passes over one tensor after another (`loop`, the default before PyTorch 2.0), state kept as wide as the weights that are
+ * updated. Weights in half precision are updated themselves, or by way of an fp32 copy that the optimizer keeps: their
+ * gradients are unscaled into fp32 ones before, and the copy is written back to them after.
  *
- * Source: PyTorch 2.x torch/optim/{sgd,adam,adamw}.py, `_multi_tensor_*`. Every pass below reads and writes
- * whole tensors; bytes per element are counted operand by operand.
+ * Sources: PyTorch 2.x torch/optim/{sgd,adam,adamw}.py, `_multi_tensor_*`; NVIDIA apex 22.04 apex/amp/_process_optimizer.py,
+ * `post_backward_with_master_weights` and `_master_params_to_model_params`. Every pass below reads and writes whole
+ * tensors; bytes per element are counted operand by operand.
  */
 
 import type { KernelWork } from '../../hardware/kernelTime.ts';
@@ -14,32 +16,53 @@ import type { Update, UpdateSizes } from '../behaviour.ts';
 
 export type OptimizerKernels = 'foreach' | 'fused' | 'loop';
 
+/** How the weights lie in memory, and what is updated. */
+export interface HeldWeights {
+  /** Bytes per element of the weights and their gradients. */
+  readonly width: number;
+  /** The optimizer updates an fp32 copy of weights in half precision. */
+  readonly copied: boolean;
+  /** Gradients are clipped by their norm, all of them together. */
+  readonly clipped: boolean;
+}
+
 export function optimizerUpdate(
   optimizer: Optimizer,
   kernels: OptimizerKernels,
   precision: Precision,
-  sizes: UpdateSizes,
-  width = 4,
+  { elements, tensors }: UpdateSizes,
+  { width, copied, clipped }: HeldWeights = fullWeights,
 ): Update {
   if (optimizer === 'none') return { kernels: [], stateBytes: bytes(0), temporaryBytes: bytes(0) };
-  const { elements, tensors } = sizes;
   const pass = optimizer === 'sgd' || kernels === 'fused' ? onePass[optimizer] : foreachPasses[optimizer];
-  const scaling = precision === 'fp16' ? gradScaler : [];
+  const hasCopy = copied && width < 4;
+  const updated = hasCopy ? 4 : width;
+  const own = (passes: readonly number[]): readonly number[] => passes.map((size) => (size * updated) / 4);
+  const scaling = hasCopy ? [width + 4] : precision === 'fp16' ? own(gradScaler) : [];
+  const passes = [
+    ...scaling,
+    ...(clipped ? own(clipping) : []),
+    ...own(pass),
+    ...(hasCopy ? [4 + width] : []),
+  ];
+  const hasTemporary = kernels === 'foreach' && (optimizer === 'adam' || optimizer === 'adamw');
   return {
-    kernels: [...scaling, ...pass].map((bytesPerElement) => ({
+    kernels: passes.map((bytesPerElement) => ({
       class: 'elementwise' as const,
       numeric: 'fp32' as const,
       flops: flops(0),
       operations: elements * 2,
-      bytes: bytes((elements * bytesPerElement * width) / 4),
+      bytes: bytes(elements * bytesPerElement),
       launches: kernels === 'loop' ? tensors : launchesOf(tensors, elements),
     })),
-    stateBytes: bytes((optimizerStateBytes(optimizer, elements) * width) / 4),
-    temporaryBytes: bytes(
-      kernels === 'foreach' && (optimizer === 'adam' || optimizer === 'adamw') ? elements * width : 0,
+    stateBytes: bytes(
+      (optimizerStateBytes(optimizer, elements) * updated) / 4 + (hasCopy ? 4 * elements : 0),
     ),
+    temporaryBytes: bytes(elements * ((hasTemporary ? updated : 0) + (hasCopy ? 4 : 0))),
   };
 }
+
+const fullWeights: HeldWeights = { width: 4, copied: false, clipped: false };
 
 /**
  * Where a step's gradients are added to those kept from the step before, which were filled with zeros: two passes, tensor
@@ -82,6 +105,9 @@ const foreachPasses = {
 
 /** GradScaler unscales every gradient and checks for infinities: torch/amp/grad_scaler.py, one pass of read and write. */
 const gradScaler = [8] as const;
+
+/** The norm reads every gradient, clipping reads and writes it: torch/nn/utils/clip_grad.py, `clip_grad_norm_`. */
+const clipping = [4, 8] as const;
 
 /**
  * A multi-tensor kernel takes at most 110 tensors with one list, fewer with more, and 320 chunks of 65,536
