@@ -21,6 +21,8 @@ export type Layout = 'channels-first' | 'channels-last';
 export interface Correction {
   readonly factors: ReadonlyMap<KernelKind, number>;
   readonly nearness: Nearness;
+  /** How unlike the GPU is on which the steps were measured. */
+  readonly distance: number;
   /** The GPU on which the steps were measured. */
   readonly gpu: string;
   readonly models: number;
@@ -62,11 +64,12 @@ function lookUp(gpu: GpuProfile, layout: Layout, mixed: boolean): Correction | u
     entries.filter((entry) => entry.layout === layout && entry.mixed === mixed),
   );
   if (found === undefined) return undefined;
-  const { entry, nearness } = found;
+  const { entry, nearness, distance } = found;
   const [low = 1, high = 1] = entry.spread;
   return {
     factors: new Map(Object.entries(entry.factors).map(([kind, factor]) => [kind, factor ?? 1])),
     nearness,
+    distance,
     gpu: entry.gpu,
     models: entry.models,
     spread: [low, high],

@@ -37,6 +37,8 @@ export interface RowCurve {
 export interface Calibrated<Curve> {
   readonly curve: Curve;
   readonly nearness: Nearness;
+  /** How unlike the GPU is on which it was measured. */
+  readonly distance: number;
   /** The GPU on which it was measured. */
   readonly gpu: string;
   readonly rows: number;
@@ -137,9 +139,9 @@ function find<Entry extends Fitted, Curve>(
 ): Calibrated<Curve> | undefined {
   const found = nearestCurve(gpu, entries);
   if (found === undefined) return undefined;
-  const { entry, nearness } = found;
+  const { entry, nearness, distance } = found;
   const [low = 1, high = 1] = nearness === 'measured' ? entry.spread : file.transfer[nearness];
-  return { curve: curveOf(entry), nearness, gpu: entry.gpu, rows: entry.rows, spread: [low, high] };
+  return { curve: curveOf(entry), nearness, distance, gpu: entry.gpu, rows: entry.rows, spread: [low, high] };
 }
 
 interface Fitted {

@@ -123,13 +123,13 @@ const bodyTime = (gpu: GpuProfile, work: KernelWork): BodyTime =>
   (work.flops === 0 ? undefined : productsTime(gpu, work)) ?? rowsTime(gpu, work) ?? rooflineTime(gpu, work);
 
 /**
- * The time as whole training steps show it, where they were measured on a GPU as near as that of the curve: one
+ * The time as whole training steps show it, where they were measured on a GPU no less alike than that of the curve: one
  * kernel by itself does not show what its neighbours leave in the caches, or which kernel a library takes.
  */
 function corrected(gpu: GpuProfile, work: KernelWork, body: BodyTime): BodyTime {
   const environment = work.environment && environmentOf(gpu, work, work.environment);
   const correction = environment && findCorrection(gpu, environment);
-  if (correction === undefined || distanceOf[correction.nearness] > distanceOf[body.basis]) return body;
+  if (correction === undefined || correction.distance > body.distance) return body;
   const factor = correction.factors.get(kernelKind(work));
   if (factor === undefined) return body;
   const least = leastTime(gpu, work);
@@ -140,6 +140,7 @@ function corrected(gpu: GpuProfile, work: KernelWork, body: BodyTime): BodyTime 
     low: Math.max(least, time * Math.min(1, correction.spread[0])),
     high: time * Math.max(1, correction.spread[1]),
     basis: correction.nearness,
+    distance: correction.distance,
     origin: correction,
   };
 }
@@ -174,19 +175,14 @@ function environmentOf(
   return computePath(gpu, numeric).actual === 'tf32' ? { ...environment, mixed: true } : environment;
 }
 
-const distanceOf: Readonly<Record<TimeBasis, number>> = {
-  measured: 0,
-  architecture: 1,
-  generation: 2,
-  roofline: 3,
-};
-
 interface BodyTime {
   readonly time: number;
   readonly low: number;
   readonly high: number;
   readonly bound: 'compute' | 'memory' | 'none';
   readonly basis: TimeBasis;
+  /** How unlike the GPU is that the basis was measured on. */
+  readonly distance: number;
   readonly origin: TimeOrigin | undefined;
 }
 
@@ -307,6 +303,7 @@ function rooflineTime(gpu: GpuProfile, work: KernelWork): BodyTime {
     high: at(1),
     bound: time === 0 ? 'none' : time === memoryTime / shares.memory[0] ? 'memory' : 'compute',
     basis: 'roofline',
+    distance: Number.POSITIVE_INFINITY,
     origin: undefined,
   };
 }
@@ -317,6 +314,7 @@ const spreadOver = ({ time, bound }: BoundTime, calibrated: Calibrated<unknown>)
   high: time * Math.max(1, calibrated.spread[1]),
   bound,
   basis: calibrated.nearness,
+  distance: calibrated.distance,
   origin: calibrated,
 });
 
@@ -339,12 +337,13 @@ function joined(parts: readonly BodyTime[]): BodyTime | undefined {
   let [time, low, high] = [0, 0, 0];
   for (const part of parts) {
     if (part.time > longest.time) longest = part;
-    if (distanceOf[part.basis] > distanceOf[farthest.basis]) farthest = part;
+    if (part.distance > farthest.distance) farthest = part;
     time += part.time;
     low += part.low;
     high += part.high;
   }
-  return { time, low, high, bound: longest.bound, basis: farthest.basis, origin: farthest.origin };
+  const { basis, distance, origin } = farthest;
+  return { time, low, high, bound: longest.bound, basis, distance, origin };
 }
 
 /** FLOP per byte at which a GPU's compute roof meets its memory roof, for products of this type. */

@@ -6,6 +6,13 @@ import { findGpu } from './gpus.ts';
 /** How near the GPU is on which a curve was measured. */
 export type Nearness = 'measured' | 'architecture' | 'generation';
 
+/** An entry, and how unlike the GPU is that it was measured on: 0 for the GPU itself. */
+export interface Nearest<Entry> {
+  readonly entry: Entry;
+  readonly nearness: Nearness;
+  readonly distance: number;
+}
+
 /**
  * The entry of the GPU itself; else of its architecture, the most alike in size; else of the generation nearest in
  * time among GPUs of its kind. `undefined` for a CPU, and where nothing of its kind was measured.
@@ -13,12 +20,12 @@ export type Nearness = 'measured' | 'architecture' | 'generation';
 export function nearestCurve<Entry extends { readonly gpu: string }>(
   gpu: GpuProfile,
   entries: readonly Entry[],
-): { readonly entry: Entry; readonly nearness: Nearness } | undefined {
+): Nearest<Entry> | undefined {
   const own = entries.find((entry) => entry.gpu === gpu.name);
-  if (own !== undefined) return { entry: own, nearness: 'measured' };
+  if (own !== undefined) return { entry: own, nearness: 'measured', distance: 0 };
   const generation = generations.get(gpu.architecture);
   if (generation === undefined) return undefined;
-  let best: { readonly entry: Entry; readonly nearness: Nearness } | undefined;
+  let best: Nearest<Entry> | undefined;
   let least = Number.POSITIVE_INFINITY;
   for (const entry of entries) {
     const other = findGpu(entry.gpu);
@@ -28,7 +35,8 @@ export function nearestCurve<Entry extends { readonly gpu: string }>(
     const distance = 10 * Math.abs(otherGeneration - generation) + difference(gpu, other);
     if (distance >= least) continue;
     least = distance;
-    best = { entry, nearness: other.architecture === gpu.architecture ? 'architecture' : 'generation' };
+    const nearness = other.architecture === gpu.architecture ? 'architecture' : 'generation';
+    best = { entry, nearness, distance };
   }
   return best;
 }
