@@ -42,6 +42,9 @@ describe('bytes per parameter on each GPU: weights, gradients, state', () => {
     ['pytorch-ddp', { precision: 'fp32', optimizer: 'none' }, 4, 4, 0],
     ['pytorch-ddp,weights=half', {}, 2, 2, 4],
     ['pytorch-ddp,weights=half', { precision: 'fp32' }, 4, 4, 8],
+    // Apex O2 and Megatron: both moments and the copy are fp32 (ZeRO, section 3.1: K = 12).
+    ['pytorch-ddp,weights=half-with-copy', {}, 2, 2, 12],
+    ['pytorch-ddp,weights=half-with-copy', { precision: 'fp32' }, 4, 4, 8],
     ['pytorch-ddp', { mode: 'inference', precision: 'fp32' }, 4, 0, 0],
     ['pytorch-ddp,weights=half', { mode: 'inference' }, 2, 0, 0],
     // FSDP gathers in half precision what lies in fp32 shards.

@@ -165,4 +165,15 @@ describe('optimizer', () => {
       optimizerUpdate('adamw', 'fused', precision, sizes).kernels.length;
     expect(count('fp16') - count('bf16')).toBe(1);
   });
+
+  // Gradients 2 → 4, their norm 4, clipped 8, Adam 28, the copy back 4 → 2 bytes.
+  test.each([
+    ['half', { width: 2, copied: false, clipped: false }, [4, 14]],
+    ['half with a copy', { width: 2, copied: true, clipped: false }, [6, 28, 6]],
+    ['half with a copy, clipped', { width: 2, copied: true, clipped: true }, [6, 4, 8, 28, 6]],
+    ['fp32, clipped', { width: 4, copied: true, clipped: true }, [8, 4, 8, 28]],
+  ] as const)('passes of fused Adam in fp16, weights in %s', (_, held, passes) => {
+    const { kernels } = optimizerUpdate('adam', 'fused', 'fp16', { elements: 1000, tensors: 4 }, held);
+    expect(kernels.map((kernel) => kernel.bytes / 1000)).toEqual(passes);
+  });
 });
