@@ -12,7 +12,7 @@ import { graphOpener } from './graphs.ts';
 import { baselineRatios, judgeDataSet, ratiosOf, shareInRange, statisticsOf } from './judge.ts';
 import { kernelEntries, type LayerEntry, layerEntry, layerTable } from './layerPage.ts';
 import { layerSets } from './layerSets.ts';
-import { judgeBatches, judgePeaks, peakSection } from './peaks.ts';
+import { judgeBatches, judgeLivePeaks, judgePeaks, livePeaks, peakSection } from './peaks.ts';
 import { judgeScaling } from './scaling/scaledSets.ts';
 import { scaledLines, scalingSection } from './scaling/scalingSection.ts';
 
@@ -59,7 +59,11 @@ export function validate(
   layers.push(...kernelEntries(held));
   const batches = judgeBatches(measured, open);
   if (batches === undefined) absent.push('batches of timm');
-  const peaks = batches === undefined ? '' : `\n${peakSection(judgePeaks(measured, open), batches)}`;
+  const live = judgeLivePeaks(livePeaks(measured), open);
+  const peaks =
+    batches === undefined || live === undefined
+      ? ''
+      : `\n${peakSection(judgePeaks(measured, open), live, batches)}`;
   return {
     page: `${accuracyPage(entries, layers, summary)}\n${collectiveSection(judgeCollectives(measured))}\n${scalingSection(scaled ?? [])}${peaks}`,
     table: [accuracyTable(entries), '', layerTable(layers), '', ...lines].join('\n'),

@@ -116,7 +116,6 @@ function plannedExchange(
   { training, scenario, cluster, placement, behaviour, weightWidth }: ExchangingPlan,
   ends: () => Float64Array,
 ): Exchange {
-  if (scenario.mode !== 'training') return noExchange;
   const group: WorkerGroup = {
     ...placement,
     gpus: scenario.gpus,
@@ -124,7 +123,9 @@ function plannedExchange(
     batchPerGpu: training.batch,
     precision: scenario.precision,
   };
-  return behaviour.exchange(gradientsInReadyOrder(training, weightWidth), group, {
+  const gradients = gradientsInReadyOrder(training, weightWidth);
+  if (scenario.mode !== 'training') return behaviour.exchangeInInference?.(gradients, group) ?? noExchange;
+  return behaviour.exchange(gradients, group, {
     backwardEnds: ends,
     timeOf: (operation) => operationTime(cluster, placement, operation).time,
   });

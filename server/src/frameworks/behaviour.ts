@@ -30,6 +30,8 @@ export interface FrameworkBehaviour {
   ) => LoweredGraph;
   /** What a step of training sends, given the gradients in the order they become ready. */
   readonly exchange: (gradients: readonly Gradient[], group: WorkerGroup, profiled: ProfiledStep) => Exchange;
+  /** What a step of inference sends, for the parameters as they are used in backward order; left out, nothing. */
+  readonly exchangeInInference?: (parameters: readonly Gradient[], group: WorkerGroup) => Exchange;
   readonly input: InputHandling;
   /** Bytes per element of weights, their gradients and what the optimizer keeps of them; left out, 4 (fp32). */
   readonly weightWidth?: (precision: Precision) => number;

@@ -17,6 +17,7 @@ import {
   noExchange,
   theUpdate,
   type WorkerGroup,
+  wholeState,
 } from './exchange.ts';
 import type { FrameworkEntry } from './frameworkEntry.ts';
 import type { Gradient } from './gradient.ts';
@@ -24,7 +25,7 @@ import { fromZero, oneOf, positiveNumber } from './options.ts';
 import { packBuckets } from './packBuckets.ts';
 import { eagerOptions, eagerPytorch } from './pytorchDdp.ts';
 import { widthOf } from './pytorchFsdp.ts';
-import { shardedMessages, shardStream, unitOf } from './shardedUnits.ts';
+import { gathersOfForward, shardedMessages, shardStream, type Unit, unitOf } from './shardedUnits.ts';
 
 export const deepspeedZero: FrameworkEntry = {
   name: 'deepspeed-zero',
@@ -78,6 +79,10 @@ export const deepspeedZero: FrameworkEntry = {
         ? shardedParameters(gradients, group, options)
         : shardedGradients(gradients, group, options);
     },
+    exchangeInInference: (parameters, group) =>
+      group.gpus === 1 || options.get('stage') !== '3'
+        ? noExchange
+        : gatheredParameters(parameters, group, options),
     notes: [`ZeRO stage ${options.get('stage')}`],
   }),
 };
@@ -140,14 +145,8 @@ function shardedParameters(
 ): Exchange {
   const width = widthOf('auto', group);
   const threshold = Number(options.get('persistence-threshold'));
-  const sharded = gradients.filter(({ elements }) => elements > threshold);
   const whole = gradients.filter(({ elements }) => elements <= threshold);
-  const prefetched = Number(options.get('prefetch-bucket-size'));
-  const units = packBuckets(
-    sharded.toSorted((a, b) => a.usedFrom - b.usedFrom),
-    [prefetched * width],
-    width,
-  ).map(({ gradients: own }) => unitOf(own, group));
+  const units = prefetchedUnits(gradients, group, options);
   const messages = shardedMessages(units, group, {
     over: 'all',
     parameterWidth: width,
@@ -191,4 +190,37 @@ function shardedParameters(
     shards: { parameters: group.gpus, gradients: group.gpus, optimizerState: group.gpus },
     buffers: bytes(3 * largest * width),
   };
+}
+
+/** Forward alone; parameters that stay whole are so from the start. */
+function gatheredParameters(
+  parameters: readonly Gradient[],
+  group: WorkerGroup,
+  options: ReadonlyMap<string, string>,
+): Exchange {
+  const parameterWidth = widthOf('auto', group);
+  const units = prefetchedUnits(parameters, group, options);
+  const largest = units.reduce((most, { elements }) => Math.max(most, elements), 0);
+  return {
+    ...noExchange,
+    messages: gathersOfForward(units, { over: 'all', parameterWidth, ahead: 2 }),
+    shards: { ...wholeState, parameters: group.gpus },
+    buffers: bytes(2 * largest * parameterWidth),
+  };
+}
+
+/** What is gathered at a time, in the order of forward. */
+function prefetchedUnits(
+  gradients: readonly Gradient[],
+  group: WorkerGroup,
+  options: ReadonlyMap<string, string>,
+): readonly Unit[] {
+  const width = widthOf('auto', group);
+  const threshold = Number(options.get('persistence-threshold'));
+  const sharded = gradients.filter(({ elements }) => elements > threshold);
+  return packBuckets(
+    sharded.toSorted((a, b) => a.usedFrom - b.usedFrom),
+    [Number(options.get('prefetch-bucket-size')) * width],
+    width,
+  ).map(({ gradients: own }) => unitOf(own, group));
 }

@@ -6,16 +6,17 @@
  * gathers are on their way (limit_all_gathers); backward gathers the next unit before the gradients of the current one
  * (BackwardPrefetch.BACKWARD_PRE) or after them (BACKWARD_POST). Gathers and scatters share one communicator.
  * `full` shards over all GPUs, `hybrid` over those of a node, with an all-reduce across nodes, `shard-grad-op` keeps
- * parameters whole between forward and backward.
+ * parameters whole between forward and backward. Inference gathers for forward alone; with `shard-grad-op` parameters stay
+ * whole once they are (_runtime_utils.py, `_should_free_in_forward`).
  */
 
 import { type Bytes, bytes } from '../model/units.ts';
-import { noExchange, type WorkerGroup } from './exchange.ts';
+import { noExchange, type WorkerGroup, wholeState } from './exchange.ts';
 import type { FrameworkEntry } from './frameworkEntry.ts';
 import type { Gradient } from './gradient.ts';
 import { oneOf } from './options.ts';
 import { eagerOptions, eagerPytorch } from './pytorchDdp.ts';
-import { shardedMessages, type Unit, unitOf } from './shardedUnits.ts';
+import { gathersOfForward, shardedMessages, type Unit, unitOf } from './shardedUnits.ts';
 
 export const pytorchFsdp: FrameworkEntry = {
   name: 'pytorch-fsdp',
@@ -71,7 +72,20 @@ export const pytorchFsdp: FrameworkEntry = {
           aheadInBackward: options.get('backward-prefetch') === 'pre' ? 1 : 0,
         }),
         shards: { parameters: keeps ? 1 : over, gradients: over, optimizerState: over },
-        buffers: keeps ? bytes(0) : wholeUnits(units, width),
+        buffers: keeps ? bytes(0) : wholeUnits(units, width, 1),
+      };
+    },
+    exchangeInInference: (parameters, group) => {
+      const sharding = options.get('sharding');
+      if (group.gpus === 1 || sharding === 'shard-grad-op') return noExchange;
+      const isHybrid = sharding === 'hybrid' && group.gpusPerNode > 1;
+      const parameterWidth = widthOf(options.get('communication-dtype'), group);
+      const units = blocksOf(parameters, group);
+      return {
+        ...noExchange,
+        messages: gathersOfForward(units, { over: isHybrid ? 'node' : 'all', parameterWidth, ahead: 2 }),
+        shards: { ...wholeState, parameters: isHybrid ? group.gpusPerNode : group.gpus },
+        buffers: wholeUnits(units, parameterWidth, 0),
       };
     },
     notes: [
@@ -95,8 +109,8 @@ function blocksOf(gradients: readonly Gradient[], group: WorkerGroup): readonly 
   return [...blocks.values()].map((block) => unitOf(block, group)).sort((a, b) => a.first - b.first);
 }
 
-/** Two units are whole at a time, the gradient of one beside them. */
-const wholeUnits = (units: readonly Unit[], width: number): Bytes => {
+/** Two units are whole at a time, the gradients of so many beside them. */
+const wholeUnits = (units: readonly Unit[], width: number, gradients: 0 | 1): Bytes => {
   const [first = 0, second = 0] = units.map(({ elements }) => elements).sort((a, b) => b - a);
-  return bytes((2 * first + second) * width);
+  return bytes(((1 + gradients) * first + second) * width);
 };

@@ -57,21 +57,12 @@ export interface Gathering {
 
 export const shardStream: Channel = { name: 'NCCL stream', order: 'first come', runsKernels: true };
 
-/** `units` in the order of forward. A unit's gather starts when the unit `ahead` before it has been given up. */
+/** `units` in the order of forward. */
 export function shardedMessages(
   units: readonly Unit[],
   group: WorkerGroup,
   how: Gathering,
 ): readonly Message[] {
-  const forward = units.map((unit, index): Message => {
-    const before = units[index - how.ahead];
-    return gather(
-      unit,
-      how,
-      before === undefined ? stepStart : forwardAt(before.last),
-      forwardAt(unit.first),
-    );
-  });
   const backward = units.toReversed().flatMap((unit, index): readonly Message[] => {
     const at = units.length - 1 - index;
     const passed = units[at + 1 + how.aheadInBackward];
@@ -82,10 +73,30 @@ export function shardedMessages(
       scatter(unit, group, how),
     ];
   });
-  return [...forward, ...backward];
+  return [...gathersOfForward(units, how), ...backward];
 }
 
-const gather = (unit: Unit, how: Gathering, after: Moment, before: Moment): Message => {
+/** A unit's gather starts when the unit `ahead` before it has been given up. */
+export const gathersOfForward = (
+  units: readonly Unit[],
+  how: Pick<Gathering, 'over' | 'parameterWidth' | 'ahead'>,
+): readonly Message[] =>
+  units.map((unit, index) => {
+    const before = units[index - how.ahead];
+    return gather(
+      unit,
+      how,
+      before === undefined ? stepStart : forwardAt(before.last),
+      forwardAt(unit.first),
+    );
+  });
+
+const gather = (
+  unit: Unit,
+  how: Pick<Gathering, 'over' | 'parameterWidth'>,
+  after: Moment,
+  before: Moment,
+): Message => {
   const size = bytes(unit.elements * how.parameterWidth);
   return {
     gradients: unit.gradients,

@@ -49,7 +49,8 @@ function messageText(step: EstimatedStep, message: MessageCost, position: number
       : `${layer}${others > 0 ? ` and ${others} more ${others === 1 ? 'layer' : 'layers'}` : ''}, `;
   const content = `${named}${formatBytes(message.bytes)}`;
   const fetched = plan.exchange.messages.some(({ before }) => before.pass !== 'update');
-  const what = fetched ? 'gradients and parameters' : 'gradients';
+  const learns = plan.scenario.mode === 'training';
+  const what = !learns ? 'parameters' : fetched ? 'gradients and parameters' : 'gradients';
   return `${formatPercent(timeline.exposedTime / timeline.step)} of the step waits for ${what}. ${place} (${content}) ${lateness(step, position)}: ${formatTime(message.time)} by ${message.description}, ${formatTime(message.exposed)} of it not hidden`;
 }
 
@@ -71,9 +72,13 @@ function remedyOf(step: EstimatedStep): Pick<Finding, 'fix' | 'change'> {
   const threshold = thresholdOf(plan.scenario.thresholds, 'exposed-communication');
   if (plan.exchange.messages.every((message) => isAfterBackward(message, plan)))
     return { fix: 'Use a framework that overlaps communication with backward, such as pytorch-ddp' };
-  const narrower = hasOption(plan.behaviour.name, 'gradient-dtype')
-    ? 'send gradients in half precision (gradient-dtype=bf16)'
-    : 'send fewer bytes: gradients in half precision, or fewer parameters';
+  const learns = plan.scenario.mode === 'training';
+  const whole = 'keep the parameters whole on each GPU (pytorch-ddp)';
+  const narrower = !learns
+    ? whole
+    : hasOption(plan.behaviour.name, 'gradient-dtype')
+      ? 'send gradients in half precision (gradient-dtype=bf16)'
+      : 'send fewer bytes: gradients in half precision, or fewer parameters';
   const hides = batchWhere(batch, (growth) => {
     const { exposedTime, step: time } = timelineOf(plan, 0, growth);
     return exposedTime < threshold * time;
@@ -89,7 +94,7 @@ function remedyOf(step: EstimatedStep): Pick<Finding, 'fix' | 'change'> {
         change: { kind: 'batch', batch: hides },
       }
     : {
-        fix: `A batch of ${hides} per GPU would hide it, but only ${fits} fit in memory: accumulate gradients over several batches, or ${narrower}`,
+        fix: `A batch of ${hides} per GPU would hide it, but only ${fits} fit in memory: ${learns ? 'accumulate gradients over several batches, or ' : ''}${narrower}`,
       };
 }
 

@@ -58,11 +58,12 @@ function checkpointAdvice(plan: StepPlan, memory: StepMemory, step: number): rea
 /** Where every GPU keeps all of the model: what shards of it would leave on each. */
 function shardingAdvice({ scenario, exchange }: StepPlan, memory: StepMemory): readonly string[] {
   const state = stateOf(memory);
-  const isSharded = exchange.shards.optimizerState > 1 || scenario.mode !== 'training';
+  const learns = scenario.mode === 'training';
+  const isSharded = (learns ? exchange.shards.optimizerState : exchange.shards.parameters) > 1;
   // Shards of little state help little.
   if (scenario.gpus === 1 || isSharded || state < memory.capacity / 4) return [];
   return [
-    `shard parameters, gradients and optimizer state over the ${scenario.gpus} GPUs (pytorch-fsdp), which leaves ${formatBytes(bytes(state / scenario.gpus))} of their ${formatBytes(bytes(state))} on each`,
+    `shard ${learns ? 'parameters, gradients and optimizer state' : 'parameters'} over the ${scenario.gpus} GPUs (pytorch-fsdp), which leaves ${formatBytes(bytes(state / scenario.gpus))} of their ${formatBytes(bytes(state))} on each`,
   ];
 }
 

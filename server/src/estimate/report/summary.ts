@@ -105,7 +105,7 @@ export function summarize(report: Report): readonly SummaryRow[] {
         ...(training
           ? [`backward ${bound(timeText(time.backward))}`, `update ${timeText(time.update)}`]
           : []),
-        ...(scenario.gpus > 1 && training
+        ...(scenario.gpus > 1 && (training || (time.communication ?? 0) > 0)
           ? [
               `${timeText(time.exposedCommunication)} of ${timeText(time.communication)} communication exposed`,
             ]

@@ -1,0 +1,57 @@
+/** Inference with parameters in shards: they are gathered for forward alone, and nothing else is sent or kept. */
+
+import { describe, expect, test } from 'vitest';
+import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
+import type { FrameworkChoice } from '../../server/src/model/scenario.ts';
+import { openGraph } from '../support/savedActivations.ts';
+
+const opened = openGraph('samples/gpt2.onnx');
+
+function costOf(name: string, options: FrameworkChoice['options'] = {}, gpus = 16) {
+  const framework = { name, options };
+  const { cost } = estimateModel(opened, [
+    { cluster: 'dgx-a100', gpus, mode: 'inference', batch: 4, precision: 'bf16', framework },
+  ]);
+  if (cost === undefined) throw new Error('no cost');
+  return cost;
+}
+
+describe.each([
+  ['pytorch-fsdp', {}],
+  ['deepspeed-zero', { stage: '3' }],
+] as const)('%s', (name, options) => {
+  const cost = costOf(name, options);
+  const { memory, time } = cost.totals;
+
+  test('each GPU keeps its shard, and what it has gathered', () => {
+    const whole = costOf('pytorch-ddp').totals.memory;
+    expect(memory.parameters * 16).toBeCloseTo(whole.parameters, 0);
+    expect(memory.communicationBuffers).toBeGreaterThan(0);
+    expect([memory.gradients, memory.optimizerState]).toEqual([0, 0]);
+  });
+
+  test('every sharded parameter is gathered once', () => {
+    const sent = cost.messages?.reduce((total, { bytes }) => total + bytes, 0) ?? 0;
+    const all = costOf('pytorch-ddp').totals.memory.parameters / 2;
+    expect(sent).toBeLessThanOrEqual(all);
+    expect(sent).toBeGreaterThan(0.9 * all);
+    expect(cost.messages?.every(({ description }) => description.startsWith('all-gather'))).toBe(true);
+  });
+
+  test('forward waits for what is not there yet', () => {
+    expect(time.communication).toBeGreaterThan(0);
+    expect(time.exposedCommunication).toBeGreaterThan(0);
+    expect((time.step ?? 0) - (time.forward ?? 0)).toBeGreaterThan(0);
+    expect(costOf(name, options, 1).messages).toBeUndefined();
+  });
+});
+
+test.each([
+  ['pytorch-ddp', {}],
+  ['pytorch-fsdp', { sharding: 'shard-grad-op' }],
+  ['deepspeed-zero', { stage: '2' }],
+] as const)('%s %o keeps parameters whole and sends nothing', (name, options) => {
+  const cost = costOf(name, options);
+  expect(cost.messages).toBeUndefined();
+  expect(cost.totals.memory.parameters).toBe(costOf('pytorch-ddp').totals.memory.parameters);
+});
