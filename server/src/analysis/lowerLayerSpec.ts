@@ -63,6 +63,7 @@ export function lowerLayerSpec(spec: LayerSpec, options: LoweringOptions = {}): 
       layers: lowering.graph.layers,
       roles: lowering.graph.roles,
       symbolDefaults: lowering.symbolDefaults,
+      ...(lowering.graph.unknownSizes.size === 0 ? {} : { reportedSymbols: lowering.graph.unknownSizes }),
       issues: [],
     },
     selected,

@@ -132,7 +132,7 @@ inputs: { x: 'float32[n, 8]' }
 blocks:
   inner:
     - fc: Linear(width)
-#                ^^^^^ [spec/dimension] \`width\` is not a dimension
+#                ^^^^^ [spec/dimension] \`width\` is not a dimension; give it a value under \`dims\`
     - a: add(fc, before)
 #                ^^^^^^ [spec/unknown-source] no layer above or input is named \`before\`
     - b: add(fc, stem)

@@ -226,7 +226,7 @@ layers:
 #              ^^^^^ [spec/argument] mlp has no argument \`depth\`; it is mlp(hidden, act)
   - c: loop()
   - d: mlp(32) * 0
-#                ^ [spec/call] a layer is repeated a whole number of times, not 0
+#                ^ [spec/call] a layer is repeated a whole number of times, at least once, not 0; put \`#\` before the line to leave it out
 `));
 
   it('dims', () =>

@@ -40,7 +40,7 @@ export function evaluate(
     case 'name':
       if (values.has(expression.name)) return values.get(expression.name);
       return problem(
-        `\`${expression.name}\` is not a dimension${didYouMean(expression.name, recentKeys(values))}`,
+        `\`${expression.name}\` is not a dimension${didYouMean(expression.name, recentKeys(values)) || `; give it a value under \`dims\``}`,
       );
     case 'member':
       return problem(`\`${expression.object.text}.${expression.member.text}\` is a tensor, not a number`);

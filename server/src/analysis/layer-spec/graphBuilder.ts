@@ -2,7 +2,7 @@
 
 import type { OnnxModel, OnnxNode, OnnxValueInfo } from '../../formats/onnx/syntax.ts';
 import type { TensorLiteral } from '../../model/attribute.ts';
-import { type Dimension, equalDimensions, printDimension } from '../../model/dimension.ts';
+import { type Dimension, equalDimensions, isUnknown, printDimension } from '../../model/dimension.ts';
 import { bitsPerElement, type ElementType } from '../../model/elementType.ts';
 import { isKnownShape, type TensorContent, type ValueRole, type ValueType } from '../../model/graph.ts';
 import { makeInferenceContext } from '../../operators/context.ts';
@@ -30,6 +30,8 @@ export interface Emitted {
 export class GraphBuilder {
   readonly roles = new Map<string, ValueRole>();
   readonly layers: ProvidedLayer[] = [];
+  /** Symbols that stand for sizes of inputs whose expressions could not be read, which has been said. */
+  readonly unknownSizes = new Set<string>();
   private readonly nodes: OnnxNode[] = [];
   private readonly initializers: TensorLiteral[] = [];
   private readonly constants = new Map<string, TensorLiteral>();
@@ -115,7 +117,13 @@ export class GraphBuilder {
   }
 
   input(name: string, elementType: ElementType, shape: readonly Dimension[]): Tensor {
-    const dimensions = shape.map((size) => (typeof size === 'number' ? size : printDimension(size)));
+    const dimensions = shape.map((size, axis) => {
+      if (typeof size === 'number') return size;
+      if (!isUnknown(size)) return printDimension(size);
+      const symbol = `${name}.${axis}`;
+      this.unknownSizes.add(symbol);
+      return symbol;
+    });
     this.inputs.push({ name, type: { kind: 'tensor', elementType, shape: dimensions } });
     this.roles.set(name, 'input');
     return this.typed(name, { kind: 'tensor', elementType, shape });

@@ -4,7 +4,7 @@ import { didYouMean } from '../../formats/layer-spec/nearestName.ts';
 import type { SelectedModel } from '../../formats/layer-spec/selectModel.ts';
 import type { LayerCall, Name, SpecBlock, SpecLayer } from '../../formats/layer-spec/syntax.ts';
 import { layersOf } from '../../formats/layer-spec/walkSpec.ts';
-import { type Dimension, unknownDimension } from '../../model/dimension.ts';
+import { type Dimension, symbol, unknownDimension } from '../../model/dimension.ts';
 import type { LayerMarks } from '../../model/graph.ts';
 import type { Issue, TextSpan } from '../../model/issue.ts';
 import type { IssueCode } from '../../model/issueCodes.ts';
@@ -125,7 +125,10 @@ export class ModelLowering {
         const value = evaluate(size, scope.values, this.report);
         if (typeof value === 'number' || (typeof value === 'object' && value !== null && 'kind' in value))
           return value;
-        return unknownDimension('its expression has no value');
+        if (size.kind !== 'name') return unknownDimension('its expression has no value');
+        // That it has no value has been said; its name tells more than a question mark.
+        this.graph.unknownSizes.add(size.name);
+        return symbol(size.name);
       });
       inputs.push(this.graph.input(input.name.text, input.elementType, shape));
     }
@@ -176,6 +179,13 @@ export class ModelLowering {
     const [only, ...others] = names;
     if (only !== undefined && others.length === 0) scope.tensors.set(only.text, outputs);
     if (others.length === 0) return;
+    const more = outputs.tensors.length - names.length;
+    const callee = findLayer(call?.callee.text ?? '');
+    // Layers name their outputs, the first of which is what most people want; parts of a tensor are alike.
+    if (more > 0 && callee?.kind === 'function' && callee.outputs === undefined && call !== undefined) {
+      const message = `${call.callee.text} gives ${outputs.tensors.length} tensors, not ${names.length}; name ${more === 1 ? 'the last one' : 'the others'} too`;
+      problem(scope, 'spec/call', message, names.at(-1)?.span ?? call.callee.span);
+    }
     for (const [index, name] of names.entries()) {
       const tensor = outputs.tensors[index];
       if (tensor !== undefined) scope.tensors.set(name.text, single(tensor));
@@ -314,7 +324,7 @@ export class ModelLowering {
     problem(
       scope,
       'spec/call',
-      `a layer is repeated a whole number of times, not ${printValue(count)}`,
+      `a layer is repeated a whole number of times, at least once, not ${printValue(count)}${count === 0 ? '; put `#` before the line to leave it out' : ''}`,
       call.repetition.span,
     );
     return 1;

@@ -6,7 +6,7 @@
 
 import type { Issue, TextSpan } from '../../model/issue.ts';
 import { findMark, type MarkDefinition, markDefinitions } from './marks.ts';
-import { didYouMean } from './nearestName.ts';
+import { didYouMean, nearestName } from './nearestName.ts';
 import type {
   Argument,
   BinaryOperator,
@@ -85,6 +85,15 @@ const deepestNesting = 64;
 /** A sum or product longer than this is no size; what reads it recurses along its operands. */
 const mostOperands = 256;
 
+type Bracket = ')' | ']' | '}' | '>';
+
+/** Brackets of other languages in which arguments stand, with those that close them. */
+const otherBrackets: ReadonlyMap<string, Bracket> = new Map([
+  ['[', ']'],
+  ['{', '}'],
+  ['<', '>'],
+]);
+
 /** Nobody writes a call or a shape of more; a file of nothing but commas would become hundreds of thousands of operators. */
 const mostItems = 1_000;
 
@@ -98,18 +107,11 @@ class Parser {
   call(written: string): LayerCall | undefined {
     const callee = this.dottedName();
     if (callee === undefined) {
-      this.problem(
-        this.token.span,
-        this.ended
-          ? 'the layer has no call; write one such as `Linear(768, 3072)`'
-          : `expected the name of a layer, found \`${this.token.text}\``,
-      );
+      this.problem(this.token.span, this.whyNoCall());
       return undefined;
     }
     const open = this.token.span;
-    let parsed: readonly Argument[] = [];
-    if (this.at('(')) parsed = this.arguments();
-    else this.problem(callee.span, `\`${callee.text}\` is not called; write \`${callee.text}()\``);
+    const parsed = this.at('(') ? this.arguments(')') : this.misplacedArguments(callee);
     const argumentsSpan = { start: open.start, end: Math.max(open.start, this.previousEnd) };
     let repetition: Expression | undefined;
     if (this.take('*')) repetition = this.unary();
@@ -123,6 +125,35 @@ class Parser {
     }
     this.expectEnd('the call');
     return { written, callee, arguments: parsed, argumentsSpan, repetition, sources, marks };
+  }
+
+  private whyNoCall(): string {
+    if (this.ended) return 'the layer has no call; write one such as `Linear(768, 3072)`';
+    const { kind, text } = this.token;
+    const isRepetition = kind === 'number' && this.tokens[this.position + 1]?.text === '*';
+    const hint = isRepetition ? `; a repetition stands behind the call: \`decoder() * ${text}\`` : '';
+    return `expected the name of a layer, found \`${text}\`${hint}`;
+  }
+
+  /** What stands behind a name in the place of arguments in parentheses. */
+  private misplacedArguments({ text, span }: Name): readonly Argument[] {
+    const { token } = this;
+    const close = token.kind === 'string' ? undefined : otherBrackets.get(token.text);
+    if (close !== undefined) {
+      const message = `\`${text}\` is called with parentheses, \`${text}(…)\`, not with \`${token.text}${close}\``;
+      this.problem(token.span, message);
+      return this.arguments(close);
+    }
+    const words = [...markDefinitions.map((mark) => mark.name), 'from'];
+    const isWord = token.kind === 'name' && nearestName(token.text, words) !== undefined;
+    if (isWord || !['name', 'number', 'string'].includes(token.kind)) {
+      this.problem(span, `\`${text}\` is not called; write \`${text}()\``);
+    } else {
+      const end = this.tokens.at(-1)?.span.start ?? token.span.end;
+      this.problem({ start: token.span.start, end }, `arguments stand in parentheses: \`${text}(…)\``);
+      this.position = this.tokens.length - 1;
+    }
+    return [];
   }
 
   names(): readonly Name[] | undefined {
@@ -166,7 +197,7 @@ class Parser {
     }
     const parameters: BlockParameter[] = [];
     if (this.at('(')) {
-      for (const argument of this.arguments()) {
+      for (const argument of this.arguments(')')) {
         if (argument.keyword !== undefined) {
           parameters.push({ name: argument.keyword, default: argument.value });
         } else if (argument.value.kind === 'name') {
@@ -346,10 +377,10 @@ class Parser {
     return { kind: 'tuple', items, span };
   }
 
-  private arguments(): readonly Argument[] {
+  private arguments(close: Bracket): readonly Argument[] {
     const parsed: Argument[] = [];
     this.advance();
-    this.list(')', () => {
+    this.list(close, () => {
       const start = this.token.span.start;
       let keyword: Name | undefined;
       if (this.token.kind === 'name' && this.tokens[this.position + 1]?.text === '=') {
@@ -364,10 +395,13 @@ class Parser {
     return parsed;
   }
 
-  /** Items up to `close`, separated by commas. An item that fails is skipped to the next comma at its depth. */
-  private list(close: ')' | ']', item: () => boolean): { readonly commas: number; readonly closed: boolean } {
+  /**
+   * Items up to `close`, separated by commas. An item that fails is skipped to the next comma at its depth; another
+   * bracket that closes stands for the right one, unless that follows it.
+   */
+  private list(close: Bracket, item: () => boolean): { readonly commas: number; readonly closed: boolean } {
     let commas = 0;
-    while (!this.at(close)) {
+    while (!this.closes(close)) {
       if (this.ended) {
         this.problem(this.token.span, `\`${close}\` is missing; write it here`);
         return { commas, closed: false };
@@ -379,23 +413,37 @@ class Parser {
         this.position = this.tokens.length - 1;
         return { commas, closed: false };
       }
-      const read = item();
-      if (!this.at(close) && !this.at(',') && !this.ended) {
+      const read = this.isOtherClose(close) || item();
+      if (this.isOtherClose(close)) {
+        this.problem(this.token.span, `the list ends with \`${close}\`, not with \`${this.token.text}\``);
+        this.advance();
+        if (!this.closes(close)) return { commas, closed: true };
+        continue;
+      }
+      if (!this.closes(close) && !this.at(',') && !this.ended) {
         if (read)
           this.problem(this.token.span, `expected \`,\` or \`${close}\`, found \`${this.token.text}\``);
-        this.skipItem();
+        this.skipItem(close);
       }
       if (this.take(',')) commas += 1;
-      else if (!this.at(close) && !this.ended) this.advance();
+      else if (!this.closes(close) && !this.ended) this.advance();
     }
     this.advance();
     return { commas, closed: true };
   }
 
-  private skipItem(): void {
+  private closes(close: Bracket): boolean {
+    return this.token.kind !== 'string' && this.token.text === close;
+  }
+
+  private isOtherClose(close: Bracket): boolean {
+    return this.token.text !== close && (this.at(')') || this.at(']') || this.closes('}'));
+  }
+
+  private skipItem(close: Bracket): void {
     let open = 0;
     while (!this.ended) {
-      if (open === 0 && (this.at(',') || this.at(')') || this.at(']'))) return;
+      if (open === 0 && (this.at(',') || this.at(')') || this.at(']') || this.closes(close))) return;
       if (this.at('(') || this.at('[')) open += 1;
       if (this.at(')') || this.at(']')) open -= 1;
       this.advance();
@@ -419,7 +467,11 @@ class Parser {
     const definition = findMark(name.text);
     if (definition === undefined) {
       const known = [...markDefinitions.map((mark) => mark.name), 'from'];
-      this.problem(name.span, `unexpected \`${name.text}\` after the call${didYouMean(name.text, known)}`);
+      const isTimes = /^[x×]$/i.test(name.text) && this.token.kind === 'number';
+      const hint = isTimes
+        ? `; a layer is repeated with \`* ${this.token.text}\``
+        : didYouMean(name.text, known);
+      this.problem(name.span, `unexpected \`${name.text}\` after the call${hint}`);
       // What follows would be told to be wrong only because this word is.
       this.position = this.tokens.length - 1;
       return false;

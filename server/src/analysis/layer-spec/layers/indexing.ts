@@ -123,12 +123,15 @@ const split: LayerDefinition = {
     const given = call.value('split_size_or_sections');
     const sizes = numbersOf(given);
     const argument = 'split_size_or_sections';
-    if (sizes.length === 0 || sizes.length < listOf(given).length || sizes.some((size) => size < 0)) {
-      return call.problem('spec/argument', `\`${argument}\` is a whole number or a tuple of them`, argument);
+    const isList = Array.isArray(given);
+    const wrong = sizes.find((size) => !Number.isInteger(size) || size < (isList ? 0 : 1));
+    if (sizes.length === 0 || sizes.length < listOf(given).length || wrong !== undefined) {
+      const what = `\`${argument}\` is a whole number from 1, or a tuple of sizes from 0`;
+      return call.problem('spec/argument', wrong === undefined ? what : `${what}, not ${wrong}`, argument);
     }
     const total = call.fixed(call.inputs[0]?.shape?.[axis]);
     if (total === undefined) return undefined;
-    if (!Array.isArray(given)) return parts(call, axis, partsOf(total, sizes[0] ?? total, call));
+    if (!isList) return parts(call, axis, partsOf(total, sizes[0] ?? total, call));
     const sum = sizes.reduce((a, b) => a + b, 0);
     if (sum !== total) {
       return call.problem(
