@@ -2,7 +2,28 @@
 
 import fc from 'fast-check';
 import { seconds } from '../../server/src/model/units.ts';
+import { messageColumns } from '../../server/src/schedule/messageColumns.ts';
+import { type SentStage, type StepTimeline, stepTimeline } from '../../server/src/schedule/stepTimeline.ts';
 import type { StepWork, TimedMessage } from '../../server/src/schedule/stepWork.ts';
+
+/** A step whose messages are written one by one. */
+export interface WrittenStep extends Omit<StepWork, 'messages'> {
+  readonly messages: readonly TimedMessage[];
+}
+
+export const inColumns = (step: WrittenStep): StepWork => ({
+  ...step,
+  messages: messageColumns(step.messages),
+});
+
+export const timelineOf = (step: WrittenStep): StepTimeline => stepTimeline(inColumns(step));
+
+/** When each stage of a message travels. */
+export const stagesOf = (
+  { messages }: WrittenStep,
+  line: StepTimeline,
+  message: number,
+): readonly SentStage[] => (messages[message]?.stages ?? []).map((_, stage) => line.stageOf(message, stage));
 
 export const time = fc.double({ min: 0, max: 1, noNaN: true });
 export const share = fc.double({ min: 0, max: 0.5, noNaN: true });
@@ -66,7 +87,7 @@ const columns = (items: readonly { readonly device: number; readonly host: numbe
 });
 export type Drawn = typeof anyWork extends fc.Arbitrary<infer Value> ? Value : never;
 /** The work drawn, its messages in the share `faster` of their time. */
-export const made = (drawn: Drawn, faster = 1): StepWork => {
+export const made = (drawn: Drawn, faster = 1): WrittenStep => {
   const split = drawn.forward.length;
   const count = split + drawn.backward.length;
   return {

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createQueue, ranksOf } from '../../server/src/schedule/queue.ts';
+import { ranksOf } from '../../server/src/schedule/messageColumns.ts';
+import { createQueue } from '../../server/src/schedule/queue.ts';
 
 test('a queue gives the lowest rank first, and among equals the first to come', () => {
   const ranks = 3000;
@@ -29,6 +30,6 @@ test('a queue gives the lowest rank first, and among equals the first to come', 
 });
 
 test('ranks keep the order of values, equal ones alike', () => {
-  expect(ranksOf([7, -1, 7, 0.5])).toEqual({ ranks: Int32Array.from([2, 0, 2, 1]), count: 3 });
-  expect(ranksOf([])).toEqual({ ranks: new Int32Array(0), count: 0 });
+  expect(ranksOf([7, -1, 7, 0.5])).toEqual({ ranks: Int32Array.from([2, 0, 2, 1]), distinct: 3 });
+  expect(ranksOf([])).toEqual({ ranks: new Int32Array(0), distinct: 0 });
 });

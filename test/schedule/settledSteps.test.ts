@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { settledSteps } from '../../server/src/schedule/settledSteps.ts';
 import { stepTimeline } from '../../server/src/schedule/stepTimeline.ts';
 import type { StepWork } from '../../server/src/schedule/stepWork.ts';
-import { exactWork, made } from './anyWork.ts';
+import { exactWork, inColumns, made } from './anyWork.ts';
 
 /** Steps laid out without looking whether they repeat. */
 const laterSteps = 20;
@@ -38,7 +38,7 @@ test('a step that is proved to repeat is every later step of the plain simulatio
   let proved = 0;
   fc.assert(
     fc.property(exactWork, (drawn) => {
-      const work = made(drawn);
+      const work = inColumns(made(drawn));
       const { isProved, shown } = settledSteps(work);
       if (!isProved) return;
       proved += 1;
@@ -57,7 +57,7 @@ test('a step that is proved to repeat is every later step of the plain simulatio
 test('what is told of a proved step is what the plain simulation comes to: exposed parts, slack and stages', () => {
   fc.assert(
     fc.property(exactWork, (drawn) => {
-      const work = made(drawn);
+      const work = inColumns(made(drawn));
       const { isProved, shown } = settledSteps(work);
       if (!isProved) return;
       const line = stepTimeline(work);

@@ -2,9 +2,17 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { packBuckets } from '../../server/src/frameworks/packBuckets.ts';
 import { bytes, seconds } from '../../server/src/model/units.ts';
-import { stepTimeline } from '../../server/src/schedule/stepTimeline.ts';
-import type { StepWork } from '../../server/src/schedule/stepWork.ts';
-import { anyWork, type Drawn, made, message, share, time } from './anyWork.ts';
+import {
+  anyWork,
+  type Drawn,
+  made,
+  message,
+  share,
+  stagesOf,
+  time,
+  timelineOf,
+  type WrittenStep,
+} from './anyWork.ts';
 import { googlenetTrace } from './googlenetTrace.ts';
 
 const idle = { device: seconds(0), host: seconds(0) };
@@ -30,7 +38,7 @@ function step(
   backward: readonly number[],
   messages: readonly number[],
   update: number,
-): StepWork {
+): WrittenStep {
   return {
     forward: work([forward]),
     backward: work(backward),
@@ -41,7 +49,7 @@ function step(
 }
 
 /** Nothing is sent before backward has ended. */
-const naive = (of: StepWork): StepWork => {
+const naive = (of: WrittenStep): WrittenStep => {
   const last = of.forward.device.length + of.backward.device.length - 1;
   return { ...of, messages: of.messages.map((sent) => ({ ...sent, after: last })) };
 };
@@ -53,7 +61,7 @@ describe('closed forms are special cases of the timeline', () => {
     fc.assert(
       fc.property(time, layers, time, (forward, pairs, update) => {
         const backward = pairs.map(([b]) => b);
-        const line = stepTimeline({ ...step(forward, backward, [], update) });
+        const line = timelineOf({ ...step(forward, backward, [], update) });
         const sum = backward.reduce((total, b) => total + b, forward + update);
         expect(line.step).toBeCloseTo(sum, 9);
         expect(line.exposedTime).toBe(0);
@@ -70,7 +78,7 @@ describe('closed forms are special cases of the timeline', () => {
           pairs.map(([, c]) => c),
           update,
         );
-        const line = stepTimeline(naive(all));
+        const line = timelineOf(naive(all));
         const sum = pairs.reduce((total, [b, c]) => total + b + c, forward + update);
         expect(line.step).toBeCloseTo(sum, 9);
         expect(line.exposedTime).toBeCloseTo(line.communicationTime, 9);
@@ -83,7 +91,7 @@ describe('closed forms are special cases of the timeline', () => {
       fc.property(time, layers, time, (forward, pairs, update) => {
         const backward = pairs.map(([b]) => b);
         const messages = pairs.map(([, c]) => c);
-        const line = stepTimeline(step(forward, backward, messages, update));
+        const line = timelineOf(step(forward, backward, messages, update));
         expect(line.step).toBeCloseTo(forward + waitFree(backward, messages) + update, 9);
       }),
     );
@@ -101,7 +109,7 @@ describe('messages that are kernels slow those beside them', () => {
   ])('%s', (_, messages, slowing, expected) => {
     const of = step(10, [10, 10], [], 0);
     const sent = messages.map((time) => message(time, 1, 3));
-    const line = stepTimeline({ ...of, messages: sent, slowing: [slowing] });
+    const line = timelineOf({ ...of, messages: sent, slowing: [slowing] });
     expect(line.backward[1]).toBeCloseTo(expected, 12);
     expect([line.forwardTime, line.backward[0]]).toEqual([10, 10]);
   });
@@ -114,7 +122,7 @@ describe('messages that are kernels slow those beside them', () => {
           pairs.map(([, c]) => c),
           update,
         );
-        const [alone, slowed] = [stepTimeline(of), stepTimeline({ ...of, slowing: [slowing] })];
+        const [alone, slowed] = [timelineOf(of), timelineOf({ ...of, slowing: [slowing] })];
         const longer = slowed.backwardTime - alone.backwardTime;
         expect(longer).toBeGreaterThanOrEqual(-1e-9);
         expect(longer).toBeLessThanOrEqual(slowing * alone.backwardTime + 1e-9);
@@ -129,7 +137,7 @@ describe('messages that are kernels slow those beside them', () => {
 describe('GoogLeNet on K80 over 10 GbE, published layer trace (B-Caffe logs)', () => {
   const backward = [...googlenetTrace].reverse().map((row) => row.backward);
   const end = (messages: readonly number[]): string => {
-    const line = stepTimeline(step(0, backward, messages, 0));
+    const line = timelineOf(step(0, backward, messages, 0));
     return line.step.toFixed(2);
   };
   const sizes = [...googlenetTrace].reverse().map((row) => row.parameters * 4);
@@ -151,7 +159,7 @@ describe('GoogLeNet on K80 over 10 GbE, published layer trace (B-Caffe logs)', (
     [523.027, 8.57075e-4, '251.73'],
   ])('a = %f µs, b = %f µs/B: one message ends at %s ms', (a, b, expected) => {
     const whole = sizes.reduce((total, size) => total + size, 0);
-    const line = stepTimeline({
+    const line = timelineOf({
       ...step(0, backward, [], 0),
       messages: [message((a + b * whole) / 1000, backward.length, backward.length + 1)],
     });
@@ -177,7 +185,7 @@ describe('GoogLeNet on K80 over 10 GbE, published layer trace (B-Caffe logs)', (
     }));
     const buckets = packBuckets(gradients, [2 ** 20, 25 * 2 ** 20]);
     expect(buckets).toHaveLength(3);
-    const line = stepTimeline({
+    const line = timelineOf({
       ...step(0, backward, [], 0),
       messages: buckets.map((bucket) =>
         message((a + b * bucket.bytes) / 1000, 1 + bucket.readyAfter, 1 + backward.length),
@@ -225,9 +233,9 @@ describe('input: the cases of arXiv 1711.05979', () => {
           update,
         );
         const computed = isNaive ? naive(waitFreeStep) : waitFreeStep;
-        const without = stepTimeline(computed).step;
+        const without = timelineOf(computed).step;
         const input = { read: seconds(read), copy: seconds(copy), ahead, pipelined };
-        const line = stepTimeline({ ...computed, input });
+        const line = timelineOf({ ...computed, input });
         expect(line.step).toBeCloseTo(closedForm(read, copy, without), 6);
         expect(line.exposedInputTime).toBeLessThanOrEqual(line.inputTime + 1e-9);
         expect(line.exposedInputTime).toBeCloseTo(line.step - without, 6);
@@ -245,7 +253,7 @@ describe('what crosses the end of a step', () => {
   };
 
   test('parameters gathered before forward are waited for there: the first exposed, the second hidden', () => {
-    const line = stepTimeline({
+    const line = timelineOf({
       ...two,
       channels: ['first come'],
       messages: [message(0.5, 4, 0), message(0.5, -1, 1)],
@@ -263,21 +271,21 @@ describe('what crosses the end of a step', () => {
       message(2, 3, 0, { priority: 0 }),
     ];
     // The first is on its way when the second is ready, and is not interrupted: 3 to 5, then 5 to 7.
-    expect(stepTimeline({ ...two, messages: sent(true) }).step).toBeCloseTo(7, 9);
+    expect(timelineOf({ ...two, messages: sent(true) }).step).toBeCloseTo(7, 9);
     // In halves, the second goes before the rest of the first: 3 to 4, 4 to 6, 6 to 7, which forward of layer 0 hides.
     const halves = [
       message(1, 2, 1, { priority: 1 }),
       message(1, 2, 1, { priority: 1 }),
       message(2, 3, 0, { priority: 0 }),
     ];
-    expect(stepTimeline({ ...two, messages: halves }).step).toBeCloseTo(6, 9);
+    expect(timelineOf({ ...two, messages: halves }).step).toBeCloseTo(6, 9);
   });
 
   test('parameters one step old hide a whole step of communication', () => {
     const late = message(3, 3, 4, { stepsLater: 1 });
-    expect(stepTimeline({ ...two, messages: [late] }).step).toBeCloseTo(4, 9);
+    expect(timelineOf({ ...two, messages: [late] }).step).toBeCloseTo(4, 9);
     expect(
-      stepTimeline({ ...two, messages: [{ ...late, stages: [{ channel: 0, time: seconds(9) }] }] }).step,
+      timelineOf({ ...two, messages: [{ ...late, stages: [{ channel: 0, time: seconds(9) }] }] }).step,
     ).toBeCloseTo(9, 9);
   });
 
@@ -287,15 +295,15 @@ describe('what crosses the end of a step', () => {
       message(2, 3, 4, { updateShare }),
     ];
     const update = { device: seconds(1), host: seconds(0) };
-    expect(stepTimeline({ ...two, update, messages: sent(0) }).step).toBeCloseTo(8, 9);
-    expect(stepTimeline({ ...two, update, messages: sent(0.5) }).step).toBeCloseTo(7.5, 9);
+    expect(timelineOf({ ...two, update, messages: sent(0) }).step).toBeCloseTo(8, 9);
+    expect(timelineOf({ ...two, update, messages: sent(0.5) }).step).toBeCloseTo(7.5, 9);
   });
 
   test('stages of different messages run at once: to the host, around it, and back', () => {
     const staged = (after: number) =>
       message(0, after, 4, { stages: [0, 1, 2].map((channel) => ({ channel, time: seconds(1) })) });
     const channels = ['first come', 'first come', 'first come'] as const;
-    const line = stepTimeline({ ...two, channels, messages: [staged(3), staged(3)] });
+    const line = timelineOf({ ...two, channels, messages: [staged(3), staged(3)] });
     expect(line.exposedTime).toBeCloseTo(4, 9);
     expect(line.communicationTime).toBeCloseTo(6, 9);
     expect(line.messages.map(({ exposed }) => exposed)).toEqual([3, 1]);
@@ -308,7 +316,7 @@ describe('what holds on every timeline', () => {
   test('parts add up to the step, and what messages expose adds up to what is exposed', () => {
     fc.assert(
       fc.property(anyWork, (drawn) => {
-        const line = stepTimeline(made(drawn));
+        const line = timelineOf(made(drawn));
         const { forwardTime, backwardTime, updateTime, exposedTime, exposedInputTime } = line;
         expect(forwardTime + backwardTime + updateTime + exposedTime + exposedInputTime).toBeCloseTo(
           line.step,
@@ -327,7 +335,7 @@ describe('what holds on every timeline', () => {
   test('no more is exposed than is sent', () => {
     fc.assert(
       fc.property(anyWork, (drawn) => {
-        const line = stepTimeline(made(drawn));
+        const line = timelineOf(made(drawn));
         expect(line.exposedTime).toBeLessThanOrEqual(line.communicationTime + 1e-9);
       }),
     );
@@ -337,10 +345,10 @@ describe('what holds on every timeline', () => {
     fc.assert(
       fc.property(anyWork, (drawn) => {
         const all = made(drawn);
-        const line = stepTimeline(all);
+        const line = timelineOf(all);
         for (const channel of [0, 1, 2]) {
           const busy = line.messages
-            .flatMap((_, index) => line.stagesOf(index).filter((stage) => stage.channel === channel))
+            .flatMap((_, index) => stagesOf(all, line, index).filter((stage) => stage.channel === channel))
             .sort((a, b) => a.start - b.start || a.end - b.end);
           for (const [index, stage] of busy.entries()) {
             expect(stage.start).toBeGreaterThanOrEqual(
@@ -367,11 +375,11 @@ describe('what holds on every timeline', () => {
     fc.assert(
       fc.property(anyWork, (drawn) => {
         const all = made(drawn);
-        const line = stepTimeline(all);
+        const line = timelineOf(all);
         for (const [index, { after: released }] of all.messages.entries()) {
           const after = released - drawn.forward.length;
           let earliest = line.backwardEnds[after] ?? 0;
-          for (const stage of line.stagesOf(index)) {
+          for (const stage of stagesOf(all, line, index)) {
             expect(stage.start).toBeGreaterThanOrEqual(earliest - 1e-9);
             earliest = stage.end;
           }
@@ -394,7 +402,7 @@ describe('what holds on every timeline', () => {
             times: m.times.slice(0, 1),
           })),
         });
-        const line = stepTimeline(all);
+        const line = timelineOf(all);
         const slack = line.messages[which]?.slack ?? 0;
         const later = all.messages.map((m, index) =>
           index === which
@@ -402,7 +410,7 @@ describe('what holds on every timeline', () => {
             : m,
         );
         if (all.messages.some(({ updateShare }) => updateShare > 0)) return;
-        expect(stepTimeline({ ...all, messages: later }).step).toBeLessThanOrEqual(line.step + 1e-9);
+        expect(timelineOf({ ...all, messages: later }).step).toBeLessThanOrEqual(line.step + 1e-9);
       }),
     );
   });
@@ -420,9 +428,7 @@ describe('what holds on every timeline', () => {
   test('faster messages never cost time', () => {
     fc.assert(
       fc.property(streamed, (drawn) => {
-        expect(stepTimeline(made(drawn, 0.5)).step).toBeLessThanOrEqual(
-          stepTimeline(made(drawn)).step + 1e-9,
-        );
+        expect(timelineOf(made(drawn, 0.5)).step).toBeLessThanOrEqual(timelineOf(made(drawn)).step + 1e-9);
       }),
     );
   });
@@ -431,13 +437,13 @@ describe('what holds on every timeline', () => {
     fc.assert(
       fc.property(streamed, (drawn) => {
         const all = made(drawn);
-        expect(stepTimeline(all).step).toBeLessThanOrEqual(stepTimeline(naive(all)).step + 1e-9);
+        expect(timelineOf(all).step).toBeLessThanOrEqual(timelineOf(naive(all)).step + 1e-9);
       }),
     );
   });
 
   test('a slow host bounds fast kernels', () => {
-    const line = stepTimeline({
+    const line = timelineOf({
       forward: { device: new Float64Array(10).fill(1), host: new Float64Array(10).fill(3) },
       backward: work([]),
       messages: [],

@@ -54,7 +54,7 @@ export function predictStep(
   return stepTimeline({
     forward: { device: forward, host: new Float64Array(forward.length) },
     backward: { device: backward, host: new Float64Array(backward.length) },
-    messages: traffic.messages[0],
+    messages: traffic.messages(0),
     channels: traffic.channels.map(({ order }) => order),
     slowing: traffic.slowing[0],
     // What one GPU updates by itself it updates here too, unless the servers do; shards update a part of it.

@@ -11,7 +11,6 @@ import { unknownOrigins } from '../analysis/unknownOrigins.ts';
 import type { ClusterProfile, GpuProfile, Numeric } from '../hardware/clusterProfile.ts';
 import { computePath, type KernelWork, kernelTime } from '../hardware/kernelTime.ts';
 import { describeOrigin } from '../hardware/timeOrigin.ts';
-import { formatTime } from '../model/format.ts';
 import type { Layer } from '../model/graph.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
 import type { Scenario } from '../model/scenario.ts';
@@ -25,24 +24,25 @@ import type {
   TotalCost,
   UnknownPart,
 } from '../model/stepCost.ts';
-import { type Bytes, bytes, flops, type Seconds, seconds, sum, times } from '../model/units.ts';
-import type { StepTimeline } from '../schedule/stepTimeline.ts';
+import { flops, type Seconds, seconds } from '../model/units.ts';
+import type { StepTimeline, StepTimes } from '../schedule/stepTimeline.ts';
 import { findingsOf } from './findings/findings.ts';
-import { type LayerCommunication, layerCosts, layerOfOperators } from './layerCosts.ts';
+import { layerCosts, layerOfOperators } from './layerCosts.ts';
 import { withMeasurement } from './measuredWork.ts';
 import { memoryOf } from './memoryOf.ts';
+import { communicationByLayer, messageCosts } from './messageCosts.ts';
 import { reservedMemory, runtimeReserve } from './reservedMemory.ts';
 import { stepLimit } from './stepLimit.ts';
 import type { StepMemory } from './stepMemory.ts';
 import {
-  exchangesPerStep,
   type FasterWorkers,
   passesOf,
   planStep,
   type StepPlan,
   timeAtServers,
-  timelineAlone,
   timelineOf,
+  timesAlone,
+  timesOf,
   waitingForSlower,
 } from './stepPlan.ts';
 import { meanWorkerStep, throughputOf } from './throughput.ts';
@@ -57,13 +57,13 @@ export function estimateStep(
   measurements?: LayerMeasurements,
 ): StepCost {
   const plan = planStep(training, scenario, cluster, measurements);
-  const timelines = [timelineOf(plan, 0), timelineOf(plan, 1), timelineOf(plan, 2)] as const;
+  const timelines = [timelineOf(plan, 0), timesOf(plan, 1), timesOf(plan, 2)] as const;
   const memory = memoryOf(plan);
   const messages = messageCosts(plan, timelines[0]);
   const origins = unknownOrigins(training);
   const unknown = unknownParts(training, origins);
   const exact = unknown.length === 0;
-  const alone = exact ? timelineAlone(plan, 0).step : null;
+  const alone = exact ? timesAlone(plan, 0).step : null;
   const layers = layersOf(plan, timelines, messages, exact, origins);
   return {
     scenario,
@@ -75,11 +75,12 @@ export function estimateStep(
   };
 }
 
-type Timelines = readonly [StepTimeline, StepTimeline, StepTimeline];
+/** With middle, low and high times. */
+type Timelines = readonly [StepTimes, StepTimes, StepTimes];
 
 function totalsOf(
   plan: StepPlan,
-  timelines: Timelines,
+  timelines: readonly [StepTimeline, StepTimes, StepTimes],
   alone: Seconds | null,
   memory: StepMemory,
   unknown: readonly UnknownPart[],
@@ -160,7 +161,7 @@ function partsOf(
       : {
           imbalance: {
             factor: imbalance,
-            time: seconds(Math.max(0, timeline.step - timelineOf({ ...plan, imbalance: 1 }, 0).step)),
+            time: seconds(Math.max(0, timeline.step - timesOf({ ...plan, imbalance: 1 }, 0).step)),
           },
         }),
     ...(faster === undefined ? {} : { mixed: mixedGpus(plan, faster, timeline.step) }),
@@ -238,39 +239,6 @@ function timeAtPeak(plan: StepPlan): number {
   return 1 / (slowShare / total + (1 - slowShare) / timeAtPeak(faster.plan));
 }
 
-function messageCosts(plan: StepPlan, timeline: StepTimeline): readonly MessageCost[] {
-  const layerOf = layerOfOperators(plan.training);
-  const { parameters } = plan.training.analysis;
-  const last = plan.training.costs.length - 1;
-  /** By layer: the last message that has a share of it, and where. */
-  const shareIn = new Int32Array(plan.training.analysis.layers.length).fill(-1);
-  const shareAt = new Int32Array(plan.training.analysis.layers.length);
-  return plan.exchange.messages.map((message, position) => {
-    const stages = plan.traffic.stages[position] ?? [];
-    const shares: { readonly index: number; bytes: Bytes }[] = [];
-    for (const gradient of message.gradients) {
-      const layer = layerOf[parameters[gradient.index]?.operators[0] ?? -1];
-      if (layer === undefined) continue;
-      const known = shareIn[layer] === position ? shares[shareAt[layer] ?? 0] : undefined;
-      if (known !== undefined) known.bytes = bytes(known.bytes + gradient.bytes);
-      else {
-        shareIn[layer] = position;
-        shareAt[layer] = shares.length;
-        shares.push({ index: layer, bytes: gradient.bytes });
-      }
-    }
-    return {
-      bytes: message.bytes,
-      time: times(sum(stages.map((stage) => stage.time)), exchangesPerStep(plan)),
-      exposed: timeline.messages[position]?.exposed ?? seconds(0),
-      slack: timeline.messages[position]?.slack ?? seconds(0),
-      layers: shares,
-      readyAfter: layerOf[message.after.pass === 'backward' ? last - message.after.position : 0] ?? 0,
-      description: stages.map(({ description }) => description).join(', then '),
-    };
-  });
-}
-
 function layersOf(
   plan: StepPlan,
   timelines: Timelines,
@@ -280,17 +248,13 @@ function layersOf(
 ): readonly LayerCost[] {
   const { training, scenario, update } = plan;
   const elements = training.analysis.parameters.reduce((total, parameter) => total + parameter.elements, 0);
-  const inGraphOrder = (timeline: StepTimeline): Float64Array =>
-    scenario.mode === 'training' ? timeline.backward.toReversed() : new Float64Array(training.costs.length);
+  const inGraphOrder = ({ backward }: StepTimes): Float64Array =>
+    scenario.mode === 'training' ? backward.toReversed() : new Float64Array(training.costs.length);
   const { measured } = plan;
   if (measured !== undefined) {
     // What bounds a layer, and where its prediction comes from, is told of the kernels.
     const { measured: _, ...predicted } = plan;
-    const alone = [
-      timelineAlone(predicted, 0),
-      timelineAlone(predicted, 1),
-      timelineAlone(predicted, 2),
-    ] as const;
+    const alone = [timesAlone(predicted, 0), timesAlone(predicted, 1), timesAlone(predicted, 2)] as const;
     return layersOf(predicted, alone, messages, exact, origins).map((layer, index) => {
       const operators = training.analysis.layers[index];
       return operators === undefined
@@ -316,37 +280,6 @@ function layersOf(
     origins,
     notes: computeNotes(plan),
   });
-}
-
-/** A message's time and its exposed part belong to its layers by their share of its bytes. */
-function communicationByLayer(
-  layers: readonly Layer[],
-  messages: readonly MessageCost[],
-): readonly LayerCommunication[] {
-  const silent: LayerCommunication = {
-    time: 0,
-    exposed: 0,
-    slack: Number.POSITIVE_INFINITY,
-    note: undefined,
-  };
-  const result = layers.map(() => silent);
-  for (const [position, message] of messages.entries()) {
-    let whole = 0;
-    for (const share of message.layers) whole += share.bytes;
-    const spare = message.slack > 0 ? `, ${formatTime(message.slack)} to spare` : '';
-    const place = `message ${position + 1} of ${messages.length}, ${message.description}${spare}`;
-    for (const share of message.layers) {
-      const before = result[share.index];
-      if (before === undefined || whole === 0) continue;
-      result[share.index] = {
-        time: before.time + message.time * (share.bytes / whole),
-        exposed: before.exposed + message.exposed * (share.bytes / whole),
-        slack: Math.min(before.slack, message.slack),
-        note: before.note === undefined ? place : `${before.note}; ${place}`,
-      };
-    }
-  }
-  return result;
 }
 
 /**

@@ -10,7 +10,7 @@ import type { Layer } from '../model/graph.ts';
 import type { LayerMeasurement, LayerMeasurements } from '../model/measurement.ts';
 import type { LayerCost } from '../model/stepCost.ts';
 import { type Seconds, seconds } from '../model/units.ts';
-import type { StepTimeline } from '../schedule/stepTimeline.ts';
+import type { StepTimes } from '../schedule/stepTimeline.ts';
 
 /** Columns by operator, in the order of the graph, with middle, low and high times. */
 export interface MeasuredWork {
@@ -26,17 +26,17 @@ export type Edges<Value> = readonly [Value, Value, Value];
 export function measuredWork(
   given: LayerMeasurements,
   layers: readonly Layer[],
-  alone: Edges<StepTimeline>,
+  alone: Edges<StepTimes>,
 ): MeasuredWork {
-  const inGraphOrder = ({ backward }: StepTimeline): Float64Array => backward.toReversed();
+  const inGraphOrder = ({ backward }: StepTimes): Float64Array => backward.toReversed();
   const [middle] = alone;
   const fromStep = given.step === undefined ? undefined : fillOf(given, given.step, layers, middle);
   // What fills a measured step is not uncertain as a whole; without one the prediction keeps its bounds.
-  const edges: Edges<StepTimeline> = fromStep === undefined ? alone : [middle, middle, middle];
+  const edges: Edges<StepTimes> = fromStep === undefined ? alone : [middle, middle, middle];
   const scale = fromStep ?? 1;
   const replaced = (column: Float64Array, pass: 'forward' | 'backward'): Float64Array =>
     replaceLayers(column, layers, scale, (layer) => given.layers.get(layer.name)?.[pass]);
-  const each = <Value>(make: (line: StepTimeline) => Value): Edges<Value> => [
+  const each = <Value>(make: (line: StepTimes) => Value): Edges<Value> => [
     make(edges[0]),
     make(edges[1]),
     make(edges[2]),
@@ -59,7 +59,7 @@ function fillOf(
   given: LayerMeasurements,
   step: Seconds,
   layers: readonly Layer[],
-  { forward, backward, updateTime }: StepTimeline,
+  { forward, backward, updateTime }: StepTimes,
 ): number {
   const last = forward.length - 1;
   let fixed = 0;

@@ -7,7 +7,8 @@ import { type OperationTime, operationTime } from '../communication/operationTim
 import type { Placement } from '../communication/placement.ts';
 import type { Channel, Exchange, Message, Moment } from '../frameworks/exchange.ts';
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
-import { type Seconds, seconds, sum, times } from '../model/units.ts';
+import { type Seconds, seconds } from '../model/units.ts';
+import { type MessageColumns, messageColumns } from '../schedule/messageColumns.ts';
 import type { TimedMessage } from '../schedule/stepWork.ts';
 
 export interface PlannedTraffic {
@@ -18,8 +19,8 @@ export interface PlannedTraffic {
   readonly stages: readonly (readonly OperationTime[])[];
   /** By message: what it keeps the busiest server for, of one node. */
   readonly serverTimes: readonly Seconds[];
-  /** With middle, low and high times. */
-  readonly messages: readonly [readonly TimedMessage[], readonly TimedMessage[], readonly TimedMessage[]];
+  /** With middle, low or high times. */
+  readonly messages: (edge: 0 | 1 | 2) => MessageColumns;
 }
 
 export function timeTraffic(
@@ -28,28 +29,28 @@ export function timeTraffic(
   placement: Placement,
   { costs, analysis }: Pick<TrainingGraph, 'costs' | 'analysis'>,
 ): PlannedTraffic {
-  const channels: Channel[] = [];
-  const indexOf = (channel: Channel): number => {
-    const known = channels.indexOf(channel);
-    return known >= 0 ? known : channels.push(channel) - 1;
-  };
+  const { channels, stagesOf } = numberedChannels();
   const stages = stageTimes(exchange, cluster, placement);
   const shares = updateShares(exchange, analysis.parameters);
-  const timed = (edge: 'time' | 'low' | 'high'): readonly TimedMessage[] => {
-    const stagesOf = timedStages(edge, indexOf);
-    return exchange.messages.map((message, index) => ({
+  const columns = messageColumns(
+    exchange.messages.map((message, index) => ({
       after: workOf(message.after, costs.length),
       before: workOf(message.before, costs.length),
       stepsLater: message.stepsLater ?? 0,
       priority: message.priority ?? 0,
-      stages: stagesOf(message, stages[index] ?? []),
+      stages: stagesOf(message.stages),
       updateShare: shares[index] ?? 0,
-    }));
-  };
-  const serverTimes = exchange.messages.map(({ everySteps = 1 }, index) =>
-    times(sum((stages[index] ?? []).map((stage) => stage.serverTime)), 1 / everySteps),
+    })),
   );
-  const messages = [timed('time'), timed('low'), timed('high')] as const;
+  const messages = (edge: 0 | 1 | 2): MessageColumns => ({
+    ...columns,
+    time: timesByStage(exchange, stages, (['time', 'low', 'high'] as const)[edge], columns.time.length),
+  });
+  const serverTimes = exchange.messages.map(({ everySteps = 1 }, index) => {
+    let time = 0;
+    for (const { serverTime } of stages[index] ?? []) time += serverTime;
+    return seconds(time / everySteps);
+  });
   const isOnGpu = cluster.gpu.architecture !== 'cpu';
   const [middle, low, high] = kernelSlowdown.map((share) =>
     channels.map(({ runsKernels }) => (runsKernels && isOnGpu ? share : 0)),
@@ -58,24 +59,39 @@ export function timeTraffic(
   return { channels, slowing, stages, serverTimes, messages };
 }
 
-type TimedStages = TimedMessage['stages'];
-
-/** Messages that travel alike share their stages, and so the times of these. */
-function timedStages(
-  edge: 'time' | 'low' | 'high',
-  indexOf: (channel: Channel) => number,
-): (message: Message, times: readonly OperationTime[]) => TimedStages {
-  const known = new Map<Message['stages'], TimedStages>();
-  return ({ stages, everySteps = 1 }, stageTimes) => {
-    const same = everySteps === 1 ? known.get(stages) : undefined;
+/** Channels in the order they are first used; messages that travel alike share their stages, here as there. */
+function numberedChannels() {
+  const channels: Channel[] = [];
+  const indexOf = (channel: Channel): number => {
+    const known = channels.indexOf(channel);
+    return known >= 0 ? known : channels.push(channel) - 1;
+  };
+  const known = new Map<Message['stages'], TimedMessage['stages']>();
+  const stagesOf = (stages: Message['stages']): TimedMessage['stages'] => {
+    const same = known.get(stages);
     if (same !== undefined) return same;
-    const own = stages.map(({ channel }, position) => ({
-      channel: indexOf(channel),
-      time: seconds((stageTimes[position]?.[edge] ?? 0) / everySteps),
-    }));
-    if (everySteps === 1) known.set(stages, own);
+    const own = stages.map(({ channel }) => ({ channel: indexOf(channel), time: seconds(0) }));
+    known.set(stages, own);
     return own;
   };
+  return { channels, stagesOf };
+}
+
+function timesByStage(
+  { messages }: Exchange,
+  stages: PlannedTraffic['stages'],
+  edge: 'time' | 'low' | 'high',
+  count: number,
+): Float64Array {
+  const times = new Float64Array(count);
+  let at = 0;
+  for (const [index, { everySteps = 1 }] of messages.entries()) {
+    for (const stage of stages[index] ?? []) {
+      times[at] = stage[edge] / everySteps;
+      at += 1;
+    }
+  }
+  return times;
 }
 
 /** Moments as the timeline counts work: forward, then backward, then the update. */

@@ -13,8 +13,9 @@ import { findGpu } from '../hardware/gpus.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
 import type { Optimizer, Scenario } from '../model/scenario.ts';
 import { type Seconds, seconds, sum } from '../model/units.ts';
-import { repeatPasses } from '../schedule/repeatPasses.ts';
-import { type StepTimeline, stepTimeline } from '../schedule/stepTimeline.ts';
+import { noMessages } from '../schedule/messageColumns.ts';
+import { repeatPasses, repeatTimes } from '../schedule/repeatPasses.ts';
+import { type StepTimeline, type StepTimes, stepTimeline, stepTimes } from '../schedule/stepTimeline.ts';
 import type { LaunchedWork, StepWork } from '../schedule/stepWork.ts';
 import { gradientsInReadyOrder } from './gradients.ts';
 import { type InputWork, inputWork } from './inputWork.ts';
@@ -280,28 +281,58 @@ function lowerFolded(
   };
 }
 
-/** The plan on its timeline. `growth` scales GPU work of the model, as a larger batch would. */
-export function timelineOf(plan: StepPlan, edge: Edge, growth = 1): StepTimeline {
-  const line = workerTimeline(plan, edge, growth);
-  return plan.exchange.synchrony === 'synchronous' ? line : queuedAtServers(line, plan);
+/** The plan on its timeline. */
+export function timelineOf(plan: StepPlan, edge: Edge): StepTimeline {
+  const line = workerTimeline(plan, edge);
+  const time = timeInQueue(line, plan);
+  if (time === 0) return line;
+  const { placement, traffic } = plan;
+  const perServerTime = (time * placement.nodes) / timeAtServers(plan);
+  return {
+    ...queued(line, time),
+    messages: line.messages.map((message, index) => ({
+      ...message,
+      exposed: seconds(message.exposed + perServerTime * (traffic.serverTimes[index] ?? 0)),
+      slack: seconds(0),
+    })),
+  };
+}
+
+/** Its times alone, which is less work. `growth` scales GPU work of the model, as a larger batch would. */
+export function timesOf(plan: StepPlan, edge: Edge, growth = 1): StepTimes {
+  const times = workerTimes(plan, edge, growth);
+  const time = timeInQueue(times, plan);
+  return time === 0 ? times : queued(times, time);
 }
 
 /** Of one worker, without queues at servers that others cause. */
-export function workerTimeline(plan: StepPlan, edge: Edge, growth = 1): StepTimeline {
-  const work = workOf(plan, edge, growth);
+export function workerTimeline(plan: StepPlan, edge: Edge): StepTimeline {
+  const work = workOf(plan, edge);
   const pass = stepTimeline(work);
   const passes = passesOf(plan.scenario);
   if (passes === 1) return pass;
-  const isSilent = exchangesPerStep(plan) === 1;
-  return repeatPasses(pass, isSilent ? stepTimeline({ ...work, messages: [], channels: [] }) : pass, passes);
+  return repeatPasses(pass, sendsOnce(plan) ? stepTimeline(silent(work)) : pass, passes);
 }
+
+export function workerTimes(plan: StepPlan, edge: Edge, growth = 1): StepTimes {
+  const work = workOf(plan, edge, growth);
+  const pass = stepTimes(work);
+  const passes = passesOf(plan.scenario);
+  if (passes === 1) return pass;
+  return repeatTimes(pass, sendsOnce(plan) ? stepTimes(silent(work)) : pass, passes);
+}
+
+/** However many passes it has. */
+const sendsOnce = (plan: StepPlan): boolean => exchangesPerStep(plan) === 1;
+
+const silent = (work: StepWork): StepWork => ({ ...work, messages: noMessages, channels: [] });
 
 /** What one worker does in one pass of a step, with middle, low or high times. */
 export function workOf(plan: StepPlan, edge: Edge, growth = 1): StepWork {
   const { traffic, input, imbalance } = plan;
   return {
     ...computeOf(plan, edge, growth, imbalance, plan.updateTimes),
-    messages: traffic.messages[edge],
+    messages: traffic.messages(edge),
     channels: traffic.channels.map(({ order }) => order),
     slowing: traffic.slowing[edge],
     ...(input === undefined ? {} : { input: input.timed }),
@@ -319,17 +350,17 @@ export const exchangesPerStep = ({ exchange, scenario }: StepPlan): number =>
   exchange.shards.gradients > 1 ? passesOf(scenario) : 1;
 
 /** The plan on one GPU by itself: it sends nothing, updates all parameters, and shares no source of input. */
-export function timelineAlone(plan: StepPlan, edge: Edge): StepTimeline {
+export function timesAlone(plan: StepPlan, edge: Edge): StepTimes {
   const pass = passAlone(plan, edge);
-  return repeatPasses(pass, pass, passesOf(plan.scenario));
+  return repeatTimes(pass, pass, passesOf(plan.scenario));
 }
 
-function passAlone(plan: StepPlan, edge: Edge): StepTimeline {
+function passAlone(plan: StepPlan, edge: Edge): StepTimes {
   const { training, scenario, cluster, behaviour } = plan;
   const input = inputWork(training, scenario, cluster, { nodes: 1, gpusPerNode: 1 }, behaviour.input);
-  return stepTimeline({
+  return stepTimes({
     ...computeOf(plan, edge, 1, 1, plan.wholeUpdateTimes),
-    messages: [],
+    messages: noMessages,
     channels: [],
     ...(input === undefined ? {} : { input: input.timed }),
   });
@@ -388,29 +419,22 @@ export const waitingForSlower = ({ faster, exchange }: StepPlan, step: number): 
   seconds(
     faster === undefined || exchange.synchrony !== 'synchronous'
       ? 0
-      : Math.max(0, step - timelineOf(faster.plan, 0).step),
+      : Math.max(0, step - timesOf(faster.plan, 0).step),
   );
 
-/** Workers without a barrier queue where the servers take longer for the exchanges of all than one takes for its step. */
-function queuedAtServers(line: StepTimeline, plan: StepPlan): StepTimeline {
-  const { traffic, placement } = plan;
-  const atServers = timeAtServers(plan);
-  const queued = Math.max(0, atServers - line.step);
-  if (queued === 0) return line;
-  return {
-    ...line,
-    messages: line.messages.map((message, index) => ({
-      ...message,
-      exposed: seconds(
-        message.exposed + (queued * placement.nodes * (traffic.serverTimes[index] ?? 0)) / atServers,
-      ),
-      slack: seconds(0),
-    })),
-    communicationTime: seconds(line.communicationTime + queued),
-    exposedTime: seconds(line.exposedTime + queued),
-    step: seconds(line.step + queued),
-  };
-}
+/**
+ * Workers without a barrier queue where the servers take longer for the exchanges of all than one takes for its step: for
+ * so long.
+ */
+const timeInQueue = ({ step }: StepTimes, plan: StepPlan): number =>
+  plan.exchange.synchrony === 'synchronous' ? 0 : Math.max(0, timeAtServers(plan) - step);
+
+const queued = <Times extends StepTimes>(times: Times, time: number): Times => ({
+  ...times,
+  communicationTime: seconds(times.communicationTime + time),
+  exposedTime: seconds(times.exposedTime + time),
+  step: seconds(times.step + time),
+});
 
 function scaled(column: Float64Array, factor: number): Float64Array {
   if (factor === 1) return column;

@@ -1,6 +1,6 @@
 /** To which messages the GPU's waiting belongs, and how much later messages could end without making it wait. */
 
-import type { Jobs } from './traffic.ts';
+import type { Jobs } from './jobs.ts';
 
 /** The GPU waits from one time until another, when a message of a step arrives. */
 export interface Stall {

@@ -39,7 +39,7 @@ export function layStep(
   const count = split + backward.device.length;
   const moved = { forward: new Float64Array(split), backward: new Float64Array(count - split) };
   const ends = { forward: new Float64Array(split), backward: new Float64Array(count - split) };
-  const neededAt = new Float64Array(messages.length).fill(Number.POSITIVE_INFINITY);
+  const neededAt = new Float64Array(messages.count).fill(Number.POSITIVE_INFINITY);
   const stalls: Stall[] = [];
   const fed = supply?.arrival(step, start) ?? start;
   const isHeldByInput = work.input !== undefined && work.input.ahead !== 'reading and copying';
@@ -70,7 +70,7 @@ export function layStep(
     updateTime += time;
     if (time > 0) updates.push({ time, end: gpu.freeAt() });
   };
-  const shareOf = (message: number): number => messages[message]?.updateShare ?? 0;
+  const shareOf = (message: number): number => messages.updateShare[message] ?? 0;
 
   release(0, start);
   let done = 0;

@@ -81,10 +81,3 @@ function levelsOver(ranks: number): readonly Int32Array[] {
   }
   return levels;
 }
-
-/** By item its place among the different values, and how many of these there are. */
-export function ranksOf(values: readonly number[]): { readonly ranks: Int32Array; readonly count: number } {
-  const distinct = [...new Set(values)].sort((a, b) => a - b);
-  const rankOf = new Map(distinct.map((value, rank) => [value, rank]));
-  return { ranks: Int32Array.from(values, (value) => rankOf.get(value) ?? 0), count: distinct.length };
-}

@@ -1,7 +1,7 @@
 /** A step of several passes forward and backward, whose gradients are added up before one update. */
 
 import { seconds } from '../model/units.ts';
-import type { SentStage, StepTimeline } from './stepTimeline.ts';
+import type { SentStage, StepTimeline, StepTimes } from './stepTimeline.ts';
 
 /**
  * `last` is the step as its last pass alone would be; the passes before it run as `earlier` does up to its update.
@@ -10,7 +10,27 @@ import type { SentStage, StepTimeline } from './stepTimeline.ts';
 export function repeatPasses(last: StepTimeline, earlier: StepTimeline, passes: number): StepTimeline {
   if (passes === 1) return last;
   const more = passes - 1;
-  const before = more * (earlier.step - earlier.updateTime);
+  const before = timeBefore(earlier, passes);
+  return {
+    ...repeatTimes(last, earlier, passes),
+    messages: last.messages.map((message, index) => ({
+      ...message,
+      ...shifted(message, before),
+      exposed: seconds(message.exposed + more * (earlier.messages[index]?.exposed ?? 0)),
+    })),
+    stageOf: (message, stage) => {
+      const sent = last.stageOf(message, stage);
+      return { ...sent, ...shifted(sent, before) };
+    },
+    batch: last.batch,
+  };
+}
+
+/** The times alone. */
+export function repeatTimes(last: StepTimes, earlier: StepTimes, passes: number): StepTimes {
+  if (passes === 1) return last;
+  const more = passes - 1;
+  const before = timeBefore(earlier, passes);
   const later = (column: Float64Array): Float64Array => column.map((end) => end + before);
   const added = (column: Float64Array, again: Float64Array): Float64Array =>
     column.map((time, index) => time + more * (again[index] ?? 0));
@@ -21,17 +41,6 @@ export function repeatPasses(last: StepTimeline, earlier: StepTimeline, passes: 
     forwardEnds: later(last.forwardEnds),
     backwardEnds: later(last.backwardEnds),
     updates: last.updates.map(({ time, end }) => ({ time, end: seconds(end + before) })),
-    get messages() {
-      return last.messages.map((message, index) => ({
-        ...message,
-        ...shifted(message, before),
-        exposed: seconds(message.exposed + more * (earlier.messages[index]?.exposed ?? 0)),
-      }));
-    },
-    stagesOf: (message) => last.stagesOf(message).map((stage) => ({ ...stage, ...shifted(stage, before) })),
-    get batch() {
-      return last.batch;
-    },
     inputTime: total('inputTime'),
     exposedInputTime: total('exposedInputTime'),
     forwardTime: total('forwardTime'),
@@ -44,6 +53,10 @@ export function repeatPasses(last: StepTimeline, earlier: StepTimeline, passes: 
     step: seconds(last.step + before),
   };
 }
+
+/** Of the passes but the last. */
+const timeBefore = ({ step, updateTime }: StepTimes, passes: number): number =>
+  (passes - 1) * (step - updateTime);
 
 const shifted = ({ start, end }: Pick<SentStage, 'start' | 'end'>, by: number) => ({
   start: seconds(start + by),

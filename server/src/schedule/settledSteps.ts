@@ -31,10 +31,11 @@ export interface SettledSteps {
   readonly lay: () => LaidStep;
 }
 
-export function settledSteps(work: StepWork): SettledSteps {
+/** `isRecorded`: when each message travels can be asked for, and not only when what waits for it goes on. */
+export function settledSteps(work: StepWork, isRecorded = false): SettledSteps {
   const order = orderOf(work);
   const { longestLag } = order;
-  const traffic = createTraffic(work.messages, work.channels, work.slowing);
+  const traffic = createTraffic(work.messages, work.channels, work.slowing, isRecorded);
   const supply = work.input === undefined ? undefined : createInputSupply(work.input);
   const steps: LaidStep[] = [];
   const lay = (): LaidStep => {

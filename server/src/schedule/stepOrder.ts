@@ -21,27 +21,29 @@ export interface Order {
 export function orderOf({ forward, backward, messages }: StepWork): Order {
   const split = forward.device.length;
   const count = split + backward.device.length;
-  const lags = new Int32Array(messages.length);
+  const lags = new Int32Array(messages.count);
   const isStop = new Uint8Array(count + 1);
   isStop[split] = 1;
   isStop[count] = 1;
   let longestLag = 0;
   let sharedUpdate = 1;
   let remembersArrivals = false;
-  messages.forEach(({ after, before, stepsLater, updateShare }, index) => {
-    const lag = (before > after ? 0 : 1) + stepsLater;
-    lags[index] = lag;
+  for (let message = 0; message < messages.count; message += 1) {
+    const [after, before] = [messages.after[message] ?? 0, messages.before[message] ?? 0];
+    const updateShare = messages.updateShare[message] ?? 0;
+    const lag = (before > after ? 0 : 1) + (messages.stepsLater[message] ?? 0);
+    lags[message] = lag;
     longestLag = Math.max(longestLag, lag);
     sharedUpdate -= updateShare;
     if (lag > 0 && before === count && updateShare > 0) remembersArrivals = true;
     if (after < count) isStop[after + 1] = 1;
     isStop[before] = 1;
-  });
+  }
   const stops: number[] = [];
   for (let work = 0; work <= count; work += 1) if (isStop[work] === 1) stops.push(work);
   return {
-    released: listedBy(count + 2, messages, ({ after }) => after + 1),
-    waitedFor: listedBy(count + 1, messages, ({ before }) => before),
+    released: listedBy(count + 2, messages.after, 1),
+    waitedFor: listedBy(count + 1, messages.before),
     lags,
     stops: Int32Array.from(stops),
     longestLag,
@@ -56,26 +58,20 @@ export interface Listed {
   readonly first: Int32Array;
 }
 
-function listedBy(
-  places: number,
-  messages: StepWork['messages'],
-  placeOf: (message: StepWork['messages'][number]) => number,
-): Listed {
-  const first = new Int32Array(places + 1);
-  for (const message of messages) {
-    const place = placeOf(message) + 1;
-    first[place] = (first[place] ?? 0) + 1;
-  }
-  for (let place = 1; place <= places; place += 1) {
+/** By the place of each, `shift` further. */
+function listedBy(count: number, places: Int32Array, shift = 0): Listed {
+  const first = new Int32Array(count + 1);
+  for (const place of places) first[place + shift + 1] = (first[place + shift + 1] ?? 0) + 1;
+  for (let place = 1; place <= count; place += 1) {
     first[place] = (first[place] ?? 0) + (first[place - 1] ?? 0);
   }
   const next = first.slice();
-  const all = new Int32Array(messages.length);
-  messages.forEach((message, index) => {
-    const place = placeOf(message);
+  const all = new Int32Array(places.length);
+  for (let index = 0; index < places.length; index += 1) {
+    const place = (places[index] ?? 0) + shift;
     const at = next[place] ?? 0;
     all[at] = index;
     next[place] = at + 1;
-  });
+  }
   return { all, first };
 }

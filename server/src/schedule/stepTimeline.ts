@@ -15,11 +15,13 @@
 import { type Seconds, seconds } from '../model/units.ts';
 import { exposureOfMessages, slackOfMessages } from './exposure.ts';
 import type { SuppliedBatch } from './inputSupply.ts';
+import type { Jobs } from './jobs.ts';
 import type { LaidStep } from './layStep.ts';
 import { type SettledSteps, settledSteps } from './settledSteps.ts';
 import type { StepWork } from './stepWork.ts';
 
-export interface StepTimeline {
+/** How long a step takes, and what of it. */
+export interface StepTimes {
   /**
    * By how much each piece of work moves the end of the GPU's work, waiting for the host included and for messages
    * not, aligned with the input; they add up to `forwardTime` and `backwardTime`.
@@ -31,12 +33,6 @@ export interface StepTimeline {
   readonly backwardEnds: Float64Array;
   /** The update, in one piece or as messages arrive: by how much each piece moves the end, and the end. */
   readonly updates: readonly UpdatePiece[];
-  /** Made when it is asked for, as `stagesOf` and `batch` are: most who ask for a timeline ask for times alone. */
-  readonly messages: readonly SentMessage[];
-  /** Of a message, by its place. */
-  readonly stagesOf: (message: number) => readonly SentStage[];
-  /** The batch that comes while the step runs; `undefined` where input is not described. */
-  readonly batch: SuppliedBatch | undefined;
   /** Reading, decoding and copying of one batch. */
   readonly inputTime: Seconds;
   /** The part for which the GPU waits. */
@@ -53,6 +49,15 @@ export interface StepTimeline {
   /** Of forward and backward: by how much messages that run beside them slow them. */
   readonly slowedTime: Seconds;
   readonly step: Seconds;
+}
+
+/** When what travels beside the GPU's work does. */
+export interface StepTimeline extends StepTimes {
+  readonly messages: readonly SentMessage[];
+  /** A stage of a message, by their places. */
+  readonly stageOf: (message: number, stage: number) => SentStage;
+  /** The batch that comes while the step runs; `undefined` where input is not described. */
+  readonly batch: SuppliedBatch | undefined;
 }
 
 export interface UpdatePiece {
@@ -76,15 +81,30 @@ export interface SentMessage {
   readonly slack: Seconds;
 }
 
-/** Times are the average of some steps, the last of which is the one whose messages and batch are shown. */
 export function stepTimeline(work: StepWork): StepTimeline {
-  const settled = settledSteps(work);
-  const { steps, supply, shown, averaged } = settled;
+  const settled = settledSteps(work, true);
+  const { steps, supply, shown, follow } = settled;
+  const times = timesOf(work, settled);
+  follow();
+  const from = steps[shown]?.start ?? 0;
+  const batch = supply?.batches[Math.min(shown + 1, supply.batches.length - 1)];
+  return {
+    ...times,
+    messages: sentMessages(work, settled),
+    stageOf: stageOf(work, settled),
+    batch: batch === undefined ? undefined : shifted(batch, -from),
+  };
+}
+
+/** The times alone, which is less work. */
+export const stepTimes = (work: StepWork): StepTimes => timesOf(work, settledSteps(work));
+
+/** They are the average of some steps, the last of which is the one whose messages and batch are shown. */
+function timesOf(work: StepWork, { steps, shown, averaged }: SettledSteps): StepTimes {
   const step = steps[shown];
   if (step === undefined) throw new Error('no step was laid out');
   const recent = steps.slice(shown + 1 - averaged, shown + 1);
   const from = step.start;
-  let sent: readonly SentMessage[] | undefined;
   const mean = (timeOf: (one: LaidStep) => number): Seconds => {
     let total = 0;
     for (const one of recent) total += timeOf(one);
@@ -93,23 +113,13 @@ export function stepTimeline(work: StepWork): StepTimeline {
   const forward = meanColumn(recent.map((one) => one.forward));
   const backward = meanColumn(recent.map((one) => one.backward));
   let communication = 0;
-  for (const { stages } of work.messages) for (const { time } of stages) communication += time;
+  for (const time of work.messages.time) communication += time;
   return {
     forward,
     backward,
     forwardEnds: fromStart(step.forwardEnds, from),
     backwardEnds: fromStart(step.backwardEnds, from),
     updates: step.updates.map(({ time, end }) => ({ time: seconds(time), end: seconds(end - from) })),
-    get messages() {
-      sent ??= sentMessages(work, settled);
-      return sent;
-    },
-    stagesOf: (message) => sentStages(work, settled, message),
-    get batch() {
-      settled.follow();
-      const batch = supply?.batches[Math.min(shown + 1, supply.batches.length - 1)];
-      return batch === undefined ? undefined : shifted(batch, -from);
-    },
     inputTime: seconds(work.input === undefined ? 0 : work.input.read + work.input.copy),
     exposedInputTime: mean((one) => one.fed - one.start),
     forwardTime: total(forward),
@@ -124,20 +134,15 @@ export function stepTimeline(work: StepWork): StepTimeline {
 }
 
 function sentMessages({ messages }: StepWork, settled: SettledSteps): readonly SentMessage[] {
-  const { steps, shown, averaged, traffic, follow } = settled;
-  follow();
-  const { jobs } = traffic;
+  const { steps, shown, averaged } = settled;
+  const jobs = recordedJobs(settled);
   const from = steps[shown]?.start ?? 0;
   const stalls = steps.slice(shown + 1 - averaged, shown + 1).flatMap((one) => one.stalls);
-  const exposed = exposureOfMessages(stalls, jobs, messages.length);
-  const slack = slackOfMessages(
-    shown,
-    steps.map((step) => step.neededAt),
-    jobs,
-    messages.length,
-  );
+  const exposed = exposureOfMessages(stalls, jobs, messages.count);
+  const neededAt = steps.map((step) => step.neededAt);
+  const slack = slackOfMessages(shown, neededAt, jobs, messages.count);
   const { start, end } = jobs;
-  return messages.map((_, index) => ({
+  return Array.from({ length: messages.count }, (_, index) => ({
     start: seconds((start[jobs.jobOf(shown, index)] ?? 0) - from),
     end: seconds((end[jobs.jobOf(shown, index + 1) - 1] ?? 0) - from),
     exposed: seconds((exposed[index] ?? 0) / averaged),
@@ -145,20 +150,23 @@ function sentMessages({ messages }: StepWork, settled: SettledSteps): readonly S
   }));
 }
 
-function sentStages(
-  { messages }: StepWork,
-  { steps, shown, traffic, follow }: SettledSteps,
-  message: number,
-): readonly SentStage[] {
-  follow();
-  const { jobs } = traffic;
+function stageOf({ messages }: StepWork, settled: SettledSteps): StepTimeline['stageOf'] {
+  const { start, end, jobOf } = recordedJobs(settled);
+  const { steps, shown } = settled;
   const from = steps[shown]?.start ?? 0;
-  const job = jobs.jobOf(shown, message);
-  return (messages[message]?.stages ?? []).map(({ channel }, stage) => ({
-    channel,
-    start: seconds((jobs.start[job + stage] ?? 0) - from),
-    end: seconds((jobs.end[job + stage] ?? 0) - from),
-  }));
+  return (message, stage) => {
+    const job = jobOf(shown, message) + stage;
+    return {
+      channel: messages.channel[(messages.firstStage[message] ?? 0) + stage] ?? 0,
+      start: seconds((start[job] ?? 0) - from),
+      end: seconds((end[job] ?? 0) - from),
+    };
+  };
+}
+
+function recordedJobs({ traffic: { jobs } }: SettledSteps): Jobs {
+  if (jobs === undefined) throw new Error('messages of steps that were not recorded are asked for');
+  return jobs;
 }
 
 const fromStart = (ends: Float64Array, start: number): Float64Array =>

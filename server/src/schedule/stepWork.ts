@@ -1,6 +1,7 @@
 /** What a step consists of, in seconds, before it is laid on a timeline. */
 
 import type { Seconds } from '../model/units.ts';
+import type { MessageColumns } from './messageColumns.ts';
 
 export interface StepWork {
   readonly forward: LaunchedWork;
@@ -8,7 +9,7 @@ export interface StepWork {
   readonly backward: LaunchedWork;
   readonly update: { readonly device: Seconds; readonly host: Seconds };
   /** In the order they are issued. */
-  readonly messages: readonly TimedMessage[];
+  readonly messages: MessageColumns;
   readonly channels: readonly ChannelOrder[];
   /**
    * By channel: the share by which kernels take longer while it carries a message, because messages are kernels of the

@@ -5,8 +5,10 @@
  * before that arrival: what the channels choose from is then always known.
  */
 
-import { createQueue, ranksOf } from './queue.ts';
-import type { ChannelOrder, TimedMessage } from './stepWork.ts';
+import { createRecords, type Jobs, longer } from './jobs.ts';
+import type { MessageColumns } from './messageColumns.ts';
+import { createQueue } from './queue.ts';
+import type { ChannelOrder } from './stepWork.ts';
 
 export interface Traffic {
   /** The message of a step may start at `time`; times never decrease from call to call. */
@@ -23,8 +25,8 @@ export interface Traffic {
    * Nothing may be released before `time` any more.
    */
   readonly outstanding: (step: number, time: number) => Outstanding;
-  /** The stages of the messages of all steps as jobs of channels. */
-  readonly jobs: Jobs;
+  /** The stages of the messages of all steps as jobs of channels; `undefined` where they are not recorded. */
+  readonly jobs: Jobs | undefined;
 }
 
 /** Jobs are counted from the first one of the step that begins, so that those of steps before are negative. */
@@ -35,51 +37,27 @@ export interface Outstanding {
   readonly left: readonly number[];
 }
 
-/**
- * Columns by job; the job of stage k of a message of a step is `jobOf(step, message) + k`. They grow with the steps, so
- * that a column is asked for where it is used.
- */
-export interface Jobs {
-  readonly jobOf: (step: number, message: number) => number;
-  readonly perStep: number;
-  /** By job of a step. */
-  readonly messageOf: Int32Array;
-  readonly ready: Float64Array;
-  readonly start: Float64Array;
-  readonly end: Float64Array;
-  /** The job that had the channel before, −1 for none. */
-  readonly previous: Int32Array;
-  /** In the order they started. */
-  readonly started: readonly number[];
-}
-
 const noJob = Number.NEGATIVE_INFINITY;
 const never = Number.POSITIVE_INFINITY;
 
 export function createTraffic(
-  messages: readonly TimedMessage[],
+  messages: MessageColumns,
   channels: readonly ChannelOrder[],
   slowing: readonly number[] = [],
+  isRecorded = false,
 ): Traffic {
-  const { first, perStep, channelOf, durationOf, messageOf, rankOf, ranks } = jobsOf(messages, channels);
+  const { firstStage: first, messageOf, channel: channelOf, time: durationOf, rank, ranks } = messages;
+  const perStep = durationOf.length;
+  const records = isRecorded ? createRecords(perStep, first, messageOf) : undefined;
   let capacity = 0;
-  let ready = new Float64Array(0);
-  let start = new Float64Array(0);
-  let end = new Float64Array(0);
-  let previous = new Int32Array(0);
+  /** By step and message: when it has passed its last stage, where that is known. */
+  let arrived = new Float64Array(0);
   let links = new Int32Array(0);
-  const started: number[] = [];
-  /** Steps mostly settle within a few. */
   const holdStep = (step: number): void => {
     if (step < capacity) return;
     capacity = Math.max(step + 1, 2 * capacity);
-    const size = perStep * capacity;
-    const held = end.length;
-    ready = longer(ready, new Float64Array(size));
-    start = longer(start, new Float64Array(size));
-    end = longer(end, new Float64Array(size)).fill(never, held);
-    previous = longer(previous, new Int32Array(size));
-    links = longer(links, new Int32Array(size));
+    arrived = longer(arrived, new Float64Array(messages.count * capacity).fill(never));
+    links = longer(links, new Int32Array(perStep * capacity));
   };
   const jobOf = (step: number, message: number): number => step * perStep + (first[message] ?? 0);
 
@@ -89,9 +67,9 @@ export function createTraffic(
   const running = new Int32Array(count).fill(-1);
   /** By channel: when it has carried its job. */
   const busyUntil = new Float64Array(count).fill(never);
-  const last = new Int32Array(count).fill(-1);
-  /** Jobs released and not yet in a queue are those from `taken`. */
+  /** Jobs released, and when; those from `taken` are not yet in a queue. */
   const released: number[] = [];
+  const releasedAt: number[] = [];
   let taken = 0;
   /** When something happens next. */
   let upcoming = never;
@@ -100,9 +78,9 @@ export function createTraffic(
   let factor = 1;
 
   const enqueue = (job: number, kind: number, time: number): void => {
-    ready[job] = time;
+    records?.queue(job, time);
     const channel = channelOf[kind] ?? 0;
-    queues[channel]?.push(job, isByPriority[channel] === 1 ? (rankOf[kind] ?? 0) : 0, links);
+    queues[channel]?.push(job, isByPriority[channel] === 1 ? (rank[messageOf[kind] ?? 0] ?? 0) : 0, links);
   };
   /** All that happens at `upcoming`: jobs end, released ones and next stages queue, free channels take what goes first. */
   const pass = (): void => {
@@ -115,26 +93,26 @@ export function createTraffic(
       const kind = job % perStep;
       if (messageOf[kind + 1] === messageOf[kind]) enqueue(job + 1, kind + 1, time);
     }
-    while (taken < released.length) {
-      const job = released[taken] ?? 0;
-      const at = ready[job] ?? 0;
+    for (; taken < released.length; taken += 1) {
+      const at = releasedAt[taken] ?? 0;
       if (at > time) break;
+      const job = released[taken] ?? 0;
       enqueue(job, job % perStep, at);
-      taken += 1;
     }
-    let next = taken < released.length ? (ready[released[taken] ?? 0] ?? never) : never;
+    let next = releasedAt[taken] ?? never;
     for (let channel = 0; channel < count; channel += 1) {
       if ((running[channel] ?? 0) < 0) {
         const job = queues[channel]?.pop(links) ?? -1;
         if (job < 0) continue;
         running[channel] = job;
-        previous[job] = last[channel] ?? -1;
-        last[channel] = job;
-        start[job] = time;
-        const until = time + (durationOf[job % perStep] ?? 0);
-        end[job] = until;
+        const kind = job % perStep;
+        const until = time + (durationOf[kind] ?? 0);
         busyUntil[channel] = until;
-        started.push(job);
+        records?.start(job, channel, time, until);
+        const message = messageOf[kind] ?? 0;
+        if (messageOf[kind + 1] !== message) {
+          arrived[((job - kind) / perStep) * messages.count + message] = until;
+        }
       }
       const until = busyUntil[channel] ?? never;
       if (until < next) next = until;
@@ -166,18 +144,20 @@ export function createTraffic(
       const job = jobOf(step, message);
       if (job === jobOf(step, message + 1)) return;
       holdStep(step);
-      ready[job] = time;
       released.push(job);
+      releasedAt.push(time);
       if (time < upcoming) upcoming = time;
     },
     arrival: (step, message) => {
-      const final = jobOf(step, message + 1) - 1;
-      while ((end[final] ?? never) === never) {
+      const at = step * messages.count + message;
+      // Without stages it arrives at once.
+      if (first[message + 1] === first[message]) return 0;
+      while ((arrived[at] ?? never) === never) {
         // A time that is no number compares with nothing: it would be waited for forever.
         if (!(upcoming < never)) throw new Error('a message is waited for that was never sent');
         pass();
       }
-      return end[final] ?? 0;
+      return arrived[at] ?? 0;
     },
     outstanding: (step, time) => {
       while (upcoming < time) pass();
@@ -193,55 +173,6 @@ export function createTraffic(
       for (let at = taken; at < released.length; at += 1) jobs.push((released[at] ?? 0) - begin);
       return { jobs, left: Array.from(busyUntil, (until) => (until === never ? 0 : until - time)) };
     },
-    jobs: {
-      jobOf,
-      perStep,
-      messageOf,
-      get ready() {
-        return ready;
-      },
-      get start() {
-        return start;
-      },
-      get end() {
-        return end;
-      },
-      get previous() {
-        return previous;
-      },
-      started,
-    },
+    jobs: records?.jobs,
   };
-}
-
-/** The stages of the messages of one step, in columns; those of a message lie from `first` to before that of the next. */
-function jobsOf(messages: readonly TimedMessage[], channels: readonly ChannelOrder[]) {
-  const first = new Int32Array(messages.length + 1);
-  for (let index = 0; index < messages.length; index += 1) {
-    first[index + 1] = (first[index] ?? 0) + (messages[index]?.stages.length ?? 0);
-  }
-  const perStep = first[messages.length] ?? 0;
-  const channelOf = new Int32Array(perStep);
-  const durationOf = new Float64Array(perStep);
-  const messageOf = new Int32Array(perStep);
-  const rankOf = new Int32Array(perStep);
-  const { ranks, count } = channels.includes('by priority')
-    ? ranksOf(messages.map(({ priority }) => priority))
-    : { ranks: rankOf, count: 1 };
-  for (const [index, { stages }] of messages.entries()) {
-    let job = first[index] ?? 0;
-    for (const { channel, time } of stages) {
-      channelOf[job] = channel;
-      durationOf[job] = time;
-      messageOf[job] = index;
-      rankOf[job] = ranks[index] ?? 0;
-      job += 1;
-    }
-  }
-  return { first, perStep, channelOf, durationOf, messageOf, rankOf, ranks: Math.max(1, count) };
-}
-
-function longer<Column extends Int32Array | Float64Array>(column: Column, wider: Column): Column {
-  wider.set(column);
-  return wider;
 }

@@ -9,7 +9,7 @@ import { hasOption } from '../../frameworks/registry.ts';
 import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatBytes, formatPercent, formatTime } from '../../model/format.ts';
 import type { Finding, MessageCost } from '../../model/stepCost.ts';
-import { type StepPlan, timelineOf } from '../stepPlan.ts';
+import { type StepPlan, timesOf } from '../stepPlan.ts';
 import { batchWhere, largestGrowth } from './batchWhere.ts';
 import type { EstimatedStep } from './findings.ts';
 import { largestBatch } from './outOfMemory.ts';
@@ -80,7 +80,7 @@ function remedyOf(step: EstimatedStep): Pick<Finding, 'fix' | 'change'> {
       ? 'send gradients in half precision (gradient-dtype=bf16)'
       : 'send fewer bytes: gradients in half precision, or fewer parameters';
   const hides = batchWhere(batch, (growth) => {
-    const { exposedTime, step: time } = timelineOf(plan, 0, growth);
+    const { exposedTime, step: time } = timesOf(plan, 0, growth);
     return exposedTime < threshold * time;
   });
   if (hides === undefined) {

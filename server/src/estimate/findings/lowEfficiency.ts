@@ -8,7 +8,7 @@
 import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatPercent } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
-import { planForGpus, timelineOf } from '../stepPlan.ts';
+import { planForGpus, timesOf } from '../stepPlan.ts';
 import type { EstimatedStep } from './findings.ts';
 
 export function lowEfficiency({ plan, timeline, alone }: EstimatedStep): readonly Finding[] {
@@ -18,7 +18,7 @@ export function lowEfficiency({ plan, timeline, alone }: EstimatedStep): readonl
   const efficiency = alone / timeline.step;
   if (efficiency >= threshold) return [];
   const efficiencyOf = (fewer: number): number =>
-    fewer === 1 ? 1 : alone / timelineOf(planForGpus(plan, fewer), 0).step;
+    fewer === 1 ? 1 : alone / timesOf(planForGpus(plan, fewer), 0).step;
   const { count, kept } = mostEfficient(gpus, threshold, efficiencyOf);
   const useful = gpus * efficiency;
   const slower = count * kept > useful;

@@ -8,7 +8,7 @@ import { memoryOf } from '../memoryOf.ts';
 import { fittingBatch, recost } from '../recost.ts';
 import { runtimeReserve } from '../reservedMemory.ts';
 import type { StepMemory } from '../stepMemory.ts';
-import { type StepPlan, timelineOf } from '../stepPlan.ts';
+import { type StepPlan, timesOf } from '../stepPlan.ts';
 import { tightestGpu } from '../tightestGpu.ts';
 import type { EstimatedStep } from './findings.ts';
 
@@ -48,7 +48,7 @@ function checkpointAdvice(plan: StepPlan, memory: StepMemory, step: number): rea
   const { peak } = less;
   const batch = peak <= room ? training.batch : fittingBatch(after, less, room);
   if (batch === 0) return [];
-  const longer = step > 0 ? timelineOf(after, 0).step / step - 1 : 0;
+  const longer = step > 0 ? timesOf(after, 0).step / step - 1 : 0;
   const needs = peak <= room ? `needs ${formatBytes(peak)}` : `lets a batch of ${batch} fit`;
   return [
     `keep only what goes into its ${blocks} blocks (checkpoint: block), which ${needs} and takes ${formatPercent(longer)} longer at the same batch`,

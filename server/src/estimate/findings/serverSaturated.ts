@@ -59,12 +59,10 @@ function atServer(operation: Operation): Servers | undefined {
 function busyTime({ plan, timeline }: EstimatedStep): number {
   const intervals: { readonly start: number; readonly end: number }[] = [];
   for (const [index, { stages }] of plan.exchange.messages.entries()) {
-    const times = timeline.stagesOf(index);
     for (const [position, { operation }] of stages.entries()) {
-      const sent = times[position];
       const waitsForLinks = plan.traffic.stages[index]?.[position]?.bound === 'server';
       const isBusy = atServer(operation) !== undefined && (operation.kind !== 'server' || waitsForLinks);
-      if (sent !== undefined && isBusy) intervals.push(sent);
+      if (isBusy) intervals.push(timeline.stageOf(index, position));
     }
   }
   let busy = 0;

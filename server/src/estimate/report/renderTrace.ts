@@ -8,7 +8,12 @@ import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { ClusterProfile } from '../../hardware/clusterProfile.ts';
 import type { LayerMeasurements } from '../../model/measurement.ts';
 import type { Scenario } from '../../model/scenario.ts';
-import { type SentMessage, type StepTimeline, stepTimeline } from '../../schedule/stepTimeline.ts';
+import {
+  type SentMessage,
+  type SentStage,
+  type StepTimeline,
+  stepTimes,
+} from '../../schedule/stepTimeline.ts';
 import { layerOfOperators } from '../layerCosts.ts';
 import { passesOf, planStep, type StepPlan, timelineOf, workOf } from '../stepPlan.ts';
 
@@ -104,7 +109,7 @@ function computeEvents(plan: StepPlan, timeline: StepTimeline): readonly TraceEv
 
 /** When the last pass of the step starts. */
 function earlierPasses(plan: StepPlan, { step }: StepTimeline): number {
-  return passesOf(plan.scenario) === 1 ? 0 : step - stepTimeline(workOf(plan, 0)).step;
+  return passesOf(plan.scenario) === 1 ? 0 : step - stepTimes(workOf(plan, 0)).step;
 }
 
 /** One event for each stage, on the track of its channel. */
@@ -116,18 +121,21 @@ function messageEvents(
 ): readonly TraceEvent[] {
   const message = exchange.messages[index];
   const name = `message ${index + 1} of ${exchange.messages.length}`;
-  return timeline.stagesOf(index).map(({ channel, start, end }, stage) => ({
-    ...complete(name, firstChannelTrack + channel, start, end - start),
+  return (traffic.stages[index] ?? []).map(({ description }, stage) => ({
+    ...stageEvent(name, timeline.stageOf(index, stage)),
     cat: 'communication',
     args: {
       bytes: message?.bytes,
       parameters: message?.gradients.slice(0, namedParameters).map(({ parameter }) => parameter),
-      how: traffic.stages[index]?.[stage]?.description,
+      how: description,
       exposedMicroseconds: micro(exposed),
       slackMicroseconds: micro(slack),
     },
   }));
 }
+
+const stageEvent = (name: string, { channel, start, end }: SentStage): TraceEvent =>
+  complete(name, firstChannelTrack + channel, start, end - start);
 
 /** A bucket may carry hundreds. */
 const namedParameters = 8;

@@ -1,0 +1,89 @@
+/** What each message of a step costs, and what of that falls to the layers whose gradients or parameters it carries. */
+
+import type { Message } from '../frameworks/exchange.ts';
+import { formatTime } from '../model/format.ts';
+import type { Layer } from '../model/graph.ts';
+import type { MessageCost } from '../model/stepCost.ts';
+import { type Bytes, bytes, seconds, sum, times } from '../model/units.ts';
+import type { StepTimeline } from '../schedule/stepTimeline.ts';
+import { type LayerCommunication, layerOfOperators } from './layerCosts.ts';
+import { exchangesPerStep, type StepPlan } from './stepPlan.ts';
+
+/** Messages that carry the same, or travel alike, share what is told of that: a gradient may be sent in many parts. */
+export function messageCosts(plan: StepPlan, timeline: StepTimeline): readonly MessageCost[] {
+  const { training, traffic, exchange } = plan;
+  const layerOf = layerOfOperators(training);
+  const last = training.costs.length - 1;
+  const { parameters } = training.analysis;
+  const layersOf = remembered((gradients: Message['gradients']): MessageCost['layers'] => {
+    const shares = new Map<number, Bytes>();
+    for (const gradient of gradients) {
+      const layer = layerOf[parameters[gradient.index]?.operators[0] ?? -1];
+      if (layer !== undefined) shares.set(layer, bytes((shares.get(layer) ?? 0) + gradient.bytes));
+    }
+    return Array.from(shares, ([index, size]) => ({ index, bytes: size }));
+  });
+  const wayOf = remembered((stages: StepPlan['traffic']['stages'][number]) => ({
+    time: times(sum(stages.map(({ time }) => time)), exchangesPerStep(plan)),
+    description: stages.map(({ description }) => description).join(', then '),
+  }));
+  return exchange.messages.map((message, position) => {
+    const { time, description } = wayOf(traffic.stages[position] ?? noStages);
+    const sent = timeline.messages[position];
+    return {
+      bytes: message.bytes,
+      time,
+      exposed: sent?.exposed ?? seconds(0),
+      slack: sent?.slack ?? seconds(0),
+      layers: layersOf(message.gradients),
+      readyAfter: layerOf[message.after.pass === 'backward' ? last - message.after.position : 0] ?? 0,
+      description,
+    };
+  });
+}
+
+const noStages: readonly never[] = [];
+
+/** What is made of the same thing is made once. */
+function remembered<Key extends object, Made>(make: (key: Key) => Made): (key: Key) => Made {
+  const known = new Map<Key, Made>();
+  return (key) => {
+    let made = known.get(key);
+    if (made === undefined) {
+      made = make(key);
+      known.set(key, made);
+    }
+    return made;
+  };
+}
+
+/** A message's time and its exposed part belong to its layers by their share of its bytes. */
+export function communicationByLayer(
+  layers: readonly Layer[],
+  messages: readonly MessageCost[],
+): readonly LayerCommunication[] {
+  const silent: LayerCommunication = {
+    time: 0,
+    exposed: 0,
+    slack: Number.POSITIVE_INFINITY,
+    note: undefined,
+  };
+  const result = layers.map(() => silent);
+  for (const [position, message] of messages.entries()) {
+    let whole = 0;
+    for (const share of message.layers) whole += share.bytes;
+    const spare = message.slack > 0 ? `, ${formatTime(message.slack)} to spare` : '';
+    const place = `message ${position + 1} of ${messages.length}, ${message.description}${spare}`;
+    for (const share of message.layers) {
+      const before = result[share.index];
+      if (before === undefined || whole === 0) continue;
+      result[share.index] = {
+        time: before.time + message.time * (share.bytes / whole),
+        exposed: before.exposed + message.exposed * (share.bytes / whole),
+        slack: Math.min(before.slack, message.slack),
+        note: before.note === undefined ? place : `${before.note}; ${place}`,
+      };
+    }
+  }
+  return result;
+}

@@ -1,0 +1,76 @@
+/**
+ * The messages of a step in columns, in the order they are issued.
+ *
+ * A step may send tens of thousands, and is laid out several times with other times of the same messages: what they
+ * follow, what waits for them and where they go is put into columns once.
+ */
+
+import type { TimedMessage } from './stepWork.ts';
+
+export interface MessageColumns {
+  /** How many there are: the length of the columns by message. */
+  readonly count: number;
+  /** By message, as in `TimedMessage`. */
+  readonly after: Int32Array;
+  readonly before: Int32Array;
+  readonly stepsLater: Int32Array;
+  readonly updateShare: Float64Array;
+  /** Priorities as whole numbers from 0 to before `ranks`, in their order. */
+  readonly rank: Int32Array;
+  readonly ranks: number;
+  /** Stages of a message lie in the columns by stage from here to before those of the next; one longer. */
+  readonly firstStage: Int32Array;
+  /** By stage. */
+  readonly messageOf: Int32Array;
+  readonly channel: Int32Array;
+  readonly time: Float64Array;
+}
+
+export function messageColumns(messages: readonly TimedMessage[]): MessageColumns {
+  const count = messages.length;
+  const firstStage = new Int32Array(count + 1);
+  for (const [index, { stages }] of messages.entries()) {
+    firstStage[index + 1] = (firstStage[index] ?? 0) + stages.length;
+  }
+  const stageCount = firstStage[count] ?? 0;
+  const { ranks, distinct } = ranksOf(messages.map(({ priority }) => priority));
+  const columns = {
+    count,
+    after: new Int32Array(count),
+    before: new Int32Array(count),
+    stepsLater: new Int32Array(count),
+    updateShare: new Float64Array(count),
+    rank: ranks,
+    ranks: Math.max(1, distinct),
+    firstStage,
+    messageOf: new Int32Array(stageCount),
+    channel: new Int32Array(stageCount),
+    time: new Float64Array(stageCount),
+  };
+  for (const [index, { after, before, stepsLater, updateShare, stages }] of messages.entries()) {
+    columns.after[index] = after;
+    columns.before[index] = before;
+    columns.stepsLater[index] = stepsLater;
+    columns.updateShare[index] = updateShare;
+    let stage = firstStage[index] ?? 0;
+    for (const { channel, time } of stages) {
+      columns.messageOf[stage] = index;
+      columns.channel[stage] = channel;
+      columns.time[stage] = time;
+      stage += 1;
+    }
+  }
+  return columns;
+}
+
+export const noMessages = messageColumns([]);
+
+/** By item its place among the different values, and how many of these there are. */
+export function ranksOf(values: readonly number[]): {
+  readonly ranks: Int32Array;
+  readonly distinct: number;
+} {
+  const distinct = [...new Set(values)].sort((a, b) => a - b);
+  const rankOf = new Map(distinct.map((value, rank) => [value, rank]));
+  return { ranks: Int32Array.from(values, (value) => rankOf.get(value) ?? 0), distinct: distinct.length };
+}
