@@ -12,6 +12,7 @@ export function kernelKind(work: KernelWork): KernelKind {
   const shape = work.products?.[0]?.shape;
   if (shape?.kind === 'convolution') return convolutionKind(shape);
   if (shape !== undefined) return shape.batch > 1 ? 'batched product' : 'product';
+  if (work.columnSums !== undefined) return 'column sums';
   if (work.rowLength !== undefined) {
     if (work.class === 'reduction') return 'softmax';
     if (work.class === 'normalization') return 'row normalization';

@@ -50,8 +50,16 @@ export interface KernelWork {
   /** Bytes per element of the operands of `products`. */
   readonly width?: number;
   readonly rowLength?: number;
+  /** Sums over all rows of a matrix, by thread blocks that each take some columns through all rows. */
+  readonly columnSums?: ColumnSums;
   /** Absent where nothing is known of the step around it. */
   readonly environment?: KernelEnvironment;
+}
+
+export interface ColumnSums {
+  readonly blocks: number;
+  /** Of each of the matrices read. */
+  readonly elements: number;
 }
 
 /** Where a time comes from: a curve and how near it was measured, or assumed shares of a roofline. */
@@ -120,7 +128,27 @@ export const uncorrectedTime = (gpu: GpuProfile, work: KernelWork): Seconds =>
 
 /** Products of tensors without elements have no tiles to be timed by; what moves beside them still takes its time. */
 const bodyTime = (gpu: GpuProfile, work: KernelWork): BodyTime =>
-  (work.flops === 0 ? undefined : productsTime(gpu, work)) ?? rowsTime(gpu, work) ?? rooflineTime(gpu, work);
+  atLeastSums(
+    gpu,
+    work,
+    (work.flops === 0 ? undefined : productsTime(gpu, work)) ??
+      rowsTime(gpu, work) ??
+      rooflineTime(gpu, work),
+  );
+
+/**
+ * Few blocks leave most multiprocessors idle, and each of the others loads no faster than its threads wait: what bounds sums
+ * of columns is the rows, however many columns there are. AMD's kernels share the rows out.
+ */
+function atLeastSums(gpu: GpuProfile, { columnSums }: KernelWork, body: BodyTime): BodyTime {
+  const { clock, vendor, multiprocessors } = gpu;
+  if (columnSums === undefined || clock === undefined || vendor !== 'NVIDIA') return body;
+  const { blocks, elements } = columnSums;
+  const cycles = elements / Math.min(blocks, multiprocessors.value);
+  const at = (index: 0 | 1 | 2): number => cycles / clock.value / columnSumLoads[index];
+  if (at(0) <= body.time) return body;
+  return { ...body, time: at(0), low: at(2), high: Math.max(at(1), body.high), bound: 'compute' };
+}
 
 /**
  * The time as whole training steps show it, where they were measured on a GPU no less alike than that of the curve: one
@@ -386,6 +414,8 @@ const sustained = (gpu: GpuProfile, peak: FlopsPerSecond): FlopsPerSecond =>
 const triple = (share: readonly number[]): Shares => [share[0] ?? 1, share[1] ?? 1, share[2] ?? 1];
 
 const elementwiseCompute = triple(efficiency.elementwiseCompute.share);
+
+const columnSumLoads = triple(efficiency.columnSums.elementsPerCycle);
 
 const launchTimes = triple(efficiency.launch.microseconds.map((value) => value * 1e-6));
 

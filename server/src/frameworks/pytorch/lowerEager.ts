@@ -237,7 +237,7 @@ function shareKernels(
       type,
       forward: kernelOf(cost, cost.forward, type, environment),
       backwardData: training ? backwardDataOf(operator, cost, type, environment) : none,
-      backwardWeight: training ? kernelOf(cost, cost.backwardWeight, type, environment) : none,
+      backwardWeight: training ? backwardWeightOf(operator, cost, type, environment) : none,
     };
     known.set(cost, [...ofCost, kernels]);
     return kernels;
@@ -275,6 +275,26 @@ function backwardDataOf(
   if (operator.type !== 'Softmax') return kernels;
   const { rowLength: _, products: __, ...work } = rows;
   return [{ ...work, class: 'elementwise' }, rows];
+}
+
+/**
+ * Scale and shift of a layer normalization are summed over all rows by a kernel with one block for each 32 columns (PyTorch
+ * 1.13 to 2.6 aten/src/ATen/native/cuda/layer_norm_kernel.cu, `GammaBetaBackwardCUDAKernel_32x32`; pull request 147773:
+ * "for large M and small N, we were only using few SMs"). Since 2.7 rows are shared out as well.
+ */
+function backwardWeightOf(
+  operator: Operator,
+  cost: KnownCost,
+  type: OperatorType,
+  environment: KernelEnvironment,
+): readonly KernelWork[] {
+  const kernels = kernelOf(cost, cost.backwardWeight, type, environment);
+  const columns = cost.forward.rowLength;
+  if (operator.type !== 'LayerNormalization' || columns === undefined) return kernels;
+  return kernels.map((kernel) => ({
+    ...kernel,
+    columnSums: { blocks: Math.ceil(columns / 32), elements: kernel.bytes / (2 * type.width) },
+  }));
 }
 
 function kernelOf(
