@@ -135,6 +135,16 @@ test('Horovod sends what is ready in a cycle together, and a threshold of 0 keep
   expect(exchangeOf('horovod', { 'fusion-mb': '0' }, group(8, 2)).messages).toHaveLength(gradients.length);
 });
 
+test.each([
+  ['horovod', {}, true],
+  ['mg-wfbp', {}, true],
+  ['byteps', {}, true],
+  ['byteps', { 'cross-barrier': 'true' }, undefined],
+  ['pytorch-ddp', {}, undefined],
+])('%s %o: the host waits for gradients before it launches the update: %s', (name, options, waits) => {
+  expect(exchangeOf(name, options, group(8, 2)).hostWaits).toBe(waits);
+});
+
 test('Horovod copies into its buffer and out of it where MPI sends it', () => {
   const copied = (operations: string) =>
     exchangeOf('horovod', { operations }, group(8, 2))

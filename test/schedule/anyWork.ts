@@ -59,6 +59,8 @@ const workOf = (time: fc.Arbitrary<number>, share: fc.Arbitrary<number>) => {
     backward: fc.array(piece, { minLength: 1, maxLength: 12 }),
     messages: fc.array(anyMessage, { maxLength: 10 }),
     update: piece,
+    launches: fc.constantFrom(1, 4),
+    hostWaits: fc.boolean(),
     orders: fc.tuple(fc.boolean(), fc.boolean(), fc.boolean()),
     asTheyArrive: fc.boolean(),
     slowing: fc.option(fc.tuple(share, share, share)),
@@ -106,7 +108,12 @@ export const made = (drawn: Drawn, faster = 1): WrittenStep => {
     }),
     channels: drawn.orders.map((first) => (first ? 'first come' : 'by priority')),
     ...(drawn.slowing === null ? {} : { slowing: drawn.slowing }),
-    update: { device: seconds(drawn.update.device), host: seconds(drawn.update.host) },
+    update: {
+      device: seconds(drawn.update.device),
+      host: seconds(drawn.update.host),
+      launches: drawn.launches,
+    },
+    hostWaits: drawn.hostWaits,
     ...(drawn.input === null
       ? {}
       : { input: { ...drawn.input, read: seconds(drawn.input.read), copy: seconds(drawn.input.copy) } }),

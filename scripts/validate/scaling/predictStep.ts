@@ -51,16 +51,20 @@ export function predictStep(
   );
   const traffic = timeTraffic(exchange, cluster, placement, training);
   const update = single.updateTime * factor;
+  const launches = plan.updateTimes.launches[0] ?? 0;
   return stepTimeline({
     forward: { device: forward, host: new Float64Array(forward.length) },
     backward: { device: backward, host: new Float64Array(backward.length) },
     messages: traffic.messages(0),
     channels: traffic.channels.map(({ order }) => order),
     slowing: traffic.slowing[0],
+    hostWaits: exchange.hostWaits ?? false,
     // What one GPU updates by itself it updates here too, unless the servers do; shards update a part of it.
     update: {
       device: seconds(exchange.update === 'at servers' ? 0 : update / exchange.shards.optimizerState),
-      host: seconds(0),
+      // What one GPU has launched ahead is launched here when the messages are back.
+      host: seconds(exchange.hostWaits === true ? launches * plan.behaviour.launch[0] : 0),
+      launches: Math.max(1, launches),
     },
   });
 }

@@ -35,10 +35,10 @@ What is not reached, and why:
   missing. What is left there is in half precision (DenseNet-201 with its 600 tensors even as one message), and over
   InfiniBand where each of 450 to 600 tensors is sent by itself, which takes half a millisecond of each where a ring of
   the authors' own fits takes a quarter.
-- Of the pairs of methods whose order is not kept two thirds are of BytePS on BERT-Large over InfiniBand, where its own runs
-  differ by up to 15 % and sending during backward gained nothing; three are of ByteScheduler over 10 GbE, which is
-  predicted to wait for one fused message that in fact went in several; one is of BERT-Base with each tensor sent by itself,
-  where less was hidden on four GPUs of one node already.
+- Of the pairs of methods whose order is not kept half are of BytePS on BERT-Large over InfiniBand, where its own runs
+  differ by up to 15 % and sending during backward gained nothing; most others are of ByteScheduler, whose updates in Python
+  are set by SGD and take longer where the optimizer is Adam, and which over 10 GbE is predicted to wait for one fused
+  message that in fact went in several. BERT-Base with each tensor sent by itself hides less, on four GPUs of one node already.
 - All-reduces of Horovod by MPI through host memory are 9 to 17 % too fast: the copies into its fusion buffer and out of it
   are counted at what a core moves, and what four processes of a node do to each other's is not known. AlexNet and VGG-16
   with real images are bound by input on DGX-1.

@@ -335,6 +335,7 @@ export function workOf(plan: StepPlan, edge: Edge, growth = 1): StepWork {
     messages: traffic.messages(edge),
     channels: traffic.channels.map(({ order }) => order),
     slowing: traffic.slowing[edge],
+    hostWaits: plan.exchange.hostWaits ?? false,
     ...(input === undefined ? {} : { input: input.timed }),
   };
 }
@@ -403,6 +404,7 @@ function computeOf(
     update: {
       device: seconds((updateTimes[column][0] ?? 0) * imbalance),
       host: seconds((updateTimes.launches[0] ?? 0) * launch),
+      launches: Math.max(1, updateTimes.launches[0] ?? 1),
     },
   };
 }

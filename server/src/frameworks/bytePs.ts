@@ -3,7 +3,8 @@
  *
  * Parts are spread over the servers by a hash of their key, so evenly; of those that are ready the one that the next
  * forward needs first goes first (Jiang et al., OSDI 2020; byteps/common/global.cc: BYTEPS_PARTITION_BYTES 4,096,000;
- * scheduled_queue.cc). Push and pull of different parts share the network in both directions.
+ * scheduled_queue.cc). `optimizer.step()` waits on the host until all gradients are back (byteps/torch/__init__.py,
+ * `synchronize`), unless the barrier is crossed. Push and pull of different parts share the network in both directions.
  */
 
 import { bytes } from '../model/units.ts';
@@ -68,6 +69,7 @@ export const bytePs: FrameworkEntry = {
           })),
           synchrony: 'synchronous',
           update: crosses ? 'as they arrive' : 'after all',
+          ...(crosses ? {} : { hostWaits: true }),
           shards: wholeState,
           buffers: bytes(0),
         };

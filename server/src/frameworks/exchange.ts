@@ -36,6 +36,8 @@ export interface Exchange {
   /** Whether a step waits for the other workers. Asynchronous workers meet only at the servers. */
   readonly synchrony: 'synchronous' | 'asynchronous';
   readonly update: UpdatePolicy;
+  /** The host waits for the messages before it launches the update, instead of leaving that to the GPU. */
+  readonly hostWaits?: true;
   readonly shards: Shards;
   /** Memory of one GPU that messages are sent from, beyond gradients and parameters themselves. */
   readonly buffers: Bytes;

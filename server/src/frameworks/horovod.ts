@@ -4,6 +4,8 @@
  * Once in a cycle, rank 0 learns which gradients are ready on all workers, and what is ready is sent in buffers of at
  * most the fusion threshold (Horovod documentation, "Tensor Fusion"; horovod/common/operations.cc, RunLoopOnce).
  * Defaults from Horovod 0.21 on: 128 MB and 1 ms, before 64 MB and 5 ms; a threshold of 0 sends every tensor by itself.
+ * `optimizer.step()` first waits on the host until all gradients are back, and then launches the update (`synchronize` in
+ * horovod/torch/optimizer.py; mpi_ops_v2.cc, WaitAndClear).
  * The workers agree by two all-reduces of a few bytes through MPI (response cache, from 0.16.2; controller.cc).
  */
 
@@ -63,7 +65,12 @@ export const horovod: FrameworkEntry = {
         if (gpus === 1) return noExchange;
         const messages = fusedMessages(gradients, profiled, options);
         // Allocated whole, at its first use (horovod/common/fusion_buffer_manager.cc, InitializeBuffer).
-        return { ...noExchange, messages, buffers: bytes(gradients.length > 1 ? thresholdOf(options) : 0) };
+        return {
+          ...noExchange,
+          hostWaits: true,
+          messages,
+          buffers: bytes(gradients.length > 1 ? thresholdOf(options) : 0),
+        };
       },
       notes: [
         `Horovod, fusion buffer of ${options.get('fusion-mb')} MiB, cycle of ${options.get('cycle-ms')} ms`,

@@ -2,7 +2,8 @@
  * MG-WFBP over eager PyTorch and Horovod: neighbouring gradients merged where a start-up costs more than the wait.
  *
  * As the authors' code does it, the cost a + b·bytes of an all-reduce is fitted to messages of 8 Ki to 504 Ki floats,
- * and backward is profiled before the merges are chosen, once (HKBU-HPML/MG-WFBP, distributed_optimizer.py).
+ * and backward is profiled before the merges are chosen, once (HKBU-HPML/MG-WFBP, distributed_optimizer.py). Its `step`
+ * waits on the host for all gradients, as Horovod's does.
  */
 
 import { fitLinearCost, type LinearCost } from '../communication/formulas/linkCost.ts';
@@ -71,6 +72,7 @@ export const mgWfbp: FrameworkEntry = {
       );
       return {
         ...noExchange,
+        hostWaits: true,
         messages: allReduceEach(buckets),
         buffers: bytes(Math.max(0, largestOf(buckets.map((bucket) => bucket.bytes)))),
       };

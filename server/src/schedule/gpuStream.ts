@@ -13,8 +13,12 @@ export interface GpuStream {
     moved: Float64Array,
     ends: Float64Array,
   ) => void;
-  /** Runs one piece; gives by how much it moves the end. */
-  readonly runPiece: (device: number, host: number) => number;
+  /**
+   * Runs kernels of like size, so many of them: one runs while the next is launched. Gives by how much they move the end.
+   */
+  readonly runAlike: (device: number, host: number, launches: number) => number;
+  /** The host launches nothing before `time`. Gives until when it could have waited without the next piece, which takes it `host`, starting later. */
+  readonly holdHost: (time: number, host: number) => number;
   /**
    * The next piece, which takes the host `host` to launch, waits until `time`. Gives when it could have started without
    * that; what the host holds it up counts to the piece.
@@ -61,14 +65,20 @@ export function createGpuStream(from: number, launchFrom: number, endOfWork?: En
       launched = ready;
       hostTime += idle;
     },
-    runPiece: (device, host) => {
+    runAlike: (device, host, launches) => {
+      const start = Math.max(computed, launched + host / launches);
       launched += host;
-      const start = Math.max(computed, launched);
-      hostTime += start - computed;
-      const moved = start + device - computed + heldUp;
+      const end = Math.max(start + device, launched + device / launches);
+      hostTime += end - device - computed;
+      const moved = end - computed + heldUp;
       heldUp = 0;
-      computed = start + device;
+      computed = end;
       return moved;
+    },
+    holdHost: (time, host) => {
+      const harmless = Math.max(launched, computed - host);
+      launched = Math.max(launched, time);
+      return harmless;
     },
     waitUntil: (time, host) => {
       const free = Math.max(computed, launched + host);

@@ -34,7 +34,7 @@ export function layStep(
   start: number,
 ): LaidStep {
   const step = steps.length;
-  const { forward, backward, messages, update } = work;
+  const { forward, backward, messages, update, hostWaits = false } = work;
   const split = forward.device.length;
   const count = split + backward.device.length;
   const moved = { forward: new Float64Array(split), backward: new Float64Array(count - split) };
@@ -55,18 +55,22 @@ export function layStep(
   const sentIn = (message: number): number => step - (order.lags[message] ?? 0);
   const arrivalOf = (message: number): number =>
     sentIn(message) < 0 ? 0 : traffic.arrival(sentIn(message), message);
-  const waitFor = (message: number, host: number): void => {
+  const waitFor = (message: number, host: number, holdsHost = false): void => {
     const sent = sentIn(message);
     if (sent < 0) return;
     const arrived = traffic.arrival(sent, message);
     const free = gpu.waitUntil(arrived, host);
     if (arrived > free) stalls.push({ from: free, until: arrived, step: sent, message });
+    const harmless = holdsHost ? gpu.holdHost(arrived, host) : free;
     const needed = sent === step ? neededAt : steps[sent]?.neededAt;
-    if (needed !== undefined) needed[message] = Math.max(arrived, free);
+    if (needed !== undefined) needed[message] = Math.max(arrived, Math.min(free, harmless));
   };
   const updates: { time: number; end: number }[] = [];
+  const launchesOf = (share: number): number => Math.max(1, (update.launches ?? 1) * share);
+  /** The host's time for the first kernel of a share of the update. */
+  const firstLaunch = (share: number): number => (update.host * share) / launchesOf(share);
   const updateBy = (share: number): void => {
-    const time = gpu.runPiece(update.device * share, update.host * share);
+    const time = gpu.runAlike(update.device * share, update.host * share, launchesOf(share));
     updateTime += time;
     if (time > 0) updates.push({ time, end: gpu.freeAt() });
   };
@@ -88,7 +92,7 @@ export function layStep(
     for (let at = first[stop] ?? 0; at < end; at += 1) {
       const message = all[at] ?? 0;
       const share = shareOf(message);
-      waitFor(message, share > 0 ? update.host * share : (launch ?? 0));
+      waitFor(message, share > 0 ? firstLaunch(share) : (launch ?? 0));
       if (share > 0) updateBy(share);
     }
   }
@@ -96,11 +100,11 @@ export function layStep(
   const awaited = waiting.subarray(placed[count], placed[count + 1]);
   const apart = awaited.filter((message) => shareOf(message) > 0);
   for (const message of apart.sort((a, b) => arrivalOf(a) - arrivalOf(b))) {
-    waitFor(message, update.host * shareOf(message));
+    waitFor(message, firstLaunch(shareOf(message)), hostWaits);
     updateBy(shareOf(message));
   }
   for (const message of awaited) {
-    if (shareOf(message) === 0) waitFor(message, update.host * order.sharedUpdate);
+    if (shareOf(message) === 0) waitFor(message, firstLaunch(order.sharedUpdate), hostWaits);
   }
   updateBy(order.sharedUpdate);
   release(count + 1, gpu.freeAt());

@@ -7,7 +7,12 @@ export interface StepWork {
   readonly forward: LaunchedWork;
   /** In the order it runs, last layer first. */
   readonly backward: LaunchedWork;
-  readonly update: { readonly device: Seconds; readonly host: Seconds };
+  readonly update: UpdateWork;
+  /**
+   * The host waits for what the update waits for before it launches it; else the GPU alone does, and the host has launched
+   * it long before. Left out, false.
+   */
+  readonly hostWaits?: boolean;
   /** In the order they are issued. */
   readonly messages: MessageColumns;
   readonly channels: readonly ChannelOrder[];
@@ -18,6 +23,13 @@ export interface StepWork {
   readonly slowing?: readonly number[];
   /** Left out where reading is not described. */
   readonly input?: TimedInput;
+}
+
+/** Kernels of like size, `launches` of them (left out, 1), that the host takes `host` to launch in all. */
+export interface UpdateWork {
+  readonly device: Seconds;
+  readonly host: Seconds;
+  readonly launches?: number;
 }
 
 /** Pieces of GPU work, each with the host time it takes to launch it; columns of one length. */
