@@ -448,7 +448,7 @@ describe('what holds on every timeline', () => {
     ['the host waits, and launches one kernel before the first runs', true, 0.25, 1 + 3 + 0.25 + 2],
     ['the host waits, and is slower than the kernels', true, 2, 1 + 3 + 4 * 2 + 0.5],
   ])('update: %s', (_, hostWaits, each, step) => {
-    const line = stepTimeline({
+    const line = timelineOf({
       forward: work([]),
       backward: work([1, 1]),
       messages: [message(3, 0, 2)],
@@ -464,7 +464,7 @@ describe('what holds on every timeline', () => {
   test('the host that waits never makes a step shorter', () => {
     fc.assert(
       fc.property(streamed, (drawn) => {
-        const step = (hostWaits: boolean) => stepTimeline(made({ ...drawn, hostWaits })).step;
+        const step = (hostWaits: boolean) => timelineOf(made({ ...drawn, hostWaits })).step;
         expect(step(true)).toBeGreaterThanOrEqual(step(false) - 1e-9);
       }),
     );
