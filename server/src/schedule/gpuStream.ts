@@ -17,8 +17,11 @@ export interface GpuStream {
    * Runs kernels of like size, so many of them: one runs while the next is launched. Gives by how much they move the end.
    */
   readonly runAlike: (device: number, host: number, launches: number) => number;
-  /** The host launches nothing before `time`. Gives until when it could have waited without the next piece, which takes it `host`, starting later. */
-  readonly holdHost: (time: number, host: number) => number;
+  /**
+   * The host launches nothing before `time`. Gives until when it could have waited without the kernels that come next, as
+   * `runAlike` takes them, ending later.
+   */
+  readonly holdHost: (time: number, device: number, host: number, launches: number) => number;
   /**
    * The next piece, which takes the host `host` to launch, waits until `time`. Gives when it could have started without
    * that; what the host holds it up counts to the piece.
@@ -41,6 +44,8 @@ export function createGpuStream(from: number, launchFrom: number, endOfWork?: En
   let slowedTime = 0;
   /** Waiting for the host that came before a wait for a message, of the next piece. */
   let heldUp = 0;
+  const endOfAlike = (device: number, host: number, launches: number): number =>
+    Math.max(Math.max(computed, launched + host / launches) + device, launched + host + device / launches);
   return {
     freeAt: () => computed,
     hostTime: () => hostTime,
@@ -66,19 +71,18 @@ export function createGpuStream(from: number, launchFrom: number, endOfWork?: En
       hostTime += idle;
     },
     runAlike: (device, host, launches) => {
-      const start = Math.max(computed, launched + host / launches);
+      const end = endOfAlike(device, host, launches);
       launched += host;
-      const end = Math.max(start + device, launched + device / launches);
       hostTime += end - device - computed;
       const moved = end - computed + heldUp;
       heldUp = 0;
       computed = end;
       return moved;
     },
-    holdHost: (time, host) => {
-      const harmless = Math.max(launched, computed - host);
+    holdHost: (time, device, host, launches) => {
       launched = Math.max(launched, time);
-      return harmless;
+      const end = endOfAlike(device, host, launches);
+      return Math.min(end - device - host / launches, end - host - device / launches);
     },
     waitUntil: (time, host) => {
       const free = Math.max(computed, launched + host);

@@ -55,20 +55,24 @@ export function layStep(
   const sentIn = (message: number): number => step - (order.lags[message] ?? 0);
   const arrivalOf = (message: number): number =>
     sentIn(message) < 0 ? 0 : traffic.arrival(sentIn(message), message);
-  const waitFor = (message: number, host: number, holdsHost = false): void => {
+  const launchesOf = (share: number): number => Math.max(1, (update.launches ?? 1) * share);
+  /** The host's time for the first kernel of a share of the update. */
+  const firstLaunch = (share: number): number => (update.host * share) / launchesOf(share);
+  /** `heldShare`: the share of the update that the host launches only then. */
+  const waitFor = (message: number, host: number, heldShare = 0): void => {
     const sent = sentIn(message);
     if (sent < 0) return;
     const arrived = traffic.arrival(sent, message);
     const free = gpu.waitUntil(arrived, host);
     if (arrived > free) stalls.push({ from: free, until: arrived, step: sent, message });
-    const harmless = holdsHost ? gpu.holdHost(arrived, host) : free;
+    const harmless =
+      heldShare > 0
+        ? gpu.holdHost(arrived, update.device * heldShare, update.host * heldShare, launchesOf(heldShare))
+        : free;
     const needed = sent === step ? neededAt : steps[sent]?.neededAt;
     if (needed !== undefined) needed[message] = Math.max(arrived, Math.min(free, harmless));
   };
   const updates: { time: number; end: number }[] = [];
-  const launchesOf = (share: number): number => Math.max(1, (update.launches ?? 1) * share);
-  /** The host's time for the first kernel of a share of the update. */
-  const firstLaunch = (share: number): number => (update.host * share) / launchesOf(share);
   const updateBy = (share: number): void => {
     const time = gpu.runAlike(update.device * share, update.host * share, launchesOf(share));
     updateTime += time;
@@ -100,11 +104,12 @@ export function layStep(
   const awaited = waiting.subarray(placed[count], placed[count + 1]);
   const apart = awaited.filter((message) => shareOf(message) > 0);
   for (const message of apart.sort((a, b) => arrivalOf(a) - arrivalOf(b))) {
-    waitFor(message, firstLaunch(shareOf(message)), hostWaits);
+    waitFor(message, firstLaunch(shareOf(message)), hostWaits ? shareOf(message) : 0);
     updateBy(shareOf(message));
   }
   for (const message of awaited) {
-    if (shareOf(message) === 0) waitFor(message, firstLaunch(order.sharedUpdate), hostWaits);
+    if (shareOf(message) === 0)
+      waitFor(message, firstLaunch(order.sharedUpdate), hostWaits ? order.sharedUpdate : 0);
   }
   updateBy(order.sharedUpdate);
   release(count + 1, gpu.freeAt());
