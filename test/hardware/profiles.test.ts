@@ -3,12 +3,21 @@ import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { sourcedNumbers } from '../../server/src/hardware/clusterProfile.ts';
 import { builtInClusters, findCluster } from '../../server/src/hardware/clusters.ts';
+import { builtInGpus } from '../../server/src/hardware/gpus.ts';
 import { clusterFile, gpuFile } from '../../server/src/hardware/profileSchema.ts';
 
 const profiles = resolve(import.meta.dirname, '../../server/src/hardware/profiles');
 const filesIn = (folder: string) =>
   readdirSync(join(profiles, folder)).map((name) => [name, join(profiles, folder, name)] as const);
 const contentOf = (path: string): unknown => JSON.parse(readFileSync(path, 'utf8'));
+
+/** Lanes of fp32 in a multiprocessor: CUDA C++ programming guide, arithmetic instructions; AMD's CDNA 1 to 3; AVX2 and AVX-512. */
+function lanesOf(name: string, architecture: string): number {
+  if (name.startsWith('cpu-')) return name.includes('gold') ? 32 : 16;
+  if (name.startsWith('p100') || name.startsWith('a100')) return 64;
+  const lanes: Readonly<Record<string, number>> = { kepler: 192, volta: 64, turing: 64, cdna: 64, cdna2: 64 };
+  return lanes[architecture] ?? 128;
+}
 
 describe('built-in profiles', () => {
   // Nothing checks them at start, so that this test is what keeps them well-formed.
@@ -30,6 +39,28 @@ describe('built-in profiles', () => {
         // A source names a document or measurement; a bare key would mean that `sources` lacks it.
         expect(number.source.length, `${name}: ${number.source}`).toBeGreaterThan(12);
       }
+    },
+  );
+
+  test.each([...filesIn('gpus'), ...filesIn('clusters')])(
+    '%s: every source can be looked up, or says that it cannot',
+    (_, path) => {
+      const { sources = {} } = clusterFile.pick({ sources: true }).loose().parse(contentOf(path));
+      for (const [key, source] of Object.entries(sources)) {
+        expect(source, key).toMatch(/https:\/\/|^(driver \(|derived: |assumption: |unconfirmed: )/);
+      }
+    },
+  );
+
+  test.each(builtInGpus.map((gpu) => [gpu.name, gpu] as const))(
+    '%s: the fp32 peak is what its lanes do at its clock',
+    (_, { multiprocessors, clock, peak, architecture, name }) => {
+      const lanes = lanesOf(name, architecture);
+      const atClock = multiprocessors.value * lanes * 2 * (clock?.value ?? 0);
+      const ratio = (peak.get('fp32')?.value ?? 0) / atClock;
+      // Vendors round to a tenth of a TFLOP/s.
+      expect(ratio).toBeGreaterThan(0.98);
+      expect(ratio).toBeLessThan(1.02);
     },
   );
 

@@ -1,7 +1,7 @@
 /** `layercost clusters`: the built-in profiles, or every number of one with its source. */
 
 import { type Column, layoutColumns } from '../estimate/report/columns.ts';
-import { type ClusterProfile, sourcedNumbers } from '../hardware/clusterProfile.ts';
+import { type ClusterProfile, isUnconfirmed, sourcedNumbers } from '../hardware/clusterProfile.ts';
 import { builtInClusters, findCluster, likelyClusters } from '../hardware/clusters.ts';
 import { formatBandwidth, formatBytes, formatFlopRate, significant } from '../model/format.ts';
 import type { Arguments } from './arguments.ts';
@@ -49,7 +49,9 @@ function listing(): string {
 }
 
 function sheet(cluster: ClusterProfile): string {
-  const rows = sourcedNumbers(cluster).map(({ name, number }) => [
+  const numbers = sourcedNumbers(cluster);
+  const unconfirmed = numbers.filter(({ number }) => isUnconfirmed(number)).length;
+  const rows = numbers.map(({ name, number }) => [
     name,
     significantOrWhole(number.value),
     number.source,
@@ -62,7 +64,7 @@ function sheet(cluster: ClusterProfile): string {
     ],
     rows,
   );
-  return `${cluster.name}: ${cluster.title}, ${cluster.gpusPerNode.value} × ${cluster.gpu.title} per node\nValues in bytes, bytes/s, FLOP/s and seconds.\n\n${lines.join('\n')}\n`;
+  return `${cluster.name}: ${cluster.title}, ${cluster.gpusPerNode.value} × ${cluster.gpu.title} per node\nValues in bytes, bytes/s, FLOP/s and seconds. ${unconfirmed} of ${numbers.length} are assumed or unconfirmed, as their sources say.\n\n${lines.join('\n')}\n`;
 }
 
 const significantOrWhole = (value: number): string =>
@@ -75,7 +77,9 @@ const describe = (cluster: ClusterProfile) => ({
   title: cluster.title,
   gpu: cluster.gpu.title,
   gpusPerNode: cluster.gpusPerNode.value,
-  numbers: Object.fromEntries(sourcedNumbers(cluster).map(({ name, number }) => [name, number])),
+  numbers: Object.fromEntries(
+    sourcedNumbers(cluster).map(({ name, number }) => [name, { ...number, confirmed: !isUnconfirmed(number) }]),
+  ),
 });
 
 const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;

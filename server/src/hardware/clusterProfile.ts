@@ -7,11 +7,18 @@
 
 import type { Bytes, BytesPerSecond, FlopsPerSecond, Seconds } from '../model/units.ts';
 
-/** A number and where it comes from: a document by name and table, or a file of measurements. */
+/**
+ * A number and where it comes from: a document by name, table and address, what a driver reports, or a file of
+ * measurements. A source says at its start what is less than that: `derived: …` (from numbers that have a source),
+ * `assumption: …`, `unconfirmed: …` (a document is named, and nobody has held the number against it).
+ */
 export interface Sourced<Value extends number = number> {
   readonly value: Value;
   readonly source: string;
 }
+
+/** Whether no document that was read says the number. */
+export const isUnconfirmed = ({ source }: Sourced): boolean => /^(assumption|unconfirmed)\b/.test(source);
 
 /** The number types a GPU multiplies in, narrowest last. */
 export const numerics = ['fp32', 'tf32', 'fp16', 'bf16', 'fp8'] as const;
@@ -26,6 +33,7 @@ export interface GpuProfile {
   readonly multiprocessors: Sourced;
   /** Clock that the peaks assume, in Hz. */
   readonly clock: Sourced | undefined;
+  /** What the driver gives to programs: less than the board has, more so where error correction keeps a part. */
   readonly memory: Sourced<Bytes>;
   readonly memoryBandwidth: Sourced<BytesPerSecond>;
   readonly l2: Sourced<Bytes> | undefined;
