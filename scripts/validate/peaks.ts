@@ -181,7 +181,7 @@ What tensors alone hold at once is also held against PyTorch's own engine, run o
 Farthest are ${worst.map(({ model, ratio }) => `${model} (${signed(ratio - 1)})`).join(', ')}: EvoNorm casts its weights to the type of its
 input by hand, which a graph exported in fp32 does not show.
 
-timm's largest batches on an RTX 3090 (24 GiB) and those one step above, which its benchmark tried first. A batch *fits*
+timm's largest batches on an RTX 3090 (24 GB) and those one step above, which its benchmark tried first. A batch *fits*
 where it does with all that the allocator may reserve, *may fit* where tensors do, and *does not* where they do not.
 
 | batches | fits | may fit | does not |

@@ -183,8 +183,10 @@ describe('GPUs of two kinds', () => {
   });
 
   test('what fits is decided by the smaller memory, whichever kind has it', () => {
-    expect(mixed('k40', 1).memory.capacity).toBe(12 * 2 ** 30);
-    expect(mixed('rtx-2080-ti', 1, { gpus: 2 }).memory.capacity).toBe(11 * 2 ** 30);
+    expect(mixed('k40', 1).memory.capacity).toBe(findCluster('k40')?.gpu.memory.value);
+    expect(mixed('rtx-2080-ti', 1, { gpus: 2 }).memory.capacity).toBe(
+      findCluster('rtx-2080-ti')?.gpu.memory.value,
+    );
   });
 
   test.each([

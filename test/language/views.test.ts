@@ -60,7 +60,7 @@ it('hovers nothing where there is no layer', () => {
 it('puts the totals and the scenario above the first line', () => {
   const [totals, scenario] = codeLenses(view);
   expect(totals?.title).toMatch(
-    /^small · 4\.46 M parameters · 71\.\d MFLOP forward, \d+ MFLOP backward · step \S+ \S+ · \S+ \S+ of 80\.0 GiB$/,
+    /^small · 4\.46 M parameters · 71\.\d MFLOP forward, \d+ MFLOP backward · step \S+ \S+ · \S+ \S+ of 79\.1 GiB$/,
   );
   expect(scenario?.title).toBe('a100-sxm-80gb · 1 GPU · batch 8 · bf16');
   expect([totals?.line, scenario?.line]).toEqual([0, 0]);

@@ -231,7 +231,7 @@ const same = (value: number): number => value;
 const megahertz = (value: number): number => value * 1e6;
 const teraflops = (value: number): FlopsPerSecond => flopsPerSecond(value * 1e12);
 const mebibytes = (value: number): Bytes => bytes(value * 2 ** 20);
-const gibibytes = (value: number): Bytes => bytes(value * 2 ** 30);
+const gibibytes = (value: number): Bytes => bytes(Math.round(value * 2 ** 30));
 const gigabytesPerSecond = (value: number): BytesPerSecond => bytesPerSecond(value * 1e9);
 const gigabits = (value: number): BytesPerSecond => bytesPerSecond((value * 1e9) / 8);
 
