@@ -51,11 +51,7 @@ function listing(): string {
 function sheet(cluster: ClusterProfile): string {
   const numbers = sourcedNumbers(cluster);
   const unconfirmed = numbers.filter(({ number }) => isUnconfirmed(number)).length;
-  const rows = numbers.map(({ name, number }) => [
-    name,
-    significantOrWhole(number.value),
-    number.source,
-  ]);
+  const rows = numbers.map(({ name, number }) => [name, significantOrWhole(number.value), number.source]);
   const lines = layoutColumns(
     [
       { title: 'number', align: 'left' },
@@ -78,7 +74,10 @@ const describe = (cluster: ClusterProfile) => ({
   gpu: cluster.gpu.title,
   gpusPerNode: cluster.gpusPerNode.value,
   numbers: Object.fromEntries(
-    sourcedNumbers(cluster).map(({ name, number }) => [name, { ...number, confirmed: !isUnconfirmed(number) }]),
+    sourcedNumbers(cluster).map(({ name, number }) => [
+      name,
+      { ...number, confirmed: !isUnconfirmed(number) },
+    ]),
   ),
 });
 
