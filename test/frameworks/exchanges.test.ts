@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'vitest';
+import type { Operation } from '../../server/src/communication/operation.ts';
 import { volumePerRank } from '../../server/src/communication/shardedDataParallel.ts';
 import type { Exchange, Message, ProfiledStep, WorkerGroup } from '../../server/src/frameworks/exchange.ts';
 import type { FrameworkEntry } from '../../server/src/frameworks/frameworkEntry.ts';
 import type { Gradient } from '../../server/src/frameworks/gradient.ts';
 import { frameworks, resolveFramework } from '../../server/src/frameworks/registry.ts';
-import { bytes, seconds } from '../../server/src/model/units.ts';
+import { type Bytes, bytes, seconds } from '../../server/src/model/units.ts';
 
 /** Layers of a weight and a bias each, 1 ms of backward for each operator; the last layer is ready first. */
 const layers = 12;
@@ -50,6 +51,17 @@ const everywhere = frameworks.flatMap((entry) =>
   variants(entry).map((options) => [`${entry.name} ${JSON.stringify(options)}`, entry, options] as const),
 );
 
+/** Whether it goes over the ports of nodes. */
+const crosses = (
+  operation: Operation,
+  { nodes }: WorkerGroup,
+): operation is Extract<Operation, { bytes: Bytes }> => {
+  if (operation.kind === 'collective') return nodes > 1 && operation.over !== 'node';
+  const isServed =
+    operation.kind === 'server' || (operation.kind === 'host pass' && operation.at !== undefined);
+  return isServed || operation.kind === 'gather at rank 0';
+};
+
 describe.each(everywhere)('%s', (_, entry, options) => {
   test('sends nothing on one GPU', () => {
     expect(exchangeOf(entry.name, options, group(1, 1)).messages).toEqual([]);
@@ -71,6 +83,18 @@ describe.each(everywhere)('%s', (_, entry, options) => {
           if ('position' in moment) expect(moment.position).toBeLessThan(layers);
         }
       }
+    },
+  );
+
+  // Channels are served side by side, so that two over one link would each have all of it.
+  test.each([group(4, entry.oneNode ? 1 : 2), group(4, entry.oneNode ? 1 : 4)])(
+    'keeps what crosses the network on one channel, but for agreements, $nodes nodes',
+    (workers) => {
+      const { messages } = exchangeOf(entry.name, options, workers);
+      const crossing = messages
+        .flatMap(({ stages }) => stages)
+        .filter(({ operation }) => crosses(operation, workers) && operation.bytes > 1024);
+      expect(new Set(crossing.map(({ channel }) => channel)).size).toBeLessThanOrEqual(1);
     },
   );
 
