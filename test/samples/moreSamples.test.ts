@@ -46,6 +46,11 @@ const published: Readonly<Record<string, Published>> = {
     flops: 2 * 4096 * (12_879_925_248 - 32_000 * 4096 - 65 * 4096) + 4 * 4096 ** 2 * 4096 * 32,
     source: 'model card of mistralai/Mixtral-8x7B-v0.1',
   },
+  'convnext-tiny': {
+    parameters: 28_589_128,
+    flops: convnextFlops(),
+    source: 'torchvision.models.convnext_tiny (28,589,128 parameters, 4.46 G multiply-adds)',
+  },
   unet: {
     parameters: 7_763_041,
     // 2·in·out·kernel per pixel: nine pairs of 3 × 3 convolutions, four of 2 × 2 that enlarge, and the last.
@@ -107,3 +112,17 @@ describe.each(Object.entries(published))('%s', (name, { parameters, flops }) => 
     expect(text.split('name:')[0]?.replaceAll('\n# ', ' ')).toContain(inWords);
   });
 });
+
+/** Per pixel of a stage 7 × 7 taps and twice 4·c² for c channels; 4 × 4 and 2 × 2 windows between stages, and the head. */
+function convnextFlops(): number {
+  const stages = [
+    { channels: 96, side: 56, blocks: 3, patch: 16 * 3 },
+    { channels: 192, side: 28, blocks: 3, patch: 4 * 96 },
+    { channels: 384, side: 14, blocks: 9, patch: 4 * 192 },
+    { channels: 768, side: 7, blocks: 3, patch: 4 * 384 },
+  ];
+  const products = stages.map(
+    ({ channels, side, blocks, patch }) => side ** 2 * channels * (patch + blocks * (49 + 8 * channels)),
+  );
+  return 2 * (products.reduce((sum, each) => sum + each, 0) + 768 * 1000);
+}

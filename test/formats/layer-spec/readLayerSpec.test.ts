@@ -92,7 +92,7 @@ scenario:
   nodes: two
 #        ^^^ [spec/scenario] \`nodes\` is a whole number above 0, not \`two\`
   precision: bfloat16
-#            ^^^^^^^^ [spec/scenario] \`precision\` is one of fp32, tf32, fp16, bf16, fp8, not \`bfloat16\`
+#            ^^^^^^^^ [spec/scenario] \`precision\` is one of fp32, tf32, fp16, bf16, fp8, not \`bfloat16\`; did you mean \`bf16\`?
   optimizer: adam-w
 #            ^^^^^^ [spec/scenario] \`optimizer\` is one of sgd, momentum, adam, adamw, none, not \`adam-w\`; did you mean \`adamw\`?
   thresholds: launch-bond=0.1

@@ -29,7 +29,7 @@ import {
   readsOf,
 } from './loweringMemory.ts';
 import { operatorAttributes } from './operatorAttributes.ts';
-import { type Outputs, type Scope, tensorOf, weightsNamed, whyNoWeight } from './scope.ts';
+import { isTensor, type Outputs, type Scope, tensorOf, weightsNamed, whyNoWeight } from './scope.ts';
 import { type Feed, givenTensors, inputsOf, sourcesOf } from './tensorArguments.ts';
 import { GivenOutputs } from './unreadLayers.ts';
 import { unsupportedLayers } from './unsupportedLayers.ts';
@@ -318,6 +318,12 @@ export class ModelLowering {
 
   private repetitions(call: LayerCall, scope: Scope): number | undefined {
     if (call.repetition === undefined) return undefined;
+    const factor = call.repetition.kind === 'name' ? call.repetition.name : undefined;
+    if (factor !== undefined && !scope.values.has(factor) && isTensor(factor, scope)) {
+      const message = `\`*\` behind a call repeats it, and \`${factor}\` is a tensor; multiply on a line of its own: \`mul(…, ${factor})\``;
+      problem(scope, 'spec/call', message, call.repetition.span);
+      return undefined;
+    }
     const count = evaluate(call.repetition, scope.values, scope.report);
     if (count === undefined) return 1;
     if (typeof count === 'number' && Number.isSafeInteger(count) && count >= 1) return count;

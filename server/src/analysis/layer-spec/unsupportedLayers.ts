@@ -1,4 +1,7 @@
-/** Classes of torch.nn that are no layers here, and what to write instead. */
+/** What people know from PyTorch that is no layer here, and what to write instead. */
+
+const rotary =
+  'write `RotaryPositionalEmbeddings(head)` on [batch, sequence, heads, head], or `MultiheadAttention(…, rotary=True)`';
 
 export const unsupportedLayers: ReadonlyMap<string, string> = new Map([
   ['Sequential', 'list its layers one per line, or put them into a block'],
@@ -27,5 +30,30 @@ export const unsupportedLayers: ReadonlyMap<string, string> = new Map([
     'TripletMarginWithDistanceLoss',
     'it calls any function; write `TripletMarginLoss`, or the function as layers',
   ],
+  [
+    'LayerNorm2d',
+    'write `permute(0, 2, 3, 1)`, `LayerNorm(channels)`, `permute(0, 3, 1, 2)` on lines of their own',
+  ],
+  ['LayerScale', 'write `gamma: Parameter(channels)` and `mul(x, gamma)` on lines of their own'],
+  ['DropPath', "write `StochasticDepth(p, 'row')`"],
+  ['RoPE', rotary],
+  ['apply_rotary_emb', rotary],
+  ['apply_rotary_pos_emb', rotary],
+  ['SwiGLU', 'write its three `Linear` layers, `silu` and `mul`'],
+  ['arange', 'name it under `inputs`, such as `positions: int64[seq]`'],
+  ['zeros', 'name it under `inputs`, or write `Buffer(…)`'],
+  ['ones', 'name it under `inputs`, or write `Buffer(…)`'],
+  ...['contiguous', 'detach', 'clone', 'to'].map((name): [string, string] => [
+    name,
+    'it changes no cost here; leave the line out',
+  ]),
+  ...Object.entries({
+    cross_entropy: 'CrossEntropyLoss',
+    nll_loss: 'NLLLoss',
+    mse_loss: 'MSELoss',
+    l1_loss: 'L1Loss',
+    binary_cross_entropy: 'BCELoss',
+    binary_cross_entropy_with_logits: 'BCEWithLogitsLoss',
+  }).map(([name, loss]): [string, string] => [name, `write \`${loss}() from scores, target\``]),
   ['LinearCrossEntropyLoss', 'write `Linear` and `CrossEntropyLoss`'],
 ]);

@@ -85,6 +85,22 @@ const deepestNesting = 64;
 /** A sum or product longer than this is no size; what reads it recurses along its operands. */
 const mostOperands = 256;
 
+/** What people put before a layer or function as Python does, though it is no tensor. */
+const pythonModules: ReadonlySet<string> = new Set(
+  'torch nn F functional self torchvision tv ops np numpy math timm einops transformers tf keras jax jnp'.split(
+    ' ',
+  ),
+);
+
+/** Calls in the place of operators between tensors. */
+const functionOf: ReadonlyMap<string, string> = new Map([
+  ['+', 'add'],
+  ['-', 'sub'],
+  ['*', 'mul'],
+  ['/', 'div'],
+  ['@', 'matmul'],
+]);
+
 type Bracket = ')' | ']' | '}' | '>';
 
 /** Brackets of other languages in which arguments stand, with those that close them. */
@@ -105,17 +121,21 @@ class Parser {
   constructor(private readonly tokens: readonly Token[]) {}
 
   call(written: string): LayerCall | undefined {
-    const callee = this.dottedName();
+    const joined = this.joinedTensors(written);
+    if (joined !== undefined || this.issues.length > 0) return joined;
+    const { callee, receiver } = this.calledName();
     if (callee === undefined) {
       this.problem(this.token.span, this.whyNoCall());
       return undefined;
     }
     const open = this.token.span;
-    const parsed = this.at('(') ? this.arguments(')') : this.misplacedArguments(callee);
+    const given = this.at('(') ? this.arguments(')') : this.misplacedArguments(callee);
+    // `x.view(8)` is `view(x, 8)`.
+    const parsed = receiver === undefined ? given : [receiver, ...given];
     const argumentsSpan = { start: open.start, end: Math.max(open.start, this.previousEnd) };
     let repetition: Expression | undefined;
+    let sources = this.calledAgain(callee);
     if (this.take('*')) repetition = this.unary();
-    let sources: readonly Reference[] = [];
     const marks: Mark[] = [];
     // Both orders read well, so both are read.
     while (this.token.kind === 'name') {
@@ -123,8 +143,72 @@ class Parser {
         sources = this.references('the name of a layer or input after `from`');
       } else if (!this.mark(marks)) break;
     }
-    this.expectEnd('the call');
+    this.expectEndOfCall();
     return { written, callee, arguments: parsed, argumentsSpan, repetition, sources, marks };
+  }
+
+  /**
+   * `a + b` where a call belongs: what is wrong is said, and it is read as `add(a, b)`, so that the line keeps its cost.
+   */
+  private joinedTensors(written: string): LayerCall | undefined {
+    const [left, operator, right, end] = this.tokens;
+    const name = operator === undefined ? undefined : functionOf.get(operator.text);
+    if (name === undefined || left?.kind !== 'name' || right === undefined || operator === undefined) {
+      return undefined;
+    }
+    if (right.kind !== 'name' && (operator.text === '*' || right.kind !== 'number')) return undefined;
+    const isWhole = end?.kind === 'end';
+    const last = this.tokens.at(-1)?.span.start ?? right.span.end;
+    const span = { start: left.span.start, end: isWhole ? right.span.end : last };
+    const call = `\`${name}(${left.text}, ${isWhole ? right.text : '…'})\``;
+    this.problem(span, `a layer is one call: write ${call} in the place of \`${operator.text}\``);
+    this.position = this.tokens.length - 1;
+    if (!isWhole) return undefined;
+    const argumentOf = ({ kind, text, span: place }: Token): Argument => ({
+      keyword: undefined,
+      value:
+        kind === 'number'
+          ? { kind: 'number', value: Number(text.replaceAll('_', '')), span: place }
+          : { kind: 'name', name: text, span: place },
+      span: place,
+    });
+    return {
+      written,
+      callee: { text: name, span: operator.span },
+      arguments: [argumentOf(left), argumentOf(right)],
+      argumentsSpan: span,
+      repetition: undefined,
+      sources: [],
+      marks: [],
+    };
+  }
+
+  /** `Loss()(a, b)`, as Python calls a module: what a person means by it. */
+  private calledAgain({ text }: Name): readonly Reference[] {
+    if (!this.at('(')) return [];
+    const { start } = this.token.span;
+    const sources = this.arguments(')').flatMap(({ value }): readonly Reference[] => {
+      if (value.kind === 'name') return [{ text: value.name, span: value.span, output: undefined }];
+      return value.kind === 'member' ? [{ ...value.object, output: value.member }] : [];
+    });
+    const names = sources.map((source) => source.text).join(', ');
+    const example = `\`${text}(…) from ${names === '' ? 'x' : names}\``;
+    this.problem({ start, end: this.previousEnd }, `inputs stand behind \`from\`: ${example}`);
+    return sources;
+  }
+
+  private expectEndOfCall(): void {
+    const { kind, text } = this.token;
+    const name = functionOf.get(text);
+    if (kind === 'name' || kind === 'string' || (name === undefined && text !== '.')) {
+      this.expectEnd('the call');
+      return;
+    }
+    const next = this.tokens[this.position + 1]?.text ?? '';
+    const example = name === undefined ? `${next}(…)` : `${name}(…, …)`;
+    const end = this.tokens.at(-1)?.span.start ?? this.token.span.end;
+    const span = { start: this.token.span.start, end };
+    this.problem(span, `a layer is one call: write what follows on a line of its own, as \`${example}\``);
   }
 
   private whyNoCall(): string {
@@ -514,14 +598,26 @@ class Parser {
     return { text, span };
   }
 
-  /** `torch.nn.Linear` gives `Linear`. */
-  private dottedName(): Name | undefined {
-    let name = this.name();
-    while (name !== undefined && this.at('.') && this.tokens[this.position + 1]?.kind === 'name') {
+  /** `torch.nn.Linear` gives `Linear`; `x.view` and `lstm.h_n.view` give `view`, called of a tensor. */
+  private calledName(): { readonly callee: Name | undefined; readonly receiver: Argument | undefined } {
+    const names: Name[] = [];
+    for (let name = this.name(); name !== undefined; name = this.name()) {
+      names.push(name);
+      if (!this.at('.') || this.tokens[this.position + 1]?.kind !== 'name') break;
       this.advance();
-      name = this.name();
     }
-    return name;
+    const callee = names.at(-1);
+    const [object, member] = names.slice(0, -1);
+    const isMethod = callee !== undefined && /^[a-z]/.test(callee.text) && names.length <= 3;
+    if (!isMethod || object === undefined || pythonModules.has(object.text)) {
+      return { callee, receiver: undefined };
+    }
+    const span = { start: object.span.start, end: (member ?? object).span.end };
+    const value: Expression =
+      member === undefined
+        ? { kind: 'name', name: object.text, span }
+        : { kind: 'member', object, member, span };
+    return { callee, receiver: { keyword: undefined, value, span } };
   }
 
   private at(text: string): boolean {

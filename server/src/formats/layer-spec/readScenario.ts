@@ -107,7 +107,9 @@ export function readScenario(
     const choose = <Choice extends string>(choices: readonly Choice[]): Choice | undefined => {
       const chosen = choices.find((choice) => choice === content);
       if (chosen === undefined) {
-        const near = nearestName(String(content), choices);
+        const near =
+          choices.find((choice) => choice === otherNames.get(String(content))) ??
+          nearestName(String(content), choices);
         const hint = near === undefined ? '' : `; did you mean \`${near}\`?`;
         report(`\`${key.text}\` is one of ${choices.join(', ')}, not \`${content}\`${hint}`, span);
       }
@@ -172,6 +174,19 @@ export function readScenario(
   }
   return { scenario, spans, keySpans };
 }
+
+/** What others call a precision. */
+const otherNames: ReadonlyMap<string, string> = new Map([
+  ['float32', 'fp32'],
+  ['float', 'fp32'],
+  ['float16', 'fp16'],
+  ['half', 'fp16'],
+  ['amp', 'fp16'],
+  ['mixed', 'fp16'],
+  ['16-mixed', 'fp16'],
+  ['bfloat16', 'bf16'],
+  ['bf16-mixed', 'bf16'],
+]);
 
 function assign<Target, Key extends keyof Target>(
   target: Target,
