@@ -122,7 +122,7 @@ export function gpuProfileOfFile(file: GpuFile): GpuProfile {
     tensorCores: new Set(numerics.filter((numeric) => file.tensorCores.includes(numeric))),
     sustainedCompute:
       file.sustainedCompute === undefined
-        ? { value: 1, source: 'boost clock assumed to hold under load' }
+        ? { value: 1, source: 'assumption: the boost clock holds under load' }
         : convert(file.sustainedCompute, sources, same),
     hostLink: optional(file.hostLinkGBs, sources, gigabytesPerSecond),
     gpuLink: optional(file.gpuLinkGBs, sources, gigabytesPerSecond),
@@ -219,7 +219,7 @@ const assumedShare = {
 } as const;
 
 const assumedShareSource =
-  'nominal rate times 0.96 (InfiniBand, measured on 4 × HDR), 0.9 (RoCE), 0.8 (EFA, Omni-Path) or 0.5 (TCP over fast Ethernet, 4 to 6 GB/s measured on 100 Gb/s; Gemini); RoCE, EFA, Omni-Path and Gemini are assumptions';
+  'assumption: nominal rate times 0.96 (InfiniBand, measured on 4 × HDR), 0.9 (RoCE), 0.8 (EFA, Omni-Path) or 0.5 (TCP over fast Ethernet, 4 to 6 GB/s measured on 100 Gb/s; Gemini); RoCE, EFA, Omni-Path and Gemini are assumptions';
 
 function kindOf<Kind extends string>(text: string, kinds: readonly Kind[]): Kind {
   const kind = kinds.find((candidate) => candidate === text);

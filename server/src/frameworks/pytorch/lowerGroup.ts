@@ -102,7 +102,7 @@ export function lowerGroup(
  * exporter writes a group normalization as an `InstanceNormalization`. Forward is three kernels (moments; scale and shift
  * of each channel; both applied), backward five (sums of each channel; three coefficients of each channel, in two; the gradient
  * of the input; those of scale and shift), of which the first and the applying one read whole tensors (PyTorch 2.x
- * aten/src/ATen/native/cuda/group_norm_kernel.cu).
+ * aten/src/ATen/native/cuda/group_norm_kernel.cu, read at commit 0081abf: `GroupNormKernelImplInternal` and its backward).
  */
 function gatheredTensor(training: TrainingGraph, group: FusedGroup): BoundTensor | undefined {
   const { operators } = training.analysis.graph;

@@ -23,8 +23,9 @@ export function compileMode(options: ReadonlyMap<string, string>): CompileMode |
 /**
  * [middle, low, high] host time per kernel. Inductor's wrapper calls prepared launchers and `out=` variants, without
  * dispatcher and autograd (PyTorch 2.13, torch/_inductor/codegen/wrapper.py): an assumption, below that of eager mode. A CUDA
- * graph is launched as a whole, for at most 0.2 µs a kernel (NVIDIA, "Constant Time Launch for Straight-Line CUDA Graphs",
- * 2024: 200 ns per node in CUDA 11.8, 1 ns in 12.6).
+ * graph is launched as a whole, for at most 0.2 µs a kernel: 200 ns per node in CUDA 11.8, 1 ns in 12.6. Unconfirmed: the
+ * page that is said to name them was not at hand (NVIDIA, "Constant Time Launch for Straight-Line CUDA Graphs and Other
+ * Performance Enhancements", developer.nvidia.com/blog/constant-time-launch-for-straight-line-graphs-and-other-performance-enhancements).
  */
 export const compiledLaunch: Readonly<Record<CompileMode, readonly [Seconds, Seconds, Seconds]>> = {
   default: [microseconds(5), microseconds(2.5), microseconds(12)],
