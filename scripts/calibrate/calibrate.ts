@@ -30,7 +30,11 @@ export function calibrate(folder: string) {
         architecture: spreadOfTransfers(transfers, 'architecture'),
         generation: spreadOfTransfers(transfers, 'generation'),
       },
-      products: products.fits.filter(isUsed).map((fit) => ({ ...headOf(fit), ...fit.entry })),
+      products: products.fits.filter(isUsed).map((fit) => ({
+        ...headOf(fit),
+        ...(byCuda8.has(fit.gpu) ? { library: 'cuda-8' } : {}),
+        ...fit.entry,
+      })),
       convolutions: convolutions.flatMap(({ pass, fits }) =>
         fits.filter(isUsed).map((fit) => ({ pass, ...headOf(fit), ...fit.entry })),
       ),
@@ -74,6 +78,12 @@ function summaryOf({
 
 /** Half-precision products without tensor cores are judged but not used: the curves of fp32 stand for them. */
 const isUsed = ({ unit, type }: Fit<unknown>): boolean => (unit === 'tensor') === (type === 'fp16');
+
+/**
+ * GPUs whose products were measured with the libraries of CUDA 8, in the first release of DeepBench (September 2016): a product
+ * of 512 × 32 × 512, which takes 7 µs with those of GTX 1080 Ti a year later, takes 47 to 88 µs there.
+ */
+const byCuda8: ReadonlySet<string> = new Set(['m40', 'titan-x-maxwell', 'titan-x-pascal']);
 
 const headOf = ({ gpu, unit, rows, sources, left }: Fit<unknown>) => ({
   gpu,

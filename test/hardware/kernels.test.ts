@@ -28,6 +28,11 @@ describe('waves of tiles', () => {
     expect(productTime(rates, perfect, shape, 0).time).toBeCloseTo(time, 12);
   });
 
+  test('a library that cuts none takes the whole depth', () => {
+    const deep = { batch: 1, m: 128, n: 128, k: 32 * 1024 };
+    expect(productTime(rates, { ...perfect, splits: 1 }, deep, 0).time).toBeCloseTo(32 * waveOf1024, 12);
+  });
+
   test('a product of few multiply-adds for each byte is bound by memory', () => {
     const shape = { batch: 1, m: 8, n: 8192, k: 8192 };
     const bytes = operandBytes(shape, 4);
@@ -55,6 +60,16 @@ describe('convolutions', () => {
   test('forward is the product of images · positions by filters by channels · taps', () => {
     const product = { batch: 1, m: 64 * 28 * 28, n: 128, k: 128 * 9 };
     expect(convolutionTime(rates, curve, shape, 0).time).toBe(productTime(rates, perfect, product, 0).time);
+  });
+
+  test('the gradient of images is a product over positions, its rows added where windows lie', () => {
+    const images = { ...shape, pass: 'data', channels: 3, winograd: false } as const;
+    const product = { batch: 1, m: 64 * 28 * 28, n: 3 * 9, k: 128 };
+    const vector = { ...curve, winograd: [] };
+    expect(convolutionTime(rates, vector, images, 0).time).toBe(productTime(rates, perfect, product, 0).time);
+    expect(convolutionTime(rates, curve, images, 0).time).toBeGreaterThan(
+      convolutionTime(rates, vector, images, 0).time,
+    );
   });
 
   test('Winograd F(4×4, 3×3) needs a quarter of the multiply-adds', () => {

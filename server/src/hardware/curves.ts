@@ -18,6 +18,8 @@ export interface ProductCurve {
   readonly memory: number;
   /** What filling and draining a tile costs, as depth. */
   readonly depth: number;
+  /** Most parts that the library cuts a deep product into; left out, as many as there are. */
+  readonly splits?: number;
 }
 
 export interface ConvolutionCurve extends ProductCurve {
@@ -53,6 +55,8 @@ export type CurveUnit = 'vector' | 'tensor';
 /** All curves that hold for one GPU; `undefined` where nothing of its kind was measured. */
 export interface GpuCurves {
   readonly product: Readonly<Record<CurveUnit, Calibrated<ProductCurve> | undefined>>;
+  /** By the libraries of CUDA 8, of the nearest GPU that was measured with them. */
+  readonly cuda8Product: Calibrated<ProductCurve> | undefined;
   readonly convolution: Readonly<
     Record<CurveUnit, Readonly<Record<ConvolutionPass, Calibrated<ConvolutionCurve> | undefined>>>
   >;
@@ -100,6 +104,11 @@ function lookUp(gpu: GpuProfile): GpuCurves {
     );
   return {
     product: { vector: product('vector'), tensor: product('tensor') },
+    cuda8Product: find(
+      gpu,
+      file.products.filter((entry) => 'library' in entry && entry.library === 'cuda-8'),
+      productCurveOf,
+    ),
     convolution: { vector: passes('vector'), tensor: passes('tensor') },
     row: { elementwise: row('elementwise'), softmax: row('softmax'), normalization: row('normalization') },
   };
@@ -165,6 +174,8 @@ export interface ProductEntry {
   readonly tiles: readonly number[];
   readonly memory: number;
   readonly depth: number;
+  /** 1 where the library that was measured cuts no product. */
+  readonly splits?: number;
 }
 
 export interface ConvolutionEntry extends ProductEntry {
@@ -179,13 +190,14 @@ export interface RowEntry {
   readonly shares: readonly number[];
 }
 
-export const productCurveOf = ({ tiles, memory, depth }: ProductEntry): ProductCurve => ({
+export const productCurveOf = ({ tiles, memory, depth, splits }: ProductEntry): ProductCurve => ({
   tiles: tileSizes.flatMap(([m, n], index) => {
     const share = tiles[index] ?? 1;
     return m === n ? [[m, n, share] as const] : [[m, n, share] as const, [n, m, share] as const];
   }),
   memory,
   depth,
+  ...(splits === undefined ? {} : { splits }),
 });
 
 export const convolutionCurveOf = (entry: ConvolutionEntry): ConvolutionCurve => ({

@@ -52,6 +52,8 @@ export interface KernelWork {
   readonly rowLength?: number;
   /** Sums over all rows of a matrix, by thread blocks that each take some columns through all rows. */
   readonly columnSums?: ColumnSums;
+  /** Where the products are those of an older library than the GPU was measured with. */
+  readonly library?: 'cuda-8';
   /** Absent where nothing is known of the step around it. */
   readonly environment?: KernelEnvironment;
 }
@@ -221,7 +223,7 @@ function productsTime(gpu: GpuProfile, work: KernelWork): BodyTime | undefined {
   const parts: BodyTime[] = [];
   let moved = 0;
   for (const { shape, count } of products) {
-    const part = timeOfProduct(gpu, computePath(gpu, work.numeric), shape, width);
+    const part = timeOfProduct(gpu, work, shape, width);
     if (part === undefined) return undefined;
     parts.push(scaled(part.time, count));
     moved += count * part.bytes;
@@ -269,11 +271,12 @@ function layoutChangeTime(
 
 function timeOfProduct(
   gpu: GpuProfile,
-  path: ComputePath,
+  { numeric, library }: KernelWork,
   shape: ProductShape | ConvolutionShape,
   width: number,
 ): { readonly time: BodyTime; readonly bytes: number } | undefined {
   const curves = curvesOf(gpu);
+  const path = computePath(gpu, numeric);
   // Curves are shares of the nominal peak: what a power limit takes away where they were measured is in them.
   const ratesBy = ({ gpu: source }: Calibrated<unknown>): Rates => ({
     multiprocessors: gpu.multiprocessors.value,
@@ -281,7 +284,8 @@ function timeOfProduct(
     bandwidth: gpu.memoryBandwidth.value,
   });
   if (shape.kind === 'product') {
-    const curve = curves.product[path.unit];
+    const isOld = library === 'cuda-8' && path.unit === 'vector';
+    const curve = isOld ? curves.cuda8Product : curves.product[path.unit];
     const bytes = operandBytes(shape, width);
     return (
       curve && { time: spreadOver(productTime(ratesBy(curve), curve.curve, shape, bytes), curve), bytes }

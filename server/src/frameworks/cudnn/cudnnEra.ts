@@ -22,8 +22,15 @@ export const cudnnEraOptions: readonly FrameworkOption[] = [
     name: 'convolution',
     default: 'cudnn',
     documentation:
-      'cudnn (its choice, the default), implicit (without transforms, as before cuDNN 5) or unfolded (image by image, as Caffe without cuDNN)',
-    expects: oneOf('cudnn', 'implicit', 'unfolded'),
+      'cudnn (its choice, the default), implicit (without transforms, as before cuDNN 5), unfolded (image by image, as Caffe without cuDNN) or cunn (the same as Torch 7 does it)',
+    expects: oneOf('cudnn', 'implicit', 'unfolded', 'cunn'),
+  },
+  {
+    name: 'input-gradient',
+    default: 'false',
+    documentation:
+      'true: backward goes on to the gradient of what went into the model, as modules of Torch 7 do',
+    expects: oneOf('true', 'false'),
   },
 ];
 
@@ -37,7 +44,10 @@ export function cudnnEra(
         training,
         precision,
         mode,
-        { convolution: convolutionOf(options.get('convolution')) },
+        {
+          convolution: convolutionOf(options.get('convolution')),
+          inputGradient: options.get('input-gradient') === 'true',
+        },
         recomputed,
       ),
     input: prefetchedInput,
@@ -48,8 +58,10 @@ export function cudnnEra(
   };
 }
 
-const convolutionOf = (text: string | undefined): ConvolutionKernels =>
-  text === 'implicit' || text === 'unfolded' ? text : 'cudnn';
+const convolutionOf = (text: string | undefined): ConvolutionKernels => {
+  if (text === 'unfolded') return 'caffe';
+  return text === 'implicit' || text === 'cunn' ? text : 'cudnn';
+};
 
 /** Said by each of them. */
 export const cudnnEraNote = 'kernels as eager PyTorch launches them, without TF32 and fused attention';

@@ -3,31 +3,32 @@
  * every other operator a kernel of its own, biases added apart, no autocast, no TF32, no fused attention.
  *
  * cuDNN picks Winograd or Fourier transforms where they are faster (its developer guide, cudnnConvolutionFwdAlgo_t): that is
- * in the time of a convolution. Before version 5 it had implicit products alone for training. Caffe without cuDNN unfolds one image after another into a matrix and multiplies it
- * (BVLC/caffe, src/caffe/layers/base_conv_layer.cpp and conv_layer.cu; Jia et al., arXiv 1408.5093).
+ * in the time of a convolution. Before version 5 it had implicit products alone for training. Without cuDNN images are
+ * unfolded (`unfoldedConvolution.ts`).
  */
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { RecomputedGroups } from '../../analysis/recomputedGroups.ts';
 import type { KernelWork } from '../../hardware/kernelTime.ts';
 import type { Mode, Precision } from '../../model/scenario.ts';
-import { bytes, flops } from '../../model/units.ts';
-import type { ConvolutionShape, ProductShape } from '../../operators/definition.ts';
 import type { LoweredGraph, LoweredOperator } from '../behaviour.ts';
 import { lowerEager } from '../pytorch/lowerEager.ts';
+import { type UnfoldingLibrary, unfoldConvolution } from './unfoldedConvolution.ts';
 
 export interface CudnnEraOptions {
   /** How convolutions are computed: as cuDNN chooses, by its implicit products alone, or by products of unfolded images. */
   readonly convolution: ConvolutionKernels;
+  /** Backward ends with the gradient of what went into the model. */
+  readonly inputGradient: boolean;
 }
 
-export type ConvolutionKernels = 'cudnn' | 'implicit' | 'unfolded';
+export type ConvolutionKernels = 'cudnn' | 'implicit' | UnfoldingLibrary;
 
 export function lowerCudnnEra(
   training: TrainingGraph,
   precision: Precision,
   mode: Mode,
-  { convolution }: CudnnEraOptions,
+  { convolution, inputGradient }: CudnnEraOptions,
   recomputed?: RecomputedGroups,
 ): LoweredGraph {
   const lowered = lowerEager(
@@ -37,22 +38,43 @@ export function lowerCudnnEra(
     { convolutionTf32: false, fusedCalls: false, fusedAttention: false, channelsLast: false },
     recomputed,
   );
-  if (convolution === 'cudnn') return lowered;
-  const convolve = convolution === 'unfolded' ? unfold : withoutTransforms;
-  return {
-    ...lowered,
-    operators: lowered.operators.map((operator) => operator && replaceConvolutions(operator, convolve)),
-  };
+  if (convolution === 'cudnn' && !inputGradient) return lowered;
+  const operators = lowered.operators.map((operator, index): LoweredOperator | undefined => {
+    const isConvolved = operator?.forward.some(isConvolution);
+    if (operator === undefined || isConvolved !== true) return operator;
+    const whole = inputGradient ? withInputGradient(operator) : operator;
+    if (convolution === 'cudnn') return whole;
+    if (convolution === 'implicit') return replaceConvolutions(whole, withoutTransforms);
+    const hasBias = training.analysis.graph.operators[index]?.inputs.length === 3;
+    const unfold = (kernel: KernelWork) => unfoldConvolution(kernel, convolution, hasBias);
+    return {
+      ...replaceConvolutions(whole, unfold),
+      forward: whole.forward.filter(isConvolution).flatMap(unfold),
+    };
+  });
+  return { ...lowered, operators };
+}
+
+/** The data gradient of a convolution of images, of the shape of its weight gradient. */
+function withInputGradient(operator: LoweredOperator): LoweredOperator {
+  if (operator.backwardData.some(isConvolution)) return operator;
+  const gradients = operator.backwardWeight.filter(isConvolution).map((kernel) => ({
+    ...kernel,
+    launches: 1,
+    products: (kernel.products ?? []).map(({ shape, count }) => ({
+      shape: shape.kind === 'convolution' ? ({ ...shape, pass: 'data' } as const) : shape,
+      count,
+    })),
+  }));
+  return { ...operator, backwardData: [...operator.backwardData, ...gradients] };
 }
 
 function replaceConvolutions(
   operator: LoweredOperator,
   convolve: (kernel: KernelWork) => readonly KernelWork[],
 ): LoweredOperator {
-  const replace = (kernels: readonly KernelWork[]): readonly KernelWork[] => {
-    if (!kernels.some(isConvolution)) return kernels;
-    return kernels.flatMap((kernel) => (isConvolution(kernel) ? convolve(kernel) : [kernel]));
-  };
+  const replace = (kernels: readonly KernelWork[]): readonly KernelWork[] =>
+    kernels.flatMap((kernel) => (isConvolution(kernel) ? convolve(kernel) : [kernel]));
   return {
     ...operator,
     forward: replace(operator.forward),
@@ -73,57 +95,3 @@ const withoutTransforms = (kernel: KernelWork): readonly KernelWork[] => [
     })),
   },
 ];
-
-/** What Caffe does for a convolution. */
-function unfold(kernel: KernelWork): readonly KernelWork[] {
-  const width = kernel.width ?? 4;
-  return (kernel.products ?? []).flatMap(({ shape, count }) =>
-    shape.kind === 'convolution' ? ofShape(kernel, shape, count, width) : [],
-  );
-}
-
-function ofShape(
-  { numeric, environment }: KernelWork,
-  shape: ConvolutionShape,
-  count: number,
-  width: number,
-): readonly KernelWork[] {
-  const { images, channels, groups, plane, positions, taps, pass } = shape;
-  const product = productOf(shape);
-  const { m, n, k } = product;
-  const times = images * groups * count;
-  const around = environment === undefined ? {} : { environment };
-  const multiply: KernelWork = {
-    class: 'matmul',
-    numeric,
-    flops: flops(2 * m * n * k * times),
-    operations: 0,
-    bytes: bytes((m * k + k * n + m * n) * times * width),
-    launches: times,
-    products: [{ shape: product, count: times }],
-    width,
-    ...around,
-  };
-  // A window of one entry at every position needs no unfolding.
-  if (taps === 1 && positions === plane) return [multiply];
-  const move: KernelWork = {
-    class: 'movement',
-    numeric,
-    flops: flops(0),
-    operations: 0,
-    bytes: bytes(images * count * channels * (plane + taps * positions) * width),
-    launches: images * count,
-    ...around,
-  };
-  return pass === 'data' ? [multiply, move] : [move, multiply];
-}
-
-/** Of one image and group; the unfolded image has a row for each tap of each channel. */
-function productOf({ channels, filters, groups, positions, taps, pass }: ConvolutionShape): ProductShape {
-  const rows = (channels / groups) * taps;
-  const own = filters / groups;
-  const shape = { kind: 'product', batch: 1 } as const;
-  if (pass === 'forward') return { ...shape, m: own, n: positions, k: rows };
-  if (pass === 'weight') return { ...shape, m: own, n: rows, k: positions };
-  return { ...shape, m: rows, n: positions, k: own };
-}

@@ -25,8 +25,12 @@ export function convolutionTime(
   width: number,
 ): BoundTime {
   const { pass } = shape;
-  const implicit = productTime(rates, curve, productOf(shape, pass), convolutionBytes(shape, width));
-  if (shape.groups > 1) return implicit;
+  const gathered = productTime(rates, curve, productOf(shape, pass), convolutionBytes(shape, width));
+  if (shape.groups > 1) return gathered;
+  // Tensor cores have no kernels for what follows.
+  const scattered =
+    pass === 'data' && curve.winograd !== undefined ? scatteredTime(rates, curve, shape, width) : gathered;
+  const implicit = scattered.time < gathered.time ? scattered : gathered;
   if (shape.fourier && curve.fourier !== undefined) {
     const transformed = fourierTime(rates, curve, shape, curve.fourier, width);
     return transformed.time < implicit.time ? transformed : implicit;
@@ -50,6 +54,21 @@ function productOf(shape: ConvolutionShape, pass: ConvolutionPass): ProductSizes
   if (pass === 'weight') return { batch, m: filters, n: channels * taps, k: outputs };
   // A strided window reaches each entry of the plane through some of its taps only.
   return { batch, m: images * plane, n: channels, k: (filters * taps * positions) / plane };
+}
+
+/**
+ * The data gradient as a product over positions whose rows are added to where their windows lie, by atomic additions, each a
+ * read and a write (cuDNN developer guide, CUDNN_CONVOLUTION_BWD_DATA_ALGO_0): of few channels it fills more of a tile.
+ */
+function scatteredTime(
+  rates: Rates,
+  curve: ConvolutionCurve,
+  shape: ConvolutionShape,
+  width: number,
+): BoundTime {
+  const { images, positions, channels, filters, taps } = shape;
+  const sizes = { batch: 1, m: images * positions, n: channels * taps, k: filters };
+  return productTime(rates, curve, sizes, convolutionBytes(shape, width) + 2 * sizes.m * sizes.n * width);
 }
 
 /** Input, filter and output once each: implicit GEMM never writes the unfolded input. */

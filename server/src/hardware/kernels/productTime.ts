@@ -42,15 +42,15 @@ export function productTime(
 ): BoundTime {
   const perMultiprocessor = rates.peak / rates.multiprocessors;
   const bandwidth = rates.bandwidth * curve.memory;
-  const splits = k >= 2 * smallestDepth ? splitCounts : oneSplit;
+  const most = Math.min(curve.splits ?? Number.POSITIVE_INFINITY, k / smallestDepth);
   let time = Number.POSITIVE_INFINITY;
   let bound: BoundTime['bound'] = 'compute';
   for (const [tileM, tileN, share] of curve.tiles) {
     const tiles = batch * Math.ceil(m / tileM) * Math.ceil(n / tileN);
     const tileRate = (2 * tileM * tileN) / (perMultiprocessor * share);
-    for (const split of splits) {
+    for (const split of splitCounts) {
+      if (split > 1 && split > most) break;
       const depth = k / split;
-      if (split > 1 && depth < smallestDepth) break;
       const waves = Math.ceil((tiles * split) / rates.multiprocessors);
       const compute = waves * tileRate * (Math.ceil(depth / depthStep) * depthStep + curve.depth);
       // Each part is written and read again in fp32 before the parts are added.
@@ -71,5 +71,4 @@ export const operandBytes = ({ batch, m, n, k }: ProductSizes, width: number): n
 /** Kernels step through k by 8 or more; a ragged end costs a whole step. */
 const depthStep = 8;
 const smallestDepth = 128;
-const oneSplit: readonly number[] = [1];
 const splitCounts: readonly number[] = [1, 2, 4, 8, 16, 32];

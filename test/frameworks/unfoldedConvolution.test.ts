@@ -1,0 +1,70 @@
+import { expect, test } from 'vitest';
+import { unfoldConvolution } from '../../server/src/frameworks/cudnn/unfoldedConvolution.ts';
+import type { KernelWork } from '../../server/src/hardware/kernelTime.ts';
+import { bytes, flops } from '../../server/src/model/units.ts';
+import type { ConvolutionPass, ConvolutionShape } from '../../server/src/operators/definition.ts';
+
+/** 2 images of 3 channels, 8 × 8, by 4 filters of 3 × 3 with a border: 64 positions. */
+const wide: ConvolutionShape = {
+  kind: 'convolution',
+  pass: 'forward',
+  images: 2,
+  channels: 3,
+  filters: 4,
+  groups: 1,
+  positions: 64,
+  plane: 64,
+  taps: 9,
+  winograd: true,
+  fourier: false,
+};
+
+const kernelOf = (shape: ConvolutionShape): KernelWork => ({
+  class: 'convolution',
+  numeric: 'fp32',
+  flops: flops(1),
+  operations: 0,
+  bytes: bytes(1),
+  launches: 1,
+  products: [{ shape, count: 1 }],
+  width: 4,
+});
+
+/** `matmul 4×64×27`, or the class and what it moves, in elements of one image. */
+const told = ({ class: kernelClass, products, bytes: size, launches }: KernelWork): string => {
+  expect(launches).toBe(2);
+  const [product] = products ?? [];
+  if (product?.shape.kind !== 'product') return `${kernelClass} ${size / 4 / 2}`;
+  const { m, n, k } = product.shape;
+  return `${kernelClass} ${m}×${n}×${k}`;
+};
+
+const unfolded = 3 * (64 + 9 * 64);
+
+test.each<[string, ConvolutionPass, 'caffe' | 'cunn', boolean, Partial<ConvolutionShape>, readonly string[]]>(
+  [
+    ['bias first', 'forward', 'cunn', true, {}, ['matmul 4×64×1', `movement ${unfolded}`, 'matmul 4×64×27']],
+    ['or zeros', 'forward', 'cunn', false, {}, ['elementwise 256', `movement ${unfolded}`, 'matmul 4×64×27']],
+    ['Caffe writes', 'forward', 'caffe', false, {}, [`movement ${unfolded}`, 'matmul 4×64×27']],
+    ['folded back', 'data', 'cunn', true, {}, ['matmul 27×64×4', `movement ${unfolded}`]],
+    [
+      'unfolded again',
+      'weight',
+      'cunn',
+      true,
+      {},
+      [`movement ${unfolded}`, 'matmul 4×27×64', 'reduction 256'],
+    ],
+    ['cunn unfolds all', 'weight', 'cunn', false, { taps: 1 }, ['movement 384', 'matmul 4×3×64']],
+    ['Caffe not all', 'weight', 'caffe', false, { taps: 1 }, ['matmul 4×3×64']],
+  ],
+)('%s', (_, pass, library, hasBias, shape, kernels) => {
+  const work = unfoldConvolution(kernelOf({ ...wide, ...shape, pass }), library, hasBias);
+  expect(work.map(told)).toEqual(kernels);
+});
+
+test('groups are products of their own', () => {
+  const work = unfoldConvolution(kernelOf({ ...wide, channels: 4, groups: 2 }), 'caffe', false);
+  expect(work.map(({ launches }) => launches)).toEqual([2, 4]);
+  expect(work[1]?.products).toEqual([{ shape: { kind: 'product', batch: 1, m: 2, n: 64, k: 18 }, count: 4 }]);
+});
