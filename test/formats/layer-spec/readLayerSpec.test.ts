@@ -56,7 +56,11 @@ layers:
   - a: GELU()
 #   ^ [spec/duplicate-name] a layer named \`a\` is already here; give this one another name
   - GELU()
-#   ^^^^^^ [spec/structure] a layer is written \`- name: Layer(…)\`
+#   ^^^^^^ [spec/structure] a layer is written with a name before it: \`- name: GELU()\`
+  - fc = nn.Linear(8, 8)
+#   ^^^^^^^^^^^^^^^^^^^^ [spec/structure] a layer is written with \`:\` behind its name: \`- fc: nn.Linear(8, 8)\`
+  - self.act = ReLU()
+#   ^^^^^^^^^^^^^^^^^ [spec/structure] a layer is written with \`:\` behind its name: \`- act: ReLU()\`
   - b:
 #   ^ [spec/call] \`b\` has no call; write one such as \`Linear(768, 3072)\`
   - c: Linear(3, bias=)

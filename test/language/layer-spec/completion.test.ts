@@ -66,6 +66,15 @@ it.each([
   }
 });
 
+it('proposes what a layer has inside, after its point', () => {
+  const below = (text: string): string =>
+    `${frame}  - body: pair(d)\n  - out, h: LSTM(d)\n  - new: ${text}\n`;
+  check(below('Linear(d, d, weight=body.|)'), ['up', 'act'], true);
+  check(below('Linear(d, d, weight=body.u|)'), ['up', 'act'], true);
+  check(below('add(out.|'), ['output', 'h_n', 'c_n'], true);
+  check(below('Linear(d, d, weight=first.|)'), [], true);
+});
+
 it('proposes parameters and the input of a block inside it', () => {
   const inside = frame.replace('    - act: GELU()\n', '    - act: add(|\n');
   expect(labels(inside).slice(0, 3)).toEqual(['up', 'input', 'x']);

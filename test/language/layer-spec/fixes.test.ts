@@ -70,6 +70,23 @@ it.each([
   check(spec(before), code, `Change to ${name}`, spec(after)),
 );
 
+it.each([
+  ['x + y', 'Write `add(x, y)`', 'add(x, y)'],
+  ['x * y', 'Write `mul(x, y)`', 'mul(x, y)'],
+  ['MSELoss()(x, y)', 'Write `from x, y`', 'MSELoss() from x, y'],
+  ['Linear[d, (d)] * 2', 'Write parentheses', 'Linear(d, (d)) * 2'],
+  ['Linear{d, d}', 'Write parentheses', 'Linear(d, d)'],
+  ['Linear(d, d]', 'Change to `)`', 'Linear(d, d)'],
+  ['Linear(d, d])', 'Take `]` out', 'Linear(d, d)'],
+  ['Linear(d, d', 'Put `)`', 'Linear(d, d)'],
+  ['GELU() x 3', 'Write `*`', 'GELU() * 3'],
+  ['GELU', 'Write `GELU()`', 'GELU()'],
+])('writes the call that %s means', (before, title, after) => {
+  const text = (call: string): string => spec(`  - y: Linear(d, d)\n  - a: ${call}`);
+  const [first] = fixes(text(before), 'spec/call');
+  expect(first).toEqual({ title, text: text(after) });
+});
+
 it('puts the nearest name of a cluster, a framework, a key and a value of the scenario', () => {
   const layers = '  - a: Linear(d, d)';
   check(

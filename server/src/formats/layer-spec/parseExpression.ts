@@ -99,6 +99,7 @@ const functionOf: ReadonlyMap<string, string> = new Map([
   ['*', 'mul'],
   ['/', 'div'],
   ['@', 'matmul'],
+  ['**', 'pow'],
 ]);
 
 type Bracket = ')' | ']' | '}' | '>';
@@ -117,6 +118,8 @@ class Parser {
   readonly issues: Issue[] = [];
   private position = 0;
   private depth = 0;
+  /** An argument is a call of its own: without it, nobody knows what the layer does. */
+  private holdsCall = false;
 
   constructor(private readonly tokens: readonly Token[]) {}
 
@@ -129,6 +132,10 @@ class Parser {
       return undefined;
     }
     const open = this.token.span;
+    if (this.at('[') && /^[a-z]/.test(callee.text)) {
+      this.subscript(callee, receiver);
+      return undefined;
+    }
     const given = this.at('(') ? this.arguments(')') : this.misplacedArguments(callee);
     // `x.view(8)` is `view(x, 8)`.
     const parsed = receiver === undefined ? given : [receiver, ...given];
@@ -144,6 +151,7 @@ class Parser {
       } else if (!this.mark(marks)) break;
     }
     this.expectEndOfCall();
+    if (this.holdsCall) return undefined;
     return { written, callee, arguments: parsed, argumentsSpan, repetition, sources, marks };
   }
 
@@ -153,10 +161,17 @@ class Parser {
   private joinedTensors(written: string): LayerCall | undefined {
     const [left, operator, right, end] = this.tokens;
     const name = operator === undefined ? undefined : functionOf.get(operator.text);
-    if (name === undefined || left?.kind !== 'name' || right === undefined || operator === undefined) {
+    if (name === undefined || right === undefined || operator === undefined) return undefined;
+    if (left?.kind !== 'name' && left?.kind !== 'number') return undefined;
+    if (
+      left.kind === 'name'
+        ? right.kind !== 'name' && (operator.text === '*' || right.kind !== 'number')
+        : right.kind !== 'name'
+    ) {
       return undefined;
     }
-    if (right.kind !== 'name' && (operator.text === '*' || right.kind !== 'number')) return undefined;
+    // `2 * decoder()` is a repetition.
+    if (left.kind === 'number' && end?.text === '(') return undefined;
     const isWhole = end?.kind === 'end';
     const last = this.tokens.at(-1)?.span.start ?? right.span.end;
     const span = { start: left.span.start, end: isWhole ? right.span.end : last };
@@ -200,6 +215,16 @@ class Parser {
   private expectEndOfCall(): void {
     const { kind, text } = this.token;
     const name = functionOf.get(text);
+    const isArrow = text === '-' && this.tokens[this.position + 1]?.text === '>';
+    if (isArrow || text === ',') {
+      const end = this.tokens.at(-1)?.span.start ?? this.token.span.end;
+      const span = { start: this.token.span.start, end };
+      this.problem(
+        span,
+        'a layer is one call: write what follows on a line of its own, as `- name: Layer(…)`',
+      );
+      return;
+    }
     if (kind === 'name' || kind === 'string' || (name === undefined && text !== '.')) {
       this.expectEnd('the call');
       return;
@@ -214,9 +239,25 @@ class Parser {
   private whyNoCall(): string {
     if (this.ended) return 'the layer has no call; write one such as `Linear(768, 3072)`';
     const { kind, text } = this.token;
-    const isRepetition = kind === 'number' && this.tokens[this.position + 1]?.text === '*';
-    const hint = isRepetition ? `; a repetition stands behind the call: \`decoder() * ${text}\`` : '';
+    const next = this.tokens[this.position + 1];
+    const isRepetition = kind === 'number' && next?.text === '*';
+    const hint = isRepetition
+      ? `; a repetition stands behind the call: \`decoder() * ${text}\``
+      : text === '-' && next?.kind === 'name'
+        ? `; write \`neg(${next.text})\``
+        : '';
     return `expected the name of a layer, found \`${text}\`${hint}`;
+  }
+
+  /** `x[:, 0]` and `x.shape[0]`: parts of a tensor and its sizes, as Python takes them. */
+  private subscript({ text, span }: Name, receiver: Argument | undefined): void {
+    const end = this.tokens.at(-1)?.span.start ?? span.end;
+    const message =
+      receiver !== undefined && text === 'shape'
+        ? 'a size is no layer; write the dim, such as `batch`, where it is needed'
+        : `\`${text}[…]\` is no call: parts of a tensor are taken by \`select\`, \`narrow\`, \`slice\` or \`split\`, and blocks are called with parentheses`;
+    this.problem({ start: span.start, end }, message);
+    this.position = this.tokens.length - 1;
   }
 
   /** What stands behind a name in the place of arguments in parentheses. */
@@ -505,8 +546,12 @@ class Parser {
         continue;
       }
       if (!this.closes(close) && !this.at(',') && !this.ended) {
-        if (read)
-          this.problem(this.token.span, `expected \`,\` or \`${close}\`, found \`${this.token.text}\``);
+        const isCall = this.at('(') && this.tokens[this.position - 1]?.kind === 'name';
+        const message = isCall
+          ? 'an argument holds no call: a tensor gets a line of its own, a size is a dim, such as `batch`'
+          : `expected \`,\` or \`${close}\`, found \`${this.token.text}\``;
+        if (isCall) this.holdsCall = true;
+        if (read) this.problem(this.token.span, message);
         this.skipItem(close);
       }
       if (this.take(',')) commas += 1;

@@ -242,7 +242,7 @@ class Reader {
       if (value?.kind === 'unreadable') return [];
       this.report(
         'spec/structure',
-        `\`${key.text}\` is a list of layers, each \`- name: Layer(…)\``,
+        `\`${key.text}\` is a list of layers, each \`- name: Layer(…)\`${value?.kind === 'map' ? '; put `- ` before every name' : ''}`,
         value?.span ?? key.span,
       );
       return [];
@@ -252,7 +252,8 @@ class Reader {
     for (const { value: item, span } of value.items) {
       if (item?.kind !== 'map') {
         if (item?.kind === 'unreadable' || (item?.kind === 'scalar' && item.broken)) continue;
-        this.report('spec/structure', 'a layer is written `- name: Layer(…)`', span);
+        const written = item?.kind === 'scalar' ? item.text : '';
+        this.report('spec/structure', `a layer is written ${layerMeant(written)}`, span);
         continue;
       }
       for (const line of item.entries) {
@@ -409,3 +410,16 @@ const torchNames: Readonly<Record<string, ElementType>> = {
   long: 'int64',
   int: 'int32',
 };
+
+/** The line that a person means who writes an assignment, or a call without a name. */
+function layerMeant(written: string): string {
+  const [, name, call] = /^(?:self\.)?([A-Za-z_]\w*)\s*=\s*([A-Za-z_][\w.]*\(.*)$/s.exec(written) ?? [];
+  if (name !== undefined && call !== undefined && written.length < longestShown) {
+    return `with \`:\` behind its name: \`- ${name}: ${call}\``;
+  }
+  const isCall = /^[A-Za-z_][\w.]*\(.*\)$/s.test(written) && written.length < longestShown;
+  return isCall ? `with a name before it: \`- name: ${written}\`` : '`- name: Layer(…)`';
+}
+
+/** A longer call is not repeated in a message. */
+const longestShown = 80;

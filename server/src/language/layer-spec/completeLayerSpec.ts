@@ -148,6 +148,11 @@ class Proposer {
   private argument(open: OpenCall): readonly Completion[] {
     const callable = findCallable(this.document, open.callee);
     const parameter = callable === undefined ? undefined : parameterOf(callable, open);
+    const { source } = this.document;
+    const owner = /([\p{L}_][\p{L}\p{N}_]*)\.$/u.exec(source.slice(0, this.context.span.start))?.[1];
+    if (owner !== undefined) {
+      return parameter?.type === 'layer' ? this.layersInside(owner) : this.outputsOf(owner);
+    }
     const takesTensor =
       open.keyword === undefined &&
       callable !== undefined &&
@@ -379,6 +384,16 @@ class Proposer {
           insert: values === undefined ? name : `${name}=`,
         })),
     ];
+  }
+
+  /** The layers of the block that a layer calls, whose weights can be shared. */
+  private layersInside(caller: string): readonly Completion[] {
+    const callee = layersAt(this.document.spec, this.context).find(({ name }) => name.text === caller)?.call
+      ?.callee.text;
+    const block = blocksOf(this.document.spec).find(({ name }) => name.text === callee);
+    return (block?.layers ?? []).map(({ name, call }) =>
+      this.plain(name.text, 'tensor', `layer of ${callee}`, call?.written.trim() ?? ''),
+    );
   }
 
   /** What a layer of several outputs gives, by name. */

@@ -6,6 +6,7 @@ import { type ModelView, viewOfModel } from '../../modelView.ts';
 import { offsetAt } from '../../textLines.ts';
 import type { SpecText } from '../specText.ts';
 import { argumentFixes } from './argumentFixes.ts';
+import { callFixes } from './callFixes.ts';
 import { findingFixes } from './findingFixes.ts';
 import { nameFixes } from './nameFixes.ts';
 import { removalFixes } from './removalFixes.ts';
@@ -33,6 +34,7 @@ export function layerSpecFixes(
     const changes = [
       ...nameFixes(wrong),
       ...argumentFixes(wrong),
+      ...callFixes(wrong),
       ...removalFixes(wrong),
       ...unreadFixes(wrong),
       ...findingFixes(wrong),
