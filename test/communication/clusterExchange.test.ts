@@ -161,7 +161,7 @@ describe('what is asked for', () => {
 });
 
 describe('whatever is asked', () => {
-  const versions = ['2.3', '2.4', '2.5.7', '2.8.4', '2.12', '2.18', '2.30'] as const;
+  const versions = ['2.3', '2.4', '2.5.7', '2.8.4', '2.12', '2.18', '2.20', '2.21', '2.30'] as const;
   const kinds = ['all-reduce', 'reduce-scatter', 'all-gather', 'broadcast', 'reduce', 'all-to-all'] as const;
   const anyCase = fc.record({
     profile: fc.constantFrom(...builtInClusters.filter(({ network }) => network !== undefined)),

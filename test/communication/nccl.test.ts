@@ -43,6 +43,10 @@ test.each([
   ['2.12', 128, 16, 'tree', 'Simple', 2 * (7 * 28 + 4 * 28)],
   ['2.18', 128, 16, 'tree', 'Simple', 2 * (7 * 4 + 4 * 14)],
   ['2.18', 128, 16, 'ring', 'LL', 6.6 + 224 * 1 + 30 * 2.7],
+  // src/graph/tuning.cc at b6475625 and ab2b89c4: trees with Simple pay 28 µs a hop.
+  ['2.20', 128, 16, 'tree', 'Simple', 2 * (7 * 28 + 4 * 28)],
+  ['2.21', 128, 16, 'tree', 'Simple', 2 * (7 * 28 + 4 * 28)],
+  ['2.21', 128, 16, 'ring', 'Simple', 8.4 + 224 * 3.4 + 30 * 14],
 ] as const)(
   'NCCL %s: latency of %i GPUs on %i nodes, %s %s',
   (version, gpus, nodes, algorithm, protocol, latency) => {
@@ -143,7 +147,10 @@ test.each([
   ['2.7.8', '2.5.7'],
   ['2.10', '2.8.4'],
   ['2.14.3', '2.12'],
-  ['2.21.5', '2.18'],
+  ['2.19.3', '2.18'],
+  ['2.20.5', '2.20'],
+  ['2.21.5', '2.21'],
+  ['2.28.3', '2.21'],
   ['2.31', '2.30'],
   ['1.3', '2.3'],
 ])('release %s behaves as %s', (release, version) => {

@@ -1,13 +1,24 @@
 /**
  * Constants of NCCL's tuning model by version, as data.
  *
- * Source: NVIDIA/nccl, src/graph/tuning.cc of each version (2.30: June 2026). Latencies in µs
- * in the order LL, LL128, Simple; bandwidths in GB/s. A version between two of these behaves as the one before it.
+ * Source: NVIDIA/nccl, src/graph/tuning.cc of each version (2.20: commit b6475625, 2.21: ab2b89c4, 2.30: June 2026).
+ * Latencies in µs in the order LL, LL128, Simple; bandwidths in GB/s. A version between two of these behaves as the one
+ * before it.
  */
 
 import type { CollectiveKind } from '../collectiveKind.ts';
 
-export const ncclVersionNames = ['2.3', '2.4', '2.5.7', '2.8.4', '2.12', '2.18', '2.30'] as const;
+export const ncclVersionNames = [
+  '2.3',
+  '2.4',
+  '2.5.7',
+  '2.8.4',
+  '2.12',
+  '2.18',
+  '2.20',
+  '2.21',
+  '2.30',
+] as const;
 export type NcclVersionName = (typeof ncclVersionNames)[number];
 export const newestNccl: NcclVersionName = '2.30';
 
@@ -29,7 +40,10 @@ interface HopLatency {
 export interface NcclVersion {
   readonly base: HopLatency;
   readonly hop: { readonly nvlink: HopLatency; readonly pcie: HopLatency; readonly network: HopLatency };
-  /** Share of the ring's bandwidth that LL and LL128 move. */
+  /**
+   * Share of the ring's bandwidth that LL and LL128 move. Before 2.21 LL moves a quarter: half of its bytes are flags, and
+   * the model halves it again (a third where one node broadcasts, gathers or scatters, which is not kept apart here).
+   */
   readonly ringShare: readonly [number, number];
   /** Share of the links' bandwidth that a tree gets, and what LL divides or LL128 multiplies it by (1 node, more). */
   readonly tree: {
@@ -115,7 +129,7 @@ const v284: NcclVersion = {
     pcie: { tree: [1, 1.9, 28], ring: [1, 2.5, 5.7] },
     network: { tree: [5, 8.5, 28], ring: [2.7, 4, 9.6] },
   },
-  ringShare: [0.5, 0.92],
+  ringShare: [0.25, 0.92],
   tree: { share: 0.92, llDivisor: 3.8, ll128: [7 / 9, 120 / 128] },
   caps: {
     llTotal: llTotalOf([87.7, 22.5, 19]),
@@ -161,8 +175,47 @@ const v218: NcclVersion = {
   nvls: { base: 23, inside: 0, tree: 19 },
 };
 
-const v230: NcclVersion = {
+const hopperLl128: Pick<NcclVersion['caps'], 'ringLl128' | 'treeLl128' | 'treeSimple'> = {
+  ringLl128: {
+    volta: [20, 20, 20],
+    ampere: [20, 20, 20],
+    hopper: [36.7, 36.7, 36.7],
+    blackwell: [36.7, 36.7, 36.7],
+  },
+  treeLl128: {
+    volta: [20, 20, 20],
+    ampere: [20, 20, 20],
+    hopper: [36.7, 36.7, 29],
+    blackwell: [36.7, 36.7, 29],
+  },
+  treeSimple: {
+    volta: [26.5, 18.5, 10],
+    ampere: [24, 23.6, 17.8],
+    hopper: [38.7, 41.4, 36],
+    blackwell: [38.7, 41.4, 36],
+  },
+};
+
+const v220: NcclVersion = {
   ...v218,
+  hop: {
+    nvlink: { tree: [0.6, 1.25, 28], ring: [0.6, 1.9, 3.4] },
+    pcie: { tree: [1, 1.9, 28], ring: [1, 2.5, 5.7] },
+    network: { tree: [5, 8.5, 28], ring: [2.7, 4, 14] },
+  },
+  caps: { ...v218.caps, ...hopperLl128 },
+  nvls: { base: 0, inside: 23, tree: 14 },
+};
+
+const v221: NcclVersion = {
+  ...v220,
+  ringShare: [0.5, 0.92],
+  caps: { ...v220.caps, llTotal: llTotalOf([141, 45, 35]) },
+  nvls: { base: 0, inside: 25, tree: 14 },
+};
+
+const v230: NcclVersion = {
+  ...v221,
   base: { tree: [6.8, 14, 8.4], ring: [6.6, 14, 8.4] },
   hop: {
     nvlink: { tree: [0.6, 1.25, 4], ring: [0.6, 1.9, 3.4] },
@@ -205,6 +258,8 @@ export const ncclVersions: Readonly<Record<TunedVersionName, NcclVersion>> = {
   '2.8.4': v284,
   '2.12': v212,
   '2.18': v218,
+  '2.20': v220,
+  '2.21': v221,
   '2.30': v230,
 };
 
@@ -215,6 +270,8 @@ export function ncclVersionOf(release: string): NcclVersionName {
   if (major < 2) return '2.3';
   const known: readonly (readonly [number, NcclVersionName])[] = [
     [30, '2.30'],
+    [21, '2.21'],
+    [20, '2.20'],
     [18, '2.18'],
     [12, '2.12'],
     [8, '2.8.4'],
