@@ -109,13 +109,32 @@ const precisionOf = ({ precision }: MeasuredRow): Precision =>
   precision === 'fp16' || precision === 'tf32' ? precision : 'fp32';
 
 /**
- * What each implementation uses: DistributedDataParallel or apex's like (PyTorch), Horovod (NVIDIA's TensorFlow and MXNet,
+ * What each implementation uses: DistributedDataParallel (PyTorch), apex's (NVIDIA's PyTorch), Horovod (NVIDIA's TensorFlow and MXNet,
  * GluonNLP), a fused all-reduce during backward (PaddlePaddle, MindSpore), all gradients packed into one all-reduce after
  * backward (TensorFlow's own models: MultiWorkerMirroredStrategy, one pack), the kvstore (MXNet's own).
  */
-function frameworkOf({ source = '' }: MeasuredRow): FrameworkChoice {
+function frameworkOf(row: MeasuredRow): FrameworkChoice {
+  const { source = '' } = row;
   if (source === 'dlperf, tensorflow') return { name: 'naive', options: {} };
   if (source === 'dlperf, mxnet') return { name: 'mxnet', options: {} };
+  if (source.includes('nvidia-pytorch')) return { name: 'pytorch-ddp', options: ofApex(row) };
   const usesHorovod = /mxnet|tensorflow/.test(source);
   return { name: usesHorovod ? 'horovod' : 'pytorch-ddp', options: {} };
+}
+
+/**
+ * apex sends a message when it holds so many elements: 250,000,000 in pre-training of BERT, more than BERT-Base has, so that
+ * nothing is sent before backward has ended (NVIDIA/DeepLearningExamples, PyTorch/LanguageModeling/BERT/run_pretraining.py),
+ * else its default of 10,000,000 (apex/parallel/distributed.py). BERT in half precision is trained at level O2, whose
+ * gradients are in half precision.
+ */
+function ofApex({ model = '', precision }: MeasuredRow): FrameworkChoice['options'] {
+  const elements = model === 'bert-base' ? 250e6 : 10e6;
+  const isHalf = model.startsWith('bert') && precision === 'fp16';
+  const size = String((elements * (isHalf ? 2 : 4)) / 2 ** 20);
+  return {
+    'bucket-mb': size,
+    'first-bucket-mb': size,
+    ...(isHalf ? { 'gradient-dtype': 'fp16' } : {}),
+  };
 }
