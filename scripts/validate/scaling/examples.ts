@@ -18,6 +18,8 @@ export interface Examples {
   readonly contradicting: number;
   /** Rows of DLPerf's ResNet-50 that decode JPEG on the CPU at the rate of half precision, or in Python. */
   readonly decoding: number;
+  /** Rows that ran over a network that is not described. */
+  readonly overSockets: number;
 }
 
 export function judgeExamples(folder: string, open: OpenGraph, spread: number): Examples | undefined {
@@ -45,6 +47,7 @@ export function judgeExamples(folder: string, open: OpenGraph, spread: number): 
   const judged: ExampleRow[] = [];
   let contradicting = 0;
   let decoding = 0;
+  let overSockets = 0;
   for (const group of groups.values()) {
     const alone = group.find((row) => row.gpus === '1');
     if (alone === undefined) throw new Error(`no row of one GPU: ${JSON.stringify(group[0])}`);
@@ -59,6 +62,10 @@ export function judgeExamples(folder: string, open: OpenGraph, spread: number): 
       }
       if (isDecoding(row)) {
         decoding += 1;
+        continue;
+      }
+      if (isOverSockets(row)) {
+        overSockets += 1;
         continue;
       }
       const { step } = predictStep(
@@ -91,7 +98,7 @@ export function judgeExamples(folder: string, open: OpenGraph, spread: number): 
       });
     }
   }
-  return { rows: judged, contradicting, decoding };
+  return { rows: judged, contradicting, decoding, overSockets };
 }
 
 /** 8,000 images/s of a node, which two processors of the time do not decode; what then decides is not communication. */
@@ -101,6 +108,10 @@ function isDecoding({ source = '', model, precision, variant = '' }: MeasuredRow
   const decodesOnGpu = /dali/.test(variant) || /nvidia-(mxnet|pytorch)/.test(source);
   return precision === 'fp16' && !decodesOnGpu && !/synthetic/.test(variant);
 }
+
+/** PaddlePaddle's BERT ran on several nodes with NCCL_IB_DISABLE=1 (PaddlePaddle/bert/scripts/multi_node_train.sh). */
+const isOverSockets = ({ source, model, nodes }: MeasuredRow): boolean =>
+  source === 'dlperf, paddlepaddle' && model === 'bert-base' && nodes !== '1';
 
 const stepOf = (row: MeasuredRow): number =>
   (numberIn(row, 'batch') * numberIn(row, 'gpus')) / numberIn(row, 'rate');

@@ -44,7 +44,9 @@ What is not reached, and why:
   with real images are bound by input on DGX-1.
 - Caffe-MPI publishes no times and its 16 P40 read from a network file system; GoogLeNet, with little to send, scales
   worst, so that it is not communication that holds it back.
-- DLPerf's PaddlePaddle loses up to two thirds of a GPU where fused all-reduces beside backward should lose little.
+- DLPerf's PaddlePaddle loses 40, 80 and 180 ms of a step of BERT on 2, 4 and 8 GPUs of a node, whatever the batch: one
+  process launches for all of them, and what that takes is published nowhere. TensorFlow's BERT on several nodes takes up to
+  350 ms more than the links of its machine do.
 `;
 }
 
