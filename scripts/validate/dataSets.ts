@@ -251,8 +251,18 @@ const bertOptions = (row: MeasuredRow): Readonly<Record<string, string>> => ({
   ...(row.precision === 'fp16'
     ? { weights: 'half-with-copy', 'optimizer-kernels': 'fused' }
     : { 'optimizer-kernels': 'loop' }),
-  'clip-norm': String(row.model?.endsWith('squad') === true),
+  'clip-norm': String(isFineTuned(row)),
+  gradients: addsGradients(row) ? 'added' : 'new',
 });
+
+const isFineTuned = ({ model }: MeasuredRow): boolean => model?.endsWith('squad') === true;
+
+/**
+ * Pre-training adds the gradients of its passes. Fine-tuning fills them with zeros where apex does not reset them, by
+ * `zero_grad` before PyTorch 2.0: in NVIDIA's containers up to 22.12, which are older than GH200 and B200.
+ */
+const addsGradients = (row: MeasuredRow): boolean =>
+  !isFineTuned(row) || (row.precision !== 'fp16' && row.gpu !== 'gh200' && row.gpu !== 'b200');
 
 /** `model:backward(x, dout)` gives the gradient of the images too. */
 function torchRequest(row: MeasuredRow): ScenarioRequest {
