@@ -52,11 +52,25 @@ function ownGradients({ analysis }: TrainingGraph, operators: number, width: num
   return column;
 }
 
+/** Is told of memory as it is taken and given back. */
+export interface MemoryRecorder {
+  /** A number to give it back by. */
+  readonly take: (bytes: number) => number;
+  readonly give: (taken: number) => void;
+  /** The backward of an operator begins, or has ended. */
+  readonly begins: (operator: number) => void;
+  readonly ends: (operator: number) => void;
+}
+
 /** The most bytes of gradients between operators while the backward of each operator runs, by operator. */
-export function gradientsBetween(training: TrainingGraph, lowered: LoweredGraph): Float64Array {
+export function gradientsBetween(
+  training: TrainingGraph,
+  lowered: LoweredGraph,
+  recorder?: MemoryRecorder,
+): Float64Array {
   const { graph } = training.analysis;
   const count = graph.operators.length;
-  const live = new LiveGradients();
+  const live = new LiveGradients(recorder);
   for (const name of graph.outputs) {
     if (training.requiresGradient.has(name)) live.arrive(name, gradientBytes(training, lowered, name));
   }
@@ -66,6 +80,7 @@ export function gradientsBetween(training: TrainingGraph, lowered: LoweredGraph)
     const kernels = lowered.operators[index];
     if (operator === undefined) continue;
     live.newMoment();
+    recorder?.begins(index);
     const handsOn =
       kernels !== undefined && kernels.inside !== true && (kernels.view || sums.has(operator.type));
     const computed = computedBytes(training, lowered, index);
@@ -83,6 +98,7 @@ export function gradientsBetween(training: TrainingGraph, lowered: LoweredGraph)
     live.pass(computed + broadcastBytes(training, lowered, index));
     gradients[index] = live.most;
     for (const name of operator.outputs) live.release(name);
+    recorder?.ends(index);
   }
   return gradients;
 }
@@ -144,6 +160,7 @@ function gradientBytes(training: TrainingGraph, lowered: LoweredGraph, name: str
 interface Storage {
   readonly size: number;
   holders: number;
+  readonly taken: number;
 }
 
 /** Gradients by the value they belong to; several values may hold one. */
@@ -153,6 +170,8 @@ class LiveGradients {
   private live = 0;
   private readonly held = new Map<string, Storage>();
 
+  constructor(private readonly recorder: MemoryRecorder | undefined) {}
+
   newMoment(): void {
     this.most = this.live;
   }
@@ -160,18 +179,19 @@ class LiveGradients {
   /** Memory that is there for a moment. */
   pass(size: number): void {
     this.most = Math.max(this.most, this.live + size);
+    if (this.recorder !== undefined && size > 0) this.recorder.give(this.recorder.take(size));
   }
 
   /** A gradient in memory of its own. Inside a fused kernel a second one is added before it is stored. */
   arrive(name: string, size: number, inside = false): void {
     const before = this.held.get(name);
     if (before !== undefined && inside) return;
-    this.grow(size);
-    if (before === undefined) this.held.set(name, { size, holders: 1 });
-    else if (before.holders === 1) this.live -= size;
+    const made = this.make(size);
+    if (before === undefined) this.held.set(name, made);
+    else if (before.holders === 1) this.drop(made);
     else {
       before.holders -= 1;
-      this.held.set(name, { size, holders: 1 });
+      this.held.set(name, made);
     }
   }
 
@@ -185,8 +205,7 @@ class LiveGradients {
       this.held.set(to, given);
     } else if (before.holders > 1) {
       before.holders -= 1;
-      this.grow(size);
-      this.held.set(to, { size, holders: 1 });
+      this.held.set(to, this.make(size));
     }
   }
 
@@ -195,11 +214,17 @@ class LiveGradients {
     if (storage === undefined) return;
     this.held.delete(name);
     storage.holders -= 1;
-    if (storage.holders === 0) this.live -= storage.size;
+    if (storage.holders === 0) this.drop(storage);
   }
 
-  private grow(size: number): void {
+  private make(size: number): Storage {
     this.live += size;
     this.most = Math.max(this.most, this.live);
+    return { size, holders: 1, taken: this.recorder?.take(size) ?? -1 };
+  }
+
+  private drop({ size, taken }: Storage): void {
+    this.live -= size;
+    this.recorder?.give(taken);
   }
 }

@@ -103,6 +103,8 @@ function totalsOf(
   // Unknown work in backward may hide communication, and adds to what the step computes: both stay open.
   const exact = unknown.length === 0;
   const step = middle.step > 0 ? middle.step : null;
+  // Placing a step takes longer than costing it, and only reports ask for it.
+  let reserved: TotalCost['memory']['reserved'] | undefined;
   return {
     flops: { forward: flops(work.forward * passes), backward: flops(work.backward * passes) },
     time: {
@@ -119,7 +121,10 @@ function totalsOf(
     },
     memory: {
       ...kinds,
-      reserved: reservedMemory(memory.peak),
+      get reserved() {
+        reserved ??= reservedMemory(plan, memory.peak).bounds;
+        return reserved;
+      },
       context: runtimeReserve,
       peakAt: {
         ...atPeak,

@@ -7,7 +7,7 @@
  * the model is given stays, and what it gives out until backward has ended, as a training loop holds them. The workspace is the most that
  * gradients between operators take at once, what is made again instead of kept, and the matrix library's own.
  * Where gradients of several passes are added up, those of the passes before are there from the start.
- * Rounding and fragmentation of the caching allocator are not modelled.
+ * What the caching allocator takes for it is told apart (`reservedMemory.ts`).
  * Inference: parameters and the largest set of values alive at once.
  */
 

@@ -304,7 +304,7 @@ export const issueCodes = {
   'findings/little-memory-left': {
     title: 'The step fits in GPU memory with little to spare',
     explanation:
-      'Tensors fit, but the caching allocator reserves more than they need, by up to a fifth. The message names what it may come to.',
+      'Tensors fit, but the caching allocator reserves more than they need, and driver and kernels take memory beside it. The message names both.',
   },
   'findings/exposed-communication': {
     title: 'Gradient communication is not hidden',

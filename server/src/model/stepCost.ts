@@ -65,7 +65,7 @@ export interface TotalCost {
     readonly communicationBuffers: Bytes;
     /** The most that tensors need at once: what is allocated. */
     readonly peak: Bytes;
-    /** Low and high bound of what the framework's allocator takes from the GPU for it. */
+    /** What the framework's allocator takes from the GPU for it: at least, and where the GPU has all it asks for. */
     readonly reserved: readonly [Bytes, Bytes];
     /** What driver and framework take beside it. */
     readonly context: Bytes;

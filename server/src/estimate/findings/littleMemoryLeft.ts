@@ -1,22 +1,28 @@
-/** `findings/little-memory-left`: tensors fit, but what the allocator cannot use between them may not. */
+/** `findings/little-memory-left`: tensors fit, but not with all that is taken beside them and between them. */
 
 import { formatBytes } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
-import { mostFragmentation, reservedMemory, runtimeReserve } from '../reservedMemory.ts';
+import { mostRuntimeReserve, reservedMemory, runtimeReserve } from '../reservedMemory.ts';
+import { tightestGpu } from '../tightestGpu.ts';
 import type { EstimatedStep } from './findings.ts';
 
+/** Where tensors need less of what is left than this, no order of them takes all of it; the step is not placed then. */
+const surelyFits = 0.75;
+
 export function littleMemoryLeft({ plan, memory }: EstimatedStep): readonly Finding[] {
-  const room = memory.capacity - runtimeReserve;
-  const [, high] = reservedMemory(memory.peak);
-  if (memory.peak > room || high <= room) return [];
-  const batch = memory.largestBatch(room / mostFragmentation);
+  const least = memory.capacity - mostRuntimeReserve;
+  if (memory.peak > memory.capacity - runtimeReserve || memory.peak <= surelyFits * least) return [];
+  const { bounds, fitsIn } = reservedMemory(plan, memory.peak);
+  if (fitsIn(least)) return [];
+  const [low, high] = bounds;
+  const batch = memory.largestBatch((least * low) / high);
   const segments = 'set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, which fragments less';
   return [
     {
       code: 'findings/little-memory-left',
       severity: 'information',
       layer: '',
-      message: `Tensors need ${formatBytes(memory.peak)} at once, for which the caching allocator may reserve up to ${formatBytes(high)}; ${plan.cluster.gpu.title} has ${formatBytes(memory.capacity)}, of which ${formatBytes(runtimeReserve)} go to driver and framework`,
+      message: `Tensors need ${formatBytes(memory.peak)} at once, for which the caching allocator reserves up to ${formatBytes(high)}; ${tightestGpu(plan).title} has ${formatBytes(memory.capacity)}, of which ${formatBytes(runtimeReserve)} to ${formatBytes(mostRuntimeReserve)} go to driver, framework and what kernels work in`,
       fix:
         batch > 0
           ? `Lower the batch per GPU to ${batch} to be sure that it fits, or ${segments}`

@@ -72,7 +72,9 @@ const totalsSchema = z.object({
       peak: amount.describe('The most that tensors need at once: what is allocated'),
       reserved: z
         .tuple([amount, amount])
-        .describe('Low and high bound of what the caching allocator takes from the GPU for it'),
+        .describe(
+          'What the caching allocator takes from the GPU for it: at least, and where the GPU has all it asks for',
+        ),
       context: amount.describe('What driver and framework take beside it; an assumption'),
       capacity: orUnknown(amount),
       peakAt: z

@@ -140,7 +140,7 @@ export function summarize(report: Report): readonly SummaryRow[] {
       value: bound(formatBytes(bytes(memory.peak))),
       detail: [
         `of ${memory.capacity === null ? 'unknown capacity' : formatBytes(bytes(memory.capacity))}`,
-        ...(totals.exact ? [`reserved up to ${formatBytes(bytes(memory.reserved[1]))}`] : []),
+        ...(totals.exact ? [`reserved ${formatBytes(bytes(memory.reserved[1]))}`] : []),
         `parameters ${weights(formatBytes(bytes(memory.parameters)))}`,
         ...(training
           ? [

@@ -1,0 +1,264 @@
+/**
+ * The memory of a training step in the order it is taken and given back, for the allocator that has to place it.
+ *
+ * Forward takes what each operator gives, copies and keeps, and gives back what has no reader left and is not kept.
+ * Backward takes gradients and gives back, operator by operator, what was kept. Gradients of parameters stay until the next
+ * step begins. Model state is taken before the first step, that of the optimizer in the update of the first.
+ */
+
+import { recomputedGroups } from '../analysis/recomputedGroups.ts';
+import type { LoweredGraph } from '../frameworks/behaviour.ts';
+import { bitsPerElement } from '../model/elementType.ts';
+import type { BoundTensor } from '../operators/definition.ts';
+import { gradientsBetween } from './backwardMemory.ts';
+import type { Block, CachingAllocator } from './cachingAllocator.ts';
+import { parameterBytes } from './gradients.ts';
+import { passesOf, type StepPlan } from './stepPlan.ts';
+
+export interface MemoryTrace {
+  /** Sizes of what is there all the time. */
+  readonly always: readonly number[];
+  /** What the first update takes and keeps. */
+  readonly state: readonly number[];
+  /** What an update takes for itself. */
+  readonly temporaries: readonly number[];
+  /** By number: bytes of what a pass takes. */
+  readonly sizes: readonly number[];
+  /** A number where it is taken, its complement where it is given back. What is not given back stays until the next step. */
+  readonly events: readonly number[];
+}
+
+export function memoryTrace(plan: StepPlan): MemoryTrace {
+  const { training, exchange, update, weightWidth } = plan;
+  const { parameters, frozen } = training.analysis;
+  const lowered = plan.folded === undefined ? plan.lowered : lowerWhole(plan);
+  const widthOf = (share: number): readonly number[] =>
+    parameters.map((parameter) => parameterBytes(parameter, weightWidth) / share);
+  const whole = widthOf(1).reduce((total, size) => total + size, 0);
+  const ofEach = (total: number): readonly number[] =>
+    whole === 0 ? [] : widthOf(1).map((size) => (size * total) / whole);
+  const { sizes, events } = passTrace({ ...plan, lowered });
+  return {
+    always: [
+      ...widthOf(exchange.shards.parameters),
+      ...frozen.map((parameter) => parameterBytes(parameter, weightWidth) / exchange.shards.parameters),
+      ...(exchange.buffers > 0 ? [exchange.buffers] : []),
+      ...(plan.scenario.mode === 'training' && passesOf(plan.scenario) > 1
+        ? widthOf(exchange.shards.gradients)
+        : []),
+    ],
+    // Moments of each parameter are tensors of their own.
+    state: [...ofEach(update.stateBytes / 2), ...ofEach(update.stateBytes / 2)],
+    temporaries: ofEach(update.temporaryBytes),
+    sizes,
+    events,
+  };
+}
+
+/** Repeated blocks share what they keep where a graph is folded; here each has its own. */
+function lowerWhole({ training, behaviour, scenario }: StepPlan): LoweredGraph {
+  const groups =
+    scenario.mode === 'training'
+      ? recomputedGroups(training.analysis, scenario.checkpoint ?? 'none')
+      : undefined;
+  return behaviour.lower(training, scenario.precision, scenario.mode, groups);
+}
+
+/** So many steps on an allocator; whether the GPU had memory for all of them. */
+export function replay(trace: MemoryTrace, allocator: CachingAllocator, steps = 2): boolean {
+  const takeAll = (sizes: readonly number[]): readonly Block[] | undefined => {
+    const blocks: Block[] = [];
+    for (const size of sizes) {
+      if (size === 0) continue;
+      const block = allocator.allocate(size);
+      if (block === undefined) return undefined;
+      blocks.push(block);
+    }
+    return blocks;
+  };
+  if (takeAll(trace.always) === undefined) return false;
+  let left: Map<number, Block> = new Map();
+  for (let step = 0; step < steps; step += 1) {
+    for (const block of left.values()) allocator.release(block);
+    left = new Map();
+    for (const event of trace.events) {
+      if (event >= 0) {
+        const block = allocator.allocate(trace.sizes[event] ?? 0);
+        if (block === undefined) return false;
+        left.set(event, block);
+        continue;
+      }
+      const block = left.get(~event);
+      if (block !== undefined) allocator.release(block);
+      left.delete(~event);
+    }
+    if (step === 0 && takeAll(trace.state) === undefined) return false;
+    const temporaries = takeAll(trace.temporaries);
+    if (temporaries === undefined) return false;
+    for (const block of temporaries) allocator.release(block);
+  }
+  return true;
+}
+
+/** One pass, forward and backward. */
+function passTrace(plan: StepPlan): Pick<MemoryTrace, 'sizes' | 'events'> {
+  const { training, lowered, weightWidth, exchange } = plan;
+  const { graph, parameters } = training.analysis;
+  const sizes: number[] = [];
+  const events: number[] = [];
+  const take = (size: number): number => {
+    if (!(size > 0)) return -1;
+    const taken = sizes.push(size) - 1;
+    events.push(taken);
+    return taken;
+  };
+  const give = (taken: number | undefined): void => {
+    if (taken !== undefined && taken >= 0) events.push(~taken);
+  };
+
+  const { rootOf, lastUse } = lifetimes(plan);
+  const dying = new Map<number, string[]>();
+  for (const [name, index] of lastUse) {
+    const others = dying.get(index);
+    if (others === undefined) dying.set(index, [name]);
+    else others.push(name);
+  }
+  const values = new Map<string, { readonly taken: number; readonly size: number }>();
+  const takeValue = (name: string, width: number): void => {
+    const tensor = training.tensors.get(name);
+    if (tensor === undefined) return;
+    const size = valueBytes(tensor, width);
+    values.set(name, { taken: take(size), size });
+  };
+  /** By operator: what its backward gives back. */
+  const keptBy = new Map<number, number[]>();
+  const keptValues = new Set<string>();
+  const keep = (index: number, taken: number): void => {
+    const others = keptBy.get(index);
+    if (others === undefined) keptBy.set(index, [taken]);
+    else others.push(taken);
+  };
+  const seen = new Set<string>();
+
+  const learns = plan.scenario.mode === 'training';
+  for (const name of graph.inputs) takeValue(name, 4);
+  for (const [index, operator] of graph.operators.entries()) {
+    const kernels = lowered.operators[index];
+    if (kernels?.view !== true) {
+      for (const output of operator.outputs) if (output !== '') takeValue(output, kernels?.width ?? 4);
+    }
+    for (const { key, bytes } of kernels?.saved ?? []) {
+      if (seen.has(key)) continue;
+      seen.add(key);
+      const name = rootOf(key.slice(0, key.lastIndexOf(':')));
+      const value = values.get(name);
+      // A copy that a cast made has its reader in its key.
+      if (value?.size === bytes && !key.includes('@', key.lastIndexOf(':'))) {
+        if (!keptValues.has(name)) keep(index, value.taken);
+        keptValues.add(name);
+      } else keep(index, take(bytes));
+    }
+    for (const name of dying.get(index) ?? []) if (!keptValues.has(name)) give(values.get(name)?.taken);
+  }
+
+  const giveOutputs = (): void => {
+    for (const name of graph.outputs)
+      if (!keptValues.has(rootOf(name))) give(values.get(rootOf(name))?.taken);
+  };
+  if (!learns) {
+    giveOutputs();
+    return { sizes, events };
+  }
+  /** By operator: bytes of the gradients of parameters that arise in its backward. */
+  const born = new Map<number, number[]>();
+  const sent = exchange.shards.gradients;
+  for (const parameter of parameters) {
+    const last = parameter.operators.at(-1);
+    if (last === undefined) continue;
+    const others = born.get(last) ?? [];
+    others.push(parameterBytes(parameter, weightWidth) / sent);
+    born.set(last, others);
+  }
+  const isAdded = passesOf(plan.scenario) > 1;
+  const again = new AgainTaken(plan, seen, take);
+  gradientsBetween(training, lowered, {
+    take,
+    give,
+    begins: (index) => again.begin(index),
+    ends: (index) => {
+      for (const size of born.get(index) ?? []) {
+        const taken = take(size);
+        if (isAdded) give(taken);
+      }
+      for (const taken of keptBy.get(index) ?? []) give(taken);
+      for (const taken of again.end(index)) give(taken);
+    },
+  });
+  giveOutputs();
+  return { sizes, events };
+}
+
+/** What is made again: of a whole group when backward reaches it, given back operator by operator. */
+class AgainTaken {
+  private group: number | undefined;
+  private readonly byOperator = new Map<number, number[]>();
+  private readonly members = new Map<number, number[]>();
+
+  constructor(
+    private readonly plan: StepPlan,
+    private readonly kept: ReadonlySet<string>,
+    private readonly take: (size: number) => number,
+  ) {
+    for (const [index, operator] of plan.lowered.operators.entries()) {
+      if (operator?.again === undefined) continue;
+      const others = this.members.get(operator.again.group) ?? [];
+      others.push(index);
+      this.members.set(operator.again.group, others);
+    }
+  }
+
+  begin(index: number): void {
+    const group = this.plan.lowered.operators[index]?.again?.group;
+    if (group === undefined || group === this.group) return;
+    this.group = group;
+    const made = new Set<string>();
+    for (const member of this.members.get(group) ?? []) {
+      for (const { key, bytes } of this.plan.lowered.operators[member]?.again?.tensors ?? []) {
+        if (this.kept.has(key) || made.has(key)) continue;
+        made.add(key);
+        const others = this.byOperator.get(member) ?? [];
+        others.push(this.take(bytes));
+        this.byOperator.set(member, others);
+      }
+    }
+  }
+
+  end(index: number): readonly number[] {
+    return this.byOperator.get(index) ?? [];
+  }
+}
+
+/** The operator that reads each stored value last; what goes in or out of the model is there to the end. */
+function lifetimes({ training, lowered }: Pick<StepPlan, 'training' | 'lowered'>): {
+  readonly rootOf: (name: string) => string;
+  readonly lastUse: ReadonlyMap<string, number>;
+} {
+  const { graph } = training.analysis;
+  const root = new Map<string, string>();
+  const lastUse = new Map<string, number>();
+  const rootOf = (name: string): string => root.get(name) ?? name;
+  for (const [index, operator] of graph.operators.entries()) {
+    const [source] = operator.inputs;
+    for (const input of operator.inputs) lastUse.set(rootOf(input), index);
+    for (const output of operator.outputs) {
+      if (lowered.operators[index]?.view === true && source !== undefined) root.set(output, rootOf(source));
+      lastUse.set(rootOf(output), Math.max(lastUse.get(rootOf(output)) ?? index, index));
+    }
+  }
+  for (const name of [...graph.inputs, ...graph.outputs]) lastUse.set(rootOf(name), graph.operators.length);
+  return { rootOf, lastUse };
+}
+
+const valueBytes = (tensor: BoundTensor, width: number): number =>
+  tensor.elements *
+  (tensor.elementType === 'float32' ? width : (bitsPerElement(tensor.elementType) ?? 0) / 8);
