@@ -10,6 +10,7 @@ import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
 import { measureProcess } from './childProcess.ts';
 import { showEditing } from './editing.ts';
 import { showFirstHint } from './firstHint.ts';
+import { showFrameworks } from './frameworks.ts';
 import { writeExternalModel, writeLargeModel } from './hugeModels.ts';
 import { showKeystrokes } from './keystrokes.ts';
 import { llamaGraph, narrow } from './llamaGraph.ts';
@@ -34,6 +35,7 @@ export async function bench(root: string): Promise<void> {
     showGrowth();
     showEditing();
     await showKeystrokes();
+    showFrameworks();
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -69,11 +69,13 @@ export function communicationByLayer(
     note: undefined,
   };
   const result = layers.map(() => silent);
-  for (const [position, message] of messages.entries()) {
+  let position = 0;
+  for (const message of messages) {
+    position += 1;
     let whole = 0;
     for (const share of message.layers) whole += share.bytes;
     const spare = message.slack > 0 ? `, ${formatTime(message.slack)} to spare` : '';
-    const place = `message ${position + 1} of ${messages.length}, ${message.description}${spare}`;
+    const place = `message ${position} of ${messages.length}, ${message.description}${spare}`;
     for (const share of message.layers) {
       const before = result[share.index];
       if (before === undefined || whole === 0) continue;

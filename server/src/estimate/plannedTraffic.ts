@@ -7,6 +7,7 @@ import { type OperationTime, operationTime } from '../communication/operationTim
 import type { Placement } from '../communication/placement.ts';
 import type { Channel, Exchange, Message, Moment } from '../frameworks/exchange.ts';
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
+import { once } from '../model/once.ts';
 import { type Seconds, seconds } from '../model/units.ts';
 import { type MessageColumns, messageColumns } from '../schedule/messageColumns.ts';
 import type { TimedMessage } from '../schedule/stepWork.ts';
@@ -23,59 +24,76 @@ export interface PlannedTraffic {
   readonly messages: (edge: 0 | 1 | 2) => MessageColumns;
 }
 
+/** Times are made when they are first asked for. */
 export function timeTraffic(
   exchange: Exchange,
   cluster: ClusterProfile,
   placement: Placement,
   { costs, analysis }: Pick<TrainingGraph, 'costs' | 'analysis'>,
 ): PlannedTraffic {
-  const { channels, stagesOf } = numberedChannels();
-  const stages = stageTimes(exchange, cluster, placement);
-  const shares = updateShares(exchange, analysis.parameters);
-  const columns = messageColumns(
-    exchange.messages.map((message, index) => ({
-      after: workOf(message.after, costs.length),
-      before: workOf(message.before, costs.length),
-      stepsLater: message.stepsLater ?? 0,
-      priority: message.priority ?? 0,
-      stages: stagesOf(message.stages),
-      updateShare: shares[index] ?? 0,
-    })),
+  const { messages } = exchange;
+  const channels = channelsOf(messages);
+  const stages = once(() => stageTimes(exchange, cluster, placement));
+  const columns = once(() => {
+    const shares = updateShares(exchange, analysis.parameters);
+    const stagesOf = numberedStages(channels);
+    return messageColumns(
+      messages.map((message, index) => ({
+        after: workOf(message.after, costs.length),
+        before: workOf(message.before, costs.length),
+        stepsLater: message.stepsLater ?? 0,
+        priority: message.priority ?? 0,
+        stages: stagesOf(message.stages),
+        updateShare: shares[index] ?? 0,
+      })),
+    );
+  });
+  const serverTimes = once(() =>
+    messages.map(({ everySteps = 1 }, index) => {
+      let time = 0;
+      for (const { serverTime } of stages()[index] ?? []) time += serverTime;
+      return seconds(time / everySteps);
+    }),
   );
-  const messages = (edge: 0 | 1 | 2): MessageColumns => ({
-    ...columns,
-    time: timesByStage(exchange, stages, (['time', 'low', 'high'] as const)[edge], columns.time.length),
-  });
-  const serverTimes = exchange.messages.map(({ everySteps = 1 }, index) => {
-    let time = 0;
-    for (const { serverTime } of stages[index] ?? []) time += serverTime;
-    return seconds(time / everySteps);
-  });
   const isOnGpu = cluster.gpu.architecture !== 'cpu';
   const [middle, low, high] = kernelSlowdown.map((share) =>
     channels.map(({ runsKernels }) => (runsKernels && isOnGpu ? share : 0)),
   );
-  const slowing = [middle ?? [], low ?? [], high ?? []] as const;
-  return { channels, slowing, stages, serverTimes, messages };
+  return {
+    channels,
+    slowing: [middle ?? [], low ?? [], high ?? []],
+    get stages() {
+      return stages();
+    },
+    get serverTimes() {
+      return serverTimes();
+    },
+    messages: (edge) => ({
+      ...columns(),
+      time: timesByStage(exchange, stages(), (['time', 'low', 'high'] as const)[edge], columns().time.length),
+    }),
+  };
 }
 
-/** Channels in the order they are first used; messages that travel alike share their stages, here as there. */
-function numberedChannels() {
-  const channels: Channel[] = [];
-  const indexOf = (channel: Channel): number => {
-    const known = channels.indexOf(channel);
-    return known >= 0 ? known : channels.push(channel) - 1;
-  };
+/** In the order they are first used. */
+const channelsOf = (messages: readonly Message[]): readonly Channel[] => {
+  const ways = new Set(messages.map(({ stages }) => stages));
+  return [...new Set([...ways].flatMap((stages) => stages.map(({ channel }) => channel)))];
+};
+
+/** Messages that travel alike share their stages, here as there. */
+const numberedStages = (
+  channels: readonly Channel[],
+): ((stages: Message['stages']) => TimedMessage['stages']) => {
   const known = new Map<Message['stages'], TimedMessage['stages']>();
-  const stagesOf = (stages: Message['stages']): TimedMessage['stages'] => {
+  return (stages) => {
     const same = known.get(stages);
     if (same !== undefined) return same;
-    const own = stages.map(({ channel }) => ({ channel: indexOf(channel), time: seconds(0) }));
+    const own = stages.map(({ channel }) => ({ channel: channels.indexOf(channel), time: seconds(0) }));
     known.set(stages, own);
     return own;
   };
-  return { channels, stagesOf };
-}
+};
 
 function timesByStage(
   { messages }: Exchange,
@@ -85,7 +103,8 @@ function timesByStage(
 ): Float64Array {
   const times = new Float64Array(count);
   let at = 0;
-  for (const [index, { everySteps = 1 }] of messages.entries()) {
+  for (let index = 0; index < messages.length; index += 1) {
+    const everySteps = messages[index]?.everySteps ?? 1;
     for (const stage of stages[index] ?? []) {
       times[at] = stage[edge] / everySteps;
       at += 1;
@@ -147,8 +166,8 @@ function updateShares(
   const shares = new Float64Array(messages.length);
   if (update !== 'as they arrive') return shares;
   const lastOf = new Int32Array(parameters.length).fill(-1);
-  for (const [position, { gradients }] of messages.entries()) {
-    for (const { index } of gradients) lastOf[index] = position;
+  for (let position = 0; position < messages.length; position += 1) {
+    for (const { index } of messages[position]?.gradients ?? []) lastOf[index] = position;
   }
   let all = 0;
   for (const { elements } of parameters) all += elements;

@@ -44,13 +44,14 @@ function exposedByCause(
     server: timeline.step - step,
     communication: slowedTime,
   };
-  for (const [index, message] of messages.entries()) {
+  for (let index = 0; index < messages.length; index += 1) {
     const stages = traffic.stages[index] ?? [];
+    const ownExposed = messages[index]?.exposed ?? 0;
     let whole = 0;
     for (const { time } of stages) whole += time;
     if (whole === 0) continue;
     for (const { time, startup, bound } of stages) {
-      const part = message.exposed / whole;
+      const part = ownExposed / whole;
       exposed.latency += startup * part;
       exposed[bound === 'server' ? 'server' : 'communication'] += (time - startup) * part;
     }

@@ -33,63 +33,88 @@ export interface GpuStream {
   readonly slowedTime: () => number;
 }
 
-/** When work ends that begins at `start` and takes `work` by itself. */
-export type EndOfWork = (start: number, work: number) => number;
+/** What slows kernels. */
+export interface Slowing {
+  /** When work ends that begins at `start` and takes `work` by itself. */
+  readonly endOfWork: (start: number, work: number) => number;
+  readonly pace: Pace;
+}
 
-/** The host begins to launch at `launchFrom`, the GPU has its first batch at `from`; `endOfWork` where kernels are slowed. */
-export function createGpuStream(from: number, launchFrom: number, endOfWork?: EndOfWork): GpuStream {
-  let computed = from;
-  let launched = launchFrom;
-  let hostTime = 0;
-  let slowedTime = 0;
-  /** Waiting for the host that came before a wait for a message, of the next piece. */
-  let heldUp = 0;
+export interface Pace {
+  /** When it next changes. */
+  readonly until: number;
+  /** By how much longer work takes until then. */
+  readonly factor: number;
+}
+
+/** The host begins to launch at `launchFrom`, the GPU has its first batch at `from`; `slowing` where kernels are slowed. */
+export function createGpuStream(from: number, launchFrom: number, slowing?: Slowing): GpuStream {
+  // Fields of one object: a captured variable that changes would be a new number on the heap each time.
+  const state = {
+    computed: from,
+    launched: launchFrom,
+    hostTime: 0,
+    slowedTime: 0,
+    /** Waiting for the host that came before a wait for a message, of the next piece. */
+    heldUp: 0,
+  };
   const endOfAlike = (device: number, host: number, launches: number): number =>
-    Math.max(Math.max(computed, launched + host / launches) + device, launched + host + device / launches);
+    Math.max(
+      Math.max(state.computed, state.launched + host / launches) + device,
+      state.launched + host + device / launches,
+    );
   return {
-    freeAt: () => computed,
-    hostTime: () => hostTime,
-    slowedTime: () => slowedTime,
+    freeAt: () => state.computed,
+    hostTime: () => state.hostTime,
+    slowedTime: () => state.slowedTime,
     run: (pieces, first, end, moved, ends) => {
+      if (end <= first) return;
       const { host, device } = pieces;
-      let [free, ready, idle] = [computed, launched, 0];
+      let [free, ready, idle, slowed] = [state.computed, state.launched, 0, 0];
       for (let index = first; index < end; index += 1) {
         ready += host[index] ?? 0;
         if (ready > free) idle += ready - free;
         const start = Math.max(ready, free);
         const work = device[index] ?? 0;
-        const done = endOfWork === undefined ? start + work : endOfWork(start, work);
-        slowedTime += done - (start + work);
+        let done = start + work;
+        if (slowing !== undefined) {
+          // Most pieces begin and end while nothing changes.
+          const { until, factor } = slowing.pace;
+          done = start + work * factor;
+          if (start >= until || done > until) done = slowing.endOfWork(start, work);
+        }
+        slowed += done - (start + work);
         moved[index] = done - free;
         ends[index] = done;
         free = done;
       }
-      if (end > first) moved[first] = (moved[first] ?? 0) + heldUp;
-      heldUp = end > first ? 0 : heldUp;
-      computed = free;
-      launched = ready;
-      hostTime += idle;
+      moved[first] = (moved[first] ?? 0) + state.heldUp;
+      state.heldUp = 0;
+      state.computed = free;
+      state.launched = ready;
+      state.hostTime += idle;
+      state.slowedTime += slowed;
     },
     runAlike: (device, host, launches) => {
       const end = endOfAlike(device, host, launches);
-      launched += host;
-      hostTime += end - device - computed;
-      const moved = end - computed + heldUp;
-      heldUp = 0;
-      computed = end;
+      state.launched += host;
+      state.hostTime += end - device - state.computed;
+      const moved = end - state.computed + state.heldUp;
+      state.heldUp = 0;
+      state.computed = end;
       return moved;
     },
     holdHost: (time, device, host, launches) => {
-      launched = Math.max(launched, time);
+      state.launched = Math.max(state.launched, time);
       const end = endOfAlike(device, host, launches);
       return Math.min(end - device - host / launches, end - host - device / launches);
     },
     waitUntil: (time, host) => {
-      const free = Math.max(computed, launched + host);
+      const free = Math.max(state.computed, state.launched + host);
       if (time <= free) return free;
-      heldUp += free - computed;
-      hostTime += free - computed;
-      computed = time;
+      state.heldUp += free - state.computed;
+      state.hostTime += free - state.computed;
+      state.computed = time;
       return free;
     },
   };

@@ -44,7 +44,7 @@ export function layStep(
   const fed = supply?.arrival(step, start) ?? start;
   const isHeldByInput = work.input !== undefined && work.input.ahead !== 'reading and copying';
   const isSlowed = work.slowing?.some((share) => share > 0) ?? false;
-  const gpu = createGpuStream(fed, isHeldByInput ? fed : start, isSlowed ? traffic.endOfWork : undefined);
+  const gpu = createGpuStream(fed, isHeldByInput ? fed : start, isSlowed ? traffic : undefined);
   let updateTime = 0;
 
   const release = (position: number, time: number): void => {

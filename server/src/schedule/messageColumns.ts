@@ -29,8 +29,8 @@ export interface MessageColumns {
 export function messageColumns(messages: readonly TimedMessage[]): MessageColumns {
   const count = messages.length;
   const firstStage = new Int32Array(count + 1);
-  for (const [index, { stages }] of messages.entries()) {
-    firstStage[index + 1] = (firstStage[index] ?? 0) + stages.length;
+  for (let index = 0; index < count; index += 1) {
+    firstStage[index + 1] = (firstStage[index] ?? 0) + (messages[index]?.stages.length ?? 0);
   }
   const stageCount = firstStage[count] ?? 0;
   const { ranks, distinct } = ranksOf(messages.map(({ priority }) => priority));
@@ -47,18 +47,20 @@ export function messageColumns(messages: readonly TimedMessage[]): MessageColumn
     channel: new Int32Array(stageCount),
     time: new Float64Array(stageCount),
   };
-  for (const [index, { after, before, stepsLater, updateShare, stages }] of messages.entries()) {
+  let index = 0;
+  let stage = 0;
+  for (const { after, before, stepsLater, updateShare, stages } of messages) {
     columns.after[index] = after;
     columns.before[index] = before;
     columns.stepsLater[index] = stepsLater;
     columns.updateShare[index] = updateShare;
-    let stage = firstStage[index] ?? 0;
     for (const { channel, time } of stages) {
       columns.messageOf[stage] = index;
       columns.channel[stage] = channel;
       columns.time[stage] = time;
       stage += 1;
     }
+    index += 1;
   }
   return columns;
 }
@@ -70,7 +72,16 @@ export function ranksOf(values: readonly number[]): {
   readonly ranks: Int32Array;
   readonly distinct: number;
 } {
-  const distinct = [...new Set(values)].sort((a, b) => a - b);
+  // Those of the parts of one gradient are alike and stand side by side.
+  const heads = values.filter((value, index) => value !== values[index - 1]);
+  const distinct = [...new Set(heads)].sort((a, b) => a - b);
   const rankOf = new Map(distinct.map((value, rank) => [value, rank]));
-  return { ranks: Int32Array.from(values, (value) => rankOf.get(value) ?? 0), distinct: distinct.length };
+  const ranks = new Int32Array(values.length);
+  let rank = 0;
+  for (let index = 0; index < values.length; index += 1) {
+    const value = values[index] ?? 0;
+    if (value !== values[index - 1]) rank = rankOf.get(value) ?? 0;
+    ranks[index] = rank;
+  }
+  return { ranks, distinct: distinct.length };
 }

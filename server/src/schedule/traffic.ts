@@ -5,6 +5,7 @@
  * before that arrival: what the channels choose from is then always known.
  */
 
+import type { Pace } from './gpuStream.ts';
 import { createRecords, type Jobs, longer } from './jobs.ts';
 import type { MessageColumns } from './messageColumns.ts';
 import { createQueue } from './queue.ts';
@@ -20,6 +21,8 @@ export interface Traffic {
    * may be released before that end, and nothing asked for that arrives after `start`.
    */
   readonly endOfWork: (start: number, work: number) => number;
+  /** How kernels are slowed, until something happens next. */
+  readonly pace: Pace;
   /**
    * What is on its way at `time`, where `step` begins, told from there: two steps that begin with the same go on alike.
    * Nothing may be released before `time` any more.
@@ -71,20 +74,17 @@ export function createTraffic(
   const released: number[] = [];
   const releasedAt: number[] = [];
   let taken = 0;
-  /** When something happens next. */
-  let upcoming = never;
   const isSlowing = slowing.some((share) => share > 0);
-  /** By how much longer kernels take as things are. */
-  let factor = 1;
+  const pace = { until: never, factor: 1 };
 
   const enqueue = (job: number, kind: number, time: number): void => {
     records?.queue(job, time);
     const channel = channelOf[kind] ?? 0;
     queues[channel]?.push(job, isByPriority[channel] === 1 ? (rank[messageOf[kind] ?? 0] ?? 0) : 0, links);
   };
-  /** All that happens at `upcoming`: jobs end, released ones and next stages queue, free channels take what goes first. */
+  /** All that happens next, at one time: jobs end, released ones and next stages queue, free channels take what goes first. */
   const pass = (): void => {
-    const time = upcoming;
+    const time = pace.until;
     for (let channel = 0; channel < count; channel += 1) {
       if ((busyUntil[channel] ?? never) > time) continue;
       const job = running[channel] ?? 0;
@@ -117,8 +117,8 @@ export function createTraffic(
       const until = busyUntil[channel] ?? never;
       if (until < next) next = until;
     }
-    upcoming = next;
-    if (isSlowing) factor = 1 + slowdown();
+    pace.until = next;
+    if (isSlowing) pace.factor = 1 + slowdown();
   };
   const slowdown = (): number => {
     let most = 0;
@@ -128,15 +128,17 @@ export function createTraffic(
     return most;
   };
   return {
+    pace,
     endOfWork: (start, work) => {
       let time = start;
       let left = work;
       while (left > 0) {
-        while (upcoming <= time) pass();
+        while (pace.until <= time) pass();
+        const { until: next, factor } = pace;
         const done = time + left * factor;
-        if (done <= upcoming) return done;
-        left -= (upcoming - time) / factor;
-        time = upcoming;
+        if (done <= next) return done;
+        left -= (next - time) / factor;
+        time = next;
       }
       return time;
     },
@@ -146,7 +148,7 @@ export function createTraffic(
       holdStep(step);
       released.push(job);
       releasedAt.push(time);
-      if (time < upcoming) upcoming = time;
+      if (time < pace.until) pace.until = time;
     },
     arrival: (step, message) => {
       const at = step * messages.count + message;
@@ -154,13 +156,13 @@ export function createTraffic(
       if (first[message + 1] === first[message]) return 0;
       while ((arrived[at] ?? never) === never) {
         // A time that is no number compares with nothing: it would be waited for forever.
-        if (!(upcoming < never)) throw new Error('a message is waited for that was never sent');
+        if (!(pace.until < never)) throw new Error('a message is waited for that was never sent');
         pass();
       }
       return arrived[at] ?? 0;
     },
     outstanding: (step, time) => {
-      while (upcoming < time) pass();
+      while (pace.until < time) pass();
       const begin = step * perStep;
       const jobs: number[] = [];
       for (let channel = 0; channel < count; channel += 1) {

@@ -5,10 +5,11 @@
  * number that keeps it, of those that halve, is found by bisection.
  */
 
+import type { Channel } from '../../frameworks/exchange.ts';
 import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatPercent } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
-import { planForGpus, timesOf } from '../stepPlan.ts';
+import { planForGpus, type StepPlan, timesOf } from '../stepPlan.ts';
 import type { EstimatedStep } from './findings.ts';
 
 export function lowEfficiency({ plan, timeline, alone }: EstimatedStep): readonly Finding[] {
@@ -17,8 +18,13 @@ export function lowEfficiency({ plan, timeline, alone }: EstimatedStep): readonl
   const threshold = thresholdOf(thresholds, 'low-efficiency');
   const efficiency = alone / timeline.step;
   if (efficiency >= threshold) return [];
-  const efficiencyOf = (fewer: number): number =>
-    fewer === 1 ? 1 : alone / timesOf(planForGpus(plan, fewer), 0).step;
+  const efficiencyOf = (fewer: number): number => {
+    if (fewer === 1) return 1;
+    const there = planForGpus(plan, fewer);
+    const most = alone / leastStep(there);
+    // Where even that is too little, the timeline could only say so again.
+    return most < threshold ? most : alone / timesOf(there, 0).step;
+  };
   const { count, kept } = mostEfficient(gpus, threshold, efficiencyOf);
   const useful = gpus * efficiency;
   const slower = count * kept > useful;
@@ -39,6 +45,18 @@ export function lowEfficiency({ plan, timeline, alone }: EstimatedStep): readonl
           fix: `Use ${count === 1 ? 'one GPU' : `at most ${count} GPUs`}, or hide communication: the other findings say where it is lost`,
         },
   ];
+}
+
+/** No step is shorter than what one of its channels carries in it, one message at a time. */
+function leastStep({ exchange, traffic }: StepPlan): number {
+  const busy = new Map<Channel, number>();
+  exchange.messages.forEach(({ stages, everySteps = 1 }, index) => {
+    const times = traffic.stages[index];
+    stages.forEach(({ channel }, stage) => {
+      busy.set(channel, (busy.get(channel) ?? 0) + (times?.[stage]?.time ?? 0) / everySteps);
+    });
+  });
+  return Math.max(0, ...busy.values());
 }
 
 const inWords = (count: number): string => (Math.round(count * 10) / 10).toString();

@@ -8,12 +8,12 @@ import type { EstimatedStep } from './findings.ts';
 
 export function serialRank({ plan, timeline }: EstimatedStep): readonly Finding[] {
   let time = 0;
-  for (const [index, { stages, everySteps = 1 }] of plan.exchange.messages.entries()) {
-    for (const [position, { operation }] of stages.entries()) {
-      if (operation.kind !== 'gather at rank 0') continue;
+  plan.exchange.messages.forEach(({ stages, everySteps = 1 }, index) => {
+    stages.forEach(({ operation }, position) => {
+      if (operation.kind !== 'gather at rank 0') return;
       time += (plan.traffic.stages[index]?.[position]?.time ?? 0) / everySteps;
-    }
-  }
+    });
+  });
   if (time === 0 || time < thresholdOf(plan.scenario.thresholds, 'serial-rank') * timeline.step) return [];
   const workers = plan.scenario.gpus;
   return [
