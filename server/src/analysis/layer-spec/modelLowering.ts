@@ -453,10 +453,11 @@ export class ModelLowering {
     const [first] = inputs.values();
     const before = this.given.count;
     const last = this.layers(block.layers, bound, first);
-    // Of repetitions each has weights of its own, and no name tells one from the others.
+    // Of repetitions each has weights of its own, and no name tells one from the others. Names have one point at most.
     if (call.repetition === undefined) {
-      for (const [inside, weights] of bound.weights) {
-        scope.weights.set(`${layer.name.text}.${inside}`, weights);
+      for (const { name: inside } of block.layers) {
+        const weights = bound.weights.get(inside.text);
+        if (weights !== undefined) scope.weights.set(`${layer.name.text}.${inside.text}`, weights);
       }
     }
     if (block.outputs.length === 0) {
