@@ -54,3 +54,16 @@ test.each(models)('$path: the batch that a finding proposes fits, the next one d
   expect(at(change.batch)).toBeUndefined();
   expect(at(Math.ceil(change.batch * 1.01) + 1)).toBeDefined();
 });
+
+test('the batch that surely fits leaves nothing to say, and is near the largest', () => {
+  const opened = openGraph('samples/resnet50.onnx');
+  const at = (batch: number) =>
+    estimateModel(opened, [
+      { cluster: 'rtx-3090', gpus: 1, batch, precision: 'fp16', optimizer: 'momentum' },
+    ]).cost?.findings.find(({ code }) => code === 'findings/little-memory-left');
+  const change = at(530)?.change;
+  if (change?.kind !== 'batch') throw new Error('no batch is proposed');
+  expect(at(change.batch)).toBeUndefined();
+  // timm trained with 512, the largest it tried.
+  expect(change.batch).toBeGreaterThan(500);
+});

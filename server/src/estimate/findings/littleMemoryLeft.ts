@@ -2,7 +2,10 @@
 
 import { formatBytes } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
+import { memoryOf } from '../memoryOf.ts';
+import { recost } from '../recost.ts';
 import { mostRuntimeReserve, reservedMemory, runtimeReserve } from '../reservedMemory.ts';
+import type { StepPlan } from '../stepPlan.ts';
 import { tightestGpu } from '../tightestGpu.ts';
 import type { EstimatedStep } from './findings.ts';
 
@@ -15,7 +18,7 @@ export function littleMemoryLeft({ plan, memory }: EstimatedStep): readonly Find
   const { bounds, fitsIn } = reservedMemory(plan, memory.peak);
   if (fitsIn(least)) return [];
   const [low, high] = bounds;
-  const batch = memory.largestBatch((least * low) / high);
+  const batch = placeableBatch(plan, memory.largestBatch((least * low) / high), least);
   const segments = 'set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, which fragments less';
   return [
     {
@@ -31,3 +34,19 @@ export function littleMemoryLeft({ plan, memory }: EstimatedStep): readonly Find
     },
   ];
 }
+
+/** A batch that surely fits, near the largest: `sure` and those between it and the present one are placed, a few of them. */
+function placeableBatch(plan: StepPlan, sure: number, room: number): number {
+  let fits = sure;
+  let fails = plan.training.batch;
+  for (let tries = 0; tries < mostTries && fails - fits > 1; tries += 1) {
+    const batch = Math.floor((fits + fails) / 2);
+    const there = recost(plan, { batchPerGpu: batch });
+    if (there === undefined) break;
+    if (reservedMemory(there, memoryOf(there).peak).fitsIn(room)) fits = batch;
+    else fails = batch;
+  }
+  return fits;
+}
+
+const mostTries = 4;

@@ -15,7 +15,7 @@ import type { EstimatedStep } from './findings.ts';
 export function outOfMemory({ plan, memory, timeline }: EstimatedStep): readonly Finding[] {
   const room = memory.capacity - runtimeReserve;
   if (memory.peak <= room) return [];
-  const [kind, size] = largestKind(memory);
+  const [kind, size] = largestKind(memory, plan.scenario.mode === 'training');
   const batch = fittingBatch(plan, memory, room);
   const { title } = tightestGpu(plan);
   const advice = [...checkpointAdvice(plan, memory, timeline.step), ...shardingAdvice(plan, memory)];
@@ -27,7 +27,7 @@ export function outOfMemory({ plan, memory, timeline }: EstimatedStep): readonly
       message: `The step needs ${formatBytes(memory.peak)}; ${title} has ${formatBytes(memory.capacity)}, of which ${formatBytes(runtimeReserve)} go to driver and framework. The largest part is ${kind}, ${formatBytes(size)}`,
       fix:
         batch > 0
-          ? [`Lower the batch per GPU to ${batch}, the largest that fits`, ...advice].join('; or ')
+          ? [`Lower the batch per GPU to ${batch}, the largest whose tensors fit`, ...advice].join('; or ')
           : `No batch fits: ${formatBytes(bytes(memory.parameters + memory.optimizerState + memory.communicationBuffers))} of parameters, optimizer state and buffers stay, and a single sample comes on top. ${capitalized([...advice, 'choose a GPU with more memory'].join('; or '))}`,
       ...(batch > 0 ? { change: { kind: 'batch', batch } } : {}),
     },
@@ -76,9 +76,9 @@ const capitalized = (text: string): string => `${text.charAt(0).toUpperCase()}${
 export const largestBatch = (memory: StepMemory): number =>
   memory.largestBatch(memory.capacity - runtimeReserve);
 
-function largestKind(memory: StepMemory): readonly [string, ReturnType<typeof bytes>] {
+function largestKind(memory: StepMemory, learns: boolean): readonly [string, ReturnType<typeof bytes>] {
   const kinds = [
-    ['saved activations', memory.activations],
+    [learns ? 'saved activations' : 'activations', memory.activations],
     ['parameters', memory.parameters],
     ['gradients', memory.gradients],
     ['optimizer state', memory.optimizerState],
