@@ -39,8 +39,11 @@ const examples = pages.flatMap((path) =>
 );
 
 it.each(examples)('takes the example at %s', (_, text) => {
-  // Names and values are Layercost's to judge; the schema knows the form.
-  expect(faults(text)).toEqual([]);
+  // Names and values are Layercost's to judge; the schema knows the form, and a line said to be no call has another.
+  const noCalls = [...text.matchAll(/^\s*- ([\w, ]+):.*# error: \[spec\/call\]/gm)].map(
+    ([, name]) => `/${name} `,
+  );
+  expect(faults(text).filter((fault) => !noCalls.some((name) => fault.includes(name)))).toEqual([]);
 });
 
 it.each([
