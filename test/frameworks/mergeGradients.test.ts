@@ -20,6 +20,7 @@ import { bytes, microseconds, type Seconds, seconds } from '../../server/src/mod
 const rows = readMeasured('measured', 'layer-communication.csv').toReversed();
 const gradients: readonly ReadyGradient[] = rows.map((row, index) => ({
   bytes: bytes(4 * numberIn(row, 'parameters')),
+  elements: numberIn(row, 'parameters'),
   ready: microseconds(rows.slice(0, index + 1).reduce((total, { backward }) => total + Number(backward), 0)),
 }));
 const backward = gradients.at(-1)?.ready ?? seconds(0);
@@ -139,12 +140,25 @@ describe('whatever the gradients', () => {
     let ready = 0;
     return pairs.map(([after, count]): ReadyGradient => {
       ready += after;
-      return { ready: seconds(ready), bytes: bytes(count) };
+      return { ready: seconds(ready), bytes: bytes(4 * count), elements: count };
     });
   });
   const someCost = fc
     .tuple(fc.double({ min: 0, max: 1e-2, noNaN: true }), fc.double({ min: 0, max: 1e-8, noNaN: true }))
     .map(([startup, secondsPerByte]): LinearCost => ({ startup: seconds(startup), secondsPerByte }));
+
+  test('no message but the last has fewer than the fewest elements', () => {
+    fc.assert(
+      fc.property(someGradients, someCost, fc.integer({ min: 0, max: 1e8 }), (list, cost, fewest) => {
+        const groups = mergeGradients(list, cost, fewest);
+        for (const { first, end } of groups.slice(0, -1)) {
+          const elements = list.slice(first, end).reduce((total, gradient) => total + gradient.elements, 0);
+          expect(elements).toBeGreaterThanOrEqual(fewest);
+        }
+        if (fewest === 0) expect(groups).toEqual(mergeGradients(list, cost));
+      }),
+    );
+  });
 
   test('every gradient travels once, in order, when it is ready', () => {
     fc.assert(

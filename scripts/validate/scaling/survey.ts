@@ -119,6 +119,8 @@ function calibrated(
 /** As the scripts have it, and as PyTorch 1.4 launches it, tensor by tensor (bert_benchmark.py, AdamW without decay; imagenet_benchmark.py). */
 const optimizerOf = ({ model }: MeasuredRow): Optimizer =>
   model?.startsWith('bert') === true ? 'adam' : 'sgd';
+/** Messages of fewer elements take the next gradient in (mgwfbp/hv_distributed_optimizer.py). */
+const merging = { 'fewest-elements': '8192' };
 const inLoop = { 'optimizer-kernels': 'loop' };
 
 /** 64 tokens of a sentence, the vocabulary padded (bert_benchmark.py): 110,111,042 parameters. */
@@ -141,7 +143,10 @@ function frameworkOf({ method, network, gpus }: MeasuredRow): FrameworkChoice {
       return { name: 'horovod', options: { ...inLoop, 'fusion-mb': '0', 'cycle-ms': '0' } };
     case 'mg-wfbp': {
       const [startup = '', perByte = ''] = assumedCost(network === '10gbe', gpus);
-      return { name: 'mg-wfbp', options: { ...inLoop, 'startup-us': startup, 'ns-per-byte': perByte } };
+      return {
+        name: 'mg-wfbp',
+        options: { ...inLoop, ...merging, 'startup-us': startup, 'ns-per-byte': perByte },
+      };
     }
     case 'bytescheduler-a2a':
       return {

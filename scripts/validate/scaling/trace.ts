@@ -19,7 +19,8 @@ export function judgeTrace(folder: string): readonly ScaledRow[] {
   let end = 0;
   const gradients = rows.map((row) => {
     end += numberIn(row, 'backward');
-    return { ready: microseconds(end), bytes: bytes(4 * numberIn(row, 'parameters')) };
+    const elements = numberIn(row, 'parameters');
+    return { ready: microseconds(end), bytes: bytes(4 * elements), elements };
   });
   const backward = microseconds(end);
   const alone = steps.find(({ method }) => method === 'alone');

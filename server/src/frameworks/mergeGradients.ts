@@ -13,6 +13,7 @@ import { type Bytes, bytes, type Seconds, seconds } from '../model/units.ts';
 export interface ReadyGradient {
   readonly ready: Seconds;
   readonly bytes: Bytes;
+  readonly elements: number;
 }
 
 /** Gradients from `first` to before `end`, in ready order, as one message. */
@@ -26,16 +27,18 @@ export interface MergedGroup {
 
 /**
  * MG-WFBP: a message that would still be on the wire when the next gradient is complete waits for it, if it has not
- * started, or if it has waited less than a start-up by then.
- * Source: HKBU-HPML/MG-WFBP, distributed_optimizer.py; hclhkbu/B-Caffe, scripts/gmwfbp.py.
+ * started, or if it has waited less than a start-up by then. One of fewer than `fewest` elements waits in any case.
+ * Source: HKBU-HPML/MG-WFBP, distributed_optimizer.py; hclhkbu/B-Caffe, scripts/gmwfbp.py; of the fewest elements,
+ * HKBU-HPML/ddl-benchmarks, mgwfbp/hv_distributed_optimizer.py (8,192).
  */
 export const mergeGradients = (
   gradients: readonly ReadyGradient[],
   cost: LinearCost,
+  fewest = 0,
 ): readonly MergedGroup[] =>
-  mergeWhere(gradients, ({ start, size, next }) => {
+  mergeWhere(gradients, ({ start, size, elements, next }) => {
     const isOnTheWire = next < start + linearTime(cost, size);
-    return isOnTheWire && (start > next || next - start < cost.startup)
+    return elements < fewest || (isOnTheWire && (start > next || next - start < cost.startup))
       ? undefined
       : seconds(start + linearTime(cost, size));
   });
@@ -57,6 +60,7 @@ interface OpenGroup {
   /** When the message would start: its gradients are complete and the messages before it have arrived. */
   readonly start: Seconds;
   readonly size: Bytes;
+  readonly elements: number;
   /** When its last gradient is complete. */
   readonly ready: Seconds;
   /** When the gradient after it is complete. */
@@ -71,16 +75,19 @@ function mergeWhere(
   const groups: MergedGroup[] = [];
   let first = 0;
   let size = 0;
+  let elements = 0;
   let free = 0;
-  for (const [index, { ready, bytes: more }] of gradients.entries()) {
+  for (const [index, { ready, bytes: more, elements: count }] of gradients.entries()) {
     size += more;
+    elements += count;
     const next = gradients[index + 1]?.ready;
     const start = seconds(Math.max(free, ready));
-    const end = next === undefined ? 0 : endOf({ start, size: bytes(size), ready, next });
+    const end = next === undefined ? 0 : endOf({ start, size: bytes(size), elements, ready, next });
     if (end === undefined) continue;
     groups.push({ first, end: index + 1, bytes: bytes(size), ready });
     first = index + 1;
     size = 0;
+    elements = 0;
     free = end;
   }
   return groups;

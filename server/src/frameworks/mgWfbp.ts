@@ -12,7 +12,7 @@ import { type Bytes, bytes, seconds } from '../model/units.ts';
 import { noExchange, type ProfiledStep } from './exchange.ts';
 import type { FrameworkEntry } from './frameworkEntry.ts';
 import { mergeGradients, mergeWithinWait } from './mergeGradients.ts';
-import { fittedOrNumber, oneOf } from './options.ts';
+import { fittedOrNumber, fromZero, oneOf } from './options.ts';
 import { allReduceEach, type Bucket } from './packBuckets.ts';
 import { eagerOptions, eagerPytorch } from './pytorchDdp.ts';
 import { wireBytes, wireOption } from './wireType.ts';
@@ -46,6 +46,12 @@ export const mgWfbp: FrameworkEntry = {
       documentation: 'and what each of its bytes takes, in nanoseconds, or fitted to the cluster',
       expects: fittedOrNumber,
     },
+    {
+      name: 'fewest-elements',
+      default: '0',
+      documentation: 'of mg-wfbp, a message of fewer elements takes the next gradient in whatever that costs',
+      expects: fromZero,
+    },
     wireOption,
     ...eagerOptions,
   ],
@@ -59,10 +65,13 @@ export const mgWfbp: FrameworkEntry = {
       const ready = gradients.map((gradient) => ({
         ready: seconds(ends[gradient.readyAfter] ?? 0),
         bytes: wire === undefined ? gradient.bytes : bytes(gradient.elements * wire),
+        elements: gradient.elements,
       }));
       const cost = costOf(options, profiled);
       const groups =
-        options.get('rule') === 'b-caffe' ? mergeWithinWait(ready, cost, gpus) : mergeGradients(ready, cost);
+        options.get('rule') === 'b-caffe'
+          ? mergeWithinWait(ready, cost, gpus)
+          : mergeGradients(ready, cost, Number(options.get('fewest-elements')));
       const buckets = groups.map(
         ({ first, end, bytes: size }): Bucket => ({
           gradients: gradients.slice(first, end),
