@@ -67,3 +67,33 @@ test('the batch that surely fits leaves nothing to say, and is near the largest'
   // timm trained with 512, the largest it tried.
   expect(change.batch).toBeGreaterThan(500);
 });
+
+describe.each(models)('$path: whatever else the scenario says', ({ opened }) => {
+  const peak = (request: ScenarioRequest) => memoryOf(opened, { batch: 4, ...request }).peak;
+  const isAscending = (sizes: readonly number[]) =>
+    expect(sizes).toEqual([...sizes].sort((left, right) => left - right));
+
+  test.each(['fp32', 'bf16'] as const)('%s: an optimizer that keeps more needs no less', (precision) => {
+    for (const accumulate of [1, 4]) {
+      const optimizers = ['sgd', 'momentum', 'adamw'] as const;
+      isAscending(optimizers.map((optimizer) => peak({ precision, optimizer, accumulate })));
+    }
+  });
+
+  test.each(['sgd', 'adamw'] as const)('%s: adding up gradients needs no less than one pass', (optimizer) => {
+    for (const precision of ['fp32', 'bf16'] as const) {
+      isAscending([1, 2, 8].map((accumulate) => peak({ precision, optimizer, accumulate })));
+    }
+  });
+
+  test('shards need no more than the whole', () => {
+    const framework = { name: 'pytorch-fsdp', options: {} };
+    for (const optimizer of ['sgd', 'adamw'] as const) {
+      isAscending([
+        peak({ cluster: 'dgx-a100', gpus: 16, optimizer, framework }),
+        peak({ cluster: 'dgx-a100', gpus: 8, optimizer, framework }),
+        peak({ cluster: 'dgx-a100', gpus: 8, optimizer }),
+      ]);
+    }
+  });
+});
