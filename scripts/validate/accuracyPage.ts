@@ -102,20 +102,23 @@ ${kernels.map(kernelLine).join('\n')}
   measured as predicted, 0.98 in the middle and 38 within 10 %, though half of those were fitted to. On 16 narrow ones, 35
   wide, they are predicted an eighth too fast. None was measured on later GPUs.
 - TensorFlow 1: a step of batch 32 takes more than half of one of 64, by 30 to 90 ms, which is not modelled; Inception-v3
-  is 15 to 30 % too fast.
+  is 13 to 31 % too fast.
 - K80: which clock it holds between 560 and 875 MHz is not told; the middle stands for it. It was looked into because all
   rows but VGG's were too fast, so the K80 rows are not wholly unseen.
-- Torch 7 without cuDNN takes the curves of products by CUDA 8, which were measured on three GPUs: on TITAN X (Maxwell)
-  GoogLeNet is predicted at half of what it takes and ResNets at seven tenths, by as much as 38 µs for each product, which
-  is about what a fit leaves out there as the cost of measuring a call.
+- Torch 7 without cuDNN takes the curves of products by CUDA 8, those of the three GPUs of DeepBench's first release, whose
+  products of few tiles are several times slower than a year later; no file says which CUDA that was, and it was looked
+  into because these rows stood out. On TITAN X (Maxwell) GoogLeNet is predicted at half of what it takes and ResNets at
+  seven tenths: 38 µs for each product are missing, about what a fit leaves out there as the cost of measuring a call.
 - Torch 7 computes the gradient of the images too, and by cuDNN that of three channels by additions to where windows lie:
   both were looked into because AlexNet stood out, so its rows are not wholly unseen.
-- torchvision: one launch time for each machine, that of its other families, and one rate of copying images for the two
-  machines whose script times it (TITAN Xp, TITAN RTX); ResNet-18 and SqueezeNet are 15 to 30 % too fast, in training. How
-  the script works was read because these rows stood out, so they are not wholly unseen.
+- torchvision: one launch time for each machine, the least that explains its other families within 2 %, and one rate of
+  copying images for the two machines whose script times it (TITAN Xp, TITAN RTX), from networks that are not judged. In
+  training ResNet-18 and SqueezeNet are 11 to 32 % too fast. How the scripts work was read, and which DenseNet they had, and
+  how a launch time is chosen, because these rows stood out: they are not wholly unseen.
 - timm, channels-last: grouped convolutions of other widths than 4, 8, 16 and 32 (RegNetX-6.4GF, RepVGG-B2g4) run up to ten
   times slower than dense ones of their FLOPs, and widths that have kernels differ by factors of two between networks;
-  networks with anti-aliasing (TResNet) take five times what their kernels say. Families of models are too few for a rule.
+  networks with anti-aliasing (TResNet) take five times what their kernels say. Families of models are too few for a rule:
+  factors of their own for groups of up to 16, of 17 to 32 or of 32 alone gained nothing on families they had not seen.
 - Caffe: its logs are said to be of its own convolution, but a product of one image (169 columns) cannot reach the 5.2 of
   6.6 TFLOP/s they show: they are costed as cuDNN before version 5, without transforms (the row
   above); as what the source says they are, image by image, the median was 50 %. Caffe's own kernel for the gradient of
