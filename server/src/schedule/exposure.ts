@@ -25,7 +25,7 @@ export function exposureOfMessages(stalls: readonly Stall[], jobs: Jobs, message
       const message = messageOf[job % jobsPerStep] ?? 0;
       exposed[message] = (exposed[message] ?? 0) + upper - Math.max(start, stall.from);
       upper = start;
-      const isHeldByChannel = start > (jobs.ready[job] ?? 0);
+      const isHeldByChannel = start - (jobs.ready[job] ?? 0) > rounding * start;
       const isLaterStage = job % jobsPerStep > 0 && messageOf[(job % jobsPerStep) - 1] === message;
       job = isHeldByChannel ? (jobs.previous[job] ?? -1) : isLaterStage ? job - 1 : -1;
     }
@@ -35,6 +35,12 @@ export function exposureOfMessages(stalls: readonly Stall[], jobs: Jobs, message
   }
   return exposed;
 }
+
+/**
+ * Of a time, what adding up may be off by: a stage that is ready just when its channel is free is not held by it, whichever
+ * of the two comes out a hair later.
+ */
+const rounding = 1e-12;
 
 /**
  * By message of a step: the least of what is left until something waits for it, and until it would push back a message
