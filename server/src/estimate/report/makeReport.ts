@@ -69,7 +69,8 @@ export function makeReport(
         step: totals.time.step,
         stepRange: pair(totals.time.range),
       },
-      memory: { ...totals.memory, reserved: [...totals.memory.reserved] },
+      // As it is: what is reserved is worked out when it is read.
+      memory: totals.memory,
       throughput: totals.throughput,
       scalingEfficiency: totals.scalingEfficiency,
       mfu: totals.mfu,
