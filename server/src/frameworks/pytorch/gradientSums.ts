@@ -13,7 +13,10 @@ import { bytes, flops } from '../../model/units.ts';
 import type { LoweredOperator } from '../behaviour.ts';
 import type { FusedGroup } from './fusedGroups.ts';
 
-/** The operators with the sums among the kernels of the reader whose gradient arrives. */
+/**
+ * The operators with the sums among the kernels of what made the value, whose node in autograd holds the buffer: whose
+ * gradient arrives last hangs on the order of branches that do not. Of a parameter, they are those of its first reader.
+ */
 export function addGradientSums(
   training: TrainingGraph,
   operators: readonly (LoweredOperator | undefined)[],
@@ -21,29 +24,33 @@ export function addGradientSums(
   environmentOf: (index: number) => KernelEnvironment,
 ): readonly (LoweredOperator | undefined)[] {
   const { graph } = training.analysis;
-  const arrived = new Set<string>();
-  const changed = [...operators];
-  // Backward passes the readers in reverse.
-  for (let index = operators.length - 1; index >= 0; index -= 1) {
-    const operator = graph.operators[index];
+  const firstReader = new Map<string, number>();
+  const sums = new Map<number, KernelWork[]>();
+  for (const [index, operator] of graph.operators.entries()) {
     const lowered = operators[index];
-    if (operator === undefined || lowered === undefined || lowered.inside === true) continue;
-    const environment = environmentOf(index);
-    const sums: KernelWork[] = [];
+    if (lowered === undefined || lowered.inside === true) continue;
     for (const name of readBy(training, operator, groups.get(index))) {
       if (!training.requiresGradient.has(name)) continue;
-      if (!arrived.has(name)) {
-        arrived.add(name);
+      const first = firstReader.get(name);
+      if (first === undefined) {
+        firstReader.set(name, index);
         continue;
       }
-      const elements = training.tensors.get(name)?.elements ?? 0;
       const producer = graph.values.get(name)?.producer;
+      const holder = producer === undefined ? first : (groups.get(producer)?.operators.at(-1) ?? producer);
       const width = producer === undefined ? 4 : (operators[producer]?.width ?? 4);
-      sums.push(sumOf(elements, width, environment));
+      const elements = training.tensors.get(name)?.elements ?? 0;
+      const sum = sumOf(elements, width, environmentOf(holder));
+      const others = sums.get(holder);
+      if (others === undefined) sums.set(holder, [sum]);
+      else others.push(sum);
     }
-    if (sums.length > 0) changed[index] = { ...lowered, backwardData: [...lowered.backwardData, ...sums] };
   }
-  return changed;
+  return operators.map((lowered, index) => {
+    const own = sums.get(index);
+    if (lowered === undefined || own === undefined) return lowered;
+    return { ...lowered, backwardData: [...lowered.backwardData, ...own] };
+  });
 }
 
 /** What hands a gradient back: the inputs of an operator whose outputs have one; a fused group reads each of its own once. */
