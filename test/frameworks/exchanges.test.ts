@@ -250,6 +250,43 @@ test('FSDP gathers at most two blocks ahead, and each before it is used', () => 
   expect(forward[5]?.after).toEqual({ pass: 'forward', position: 3 });
 });
 
+test('FSDP gathers the root once, and lets no block wait for it: it is used at both ends of the model', () => {
+  const ends = [
+    { parameter: 'embed', readyAfter: layers + 1, usedFrom: 0 },
+    { parameter: 'head', readyAfter: 0, usedFrom: layers + 1 },
+  ].map((end, index): Gradient => ({ ...end, index: 2 * layers + index, elements: 10, bytes: bytes(40) }));
+  const blocks = gradients.map((gradient) => ({
+    ...gradient,
+    readyAfter: gradient.readyAfter + 1,
+    usedFrom: gradient.usedFrom + 1,
+  }));
+  const { behaviour } = resolveFramework({ name: 'pytorch-fsdp', options: {} });
+  const workers = { ...group(4, 1), operators: layers + 2 };
+  const { messages } = behaviour.exchange([...blocks, ...ends], workers, profiled);
+  const isOfRoot = ({ gradients: own }: Message): boolean =>
+    own.some(({ parameter }) => parameter === 'head');
+  expect(messages.filter(isOfRoot).map(({ after, before }) => [after, before])).toEqual([
+    [{ pass: 'start' }, { pass: 'forward', position: 0 }],
+    [{ pass: 'backward', position: layers + 1 }, { pass: 'update' }],
+  ]);
+  const gathers = messages.filter(
+    (message) =>
+      !isOfRoot(message) && (message.before.pass === 'forward' || message.before.pass === 'backward'),
+  );
+  expect(gathers.slice(0, 4).map(({ after }) => after)).toEqual([
+    { pass: 'start' },
+    { pass: 'start' },
+    { pass: 'forward', position: 1 },
+    { pass: 'forward', position: 2 },
+  ]);
+  expect(gathers.slice(layers, layers + 4).map(({ after }) => after)).toEqual([
+    { pass: 'forward', position: layers + 1 },
+    { pass: 'forward', position: layers + 1 },
+    { pass: 'backward', position: 1 },
+    { pass: 'backward', position: 2 },
+  ]);
+});
+
 test('a process of one node is not costed on two', () => {
   expect(resolveFramework({ name: 'pytorch-dp', options: {} }).oneNode).toBe(true);
 });

@@ -67,7 +67,8 @@ export const pytorchFsdp: FrameworkEntry = {
           over: isHybrid ? 'node' : 'all',
           parameterWidth: width,
           gradientWidth: width,
-          gathersAgain: !keeps,
+          // A model without blocks is all root.
+          gathersAgain: !keeps && units.length > 1,
           ahead: 2,
           aheadInBackward: options.get('backward-prefetch') === 'pre' ? 1 : 0,
         }),

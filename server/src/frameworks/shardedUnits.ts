@@ -57,32 +57,36 @@ export interface Gathering {
 
 export const shardStream: Channel = { name: 'NCCL stream', order: 'first come', runsKernels: true };
 
-/** `units` in the order of forward. */
+/** `units` in the order of forward. Those that are whole from one end of forward to the other are not gathered again. */
 export function shardedMessages(
   units: readonly Unit[],
   group: WorkerGroup,
   how: Gathering,
 ): readonly Message[] {
-  const backward = units.toReversed().flatMap((unit, index): readonly Message[] => {
-    const at = units.length - 1 - index;
-    const passed = units[at + 1 + how.aheadInBackward];
+  const passing = givenUp(units);
+  const places = new Map(passing.map((unit, index) => [unit, index]));
+  const backward = units.toReversed().flatMap((unit): readonly Message[] => {
+    const scattered = scatter(unit, group, how);
+    const place = places.get(unit);
+    if (place === undefined || !how.gathersAgain) return [scattered];
+    const passed = passing[place + 1 + how.aheadInBackward];
     const after: Moment =
       passed === undefined ? forwardAt(group.operators - 1) : backwardAt(passed.backwardLast);
-    return [
-      ...(how.gathersAgain ? [gather(unit, how, after, backwardAt(unit.backwardFirst))] : []),
-      scatter(unit, group, how),
-    ];
+    return [gather(unit, how, after, backwardAt(unit.backwardFirst)), scattered];
   });
   return [...gathersOfForward(units, how), ...backward];
 }
 
 /** A unit's gather starts when the unit `ahead` before it has been given up. */
-export const gathersOfForward = (
+export function gathersOfForward(
   units: readonly Unit[],
   how: Pick<Gathering, 'over' | 'parameterWidth' | 'ahead'>,
-): readonly Message[] =>
-  units.map((unit, index) => {
-    const before = units[index - how.ahead];
+): readonly Message[] {
+  const passing = givenUp(units);
+  let passed = 0;
+  return units.map((unit) => {
+    const before = passing[passed - how.ahead];
+    if (unit === passing[passed]) passed += 1;
     return gather(
       unit,
       how,
@@ -90,6 +94,11 @@ export const gathersOfForward = (
       forwardAt(unit.first),
     );
   });
+}
+
+/** Units that forward is through with before the next begins: the root, which is used at both ends, stays whole. */
+const givenUp = (units: readonly Unit[]): readonly Unit[] =>
+  units.filter(({ last }, index) => last < (units[index + 1]?.first ?? Number.POSITIVE_INFINITY));
 
 const gather = (
   unit: Unit,
