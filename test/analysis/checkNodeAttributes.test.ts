@@ -3,7 +3,7 @@
 import { expect, it } from 'vitest';
 import { openModel, openOnnxText } from '../../server/src/analysis/openModel.ts';
 import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
-import { readShared, sharedFiles, sharedTestName } from '../support/sharedModels.ts';
+import { hasSharedModels, readShared, sharedFiles, sharedTestName } from '../support/sharedModels.ts';
 
 const attributeIssues = (text: string): readonly string[] =>
   openOnnxText(text, 'm.onnxtxt').issues.flatMap(({ code, operator, attribute, message }) =>
@@ -69,7 +69,7 @@ const refused: readonly string[] = [
   'space_to_depth_no_blocksize.prototxt',
 ];
 
-it(
+it.runIf(hasSharedModels)(
   sharedTestName('finds nothing wrong in the models of exporters, and what the reference does in others'),
   () => {
     const files = sharedFiles(

@@ -14,8 +14,8 @@ import type { LoweredOperator } from '../behaviour.ts';
 import type { FusedGroup } from './fusedGroups.ts';
 
 /**
- * The operators with the sums among the kernels of what made the value, whose node in autograd holds the buffer: whose
- * gradient arrives last hangs on the order of branches that do not. Of a parameter, they are those of its first reader.
+ * The operators with the sums among the kernels of the reader whose gradient arrives: of all but the deepest, from which
+ * backward comes first. Which of branches side by side comes first only the program tells, so that depth decides.
  */
 export function addGradientSums(
   training: TrainingGraph,
@@ -24,33 +24,50 @@ export function addGradientSums(
   environmentOf: (index: number) => KernelEnvironment,
 ): readonly (LoweredOperator | undefined)[] {
   const { graph } = training.analysis;
-  const firstReader = new Map<string, number>();
-  const sums = new Map<number, KernelWork[]>();
-  for (const [index, operator] of graph.operators.entries()) {
-    const lowered = operators[index];
-    if (lowered === undefined || lowered.inside === true) continue;
-    for (const name of readBy(training, operator, groups.get(index))) {
-      if (!training.requiresGradient.has(name)) continue;
-      const first = firstReader.get(name);
-      if (first === undefined) {
-        firstReader.set(name, index);
-        continue;
-      }
-      const producer = graph.values.get(name)?.producer;
-      const holder = producer === undefined ? first : (groups.get(producer)?.operators.at(-1) ?? producer);
-      const width = producer === undefined ? 4 : (operators[producer]?.width ?? 4);
-      const elements = training.tensors.get(name)?.elements ?? 0;
-      const sum = sumOf(elements, width, environmentOf(holder));
-      const others = sums.get(holder);
-      if (others === undefined) sums.set(holder, [sum]);
-      else others.push(sum);
+  const depths = depthsOf(training);
+  const gradientsOf = operators.map((lowered, index): readonly string[] => {
+    const operator = graph.operators[index];
+    if (operator === undefined || lowered === undefined || lowered.inside === true) return none;
+    return readBy(training, operator, groups.get(index)).filter((name) =>
+      training.requiresGradient.has(name),
+    );
+  });
+  const isDeeper = (index: number, other: number): boolean => {
+    const [depth = 0, otherDepth = 0] = [depths[index], depths[other]];
+    const [name = '', otherName = ''] = [index, other].map((each) => graph.operators[each]?.outputs[0]);
+    return depth > otherDepth || (depth === otherDepth && name > otherName);
+  };
+  const deepest = new Map<string, number>();
+  for (const [index, names] of gradientsOf.entries()) {
+    for (const name of names) {
+      const other = deepest.get(name);
+      if (other === undefined || isDeeper(index, other)) deepest.set(name, index);
     }
   }
   return operators.map((lowered, index) => {
-    const own = sums.get(index);
-    if (lowered === undefined || own === undefined) return lowered;
-    return { ...lowered, backwardData: [...lowered.backwardData, ...own] };
+    const names = gradientsOf[index] ?? none;
+    const sums = names
+      .filter((name, position) => deepest.get(name) !== index || names.indexOf(name) !== position)
+      .map((name) => {
+        const producer = graph.values.get(name)?.producer;
+        const width = producer === undefined ? 4 : (operators[producer]?.width ?? 4);
+        return sumOf(training.tensors.get(name)?.elements ?? 0, width, environmentOf(index));
+      });
+    if (lowered === undefined || sums.length === 0) return lowered;
+    return { ...lowered, backwardData: [...lowered.backwardData, ...sums] };
   });
+}
+
+/** By operator: the longest way to it from what comes in. */
+function depthsOf({ analysis: { graph } }: TrainingGraph): Int32Array {
+  const depths = new Int32Array(graph.operators.length);
+  for (const [index, { inputs }] of graph.operators.entries()) {
+    for (const name of inputs) {
+      const producer = graph.values.get(name)?.producer;
+      if (producer !== undefined) depths[index] = Math.max(depths[index] ?? 0, (depths[producer] ?? 0) + 1);
+    }
+  }
+  return depths;
 }
 
 /** What hands a gradient back: the inputs of an operator whose outputs have one; a fused group reads each of its own once. */
