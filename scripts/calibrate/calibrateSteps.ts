@@ -30,8 +30,8 @@ export function calibrateSteps(measured: string, graphs: string) {
 }
 
 /**
- * Measured steps by PyTorch 1.12, whose optimizers go tensor by tensor and fill gradients with zeros; their keys being GPU and layout. `measured`: where the tables are; `graphs`: where `<model>.onnx.gz` are, as exported
- * in training mode. `undefined` where there are no graphs: they are too large to be kept with the project.
+ * Measured steps by PyTorch 1.12, whose optimizers go tensor by tensor and fill gradients with zeros; their keys being GPU
+ * and layout. `measured`: where the tables are; `graphs`: where `<model>.onnx.gz` are, as exported in training mode. `undefined` where there are no graphs: they are too large to be kept with the project.
  */
 export function measuredSteps(measured: string, graphs: string): readonly MeasuredStep[] | undefined {
   if (!existsSync(graphs)) return undefined;

@@ -13,6 +13,7 @@ import { computePath, type KernelWork, kernelTime } from '../hardware/kernelTime
 import { describeOrigin } from '../hardware/timeOrigin.ts';
 import type { Layer } from '../model/graph.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
+import { once } from '../model/once.ts';
 import type { Scenario } from '../model/scenario.ts';
 import type {
   AsynchronousCost,
@@ -31,7 +32,7 @@ import { layerCosts, layerOfOperators } from './layerCosts.ts';
 import { withMeasurement } from './measuredWork.ts';
 import { memoryOf } from './memoryOf.ts';
 import { communicationByLayer, messageCosts } from './messageCosts.ts';
-import { reservedMemory, runtimeReserve } from './reservedMemory.ts';
+import { type ReservedMemory, reservedMemory, runtimeReserve } from './reservedMemory.ts';
 import { stepLimit } from './stepLimit.ts';
 import type { StepMemory } from './stepMemory.ts';
 import {
@@ -59,6 +60,8 @@ export function estimateStep(
   const plan = planStep(training, scenario, cluster, measurements);
   const timelines = [timelineOf(plan, 0), timesOf(plan, 1), timesOf(plan, 2)] as const;
   const memory = memoryOf(plan);
+  // Placing a step takes longer than costing it: only reports and steps near the limit ask for it.
+  const reserved = once(() => reservedMemory(plan, memory.peak));
   const messages = messageCosts(plan, timelines[0]);
   const origins = unknownOrigins(training);
   const unknown = unknownParts(training, origins);
@@ -68,9 +71,9 @@ export function estimateStep(
   return {
     scenario,
     gpu: plan.cluster.gpu.title,
-    totals: totalsOf(plan, timelines, alone, memory, unknown),
+    totals: totalsOf(plan, timelines, alone, memory, reserved, unknown),
     layers,
-    findings: findingsOf({ plan, timeline: timelines[0], alone, memory, layers, messages, exact }),
+    findings: findingsOf({ plan, timeline: timelines[0], alone, memory, reserved, layers, messages, exact }),
     ...(messages.length === 0 ? {} : { messages }),
   };
 }
@@ -83,6 +86,7 @@ function totalsOf(
   timelines: readonly [StepTimeline, StepTimes, StepTimes],
   alone: Seconds | null,
   memory: StepMemory,
+  reserved: () => ReservedMemory,
   unknown: readonly UnknownPart[],
 ): TotalCost {
   const { training, scenario } = plan;
@@ -103,8 +107,6 @@ function totalsOf(
   // Unknown work in backward may hide communication, and adds to what the step computes: both stay open.
   const exact = unknown.length === 0;
   const step = middle.step > 0 ? middle.step : null;
-  // Placing a step takes longer than costing it, and only reports ask for it.
-  let reserved: TotalCost['memory']['reserved'] | undefined;
   return {
     flops: { forward: flops(work.forward * passes), backward: flops(work.backward * passes) },
     time: {
@@ -122,8 +124,7 @@ function totalsOf(
     memory: {
       ...kinds,
       get reserved() {
-        reserved ??= reservedMemory(plan, memory.peak).bounds;
-        return reserved;
+        return reserved().bounds;
       },
       context: runtimeReserve,
       peakAt: {

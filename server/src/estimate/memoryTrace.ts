@@ -6,14 +6,13 @@
  * step begins. Model state is taken before the first step, that of the optimizer in the update of the first.
  */
 
-import { recomputedGroups } from '../analysis/recomputedGroups.ts';
 import type { LoweredGraph } from '../frameworks/behaviour.ts';
 import { bitsPerElement } from '../model/elementType.ts';
 import type { BoundTensor } from '../operators/definition.ts';
 import { gradientsBetween } from './backwardMemory.ts';
 import type { Block, CachingAllocator } from './cachingAllocator.ts';
 import { parameterBytes } from './gradients.ts';
-import { passesOf, type StepPlan } from './stepPlan.ts';
+import { groupsMadeAgain, passesOf, type StepPlan } from './stepPlan.ts';
 
 export interface MemoryTrace {
   /** Sizes of what is there all the time. */
@@ -57,11 +56,7 @@ export function memoryTrace(plan: StepPlan): MemoryTrace {
 
 /** Repeated blocks share what they keep where a graph is folded; here each has its own. */
 function lowerWhole({ training, behaviour, scenario }: StepPlan): LoweredGraph {
-  const groups =
-    scenario.mode === 'training'
-      ? recomputedGroups(training.analysis, scenario.checkpoint ?? 'none')
-      : undefined;
-  return behaviour.lower(training, scenario.precision, scenario.mode, groups);
+  return behaviour.lower(training, scenario.precision, scenario.mode, groupsMadeAgain(training, scenario));
 }
 
 /** So many steps on an allocator; whether the GPU had memory for all of them. */

@@ -232,6 +232,12 @@ function backwardEnds({ backward }: OperatorTimes, launch: number, slowdown = 1)
 
 type LoweredPlan = Pick<StepPlan, 'lowered' | 'times' | 'saved' | 'folded'>;
 
+/** What backward computes again instead of keeping it; nothing in inference. */
+export const groupsMadeAgain = (
+  { analysis }: TrainingGraph,
+  { mode, checkpoint = 'none' }: Scenario,
+): RecomputedGroups | undefined => (mode === 'training' ? recomputedGroups(analysis, checkpoint) : undefined);
+
 /** Kernels and their times; where blocks repeat, those of one block for all. */
 function lowerFolded(
   training: TrainingGraph,
@@ -243,10 +249,7 @@ function lowerFolded(
     const lowered = behaviour.lower(graph, scenario.precision, scenario.mode, groups);
     return { lowered, times: operatorTimes(cluster.gpu, lowered), saved: savedBytes(lowered) };
   };
-  const groups =
-    scenario.mode === 'training'
-      ? recomputedGroups(training.analysis, scenario.checkpoint ?? 'none')
-      : undefined;
+  const groups = groupsMadeAgain(training, scenario);
   const places = training.analysis.folded?.places;
   if (training.folded === undefined || places === undefined) return lower(training, groups);
   const { lowered, times, saved } = lower(training.folded, groups && foldGroups(groups, places));

@@ -14,7 +14,6 @@ import type { Links } from '../links.ts';
 import { treeNetwork } from '../links.ts';
 import { asTuned, type MeasuredStartup } from './startup.ts';
 import { treeCorrection } from './treeCorrection.ts';
-
 import { ringOf23 } from './version23.ts';
 import { candidatesOf24 } from './version24.ts';
 import {

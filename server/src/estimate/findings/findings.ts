@@ -3,6 +3,7 @@
 import type { Finding, LayerCost, MessageCost } from '../../model/stepCost.ts';
 import type { Seconds } from '../../model/units.ts';
 import type { StepTimeline } from '../../schedule/stepTimeline.ts';
+import type { ReservedMemory } from '../reservedMemory.ts';
 import type { StepMemory } from '../stepMemory.ts';
 import type { StepPlan } from '../stepPlan.ts';
 import { buffersOutOfMemory } from './buffersOutOfMemory.ts';
@@ -29,6 +30,8 @@ export interface EstimatedStep {
   /** What a step takes on one GPU by itself; `null` where the cost of an operator is unknown. */
   readonly alone: Seconds | null;
   readonly memory: StepMemory;
+  /** What the allocator takes for it; placed when it is first asked for. */
+  readonly reserved: () => ReservedMemory;
   readonly layers: readonly LayerCost[];
   readonly messages: readonly MessageCost[];
   /** Whether the cost of every operator is known. */

@@ -12,10 +12,10 @@ import type { EstimatedStep } from './findings.ts';
 /** Where tensors need less of what is left than this, no order of them takes all of it; the step is not placed then. */
 const surelyFits = 0.75;
 
-export function littleMemoryLeft({ plan, memory }: EstimatedStep): readonly Finding[] {
+export function littleMemoryLeft({ plan, memory, reserved }: EstimatedStep): readonly Finding[] {
   const least = memory.capacity - mostRuntimeReserve;
   if (memory.peak > memory.capacity - runtimeReserve || memory.peak <= surelyFits * least) return [];
-  const { bounds, fitsIn } = reservedMemory(plan, memory.peak);
+  const { bounds, fitsIn } = reserved();
   if (fitsIn(least)) return [];
   const [low, high] = bounds;
   const batch = placeableBatch(plan, memory.largestBatch((least * low) / high), least);
