@@ -2,6 +2,8 @@
 
 import { type Bindings, boundOf, type Dimension, evaluateDimension, isUnknown } from '../model/dimension.ts';
 import { type Graph, isKnownShape, type Operator, type Value, type ValueType } from '../model/graph.ts';
+import { rememberRecent } from '../model/rememberRecent.ts';
+import { isSameContent } from '../model/sameContent.ts';
 import type { Mode } from '../model/scenario.ts';
 import { makeCostContext } from '../operators/context.ts';
 import {
@@ -24,16 +26,32 @@ import { sumOfCosts } from './sumOfCosts.ts';
  *
  * A symbol without a value leaves the tensors that depend on it out, and the operators that need them unknown.
  * The batch is the value of the batch symbol, what the model fixes, or 1. In inference nothing receives a
- * gradient.
+ * gradient. The same is given for the same again, so that what is found of it can be kept with it.
  */
-export function bindTrainingGraph(
+export const bindTrainingGraph = (
+  analysis: ModelAnalysis,
+  bindings: ReadonlyMap<string, number>,
+  mode: Mode,
+): TrainingGraph => boundRecently(analysis, { bindings, mode });
+
+const boundRecently = rememberRecent(
+  (analysis: ModelAnalysis, { bindings, mode }: Binding) => bindAnalysis(analysis, bindings, mode),
+  isSameContent,
+);
+
+interface Binding {
+  readonly bindings: ReadonlyMap<string, number>;
+  readonly mode: Mode;
+}
+
+function bindAnalysis(
   analysis: ModelAnalysis,
   bindings: ReadonlyMap<string, number>,
   mode: Mode,
 ): TrainingGraph {
   const { folded } = analysis;
   if (folded !== undefined) {
-    const training = bindTrainingGraph(folded.analysis, bindings, mode);
+    const training = bindAnalysis(folded.analysis, bindings, mode);
     const whole = unfoldTraining(analysis, training, bindings, mode);
     if (whole !== undefined) return whole;
   }

@@ -12,7 +12,8 @@ import type { BoundTensor } from '../operators/definition.ts';
 import { gradientsBetween } from './backwardMemory.ts';
 import type { Block, CachingAllocator } from './cachingAllocator.ts';
 import { parameterBytes } from './gradients.ts';
-import { groupsMadeAgain, passesOf, type StepPlan } from './stepPlan.ts';
+import { groupsMadeAgain } from './loweredStep.ts';
+import { passesOf, type StepPlan } from './stepPlan.ts';
 
 export interface MemoryTrace {
   /** Sizes of what is there all the time. */

@@ -1,11 +1,9 @@
 /** What a step consists of before it is laid on its timeline: kernels with times, messages with times, the update. */
 
-import { isSettled, unfoldColumn, unfoldList } from '../analysis/folding/foldGraph.ts';
 import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
-import { foldGroups, type RecomputedGroups, recomputedGroups } from '../analysis/recomputedGroups.ts';
 import { operationTime } from '../communication/operationTime.ts';
 import { nodesFor, type Placement, placeGpus } from '../communication/placement.ts';
-import type { FrameworkBehaviour, LoweredGraph, Update } from '../frameworks/behaviour.ts';
+import type { FrameworkBehaviour, Update } from '../frameworks/behaviour.ts';
 import { type Exchange, noExchange, type WorkerGroup } from '../frameworks/exchange.ts';
 import { resolveFramework } from '../frameworks/registry.ts';
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
@@ -19,32 +17,21 @@ import { type StepTimeline, type StepTimes, stepTimeline, stepTimes } from '../s
 import type { LaunchedWork, StepWork } from '../schedule/stepWork.ts';
 import { gradientsInReadyOrder } from './gradients.ts';
 import { type InputWork, inputWork } from './inputWork.ts';
+import { type LoweredStep, lowerStep } from './loweredStep.ts';
 import { isMeasured, type MeasuredWork, measuredWork } from './measuredWork.ts';
-import {
-  kernelTimes,
-  type OperatorTimes,
-  operatorTimes,
-  type PassTimes,
-  unfoldTimes,
-} from './operatorTimes.ts';
+import { kernelTimes, type OperatorTimes, type PassTimes } from './operatorTimes.ts';
 import { type PlannedTraffic, timeTraffic } from './plannedTraffic.ts';
-import { type SavedBytes, savedBytes } from './savedBytes.ts';
 import { imbalanceFactor } from './workerImbalance.ts';
 
 /** Middle, low and high values of every time. */
 export type Edge = 0 | 1 | 2;
 
-export interface StepPlan {
+export interface StepPlan extends LoweredStep {
   readonly training: TrainingGraph;
   readonly scenario: Scenario;
   readonly cluster: ClusterProfile;
   readonly placement: Placement;
   readonly behaviour: FrameworkBehaviour;
-  readonly lowered: LoweredGraph;
-  readonly times: OperatorTimes;
-  readonly saved: SavedBytes;
-  /** Where blocks repeat and are lowered alike: the graph with most of them left out. */
-  readonly folded?: { readonly training: TrainingGraph; readonly lowered: LoweredGraph };
   /** Bytes per element of weights and gradients that are fp32 in the file. */
   readonly weightWidth: number;
   readonly exchange: Exchange;
@@ -145,10 +132,9 @@ function cumulative(times: Float64Array): Float64Array {
  * other kind as there are, and at least one of the cluster's own; one GPU by itself is the slower kind.
  */
 export function planForGpus(plan: StepPlan, gpus: number): StepPlan {
-  const { training, cluster, measured, lowered, times, saved, folded, faster } = plan;
+  const { training, cluster, measured, faster } = plan;
   const scenario = { ...plan.scenario, gpus, nodes: nodesFor(cluster, gpus) };
-  const computed = { lowered, times, saved, ...(folded === undefined ? {} : { folded }) };
-  const predicted = predictStep(training, scenario, cluster, computed);
+  const predicted = predictStep(training, scenario, cluster);
   const slower = measured === undefined ? predicted : exchangeAsMeasured(predicted, measured);
   const { others } = scenario.workers ?? {};
   if (faster === undefined || others === undefined || gpus < 2) return slower;
@@ -167,17 +153,12 @@ function exchangeAsMeasured(plan: StepPlan, measured: MeasuredWork): StepPlan {
   return { ...plan, measured, exchange, traffic: timeTraffic(exchange, cluster, placement, training) };
 }
 
-function predictStep(
-  training: TrainingGraph,
-  scenario: Scenario,
-  cluster: ClusterProfile,
-  lowered?: LoweredPlan,
-): StepPlan {
+function predictStep(training: TrainingGraph, scenario: Scenario, cluster: ClusterProfile): StepPlan {
   const { behaviour } = resolveFramework(scenario.framework);
   const learned = scenario.mode === 'training' ? training.analysis.parameters : [];
   const placement = placeGpus(scenario.gpus, scenario.nodes);
   const weightWidth = behaviour.weightWidth?.(scenario.precision) ?? 4;
-  const computed = lowered ?? lowerFolded(training, behaviour, scenario, cluster);
+  const computed = lowerStep(training, { behaviour, scenario, gpu: cluster.gpu });
   const exchange = plannedExchange({ training, scenario, cluster, placement, behaviour, weightWidth }, () =>
     backwardEnds(computed.times, behaviour.launch[0], slowdownOf(behaviour, cluster)),
   );
@@ -228,60 +209,6 @@ function backwardEnds({ backward }: OperatorTimes, launch: number, slowdown = 1)
     ends[position] = computed;
   }
   return ends;
-}
-
-type LoweredPlan = Pick<StepPlan, 'lowered' | 'times' | 'saved' | 'folded'>;
-
-/** What backward computes again instead of keeping it; nothing in inference. */
-export const groupsMadeAgain = (
-  { analysis }: TrainingGraph,
-  { mode, checkpoint = 'none' }: Scenario,
-): RecomputedGroups | undefined => (mode === 'training' ? recomputedGroups(analysis, checkpoint) : undefined);
-
-/** Kernels and their times; where blocks repeat, those of one block for all. */
-function lowerFolded(
-  training: TrainingGraph,
-  behaviour: FrameworkBehaviour,
-  scenario: Scenario,
-  cluster: ClusterProfile,
-): LoweredPlan {
-  const lower = (graph: TrainingGraph, groups: RecomputedGroups | undefined): LoweredPlan => {
-    const lowered = behaviour.lower(graph, scenario.precision, scenario.mode, groups);
-    return { lowered, times: operatorTimes(cluster.gpu, lowered), saved: savedBytes(lowered) };
-  };
-  const groups = groupsMadeAgain(training, scenario);
-  const places = training.analysis.folded?.places;
-  if (training.folded === undefined || places === undefined) return lower(training, groups);
-  const { lowered, times, saved } = lower(training.folded, groups && foldGroups(groups, places));
-  const columns = [
-    ...Object.values<Float64Array>({ ...times.forward }),
-    ...Object.values<Float64Array>({ ...times.backward }),
-    ...Object.values<Float64Array>({ ...saved }),
-  ];
-  const areAlike = (index: number, other: number): boolean => {
-    const [left, right] = [lowered.operators[index], lowered.operators[other]];
-    return (
-      left?.numeric === right?.numeric &&
-      left?.width === right?.width &&
-      left?.view === right?.view &&
-      left?.inside === right?.inside &&
-      columns.every((column) => column[index] === column[other])
-    );
-  };
-  // What autocast and memory remember from earlier operators settles within a block or two; where it does not,
-  // the whole graph is lowered.
-  if (!isSettled(places, areAlike)) return lower(training, groups);
-  return {
-    lowered: { ...lowered, operators: unfoldList(places, lowered.operators) },
-    times: unfoldTimes(places, times),
-    saved: {
-      activations: unfoldColumn(places, saved.activations),
-      weightCopies: unfoldColumn(places, saved.weightCopies),
-      again: unfoldColumn(places, saved.again),
-      copiedAgain: unfoldColumn(places, saved.copiedAgain),
-    },
-    folded: { training: training.folded, lowered },
-  };
 }
 
 /** The plan on its timeline. */

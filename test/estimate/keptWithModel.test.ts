@@ -1,0 +1,43 @@
+/** What is kept with a model between two costings never changes a cost. */
+
+import { readFileSync } from 'node:fs';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { openModel } from '../../server/src/analysis/openModel.ts';
+import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
+import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
+import { frameworks } from '../../server/src/frameworks/registry.ts';
+import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
+
+const file = 'samples/gpt2.layers.yaml';
+const bytes = readFileSync(file);
+const open = () => openModel(byteSourceOfBuffer(bytes), file);
+
+const request: fc.Arbitrary<ScenarioRequest> = fc.record(
+  {
+    cluster: fc.constantFrom('dgx-h100', 'k80-10gbe', 'rtx-3090'),
+    gpus: fc.constantFrom(1, 4, 16),
+    batch: fc.constantFrom(1, 8, 512),
+    precision: fc.constantFrom('fp32', 'bf16'),
+    optimizer: fc.constantFrom('sgd', 'adamw'),
+    mode: fc.constantFrom('training', 'inference'),
+    checkpoint: fc.constantFrom('block', 'none'),
+    accumulate: fc.constantFrom(1, 2),
+    framework: fc.constantFrom(
+      ...frameworks.map(({ name }) => ({ name, options: {} })),
+      { name: 'pytorch-ddp', options: { compile: 'true' } },
+      { name: 'pytorch-ddp', options: { 'memory-format': 'channels-last' } },
+    ),
+  },
+  { requiredKeys: ['cluster', 'gpus'] },
+);
+
+test('a model that has been costed for other scenarios costs what it does freshly opened', () => {
+  const kept = open();
+  fc.assert(
+    fc.property(request, (asked) => {
+      expect(estimateModel(kept, [asked]).cost).toEqual(estimateModel(open(), [asked]).cost);
+    }),
+    { numRuns: 60 },
+  );
+});
