@@ -95,8 +95,10 @@ ${kernels.map(kernelLine).join('\n')}
   for the first, so that nothing waits for a start. That layer normalization sums its gradients in few blocks was looked for
   because these rows stood out, so they are not wholly unseen; its rate is of another source, and timm's steps agree.
 - Lambda's ResNet-50 takes tensors that lie on the GPU already (its logs: data-backend synthetic), so that B200 (3,076 images/s
-  in fp16, 2,967 in TF32) and GH200 do not wait for input: channels-first kernels that do not fill so large a GPU are not
-  modelled. All rows are kept.
+  in fp16, 2,967 in TF32) and GH200 do not wait for input. That batch normalization of channels-first images has a block for
+  each channel was looked for because these rows stood out, so they are not wholly unseen; its rate is of another source (V100
+  and A100, \`measured/batch-norm.csv\`), and Inception-v3 on P100 and K80 came nearer by it too. B200 in fp16 is still predicted
+  at three fifths of what it takes: half of the bytes save it nothing, which convolutions without a measurement do not show.
 - No product in TF32 was measured: it takes the curve of half precision.
 - Products whose sizes are no multiples of 8 are charged like others: 48 of them in fp16 on V100 and T4 (DeepBench) were
   measured as predicted, 0.98 in the middle and 38 within 10 %, though half of those were fitted to. On 16 narrow ones, 35

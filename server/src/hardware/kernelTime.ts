@@ -52,6 +52,8 @@ export interface KernelWork {
   readonly rowLength?: number;
   /** Sums over all rows of a matrix, by thread blocks that each take some columns through all rows. */
   readonly columnSums?: ColumnSums;
+  /** Sums over all images, by a thread block for each channel. */
+  readonly channelSums?: ChannelSums;
   /** Where the products are those of an older library than the GPU was measured with. */
   readonly library?: 'cuda-8';
   /** Absent where nothing is known of the step around it. */
@@ -62,6 +64,14 @@ export interface ColumnSums {
   readonly blocks: number;
   /** Of each of the matrices read. */
   readonly elements: number;
+}
+
+/** What each block of a batch normalization loads before and after its channel's sums are known. */
+export interface ChannelSums {
+  readonly pass: 'forward' | 'backward';
+  readonly channels: number;
+  /** Elements that one block loads. */
+  readonly loads: number;
 }
 
 /** Where a time comes from: a curve and how near it was measured, or assumed shares of a roofline. */
@@ -129,14 +139,13 @@ export const uncorrectedTime = (gpu: GpuProfile, work: KernelWork): Seconds =>
   seconds(bodyTime(gpu, work).time);
 
 /** Products of tensors without elements have no tiles to be timed by; what moves beside them still takes its time. */
-const bodyTime = (gpu: GpuProfile, work: KernelWork): BodyTime =>
-  atLeastSums(
-    gpu,
-    work,
+const bodyTime = (gpu: GpuProfile, work: KernelWork): BodyTime => {
+  const body =
     (work.flops === 0 ? undefined : productsTime(gpu, work)) ??
-      rowsTime(gpu, work) ??
-      rooflineTime(gpu, work),
-  );
+    rowsTime(gpu, work) ??
+    rooflineTime(gpu, work);
+  return atLeastChannelSums(gpu, work, atLeastSums(gpu, work, body));
+};
 
 /**
  * Few blocks leave most multiprocessors idle, and each of the others loads no faster than its threads wait: what bounds sums
@@ -148,6 +157,22 @@ function atLeastSums(gpu: GpuProfile, { columnSums }: KernelWork, body: BodyTime
   const { blocks, elements } = columnSums;
   const cycles = elements / Math.min(blocks, multiprocessors.value);
   const at = (index: 0 | 1 | 2): number => cycles / clock.value / columnSumLoads[index];
+  if (at(0) <= body.time) return body;
+  return { ...body, time: at(0), low: at(2), high: Math.max(at(1), body.high), bound: 'compute' };
+}
+
+/**
+ * A block that has a channel to itself waits for what its threads loaded before it loads more, and moves no byte meanwhile:
+ * of few channels, most of the time is waiting, on a GPU of any bandwidth. Three blocks of 512 threads with 40 registers
+ * each are on a multiprocessor at once.
+ */
+function atLeastChannelSums(gpu: GpuProfile, { channelSums, bytes }: KernelWork, body: BodyTime): BodyTime {
+  const { clock, vendor, multiprocessors, memoryBandwidth } = gpu;
+  if (channelSums === undefined || clock === undefined || vendor !== 'NVIDIA') return body;
+  const { pass, channels, loads } = channelSums;
+  const rounds = Math.ceil(channels / (3 * multiprocessors.value));
+  const moved = bytes / memoryBandwidth.value;
+  const at = (index: 0 | 1 | 2): number => moved + (rounds * loads) / clock.value / channelLoads[pass][index];
   if (at(0) <= body.time) return body;
   return { ...body, time: at(0), low: at(2), high: Math.max(at(1), body.high), bound: 'compute' };
 }
@@ -420,6 +445,11 @@ const triple = (share: readonly number[]): Shares => [share[0] ?? 1, share[1] ??
 const elementwiseCompute = triple(efficiency.elementwiseCompute.share);
 
 const columnSumLoads = triple(efficiency.columnSums.elementsPerCycle);
+
+const channelLoads = {
+  forward: triple(efficiency.channelSums.forward),
+  backward: triple(efficiency.channelSums.backward),
+};
 
 const launchTimes = triple(efficiency.launch.microseconds.map((value) => value * 1e-6));
 

@@ -6,7 +6,7 @@
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { RecomputedGroups } from '../../analysis/recomputedGroups.ts';
 import type { KernelEnvironment, Layout } from '../../hardware/corrections.ts';
-import type { KernelWork } from '../../hardware/kernelTime.ts';
+import type { ChannelSums, KernelWork } from '../../hardware/kernelTime.ts';
 import { distinct } from '../../model/distinct.ts';
 import { bitsPerElement } from '../../model/elementType.ts';
 import { isWeight, type Operator } from '../../model/graph.ts';
@@ -68,7 +68,7 @@ export function eagerOperators(
   ] as const;
   const environmentOf = (type: OperatorType | undefined): KernelEnvironment =>
     type?.mixed === true ? half : full;
-  const kernels = shareKernels(mode, environmentOf);
+  const kernels = shareKernels(training, mode, environmentOf);
   const operators = training.analysis.graph.operators.map((operator, index): LoweredOperator | undefined => {
     const cost = training.costs[index];
     const type = types.operators[index];
@@ -218,6 +218,7 @@ interface PassKernels {
 
 /** Operators that share their cost and run in the same type share their kernels. */
 function shareKernels(
+  graph: TrainingGraph,
   mode: Mode,
   environmentOf: (type: OperatorType) => KernelEnvironment,
 ): Subject['kernels'] {
@@ -233,15 +234,38 @@ function shareKernels(
     if (before !== undefined) return before;
     const training = mode === 'training';
     const environment = environmentOf(type);
+    const summed = (pass: ChannelSums['pass'], kernels: readonly KernelWork[]): readonly KernelWork[] => {
+      const sums = training ? channelSumsOf(graph, operator, pass, environment) : undefined;
+      return sums === undefined ? kernels : kernels.map((kernel) => ({ ...kernel, channelSums: sums }));
+    };
     const kernels: PassKernels = {
       type,
-      forward: kernelOf(cost, cost.forward, type, environment),
-      backwardData: training ? backwardDataOf(operator, cost, type, environment) : none,
+      forward: summed('forward', kernelOf(cost, cost.forward, type, environment)),
+      backwardData: training ? summed('backward', backwardDataOf(operator, cost, type, environment)) : none,
       backwardWeight: training ? backwardWeightOf(operator, cost, type, environment) : none,
     };
     known.set(cost, [...ofCost, kernels]);
     return kernels;
   };
+}
+
+/**
+ * Batch normalization of channels-first images is cuDNN's `CUDNN_BATCHNORM_SPATIAL` (PyTorch 1.5 to 2.x
+ * aten/src/ATen/native/cudnn/BatchNorm.cpp; `SPATIAL_PERSISTENT` is for channels last alone): a block for each channel reads
+ * its elements twice, and backward the gradient's beside them. PyTorch's own kernels for bf16 have blocks of planes too
+ * (cuda/Normalization.cuh, `batch_norm_collect_statistics_kernel`).
+ */
+function channelSumsOf(
+  { tensors }: TrainingGraph,
+  { type, inputs }: Operator,
+  pass: ChannelSums['pass'],
+  { layout }: KernelEnvironment,
+): ChannelSums | undefined {
+  if (type !== 'BatchNormalization' || layout !== 'channels-first') return undefined;
+  const input = tensors.get(inputs[0] ?? '');
+  const channels = input?.dimensions[1];
+  if (input === undefined || channels === undefined || channels === 0) return undefined;
+  return { pass, channels, loads: ((pass === 'forward' ? 2 : 4) * input.elements) / channels };
 }
 
 /**
