@@ -8,7 +8,8 @@ networks in training mode, autocast to fp16, SGD with momentum, with the batch t
 is that of the second step. Attention is written out, as in the version that timm measured (TIMM_FUSED_ATTN=0).
 
 Tensors lie on the CPU, whose autocast is that of CUDA for products; what CUDA's runs in fp32 (PyTorch documentation,
-"CUDA Ops that can autocast to float32") is cast here by hand. What a kernel of cuDNN or cuBLAS takes for itself, and
+"CUDA Ops that can autocast to float32") is cast here by hand, and what the CPU's alone does (padding by reflection) is not
+cast. What a kernel of cuDNN or cuBLAS takes for itself, and
 what the caching allocator rounds or cannot use, is not in it.
 """
 
@@ -47,6 +48,9 @@ IN_FULL_PRECISION = {
 }  # fmt: skip
 
 
+NOT_CAST = {functional.pad, torch._C._nn.pad, torch._C._nn.reflection_pad2d}
+
+
 class CastAsOnCuda(TorchFunctionMode):
     def __torch_function__(self, function, types, args=(), kwargs=None):
         kwargs = kwargs or {}
@@ -56,6 +60,9 @@ class CastAsOnCuda(TorchFunctionMode):
                 return value.float() if is_half else value
 
             args, kwargs = tree_map(widen, args), tree_map(widen, kwargs)
+        if function in NOT_CAST:
+            with torch.autocast("cpu", enabled=False):
+                return function(*args, **kwargs)
         return function(*args, **kwargs)
 
 
@@ -133,22 +140,24 @@ def largest_batches() -> dict[str, int]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", nargs="+", help="networks to count; nothing is written")
+    parser.add_argument("--only", nargs="+", help="networks to count; their rows alone are written")
     arguments = parser.parse_args()
     torchvision_models()
-    rows = []
+    table = MEASURED / "live-peaks.csv"
+    rows = {}
+    if arguments.only:
+        with open(table, newline="") as file:
+            rows = {row[0]: row for row in list(csv.reader(file))[2:]}
     for name, batch in largest_batches().items():
         if arguments.only and name not in arguments.only:
             continue
-        rows.append((name, batch, live_peak(name, batch), torch.__version__.split("+")[0]))
-        print(*rows[-1])
-    if arguments.only:
-        return
-    with open(MEASURED / "live-peaks.csv", "w", newline="") as file:
+        rows[name] = (name, batch, live_peak(name, batch), torch.__version__.split("+")[0])
+        print(*rows[name])
+    with open(table, "w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         file.write(HEADER + "\n")
         writer.writerow(("model", "batch", "bytes", "torch"))
-        writer.writerows(rows)
+        writer.writerows(rows.values())
 
 
 if __name__ == "__main__":

@@ -7,10 +7,9 @@
  */
 
 import type { LoweredGraph } from '../frameworks/behaviour.ts';
-import { bitsPerElement } from '../model/elementType.ts';
-import type { BoundTensor } from '../operators/definition.ts';
 import { gradientsBetween } from './backwardMemory.ts';
 import type { Block, CachingAllocator } from './cachingAllocator.ts';
+import { forwardMemory } from './forwardMemory.ts';
 import { parameterBytes } from './gradients.ts';
 import { groupsMadeAgain } from './loweredStep.ts';
 import { passesOf, type StepPlan } from './stepPlan.ts';
@@ -99,7 +98,7 @@ export function replay(trace: MemoryTrace, allocator: CachingAllocator, steps = 
 /** One pass, forward and backward. */
 function passTrace(plan: StepPlan): Pick<MemoryTrace, 'sizes' | 'events'> {
   const { training, lowered, weightWidth, exchange } = plan;
-  const { graph, parameters } = training.analysis;
+  const { parameters } = training.analysis;
   const sizes: number[] = [];
   const events: number[] = [];
   const take = (size: number): number => {
@@ -112,56 +111,21 @@ function passTrace(plan: StepPlan): Pick<MemoryTrace, 'sizes' | 'events'> {
     if (taken !== undefined && taken >= 0) events.push(~taken);
   };
 
-  const { rootOf, lastUse } = lifetimes(plan);
-  const dying = new Map<number, string[]>();
-  for (const [name, index] of lastUse) {
-    const others = dying.get(index);
-    if (others === undefined) dying.set(index, [name]);
-    else others.push(name);
-  }
-  const values = new Map<string, { readonly taken: number; readonly size: number }>();
-  const takeValue = (name: string, width: number): void => {
-    const tensor = training.tensors.get(name);
-    if (tensor === undefined) return;
-    const size = valueBytes(tensor, width);
-    values.set(name, { taken: take(size), size });
-  };
   /** By operator: what its backward gives back. */
   const keptBy = new Map<number, number[]>();
-  const keptValues = new Set<string>();
-  const keep = (index: number, taken: number): void => {
-    const others = keptBy.get(index);
-    if (others === undefined) keptBy.set(index, [taken]);
-    else others.push(taken);
-  };
-  const seen = new Set<string>();
-
-  const learns = plan.scenario.mode === 'training';
-  for (const name of graph.inputs) takeValue(name, 4);
-  for (const [index, operator] of graph.operators.entries()) {
-    const kernels = lowered.operators[index];
-    if (kernels?.view !== true) {
-      for (const output of operator.outputs) if (output !== '') takeValue(output, kernels?.width ?? 4);
-    }
-    for (const { key, bytes } of kernels?.saved ?? []) {
-      if (seen.has(key)) continue;
-      seen.add(key);
-      const name = rootOf(key.slice(0, key.lastIndexOf(':')));
-      const value = values.get(name);
-      // A copy that a cast made has its reader in its key.
-      if (value?.size === bytes && !key.includes('@', key.lastIndexOf(':'))) {
-        if (!keptValues.has(name)) keep(index, value.taken);
-        keptValues.add(name);
-      } else keep(index, take(bytes));
-    }
-    for (const name of dying.get(index) ?? []) if (!keptValues.has(name)) give(values.get(name)?.taken);
-  }
-
+  const forward = forwardMemory(plan, {
+    take,
+    give,
+    keep: (index, taken) => {
+      const others = keptBy.get(index);
+      if (others === undefined) keptBy.set(index, [taken]);
+      else others.push(taken);
+    },
+  });
   const giveOutputs = (): void => {
-    for (const name of graph.outputs)
-      if (!keptValues.has(rootOf(name))) give(values.get(rootOf(name))?.taken);
+    for (const taken of forward.outputs) give(taken);
   };
-  if (!learns) {
+  if (plan.scenario.mode !== 'training') {
     giveOutputs();
     return { sizes, events };
   }
@@ -176,7 +140,8 @@ function passTrace(plan: StepPlan): Pick<MemoryTrace, 'sizes' | 'events'> {
     born.set(last, others);
   }
   const isAdded = passesOf(plan.scenario) > 1;
-  const again = new AgainTaken(plan, seen, take);
+  const kept = new Set(lowered.operators.flatMap((operator) => operator?.saved.map(({ key }) => key) ?? []));
+  const again = new AgainTaken(plan, kept, take);
   gradientsBetween(training, lowered, {
     take,
     give,
@@ -233,28 +198,3 @@ class AgainTaken {
     return this.byOperator.get(index) ?? [];
   }
 }
-
-/** The operator that reads each stored value last; what goes in or out of the model is there to the end. */
-function lifetimes({ training, lowered }: Pick<StepPlan, 'training' | 'lowered'>): {
-  readonly rootOf: (name: string) => string;
-  readonly lastUse: ReadonlyMap<string, number>;
-} {
-  const { graph } = training.analysis;
-  const root = new Map<string, string>();
-  const lastUse = new Map<string, number>();
-  const rootOf = (name: string): string => root.get(name) ?? name;
-  for (const [index, operator] of graph.operators.entries()) {
-    const [source] = operator.inputs;
-    for (const input of operator.inputs) lastUse.set(rootOf(input), index);
-    for (const output of operator.outputs) {
-      if (lowered.operators[index]?.view === true && source !== undefined) root.set(output, rootOf(source));
-      lastUse.set(rootOf(output), Math.max(lastUse.get(rootOf(output)) ?? index, index));
-    }
-  }
-  for (const name of [...graph.inputs, ...graph.outputs]) lastUse.set(rootOf(name), graph.operators.length);
-  return { rootOf, lastUse };
-}
-
-const valueBytes = (tensor: BoundTensor, width: number): number =>
-  tensor.elements *
-  (tensor.elementType === 'float32' ? width : (bitsPerElement(tensor.elementType) ?? 0) / 8);

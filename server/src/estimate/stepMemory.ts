@@ -2,22 +2,21 @@
  * GPU memory of a step by kind, and its peak.
  *
  * Parameters (with the half-precision copies that autocast keeps until backward), optimizer state and the copies that
- * gradient messages are sent from are there all the time. Training has its peak while forward runs, at an operator of
- * backward (`backwardMemory.ts`), or in the update, where activations are gone but the optimizer has temporaries. What
- * the model is given stays, and what it gives out until backward has ended, as a training loop holds them. The workspace is the most that
- * gradients between operators take at once, what is made again instead of kept, and the matrix library's own.
- * Where gradients of several passes are added up, those of the passes before are there from the start.
- * What the caching allocator takes for it is told apart (`reservedMemory.ts`).
+ * gradient messages are sent from are there all the time. Training has its peak at an operator of forward
+ * (`forwardMemory.ts`), at one of backward (`backwardMemory.ts`), or in the update, where activations are gone but the
+ * optimizer has temporaries. What the model is given stays, and what it gives out until backward has ended, as a training
+ * loop holds them. The workspace is the most that gradients between operators take at once, what is made again instead of
+ * kept, and the matrix library's own. Where gradients of several passes are added up, those of the passes before are there
+ * from the start. What the caching allocator takes for it is told apart (`reservedMemory.ts`).
  * Inference: parameters and the largest set of values alive at once.
  */
 
 import { isSettled, unfoldColumn } from '../analysis/folding/foldGraph.ts';
 import type { GpuProfile } from '../hardware/clusterProfile.ts';
-import { bitsPerElement } from '../model/elementType.ts';
 import type { PeakMemory } from '../model/stepCost.ts';
 import { type Bytes, bytes } from '../model/units.ts';
-import type { BoundTensor } from '../operators/definition.ts';
 import { addedGradients, gradientsBetween, parameterGradients } from './backwardMemory.ts';
+import { forwardMemory, valueBytes } from './forwardMemory.ts';
 import { passesOf, type StepPlan } from './stepPlan.ts';
 import { tightestGpu } from './tightestGpu.ts';
 
@@ -54,21 +53,11 @@ export function stepMemory(plan: StepPlan, state: ModelState): StepMemory {
   const learns = scenario.mode === 'training';
   const copies = learns ? sumOf(saved.weightCopies) + sumOf(saved.copiedAgain) : 0;
   const live = liveMemory(plan, learns);
-  const busiest = indexOfMost(live.activations);
-  const most = live.activations[busiest] ?? 0;
-  const kept = learns ? sumOf(saved.activations) : most;
+  const forward = forwardOf(plan, live.unkept, state);
+  const kept = learns ? sumOf(saved.activations) : mostOf(live.unkept);
   const always = state.parameters + state.optimizerState + state.communicationBuffers + library;
   const inputs = learns ? takenIn(plan.folded ?? plan) : 0;
   const backward = learns ? backwardOf(plan, live.gradients, inputs) : noMoments;
-  const forward: Moment = {
-    phase: 'forward',
-    operator: busiest,
-    copies,
-    gradients: addsUp(plan) ? state.gradients : 0,
-    kept: most,
-    workspace: 0,
-    temporaries: 0,
-  };
   const update: Moment = {
     phase: 'update',
     operator: undefined,
@@ -78,14 +67,14 @@ export function stepMemory(plan: StepPlan, state: ModelState): StepMemory {
     workspace: 0,
     temporaries: state.updateTemporaries,
   };
-  const moments = [forward, ...peakOf(backward), ...(learns ? [update] : [])];
+  const moments = [...peakOf('forward', forward), ...peakOf('backward', backward), update];
   const peak = moments.reduce((best, moment) => (sizeOf(moment) > sizeOf(best) ? moment : best));
   return {
     parameters: bytes(state.parameters + copies),
     gradients: bytes(state.gradients),
     optimizerState: bytes(state.optimizerState),
     activations: bytes(kept),
-    workspace: bytes((backward.workspace[indexOfMost(backward.workspace)] ?? 0) + library),
+    workspace: bytes(mostOf(backward.workspace) + library),
     communicationBuffers: bytes(state.communicationBuffers),
     peak: bytes(always + sizeOf(peak)),
     capacity: tightestGpu(plan).memory.value,
@@ -99,7 +88,7 @@ export function stepMemory(plan: StepPlan, state: ModelState): StepMemory {
       workspace: bytes(library + peak.workspace + peak.temporaries),
       communicationBuffers: bytes(state.communicationBuffers),
     },
-    largestBatch: (room) => largestBatch(room - always, [forward, update], backward, training.batch),
+    largestBatch: (room) => largestBatch(room - always, [forward, backward], update, training.batch),
   };
 }
 
@@ -117,8 +106,8 @@ interface Moment {
 const sizeOf = ({ copies, gradients, kept, workspace, temporaries }: Moment): number =>
   copies + gradients + temporaries + kept + workspace;
 
-/** The moments of backward, one for each operator: columns, because a model may have tens of thousands. */
-interface BackwardMoments {
+/** The moments of a pass, one for each operator: columns, because a model may have tens of thousands. */
+interface PassMoments {
   readonly copies: Float64Array;
   readonly gradients: Float64Array;
   readonly kept: Float64Array;
@@ -126,12 +115,26 @@ interface BackwardMoments {
 }
 
 const nothing = new Float64Array(0);
-const noMoments: BackwardMoments = { copies: nothing, gradients: nothing, kept: nothing, workspace: nothing };
+const noMoments: PassMoments = { copies: nothing, gradients: nothing, kept: nothing, workspace: nothing };
 
 /** Gradients of the passes before are there from the start. */
 const addsUp = ({ scenario }: StepPlan): boolean => passesOf(scenario) > 1;
 
-function backwardOf(plan: StepPlan, between: Float64Array, inputs: number): BackwardMoments {
+/** What is kept by then, and what nothing keeps; autocast holds its copies of weights until forward ends. */
+function forwardOf(plan: StepPlan, unkept: Float64Array, { gradients }: ModelState): PassMoments {
+  const { activations, weightCopies, copiedAgain } = plan.saved;
+  const kept = runningSum(activations, 0);
+  const copies = runningSum(weightCopies, 0);
+  const held = runningSum(copiedAgain, 0);
+  return {
+    copies: copies.map((size, index) => size + (held[index] ?? 0)),
+    gradients: new Float64Array(unkept.length).fill(addsUp(plan) ? gradients : 0),
+    kept: unkept.map((size, index) => size + (kept[index] ?? 0)),
+    workspace: new Float64Array(unkept.length),
+  };
+}
+
+function backwardOf(plan: StepPlan, between: Float64Array, inputs: number): PassMoments {
   const { saved, training, exchange, weightWidth } = plan;
   const held = givenOutOf(plan) + inputs;
   return {
@@ -146,8 +149,11 @@ function backwardOf(plan: StepPlan, between: Float64Array, inputs: number): Back
   };
 }
 
-/** The moment of backward that needs the most; none where there is no backward. */
-function peakOf({ copies, gradients, kept, workspace }: BackwardMoments): readonly Moment[] {
+/** The moment of a pass that needs the most; none where there is none. */
+function peakOf(
+  phase: Moment['phase'],
+  { copies, gradients, kept, workspace }: PassMoments,
+): readonly Moment[] {
   let best = -1;
   let most = Number.NEGATIVE_INFINITY;
   for (let index = 0; index < kept.length; index += 1) {
@@ -161,7 +167,7 @@ function peakOf({ copies, gradients, kept, workspace }: BackwardMoments): readon
   const at = (column: Float64Array): number => column[best] ?? 0;
   return [
     {
-      phase: 'backward',
+      phase,
       operator: best,
       copies: at(copies),
       gradients: at(gradients),
@@ -173,29 +179,24 @@ function peakOf({ copies, gradients, kept, workspace }: BackwardMoments): readon
 }
 
 /** The least of what fits at every moment. `room` is what is left beside what is there all the time. */
-function largestBatch(
-  room: number,
-  others: readonly Moment[],
-  { copies, gradients, kept, workspace }: BackwardMoments,
-  batch: number,
-): number {
+function largestBatch(room: number, passes: readonly PassMoments[], update: Moment, batch: number): number {
   let fewest = Number.POSITIVE_INFINITY;
   const consider = (fixed: number, growing: number): void => {
     if (room - fixed < 0) fewest = 0;
     else if (growing > 0) fewest = Math.min(fewest, ((room - fixed) / growing) * batch);
   };
-  for (const moment of others) {
-    consider(moment.copies + moment.gradients + moment.temporaries, moment.kept + moment.workspace);
-  }
-  for (let index = 0; index < kept.length; index += 1) {
-    consider((copies[index] ?? 0) + (gradients[index] ?? 0), (kept[index] ?? 0) + (workspace[index] ?? 0));
+  consider(update.copies + update.gradients + update.temporaries, update.kept + update.workspace);
+  for (const { copies, gradients, kept, workspace } of passes) {
+    for (let index = 0; index < kept.length; index += 1) {
+      consider((copies[index] ?? 0) + (gradients[index] ?? 0), (kept[index] ?? 0) + (workspace[index] ?? 0));
+    }
   }
   return Math.floor(fewest);
 }
 
 interface LiveMemory {
-  /** Bytes of the values alive when each operator of forward has run. */
-  readonly activations: Float64Array;
+  /** Bytes of the values that nothing has kept yet, when each operator of forward has run. */
+  readonly unkept: Float64Array;
   /** The most bytes of gradients between operators while the backward of each operator runs. */
   readonly gradients: Float64Array;
 }
@@ -203,27 +204,25 @@ interface LiveMemory {
 /** Where blocks repeat, what is alive in one is alive in all: the folded graph is walked, and its columns unfolded. */
 function liveMemory(plan: StepPlan, learns: boolean): LiveMemory {
   const walk = ({ training, lowered }: LoweredTraining): LiveMemory => ({
-    activations: liveActivations({ training, lowered }),
+    unkept: forwardMemory({ training, lowered }).unkept,
     gradients: learns ? gradientsBetween(training, lowered) : nothing,
   });
   const places = plan.training.analysis.folded?.places;
   if (plan.folded === undefined || places === undefined) return walk(plan);
-  const { activations, gradients } = walk(plan.folded);
+  const { unkept, gradients } = walk(plan.folded);
   const areAlike = (index: number, other: number): boolean =>
-    activations[index] === activations[other] && gradients[index] === gradients[other];
+    unkept[index] === unkept[other] && gradients[index] === gradients[other];
   if (!isSettled(places, areAlike)) return walk(plan);
   return {
-    activations: unfoldColumn(places, activations),
+    unkept: unfoldColumn(places, unkept),
     gradients: learns ? unfoldColumn(places, gradients) : gradients,
   };
 }
 
-function indexOfMost(column: Float64Array): number {
-  let best = 0;
-  for (let index = 1; index < column.length; index += 1) {
-    if ((column[index] ?? 0) > (column[best] ?? 0)) best = index;
-  }
-  return best;
+function mostOf(column: Float64Array): number {
+  let most = 0;
+  for (let index = 0; index < column.length; index += 1) most = Math.max(most, column[index] ?? 0);
+  return most;
 }
 
 function runningSum(column: Float64Array, start: number): Float64Array {
@@ -299,10 +298,6 @@ function keeps({ analysis, costs }: StepPlan['training'], index: number, name: s
   );
 }
 
-const valueBytes = (tensor: BoundTensor, width: number): number =>
-  tensor.elements *
-  (tensor.elementType === 'float32' ? width : (bitsPerElement(tensor.elementType) ?? 0) / 8);
-
 /**
  * cuBLAS workspace as PyTorch sets it: 32 MiB on Hopper, else 8 MiB and 128 KiB.
  * Source: PyTorch 2.x aten/src/ATen/cuda/CublasHandlePool.cpp, `parseChosenWorkspaceSize`.
@@ -317,42 +312,3 @@ function sumOf(column: Float64Array): number {
 }
 
 type LoweredTraining = Pick<StepPlan, 'training' | 'lowered'>;
-
-/** Bytes of activations alive when each operator has run; each is freed after its last reader, views share memory. */
-function liveActivations({ training, lowered }: LoweredTraining): Float64Array {
-  const { graph } = training.analysis;
-  const root = new Map<string, string>();
-  const lastUse = new Map<string, number>();
-  const rootOf = (name: string): string => root.get(name) ?? name;
-  for (const [index, operator] of graph.operators.entries()) {
-    const source = operator.inputs[0];
-    for (const input of operator.inputs) lastUse.set(rootOf(input), index);
-    for (const output of operator.outputs) {
-      if (lowered.operators[index]?.view === true && source !== undefined) root.set(output, rootOf(source));
-      lastUse.set(rootOf(output), Math.max(lastUse.get(rootOf(output)) ?? index, index));
-    }
-  }
-  for (const name of [...graph.inputs, ...graph.outputs]) lastUse.set(rootOf(name), graph.operators.length);
-  const dying = new Map<number, number>();
-  let live = 0;
-  const column = new Float64Array(graph.operators.length);
-  const allocate = (name: string, width: number): void => {
-    const tensor = training.tensors.get(name);
-    if (tensor === undefined) return;
-    const size = valueBytes(tensor, width);
-    live += size;
-    const end = lastUse.get(name) ?? 0;
-    dying.set(end, (dying.get(end) ?? 0) + size);
-  };
-  for (const input of graph.inputs) allocate(input, 4);
-  for (const [index, operator] of graph.operators.entries()) {
-    if (lowered.operators[index]?.view !== true) {
-      for (const output of operator.outputs) {
-        if (output !== '') allocate(output, lowered.operators[index]?.width ?? 4);
-      }
-    }
-    column[index] = live;
-    live -= dying.get(index) ?? 0;
-  }
-  return column;
-}

@@ -46,6 +46,8 @@ export interface FrameworkBehaviour {
 /** The training graph as kernels. Aligned with the operators of the graph; unknown costs give `undefined`. */
 export interface LoweredGraph {
   readonly operators: readonly (LoweredOperator | undefined)[];
+  /** A program runs it that calls modules, whose frames hold what modules were given until they return. */
+  readonly callsModules?: true;
 }
 
 export interface LoweredOperator {

@@ -12,7 +12,7 @@ import type { Numeric } from '../../hardware/clusterProfile.ts';
 import type { Operator } from '../../model/graph.ts';
 import type { Precision } from '../../model/scenario.ts';
 import type { KernelClass, OperatorCost } from '../../operators/definition.ts';
-import { isFoldedBias } from './foldedBias.ts';
+import { biasedProduct } from './foldedBias.ts';
 import type { FusedGroup } from './fusedGroups.ts';
 
 /** What an operator computes in, and how wide the float32 tensors of the file are for it. */
@@ -135,8 +135,10 @@ function autocastType(
       convertingOperators.has(operator.type) && !(precision === 'bf16' && operator.type.endsWith('oftmax'));
     return { numeric: 'fp32', width: 4, mixed: true, ...(converts ? { readsAsStored: true } : {}) };
   }
-  if (!promotingOperators.has(operator.type) || isFoldedBias(training, operator)) {
-    return { numeric: 'fp32', width: widestInput(training, operator.inputs, widths), mixed: true };
+  const product = biasedProduct(training, operator);
+  if (!promotingOperators.has(operator.type) || product !== undefined) {
+    const inputs = product === undefined ? operator.inputs : [product];
+    return { numeric: 'fp32', width: widestInput(training, inputs, widths), mixed: true };
   }
   const width = Math.max(
     widestInput(training, operator.inputs, widths),

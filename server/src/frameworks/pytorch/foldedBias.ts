@@ -1,22 +1,35 @@
 /** A bias that was exported as an addition. */
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
-import { isWeight, type Operator } from '../../model/graph.ts';
+import { isWeight, type Operator, type ValueRole } from '../../model/graph.ts';
 
 /**
  * `Linear` is exported as MatMul and Add, but runs as one `addmm` whose epilogue adds the bias (PyTorch 2.x
  * aten/src/ATen/native/cuda/Blas.cpp): the addition launches nothing, only the bias gradient is summed.
  */
-export function isFoldedBias(training: TrainingGraph, operator: Operator): boolean {
-  if (operator.type !== 'Add' || operator.inputs.length !== 2) return false;
+export const isFoldedBias = (training: TrainingGraph, operator: Operator): boolean =>
+  biasedProduct(training, operator) !== undefined;
+
+/** The product that an addition is the bias of. */
+export function biasedProduct(training: TrainingGraph, { type, inputs }: Operator): string | undefined {
+  if (type !== 'Add' || inputs.length !== 2) return undefined;
   const { graph } = training.analysis;
-  return operator.inputs.some((input, position) => {
-    if (!isWeight(graph.values.get(input)?.role)) return false;
-    if (training.tensors.get(input)?.dimensions.length !== 1) return false;
-    const product = operator.inputs[1 - position];
-    if (product === undefined) return false;
-    const value = graph.values.get(product);
-    const producer = value?.producer === undefined ? undefined : graph.operators[value.producer];
+  const position = inputs.findIndex((input, index) => {
+    if (training.tensors.get(input)?.dimensions.length !== 1 || !isOfWeights(training, input)) return false;
+    const value = graph.values.get(inputs[1 - index] ?? '');
+    const producer = graph.operators[value?.producer ?? -1];
     return producer?.type === 'MatMul' && value?.consumers.length === 1;
   });
+  return position < 0 ? undefined : inputs[1 - position];
 }
+
+/** A weight, or what is put together from weights (`cat` of the biases of queries and values, as Swin has it). */
+function isOfWeights({ analysis: { graph } }: TrainingGraph, name: string): boolean {
+  const value = graph.values.get(name);
+  if (isWeight(value?.role)) return true;
+  const maker = graph.operators[value?.producer ?? -1];
+  return maker?.type === 'Concat' && maker.inputs.every((input) => isStored(graph.values.get(input)?.role));
+}
+
+const isStored = (role: ValueRole | undefined): boolean =>
+  isWeight(role) || role === 'buffer' || role === 'constant';

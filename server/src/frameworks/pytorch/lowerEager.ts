@@ -9,7 +9,7 @@ import type { KernelEnvironment, Layout } from '../../hardware/corrections.ts';
 import type { ChannelSums, KernelWork } from '../../hardware/kernelTime.ts';
 import { distinct } from '../../model/distinct.ts';
 import { bitsPerElement } from '../../model/elementType.ts';
-import { isWeight, type Operator } from '../../model/graph.ts';
+import { isWeight, type Operator, type Value } from '../../model/graph.ts';
 import type { Mode, Precision } from '../../model/scenario.ts';
 import { type Bytes, bytes, flops } from '../../model/units.ts';
 import type { KnownCost, SavedTensor, Traffic, Work } from '../../operators/definition.ts';
@@ -464,10 +464,11 @@ function keptValue(
   const computed = isFloat ? type.width : (bitsPerElement(whole.elementType) ?? 0) / 8;
   const stored = isFloat ? (types.widths.get(root) ?? 4) : computed;
   const width = type.readsAsStored ? stored : computed;
-  if (value.role === 'constant' || value.role === 'buffer') return noTensors;
+  const writtenOut = broadcastOperand(training, operator, name);
+  // A table is there all the time, unless an operator makes it in each step.
+  if (isTable(training, value) && writtenOut === undefined) return noTensors;
   if (isWeight(value.role) && width === stored) return noTensors;
   const weightCopy = isWeight(value.role);
-  const writtenOut = broadcastOperand(training, operator, name);
   if (writtenOut !== undefined) {
     return [
       { key: `${name}:${width}@${operator.index}`, bytes: bytes(writtenOut * width), weightCopy: false },
@@ -484,6 +485,10 @@ function keptValue(
     },
   ];
 }
+
+const isTable = ({ analysis: { graph } }: TrainingGraph, { role, producer }: Value): boolean =>
+  (role === 'constant' || role === 'buffer') &&
+  (producer === undefined || graph.operators[producer]?.type === 'Constant');
 
 const trafficBytes = (traffic: Traffic, width: number): Bytes =>
   bytes(traffic.float32Elements * width + traffic.fixedBytes);

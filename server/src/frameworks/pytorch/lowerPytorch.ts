@@ -21,7 +21,9 @@ export function lowerPytorch(
   options: PytorchOptions,
   recomputed?: RecomputedGroups,
 ): LoweredGraph {
-  if (!options.compiled) return lowerEager(training, precision, mode, options, recomputed);
+  if (!options.compiled) {
+    return { ...lowerEager(training, precision, mode, options, recomputed), callsModules: true };
+  }
   const copied = !options.channelsLast && mode === 'training' && prefersChannelsLast(training);
   const channelsLast = options.channelsLast || copied;
   const eager = eagerOperators(training, precision, mode, { ...options, channelsLast });

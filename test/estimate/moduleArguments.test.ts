@@ -1,0 +1,59 @@
+/** What a module was given is there until it returns, where a program runs the graph. */
+
+import { describe, expect, test } from 'vitest';
+import { openOnnxText } from '../../server/src/analysis/openModel.ts';
+import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
+import { forwardMemory } from '../../server/src/estimate/forwardMemory.ts';
+import { planStep } from '../../server/src/estimate/stepPlan.ts';
+import type { FrameworkChoice } from '../../server/src/model/scenario.ts';
+
+/** Of 1,024 numbers each; negation keeps nothing. */
+const rows = (nodes: readonly string[]): string =>
+  `<ir_version: 10, opset_import: ["" : 21]>\ng (float[1024] x) => (float[1] y) {\n${nodes.join('\n')}\n}\n`;
+
+const size = 4096;
+
+function alive(nodes: readonly string[], framework?: FrameworkChoice): readonly number[] {
+  const opened = openOnnxText(rows(nodes), 'modules.onnxtxt');
+  const { training, scenario, cluster } = estimateModel(opened, [
+    { mode: 'inference', ...(framework === undefined ? {} : { framework }) },
+  ]);
+  if (training === undefined || scenario === undefined || cluster === undefined) throw new Error('no plan');
+  return [...forwardMemory(planStep(training, scenario, cluster)).unkept].map((bytes) => bytes / size);
+}
+
+const blocks = [
+  '["/stem/Neg"] a = Neg (x)',
+  '["/blocks/blocks.0/Neg"] b = Neg (a)',
+  '["/blocks/blocks.0/Neg_1"] c = Neg (b)',
+  '["/blocks/blocks.1/Neg"] d = Neg (c)',
+  '["/blocks/blocks.1/Neg_1"] e = Neg (d)',
+  '["/head/Neg"] f = Neg (e)',
+  '["/head/ReduceMax"] y = ReduceMax (f)',
+];
+
+describe('the input stays; beside it', () => {
+  // a; a b; a b c; a c d; a c d e; e f, and so on.
+  test('what a row of blocks was given stays for all of them, what one was given until its end', () => {
+    expect(alive(blocks).map(Math.floor)).toEqual([2, 3, 4, 4, 5, 3, 3]);
+  });
+
+  test.each<[string, FrameworkChoice]>([
+    ['a compiler knows the last reader', { name: 'pytorch-ddp', options: { compile: 'true' } }],
+    ['so does a graph of TensorFlow', { name: 'tensorflow', options: {} }],
+  ])('%s', (_, framework) => {
+    const [first = 0, second = 0, third = 0, fourth = 0] = alive(blocks, framework);
+    expect([first, second, third, fourth].map(Math.floor)).toEqual([2, 3, 3, 3]);
+  });
+
+  test('a module called twice returns twice', () => {
+    const calls = [
+      '["/act/Neg"] a = Neg (x)',
+      '["/norm/Neg"] b = Neg (a)',
+      '["/act/Neg_1"] c = Neg (b)',
+      '["/act/Neg_2"] d = Neg (c)',
+      '["/norm/ReduceMax"] y = ReduceMax (d)',
+    ];
+    expect(alive(calls).map(Math.floor)).toEqual([2, 3, 3, 4, 2]);
+  });
+});
