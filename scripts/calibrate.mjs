@@ -3,12 +3,15 @@
  * `npm run calibrate`. Prints what is left over on rows that the fit has not seen.
  */
 
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadSource, root } from './loadSource.mjs';
 
 const hardware = join(root, 'server/src/hardware');
 const measured = join(root, 'measured');
+
+const correctionsComment =
+  'Written by npm run calibrate. corrections, from measured/steps-timm.csv: factors of the time that a kernel takes by itself, by kind; spread: 10th and 90th percentile of measured / predicted steps, on families of models that the fit has not seen. products, from measured/steps-language.csv: the factor of products on tensor cores that follow the curve of a GPU; spread: the same, on sources that the fit has not seen.';
 
 const { calibrate } = await loadSource('scripts/calibrate/calibrate.ts');
 const { curves, table } = calibrate(measured);
@@ -16,11 +19,16 @@ writeFileSync(join(hardware, 'curves.json'), `${JSON.stringify(curves, null, 1)}
 console.log(table);
 
 // The engine of the second fit has the curves of the first built in.
-const { calibrateSteps } = await loadSource('scripts/calibrate/calibrateSteps.ts');
+const { calibrateProducts, calibrateSteps } = await loadSource('scripts/calibrate/calibrateSteps.ts');
+const products = calibrateProducts(root);
 const steps = calibrateSteps(measured, join(root, '../shared/models/timm-train'));
-if (steps === undefined) {
-  console.log('The training graphs are not here: corrections.json stays as it is.');
-} else {
-  writeFileSync(join(hardware, 'corrections.json'), `${JSON.stringify(steps.corrections, null, 1)}\n`);
-  console.log(steps.table);
-}
+console.log(products.table);
+if (steps === undefined)
+  console.log('The training graphs are not here: corrections by kind stay as they are.');
+else console.log(steps.table);
+const file = join(hardware, 'corrections.json');
+const corrections = steps?.corrections ?? JSON.parse(readFileSync(file, 'utf8')).corrections;
+writeFileSync(
+  file,
+  `${JSON.stringify({ $comment: correctionsComment, corrections, products: products.products }, null, 1)}\n`,
+);

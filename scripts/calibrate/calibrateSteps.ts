@@ -2,24 +2,37 @@
 
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { languageSteps } from '../measured/languageSteps.ts';
 import { type MeasuredRow, numberIn, readMeasured } from '../measured/readMeasured.ts';
+import { graphOpener } from '../validate/graphs.ts';
 import { fitSteps, type MeasuredStep } from './fitSteps.ts';
 import { openGraph, stepParts } from './stepParts.ts';
+import { fitSustained } from './sustainedProducts.ts';
 
-/** The factors as their file has them, and a table for people; `undefined` where there are no graphs. */
+/** The factors of products on tensor cores as their file has them, and a table for people. `root`: of the project. */
+export function calibrateProducts(root: string) {
+  const products = fitSustained(languageSteps(join(root, 'measured'), graphOpener(root, '')));
+  return {
+    products,
+    table: products
+      .map(
+        ({ gpu, factor, steps, sources, spread }) =>
+          `products in ${steps} steps of language models, ${gpu}: ${factor} times as long, measured / predicted on sources unseen ${spread.join(' to ')} (${sources.join(', ')})`,
+      )
+      .join('\n'),
+  };
+}
+
+/** The factors by kind of kernel as their file has them, and a table for people; `undefined` where there are no graphs. */
 export function calibrateSteps(measured: string, graphs: string) {
   const steps = measuredSteps(measured, graphs);
   if (steps === undefined) return undefined;
   const fits = [...fitSteps(steps)].map(([key, fit]) => ({ key, ...fit }));
   return {
-    corrections: {
-      $comment:
-        'Written by npm run calibrate from measured/steps-timm.csv. factors: of the time that a kernel takes by itself. spread: 10th and 90th percentile of measured / predicted steps, on families of models that the fit has not seen.',
-      corrections: fits.map(({ key, factors, models, spread }) => {
-        const [gpu, layout] = key.split(' ');
-        return { gpu, layout, mixed: true, models, spread, sources: ['timm'], factors };
-      }),
-    },
+    corrections: fits.map(({ key, factors, models, spread }) => {
+      const [gpu, layout] = key.split(' ');
+      return { gpu, layout, mixed: true, models, spread, sources: ['timm'], factors };
+    }),
     table: fits
       .map(
         ({ key, models, left, ninetieth }) =>

@@ -8,13 +8,17 @@ import { openModel } from '../../server/src/analysis/openModel.ts';
 import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
 
 /** Opens a graph by its path below the root, or below `shared:` (`undefined` where the file is absent). */
-export type OpenGraph = (path: string) => OpenedModel | undefined;
+export type OpenGraph = (
+  path: string,
+  dimensions?: Readonly<Record<string, number>>,
+) => OpenedModel | undefined;
 
-/** The models of one file of layer specs follow a `#`. The graph opened last is kept: rows come model by model. */
+/** The models of one file of layer specs follow a `#`; `dimensions` win over those of a spec. The graph opened last is kept: rows come model by model. */
 export function graphOpener(root: string, shared: string): OpenGraph {
-  let last: { readonly path: string; readonly opened: OpenedModel } | undefined;
-  return (path) => {
-    if (last?.path === path) return last.opened;
+  let last: { readonly key: string; readonly opened: OpenedModel } | undefined;
+  return (path, dimensions) => {
+    const key = JSON.stringify([path, dimensions]);
+    if (last?.key === key) return last.opened;
     const [place = '', model] = path.split('#');
     const file = place.startsWith('shared:') ? join(shared, place.slice(7)) : join(root, place);
     if (!existsSync(file)) return undefined;
@@ -22,9 +26,9 @@ export function graphOpener(root: string, shared: string): OpenGraph {
     const opened = openModel(
       byteSourceOfBuffer(file.endsWith('.gz') ? gunzipSync(contents) : contents),
       file.replace(/\.gz$/, ''),
-      model === undefined ? {} : { model },
+      { model, dimensions },
     );
-    last = { path, opened };
+    last = { key, opened };
     return opened;
   };
 }

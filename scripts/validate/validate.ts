@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { calibrate } from '../calibrate/calibrate.ts';
 import { measuredSteps } from '../calibrate/calibrateSteps.ts';
 import { judgeSteps } from '../calibrate/fitSteps.ts';
+import { languageSteps } from '../measured/languageSteps.ts';
 import { readMeasured } from '../measured/readMeasured.ts';
 import { accuracyPage, accuracyTable, type Entry, rowLines } from './accuracyPage.ts';
 import { collectiveSection, judgeCollectives } from './collectives.ts';
@@ -13,6 +14,7 @@ import { baselineRatios, judgeDataSet, ratiosOf, shareInRange, statisticsOf } fr
 import { kernelEntries, type LayerEntry, layerEntry, layerTable } from './layerPage.ts';
 import { layerSets } from './layerSets.ts';
 import { judgeBatches, judgeLivePeaks, judgePeaks, livePeaks, peakSection } from './peaks.ts';
+import { judgeLanguage, languageSection } from './scaling/languageSection.ts';
 import { judgeScaling } from './scaling/scaledSets.ts';
 import { scaledLines, scalingSection } from './scaling/scalingSection.ts';
 
@@ -49,6 +51,8 @@ export function validate(
   const scaled = judgeScaling(measured, open);
   if (scaled === undefined) absent.push('several GPUs');
   else if (listed) for (const { title, rows } of scaled) lines.push(title, ...scaledLines(rows));
+  const language = judgeLanguage(languageSteps(measured, open));
+  if (listed) lines.push('Language models', ...scaledLines(language));
   const { summary, held } = calibrate(measured);
   const layers: LayerEntry[] = [];
   for (const set of layerSets) {
@@ -65,7 +69,7 @@ export function validate(
       ? ''
       : `\n${peakSection(judgePeaks(measured, open), live, batches)}`;
   return {
-    page: `${accuracyPage(entries, layers, summary)}\n${collectiveSection(judgeCollectives(measured))}\n${scalingSection(scaled ?? [])}${peaks}`,
+    page: `${accuracyPage(entries, layers, summary)}\n${collectiveSection(judgeCollectives(measured))}\n${scalingSection(scaled ?? [])}\n${languageSection(language)}${peaks}`,
     table: [accuracyTable(entries), '', layerTable(layers), '', ...lines].join('\n'),
     absent,
   };

@@ -163,3 +163,37 @@ describe('accumulation', () => {
     expect(costOf(opened, { mode: 'inference', accumulate: 4 }).scenario.accumulate).toBeUndefined();
   });
 });
+
+describe('a block is computed again until the last tensor is saved that backward needs', () => {
+  // What PyTorch 2.13 runs in backward of torch.utils.checkpoint with use_reentrant=False, seen by a TorchDispatchMode.
+  test.each([
+    ['the input of a product is saved before it runs', 'Linear(d, d)', false],
+    ['the mask of dropout is saved after it', 'Dropout(0.1)', true],
+    ['the output of ReLU is saved after it', 'ReLU()', true],
+    ['an addition saves nothing', 'add(act, input)', false],
+  ])('%s', (_, last, runsAgain) => {
+    const backwardOf = (mark: string, reentrant: string): number => {
+      const { layers } = costOf(
+        openText(`name: m
+dims: { batch: 4096, d: 2048 }
+inputs:
+  x: float32[batch, d]
+blocks:
+  layer:
+    - fc: Linear(d, d)
+    - act: GELU()
+    - last: ${last}
+layers:
+  - h: layer()${mark}
+  - head: Linear(d, 8)
+`),
+        { batch: 4096, framework: { name: 'pytorch-ddp', options: { reentrant } } },
+      );
+      return layers.find(({ name }) => name.endsWith('.last'))?.time.backward ?? Number.NaN;
+    };
+    const toItsEnd = backwardOf(' recompute', 'true');
+    const none = backwardOf('', 'false');
+    expect(toItsEnd).toBeGreaterThan(none);
+    expect(backwardOf(' recompute', 'false')).toBe(runsAgain ? toItsEnd : none);
+  });
+});

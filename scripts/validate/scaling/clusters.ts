@@ -117,5 +117,30 @@ const files: readonly MachineFile[] = [
     gpusPerNode: 8,
     link: { kind: 'pcie', busBandwidthGBs: 18, groups: { gpus: 4, acrossGBs: 9 } },
   },
+  // llm-foundry: nodes of 8 A100 with NVSwitch, 1600 Gb/s of RoCE between them.
+  ...['40gb', '80gb'].map(
+    (memory): MachineFile => ({
+      name: `a100-${memory}-roce`,
+      gpu: `a100-sxm-${memory}`,
+      gpusPerNode: 8,
+      link: { kind: 'nvswitch', busBandwidthGBs: 235 },
+      network: { kind: 'roce', title: '8 × 200 GbE', nics: 8, linkGbits: 200 },
+    }),
+  ),
+  // fms-fsdp: nodes of 8, 400 Gb/s between those of A100 and 800 Gb/s between those of H100.
+  {
+    name: 'a100-80gb-400g',
+    gpu: 'a100-sxm-80gb',
+    gpusPerNode: 8,
+    link: { kind: 'nvswitch', busBandwidthGBs: 235 },
+    network: { kind: 'roce', title: '4 × 100 GbE', nics: 4, linkGbits: 100 },
+  },
+  {
+    name: 'h100-800g',
+    gpu: 'h100-sxm',
+    gpusPerNode: 8,
+    link: { kind: 'nvswitch', busBandwidthGBs: 450 },
+    network: { kind: 'roce', title: '8 × 100 GbE', nics: 8, linkGbits: 100 },
+  },
   { name: 'b200-8x', gpu: 'b200', gpusPerNode: 8, link: { kind: 'nvswitch', busBandwidthGBs: 660 } },
 ];

@@ -45,6 +45,13 @@ export const eagerOptions: readonly FrameworkOption[] = [
     expects: oneOf('fp32', 'half', 'half-with-copy'),
   },
   {
+    name: 'reentrant',
+    default: 'false',
+    documentation:
+      'with checkpoints: true computes a block again to its end (use_reentrant=True, and PyTorch before 2.1), false until all is there that backward needs',
+    expects: oneOf('true', 'false'),
+  },
+  {
     name: 'clip-norm',
     default: 'false',
     documentation: 'true clips gradients by the norm of all of them before the update (clip_grad_norm_)',
@@ -158,6 +165,7 @@ export function eagerPytorch(
   const channelsLast = options.get('memory-format') === 'channels-last';
   const kernels = kernelsOf(options.get('optimizer-kernels'));
   const addsGradients = options.get('gradients') === 'added';
+  const reentrant = options.get('reentrant') === 'true';
   const mode = compileMode(options);
   const launch = launchOf(Number(options.get('launch-us')) * 1e-6);
   return {
@@ -174,6 +182,7 @@ export function eagerPytorch(
           channelsLast,
           wholeHalf: !casts,
           compiled: mode !== undefined,
+          reentrant,
         },
         recomputed,
       ),

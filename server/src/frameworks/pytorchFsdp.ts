@@ -47,6 +47,13 @@ export const pytorchFsdp: FrameworkEntry = {
         'type that parameters and gradients travel in: fp32, bf16, or auto, that of the precision',
       expects: oneOf('auto', 'fp32', 'bf16'),
     },
+    {
+      name: 'reduce-dtype',
+      default: 'auto',
+      documentation:
+        'type that gradients are added in (MixedPrecision.reduce_dtype): fp32, bf16, or auto, that they travel in as parameters do',
+      expects: oneOf('auto', 'fp32', 'bf16'),
+    },
     ...eagerOptions,
   ],
   create: (options) => ({
@@ -58,22 +65,26 @@ export const pytorchFsdp: FrameworkEntry = {
       const sharding = options.get('sharding');
       const isHybrid = sharding === 'hybrid' && group.gpusPerNode > 1;
       const keeps = sharding === 'shard-grad-op';
-      const width = widthOf(options.get('communication-dtype'), group);
+      const parameterWidth = widthOf(options.get('communication-dtype'), group);
+      const gradientWidth = gradientWidthOf(options, group);
       const units = blocksOf(gradients, group);
       const over = isHybrid ? group.gpusPerNode : group.gpus;
       return {
         ...noExchange,
         messages: shardedMessages(units, group, {
           over: isHybrid ? 'node' : 'all',
-          parameterWidth: width,
-          gradientWidth: width,
+          parameterWidth,
+          gradientWidth,
           // A model without blocks is all root.
           gathersAgain: !keeps && units.length > 1,
           ahead: 2,
           aheadInBackward: options.get('backward-prefetch') === 'pre' ? 1 : 0,
         }),
         shards: { parameters: keeps ? 1 : over, gradients: over, optimizerState: over },
-        buffers: keeps ? bytes(0) : wholeUnits(units, width, 1),
+        buffers: bytes(
+          (keeps ? 0 : wholeUnits(units, parameterWidth, 1)) +
+            castGradients(units, parameterWidth, gradientWidth),
+        ),
       };
     },
     exchangeInInference: (parameters, group) => {
@@ -98,6 +109,11 @@ export const pytorchFsdp: FrameworkEntry = {
 export const widthOf = (type: string | undefined, { precision }: WorkerGroup): number =>
   type === 'fp32' || (type === 'auto' && (precision === 'fp32' || precision === 'tf32')) ? 4 : 2;
 
+function gradientWidthOf(options: ReadonlyMap<string, string>, group: WorkerGroup): number {
+  const own = options.get('reduce-dtype');
+  return widthOf(own === 'auto' ? options.get('communication-dtype') : own, group);
+}
+
 /** In the order of forward; the root, which is used at both ends of the model, comes first. */
 function blocksOf(gradients: readonly Gradient[], group: WorkerGroup): readonly Unit[] {
   const blocks = new Map<string, Gradient[]>();
@@ -112,6 +128,16 @@ function blocksOf(gradients: readonly Gradient[], group: WorkerGroup): readonly 
 
 /** Two units are whole at a time, the gradients of so many beside them. */
 const wholeUnits = (units: readonly Unit[], width: number, gradients: 0 | 1): Bytes => {
-  const [first = 0, second = 0] = units.map(({ elements }) => elements).sort((a, b) => b - a);
+  const [first, second] = largestTwo(units);
   return bytes(((1 + gradients) * first + second) * width);
 };
+
+/** Gradients are added in a copy where they change their type; the largest unit is the root, whose turn comes last. */
+const castGradients = (units: readonly Unit[], from: number, to: number): Bytes =>
+  bytes(from === to ? 0 : largestTwo(units)[1] * to);
+
+/** Elements. */
+function largestTwo(units: readonly Unit[]): readonly [number, number] {
+  const [first = 0, second = 0] = units.map(({ elements }) => elements).sort((a, b) => b - a);
+  return [first, second];
+}

@@ -1,6 +1,7 @@
 /**
- * Factors by which whole training steps differ from the sum of their kernels, by kind of kernel: fitted to measured
- * steps of many models on one GPU (`npm run calibrate`), judged on families of models that the fit has not seen.
+ * Factors by which whole training steps differ from the sum of their kernels: by kind of kernel, fitted to measured steps
+ * of many models on one GPU and judged on families of models that the fit has not seen; and of products on tensor cores,
+ * fitted to steps of language models and judged on sources that the fit has not seen (`npm run calibrate`).
  */
 
 import type { GpuProfile } from './clusterProfile.ts';
@@ -30,6 +31,12 @@ export interface Correction {
   readonly spread: readonly [low: number, high: number];
 }
 
+/** How much longer products on tensor cores take in a step than by their curve, which was measured one at a time. */
+export type SustainedProducts = Pick<Correction, 'gpu' | 'models' | 'spread'> & { readonly factor: number };
+
+/** What steps show of the products that `curve`, a GPU, was measured with: it goes wherever the curve goes. */
+export const sustainedProducts = (curve: string): SustainedProducts | undefined => products.get(curve);
+
 export function findCorrection(
   gpu: GpuProfile,
   { layout, mixed }: KernelEnvironment,
@@ -55,6 +62,13 @@ interface CorrectionEntry {
 }
 
 const entries: readonly CorrectionEntry[] = file.corrections;
+
+const products: ReadonlyMap<string, SustainedProducts> = new Map(
+  file.products.map(({ gpu, factor, models, spread: [low = 1, high = 1] }) => [
+    gpu,
+    { gpu, factor, models, spread: [low, high] },
+  ]),
+);
 
 const known = new WeakMap<GpuProfile, Map<string, Correction | undefined>>();
 

@@ -26,7 +26,13 @@ import type {
   RepeatedProduct,
 } from '../operators/definition.ts';
 import type { GpuProfile, Numeric } from './clusterProfile.ts';
-import { type Correction, findCorrection, type KernelEnvironment } from './corrections.ts';
+import {
+  type Correction,
+  findCorrection,
+  type KernelEnvironment,
+  type SustainedProducts,
+  sustainedProducts,
+} from './corrections.ts';
 import { type Calibrated, curvesOf, type RowKind } from './curves.ts';
 import efficiency from './efficiency.json';
 import { findGpu } from './gpus.ts';
@@ -183,21 +189,42 @@ function atLeastChannelSums(gpu: GpuProfile, { channelSums, bytes }: KernelWork,
  */
 function corrected(gpu: GpuProfile, work: KernelWork, body: BodyTime): BodyTime {
   const environment = work.environment && environmentOf(gpu, work, work.environment);
-  const correction = environment && findCorrection(gpu, environment);
-  if (correction === undefined || correction.distance > body.distance) return body;
-  const factor = correction.factors.get(kernelKind(work));
+  if (environment === undefined) return body;
+  const kind = kernelKind(work);
+  const correction = findCorrection(gpu, environment);
+  if (correction === undefined || correction.distance > body.distance) {
+    const products = kind === 'product' ? sustainedOn(gpu, work) : undefined;
+    return products === undefined ? body : { ...stretched(gpu, work, body, products), origin: products };
+  }
+  const factor = correction.factors.get(kind);
   if (factor === undefined) return body;
-  const least = leastTime(gpu, work);
-  const time = Math.max(body.time * factor, least);
   return {
-    ...body,
-    time,
-    low: Math.max(least, time * Math.min(1, correction.spread[0])),
-    high: time * Math.max(1, correction.spread[1]),
+    ...stretched(gpu, work, body, { factor, spread: correction.spread }),
     basis: correction.nearness,
     distance: correction.distance,
     origin: correction,
   };
+}
+
+function stretched(
+  gpu: GpuProfile,
+  work: KernelWork,
+  body: BodyTime,
+  { factor, spread: [low, high] }: Pick<SustainedProducts, 'factor' | 'spread'>,
+): BodyTime {
+  const least = leastTime(gpu, work);
+  const time = Math.max(body.time * factor, least);
+  return { ...body, time, low: Math.max(least, time * Math.min(1, low)), high: time * Math.max(1, high) };
+}
+
+/**
+ * Where a GPU multiplies without a pause it reaches its limit of power and lowers its clock, and what travels beside a
+ * product takes from it: one product by itself shows neither.
+ */
+function sustainedOn(gpu: GpuProfile, { numeric }: KernelWork): SustainedProducts | undefined {
+  const { unit } = computePath(gpu, numeric);
+  const curve = unit === 'tensor' ? curvesOf(gpu).product.tensor : undefined;
+  return curve && sustainedProducts(curve.gpu);
 }
 
 /**
@@ -342,7 +369,7 @@ function rowKindOf({ class: kernelClass, flops: products, rowLength }: KernelWor
 
 function rooflineTime(gpu: GpuProfile, work: KernelWork): BodyTime {
   const path = computePath(gpu, work.numeric);
-  const shares = sharesOf(work.class);
+  const shares = sharesOf(work.class, gpu);
   const compute = path.unit === 'tensor' ? shares.tensor : shares.vector;
   const computeTime = work.flops / path.peak;
   const operationTime = work.operations / sustained(gpu, vectorPeak(gpu));
@@ -476,4 +503,13 @@ const otherShares: ClassShares = classShares.get('movement') ?? {
   memory: [1, 1, 1],
 };
 
-const sharesOf = (kernelClass: KernelClass): ClassShares => classShares.get(kernelClass) ?? otherShares;
+/** Fused attention is written for the tensor cores of one architecture; others reach less of their peak with it. */
+const attentionShares: ReadonlyMap<string, Shares> = new Map(
+  Object.entries(efficiency.fusedAttention).map(([name, { share }]) => [name, triple(share)]),
+);
+
+function sharesOf(kernelClass: KernelClass, gpu: GpuProfile): ClassShares {
+  const shares = classShares.get(kernelClass) ?? otherShares;
+  const tensor = kernelClass === 'attention' ? attentionShares.get(gpu.architecture) : undefined;
+  return tensor === undefined ? shares : { ...shares, tensor };
+}

@@ -54,7 +54,11 @@ function difference(left: GpuProfile, right: GpuProfile): number {
 const peakOf = (gpu: GpuProfile): number =>
   ((gpu.peak.get('fp16') ?? gpu.peak.get('fp32'))?.value ?? 1) / (gpu.clock?.value ?? 1);
 
-/** In order of time. AMD's stand beside the NVIDIA ones of their years; no curve was measured on them. */
+/**
+ * In order of time, but that Ada stands by Ampere, whose tensor core instructions it has and whose kernels libraries run on it
+ * (CUTLASS: kernels of `Sm80` serve SM 89; Hopper has instructions of its own, which only its own kernels use). AMD's
+ * stand beside the NVIDIA ones of their years; no curve was measured on them.
+ */
 const generations: ReadonlyMap<string, number> = new Map([
   ['kepler', 0],
   ['maxwell', 1],
@@ -64,7 +68,7 @@ const generations: ReadonlyMap<string, number> = new Map([
   ['ampere', 4.5],
   ['cdna', 4.5],
   ['cdna2', 5],
-  ['ada', 5.5],
+  ['ada', 5],
   ['hopper', 6],
   ['cdna3', 6.5],
   ['blackwell', 7],

@@ -28,13 +28,14 @@ export function lowerEager(
   training: TrainingGraph,
   precision: Precision,
   mode: Mode,
-  options: TypeOptions,
+  options: TypeOptions & { readonly reentrant?: boolean },
   recomputed?: RecomputedGroups,
 ): LoweredGraph {
   const { operators, groups, environmentOf, stored } = eagerOperators(training, precision, mode, options);
   if (mode === 'inference') return { operators };
   const summed = addGradientSums(training, operators, groups, environmentOf);
-  return { operators: recomputed === undefined ? summed : recompute(training, summed, recomputed, stored) };
+  if (recomputed === undefined) return { operators: summed };
+  return { operators: recompute(training, summed, recomputed, stored, options.reentrant ?? false) };
 }
 
 /** Operators before gradients are added and anything is computed again, and what compiling starts from. */

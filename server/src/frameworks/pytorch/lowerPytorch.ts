@@ -12,6 +12,8 @@ import { recompute } from './recompute.ts';
 
 export interface PytorchOptions extends TypeOptions {
   readonly compiled: boolean;
+  /** Whether checkpoints compute a block again to its end. */
+  readonly reentrant: boolean;
 }
 
 export function lowerPytorch(
@@ -29,5 +31,5 @@ export function lowerPytorch(
   const eager = eagerOperators(training, precision, mode, { ...options, channelsLast });
   const { operators } = lowerCompiled(training, eager, mode, { channelsLast, copied });
   if (mode === 'inference' || recomputed === undefined) return { operators };
-  return { operators: recompute(training, operators, recomputed, eager.stored) };
+  return { operators: recompute(training, operators, recomputed, eager.stored, options.reentrant) };
 }

@@ -4,14 +4,18 @@
  * Sources, PyTorch 2.x: torch/utils/checkpoint.py, `checkpoint`: forward keeps the inputs of the function alone;
  * backward first runs the function forward again, with all it saves, and then backward. `SelectiveCheckpointContext`
  * of the same file keeps what chosen operators give and does not run them again. torchtitan's activation_checkpoint.py
- * (2024-12) chooses products and attention, but of the products of a block only the first, third and so on. The small
- * part that `use_reentrant=False` leaves out at the end of the second forward, behind the last saved tensor, is counted.
+ * (2024-12) chooses products and attention, but of the products of a block only the first, third and so on.
+ *
+ * From PyTorch 2.1 the second forward stops when the last tensor that backward needs has been saved (`set_checkpoint_early_stop`),
+ * unless `use_reentrant=True`: what a block ends with, such as the last product of a transformer's block, whose input it
+ * saves before it runs, is not computed again.
  *
  * Casts of weights are not kept: autocast holds them until its context ends with forward, and casts again.
  */
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { Keeping, RecomputedGroups } from '../../analysis/recomputedGroups.ts';
+import type { KernelWork } from '../../hardware/kernelTime.ts';
 import type { KernelClass } from '../../operators/definition.ts';
 import type { KeptTensor, LoweredOperator } from '../behaviour.ts';
 
@@ -24,13 +28,19 @@ export function recompute(
   operators: readonly (LoweredOperator | undefined)[],
   { groupOf, keeping }: RecomputedGroups,
   stored: (name: string) => readonly KeptTensor[],
+  reentrant: boolean,
 ): readonly (LoweredOperator | undefined)[] {
   const members: number[][] = keeping.map(() => []);
   for (let index = 0; index < groupOf.length; index += 1) members[groupOf[index] ?? -1]?.push(index);
   const changed = [...operators];
   for (const [number, group] of members.entries()) {
     if (!isPassedByBackward(training, group)) continue;
-    recomputeGroup(training, { number, group, keeping: keeping[number] ?? 'nothing' }, changed, stored);
+    recomputeGroup(
+      training,
+      { number, group, keeping: keeping[number] ?? 'nothing', reentrant },
+      changed,
+      stored,
+    );
   }
   return changed;
 }
@@ -39,18 +49,28 @@ interface Group {
   readonly number: number;
   readonly group: readonly number[];
   readonly keeping: Keeping;
+  readonly reentrant: boolean;
 }
 
 /** Changes the operators of one group. */
 function recomputeGroup(
   training: TrainingGraph,
-  { number, group, keeping }: Group,
+  { number, group, keeping, reentrant }: Group,
   operators: (LoweredOperator | undefined)[],
   stored: (name: string) => readonly KeptTensor[],
 ): void {
   const { graph } = training.analysis;
   const inside = new Set(group);
   const kept = new Set<string>();
+  const lastSave = group.findLast((index) => (operators[index]?.saved.length ?? 0) > 0) ?? -1;
+  const runAgain = (index: number, { forward, saved }: LoweredOperator): readonly KernelWork[] => {
+    if (reentrant || index < lastSave) return forward;
+    if (index > lastSave) return [];
+    const results = new Set(
+      resultsOf(training, operators, index).flatMap((name) => stored(name).map(({ key }) => key)),
+    );
+    return saved.some(({ key }) => isOwn(key) || results.has(key)) ? forward : castsBefore(forward);
+  };
   let products = 0;
   for (const index of group) {
     const lowered = operators[index];
@@ -76,10 +96,11 @@ function recomputeGroup(
       for (const name of resultsOf(training, operators, index)) keep(stored(name));
       keep(lowered.saved.filter(({ key }) => isOwn(key)));
     }
+    const again = runAgain(index, lowered);
     operators[index] = {
       ...lowered,
       backwardData: [
-        ...(isKept ? lowered.forward.filter((kernel) => kernel !== product) : lowered.forward),
+        ...(isKept ? again.filter((kernel) => kernel !== product) : again),
         ...lowered.backwardData,
       ],
       saved,
@@ -87,6 +108,16 @@ function recomputeGroup(
     };
   }
 }
+
+/** Inputs are cast before they are saved, and saved before the kernel runs. */
+const castsBefore = (forward: readonly KernelWork[]): readonly KernelWork[] =>
+  forward.slice(
+    0,
+    Math.max(
+      0,
+      forward.findIndex((kernel) => kernel.class !== 'movement'),
+    ),
+  );
 
 const productClasses: ReadonlySet<KernelClass> = new Set([
   'matmul',

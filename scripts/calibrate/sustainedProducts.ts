@@ -1,0 +1,70 @@
+/**
+ * How much longer matrix products take in a step than one at a time: a GPU that multiplies without a pause reaches its
+ * limit of power and lowers its clock, and what travels beside a product takes from it.
+ */
+
+import type { LanguageStep } from '../measured/languageSteps.ts';
+import { residuals } from './descend.ts';
+import { rounded } from './fit.ts';
+
+export interface SustainedFit {
+  /** Whose curve of products is meant. */
+  readonly gpu: string;
+  readonly factor: number;
+  readonly models: number;
+  readonly steps: number;
+  readonly sources: readonly string[];
+  /** 10th and 90th percentile of measured / predicted steps, each predicted by the factor of the other sources. */
+  readonly spread: readonly [low: number, high: number];
+}
+
+/** By curve, from steps that compute nothing again. */
+export function fitSustained(steps: readonly LanguageStep[]): readonly SustainedFit[] {
+  const fitted = steps.filter(isFitted);
+  return [...new Set(fitted.map(({ curve }) => curve))].sort().map((curve) => {
+    const own = fitted.filter((step) => step.curve === curve);
+    const left = residuals(
+      own.map((step) => heldOut(step, fitted)),
+      own.map(({ measured }) => measured),
+    );
+    return {
+      gpu: curve,
+      factor: rounded(factorOf(own)),
+      models: new Set(own.map(({ model }) => model)).size,
+      steps: own.length,
+      sources: [...new Set(own.map(sourceOf))].sort(),
+      spread: [rounded(1 / left.ninetieth), rounded(1 / left.tenth)],
+    };
+  });
+}
+
+/** Seconds of the step by the factor of the other sources that measured its GPU. */
+export function heldOut(step: LanguageStep, steps: readonly LanguageStep[]): number {
+  const others = steps.filter(
+    (other) => isFitted(other) && other.curve === step.curve && sourceOf(other) !== sourceOf(step),
+  );
+  const { predicted, products } = step;
+  return predicted - products.predicted + factorOf(others) * products.alone;
+}
+
+const isFitted = ({ row }: LanguageStep): boolean => row.checkpoint === 'none';
+const sourceOf = ({ row }: LanguageStep): string => row.source ?? '';
+
+/**
+ * The mean over the sources of the middle of the factors that explain one step each: steps of a source share a release of
+ * the libraries, so that their number says nothing.
+ */
+function factorOf(steps: readonly LanguageStep[]): number {
+  const sources = [...new Set(steps.map(sourceOf))];
+  const middles = sources.map((source) => {
+    const factors = steps
+      .filter((step) => sourceOf(step) === source)
+      .map(
+        ({ measured, predicted, products }) => (measured - predicted + products.predicted) / products.alone,
+      )
+      .sort((a, b) => a - b);
+    const at = (index: number): number => factors[index] ?? 1;
+    return (at(Math.floor((factors.length - 1) / 2)) + at(Math.ceil((factors.length - 1) / 2))) / 2;
+  });
+  return sources.length === 0 ? 1 : middles.reduce((sum, middle) => sum + middle, 0) / middles.length;
+}

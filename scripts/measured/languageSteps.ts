@@ -1,0 +1,96 @@
+/** Training steps of language models over several GPUs, as they were measured and as they are predicted. */
+
+import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
+import { passesOf, planStep, type StepPlan, timelineOf } from '../../server/src/estimate/stepPlan.ts';
+import { curvesOf } from '../../server/src/hardware/curves.ts';
+import { kernelKind } from '../../server/src/hardware/kernelKind.ts';
+import { type KernelWork, kernelTime, uncorrectedTime } from '../../server/src/hardware/kernelTime.ts';
+import { checkpoints, type ScenarioRequest } from '../../server/src/model/scenario.ts';
+import type { OpenGraph } from '../validate/graphs.ts';
+import { machine } from '../validate/scaling/clusters.ts';
+import { type MeasuredRow, numberIn, readMeasured } from './readMeasured.ts';
+
+export interface LanguageStep {
+  readonly row: MeasuredRow;
+  /** "mpt-7b". */
+  readonly model: string;
+  /** The GPU by whose curve its products are timed. */
+  readonly curve: string;
+  readonly gpus: number;
+  /** Seconds of a step. */
+  readonly measured: number;
+  readonly predicted: number;
+  /** 80 % of what is measured should lie within, in seconds. */
+  readonly range: readonly [low: number, high: number];
+  /** Seconds of its matrix products on tensor cores: as predicted, and as their curve has them one at a time. */
+  readonly products: { readonly predicted: number; readonly alone: number };
+}
+
+/** `folder`: where the measured tables are. Throws where a row cannot be costed whole: its graph lies in the project. */
+export function languageSteps(folder: string, open: OpenGraph): readonly LanguageStep[] {
+  // Rows of one graph come together: the one opened last is kept.
+  const key = ({ graph = '', sequence = '' }: MeasuredRow): string => `${graph} ${sequence}`;
+  return readMeasured(folder, 'steps-language.csv')
+    .toSorted((a, b) => key(a).localeCompare(key(b)))
+    .map((row) => predictedStep(row, open));
+}
+
+function predictedStep(row: MeasuredRow, open: OpenGraph): LanguageStep {
+  const { graph = '', cluster: name = '' } = row;
+  const opened = open(`measured/models/${graph}`, { seq: numberIn(row, 'sequence') });
+  const cluster = machine(name);
+  const { training, scenario } = opened
+    ? estimateModel(opened, [requestOf(row)], cluster)
+    : { training: undefined, scenario: undefined };
+  if (training === undefined || scenario === undefined) throw new Error(`${graph} cannot be costed`);
+  const plan = planStep(training, scenario, cluster);
+  return {
+    row,
+    model: graph.split('#')[1] ?? graph,
+    curve: curvesOf(cluster.gpu).product.tensor?.gpu ?? cluster.gpu.name,
+    gpus: scenario.gpus,
+    measured: numberIn(row, 'milliseconds') * 1e-3,
+    predicted: timelineOf(plan, 0).step,
+    range: [timelineOf(plan, 1).step, timelineOf(plan, 2).step],
+    products: productsOf(plan),
+  };
+}
+
+/** All of these codes clip gradients by their norm; Composer's DecoupledAdamW takes tensor after tensor. */
+function requestOf(row: MeasuredRow): ScenarioRequest {
+  const checkpoint = checkpoints.find((name) => name === row.checkpoint);
+  return {
+    gpus: numberIn(row, 'gpus'),
+    batch: numberIn(row, 'batch'),
+    accumulate: numberIn(row, 'accumulate'),
+    precision: 'bf16',
+    optimizer: 'adamw',
+    ...(checkpoint === undefined ? {} : { checkpoint }),
+    framework: {
+      name: 'pytorch-fsdp',
+      options: {
+        sharding: row.sharding ?? '',
+        'reduce-dtype': row.reduce ?? '',
+        'optimizer-kernels': row.update ?? '',
+        'clip-norm': 'true',
+      },
+    },
+  };
+}
+
+function productsOf(plan: StepPlan): LanguageStep['products'] {
+  const { gpu } = plan.cluster;
+  let [predicted, alone] = [0, 0];
+  const add = (kernel: KernelWork): void => {
+    if (kernelKind(kernel) !== 'product') return;
+    predicted += kernelTime(gpu, kernel).time;
+    alone += uncorrectedTime(gpu, kernel);
+  };
+  for (const operator of plan.lowered.operators) {
+    for (const kernel of operator?.forward ?? []) add(kernel);
+    for (const kernel of operator?.backwardData ?? []) add(kernel);
+    for (const kernel of operator?.backwardWeight ?? []) add(kernel);
+  }
+  const passes = passesOf(plan.scenario);
+  return { predicted: predicted * passes, alone: alone * passes };
+}
