@@ -89,11 +89,12 @@ ${kernels.map(kernelLine).join('\n')}
   in TF32; pre-training is within 13 %. Its code wrote GELU out in six kernels until 2021, and which code the tables of
   fine-tuning were made by is not told: Lambda measured the same GPU, batch and precision 10 % faster. ResNet-50 on V100 in
   channels-last is 13 to 18 % too slow, by factors of an RTX 3090.
-- Lambda: BERT is predicted within 11 % on V100, A100 and RTX 3090 but for one row, but 12 to 26 % too fast on A10 (150 W), RTX
-  6000 Ada (300 W) and RTX 8000 in fp16, whose power limits no profile has, and 21 to 31 % on GH200 and B200, of which no
-  element-wise kernel was measured; on RTX 4090 it is 13 to 18 % too slow. The logs show every step to take the same time but
-  for the first, so that nothing waits for a start. That layer normalization sums its gradients in few blocks was looked for
-  because these rows stood out, so they are not wholly unseen; its rate is of another source, and timm's steps agree.
+- Lambda: BERT is predicted within 13 % on V100, A100 and RTX 3090, but 12 to 26 % too fast on A10 (150 W), RTX 6000 Ada (300 W)
+  and RTX 8000 in fp16, whose power limits no profile has, and 9 to 24 % on GH200 and B200, of which no kernel was measured;
+  in TF32 it is 12 to 15 % too slow on RTX 4090. That Ada takes the curves of Ampere was changed because its rows stood out.
+  The logs show every step to take the same time but for the first, so that nothing waits for a start. That layer
+  normalization sums its gradients in few blocks was looked for because these rows stood out, so they are not wholly unseen;
+  its rate is of another source, and timm's steps agree.
 - Lambda's ResNet-50 takes tensors that lie on the GPU already (its logs: data-backend synthetic), so that B200 (3,076 images/s
   in fp16, 2,967 in TF32) and GH200 do not wait for input. That batch normalization of channels-first images has a block for
   each channel was looked for because these rows stood out, so they are not wholly unseen; its rate is of another source (V100
