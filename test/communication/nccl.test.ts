@@ -140,6 +140,19 @@ test.each([
   expect((found[0]?.startup ?? 0) / (fitted * 1e-6)).toBeLessThan(1.25);
 });
 
+test('2.4 keeps the rings of before, and a tree goes up and down each of its levels', () => {
+  const here = {
+    ...links('k80-10gbe', 32, 8),
+    gpusPerNode: 4,
+    extraLink: seconds(0),
+    extraNetwork: seconds(0),
+  };
+  const [ring, tree] = ncclCandidates('2.4', 'all-reduce', here, bytes(4));
+  expect(ring).toEqual(ncclCandidates('2.3', 'all-reduce', here, bytes(4))[0]);
+  // 3 steps over PCIe and ⌊lg 8⌋ levels of nodes, each way.
+  expect((tree?.startup ?? 0) * 1e6).toBeCloseTo(2 * (3 * 5.7 + 3 * 14), 9);
+});
+
 test.each([
   ['2.3.7', '2.3'],
   ['2.4.8', '2.4'],

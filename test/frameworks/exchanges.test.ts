@@ -339,23 +339,40 @@ test('BytePS asks servers from two nodes on', () => {
   expect(servers(group(4, 2))).toBeGreaterThan(0);
 });
 
+test('Caffe-MPI sends a layer when the next has come, the last one after backward', () => {
+  const { messages } = exchangeOf('caffe-mpi', {}, group(4, 1));
+  expect(messages).toHaveLength(layers);
+  for (const [index, { after }] of messages.entries()) {
+    expect(after).toEqual({ pass: 'backward', position: Math.min(index + 1, layers - 1) });
+  }
+});
+
 describe('ByteScheduler updates by one thread', () => {
   const updates = (options: Record<string, string>) =>
     exchangeOf('bytescheduler', options, group(4, 1)).messages.flatMap(({ stages }) =>
-      stages.flatMap(({ operation }) => (operation.kind === 'fixed' ? [operation.time] : [])),
+      stages.flatMap(({ channel, operation }) =>
+        operation.kind === 'fixed' && channel.name === 'updating thread' ? [operation.time] : [],
+      ),
     );
   test.each([{}, { patched: 'false' }, { 'partition-elements': '1000' }])(
     '%o: each parameter once',
     (options) => {
       const total = updates(options).reduce((sum, time) => sum + time, 0);
-      expect(total).toBeCloseTo(gradients.length * 710e-6, 9);
+      expect(total).toBeCloseTo(gradients.length * (730e-6 + (gradients.length / 2) * 2.4e-6), 9);
     },
   );
   test('servers update without it', () => {
     expect(updates({ over: 'parameter-servers' })).toEqual([]);
   });
-  test('without the patch it sends nothing during backward', () => {
-    const { messages } = exchangeOf('bytescheduler', { patched: 'false' }, group(4, 1));
-    for (const { after } of messages) expect(after).toEqual({ pass: 'backward', position: layers - 1 });
+  test('without the patch it sends nothing during backward, and in one message what it hands over in a cycle', () => {
+    const messagesOf = (partition: string) =>
+      exchangeOf('bytescheduler', { patched: 'false', 'partition-elements': partition }, group(4, 1))
+        .messages;
+    for (const { after } of messagesOf('1000')) {
+      expect(after).toEqual({ pass: 'backward', position: layers - 1 });
+    }
+    expect(messagesOf('1000000')).toHaveLength(1);
+    const parts = gradients.reduce((sum, { elements }) => sum + Math.ceil(elements / 1000), 0);
+    expect(messagesOf('1000')).toHaveLength(Math.ceil(parts / 50));
   });
 });

@@ -51,11 +51,14 @@ type MachineFile = ClusterFile & { readonly gpu: string };
  */
 const ncclOfFits = { release: '2.3', source: 'HKBU-HPML/MG-WFBP, distributed_optimizer.py' };
 
+const ncclOfSurvey = { release: '2.4', source: 'HKBU-HPML/ddl-benchmarks, README: NCCL 2.4 or later' };
+
 /** Bandwidths that a set calibrates stand here at the nominal rate of the link. */
 const files: readonly MachineFile[] = [
   // The GPU is not named: 253 images/s of ResNet-50 in fp32 fit an RTX 2080 Ti, which the authors had.
   {
     name: 'survey-10gbe',
+    nccl: ncclOfSurvey,
     gpu: 'rtx-2080-ti',
     gpusPerNode: 4,
     link: { kind: 'pcie', title: 'PCIe 3.0 ×16', busBandwidthGBs: 12 },
@@ -63,6 +66,7 @@ const files: readonly MachineFile[] = [
   },
   {
     name: 'survey-100gb-infiniband',
+    nccl: ncclOfSurvey,
     gpu: 'rtx-2080-ti',
     gpusPerNode: 4,
     link: { kind: 'pcie', title: 'PCIe 3.0 ×16', busBandwidthGBs: 12 },
@@ -84,13 +88,15 @@ const files: readonly MachineFile[] = [
     link: { kind: 'pcie', title: 'PCIe 3.0 ×16', busBandwidthGBs: 7.3 },
     network: { kind: 'infiniband', title: 'FDR InfiniBand', nics: 1, linkGbits: 56, latencyMicroseconds: 15 },
   },
-  // Horovod's documentation, "Benchmarks": servers of 4 Pascal GPUs, RoCE-capable 25 Gb/s network.
+  // Horovod's documentation, "Benchmarks": servers of 4 Pascal GPUs, RoCE-capable 25 Gb/s network; these rows went by TCP
+  // (the table's "TCP Horovod").
   {
     name: 'horovod-25gbe',
+    nccl: { release: '2.0', source: 'horovod/horovod pull request 19, September 2017' },
     gpu: 'p100-pcie-16gb',
     gpusPerNode: 4,
     link: { kind: 'pcie', title: 'PCIe 3.0 ×16', busBandwidthGBs: 11.2 },
-    network: { kind: 'roce', title: '25 GbE', nics: 1, linkGbits: 25 },
+    network: { kind: 'ethernet', title: '25 GbE', nics: 1, linkGbits: 25 },
   },
   {
     name: 'gce-8x-k80',

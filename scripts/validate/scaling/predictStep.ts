@@ -32,7 +32,8 @@ export function predictStep(
   const { training, plan, single } = aloneOn(opened, request, cluster);
   const gpus = request.gpus ?? 1;
   const placement = placeGpus(gpus, request.nodes ?? 1);
-  const factor = (alone / single.step) * slowestOf(gpus, spread);
+  const usual = alone / single.step;
+  const factor = usual * slowestOf(gpus, spread);
   const forward = single.forward.map((time) => time * factor);
   const backward = single.backward.map((time) => time * factor);
   const exchange = plan.behaviour.exchange(
@@ -45,7 +46,8 @@ export function predictStep(
       precision: plan.scenario.precision,
     },
     {
-      backwardEnds: () => cumulative(backward),
+      // What a worker profiles by itself, which is no slower than the others.
+      backwardEnds: () => cumulative(single.backward.map((time) => time * usual)),
       timeOf: (operation) => operationTime(cluster, placement, operation).time,
     },
   );

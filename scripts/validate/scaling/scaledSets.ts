@@ -70,7 +70,7 @@ export function judgeScaling(folder: string, open: OpenGraph): readonly ScaledSe
       rows: survey,
       aim: `mean ≤ 12 %; order of methods more than 10 % apart kept in ${kept} of ${pairs} pairs, all of them aimed at`,
       reached: meanOf(survey) <= 0.12 && kept === pairs,
-      calibrated: `bandwidth of each link, by BERT-Large sent at once after backward, by NCCL and by servers; ByteScheduler's updates, by ResNet-50 on 4 GPUs; ${spreadNote}`,
+      calibrated: `bandwidth of each link, by BERT-Large sent at once after backward, by NCCL and by servers; ByteScheduler's updates, by the three networks on 4 GPUs over 10 GbE; ${spreadNote}`,
       left: [],
     },
     {

@@ -36,14 +36,17 @@ What is not reached, and why:
   InfiniBand where each of 450 to 600 tensors is sent by itself, which takes half a millisecond of each where a ring of
   the authors' own fits takes a quarter.
 - Of the pairs of methods whose order is not kept half are of BytePS on BERT-Large over InfiniBand, where its own runs
-  differ by up to 15 % and sending during backward gained nothing; most others are of ByteScheduler, whose updates in Python
-  are set by SGD and take longer where the optimizer is Adam, and which over 10 GbE is predicted to wait for one fused
-  message that in fact went in several. BERT-Base with each tensor sent by itself hides less, on four GPUs of one node already.
-- All-reduces of Horovod by MPI through host memory are 9 to 17 % too fast: the copies into its fusion buffer and out of it
-  are counted at what a core moves, and what four processes of a node do to each other's is not known. AlexNet and VGG-16
-  with real images are bound by input on DGX-1.
+  differ by up to 15 % and sending during backward gained nothing; its script updates BERT by SGD, where the others use Adam,
+  which is not counted because nobody says by which the one GPU was measured. The others are of ByteScheduler: its thread
+  shares Python's lock with the one that launches forward, so that what it takes for a parameter differs by network
+  (ResNet-50 more, BERT-Base less than the mean of the three). BERT-Base with each tensor sent by itself hides less, on four
+  GPUs of one node already.
+- All-reduces of Horovod by MPI through host memory are 3 to 16 % too fast, most for VGG-16: the copies into its fusion buffer
+  and out of it are counted at what a core moves, and what four processes of a node do to each other's is not known. AlexNet
+  and VGG-16 with real images are bound by input on DGX-1.
 - Caffe-MPI publishes no times and its 16 P40 read from a network file system; GoogLeNet, with little to send, scales
-  worst, so that it is not communication that holds it back.
+  worst, so that it is not communication that holds it back, nor reading, of which AlexNet needs four times as much. What its
+  published code does between two messages (barriers of threads, launches) is hidden by backward.
 - DLPerf's PaddlePaddle loses 40, 80 and 180 ms of a step of BERT on 2, 4 and 8 GPUs of a node, whatever the batch: one
   process launches for all of them, and what that takes is published nowhere. TensorFlow's BERT on several nodes takes up to
   350 ms more than the links of its machine do.

@@ -3,8 +3,8 @@
  *
  * The bandwidth of each link is set by BERT-Large sent at once after backward, the largest message, in which nothing else
  * weighs much: 4 GPUs give that inside a node, 8 to 32 that of the network, as NCCL uses it and as parameter servers do,
- * which send by another library (ps-lite). ResNet-50 by ByteScheduler on the 4 GPUs of a node sets what ByteScheduler takes for an update. All
- * other rows are predicted.
+ * which send by another library (ps-lite). What ByteScheduler takes for an update is set by its three networks on the 4 GPUs
+ * of a node, over 10 GbE: their geometric mean. All other rows are predicted.
  */
 
 import type { ClusterProfile } from '../../../server/src/hardware/clusterProfile.ts';
@@ -74,8 +74,8 @@ const setsBandwidth = ({ model, method, gpus }: MeasuredRow): boolean =>
   model === 'bert-large' && (method === 'bsp-a2a' || (method === 'bsp-ps' && gpus !== '4'));
 
 /** What ByteScheduler takes for an update (`frameworks/byteScheduler.ts`). */
-const setsUpdate = ({ model, network, method, gpus }: MeasuredRow): boolean =>
-  model === 'resnet-50' && network === '10gbe' && method === 'bytescheduler-a2a' && gpus === '4';
+const setsUpdate = ({ network, method, gpus }: MeasuredRow): boolean =>
+  network === '10gbe' && method === 'bytescheduler-a2a' && gpus === '4';
 
 const stepOf = (row: MeasuredRow): number =>
   (numberIn(row, 'batch') * numberIn(row, 'gpus')) / numberIn(row, 'rate');
@@ -129,8 +129,8 @@ const graphOf = (model: string): string => (model.startsWith('bert') ? `${model}
 /**
  * As the published scripts run them: one fused message, which is merging at a start-up beyond all bounds, or none fused, Horovod without a cycle (mgwfbp/bert_benchmark.py);
  * merges by constants that the authors wrote down, not by what a message takes (mgwfbp/hv_distributed_optimizer.py);
- * ByteScheduler's parts of 4,000,000 elements (bytescheduler/horovod_mpi_cj.sh), its Horovod taken to be without the patch,
- * since what it adds to a step is no less where nothing needs scheduling. Servers of BytePS are nodes of their own,
+ * ByteScheduler's parts of 4,000,000 elements (bytescheduler/horovod_mpi_cj.sh), handed over after backward, because its
+ * script waits for the GPU with Python's lock held (bytescheduler/imagenet_benchmark.py). Servers of BytePS are nodes of their own,
  * as many as there are workers' nodes, and its scheduling is that of the servers, without crossing the barrier
  * (byteps/launch.sh: BYTEPS_SERVER_ENABLE_SCHEDULE).
  */

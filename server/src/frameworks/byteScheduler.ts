@@ -7,9 +7,13 @@
  * at a time: what has been handed over is not called back, so that an urgent part waits for one credit.
  *
  * Over Horovod one thread of Python asks after every event in turn and updates one parameter after another
- * (bytescheduler/pytorch/horovod.py, `_poll`). What that takes for each is set from one published row, ResNet-50 on 4 GPUs
- * (HKBU-HPML/ddl-benchmarks). Horovod without ByteScheduler's patch (horovod_pytorch.patch) waits once more, for all that
- * has been launched when a part is handed over, which is the whole of backward.
+ * (bytescheduler/pytorch/horovod.py, `_poll`), each found by going through all of them by name (`_sgd`, `_adam`). What that
+ * takes for each is set from three published rows, ResNet-50, BERT-Base and BERT-Large on 4 GPUs (HKBU-HPML/ddl-benchmarks),
+ * less the search, whose loop was timed by itself (CPython 3.11, 400 parameters). Horovod without ByteScheduler's patch (horovod_pytorch.patch) waits once more, for all that has
+ * been launched when a part is handed over, which is the whole of backward; a script that ends its step with
+ * `torch.cuda.synchronize` holds Python's lock meanwhile (torch/csrc/cuda/Module.cpp up to PyTorch 1.9), so that with the
+ * patch too nothing is handed over before backward has ended. Rank 0 then hands over by priority, and Horovod sends together
+ * what it was handed within one of its cycles.
  */
 
 import { smallestOf } from '../model/extremes.ts';
@@ -27,7 +31,6 @@ import {
 import type { FrameworkEntry } from './frameworkEntry.ts';
 import type { Gradient } from './gradient.ts';
 import { fromZero, numberFrom, oneOf } from './options.ts';
-import { packBuckets } from './packBuckets.ts';
 import { partitionedMessages, type StagesOf } from './partitions.ts';
 import { eagerOptions, eagerPytorch } from './pytorchDdp.ts';
 import { chooseServers, serverOptions } from './serverChoice.ts';
@@ -70,9 +73,16 @@ export const byteScheduler: FrameworkEntry = {
     },
     {
       name: 'update-us',
-      default: '710',
+      default: '730',
       documentation:
         'of all-reduce, what its thread takes to notice and update one parameter, in microseconds',
+      expects: fromZero,
+    },
+    {
+      name: 'search-us',
+      default: '2.4',
+      documentation:
+        'of all-reduce, what that thread takes to pass over one parameter in search of another, in microseconds',
       expects: fromZero,
     },
     ...serverOptions,
@@ -112,39 +122,73 @@ function messagesOf(
     const choice = chooseServers(options, group, gradients, bytes(0));
     return partitionedMessages(gradients, handedOver, serverStages(group, choice));
   }
-  const perUpdate = Number(options.get('update-us')) * 1e-6;
+  const perUpdate = updateTime(options, gradients.length);
   return options.get('patched') === 'false'
-    ? afterBackward(gradients, group, Number(options.get('credit-elements')), perUpdate)
+    ? afterBackward(gradients, group, Number(options.get('partition-elements')), perUpdate)
     : partitionedMessages(gradients, handedOver, allReduced, [updating(1, perUpdate)]);
 }
 
+/** Of one parameter, which is found halfway through all of them on average. */
+const updateTime = (options: ReadonlyMap<string, string>, parameters: number): number =>
+  (Number(options.get('update-us')) + (Number(options.get('search-us')) * parameters) / 2) * 1e-6;
+
 /**
- * What is handed over at once Horovod fuses; workers but the first hand over in the order of backward, so that the first
- * layer of a fused message is updated last.
+ * What is handed over within a cycle goes as one message. Workers but the first hand over in the order of backward, so that
+ * the first layer of a message is updated last.
  */
-const afterBackward = (
+function afterBackward(
   gradients: readonly Gradient[],
   group: WorkerGroup,
-  credit: number,
+  partition: number,
   perUpdate: number,
-): readonly Message[] =>
-  packBuckets(
-    gradients.toSorted((a, b) => a.usedFrom - b.usedFrom),
-    [Math.min(4 * credit, fusionBytes)],
-  ).map(({ gradients: own, bytes: size }): Message => {
+): readonly Message[] {
+  const messages: Message[] = [];
+  let [own, size, parts, finished]: [Gradient[], number, number, number] = [[], 0, 0, 0];
+  const send = (): void => {
+    if (parts === 0) return;
     const usedFrom = smallestOf(own.map((gradient) => gradient.usedFrom));
-    return {
+    messages.push({
       gradients: own,
-      bytes: size,
+      bytes: bytes(size),
       after: backwardEnd(group),
       before: forwardAt(usedFrom),
-      stages: [...allReduced(size), updating(own.length, perUpdate)],
+      stages: [handingOver(parts), ...allReduced(bytes(size)), updating(finished, perUpdate)],
       priority: usedFrom,
-    };
-  });
+    });
+    [own, size, parts, finished] = [[], 0, 0, 0];
+  };
+  for (const gradient of gradients.toSorted((a, b) => a.usedFrom - b.usedFrom)) {
+    const count = Math.max(1, Math.ceil(gradient.elements / partition));
+    for (let part = 1; part <= count; part += 1) {
+      const more = gradient.bytes / count;
+      if (size + more > fusionBytes || parts === partsOfCycle) send();
+      if (own.at(-1) !== gradient) own.push(gradient);
+      size += more;
+      parts += 1;
+      if (part === count) finished += 1;
+    }
+  }
+  send();
+  return messages;
+}
 
-/** HOROVOD_FUSION_THRESHOLD up to Horovod 0.20. */
+/** HOROVOD_FUSION_THRESHOLD and HOROVOD_CYCLE_TIME up to Horovod 0.20. */
 const fusionBytes = 64 * 2 ** 20;
+const cycle = 5e-3;
+
+/** What a thread of Python takes to hand one part over, through two queues to Horovod: an assumption of the usual size. */
+const handOver = 100e-6;
+const partsOfCycle = Math.round(cycle / handOver);
+
+const handingOver = (parts: number): Stage => ({
+  channel: handingThread,
+  operation: {
+    kind: 'fixed',
+    time: seconds(parts * handOver),
+    isWork: true,
+    what: `handing over of ${parts} ${parts === 1 ? 'part' : 'parts'} by one thread of Python`,
+  },
+});
 
 const allReduced: StagesOf = (size) => [
   {
@@ -168,4 +212,5 @@ const scheduledStream: Channel = {
   order: 'by priority',
   runsKernels: true,
 };
+const handingThread: Channel = { name: 'scheduling thread', order: 'first come' };
 const updatingThread: Channel = { name: 'updating thread', order: 'first come' };

@@ -37,10 +37,9 @@ export const mergeGradients = (
   fewest = 0,
 ): readonly MergedGroup[] =>
   mergeWhere(gradients, ({ start, size, elements, next }) => {
-    const isOnTheWire = next < start + linearTime(cost, size);
-    return elements < fewest || (isOnTheWire && (start > next || next - start < cost.startup))
-      ? undefined
-      : seconds(start + linearTime(cost, size));
+    const end = seconds(start + linearTime(cost, size));
+    const waits = isBefore(next, end) && isBefore(next, start + cost.startup);
+    return elements < fewest || waits ? undefined : end;
   });
 
 /**
@@ -53,8 +52,13 @@ export const mergeWithinWait = (
   workers: number,
 ): readonly MergedGroup[] =>
   mergeWhere(gradients, ({ start, size, ready, next }) =>
-    next - ready < 2 * workers * 20e-6 * workers ? undefined : seconds(start + linearTime(cost, size)),
+    isBefore(next, ready + 2 * workers * 20e-6 * workers)
+      ? undefined
+      : seconds(start + linearTime(cost, size)),
   );
+
+/** Times that are equal up to the order in which they were added up are equal: which comes first must not hang on it. */
+const isBefore = (time: number, other: number): boolean => other - time > 1e-12 * other;
 
 interface OpenGroup {
   /** When the message would start: its gradients are complete and the messages before it have arrived. */
