@@ -20,6 +20,7 @@ import type { ModelAnalysis } from './modelAnalysis.ts';
 import { collectOperatorKinds } from './operatorKinds.ts';
 import { planCosting } from './planCosting.ts';
 import { type GivenLayers, givenLayers, type ProvidedStructure } from './providedStructure.ts';
+import { splitMergedCalls } from './splitMergedCalls.ts';
 import { unrollLoops } from './unrollLoops.ts';
 
 /**
@@ -44,7 +45,8 @@ export function* analyzeInSteps(
   const model = { ...file, graph: hoistInitializers(file.graph) };
   const expanded = expandFunctions(model);
   const useful = leaveOutIdle(expanded.nodes, model.graph);
-  const nodes = unrollLoops(useful.nodes, model.graph);
+  const unrolled = unrollLoops(useful.nodes, model.graph);
+  const nodes = provided === undefined ? splitMergedCalls(unrolled, model.graph) : unrolled;
   const issues = [...(provided?.issues ?? []), ...expanded.issues, ...useful.issues];
   const given = givenLayers(provided?.layers ?? [], model.graph.nodes.length);
   const subject = { model, graph: model.graph, nodes, issues, provided, given };
