@@ -8,6 +8,7 @@ function activations(nodes: string): readonly string[] {
   const text = `<ir_version: 10, opset_import: ["" : 21]>\ng (float[N, 8, 4, 4] x, float[8, 8, 1, 1] v, float[8, 8, 1, 1] w, float[8, 8, 1, 1] z) => (float[N, 8, 4, 4] y) {\n${nodes}\n}\n`;
   const { analysis, issues } = openOnnxText(text, 'cells.onnxtxt');
   expect(issues).toEqual([]);
+  if (analysis === undefined) throw new Error('no analysis');
   const { operators, values } = analysis.graph;
   return operators
     .filter(({ type }) => type === 'Relu')

@@ -5,6 +5,7 @@ import { openOnnxText } from '../../server/src/analysis/openModel.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
 import { forwardMemory } from '../../server/src/estimate/forwardMemory.ts';
 import { planStep } from '../../server/src/estimate/stepPlan.ts';
+import type { Variables } from '../../server/src/estimate/valueLifetimes.ts';
 import type { FrameworkChoice } from '../../server/src/model/scenario.ts';
 
 /** Of 1,024 numbers each; negation keeps nothing. */
@@ -13,13 +14,18 @@ const rows = (nodes: readonly string[]): string =>
 
 const size = 4096;
 
-function alive(nodes: readonly string[], framework?: FrameworkChoice): readonly number[] {
+function alive(
+  nodes: readonly string[],
+  framework?: FrameworkChoice,
+  variables?: Variables,
+): readonly number[] {
   const opened = openOnnxText(rows(nodes), 'modules.onnxtxt');
   const { training, scenario, cluster } = estimateModel(opened, [
     { mode: 'inference', ...(framework === undefined ? {} : { framework }) },
   ]);
   if (training === undefined || scenario === undefined || cluster === undefined) throw new Error('no plan');
-  return [...forwardMemory(planStep(training, scenario, cluster)).unkept].map((bytes) => bytes / size);
+  const { unkept } = forwardMemory(planStep(training, scenario, cluster), undefined, variables);
+  return [...unkept].map((bytes) => bytes / size);
 }
 
 const blocks = [
@@ -55,5 +61,27 @@ describe('the input stays; beside it', () => {
       '["/norm/ReduceMax"] y = ReduceMax (d)',
     ];
     expect(alive(calls).map(Math.floor)).toEqual([2, 3, 3, 4, 2]);
+  });
+});
+
+describe('where variables hold what they name', () => {
+  const held = (nodes: readonly string[]) => alive(nodes, undefined, 'held').map(Math.floor);
+
+  test('they do until the call returns whose code has it; a row of blocks has one variable', () => {
+    // a; a b; a b c; a c d; a c d e; a e f, and so on: nothing but what the model's own code names.
+    expect(held(blocks)).toEqual([2, 3, 4, 4, 5, 4, 4]);
+  });
+
+  test('a module of other code names what its modules give it', () => {
+    const cell = blocks.map((node) => node.replaceAll('blocks.', 'part'));
+    // b is of a part alone, c of the caller of both parts.
+    expect(held(cell.slice(0, 5).concat('["/blocks/Neg"] f = Neg (e)', blocks[6] ?? ''))).toEqual([
+      2, 3, 4, 4, 5, 5, 3,
+    ]);
+  });
+
+  test('without names of modules nothing is known to hold', () => {
+    const nameless = blocks.map((node) => node.replace(/\[.*\] /, ''));
+    expect(held(nameless)).toEqual(alive(nameless).map(Math.floor));
   });
 });

@@ -64,8 +64,8 @@ test('the batch that surely fits leaves nothing to say, and is near the largest'
   const change = at(530)?.change;
   if (change?.kind !== 'batch') throw new Error('no batch is proposed');
   expect(at(change.batch)).toBeUndefined();
-  // timm trained with 512, the largest it tried.
-  expect(change.batch).toBeGreaterThan(500);
+  // timm trained with 512, the largest it tried; that it fits is sure only where no variable holds the stem's outputs.
+  expect(change.batch).toBeGreaterThan(0.95 * 512);
 });
 
 describe.each(models)('$path: whatever else the scenario says', ({ opened }) => {

@@ -9,10 +9,11 @@ import { distinct } from '../model/distinct.ts';
 import { bitsPerElement } from '../model/elementType.ts';
 import type { BoundTensor } from '../operators/definition.ts';
 import type { StepPlan } from './stepPlan.ts';
-import { valueLifetimes } from './valueLifetimes.ts';
+import { type Variables, valueLifetimes } from './valueLifetimes.ts';
 
 /** Is told of memory as it is taken and given back. */
 export interface ForwardRecorder {
+  readonly begins: (operator: number) => void;
   /** A number to give it back by. */
   readonly take: (bytes: number) => number;
   readonly give: (taken: number) => void;
@@ -30,10 +31,11 @@ export interface ForwardMemory {
 export function forwardMemory(
   plan: Pick<StepPlan, 'training' | 'lowered'>,
   recorder?: ForwardRecorder,
+  variables?: Variables,
 ): ForwardMemory {
   const { training, lowered } = plan;
   const { graph } = training.analysis;
-  const { rootOf, lastUse } = valueLifetimes(plan);
+  const { rootOf, lastUse } = valueLifetimes(plan, variables);
   const dying = new Map<number, string[]>();
   for (const [name, index] of lastUse) {
     const others = dying.get(index);
@@ -65,6 +67,7 @@ export function forwardMemory(
   for (const name of graph.inputs) take(name, 4);
   for (const [index, operator] of graph.operators.entries()) {
     const kernels = lowered.operators[index];
+    recorder?.begins(index);
     if (kernels?.view !== true) {
       for (const output of operator.outputs) if (output !== '') take(output, kernels?.width ?? 4);
     }

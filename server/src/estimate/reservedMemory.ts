@@ -5,6 +5,7 @@
  * What is not placed is what kernels of cuDNN ask for while they run, and tensors that live within an operator alone.
  */
 
+import { once } from '../model/once.ts';
 import { type Bytes, bytes } from '../model/units.ts';
 import { CachingAllocator } from './cachingAllocator.ts';
 import { type MemoryTrace, memoryTrace, replay } from './memoryTrace.ts';
@@ -28,6 +29,15 @@ export interface ReservedMemory {
   readonly bounds: readonly [Bytes, Bytes];
   /** Whether the step can be placed in so much, where what is free is given back before more is taken. */
   readonly fitsIn: (room: number) => boolean;
+  /** The same also where variables of the program hold what they name as long as they can (`valueLifetimes.ts`). */
+  readonly surelyFitsIn: (room: number) => boolean;
+  /** What tensors need at once where variables do, and what the allocator takes for that. */
+  readonly held: () => Placed;
+}
+
+interface Placed {
+  readonly peak: Bytes;
+  readonly reserved: Bytes;
 }
 
 const segment = 2 * 2 ** 20;
@@ -39,11 +49,24 @@ export function reservedMemory(plan: StepPlan, allocated: number): ReservedMemor
   replay(trace, free);
   // What the trace does not have, the library's workspace above all, lies beside what it has.
   const beside = Math.max(0, allocated - free.mostAllocated);
-  const low = Math.ceil(allocated / segment) * segment;
-  const high = Math.ceil((free.mostReserved + beside) / segment) * segment;
+  const low = roundToSegments(allocated);
+  const high = Math.max(low, roundToSegments(free.mostReserved + beside));
+  const fits = (events: MemoryTrace, reserved: number, room: number): boolean =>
+    reserved <= room || replay(events, new CachingAllocator(Math.max(0, room - beside)));
+  const fitsIn = (room: number): boolean => low <= room && fits(trace, high, room);
+  const longest = once(() => {
+    const events = memoryTrace(plan, 'held');
+    const all = new CachingAllocator();
+    replay(events, all);
+    const peak = Math.max(allocated, all.mostAllocated + beside);
+    return { events, peak: bytes(peak), reserved: bytes(roundToSegments(all.mostReserved + beside)) };
+  });
   return {
-    bounds: [bytes(low), bytes(Math.max(low, high))],
-    fitsIn: (room) =>
-      high <= room || (low <= room && replay(trace, new CachingAllocator(Math.max(0, room - beside)))),
+    bounds: [bytes(low), bytes(high)],
+    fitsIn,
+    surelyFitsIn: (room) => fitsIn(room) && fits(longest().events, longest().reserved, room),
+    held: longest,
   };
 }
+
+const roundToSegments = (size: number): number => Math.ceil(size / segment) * segment;

@@ -1,6 +1,6 @@
 /** Until when forward holds each value that it stores, kept for backward or not. */
 
-import type { Graph, Operator } from '../model/graph.ts';
+import type { Graph } from '../model/graph.ts';
 import type { StepPlan } from './stepPlan.ts';
 
 export interface ValueLifetimes {
@@ -10,63 +10,83 @@ export interface ValueLifetimes {
   readonly lastUse: ReadonlyMap<string, number>;
 }
 
+export type Variables = 'held' | 'let go of';
+
 /**
  * A value is let go of behind its last reader, and what goes in or out of the model is there to the end. Where a program
  * calls modules, what a module was given is there until it returns, as the frames of the call hold it (PyTorch 2.x
  * torch/nn/modules/module.py, `Module._call_impl`, whose `args` it is): the input of a row of blocks through all of them.
- * Variables of a program beside those are not known.
+ * Which variables name a value beside that is not known: where they hold it, they do until the call returns whose code has
+ * it, which is the longest that they can.
  */
-export function valueLifetimes({
-  training,
-  lowered,
-}: Pick<StepPlan, 'training' | 'lowered'>): ValueLifetimes {
+export function valueLifetimes(
+  { training, lowered }: Pick<StepPlan, 'training' | 'lowered'>,
+  variables: Variables = 'let go of',
+): ValueLifetimes {
   const { graph } = training.analysis;
   const root = new Map<string, string>();
   const lastUse = new Map<string, number>();
   const rootOf = (name: string): string => root.get(name) ?? name;
-  const returnOf = lowered.callsModules === true ? returnsOfCalls(graph) : undefined;
+  const calls = lowered.callsModules === true && hasModules(graph) ? callsOf(graph) : undefined;
+  const hold = (name: string, until: number): void => {
+    lastUse.set(name, Math.max(lastUse.get(name) ?? until, until));
+  };
   for (const [index, operator] of graph.operators.entries()) {
     const [source] = operator.inputs;
     for (const input of operator.inputs) {
-      const name = rootOf(input);
-      const until = returnOf?.(operator, graph.values.get(input)?.producer ?? -1) ?? index;
-      lastUse.set(name, Math.max(lastUse.get(name) ?? until, until));
+      const producer = graph.values.get(input)?.producer;
+      hold(rootOf(input), calls === undefined ? index : returnOf(calls, index, producer, variables));
     }
     for (const output of operator.outputs) {
       if (lowered.operators[index]?.view === true && source !== undefined) root.set(output, rootOf(source));
-      lastUse.set(rootOf(output), Math.max(lastUse.get(rootOf(output)) ?? index, index));
+      hold(rootOf(output), index);
     }
   }
   for (const name of [...graph.inputs, ...graph.outputs]) lastUse.set(rootOf(name), graph.operators.length);
   return { rootOf, lastUse };
 }
 
-/** The last operator of the outermost call around a reader that a value was made before; the reader where there is none. */
-type ReturnOf = (reader: Operator, producer: number) => number;
+const hasModules = ({ operators }: Graph): boolean => operators.some(({ scope }) => scope.length > 0);
+
+/** One call of a module: its first and last operator. */
+interface Call {
+  readonly path: string;
+  readonly start: number;
+  end: number;
+  /** It calls numbered modules and does nothing else: `Sequential`, whose one variable is overwritten (torch/nn/modules/container.py). */
+  isRow: boolean;
+}
+
+/** By operator, the calls that it runs in, outermost first. */
+type Calls = readonly (readonly Call[])[];
+
+/** When what a reader was given is let go of at the earliest, or, where variables hold it, at the latest. */
+function returnOf(calls: Calls, reader: number, producer: number | undefined, variables: Variables): number {
+  const around = calls[reader] ?? [];
+  const given = around.find(({ start }) => start > (producer ?? -1))?.end ?? reader;
+  if (variables === 'let go of' || producer === undefined) return given;
+  const both = (calls[producer] ?? []).findLast((call, depth) => around[depth] === call);
+  if (both === undefined) return calls.length - 1;
+  return both.isRow ? given : both.end;
+}
 
 /** Operators of one module that stand together are one call of it. */
-function returnsOfCalls({ operators }: Graph): ReturnOf {
-  const calls = new Map<string, { readonly start: number; end: number }[]>();
-  /** Calls that are running, outermost first, with their modules. */
-  let running: { readonly path: string; readonly call: { readonly start: number; end: number } }[] = [];
-  const around: (readonly { readonly start: number; readonly end: number }[])[] = [];
-  for (const { index, type, scope } of operators) {
+function callsOf({ operators }: Graph): Calls {
+  let running: readonly Call[] = [];
+  return operators.map(({ index, type, scope }) => {
     // Constants stand where the exporter put them.
-    if (type === 'Constant') {
-      around.push([]);
-      continue;
+    if (type === 'Constant') return [];
+    const ending = scope.findIndex((path, depth) => running[depth]?.path !== path);
+    const depth = ending < 0 ? scope.length : ending;
+    const begun = scope.slice(depth).map((path) => ({ path, start: index, end: index, isRow: true }));
+    if (begun.length > 0 || running.length > depth) running = [...running.slice(0, depth), ...begun];
+    for (const [level, call] of running.entries()) {
+      call.end = index;
+      const inside = running[level + 1]?.path;
+      if (inside === undefined || !isNumbered(inside)) call.isRow = false;
     }
-    let depth = 0;
-    while (depth < scope.length && running[depth]?.path === scope[depth]) depth += 1;
-    running = running.slice(0, depth);
-    for (const path of scope.slice(depth)) {
-      const call = { start: index, end: index };
-      running.push({ path, call });
-      calls.set(path, [...(calls.get(path) ?? []), call]);
-    }
-    for (const { call } of running) call.end = index;
-    around.push(running.map(({ call }) => call));
-  }
-  return (reader, producer) =>
-    around[reader.index]?.find(({ start }) => start > producer)?.end ?? reader.index;
+    return running;
+  });
 }
+
+const isNumbered = (path: string): boolean => /\.\d+$/.test(path);

@@ -2,6 +2,7 @@
 
 import { formatBytes } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
+import { bytes } from '../../model/units.ts';
 import { memoryOf } from '../memoryOf.ts';
 import { recost } from '../recost.ts';
 import { mostRuntimeReserve, reservedMemory, runtimeReserve } from '../reservedMemory.ts';
@@ -15,17 +16,19 @@ const surelyFits = 0.75;
 export function littleMemoryLeft({ plan, memory, reserved }: EstimatedStep): readonly Finding[] {
   const least = memory.capacity - mostRuntimeReserve;
   if (memory.peak > memory.capacity - runtimeReserve || memory.peak <= surelyFits * least) return [];
-  const { bounds, fitsIn } = reserved();
-  if (fitsIn(least)) return [];
+  const { bounds, surelyFitsIn, held } = reserved();
+  if (surelyFitsIn(least)) return [];
   const [low, high] = bounds;
-  const batch = placeableBatch(plan, memory.largestBatch((least * low) / high), least);
+  const { peak } = held();
+  const most = bytes(Math.max(high, held().reserved));
+  const batch = placeableBatch(plan, memory.largestBatch((least * low) / most), least);
   const segments = 'set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, which fragments less';
   return [
     {
       code: 'findings/little-memory-left',
       severity: 'information',
       layer: '',
-      message: `Tensors need ${formatBytes(memory.peak)} at once, for which the caching allocator reserves up to ${formatBytes(high)}; ${tightestGpu(plan).title} has ${formatBytes(memory.capacity)}, of which ${formatBytes(runtimeReserve)} to ${formatBytes(mostRuntimeReserve)} go to driver, framework and what kernels work in`,
+      message: `Tensors need ${formatBytes(memory.peak)} at once${peak > longer * memory.peak ? `, ${formatBytes(peak)} where variables hold what they name until calls return` : ''}, for which the caching allocator reserves up to ${formatBytes(most)}; ${tightestGpu(plan).title} has ${formatBytes(memory.capacity)}, of which ${formatBytes(runtimeReserve)} to ${formatBytes(mostRuntimeReserve)} go to driver, framework and what kernels work in`,
       fix:
         batch > 0
           ? `Lower the batch per GPU to ${batch} to be sure that it fits, or ${segments}`
@@ -35,6 +38,9 @@ export function littleMemoryLeft({ plan, memory, reserved }: EstimatedStep): rea
   ];
 }
 
+/** Less more than this is not worth telling. */
+const longer = 1.01;
+
 /** A batch that surely fits, near the largest: `sure` and those between it and the present one are placed, a few of them. */
 function placeableBatch(plan: StepPlan, sure: number, room: number): number {
   let fits = sure;
@@ -43,7 +49,7 @@ function placeableBatch(plan: StepPlan, sure: number, room: number): number {
     const batch = Math.floor((fits + fails) / 2);
     const there = recost(plan, { batchPerGpu: batch });
     if (there === undefined) break;
-    if (reservedMemory(there, memoryOf(there).peak).fitsIn(room)) fits = batch;
+    if (reservedMemory(there, memoryOf(there).peak).surelyFitsIn(room)) fits = batch;
     else fails = batch;
   }
   return fits;
