@@ -8,7 +8,7 @@
  */
 
 import { bytes } from '../model/units.ts';
-import { backwardEnd, type Message, noExchange, theUpdate, wholeState } from './exchange.ts';
+import { backwardEnd, noExchange, theUpdate, wholeState } from './exchange.ts';
 import type { FrameworkEntry } from './frameworkEntry.ts';
 import { numberFrom, oneOf } from './options.ts';
 import { partitionedMessages } from './partitions.ts';
@@ -57,16 +57,12 @@ export const bytePs: FrameworkEntry = {
         const choice = chooseServers(options, group, gradients, bytes(0));
         // A job of one node asks no server (global.cc: it is distributed from two on).
         const stagesOf = serverStages(group, { ...choice, colocated: choice.colocated || group.nodes === 1 });
-        const moved: Partial<Message> = {
-          ...(options.get('overlap') === 'false' ? { after: backwardEnd(group) } : {}),
-          ...(crosses ? {} : { before: theUpdate }),
-        };
         const partition = Number(options.get('partition-mb')) * 1e6;
         return {
-          messages: partitionedMessages(gradients, partition, stagesOf).map((part) => ({
-            ...part,
-            ...moved,
-          })),
+          messages: partitionedMessages(gradients, partition, stagesOf, {
+            ...(options.get('overlap') === 'false' ? { after: backwardEnd(group) } : {}),
+            ...(crosses ? {} : { before: theUpdate }),
+          }),
           synchrony: 'synchronous',
           update: crosses ? 'as they arrive' : 'after all',
           ...(crosses ? {} : { hostWaits: true }),

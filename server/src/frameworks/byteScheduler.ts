@@ -125,7 +125,7 @@ function messagesOf(
   const perUpdate = updateTime(options, gradients.length);
   return options.get('patched') === 'false'
     ? afterBackward(gradients, group, Number(options.get('partition-elements')), perUpdate)
-    : partitionedMessages(gradients, handedOver, allReduced, [updating(1, perUpdate)]);
+    : partitionedMessages(gradients, handedOver, allReduced, { finishing: [updating(1, perUpdate)] });
 }
 
 /** Of one parameter, which is found halfway through all of them on average. */

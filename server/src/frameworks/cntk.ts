@@ -14,6 +14,7 @@
 
 import type { Operation } from '../communication/operation.ts';
 import { type Bytes, bytes, sum } from '../model/units.ts';
+import { bySize } from './bySize.ts';
 import { cudnnEra, cudnnEraNote, cudnnEraOptions } from './cudnn/cudnnEra.ts';
 import {
   backwardEnd,
@@ -95,6 +96,9 @@ export const cntk: FrameworkEntry = {
           const message = messageOf(gradients, group, plainStages(size, group, hasNccl));
           return { ...noExchange, messages: [{ ...message, everySteps }], buffers: bytes(2 * size) };
         }
+        const stagesOf = bySize((size) =>
+          learner === 'one-bit' ? quantizedStages(size) : plainStages(size, group, hasNccl),
+        );
         const packed = gradients.filter((gradient) => gradient.bytes <= packedUpTo);
         const alone = gradients.filter((gradient) => gradient.bytes > packedUpTo);
         const sent = [...(packed.length > 0 ? [packed] : []), ...alone.map((gradient) => [gradient])];
@@ -102,14 +106,7 @@ export const cntk: FrameworkEntry = {
           ...noExchange,
           messages: [
             header(group),
-            ...sent.map((own) => {
-              const size = sum(own.map((gradient) => gradient.bytes));
-              return messageOf(
-                own,
-                group,
-                learner === 'one-bit' ? quantizedStages(size) : plainStages(size, group, hasNccl),
-              );
-            }),
+            ...sent.map((own) => messageOf(own, group, stagesOf(sum(own.map((gradient) => gradient.bytes))))),
           ],
           buffers: sum(packed.map((gradient) => gradient.bytes)),
         };

@@ -9,6 +9,10 @@ import type { Gradient } from './gradient.ts';
 /** How the part of a gradient travels. */
 export type StagesOf = (size: Bytes) => readonly PartStage[];
 
+interface PartRules extends Partial<Pick<Message, 'after' | 'before'>> {
+  readonly finishing?: readonly PartStage[];
+}
+
 interface PartStage {
   readonly channel: Channel;
   readonly operation: Operation;
@@ -16,13 +20,14 @@ interface PartStage {
 
 /**
  * Each part is sent when its gradient is ready, is needed by the next forward of its layer, and goes before those of
- * layers that forward reaches later. `finishing` is what the last part of a gradient goes through besides.
+ * layers that forward reaches later. `finishing` is what the last part of a gradient goes through besides. The parts of a
+ * gradient that are alike are the same object.
  */
 export const partitionedMessages = (
   gradients: readonly Gradient[],
   partition: number,
   stagesOf: StagesOf,
-  finishing: readonly PartStage[] = [],
+  { finishing = [], ...moved }: PartRules = {},
 ): readonly Message[] => {
   const ways = bySize(stagesOf);
   const lastWays = bySize((size) => [...ways(size), ...finishing]);
@@ -36,6 +41,7 @@ export const partitionedMessages = (
       before: forwardAt(gradient.usedFrom),
       stages: ways(size),
       priority: gradient.usedFrom,
+      ...moved,
     };
     const all = new Array<Message>(parts).fill(message);
     if (finishing.length > 0) all[parts - 1] = { ...message, stages: lastWays(size) };

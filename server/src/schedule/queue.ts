@@ -2,7 +2,8 @@
  * Jobs that wait for a channel: those of the lowest rank first, among equals the first to come.
  *
  * A line for each rank, chained through a column of jobs, and a tree of bits that tells which lines are not empty: adding
- * and taking look at one word for every 32-fold of ranks, however many jobs wait.
+ * and taking look at one word for every 32-fold of ranks, however many jobs wait. Mostly a channel is free when a job
+ * comes, so that one that waits alone stands in no line.
  */
 
 export interface Queue {
@@ -40,17 +41,35 @@ export function createQueue(ranks: number): Queue {
       index = word;
     }
   };
+  const line = (job: number, rank: number, links: Int32Array): void => {
+    links[job] = -1;
+    if ((heads[rank] ?? -1) < 0) {
+      heads[rank] = job;
+      mark(rank);
+    } else links[tails[rank] ?? 0] = job;
+    tails[rank] = job;
+  };
+  const state = { waits: 0, alone: -1, rankOfAlone: 0 };
   return {
     push: (job, rank, links) => {
-      links[job] = -1;
-      if ((heads[rank] ?? -1) < 0) {
-        heads[rank] = job;
-        mark(rank);
-      } else links[tails[rank] ?? 0] = job;
-      tails[rank] = job;
+      state.waits += 1;
+      if (state.waits === 1) {
+        state.alone = job;
+        state.rankOfAlone = rank;
+        return;
+      }
+      if (state.alone >= 0) line(state.alone, state.rankOfAlone, links);
+      state.alone = -1;
+      line(job, rank, links);
     },
     pop: (links) => {
-      if (levels[top]?.[0] === 0) return -1;
+      if (state.waits === 0) return -1;
+      state.waits -= 1;
+      if (state.alone >= 0) {
+        const { alone } = state;
+        state.alone = -1;
+        return alone;
+      }
       let rank = 0;
       for (let level = top; level >= 0; level -= 1) {
         const word = levels[level]?.[rank] ?? 0;
@@ -63,6 +82,7 @@ export function createQueue(ranks: number): Queue {
       return job;
     },
     waiting: (links) => {
+      if (state.alone >= 0) return [state.alone];
       const jobs: number[] = [];
       for (const head of heads) {
         for (let job = head; job >= 0; job = links[job] ?? -1) jobs.push(job);
