@@ -8,6 +8,7 @@ import type { Placement } from '../communication/placement.ts';
 import type { Channel, Exchange, Message, Moment } from '../frameworks/exchange.ts';
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
 import { once } from '../model/once.ts';
+import { remember } from '../model/remember.ts';
 import { type Seconds, seconds } from '../model/units.ts';
 import { type MessageColumns, messageColumns } from '../schedule/messageColumns.ts';
 import type { TimedMessage } from '../schedule/stepWork.ts';
@@ -16,12 +17,25 @@ export interface PlannedTraffic {
   readonly channels: readonly Channel[];
   /** With middle, low and high shares, by channel (`StepWork.slowing`). */
   readonly slowing: readonly [readonly number[], readonly number[], readonly number[]];
+  /** Ways that messages go, in the order they are first gone. */
+  readonly ways: readonly Way[];
   /** By message: what each of its stages takes. */
   readonly stages: readonly (readonly OperationTime[])[];
   /** By message: what it keeps the busiest server for, of one node. */
   readonly serverTimes: readonly Seconds[];
   /** With middle, low or high times. */
   readonly messages: (edge: 0 | 1 | 2) => MessageColumns;
+}
+
+/** Messages that go through the same stages, in the same times. */
+export interface Way {
+  readonly stages: Message['stages'];
+  readonly times: readonly OperationTime[];
+  /** How many go it, and how many of these carry gradients or parameters. */
+  readonly messages: number;
+  readonly withGradients: number;
+  /** How many go it in a step: less than one where a message is sent once in several. */
+  readonly perStep: number;
 }
 
 /** Times are made when they are first asked for. */
@@ -32,26 +46,17 @@ export function timeTraffic(
   { costs, analysis }: Pick<TrainingGraph, 'costs' | 'analysis'>,
 ): PlannedTraffic {
   const { messages } = exchange;
+  const ways = once(() => waysOf(exchange, cluster, placement));
   const channels = channelsOf(messages);
-  const stages = once(() => stageTimes(exchange, cluster, placement));
   const columns = once(() => {
     const shares = updateShares(exchange, analysis.parameters);
-    const stagesOf = numberedStages(channels);
-    return messageColumns(
-      messages.map((message, index) => ({
-        after: workOf(message.after, costs.length),
-        before: workOf(message.before, costs.length),
-        stepsLater: message.stepsLater ?? 0,
-        priority: message.priority ?? 0,
-        stages: stagesOf(message.stages),
-        updateShare: shares[index] ?? 0,
-      })),
-    );
+    return messageColumns(timedMessages(messages, channels, shares, costs.length));
   });
+  const stages = once(() => byMessage(messages, ways(), ({ times }) => times));
   const serverTimes = once(() =>
-    messages.map(({ everySteps = 1 }, index) => {
+    byMessage(messages, ways(), ({ times }, { everySteps = 1 }) => {
       let time = 0;
-      for (const { serverTime } of stages()[index] ?? []) time += serverTime;
+      for (const { serverTime } of times) time += serverTime;
       return seconds(time / everySteps);
     }),
   );
@@ -62,6 +67,9 @@ export function timeTraffic(
   return {
     channels,
     slowing: [middle ?? [], low ?? [], high ?? []],
+    get ways() {
+      return [...ways().values()];
+    },
     get stages() {
       return stages();
     },
@@ -70,9 +78,30 @@ export function timeTraffic(
     },
     messages: (edge) => ({
       ...columns(),
-      time: timesByStage(exchange, stages(), (['time', 'low', 'high'] as const)[edge], columns().time.length),
+      time: timesByStage(messages, ways(), (['time', 'low', 'high'] as const)[edge], columns().time.length),
     }),
   };
+}
+
+/** What is told of each message by its way: found once where messages side by side are the same, as parts are. */
+function byMessage<Told>(
+  messages: readonly Message[],
+  ways: ReadonlyMap<Message['stages'], Way>,
+  tell: (way: Way, message: Message) => Told,
+): readonly Told[] {
+  const told: Told[] = [];
+  let before: Message | undefined;
+  let same: Told | undefined;
+  for (const message of messages) {
+    if (message !== before || same === undefined) {
+      const way = ways.get(message.stages);
+      if (way === undefined) throw new Error('a message goes no way');
+      same = tell(way, message);
+      before = message;
+    }
+    told.push(same);
+  }
+  return told;
 }
 
 /** In the order they are first used. */
@@ -81,32 +110,53 @@ const channelsOf = (messages: readonly Message[]): readonly Channel[] => {
   return [...new Set([...ways].flatMap((stages) => stages.map(({ channel }) => channel)))];
 };
 
-/** Messages that travel alike share their stages, here as there. */
-const numberedStages = (
+/** As the timeline takes them, without times; those that are the same there are the same here. */
+function timedMessages(
+  messages: readonly Message[],
   channels: readonly Channel[],
-): ((stages: Message['stages']) => TimedMessage['stages']) => {
-  const known = new Map<Message['stages'], TimedMessage['stages']>();
-  return (stages) => {
-    const same = known.get(stages);
-    if (same !== undefined) return same;
-    const own = stages.map(({ channel }) => ({ channel: channels.indexOf(channel), time: seconds(0) }));
-    known.set(stages, own);
-    return own;
-  };
-};
+  shares: Float64Array,
+  operators: number,
+): readonly TimedMessage[] {
+  const stagesOf = remember((stages: Message['stages']): TimedMessage['stages'] =>
+    stages.map(({ channel }) => ({ channel: channels.indexOf(channel), time: seconds(0) })),
+  );
+  const timed: TimedMessage[] = [];
+  let before: Message | undefined;
+  let last: TimedMessage | undefined;
+  for (let index = 0; index < messages.length; index += 1) {
+    const message = messages[index];
+    if (message === undefined) break;
+    const updateShare = shares[index] ?? 0;
+    if (last === undefined || message !== before || last.updateShare !== updateShare) {
+      last = {
+        after: workOf(message.after, operators),
+        before: workOf(message.before, operators),
+        stepsLater: message.stepsLater ?? 0,
+        priority: message.priority ?? 0,
+        stages: stagesOf(message.stages),
+        updateShare,
+      };
+      before = message;
+    }
+    timed.push(last);
+  }
+  return timed;
+}
 
 function timesByStage(
-  { messages }: Exchange,
-  stages: PlannedTraffic['stages'],
+  messages: readonly Message[],
+  ways: ReadonlyMap<Message['stages'], Way>,
   edge: 'time' | 'low' | 'high',
   count: number,
 ): Float64Array {
   const times = new Float64Array(count);
+  const own = byMessage(messages, ways, (way, { everySteps = 1 }) =>
+    way.times.map((stage) => stage[edge] / everySteps),
+  );
   let at = 0;
-  for (let index = 0; index < messages.length; index += 1) {
-    const everySteps = messages[index]?.everySteps ?? 1;
-    for (const stage of stages[index] ?? []) {
-      times[at] = stage[edge] / everySteps;
+  for (const stages of own) {
+    for (let stage = 0; stage < stages.length; stage += 1) {
+      times[at] = stages[stage] ?? 0;
       at += 1;
     }
   }
@@ -127,34 +177,45 @@ function workOf(moment: Moment, operators: number): number {
   }
 }
 
-/** Buckets are mostly of one size; operations that are alike are timed once. */
-function stageTimes(
+/** By stages, in the order they are first used. Buckets are mostly of one size; operations that are alike are timed once. */
+function waysOf(
   { messages, synchrony }: Exchange,
   cluster: ClusterProfile,
   placement: Placement,
-): readonly (readonly OperationTime[])[] {
-  const known = new Map<string, OperationTime>();
-  const seen = new Map<Operation, OperationTime>();
-  const timeOf = (operation: Operation): OperationTime => {
-    const same = seen.get(operation);
-    if (same !== undefined) return same;
-    const key = JSON.stringify(operation);
-    let time = known.get(key);
-    if (time === undefined) {
-      time = operationTime(cluster, placement, operation, synchrony === 'synchronous');
-      known.set(key, time);
+): ReadonlyMap<Message['stages'], Way> {
+  const timeOf = timesOfOperations(cluster, placement, synchrony === 'synchronous');
+  const ways = new Map<Message['stages'], CountedWay>();
+  let way: CountedWay | undefined;
+  for (const { stages, gradients, everySteps = 1 } of messages) {
+    if (way?.stages !== stages) {
+      way = ways.get(stages);
+      if (way === undefined) {
+        const times = stages.map(({ operation }) => timeOf(operation));
+        way = { stages, times, messages: 0, withGradients: 0, perStep: 0 };
+        ways.set(stages, way);
+      }
     }
-    seen.set(operation, time);
+    way.messages += 1;
+    way.withGradients += gradients.length > 0 ? 1 : 0;
+    way.perStep += 1 / everySteps;
+  }
+  return ways;
+}
+
+type CountedWay = { -readonly [Key in keyof Way]: Way[Key] };
+
+/** The same operation, and one written alike, is timed once. */
+function timesOfOperations(
+  cluster: ClusterProfile,
+  placement: Placement,
+  sharesServers: boolean,
+): (operation: Operation) => OperationTime {
+  const known = new Map<string, OperationTime>();
+  return remember((operation: Operation): OperationTime => {
+    const key = JSON.stringify(operation);
+    const time = known.get(key) ?? operationTime(cluster, placement, operation, sharesServers);
+    known.set(key, time);
     return time;
-  };
-  // Messages that travel alike share their stages, and so the times of these.
-  const alike = new Map<Message['stages'], readonly OperationTime[]>();
-  return messages.map(({ stages }) => {
-    const shared = alike.get(stages);
-    if (shared !== undefined) return shared;
-    const own = stages.map(({ operation }) => timeOf(operation));
-    alike.set(stages, own);
-    return own;
   });
 }
 

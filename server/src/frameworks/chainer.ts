@@ -12,6 +12,7 @@
 
 import type { CollectiveOperation, Operation } from '../communication/operation.ts';
 import { type Bytes, bytes, sum } from '../model/units.ts';
+import { bySize } from './bySize.ts';
 import { cudnnEra, cudnnEraNote, cudnnEraOptions } from './cudnn/cudnnEra.ts';
 import {
   backwardEnd,
@@ -140,8 +141,9 @@ function chainerMn(
   const communicator = options.get('communicator');
   const size = sum(gradients.map((gradient) => gradient.bytes));
   const isBuffered = communicator === 'pure_nccl' && options.get('double-buffering') === 'true';
+  const wayOf = bySize((whole) => stagesOf(communicator, whole, group));
   const send = (carried: readonly Gradient[], whole: Bytes): Message => ({
-    ...messageOf(carried, whole, backwardEnd(group), theUpdate, stagesOf(communicator, whole, group)),
+    ...messageOf(carried, whole, backwardEnd(group), theUpdate, wayOf(whole)),
     ...(isBuffered ? { stepsLater: 1 } : {}),
   });
   return {

@@ -16,18 +16,19 @@ export interface Stall {
  */
 export function exposureOfMessages(stalls: readonly Stall[], jobs: Jobs, messages: number): Float64Array {
   const exposed = new Float64Array(messages);
-  const { messageOf, perStep: jobsPerStep } = jobs;
+  const { messageOf, perStep: jobsPerStep, ready, start: starts, previous } = jobs;
   for (const stall of stalls) {
     let upper = stall.until;
     let job = jobs.jobOf(stall.step, stall.message + 1) - 1;
     while (upper > stall.from && job >= 0) {
-      const start = jobs.start[job] ?? 0;
-      const message = messageOf[job % jobsPerStep] ?? 0;
+      const start = starts[job] ?? 0;
+      const kind = job % jobsPerStep;
+      const message = messageOf[kind] ?? 0;
       exposed[message] = (exposed[message] ?? 0) + upper - Math.max(start, stall.from);
       upper = start;
-      const isHeldByChannel = start - (jobs.ready[job] ?? 0) > rounding * start;
-      const isLaterStage = job % jobsPerStep > 0 && messageOf[(job % jobsPerStep) - 1] === message;
-      job = isHeldByChannel ? (jobs.previous[job] ?? -1) : isLaterStage ? job - 1 : -1;
+      const isHeldByChannel = start - (ready[job] ?? 0) > rounding * start;
+      const isLaterStage = kind > 0 && messageOf[kind - 1] === message;
+      job = isHeldByChannel ? (previous[job] ?? -1) : isLaterStage ? job - 1 : -1;
     }
     if (upper > stall.from) {
       exposed[stall.message] = (exposed[stall.message] ?? 0) + upper - stall.from;
@@ -52,32 +53,30 @@ export function slackOfMessages(
   jobs: Jobs,
   messages: number,
 ): Float64Array {
-  const { messageOf, perStep: jobsPerStep } = jobs;
-  const latestEnd = new Float64Array(jobs.end.length).fill(Number.POSITIVE_INFINITY);
-  for (let at = jobs.started.length - 1; at >= 0; at -= 1) {
-    const job = jobs.started[at] ?? 0;
+  const { messageOf, perStep: jobsPerStep, start, end, previous, started } = jobs;
+  const latestEnd = new Float64Array(end.length).fill(Number.POSITIVE_INFINITY);
+  /** Infinite for a job that has not started. */
+  const latestStart = (job: number): number => {
+    const latest = latestEnd[job] ?? Number.POSITIVE_INFINITY;
+    return Number.isFinite(latest) ? latest - ((end[job] ?? 0) - (start[job] ?? 0)) : latest;
+  };
+  for (let at = started.length - 1; at >= 0; at -= 1) {
+    const job = started[at] ?? 0;
     const kind = job % jobsPerStep;
     const message = messageOf[kind] ?? 0;
     const isLast = messageOf[kind + 1] !== message;
     const needed = isLast
-      ? (neededAt[Math.floor(job / jobsPerStep)]?.[message] ?? Number.POSITIVE_INFINITY)
-      : latestStart(job + 1, jobs, latestEnd);
-    const latest = Math.min(latestEnd[job] ?? 0, needed);
-    latestEnd[job] = latest;
-    const before = jobs.previous[job] ?? -1;
-    if (before >= 0) {
-      latestEnd[before] = Math.min(latestEnd[before] ?? 0, latestStart(job, jobs, latestEnd));
-    }
+      ? (neededAt[(job - kind) / jobsPerStep]?.[message] ?? Number.POSITIVE_INFINITY)
+      : latestStart(job + 1);
+    latestEnd[job] = Math.min(latestEnd[job] ?? 0, needed);
+    const before = previous[job] ?? -1;
+    if (before >= 0) latestEnd[before] = Math.min(latestEnd[before] ?? 0, latestStart(job));
   }
-  return Float64Array.from({ length: messages }, (_, message) => {
+  const slack = new Float64Array(messages);
+  for (let message = 0; message < messages; message += 1) {
     const job = jobs.jobOf(step, message + 1) - 1;
-    const spare = (latestEnd[job] ?? 0) - (jobs.end[job] ?? 0);
-    return Number.isFinite(spare) ? Math.max(0, spare) : 0;
-  });
-}
-
-/** Infinite for a job that has not started. */
-function latestStart(job: number, jobs: Jobs, latestEnd: Float64Array): number {
-  const latest = latestEnd[job] ?? Number.POSITIVE_INFINITY;
-  return Number.isFinite(latest) ? latest - ((jobs.end[job] ?? 0) - (jobs.start[job] ?? 0)) : latest;
+    const spare = (latestEnd[job] ?? 0) - (end[job] ?? 0);
+    slack[message] = Number.isFinite(spare) ? Math.max(0, spare) : 0;
+  }
+  return slack;
 }

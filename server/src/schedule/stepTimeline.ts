@@ -112,8 +112,6 @@ function timesOf(work: StepWork, { steps, shown, averaged }: SettledSteps): Step
   };
   const forward = meanColumn(recent.map((one) => one.forward));
   const backward = meanColumn(recent.map((one) => one.backward));
-  let communication = 0;
-  for (const time of work.messages.time) communication += time;
   return {
     forward,
     backward,
@@ -124,7 +122,7 @@ function timesOf(work: StepWork, { steps, shown, averaged }: SettledSteps): Step
     exposedInputTime: mean((one) => one.fed - one.start),
     forwardTime: total(forward),
     backwardTime: total(backward),
-    communicationTime: seconds(communication),
+    communicationTime: total(work.messages.time),
     exposedTime: mean((one) => one.stalls.reduce((sum, stall) => sum + stall.until - stall.from, 0)),
     updateTime: mean((one) => one.updateTime),
     hostTime: mean((one) => one.hostTime),
@@ -142,12 +140,16 @@ function sentMessages({ messages }: StepWork, settled: SettledSteps): readonly S
   const neededAt = steps.map((step) => step.neededAt);
   const slack = slackOfMessages(shown, neededAt, jobs, messages.count);
   const { start, end } = jobs;
-  return Array.from({ length: messages.count }, (_, index) => ({
-    start: seconds((start[jobs.jobOf(shown, index)] ?? 0) - from),
-    end: seconds((end[jobs.jobOf(shown, index + 1) - 1] ?? 0) - from),
-    exposed: seconds((exposed[index] ?? 0) / averaged),
-    slack: seconds(slack[index] ?? 0),
-  }));
+  const sent: SentMessage[] = [];
+  for (let index = 0; index < messages.count; index += 1) {
+    sent.push({
+      start: seconds((start[jobs.jobOf(shown, index)] ?? 0) - from),
+      end: seconds((end[jobs.jobOf(shown, index + 1) - 1] ?? 0) - from),
+      exposed: seconds((exposed[index] ?? 0) / averaged),
+      slack: seconds(slack[index] ?? 0),
+    });
+  }
+  return sent;
 }
 
 function stageOf({ messages }: StepWork, settled: SettledSteps): StepTimeline['stageOf'] {

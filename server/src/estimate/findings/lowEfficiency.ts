@@ -48,14 +48,13 @@ export function lowEfficiency({ plan, timeline, alone }: EstimatedStep): readonl
 }
 
 /** No step is shorter than what one of its channels carries in it, one message at a time. */
-function leastStep({ exchange, traffic }: StepPlan): number {
+function leastStep({ traffic }: StepPlan): number {
   const busy = new Map<Channel, number>();
-  exchange.messages.forEach(({ stages, everySteps = 1 }, index) => {
-    const times = traffic.stages[index];
+  for (const { stages, times, perStep } of traffic.ways) {
     stages.forEach(({ channel }, stage) => {
-      busy.set(channel, (busy.get(channel) ?? 0) + (times?.[stage]?.time ?? 0) / everySteps);
+      busy.set(channel, (busy.get(channel) ?? 0) + (times[stage]?.time ?? 0) * perStep);
     });
-  });
+  }
   return Math.max(0, ...busy.values());
 }
 

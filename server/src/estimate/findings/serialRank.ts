@@ -8,12 +8,11 @@ import type { EstimatedStep } from './findings.ts';
 
 export function serialRank({ plan, timeline }: EstimatedStep): readonly Finding[] {
   let time = 0;
-  plan.exchange.messages.forEach(({ stages, everySteps = 1 }, index) => {
+  for (const { stages, times, perStep } of plan.traffic.ways) {
     stages.forEach(({ operation }, position) => {
-      if (operation.kind !== 'gather at rank 0') return;
-      time += (plan.traffic.stages[index]?.[position]?.time ?? 0) / everySteps;
+      if (operation.kind === 'gather at rank 0') time += perStep * (times[position]?.time ?? 0);
     });
-  });
+  }
   if (time === 0 || time < thresholdOf(plan.scenario.thresholds, 'serial-rank') * timeline.step) return [];
   const workers = plan.scenario.gpus;
   return [

@@ -40,8 +40,8 @@ const crowding = 1.5;
 
 type Servers = Pick<ServerOperation, 'servers' | 'busiestShare'>;
 
-function serversOf({ exchange }: EstimatedStep['plan']): Servers | undefined {
-  for (const { stages } of exchange.messages) {
+function serversOf({ traffic }: EstimatedStep['plan']): Servers | undefined {
+  for (const { stages } of traffic.ways) {
     for (const { operation } of stages) {
       const servers = atServer(operation);
       if (servers !== undefined) return servers;

@@ -18,11 +18,11 @@ export function slowNetwork({ plan, timeline }: EstimatedStep): readonly Finding
   let transfer = 0;
   let startup = 0;
   let whole = 0;
-  for (const stages of plan.traffic.stages) {
-    for (const stage of stages) {
-      whole += stage.time;
-      startup += stage.startup;
-      if (stage.bound === 'network') transfer += stage.time - stage.startup;
+  for (const { times, messages } of plan.traffic.ways) {
+    for (const stage of times) {
+      whole += messages * stage.time;
+      startup += messages * stage.startup;
+      if (stage.bound === 'network') transfer += messages * (stage.time - stage.startup);
     }
   }
   const [first] = timeline.messages;

@@ -14,18 +14,18 @@ import type { EstimatedStep } from './findings.ts';
 
 export function smallMessages({ plan, timeline }: EstimatedStep): readonly Finding[] {
   const { thresholds } = plan.scenario;
-  const count = plan.exchange.messages.filter(({ gradients }) => gradients.length > 0).length;
-  if (count < 2) return [];
   if (timeline.exposedTime < thresholdOf(thresholds, 'exposed-communication') * timeline.step) return [];
+  let count = 0;
   let startup = 0;
   let whole = 0;
-  for (const [index, stages] of plan.traffic.stages.entries()) {
-    if (plan.exchange.messages[index]?.gradients.length === 0) continue;
-    for (const stage of stages) {
-      startup += stage.startup;
-      whole += stage.time;
+  for (const { times, withGradients } of plan.traffic.ways) {
+    count += withGradients;
+    for (const stage of times) {
+      startup += withGradients * stage.startup;
+      whole += withGradients * stage.time;
     }
   }
+  if (count < 2) return [];
   const share = thresholdOf(thresholds, 'small-messages');
   if (whole === 0 || startup < share * whole) return [];
   const total = plan.exchange.messages.reduce((sum, message) => sum + message.bytes, 0);
