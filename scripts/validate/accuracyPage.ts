@@ -106,6 +106,8 @@ ${kernels.map(kernelLine).join('\n')}
   wide, they are predicted an eighth too fast. None was measured on later GPUs.
 - TensorFlow 1: a step of batch 32 takes more than half of one of 64, by 30 to 90 ms, which is not modelled; Inception-v3
   is 13 to 31 % too fast.
+- MXNet: batches of 16 and more are predicted within 27 %, smaller ones at a half to four fifths of what they take: neither what
+  convolutions of few images take on K80 nor what MXNet does between two steps was measured.
 - K80: which clock it holds between 560 and 875 MHz is not told; the middle stands for it. It was looked into because all
   rows but VGG's were too fast, so the K80 rows are not wholly unseen.
 - Torch 7 without cuDNN takes the curves of products by CUDA 8, those of the three GPUs of DeepBench's first release, whose
