@@ -9,6 +9,7 @@ import { once } from '../model/once.ts';
 import { type Bytes, bytes } from '../model/units.ts';
 import { CachingAllocator } from './cachingAllocator.ts';
 import { type MemoryTrace, memoryTrace, replay } from './memoryTrace.ts';
+import type { StepMemory } from './stepMemory.ts';
 import type { StepPlan } from './stepPlan.ts';
 
 /**
@@ -70,3 +71,16 @@ export function reservedMemory(plan: StepPlan, allocated: number): ReservedMemor
 }
 
 const roundToSegments = (size: number): number => Math.ceil(size / segment) * segment;
+
+/** Where tensors need so little of what is surely left, no order of them takes all of it; the step is not placed then. */
+export const isFarBelow = ({ peak, capacity }: Pick<StepMemory, 'peak' | 'capacity'>): boolean =>
+  peak <= 0.75 * (capacity - mostRuntimeReserve);
+
+/** Whether tensors fit, and can be placed, in what driver and framework leave at best. */
+export const fitsAtBest = (
+  memory: Pick<StepMemory, 'peak' | 'capacity'>,
+  reserved: () => ReservedMemory,
+): boolean => {
+  const room = memory.capacity - runtimeReserve;
+  return memory.peak <= room && (isFarBelow(memory) || reserved().fitsIn(room));
+};

@@ -3,25 +3,25 @@
 import { formatBytes } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
 import { bytes } from '../../model/units.ts';
-import { memoryOf } from '../memoryOf.ts';
-import { recost } from '../recost.ts';
-import { mostRuntimeReserve, reservedMemory, runtimeReserve } from '../reservedMemory.ts';
-import type { StepPlan } from '../stepPlan.ts';
+import { placeableBatch } from '../placeableBatch.ts';
+import { fitsAtBest, isFarBelow, mostRuntimeReserve, runtimeReserve } from '../reservedMemory.ts';
 import { tightestGpu } from '../tightestGpu.ts';
 import type { EstimatedStep } from './findings.ts';
 
-/** Where tensors need less of what is left than this, no order of them takes all of it; the step is not placed then. */
-const surelyFits = 0.75;
-
 export function littleMemoryLeft({ plan, memory, reserved }: EstimatedStep): readonly Finding[] {
   const least = memory.capacity - mostRuntimeReserve;
-  if (memory.peak > memory.capacity - runtimeReserve || memory.peak <= surelyFits * least) return [];
+  // Else it is out of memory, or far from it.
+  if (!fitsAtBest(memory, reserved) || isFarBelow(memory)) return [];
   const { bounds, surelyFitsIn, held } = reserved();
   if (surelyFitsIn(least)) return [];
-  const [low, high] = bounds;
+  const [, high] = bounds;
   const { peak } = held();
   const most = bytes(Math.max(high, held().reserved));
-  const batch = placeableBatch(plan, memory.largestBatch((least * low) / most), least);
+  const batch = placeableBatch(plan, Math.min(plan.training.batch - 1, memory.largestBatch(least)), {
+    room: least,
+    fits: (there) => there.surelyFitsIn(least),
+    taken: (there) => Math.max(there.bounds[1], there.held().reserved),
+  });
   const segments = 'set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, which fragments less';
   return [
     {
@@ -40,19 +40,3 @@ export function littleMemoryLeft({ plan, memory, reserved }: EstimatedStep): rea
 
 /** Less more than this is not worth telling. */
 const longer = 1.01;
-
-/** A batch that surely fits, near the largest: `sure` and those between it and the present one are placed, a few of them. */
-function placeableBatch(plan: StepPlan, sure: number, room: number): number {
-  let fits = sure;
-  let fails = plan.training.batch;
-  for (let tries = 0; tries < mostTries && fails - fits > 1; tries += 1) {
-    const batch = Math.floor((fits + fails) / 2);
-    const there = recost(plan, { batchPerGpu: batch });
-    if (there === undefined) break;
-    if (reservedMemory(there, memoryOf(there).peak).surelyFitsIn(room)) fits = batch;
-    else fails = batch;
-  }
-  return fits;
-}
-
-const mostTries = 4;

@@ -1,22 +1,23 @@
-/** `findings/out-of-memory`: the peak is above what the GPU leaves for tensors. */
+/** `findings/out-of-memory`: tensors need more than the GPU leaves for them, or cannot be placed in it. */
 
 import { repeatedBlocks } from '../../analysis/repeatedBlocks.ts';
 import { formatBytes, formatPercent } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
 import { bytes } from '../../model/units.ts';
 import { memoryOf } from '../memoryOf.ts';
+import { placeableBatch } from '../placeableBatch.ts';
 import { fittingBatch, recost } from '../recost.ts';
-import { runtimeReserve } from '../reservedMemory.ts';
+import { fitsAtBest, runtimeReserve } from '../reservedMemory.ts';
 import type { StepMemory } from '../stepMemory.ts';
 import { type StepPlan, timesOf } from '../stepPlan.ts';
 import { tightestGpu } from '../tightestGpu.ts';
 import type { EstimatedStep } from './findings.ts';
 
-export function outOfMemory({ plan, memory, timeline }: EstimatedStep): readonly Finding[] {
+export function outOfMemory({ plan, memory, reserved, timeline }: EstimatedStep): readonly Finding[] {
+  if (fitsAtBest(memory, reserved)) return [];
   const room = memory.capacity - runtimeReserve;
-  if (memory.peak <= room) return [];
   const [kind, size] = largestKind(memory, plan.scenario.mode === 'training');
-  const batch = fittingBatch(plan, memory, room);
+  const batch = placeable(plan, memory, room);
   const { title } = tightestGpu(plan);
   const advice = [...checkpointAdvice(plan, memory, timeline.step), ...shardingAdvice(plan, memory)];
   return [
@@ -24,15 +25,23 @@ export function outOfMemory({ plan, memory, timeline }: EstimatedStep): readonly
       code: 'findings/out-of-memory',
       severity: 'warning',
       layer: '',
-      message: `The step needs ${formatBytes(memory.peak)}; ${title} has ${formatBytes(memory.capacity)}, of which ${formatBytes(runtimeReserve)} go to driver and framework. The largest part is ${kind}, ${formatBytes(size)}`,
+      message: `The step needs ${formatBytes(memory.peak)}${memory.peak > room ? '' : `, for which the caching allocator reserves up to ${formatBytes(reserved().bounds[1])}`}; ${title} has ${formatBytes(memory.capacity)}, of which ${formatBytes(runtimeReserve)} go to driver and framework. The largest part is ${kind}, ${formatBytes(size)}`,
       fix:
         batch > 0
-          ? [`Lower the batch per GPU to ${batch}, the largest whose tensors fit`, ...advice].join('; or ')
+          ? [`Lower the batch per GPU to ${batch}, the largest found that fits`, ...advice].join('; or ')
           : `No batch fits: ${formatBytes(bytes(memory.parameters + memory.optimizerState + memory.communicationBuffers))} of parameters, optimizer state and buffers stay, and a single sample comes on top. ${capitalized([...advice, 'choose a GPU with more memory'].join('; or '))}`,
       ...(batch > 0 ? { change: { kind: 'batch', batch } } : {}),
     },
   ];
 }
+
+/** The largest batch found that is not out of memory itself. */
+const placeable = (plan: StepPlan, memory: StepMemory, room: number): number =>
+  placeableBatch(plan, fittingBatch(plan, memory, room), {
+    room,
+    fits: (reserved) => reserved.fitsIn(room),
+    taken: (reserved) => reserved.bounds[1],
+  });
 
 /** Where blocks repeat and keep all that backward needs: what it takes to keep only what goes into them. */
 function checkpointAdvice(plan: StepPlan, memory: StepMemory, step: number): readonly string[] {
@@ -46,7 +55,7 @@ function checkpointAdvice(plan: StepPlan, memory: StepMemory, step: number): rea
   if (after === undefined) return [];
   const less = memoryOf(after);
   const { peak } = less;
-  const batch = peak <= room ? training.batch : fittingBatch(after, less, room);
+  const batch = peak <= room ? training.batch : placeable(after, less, room);
   if (batch === 0) return [];
   const longer = step > 0 ? timesOf(after, 0).step / step - 1 : 0;
   const needs = peak <= room ? `needs ${formatBytes(peak)}` : `lets a batch of ${batch} fit`;
