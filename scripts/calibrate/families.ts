@@ -13,6 +13,7 @@ import { findGpu } from '../../server/src/hardware/gpus.ts';
 import { convolutionBytes, convolutionTime } from '../../server/src/hardware/kernels/convolutionTime.ts';
 import { operandBytes, productTime } from '../../server/src/hardware/kernels/productTime.ts';
 import { rowTime } from '../../server/src/hardware/kernels/rowTime.ts';
+import { computePath, transposedAround } from '../../server/src/hardware/kernelTime.ts';
 import type { ConvolutionPass, ConvolutionShape } from '../../server/src/operators/definition.ts';
 import { type MeasuredRow, numberIn } from '../measured/readMeasured.ts';
 import { type KernelFamily, type NumberType, ratesOf, rounded, widthOf } from './fit.ts';
@@ -80,7 +81,11 @@ export const convolutionFamily = (pass: ConvolutionPass): KernelFamily<Convoluti
   times: (gpu, type, entry, rows) => {
     const rates = ratesOf(gpu, type);
     const curve = convolutionCurveOf(entry);
-    return rows.map((row) => convolutionTime(rates, curve, convolutionOf(row, pass), widthOf(type)).time);
+    // Rows in half precision are DeepBench's, whose tensors are channels first (code/nvidia/conv_bench.cu).
+    const transposed = type === 'fp16' ? transposedAround(gpu, computePath(gpu, 'fp16'), pass) : undefined;
+    return rows.map(
+      (row) => convolutionTime(rates, curve, convolutionOf(row, pass), widthOf(type), transposed).time,
+    );
   },
   least: (gpu, type, row) => {
     const rates = ratesOf(gpu, type);

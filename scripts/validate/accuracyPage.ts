@@ -87,8 +87,7 @@ ${kernels.map(kernelLine).join('\n')}
   the rows are kept as they are.
 - DeepLearningExamples: fine-tuning BERT is predicted a quarter too fast on A100 and a fifth on V100 in fp16, a fifth on A100
   in TF32; pre-training is within 13 %. Its code wrote GELU out in six kernels until 2021, and which code the tables of
-  fine-tuning were made by is not told: Lambda measured the same GPU, batch and precision 10 % faster. ResNet-50 on V100 in
-  channels-last is 13 to 18 % too slow, by factors of an RTX 3090.
+  fine-tuning were made by is not told: Lambda measured the same GPU, batch and precision 10 % faster.
 - Lambda: BERT is predicted within 13 % on V100, A100 and RTX 3090, but 12 to 26 % too fast on A10 (150 W), RTX 6000 Ada (300 W)
   and RTX 8000 in fp16, whose power limits no profile has, and 9 to 24 % on GH200 and B200, of which no kernel was measured;
   in TF32 it is 12 to 15 % too slow on RTX 4090. That Ada takes the curves of Ampere was changed because its rows stood out.
@@ -100,6 +99,9 @@ ${kernels.map(kernelLine).join('\n')}
   each channel was looked for because these rows stood out, so they are not wholly unseen; its rate is of another source (V100
   and A100, \`measured/batch-norm.csv\`), and Inception-v3 on P100 and K80 came nearer by it too. B200 in fp16 is still predicted
   at three fifths of what it takes: half of the bytes save it nothing, which convolutions without a measurement do not show.
+- Convolutions on tensor cores: DeepBench's were measured on channels-first tensors, and what cuDNN transposes around them was
+  part of their curves until Lambda's ResNet-50 in TF32 and NVIDIA's in channels last stood out, so those rows are not wholly
+  unseen. The curves of V100 and T4 now leave a sixth to a quarter over on DeepBench itself, most on small tensors.
 - No product in TF32 was measured: it takes the curve of half precision.
 - Products whose sizes are no multiples of 8 are charged like others: 48 of them in fp16 on V100 and T4 (DeepBench) were
   measured as predicted, 0.98 in the middle and 38 within 10 %, though half of those were fitted to. On 16 narrow ones, 35

@@ -10,6 +10,7 @@ import {
   type Rates,
 } from '../../server/src/hardware/kernels/productTime.ts';
 import { rowTime } from '../../server/src/hardware/kernels/rowTime.ts';
+import { computePath, transposedAround } from '../../server/src/hardware/kernelTime.ts';
 import type { ConvolutionShape } from '../../server/src/operators/definition.ts';
 
 /** A GPU of round numbers: 100 multiprocessors of 1 TFLOP/s, 1 TB/s; tiles of 128 × 128 that reach the peak. */
@@ -90,6 +91,60 @@ describe('convolutions', () => {
     const data = convolutionTime(rates, curve, { ...strided, pass: 'data' }, 0).time;
     expect(data / forward).toBeGreaterThan(0.9);
     expect(data / forward).toBeLessThan(1.3);
+  });
+});
+
+describe('images in the other layout', () => {
+  const [rates] = [{ multiprocessors: 80, peak: 1e14, bandwidth: 1e12 }];
+  const [images, channels, filters, plane, positions] = [8, 64, 256, 56 * 56, 28 * 28];
+  const shape = {
+    kind: 'convolution',
+    images,
+    channels,
+    filters,
+    groups: 1,
+    plane,
+    positions,
+    taps: 1,
+  } as const;
+  const curve = {
+    tiles: [[128, 128, 1]],
+    memory: 1,
+    depth: 0,
+    winograd: undefined,
+    transforms: 1,
+    fourier: undefined,
+  } as const;
+  const [input, output] = [images * channels * plane, images * filters * positions];
+
+  test.each([
+    ['forward', 'read', input],
+    ['data', 'read', output],
+    ['weight', 'read', input + output],
+    ['forward', 'all', input + output],
+    ['data', 'all', input + output],
+    ['weight', 'all', input + output],
+  ] as const)(
+    '%s transposes %s of its images: each element read and written once more',
+    (pass, transposed, moved) => {
+      const work: ConvolutionShape = { ...shape, pass, winograd: false, fourier: false };
+      const more =
+        convolutionTime(rates, curve, work, 2, transposed).time - convolutionTime(rates, curve, work, 2).time;
+      expect(more).toBeCloseTo((2 * 2 * moved) / rates.bandwidth, 9);
+    },
+  );
+
+  test.each([
+    ['v100-sxm2-16gb', 'fp16', 'forward', 'read'],
+    ['t4', 'fp16', 'data', 'read'],
+    ['a100-sxm-80gb', 'fp16', 'forward', 'all'],
+    ['a100-sxm-80gb', 'tf32', 'forward', 'read'],
+    ['a100-sxm-80gb', 'tf32', 'data', 'all'],
+    ['v100-sxm2-16gb', 'fp32', 'forward', undefined],
+  ] as const)('%s in %s, %s: what cuDNN transposes', (name, numeric, pass, expected) => {
+    const gpu = findGpu(name);
+    if (gpu === undefined) throw new Error(name);
+    expect(transposedAround(gpu, computePath(gpu, numeric), pass)).toBe(expected);
   });
 });
 

@@ -20,6 +20,7 @@ import {
   seconds,
 } from '../model/units.ts';
 import type {
+  ConvolutionPass,
   ConvolutionShape,
   KernelClass,
   ProductShape,
@@ -37,7 +38,12 @@ import { type Calibrated, curvesOf, type RowKind } from './curves.ts';
 import efficiency from './efficiency.json';
 import { findGpu } from './gpus.ts';
 import { kernelKind } from './kernelKind.ts';
-import { convolutionBytes, convolutionTime, savedByTransforms } from './kernels/convolutionTime.ts';
+import {
+  convolutionBytes,
+  convolutionTime,
+  savedByTransforms,
+  type Transposed,
+} from './kernels/convolutionTime.ts';
 import { type BoundTime, operandBytes, productTime, type Rates } from './kernels/productTime.ts';
 import { rowTime } from './kernels/rowTime.ts';
 import type { Nearness } from './nearestCurve.ts';
@@ -279,10 +285,6 @@ function productsTime(gpu: GpuProfile, work: KernelWork): BodyTime | undefined {
     if (part === undefined) return undefined;
     parts.push(scaled(part.time, count));
     moved += count * part.bytes;
-    if (isTransposedInside(gpu, work, shape)) {
-      const change = layoutChangeTime(gpu, shape, width);
-      if (change !== undefined) parts.push(scaled(change, count));
-    }
   }
   const rest = work.bytes - moved;
   if (rest > 0) {
@@ -296,34 +298,24 @@ function productsTime(gpu: GpuProfile, work: KernelWork): BodyTime | undefined {
 
 /**
  * Tensor cores take channels last: around a convolution of channels-first tensors cuDNN changes the layout of what goes
- * in and of what comes out (NVIDIA, "Convolutional layers user's guide", DU-09794-001, section 2.3, "Tensor layout").
+ * in and of what comes out (NVIDIA, "Convolutional layers user's guide", DU-09794-001, section 2.3, "Tensor layout"). Some
+ * kernels write channels first: those for Volta and Turing (`volta_fp16_s884cudnn_fp16_256x128_ldg8_relu_f2f_exp_small_nhwc2nchw_tn`),
+ * later those for forward in TF32 (`sm80_xmma_fprop_implicit_gemm_tf32f32_tf32f32_f32_nhwckrsc_nchw`) but not those for
+ * gradients or in half precision (`…_nhwckrsc_nhwc`).
  */
-function isTransposedInside(
+export function transposedAround(
   gpu: GpuProfile,
-  { environment, numeric }: KernelWork,
-  { kind }: ProductShape | ConvolutionShape,
-): boolean {
-  if (kind !== 'convolution' || environment?.layout !== 'channels-first') return false;
-  return computePath(gpu, numeric).unit === 'tensor';
-}
-
-/** Everything is read and written once more. */
-function layoutChangeTime(
-  gpu: GpuProfile,
-  shape: ProductShape | ConvolutionShape,
-  width: number,
-): BodyTime | undefined {
-  if (shape.kind !== 'convolution') return undefined;
-  const { elementwise } = curvesOf(gpu).row;
-  if (elementwise === undefined) return undefined;
-  const bytes = 2 * convolutionBytes(shape, width);
-  const time = rowTime(gpu.memoryBandwidth.value, elementwise.curve, bytes, undefined);
-  return spreadOver({ time, bound: 'memory' }, elementwise);
+  { unit, actual }: ComputePath,
+  pass: ConvolutionPass,
+): Transposed | undefined {
+  if (unit !== 'tensor') return undefined;
+  const isEarly = gpu.architecture === 'volta' || gpu.architecture === 'turing';
+  return isEarly || (actual === 'tf32' && pass === 'forward') ? 'read' : 'all';
 }
 
 function timeOfProduct(
   gpu: GpuProfile,
-  { numeric, library }: KernelWork,
+  { numeric, library, environment }: KernelWork,
   shape: ProductShape | ConvolutionShape,
   width: number,
 ): { readonly time: BodyTime; readonly bytes: number } | undefined {
@@ -345,7 +337,9 @@ function timeOfProduct(
   }
   const depthwise = shape.groups > 1 && shape.groups === shape.channels;
   const curve = depthwise ? undefined : curves.convolution[path.unit][shape.pass];
-  const time = curve && convolutionTime(ratesBy(curve), curve.curve, shape, width);
+  const transposed =
+    environment?.layout === 'channels-first' ? transposedAround(gpu, path, shape.pass) : undefined;
+  const time = curve && convolutionTime(ratesBy(curve), curve.curve, shape, width, transposed);
   return time && { time: spreadOver(time, curve), bytes: convolutionBytes(shape, width) };
 }
 

@@ -17,8 +17,35 @@ import type { ConvolutionPass, ConvolutionShape } from '../../operators/definiti
 import type { ConvolutionCurve } from '../curves.ts';
 import { type BoundTime, type ProductSizes, productTime, type Rates } from './productTime.ts';
 
+/** What cuDNN transposes around a kernel whose images lie otherwise: all of them, or none that the kernel writes itself. */
+export type Transposed = 'all' | 'read';
+
 /** `width`: bytes per element. Without launch. */
 export function convolutionTime(
+  rates: Rates,
+  curve: ConvolutionCurve,
+  shape: ConvolutionShape,
+  width: number,
+  transposed?: Transposed,
+): BoundTime {
+  const inside = fastestTime(rates, curve, shape, width);
+  if (transposed === undefined) return inside;
+  const moved = 2 * width * transposedElements(shape, transposed);
+  const change = moved / (rates.bandwidth * curve.memory);
+  return { time: inside.time + change, bound: change > inside.time ? 'memory' : inside.bound };
+}
+
+/** Both tensors of images go into the gradient of the filter. */
+function transposedElements(
+  { images, channels, filters, positions, plane, pass }: ConvolutionShape,
+  transposed: Transposed,
+): number {
+  const [input, output] = [images * channels * plane, images * filters * positions];
+  if (transposed === 'all' || pass === 'weight') return input + output;
+  return pass === 'forward' ? input : output;
+}
+
+function fastestTime(
   rates: Rates,
   curve: ConvolutionCurve,
   shape: ConvolutionShape,
