@@ -37,10 +37,14 @@ export function messageCosts(plan: StepPlan, timeline: StepTimeline): readonly M
       slack: sent?.slack ?? seconds(0),
       layers: layersOf(message.gradients),
       readyAfter: layerOf[message.after.pass === 'backward' ? last - message.after.position : 0] ?? 0,
+      isAllReduce: isAllReduce(message.stages),
       description,
     };
   });
 }
+
+const isAllReduce = (stages: Message['stages']): boolean =>
+  stages.every(({ operation }) => operation.kind === 'collective' && operation.collective === 'all-reduce');
 
 const noStages: readonly never[] = [];
 

@@ -97,7 +97,7 @@ function rowLines(view: ModelView, row: LayerRow): readonly string[] {
       ? [
           '',
           cell(
-            'all-reduce',
+            view.estimate.cost?.messages?.every(({ isAllReduce }) => isAllReduce) ? 'all-reduce' : 'exchange',
             `${formatTime(cost.time.communication)} over ${view.estimate.cost?.scenario.gpus ?? '?'} GPUs, ${exposureText(
               cost.time.exposed,
             )}`,

@@ -34,6 +34,8 @@ export interface MessageCost {
   readonly layers: readonly { readonly index: number; readonly bytes: Bytes }[];
   /** The layer whose backward completes it; index into `StepCost.layers`. */
   readonly readyAfter: number;
+  /** Else it gathers, scatters, or goes through servers or the host. */
+  readonly isAllReduce: boolean;
   /** "ring over NVLink 4 and NVSwitch, 8 GPUs, 412 GB/s bus bandwidth". */
   readonly description: string;
 }

@@ -171,8 +171,8 @@ it('renders a table', () => {
     "tiny (onnx): 2,362,368 parameters, 3 operators in 3 layers
     dgx-a100: 1 node, 8 × A100 SXM 40 GB, batch 4 per GPU, seq = 128, bf16, adamw, pytorch-ddp, training
 
-    layer           type    output      params     forward    backward     time  bound      saved  all-reduce  exposed
-    /fc             Linear  4×128×3072  2.36 M  2.42 GFLOP  4.83 GFLOP  60.0 µs  compute  768 KiB      120 µs  80.0 µs
+    layer           type    output      params     forward    backward     time  bound      saved    comm  exposed
+    /fc             Linear  4×128×3072  2.36 M  2.42 GFLOP  4.83 GFLOP  60.0 µs  compute  768 KiB  120 µs  80.0 µs
     /odd, "quoted"  Odd     ?                            ?           ?        ?                 ?
     1 more without cost (views, shape arithmetic)
 
@@ -209,7 +209,7 @@ it('renders Markdown', () => {
 
     ## Layers
 
-    | layer | type | output | parameters | forward | backward | time | saved | all-reduce | exposed |
+    | layer | type | output | parameters | forward | backward | time | saved | communication | exposed |
     |---|---|---|--:|--:|--:|--:|--:|--:|--:|
     | \`/fc\` | Linear | 4×128×3072 | 2,362,368 | 2.42 GFLOP | 4.83 GFLOP | 60.0 µs | 768 KiB | 120 µs | 80.0 µs |
     | \`/odd, "quoted"\` | Odd | ? |  | ? | ? | ? | ? |  |  |

@@ -27,7 +27,7 @@ ${summarize(report)
 ${findings(report)}
 <h2>Layers</h2>
 <table>
-<thead><tr><th>layer<th>type<th>output<th class="number">parameters<th class="number">forward<th class="number">backward<th class="number">time<th class="bar" aria-label="share of the longest layer"><th class="number">saved<th class="number">all-reduce<th class="number">exposed
+<thead><tr><th>layer<th>type<th>output<th class="number">parameters<th class="number">forward<th class="number">backward<th class="number">time<th class="bar" aria-label="share of the longest layer"><th class="number">saved<th class="number">communication<th class="number">exposed
 <tbody>
 ${rows(listed, longest).join('\n')}
 </table>

@@ -22,7 +22,7 @@ export function renderMarkdown(report: Report): string {
     ...findings(report),
     '## Layers',
     '',
-    '| layer | type | output | parameters | forward | backward | time | saved | all-reduce | exposed |',
+    '| layer | type | output | parameters | forward | backward | time | saved | communication | exposed |',
     '|---|---|---|--:|--:|--:|--:|--:|--:|--:|',
     ...rows(listed),
     '',

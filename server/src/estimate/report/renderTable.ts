@@ -54,7 +54,7 @@ function tableColumns(training: boolean, communicates: boolean): Column[] {
     ...(training ? [{ title: 'saved', align: 'right', leaves: 5 } as const] : []),
     ...(communicates
       ? [
-          { title: 'all-reduce', align: 'right', leaves: 8 } as const,
+          { title: 'comm', align: 'right', leaves: 8 } as const,
           { title: 'exposed', align: 'right', leaves: 9 } as const,
         ]
       : []),
