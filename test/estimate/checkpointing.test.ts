@@ -159,6 +159,15 @@ describe('accumulation', () => {
     expect(costOf(opened, { ...request, accumulate: 8 }).totals.memory).toEqual(two);
   });
 
+  test('so are those of the step before, where they are filled with zeros', () => {
+    const request = { precision: 'fp32', optimizer: 'sgd' } as const;
+    const framework = { name: 'pytorch-ddp', options: { gradients: 'added' } };
+    const added = costOf(opened, { ...request, framework }).totals.memory;
+    const { reserved } = costOf(opened, { ...request, accumulate: 2 }).totals.memory;
+    expect(added).toEqual(costOf(opened, { ...request, accumulate: 2 }).totals.memory);
+    expect(added.reserved).toEqual(reserved);
+  });
+
   test('inference has one pass', () => {
     expect(costOf(opened, { mode: 'inference', accumulate: 4 }).scenario.accumulate).toBeUndefined();
   });

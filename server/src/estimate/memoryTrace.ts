@@ -11,7 +11,7 @@ import type { Block, CachingAllocator } from './cachingAllocator.ts';
 import { parameterBytes } from './gradients.ts';
 import { groupsMadeAgain } from './loweredStep.ts';
 import { type PassEvents, passEvents } from './passEvents.ts';
-import { passesOf, type StepPlan } from './stepPlan.ts';
+import { addsToGradients, type StepPlan } from './stepPlan.ts';
 import { unfoldPass } from './unfoldPass.ts';
 import type { Variables } from './valueLifetimes.ts';
 
@@ -43,9 +43,7 @@ export function memoryTrace(plan: StepPlan, variables?: Variables): MemoryTrace 
       ...widthOf(exchange.shards.parameters),
       ...frozen.map((parameter) => parameterBytes(parameter, weightWidth) / exchange.shards.parameters),
       ...(exchange.buffers > 0 ? [exchange.buffers] : []),
-      ...(plan.scenario.mode === 'training' && passesOf(plan.scenario) > 1
-        ? widthOf(exchange.shards.gradients)
-        : []),
+      ...(addsToGradients(plan) ? widthOf(exchange.shards.gradients) : []),
     ],
     // Moments of each parameter are tensors of their own.
     state: [...ofEach(update.stateBytes / 2), ...ofEach(update.stateBytes / 2)],

@@ -4,7 +4,7 @@ import type { LoweredGraph } from '../frameworks/behaviour.ts';
 import { gradientsBetween } from './backwardMemory.ts';
 import { forwardMemory } from './forwardMemory.ts';
 import { parameterBytes } from './gradients.ts';
-import { passesOf, type StepPlan } from './stepPlan.ts';
+import { addsToGradients, type StepPlan } from './stepPlan.ts';
 import type { Variables } from './valueLifetimes.ts';
 
 /**
@@ -30,7 +30,10 @@ export const forwardPlace = (operator: number): number => 1 + operator;
 export const backwardPlace = (operator: number, operators: number): number => 2 * operators + 1 - operator;
 
 /** What the events of a pass depend on. */
-export type PassOfPlan = Pick<StepPlan, 'training' | 'lowered' | 'weightWidth' | 'exchange' | 'scenario'>;
+export type PassOfPlan = Pick<
+  StepPlan,
+  'training' | 'lowered' | 'weightWidth' | 'exchange' | 'scenario' | 'behaviour'
+>;
 
 export function passEvents(plan: PassOfPlan, variables?: Variables): PassEvents {
   const { training, lowered, weightWidth, exchange } = plan;
@@ -70,7 +73,7 @@ export function passEvents(plan: PassOfPlan, variables?: Variables): PassEvents 
   place = operators + 1;
   if (plan.scenario.mode === 'training') {
     const born = bornGradients(parameters, weightWidth, exchange.shards.gradients);
-    const isAdded = passesOf(plan.scenario) > 1;
+    const isAdded = addsToGradients(plan);
     const again = new AgainTaken(lowered, take);
     gradientsBetween(training, lowered, {
       take,

@@ -6,7 +6,7 @@
  * (`forwardMemory.ts`), at one of backward (`backwardMemory.ts`), or in the update, where activations are gone but the
  * optimizer has temporaries. What the model is given stays, and what it gives out until backward has ended, as a training
  * loop holds them. The workspace is the most that gradients between operators take at once, what is made again instead of
- * kept, and the matrix library's own. Where gradients of several passes are added up, those of the passes before are there
+ * kept, and the matrix library's own. Where gradients are added to those of the passes or the step before, these are there
  * from the start. What the caching allocator takes for it is told apart (`reservedMemory.ts`).
  * Inference: parameters and the largest set of values alive at once.
  */
@@ -17,7 +17,7 @@ import type { PeakMemory } from '../model/stepCost.ts';
 import { type Bytes, bytes } from '../model/units.ts';
 import { addedGradients, gradientsBetween, parameterGradients } from './backwardMemory.ts';
 import { forwardMemory, valueBytes } from './forwardMemory.ts';
-import { passesOf, type StepPlan } from './stepPlan.ts';
+import { addsToGradients, type StepPlan } from './stepPlan.ts';
 import { tightestGpu } from './tightestGpu.ts';
 
 export interface StepMemory {
@@ -117,9 +117,6 @@ interface PassMoments {
 const nothing = new Float64Array(0);
 const noMoments: PassMoments = { copies: nothing, gradients: nothing, kept: nothing, workspace: nothing };
 
-/** Gradients of the passes before are there from the start. */
-const addsUp = ({ scenario }: StepPlan): boolean => passesOf(scenario) > 1;
-
 /** What is kept by then, and what nothing keeps; autocast holds its copies of weights until forward ends. */
 function forwardOf(plan: StepPlan, unkept: Float64Array, { gradients }: ModelState): PassMoments {
   const { activations, weightCopies, copiedAgain } = plan.saved;
@@ -128,7 +125,7 @@ function forwardOf(plan: StepPlan, unkept: Float64Array, { gradients }: ModelSta
   const held = runningSum(copiedAgain, 0);
   return {
     copies: copies.map((size, index) => size + (held[index] ?? 0)),
-    gradients: new Float64Array(unkept.length).fill(addsUp(plan) ? gradients : 0),
+    gradients: new Float64Array(unkept.length).fill(addsToGradients(plan) ? gradients : 0),
     kept: unkept.map((size, index) => size + (kept[index] ?? 0)),
     workspace: new Float64Array(unkept.length),
   };
@@ -139,7 +136,7 @@ function backwardOf(plan: StepPlan, between: Float64Array, inputs: number): Pass
   const held = givenOutOf(plan) + inputs;
   return {
     copies: runningSum(saved.weightCopies, 0),
-    gradients: addsUp(plan)
+    gradients: addsToGradients(plan)
       ? addedGradients(training, between.length, weightWidth, exchange.shards.gradients)
       : parameterGradients(training, between.length, weightWidth).map(
           (size) => size / exchange.shards.gradients,

@@ -273,6 +273,10 @@ export function workOf(plan: StepPlan, edge: Edge, growth = 1): StepWork {
 /** Passes forward and backward of one step. */
 export const passesOf = ({ accumulate }: Scenario): number => accumulate ?? 1;
 
+/** Whether a pass adds its gradients to what is there: those of the passes before, or zeros in those of the step before. */
+export const addsToGradients = ({ scenario, behaviour }: Pick<StepPlan, 'scenario' | 'behaviour'>): boolean =>
+  scenario.mode === 'training' && (passesOf(scenario) > 1 || behaviour.addsGradients === true);
+
 /**
  * What is sent once in a step (`no_sync` of PyTorch DDP), or, where a GPU keeps a shard of the gradients alone, in each
  * of its passes (FSDP without `no_sync`, DeepSpeed stages 2 and 3).

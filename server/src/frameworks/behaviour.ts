@@ -35,6 +35,8 @@ export interface FrameworkBehaviour {
   readonly input: InputHandling;
   /** Bytes per element of weights, their gradients and what the optimizer keeps of them; left out, 4 (fp32). */
   readonly weightWidth?: (precision: Precision) => number;
+  /** Gradients of the step before stay, filled with zeros, and new ones are added to them. */
+  readonly addsGradients?: boolean;
   /** The optimizer's kernels, over the elements that one GPU updates. */
   readonly update: (optimizer: Optimizer, precision: Precision, sizes: UpdateSizes) => Update;
   /** On CPUs, time of its kernels over that of eager PyTorch's, where averages of measurements say no more; left out, 1. */

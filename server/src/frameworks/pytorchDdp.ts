@@ -34,7 +34,7 @@ export const eagerOptions: readonly FrameworkOption[] = [
     name: 'gradients',
     default: 'new',
     documentation:
-      'new in each step (zero_grad gives up the old ones, the default since PyTorch 2.0) or added (to old ones filled with zeros, the default before)',
+      'new in each step (zero_grad gives up the old ones, the default since PyTorch 2.0) or added (to old ones filled with zeros, which stay for the whole step, the default before)',
     expects: oneOf('new', 'added'),
   },
   {
@@ -154,7 +154,7 @@ function createPytorchDdp(options: ReadonlyMap<string, string>): FrameworkBehavi
 export function eagerPytorch(
   options: ReadonlyMap<string, string>,
   casts = options.get('weights') === 'fp32',
-): Pick<FrameworkBehaviour, 'launch' | 'lower' | 'input' | 'update' | 'weightWidth'> {
+): Pick<FrameworkBehaviour, 'launch' | 'lower' | 'input' | 'update' | 'weightWidth' | 'addsGradients'> {
   const weightWidth = (precision: Precision): number =>
     options.get('weights') !== 'fp32' && isHalf(precision) ? 2 : 4;
   const copied = options.get('weights') === 'half-with-copy';
@@ -188,6 +188,7 @@ export function eagerPytorch(
       ),
     input: prefetchedInput,
     weightWidth,
+    addsGradients,
     update: (optimizer, precision, sizes) => {
       const width = weightWidth(precision);
       const update = optimizerUpdate(optimizer, kernels, precision, sizes, { width, copied, clipped });
