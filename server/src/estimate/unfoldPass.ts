@@ -4,7 +4,7 @@
  */
 
 import { type Fold, keptAtEnd, keptAtStart, type Places } from '../analysis/folding/foldGraph.ts';
-import { backwardPlace, forwardPlace, type PassEvents, type Taken } from './passEvents.ts';
+import { backwardPlace, forwardPlace, type PassEvents } from './passEvents.ts';
 
 /** `undefined` where the blocks kept do not do the same, so that nothing says what those left out do. */
 export function unfoldPass({ inner, ...fold }: Places, folded: PassEvents): PassEvents | undefined {
@@ -18,46 +18,47 @@ function unfoldBlocks(fold: Fold, pass: PassEvents): PassEvents | undefined {
   if (!areSettled(fold, pass, ordinals)) return undefined;
   const { operators } = pass;
   const last = cut - period;
-  const taken: Taken[] = [...pass.taken];
-  /** By number of what the last block kept takes: the numbers of its copies. */
-  const copied = new Map<number, number[]>();
-  const copyOf = (number: number, copy: number): number =>
-    copy === 0 ? number : (copied.get(number)?.[copy - 1] ?? number);
   const isLast = (operator: number): boolean => operator >= last && operator < cut;
   const isBlock = isInBlocks(fold);
-  for (const [number, { bytes, place }] of pass.taken.entries()) {
-    if (!isLast(operatorAt(place, operators))) continue;
-    const first = taken.length;
+  const takerOf = (number: number): number => operatorAt(pass.taken[number]?.place ?? 0, operators);
+  const isOfLast = (number: number): boolean => isLast(takerOf(number));
+  const taken: { readonly bytes: number; place: number }[] = pass.taken.map(({ bytes }) => ({
+    bytes,
+    place: -1,
+  }));
+  /** By number of what the last block kept takes: that of the first of its copies, behind which the others are. */
+  const firstCopies = new Int32Array(pass.taken.length);
+  for (const [number, { bytes }] of pass.taken.entries()) {
+    if (!isOfLast(number)) continue;
+    firstCopies[number] = taken.length;
     for (let copy = 0; copy < copies; copy += 1) taken.push({ bytes, place: -1 });
-    copied.set(
-      number,
-      Array.from({ length: copies }, (_, copy) => first + copy),
-    );
   }
+  const copyOf = (number: number, copy: number): number =>
+    copy === 0 ? number : (firstCopies[number] ?? 0) + copy - 1;
   /** The same of a block before or behind. */
   const sameOf = (number: number, blocks: number): number => {
     const place = pass.taken[number]?.place ?? 0;
-    const operator = operatorAt(place, operators) + blocks * period;
+    const operator = takerOf(number) + blocks * period;
     const moved = isBackward(place, operators) ? backwardPlace(operator, operators) : forwardPlace(operator);
     return ordinals.at(moved, ordinals.of(number)) ?? number;
   };
-  /** What an operator of the last block kept takes or gives, in a copy of that block. */
-  const inCopy = (event: number, copy: number): number => {
+  /** What an operator of the last block kept takes or gives: in a copy of that block, the same of it or of one beside. */
+  const inCopies = (event: number): ((copy: number) => number) => {
     const number = event < 0 ? ~event : event;
-    const operator = operatorAt(pass.taken[number]?.place ?? 0, operators);
-    let own = number;
-    if (isLast(operator)) own = copyOf(number, copy);
-    else if (operator < last && copy > 0) own = copyOf(sameOf(number, 1), copy - 1);
-    else if (operator >= cut && copy < copies) own = copyOf(sameOf(number, -1), copy + 1);
-    return event < 0 ? ~own : own;
+    const operator = takerOf(number);
+    const beside = isLast(operator) ? 0 : operator < last ? -1 : 1;
+    const same = beside === 0 ? number : sameOf(number, -beside);
+    const own = (copy: number): number =>
+      copy + beside < 0 || copy + beside > copies ? number : copyOf(same, copy + beside);
+    return event < 0 ? (copy) => ~own(copy) : own;
   };
-  const events: number[][] = [];
-  const add = (place: number, own: readonly number[]): void => {
+  const events: (readonly number[])[] = Array.from({ length: 2 * count + 3 }, () => []);
+  const put = (place: number, own: readonly number[]): void => {
     for (const event of own) {
       const at = event < 0 ? undefined : taken[event];
-      if (at !== undefined) taken[event] = { ...at, place };
+      if (at !== undefined) at.place = place;
     }
-    events[place] = [...own];
+    events[place] = own;
   };
   /** Outside the last block: behind it stand its copies. */
   const outside = (operator: number, own: readonly number[]): readonly number[] => {
@@ -82,7 +83,6 @@ function unfoldBlocks(fold: Fold, pass: PassEvents): PassEvents | undefined {
     }
     return all;
   };
-  const isOfLast = (number: number): boolean => isLast(operatorAt(pass.taken[number]?.place ?? 0, operators));
   const placeIn = (place: number): number => {
     const operator = operatorAt(place, operators);
     if (operator < 0) return place === 0 ? 0 : place === operators + 1 ? count + 1 : 2 * count + 2;
@@ -92,14 +92,15 @@ function unfoldBlocks(fold: Fold, pass: PassEvents): PassEvents | undefined {
   for (const [place, own] of pass.events.entries()) {
     const operator = operatorAt(place, operators);
     if (!isLast(operator)) {
-      add(placeIn(place), outside(operator, own));
+      put(placeIn(place), outside(operator, own));
       continue;
     }
+    const ofCopies = own.map(inCopies);
     for (let copy = 0; copy <= copies; copy += 1) {
       const whole = operator + copy * period;
-      add(
+      put(
         isBackward(place, operators) ? backwardPlace(whole, count) : forwardPlace(whole),
-        own.map((event) => inCopy(event, copy)),
+        ofCopies.map((eventIn) => eventIn(copy)),
       );
     }
   }
