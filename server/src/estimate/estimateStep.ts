@@ -207,13 +207,19 @@ function basisOf(plan: StepPlan): { readonly basis?: TimeShares } {
   const passes =
     scenario.mode === 'training' ? [times.forward, times.backward, updateTimes] : [times.forward];
   const sum = (column: 'onOwn' | 'onOther' | 'onRoofline'): number =>
-    passes.reduce((total, pass) => total + pass[column].reduce((part, time) => part + time, 0), 0);
+    passes.reduce((total, pass) => total + sumOf(pass[column]), 0);
   const [measured, transferred, assumed] = [sum('onOwn'), sum('onOther'), sum('onRoofline')];
   const whole = measured + transferred + assumed;
   if (whole === 0) return {};
   return {
     basis: { measured: measured / whole, transferred: transferred / whole, assumed: assumed / whole },
   };
+}
+
+function sumOf(column: Float64Array): number {
+  let sum = 0;
+  for (let index = 0; index < column.length; index += 1) sum += column[index] ?? 0;
+  return sum;
 }
 
 /**
@@ -271,6 +277,7 @@ function layersOf(
   const [middle, low, high] = timelines;
   return layerCosts({
     training,
+    lowered: plan.lowered,
     times: plan.times,
     forward: { middle: middle.forward, low: low.forward, high: high.forward },
     backward: { middle: inGraphOrder(middle), low: inGraphOrder(low), high: inGraphOrder(high) },

@@ -1,14 +1,17 @@
 /**
  * Costs of layers: sums over their operators; a parameter counts at the first layer that uses it.
  *
- * Layers that a network repeats do the same work: what does not depend on the place in the step is added up once.
+ * Layers that a network repeats do the same work: what does not depend on the place in the step is added up once, and
+ * kept for the next number of GPUs.
  */
 
-import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
+import type { ModelAnalysis, TrainingGraph } from '../analysis/modelAnalysis.ts';
+import type { LoweredGraph } from '../frameworks/behaviour.ts';
 import type { Dimension } from '../model/dimension.ts';
 import type { ElementType } from '../model/elementType.ts';
 import { formatCount } from '../model/format.ts';
 import { isKnownShape, type Layer } from '../model/graph.ts';
+import { rememberRecent } from '../model/rememberRecent.ts';
 import type { Bound, LayerCost } from '../model/stepCost.ts';
 import { bytes, flops, type Seconds, seconds } from '../model/units.ts';
 import { type KnownCost, noWork } from '../operators/definition.ts';
@@ -19,6 +22,8 @@ import { layersOfOrigins, unknownCostText } from './unknownParts.ts';
 /** What the layers are summed from; arrays are aligned with the operators of the graph. */
 export interface LayerInputs {
   readonly training: TrainingGraph;
+  /** `times`, `savedByOperator`, `isRecomputed` and `notes` follow from it. */
+  readonly lowered: LoweredGraph;
   readonly times: OperatorTimes;
   /** On the timeline, waiting for the host included. */
   readonly forward: Spread;
@@ -59,9 +64,9 @@ export function layerCosts(inputs: LayerInputs): readonly LayerCost[] {
   const { layers, folded } = training.analysis;
   const owned = parametersByLayer(training);
   const frozen = frozenByLayer(training, inputs.weightWidth);
-  const nameOf = namesOfOperators(training);
+  const names = namesOfLayers(training.analysis, training.folded !== undefined);
   const sinceOf = sinceOfLayers(inputs);
-  const works: (LayerWork | undefined)[] = [];
+  const works = knownWorks(inputs.lowered, inputs);
   return layers.map((layer, index) => {
     const origin = training.folded === undefined ? index : (folded?.layers[index] ?? index);
     let work = works[origin];
@@ -70,9 +75,15 @@ export function layerCosts(inputs: LayerInputs): readonly LayerCost[] {
       works[origin] = work;
     }
     const since = work.reason === undefined ? undefined : sinceOf(layer);
-    return layerCost(inputs, layer, layer.operators.map(nameOf), work, inputs.communication[index], since);
+    return layerCost(inputs, layer, names[index] ?? [], work, inputs.communication[index], since);
   });
 }
+
+/** By layer, the work that has been added up: for a lowered graph, until passes or the width of weights change. */
+const knownWorks = rememberRecent(
+  (_: LoweredGraph, __: Pick<LayerInputs, 'passes' | 'weightWidth'>): (LayerWork | undefined)[] => [],
+  (known, asked) => known.passes === asked.passes && known.weightWidth === asked.weightWidth,
+);
 
 interface Since {
   readonly layer: string;
@@ -93,9 +104,17 @@ function sinceOfLayers({ training, origins }: LayerInputs): (layer: Layer) => Si
   };
 }
 
-function namesOfOperators({ analysis, folded }: TrainingGraph): (index: number) => string {
-  if (folded !== undefined && analysis.folded !== undefined) return analysis.folded.nameOf;
-  const { operators } = analysis.graph;
+/** Names of the operators of every layer. The whole graph of a folded analysis is better not made for them. */
+const namesOfLayers = rememberRecent(
+  (analysis: ModelAnalysis, isFolded: boolean): readonly (readonly string[])[] => {
+    const nameOf = isFolded ? analysis.folded?.nameOf : undefined;
+    const name = nameOf ?? nameInGraph(analysis);
+    return analysis.layers.map(({ operators }) => operators.map((index) => name(index)));
+  },
+  (known, asked) => known === asked,
+);
+
+function nameInGraph({ graph: { operators } }: ModelAnalysis): (index: number) => string {
   return (index) => {
     const operator = operators[index];
     return operator === undefined ? '' : operator.name || (operator.outputs[0] ?? operator.type);
@@ -150,8 +169,8 @@ export function layerOfOperators(training: TrainingGraph): Int32Array {
 }
 
 /** The part of a layer's cost that is the same wherever in the step the layer stands. */
-interface LayerWork
-  extends Pick<LayerCost, 'parameters' | 'output' | 'flops' | 'operations' | 'bytes' | 'memory'> {
+interface LayerWork extends Pick<LayerCost, 'parameters' | 'output' | 'flops' | 'operations' | 'bytes'> {
+  readonly memory: Omit<LayerCost['memory'], 'optimizerState'>;
   readonly nothingKnown: boolean;
   /** Why a part of it is not known. */
   readonly reason: string | undefined;
@@ -229,7 +248,6 @@ function workOf(
       parameters: bytes(weightBytes + (frozen?.bytes ?? 0)),
       activations: orNull(bytes(over(inputs.savedByOperator))),
       gradient: bytes(trains ? weightBytes : 0),
-      optimizerState: bytes(elements * inputs.stateBytesPerElement),
     },
     forward: boundTimes(inputs.times.forward),
     backward: boundTimes(inputs.times.backward),
@@ -271,7 +289,7 @@ function layerCost(
       exposedCommunication: exposureOf(communication, inputs.exposureKnown),
       communicationSlack: slackOf(communication, inputs.exposureKnown),
     },
-    memory: work.memory,
+    memory: { ...work.memory, optimizerState: bytes(work.parameters * inputs.stateBytesPerElement) },
     bound: boundOf(work, forward, backward, inputs.trains),
     source: nothingKnown ? 'unknown' : 'profile',
     range: nothingKnown

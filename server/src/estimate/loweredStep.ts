@@ -9,9 +9,11 @@ import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
 import { foldGroups, type RecomputedGroups, recomputedGroups } from '../analysis/recomputedGroups.ts';
 import type { FrameworkBehaviour, LoweredGraph } from '../frameworks/behaviour.ts';
 import type { GpuProfile } from '../hardware/clusterProfile.ts';
+import { once } from '../model/once.ts';
 import { rememberRecent } from '../model/rememberRecent.ts';
 import { isSameContent } from '../model/sameContent.ts';
 import type { Scenario } from '../model/scenario.ts';
+import { type LiveMemory, liveMemory } from './liveMemory.ts';
 import { type OperatorTimes, operatorTimes, unfoldTimes } from './operatorTimes.ts';
 import { type SavedBytes, savedBytes } from './savedBytes.ts';
 
@@ -21,11 +23,20 @@ export interface LoweredStep {
   readonly saved: SavedBytes;
   /** Where blocks repeat and are lowered alike: the graph with most of them left out. */
   readonly folded?: { readonly training: TrainingGraph; readonly lowered: LoweredGraph };
+  /** Found when it is first asked for. */
+  readonly live: () => LiveMemory;
 }
 
 /** `behaviour` is that of the scenario's framework. */
 export const lowerStep = rememberRecent(
-  (training: TrainingGraph, asked: LoweringQuestion): LoweredStep => lowerFolded(training, asked),
+  (training: TrainingGraph, asked: LoweringQuestion): LoweredStep => {
+    const step = lowerFolded(training, asked);
+    const learns = asked.scenario.mode === 'training';
+    return {
+      ...step,
+      live: once(() => liveMemory({ training, lowered: step.lowered }, step.folded, learns)),
+    };
+  },
   (known, asked) =>
     known.gpu === asked.gpu &&
     known.scenario.precision === asked.scenario.precision &&
@@ -47,8 +58,11 @@ export const groupsMadeAgain = (
 ): RecomputedGroups | undefined => (mode === 'training' ? recomputedGroups(analysis, checkpoint) : undefined);
 
 /** Where blocks repeat, one block is lowered for all. */
-function lowerFolded(training: TrainingGraph, { behaviour, scenario, gpu }: LoweringQuestion): LoweredStep {
-  const lower = (graph: TrainingGraph, groups: RecomputedGroups | undefined): LoweredStep => {
+function lowerFolded(
+  training: TrainingGraph,
+  { behaviour, scenario, gpu }: LoweringQuestion,
+): Omit<LoweredStep, 'live'> {
+  const lower = (graph: TrainingGraph, groups: RecomputedGroups | undefined): Omit<LoweredStep, 'live'> => {
     const lowered = behaviour.lower(graph, scenario.precision, scenario.mode, groups);
     return { lowered, times: operatorTimes(gpu, lowered), saved: savedBytes(lowered) };
   };

@@ -11,12 +11,11 @@
  * Inference: parameters and the largest set of values alive at once.
  */
 
-import { isSettled, unfoldColumn } from '../analysis/folding/foldGraph.ts';
 import type { GpuProfile } from '../hardware/clusterProfile.ts';
 import type { PeakMemory } from '../model/stepCost.ts';
 import { type Bytes, bytes } from '../model/units.ts';
-import { addedGradients, gradientsBetween, parameterGradients } from './backwardMemory.ts';
-import { forwardMemory, valueBytes } from './forwardMemory.ts';
+import { addedGradients, parameterGradients } from './backwardMemory.ts';
+import { valueBytes } from './forwardMemory.ts';
 import { addsToGradients, type StepPlan } from './stepPlan.ts';
 import { tightestGpu } from './tightestGpu.ts';
 
@@ -52,7 +51,7 @@ export function stepMemory(plan: StepPlan, state: ModelState): StepMemory {
   const library = libraryWorkspace(cluster.gpu);
   const learns = scenario.mode === 'training';
   const copies = learns ? sumOf(saved.weightCopies) + sumOf(saved.copiedAgain) : 0;
-  const live = liveMemory(plan, learns);
+  const live = plan.live();
   const forward = forwardOf(plan, live.unkept, state);
   const kept = learns ? sumOf(saved.activations) : mostOf(live.unkept);
   const always = state.parameters + state.optimizerState + state.communicationBuffers + library;
@@ -189,31 +188,6 @@ function largestBatch(room: number, passes: readonly PassMoments[], update: Mome
     }
   }
   return Math.floor(fewest);
-}
-
-interface LiveMemory {
-  /** Bytes of the values that nothing has kept yet, when each operator of forward has run. */
-  readonly unkept: Float64Array;
-  /** The most bytes of gradients between operators while the backward of each operator runs. */
-  readonly gradients: Float64Array;
-}
-
-/** Where blocks repeat, what is alive in one is alive in all: the folded graph is walked, and its columns unfolded. */
-function liveMemory(plan: StepPlan, learns: boolean): LiveMemory {
-  const walk = ({ training, lowered }: LoweredTraining): LiveMemory => ({
-    unkept: forwardMemory({ training, lowered }).unkept,
-    gradients: learns ? gradientsBetween(training, lowered) : nothing,
-  });
-  const places = plan.training.analysis.folded?.places;
-  if (plan.folded === undefined || places === undefined) return walk(plan);
-  const { unkept, gradients } = walk(plan.folded);
-  const areAlike = (index: number, other: number): boolean =>
-    unkept[index] === unkept[other] && gradients[index] === gradients[other];
-  if (!isSettled(places, areAlike)) return walk(plan);
-  return {
-    unkept: unfoldColumn(places, unkept),
-    gradients: learns ? unfoldColumn(places, gradients) : gradients,
-  };
 }
 
 function mostOf(column: Float64Array): number {

@@ -9,6 +9,7 @@ import { resolveFramework } from '../frameworks/registry.ts';
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
 import { findGpu } from '../hardware/gpus.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
+import { rememberRecent } from '../model/rememberRecent.ts';
 import type { Optimizer, Scenario } from '../model/scenario.ts';
 import { type Seconds, seconds, sum } from '../model/units.ts';
 import { noMessages } from '../schedule/messageColumns.ts';
@@ -235,8 +236,16 @@ export function timesOf(plan: StepPlan, edge: Edge, growth = 1): StepTimes {
   return time === 0 ? times : queued(times, time);
 }
 
-/** Of one worker, without queues at servers that others cause. */
-export function workerTimeline(plan: StepPlan, edge: Edge): StepTimeline {
+/** Of one worker, without queues at servers that others cause; kept for those who tell the two apart. */
+export const workerTimeline = (plan: StepPlan, edge: Edge): StepTimeline =>
+  plan.exchange.synchrony === 'synchronous' ? layWorkerTimeline(plan, edge) : keptTimeline(plan, edge);
+
+const keptTimeline = rememberRecent(
+  (plan: StepPlan, edge: Edge): StepTimeline => layWorkerTimeline(plan, edge),
+  (known, asked) => known === asked,
+);
+
+function layWorkerTimeline(plan: StepPlan, edge: Edge): StepTimeline {
   const work = workOf(plan, edge);
   const pass = stepTimeline(work);
   const passes = passesOf(plan.scenario);

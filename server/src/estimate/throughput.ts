@@ -1,6 +1,6 @@
 /** Samples per second over all workers. */
 
-import { passesOf, type StepPlan, timeAtServers, workerTimes } from './stepPlan.ts';
+import { passesOf, type StepPlan, timeAtServers, workerTimeline, workerTimes } from './stepPlan.ts';
 
 /**
  * Workers that wait for each other finish a step together. Those that do not add up what each does in a time of its own,
@@ -18,7 +18,7 @@ export function throughputOf(plan: StepPlan, step: number): number {
 export function meanWorkerStep(plan: StepPlan): number {
   const { scenario, faster } = plan;
   const { gpus, workers } = scenario;
-  const step = workerTimes(plan, 0).step;
+  const { step } = workerTimeline(plan, 0);
   const fast = faster?.count ?? 0;
   const straggler = workers?.straggler ?? 1;
   const heldUp = straggler === 1 ? step : workerTimes({ ...plan, imbalance: straggler }, 0).step;

@@ -1,5 +1,7 @@
 /** Where in the work of a step messages are released and waited for. */
 
+import { rememberRecent } from '../model/rememberRecent.ts';
+import type { MessageColumns } from './messageColumns.ts';
 import type { StepWork } from './stepWork.ts';
 
 export interface Order {
@@ -18,9 +20,26 @@ export interface Order {
   readonly remembersArrivals: boolean;
 }
 
-export function orderOf({ forward, backward, messages }: StepWork): Order {
-  const split = forward.device.length;
-  const count = split + backward.device.length;
+/** It does not depend on times: messages with others, which share their columns, have the same. */
+export const orderOf = ({ forward, backward, messages }: StepWork): Order =>
+  orderOfMessages(messages.after, {
+    messages,
+    split: forward.device.length,
+    count: forward.device.length + backward.device.length,
+  });
+
+interface Places {
+  readonly messages: MessageColumns;
+  readonly split: number;
+  readonly count: number;
+}
+
+const orderOfMessages = rememberRecent(
+  (_: Int32Array, places: Places): Order => placeMessages(places),
+  (known, asked) => known.split === asked.split && known.count === asked.count,
+);
+
+function placeMessages({ messages, split, count }: Places): Order {
   const lags = new Int32Array(messages.count);
   const isStop = new Uint8Array(count + 1);
   isStop[split] = 1;

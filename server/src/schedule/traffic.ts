@@ -63,6 +63,8 @@ export function createTraffic(
     links = longer(links, new Int32Array(perStep * capacity));
   };
   const jobOf = (step: number, message: number): number => step * perStep + (first[message] ?? 0);
+  /** The job of the first step that it is like. */
+  const kindOf = (job: number): number => (job < perStep ? job : job % perStep);
 
   const queues = channels.map((order) => createQueue(order === 'first come' ? 1 : ranks));
   const count = channels.length;
@@ -90,14 +92,14 @@ export function createTraffic(
       const job = running[channel] ?? 0;
       running[channel] = -1;
       busyUntil[channel] = never;
-      const kind = job % perStep;
+      const kind = kindOf(job);
       if (messageOf[kind + 1] === messageOf[kind]) enqueue(job + 1, kind + 1, time);
     }
     for (; taken < released.length; taken += 1) {
       const at = releasedAt[taken] ?? 0;
       if (at > time) break;
       const job = released[taken] ?? 0;
-      enqueue(job, job % perStep, at);
+      enqueue(job, kindOf(job), at);
     }
     let next = releasedAt[taken] ?? never;
     for (let channel = 0; channel < count; channel += 1) {
@@ -105,7 +107,7 @@ export function createTraffic(
         const job = queues[channel]?.pop(links) ?? -1;
         if (job < 0) continue;
         running[channel] = job;
-        const kind = job % perStep;
+        const kind = kindOf(job);
         const until = time + (durationOf[kind] ?? 0);
         busyUntil[channel] = until;
         records?.start(job, channel, time, until);
