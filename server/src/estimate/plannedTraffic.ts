@@ -150,13 +150,17 @@ function timesByStage(
   count: number,
 ): Float64Array {
   const times = new Float64Array(count);
-  const own = byMessage(messages, ways, (way, { everySteps = 1 }) =>
-    way.times.map((stage) => stage[edge] / everySteps),
+  const timesOf = remember((stages: Message['stages']) =>
+    Float64Array.from(ways.get(stages)?.times ?? [], (stage) => stage[edge]),
   );
+  let own = new Float64Array(0);
+  let before: Message['stages'] | undefined;
   let at = 0;
-  for (const stages of own) {
-    for (let stage = 0; stage < stages.length; stage += 1) {
-      times[at] = stages[stage] ?? 0;
+  for (const { stages, everySteps = 1 } of messages) {
+    if (stages !== before) own = timesOf(stages);
+    before = stages;
+    for (let stage = 0; stage < own.length; stage += 1) {
+      times[at] = (own[stage] ?? 0) / everySteps;
       at += 1;
     }
   }

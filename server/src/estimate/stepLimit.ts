@@ -39,26 +39,26 @@ function exposedByCause(
   const { traffic, exchange } = plan;
   const line = exchange.synchrony === 'synchronous' ? timeline : workerTimeline(plan, 0);
   const { step, messages, slowedTime } = line;
-  const exposed: Record<'latency' | 'server' | 'communication', number> = {
-    latency: 0,
-    server: timeline.step - step,
-    communication: slowedTime,
-  };
+  let latency = 0;
+  let server = timeline.step - step;
+  let communication: number = slowedTime;
   for (let index = 0; index < messages.length; index += 1) {
-    const stages = traffic.stages[index] ?? [];
     const ownExposed = messages[index]?.exposed ?? 0;
+    if (ownExposed === 0) continue;
+    const stages = traffic.stages[index] ?? [];
     let whole = 0;
     for (const { time } of stages) whole += time;
     if (whole === 0) continue;
     for (const { time, startup, bound } of stages) {
       const part = ownExposed / whole;
-      exposed.latency += startup * part;
-      exposed[bound === 'server' ? 'server' : 'communication'] += (time - startup) * part;
+      latency += startup * part;
+      if (bound === 'server') server += (time - startup) * part;
+      else communication += (time - startup) * part;
     }
   }
   return [
-    ['latency', exposed.latency],
-    ['server', exposed.server],
-    ['communication', exposed.communication],
+    ['latency', latency],
+    ['server', server],
+    ['communication', communication],
   ];
 }

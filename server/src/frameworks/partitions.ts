@@ -31,7 +31,8 @@ export const partitionedMessages = (
 ): readonly Message[] => {
   const ways = bySize(stagesOf);
   const lastWays = bySize((size) => [...ways(size), ...finishing]);
-  return gradients.flatMap((gradient) => {
+  const messages: Message[] = [];
+  for (const gradient of gradients) {
     const parts = Math.max(1, Math.ceil(gradient.bytes / partition));
     const size = bytes(gradient.bytes / parts);
     const message: Message = {
@@ -43,8 +44,8 @@ export const partitionedMessages = (
       priority: gradient.usedFrom,
       ...moved,
     };
-    const all = new Array<Message>(parts).fill(message);
-    if (finishing.length > 0) all[parts - 1] = { ...message, stages: lastWays(size) };
-    return all;
-  });
+    for (let part = 1; part < parts; part += 1) messages.push(message);
+    messages.push(finishing.length > 0 ? { ...message, stages: lastWays(size) } : message);
+  }
+  return messages;
 };

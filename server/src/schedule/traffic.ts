@@ -79,8 +79,7 @@ export function createTraffic(
   const isSlowing = slowing.some((share) => share > 0);
   const pace = { until: never, factor: 1 };
 
-  const enqueue = (job: number, kind: number, time: number): void => {
-    records?.queue(job, time);
+  const enqueue = (job: number, kind: number): void => {
     const channel = channelOf[kind] ?? 0;
     queues[channel]?.push(job, isByPriority[channel] === 1 ? (rank[messageOf[kind] ?? 0] ?? 0) : 0, links);
   };
@@ -93,13 +92,17 @@ export function createTraffic(
       running[channel] = -1;
       busyUntil[channel] = never;
       const kind = kindOf(job);
-      if (messageOf[kind + 1] === messageOf[kind]) enqueue(job + 1, kind + 1, time);
+      if (messageOf[kind + 1] === messageOf[kind]) {
+        records?.queue(job + 1, time);
+        enqueue(job + 1, kind + 1);
+      }
     }
     for (; taken < released.length; taken += 1) {
       const at = releasedAt[taken] ?? 0;
       if (at > time) break;
       const job = released[taken] ?? 0;
-      enqueue(job, kindOf(job), at);
+      records?.queue(job, at);
+      enqueue(job, kindOf(job));
     }
     let next = releasedAt[taken] ?? never;
     for (let channel = 0; channel < count; channel += 1) {

@@ -19,11 +19,13 @@ export function lateGradient({ plan, timeline, layers, messages }: EstimatedStep
   if (timeline.exposedTime < thresholdOf(thresholds, 'exposed-communication') * timeline.step) return [];
   let total = 0;
   let largest: (Gradient & { readonly message: number }) | undefined;
-  for (const [message, { gradients }] of plan.exchange.messages.entries()) {
+  let message = 0;
+  for (const { gradients } of plan.exchange.messages) {
     for (const gradient of gradients) {
       total += gradient.bytes;
       if (gradient.bytes > (largest?.bytes ?? 0)) largest = { ...gradient, message };
     }
+    message += 1;
   }
   const cost = messages[largest?.message ?? -1];
   if (largest === undefined || cost === undefined || cost.exposed < leastExposed * timeline.step) return [];

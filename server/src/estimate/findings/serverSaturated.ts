@@ -10,6 +10,7 @@ import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatPercent, formatTime } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
 import { seconds } from '../../model/units.ts';
+import type { Way } from '../plannedTraffic.ts';
 import type { EstimatedStep } from './findings.ts';
 
 export function serverSaturated(step: EstimatedStep): readonly Finding[] {
@@ -55,15 +56,21 @@ function atServer(operation: Operation): Servers | undefined {
   return operation.kind === 'host pass' ? operation.at : undefined;
 }
 
+/** By their places, those that keep its software at work, or its links where they are what is waited for. */
+const stagesAtServer = ({ stages, times }: Way): readonly number[] =>
+  stages.flatMap(({ operation }, stage) => {
+    const waitsForLinks = times[stage]?.bound === 'server';
+    return atServer(operation) !== undefined && (operation.kind !== 'server' || waitsForLinks) ? [stage] : [];
+  });
+
 /** How long its links or its software are at work in a step: intervals that overlap count once. */
 function busyTime({ plan, timeline }: EstimatedStep): number {
+  const busyStages = new Map(plan.traffic.ways.map((way) => [way.stages, stagesAtServer(way)]));
   const intervals: { readonly start: number; readonly end: number }[] = [];
-  for (const [index, { stages }] of plan.exchange.messages.entries()) {
-    for (const [position, { operation }] of stages.entries()) {
-      const waitsForLinks = plan.traffic.stages[index]?.[position]?.bound === 'server';
-      const isBusy = atServer(operation) !== undefined && (operation.kind !== 'server' || waitsForLinks);
-      if (isBusy) intervals.push(timeline.stageOf(index, position));
-    }
+  let index = 0;
+  for (const { stages } of plan.exchange.messages) {
+    for (const stage of busyStages.get(stages) ?? []) intervals.push(timeline.stageOf(index, stage));
+    index += 1;
   }
   let busy = 0;
   let until = Number.NEGATIVE_INFINITY;
