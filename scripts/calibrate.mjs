@@ -11,7 +11,7 @@ const hardware = join(root, 'server/src/hardware');
 const measured = join(root, 'measured');
 
 const correctionsComment =
-  'Written by npm run calibrate. corrections, from measured/steps-timm.csv: factors of the time that a kernel takes by itself, by kind; spread: 10th and 90th percentile of measured / predicted steps, on families of models that the fit has not seen. products, from measured/steps-language.csv: the factor of products on tensor cores that follow the curve of a GPU; spread: the same, on sources that the fit has not seen.';
+  'Written by npm run calibrate. corrections, from measured/steps-timm.csv: factors of the time that a kernel takes by itself, by kind; spread: 10th and 90th percentile of measured / predicted steps, on families of models that the fit has not seen. products, from measured/steps-language.csv: the factor of products on tensor cores that follow the curve of a GPU; spread: the same on sources that the fit has not seen, of the source that is farthest off.';
 
 const { calibrate } = await loadSource('scripts/calibrate/calibrate.ts');
 const { curves, table } = calibrate(measured);

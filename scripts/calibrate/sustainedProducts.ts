@@ -14,26 +14,36 @@ export interface SustainedFit {
   readonly models: number;
   readonly steps: number;
   readonly sources: readonly string[];
-  /** 10th and 90th percentile of measured / predicted steps, each predicted by the factor of the other sources. */
+  /**
+   * Of measured / predicted steps, each predicted by the factor of the other sources: the least 10th and the most 90th
+   * percentile of a source.
+   */
   readonly spread: readonly [low: number, high: number];
 }
 
-/** By curve, from steps that compute nothing again. */
+/** By curve, from eager steps that compute nothing again. */
 export function fitSustained(steps: readonly LanguageStep[]): readonly SustainedFit[] {
   const fitted = steps.filter(isFitted);
   return [...new Set(fitted.map(({ curve }) => curve))].sort().map((curve) => {
     const own = fitted.filter((step) => step.curve === curve);
-    const left = residuals(
-      own.map((step) => heldOut(step, fitted)),
-      own.map(({ measured }) => measured),
-    );
+    const sources = [...new Set(own.map(sourceOf))].sort();
+    const left = sources.map((source) => {
+      const steps = own.filter((step) => sourceOf(step) === source);
+      return residuals(
+        steps.map((step) => heldOut(step, fitted)),
+        steps.map(({ measured }) => measured),
+      );
+    });
     return {
       gpu: curve,
       factor: rounded(factorOf(own)),
       models: new Set(own.map(({ model }) => model)).size,
       steps: own.length,
-      sources: [...new Set(own.map(sourceOf))].sort(),
-      spread: [rounded(1 / left.ninetieth), rounded(1 / left.tenth)],
+      sources,
+      spread: [
+        rounded(Math.min(...left.map(({ ninetieth }) => 1 / ninetieth))),
+        rounded(Math.max(...left.map(({ tenth }) => 1 / tenth))),
+      ],
     };
   });
 }
@@ -47,7 +57,8 @@ export function heldOut(step: LanguageStep, steps: readonly LanguageStep[]): num
   return predicted - products.predicted + factorOf(others) * products.alone;
 }
 
-const isFitted = ({ row }: LanguageStep): boolean => row.checkpoint === 'none';
+const isFitted = ({ row }: LanguageStep): boolean =>
+  row.checkpoint === 'none' && row.framework?.includes('compile') !== true;
 const sourceOf = ({ row }: LanguageStep): string => row.source ?? '';
 
 /**

@@ -2,6 +2,7 @@
 
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
 import { passesOf, planStep, type StepPlan, timelineOf } from '../../server/src/estimate/stepPlan.ts';
+import { readFrameworkText } from '../../server/src/formats/frameworkText.ts';
 import { curvesOf } from '../../server/src/hardware/curves.ts';
 import { kernelKind } from '../../server/src/hardware/kernelKind.ts';
 import { type KernelWork, kernelTime, uncorrectedTime } from '../../server/src/hardware/kernelTime.ts';
@@ -56,9 +57,9 @@ function predictedStep(row: MeasuredRow, open: OpenGraph): LanguageStep {
   };
 }
 
-/** All of these codes clip gradients by their norm; Composer's DecoupledAdamW takes tensor after tensor. */
 function requestOf(row: MeasuredRow): ScenarioRequest {
   const checkpoint = checkpoints.find((name) => name === row.checkpoint);
+  const framework = readFrameworkText(row.framework ?? '').choice;
   return {
     gpus: numberIn(row, 'gpus'),
     batch: numberIn(row, 'batch'),
@@ -66,15 +67,7 @@ function requestOf(row: MeasuredRow): ScenarioRequest {
     precision: 'bf16',
     optimizer: 'adamw',
     ...(checkpoint === undefined ? {} : { checkpoint }),
-    framework: {
-      name: 'pytorch-fsdp',
-      options: {
-        sharding: row.sharding ?? '',
-        'reduce-dtype': row.reduce ?? '',
-        'optimizer-kernels': row.update ?? '',
-        'clip-norm': 'true',
-      },
-    },
+    ...(framework === undefined ? {} : { framework }),
   };
 }
 

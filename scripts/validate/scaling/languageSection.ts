@@ -1,5 +1,6 @@
 /** The part of `docs/ACCURACY.md` about language models over several GPUs. */
 
+import { sustainedProducts } from '../../../server/src/hardware/corrections.ts';
 import { heldOut } from '../../calibrate/sustainedProducts.ts';
 import type { LanguageStep } from '../../measured/languageSteps.ts';
 import { statisticsOf } from '../judge.ts';
@@ -17,11 +18,11 @@ export interface JudgedLanguage {
 export function judgeLanguage(steps: readonly LanguageStep[]): readonly JudgedLanguage[] {
   return steps.map((step) => {
     const { row, model, gpus, measured, range } = step;
-    const { source = '', cluster = '', sequence, batch, accumulate, checkpoint } = row;
+    const { source = '', cluster = '', sequence, batch, accumulate, checkpoint, framework } = row;
     return {
       source,
       cluster,
-      label: `${source}, ${model}, ${sequence} tokens, ${accumulate} × ${batch}, checkpoint ${checkpoint}, ${gpus} GPUs of ${cluster}`,
+      label: `${source}, ${model}, ${sequence} tokens, ${accumulate} × ${batch}, checkpoint ${checkpoint}, ${gpus} GPUs of ${cluster}, ${framework}`,
       predicted: heldOut(step, steps),
       measured,
       isInRange: range[0] <= measured && measured <= range[1],
@@ -37,7 +38,7 @@ export function languageSection(rows: readonly JudgedLanguage[]): string {
   }
   return `## Language models
 
-Steps of GPT and Llama with PyTorch FSDP in bf16 on 8 to 512 GPUs, by \`measured/steps-language.csv\`: nothing of a step is
+Steps of GPT and Llama in bf16 with PyTorch, by FSDP on 8 to 512 GPUs and on one, by \`measured/steps-language.csv\`: nothing of a step is
 given but the model, the options and the machine. Products on tensor cores take longer in a step than one at a time, by a
 factor for each GPU; it is the mean of the sources' own, and each source is judged by the factor of the others.
 
@@ -45,17 +46,20 @@ factor for each GPU; it is the mean of the sources' own, and each source is judg
 | --- | --: | --: | --: | --: | --: | --: | --: | --: | --: |
 ${[...groups].map(([title, group]) => lineOf(title, group)).join('\n')}
 
-- The factor is 1.05 on A100 and 1.41 on H100, where two sources with other models, libraries and clusters agree within a
+- The factor is ${factorOf('a100-sxm-80gb')} on A100 and ${factorOf('h100-sxm')} on H100, where two sources with other models, libraries and clusters agree within a
   tenth. Which part of it is the limit of power, the release of cuBLAS (CUDA 11.8 and 12.1) or what collectives take is not
   told: a step of 2025 may be faster on H100. It is of products alone; what fused attention reaches on either GPU is what the
   papers of its authors say, and that blocks computed again stop at the last tensor that backward needs was read in PyTorch.
   All three were looked for because these rows stood out (H100 was a quarter too fast), so they are not wholly unseen.
 - llm-foundry's A100 rows are of PyTorch 1.13 and 2.0: networks of less than a billion parameters and short sequences are up to
   a fifth too fast there, MPT-30B on sequences of 8,192 is 0.7 of what it took, with memory all but full.
+- torchtune's compiled step is an eighth too slow.
 - Left out: fp8; selective checkpoints by a share that is not told; torchtitan's H100, which are of a lower power limit and
   slower memory than any profile; Megatron's runs, which split tensors and layers over GPUs.
 `;
 }
+
+const factorOf = (curve: string): string => (sustainedProducts(curve)?.factor ?? 1).toFixed(2);
 
 function lineOf(title: string, rows: readonly JudgedLanguage[]): string {
   const s = statisticsOf(rows.map(({ predicted, measured }) => predicted / measured));
