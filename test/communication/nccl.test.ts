@@ -140,6 +140,17 @@ test.each([
   expect((found[0]?.startup ?? 0) / (fitted * 1e-6)).toBeLessThan(1.25);
 });
 
+test('behind NVSwitch two GPUs lose a third of a ring, eight a fifteenth, a gather of eight an eighth', () => {
+  const busOf = (kind: 'all-reduce' | 'all-gather', gpus: number) => {
+    const found = ncclCandidates('2.30', kind, links('dgx-a100', gpus, 1), bytes(2 ** 30));
+    const moved = kind === 'all-reduce' ? (2 * (gpus - 1)) / gpus : (gpus - 1) / gpus;
+    return (moved * 2 ** 30) / (candidate(found, 'ring', 'Simple')?.transfer ?? 0) / 1e9;
+  };
+  expect(busOf('all-reduce', 8)).toBeCloseTo(235, 9);
+  expect(busOf('all-reduce', 2)).toBeCloseTo((235 * (2 / 3)) / (14 / 15), 9);
+  expect(busOf('all-gather', 8)).toBeCloseTo((235 * (7 / 8)) / (14 / 15), 9);
+});
+
 test('2.4 keeps the rings of before, and a tree goes up and down each of its levels', () => {
   const here = {
     ...links('k80-10gbe', 32, 8),

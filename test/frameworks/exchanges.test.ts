@@ -32,9 +32,11 @@ const group = (gpus: number, nodes: number): WorkerGroup => ({
   precision: 'fp32',
 });
 
-/** 50 µs and 1 GB/s, whatever is sent. */
+const backwardEnds = () => Float64Array.from({ length: layers }, (_, position) => 1e-3 * (position + 1));
+/** The host keeps pace with the GPU; 50 µs and 1 GB/s, whatever is sent. */
 const profiled: ProfiledStep = {
-  backwardEnds: () => Float64Array.from({ length: layers }, (_, position) => 1e-3 * (position + 1)),
+  backwardEnds,
+  backwardLaunches: backwardEnds,
   timeOf: (operation) => seconds(50e-6 + ('bytes' in operation ? operation.bytes : 0) / 1e9),
 };
 
@@ -155,7 +157,9 @@ test('MG-WFBP merges what start-up would hold up, by the fitted cost', () => {
 });
 
 test('Horovod sends what is ready in a cycle together, and a threshold of 0 keeps tensors apart', () => {
-  expect(exchangeOf('horovod', { 'cycle-ms': '3' }, group(8, 2)).messages).toHaveLength(layers / 3);
+  // The first is found half a cycle late, with the one after it.
+  const afterOf = exchangeOf('horovod', { 'cycle-ms': '3' }, group(8, 2)).messages.map(({ after }) => after);
+  expect(afterOf).toEqual([1, 4, 7, 10, 11].map((position) => ({ pass: 'backward', position })));
   expect(exchangeOf('horovod', { 'fusion-mb': '0' }, group(8, 2)).messages).toHaveLength(gradients.length);
 });
 
@@ -308,6 +312,7 @@ test('10,000 gradients are turned into messages in one pass', () => {
     let asked = 0;
     const counted: ProfiledStep = {
       backwardEnds: () => Float64Array.from({ length: 10_000 }, (_, position) => 1e-5 * position),
+      backwardLaunches: () => Float64Array.from({ length: 10_000 }, (_, position) => 1e-5 * position),
       timeOf: (operation) => {
         asked += 1;
         return profiled.timeOf(operation);
@@ -328,6 +333,40 @@ test('merges by the cost that is given, not by what a message takes', () => {
     exchangeOf('mg-wfbp', options, group(4, 2)).messages.length;
   expect(messagesBy({ 'startup-us': '0', 'ns-per-byte': '0' })).toBe(gradients.length);
   expect(messagesBy({ 'startup-us': '1e6' })).toBe(1);
+});
+
+describe('Horovod, where the host is 100 ms ahead', () => {
+  const ahead: ProfiledStep = {
+    ...profiled,
+    backwardLaunches: () => backwardEnds().map((end) => end / 10 - 0.1),
+  };
+  const messagesOf = (options: Record<string, string>, step = ahead) =>
+    resolveFramework({ name: 'horovod', options }).behaviour.exchange(gradients, group(8, 2), step).messages;
+  const afterOf = ({ after }: Message) => (after.pass === 'backward' ? after.position : -1);
+
+  test('sends together what the host has launched within a cycle', () => {
+    // A tenth of a millisecond each: six layers until it is first found, the others in the next cycle.
+    expect(messagesOf({}).map(afterOf)).toEqual([5, 11]);
+    expect(messagesOf({ 'fusion-mb': '0' }).map(afterOf)).toEqual(
+      gradients.map(({ readyAfter }) => readyAfter),
+    );
+  });
+
+  test('sends together all that was launched while its thread waits', () => {
+    const cycles = { 'cycle-ms': '0.25' };
+    expect(messagesOf(cycles).length).toBeGreaterThan(2);
+    expect(messagesOf({ ...cycles, 'waits-for-data': 'true' }).map(afterOf)).toEqual([1, 11]);
+  });
+
+  test('without a cache rank 0 gathers names, from more workers for longer', () => {
+    const asked: Operation['kind'][] = [];
+    const timeOf = (operation: Operation) => {
+      asked.push(operation.kind);
+      return profiled.timeOf(operation);
+    };
+    messagesOf({ cache: 'false' }, { ...ahead, timeOf });
+    expect(asked).toContain('gather at rank 0');
+  });
 });
 
 test('BytePS asks servers from two nodes on', () => {

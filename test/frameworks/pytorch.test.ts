@@ -77,7 +77,11 @@ describe('buckets', () => {
     batchPerGpu: 1,
     precision: 'fp32' as const,
   };
-  const profiled = { backwardEnds: () => new Float64Array(10), timeOf: () => seconds(0) };
+  const profiled = {
+    backwardEnds: () => new Float64Array(10),
+    backwardLaunches: () => new Float64Array(10),
+    timeOf: () => seconds(0),
+  };
 
   test('the first closes at 1 MiB, the others at 25, the last holds the rest', () => {
     const gradients = [0.5, 0.6, 10, 10, 10, 30, 3].map((size, index) => gradient(index, size));

@@ -130,7 +130,9 @@ function frameworkOf(row: MeasuredRow): FrameworkChoice {
   if (source === 'dlperf, mxnet') return { name: 'mxnet', options: {} };
   if (source.includes('nvidia-pytorch')) return { name: 'pytorch-ddp', options: ofApex(row) };
   const usesHorovod = /mxnet|tensorflow/.test(source);
-  return { name: usesHorovod ? 'horovod' : 'pytorch-ddp', options: {} };
+  return usesHorovod
+    ? { name: 'horovod', options: { 'waits-for-data': 'true', 'fusion-mb': '64', 'cycle-ms': '5' } }
+    : { name: 'pytorch-ddp', options: {} };
 }
 
 /**

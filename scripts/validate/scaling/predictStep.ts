@@ -12,7 +12,7 @@ import { placeGpus } from '../../../server/src/communication/placement.ts';
 import { estimateModel } from '../../../server/src/estimate/estimateModel.ts';
 import { gradientsInReadyOrder } from '../../../server/src/estimate/gradients.ts';
 import { timeTraffic } from '../../../server/src/estimate/plannedTraffic.ts';
-import { planStep, type StepPlan, timelineOf } from '../../../server/src/estimate/stepPlan.ts';
+import { launchEnds, planStep, type StepPlan, timelineOf } from '../../../server/src/estimate/stepPlan.ts';
 import type { ClusterProfile } from '../../../server/src/hardware/clusterProfile.ts';
 import type { ScenarioRequest } from '../../../server/src/model/scenario.ts';
 import { seconds } from '../../../server/src/model/units.ts';
@@ -48,6 +48,7 @@ export function predictStep(
     {
       // What a worker profiles by itself, which is no slower than the others.
       backwardEnds: () => cumulative(single.backward.map((time) => time * usual)),
+      backwardLaunches: () => launchEnds(plan.times, plan.behaviour.launch[0], single.forwardTime * usual),
       timeOf: (operation) => operationTime(cluster, placement, operation).time,
     },
   );

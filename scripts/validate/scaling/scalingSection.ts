@@ -41,9 +41,10 @@ What is not reached, and why:
   shares Python's lock with the one that launches forward, so that what it takes for a parameter differs by network
   (ResNet-50 more, BERT-Base less than the mean of the three). BERT-Base with each tensor sent by itself hides less, on four
   GPUs of one node already.
-- All-reduces of Horovod by MPI through host memory are 3 to 16 % too fast, most for VGG-16: the copies into its fusion buffer
-  and out of it are counted at what a core moves, and what four processes of a node do to each other's is not known. AlexNet
-  and VGG-16 with real images are bound by input on DGX-1.
+- All-reduces of Horovod by MPI through host memory are 8 to 18 % too fast. An earlier table of its authors (pull request 44)
+  has 16 GPUs, where VGG-16 loses half as much of a step as on 64 and as much by RDMA as by TCP: what holds four nodes is their
+  hosts, what sixteen add neither a ring nor a tree of nodes explains. AlexNet and VGG-16 with real images are bound by input
+  on DGX-1.
 - Caffe-MPI publishes no times and its 16 P40 read from a network file system; GoogLeNet, with little to send, scales
   worst, so that it is not communication that holds it back, nor reading, of which AlexNet needs four times as much. What its
   published code does between two messages (barriers of threads, launches) is hidden by backward.

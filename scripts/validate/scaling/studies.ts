@@ -97,6 +97,9 @@ export function judgeSixteenV100(
   return judged;
 }
 
+/** Before 0.16.2: its thread waits for gradients, and rank 0 gathers their names. */
+const oldHorovod = { 'waits-for-data': 'true', cache: 'false' };
+
 /**
  * As the published code runs them (HKBU-HPML/MG-WFBP, dist_trainer.py, distributed_optimizer.py): Horovod that fuses
  * nothing, its cycle that of its time, and merges by constants that the authors wrote down for each network.
@@ -108,7 +111,7 @@ function sixteenV100Framework(
   const [startup, perByte] = network === '10gbe' ? ['908.10', '0.73957'] : ['235.84', '0.40595'];
   switch (method) {
     case 'wfbp':
-      return { name: 'horovod', options: { ...wire, 'fusion-mb': '0', 'cycle-ms': '5' } };
+      return { name: 'horovod', options: { ...wire, ...oldHorovod, 'fusion-mb': '0', 'cycle-ms': '5' } };
     case 'mg-wfbp':
       return { name: 'mg-wfbp', options: { ...wire, 'startup-us': startup, 'ns-per-byte': perByte } };
     default:
@@ -159,7 +162,7 @@ function horovodCluster(
 
 /** Horovod of 2017: a buffer of 64 MB, cycles of 5 ms. */
 function horovodFramework(method: string | undefined): FrameworkChoice {
-  const options = { 'fusion-mb': '64', 'cycle-ms': '5' };
+  const options = { ...oldHorovod, 'fusion-mb': '64', 'cycle-ms': '5' };
   switch (method) {
     case 'horovod-nccl':
       return { name: 'horovod', options };

@@ -121,6 +121,8 @@ const optimizerOf = ({ model }: MeasuredRow): Optimizer =>
   model?.startsWith('bert') === true ? 'adam' : 'sgd';
 /** Messages of fewer elements take the next gradient in (mgwfbp/hv_distributed_optimizer.py). */
 const merging = { 'fewest-elements': '8192' };
+/** Horovod 0.19, whose cache the script turns off (mgwfbp/bert_benchmark.py: HOROVOD_CACHE_CAPACITY). */
+const oldHorovod = { 'waits-for-data': 'true', cache: 'false' };
 const inLoop = { 'optimizer-kernels': 'loop' };
 
 /** 64 tokens of a sentence, the vocabulary padded (bert_benchmark.py): 110,111,042 parameters. */
@@ -140,7 +142,7 @@ function frameworkOf({ method, network, gpus }: MeasuredRow): FrameworkChoice {
     case 'bsp-a2a':
       return { name: 'mg-wfbp', options: { ...inLoop, 'startup-us': '1e12', 'ns-per-byte': '0' } };
     case 'wfbp-a2a':
-      return { name: 'horovod', options: { ...inLoop, 'fusion-mb': '0', 'cycle-ms': '0' } };
+      return { name: 'horovod', options: { ...inLoop, ...oldHorovod, 'fusion-mb': '0', 'cycle-ms': '0' } };
     case 'mg-wfbp': {
       const [startup = '', perByte = ''] = assumedCost(network === '10gbe', gpus);
       return {

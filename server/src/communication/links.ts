@@ -17,6 +17,8 @@ export interface Links {
   readonly generation: Generation;
   /** Bus bandwidth among the used GPUs of a node; infinite for one GPU per node. */
   readonly inside: BytesPerSecond;
+  /** GPUs on NVSwitch that `inside` is told of, an all-reduce of a whole node; undefined on other links. */
+  readonly switchedGpus: number | undefined;
   /** Bus bandwidth of an all-reduce that the switches add up, where they can. */
   readonly inSwitch: BytesPerSecond | undefined;
   /** Of one node, one direction, as its used GPUs reach the network; infinite on one node. */
@@ -53,6 +55,7 @@ export function linksOf(cluster: ClusterProfile, placement: Placement): Links {
     kind,
     generation,
     inside: gpusPerNode > 1 ? insideBandwidth(link, gpusPerNode) : unlimited,
+    switchedGpus: link?.kind === 'nvswitch' ? cluster.gpusPerNode.value : undefined,
     inSwitch: link?.inSwitchReduction?.value,
     between: nodes > 1 ? betweenBandwidth(network, cluster.gpusPerNode.value, placement) : unlimited,
     extraLink: seconds(link === undefined ? 0 : link.latency.value - ncclHop[kind]),

@@ -4,11 +4,12 @@ import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
 import { operationTime } from '../communication/operationTime.ts';
 import { nodesFor, type Placement, placeGpus } from '../communication/placement.ts';
 import type { FrameworkBehaviour, Update } from '../frameworks/behaviour.ts';
-import { type Exchange, noExchange, type WorkerGroup } from '../frameworks/exchange.ts';
+import { type Exchange, noExchange, type ProfiledStep, type WorkerGroup } from '../frameworks/exchange.ts';
 import { resolveFramework } from '../frameworks/registry.ts';
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
 import { findGpu } from '../hardware/gpus.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
+import { once } from '../model/once.ts';
 import { rememberRecent } from '../model/rememberRecent.ts';
 import type { Optimizer, Scenario } from '../model/scenario.ts';
 import { type Seconds, seconds, sum } from '../model/units.ts';
@@ -100,10 +101,9 @@ type ExchangingPlan = Pick<
   'training' | 'scenario' | 'cluster' | 'placement' | 'behaviour' | 'weightWidth'
 >;
 
-/** `ends`: when each position of backward ends on a GPU by itself. */
 function plannedExchange(
   { training, scenario, cluster, placement, behaviour, weightWidth }: ExchangingPlan,
-  ends: () => Float64Array,
+  profile: Pick<ProfiledStep, 'backwardEnds' | 'backwardLaunches'>,
 ): Exchange {
   const group: WorkerGroup = {
     ...placement,
@@ -115,7 +115,7 @@ function plannedExchange(
   const gradients = gradientsInReadyOrder(training, weightWidth);
   if (scenario.mode !== 'training') return behaviour.exchangeInInference?.(gradients, group) ?? noExchange;
   return behaviour.exchange(gradients, group, {
-    backwardEnds: ends,
+    ...profile,
     timeOf: (operation) => operationTime(cluster, placement, operation).time,
   });
 }
@@ -150,7 +150,10 @@ export function planForGpus(plan: StepPlan, gpus: number): StepPlan {
 /** A framework that profiles its steps before it decides what to send together finds the measured ones. */
 function exchangeAsMeasured(plan: StepPlan, measured: MeasuredWork): StepPlan {
   const { training, cluster, placement } = plan;
-  const exchange = plannedExchange(plan, () => cumulative(measured.backward[0].toReversed()));
+  const exchange = plannedExchange(plan, {
+    backwardEnds: () => cumulative(measured.backward[0].toReversed()),
+    backwardLaunches: () => launchEnds(plan.times, plan.behaviour.launch[0], total(measured.forward[0])),
+  });
   return { ...plan, measured, exchange, traffic: timeTraffic(exchange, cluster, placement, training) };
 }
 
@@ -160,8 +163,12 @@ function predictStep(training: TrainingGraph, scenario: Scenario, cluster: Clust
   const placement = placeGpus(scenario.gpus, scenario.nodes);
   const weightWidth = behaviour.weightWidth?.(scenario.precision) ?? 4;
   const computed = lowerStep(training, { behaviour, scenario, gpu: cluster.gpu });
-  const exchange = plannedExchange({ training, scenario, cluster, placement, behaviour, weightWidth }, () =>
-    backwardEnds(computed.times, behaviour.launch[0], slowdownOf(behaviour, cluster)),
+  const profile = once(() =>
+    backwardProfile(computed.times, behaviour.launch[0], slowdownOf(behaviour, cluster)),
+  );
+  const exchange = plannedExchange(
+    { training, scenario, cluster, placement, behaviour, weightWidth },
+    { backwardEnds: () => profile().ends, backwardLaunches: () => profile().launches },
   );
   const elements = learned.reduce((total, parameter) => total + parameter.elements, 0);
   const updateOf = (optimizer: Optimizer, share: number): Update =>
@@ -198,19 +205,45 @@ function predictStep(training: TrainingGraph, scenario: Scenario, cluster: Clust
 const slowdownOf = (behaviour: FrameworkBehaviour, { gpu }: ClusterProfile): number =>
   gpu.architecture === 'cpu' ? (behaviour.slowdownOnCpus ?? 1) : 1;
 
-/** When each position of backward ends on a GPU by itself, from the start of backward. */
-function backwardEnds({ backward }: OperatorTimes, launch: number, slowdown = 1): Float64Array {
-  const last = backward.middle.length - 1;
-  const ends = new Float64Array(last + 1);
+/** When each position of backward has been launched and ends on a GPU by itself, from the start of backward. */
+function backwardProfile(
+  times: OperatorTimes,
+  launch: number,
+  slowdown: number,
+): { readonly launches: Float64Array; readonly ends: Float64Array } {
+  const { forward, backward } = times;
   let launched = 0;
-  let computed = 0;
-  for (let position = 0; position <= last; position += 1) {
-    launched += (backward.launches[last - position] ?? 0) * launch;
-    computed = Math.max(computed, launched) + (backward.middle[last - position] ?? 0) * slowdown;
-    ends[position] = computed;
+  let forwardEnd = 0;
+  for (let index = 0; index < forward.middle.length; index += 1) {
+    launched += (forward.launches[index] ?? 0) * launch;
+    forwardEnd = Math.max(forwardEnd, launched) + (forward.middle[index] ?? 0) * slowdown;
   }
-  return ends;
+  const launches = launchEnds(times, launch, forwardEnd);
+  let computed = 0;
+  const ends = launches.map((time, position) => {
+    computed =
+      Math.max(computed, time) + (backward.middle[backward.middle.length - 1 - position] ?? 0) * slowdown;
+    return computed;
+  });
+  return { launches, ends };
 }
+
+/** When the host has launched each position of backward, from its start on a GPU that needs `forwardTime` for forward. */
+export function launchEnds(
+  { forward, backward }: OperatorTimes,
+  launch: number,
+  forwardTime: number,
+): Float64Array {
+  const last = backward.launches.length - 1;
+  let launched = total(forward.launches) * launch;
+  const start = Math.max(launched, forwardTime);
+  return Float64Array.from({ length: last + 1 }, (_, position) => {
+    launched += (backward.launches[last - position] ?? 0) * launch;
+    return launched - start;
+  });
+}
+
+const total = (column: Float64Array): number => column.reduce((sum, one) => sum + one, 0);
 
 /** The plan on its timeline. */
 export function timelineOf(plan: StepPlan, edge: Edge): StepTimeline {

@@ -27,6 +27,8 @@ export interface WorkerGroup extends Placement {
 export interface ProfiledStep {
   /** When each position of backward ends, from the start of backward. */
   readonly backwardEnds: () => Float64Array;
+  /** When the host has launched each position of backward, from the same start: below 0 where it is ahead of the GPU. */
+  readonly backwardLaunches: () => Float64Array;
   readonly timeOf: (operation: Operation) => Seconds;
 }
 

@@ -1,16 +1,21 @@
 /**
- * Horovod over eager PyTorch: gradients fused into one buffer as they become ready, all-reduced during backward.
+ * Horovod over eager PyTorch: gradients fused into one buffer as they are enqueued, all-reduced during backward.
  *
- * Once in a cycle, rank 0 learns which gradients are ready on all workers, and what is ready is sent in buffers of at
- * most the fusion threshold (Horovod documentation, "Tensor Fusion"; horovod/common/operations.cc, RunLoopOnce).
+ * A hook enqueues a gradient when the host has launched what computes it, which may be long before the GPU has. One thread
+ * goes round, once in a cycle: the workers agree on what all of them have enqueued, and that is sent in buffers of at most the
+ * fusion threshold, each when its last gradient is there (Horovod documentation, "Tensor Fusion"; horovod/common/operations.cc,
+ * RunLoopOnce and PerformOperation). Up to 0.22 the thread itself waits for these (WAIT_FOR_DATA), so that all that was
+ * enqueued meanwhile goes together; from 0.23 on a stream does (pull request 2963). An all-reduce by MPI holds the thread.
  * Defaults from Horovod 0.21 on: 128 MB and 1 ms, before 64 MB and 5 ms; a threshold of 0 sends every tensor by itself.
  * `optimizer.step()` first waits on the host until all gradients are back, and then launches the update (`synchronize` in
  * horovod/torch/optimizer.py; mpi_ops_v2.cc, WaitAndClear).
- * The workers agree by two all-reduces of a few bytes through MPI (response cache, from 0.16.2; controller.cc).
+ * The workers agree by two all-reduces of a few bytes through MPI (response cache, from 0.16.2; controller.cc); without a
+ * cache rank 0 takes the names from each of the others and answers.
  */
 
 import type { Operation } from '../communication/operation.ts';
 import { type Bytes, bytes, bytesPerSecond, type Seconds, seconds } from '../model/units.ts';
+import { bySize } from './bySize.ts';
 import {
   backwardAt,
   type Channel,
@@ -18,11 +23,12 @@ import {
   noExchange,
   type ProfiledStep,
   type Stage,
+  theUpdate,
 } from './exchange.ts';
 import type { FrameworkEntry } from './frameworkEntry.ts';
 import type { Gradient } from './gradient.ts';
 import { fromZero, oneOf } from './options.ts';
-import { allReduceEach, ncclStream, packBuckets } from './packBuckets.ts';
+import { ncclStream, packBuckets } from './packBuckets.ts';
 import { eagerOptions, eagerPytorch } from './pytorchDdp.ts';
 import { wireBytes, wireOption } from './wireType.ts';
 
@@ -53,6 +59,18 @@ export const horovod: FrameworkEntry = {
       default: 'nccl',
       documentation: 'who runs all-reduces: nccl, or mpi through host memory (HOROVOD_GPU_OPERATIONS)',
       expects: oneOf('nccl', 'mpi'),
+    },
+    {
+      name: 'waits-for-data',
+      default: 'false',
+      documentation: 'true: its thread waits until gradients are there, as up to Horovod 0.22',
+      expects: oneOf('true', 'false'),
+    },
+    {
+      name: 'cache',
+      default: 'true',
+      documentation: 'false: no response cache, as before 0.16.2 or with HOROVOD_CACHE_CAPACITY=0',
+      expects: oneOf('true', 'false'),
     },
     wireOption,
     ...eagerOptions,
@@ -95,44 +113,64 @@ const agreement: Operation = {
   inHostMemory: true,
 };
 
+/** Of the name and the shape of a gradient, which rank 0 takes from each worker where there is no cache. */
+const nameBytes = 64;
+
 function fusedMessages(
   gradients: readonly Gradient[],
-  { backwardEnds, timeOf }: ProfiledStep,
+  { backwardEnds, backwardLaunches, timeOf }: ProfiledStep,
   options: ReadonlyMap<string, string>,
 ): readonly Message[] {
   const threshold = thresholdOf(options);
   const cycle = Number(options.get('cycle-ms')) * 1e-3;
   const isMpi = options.get('operations') === 'mpi';
-  const how = isMpi ? ({ library: 'open-mpi' } as const) : {};
+  const waits = isMpi || options.get('waits-for-data') === 'true';
   const ends = backwardEnds();
-  const agreeing = 2 * timeOf(agreement);
-  const period = Math.max(cycle, agreeing, 1e-6);
+  const launches = backwardLaunches();
+  // What MPI sends is copied to the host before it is enqueued.
+  const enqueued = (index: number): number =>
+    (isMpi ? ends : launches)[gradients[index]?.readyAfter ?? 0] ?? Number.POSITIVE_INFINITY;
+  const cached = options.get('cache') === 'true' ? 2 * timeOf(agreement) : undefined;
+  const gathering = bySize((size) => timeOf({ kind: 'gather at rank 0', bytes: size }));
+  const agreeing = (count: number): number => cached ?? gathering(bytes(nameBytes * count));
+  const sending = bySize((size) => sendingStages(size, isMpi));
+  const holding = bySize((size) =>
+    isMpi ? sending(size).reduce((time, { operation }) => time + timeOf(operation), 0) : 0,
+  );
   const messages: Message[] = [];
-  let position = 0;
+  /** When the thread is free, when it last began to go round, and when the last message left. */
+  let [free, round, left] = [Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY];
   for (let first = 0; first < gradients.length; ) {
-    const ready = ends[gradients[first]?.readyAfter ?? 0] ?? 0;
-    const tick = Math.ceil(ready / period) * period;
-    // The cycle ends while the work at this position runs: what is sent leaves when it has ended.
-    while (position < ends.length - 1 && (ends[position] ?? 0) < tick) position += 1;
+    // A thread that has gone round for nothing finds a gradient half a cycle late on average.
+    const next = round + cycle;
+    round = Math.max(free, enqueued(first) <= next ? next : enqueued(first) + cycle / 2);
     let end = first + 1;
-    while ((gradients[end]?.readyAfter ?? Number.POSITIVE_INFINITY) <= position) end += 1;
-    const late = Math.max(0, tick - (ends[position] ?? 0));
-    const buckets = packBuckets(gradients.slice(first, end), [threshold], wireBytes(options));
-    for (const [index, message] of allReduceEach(buckets, how, isMpi ? throughHost : ncclStream).entries()) {
-      const copying = isMpi ? [throughFusionBuffer(message.bytes)] : [];
+    while (end < gradients.length && enqueued(end) <= round) end += 1;
+    free = round + agreeing(end - first);
+    for (const bucket of packBuckets(gradients.slice(first, end), [threshold], wireBytes(options))) {
+      const ready = ends[bucket.readyAfter] ?? 0;
+      const leaves = Math.max(free, ready);
+      const coordinating = seconds(Math.max(0, leaves - Math.max(ready, left)));
       messages.push({
-        ...message,
-        after: backwardAt(position),
-        stages: [
-          coordination(index === 0 ? seconds(late + agreeing) : seconds(0)),
-          ...copying,
-          ...message.stages,
-        ],
+        gradients: bucket.gradients,
+        bytes: bucket.bytes,
+        after: backwardAt(bucket.readyAfter),
+        before: theUpdate,
+        stages: [coordination(coordinating), ...sending(bucket.bytes)],
       });
+      if (waits) free = leaves + holding(bucket.bytes);
+      left = isMpi ? free : leaves;
     }
     first = end;
   }
   return messages;
+}
+
+function sendingStages(size: Bytes, isMpi: boolean): readonly Stage[] {
+  const allReduce = { kind: 'collective', collective: 'all-reduce', bytes: size, over: 'all' } as const;
+  return isMpi
+    ? [throughFusionBuffer(size), { channel: throughHost, operation: { ...allReduce, library: 'open-mpi' } }]
+    : [{ channel: ncclStream, operation: allReduce }];
 }
 
 /**

@@ -36,6 +36,7 @@ function exchangeOf(text: string) {
   const { behaviour } = resolveFramework({ name: description.name, options: {}, description });
   return behaviour.exchange(gradients, group, {
     backwardEnds: () => new Float64Array(8),
+    backwardLaunches: () => new Float64Array(8),
     timeOf: () => seconds(0),
   });
 }

@@ -80,7 +80,7 @@ function ring(
     pick(version.base.ring, protocol) * growth +
     inside * insideHop(version, protocol, links) * Math.max(growth, startup.hop) +
     between * hop(version, 'network', 'ring', protocol, links) * growth;
-  const bus = Math.min(links.inside, links.between);
+  const bus = Math.min(links.inside * shareOfRing(kind, links), links.between);
   return {
     algorithm: 'ring',
     protocol,
@@ -89,6 +89,22 @@ function ring(
     slowest: links.between < links.inside ? 'network' : 'link',
   };
 }
+
+/**
+ * A channel of a ring runs its primitives one after another, and in one of each round it sends nothing: of an all-reduce's
+ * send, n − 2 receive-reduce-send, receive-reduce-copy-send, n − 2 receive-copy-send and receive it is the last, of a
+ * gather's or scatter's n too (NVIDIA/nccl, src/device/all_reduce.h, all_gather.h, reduce_scatter.h). Behind NVSwitch, where
+ * channels and not the links are what is full, that share is lost: more of it to two GPUs than to the eight that the
+ * bandwidth is told of. Of a broadcast or a reduce each primitive sends; they are left at that bandwidth, as measured.
+ */
+function shareOfRing(kind: RingCollective, { switchedGpus, nodes, ranks }: Links): number {
+  if (switchedGpus === undefined || nodes > 1 || kind === 'broadcast' || kind === 'reduce') return 1;
+  const sending = kind === 'all-reduce' ? sendingShare(ranks) : (ranks - 1) / ranks;
+  return sending / sendingShare(switchedGpus);
+}
+
+/** Of an all-reduce. */
+const sendingShare = (ranks: number): number => (2 * ranks - 2) / (2 * ranks - 1);
 
 function ringBandwidth(
   version: NcclVersion,
