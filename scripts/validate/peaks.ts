@@ -184,8 +184,8 @@ ${left.map(({ source, what, why }) => `- ${source}, ${what}: ${why}`).join('\n')
 
 What tensors alone hold at once is also held against PyTorch's own engine, run on tensors without contents
 (\`measured/live-peaks.csv\`): ${live.length} networks of timm in mixed precision, mean ${percent(apart.reduce((total, error) => total + error, 0) / apart.length)}, median ${percent(apart[Math.floor(apart.length / 2)] ?? 0)}, ${apart.filter((error) => error <= 0.03).length} within 3 %.
-Farthest are ${worst.map(({ model, ratio }) => `${model} (${signed(ratio - 1)})`).join(', ')}: EvoNorm casts its weights to the type of its
-input by hand, which a graph exported in fp32 does not show.
+Farthest are ${worst.map(({ model, ratio }) => `${model} (${signed(ratio - 1)})`).join(', ')}: PNASNet's export merges pools that
+PyTorch computes twice, and CoaT's code holds what its stages gave.
 
 timm's largest batches on an RTX 3090 (24 GB) and those one step above, which its benchmark tried first. A batch *fits*
 where the allocator can place its tensors in all but ${gibibytes(mostRuntimeReserve)}, whatever variables hold, *may fit* in all but ${gibibytes(runtimeReserve)}, which driver, framework and the
@@ -198,8 +198,8 @@ workspace of kernels take; how much they took is not told, and the larger number
 
 A batch above the largest is taken to have run out of memory, which no log says; the aim is that none of them fits: ${batches.ranOut.fits === 0 ? 'reached' : 'not reached'}.
 Variables of a program hold values that no operator reads any more, CoaT's those of all its stages. Which do no graph says, so
-that a batch fits where it does with all that they can hold. Of those that ran and are said not to, two have EvoNorm (above), the
-third in-place activated normalization, which keeps one tensor where its exported graph keeps two.
+that a batch fits where it does with all that they can hold. The one that ran and is said not to has in-place activated
+normalization, which keeps one tensor where its exported graph keeps two.
 `;
 }
 

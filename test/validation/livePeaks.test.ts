@@ -15,6 +15,9 @@ const showing: readonly string[] = [
   'convit_tiny',
   // A bias put together from parts is cast with its product.
   'swinv2_base_window12to16_192to256_22kft1k',
+  // A model that casts by hand shows it.
+  'resnetv2_50d_evos',
+  'regnetz_d8_evos',
   // Padding by reflection keeps its input as it lies.
   'resnetblur50',
 ];

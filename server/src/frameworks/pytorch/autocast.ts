@@ -12,6 +12,7 @@ import type { Numeric } from '../../hardware/clusterProfile.ts';
 import type { Operator } from '../../model/graph.ts';
 import type { Precision } from '../../model/scenario.ts';
 import type { KernelClass, OperatorCost } from '../../operators/definition.ts';
+import { CastsByHand } from './castsByHand.ts';
 import { biasedProduct } from './foldedBias.ts';
 import type { FusedGroup } from './fusedGroups.ts';
 
@@ -67,6 +68,7 @@ export function assignTypes(
   let mixed = isMixed(precision);
   const isWholeHalf = mixed && options.wholeHalf === true;
   if (isWholeHalf) narrowGiven(training, widths);
+  const casts = new CastsByHand(training);
   const operators = training.analysis.graph.operators.map((operator, index) => {
     const group = groups.get(index);
     const own = precisionOf(index);
@@ -76,7 +78,12 @@ export function assignTypes(
       (isMixed(own)
         ? isWholeHalf
           ? halfType(training.costs[index], own, group)
-          : autocastType(training, operator, training.costs[index], own, widths, group)
+          : withCast(
+              operator,
+              autocastType(training, operator, training.costs[index], own, widths, group),
+              casts,
+              widths,
+            )
         : fullType(training.costs[index], own, options, group));
     if (group !== undefined) groupTypes.set(group, type);
     for (const output of operator.outputs) {
@@ -86,6 +93,16 @@ export function assignTypes(
   });
   return { operators, widths, mixed, castsByHand: isWholeHalf };
 }
+
+const withCast = (
+  operator: Operator,
+  type: OperatorType,
+  casts: CastsByHand,
+  widths: ReadonlyMap<string, number>,
+): OperatorType => {
+  const width = casts.widthOf(operator, widths.get(operator.inputs[0] ?? '') ?? 4);
+  return width === undefined ? type : { ...type, width };
+};
 
 const isMixed = (precision: Precision): boolean =>
   precision === 'fp16' || precision === 'bf16' || precision === 'fp8';

@@ -61,7 +61,11 @@ export function eagerOperators(
     : new Map<number, FusedGroup>();
   const types = assignTypes(training, precision, options, groups);
   const castWeights = new Set<string>();
-  const { storage, copies } = viewStorage(training);
+  const { storage, copies } = viewStorage(
+    training,
+    ({ type, inputs: [source = ''], outputs: [result = ''] }) =>
+      type === 'Cast' && (types.widths.get(source) ?? 4) !== (types.widths.get(result) ?? 4),
+  );
   const layout: Layout = options.channelsLast ? 'channels-last' : 'channels-first';
   const [full, half] = [
     { layout, mixed: false },
@@ -156,10 +160,11 @@ function lowerTranspose(
   return { ...view, forward: copies(forward), backwardData: mode === 'training' ? copies(backward) : none };
 }
 
-/** A reshape that writes out what is repeated; its gradient is summed where it was. */
-function copied({ training, operator, type, environment, mode }: Subject): LoweredOperator {
+/** A reshape that writes out what is repeated, whose gradient is summed where it was, or a cast of the model's own. */
+function copied({ training, operator, type, types, storage, environment, mode }: Subject): LoweredOperator {
   const elements = training.tensors.get(operator.outputs[0] ?? '')?.elements ?? 0;
-  const copy = movement(2 * elements * type.width, environment);
+  const stored = types.widths.get(storage(operator.inputs[0] ?? '')) ?? 4;
+  const copy = movement(elements * (stored + type.width), environment);
   const learns = mode === 'training' && training.requiresGradient.has(operator.inputs[0] ?? '');
   return { ...absorbed(type), view: false, forward: [copy], backwardData: learns ? [copy] : none };
 }

@@ -8,7 +8,7 @@ import { isViewable } from './stridedCopies.ts';
 export interface ViewStorage {
   /** The value whose memory each value shares: itself, or what it is a view of. */
   readonly storage: (name: string) => string;
-  /** Indices of reshapes that write their result, because nothing else can show it. */
+  /** Indices of reshapes and casts that write their result, because nothing else can show it. */
   readonly copies: ReadonlySet<number>;
 }
 
@@ -16,9 +16,9 @@ export interface ViewStorage {
  * Reshapes and transposes are views in PyTorch: they launch nothing and share memory. Of a transposed tensor that a reshape
  * must copy the time is charged (`stridedCopies.ts`), and its memory is taken to be shared; what an expanded tensor repeats
  * is written out by a reshape that puts repeated axes and others into one. The parts that `split`, `chunk` and slices give
- * are views too: who keeps one keeps the whole.
+ * are views too: who keeps one keeps the whole. `isCast` tells of an operator whether it gives another type than it takes.
  */
-export function viewStorage(training: TrainingGraph): ViewStorage {
+export function viewStorage(training: TrainingGraph, isCast: (operator: Operator) => boolean): ViewStorage {
   const { graph } = training.analysis;
   const roots = new Map<string, string>();
   const copies = new Set<number>();
@@ -35,6 +35,10 @@ export function viewStorage(training: TrainingGraph): ViewStorage {
     }
     const [output] = operator.outputs;
     if (output === undefined || !isView(cost, operator)) continue;
+    if (isCast(operator)) {
+      copies.add(operator.index);
+      continue;
+    }
     const from = training.tensors.get(source)?.dimensions;
     const to = training.tensors.get(output)?.dimensions;
     if (from === undefined || to === undefined) continue;

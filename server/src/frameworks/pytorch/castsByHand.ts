@@ -1,0 +1,47 @@
+/**
+ * Casts that a model makes itself: from one floating-point type to another, so that in a graph exported in fp32 they are
+ * from fp32 to fp32, and do nothing there.
+ *
+ * Under autocast they do. What is cast first in a module is widened, as `x.float()` before sums that need range; what is
+ * computed from that and cast again in the same module goes back to the type that the first had, as `y.to(x.dtype)`. A weight
+ * is wide already and cast to the type of what it meets (timm 1.0 layers/evo_norm.py does all three).
+ */
+
+import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
+import type { Operator } from '../../model/graph.ts';
+
+export class CastsByHand {
+  /** Bytes per element of what was cast first, by value computed from it and module. */
+  private readonly before = new Map<string, { readonly width: number; readonly module: string }>();
+
+  constructor(private readonly training: TrainingGraph) {}
+
+  /** Bytes per element that a cast gives; `undefined` where the operator is none. `width`: those of its input. */
+  widthOf(operator: Operator, width: number): number | undefined {
+    const [source = ''] = operator.inputs;
+    const [result = ''] = operator.outputs;
+    const module = operator.scope.at(-1) ?? '';
+    if (operator.type !== 'Cast' || !this.isFloat(source) || !this.isFloat(result)) {
+      this.follow(operator, module);
+      return undefined;
+    }
+    if (this.training.analysis.graph.values.get(source)?.role !== 'activation') return 2;
+    const first = this.before.get(source);
+    if (first !== undefined && first.module === module) return first.width;
+    this.before.set(result, { width, module });
+    return 4;
+  }
+
+  private follow({ inputs, outputs }: Operator, module: string): void {
+    for (const input of inputs) {
+      const first = this.before.get(input);
+      if (first?.module !== module) continue;
+      for (const output of outputs) this.before.set(output, first);
+      return;
+    }
+  }
+
+  private isFloat(name: string): boolean {
+    return this.training.tensors.get(name)?.elementType === 'float32';
+  }
+}

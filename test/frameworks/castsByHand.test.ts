@@ -1,0 +1,64 @@
+/** Casts that do nothing in a graph exported in fp32, and what they do under autocast. */
+
+import { describe, expect, test } from 'vitest';
+import { openOnnxText } from '../../server/src/analysis/openModel.ts';
+import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
+import { planStep } from '../../server/src/estimate/stepPlan.ts';
+import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
+
+/** Bytes per element by operator, as `Type width`. */
+function widths(
+  nodes: readonly string[],
+  request: ScenarioRequest = { precision: 'fp16' },
+): readonly string[] {
+  const text = `<ir_version: 10, opset_import: ["" : 21]>\ng (float[N, 64] x, float[64, 64] w) => (float[N, 64] y)\n<float[64] s = {${Array.from({ length: 64 }, () => 1).join(', ')}}> {\n${nodes.join('\n')}\n}\n`;
+  const { training, scenario, cluster } = estimateModel(openOnnxText(text, 'casts.onnxtxt'), [request]);
+  if (training === undefined || scenario === undefined || cluster === undefined) throw new Error('no plan');
+  const { lowered } = planStep(training, scenario, cluster);
+  return training.analysis.graph.operators.map(
+    ({ type }, index) => `${type} ${lowered.operators[index]?.width}`,
+  );
+}
+
+const product = '["/fc/MatMul"] a = MatMul (x, w)';
+
+describe('under autocast', () => {
+  test('what is cast first is widened, what comes of it goes back to its type', () => {
+    const norm = [
+      product,
+      '["/norm/Cast"] b = Cast <to = 1> (a)',
+      '["/norm/Mul"] c = Mul (b, b)',
+      '["/norm/Cast_1"] d = Cast <to = 1> (c)',
+      '["/norm/Mul_1"] y = Mul (d, a)',
+    ];
+    expect(widths(norm)).toEqual(['MatMul 2', 'Cast 4', 'Mul 4', 'Cast 2', 'Mul 2']);
+  });
+
+  test('what was wide before goes back to that', () => {
+    const norm = [
+      product,
+      '["/softplus/Softplus"] p = Softplus (a)',
+      '["/norm/Cast"] b = Cast <to = 1> (p)',
+      '["/norm/Mul"] c = Mul (b, b)',
+      '["/norm/Cast_1"] y = Cast <to = 1> (c)',
+    ];
+    expect(widths(norm)).toEqual(['MatMul 2', 'Softplus 4', 'Cast 4', 'Mul 4', 'Cast 4']);
+  });
+
+  test('another module begins anew', () => {
+    const two = [product, '["/one/Cast"] b = Cast <to = 1> (a)', '["/two/Cast"] y = Cast <to = 1> (b)'];
+    expect(widths(two)).toEqual(['MatMul 2', 'Cast 4', 'Cast 4']);
+  });
+
+  test('a weight takes the type of what it meets', () => {
+    const scaled = [product, '["/scale/Cast"] t = Cast <to = 1> (s)', '["/scale/Mul"] y = Mul (a, t)'];
+    expect(widths(scaled).slice(-1)).toEqual(['Mul 2']);
+    const plain = [product, '["/scale/Mul"] y = Mul (a, s)'];
+    expect(widths(plain)).toEqual(['MatMul 2', 'Mul 4']);
+  });
+});
+
+test('in fp32 they do nothing', () => {
+  const cast = [product, '["/norm/Cast"] y = Cast <to = 1> (a)'];
+  expect(widths(cast, { precision: 'fp32' })).toEqual(['MatMul 4', 'Cast 4']);
+});
