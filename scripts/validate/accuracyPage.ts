@@ -125,7 +125,10 @@ ${kernels.map(kernelLine).join('\n')}
 - timm, channels-last: grouped convolutions of other widths than 4, 8, 16 and 32 (RegNetX-6.4GF, RepVGG-B2g4) run up to ten
   times slower than dense ones of their FLOPs, and widths that have kernels differ by factors of two between networks;
   networks with anti-aliasing (TResNet) take five times what their kernels say. Families of models are too few for a rule:
-  factors of their own for groups of up to 16, of 17 to 32 or of 32 alone gained nothing on families they had not seen.
+  factors of their own for groups of up to 16, of 17 to 32 or of 32 alone, and for strided ones of up to four groups, which
+  take most of what is missing of RegNetX-800MF, RegNetY-600MF, SE-ResNeXt-26ts and ResNet-61q, gained nothing on families
+  they had not seen. That channels which are no multiples of 8 have factors of their own was looked for because a pruned
+  ECA-ResNet-101d, MixNet and ReXNet stood out, so these rows are not wholly unseen.
 - Caffe: its logs are said to be of its own convolution, but a product of one image (169 columns) cannot reach the 5.2 of
   6.6 TFLOP/s they show: they are costed as cuDNN before version 5, without transforms (the row
   above); as what the source says they are, image by image, the median was 50 %. Caffe's own kernel for the gradient of

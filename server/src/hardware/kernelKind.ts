@@ -22,10 +22,19 @@ export function kernelKind(work: KernelWork): KernelKind {
 
 function convolutionKind(shape: ConvolutionShape): KernelKind {
   const { groups, channels, taps, winograd, pass } = shape;
+  if (groups === 1 && isRagged(shape)) return `ragged convolution ${pass}`;
   if (groups === 1) return `convolution ${taps === 1 ? '1x1' : winograd ? '3x3' : 'other'} ${pass}`;
   if (groups === channels) return `depthwise ${pass}`;
   return `${isPacked(shape) ? 'narrow groups' : 'wide groups'} ${pass}`;
 }
+
+/**
+ * Whether rows of channels are no whole vectors of 16 bytes in half precision, which tensor-core kernels load: cuDNN pads them
+ * or takes slower kernels (NVIDIA, "Convolutional layers user's guide", DU-09794-001, "Channels In And Out"). Images
+ * of three channels, which it pads to four, are as in every network.
+ */
+const isRagged = ({ channels, filters }: ConvolutionShape): boolean =>
+  channels > 4 && (channels % 8 > 0 || filters % 8 > 0);
 
 /**
  * Whether tensor-core kernels for channels-last tensors are made for the channels of a group (cuDNN 8 release notes,

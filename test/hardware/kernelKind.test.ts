@@ -1,0 +1,19 @@
+import { expect, test } from 'vitest';
+import { kernelKind } from '../../server/src/hardware/kernelKind.ts';
+import { bytes, flops } from '../../server/src/model/units.ts';
+
+test.each([
+  [64, 256, 1, 1, 'convolution 1x1 forward'],
+  [64, 250, 1, 1, 'ragged convolution forward'],
+  [36, 64, 1, 9, 'ragged convolution forward'],
+  [3, 64, 1, 49, 'convolution other forward'],
+  [36, 36, 36, 9, 'depthwise forward'],
+  [128, 128, 32, 9, 'narrow groups forward'],
+  [144, 144, 2, 9, 'wide groups forward'],
+])('%i channels to %i in %i groups of %i taps: %s', (channels, filters, groups, taps, kind) => {
+  const sizes = { images: 8, channels, filters, groups, plane: 784, positions: 784, taps };
+  const shape = { kind: 'convolution', pass: 'forward', winograd: false, fourier: false, ...sizes } as const;
+  const work = { class: 'convolution', numeric: 'fp16', operations: 0, launches: 1, width: 2 } as const;
+  const products = [{ shape, count: 1 }];
+  expect(kernelKind({ ...work, flops: flops(1), bytes: bytes(1), products })).toBe(kind);
+});
