@@ -299,6 +299,19 @@ describe('what crosses the end of a step', () => {
     expect(timelineOf({ ...two, update, messages: sent(0.5) }).step).toBeCloseTo(7.5, 9);
   });
 
+  test('of updates as they arrive the host launches by parameters, whatever their elements', () => {
+    const sent = (launchShares: readonly [number, number]) => [
+      message(2, 2, 4, { updateShare: 0.5, launchShare: launchShares[0] }),
+      message(2, 3, 4, { updateShare: 0.5, launchShare: launchShares[1] }),
+    ];
+    const update = { device: seconds(0), host: seconds(10), launches: 10 };
+    const stepOf = (shares: readonly [number, number]) =>
+      timelineOf({ ...two, update, hostWaits: true, messages: sent(shares) }).step;
+    // They arrive after 5 and 7 s; each kernel takes the host one second.
+    expect(stepOf([0.1, 0.9])).toBeCloseTo(7 + 9, 9);
+    expect(stepOf([0.9, 0.1])).toBeCloseTo(5 + 9 + 1, 9);
+  });
+
   test('stages of different messages run at once: to the host, around it, and back', () => {
     const staged = (after: number) =>
       message(0, after, 4, { stages: [0, 1, 2].map((channel) => ({ channel, time: seconds(1) })) });

@@ -114,7 +114,7 @@ const channelsOf = (messages: readonly Message[]): readonly Channel[] => {
 function timedMessages(
   messages: readonly Message[],
   channels: readonly Channel[],
-  shares: Float64Array,
+  shares: UpdateShares,
   operators: number,
 ): readonly TimedMessage[] {
   const stagesOf = remember((stages: Message['stages']): TimedMessage['stages'] =>
@@ -126,7 +126,7 @@ function timedMessages(
   for (let index = 0; index < messages.length; index += 1) {
     const message = messages[index];
     if (message === undefined) break;
-    const updateShare = shares[index] ?? 0;
+    const updateShare = shares.elements[index] ?? 0;
     if (last === undefined || message !== before || last.updateShare !== updateShare) {
       last = {
         after: workOf(message.after, operators),
@@ -135,6 +135,7 @@ function timedMessages(
         priority: message.priority ?? 0,
         stages: stagesOf(message.stages),
         updateShare,
+        launchShare: shares.parameters[index] ?? 0,
       };
       before = message;
     }
@@ -223,12 +224,21 @@ function timesOfOperations(
   });
 }
 
-/** Where parameters are updated as they arrive: by message, its part of all elements; a parameter counts at its last message. */
+/** By message, its part of all elements, which the GPU updates, and of all parameters, each of which the host launches. */
+interface UpdateShares {
+  readonly elements: Float64Array;
+  readonly parameters: Float64Array;
+}
+
+/** Where parameters are updated as they arrive; one counts at its last message. */
 function updateShares(
   { messages, update }: Exchange,
   parameters: readonly { readonly elements: number }[],
-): Float64Array {
-  const shares = new Float64Array(messages.length);
+): UpdateShares {
+  const shares = {
+    elements: new Float64Array(messages.length),
+    parameters: new Float64Array(messages.length),
+  };
   if (update !== 'as they arrive') return shares;
   const lastOf = new Int32Array(parameters.length).fill(-1);
   for (let position = 0; position < messages.length; position += 1) {
@@ -238,7 +248,9 @@ function updateShares(
   for (const { elements } of parameters) all += elements;
   for (const [index, { elements }] of parameters.entries()) {
     const message = lastOf[index] ?? -1;
-    if (message >= 0 && all > 0) shares[message] = (shares[message] ?? 0) + elements / all;
+    if (message < 0 || all === 0) continue;
+    shares.elements[message] = (shares.elements[message] ?? 0) + elements / all;
+    shares.parameters[message] = (shares.parameters[message] ?? 0) + 1 / parameters.length;
   }
   return shares;
 }

@@ -55,11 +55,11 @@ export function layStep(
   const sentIn = (message: number): number => step - (order.lags[message] ?? 0);
   const arrivalOf = (message: number): number =>
     sentIn(message) < 0 ? 0 : traffic.arrival(sentIn(message), message);
-  const launchesOf = (share: number): number => Math.max(1, (update.launches ?? 1) * share);
+  const launchesOf = (launchShare: number): number => Math.max(1, (update.launches ?? 1) * launchShare);
   /** The host's time for the first kernel of a share of the update. */
-  const firstLaunch = (share: number): number => (update.host * share) / launchesOf(share);
-  /** `heldShare`: the share of the update that the host launches only then. */
-  const waitFor = (message: number, host: number, heldShare = 0): void => {
+  const firstLaunch = (launchShare: number): number => (update.host * launchShare) / launchesOf(launchShare);
+  /** `heldShare`, `heldLaunches`: the share of the update that the host launches only then. */
+  const waitFor = (message: number, host: number, heldShare = 0, heldLaunches = 0): void => {
     const sent = sentIn(message);
     if (sent < 0) return;
     const arrived = traffic.arrival(sent, message);
@@ -67,18 +67,24 @@ export function layStep(
     if (arrived > free) stalls.push({ from: free, until: arrived, step: sent, message });
     const harmless =
       heldShare > 0
-        ? gpu.holdHost(arrived, update.device * heldShare, update.host * heldShare, launchesOf(heldShare))
+        ? gpu.holdHost(
+            arrived,
+            update.device * heldShare,
+            update.host * heldLaunches,
+            launchesOf(heldLaunches),
+          )
         : free;
     const needed = sent === step ? neededAt : steps[sent]?.neededAt;
     if (needed !== undefined) needed[message] = Math.max(arrived, Math.min(free, harmless));
   };
   const updates: { time: number; end: number }[] = [];
-  const updateBy = (share: number): void => {
-    const time = gpu.runAlike(update.device * share, update.host * share, launchesOf(share));
+  const updateBy = (share: number, launchShare: number): void => {
+    const time = gpu.runAlike(update.device * share, update.host * launchShare, launchesOf(launchShare));
     updateTime += time;
     if (time > 0) updates.push({ time, end: gpu.freeAt() });
   };
   const shareOf = (message: number): number => messages.updateShare[message] ?? 0;
+  const launchShareOf = (message: number): number => messages.launchShare[message] ?? 0;
 
   release(0, start);
   let done = 0;
@@ -96,22 +102,28 @@ export function layStep(
     for (let at = first[stop] ?? 0; at < end; at += 1) {
       const message = all[at] ?? 0;
       const share = shareOf(message);
-      waitFor(message, share > 0 ? firstLaunch(share) : (launch ?? 0));
-      if (share > 0) updateBy(share);
+      waitFor(message, share > 0 ? firstLaunch(launchShareOf(message)) : (launch ?? 0));
+      if (share > 0) updateBy(share, launchShareOf(message));
     }
   }
   const { all: waiting, first: placed } = order.waitedFor;
   const awaited = waiting.subarray(placed[count], placed[count + 1]);
   const apart = awaited.filter((message) => shareOf(message) > 0);
   for (const message of apart.sort((a, b) => arrivalOf(a) - arrivalOf(b))) {
-    waitFor(message, firstLaunch(shareOf(message)), hostWaits ? shareOf(message) : 0);
-    updateBy(shareOf(message));
+    const [share, launchShare] = [shareOf(message), launchShareOf(message)];
+    waitFor(message, firstLaunch(launchShare), hostWaits ? share : 0, launchShare);
+    updateBy(share, launchShare);
   }
   for (const message of awaited) {
     if (shareOf(message) === 0)
-      waitFor(message, firstLaunch(order.sharedUpdate), hostWaits ? order.sharedUpdate : 0);
+      waitFor(
+        message,
+        firstLaunch(order.sharedLaunches),
+        hostWaits ? order.sharedUpdate : 0,
+        order.sharedLaunches,
+      );
   }
-  updateBy(order.sharedUpdate);
+  updateBy(order.sharedUpdate, order.sharedLaunches);
   release(count + 1, gpu.freeAt());
   return {
     start,

@@ -15,6 +15,7 @@ export interface MessageColumns {
   readonly before: Int32Array;
   readonly stepsLater: Int32Array;
   readonly updateShare: Float64Array;
+  readonly launchShare: Float64Array;
   /** Priorities as whole numbers from 0 to before `ranks`, in their order. */
   readonly rank: Int32Array;
   readonly ranks: number;
@@ -40,6 +41,7 @@ export function messageColumns(messages: readonly TimedMessage[]): MessageColumn
     before: new Int32Array(count),
     stepsLater: new Int32Array(count),
     updateShare: new Float64Array(count),
+    launchShare: new Float64Array(count),
     rank: ranks,
     ranks: Math.max(1, distinct),
     firstStage,
@@ -49,11 +51,12 @@ export function messageColumns(messages: readonly TimedMessage[]): MessageColumn
   };
   let index = 0;
   let stage = 0;
-  for (const { after, before, stepsLater, updateShare, stages } of messages) {
+  for (const { after, before, stepsLater, updateShare, launchShare = updateShare, stages } of messages) {
     columns.after[index] = after;
     columns.before[index] = before;
     columns.stepsLater[index] = stepsLater;
     columns.updateShare[index] = updateShare;
+    columns.launchShare[index] = launchShare;
     for (const { channel, time } of stages) {
       columns.messageOf[stage] = index;
       columns.channel[stage] = channel;

@@ -16,6 +16,8 @@ export interface Order {
   readonly longestLag: number;
   /** What is left of the update beside the shares of messages. */
   readonly sharedUpdate: number;
+  /** And of its launches. */
+  readonly sharedLaunches: number;
   /** Whether pieces of the update come in the order in which messages of earlier steps arrived. */
   readonly remembersArrivals: boolean;
 }
@@ -46,6 +48,7 @@ function placeMessages({ messages, split, count }: Places): Order {
   isStop[count] = 1;
   let longestLag = 0;
   let sharedUpdate = 1;
+  let sharedLaunches = 1;
   let remembersArrivals = false;
   for (let message = 0; message < messages.count; message += 1) {
     const [after, before] = [messages.after[message] ?? 0, messages.before[message] ?? 0];
@@ -54,6 +57,7 @@ function placeMessages({ messages, split, count }: Places): Order {
     lags[message] = lag;
     longestLag = Math.max(longestLag, lag);
     sharedUpdate -= updateShare;
+    sharedLaunches -= messages.launchShare[message] ?? 0;
     if (lag > 0 && before === count && updateShare > 0) remembersArrivals = true;
     if (after < count) isStop[after + 1] = 1;
     isStop[before] = 1;
@@ -67,6 +71,7 @@ function placeMessages({ messages, split, count }: Places): Order {
     stops: Int32Array.from(stops),
     longestLag,
     sharedUpdate: sharedUpdate > 1e-9 ? sharedUpdate : 0,
+    sharedLaunches: sharedLaunches > 1e-9 ? sharedLaunches : 0,
     remembersArrivals,
   };
 }

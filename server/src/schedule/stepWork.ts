@@ -55,6 +55,8 @@ export interface TimedMessage {
   readonly stages: readonly { readonly channel: number; readonly time: Seconds }[];
   /** Share of the update that runs when it has arrived, apart from the rest. */
   readonly updateShare: number;
+  /** Share of the launches of the update that the host makes for it; left out, as `updateShare`. */
+  readonly launchShare?: number;
 }
 
 /** Of the batch of one GPU. */
