@@ -10,16 +10,25 @@ import { eagerOptions } from '../../server/src/frameworks/pytorchDdp.ts';
 import { frameworks } from '../../server/src/frameworks/registry.ts';
 import { llamaGraph } from './llamaGraph.ts';
 
-/** A row for each framework: that of its choices which takes the longest. */
+/**
+ * A row for each framework: that of its choices which takes the longest. Each time is that of another batch, of which nothing
+ * has been found before; the points of a curve share what does not depend on the number of GPUs, as they do for a person.
+ */
 export function showFrameworks(): void {
   const opened = openModel(byteSourceOfBuffer(llamaGraph(9_000)), 'llama.onnx');
-  const base = { batch: 4, dimensions: { sequence: 2048 }, precision: 'bf16', cluster: 'dgx-h100' } as const;
+  const base = { dimensions: { sequence: 2048 }, precision: 'bf16', cluster: 'dgx-h100' } as const;
+  let runs = 0;
+  /** Of batches that come back after five, when what was found of the first has been let go of. */
+  const nextBatch = (): number => {
+    runs += 1;
+    return 4 + (runs % 5);
+  };
   console.log('');
   console.log('9,000 operators, the slowest choice of each framework; least of several runs');
   console.log(`${''.padEnd(56)}1,024 GPUs   1 to 4,096 in 13 points`);
   for (const entry of frameworks) {
-    const costOf = (options: Readonly<Record<string, string>>, gpus: number) =>
-      estimateModel(opened, [{ ...base, gpus, framework: { name: entry.name, options } }]);
+    const costOf = (options: Readonly<Record<string, string>>, gpus: number, batch = nextBatch()) =>
+      estimateModel(opened, [{ ...base, batch, gpus, framework: { name: entry.name, options } }]);
     let slowest: { readonly time: number; readonly options: Readonly<Record<string, string>> } | undefined;
     for (const options of choicesOf(entry)) {
       const time = least(3, () => costOf(options, 1024));
@@ -31,7 +40,10 @@ export function showFrameworks(): void {
       slowest.time,
       least(5, () => costOf(options, 1024)),
     );
-    const curve = least(3, () => curvePoints.map((gpus) => costOf(options, gpus)));
+    const curve = least(3, () => {
+      const batch = nextBatch();
+      for (const gpus of curvePoints) costOf(options, gpus, batch);
+    });
     const chosen = Object.entries(options).map(([name, value]) => `,${name}=${value}`);
     const times = `${time.toFixed(0).padStart(8)}${curve.toFixed(0).padStart(20)}`;
     console.log(`${`  ${entry.name}${chosen.join('')}`.padEnd(56)}${times}`);

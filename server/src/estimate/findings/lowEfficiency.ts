@@ -5,25 +5,34 @@
  * number that keeps it, of those that halve, is found by bisection.
  */
 
+import { nodesFor } from '../../communication/placement.ts';
 import type { Channel } from '../../frameworks/exchange.ts';
 import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatPercent } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
 import { planForGpus, type StepPlan, timesOf } from '../stepPlan.ts';
+import { stepsByGpus } from '../stepsByGpus.ts';
 import type { EstimatedStep } from './findings.ts';
 
 export function lowEfficiency({ plan, timeline, alone }: EstimatedStep): readonly Finding[] {
-  const { gpus, mode, thresholds } = plan.scenario;
+  const { gpus, nodes, mode, thresholds } = plan.scenario;
   if (gpus < 2 || mode !== 'training' || timeline.step === 0 || alone === null) return [];
   const threshold = thresholdOf(thresholds, 'low-efficiency');
   const efficiency = alone / timeline.step;
+  const steps = stepsByGpus(plan);
+  if (nodes === nodesFor(plan.cluster, gpus)) steps.set(gpus, timeline.step);
   if (efficiency >= threshold) return [];
   const efficiencyOf = (fewer: number): number => {
     if (fewer === 1) return 1;
+    const known = steps.get(fewer);
+    if (known !== undefined) return alone / known;
     const there = planForGpus(plan, fewer);
     const most = alone / leastStep(there);
     // Where even that is too little, the timeline could only say so again.
-    return most < threshold ? most : alone / timesOf(there, 0).step;
+    if (most < threshold) return most;
+    const { step } = timesOf(there, 0);
+    steps.set(fewer, step);
+    return alone / step;
   };
   const { count, kept } = mostEfficient(gpus, threshold, efficiencyOf);
   const useful = gpus * efficiency;
