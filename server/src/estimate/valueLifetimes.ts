@@ -41,6 +41,11 @@ export function valueLifetimes(
       if (lowered.operators[index]?.view === true && source !== undefined) root.set(output, rootOf(source));
       hold(rootOf(output), index);
     }
+    // A fused kernel runs at the last of its operators, and keeps what the first of them read.
+    for (const { key } of lowered.operators[index]?.saved ?? []) {
+      const name = rootOf(key.slice(0, key.lastIndexOf(':')));
+      if (lastUse.has(name)) hold(name, index);
+    }
   }
   for (const name of [...graph.inputs, ...graph.outputs]) lastUse.set(rootOf(name), graph.operators.length);
   return { rootOf, lastUse };
