@@ -149,10 +149,10 @@ ${kernels.map(kernelLine).join('\n')}
 - The curves hang on more than the rows: many explain them nearly as well, and which of them the search ends at hangs on its
   steps. With every peak half a per cent higher or lower and all curves fitted again, products move by 2 % on the average GPU
   and convolutions by 4 to 6 %, on the worst by a third; half a per cent higher took NeuSight's training from 9.9 to 10.7 % and
-  TensorFlow 1 from 14.5 to 13.0 %. A search that begins where all shares together fit best moves by 0.2 to 3 %, with the
-  same errors on rows kept back but for the data gradient, which gains; by its curves NeuSight's training is 11.7 % off,
-  Torch 7 without cuDNN 16.7 %, and the 90th percentile of timm in channels-last 36 %: those three aims, which are nearly
-  missed above, are reached by chance as much as by the model.
+  TensorFlow 1 from 14.5 to 13.0 %. A search that begins where all shares together fit best moves by 0.2 to 3 %, with
+  about the same errors on rows kept back (the data gradient gains, the weight gradient loses); by its curves NeuSight's
+  training is 11.7 % off, Torch 7 without cuDNN 16.7 %, and the 90th percentile of timm in channels-last is 36 %. It is not
+  used for that, so those three aims, two of them only just reached, hang on the curves chosen.
 - P4 and T4 are held back by a power limit that depends on the work; one factor stands for it.
 `;
 }
