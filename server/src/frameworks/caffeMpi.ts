@@ -81,7 +81,7 @@ function messagesOf(
             kind: 'fixed',
             time: seconds(launches * launch),
             isWork: true,
-            what: `launches of the reducing thread for ${message.gradients.length} parameters`,
+            what: `launches of the reducing thread for ${message.gradients.length} ${message.gradients.length === 1 ? 'parameter' : 'parameters'}`,
           },
         },
         ...message.stages,
