@@ -44,7 +44,8 @@ interface Binding {
   readonly mode: Mode;
 }
 
-function bindAnalysis(
+/** The same, not kept: for a try at other bindings, which is not to push out what is asked for again. */
+export function bindAnalysis(
   analysis: ModelAnalysis,
   bindings: ReadonlyMap<string, number>,
   mode: Mode,

@@ -1,6 +1,6 @@
 /** The same step with something of its scenario changed: its plan, for advice that says what it would come to. */
 
-import { bindTrainingGraph } from '../analysis/bindTrainingGraph.ts';
+import { bindAnalysis } from '../analysis/bindTrainingGraph.ts';
 import type { Scenario } from '../model/scenario.ts';
 import { memoryOf } from './memoryOf.ts';
 import type { StepMemory } from './stepMemory.ts';
@@ -17,7 +17,7 @@ export function recost(
   const { batchSymbol } = training.analysis;
   if (batchSymbol === undefined) return undefined;
   const dimensions = { ...scenario.dimensions, [batchSymbol]: batch };
-  const bound = bindTrainingGraph(training.analysis, new Map(Object.entries(dimensions)), scenario.mode);
+  const bound = bindAnalysis(training.analysis, new Map(Object.entries(dimensions)), scenario.mode);
   return planStep(bound, { ...changed, dimensions }, cluster);
 }
 
