@@ -1,5 +1,6 @@
 /** The classes of kernels that are fitted: how a row becomes a shape, and what of a curve is free. */
 
+import { computePath } from '../../server/src/hardware/computePath.ts';
 import {
   type ConvolutionEntry,
   convolutionCurveOf,
@@ -11,9 +12,9 @@ import {
 } from '../../server/src/hardware/curves.ts';
 import { findGpu } from '../../server/src/hardware/gpus.ts';
 import { convolutionBytes, convolutionTime } from '../../server/src/hardware/kernels/convolutionTime.ts';
+import { transposedAround } from '../../server/src/hardware/kernels/productsTime.ts';
 import { operandBytes, productTime } from '../../server/src/hardware/kernels/productTime.ts';
 import { rowTime } from '../../server/src/hardware/kernels/rowTime.ts';
-import { computePath, transposedAround } from '../../server/src/hardware/kernelTime.ts';
 import type { ConvolutionPass, ConvolutionShape } from '../../server/src/operators/definition.ts';
 import { type MeasuredRow, numberIn } from '../measured/readMeasured.ts';
 import { type KernelFamily, type NumberType, ratesOf, rounded, widthOf } from './fit.ts';

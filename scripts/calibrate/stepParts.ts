@@ -8,12 +8,9 @@ import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
 import { planStep } from '../../server/src/estimate/stepPlan.ts';
 import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
 import { kernelKind } from '../../server/src/hardware/kernelKind.ts';
-import {
-  type KernelWork,
-  kernelTime,
-  leastTime,
-  uncorrectedTime,
-} from '../../server/src/hardware/kernelTime.ts';
+import { kernelTime, uncorrectedTime } from '../../server/src/hardware/kernelTime.ts';
+import type { KernelWork } from '../../server/src/hardware/kernelWork.ts';
+import { leastTime } from '../../server/src/hardware/leastTime.ts';
 import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
 import { bytes, flops } from '../../server/src/model/units.ts';
 

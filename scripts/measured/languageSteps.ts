@@ -5,7 +5,8 @@ import { passesOf, planStep, type StepPlan, timelineOf } from '../../server/src/
 import { readFrameworkText } from '../../server/src/formats/frameworkText.ts';
 import { curvesOf } from '../../server/src/hardware/curves.ts';
 import { kernelKind } from '../../server/src/hardware/kernelKind.ts';
-import { type KernelWork, kernelTime, uncorrectedTime } from '../../server/src/hardware/kernelTime.ts';
+import { kernelTime, uncorrectedTime } from '../../server/src/hardware/kernelTime.ts';
+import type { KernelWork } from '../../server/src/hardware/kernelWork.ts';
 import { checkpoints, type ScenarioRequest } from '../../server/src/model/scenario.ts';
 import type { OpenGraph } from '../validate/graphs.ts';
 import { machine } from '../validate/scaling/clusters.ts';

@@ -8,7 +8,9 @@ import { planStep } from '../../server/src/estimate/stepPlan.ts';
 import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
 import type { GpuProfile } from '../../server/src/hardware/clusterProfile.ts';
 import { findGpu } from '../../server/src/hardware/gpus.ts';
-import { type KernelWork, kernelTime, leastTime } from '../../server/src/hardware/kernelTime.ts';
+import { kernelTime } from '../../server/src/hardware/kernelTime.ts';
+import type { KernelWork } from '../../server/src/hardware/kernelWork.ts';
+import { leastTime } from '../../server/src/hardware/leastTime.ts';
 import type { Precision } from '../../server/src/model/scenario.ts';
 import { bytesPerSecond, flopsPerSecond } from '../../server/src/model/units.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { unfoldConvolution } from '../../server/src/frameworks/cudnn/unfoldedConvolution.ts';
-import type { KernelWork } from '../../server/src/hardware/kernelTime.ts';
+import type { KernelWork } from '../../server/src/hardware/kernelWork.ts';
 import { bytes, flops } from '../../server/src/model/units.ts';
 import type { ConvolutionPass, ConvolutionShape } from '../../server/src/operators/definition.ts';
 

@@ -2,7 +2,8 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { numberIn, readMeasured } from '../../scripts/measured/readMeasured.ts';
 import { findGpu } from '../../server/src/hardware/gpus.ts';
-import { type ChannelSums, type KernelWork, uncorrectedTime } from '../../server/src/hardware/kernelTime.ts';
+import { uncorrectedTime } from '../../server/src/hardware/kernelTime.ts';
+import type { ChannelSums, KernelWork } from '../../server/src/hardware/kernelWork.ts';
 import { bytes, flops } from '../../server/src/model/units.ts';
 
 /** Batch normalization of channels-first tensors of `elements` a channel. */

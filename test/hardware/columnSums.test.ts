@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { findGpu } from '../../server/src/hardware/gpus.ts';
-import { type KernelWork, uncorrectedTime } from '../../server/src/hardware/kernelTime.ts';
+import { uncorrectedTime } from '../../server/src/hardware/kernelTime.ts';
+import type { KernelWork } from '../../server/src/hardware/kernelWork.ts';
 import { bytes, flops } from '../../server/src/model/units.ts';
 
 /** Scale and shift of a layer normalization in half precision, as one kernel with a block for each 32 columns. */

@@ -1,8 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { computePath } from '../../server/src/hardware/computePath.ts';
 import { curvesOf, type ProductCurve } from '../../server/src/hardware/curves.ts';
 import { builtInGpus, findGpu } from '../../server/src/hardware/gpus.ts';
 import { convolutionTime } from '../../server/src/hardware/kernels/convolutionTime.ts';
+import { transposedAround } from '../../server/src/hardware/kernels/productsTime.ts';
 import {
   operandBytes,
   type ProductSizes,
@@ -10,7 +12,6 @@ import {
   type Rates,
 } from '../../server/src/hardware/kernels/productTime.ts';
 import { rowTime } from '../../server/src/hardware/kernels/rowTime.ts';
-import { computePath, transposedAround } from '../../server/src/hardware/kernelTime.ts';
 import type { ConvolutionShape } from '../../server/src/operators/definition.ts';
 
 /** A GPU of round numbers: 100 multiprocessors of 1 TFLOP/s, 1 TB/s; tiles of 128 × 128 that reach the peak. */

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { findGpu } from '../../server/src/hardware/gpus.ts';
-import { type KernelWork, kernelTime } from '../../server/src/hardware/kernelTime.ts';
+import { kernelTime } from '../../server/src/hardware/kernelTime.ts';
+import type { KernelWork } from '../../server/src/hardware/kernelWork.ts';
 import { describeOrigin } from '../../server/src/hardware/timeOrigin.ts';
 import { bytes, flops } from '../../server/src/model/units.ts';
 

@@ -9,7 +9,9 @@
 import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
 import { unknownOrigins } from '../analysis/unknownOrigins.ts';
 import type { ClusterProfile, GpuProfile, Numeric } from '../hardware/clusterProfile.ts';
-import { computePath, type KernelWork, kernelTime } from '../hardware/kernelTime.ts';
+import { computePath } from '../hardware/computePath.ts';
+import { kernelTime } from '../hardware/kernelTime.ts';
+import type { KernelWork } from '../hardware/kernelWork.ts';
 import { describeOrigin } from '../hardware/timeOrigin.ts';
 import type { Layer } from '../model/graph.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';

@@ -3,7 +3,9 @@
 import { type Places, unfoldColumn } from '../analysis/folding/foldGraph.ts';
 import type { LoweredGraph } from '../frameworks/behaviour.ts';
 import type { GpuProfile } from '../hardware/clusterProfile.ts';
-import { type KernelTime, type KernelWork, kernelTime, type TimeBasis } from '../hardware/kernelTime.ts';
+import type { TimeBasis } from '../hardware/kernels/bodyTime.ts';
+import { type KernelTime, kernelTime } from '../hardware/kernelTime.ts';
+import type { KernelWork } from '../hardware/kernelWork.ts';
 
 /** Columns aligned with the operators of the graph, in seconds. */
 export interface PassTimes {

@@ -8,7 +8,7 @@
 import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
 import type { RecomputedGroups } from '../analysis/recomputedGroups.ts';
 import type { Numeric } from '../hardware/clusterProfile.ts';
-import type { KernelWork } from '../hardware/kernelTime.ts';
+import type { KernelWork } from '../hardware/kernelWork.ts';
 import type { Mode, Optimizer, Precision } from '../model/scenario.ts';
 import type { Bytes, Seconds } from '../model/units.ts';
 import type { Exchange, InputHandling, ProfiledStep, WorkerGroup } from './exchange.ts';

@@ -1,7 +1,7 @@
 /** Kinds of kernels that whole training steps are corrected by: finer than a class where libraries differ within it. */
 
 import type { ConvolutionShape } from '../operators/definition.ts';
-import type { KernelWork } from './kernelTime.ts';
+import type { KernelWork } from './kernelWork.ts';
 
 /** `convolution 3x3 forward`, `depthwise weight`, `batched product`, `pooling`, … */
 export type KernelKind = string;

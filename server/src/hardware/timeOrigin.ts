@@ -2,7 +2,7 @@
 
 import type { GpuProfile } from './clusterProfile.ts';
 import { findGpu } from './gpus.ts';
-import type { TimeOrigin } from './kernelTime.ts';
+import type { TimeOrigin } from './kernels/bodyTime.ts';
 
 export function describeOrigin(gpu: GpuProfile, origin: TimeOrigin | undefined): string {
   if (origin === undefined) return `roofline of ${gpu.title}`;

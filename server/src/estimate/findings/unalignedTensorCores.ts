@@ -5,7 +5,7 @@
  * half-precision elements. Only products of 2 % of the FLOPs or more, and only sides that the model fixes (weights).
  */
 
-import { computePath } from '../../hardware/kernelTime.ts';
+import { computePath } from '../../hardware/computePath.ts';
 import { formatPercent } from '../../model/format.ts';
 import { isWeight } from '../../model/graph.ts';
 import type { Finding } from '../../model/stepCost.ts';

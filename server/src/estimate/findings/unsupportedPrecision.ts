@@ -1,6 +1,6 @@
 /** `findings/unsupported-precision`: the GPU computes products in a wider type than the scenario asks for. */
 
-import { computePath } from '../../hardware/kernelTime.ts';
+import { computePath } from '../../hardware/computePath.ts';
 import { formatFlopRate } from '../../model/format.ts';
 import type { Precision } from '../../model/scenario.ts';
 import type { Finding } from '../../model/stepCost.ts';

@@ -9,7 +9,7 @@
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { RecomputedGroups } from '../../analysis/recomputedGroups.ts';
-import type { KernelWork } from '../../hardware/kernelTime.ts';
+import type { KernelWork } from '../../hardware/kernelWork.ts';
 import type { Mode, Precision } from '../../model/scenario.ts';
 import type { LoweredGraph, LoweredOperator } from '../behaviour.ts';
 import { lowerEager } from '../pytorch/lowerEager.ts';

@@ -12,7 +12,7 @@
  * whose products of few tiles are slower than those of later libraries.
  */
 
-import type { KernelWork } from '../../hardware/kernelTime.ts';
+import type { KernelWork } from '../../hardware/kernelWork.ts';
 import { bytes, flops } from '../../model/units.ts';
 import type { ConvolutionShape, ProductShape } from '../../operators/definition.ts';
 

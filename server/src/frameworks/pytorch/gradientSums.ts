@@ -7,7 +7,7 @@
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { KernelEnvironment } from '../../hardware/corrections.ts';
-import type { KernelWork } from '../../hardware/kernelTime.ts';
+import type { KernelWork } from '../../hardware/kernelWork.ts';
 import type { Operator } from '../../model/graph.ts';
 import { bytes, flops } from '../../model/units.ts';
 import type { LoweredOperator } from '../behaviour.ts';

@@ -6,7 +6,7 @@
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { RecomputedGroups } from '../../analysis/recomputedGroups.ts';
 import type { KernelEnvironment, Layout } from '../../hardware/corrections.ts';
-import type { ChannelSums, KernelWork } from '../../hardware/kernelTime.ts';
+import type { ChannelSums, KernelWork } from '../../hardware/kernelWork.ts';
 import { distinct } from '../../model/distinct.ts';
 import { bitsPerElement } from '../../model/elementType.ts';
 import { isWeight, type Operator, type Value } from '../../model/graph.ts';

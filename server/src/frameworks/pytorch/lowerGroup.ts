@@ -2,7 +2,7 @@
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { KernelEnvironment } from '../../hardware/corrections.ts';
-import type { KernelWork } from '../../hardware/kernelTime.ts';
+import type { KernelWork } from '../../hardware/kernelWork.ts';
 import { bitsPerElement } from '../../model/elementType.ts';
 import { bytes, flops } from '../../model/units.ts';
 import type { BoundTensor, KernelClass, Work } from '../../operators/definition.ts';

@@ -9,7 +9,7 @@
  * tensors; bytes per element are counted operand by operand.
  */
 
-import type { KernelWork } from '../../hardware/kernelTime.ts';
+import type { KernelWork } from '../../hardware/kernelWork.ts';
 import type { Optimizer, Precision } from '../../model/scenario.ts';
 import { type Bytes, bytes, flops } from '../../model/units.ts';
 import type { Update, UpdateSizes } from '../behaviour.ts';

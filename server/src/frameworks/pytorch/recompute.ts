@@ -15,7 +15,7 @@
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { Keeping, RecomputedGroups } from '../../analysis/recomputedGroups.ts';
-import type { KernelWork } from '../../hardware/kernelTime.ts';
+import type { KernelWork } from '../../hardware/kernelWork.ts';
 import type { KernelClass } from '../../operators/definition.ts';
 import type { KeptTensor, LoweredOperator } from '../behaviour.ts';
 

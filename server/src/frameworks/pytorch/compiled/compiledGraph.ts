@@ -1,7 +1,7 @@
 /** A training graph with what compiling asks of it, answered by the types and memory of eager mode. */
 
 import type { TrainingGraph } from '../../../analysis/modelAnalysis.ts';
-import type { KernelWork } from '../../../hardware/kernelTime.ts';
+import type { KernelWork } from '../../../hardware/kernelWork.ts';
 import { bitsPerElement } from '../../../model/elementType.ts';
 import { isWeight, type Operator } from '../../../model/graph.ts';
 import { bytes } from '../../../model/units.ts';

@@ -1,6 +1,6 @@
 /** The steps of compiled forward, operator by operator. */
 
-import type { KernelWork } from '../../../hardware/kernelTime.ts';
+import type { KernelWork } from '../../../hardware/kernelWork.ts';
 import type { Operator } from '../../../model/graph.ts';
 import { bytes, flops } from '../../../model/units.ts';
 import { columnStages } from './columnStages.ts';

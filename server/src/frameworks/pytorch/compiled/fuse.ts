@@ -11,7 +11,7 @@
  */
 
 import type { KernelEnvironment } from '../../../hardware/corrections.ts';
-import type { KernelWork } from '../../../hardware/kernelTime.ts';
+import type { KernelWork } from '../../../hardware/kernelWork.ts';
 import { bytes, flops } from '../../../model/units.ts';
 import type { Step } from './step.ts';
 

@@ -10,7 +10,7 @@
  */
 
 import type { TrainingGraph } from '../../../analysis/modelAnalysis.ts';
-import type { KernelWork } from '../../../hardware/kernelTime.ts';
+import type { KernelWork } from '../../../hardware/kernelWork.ts';
 import type { Mode } from '../../../model/scenario.ts';
 import type { KeptTensor, LoweredOperator } from '../../behaviour.ts';
 import { backwardSteps } from './backwardSteps.ts';

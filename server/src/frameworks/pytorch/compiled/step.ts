@@ -4,7 +4,7 @@
  * Source: PyTorch 2.13, torch/_inductor/ir.py (`Pointwise`, `Reduction`, `ExternKernel`) and lowering.py.
  */
 
-import type { KernelWork } from '../../../hardware/kernelTime.ts';
+import type { KernelWork } from '../../../hardware/kernelWork.ts';
 
 export interface Step {
   /** Index of the operator that it is part of. */

@@ -1,0 +1,74 @@
+/** Time of a kernel as whole training steps show it. */
+
+import type { GpuProfile } from './clusterProfile.ts';
+import { computePath } from './computePath.ts';
+import {
+  findCorrection,
+  type KernelEnvironment,
+  type SustainedProducts,
+  sustainedProducts,
+} from './corrections.ts';
+import { curvesOf } from './curves.ts';
+import { kernelKind } from './kernelKind.ts';
+import type { BodyTime } from './kernels/bodyTime.ts';
+import type { KernelWork } from './kernelWork.ts';
+import { leastTime } from './leastTime.ts';
+
+/**
+ * The time as whole training steps show it, where they were measured on a GPU no less alike than that of the curve: one
+ * kernel by itself does not show what its neighbours leave in the caches, or which kernel a library takes.
+ */
+export function corrected(gpu: GpuProfile, work: KernelWork, body: BodyTime): BodyTime {
+  const environment = work.environment && environmentOf(gpu, work, work.environment);
+  if (environment === undefined) return body;
+  const kind = kernelKind(work);
+  const correction = findCorrection(gpu, environment);
+  if (correction === undefined || correction.distance > body.distance) {
+    const products = kind === 'product' ? sustainedOn(gpu, work) : undefined;
+    return products === undefined ? body : { ...stretched(gpu, work, body, products), origin: products };
+  }
+  const factor = correction.factors.get(kind);
+  if (factor === undefined) return body;
+  return {
+    ...stretched(gpu, work, body, { factor, spread: correction.spread }),
+    basis: correction.nearness,
+    distance: correction.distance,
+    origin: correction,
+  };
+}
+
+function stretched(
+  gpu: GpuProfile,
+  work: KernelWork,
+  body: BodyTime,
+  { factor, spread: [low, high] }: Pick<SustainedProducts, 'factor' | 'spread'>,
+): BodyTime {
+  const least = leastTime(gpu, work);
+  const time = Math.max(body.time * factor, least);
+  return { ...body, time, low: Math.max(least, time * Math.min(1, low)), high: time * Math.max(1, high) };
+}
+
+/**
+ * Where a GPU multiplies without a pause it reaches its limit of power and lowers its clock, and what travels beside a
+ * product takes from it: one product by itself shows neither.
+ */
+function sustainedOn(gpu: GpuProfile, { numeric }: KernelWork): SustainedProducts | undefined {
+  const { unit } = computePath(gpu, numeric);
+  const curve = unit === 'tensor' ? curvesOf(gpu).product.tensor : undefined;
+  return curve && sustainedProducts(curve.gpu);
+}
+
+/**
+ * TF32 convolutions run on the kernels of half precision at half their rate (cuDNN 8 release notes: the same
+ * implicit-GEMM engines), so what steps in mixed precision show of them holds.
+ */
+function environmentOf(
+  gpu: GpuProfile,
+  { class: kernelClass, numeric, flops: products }: KernelWork,
+  environment: KernelEnvironment,
+): KernelEnvironment {
+  if (environment.mixed || numeric !== 'tf32' || kernelClass !== 'convolution' || products === 0) {
+    return environment;
+  }
+  return computePath(gpu, numeric).actual === 'tf32' ? { ...environment, mixed: true } : environment;
+}

@@ -1,0 +1,44 @@
+/** What a kernel is to do, as far as its time depends on it. */
+
+import type { Bytes, Flops } from '../model/units.ts';
+import type { KernelClass, RepeatedProduct } from '../operators/definition.ts';
+import type { Numeric } from './clusterProfile.ts';
+import type { KernelEnvironment } from './corrections.ts';
+
+/** What is to be done, by one or several launches of one class of kernel. */
+export interface KernelWork {
+  readonly class: KernelClass;
+  /** Number type of the products. */
+  readonly numeric: Numeric;
+  readonly flops: Flops;
+  readonly operations: number;
+  readonly bytes: Bytes;
+  readonly launches: number;
+  /** The products that `flops` are made of, where their shapes are known. */
+  readonly products?: readonly RepeatedProduct[];
+  /** Bytes per element of the operands of `products`. */
+  readonly width?: number;
+  readonly rowLength?: number;
+  /** Sums over all rows of a matrix, by thread blocks that each take some columns through all rows. */
+  readonly columnSums?: ColumnSums;
+  /** Sums over all images, by a thread block for each channel. */
+  readonly channelSums?: ChannelSums;
+  /** Where the products are those of an older library than the GPU was measured with. */
+  readonly library?: 'cuda-8';
+  /** Absent where nothing is known of the step around it. */
+  readonly environment?: KernelEnvironment;
+}
+
+export interface ColumnSums {
+  readonly blocks: number;
+  /** Of each of the matrices read. */
+  readonly elements: number;
+}
+
+/** What each block of a batch normalization loads before and after its channel's sums are known. */
+export interface ChannelSums {
+  readonly pass: 'forward' | 'backward';
+  readonly channels: number;
+  /** Elements that one block loads. */
+  readonly loads: number;
+}

@@ -1,0 +1,61 @@
+/** Time of a kernel without its launch, where it comes from, and how such times add up. */
+
+import type { Correction } from '../corrections.ts';
+import type { Calibrated } from '../curves.ts';
+import type { Nearness } from '../nearestCurve.ts';
+import type { BoundTime } from './productTime.ts';
+
+export interface BodyTime {
+  readonly time: number;
+  readonly low: number;
+  readonly high: number;
+  readonly bound: 'compute' | 'memory' | 'none';
+  readonly basis: TimeBasis;
+  /** How unlike the GPU is that the basis was measured on. */
+  readonly distance: number;
+  readonly origin: TimeOrigin | undefined;
+}
+
+/** Where a time comes from: a curve and how near it was measured, or assumed shares of a roofline. */
+export type TimeBasis = Nearness | 'roofline';
+
+/** A curve of kernels by themselves, or what whole steps of models show. */
+export type TimeOrigin = Pick<Calibrated<unknown>, 'gpu' | 'rows'> | Pick<Correction, 'gpu' | 'models'>;
+
+export const spreadOver = ({ time, bound }: BoundTime, calibrated: Calibrated<unknown>): BodyTime => ({
+  time,
+  low: time * Math.min(1, calibrated.spread[0]),
+  high: time * Math.max(1, calibrated.spread[1]),
+  bound,
+  basis: calibrated.nearness,
+  distance: calibrated.distance,
+  origin: calibrated,
+});
+
+export const scaled = (part: BodyTime, count: number): BodyTime => ({
+  ...part,
+  time: part.time * count,
+  low: part.low * count,
+  high: part.high * count,
+});
+
+/**
+ * One after the other. The bound is that of the longest; basis and origin are those of the part that is least known, which
+ * more bandwidth does not change: what is corrected may not hang on which part is longer.
+ */
+export function joined(parts: readonly BodyTime[]): BodyTime | undefined {
+  const [first] = parts;
+  if (first === undefined) return undefined;
+  let longest = first;
+  let farthest = first;
+  let [time, low, high] = [0, 0, 0];
+  for (const part of parts) {
+    if (part.time > longest.time) longest = part;
+    if (part.distance > farthest.distance) farthest = part;
+    time += part.time;
+    low += part.low;
+    high += part.high;
+  }
+  const { basis, distance, origin } = farthest;
+  return { time, low, high, bound: longest.bound, basis, distance, origin };
+}

@@ -1,0 +1,81 @@
+/** Time of a kernel that multiplies, by the curves of its products and convolutions. */
+
+import type { ConvolutionPass, ConvolutionShape, ProductShape } from '../../operators/definition.ts';
+import type { GpuProfile } from '../clusterProfile.ts';
+import { type ComputePath, computePath } from '../computePath.ts';
+import { type Calibrated, curvesOf } from '../curves.ts';
+import { findGpu } from '../gpus.ts';
+import type { KernelWork } from '../kernelWork.ts';
+import { type BodyTime, joined, scaled, spreadOver } from './bodyTime.ts';
+import { convolutionBytes, convolutionTime, type Transposed } from './convolutionTime.ts';
+import { operandBytes, productTime, type Rates } from './productTime.ts';
+import { rowTime } from './rowTime.ts';
+
+/** Products of known shape, one after the other, and what is moved beside them; `undefined` without a curve. */
+export function productsTime(gpu: GpuProfile, work: KernelWork): BodyTime | undefined {
+  const { products, width } = work;
+  if (products === undefined || width === undefined) return undefined;
+  const parts: BodyTime[] = [];
+  let moved = 0;
+  for (const { shape, count } of products) {
+    const part = timeOfProduct(gpu, work, shape, width);
+    if (part === undefined) return undefined;
+    parts.push(scaled(part.time, count));
+    moved += count * part.bytes;
+  }
+  const rest = work.bytes - moved;
+  if (rest > 0) {
+    const { elementwise } = curvesOf(gpu).row;
+    if (elementwise === undefined) return undefined;
+    const time = rowTime(gpu.memoryBandwidth.value, elementwise.curve, rest, undefined);
+    parts.push(spreadOver({ time, bound: 'memory' }, elementwise));
+  }
+  return joined(parts);
+}
+
+/**
+ * Tensor cores take channels last: around a convolution of channels-first tensors cuDNN changes the layout of what goes
+ * in and of what comes out (NVIDIA, "Convolutional layers user's guide", DU-09794-001, section 2.3, "Tensor layout"). Some
+ * kernels write channels first: those for Volta and Turing (`volta_fp16_s884cudnn_fp16_256x128_ldg8_relu_f2f_exp_small_nhwc2nchw_tn`),
+ * later those for forward in TF32 (`sm80_xmma_fprop_implicit_gemm_tf32f32_tf32f32_f32_nhwckrsc_nchw`) but not those for
+ * gradients or in half precision (`…_nhwckrsc_nhwc`).
+ */
+export function transposedAround(
+  gpu: GpuProfile,
+  { unit, actual }: ComputePath,
+  pass: ConvolutionPass,
+): Transposed | undefined {
+  if (unit !== 'tensor') return undefined;
+  const isEarly = gpu.architecture === 'volta' || gpu.architecture === 'turing';
+  return isEarly || (actual === 'tf32' && pass === 'forward') ? 'read' : 'all';
+}
+
+function timeOfProduct(
+  gpu: GpuProfile,
+  { numeric, library, environment }: KernelWork,
+  shape: ProductShape | ConvolutionShape,
+  width: number,
+): { readonly time: BodyTime; readonly bytes: number } | undefined {
+  const curves = curvesOf(gpu);
+  const path = computePath(gpu, numeric);
+  // Curves are shares of the nominal peak: what a power limit takes away where they were measured is in them.
+  const ratesBy = ({ gpu: source }: Calibrated<unknown>): Rates => ({
+    multiprocessors: gpu.multiprocessors.value,
+    peak: path.peak / (source === gpu.name ? gpu : (findGpu(source) ?? gpu)).sustainedCompute.value,
+    bandwidth: gpu.memoryBandwidth.value,
+  });
+  if (shape.kind === 'product') {
+    const isOld = library === 'cuda-8' && path.unit === 'vector';
+    const curve = isOld ? curves.cuda8Product : curves.product[path.unit];
+    const bytes = operandBytes(shape, width);
+    return (
+      curve && { time: spreadOver(productTime(ratesBy(curve), curve.curve, shape, bytes), curve), bytes }
+    );
+  }
+  const depthwise = shape.groups > 1 && shape.groups === shape.channels;
+  const curve = depthwise ? undefined : curves.convolution[path.unit][shape.pass];
+  const transposed =
+    environment?.layout === 'channels-first' ? transposedAround(gpu, path, shape.pass) : undefined;
+  const time = curve && convolutionTime(ratesBy(curve), curve.curve, shape, width, transposed);
+  return time && { time: spreadOver(time, curve), bytes: convolutionBytes(shape, width) };
+}

@@ -1,0 +1,40 @@
+/** Sums by few thread blocks, which leave most of a GPU idle and wait for what they load. */
+
+import { channelLoads, columnSumLoads } from '../assumedShares.ts';
+import type { GpuProfile } from '../clusterProfile.ts';
+import type { KernelWork } from '../kernelWork.ts';
+import type { BodyTime } from './bodyTime.ts';
+
+/**
+ * Few blocks leave most multiprocessors idle, and each of the others loads no faster than its threads wait: what bounds sums
+ * of columns is the rows, however many columns there are. AMD's kernels share the rows out.
+ */
+export function atLeastSums(gpu: GpuProfile, { columnSums }: KernelWork, body: BodyTime): BodyTime {
+  const { clock, vendor, multiprocessors } = gpu;
+  if (columnSums === undefined || clock === undefined || vendor !== 'NVIDIA') return body;
+  const { blocks, elements } = columnSums;
+  const cycles = elements / Math.min(blocks, multiprocessors.value);
+  const at = (index: 0 | 1 | 2): number => cycles / clock.value / columnSumLoads[index];
+  if (at(0) <= body.time) return body;
+  return { ...body, time: at(0), low: at(2), high: Math.max(at(1), body.high), bound: 'compute' };
+}
+
+/**
+ * A block that has a channel to itself waits for what its threads loaded before it loads more, and moves no byte meanwhile:
+ * of few channels, most of the time is waiting, on a GPU of any bandwidth. Three blocks of 512 threads with 40 registers
+ * each are on a multiprocessor at once.
+ */
+export function atLeastChannelSums(
+  gpu: GpuProfile,
+  { channelSums, bytes }: KernelWork,
+  body: BodyTime,
+): BodyTime {
+  const { clock, vendor, multiprocessors, memoryBandwidth } = gpu;
+  if (channelSums === undefined || clock === undefined || vendor !== 'NVIDIA') return body;
+  const { pass, channels, loads } = channelSums;
+  const rounds = Math.ceil(channels / (3 * multiprocessors.value));
+  const moved = bytes / memoryBandwidth.value;
+  const at = (index: 0 | 1 | 2): number => moved + (rounds * loads) / clock.value / channelLoads[pass][index];
+  if (at(0) <= body.time) return body;
+  return { ...body, time: at(0), low: at(2), high: Math.max(at(1), body.high), bound: 'compute' };
+}
