@@ -19,8 +19,7 @@ export interface Placing {
  * tensors need says where to look next; then what lies between is halved.
  */
 export function placeableBatch(plan: StepPlan, most: number, { room, fits, taken }: Placing): number {
-  const { operators } = (plan.folded ?? plan).training.analysis.graph;
-  const tries = operators.length > manyOperators ? 3 : 9;
+  const tries = isLong(plan) ? 3 : 9;
   let largest = 0;
   let fails = most + 1;
   let batch = most;
@@ -38,5 +37,6 @@ export function placeableBatch(plan: StepPlan, most: number, { room, fits, taken
   return largest;
 }
 
-/** Placing a step of more takes too long to be done often between two keystrokes. */
-const manyOperators = 2000;
+/** Whether placing the step takes too long to be done often between two keystrokes. */
+export const isLong = ({ training }: StepPlan): boolean =>
+  training.analysis.graph.operators.length > 2000;

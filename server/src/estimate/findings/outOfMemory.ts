@@ -5,7 +5,7 @@ import { formatBytes, formatPercent } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
 import { bytes } from '../../model/units.ts';
 import { memoryOf } from '../memoryOf.ts';
-import { placeableBatch } from '../placeableBatch.ts';
+import { isLong, placeableBatch } from '../placeableBatch.ts';
 import { fittingBatch, recost } from '../recost.ts';
 import { fitsAtBest, runtimeReserve } from '../reservedMemory.ts';
 import type { StepMemory } from '../stepMemory.ts';
@@ -28,20 +28,26 @@ export function outOfMemory({ plan, memory, reserved, timeline }: EstimatedStep)
       message: `The step needs ${formatBytes(memory.peak)}${memory.peak > room ? '' : `, for which the caching allocator reserves up to ${formatBytes(reserved().bounds[1])}`}; ${title} has ${formatBytes(memory.capacity)}, of which ${formatBytes(runtimeReserve)} go to driver and framework. The largest part is ${kind}, ${formatBytes(size)}`,
       fix:
         batch > 0
-          ? [`Lower the batch per GPU to ${batch}, the largest found that fits`, ...advice].join('; or ')
+          ? [
+              `Lower the batch per GPU to ${batch}, the largest ${isLong(plan) ? 'whose tensors fit' : 'found that fits'}`,
+              ...advice,
+            ].join('; or ')
           : `No batch fits: ${formatBytes(bytes(memory.parameters + memory.optimizerState + memory.communicationBuffers))} of parameters, optimizer state and buffers stay, and a single sample comes on top. ${capitalized([...advice, 'choose a GPU with more memory'].join('; or '))}`,
       ...(batch > 0 ? { change: { kind: 'batch', batch } } : {}),
     },
   ];
 }
 
-/** The largest batch found that is not out of memory itself. */
-const placeable = (plan: StepPlan, memory: StepMemory, room: number): number =>
-  placeableBatch(plan, fittingBatch(plan, memory, room), {
+/** The largest batch found that is not out of memory itself; of a long step the largest whose tensors fit. */
+function placeable(plan: StepPlan, memory: StepMemory, room: number): number {
+  const most = fittingBatch(plan, memory, room);
+  if (isLong(plan)) return most;
+  return placeableBatch(plan, most, {
     room,
     fits: (reserved) => reserved.fitsIn(room),
     taken: (reserved) => reserved.bounds[1],
   });
+}
 
 /** Where blocks repeat and keep all that backward needs: what it takes to keep only what goes into them. */
 function checkpointAdvice(plan: StepPlan, memory: StepMemory, step: number): readonly string[] {
