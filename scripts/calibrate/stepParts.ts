@@ -13,6 +13,7 @@ import type { KernelWork } from '../../server/src/hardware/kernelWork.ts';
 import { leastTime } from '../../server/src/hardware/leastTime.ts';
 import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
 import { bytes, flops } from '../../server/src/model/units.ts';
+import { kernelsOfPasses } from '../measured/kernelsOfPasses.ts';
 
 export interface StepParts {
   readonly seconds: ReadonlyMap<string, number>;
@@ -51,12 +52,7 @@ export function stepParts(opened: OpenedModel, request: ScenarioRequest): StepPa
     seconds.set(kind, (seconds.get(kind) ?? 0) + time);
     least.set(kind, (least.get(kind) ?? 0) + leastTime(cluster.gpu, kernel));
   };
-  for (const operator of plan.lowered.operators) {
-    if (operator === undefined) continue;
-    for (const kernel of operator.forward) add(kernel);
-    for (const kernel of operator.backwardData) add(kernel);
-    for (const kernel of operator.backwardWeight) add(kernel);
-  }
+  for (const kernel of kernelsOfPasses(plan.lowered)) add(kernel);
   for (const kernel of plan.update.kernels) add(kernel);
   return { seconds, least, fixed, atPeak };
 }

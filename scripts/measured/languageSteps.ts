@@ -1,16 +1,15 @@
 /** Training steps of language models over several GPUs, as they were measured and as they are predicted. */
 
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
-import { passesOf, planStep, type StepPlan, timelineOf } from '../../server/src/estimate/stepPlan.ts';
-import { readFrameworkText } from '../../server/src/formats/frameworkText.ts';
+import { passesOf, planStep, type StepPlan, timesOf } from '../../server/src/estimate/stepPlan.ts';
 import { curvesOf } from '../../server/src/hardware/curves.ts';
 import { kernelKind } from '../../server/src/hardware/kernelKind.ts';
 import { kernelTime, uncorrectedTime } from '../../server/src/hardware/kernelTime.ts';
-import type { KernelWork } from '../../server/src/hardware/kernelWork.ts';
-import { checkpoints, type ScenarioRequest } from '../../server/src/model/scenario.ts';
 import type { OpenGraph } from '../validate/graphs.ts';
 import { machine } from '../validate/scaling/clusters.ts';
+import { kernelsOfPasses } from './kernelsOfPasses.ts';
 import { type MeasuredRow, numberIn, readMeasured } from './readMeasured.ts';
+import { scenarioOfRow } from './scenarioOfRow.ts';
 
 export interface LanguageStep {
   readonly row: MeasuredRow;
@@ -42,7 +41,7 @@ function predictedStep(row: MeasuredRow, open: OpenGraph): LanguageStep {
   const opened = open(`measured/models/${graph}`, { seq: numberIn(row, 'sequence') });
   const cluster = machine(name);
   const { training, scenario } = opened
-    ? estimateModel(opened, [requestOf(row)], cluster)
+    ? estimateModel(opened, [{ ...scenarioOfRow(row), precision: 'bf16', optimizer: 'adamw' }], cluster)
     : { training: undefined, scenario: undefined };
   if (training === undefined || scenario === undefined) throw new Error(`${graph} cannot be costed`);
   const plan = planStep(training, scenario, cluster);
@@ -52,38 +51,19 @@ function predictedStep(row: MeasuredRow, open: OpenGraph): LanguageStep {
     curve: curvesOf(cluster.gpu).product.tensor?.gpu ?? cluster.gpu.name,
     gpus: scenario.gpus,
     measured: numberIn(row, 'milliseconds') * 1e-3,
-    predicted: timelineOf(plan, 0).step,
-    range: [timelineOf(plan, 1).step, timelineOf(plan, 2).step],
+    predicted: timesOf(plan, 0).step,
+    range: [timesOf(plan, 1).step, timesOf(plan, 2).step],
     products: productsOf(plan),
-  };
-}
-
-function requestOf(row: MeasuredRow): ScenarioRequest {
-  const checkpoint = checkpoints.find((name) => name === row.checkpoint);
-  const framework = readFrameworkText(row.framework ?? '').choice;
-  return {
-    gpus: numberIn(row, 'gpus'),
-    batch: numberIn(row, 'batch'),
-    accumulate: numberIn(row, 'accumulate'),
-    precision: 'bf16',
-    optimizer: 'adamw',
-    ...(checkpoint === undefined ? {} : { checkpoint }),
-    ...(framework === undefined ? {} : { framework }),
   };
 }
 
 function productsOf(plan: StepPlan): LanguageStep['products'] {
   const { gpu } = plan.cluster;
   let [predicted, alone] = [0, 0];
-  const add = (kernel: KernelWork): void => {
-    if (kernelKind(kernel) !== 'product') return;
+  for (const kernel of kernelsOfPasses(plan.lowered)) {
+    if (kernelKind(kernel) !== 'product') continue;
     predicted += kernelTime(gpu, kernel).time;
     alone += uncorrectedTime(gpu, kernel);
-  };
-  for (const operator of plan.lowered.operators) {
-    for (const kernel of operator?.forward ?? []) add(kernel);
-    for (const kernel of operator?.backwardData ?? []) add(kernel);
-    for (const kernel of operator?.backwardWeight ?? []) add(kernel);
   }
   const passes = passesOf(plan.scenario);
   return { predicted: predicted * passes, alone: alone * passes };

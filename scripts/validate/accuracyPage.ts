@@ -3,6 +3,7 @@
 import type { DataSet } from './dataSets.ts';
 import type { JudgedRow, Statistics } from './judge.ts';
 import { type LayerEntry, layerSection } from './layerPage.ts';
+import { percent } from './percent.ts';
 
 export interface Entry extends Pick<DataSet, 'title' | 'file' | 'peer' | 'held'> {
   readonly target?: NonNullable<DataSet['target']> & { readonly ninetieth?: number };
@@ -185,5 +186,4 @@ function kernelLine({ kind, gpus, rows, held, transferred }: KernelEntry): strin
   return `| ${kind} | ${gpus} | ${rows} | ${list(held)} | ${transferred === undefined ? '' : list(transferred)} |`;
 }
 
-const percent = (value: number): string => `${(100 * value).toFixed(1)} %`;
 const milliseconds = (value: number): string => `${(value * 1e3).toFixed(1)} ms`.padStart(10);

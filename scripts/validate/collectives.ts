@@ -8,6 +8,7 @@ import { quantile } from '../calibrate/descend.ts';
 import { type MeasuredRow, numberIn, readMeasured } from '../measured/readMeasured.ts';
 import { clusterOfRow } from './collectiveClusters.ts';
 import { type Statistics, statisticsOf } from './judge.ts';
+import { percent } from './percent.ts';
 
 export interface JudgedCollective {
   readonly row: MeasuredRow;
@@ -96,5 +97,3 @@ reached, and why: messages of 1 to 16 MiB over EFA take up to twice as long as i
 over Omni-Path lost a third of what four had; 20 racks of GB200 start slower than a tree of their size should.
 `;
 }
-
-const percent = (value: number): string => `${(100 * value).toFixed(1)} %`;

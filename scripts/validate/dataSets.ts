@@ -1,6 +1,6 @@
 /** The measured steps that predictions are held against: where their graphs are, and how they were run. */
 
-import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
+import type { Optimizer, ScenarioRequest } from '../../server/src/model/scenario.ts';
 import { type MeasuredRow, numberIn } from '../measured/readMeasured.ts';
 
 export interface DataSet {
@@ -99,12 +99,7 @@ export const dataSets: readonly DataSet[] = [
     file: 'steps-tensorflow.csv',
     accepts: () => true,
     graph: imageGraph,
-    request: (row) => ({
-      ...passOf(row),
-      mode: 'training',
-      optimizer: 'sgd',
-      framework: { name: 'tensorflow', options: {} },
-    }),
+    request: trainingBy('tensorflow', 'sgd'),
     target: { statistic: 'mean', most: 0.15 },
     peer: 'Habitat, which measures on a GPU at hand: mean 11.8 % over other networks',
     held: unseen,
@@ -114,12 +109,7 @@ export const dataSets: readonly DataSet[] = [
     file: 'steps-mxnet.csv',
     accepts: (row) => !setsMxnetLaunch(row),
     graph: imageGraph,
-    request: (row) => ({
-      ...passOf(row),
-      mode: 'training',
-      optimizer: 'momentum',
-      framework: { name: 'mxnet', options: {} },
-    }),
+    request: trainingBy('mxnet', 'momentum'),
     peer: 'Habitat: as above',
     held: `${unseen}; the launch time of MXNet is set by batches of 1 to 4 on V100, which are not judged`,
   },
@@ -181,6 +171,15 @@ export const dataSets: readonly DataSet[] = [
 /** Steps that wait for the host alone. */
 const setsMxnetLaunch = (row: MeasuredRow): boolean =>
   row.gpu === 'v100-sxm2-16gb' && numberIn(row, 'batch') <= 4;
+
+function trainingBy(framework: string, optimizer: Optimizer): (row: MeasuredRow) => ScenarioRequest {
+  return (row) => ({
+    ...passOf(row),
+    mode: 'training',
+    optimizer,
+    framework: { name: framework, options: {} },
+  });
+}
 
 function isTraining(row: MeasuredRow): boolean {
   return row.mode === 'training';

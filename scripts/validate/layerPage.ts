@@ -3,6 +3,7 @@
 import type { HeldRow } from '../calibrate/fit.ts';
 import { baselineRatios, type Statistics, statisticsOf } from './judge.ts';
 import type { JudgedLayers, LayerSet } from './layerSets.ts';
+import { percent } from './percent.ts';
 
 export interface LayerEntry {
   readonly title: string;
@@ -111,5 +112,3 @@ function entryLine({ title, rows, left, statistics, baseline }: LayerEntry): str
   ];
   return `| ${cells.join(' | ')} |`;
 }
-
-const percent = (value: number): string => `${(100 * value).toFixed(1)} %`;

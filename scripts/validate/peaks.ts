@@ -8,16 +8,11 @@ import {
   runtimeReserve,
 } from '../../server/src/estimate/reservedMemory.ts';
 import { planStep } from '../../server/src/estimate/stepPlan.ts';
-import { readFrameworkText } from '../../server/src/formats/frameworkText.ts';
-import {
-  checkpoints,
-  optimizers,
-  precisions,
-  type ScenarioRequest,
-} from '../../server/src/model/scenario.ts';
 import type { TotalCost } from '../../server/src/model/stepCost.ts';
 import { type MeasuredRow, numberIn, readMeasured } from '../measured/readMeasured.ts';
+import { scenarioOfRow } from '../measured/scenarioOfRow.ts';
 import type { OpenGraph } from './graphs.ts';
+import { percent } from './percent.ts';
 
 export interface JudgedPeak {
   readonly source: string;
@@ -44,7 +39,9 @@ export function judgePeaks(measured: string, open: OpenGraph): JudgedPeaks {
       continue;
     }
     const opened = open(row.graph ?? '');
-    const memory = opened && estimateModel(opened, [requestOf(row)]).cost?.totals.memory;
+    const memory =
+      opened &&
+      estimateModel(opened, [{ ...scenarioOfRow(row), cluster: row.cluster ?? '' }]).cost?.totals.memory;
     if (memory === undefined) throw new Error(`${source}, ${what}: cannot be costed`);
     rows.push({ source, what, kind, measured: numberIn(row, 'bytes'), predicted: comparable(memory, kind) });
   }
@@ -54,23 +51,6 @@ export function judgePeaks(measured: string, open: OpenGraph): JudgedPeaks {
 /** Memory in use has the context of the driver on top of what is reserved. */
 const comparable = ({ peak, reserved, context }: TotalCost['memory'], kind: string): number =>
   kind === 'allocated' ? peak : kind === 'reserved' ? reserved[1] : reserved[1] + context;
-
-function requestOf(row: MeasuredRow): ScenarioRequest {
-  const checkpoint = checkpoints.find((name) => name === row.checkpoint);
-  const precision = precisions.find((name) => name === row.precision);
-  const framework = readFrameworkText(row.framework ?? '').choice;
-  const optimizer = optimizers.find((name) => name === row.optimizer);
-  return {
-    cluster: row.cluster ?? '',
-    gpus: numberIn(row, 'gpus'),
-    batch: numberIn(row, 'batch'),
-    ...(framework === undefined ? {} : { framework }),
-    ...(row.accumulate ? { accumulate: numberIn(row, 'accumulate') } : {}),
-    ...(precision === undefined ? {} : { precision }),
-    ...(optimizer === undefined ? {} : { optimizer }),
-    ...(checkpoint === undefined ? {} : { checkpoint }),
-  };
-}
 
 /** What is said of a batch: it can be placed in what is surely left of the GPU, in what is left at best, or in neither. */
 export interface Verdicts {
@@ -203,6 +183,5 @@ normalization, which keeps one tensor where its exported graph keeps two.
 `;
 }
 
-const percent = (share: number): string => `${(100 * share).toFixed(1)} %`;
 const signed = (share: number): string => `${share < 0 ? '−' : '+'}${percent(Math.abs(share))}`;
 const gibibytes = (size: number): string => `${(size / 2 ** 30).toFixed(1)} GiB`;

@@ -4,14 +4,13 @@ import { sustainedProducts } from '../../../server/src/hardware/corrections.ts';
 import { heldOut } from '../../calibrate/sustainedProducts.ts';
 import type { LanguageStep } from '../../measured/languageSteps.ts';
 import { statisticsOf } from '../judge.ts';
+import { percent } from '../percent.ts';
+import { ratios, type ScaledRow } from './judged.ts';
 
 /** A step beside what was predicted of it by what other sources measured. */
-export interface JudgedLanguage {
+export interface JudgedLanguage extends ScaledRow {
   readonly source: string;
-  readonly label: string;
   readonly cluster: string;
-  readonly predicted: number;
-  readonly measured: number;
   readonly isInRange: boolean;
 }
 
@@ -62,7 +61,7 @@ ${[...groups].map(([title, group]) => lineOf(title, group)).join('\n')}
 const factorOf = (curve: string): string => (sustainedProducts(curve)?.factor ?? 1).toFixed(2);
 
 function lineOf(title: string, rows: readonly JudgedLanguage[]): string {
-  const s = statisticsOf(rows.map(({ predicted, measured }) => predicted / measured));
+  const s = statisticsOf(ratios(rows));
   const inRange = rows.filter(({ isInRange }) => isInRange).length / rows.length;
   const cells = [
     title,
@@ -73,5 +72,3 @@ function lineOf(title: string, rows: readonly JudgedLanguage[]): string {
   ];
   return `| ${cells.join(' | ')} |`;
 }
-
-const percent = (value: number): string => `${(100 * value).toFixed(1)} %`;

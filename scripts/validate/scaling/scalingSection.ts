@@ -1,6 +1,7 @@
 /** The part of `docs/ACCURACY.md` about several GPUs. */
 
 import { statisticsOf } from '../judge.ts';
+import { percent } from '../percent.ts';
 import { ratios, type ScaledRow, type ScaledSet } from './judged.ts';
 
 export function scalingSection(sets: readonly ScaledSet[]): string {
@@ -67,8 +68,6 @@ function lineOf({ title, rows, aim, reached, left }: ScaledSet): string {
   ];
   return `| ${cells.join(' | ')} |`;
 }
-
-const percent = (value: number): string => `${(100 * value).toFixed(1)} %`;
 
 /** Every row, for a terminal. */
 export const scaledLines = (rows: readonly ScaledRow[]): readonly string[] =>

@@ -27,6 +27,7 @@ import type {
   TotalCost,
   UnknownPart,
 } from '../model/stepCost.ts';
+import { sumOf } from '../model/sumOf.ts';
 import { flops, type Seconds, seconds } from '../model/units.ts';
 import type { StepTimeline, StepTimes } from '../schedule/stepTimeline.ts';
 import { findingsOf } from './findings/findings.ts';
@@ -216,12 +217,6 @@ function basisOf(plan: StepPlan): { readonly basis?: TimeShares } {
   return {
     basis: { measured: measured / whole, transferred: transferred / whole, assumed: assumed / whole },
   };
-}
-
-function sumOf(column: Float64Array): number {
-  let sum = 0;
-  for (let index = 0; index < column.length; index += 1) sum += column[index] ?? 0;
-  return sum;
 }
 
 /**

@@ -3,6 +3,7 @@
 import type { Message } from '../frameworks/exchange.ts';
 import { formatTime } from '../model/format.ts';
 import type { Layer } from '../model/graph.ts';
+import { remember } from '../model/remember.ts';
 import type { MessageCost } from '../model/stepCost.ts';
 import { type Bytes, bytes, seconds, sum, times } from '../model/units.ts';
 import type { StepTimeline } from '../schedule/stepTimeline.ts';
@@ -15,7 +16,7 @@ export function messageCosts(plan: StepPlan, timeline: StepTimeline): readonly M
   const layerOf = layerOfOperators(training);
   const last = training.costs.length - 1;
   const { parameters } = training.analysis;
-  const layersOf = remembered((gradients: Message['gradients']): MessageCost['layers'] => {
+  const layersOf = remember((gradients: Message['gradients']): MessageCost['layers'] => {
     const shares = new Map<number, Bytes>();
     for (const gradient of gradients) {
       const layer = layerOf[parameters[gradient.index]?.operators[0] ?? -1];
@@ -23,7 +24,7 @@ export function messageCosts(plan: StepPlan, timeline: StepTimeline): readonly M
     }
     return Array.from(shares, ([index, size]) => ({ index, bytes: size }));
   });
-  const wayOf = remembered((stages: StepPlan['traffic']['stages'][number]) => ({
+  const wayOf = remember((stages: StepPlan['traffic']['stages'][number]) => ({
     time: times(sum(stages.map(({ time }) => time)), exchangesPerStep(plan)),
     description: stages.map(({ description }) => description).join(', then '),
   }));
@@ -47,19 +48,6 @@ const isAllReduce = (stages: Message['stages']): boolean =>
   stages.every(({ operation }) => operation.kind === 'collective' && operation.collective === 'all-reduce');
 
 const noStages: readonly never[] = [];
-
-/** What is made of the same thing is made once. */
-function remembered<Key extends object, Made>(make: (key: Key) => Made): (key: Key) => Made {
-  const known = new Map<Key, Made>();
-  return (key) => {
-    let made = known.get(key);
-    if (made === undefined) {
-      made = make(key);
-      known.set(key, made);
-    }
-    return made;
-  };
-}
 
 /** A message's time and its exposed part belong to its layers by their share of its bytes. */
 export function communicationByLayer(

@@ -13,6 +13,7 @@
 
 import type { GpuProfile } from '../hardware/clusterProfile.ts';
 import type { PeakMemory } from '../model/stepCost.ts';
+import { sumOf } from '../model/sumOf.ts';
 import { type Bytes, bytes } from '../model/units.ts';
 import { addedGradients, parameterGradients } from './backwardMemory.ts';
 import { valueBytes } from './forwardMemory.ts';
@@ -275,11 +276,5 @@ function keeps({ analysis, costs }: StepPlan['training'], index: number, name: s
  */
 const libraryWorkspace = (gpu: GpuProfile): number =>
   gpu.architecture === 'hopper' ? 32 * 2 ** 20 : 4096 * 1024 * 2 + 16 * 1024 * 8;
-
-function sumOf(column: Float64Array): number {
-  let total = 0;
-  for (let index = 0; index < column.length; index += 1) total += column[index] ?? 0;
-  return total;
-}
 
 type LoweredTraining = Pick<StepPlan, 'training' | 'lowered'>;

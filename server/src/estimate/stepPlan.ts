@@ -12,6 +12,7 @@ import type { LayerMeasurements } from '../model/measurement.ts';
 import { once } from '../model/once.ts';
 import { rememberRecent } from '../model/rememberRecent.ts';
 import type { Optimizer, Scenario } from '../model/scenario.ts';
+import { sumOf } from '../model/sumOf.ts';
 import { type Seconds, seconds, sum } from '../model/units.ts';
 import { noMessages } from '../schedule/messageColumns.ts';
 import { repeatPasses, repeatTimes } from '../schedule/repeatPasses.ts';
@@ -152,7 +153,7 @@ function exchangeAsMeasured(plan: StepPlan, measured: MeasuredWork): StepPlan {
   const { training, cluster, placement } = plan;
   const exchange = plannedExchange(plan, {
     backwardEnds: () => cumulative(measured.backward[0].toReversed()),
-    backwardLaunches: () => launchEnds(plan.times, plan.behaviour.launch[0], total(measured.forward[0])),
+    backwardLaunches: () => launchEnds(plan.times, plan.behaviour.launch[0], sumOf(measured.forward[0])),
   });
   return { ...plan, measured, exchange, traffic: timeTraffic(exchange, cluster, placement, training) };
 }
@@ -235,15 +236,13 @@ export function launchEnds(
   forwardTime: number,
 ): Float64Array {
   const last = backward.launches.length - 1;
-  let launched = total(forward.launches) * launch;
+  let launched = sumOf(forward.launches) * launch;
   const start = Math.max(launched, forwardTime);
   return Float64Array.from({ length: last + 1 }, (_, position) => {
     launched += (backward.launches[last - position] ?? 0) * launch;
     return launched - start;
   });
 }
-
-const total = (column: Float64Array): number => column.reduce((sum, one) => sum + one, 0);
 
 /** The plan on its timeline. */
 export function timelineOf(plan: StepPlan, edge: Edge): StepTimeline {

@@ -12,6 +12,7 @@
  * while the layer before it back-propagates, the wait-free recursion τ_c(l) = max(τ_c(l+1) + t_c(l+1), τ_b(l) + t_b(l)).
  */
 
+import { sumOf } from '../model/sumOf.ts';
 import { type Seconds, seconds } from '../model/units.ts';
 import { exposureOfMessages, slackOfMessages } from './exposure.ts';
 import type { SuppliedBatch } from './inputSupply.ts';
@@ -120,9 +121,9 @@ function timesOf(work: StepWork, { steps, shown, averaged }: SettledSteps): Step
     updates: step.updates.map(({ time, end }) => ({ time: seconds(time), end: seconds(end - from) })),
     inputTime: seconds(work.input === undefined ? 0 : work.input.read + work.input.copy),
     exposedInputTime: mean((one) => one.fed - one.start),
-    forwardTime: total(forward),
-    backwardTime: total(backward),
-    communicationTime: total(work.messages.time),
+    forwardTime: seconds(sumOf(forward)),
+    backwardTime: seconds(sumOf(backward)),
+    communicationTime: seconds(sumOf(work.messages.time)),
     exposedTime: mean((one) => one.stalls.reduce((sum, stall) => sum + stall.until - stall.from, 0)),
     updateTime: mean((one) => one.updateTime),
     hostTime: mean((one) => one.hostTime),
@@ -182,12 +183,6 @@ function meanColumn(columns: readonly Float64Array[]): Float64Array {
     for (const column of columns) sum += column[index] ?? 0;
     return sum / columns.length;
   });
-}
-
-function total(column: Float64Array): Seconds {
-  let sum = 0;
-  for (let index = 0; index < column.length; index += 1) sum += column[index] ?? 0;
-  return seconds(sum);
 }
 
 const shifted = ({ readFrom, readUntil, copiedFrom, copiedUntil }: SuppliedBatch, by: number) => ({
