@@ -144,9 +144,33 @@ it('scales: names what limits each point, and the price of a run', async () => {
   ];
   const { out } = await run('scale', join(samples, 'vgg16.onnx'), ...options);
   const [title, first, last] = out.trimEnd().split('\n');
-  expect(title).toMatch(/efficiency +run +price +limit$/);
+  expect(title).toMatch(/efficiency +memory +run +price +limit$/);
   expect(first).toMatch(/100 % .* \$\d.* compute$/);
   expect(last).toMatch(/bandwidth of messages, \d\d % of the step$/);
+});
+
+it('scales: says of each point whether it fits', async () => {
+  const llama = join(samples, 'more', 'llama-3-8b.layers.yaml');
+  const options = ['--gpus', '8,64', '--cluster', 'dgx-h100', '--precision', 'bf16', '--checkpoint', 'block'];
+  const points = async (framework: string) =>
+    JSON.parse((await run('scale', llama, ...options, '--framework', framework, '--format', 'json')).out);
+  expect(await points('pytorch-ddp')).toMatchObject([{ fits: 'no' }, { fits: 'no' }]);
+  const [few, many] = await points('pytorch-fsdp');
+  expect([few.fits, many.fits]).toEqual(['yes', 'yes']);
+  expect(many.memory).toBeLessThan(few.memory);
+  const table = await run('scale', llama, ...options, '--framework', 'pytorch-ddp');
+  expect(table.out).toMatch(/ GiB {2}out of memory\n/);
+});
+
+it('scales: prints the points that can be costed, and why the others cannot', async () => {
+  const { status, out, err } = await run(
+    'scale',
+    join(samples, 'vgg16.onnx'),
+    ...['--cluster', 'k80-10gbe', '--gpus', '1,4,8', '--framework', 'pytorch-dp'],
+  );
+  expect(status).toBe(2);
+  expect(out.trimEnd().split('\n')).toHaveLength(3);
+  expect(err).toMatch(/`pytorch-dp` runs in one process and so on one node, not on 2/);
 });
 
 it('scales one batch over all GPUs: speed-up over one that takes it whole', async () => {

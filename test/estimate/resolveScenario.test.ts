@@ -84,7 +84,7 @@ describe('sizes', () => {
     [{ batch: -1 }, /`batch` is -1/],
     [{ framework: { name: 'caffe', options: {} } }, /No framework is called `caffe`/],
     [{ cluster: 'h100' }, /`h100` \(did you mean `dgx-h100`, [^?]*or `h100-sxm`\?\)/],
-    [{ cluster: 'dgxh100' }, /`dgxh100` \(did you mean `dgx-h100`\?\)/],
+    [{ cluster: 'dgxh1' }, /`dgxh1` \(did you mean `dgx-h100`\?\)/],
     [{ cluster: 'rtx4080' }, /`rtx4080` \(did you mean `rtx-4090`\?\)/],
     [{ cluster: 'abacus' }, /is called `abacus`; `layercost clusters` lists them/],
     [{ cluster: 'dgx-a10' }, /No cluster or GPU is called `dgx-a10` \(did you mean `dgx-a100`\?\)/],

@@ -67,6 +67,7 @@ describe('built-in profiles', () => {
   test('names are unique and in the form of command-line names', () => {
     const names = builtInClusters.map(({ name }) => name);
     expect(new Set(names).size).toBe(names.length);
+    for (const name of names) expect(findCluster(name.replaceAll('-', ''))?.name).toBe(name);
     for (const name of names) expect(name).toMatch(/^[a-z0-9]+(-[a-z0-9.]+)*$/);
   });
 
@@ -75,8 +76,8 @@ describe('built-in profiles', () => {
     'dgx-1-v100',
     'dgx-a100',
     'dgx-h100',
-    'h200-8x',
-    't4-cloud',
+    'dgx-h200',
+    'g4dn-12xlarge',
     'rtx-4090-workstation',
     'rtx-3090-workstation',
     'v100-infiniband',
@@ -111,6 +112,18 @@ describe('built-in profiles', () => {
   });
 
   test.each([
+    ['p4d.24xlarge', 'p4d-24xlarge'],
+    ['g4dn.12xlarge', 'g4dn-12xlarge'],
+    ['DGX A100', 'dgx-a100'],
+    ['dgx_h200', 'dgx-h200'],
+    ['A100-SXM-80GB', 'a100-sxm-80gb'],
+    ['', undefined],
+    ['dgx', undefined],
+  ])('%j finds %s', (written, name) => {
+    expect(findCluster(written)?.name).toBe(name);
+  });
+
+  test.each([
     ['a100-sxm-80gb', 'fp16', 312e12],
     ['a100-sxm-80gb', 'fp32', 19.5e12],
     ['a100-sxm-80gb', 'tf32', 156e12],
@@ -133,9 +146,9 @@ describe('built-in profiles', () => {
       ['dgx-1-v100', 150],
       ['dgx-a100', 300],
       ['dgx-h100', 900],
-      ['h200-8x', 900],
+      ['dgx-h200', 900],
       ['k80-10gbe', 16],
-      ['t4-cloud', 16],
+      ['g4dn-12xlarge', 16],
       ['rtx-4090-workstation', 32],
     ]);
     for (const [name, limit] of limits) {

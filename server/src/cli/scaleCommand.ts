@@ -1,10 +1,11 @@
-/** `layercost scale`: step time, throughput, efficiency and what limits them, by number of GPUs. */
+/** `layercost scale`: step time, throughput, efficiency, memory and what limits them, by number of GPUs. */
 
 import { type Column, layoutColumns } from '../estimate/report/columns.ts';
 import { type ScalingPoint, scalingCurve } from '../estimate/scalingCurve.ts';
 import {
   atLeast,
   atMost,
+  formatBytes,
   formatDuration,
   formatPercent,
   formatPrice,
@@ -19,10 +20,12 @@ import type { Arguments } from './arguments.ts';
 import { costModelFile, failureStatus, type ModelFile, openModelFile, printIssues } from './costFile.ts';
 import { printData } from './streams.ts';
 
+/** Points that cannot be costed are left out after saying why; the others are printed all the same. */
 export async function runScaleCommand(given: Extract<Arguments, { command: 'scale' }>): Promise<number> {
   const file = await openModelFile(given.file, given.scenario);
   if (file === undefined) return 1;
   const costs: StepCost[] = [];
+  let status = 0;
   const seen = new Set<string>();
   for (const gpus of given.gpus) {
     const { cost, costed, issues } = costModelFile(file, { ...given.scenario.request, gpus });
@@ -30,15 +33,16 @@ export async function runScaleCommand(given: Extract<Arguments, { command: 'scal
       given.file,
       issues.filter((issue) => isNew(issue, seen)),
     );
-    if (cost === undefined || !costed) return failureStatus(file, given.scenario.request);
-    costs.push(cost);
+    if (cost === undefined || !costed) status = failureStatus(file, { ...given.scenario.request, gpus });
+    else costs.push(cost);
   }
+  if (costs.length === 0) return status;
   const alone = oneGpuOf(file, given.scenario.request, costs);
   const curve = scalingCurve(costs, alone);
   printData(
     given.format === 'json' ? `${JSON.stringify(curve, null, 2)}\n` : table(curve, alone !== undefined),
   );
-  return 0;
+  return status;
 }
 
 /** Where the batch over all GPUs is what is kept: one GPU that takes it whole. */
@@ -74,6 +78,7 @@ function table(curve: readonly ScalingPoint[], isStrong: boolean): string {
     right('throughput'),
     ...(isStrong ? [right('speed-up')] : []),
     right('efficiency'),
+    right('memory'),
     ...(hasRun ? [right('run')] : []),
     ...(hasPrice ? [right('price')] : []),
     { title: 'limit', align: 'left' },
@@ -88,9 +93,10 @@ function table(curve: readonly ScalingPoint[], isStrong: boolean): string {
     atMost(formatRate(point.throughput), point.exact),
     ...(isStrong ? [point.speedup === null ? '?' : `${significant(point.speedup)} ×`] : []),
     formatPercent(point.scalingEfficiency),
+    atLeast(formatBytes(point.memory), point.exact),
     ...(hasRun ? [point.runTime === null ? '?' : formatDuration(point.runTime)] : []),
     ...(hasPrice ? [point.runPrice === null ? '?' : formatPrice(point.runPrice)] : []),
-    point.exact ? limitText(point.limit) : '?',
+    point.fits === 'no' ? 'out of memory' : point.exact ? limitText(point.limit) : '?',
   ]);
   return `${layoutColumns(columns, rows).join('\n')}\n`;
 }

@@ -55,7 +55,12 @@ export function operationTime(
     case 'gather at rank 0':
       return rootGatherTime(cluster, placement, operation);
     case 'host pass':
-      return predicted(none, operation.bytes / operation.rate, 'host', operation.what);
+      return predicted(
+        none,
+        operation.bytes / operation.rate,
+        operation.at === undefined ? 'host' : 'server',
+        operation.what,
+      );
     case 'fixed':
       return operation.isWork
         ? predicted(none, operation.time, 'host', operation.what)

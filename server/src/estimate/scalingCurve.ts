@@ -5,8 +5,8 @@
  * takes the whole batch. Efficiency is the throughput of a GPU here over that of one by itself.
  */
 
-import type { StepCost, StepLimit } from '../model/stepCost.ts';
-import type { Seconds } from '../model/units.ts';
+import type { Finding, StepCost, StepLimit } from '../model/stepCost.ts';
+import type { Bytes, Seconds } from '../model/units.ts';
 
 export interface ScalingPoint {
   readonly gpus: number;
@@ -20,6 +20,10 @@ export interface ScalingPoint {
   /** Over one GPU by itself. */
   readonly speedup: number | null;
   readonly limit: StepLimit;
+  /** The most that tensors need at once on a GPU. */
+  readonly memory: Bytes;
+  /** 'may' where it hangs on what driver and framework take beside tensors; null where its memory is not told. */
+  readonly fits: 'yes' | 'may' | 'no' | null;
   /** Where a run is described: seconds, and US dollars where there is a price. */
   readonly runTime: Seconds | null;
   readonly runPrice: number | null;
@@ -28,7 +32,7 @@ export interface ScalingPoint {
 
 /** `alone` is the step of one GPU with the batch of all, where that is what all share; left out, scaling is weak. */
 export function scalingCurve(costs: readonly StepCost[], alone?: StepCost): readonly ScalingPoint[] {
-  return costs.map(({ scenario, totals }) => {
+  return costs.map(({ scenario, totals, findings }) => {
     const { gpus, nodes, batchPerGpu } = scenario;
     const ofOne = alone?.totals.exact === true ? alone.totals.throughput : null;
     const strong = ofOne === null || totals.throughput === null ? null : totals.throughput / (gpus * ofOne);
@@ -44,9 +48,17 @@ export function scalingCurve(costs: readonly StepCost[], alone?: StepCost): read
       scalingEfficiency: efficiency,
       speedup: efficiency === null ? null : efficiency * gpus,
       limit: totals.limit,
+      memory: totals.memory.peak,
+      fits: totals.memory.capacity === null ? null : fitOf(findings),
       runTime: totals.run?.time ?? null,
       runPrice: totals.run?.price ?? null,
       exact: totals.exact,
     };
   });
 }
+
+const fitOf = (findings: readonly Finding[]): 'yes' | 'may' | 'no' => {
+  const codes = new Set(findings.map(({ code }) => code));
+  if (codes.has('findings/out-of-memory')) return 'no';
+  return codes.has('findings/little-memory-left') ? 'may' : 'yes';
+};

@@ -14,9 +14,10 @@ import dgx1V100 from './profiles/clusters/dgx-1-v100.json';
 import dgx2 from './profiles/clusters/dgx-2.json';
 import dgxA100 from './profiles/clusters/dgx-a100.json';
 import dgxH100 from './profiles/clusters/dgx-h100.json';
+import dgxH200 from './profiles/clusters/dgx-h200.json';
+import g4dn12xlarge from './profiles/clusters/g4dn-12xlarge.json';
 import g548xlarge from './profiles/clusters/g5-48xlarge.json';
 import gb200Nvl72 from './profiles/clusters/gb200-nvl72.json';
-import h2008x from './profiles/clusters/h200-8x.json';
 import k8010gbe from './profiles/clusters/k80-10gbe.json';
 import p28xlarge from './profiles/clusters/p2-8xlarge.json';
 import p316xlarge from './profiles/clusters/p3-16xlarge.json';
@@ -25,7 +26,6 @@ import p548xlarge from './profiles/clusters/p5-48xlarge.json';
 import p40Infiniband from './profiles/clusters/p40-infiniband.json';
 import rtx3090Workstation from './profiles/clusters/rtx-3090-workstation.json';
 import rtx4090Workstation from './profiles/clusters/rtx-4090-workstation.json';
-import t4Cloud from './profiles/clusters/t4-cloud.json';
 import v100Infiniband from './profiles/clusters/v100-infiniband.json';
 
 /** Oldest first. */
@@ -41,7 +41,7 @@ const clusterFiles: readonly (ClusterFile & { readonly gpu: string })[] = [
   dgx1V100,
   p316xlarge,
   dgx2,
-  t4Cloud,
+  g4dn12xlarge,
   dgxA100,
   p4d24xlarge,
   a2Highgpu8g,
@@ -51,7 +51,7 @@ const clusterFiles: readonly (ClusterFile & { readonly gpu: string })[] = [
   dgxH100,
   p548xlarge,
   a3Highgpu8g,
-  h2008x,
+  dgxH200,
   gb200Nvl72,
 ];
 
@@ -63,13 +63,18 @@ export const builtInClusters: readonly ClusterProfile[] = [
   ...builtInGpus.map(singleGpuCluster),
 ];
 
-/** A built-in cluster or GPU by name, in any case; `undefined` for a name that is not built in. */
+/**
+ * A built-in cluster or GPU by name, letters and digits alone compared, so that `p4d.24xlarge` and `DGX A100` are found as
+ * their makers write them; `undefined` for a name that is not built in.
+ */
 export function findCluster(name: string): ClusterProfile | undefined {
-  return byName.get(name.toLowerCase());
+  return byName.get(compact(name));
 }
 
+const compact = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, '');
+
 const byName: ReadonlyMap<string, ClusterProfile> = new Map(
-  builtInClusters.map((cluster) => [cluster.name, cluster]),
+  builtInClusters.map((cluster) => [compact(cluster.name), cluster]),
 );
 
 /**
@@ -81,7 +86,10 @@ export function likelyClusters(name: string): string {
   const holding = builtInClusters
     .map((cluster) => cluster.name)
     .filter((each) => compact(each).includes(written));
-  const nearest = nearestName(name, byName.keys());
+  const nearest = nearestName(
+    name,
+    builtInClusters.map((cluster) => cluster.name),
+  );
   const meant =
     written.length < 2 || holding.length === 0 ? (nearest === undefined ? [] : [nearest]) : holding;
   if (meant.length === 0) return '';
@@ -89,7 +97,5 @@ export function likelyClusters(name: string): string {
   const last = meant.length > mostProposed ? 'another' : shown.pop();
   return ` (did you mean ${shown.length === 0 ? '' : `${shown.join(', ')} or `}${last}?)`;
 }
-
-const compact = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, '');
 
 const mostProposed = 6;
