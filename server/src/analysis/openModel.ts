@@ -6,7 +6,6 @@
 
 import { type ByteSource, decodeText } from '../formats/byteSource.ts';
 import type { ReadFramework } from '../formats/framework/readFrameworkDescription.ts';
-import { didYouMean } from '../formats/layer-spec/nearestName.ts';
 import { isLibrary, type ReadSpec, readLayerSpec } from '../formats/layer-spec/readLayerSpec.ts';
 import { modelNames, selectModel } from '../formats/layer-spec/selectModel.ts';
 import type { LayerSpec } from '../formats/layer-spec/syntax.ts';
@@ -19,6 +18,7 @@ import { readOnnxProtobufText } from '../formats/protobuf-text/readOnnxProtobufT
 import { isOnnxProtobufText, sniffFormat } from '../formats/sniffFormat.ts';
 import { formatBytes } from '../model/format.ts';
 import type { Issue } from '../model/issue.ts';
+import { didYouMean } from '../model/nearestName.ts';
 import { readableIssues } from '../model/readableIssues.ts';
 import { finish, type Steps } from '../model/steps.ts';
 import { bytes } from '../model/units.ts';

@@ -8,7 +8,6 @@ import {
   weightForms,
 } from '../analysis/conversionRequest.ts';
 import { readFrameworkText } from '../formats/frameworkText.ts';
-import { didYouMean } from '../formats/layer-spec/nearestName.ts';
 import {
   type GroupResult,
   readInputGroup,
@@ -22,6 +21,8 @@ import {
   type Thresholds,
   thresholdNames,
 } from '../model/findingThresholds.ts';
+import { didYouMean, nearestName } from '../model/nearestName.ts';
+import { meantPrecision } from '../model/precisionNames.ts';
 import {
   checkpoints,
   type FrameworkChoice,
@@ -456,7 +457,9 @@ function chosen<Name extends string>(
   if (text === undefined) return undefined;
   const found = names.find((name) => name === text);
   if (found !== undefined) return found;
-  throw new WrongArgument(`${option} ${text} is not known; it takes ${names.join(', ')}`);
+  const near = option === '--precision' ? meantPrecision(text) : nearestName(text, names);
+  const meant = near === undefined ? '' : ` (did you mean \`${near}\`?)`;
+  throw new WrongArgument(`${option} ${text || "''"} is not known${meant}; it takes ${names.join(', ')}`);
 }
 
 function oneOf<Name extends string>(

@@ -3,7 +3,6 @@
 import type { ModelAnalysis } from '../analysis/modelAnalysis.ts';
 import { repeatedBlocks } from '../analysis/repeatedBlocks.ts';
 import { nodesFor } from '../communication/placement.ts';
-import { didYouMean } from '../formats/layer-spec/nearestName.ts';
 import { defaultFramework, resolveFramework } from '../frameworks/registry.ts';
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
 import { builtInClusters, findCluster, likelyClusters } from '../hardware/clusters.ts';
@@ -11,6 +10,7 @@ import { builtInGpus, findGpu } from '../hardware/gpus.ts';
 import type { Thresholds } from '../model/findingThresholds.ts';
 import type { Issue, ScenarioKey, Severity } from '../model/issue.ts';
 import type { IssueCode } from '../model/issueCodes.ts';
+import { didYouMean } from '../model/nearestName.ts';
 import type { Checkpoint, Mode, Scenario, ScenarioRequest, WorkersScenario } from '../model/scenario.ts';
 
 export const defaultClusterName = 'dgx-h100';

@@ -3,9 +3,9 @@
  * workers are, what a whole run is. The command line and layer specs read them the same way.
  */
 
+import { didYouMean } from '../model/nearestName.ts';
 import type { InputScenario, RunScenario, WorkersScenario } from '../model/scenario.ts';
 import { bytes, bytesPerSecond, seconds } from '../model/units.ts';
-import { didYouMean } from './layer-spec/nearestName.ts';
 
 export interface GroupResult<Group> {
   readonly value: Group;

@@ -1,7 +1,7 @@
 /** Options of frameworks: read from text, checked, with the values they take. */
 
-import { nearestName } from '../formats/layer-spec/nearestName.ts';
 import type { Issue } from '../model/issue.ts';
+import { nearestName } from '../model/nearestName.ts';
 
 export interface FrameworkOption {
   readonly name: string;

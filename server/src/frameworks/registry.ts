@@ -1,7 +1,7 @@
 /** The frameworks whose behaviour is built in, by name. */
 
-import { nearestName } from '../formats/layer-spec/nearestName.ts';
 import type { Issue } from '../model/issue.ts';
+import { didYouMeanOneOf } from '../model/likelyNames.ts';
 import type { FrameworkChoice } from '../model/scenario.ts';
 import type { FrameworkBehaviour } from './behaviour.ts';
 import { bytePs } from './bytePs.ts';
@@ -66,7 +66,7 @@ export function resolveFramework(choice: FrameworkChoice): {
         {
           code: 'scenario/unknown-framework',
           severity: 'error',
-          message: `No framework is called \`${choice.name}\`${meant(choice.name)}; choose one of ${names.join(', ')}`,
+          message: `No framework is called \`${choice.name}\`${didYouMeanOneOf(choice.name, names)}; choose one of ${names.join(', ')}`,
           scenarioKey: 'framework',
           scenarioPart: 'name',
         },
@@ -78,11 +78,6 @@ export function resolveFramework(choice: FrameworkChoice): {
 }
 
 const names = frameworks.map(({ name }) => name);
-
-function meant(name: string): string {
-  const near = nearestName(name, names);
-  return near === undefined ? '' : ` (did you mean \`${near}\`?)`;
-}
 
 const createWith = (options: readonly FrameworkOption[], create: FrameworkEntry['create']) =>
   create(new Map(options.map((option) => [option.name, option.default])));

@@ -1,6 +1,6 @@
 /** The built-in clusters: nodes with links and network, and every GPU as a one-GPU cluster of its own name. */
 
-import { nearestName } from '../formats/layer-spec/nearestName.ts';
+import { didYouMeanOneOf, lettersAndDigits } from '../model/likelyNames.ts';
 import { type ClusterProfile, singleGpuCluster } from './clusterProfile.ts';
 import { builtInGpus, findGpu } from './gpus.ts';
 import { type ClusterFile, clusterProfileOfFile } from './profileOfFile.ts';
@@ -68,34 +68,16 @@ export const builtInClusters: readonly ClusterProfile[] = [
  * their makers write them; `undefined` for a name that is not built in.
  */
 export function findCluster(name: string): ClusterProfile | undefined {
-  return byName.get(compact(name));
+  return byName.get(lettersAndDigits(name));
 }
 
-const compact = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, '');
-
 const byName: ReadonlyMap<string, ClusterProfile> = new Map(
-  builtInClusters.map((cluster) => [compact(cluster.name), cluster]),
+  builtInClusters.map((cluster) => [lettersAndDigits(cluster.name), cluster]),
 );
 
-/**
- * ` (did you mean `a` or `b`?)` after a name that is not built in, or '': the clusters whose names hold it, letters and
- * digits alone compared, else the nearest by edits.
- */
-export function likelyClusters(name: string): string {
-  const written = compact(name);
-  const holding = builtInClusters
-    .map((cluster) => cluster.name)
-    .filter((each) => compact(each).includes(written));
-  const nearest = nearestName(
+/** ` (did you mean `a` or `b`?)` after a name that is not built in, or ''. */
+export const likelyClusters = (name: string): string =>
+  didYouMeanOneOf(
     name,
     builtInClusters.map((cluster) => cluster.name),
   );
-  const meant =
-    written.length < 2 || holding.length === 0 ? (nearest === undefined ? [] : [nearest]) : holding;
-  if (meant.length === 0) return '';
-  const shown = meant.slice(0, mostProposed).map((each) => `\`${each}\``);
-  const last = meant.length > mostProposed ? 'another' : shown.pop();
-  return ` (did you mean ${shown.length === 0 ? '' : `${shown.join(', ')} or `}${last}?)`;
-}
-
-const mostProposed = 6;

@@ -1,8 +1,8 @@
 /** A misspelt word of ONNX text or of a Caffe net becomes the nearest one that is known; a comma that is missing is put. */
 
-import { meantName, nearestName } from '../formats/layer-spec/nearestName.ts';
 import { readOnnxText } from '../formats/onnx-text/readOnnxText.ts';
 import type { TextSpan } from '../model/issue.ts';
+import { meantName, nearestName } from '../model/nearestName.ts';
 import { knownOperators } from '../operators/registry.ts';
 import type { Diagnostic } from './diagnostics.ts';
 import type { Fix } from './fix.ts';

@@ -1,7 +1,7 @@
 /** Whether an operator of ONNX's own has the attributes that it is given, as `onnx.checker` and the runtimes ask. */
 
-import { didYouMean } from '../formats/layer-spec/nearestName.ts';
 import type { Attribute } from '../model/attribute.ts';
+import { didYouMean } from '../model/nearestName.ts';
 import {
   type AttributeDescription,
   type AttributeHistory,

@@ -87,6 +87,19 @@ it.each([
   expect(first).toEqual({ title, text: text(after) });
 });
 
+it('offers every cluster whose name holds what is written', () => {
+  const made = fixes(
+    spec('  - a: Linear(d, d)', 'scenario: { cluster: h100 }\n'),
+    'scenario/unknown-cluster',
+  );
+  expect(made.map(({ title }) => title)).toEqual([
+    'Change to `dgx-h100`',
+    'Change to `h100-pcie`',
+    'Change to `h100-sxm`',
+  ]);
+  expect(made.at(-1)?.text).toMatch(/^scenario: \{ cluster: h100-sxm \}$/m);
+});
+
 it('puts the nearest name of a cluster, a framework, a key and a value of the scenario', () => {
   const layers = '  - a: Linear(d, d)';
   check(
@@ -94,6 +107,12 @@ it('puts the nearest name of a cluster, a framework, a key and a value of the sc
     'scenario/unknown-cluster',
     'Change to `dgx-h100`',
     spec(layers, 'scenario: { cluster: dgx-h100 }\n'),
+  );
+  check(
+    spec(layers, 'scenario: { framework: "fsdp,bucket-mb=1" }\n'),
+    'scenario/unknown-framework',
+    'Change to `pytorch-fsdp`',
+    spec(layers, 'scenario: { framework: "pytorch-fsdp,bucket-mb=1" }\n'),
   );
   check(
     spec(layers, 'scenario: { framework: pytorch-dpp }\n'),

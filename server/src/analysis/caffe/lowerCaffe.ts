@@ -17,12 +17,12 @@ import {
   wasRefused,
   wordsOf,
 } from '../../formats/caffe/syntax.ts';
-import { didYouMean } from '../../formats/layer-spec/nearestName.ts';
 import type { OnnxModel } from '../../formats/onnx/syntax.ts';
 import { type Dimension, symbol, symbolsOf } from '../../model/dimension.ts';
 import type { ElementType } from '../../model/elementType.ts';
 import type { Issue, TextSpan } from '../../model/issue.ts';
 import type { IssueCode } from '../../model/issueCodes.ts';
+import { didYouMean } from '../../model/nearestName.ts';
 import { recentKeys } from '../../model/recentKeys.ts';
 import { GraphBuilder } from '../layer-spec/graphBuilder.ts';
 import { type Tensor, text } from '../layer-spec/layerDefinition.ts';

@@ -1,9 +1,9 @@
 /** Matches the arguments of a call with the parameters of a definition, as Python does, and checks their kinds. */
 
-import { didYouMean } from '../../formats/layer-spec/nearestName.ts';
 import type { Argument, Expression, LayerCall } from '../../formats/layer-spec/syntax.ts';
 import { isSymbolic } from '../../model/dimension.ts';
 import type { Issue, TextSpan } from '../../model/issue.ts';
+import { didYouMean } from '../../model/nearestName.ts';
 import { evaluate, layerIn, type Values } from './evaluate.ts';
 import {
   type ParameterDefinition,

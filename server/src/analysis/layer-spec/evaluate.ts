@@ -1,6 +1,5 @@
 /** Evaluates expressions of a layer spec over dims and block parameters. */
 
-import { didYouMean } from '../../formats/layer-spec/nearestName.ts';
 import type { Expression } from '../../formats/layer-spec/syntax.ts';
 import {
   addDimensions,
@@ -11,6 +10,7 @@ import {
   subtractDimensions,
 } from '../../model/dimension.ts';
 import type { Issue } from '../../model/issue.ts';
+import { didYouMean } from '../../model/nearestName.ts';
 import { recentKeys } from '../../model/recentKeys.ts';
 import type { SpecValue } from './layerDefinition.ts';
 

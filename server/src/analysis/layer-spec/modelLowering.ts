@@ -1,6 +1,5 @@
 /** One model of a layer spec while its layers become operators, in order of writing. */
 
-import { didYouMean } from '../../formats/layer-spec/nearestName.ts';
 import type { SelectedModel } from '../../formats/layer-spec/selectModel.ts';
 import type { LayerCall, Name, SpecBlock, SpecLayer } from '../../formats/layer-spec/syntax.ts';
 import { layersOf } from '../../formats/layer-spec/walkSpec.ts';
@@ -8,6 +7,7 @@ import { type Dimension, symbol, unknownDimension } from '../../model/dimension.
 import type { LayerMarks } from '../../model/graph.ts';
 import type { Issue, TextSpan } from '../../model/issue.ts';
 import type { IssueCode } from '../../model/issueCodes.ts';
+import { didYouMean } from '../../model/nearestName.ts';
 import { precisions } from '../../model/scenario.ts';
 import { findOperator, knownOperators } from '../../operators/registry.ts';
 import { unloweredDomain } from '../providedStructure.ts';

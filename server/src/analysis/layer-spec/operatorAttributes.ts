@@ -1,8 +1,8 @@
 /** The attributes of an ONNX operator that a spec calls by name, as keywords of the call. */
 
-import { didYouMean } from '../../formats/layer-spec/nearestName.ts';
 import type { Argument, LayerCall } from '../../formats/layer-spec/syntax.ts';
 import type { TextSpan } from '../../model/issue.ts';
+import { didYouMean } from '../../model/nearestName.ts';
 import { attributesOf } from '../../operators/attributes.ts';
 import { evaluate } from './evaluate.ts';
 import { opset } from './graphBuilder.ts';

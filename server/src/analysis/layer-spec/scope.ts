@@ -1,9 +1,9 @@
 /** What names mean at one place of a model that is being lowered. */
 
-import { didYouMean } from '../../formats/layer-spec/nearestName.ts';
 import type { Name, Reference, SpecLayer } from '../../formats/layer-spec/syntax.ts';
 import type { LayerMarks } from '../../model/graph.ts';
 import type { Issue, TextSpan } from '../../model/issue.ts';
+import { didYouMean } from '../../model/nearestName.ts';
 import { recentKeys } from '../../model/recentKeys.ts';
 import type { Home } from './blockTable.ts';
 import type { Values } from './evaluate.ts';

@@ -5,7 +5,7 @@
 
 import type { Issue, TextSpan } from '../../model/issue.ts';
 import type { IssueCode } from '../../model/issueCodes.ts';
-import { didYouMean } from '../layer-spec/nearestName.ts';
+import { didYouMean } from '../../model/nearestName.ts';
 import { decodeQuoted } from '../protobuf-text/decodeQuoted.ts';
 import type { TextField, TextMessage, TextValue } from '../protobuf-text/syntax.ts';
 import { findMessage, uncheckedMessage } from './messages.ts';

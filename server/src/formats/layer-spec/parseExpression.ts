@@ -5,8 +5,8 @@
  */
 
 import type { Issue, TextSpan } from '../../model/issue.ts';
+import { didYouMean, nearestName } from '../../model/nearestName.ts';
 import { findMark, type MarkDefinition, markDefinitions } from './marks.ts';
-import { didYouMean, nearestName } from './nearestName.ts';
 import type {
   Argument,
   BinaryOperator,

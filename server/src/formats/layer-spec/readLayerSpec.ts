@@ -8,7 +8,7 @@
 import { type ElementType, elementTypes } from '../../model/elementType.ts';
 import type { Issue, TextSpan } from '../../model/issue.ts';
 import type { IssueCode } from '../../model/issueCodes.ts';
-import { didYouMean } from './nearestName.ts';
+import { didYouMean } from '../../model/nearestName.ts';
 import {
   type Parsed,
   parseExpression,

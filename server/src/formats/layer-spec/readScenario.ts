@@ -8,9 +8,10 @@ import {
   thresholdNames,
 } from '../../model/findingThresholds.ts';
 import type { Issue, TextSpan } from '../../model/issue.ts';
+import { didYouMean, nearestName } from '../../model/nearestName.ts';
+import { meantPrecision } from '../../model/precisionNames.ts';
 import { checkpoints, modes, optimizers, precisions, type ScenarioRequest } from '../../model/scenario.ts';
 import { type GroupResult, readInputGroup, readRunGroup, readWorkersGroup } from '../scenarioGroups.ts';
-import { didYouMean, nearestName } from './nearestName.ts';
 import { readScenarioFramework } from './readFramework.ts';
 import { scalarValue, type YamlEntry } from './yamlTree.ts';
 
@@ -108,8 +109,7 @@ export function readScenario(
       const chosen = choices.find((choice) => choice === content);
       if (chosen === undefined) {
         const near =
-          choices.find((choice) => choice === otherNames.get(String(content))) ??
-          nearestName(String(content), choices);
+          key.text === 'precision' ? meantPrecision(String(content)) : nearestName(String(content), choices);
         const hint = near === undefined ? '' : `; did you mean \`${near}\`?`;
         report(`\`${key.text}\` is one of ${choices.join(', ')}, not \`${content}\`${hint}`, span);
       }
@@ -174,19 +174,6 @@ export function readScenario(
   }
   return { scenario, spans, keySpans };
 }
-
-/** What others call a precision. */
-const otherNames: ReadonlyMap<string, string> = new Map([
-  ['float32', 'fp32'],
-  ['float', 'fp32'],
-  ['float16', 'fp16'],
-  ['half', 'fp16'],
-  ['amp', 'fp16'],
-  ['mixed', 'fp16'],
-  ['16-mixed', 'fp16'],
-  ['bfloat16', 'bf16'],
-  ['bf16-mixed', 'bf16'],
-]);
 
 function assign<Target, Key extends keyof Target>(
   target: Target,

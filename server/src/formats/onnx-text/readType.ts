@@ -3,7 +3,7 @@
 import type { ExternalLocation, TensorLiteral } from '../../model/attribute.ts';
 import { bitsPerElement, type ElementType, elementTypes } from '../../model/elementType.ts';
 import type { TextSpan } from '../../model/issue.ts';
-import { nearestName } from '../layer-spec/nearestName.ts';
+import { nearestName } from '../../model/nearestName.ts';
 import { floatOfBfloat16, floatOfFloat16 } from '../onnx/decodeElements.ts';
 import { encodeRawElements } from '../onnx/encodeElements.ts';
 import type { Payload } from '../onnx/payload.ts';

@@ -1,6 +1,6 @@
 /** An attribute of ONNX text gets the name that was meant, or its value the type that the operator takes. */
 
-import { meantName } from '../../formats/layer-spec/nearestName.ts';
+import { meantName } from '../../model/nearestName.ts';
 import { attributesOf } from '../../operators/attributes.ts';
 import type { Diagnostic } from '../diagnostics.ts';
 import type { Fix } from '../fix.ts';

@@ -1,8 +1,8 @@
 /** A misspelt framework, option or value of an option in a scenario becomes the nearest one that there is. */
 
-import { nearestName } from '../../../formats/layer-spec/nearestName.ts';
 import { findFramework, frameworks } from '../../../frameworks/registry.ts';
 import type { TextSpan } from '../../../model/issue.ts';
+import { likelyNames, mostProposed } from '../../../model/likelyNames.ts';
 import type { Change, Wrong } from './wrong.ts';
 
 /** `undefined` where the diagnostic is about no part of a framework. */
@@ -20,7 +20,7 @@ export function frameworkFixes({ document, diagnostic, span }: Wrong): readonly 
   if (name === 'name') {
     const names = frameworks.map((framework) => framework.name);
     return diagnostic.code === 'scenario/unknown-framework'
-      ? nearestWithin(source, span, bare(word), names)
+      ? likelyWithin(source, span, bare(word), names)
       : [];
   }
   const { framework } = body.scenario;
@@ -30,9 +30,9 @@ export function frameworkFixes({ document, diagnostic, span }: Wrong): readonly 
     const value = framework?.options[name] ?? '';
     // The value stands behind the option's name, which may hold the same letters.
     const start = span.start + name.length;
-    return nearestWithin(source, { start, end: span.end }, value, option.expects.choices ?? []);
+    return likelyWithin(source, { start, end: span.end }, value, option.expects.choices ?? []);
   }
-  return nearestWithin(
+  return likelyWithin(
     source,
     span,
     name,
@@ -42,17 +42,20 @@ export function frameworkFixes({ document, diagnostic, span }: Wrong): readonly 
 
 const bare = (word: string): string => word.replace(/^['"]|['"]$/g, '');
 
-/** The nearest of `names` in the place of a word somewhere within `span`. */
-function nearestWithin(
+/** The likely ones of `names` in the place of a word somewhere within `span`, the first of them first. */
+function likelyWithin(
   source: string,
   { start, end }: TextSpan,
   wrong: string,
   names: readonly string[],
 ): readonly Change[] {
-  const near = nearestName(wrong, names);
   const at = wrong === '' ? -1 : source.indexOf(wrong, start);
-  if (near === undefined || near === wrong || at < 0 || at >= end) return [];
-  return [
-    { title: `Change to \`${near}\``, edits: [{ span: { start: at, end: at + wrong.length }, text: near }] },
-  ];
+  if (at < 0 || at >= end) return [];
+  return likelyNames(wrong, names)
+    .slice(0, mostProposed)
+    .filter((name) => name !== wrong)
+    .map((name) => ({
+      title: `Change to \`${name}\``,
+      edits: [{ span: { start: at, end: at + wrong.length }, text: name }],
+    }));
 }

@@ -1,12 +1,13 @@
-/** A word that names nothing becomes the nearest word that does. */
+/** A word that names nothing becomes a word that does: the nearest, of clusters any that holds what is written. */
 
 import { layerDefinitions } from '../../../analysis/layer-spec/layerDefinitions.ts';
 import { findMark, markDefinitions } from '../../../formats/layer-spec/marks.ts';
-import { nearestName } from '../../../formats/layer-spec/nearestName.ts';
 import { modelKeys, specKeys } from '../../../formats/layer-spec/readLayerSpec.ts';
 import { scenarioKeys } from '../../../formats/layer-spec/readScenario.ts';
 import { builtInClusters } from '../../../hardware/clusters.ts';
 import { elementTypes } from '../../../model/elementType.ts';
+import { likelyNames, mostProposed } from '../../../model/likelyNames.ts';
+import { nearestName } from '../../../model/nearestName.ts';
 import { callableBlocks, findCallable, onnxOperators } from '../callable.ts';
 import { calledLayers, holds, type SpecText } from '../specText.ts';
 import { layersAt, visibleTensors, visibleValues } from '../visibleNames.ts';
@@ -21,10 +22,14 @@ export function nameFixes(wrong: Wrong): readonly Change[] {
   const word = document.source.slice(span.start, span.end);
   if (!/^['"]?[\p{L}_][\p{L}\p{N}_-]*['"]?$/u.test(word)) return [];
   const bare = word.replace(/['"]/g, '');
-  const near = nearestName(bare, candidatesAt(document, diagnostic.code, span.start));
-  if (near === undefined || near === bare) return [];
+  const candidates = candidatesAt(document, diagnostic.code, span.start);
+  const meant =
+    diagnostic.code === 'scenario/unknown-cluster'
+      ? likelyNames(bare, candidates).slice(0, mostProposed)
+      : [nearestName(bare, candidates)];
   const quoted = word.length - bare.length === 2;
-  return [replacement(quoted ? { start: span.start + 1, end: span.end - 1 } : span, near)];
+  const place = quoted ? { start: span.start + 1, end: span.end - 1 } : span;
+  return meant.flatMap((name) => (name === undefined || name === bare ? [] : [replacement(place, name)]));
 }
 
 const replacement = (span: { readonly start: number; readonly end: number }, near: string): Change => ({

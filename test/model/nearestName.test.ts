@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { nearestName } from '../../../server/src/formats/layer-spec/nearestName.ts';
+import { nearestName } from '../../server/src/model/nearestName.ts';
 
 it.each([
   ['Covn2d', ['Conv1d', 'Conv2d'], 'Conv2d'],

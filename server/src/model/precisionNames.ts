@@ -1,0 +1,20 @@
+/** What frameworks and people call a precision, to be told its name here. */
+
+import { nearestName } from './nearestName.ts';
+import { type Precision, precisions } from './scenario.ts';
+
+/** The precision that a word stands for elsewhere, or that it is nearest to. */
+export const meantPrecision = (word: string): string | undefined =>
+  otherNames.get(word.toLowerCase()) ?? nearestName(word, precisions);
+
+const otherNames: ReadonlyMap<string, Precision> = new Map([
+  ['float32', 'fp32'],
+  ['float', 'fp32'],
+  ['float16', 'fp16'],
+  ['half', 'fp16'],
+  ['amp', 'fp16'],
+  ['mixed', 'fp16'],
+  ['16-mixed', 'fp16'],
+  ['bfloat16', 'bf16'],
+  ['bf16-mixed', 'bf16'],
+]);
