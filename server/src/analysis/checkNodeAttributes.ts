@@ -2,7 +2,7 @@
 
 import type { OnnxModel, OnnxNode } from '../formats/onnx/syntax.ts';
 import type { Issue } from '../model/issue.ts';
-import { checkAttributes } from '../operators/checkAttributes.ts';
+import { type AttributeProblem, checkAttributes } from '../operators/checkAttributes.ts';
 import { holdsGraph } from './subgraphs.ts';
 
 /**
@@ -16,11 +16,8 @@ export function checkNodeAttributes(model: OnnxModel): readonly Issue[] {
   const issues = new Map<string, Issue>();
   const called = new Set(functions.map(({ domain, name, overload }) => keyOf(domain, name, overload)));
   const check = (node: OnnxNode, { versions, operator, depth }: Place): void => {
-    const opset = versions.get(node.domain === 'ai.onnx' ? '' : node.domain);
     const isCall = called.size > 0 && called.has(keyOf(node.domain, node.type, node.overload));
-    const problems =
-      opset === undefined || isCall ? [] : checkAttributes(node.domain, node.type, opset, node.attributes);
-    for (const { attribute, message } of problems) {
+    for (const { attribute, message } of isCall ? [] : problemsOf(node, versions)) {
       const name = node.name || node.outputs.find((output) => output !== '');
       const whole = `${node.type}${name === undefined ? '' : ` \`${name}\``} ${message}`;
       const where = operator === undefined ? {} : { operator, ...(attribute && { attribute }) };
@@ -41,7 +38,10 @@ export function checkNodeAttributes(model: OnnxModel): readonly Issue[] {
     }
   };
   const versions = versionsOf(model.operatorSets);
-  for (const [operator, node] of graph.nodes.entries()) check(node, { versions, operator, depth: 0 });
+  const areSound = soundAttributes(versions);
+  for (const [operator, node] of graph.nodes.entries()) {
+    if (!areSound(node)) check(node, { versions, operator, depth: 0 });
+  }
   for (const body of functions) {
     const place = { versions: versionsOf(body.operatorSets), operator: undefined, depth: 0 };
     for (const node of body.nodes) check(node, place);
@@ -55,6 +55,33 @@ interface Place {
   readonly operator: number | undefined;
   /** How many graphs it is inside of. */
   readonly depth: number;
+}
+
+/** What is wrong with the attributes of a node: nothing where the file imports no version of its domain. */
+function problemsOf(
+  { domain, type, attributes }: OnnxNode,
+  versions: Place['versions'],
+): readonly AttributeProblem[] {
+  const opset = versions.get(domain === 'ai.onnx' ? '' : domain);
+  return opset === undefined ? [] : checkAttributes(domain, type, opset, attributes);
+}
+
+/**
+ * Tells of nodes, one after another, whether nothing is wrong with them. A model repeats its operators, which share their
+ * attributes: what was found sound once is not looked at again.
+ */
+function soundAttributes(versions: Place['versions']): (node: OnnxNode) => boolean {
+  const sound = new Map<OnnxNode['attributes'], Set<string>>();
+  return (node) => {
+    const { domain, type, attributes } = node;
+    const kind = domain === '' ? type : `${domain}:${type}`;
+    const known = sound.get(attributes);
+    if (known?.has(kind) === true) return true;
+    if (holdsGraph(attributes) || problemsOf(node, versions).length > 0) return false;
+    if (known === undefined) sound.set(attributes, new Set([kind]));
+    else known.add(kind);
+    return true;
+  };
 }
 
 /** As deep as inference looks. */

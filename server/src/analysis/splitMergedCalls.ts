@@ -11,7 +11,7 @@ import type { OnnxGraph } from '../formats/onnx/syntax.ts';
 import type { FlatNode } from './expandFunctions.ts';
 
 export function splitMergedCalls(nodes: readonly FlatNode[], graph: OnnxGraph): readonly FlatNode[] {
-  if (!nodes.some(({ node, scope }) => activations.has(node.type) && scope.paths.length > 1)) return nodes;
+  if (!areActivationsShared(nodes)) return nodes;
   const producers = new Map<string, FlatNode>();
   const readers = new Map<string, number[]>();
   for (const [index, flat] of nodes.entries()) {
@@ -69,6 +69,27 @@ export function splitMergedCalls(nodes: readonly FlatNode[], graph: OnnxGraph): 
     const inputs = flat.node.inputs.map((name) => names.get(name) ?? name);
     return [...(copies.get(index) ?? []), { ...flat, node: { ...flat.node, inputs } }];
   });
+}
+
+/** Whether there are activations in modules, and any is read more than once: most large networks have none. */
+function areActivationsShared(nodes: readonly FlatNode[]): boolean {
+  const results = new Set<string>();
+  let inModule = false;
+  for (const { node, scope } of nodes) {
+    if (!activations.has(node.type)) continue;
+    results.add(node.outputs[0] ?? '');
+    inModule ||= scope.paths.length > 1;
+  }
+  if (!inModule) return false;
+  const read = new Set<string>();
+  for (const { node } of nodes) {
+    for (const name of node.inputs) {
+      if (!results.has(name)) continue;
+      if (read.has(name)) return true;
+      read.add(name);
+    }
+  }
+  return false;
 }
 
 /** The call of an activation as one of a module beside. */

@@ -38,4 +38,4 @@ export function placeableBatch(plan: StepPlan, most: number, { room, fits, taken
 }
 
 /** Whether placing the step takes too long to be done often between two keystrokes. */
-export const isLong = ({ training }: StepPlan): boolean => training.analysis.graph.operators.length > 2000;
+export const isLong = ({ training }: StepPlan): boolean => training.costs.length > 2000;
