@@ -68,9 +68,11 @@ function timeOfProduct(
     const isOld = library === 'cuda-8' && path.unit === 'vector';
     const curve = isOld ? curves.cuda8Product : curves.product[path.unit];
     const bytes = operandBytes(shape, width);
-    return (
-      curve && { time: spreadOver(productTime(ratesBy(curve), curve.curve, shape, bytes), curve), bytes }
-    );
+    if (curve === undefined) return undefined;
+    const { time, bound } = productTime(ratesBy(curve), curve.curve, shape, bytes);
+    // A GPU that reached more than its limit of power was taken to leave would give others more than their peak.
+    const least = (2 * shape.batch * shape.m * shape.n * shape.k * gpu.sustainedCompute.value) / path.peak;
+    return { time: spreadOver({ time: Math.max(time, least), bound }, curve), bytes };
   }
   const depthwise = shape.groups > 1 && shape.groups === shape.channels;
   const curve = depthwise ? undefined : curves.convolution[path.unit][shape.pass];
