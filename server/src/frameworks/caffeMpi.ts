@@ -10,9 +10,17 @@
  * launches the updates, before it turns to the next (ReduceBucket; src/caffe/parallel.cpp, `allreduce_bucket`).
  */
 
+import { remember } from '../model/remember.ts';
 import { bytes, type Seconds, seconds } from '../model/units.ts';
 import { cudnnEra, cudnnEraNote, cudnnEraOptions } from './cudnn/cudnnEra.ts';
-import { backwardAt, backwardEnd, type Message, noExchange, type WorkerGroup } from './exchange.ts';
+import {
+  backwardAt,
+  backwardEnd,
+  type Message,
+  noExchange,
+  type Stage,
+  type WorkerGroup,
+} from './exchange.ts';
 import type { FrameworkEntry } from './frameworkEntry.ts';
 import type { Gradient } from './gradient.ts';
 import { oneOf } from './options.ts';
@@ -68,27 +76,29 @@ function messagesOf(
   const layers = packLayers(gradients);
   // NCCL of its time, 2.0 to 2.2, where the cluster names no other.
   const how = isHierarchical ? ({ algorithm: 'two-level ring' } as const) : { library: '2.3' as const };
+  // Layers that are alike share their way, so that it is timed once.
+  const launchedBefore = remember((parameters: number) =>
+    remember((stages: Message['stages']) => [launching(parameters, launch), ...stages]),
+  );
   return allReduceEach(layers, how).map((message, index): Message => {
     const next = layers[index + 1];
-    const launches = launchesPerLayer + message.gradients.length;
     return {
       ...message,
       after: next === undefined ? backwardEnd(group) : backwardAt(next.readyAfter),
-      stages: [
-        {
-          channel: ncclStream,
-          operation: {
-            kind: 'fixed',
-            time: seconds(launches * launch),
-            isWork: true,
-            what: `launches of the reducing thread for ${message.gradients.length} ${message.gradients.length === 1 ? 'parameter' : 'parameters'}`,
-          },
-        },
-        ...message.stages,
-      ],
+      stages: launchedBefore(message.gradients.length)(message.stages),
     };
   });
 }
+
+const launching = (parameters: number, launch: Seconds): Stage => ({
+  channel: ncclStream,
+  operation: {
+    kind: 'fixed',
+    time: seconds((launchesPerLayer + parameters) * launch),
+    isWork: true,
+    what: `launches of the reducing thread for ${parameters} ${parameters === 1 ? 'parameter' : 'parameters'}`,
+  },
+});
 
 /** The collective and the scaling of what came; beside them each parameter is updated by a kernel of its own. */
 const launchesPerLayer = 2;
