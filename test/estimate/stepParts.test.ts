@@ -85,9 +85,18 @@ describe('input', () => {
   });
 
   test('a part that is not known is said, not counted as nothing', () => {
-    const { input } = cost({ input: { sampleBytes, decodeRate: 100 } }, { ...v100, host: undefined });
+    const asked = { input: { sampleBytes, decodeRate: 100 } };
+    const { input, time, scalingEfficiency, mfu } = cost(asked, { ...v100, host: undefined });
     expect([input?.storage, input?.decoding]).toEqual([null, null]);
     expect(input?.unknown.join()).toMatch(/how fast its storage is; give read-gbs.*how many cores/);
+    expect([time.exact, scalingEfficiency, mfu]).toEqual([false, null, null]);
+    expect(cost(asked, stored).time.exact).toBe(true);
+  });
+
+  test('a part that nobody described is not modelled, and leaves the step exact', () => {
+    const { input, time } = cost({ input: { sampleBytes } }, stored);
+    expect(input).toMatchObject({ unknown: [], undescribed: ['decoding (decode-rate)'], decoding: null });
+    expect(time.exact).toBe(true);
   });
 
   test('slow reading limits the step, and a step of one GPU by itself is not limited by the others', () => {

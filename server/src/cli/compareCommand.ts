@@ -46,10 +46,10 @@ interface Quantity {
   readonly name: string;
   readonly of: (report: Report) => number | null;
   readonly format: (value: number) => string;
-  /** Sums over operators: lower bounds where one is unknown. */
-  readonly adds: boolean;
-  /** Falls as the others grow: an upper bound where one is unknown. */
-  readonly falls?: true;
+  /** What an unknown part makes of it: more work or input adds to it, or takes from it; left out, nothing. */
+  readonly bound?: 'at least' | 'at most';
+  /** Of the step: unknown input makes it a bound too. */
+  readonly isOfStep?: true;
 }
 
 const timeOf = (value: number): string => formatTime(seconds(value));
@@ -57,26 +57,32 @@ const sizeOf = (value: number): string => formatBytes(bytes(value));
 const workOf = (value: number): string => formatFlops(flops(value));
 
 const quantities: readonly Quantity[] = [
-  { name: 'parameters', of: ({ model }) => model.parameters, format: formatShortCount, adds: false },
-  { name: 'forward FLOPs', of: ({ totals }) => totals.flops.forward, format: workOf, adds: true },
-  { name: 'backward FLOPs', of: ({ totals }) => totals.flops.backward, format: workOf, adds: true },
-  { name: 'step', of: ({ totals }) => totals.time.step, format: timeOf, adds: true },
-  { name: 'forward', of: ({ totals }) => totals.time.forward, format: timeOf, adds: true },
-  { name: 'backward', of: ({ totals }) => totals.time.backward, format: timeOf, adds: true },
-  { name: 'update', of: ({ totals }) => totals.time.update, format: timeOf, adds: false },
-  { name: 'communication', of: ({ totals }) => totals.time.communication, format: timeOf, adds: false },
-  { name: 'exposed', of: ({ totals }) => totals.time.exposedCommunication, format: timeOf, adds: false },
-  { name: 'memory', of: ({ totals }) => totals.memory.peak, format: sizeOf, adds: true },
-  { name: 'activations', of: ({ totals }) => totals.memory.activations, format: sizeOf, adds: true },
+  { name: 'parameters', of: ({ model }) => model.parameters, format: formatShortCount },
+  { name: 'forward FLOPs', of: ({ totals }) => totals.flops.forward, format: workOf, bound: 'at least' },
+  { name: 'backward FLOPs', of: ({ totals }) => totals.flops.backward, format: workOf, bound: 'at least' },
+  {
+    name: 'step',
+    of: ({ totals }) => totals.time.step,
+    format: timeOf,
+    bound: 'at least',
+    isOfStep: true,
+  },
+  { name: 'forward', of: ({ totals }) => totals.time.forward, format: timeOf, bound: 'at least' },
+  { name: 'backward', of: ({ totals }) => totals.time.backward, format: timeOf, bound: 'at least' },
+  { name: 'update', of: ({ totals }) => totals.time.update, format: timeOf },
+  { name: 'communication', of: ({ totals }) => totals.time.communication, format: timeOf },
+  { name: 'exposed', of: ({ totals }) => totals.time.exposedCommunication, format: timeOf },
+  { name: 'memory', of: ({ totals }) => totals.memory.peak, format: sizeOf, bound: 'at least' },
+  { name: 'activations', of: ({ totals }) => totals.memory.activations, format: sizeOf, bound: 'at least' },
   {
     name: 'throughput',
     of: ({ totals }) => totals.throughput,
     format: (value) => formatRate(value),
-    adds: false,
-    falls: true,
+    bound: 'at most',
+    isOfStep: true,
   },
-  { name: 'efficiency', of: ({ totals }) => totals.scalingEfficiency, format: formatPercent, adds: false },
-  { name: 'MFU', of: ({ totals }) => totals.mfu, format: formatPercent, adds: false },
+  { name: 'efficiency', of: ({ totals }) => totals.scalingEfficiency, format: formatPercent },
+  { name: 'MFU', of: ({ totals }) => totals.mfu, format: formatPercent },
 ];
 
 const columns: readonly Column[] = [
@@ -87,19 +93,15 @@ const columns: readonly Column[] = [
 ];
 
 function table(left: Report, right: Report): string {
-  const rows = quantities.map(({ name, of, format, adds, falls }) => {
+  const rows = quantities.map(({ name, of, format, bound, isOfStep }) => {
+    const isExact = ({ totals }: Report): boolean => (isOfStep ? totals.time.exact : totals.exact);
     const cell = (report: Report): string => {
       const value = of(report);
       if (value === null) return '?';
-      const { exact } = report.totals;
-      return falls ? atMost(format(value), exact) : atLeast(format(value), !adds || exact);
+      if (bound === undefined) return format(value);
+      return (bound === 'at most' ? atMost : atLeast)(format(value), isExact(report));
     };
-    return [
-      name,
-      cell(left),
-      cell(right),
-      ratio(of(left), of(right), left.totals.exact && right.totals.exact),
-    ];
+    return [name, cell(left), cell(right), ratio(of(left), of(right), isExact(left) && isExact(right))];
   });
   const side = (name: string, report: Report): string =>
     `${name.padEnd(6)} ${describeModel(report)}\n       ${describeScenario(report)}`;

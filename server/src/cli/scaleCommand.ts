@@ -93,9 +93,13 @@ function table(curve: readonly ScalingPoint[], isStrong: boolean): string {
     atMost(formatRate(point.throughput), point.exact),
     ...(isStrong ? [point.speedup === null ? '?' : `${significant(point.speedup)} ×`] : []),
     formatPercent(point.scalingEfficiency),
-    atLeast(formatBytes(point.memory), point.exact),
-    ...(hasRun ? [point.runTime === null ? '?' : formatDuration(point.runTime)] : []),
-    ...(hasPrice ? [point.runPrice === null ? '?' : formatPrice(point.runPrice)] : []),
+    atLeast(formatBytes(point.memory), point.memoryExact),
+    ...(hasRun
+      ? [point.runTime === null ? '?' : atLeast(formatDuration(point.runTime), point.runExact)]
+      : []),
+    ...(hasPrice
+      ? [point.runPrice === null ? '?' : atLeast(formatPrice(point.runPrice), point.runExact)]
+      : []),
     point.fits === 'no' ? 'out of memory' : point.exact ? limitText(point.limit) : '?',
   ]);
   return `${layoutColumns(columns, rows).join('\n')}\n`;

@@ -69,7 +69,7 @@ export function estimateStep(
   const origins = unknownOrigins(training);
   const unknown = unknownParts(training, origins);
   const exact = unknown.length === 0;
-  const alone = exact ? timesAlone(plan, 0).step : null;
+  const alone = exact && isInputKnown(plan) ? timesAlone(plan, 0).step : null;
   const layers = layersOf(plan, timelines, messages, exact, origins);
   return {
     scenario,
@@ -110,6 +110,7 @@ function totalsOf(
   // Unknown work in backward may hide communication, and adds to what the step computes: both stay open.
   const exact = unknown.length === 0;
   const step = middle.step > 0 ? middle.step : null;
+  const isStepExact = exact && isInputKnown(plan);
   return {
     flops: { forward: flops(work.forward * passes), backward: flops(work.backward * passes) },
     time: {
@@ -123,6 +124,7 @@ function totalsOf(
       waitingForHost: plan.measured === undefined ? middle.hostTime : null,
       step,
       range: step === null ? null : [seconds(Math.min(low.step, step)), seconds(Math.max(high.step, step))],
+      exact: isStepExact,
     },
     memory: {
       ...kinds,
@@ -137,7 +139,7 @@ function totalsOf(
     },
     throughput: step === null ? null : throughputOf(plan, step),
     scalingEfficiency: step === null || alone === null ? null : alone / step,
-    mfu: step === null || !exact ? null : (passes * timeAtPeak(plan)) / step,
+    mfu: step === null || !isStepExact ? null : (passes * timeAtPeak(plan)) / step,
     limit: stepLimit(plan, middle),
     ...partsOf(plan, middle),
     ...basisOf(plan),
@@ -145,6 +147,8 @@ function totalsOf(
     unknown,
   };
 }
+
+const isInputKnown = ({ input }: StepPlan): boolean => input === undefined || input.unknown.length === 0;
 
 /** What is told only where it was asked for, or is so. */
 function partsOf(
@@ -163,6 +167,7 @@ function partsOf(
             copying: input.copying,
             slowest: input.slowest,
             unknown: input.unknown,
+            undescribed: input.undescribed,
           },
         }),
     ...(imbalance === 1

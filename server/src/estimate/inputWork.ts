@@ -18,14 +18,16 @@ import type { TimedInput } from '../schedule/stepWork.ts';
 
 export interface InputWork {
   readonly timed: TimedInput;
-  /** From storage; null where the cluster does not say how fast it is. */
+  /** From storage; null where it is not described, or the cluster does not say how fast it is. */
   readonly storage: Seconds | null;
-  /** By the host; null where the rate of a core, or the cores, are not known. */
+  /** By the host; null where the rate of a core is not described, or the cores are not known. */
   readonly decoding: Seconds | null;
   readonly copying: Seconds;
   readonly slowest: 'storage' | 'decoding' | 'copying';
-  /** What a part is not known for. */
+  /** What a part that was asked for is not known for: the step is then a lower bound. */
   readonly unknown: readonly string[];
+  /** Parts that nobody described, which are not modelled. */
+  readonly undescribed: readonly string[];
 }
 
 /** `undefined` where the scenario does not describe the input. */
@@ -38,19 +40,17 @@ export function inputWork(
 ): InputWork | undefined {
   if (input === undefined) return undefined;
   const unknown: string[] = [];
+  const undescribed: string[] = [];
   const storage = storageTime(input, training.batch, cluster, placement, handling);
   if (storage === null && input.sampleBytes !== undefined) {
-    unknown.push(`reading: \`${cluster.name}\` does not say how fast its storage is; give read-gbs`);
+    unknown.push(`reading (\`${cluster.name}\` does not say how fast its storage is; give read-gbs)`);
   }
-  if (storage === null && input.sampleBytes === undefined) unknown.push('reading: give sample-bytes');
+  if (input.sampleBytes === undefined) undescribed.push('reading (sample-bytes)');
   const decoding = decodingTime(input, training.batch, cluster, placement);
-  if (decoding === null) {
-    unknown.push(
-      input.decodeRate === undefined
-        ? 'decoding: give decode-rate'
-        : `decoding: \`${cluster.name}\` does not say how many cores its host has`,
-    );
+  if (decoding === null && input.decodeRate !== undefined) {
+    unknown.push(`decoding (\`${cluster.name}\` does not say how many cores its host has)`);
   }
+  if (input.decodeRate === undefined) undescribed.push('decoding (decode-rate)');
   const copying = operationTime(cluster, placement, {
     kind: 'copy',
     way: 'to GPU',
@@ -65,6 +65,7 @@ export function inputWork(
     copying,
     slowest: copying > read ? 'copying' : (storage ?? 0) >= (decoding ?? 0) ? 'storage' : 'decoding',
     unknown,
+    undescribed,
   };
 }
 

@@ -27,16 +27,21 @@ export interface ScalingPoint {
   /** Where a run is described: seconds, and US dollars where there is a price. */
   readonly runTime: Seconds | null;
   readonly runPrice: number | null;
+  /** False where both are lower bounds. */
+  readonly runExact: boolean;
+  /** False where the step is a lower bound. */
   readonly exact: boolean;
+  /** False where memory is. */
+  readonly memoryExact: boolean;
 }
 
 /** `alone` is the step of one GPU with the batch of all, where that is what all share; left out, scaling is weak. */
 export function scalingCurve(costs: readonly StepCost[], alone?: StepCost): readonly ScalingPoint[] {
   return costs.map(({ scenario, totals, findings }) => {
     const { gpus, nodes, batchPerGpu } = scenario;
-    const ofOne = alone?.totals.exact === true ? alone.totals.throughput : null;
+    const ofOne = alone?.totals.time.exact === true ? alone.totals.throughput : null;
     const strong = ofOne === null || totals.throughput === null ? null : totals.throughput / (gpus * ofOne);
-    const efficiency = alone === undefined ? totals.scalingEfficiency : totals.exact ? strong : null;
+    const efficiency = alone === undefined ? totals.scalingEfficiency : totals.time.exact ? strong : null;
     return {
       gpus,
       nodes,
@@ -52,7 +57,9 @@ export function scalingCurve(costs: readonly StepCost[], alone?: StepCost): read
       fits: totals.memory.capacity === null ? null : fitOf(findings),
       runTime: totals.run?.time ?? null,
       runPrice: totals.run?.price ?? null,
-      exact: totals.exact,
+      runExact: totals.time.exact && totals.run?.exact !== false,
+      exact: totals.time.exact,
+      memoryExact: totals.exact,
     };
   });
 }

@@ -29,10 +29,10 @@ function lensesOf(view: ModelView): readonly CodeLens[] {
     view.estimate.opened.name,
     `${formatShortCount(parameters)} parameters`,
     `${bound(formatFlops(totals.flops.forward))} forward${training ? `, ${bound(formatFlops(totals.flops.backward))} backward` : ''}`,
-    `step ${bound(formatTime(totals.time.step))}`,
+    `step ${atLeast(formatTime(totals.time.step), totals.time.exact)}`,
     ...(measured === undefined ? [] : [measuredText(measured, view.measurements)]),
     `${bound(formatBytes(totals.memory.peak))} of ${totals.memory.capacity === null ? '?' : formatBytes(bytes(totals.memory.capacity))}`,
-    ...(totals.exact ? [] : ['at least']),
+    ...(totals.time.exact ? [] : ['at least']),
     ...(view.stale ? ['before the line that cannot be read'] : []),
   ].join(' · ');
   // Sums of nothing would read like a model that costs nothing.

@@ -18,6 +18,7 @@ function summaryOfModel(view: ModelView): ModelSummary {
   }
   const { scenario, totals } = cost;
   const [unknown] = totals.unknown;
+  const [unknownInput] = totals.input?.unknown ?? [];
   return {
     summary: {
       cluster: scenario.cluster,
@@ -30,11 +31,13 @@ function summaryOfModel(view: ModelView): ModelSummary {
         .filter(([, value]) => value !== undefined)
         .map(([key]) => key),
     },
-    state: totals.exact ? 'exact' : 'at-least',
+    state: totals.time.exact ? 'exact' : 'at-least',
     detail: view.stale
       ? 'a line cannot be read yet: the numbers are those from before it was written'
       : totals.exact
-        ? 'every operator is costed'
+        ? unknownInput === undefined
+          ? 'every operator is costed'
+          : `the step is a lower bound: unknown is ${unknownInput}`
         : `totals are lower bounds: ${totals.unknown.length} unknown, first ${unknown?.operator ?? '?'} (${unknown?.reason ?? '?'})`,
   };
 }

@@ -57,6 +57,8 @@ export interface TotalCost {
     readonly step: Seconds | null;
     /** Low and high bound of `step`. */
     readonly range: readonly [Seconds, Seconds] | null;
+    /** False where `step` is a lower bound: some work, or a part of the input that was asked for, is unknown. */
+    readonly exact: boolean;
   };
   readonly memory: {
     readonly parameters: Bytes;
@@ -122,8 +124,10 @@ export interface InputCost {
   readonly decoding: Seconds | null;
   readonly copying: Seconds;
   readonly slowest: 'storage' | 'decoding' | 'copying';
-  /** Why parts are not known. */
+  /** Why parts that were asked for are not known. */
   readonly unknown: readonly string[];
+  /** Parts that nobody described, which are not modelled. */
+  readonly undescribed: readonly string[];
 }
 
 export interface MixedGpus {

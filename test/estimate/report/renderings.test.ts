@@ -44,6 +44,7 @@ const report: Report = {
       update: 30e-6,
       step: 170e-6,
       stepRange: [120e-6, 240e-6],
+      exact: false,
     },
     memory: {
       parameters: 9_449_472,

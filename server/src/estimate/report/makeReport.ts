@@ -68,6 +68,7 @@ export function makeReport(
         waitingForHost: totals.time.waitingForHost,
         step: totals.time.step,
         stepRange: pair(totals.time.range),
+        exact: totals.time.exact,
       },
       // As it is: what is reserved is worked out when it is read.
       memory: totals.memory,

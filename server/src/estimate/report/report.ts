@@ -59,6 +59,11 @@ const totalsSchema = z.object({
       ),
       step: orUnknown(amount),
       stepRange: range,
+      exact: z
+        .boolean()
+        .describe(
+          'False where the step is a lower bound: some work, or input that was asked for, is unknown',
+        ),
     })
     .describe('Seconds per step'),
   memory: z
@@ -103,7 +108,8 @@ const totalsSchema = z.object({
       decoding: orUnknown(amount),
       copying: amount,
       slowest: z.enum(['storage', 'decoding', 'copying']),
-      unknown: z.array(z.string()),
+      unknown: z.array(z.string()).describe('Why parts that were asked for are not known'),
+      undescribed: z.array(z.string()).describe('Parts that nobody described, which are not modelled'),
     })
     .optional()
     .describe('Seconds for the batch of one GPU; absent where the input is not described'),

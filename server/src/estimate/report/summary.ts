@@ -96,9 +96,9 @@ export function summarize(report: Report): readonly SummaryRow[] {
   return [
     {
       name: 'step time',
-      value: bound(timeText(time.step)),
+      value: atLeast(timeText(time.step), time.exact),
       detail: [
-        ...(time.stepRange === null || !totals.exact
+        ...(time.stepRange === null || !time.exact
           ? []
           : [`${timeText(time.stepRange[0])} to ${timeText(time.stepRange[1])}`]),
         `forward ${bound(timeText(time.forward))}`,
@@ -127,7 +127,7 @@ export function summarize(report: Report): readonly SummaryRow[] {
     ...inputRows(totals),
     {
       name: 'throughput',
-      value: totals.throughput === null ? '?' : atMost(formatRate(totals.throughput), totals.exact),
+      value: totals.throughput === null ? '?' : atMost(formatRate(totals.throughput), time.exact),
       detail: [
         ...(scenario.gpus > 1 ? [`scaling efficiency ${formatPercent(totals.scalingEfficiency)}`] : []),
         ...(totals.asynchronous === undefined ? [] : [asynchronousText(totals.asynchronous)]),
@@ -178,6 +178,7 @@ function inputRows({ input, time }: Report['totals']): readonly SummaryRow[] {
     ...(input.decoding === null ? [] : [`decoded in ${timeText(input.decoding)}`]),
     `copied in ${timeText(input.copying)}`,
     ...input.unknown.map((reason) => `unknown: ${reason}`),
+    ...input.undescribed.map((part) => `not described: ${part}`),
   ];
   const isKnown = input.unknown.length === 0;
   return [{ name: 'input', value: atLeast(timeText(time.input), isKnown), detail: parts.join(', ') }];
@@ -189,9 +190,9 @@ function asynchronousText({ staleness, saturatesAt }: NonNullable<Report['totals
   return `asynchronous, ${formatCount(staleness)} updates stale on average${servers}`;
 }
 
-function runRows({ run, exact }: Report['totals']): readonly SummaryRow[] {
+function runRows({ run, time }: Report['totals']): readonly SummaryRow[] {
   if (run === undefined) return [];
-  const isKnown = run.exact && exact;
+  const isKnown = run.exact && time.exact;
   return [
     {
       name: 'run',
