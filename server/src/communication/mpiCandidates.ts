@@ -16,8 +16,8 @@ import {
 import type { Links } from './links.ts';
 
 /**
- * One rank per node: the GPUs of a node copy to host memory, where their gradients are added, the nodes exchange, and
- * the result is copied back. CPUs have nothing to copy.
+ * The GPUs of a node copy to host memory, where their gradients are added, the nodes exchange, and the result is copied
+ * back. CPUs have nothing to copy. A ring goes through all ranks one by one, so that each of them is a step.
  */
 export function mpiCandidates(
   library: MpiLibrary,
@@ -26,7 +26,7 @@ export function mpiCandidates(
   links: Links,
   size: Bytes,
 ): readonly Candidate[] {
-  const { nodes, gpusPerNode } = links;
+  const { gpusPerNode, nodes } = links;
   const link: LinkCost = {
     startup: mpiStartup(cluster),
     secondsPerByte: nodes > 1 ? 1 / links.between : 0,
@@ -37,7 +37,7 @@ export function mpiCandidates(
       ? 0
       : hostStaging(size, links.hostLink, gpusPerNode);
   const aside = copies + hostReduction(gpusPerNode, size, hostReduceSecondsPerByte);
-  const { algorithm, total, empty } = exchange(library, kind, nodes, size, link);
+  const { algorithm, total, empty } = exchange(library, kind, cluster, links, size, link);
   return [
     {
       algorithm,
@@ -64,18 +64,37 @@ const mpiStartup = ({ network }: ClusterProfile): Seconds => {
   return network.kind === 'ethernet' ? microseconds(27) : seconds(Math.min(network.latency.value, 3e-6));
 };
 
+/**
+ * α of a step of Open MPI's ring over TCP: of two nodes the fit from 12 to 128 KiB starts at 117 µs (B-Caffe
+ * logdata/allreduce2.log), which two steps share. A message that with its header is more than 64 KiB first asks whether it
+ * is expected, a way there and a way back (open-mpi/ompi, opal/mca/btl/tcp/btl_tcp_component.c: btl_eager_limit): where
+ * shares reach that size over 8 nodes, an all-reduce is a millisecond longer, in 14 steps.
+ */
+const ringStepOf =
+  ({ network }: ClusterProfile, alpha: Seconds) =>
+  (share: number): Seconds =>
+    network?.kind === 'ethernet' ? seconds(58e-6 + (share >= eagerLimit ? 2 * alpha : 0)) : alpha;
+
+const eagerLimit = 64 * 1024;
+
 function exchange(
   library: MpiLibrary,
   kind: CollectiveKind,
-  nodes: number,
+  cluster: ClusterProfile,
+  { nodes, ranks }: Links,
   size: Bytes,
   link: LinkCost,
 ): { readonly algorithm: Candidate['algorithm']; readonly total: number; readonly empty: Seconds } {
-  const withoutBytes: LinkCost = { ...link, secondsPerByte: 0, reduceSecondsPerByte: 0 };
   if (nodes <= 1) return { algorithm: 'ring', total: 0, empty: seconds(0) };
+  const withoutBytes: LinkCost = { ...link, secondsPerByte: 0, reduceSecondsPerByte: 0 };
   if (kind === 'all-reduce') {
-    const { time, algorithm } = mpiAllReduce(library, nodes, size, link);
-    return { algorithm, total: time, empty: mpiAllReduce(library, nodes, size, withoutBytes).time };
+    const group = { ranks, nodes, link, ringStep: ringStepOf(cluster, link.startup) };
+    const { time, algorithm } = mpiAllReduce(library, group, size);
+    return {
+      algorithm,
+      total: time,
+      empty: mpiAllReduce(library, { ...group, link: withoutBytes }, size).time,
+    };
   }
   const { algorithm, formula } = otherFormula(kind, nodes, size, link);
   return { algorithm, total: formula(nodes, size, link), empty: formula(nodes, bytes(0), link) };

@@ -22,34 +22,58 @@ export function mpiAlgorithm(library: MpiLibrary, ranks: number, size: Bytes): M
   return size <= ranks * segment ? 'ring' : 'segmented ring';
 }
 
-export function mpiAllReduce(
-  library: MpiLibrary,
-  ranks: number,
-  size: Bytes,
-  link: LinkCost,
-): { readonly time: Seconds; readonly algorithm: MpiAlgorithm } {
-  const algorithm = mpiAlgorithm(library, ranks, size);
-  return { algorithm, time: mpiAllReduceBy(algorithm, ranks, size, link) };
+/** Ranks of an all-reduce, and what each message costs them. */
+export interface MpiRanks {
+  /** Rank by rank they pass a ring, whichever node they are on. */
+  readonly ranks: number;
+  /** Over the network a share crosses as if each node were one rank. */
+  readonly nodes: number;
+  readonly link: LinkCost;
+  /** α of a ring's step that carries so many bytes. */
+  readonly ringStep: (share: number) => Seconds;
 }
 
-export function mpiAllReduceBy(algorithm: MpiAlgorithm, ranks: number, size: Bytes, link: LinkCost): Seconds {
+export function mpiAllReduce(
+  library: MpiLibrary,
+  group: MpiRanks,
+  size: Bytes,
+): { readonly time: Seconds; readonly algorithm: MpiAlgorithm } {
+  const algorithm = mpiAlgorithm(library, group.ranks, size);
+  return { algorithm, time: mpiAllReduceBy(algorithm, group, size) };
+}
+
+function mpiAllReduceBy(algorithm: MpiAlgorithm, group: MpiRanks, size: Bytes): Seconds {
+  const { nodes, link } = group;
   switch (algorithm) {
     case 'recursive doubling':
-      return recursiveDoublingAllReduce(ranks, size, link);
+      return recursiveDoublingAllReduce(nodes, size, link);
     case 'halving-doubling':
-      return halvingDoublingAllReduce(ranks, size, link);
+      return halvingDoublingAllReduce(nodes, size, link);
     case 'ring':
-      return ringAllReduce(ranks, size, link);
+      return seconds(ringStarts(group, size) + ringAllReduce(nodes, size, withoutStart(link)));
     case 'segmented ring':
-      return segmentedRing(ranks, size, link);
+      return seconds(segmentedRingStarts(group, size) + segmentedRing(nodes, size, withoutStart(link)));
   }
 }
 
+const withoutStart = (link: LinkCost): LinkCost => ({ ...link, startup: seconds(0) });
+
 const segment = 1_000_000;
+
+/** A step is over when the slowest pair of neighbours is done, which is one of two nodes. */
+const ringStarts = ({ ranks, ringStep }: MpiRanks, size: Bytes): number =>
+  2 * (ranks - 1) * ringStep(size / ranks);
+
+/** Each segment of a share starts anew on the way to its sum; sums go whole. */
+function segmentedRingStarts({ ranks, ringStep }: MpiRanks, size: Bytes): number {
+  const share = size / ranks;
+  const segments = Math.max(1, Math.ceil(share / segment));
+  return (ranks - 1) * (segments * ringStep(share / segments) + ringStep(share));
+}
 
 /**
  * A ring whose shares go in segments, each reduced while the next is on its way: the reduction of all but the last
- * segment hides, at the price of a start-up for each.
+ * segment hides.
  */
 function segmentedRing(ranks: number, size: Bytes, link: LinkCost): Seconds {
   const share = size / ranks;
@@ -58,9 +82,7 @@ function segmentedRing(ranks: number, size: Bytes, link: LinkCost): Seconds {
   const scatter =
     share * slower + (share / segments) * Math.min(link.secondsPerByte, link.reduceSecondsPerByte);
   const steps = ranks - 1;
-  return seconds(
-    steps * (segments * link.startup + scatter) + steps * (link.startup + share * link.secondsPerByte),
-  );
+  return seconds(steps * (scatter + share * link.secondsPerByte));
 }
 
 /**
