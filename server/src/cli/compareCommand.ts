@@ -16,7 +16,8 @@ import {
   significant,
 } from '../model/format.ts';
 import { bytes, flops, seconds } from '../model/units.ts';
-import type { Arguments, ComparedFile } from './arguments.ts';
+import type { Arguments } from './arguments.ts';
+import type { ComparedFile } from './comparisonArguments.ts';
 import { costModelFile, failureStatus, openModelFile, printIssues } from './costFile.ts';
 import { printData } from './streams.ts';
 

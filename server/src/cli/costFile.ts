@@ -18,7 +18,7 @@ import { checkExternalData } from '../node/externalData.ts';
 import { openFileSource } from '../node/fileSource.ts';
 import { includeReader } from '../node/includeReader.ts';
 import { readTextFile } from '../node/readTextFile.ts';
-import type { ScenarioArguments } from './arguments.ts';
+import type { ScenarioArguments } from './scenarioArguments.ts';
 import { printMessage } from './streams.ts';
 
 export interface ModelFile {

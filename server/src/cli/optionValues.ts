@@ -1,0 +1,49 @@
+/** Values of options: each gives what was written, or says what is wrong with it and what it takes. */
+
+import { nearestName } from '../model/nearestName.ts';
+import { meantPrecision } from '../model/precisionNames.ts';
+
+/** Carries a message out of the readers of arguments; `readArguments` catches it. */
+export class WrongArgument extends Error {}
+
+/** The last of a repeated option. */
+export const textOf = (value: string | string[] | undefined): string | undefined =>
+  Array.isArray(value) ? value.at(-1) : value;
+
+export function wholeNumber(option: string, text: string | undefined, least: number): number | undefined {
+  if (text === undefined) return undefined;
+  const value = Number(text);
+  if (/^\d+$/.test(text) && value >= least && Number.isSafeInteger(value)) return value;
+  throw new WrongArgument(
+    `${option} ${text === '' ? "''" : text} is not a whole number of at least ${least}`,
+  );
+}
+
+export function positiveNumber(option: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const value = Number(text);
+  if (Number.isFinite(value) && value > 0) return value;
+  throw new WrongArgument(`${option} ${text} is not a positive number of seconds`);
+}
+
+export function chosen<Name extends string>(
+  option: string,
+  text: string | undefined,
+  names: readonly Name[],
+): Name | undefined {
+  if (text === undefined) return undefined;
+  const found = names.find((name) => name === text);
+  if (found !== undefined) return found;
+  const near = option === '--precision' ? meantPrecision(text) : nearestName(text, names);
+  const meant = near === undefined ? '' : ` (did you mean \`${near}\`?)`;
+  throw new WrongArgument(`${option} ${text || "''"} is not known${meant}; it takes ${names.join(', ')}`);
+}
+
+export function oneOf<Name extends string>(
+  option: string,
+  text: string | undefined,
+  names: readonly Name[],
+  otherwise: Name,
+): Name {
+  return chosen(option, text, names) ?? otherwise;
+}

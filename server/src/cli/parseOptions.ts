@@ -1,0 +1,39 @@
+/** Splits the words of a command into its options and the rest, as `node:util` does, with our own messages. */
+
+import { parseArgs } from 'node:util';
+import { didYouMean } from '../model/nearestName.ts';
+import { WrongArgument } from './optionValues.ts';
+
+type KnownOptions = NonNullable<NonNullable<Parameters<typeof parseArgs>[0]>['options']>;
+
+/** Options and other words of a command; throws `WrongArgument` for what it does not take. */
+export function parseOptions<Options extends KnownOptions>(args: readonly string[], options: Options) {
+  checkOptions(args, options);
+  return parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
+}
+
+/** Says in our words what `parseArgs` would refuse by throwing: an unknown option, a value that is missing or too many. */
+function checkOptions(args: readonly string[], options: KnownOptions): void {
+  const { tokens } = parseArgs({ args: [...args], options, strict: false, tokens: true });
+  for (const token of tokens) {
+    if (token.kind !== 'option') continue;
+    const { name, rawName, value, inlineValue } = token;
+    const known = Object.hasOwn(options, name) ? options[name] : undefined;
+    if (known === undefined) {
+      const names = Object.keys(options).map((option) => `--${option}`);
+      throw new WrongArgument(
+        `there is no option ${rawName} here${didYouMean(rawName, names) || '; layercost --help lists the options'}`,
+      );
+    }
+    if (known.type === 'string' && (value === undefined || (!inlineValue && value.startsWith('-')))) {
+      if (value !== undefined && /^-[\d.]/.test(value)) {
+        throw new WrongArgument(`${rawName} ${value}: no option takes a negative number`);
+      }
+      const instead = value === undefined ? '' : `, and ${value} is an option`;
+      throw new WrongArgument(`${rawName} needs a value${instead}; layercost --help lists what it takes`);
+    }
+    if (known.type === 'boolean' && value !== undefined) {
+      throw new WrongArgument(`${rawName} takes no value, leave out ${value}`);
+    }
+  }
+}
