@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { parseCall, parseExpression } from '../../../server/src/formats/layer-spec/parseExpression.ts';
+import { parseCall } from '../../../server/src/formats/layer-spec/parseCall.ts';
+import { parseExpression } from '../../../server/src/formats/layer-spec/parseExpression.ts';
 import type { Expression, LayerCall, Reference } from '../../../server/src/formats/layer-spec/syntax.ts';
 
 /** An expression with every grouping shown. */

@@ -31,3 +31,6 @@ export const markDefinitions: readonly MarkDefinition[] = [
 
 export const findMark = (name: string): MarkDefinition | undefined =>
   markDefinitions.find((mark) => mark.name === name);
+
+/** The words that may stand behind a call. */
+export const wordsBehindCall: readonly string[] = [...markDefinitions.map(({ name }) => name), 'from'];

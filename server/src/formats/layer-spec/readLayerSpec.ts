@@ -9,13 +9,10 @@ import { type ElementType, elementTypes } from '../../model/elementType.ts';
 import type { Issue, TextSpan } from '../../model/issue.ts';
 import type { IssueCode } from '../../model/issueCodes.ts';
 import { didYouMean } from '../../model/nearestName.ts';
-import {
-  type Parsed,
-  parseExpression,
-  parseReference,
-  parseSignature,
-  parseTensorType,
-} from './parseExpression.ts';
+import { parseExpression } from './parseExpression.ts';
+import { parseReference } from './parseNames.ts';
+import { parseSignature } from './parseSignature.ts';
+import { parseTensorType } from './parseTensorType.ts';
 import { ReadingMemory } from './readingMemory.ts';
 import { readScenario } from './readScenario.ts';
 import { readYaml } from './readYaml.ts';
@@ -32,6 +29,7 @@ import type {
   SpecLayer,
   SpecModel,
 } from './syntax.ts';
+import type { Parsed } from './tokenCursor.ts';
 import type { YamlEntry, YamlNode, YamlScalar } from './yamlTree.ts';
 
 /** Keys of a model, in the order in which they are written. */

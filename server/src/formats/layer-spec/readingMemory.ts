@@ -5,8 +5,10 @@
  */
 
 import { moveCall, moveIssue, moveName } from './moveSpans.ts';
-import { type Parsed, parseCall, parseNames } from './parseExpression.ts';
+import { parseCall } from './parseCall.ts';
+import { parseNames } from './parseNames.ts';
 import type { LayerCall, Name } from './syntax.ts';
+import type { Parsed } from './tokenCursor.ts';
 
 export class ReadingMemory {
   private text = '';

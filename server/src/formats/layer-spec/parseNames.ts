@@ -1,0 +1,58 @@
+/** Names of tensors: those a layer gives its outputs, and those by which others read them. */
+
+import type { Name, Reference } from './syntax.ts';
+import { type Parsed, parseTokens, type TokenCursor } from './tokenCursor.ts';
+
+/** `fc`, or `q, k, v` where a layer has several outputs: the key of a layer. */
+export function parseNames(text: string, start: number, end: number): Parsed<readonly Name[]> {
+  return parseTokens(text, start, end, takeNames);
+}
+
+/** `stem` or `lstm.h_n`: a tensor that leaves the model. */
+export function parseReference(text: string, start: number, end: number): Parsed<Reference> {
+  return parseTokens(text, start, end, (cursor) => {
+    const result = takeReference(cursor, 'the name of a layer or input');
+    if (result !== undefined) cursor.expectEnd('the name');
+    return result;
+  });
+}
+
+/** `stem, lstm.h_n`; `what` says in a message what is expected. */
+export function takeReferences(cursor: TokenCursor, what: string): readonly Reference[] {
+  const references: Reference[] = [];
+  do {
+    const reference = takeReference(cursor, what);
+    if (reference === undefined) return references;
+    references.push(reference);
+  } while (cursor.take(','));
+  return references;
+}
+
+function takeReference(cursor: TokenCursor, what: string): Reference | undefined {
+  const name = cursor.takeName();
+  if (name === undefined) {
+    cursor.report(cursor.token.span, `expected ${what}`);
+    return undefined;
+  }
+  if (!cursor.take('.')) return { ...name, output: undefined };
+  const output = cursor.takeName();
+  if (output === undefined) cursor.report(cursor.token.span, `expected an output of \`${name.text}\``);
+  return { ...name, output };
+}
+
+function takeNames(cursor: TokenCursor): readonly Name[] | undefined {
+  const names: Name[] = [];
+  do {
+    const name = cursor.takeName();
+    if (name === undefined) {
+      cursor.report(
+        cursor.token.span,
+        'a layer is named by letters, digits and `_`; several outputs by names with commas between them',
+      );
+      return names.length === 0 ? undefined : names;
+    }
+    names.push(name);
+  } while (cursor.take(','));
+  cursor.expectEnd('the name');
+  return names;
+}

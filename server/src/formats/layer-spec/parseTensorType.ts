@@ -1,0 +1,32 @@
+/** The type of an input: `int64[batch, seq]`. */
+
+import { takeExpression } from './parseExpression.ts';
+import type { Expression, Name } from './syntax.ts';
+import { takeList } from './takeList.ts';
+import { type Parsed, parseTokens, type TokenCursor } from './tokenCursor.ts';
+
+interface TensorType {
+  readonly elementType: Name;
+  readonly dimensions: readonly Expression[];
+}
+
+/** `float32[batch, 3, 224, 224]`; `float32[]` is a scalar. */
+export function parseTensorType(text: string, start: number, end: number): Parsed<TensorType> {
+  return parseTokens(text, start, end, takeTensorType);
+}
+
+function takeTensorType(cursor: TokenCursor): TensorType | undefined {
+  const elementType = cursor.takeName();
+  if (elementType === undefined || !cursor.take('[')) {
+    cursor.report(cursor.token.span, 'an input has a type such as `float32[batch, 3, 224, 224]`');
+    return undefined;
+  }
+  const dimensions: Expression[] = [];
+  takeList(cursor, ']', () => {
+    const dimension = takeExpression(cursor);
+    if (dimension !== undefined) dimensions.push(dimension);
+    return dimension !== undefined;
+  });
+  cursor.expectEnd('the type');
+  return { elementType, dimensions };
+}
