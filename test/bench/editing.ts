@@ -2,10 +2,11 @@
 
 import type { OpenedModel } from '../../server/src/analysis/openedModel.ts';
 import { openLayerSpec, openModel, openOnnxText } from '../../server/src/analysis/openModel.ts';
-import { estimateModel, type ModelEstimate } from '../../server/src/estimate/estimateModel.ts';
+import { scalingCurve } from '../../server/src/estimate/scalingCurve.ts';
 import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
 import { printOnnxText } from '../../server/src/formats/onnx-text/printOnnxText.ts';
 import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
+import { costOf, wholeCostOf } from './costOf.ts';
 import { llamaGraph } from './llamaGraph.ts';
 import { repeat, show } from './measure.ts';
 
@@ -15,8 +16,8 @@ const request: ScenarioRequest = { batch: 4, dimensions: { sequence: 2048 }, pre
 export function showEditing(): void {
   const source = byteSourceOfBuffer(llamaGraph(9_000));
   const opened = openModel(source, 'llama.onnx');
-  const cost = (model: OpenedModel, ...more: readonly ScenarioRequest[]): ModelEstimate =>
-    estimateModel(model, [...more, request]);
+  const cost = (model: OpenedModel, ...more: readonly ScenarioRequest[]): unknown =>
+    wholeCostOf(model, ...more, request);
   let gpus = 8;
   let runs = 0;
   /** Of batches that come back after five, when what was found of the first has been let go of. */
@@ -39,9 +40,11 @@ export function showEditing(): void {
     'scaling curve of 13 points, 1 to 4,096 GPUs',
     repeat(5, () => {
       const batch = nextBatch();
-      for (let power = 0; power < 13; power += 1) {
-        cost(opened, { cluster: 'dgx-h100', gpus: 2 ** power, batch });
-      }
+      return scalingCurve(
+        Array.from({ length: 13 }, (_, power) =>
+          costOf(opened, { cluster: 'dgx-h100', gpus: 2 ** power, batch }, request),
+        ),
+      );
     }),
   );
   show(

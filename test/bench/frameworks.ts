@@ -2,12 +2,13 @@
 
 import { performance } from 'node:perf_hooks';
 import { openModel } from '../../server/src/analysis/openModel.ts';
-import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
+import { scalingCurve } from '../../server/src/estimate/scalingCurve.ts';
 import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
 import { cudnnEraOptions } from '../../server/src/frameworks/cudnn/cudnnEra.ts';
 import type { FrameworkEntry } from '../../server/src/frameworks/frameworkEntry.ts';
 import { eagerOptions } from '../../server/src/frameworks/pytorchDdp.ts';
 import { frameworks } from '../../server/src/frameworks/registry.ts';
+import { costOf, wholeCostOf } from './costOf.ts';
 import { llamaGraph } from './llamaGraph.ts';
 
 /**
@@ -27,22 +28,26 @@ export function showFrameworks(): void {
   console.log('9,000 operators, the slowest choice of each framework; least of several runs');
   console.log(`${''.padEnd(56)}1,024 GPUs   1 to 4,096 in 13 points`);
   for (const entry of frameworks) {
-    const costOf = (options: Readonly<Record<string, string>>, gpus: number, batch = nextBatch()) =>
-      estimateModel(opened, [{ ...base, batch, gpus, framework: { name: entry.name, options } }]);
+    const requestOf = (options: Readonly<Record<string, string>>, gpus: number, batch = nextBatch()) => ({
+      ...base,
+      batch,
+      gpus,
+      framework: { name: entry.name, options },
+    });
     let slowest: { readonly time: number; readonly options: Readonly<Record<string, string>> } | undefined;
     for (const options of choicesOf(entry)) {
-      const time = least(3, () => costOf(options, 1024));
+      const time = least(3, () => wholeCostOf(opened, requestOf(options, 1024)));
       if (slowest === undefined || time > slowest.time) slowest = { time, options };
     }
     if (slowest === undefined) continue;
     const { options } = slowest;
     const time = Math.min(
       slowest.time,
-      least(5, () => costOf(options, 1024)),
+      least(5, () => wholeCostOf(opened, requestOf(options, 1024))),
     );
     const curve = least(3, () => {
       const batch = nextBatch();
-      for (const gpus of curvePoints) costOf(options, gpus, batch);
+      scalingCurve(curvePoints.map((gpus) => costOf(opened, requestOf(options, gpus, batch))));
     });
     const chosen = Object.entries(options).map(([name, value]) => `,${name}=${value}`);
     const times = `${time.toFixed(0).padStart(8)}${curve.toFixed(0).padStart(20)}`;

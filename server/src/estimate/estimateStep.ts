@@ -35,7 +35,7 @@ import { layerCosts, layerOfOperators } from './layerCosts.ts';
 import { withMeasurement } from './measuredWork.ts';
 import { memoryOf } from './memoryOf.ts';
 import { communicationByLayer, messageCosts } from './messageCosts.ts';
-import { type ReservedMemory, reservedMemory, runtimeReserve } from './reservedMemory.ts';
+import { fitOf, type ReservedMemory, reservedMemory, runtimeReserve } from './reservedMemory.ts';
 import { stepLimit } from './stepLimit.ts';
 import type { StepMemory } from './stepMemory.ts';
 import {
@@ -61,23 +61,37 @@ export function estimateStep(
   measurements?: LayerMeasurements,
 ): StepCost {
   const plan = planStep(training, scenario, cluster, measurements);
-  const timelines = [timelineOf(plan, 0), timesOf(plan, 1), timesOf(plan, 2)] as const;
+  const timeline = timelineOf(plan, 0);
+  const bounds = once(() => [timesOf(plan, 1), timesOf(plan, 2)] as const);
   const memory = memoryOf(plan);
   // Placing a step takes longer than costing it: only reports and steps near the limit ask for it.
   const reserved = once(() => reservedMemory(plan, memory.peak));
-  const messages = messageCosts(plan, timelines[0]);
   const origins = unknownOrigins(training);
   const unknown = unknownParts(training, origins);
   const exact = unknown.length === 0;
   const alone = exact && isInputKnown(plan) ? timesAlone(plan, 0).step : null;
-  const layers = layersOf(plan, timelines, messages, exact, origins);
+  // What takes long is told when it is asked for: the point of a scaling curve is its totals.
+  const messages = once(() => messageCosts(plan, timeline));
+  const layers = once(() => layersOf(plan, [timeline, ...bounds()], messages(), exact, origins));
+  const findings = once(() =>
+    findingsOf({ plan, timeline, alone, memory, reserved, messages: messages(), exact }),
+  );
   return {
     scenario,
     gpu: plan.cluster.gpu.title,
-    totals: totalsOf(plan, timelines, alone, memory, reserved, unknown),
-    layers,
-    findings: findingsOf({ plan, timeline: timelines[0], alone, memory, reserved, layers, messages, exact }),
-    ...(messages.length === 0 ? {} : { messages }),
+    totals: totalsOf(plan, timeline, bounds, alone, memory, reserved, unknown),
+    get fits() {
+      return fitOf(memory, reserved);
+    },
+    get layers() {
+      return layers();
+    },
+    get findings() {
+      return findings();
+    },
+    get messages() {
+      return plan.exchange.messages.length === 0 ? undefined : messages();
+    },
   };
 }
 
@@ -86,7 +100,8 @@ type Timelines = readonly [StepTimes, StepTimes, StepTimes];
 
 function totalsOf(
   plan: StepPlan,
-  timelines: readonly [StepTimeline, StepTimes, StepTimes],
+  middle: StepTimeline,
+  bounds: () => readonly [StepTimes, StepTimes],
   alone: Seconds | null,
   memory: StepMemory,
   reserved: () => ReservedMemory,
@@ -94,7 +109,6 @@ function totalsOf(
 ): TotalCost {
   const { training, scenario } = plan;
   const passes = passesOf(scenario);
-  const [middle, low, high] = timelines;
   const work = { forward: 0, backward: 0 };
   for (let index = 0; index < training.costs.length; index += 1) {
     const cost = training.costs[index];
@@ -123,7 +137,11 @@ function totalsOf(
       update: middle.updateTime,
       waitingForHost: plan.measured === undefined ? middle.hostTime : null,
       step,
-      range: step === null ? null : [seconds(Math.min(low.step, step)), seconds(Math.max(high.step, step))],
+      get range() {
+        if (step === null) return null;
+        const [low, high] = bounds();
+        return [seconds(Math.min(low.step, step)), seconds(Math.max(high.step, step))] as const;
+      },
       exact: isStepExact,
     },
     memory: {

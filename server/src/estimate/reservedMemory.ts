@@ -6,6 +6,7 @@
  */
 
 import { once } from '../model/once.ts';
+import type { Fit } from '../model/stepCost.ts';
 import { type Bytes, bytes } from '../model/units.ts';
 import { CachingAllocator } from './cachingAllocator.ts';
 import { type MemoryTrace, memoryTrace, replay } from './memoryTrace.ts';
@@ -83,4 +84,10 @@ export const fitsAtBest = (
 ): boolean => {
   const room = memory.capacity - runtimeReserve;
   return memory.peak <= room && (isFarBelow(memory) || reserved().fitsIn(room));
+};
+
+export const fitOf = (memory: Pick<StepMemory, 'peak' | 'capacity'>, reserved: () => ReservedMemory): Fit => {
+  if (!fitsAtBest(memory, reserved)) return 'no';
+  const isSure = isFarBelow(memory) || reserved().surelyFitsIn(memory.capacity - mostRuntimeReserve);
+  return isSure ? 'yes' : 'may';
 };

@@ -5,7 +5,7 @@
  * takes the whole batch. Efficiency is the throughput of a GPU here over that of one by itself.
  */
 
-import type { Finding, StepCost, StepLimit } from '../model/stepCost.ts';
+import type { Fit, StepCost, StepLimit } from '../model/stepCost.ts';
 import type { Bytes, Seconds } from '../model/units.ts';
 
 export interface ScalingPoint {
@@ -22,8 +22,8 @@ export interface ScalingPoint {
   readonly limit: StepLimit;
   /** The most that tensors need at once on a GPU. */
   readonly memory: Bytes;
-  /** 'may' where it hangs on what driver and framework take beside tensors; null where its memory is not told. */
-  readonly fits: 'yes' | 'may' | 'no' | null;
+  /** null where its memory is not told. */
+  readonly fits: Fit | null;
   /** Where a run is described: seconds, and US dollars where there is a price. */
   readonly runTime: Seconds | null;
   readonly runPrice: number | null;
@@ -37,7 +37,7 @@ export interface ScalingPoint {
 
 /** `alone` is the step of one GPU with the batch of all, where that is what all share; left out, scaling is weak. */
 export function scalingCurve(costs: readonly StepCost[], alone?: StepCost): readonly ScalingPoint[] {
-  return costs.map(({ scenario, totals, findings }) => {
+  return costs.map(({ scenario, totals, fits }) => {
     const { gpus, nodes, batchPerGpu } = scenario;
     const ofOne = alone?.totals.time.exact === true ? alone.totals.throughput : null;
     const strong = ofOne === null || totals.throughput === null ? null : totals.throughput / (gpus * ofOne);
@@ -54,7 +54,7 @@ export function scalingCurve(costs: readonly StepCost[], alone?: StepCost): read
       speedup: efficiency === null ? null : efficiency * gpus,
       limit: totals.limit,
       memory: totals.memory.peak,
-      fits: totals.memory.capacity === null ? null : fitOf(findings),
+      fits: totals.memory.capacity === null ? null : fits,
       runTime: totals.run?.time ?? null,
       runPrice: totals.run?.price ?? null,
       runExact: totals.time.exact && totals.run?.exact !== false,
@@ -63,9 +63,3 @@ export function scalingCurve(costs: readonly StepCost[], alone?: StepCost): read
     };
   });
 }
-
-const fitOf = (findings: readonly Finding[]): 'yes' | 'may' | 'no' => {
-  const codes = new Set(findings.map(({ code }) => code));
-  if (codes.has('findings/out-of-memory')) return 'no';
-  return codes.has('findings/little-memory-left') ? 'may' : 'yes';
-};

@@ -12,15 +12,20 @@ import type { IssueCode } from './issueCodes.ts';
 import type { Precision, Scenario } from './scenario.ts';
 import type { Bytes, Flops, Seconds } from './units.ts';
 
+/** Its parts may be worked out when they are first read. */
 export interface StepCost {
   readonly scenario: Scenario;
   readonly gpu: string;
   readonly totals: TotalCost;
+  readonly fits: Fit;
   readonly layers: readonly LayerCost[];
   readonly findings: readonly Finding[];
   /** Gradient messages in the order they are sent; absent where nothing is sent. */
-  readonly messages?: readonly MessageCost[];
+  readonly messages?: readonly MessageCost[] | undefined;
 }
+
+/** Whether a GPU has the memory of a step: 'may' where it hangs on what driver and framework take beside tensors. */
+export type Fit = 'yes' | 'may' | 'no';
 
 /** One gradient message: a bucket, a fused buffer or a tensor. */
 export interface MessageCost {

@@ -101,7 +101,8 @@ function remedyOf(step: EstimatedStep): Pick<Finding, 'fix' | 'change'> {
 const isAfterBackward = ({ after }: Message, { training }: StepPlan): boolean =>
   after.pass === 'backward' && after.position >= training.costs.length - 1;
 
-function largestLayer({ layers }: EstimatedStep, message: MessageCost): string {
+function largestLayer({ plan }: EstimatedStep, message: MessageCost): string {
+  const { layers } = plan.training.analysis;
   let name = '';
   let most = -1;
   for (const share of message.layers) {

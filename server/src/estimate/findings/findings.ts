@@ -1,6 +1,6 @@
 /** Warnings that an estimate gives: each in a file of its own, asked in the order in which a person should read them. */
 
-import type { Finding, LayerCost, MessageCost } from '../../model/stepCost.ts';
+import type { Finding, MessageCost } from '../../model/stepCost.ts';
 import type { Seconds } from '../../model/units.ts';
 import type { StepTimeline } from '../../schedule/stepTimeline.ts';
 import type { ReservedMemory } from '../reservedMemory.ts';
@@ -32,7 +32,6 @@ export interface EstimatedStep {
   readonly memory: StepMemory;
   /** What the allocator takes for it; placed when it is first asked for. */
   readonly reserved: () => ReservedMemory;
-  readonly layers: readonly LayerCost[];
   readonly messages: readonly MessageCost[];
   /** Whether the cost of every operator is known. */
   readonly exact: boolean;

@@ -14,7 +14,7 @@ const leastExposed = 0.01;
 /** From this share of backward on there is next to nothing left that could hide a message. */
 const endOfBackward = 0.95;
 
-export function lateGradient({ plan, timeline, layers, messages }: EstimatedStep): readonly Finding[] {
+export function lateGradient({ plan, timeline, messages }: EstimatedStep): readonly Finding[] {
   const { thresholds } = plan.scenario;
   if (timeline.exposedTime < thresholdOf(thresholds, 'exposed-communication') * timeline.step) return [];
   let total = 0;
@@ -34,7 +34,7 @@ export function lateGradient({ plan, timeline, layers, messages }: EstimatedStep
   const left = (timeline.backwardEnds.at(-1) ?? 0) - ready;
   if (left > (1 - endOfBackward) * timeline.backwardTime) return [];
   const operator = plan.training.analysis.parameters[largest.index]?.operators[0] ?? -1;
-  const layer = layers[layerOfOperators(plan.training)[operator] ?? -1]?.name ?? '';
+  const layer = plan.training.analysis.layers[layerOfOperators(plan.training)[operator] ?? -1]?.name ?? '';
   return [
     {
       code: 'findings/late-gradient',

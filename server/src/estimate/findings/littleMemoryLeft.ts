@@ -4,16 +4,14 @@ import { formatBytes } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
 import { bytes } from '../../model/units.ts';
 import { placeableBatch } from '../placeableBatch.ts';
-import { fitsAtBest, isFarBelow, mostRuntimeReserve, runtimeReserve } from '../reservedMemory.ts';
+import { fitOf, mostRuntimeReserve, runtimeReserve } from '../reservedMemory.ts';
 import { tightestGpu } from '../tightestGpu.ts';
 import type { EstimatedStep } from './findings.ts';
 
 export function littleMemoryLeft({ plan, memory, reserved }: EstimatedStep): readonly Finding[] {
   const least = memory.capacity - mostRuntimeReserve;
-  // Else it is out of memory, or far from it.
-  if (!fitsAtBest(memory, reserved) || isFarBelow(memory)) return [];
-  const { bounds, surelyFitsIn, held } = reserved();
-  if (surelyFitsIn(least)) return [];
+  if (fitOf(memory, reserved) !== 'may') return [];
+  const { bounds, held } = reserved();
   const [, high] = bounds;
   const { peak } = held();
   const most = bytes(Math.max(high, held().reserved));

@@ -14,7 +14,7 @@ import type { EstimatedStep } from './findings.ts';
 
 const shareOfFlops = 0.02;
 
-export function unalignedTensorCores({ plan, layers }: EstimatedStep): readonly Finding[] {
+export function unalignedTensorCores({ plan }: EstimatedStep): readonly Finding[] {
   let total = 0;
   for (const cost of plan.training.costs) if (cost.kind === 'known') total += cost.forward.flops;
   const isLarge = (cost: OperatorCost | undefined): cost is KnownCost =>
@@ -22,7 +22,7 @@ export function unalignedTensorCores({ plan, layers }: EstimatedStep): readonly 
   if (!(plan.folded ?? plan).training.costs.some(isLarge)) return [];
   const { graph } = plan.training.analysis;
   const findings: Finding[] = [];
-  for (const [layerIndex, layer] of plan.training.analysis.layers.entries()) {
+  for (const layer of plan.training.analysis.layers) {
     for (const index of layer.operators) {
       const cost = plan.training.costs[index];
       const lowered = plan.lowered.operators[index];
@@ -35,7 +35,7 @@ export function unalignedTensorCores({ plan, layers }: EstimatedStep): readonly 
       findings.push({
         code: 'findings/unaligned-tensor-cores',
         severity: 'information',
-        layer: layers[layerIndex]?.name ?? layer.name,
+        layer: layer.name,
         message: `The weight is ${sides.join(' × ')}, and ${odd} is no multiple of 8: tensor cores run below their rate on ${formatPercent(cost.forward.flops / total)} of the FLOPs. By how much depends on the library; the predicted time does not contain it`,
         fix: `Pad ${odd} to ${Math.ceil(odd / 64) * 64}`,
         change: { kind: 'size', from: odd, to: Math.ceil(odd / 64) * 64 },
