@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Candidate } from '../../server/src/communication/candidate.ts';
 import { type Links, linksOf } from '../../server/src/communication/links.ts';
+import { nvlsRound } from '../../server/src/communication/nccl/nvlsRound.ts';
 import { treeCorrection } from '../../server/src/communication/nccl/treeCorrection.ts';
 import { ncclCandidates } from '../../server/src/communication/nccl/tuning.ts';
 import { treeThreshold24 } from '../../server/src/communication/nccl/version24.ts';
@@ -218,4 +219,28 @@ test('the correction of a tree never makes a smaller message slower', () => {
       previous = time;
     }
   }
+});
+
+// NVIDIA/nccl, src/enqueue.cc, calcCollChunking: 16 channels and 8 GPUs are 128 chunks at a time.
+test.each([
+  [2, 2 ** 20, 2 ** 20],
+  [2, 2 ** 22, 2 ** 22],
+  [2, 2 ** 23 - 1, 2 ** 22],
+  [2, 2 ** 23, 2 ** 23],
+  [2, 2 ** 26 - 1, 2 ** 23],
+  [2, 2 ** 26, 2 ** 24],
+  [8, 2 ** 30, 2 ** 23],
+])('NVLink SHARP over %i nodes handles %i bytes by rounds of %i', (nodes, size, round) => {
+  expect(nvlsRound(bytes(size), links('dgx-h100', 8 * nodes, nodes))).toBe(round);
+});
+
+test('NVLink SHARP between nodes waits for two rounds that NCCL does not count when it chooses', () => {
+  const startOf = (nodes: number) => {
+    const found = ncclCandidates('2.30', 'all-reduce', links('dgx-h100', 8 * nodes, nodes), bytes(2 ** 30));
+    const nvls = found.find(({ algorithm }) => algorithm.startsWith('nvls'));
+    return (nvls?.uncounted ?? 0) / (nvls?.transfer ?? 0);
+  };
+  expect(startOf(1)).toBe(0);
+  expect(startOf(2)).toBeCloseTo(2 / 64, 9);
+  expect(startOf(8)).toBeCloseTo(2 / 128, 9);
 });

@@ -128,7 +128,8 @@ function resultOf(
   factor: number,
 ): CollectiveTime {
   if (candidate === undefined) return noCommunication;
-  const { algorithm, protocol, startup } = candidate;
+  const { algorithm, protocol, uncounted = 0 } = candidate;
+  const startup = seconds(candidate.startup + uncounted);
   const transfer = candidate.transfer * factor;
   const time = seconds(startup + transfer);
   const bus = bytesPerSecond((bytes / time) * busFactor(kind, links.ranks));

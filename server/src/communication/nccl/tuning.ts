@@ -12,6 +12,7 @@ import { busFactor } from '../collectiveKind.ts';
 import { floorLog2 } from '../formulas/allReduce.ts';
 import type { Links } from '../links.ts';
 import { treeNetwork } from '../links.ts';
+import { nvlsRound } from './nvlsRound.ts';
 import { asTuned, type MeasuredStartup } from './startup.ts';
 import { treeCorrection } from './treeCorrection.ts';
 import { ringOf23 } from './version23.ts';
@@ -170,7 +171,13 @@ function tree(
   };
 }
 
-/** NVLink SHARP: the switches add; between nodes a tree of the nodes' results. Algorithm bandwidth is n/steps of the bus. */
+/**
+ * NVLink SHARP: the switches add; between nodes a tree of the nodes' results. Algorithm bandwidth is n/steps of the bus.
+ *
+ * Between nodes a round is scattered, added and sent, received and spread, and gathered by threads of their own, each a round
+ * behind those before (NVIDIA/nccl, src/device/all_reduce.h, NVLS_TREE). At the rate of the links and the ports the first
+ * one takes about three times as long from end to end as one takes when all are busy, so two are waited for on top.
+ */
 function nvlsCandidate(
   version: NcclVersion,
   links: Links,
@@ -183,11 +190,14 @@ function nvlsCandidate(
   if (nvls === undefined || inSwitch === undefined || gpusPerNode <= 2) return undefined;
   const network = treeNetwork(links);
   const between = nodes > 1 ? 2 * floorLog2(nodes) * (nvls.tree + networkExtra(links)) : 0;
+  const timeOf = (part: number): Seconds =>
+    transferTime(part * busFactor('all-reduce', ranks), Math.min(inSwitch, network));
   return {
     algorithm: nodes > 1 ? 'nvls tree' : 'nvls',
     protocol: 'Simple',
     startup: microseconds(startup.launch + (nvls.base + nvls.inside) * startup.nvls + between),
-    transfer: transferTime(size * busFactor('all-reduce', ranks), Math.min(inSwitch, network)),
+    ...(nodes > 1 ? { uncounted: timeOf(2 * nvlsRound(size, links)) } : {}),
+    transfer: timeOf(size),
     slowest: network < inSwitch ? 'network' : 'link',
   };
 }
