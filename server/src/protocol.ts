@@ -21,6 +21,7 @@ export const onnxEditor = 'layercost.onnx';
 /** Commands as the palette and code lenses know them. */
 export const commands = {
   showReport: 'layercost.showReport',
+  showScaling: 'layercost.showScaling',
   chooseCluster: 'layercost.chooseCluster',
   chooseGpus: 'layercost.chooseGpus',
   chooseBatch: 'layercost.chooseBatch',
@@ -75,10 +76,13 @@ export interface ClusterChoice {
   readonly kind: 'cluster' | 'gpu';
 }
 
-/** Client to server: the report of an open document, as Markdown or as an aligned table in plain text. */
+/** Client to server: a page about an open document, as Markdown or as an aligned table in plain text. */
 export const makeReport = 'layercost/report';
+/** The cost of every layer, or the step by number of GPUs. */
+export type ReportPage = 'report' | 'scaling';
 export interface ReportParams {
   readonly uri: string;
+  readonly page: ReportPage;
   /** Which model of a text that holds several; the first where none is named. */
   readonly model?: string;
   readonly format: 'markdown' | 'text';

@@ -2,7 +2,7 @@
 
 import type { OpenedModel } from '../../server/src/analysis/openedModel.ts';
 import { openLayerSpec, openModel, openOnnxText } from '../../server/src/analysis/openModel.ts';
-import { scalingCurve } from '../../server/src/estimate/scalingCurve.ts';
+import { scalingCurve } from '../../server/src/estimate/scaling/scalingCurve.ts';
 import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
 import { printOnnxText } from '../../server/src/formats/onnx-text/printOnnxText.ts';
 import type { ScenarioRequest } from '../../server/src/model/scenario.ts';

@@ -2,7 +2,7 @@
 
 import { performance } from 'node:perf_hooks';
 import { openModel } from '../../server/src/analysis/openModel.ts';
-import { scalingCurve } from '../../server/src/estimate/scalingCurve.ts';
+import { scalingCurve } from '../../server/src/estimate/scaling/scalingCurve.ts';
 import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
 import { cudnnEraOptions } from '../../server/src/frameworks/cudnn/cudnnEra.ts';
 import type { FrameworkEntry } from '../../server/src/frameworks/frameworkEntry.ts';

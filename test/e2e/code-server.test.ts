@@ -2,6 +2,6 @@
 
 import { launchCodeServer } from './harness/host.ts';
 import { testIn } from './harness/testIn.ts';
-import { benchmarkScenarios, renderedReport, scenarios } from './scenarios.ts';
+import { benchmarkScenarios, renderedReport, renderedScaling, scenarios } from './scenarios.ts';
 
-testIn(launchCodeServer, [...scenarios, renderedReport, ...benchmarkScenarios]);
+testIn(launchCodeServer, [...scenarios, renderedReport, renderedScaling, ...benchmarkScenarios]);

@@ -159,6 +159,31 @@ export const renderedReport: Scenario = {
   },
 };
 
+/** The last line of the curve, which is as long as the cluster suggests. */
+const largest = /64 +8 +.* of the step|64 +8 +.*compute/;
+
+export const textScaling: Scenario = {
+  name: 'the scaling curve is a text',
+  steps: async (editor) => {
+    await showScaling(editor);
+    await editor.activeTab('alexnet.onnx scaling').waitFor();
+    await editor.lineMatching(largest);
+  },
+};
+export const renderedScaling: Scenario = {
+  name: 'the scaling curve is a rendered page',
+  steps: async (editor) => {
+    await showScaling(editor);
+    await editor.pageMatching(/of one GPU by itself/);
+  },
+};
+
+async function showScaling(editor: EditorPage): Promise<void> {
+  await editor.openFile('alexnet.onnx');
+  await editor.lensMatching(/step/);
+  await editor.runCommand('Layercost: Show Scaling');
+}
+
 async function showReport(editor: EditorPage): Promise<void> {
   await editor.openFile('alexnet.onnx');
   await editor.lensMatching(/step/);

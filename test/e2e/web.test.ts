@@ -2,6 +2,6 @@
 
 import { launchWeb } from './harness/host.ts';
 import { testIn } from './harness/testIn.ts';
-import { scenarios, textReport } from './scenarios.ts';
+import { scenarios, textReport, textScaling } from './scenarios.ts';
 
-testIn(launchWeb, [...scenarios, textReport]);
+testIn(launchWeb, [...scenarios, textReport, textScaling]);

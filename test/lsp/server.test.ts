@@ -208,10 +208,15 @@ models:
   ]);
   const report = await connection.sendRequest<ReportResult>(makeReport, {
     uri,
+    page: 'report',
     format: 'text',
     model: 'large',
   });
   expect(report.name).toBe('sizes.layers.yaml#large');
+  const asked = { uri, page: 'scaling', format: 'markdown', model: 'large' };
+  const scaling = await connection.sendRequest<ReportResult>(makeReport, asked);
+  expect(scaling.text).toMatch(/^# sizes\.layers\.yaml#large: scaling\n\ndgx-h100: batch 8 per GPU/);
+  expect(scaling.text.match(/^\| \d+ /gm)).toEqual([1, 2, 4, 8, 16, 32, 64].map((gpus) => `| ${gpus} `));
   expect(estimates.at(-1)?.models).toMatchObject([
     { name: 'small', firstLine: 5, lastLine: 5, state: 'exact' },
     { name: 'large', firstLine: 6, lastLine: 6, state: 'exact' },
@@ -450,7 +455,11 @@ it('takes a framework of one’s own by its path, and says at its place what is 
   const write = (text: string): Map<string, Uint8Array> => files.set(address, new TextEncoder().encode(text));
   write('name: ours\ntitle: our trainer\ngradients: { messages: one, over: all-reduce }\n');
   await open(specUri, 'layer-spec', spec);
-  const text = (await connection.sendRequest(makeReport, { uri: specUri, format: 'text' })) as {
+  const text = (await connection.sendRequest(makeReport, {
+    uri: specUri,
+    page: 'report',
+    format: 'text',
+  })) as {
     text?: string;
   };
   expect(text.text).toContain('ours');
@@ -470,7 +479,9 @@ it('refuses a report where nothing could be costed, and says why', async () => {
     'layer-spec',
     'name: empty\ninputs:\n  x: float32[batch, 8]\nlayers:\n  - a: Nothing()\n',
   );
-  expect(await connection.sendRequest(makeReport, { uri: specUri, format: 'text' })).toMatchObject({
+  expect(
+    await connection.sendRequest(makeReport, { uri: specUri, page: 'report', format: 'text' }),
+  ).toMatchObject({
     refusal: expect.stringMatching(/^empty has no report, because nothing of it could be costed: .*Nothing/),
   });
 });
@@ -588,7 +599,7 @@ it('lists clusters and renders reports', async () => {
   expect(clusters.some(({ kind }) => kind === 'gpu')).toBe(true);
   await open(specUri, 'layer-spec', spec);
   const report = (format: string): Promise<ReportResult> =>
-    connection.sendRequest(makeReport, { uri: specUri, format });
+    connection.sendRequest(makeReport, { uri: specUri, page: 'report', format });
   expect((await report('markdown')).text).toMatch(/^# small\n/);
   expect((await report('text')).text).toMatch(/^small \(layer-spec\)/);
 });

@@ -20,6 +20,9 @@ import {
 export const reportFormats = ['table', 'json', 'markdown', 'csv', 'html', 'trace'] as const;
 export type ReportFormat = (typeof reportFormats)[number];
 
+const scaleFormats = ['table', 'json', 'markdown', 'csv', 'html'] as const;
+export type ScaleFormat = (typeof scaleFormats)[number];
+
 export type Arguments =
   | {
       readonly command: 'report';
@@ -33,8 +36,10 @@ export type Arguments =
   | {
       readonly command: 'scale';
       readonly file: string;
-      readonly gpus: readonly number[];
-      readonly format: 'table' | 'json';
+      /** Left out: those that the cluster suggests. */
+      readonly gpus: readonly number[] | undefined;
+      readonly format: ScaleFormat;
+      readonly output: string | undefined;
       readonly scenario: ScenarioArguments;
     }
   | ComparisonArguments
@@ -106,14 +111,17 @@ function readCommand(command: string, rest: readonly string[]): Arguments {
       };
     }
     case 'scale': {
-      const { values, positionals } = parseOptions(rest, { ...scenarioOptions, format: textOption });
+      const { values, positionals } = parseOptions(rest, {
+        ...scenarioOptions,
+        format: textOption,
+        output: textOption,
+      });
       return {
         command,
         file: onlyFile(command, positionals),
-        gpus: (values.gpus ?? '1,2,4,8,16,32,64')
-          .split(',')
-          .map((text) => wholeNumber('--gpus', text, 1) ?? 1),
-        format: oneOf('--format', values.format, ['table', 'json'], 'table'),
+        gpus: values.gpus?.split(',').map((text) => wholeNumber('--gpus', text, 1) ?? 1),
+        format: oneOf('--format', values.format, scaleFormats, 'table'),
+        output: values.output,
         scenario: readScenario(values, undefined),
       };
     }

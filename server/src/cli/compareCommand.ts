@@ -1,9 +1,10 @@
 /** `layercost compare`: two models, or two scenarios, side by side. */
 
 import { type Column, layoutColumns } from '../estimate/report/columns.ts';
+import { describeScenario } from '../estimate/report/describeScenario.ts';
 import { makeReport } from '../estimate/report/makeReport.ts';
 import type { Report } from '../estimate/report/report.ts';
-import { describeModel, describeScenario } from '../estimate/report/summary.ts';
+import { describeModel } from '../estimate/report/summary.ts';
 import {
   atLeast,
   atMost,

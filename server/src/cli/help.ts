@@ -5,7 +5,8 @@ export const help = `layercost: what a training step of a neural network costs o
 usage
   layercost report FILE [scenario] [--output PATH] [--width N]
                    [--format table|json|markdown|csv|html|trace]
-  layercost scale FILE [scenario] --gpus 1,2,4,8       step, throughput, efficiency, memory by GPU count
+  layercost scale FILE [scenario] [--gpus 1,2,4,8]     step, throughput, efficiency, memory by GPU count
+                   [--format table|json|markdown|csv|html] [--output PATH]
   layercost compare A B [scenario]                     two models; or one model in two scenarios:
                    FILE --left "OPTIONS" --right "OPTIONS"
   layercost clusters [NAME] [--format table|json]      built-in clusters and GPUs, with sources

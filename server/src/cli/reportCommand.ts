@@ -11,8 +11,7 @@ import type { Report } from '../estimate/report/report.ts';
 import type { Arguments, ReportFormat } from './arguments.ts';
 import { costModelFile, failureStatus, openModelFile, printIssues } from './costFile.ts';
 import { printsToTerminal } from './printsToTerminal.ts';
-import { printData, printMessage } from './streams.ts';
-import { writeOutput } from './writeOutput.ts';
+import { printOrWrite } from './writeOutput.ts';
 
 export async function runReportCommand(given: Extract<Arguments, { command: 'report' }>): Promise<number> {
   const file = await openModelFile(given.file, given.scenario);
@@ -26,13 +25,7 @@ export async function runReportCommand(given: Extract<Arguments, { command: 'rep
   // The other renderings say it themselves.
   if (given.format === 'csv' || given.format === 'trace') printIssues(given.file, estimate.issues);
   const status = statusOf(estimate);
-  if (given.output === undefined) {
-    printData(text);
-    return status;
-  }
-  if (!writeOutput(given.output, text, 'w')) return 1;
-  printMessage(`wrote ${given.output}`);
-  return status;
+  return printOrWrite(given.output, text) ? status : 1;
 }
 
 /**

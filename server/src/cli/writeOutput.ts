@@ -1,7 +1,7 @@
 /** Writes what `--output` names, and says in words why it cannot be written. */
 
 import { writeFileSync } from 'node:fs';
-import { printMessage } from './streams.ts';
+import { printData, printMessage } from './streams.ts';
 
 /** `flag` is that of `writeFileSync`: `wx` keeps a file that exists. False after printing why nothing was written. */
 export function writeOutput(path: string, content: string | Uint8Array, flag: 'w' | 'wx'): boolean {
@@ -14,6 +14,17 @@ export function writeOutput(path: string, content: string | Uint8Array, flag: 'w
     printMessage(`layercost: cannot write ${path}: ${reason}`);
     return false;
   }
+}
+
+/** To the file that `--output` names, which is then told, or to standard output. False where nothing was written. */
+export function printOrWrite(path: string | undefined, text: string): boolean {
+  if (path === undefined) {
+    printData(text);
+    return true;
+  }
+  if (!writeOutput(path, text, 'w')) return false;
+  printMessage(`wrote ${path}`);
+  return true;
 }
 
 const reasons: Readonly<Record<string, string>> = {

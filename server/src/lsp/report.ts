@@ -1,12 +1,22 @@
-/** The report of a view; says why where there is none. */
+/** The pages about a view: its report, and how it scales. They say why where there is nothing to show. */
 
+import { estimateModel, type ModelEstimate } from '../estimate/estimateModel.ts';
 import { makeReport } from '../estimate/report/makeReport.ts';
 import { renderMarkdown } from '../estimate/report/renderMarkdown.ts';
 import { renderTable } from '../estimate/report/renderTable.ts';
+import { gpuCounts } from '../estimate/scaling/gpuCounts.ts';
+import { renderScalingMarkdown, renderScalingText } from '../estimate/scaling/renderScaling.ts';
+import { requestOnGpus } from '../estimate/scaling/requestOnGpus.ts';
+import { scaleInSteps } from '../estimate/scaling/scaleJob.ts';
 import type { ModelView } from '../language/modelView.ts';
+import type { Steps } from '../model/steps.ts';
 import type { ReportParams, ReportResult } from '../protocol.ts';
 
-export function reportOf(view: ModelView, format: ReportParams['format']): ReportResult {
+/** A report is one step; a scaling curve takes one for each number of GPUs. */
+export function* reportOf(
+  view: ModelView,
+  { page, format }: Pick<ReportParams, 'page' | 'format'>,
+): Steps<ReportResult> {
   const { opened, cost, costed, issues } = view.estimate;
   const { name, analysis } = opened;
   if (cost === undefined || analysis === undefined || !costed) {
@@ -15,9 +25,26 @@ export function reportOf(view: ModelView, format: ReportParams['format']): Repor
     return {
       name,
       text: [`# ${name}`, '', 'The model cannot be costed.', '', ...reasons, ''].join('\n'),
-      refusal: `${name} has no report, because nothing of it could be costed: ${errors[0] ?? 'the log has the details'}`,
+      refusal: `${name} has no ${page === 'report' ? 'report' : 'scaling curve'}, because nothing of it could be costed: ${errors[0] ?? 'the log has the details'}`,
     };
   }
+  if (page === 'scaling') return yield* scalingOf(view.estimate, format);
   const report = makeReport(opened, analysis, cost, issues);
   return { name, text: format === 'markdown' ? renderMarkdown(report) : renderTable(report) };
+}
+
+/** Of the scenario that is shown, on the numbers of GPUs that its cluster suggests. */
+function* scalingOf(
+  { opened, scenario, cluster }: ModelEstimate,
+  format: ReportParams['format'],
+): Steps<ReportResult> {
+  const { name, analysis } = opened;
+  if (scenario === undefined || cluster === undefined) return { name, text: '' };
+  const scaling = yield* scaleInSteps(name, gpuCounts(cluster, scenario.gpus), (gpus) =>
+    estimateModel(opened, [requestOnGpus(scenario, gpus, analysis?.batchSymbol)], cluster),
+  );
+  return {
+    name,
+    text: format === 'markdown' ? renderScalingMarkdown(scaling) : renderScalingText(scaling),
+  };
 }

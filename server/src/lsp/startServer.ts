@@ -48,7 +48,7 @@ import type { Platform } from './platform.ts';
 import { fileReader } from './readFile.ts';
 import { relatedSpecs } from './relatedSpecs.ts';
 import { reportOf } from './report.ts';
-import { turnOfTimer } from './runSteps.ts';
+import { runSteps, turnOfTimer } from './runSteps.ts';
 import { settingsSource } from './settingsSource.ts';
 import { summaryOf } from './summary.ts';
 import { serveTextFeatures, textCapabilities } from './textFeatures.ts';
@@ -92,13 +92,14 @@ export function startServer(connection: Connection, platform: Platform): void {
     const watchers = [{ globPattern: { baseUri: folderOf(uri), pattern: fileName(uri) } }];
     await connection.client.register(DidChangeWatchedFilesNotification.type, { watchers });
   };
+  const nextTurn = platform.nextTurn ?? turnOfTimer;
   const documents = openDocuments({
     files,
     settingsOf: settings.of,
     clusters,
     frameworks,
     includes,
-    nextTurn: platform.nextTurn ?? turnOfTimer,
+    nextTurn,
     onView: (document, view, cause) => inBackground('showing costs', () => show(document, view, cause)),
     onFailure: (error) =>
       inBackground('costing', () => {
@@ -326,9 +327,11 @@ export function startServer(connection: Connection, platform: Platform): void {
   connection.onRequest(listClusters, () => clusterChoices());
   connection.onRequest(
     makeReport,
-    handler('report', null, async ({ uri, format, model }: ReportParams) => {
+    handler('report', null, async ({ uri, model, ...asked }: ReportParams, token) => {
       const view = await documents.view(uri);
-      return view === undefined ? null : reportOf(viewOfModel(view, model), format);
+      if (view === undefined) return null;
+      const report = reportOf(viewOfModel(view, model), asked);
+      return (await runSteps(report, nextTurn, () => token.isCancellationRequested)) ?? null;
     }),
   );
   connection.onRequest<BenchmarkResult | ResponseError<void>, void>(

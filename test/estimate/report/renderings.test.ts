@@ -1,12 +1,12 @@
 /** Every rendering of one small report, read as a person reads it. */
 
 import { expect, it } from 'vitest';
+import { describeScenario } from '../../../server/src/estimate/report/describeScenario.ts';
 import { renderCsv } from '../../../server/src/estimate/report/renderCsv.ts';
 import { renderHtml } from '../../../server/src/estimate/report/renderHtml.ts';
 import { renderMarkdown } from '../../../server/src/estimate/report/renderMarkdown.ts';
 import { renderTable } from '../../../server/src/estimate/report/renderTable.ts';
 import { type Report, reportSchema } from '../../../server/src/estimate/report/report.ts';
-import { describeScenario } from '../../../server/src/estimate/report/summary.ts';
 
 const report: Report = {
   schemaVersion: 1,

@@ -8,6 +8,7 @@ import type { Issue } from '../../model/issue.ts';
 import { remember } from '../../model/remember.ts';
 import type { LayerCost, MessageCost, StepCost } from '../../model/stepCost.ts';
 import type { LayerReport, MessageReport, Report } from './report.ts';
+import { reportScenario } from './reportScenario.ts';
 
 /**
  * The report of `cost`, the step cost of `opened`. Issues of the file that a person should act on join the
@@ -19,7 +20,7 @@ export function makeReport(
   cost: StepCost,
   issues: readonly Issue[],
 ): Report {
-  const { scenario, totals } = cost;
+  const { totals } = cost;
   return {
     schemaVersion: 1,
     model: {
@@ -33,24 +34,7 @@ export function makeReport(
         0,
       ),
     },
-    scenario: {
-      cluster: scenario.cluster,
-      gpu: cost.gpu,
-      nodes: scenario.nodes,
-      gpus: scenario.gpus,
-      batchPerGpu: scenario.batchPerGpu,
-      ...(scenario.globalBatch === undefined ? {} : { globalBatch: scenario.globalBatch }),
-      ...(scenario.accumulate === undefined ? {} : { accumulate: scenario.accumulate }),
-      dimensions: { ...scenario.dimensions },
-      precision: scenario.precision,
-      optimizer: scenario.optimizer,
-      framework: scenario.framework.name,
-      ...(Object.keys(scenario.framework.options).length === 0
-        ? {}
-        : { frameworkOptions: { ...scenario.framework.options } }),
-      mode: scenario.mode,
-      ...(scenario.checkpoint === undefined ? {} : { checkpoint: scenario.checkpoint }),
-    },
+    scenario: reportScenario(cost),
     totals: {
       flops: { ...totals.flops },
       operations: {

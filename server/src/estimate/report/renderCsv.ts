@@ -1,8 +1,9 @@
 /** The report's layers as comma-separated values (RFC 4180), in base units, for spreadsheets and scripts. */
 
+import { type CsvColumn, csvOf } from './csv.ts';
 import type { LayerReport, Report } from './report.ts';
 
-const columns: readonly (readonly [title: string, cell: (layer: LayerReport) => string | number | null])[] = [
+const columns: readonly CsvColumn<LayerReport>[] = [
   ['layer', (layer) => layer.name],
   ['type', (layer) => layer.type],
   ['output_shape', (layer) => layer.output.shape?.map((dimension) => dimension ?? '?').join('x') ?? null],
@@ -32,15 +33,5 @@ const columns: readonly (readonly [title: string, cell: (layer: LayerReport) => 
 
 /** One header line, one line per layer. Unknown cells are empty; where `exact` is false the numbers are lower bounds. */
 export function renderCsv(report: Report): string {
-  const lines = [
-    columns.map(([title]) => title),
-    ...report.layers.map((layer) => columns.map(([, cell]) => quote(cell(layer)))),
-  ];
-  return lines.map((cells) => `${cells.join(',')}\r\n`).join('');
-}
-
-function quote(cell: string | number | null): string {
-  if (cell === null) return '';
-  const text = String(cell);
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  return csvOf(columns, report.layers);
 }

@@ -2,11 +2,12 @@
 
 import { largestOf } from '../../model/extremes.ts';
 import { formatCount } from '../../model/format.ts';
-import { printable } from '../../model/readableIssues.ts';
 import { groupUnknown, listOperators } from '../unknownParts.ts';
+import { describeScenario } from './describeScenario.ts';
+import { escapeHtml, pageStyle } from './html.ts';
 import { costsSomething, type LayerCells, layerTime, layerWriter } from './layerCells.ts';
 import type { LayerReport, Report } from './report.ts';
-import { describeModel, describeScenario, summarize } from './summary.ts';
+import { describeModel, summarize } from './summary.ts';
 
 export function renderHtml(report: Report): string {
   const listed = report.layers.filter(costsSomething);
@@ -75,18 +76,7 @@ function unknown(report: Report): string {
   return `<h2>Not counted</h2>\n<p>Totals are lower bounds, because these could not be costed.</p>\n<ul>\n${items.join('\n')}\n</ul>`;
 }
 
-function escapeHtml(text: string): string {
-  return printable(text).replace(/[&<>"]/g, (character) => `&#${character.codePointAt(0)};`);
-}
-
-const style = `
-:root { color-scheme: light dark; font: 15px/1.45 system-ui, sans-serif; }
-body { margin: 2rem auto; padding: 0 1.5rem; max-width: 100rem; }
-table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
-th { text-align: left; font-weight: 600; }
-th, td { padding: .2rem .7rem .2rem 0; border-bottom: 1px solid color-mix(in srgb, currentColor 15%, transparent); vertical-align: top; }
-thead th { position: sticky; top: 0; background: Canvas; }
-.number { text-align: right; white-space: nowrap; }
+const style = `${pageStyle}
 .bar { min-width: 7rem; vertical-align: middle; }
 .bar i { display: block; height: .6rem; background: #3b7dd8; }
 li { margin-bottom: .4rem; }

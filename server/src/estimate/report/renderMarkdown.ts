@@ -3,9 +3,11 @@
 import { formatCount } from '../../model/format.ts';
 import { printable } from '../../model/readableIssues.ts';
 import { groupUnknown, listOperators } from '../unknownParts.ts';
+import { describeScenario } from './describeScenario.ts';
 import { costsSomething, type LayerCells, layerWriter } from './layerCells.ts';
+import { codeInMarkdown, escapeMarkdown } from './markdown.ts';
 import type { LayerReport, Report } from './report.ts';
-import { describeParameters, describeScenario, summarize } from './summary.ts';
+import { describeParameters, summarize } from './summary.ts';
 
 /** A heading, the totals, the findings, and one table row per layer that costs something. */
 export function renderMarkdown(report: Report): string {
@@ -39,7 +41,7 @@ function rows(layers: readonly LayerReport[]): readonly string[] {
 
 function row(layer: LayerReport, cells: LayerCells): string {
   const texts = [
-    code(layer.name),
+    codeInMarkdown(layer.name),
     escapeMarkdown(layer.type),
     cells.output.replace(/[\\|<>`]/g, '\\$&'),
     layer.parameters === 0 ? '' : formatCount(layer.parameters),
@@ -74,14 +76,8 @@ function unknown(report: Report): string[] {
     'Totals are lower bounds, because these could not be costed.',
     '',
     ...groupUnknown(report.totals.unknown).map(
-      (group) => `- ${listOperators(group, code)}: ${escapeMarkdown(group.text)}`,
+      (group) => `- ${listOperators(group, codeInMarkdown)}: ${escapeMarkdown(group.text)}`,
     ),
     '',
   ];
 }
-
-/** A name as code, in which a cell still ends at a bar (GitHub Flavored Markdown, "Tables"). */
-const code = (name: string): string => `\`${name.replaceAll('`', "'").replaceAll('|', '\\|')}\``;
-
-const escapeMarkdown = (text: string): string =>
-  text.replace(/[\\|<>*_[\]]/g, (character) => `\\${character}`);

@@ -5,10 +5,11 @@ import { printable } from '../../model/readableIssues.ts';
 import { remember } from '../../model/remember.ts';
 import { boundOfParts, boundText, groupUnknown, listOperators } from '../unknownParts.ts';
 import { type Column, fitColumns } from './columns.ts';
+import { describeScenario } from './describeScenario.ts';
 import { wrapText } from './fitText.ts';
 import { costsSomething, layerWriter } from './layerCells.ts';
 import type { LayerReport, Report } from './report.ts';
-import { describeModel, describeScenario, summarize } from './summary.ts';
+import { describeModel, summarize } from './summary.ts';
 
 /**
  * One line per layer that costs something, the totals, the findings. Layers without any cost (views, shape

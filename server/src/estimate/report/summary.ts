@@ -13,6 +13,7 @@ import {
   formatTime,
 } from '../../model/format.ts';
 import { bytes, flops, type Seconds, seconds } from '../../model/units.ts';
+import { counted } from './counted.ts';
 import type { Report } from './report.ts';
 
 export interface SummaryRow {
@@ -36,46 +37,6 @@ export const describeParameters = (report: Report): string =>
 /** A file of ONNX lists its weights; those of a layer spec or a Caffe net follow from layers, as far as these are understood. */
 const hasAllParameters = ({ model, totals }: Report): boolean =>
   totals.exact || model.format === 'onnx' || model.format === 'onnx-text';
-
-/** `dgx-a100: 2 nodes, 16 × A100 SXM 40 GB, batch 64 per GPU, bf16, adamw, pytorch-ddp, training`. */
-export function describeScenario(report: Report): string {
-  const { scenario } = report;
-  const dimensions = Object.entries(scenario.dimensions)
-    .filter(([name]) => name !== report.model.batchDimension)
-    .map(([name, value]) => `${name} = ${value}`);
-  const parts = [
-    counted(scenario.nodes, 'node'),
-    gpusText(report),
-    batchText(scenario),
-    ...dimensions,
-    scenario.precision,
-    ...(scenario.mode === 'training' ? [scenario.optimizer] : []),
-    // In inference a framework matters by its options only.
-    ...(scenario.mode === 'training' || scenario.frameworkOptions !== undefined
-      ? [frameworkText(scenario)]
-      : []),
-    scenario.mode,
-    ...(scenario.checkpoint === undefined ? [] : [`checkpoint ${scenario.checkpoint}`]),
-  ];
-  return `${scenario.cluster}: ${parts.join(', ')}`;
-}
-
-function gpusText({ scenario, totals: { mixed } }: Report): string {
-  if (mixed === undefined) return `${scenario.gpus} × ${scenario.gpu}`;
-  const { faster, slower } = mixed;
-  return `${faster.count} × ${faster.gpu} and ${slower.count} × ${slower.gpu}`;
-}
-
-/** `pytorch-ddp (compile=true)`. */
-function frameworkText({ framework, frameworkOptions = {} }: Report['scenario']): string {
-  const options = Object.entries(frameworkOptions).map((pair) => pair.join('='));
-  return options.length === 0 ? framework : `${framework} (${options.join(', ')})`;
-}
-
-function batchText({ batchPerGpu, globalBatch, accumulate }: Report['scenario']): string {
-  const each = `${accumulate === undefined ? '' : `${accumulate} × `}${batchPerGpu} per GPU`;
-  return globalBatch === undefined ? `batch ${each}` : `batch ${globalBatch}, at most ${each}`;
-}
 
 /** `kernels 71 % on curves of this GPU and 20 % on curves of others`; the rest is on a roofline. */
 function basisText({ measured, transferred }: NonNullable<Report['totals']['basis']>): string {
@@ -211,6 +172,3 @@ function runRows({ run, time }: Report['totals']): readonly SummaryRow[] {
 export const timeText = (value: number | null): string => formatTime(known(value));
 
 const known = (value: number | null): Seconds | null => (value === null ? null : seconds(value));
-
-const counted = (count: number, what: string): string =>
-  `${formatCount(count)} ${what}${count === 1 ? '' : 's'}`;

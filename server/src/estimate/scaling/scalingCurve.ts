@@ -5,14 +5,16 @@
  * takes the whole batch. Efficiency is the throughput of a GPU here over that of one by itself.
  */
 
-import type { Fit, StepCost, StepLimit } from '../model/stepCost.ts';
-import type { Bytes, Seconds } from '../model/units.ts';
+import type { Fit, StepCost, StepLimit } from '../../model/stepCost.ts';
+import type { Bytes, Seconds } from '../../model/units.ts';
 
 export interface ScalingPoint {
   readonly gpus: number;
   readonly nodes: number;
   readonly batchPerGpu: number;
   readonly step: Seconds | null;
+  /** Low and high bound of `step`; null where that is a lower bound itself. */
+  readonly stepRange: readonly [Seconds, Seconds] | null;
   readonly communication: Seconds | null;
   readonly exposedCommunication: Seconds | null;
   readonly throughput: number | null;
@@ -47,6 +49,7 @@ export function scalingCurve(costs: readonly StepCost[], alone?: StepCost): read
       nodes,
       batchPerGpu,
       step: totals.time.step,
+      stepRange: totals.time.exact ? totals.time.range : null,
       communication: totals.time.communication,
       exposedCommunication: totals.time.exposedCommunication,
       throughput: totals.throughput,

@@ -1,0 +1,18 @@
+/** Comma-separated values (RFC 4180). */
+
+export type CsvColumn<Row> = readonly [title: string, cell: (row: Row) => string | number | null];
+
+/** One header line, one line per row; unknown cells are empty. */
+export function csvOf<Row>(columns: readonly CsvColumn<Row>[], rows: readonly Row[]): string {
+  const lines = [
+    columns.map(([title]) => title),
+    ...rows.map((row) => columns.map(([, cell]) => quote(cell(row)))),
+  ];
+  return lines.map((cells) => `${cells.join(',')}\r\n`).join('');
+}
+
+function quote(cell: string | number | null): string {
+  if (cell === null) return '';
+  const text = String(cell);
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}

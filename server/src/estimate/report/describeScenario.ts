@@ -1,0 +1,62 @@
+/** A scenario in one line, for headings. */
+
+import { counted } from './counted.ts';
+import type { Report } from './report.ts';
+
+type ReportScenario = Report['scenario'];
+
+/** `dgx-a100: 2 nodes, 16 × A100 SXM 40 GB, batch 64 per GPU, bf16, adamw, pytorch-ddp, training`. */
+export function describeScenario(report: Report): string {
+  const { scenario, model } = report;
+  const parts = [
+    counted(scenario.nodes, 'node'),
+    gpusText(report),
+    batchText(scenario),
+    ...jobParts(scenario, model.batchDimension),
+  ];
+  return `${scenario.cluster}: ${parts.join(', ')}`;
+}
+
+/** The same of any number of GPUs: `dgx-a100: batch 64 per GPU, bf16, adamw, pytorch-ddp, training`. */
+export function describeJob(scenario: ReportScenario, batchDimension: string | null): string {
+  const { batchPerGpu, globalBatch, accumulate } = scenario;
+  const batch =
+    globalBatch === undefined
+      ? `batch ${accumulate === undefined ? '' : `${accumulate} × `}${batchPerGpu} per GPU`
+      : `batch ${globalBatch} over all GPUs`;
+  return `${scenario.cluster}: ${[batch, ...jobParts(scenario, batchDimension)].join(', ')}`;
+}
+
+function jobParts(scenario: ReportScenario, batchDimension: string | null): readonly string[] {
+  const dimensions = Object.entries(scenario.dimensions)
+    .filter(([name]) => name !== batchDimension)
+    .map(([name, value]) => `${name} = ${value}`);
+  return [
+    ...dimensions,
+    scenario.precision,
+    ...(scenario.mode === 'training' ? [scenario.optimizer] : []),
+    // In inference a framework matters by its options only.
+    ...(scenario.mode === 'training' || scenario.frameworkOptions !== undefined
+      ? [frameworkText(scenario)]
+      : []),
+    scenario.mode,
+    ...(scenario.checkpoint === undefined ? [] : [`checkpoint ${scenario.checkpoint}`]),
+  ];
+}
+
+function gpusText({ scenario, totals: { mixed } }: Report): string {
+  if (mixed === undefined) return `${scenario.gpus} × ${scenario.gpu}`;
+  const { faster, slower } = mixed;
+  return `${faster.count} × ${faster.gpu} and ${slower.count} × ${slower.gpu}`;
+}
+
+/** `pytorch-ddp (compile=true)`. */
+function frameworkText({ framework, frameworkOptions = {} }: ReportScenario): string {
+  const options = Object.entries(frameworkOptions).map((pair) => pair.join('='));
+  return options.length === 0 ? framework : `${framework} (${options.join(', ')})`;
+}
+
+function batchText({ batchPerGpu, globalBatch, accumulate }: ReportScenario): string {
+  const each = `${accumulate === undefined ? '' : `${accumulate} × `}${batchPerGpu} per GPU`;
+  return globalBatch === undefined ? `batch ${each}` : `batch ${globalBatch}, at most ${each}`;
+}

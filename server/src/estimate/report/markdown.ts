@@ -1,0 +1,8 @@
+/** Text that Markdown leaves as it is. */
+
+/** A name as code, in which a cell still ends at a bar (GitHub Flavored Markdown, "Tables"). */
+export const codeInMarkdown = (name: string): string =>
+  `\`${name.replaceAll('`', "'").replaceAll('|', '\\|')}\``;
+
+export const escapeMarkdown = (text: string): string =>
+  text.replace(/[\\|<>*_[\]]/g, (character) => `\\${character}`);

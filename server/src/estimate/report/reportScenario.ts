@@ -1,0 +1,23 @@
+/** The scenario of a step as reports have it: resolved, and plain. */
+
+import type { StepCost } from '../../model/stepCost.ts';
+import type { Report } from './report.ts';
+
+export const reportScenario = ({ scenario, gpu }: StepCost): Report['scenario'] => ({
+  cluster: scenario.cluster,
+  gpu: gpu,
+  nodes: scenario.nodes,
+  gpus: scenario.gpus,
+  batchPerGpu: scenario.batchPerGpu,
+  ...(scenario.globalBatch === undefined ? {} : { globalBatch: scenario.globalBatch }),
+  ...(scenario.accumulate === undefined ? {} : { accumulate: scenario.accumulate }),
+  dimensions: { ...scenario.dimensions },
+  precision: scenario.precision,
+  optimizer: scenario.optimizer,
+  framework: scenario.framework.name,
+  ...(Object.keys(scenario.framework.options).length === 0
+    ? {}
+    : { frameworkOptions: { ...scenario.framework.options } }),
+  mode: scenario.mode,
+  ...(scenario.checkpoint === undefined ? {} : { checkpoint: scenario.checkpoint }),
+});

@@ -1,0 +1,75 @@
+/** A scaling curve as a table: aligned text, Markdown, comma-separated values. */
+
+import { layoutColumns } from '../report/columns.ts';
+import { type CsvColumn, csvOf } from '../report/csv.ts';
+import { escapeMarkdown } from '../report/markdown.ts';
+import type { Scaling } from './scaleJob.ts';
+import { missingText, scalingColumns } from './scalingCells.ts';
+import type { ScalingPoint } from './scalingCurve.ts';
+
+/** Aligned columns, for a terminal. */
+export function renderScalingTable(scaling: Scaling): string {
+  const columns = scalingColumns(scaling);
+  const rows = scaling.points.map((point) => columns.map(({ cell }) => cell(point)));
+  return `${layoutColumns(columns, rows).join('\n')}\n`;
+}
+
+/** The same with a heading, as the text of an editor. */
+export const renderScalingText = (scaling: Scaling): string =>
+  [`${scaling.name}: scaling`, scaling.job, '', renderScalingTable(scaling), ...remarks(scaling)].join('\n');
+
+/** A heading, and one row per number of GPUs with its efficiency as a bar. */
+export function renderScalingMarkdown(scaling: Scaling): string {
+  const columns = [
+    ...scalingColumns(scaling),
+    { title: 'of one GPU by itself', align: 'left', cell: efficiencyBar } as const,
+  ];
+  const row = (cells: readonly string[]): string => `| ${cells.map(escapeMarkdown).join(' | ')} |`;
+  return [
+    `# ${escapeMarkdown(scaling.name)}: scaling`,
+    '',
+    `${escapeMarkdown(scaling.job)}.`,
+    '',
+    row(columns.map(({ title }) => title)),
+    `|${columns.map(({ align }) => (align === 'right' ? '--:' : '---')).join('|')}|`,
+    ...scaling.points.map((point) => row(columns.map(({ cell }) => cell(point)))),
+    '',
+    ...remarks(scaling).map(escapeMarkdown),
+  ].join('\n');
+}
+
+const remarks = (scaling: Scaling): readonly string[] => {
+  const missing = missingText(scaling);
+  const why = scaling.issues.filter(({ severity }) => severity === 'error').map(({ message }) => message);
+  return missing === '' ? [] : [`${missing}: ${why.join('; ')}`, ''];
+};
+
+/** Twenty blocks for all of the throughput of one GPU by itself; half a block is the least that is drawn. */
+function efficiencyBar({ scalingEfficiency }: ScalingPoint): string {
+  const halves = Math.max(0, Math.min(40, Math.round(40 * (scalingEfficiency ?? 0))));
+  return `${'█'.repeat(Math.floor(halves / 2))}${halves % 2 === 1 ? '▌' : ''}`;
+}
+
+/** In base units, for spreadsheets and scripts. Where `exact` is false the step is a lower bound. */
+export const renderScalingCsv = ({ points }: Scaling): string => csvOf(csvColumns, points);
+
+const csvColumns: readonly CsvColumn<ScalingPoint>[] = [
+  ['gpus', ({ gpus }) => gpus],
+  ['nodes', ({ nodes }) => nodes],
+  ['batch_per_gpu', ({ batchPerGpu }) => batchPerGpu],
+  ['step_s', ({ step }) => step],
+  ['step_low_s', ({ stepRange }) => stepRange?.[0] ?? null],
+  ['step_high_s', ({ stepRange }) => stepRange?.[1] ?? null],
+  ['communication_s', ({ communication }) => communication],
+  ['exposed_communication_s', ({ exposedCommunication }) => exposedCommunication],
+  ['throughput_per_s', ({ throughput }) => throughput],
+  ['scaling_efficiency', ({ scalingEfficiency }) => scalingEfficiency],
+  ['speedup', ({ speedup }) => speedup],
+  ['memory_bytes', ({ memory }) => memory],
+  ['fits', ({ fits }) => fits],
+  ['limit', ({ limit }) => limit.kind],
+  ['limit_share', ({ limit }) => limit.share],
+  ['run_s', ({ runTime }) => runTime],
+  ['run_usd', ({ runPrice }) => runPrice],
+  ['exact', ({ exact }) => String(exact)],
+];

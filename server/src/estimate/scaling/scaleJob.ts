@@ -1,0 +1,55 @@
+/** The same job on other numbers of GPUs. */
+
+import type { Issue } from '../../model/issue.ts';
+import type { StepCost } from '../../model/stepCost.ts';
+import type { Steps } from '../../model/steps.ts';
+import type { ModelEstimate } from '../estimateModel.ts';
+import { describeJob } from '../report/describeScenario.ts';
+import { reportScenario } from '../report/reportScenario.ts';
+import { type ScalingPoint, scalingCurve } from './scalingCurve.ts';
+
+export interface Scaling {
+  /** Of the model. */
+  readonly name: string;
+  /** `dgx-a100: batch 64 per GPU, bf16, adamw, pytorch-ddp, training`. */
+  readonly job: string;
+  /** The batch over all GPUs is what all points share; else that of each GPU is. */
+  readonly isStrong: boolean;
+  readonly points: readonly ScalingPoint[];
+  /** Numbers of GPUs that could not be costed; `issues` say why. */
+  readonly missing: readonly number[];
+  /** Of all points, each said once. */
+  readonly issues: readonly Issue[];
+}
+
+/** One step for each number of GPUs; `costOn` costs the job on so many, and `costAlone` on one where all share a batch. */
+export function* scaleInSteps(
+  name: string,
+  gpuCounts: readonly number[],
+  costOn: (gpus: number) => ModelEstimate,
+  costAlone: () => ModelEstimate = () => costOn(1),
+): Steps<Scaling> {
+  const costs: StepCost[] = [];
+  const missing: number[] = [];
+  const issues = new Map<string, Issue>();
+  let batchSymbol: string | undefined;
+  for (const gpus of gpuCounts) {
+    const { opened, cost, costed, issues: said } = costOn(gpus);
+    for (const issue of said) issues.set(`${issue.code} ${issue.message}`, issue);
+    if (cost === undefined || !costed) missing.push(gpus);
+    else costs.push(cost);
+    batchSymbol = opened.analysis?.batchSymbol;
+    yield;
+  }
+  const [first] = costs;
+  const isStrong = first?.scenario.globalBatch !== undefined;
+  const alone = !isStrong ? undefined : first.scenario.gpus === 1 ? first : costAlone().cost;
+  return {
+    name,
+    job: first === undefined ? '' : describeJob(reportScenario(first), batchSymbol ?? null),
+    isStrong,
+    points: scalingCurve(costs, alone),
+    missing,
+    issues: [...issues.values()],
+  };
+}

@@ -1,0 +1,85 @@
+/** The cells of a scaling curve as text: what every rendering that a person reads shares. */
+
+import {
+  atLeast,
+  atMost,
+  formatBytes,
+  formatDuration,
+  formatPercent,
+  formatPrice,
+  formatRate,
+  formatTime,
+  significant,
+} from '../../model/format.ts';
+import type { StepLimit } from '../../model/stepCost.ts';
+import type { Column } from '../report/columns.ts';
+import type { Scaling } from './scaleJob.ts';
+import type { ScalingPoint } from './scalingCurve.ts';
+
+export interface ScalingColumn extends Column {
+  readonly cell: (point: ScalingPoint) => string;
+}
+
+/** Columns that have something to say of these points. */
+export function scalingColumns({ points, isStrong }: Scaling): readonly ScalingColumn[] {
+  const right = (title: string, cell: ScalingColumn['cell']): ScalingColumn => ({
+    title,
+    align: 'right',
+    cell,
+  });
+  const hasRun = points.some(({ runTime }) => runTime !== null);
+  const hasPrice = points.some(({ runPrice }) => runPrice !== null);
+  return [
+    right('GPUs', ({ gpus }) => String(gpus)),
+    right('nodes', ({ nodes }) => String(nodes)),
+    ...(isStrong ? [right('batch per GPU', ({ batchPerGpu }) => String(batchPerGpu))] : []),
+    right('step', ({ step, exact }) => atLeast(formatTime(step), exact)),
+    right('range', ({ stepRange }) => (stepRange === null ? '' : stepRange.map(formatTime).join(' to '))),
+    right('communication', ({ communication }) => formatTime(communication)),
+    right('exposed', ({ exposedCommunication }) => formatTime(exposedCommunication)),
+    right('throughput', ({ throughput, exact }) => atMost(formatRate(throughput), exact)),
+    ...(isStrong
+      ? [right('speed-up', ({ speedup }) => (speedup === null ? '?' : `${significant(speedup)} ×`))]
+      : []),
+    right('efficiency', ({ scalingEfficiency }) => formatPercent(scalingEfficiency)),
+    right('memory', ({ memory, memoryExact }) => atLeast(formatBytes(memory), memoryExact)),
+    ...(hasRun
+      ? [
+          right('run', ({ runTime, runExact }) =>
+            runTime === null ? '?' : atLeast(formatDuration(runTime), runExact),
+          ),
+        ]
+      : []),
+    ...(hasPrice
+      ? [
+          right('price', ({ runPrice, runExact }) =>
+            runPrice === null ? '?' : atLeast(formatPrice(runPrice), runExact),
+          ),
+        ]
+      : []),
+    { title: 'limit', align: 'left', cell: limitText },
+  ];
+}
+
+export function limitText({ fits, exact, limit: { kind, share } }: ScalingPoint): string {
+  if (fits === 'no') return 'out of memory';
+  if (!exact) return '?';
+  return kind === 'compute' ? kind : `${limitNames[kind]}, ${formatPercent(share)} of the step`;
+}
+
+const limitNames: Readonly<Record<Exclude<StepLimit['kind'], 'compute'>, string>> = {
+  host: 'host launches',
+  input: 'input',
+  latency: 'start-up of messages',
+  communication: 'bandwidth of messages',
+  server: 'parameter servers',
+  imbalance: 'slowest worker',
+};
+
+/** Of a curve with missing points: `12 and 20 GPUs could not be costed`; else ''. */
+export function missingText({ missing }: Pick<Scaling, 'missing'>): string {
+  const last = missing.at(-1);
+  if (last === undefined) return '';
+  const list = missing.length === 1 ? `${last}` : `${missing.slice(0, -1).join(', ')} and ${last}`;
+  return `${list} ${last === 1 ? 'GPU' : 'GPUs'} could not be costed`;
+}

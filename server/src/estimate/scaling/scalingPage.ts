@@ -1,0 +1,38 @@
+/** A scaling curve as one self-contained page: no scripts, no addresses. */
+
+import { escapeHtml, pageStyle } from '../report/html.ts';
+import { chartStyle, efficiencyChart } from './efficiencyChart.ts';
+import type { Scaling } from './scaleJob.ts';
+import { missingText, scalingColumns } from './scalingCells.ts';
+
+export function renderScalingHtml(scaling: Scaling): string {
+  const columns = scalingColumns(scaling);
+  const cell = (tag: 'th' | 'td', text: string, align: 'left' | 'right'): string =>
+    `<${tag}${align === 'right' ? ' class="number"' : ''}>${escapeHtml(text)}`;
+  const missing = missingText(scaling);
+  return `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${escapeHtml(scaling.name)}: scaling of a training step</title>
+<style>${pageStyle}${chartStyle}
+</style>
+<h1>${escapeHtml(scaling.name)}: scaling</h1>
+<p>${escapeHtml(scaling.job)}</p>
+<h2>Throughput of a GPU over that of one by itself</h2>
+${efficiencyChart(scaling.points)}
+<table>
+<thead><tr>${columns.map(({ title, align }) => cell('th', title, align)).join('')}
+<tbody>
+${scaling.points.map((point) => `<tr>${columns.map(({ cell: textOf, align }) => cell('td', textOf(point), align)).join('')}`).join('\n')}
+</table>
+${missing === '' ? '' : `<p>${escapeHtml(missing)}: ${escapeHtml(whyOf(scaling))}</p>`}
+</html>
+`;
+}
+
+const whyOf = ({ issues }: Scaling): string =>
+  issues
+    .filter(({ severity }) => severity === 'error')
+    .map(({ message }) => message)
+    .join('; ');

@@ -1,0 +1,166 @@
+import { describe, expect, it, test } from 'vitest';
+import { openLayerSpec } from '../../server/src/analysis/openModel.ts';
+import { estimateModel, type ModelEstimate } from '../../server/src/estimate/estimateModel.ts';
+import { gpuCounts } from '../../server/src/estimate/scaling/gpuCounts.ts';
+import {
+  renderScalingCsv,
+  renderScalingMarkdown,
+  renderScalingTable,
+  renderScalingText,
+} from '../../server/src/estimate/scaling/renderScaling.ts';
+import { requestOnGpus } from '../../server/src/estimate/scaling/requestOnGpus.ts';
+import { type Scaling, scaleInSteps } from '../../server/src/estimate/scaling/scaleJob.ts';
+import type { ScalingPoint } from '../../server/src/estimate/scaling/scalingCurve.ts';
+import { renderScalingHtml } from '../../server/src/estimate/scaling/scalingPage.ts';
+import { findCluster } from '../../server/src/hardware/clusters.ts';
+import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
+import { finish } from '../../server/src/model/steps.ts';
+import { bytes, seconds } from '../../server/src/model/units.ts';
+
+describe('numbers of GPUs where nobody said which', () => {
+  test.each([
+    ['a100-sxm-80gb', 1, [1]],
+    ['rtx-3090-workstation', 4, [1, 2, 4]],
+    ['k80-10gbe', 1, [1, 2, 4, 8, 16, 32, 64]],
+    ['dgx-h100', 8, [1, 2, 4, 8, 16, 32, 64]],
+    ['dgx-h100', 24, [1, 2, 4, 8, 16, 24, 32, 64]],
+    ['dgx-h100', 128, [1, 2, 4, 8, 16, 32, 64, 128, 256]],
+    ['gb200-nvl72', 72, [1, 2, 4, 8, 16, 32, 64, 72, 144, 288, 576]],
+    ['cpu-10gbe', 1, [1, 2, 4, 8, 16, 32, 64]],
+  ])('%s, %i asked', (name, asked, counts) => {
+    const cluster = findCluster(name);
+    expect(cluster && gpuCounts(cluster, asked)).toEqual(counts);
+  });
+});
+
+const spec = `name: two
+dims: { batch: 8, d: 1024 }
+inputs:
+  x: float32[batch, d]
+layers:
+  - a: Linear(d, d)
+  - b: Linear(d, d)
+`;
+const opened = openLayerSpec(spec, 'two.layers.yaml');
+
+function scale(request: ScenarioRequest, gpus: readonly number[]): Scaling {
+  const costOn = (count: number): ModelEstimate => estimateModel(opened, [{ ...request, gpus: count }]);
+  return finish(scaleInSteps(opened.name, gpus, costOn));
+}
+
+describe('a job on other numbers of GPUs', () => {
+  it('is costed as it is by itself', () => {
+    const request: ScenarioRequest = {
+      cluster: 'k80-10gbe',
+      batch: 4,
+      framework: { name: 'mxnet', options: {} },
+    };
+    const { points, isStrong, missing } = scale(request, [1, 4, 8]);
+    expect([isStrong, missing]).toEqual([false, []]);
+    for (const { gpus, step, memory } of points) {
+      const totals = estimateModel(opened, [{ ...request, gpus }]).cost?.totals;
+      expect([step, memory]).toEqual([totals?.time.step, totals?.memory.peak]);
+    }
+  });
+
+  it('says of points that cannot be costed why, once', () => {
+    const { points, missing, issues } = scale({ cluster: 'rtx-4090-workstation', batch: 1 }, [1, 2, 3, 4]);
+    expect([points.map(({ gpus }) => gpus), missing]).toEqual([
+      [1, 2],
+      [3, 4],
+    ]);
+    expect(new Set(issues.map(({ message }) => message)).size).toBe(issues.length);
+  });
+
+  test.each<ScenarioRequest>([
+    { batch: 16, precision: 'fp16', optimizer: 'momentum' },
+    { globalBatch: 64, checkpoint: 'none' },
+    { batch: 2, accumulate: 4, framework: { name: 'pytorch-fsdp', options: {} } },
+    { batch: 4, mode: 'inference' },
+  ])('a resolved scenario asks for what %j does', (request) => {
+    const asked = { cluster: 'dgx-a100', ...request };
+    const estimate = estimateModel(opened, [{ ...asked, gpus: 8 }]);
+    const { scenario, cluster } = estimate;
+    if (scenario === undefined) throw new Error('no scenario');
+    const again = estimateModel(opened, [requestOnGpus(scenario, 16, 'batch')], cluster);
+    const direct = estimateModel(opened, [{ ...asked, gpus: 16 }]);
+    expect(again.scenario).toEqual(direct.scenario);
+    expect(again.cost?.totals.time).toEqual(direct.cost?.totals.time);
+  });
+});
+
+const point = (gpus: number, changes: Partial<ScalingPoint> = {}): ScalingPoint => ({
+  gpus,
+  nodes: Math.ceil(gpus / 8),
+  batchPerGpu: 4,
+  step: seconds(0.1),
+  stepRange: [seconds(0.08), seconds(0.13)],
+  communication: seconds(0.02),
+  exposedCommunication: seconds(0.01),
+  throughput: 40 * gpus,
+  scalingEfficiency: 0.9,
+  speedup: 0.9 * gpus,
+  limit: { kind: 'server', share: 0.1 },
+  memory: bytes(2 ** 30),
+  fits: 'yes',
+  runTime: null,
+  runPrice: null,
+  runExact: true,
+  exact: true,
+  memoryExact: true,
+  ...changes,
+});
+const scaling: Scaling = {
+  name: 'a|b <c>',
+  job: 'dgx-a100: batch 4 per GPU, fp32',
+  isStrong: false,
+  points: [
+    point(1, { scalingEfficiency: 1, limit: { kind: 'compute', share: 1 } }),
+    point(8, { fits: 'no' }),
+    point(16, { exact: false, stepRange: null, scalingEfficiency: null }),
+  ],
+  missing: [12],
+  issues: [{ code: 'scenario/invalid', severity: 'error', message: 'twelve <GPUs> are no whole nodes' }],
+};
+
+describe('renderings', () => {
+  it('a table says what limits each point, what does not fit and what is a bound', () => {
+    expect(renderScalingTable(scaling)).toBe(
+      [
+        'GPUs  nodes      step              range  communication  exposed       throughput  efficiency    memory  limit',
+        '   1      1    100 ms  80.0 ms to 130 ms        20.0 ms  10.0 ms   40.0 samples/s       100 %  1.00 GiB  compute',
+        '   8      1    100 ms  80.0 ms to 130 ms        20.0 ms  10.0 ms    320 samples/s        90 %  1.00 GiB  out of memory',
+        '  16      2  ≥ 100 ms                           20.0 ms  10.0 ms  ≤ 640 samples/s           ?  1.00 GiB  ?',
+        '',
+      ].join('\n'),
+    );
+  });
+
+  it('a text and Markdown have a heading and say what is missing', () => {
+    expect(renderScalingText(scaling)).toMatch(
+      /^a\|b <c>: scaling\ndgx-a100: batch 4 per GPU, fp32\n\nGPUs[\s\S]*\n12 GPUs could not be costed: twelve <GPUs> are no whole nodes\n$/,
+    );
+    const markdown = renderScalingMarkdown(scaling);
+    expect(markdown).toMatch(/^# a\\\|b \\<c\\>: scaling\n/);
+    expect(markdown).toMatch(/^\| 8 \| .* \| out of memory \| █{18} \|$/m);
+  });
+
+  it('comma-separated values are in base units, unknown cells empty', () => {
+    const [title, first, , last] = renderScalingCsv(scaling).split('\r\n');
+    expect(title).toMatch(/^gpus,nodes,batch_per_gpu,step_s,step_low_s/);
+    expect(first).toMatch(/^1,1,4,0\.1,0\.08,0\.13,/);
+    expect(last).toMatch(/^16,2,4,0\.1,,,.*,false$/);
+  });
+
+  it('a page has no scripts and no addresses, and a chart with a hollow dot where memory does not do', () => {
+    const page = renderScalingHtml(scaling);
+    expect(page).not.toMatch(/<script|https?:|<c>/);
+    expect(page.match(/<circle/g)).toHaveLength(2);
+    expect(page.match(/<circle[^>]* class="none"/g)).toHaveLength(1);
+    expect(page).toContain('<title>8 GPUs: 90 %, 320 samples/s, out of memory</title>');
+  });
+
+  it('a chart needs two points', () => {
+    expect(renderScalingHtml({ ...scaling, points: scaling.points.slice(0, 1) })).not.toContain('<svg');
+  });
+});
