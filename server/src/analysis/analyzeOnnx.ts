@@ -1,5 +1,6 @@
 /** From the syntax tree of an ONNX model to its graph, layers and parameters. */
 
+import { lengthOf, type RepeatedNodes } from '../formats/onnx/repeatedNodes.ts';
 import type { OnnxGraph, OnnxModel } from '../formats/onnx/syntax.ts';
 import { isSymbolic, symbolsOf } from '../model/dimension.ts';
 import { type Graph, isKnownShape, type Value, type ValueRole, type ValueType } from '../model/graph.ts';
@@ -9,8 +10,9 @@ import { type AuxiliaryOperators, findAuxiliaryOperators } from './auxiliaryOper
 import { expandFunctions, type FlatNode } from './expandFunctions.ts';
 import { findRoles, type Roles } from './findRoles.ts';
 import { findRepetition } from './folding/findRepetition.ts';
-import { fewestDropped, foldGraph, keptAtEnd, keptAtStart } from './folding/foldGraph.ts';
-import { unfoldAnalysis } from './folding/unfoldAnalysis.ts';
+import { type FoldedGraph, fewestDropped, foldGraph, keptAtEnd, keptAtStart } from './folding/foldGraph.ts';
+import { foldRead } from './folding/foldRead.ts';
+import { flatNodesOf, unfoldAnalysis } from './folding/unfoldAnalysis.ts';
 import { groupLayers } from './groupLayers.ts';
 import { hoistInitializers } from './hoistInitializers.ts';
 import { inferGraph, mostNamedReasons, mostSubgraphs } from './inferGraph.ts';
@@ -36,12 +38,20 @@ export const analyzeOnnx = (
   leastFolded?: number,
 ): ModelAnalysis => finish(analyzeInSteps(file, provided, leastFolded));
 
-/** The same in steps: finding what repeats, analysing, and writing it once for each repetition. */
+/**
+ * The same in steps: finding what repeats, analysing, and writing it once for each repetition. `repeated` says what the
+ * reader found to repeat.
+ */
 export function* analyzeInSteps(
   file: OnnxModel,
   provided?: ProvidedStructure,
   leastFolded = fewestOperatorsFolded,
+  repeated?: RepeatedNodes,
 ): Steps<ModelAnalysis> {
+  if (repeated !== undefined && provided === undefined && lengthOf(repeated) >= leastFolded) {
+    const analysis = yield* analyzeRepeated(file, repeated, leastFolded);
+    if (analysis !== undefined) return analysis;
+  }
   const model = { ...file, graph: hoistInitializers(file.graph) };
   const expanded = expandFunctions(model);
   const useful = leaveOutIdle(expanded.nodes, model.graph);
@@ -52,6 +62,30 @@ export function* analyzeInSteps(
   const subject = { model, graph: model.graph, nodes, issues, provided, given };
   return (yield* analyzeNodes(subject, leastFolded)).analysis;
 }
+
+/** Analyses a graph that was read as blocks; `undefined` where all of it has to be looked at. */
+function* analyzeRepeated(
+  model: OnnxModel,
+  repeated: RepeatedNodes,
+  leastFolded: number,
+): Steps<ModelAnalysis | undefined> {
+  const read = model.functions.length > 0 ? undefined : foldRead(model.graph, repeated);
+  if (read === undefined || !isPlain(read.folded)) return undefined;
+  yield;
+  const { folded, repetition } = read;
+  const rest = { provided: undefined, given: givenLayers([], lengthOf(repeated)) };
+  const subject = { model, graph: folded.graph, nodes: folded.nodes, issues: [], ...rest };
+  const kept = (keptAtStart + keptAtEnd) * repetition.period;
+  const short = yield* analyzeNodes(subject, leastFolded + kept);
+  yield;
+  return unfoldAnalysis({ ...short, ...rest, folded, repetition, graph: model.graph, nodes: read.nodes });
+}
+
+/** Whether nothing is left out, unrolled or split of these nodes. */
+const isPlain = ({ nodes, graph }: FoldedGraph): boolean =>
+  nodes.every(({ node }) => node.outputs.some((name) => name !== '')) &&
+  unrollLoops(nodes, graph) === nodes &&
+  splitMergedCalls(nodes, graph) === nodes;
 
 /** A graph whose functions are expanded. */
 interface Subject {
@@ -87,7 +121,8 @@ function* analyzeNodes(subject: Subject, leastFolded: number): Steps<Analyzed> {
         leastFolded + kept,
       );
       yield;
-      const analysis = unfoldAnalysis({ ...short, folded, repetition, graph, nodes, provided, given });
+      const whole = { graph, nodes: flatNodesOf(nodes), provided, given };
+      const analysis = unfoldAnalysis({ ...short, ...whole, folded, repetition });
       if (analysis !== undefined) return { analysis, uses: short.uses };
     }
   }

@@ -11,6 +11,7 @@ import { modelNames, selectModel } from '../formats/layer-spec/selectModel.ts';
 import type { LayerSpec } from '../formats/layer-spec/syntax.ts';
 import { locateIssues } from '../formats/locateIssues.ts';
 import { type ReadOnnx, readOnnx } from '../formats/onnx/readOnnx.ts';
+import { lengthOf, type RepeatedNodes } from '../formats/onnx/repeatedNodes.ts';
 import type { OnnxModel } from '../formats/onnx/syntax.ts';
 import { readOnnxJson } from '../formats/onnx-json/readOnnxJson.ts';
 import { readOnnxText } from '../formats/onnx-text/readOnnxText.ts';
@@ -29,7 +30,7 @@ import type { AnalysisMemory } from './layer-spec/analysisMemory.ts';
 import type { ReadInclude } from './layer-spec/blockTable.ts';
 import { describeFramework } from './layer-spec/describedFramework.ts';
 import type { LoweringMemory } from './layer-spec/loweringMemory.ts';
-import { leaveOutCrowded } from './leaveOutCrowded.ts';
+import { isCrowded, leaveOutCrowded } from './leaveOutCrowded.ts';
 import { lowerLayerSpec } from './lowerLayerSpec.ts';
 import type { OpenedModel } from './openedModel.ts';
 import { recordedStructure } from './recordedStructure.ts';
@@ -81,8 +82,8 @@ export function openModel(source: ByteSource, name: string, options: OpenOptions
     case 'layer-spec':
       return openLayerSpec(decodeText(source), name, options);
     case 'onnx': {
-      const { model, issues } = readOnnx(source);
-      return openRead('onnx', name, model, issues, source.size);
+      const { model, issues, repeated } = readOnnx(source);
+      return openRead('onnx', name, model, issues, source.size, repeated);
     }
     case 'onnx-text':
       return openWholeOnnxText(decodeText(source), name);
@@ -241,7 +242,8 @@ const openRead = (
   read: OnnxModel | undefined,
   issues: readonly Issue[],
   size: number,
-): OpenedModel => finish(openReadInSteps(format, name, read, issues, size));
+  repeated?: RepeatedNodes,
+): OpenedModel => finish(openReadInSteps(format, name, read, issues, size, repeated));
 
 function* openReadInSteps(
   format: 'onnx' | 'onnx-text',
@@ -249,6 +251,7 @@ function* openReadInSteps(
   read: OnnxModel | undefined,
   issues: readonly Issue[],
   size: number,
+  blocks?: RepeatedNodes,
 ): Steps<OpenedModel> {
   if (read === undefined) {
     return {
@@ -260,15 +263,23 @@ function* openReadInSteps(
       issues: readableIssues(issues),
     };
   }
-  const { model, issues: crowded } = leaveOutCrowded(read, size);
-  const analysis = yield* analyzeInSteps(model, recordedStructure(model));
+  // Whoever asks for the nodes of a model that was read as blocks has them made.
+  const repeated = blocks !== undefined && isCrowded(lengthOf(blocks), size) ? undefined : blocks;
+  const { model, issues: crowded } =
+    repeated === undefined ? leaveOutCrowded(read, size) : { model: read, issues: [] };
+  const analysis = yield* analyzeInSteps(model, recordedStructure(model), undefined, repeated);
   return {
     format,
     name: model.graph.name || name,
     analysis,
     onnx: model,
     scenario: {},
-    issues: readableIssues([...issues, ...crowded, ...checkNodeAttributes(model), ...analysis.issues]),
+    issues: readableIssues([
+      ...issues,
+      ...crowded,
+      ...checkNodeAttributes(model, repeated),
+      ...analysis.issues,
+    ]),
   };
 }
 

@@ -50,6 +50,24 @@ export function findRepetition(
 }
 
 /**
+ * The repetition of `count` blocks of `period` nodes from the node `start` on, as somebody takes it to be; `undefined`
+ * where it is none.
+ */
+export function repetitionAt(
+  nodes: readonly FlatNode[],
+  graph: OnnxGraph,
+  { start, period, count }: Pick<Repetition, 'start' | 'period' | 'count'>,
+): Repetition | undefined {
+  const wiring = wire(nodes, graph);
+  if (wiring === undefined) return undefined;
+  const end = start + period * count;
+  for (let index = start + period; index < end; index += 1) {
+    if (!follows(wiring, index, period)) return undefined;
+  }
+  return ownBlocks(wiring, { start, period, count, end });
+}
+
+/**
  * The run from the first node on that begins a layer. Where a line within a block differs from that of all others, its
  * like blocks begin behind that line, and maybe in the middle of what the line was lowered to.
  */
@@ -264,7 +282,7 @@ function isSameAttribute(left: Attribute<OnnxGraph>, right: Attribute<OnnxGraph>
 }
 
 /** Same type and contents; contents that were skipped are those no rule can see. */
-function isSameLiteral(left: TensorLiteral, right: TensorLiteral): boolean {
+export function isSameLiteral(left: TensorLiteral, right: TensorLiteral): boolean {
   return (
     left.elementType === right.elementType &&
     areSameNumbers(left.dimensions, right.dimensions) &&
@@ -291,7 +309,7 @@ function areStoredAlike(left: Stored | undefined, right: Stored | undefined): bo
   return left.pattern === right.pattern;
 }
 
-function isSameType(left: OnnxType | undefined, right: OnnxType | undefined): boolean {
+export function isSameType(left: OnnxType | undefined, right: OnnxType | undefined): boolean {
   return left === right || JSON.stringify(left) === JSON.stringify(right);
 }
 
@@ -300,7 +318,7 @@ export const areNamesAlike = (left: string, right: string): boolean =>
   left === right || patternOf(left) === patternOf(right);
 
 /** A name with the same number in the place of every number. */
-const patternOf = (name: string): string => name.replace(/\d+/g, '0');
+export const patternOf = (name: string): string => name.replace(/\d+/g, '0');
 
 /** Checks what only whole blocks show: what each block has of its own, and that nothing else reads it. */
 function ownBlocks(wiring: Wiring, run: Run): Repetition | undefined {
@@ -369,7 +387,7 @@ function ownBlocks(wiring: Wiring, run: Run): Repetition | undefined {
     owners.set(name, block);
     origins.set(name, stored[at(origin, tensor)]?.name ?? '');
   }
-  return { ...run, owners, origins };
+  return { start, period, count, owners, origins };
 }
 
 const nobody = -1;

@@ -22,6 +22,26 @@ import {
   type Places,
 } from './foldGraph.ts';
 
+/** The nodes of a graph, which may be made when they are asked for. */
+export interface FlatNodes {
+  readonly length: number;
+  /** `undefined` where there is none. */
+  readonly at: (index: number) => FlatNode | undefined;
+  /** The same of a node alone: most are asked for nothing else. */
+  readonly nameAt: (index: number) => string;
+  readonly pathsAt: (index: number) => readonly string[];
+  readonly sourceAt: (index: number) => number | undefined;
+}
+
+/** Nodes that are all there. */
+export const flatNodesOf = (nodes: readonly FlatNode[]): FlatNodes => ({
+  length: nodes.length,
+  at: (index) => nodes[index],
+  nameAt: (index) => nameOfNode(nodes[index]),
+  pathsAt: (index) => nodes[index]?.scope.paths ?? [],
+  sourceAt: (index) => nodes[index]?.source,
+});
+
 /** The whole graph, how it was folded, and what came out, which may itself have been unfolded from a shorter one. */
 export interface FoldedAnalysis {
   readonly analysis: ModelAnalysis;
@@ -29,7 +49,7 @@ export interface FoldedAnalysis {
   readonly folded: FoldedGraph;
   readonly repetition: Repetition;
   readonly graph: OnnxGraph;
-  readonly nodes: readonly FlatNode[];
+  readonly nodes: FlatNodes;
   readonly provided: ProvidedStructure | undefined;
   readonly given: GivenLayers;
 }
@@ -60,8 +80,8 @@ export function unfoldAnalysis(subject: FoldedAnalysis): ModelAnalysis | undefin
     },
     folded: {
       ...shortestOf(subject, layers.origins),
-      nameOf: (index) => nameOfNode(nodes[index]),
-      sourceOf: (index) => nodes[index]?.source,
+      nameOf: nodes.nameAt,
+      sourceOf: nodes.sourceAt,
     },
   };
   return whole;
@@ -145,7 +165,7 @@ function hasSettled(subject: FoldedAnalysis, standIn: (name: string) => StandIn)
   const { gradients, groups, auxiliary } = costing;
   const sources = new Set<number>();
   for (let index = places.cut - places.period; index < places.cut; index += 1) {
-    sources.add(nodes[index]?.source ?? -1);
+    sources.add(nodes.sourceAt(index) ?? -1);
   }
   if (issues.some(({ operator }) => operator !== undefined && sources.has(operator))) return false;
   const roleOf = (name: string | undefined) =>
@@ -221,9 +241,9 @@ function areRolesGivenAlike(
   const { cut, period, copies } = folded.places;
   for (let index = cut; index < cut + copies * period; index += 1) {
     const shown = folded.nodes[foldedIndex(folded.places, index)]?.node.outputs;
-    const alike = nodes[index]?.node.outputs.every(
-      (name, output) => roles.get(name) === roles.get(shown?.[output] ?? ''),
-    );
+    const alike = nodes
+      .at(index)
+      ?.node.outputs.every((name, output) => roles.get(name) === roles.get(shown?.[output] ?? ''));
     if (alike === false) return false;
   }
   return true;
@@ -255,7 +275,7 @@ function unfoldParameters(
   if (fromStored === analysis.parameters.length) return parameters;
   for (let index = 0; index < nodes.length; index += 1) {
     const shown = folded.nodes[foldedIndex(places, index)]?.node.outputs ?? [];
-    nodes[index]?.node.outputs.forEach((name, output) => {
+    nodes.at(index)?.node.outputs.forEach((name, output) => {
       add(name, { name: shown[output] ?? '', readers: readersOfOutput(places, index) });
     });
   }
@@ -326,7 +346,10 @@ function unfoldContent(
       consumers: unfoldReaders(places, value.consumers, stand.readers),
     });
   }
-  const operators = nodes.map((flat, index): Operator => {
+  const operators: Operator[] = [];
+  for (let index = 0; index < nodes.length; index += 1) {
+    const flat = nodes.at(index);
+    if (flat === undefined) continue;
     const { node } = flat;
     const shown = known.operators[foldedIndex(places, index)];
     node.outputs.forEach((name, output) => {
@@ -335,7 +358,7 @@ function unfoldContent(
       const consumers = unfoldReaders(places, value.consumers, readersOfOutput(places, index));
       values.set(name, { ...value, name, producer: index, consumers });
     });
-    return {
+    operators.push({
       index,
       source: flat.source,
       name: nameOfNode(flat),
@@ -348,8 +371,8 @@ function unfoldContent(
       ...(shown?.contradiction === undefined ? {} : { contradiction: shown.contradiction }),
       ...(shown?.opset === undefined ? {} : { opset: shown.opset }),
       ...(shown?.kind === undefined ? {} : { kind: shown.kind }),
-    };
-  });
+    });
+  }
   return { operators, values };
 }
 
@@ -388,25 +411,25 @@ function unfoldLayers(
   };
   if (!isSettledAround(places, isLike) || !isSettledAround(places, isLike)) return undefined;
 
-  const indexGivenTo = (flat: FlatNode | undefined): number => provisions.ofNode[flat?.source ?? -1] ?? -1;
-  const givenTo = (flat: FlatNode | undefined): ProvidedLayer | undefined =>
-    provisions.layers[indexGivenTo(flat)];
+  const indexGivenTo = (source: number | undefined): number => provisions.ofNode[source ?? -1] ?? -1;
+  const givenTo = (source: number | undefined): ProvidedLayer | undefined =>
+    provisions.layers[indexGivenTo(source)];
   const layers: Layer[] = [];
   const origins: number[] = [];
   const names = new Set<string>();
   /** Writes a layer whose leader stands `shift` operators further on in the whole graph. */
   const add = (layer: Layer, origin: number, shift: number, operators: readonly number[]): boolean => {
     const leader = leaders[origin] ?? 0;
-    const flat = nodes[leader + shift];
-    const paths = flat?.scope.paths ?? [];
-    const given = givenTo(flat);
-    const name = given?.name ?? paths.at(-1) ?? nameOfNode(flat);
+    const paths = nodes.pathsAt(leader + shift);
+    const source = nodes.sourceAt(leader + shift);
+    const given = givenTo(source);
+    const name = given?.name ?? paths.at(-1) ?? nodes.nameAt(leader + shift);
     if ((shift === 0 && name !== layer.name && leader >= cut - period) || names.has(name)) return false;
     names.add(shift === 0 ? layer.name : name);
     origins.push(origin);
     if (shift === 0) layers.push({ ...layer, operators });
     else if (given === undefined) {
-      if (givenTo(folded.nodes[leader]) !== undefined) return false;
+      if (givenTo(folded.nodes[leader]?.source) !== undefined) return false;
       layers.push({ ...layer, name, ancestors: paths.slice(0, -1), operators });
     } else {
       if (!isGivenAlike(layer, given, operators)) return false;
@@ -415,7 +438,7 @@ function unfoldLayers(
         type: layer.type,
         ancestors: given.ancestors,
         operators,
-        given: indexGivenTo(flat),
+        given: indexGivenTo(source),
         ...(layer.marks === undefined ? {} : { marks: layer.marks }),
       });
     }
@@ -426,8 +449,8 @@ function unfoldLayers(
     given.type === layer.type &&
     (given.marks === layer.marks || JSON.stringify(given.marks) === JSON.stringify(layer.marks)) &&
     operators.every((index, position) => {
-      const shown = givenTo(folded.nodes[layer.operators[position] ?? -1]);
-      return (givenTo(nodes[index]) === given) === (shown?.name === layer.name);
+      const shown = givenTo(folded.nodes[layer.operators[position] ?? -1]?.source);
+      return (givenTo(nodes.sourceAt(index)) === given) === (shown?.name === layer.name);
     });
   const inBlock: number[] = [];
   let copied = false;
