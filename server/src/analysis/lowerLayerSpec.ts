@@ -12,7 +12,7 @@ import type { Issue } from '../model/issue.ts';
 import { includeBlocks, type ReadInclude } from './layer-spec/blockTable.ts';
 import { findUnused } from './layer-spec/findUnused.ts';
 import type { LoweringMemory } from './layer-spec/loweringMemory.ts';
-import { ModelLowering } from './layer-spec/modelLowering.ts';
+import { type LoweredModel, lowerModel } from './layer-spec/lowerModel.ts';
 import type { ProvidedStructure } from './providedStructure.ts';
 
 export interface LoweringOptions {
@@ -50,25 +50,24 @@ export function lowerLayerSpec(spec: LayerSpec, options: LoweringOptions = {}): 
   const included = includeBlocks(spec, options.path ?? '', options.readInclude, (issue) =>
     issues.push(issue),
   );
-  let lowering = new ModelLowering(selected, included.blocks, overrides, new Set(), options.memory);
-  let outputs = lowering.run();
+  const lower = (closed: ReadonlySet<string>): LoweredModel =>
+    lowerModel(selected, included.blocks, overrides, closed, options.memory);
+  const open = lower(new Set());
   // A dimension whose value went into the graph (a table of positions, say) is a number from the start.
-  if (lowering.pinned.size > 0) {
-    lowering = new ModelLowering(selected, included.blocks, overrides, lowering.pinned, options.memory);
-    outputs = lowering.run();
-  }
+  const lowered = open.pinned.size === 0 ? open : lower(open.pinned);
+  const { graph } = lowered;
   return {
-    model: lowering.graph.build(nameOf(spec, selected, options.path), outputs),
+    model: graph.build(nameOf(spec, selected, options.path), lowered.outputs),
     structure: {
-      layers: lowering.graph.layers,
-      roles: lowering.graph.roles,
-      symbolDefaults: lowering.symbolDefaults,
-      ...(lowering.graph.unknownSizes.size === 0 ? {} : { reportedSymbols: lowering.graph.unknownSizes }),
+      layers: graph.layers,
+      roles: graph.roles,
+      symbolDefaults: lowered.symbolDefaults,
+      ...(graph.unknownSizes.size === 0 ? {} : { reportedSymbols: graph.unknownSizes }),
       issues: [],
     },
     selected,
     includes: included.paths,
-    issues: [...issues, ...lowering.issues, ...findUnused(spec)],
+    issues: [...issues, ...lowered.issues, ...findUnused(spec)],
   };
 }
 

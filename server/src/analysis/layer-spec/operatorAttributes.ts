@@ -8,7 +8,7 @@ import { evaluate } from './evaluate.ts';
 import { opset } from './graphBuilder.ts';
 import { type NodeAttributes, printValue, type SpecValue } from './layerDefinition.ts';
 import { numbersOf } from './layers/parameters.ts';
-import type { Scope } from './scope.ts';
+import { reportError, type Scope } from './scope.ts';
 
 /**
  * Attributes by name, in the kinds the operator declares: `alpha=2` of a float attribute is a float. `undefined` where
@@ -23,7 +23,7 @@ export function operatorAttributes(
   let right = true;
   const wrong = (message: string, span: TextSpan): void => {
     right = false;
-    scope.report({ code: 'spec/argument', severity: 'error', message, span });
+    reportError(scope, 'spec/argument', message, span);
   };
   const declared = new Map(attributesOf('', operator, opset).map((attribute) => [attribute.name, attribute]));
   const attributes: Record<string, NodeAttributes[string]> = {};

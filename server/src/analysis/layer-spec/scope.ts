@@ -3,6 +3,7 @@
 import type { Name, Reference, SpecLayer } from '../../formats/layer-spec/syntax.ts';
 import type { LayerMarks } from '../../model/graph.ts';
 import type { Issue, TextSpan } from '../../model/issue.ts';
+import type { IssueCode } from '../../model/issueCodes.ts';
 import { didYouMean } from '../../model/nearestName.ts';
 import { recentKeys } from '../../model/recentKeys.ts';
 import type { Home } from './blockTable.ts';
@@ -37,6 +38,13 @@ export interface Scope {
   readonly report: (issue: Issue) => void;
 }
 
+export const single = (tensor: Tensor): Outputs => ({ tensors: [tensor], names: [] });
+
+/** Always `undefined`: what a caller gives on who goes without a value. */
+export function reportError(scope: Scope, code: IssueCode, message: string, span: TextSpan): undefined {
+  scope.report({ code, severity: 'error', message, span });
+}
+
 /** The tensor that `reference` names, or `undefined` after an issue. */
 export function tensorOf(reference: Reference, scope: Scope): Tensor | undefined {
   const outputs = outputsNamed(reference, scope);
@@ -49,8 +57,7 @@ export function tensorOf(reference: Reference, scope: Scope): Tensor | undefined
       outputs.names.length === 0
         ? `the outputs of \`${reference.text}\` have no names; write \`${reference.text}\`, or name them where it is defined: \`- a, b: …\``
         : `\`${reference.text}\` gives ${outputs.names.join(', ')}, not \`${output.text}\`${didYouMean(output.text, outputs.names)}`;
-    scope.report({ code: 'spec/unknown-source', severity: 'error', message, span: output.span });
-    return undefined;
+    return reportError(scope, 'spec/unknown-source', message, output.span);
   }
   return outputs.tensors[index];
 }
@@ -73,20 +80,14 @@ function outputsNamed(name: Name, scope: Scope): Outputs | undefined {
     const message = isItself
       ? `\`${name.text}\` cannot read itself; name a layer above it`
       : `\`${name.text}\` stands further down, and a layer reads only what is above it; move one of them`;
-    scope.report({ code: 'spec/unknown-source', severity: 'error', message, span: name.span });
-    return undefined;
+    return reportError(scope, 'spec/unknown-source', message, name.span);
   }
   const known: string[] = [];
   for (let at: Scope | undefined = scope; at !== undefined; at = at.outer) {
     known.push(...recentKeys(at.tensors));
   }
-  scope.report({
-    code: 'spec/unknown-source',
-    severity: 'error',
-    message: `no layer above or input is named \`${name.text}\`${didYouMean(name.text, known)}`,
-    span: name.span,
-  });
-  return undefined;
+  const message = `no layer above or input is named \`${name.text}\`${didYouMean(name.text, known)}`;
+  return reportError(scope, 'spec/unknown-source', message, name.span);
 }
 
 /** Of layers of one name the first. Made once for each list: every name of a text may be wrong. */

@@ -1,12 +1,10 @@
 /** The tensors a call is given: by `from`, among its arguments, or by the line above. */
 
 import type { Argument, Expression, LayerCall, Reference } from '../../formats/layer-spec/syntax.ts';
-import type { TextSpan } from '../../model/issue.ts';
-import type { IssueCode } from '../../model/issueCodes.ts';
 import { evaluate } from './evaluate.ts';
 import type { GraphBuilder } from './graphBuilder.ts';
 import type { LayerDefinition, Tensor } from './layerDefinition.ts';
-import { isTensor, type Scope, tensorOf } from './scope.ts';
+import { isTensor, reportError, type Scope, tensorOf } from './scope.ts';
 
 /** What a call is fed with besides its arguments. */
 export interface Feed {
@@ -97,10 +95,6 @@ export function inputsOf(
   scope: Scope,
   { sources, previous }: Feed,
 ): readonly Tensor[] | undefined {
-  const problem = (code: IssueCode, message: string, span: TextSpan): undefined => {
-    scope.report({ code, severity: 'error', message, span });
-    return undefined;
-  };
   const { least, names, variadic } = definition.inputs;
   let tensors = [...sources, ...given.tensors];
   const named = [...given.named.values()];
@@ -111,21 +105,19 @@ export function inputsOf(
   if (known.length < tensors.length || named.includes(undefined)) {
     if (previous === undefined && sources.length + given.tensors.length === 0) {
       const message = `${definition.name} has no input: nothing is above it, and the model has no inputs`;
-      problem('spec/unknown-source', message, call.callee.span);
+      reportError(scope, 'spec/unknown-source', message, call.callee.span);
     }
     return undefined;
   }
   if (known.length + needed < least) {
     const message = `${definition.name} takes ${names.join(', ')}; name them with \`from\``;
-    return problem('spec/argument', message, call.callee.span);
+    return reportError(scope, 'spec/argument', message, call.callee.span);
   }
   if (known.length > names.length && !variadic) {
     const takes = names.length === 1 ? 'one tensor' : `at most ${names.length} tensors`;
-    problem(
-      'spec/argument',
-      `${definition.name} takes ${takes}, not ${known.length}`,
-      call.sources[names.length]?.span ?? call.argumentsSpan,
-    );
+    const message = `${definition.name} takes ${takes}, not ${known.length}`;
+    const span = call.sources[names.length]?.span ?? call.argumentsSpan;
+    reportError(scope, 'spec/argument', message, span);
     return known.slice(0, names.length);
   }
   return known;
