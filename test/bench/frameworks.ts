@@ -27,7 +27,7 @@ export function showFrameworks(): void {
   console.log('');
   console.log('9,000 operators, the slowest choice of each framework; least of several runs');
   console.log(`${''.padEnd(56)}1,024 GPUs   1 to 4,096 in 13 points`);
-  for (const entry of frameworks) {
+  for (const entry of frameworks.filter(({ oneNode }) => oneNode !== true)) {
     const requestOf = (options: Readonly<Record<string, string>>, gpus: number, batch = nextBatch()) => ({
       ...base,
       batch,

@@ -174,7 +174,7 @@ export const renderedScaling: Scenario = {
   name: 'the scaling curve is a rendered page',
   steps: async (editor) => {
     await showScaling(editor);
-    await editor.pageMatching(/of one GPU by itself/);
+    await editor.pageMatching(/efficiency/);
   },
 };
 

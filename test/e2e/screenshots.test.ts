@@ -65,6 +65,15 @@ async function showFixes(editor: EditorPage): Promise<void> {
   await editor.showFixes();
 }
 
+/** The step by number of GPUs, beside the model. */
+async function showScaling(editor: EditorPage): Promise<void> {
+  await editor.openFile('vgg16.onnx');
+  await editor.lensMatching(/batch 32/);
+  await editor.page.keyboard.press('Control+b');
+  await editor.runCommand('Layercost: Show Scaling');
+  await editor.pageMatching(/efficiency/);
+}
+
 /** The spec has a scenario of its own; the binary model takes one that somebody might really use. */
 const pictures = [
   {
@@ -80,6 +89,11 @@ const pictures = [
   { model: 'gpt2', show: showGpt2, scenario: {} },
   { model: 'proposals', show: showProposals, scenario: {} },
   { model: 'fixes', show: showFixes, scenario: {} },
+  {
+    model: 'scaling',
+    show: showScaling,
+    scenario: { 'layercost.cluster': 'p3-16xlarge', 'layercost.batch': 32, 'layercost.precision': 'fp16' },
+  },
 ];
 
 for (const [theme, title] of Object.entries(themes)) {

@@ -142,7 +142,9 @@ describe('renderings', () => {
     );
     const markdown = renderScalingMarkdown(scaling);
     expect(markdown).toMatch(/^# a\\\|b \\<c\\>: scaling\n/);
-    expect(markdown).toMatch(/^\| 8 \| .* \| out of memory \| █{18} \|$/m);
+    expect(markdown).toMatch(
+      /^\| 8 \| 100\u00a0ms \| .* \| 90\u00a0% \| █{9} \| out\u00a0of\u00a0memory \| .* \| 80\.0\u00a0ms\u00a0to\u00a0130\u00a0ms \|$/m,
+    );
   });
 
   it('comma-separated values are in base units, unknown cells empty', () => {

@@ -199,10 +199,10 @@ it('renders Markdown', () => {
 
     | | | |
     |---|--:|---|
-    | step time | ≥ 170 µs | forward ≥ 20.0 µs, backward ≥ 40.0 µs, update 30.0 µs, 80.0 µs of 120 µs communication exposed |
-    | throughput | ≤ 188,235 samples/s | scaling efficiency 53 %, MFU 14 % |
-    | memory | ≥ 64.0 MiB | of 40.0 GiB, parameters 9.01 MiB, gradients 9.01 MiB, optimizer 18.0 MiB, activations ≥ 3.00 MiB, workspace 0 B, communication buffers 25.0 MiB, most in update |
-    | FLOPs | ≥ 7.25 GFLOP | forward ≥ 2.42 GFLOP, backward ≥ 4.83 GFLOP per GPU |
+    | step time | ≥ 170 µs | forward ≥ 20.0 µs, backward ≥ 40.0 µs, update 30.0 µs, 80.0 µs of 120 µs communication exposed |
+    | throughput | ≤ 188,235 samples/s | scaling efficiency 53 %, MFU 14 % |
+    | memory | ≥ 64.0 MiB | of 40.0 GiB, parameters 9.01 MiB, gradients 9.01 MiB, optimizer 18.0 MiB, activations ≥ 3.00 MiB, workspace 0 B, communication buffers 25.0 MiB, most in update |
+    | FLOPs | ≥ 7.25 GFLOP | forward ≥ 2.42 GFLOP, backward ≥ 4.83 GFLOP per GPU |
 
     ## Findings
 
@@ -212,7 +212,7 @@ it('renders Markdown', () => {
 
     | layer | type | output | parameters | forward | backward | time | saved | communication | exposed |
     |---|---|---|--:|--:|--:|--:|--:|--:|--:|
-    | \`/fc\` | Linear | 4×128×3072 | 2,362,368 | 2.42 GFLOP | 4.83 GFLOP | 60.0 µs | 768 KiB | 120 µs | 80.0 µs |
+    | \`/fc\` | Linear | 4×128×3072 | 2,362,368 | 2.42 GFLOP | 4.83 GFLOP | 60.0 µs | 768 KiB | 120 µs | 80.0 µs |
     | \`/odd, "quoted"\` | Odd | ? |  | ? | ? | ? | ? |  |  |
 
     ## Not counted

@@ -6,3 +6,6 @@ export const codeInMarkdown = (name: string): string =>
 
 export const escapeMarkdown = (text: string): string =>
   text.replace(/[\\|<>*_[\]]/g, (character) => `\\${character}`);
+
+/** A number stays on one line with its unit, in a table that has no room. */
+export const unbroken = (text: string): string => text.replaceAll(' ', '\u00a0');

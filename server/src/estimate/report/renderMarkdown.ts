@@ -5,7 +5,7 @@ import { printable } from '../../model/readableIssues.ts';
 import { groupUnknown, listOperators } from '../unknownParts.ts';
 import { describeScenario } from './describeScenario.ts';
 import { costsSomething, type LayerCells, layerWriter } from './layerCells.ts';
-import { codeInMarkdown, escapeMarkdown } from './markdown.ts';
+import { codeInMarkdown, escapeMarkdown, unbroken } from './markdown.ts';
 import type { LayerReport, Report } from './report.ts';
 import { describeParameters, summarize } from './summary.ts';
 
@@ -19,7 +19,9 @@ export function renderMarkdown(report: Report): string {
     '',
     '| | | |',
     '|---|--:|---|',
-    ...summarize(report).map((row) => `| ${row.name} | ${row.value} | ${escapeMarkdown(row.detail)} |`),
+    ...summarize(report).map(
+      (row) => `| ${unbroken(row.name)} | ${unbroken(row.value)} | ${escapeMarkdown(row.detail)} |`,
+    ),
     '',
     ...findings(report),
     '## Layers',
@@ -45,12 +47,9 @@ function row(layer: LayerReport, cells: LayerCells): string {
     escapeMarkdown(layer.type),
     cells.output.replace(/[\\|<>`]/g, '\\$&'),
     layer.parameters === 0 ? '' : formatCount(layer.parameters),
-    cells.forward,
-    cells.backward,
-    cells.time,
-    cells.saved,
-    cells.communication,
-    cells.exposed,
+    ...[cells.forward, cells.backward, cells.time, cells.saved, cells.communication, cells.exposed].map(
+      unbroken,
+    ),
   ];
   return `| ${texts.join(' | ')} |`;
 }

@@ -2,9 +2,9 @@
 
 import { layoutColumns } from '../report/columns.ts';
 import { type CsvColumn, csvOf } from '../report/csv.ts';
-import { escapeMarkdown } from '../report/markdown.ts';
+import { escapeMarkdown, unbroken } from '../report/markdown.ts';
 import type { Scaling } from './scaleJob.ts';
-import { missingText, scalingColumns } from './scalingCells.ts';
+import { missingText, type ScalingColumn, scalingColumns, shortLimitText } from './scalingCells.ts';
 import type { ScalingPoint } from './scalingCurve.ts';
 
 /** Aligned columns, for a terminal. */
@@ -18,13 +18,14 @@ export function renderScalingTable(scaling: Scaling): string {
 export const renderScalingText = (scaling: Scaling): string =>
   [`${scaling.name}: scaling`, scaling.job, '', renderScalingTable(scaling), ...remarks(scaling)].join('\n');
 
-/** A heading, and one row per number of GPUs with its efficiency as a bar. */
+/** A heading, and one row per number of GPUs with its efficiency as a bar: narrow, for a page beside a model. */
 export function renderScalingMarkdown(scaling: Scaling): string {
-  const columns = [
-    ...scalingColumns(scaling),
-    { title: 'of one GPU by itself', align: 'left', cell: efficiencyBar } as const,
-  ];
-  const row = (cells: readonly string[]): string => `| ${cells.map(escapeMarkdown).join(' | ')} |`;
+  const known = new Map(scalingColumns(scaling).map((column) => [column.title, column]));
+  const columns = narrowColumns.flatMap((column) =>
+    typeof column === 'string' ? (known.get(column) ?? []) : column,
+  );
+  const row = (cells: readonly string[]): string =>
+    `| ${cells.map(escapeMarkdown).map(unbroken).join(' | ')} |`;
   return [
     `# ${escapeMarkdown(scaling.name)}: scaling`,
     '',
@@ -38,17 +39,32 @@ export function renderScalingMarkdown(scaling: Scaling): string {
   ].join('\n');
 }
 
+/** Most asked-for first. */
+const narrowColumns: readonly (string | ScalingColumn)[] = [
+  'GPUs',
+  'batch per GPU',
+  'step',
+  'throughput',
+  'speed-up',
+  'efficiency',
+  { title: '', align: 'left', cell: ({ scalingEfficiency }) => barOf(scalingEfficiency ?? 0) },
+  { title: 'limit', align: 'left', cell: shortLimitText },
+  'exposed',
+  'memory',
+  'run',
+  'price',
+  'range',
+];
+
 const remarks = (scaling: Scaling): readonly string[] => {
   const missing = missingText(scaling);
   const why = scaling.issues.filter(({ severity }) => severity === 'error').map(({ message }) => message);
   return missing === '' ? [] : [`${missing}: ${why.join('; ')}`, ''];
 };
 
-/** Twenty blocks for all of the throughput of one GPU by itself; half a block is the least that is drawn. */
-function efficiencyBar({ scalingEfficiency }: ScalingPoint): string {
-  const halves = Math.max(0, Math.min(40, Math.round(40 * (scalingEfficiency ?? 0))));
-  return `${'█'.repeat(Math.floor(halves / 2))}${halves % 2 === 1 ? '▌' : ''}`;
-}
+/** Ten blocks for all of the throughput of one GPU by itself. */
+const barOf = (efficiency: number): string =>
+  '█'.repeat(Math.max(0, Math.min(10, Math.round(10 * efficiency))));
 
 /** In base units, for spreadsheets and scripts. Where `exact` is false the step is a lower bound. */
 export const renderScalingCsv = ({ points }: Scaling): string => csvOf(csvColumns, points);

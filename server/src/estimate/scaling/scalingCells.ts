@@ -61,18 +61,38 @@ export function scalingColumns({ points, isStrong }: Scaling): readonly ScalingC
   ];
 }
 
-export function limitText({ fits, exact, limit: { kind, share } }: ScalingPoint): string {
+export const limitText = (point: ScalingPoint): string => textOfLimit(point, limitNames, ' of the step');
+
+/** The same in a word and a share. */
+export const shortLimitText = (point: ScalingPoint): string => textOfLimit(point, shortLimitNames, '');
+
+type LimitNames = Readonly<Record<Exclude<StepLimit['kind'], 'compute'>, string>>;
+
+function textOfLimit(
+  { fits, exact, limit: { kind, share } }: ScalingPoint,
+  names: LimitNames,
+  ofWhat: string,
+): string {
   if (fits === 'no') return 'out of memory';
   if (!exact) return '?';
-  return kind === 'compute' ? kind : `${limitNames[kind]}, ${formatPercent(share)} of the step`;
+  return kind === 'compute' ? kind : `${names[kind]}, ${formatPercent(share)}${ofWhat}`;
 }
 
-const limitNames: Readonly<Record<Exclude<StepLimit['kind'], 'compute'>, string>> = {
+const limitNames: LimitNames = {
   host: 'host launches',
   input: 'input',
   latency: 'start-up of messages',
   communication: 'bandwidth of messages',
   server: 'parameter servers',
+  imbalance: 'slowest worker',
+};
+
+const shortLimitNames: LimitNames = {
+  host: 'launches',
+  input: 'input',
+  latency: 'start-up',
+  communication: 'bandwidth',
+  server: 'servers',
   imbalance: 'slowest worker',
 };
 
