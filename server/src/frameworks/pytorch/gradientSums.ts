@@ -7,10 +7,9 @@
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { KernelEnvironment } from '../../hardware/corrections.ts';
-import type { KernelWork } from '../../hardware/kernelWork.ts';
 import type { Operator } from '../../model/graph.ts';
-import { bytes, flops } from '../../model/units.ts';
 import type { LoweredOperator } from '../behaviour.ts';
+import { elementwiseKernel } from './elementwiseKernel.ts';
 import type { FusedGroup } from './fusedGroups.ts';
 
 /**
@@ -51,7 +50,8 @@ export function addGradientSums(
       .map((name) => {
         const producer = graph.values.get(name)?.producer;
         const width = producer === undefined ? 4 : (operators[producer]?.width ?? 4);
-        return sumOf(training.tensors.get(name)?.elements ?? 0, width, environmentOf(index));
+        const elements = training.tensors.get(name)?.elements ?? 0;
+        return elementwiseKernel(3 * elements * width, elements, environmentOf(index));
       });
     if (lowered === undefined || sums.length === 0) return lowered;
     return { ...lowered, backwardData: [...lowered.backwardData, ...sums] };
@@ -82,13 +82,3 @@ function readBy(
 }
 
 const none: readonly string[] = [];
-
-const sumOf = (elements: number, width: number, environment: KernelEnvironment): KernelWork => ({
-  class: 'elementwise',
-  numeric: 'fp32',
-  flops: flops(0),
-  operations: elements,
-  bytes: bytes(3 * elements * width),
-  launches: 1,
-  environment,
-});

@@ -7,7 +7,7 @@
 
 import { distinct } from '../../../model/distinct.ts';
 import type { Operator } from '../../../model/graph.ts';
-import { bytes, flops } from '../../../model/units.ts';
+import { elementwiseKernel } from '../elementwiseKernel.ts';
 import { columnStages } from './columnStages.ts';
 import { type CompiledGraph, extra, piece } from './compiledGraph.ts';
 import type { KeptForBackward } from './keptForBackward.ts';
@@ -119,14 +119,7 @@ class Backward {
         const domain = graph.elementsOf(part === 'embedding' ? output : input);
         const target = graph.bytesOf(input);
         // What is scattered into is filled with zeros first.
-        const zeros = {
-          class: 'elementwise' as const,
-          numeric: 'fp32' as const,
-          flops: flops(0),
-          operations: 0,
-          bytes: bytes(target),
-          launches: 1,
-        };
+        const zeros = elementwiseKernel(target);
         if (isScatter) {
           const made = this.fresh(input);
           this.steps.push({

@@ -2,7 +2,7 @@
 
 import type { KernelWork } from '../../../hardware/kernelWork.ts';
 import type { Operator } from '../../../model/graph.ts';
-import { bytes, flops } from '../../../model/units.ts';
+import { elementwiseKernel } from '../elementwiseKernel.ts';
 import { columnStages } from './columnStages.ts';
 import { type CompiledGraph, extra, piece } from './compiledGraph.ts';
 import type { Step } from './step.ts';
@@ -122,14 +122,7 @@ const elementwise = (operator: number, kernel: KernelWork): Step => ({
 });
 
 /** `num_batches_tracked` of batch normalization goes up by one. */
-const counted: KernelWork = {
-  class: 'elementwise',
-  numeric: 'fp32',
-  flops: flops(0),
-  operations: 1,
-  bytes: bytes(16),
-  launches: 1,
-};
+const counted = elementwiseKernel(16, 1);
 
 /** Weights of windows wider than one are laid out anew for each step, and so are images that come in. */
 function layoutCopies(graph: CompiledGraph, operator: Operator): readonly KernelWork[] {
@@ -142,7 +135,7 @@ function layoutCopies(graph: CompiledGraph, operator: Operator): readonly Kernel
     const isFilter = graph.isWeight(name) && taps > 1 && (tensor.dimensions[1] ?? 1) > 1;
     const isImage = inputs.includes(name) && values.get(name)?.consumers[0] === operator.index;
     if (!isFilter && !isImage) continue;
-    copies.push({ ...counted, operations: 0, bytes: bytes(2 * graph.bytesOf(name)) });
+    copies.push(elementwiseKernel(2 * graph.bytesOf(name)));
   }
   return copies;
 }

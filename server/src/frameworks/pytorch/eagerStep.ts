@@ -1,0 +1,33 @@
+/** What the operators of a step of eager PyTorch have in common, and one of them with its type. */
+
+import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
+import type { KernelEnvironment } from '../../hardware/corrections.ts';
+import type { KernelWork } from '../../hardware/kernelWork.ts';
+import type { Operator } from '../../model/graph.ts';
+import type { Mode } from '../../model/scenario.ts';
+import { type Bytes, bytes } from '../../model/units.ts';
+import type { KnownCost, Traffic } from '../../operators/definition.ts';
+import type { OperatorType, TypeAssignment } from './autocast.ts';
+import type { ViewStorage } from './viewStorage.ts';
+
+export interface EagerStep extends ViewStorage {
+  readonly training: TrainingGraph;
+  readonly types: TypeAssignment;
+  readonly mode: Mode;
+}
+
+export interface TypedOperator {
+  readonly operator: Operator;
+  readonly cost: KnownCost;
+  readonly type: OperatorType;
+  readonly environment: KernelEnvironment;
+}
+
+/** Bytes per element that a value is stored with where it is float32 in the file. */
+export const storedWidth = ({ types, storage }: Pick<EagerStep, 'types' | 'storage'>, name: string): number =>
+  types.widths.get(storage(name)) ?? 4;
+
+export const bytesOf = (traffic: Traffic, { width }: OperatorType): Bytes =>
+  bytes(traffic.float32Elements * width + traffic.fixedBytes);
+
+export const noKernels: readonly KernelWork[] = [];

@@ -1,0 +1,64 @@
+/** The casts that autocast adds where an operator reads what is stored wider or narrower than it computes. */
+
+import type { KernelWork } from '../../hardware/kernelWork.ts';
+import { distinct } from '../../model/distinct.ts';
+import { isWeight } from '../../model/graph.ts';
+import type { KnownCost } from '../../operators/definition.ts';
+import { type EagerStep, noKernels, type TypedOperator } from './eagerStep.ts';
+import { elementwiseKernel } from './elementwiseKernel.ts';
+
+interface Casts {
+  readonly forward: readonly KernelWork[];
+  readonly backwardData: readonly KernelWork[];
+  readonly backwardWeight: readonly KernelWork[];
+}
+
+/**
+ * Casts of an operator's inputs on the way in, and of their gradients on the way back. Operators are given in the order in
+ * which they run: autocast keeps the cast of a weight until the step ends.
+ */
+export function inputCasts({ training, types, storage }: EagerStep): (typed: TypedOperator) => Casts {
+  const castWeights = new Set<string>();
+  return ({ operator, type, cost, environment }) => {
+    if (!types.mixed || cost.class === 'view' || cost.class === 'shape' || cost.class === 'embedding') {
+      return noCasts;
+    }
+    let casts:
+      | { forward: KernelWork[]; backwardData: KernelWork[]; backwardWeight: KernelWork[] }
+      | undefined;
+    for (const input of distinct(operator.inputs)) {
+      const root = storage(input);
+      const stored = types.widths.get(root) ?? 4;
+      if (stored === type.width) continue;
+      const tensor = training.tensors.get(input);
+      const value = training.analysis.graph.values.get(root);
+      if (tensor === undefined || value === undefined || tensor.elementType !== 'float32') continue;
+      if (value.role === 'constant' || value.role === 'buffer') continue;
+      const weight = isWeight(value.role);
+      if (weight && !halfProducts.has(cost.class)) continue;
+      const cast = elementwiseKernel(tensor.elements * (stored + type.width), 0, environment);
+      casts ??= { forward: [], backwardData: [], backwardWeight: [] };
+      if (!(weight && castWeights.has(root))) {
+        if (!type.readsAsStored) casts.forward.push(cast);
+        // Autocast keeps only the casts of tensors that are trained (aten/src/ATen/autocast_mode.cpp, `cached_cast`).
+        if (value.role === 'parameter') {
+          castWeights.add(root);
+          casts.backwardWeight.push(cast);
+        }
+      }
+      if (!weight && training.requiresGradient.has(input)) casts.backwardData.push(cast);
+    }
+    return casts ?? noCasts;
+  };
+}
+
+const noCasts: Casts = { forward: noKernels, backwardData: noKernels, backwardWeight: noKernels };
+
+/** Normalization takes fp32 weights beside half-precision activations without a cast. */
+const halfProducts: ReadonlySet<KnownCost['class']> = new Set([
+  'matmul',
+  'convolution',
+  'depthwise-convolution',
+  'attention',
+  'recurrent',
+]);

@@ -1,0 +1,100 @@
+/** What autograd keeps from forward to backward, named so that the same memory is counted once. */
+
+import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
+import { bitsPerElement } from '../../model/elementType.ts';
+import { isWeight, type Value } from '../../model/graph.ts';
+import { bytes } from '../../model/units.ts';
+import type { BoundTensor, SavedTensor } from '../../operators/definition.ts';
+import type { KeptTensor } from '../behaviour.ts';
+import { broadcastOperand } from './broadcastOperand.ts';
+import { bytesOf, type EagerStep, type TypedOperator } from './eagerStep.ts';
+
+/** Parameters are kept anyway, but the half-precision copy that autocast made of one is kept for backward too. */
+export function keptForBackward(step: EagerStep, typed: TypedOperator): readonly KeptTensor[] {
+  const { saved } = typed.cost;
+  const [first] = saved;
+  if (first === undefined) return noTensors;
+  if (saved.length === 1) return keptTensor(step, typed, first, 0);
+  return saved.flatMap((tensor, index) => keptTensor(step, typed, tensor, index));
+}
+
+const noTensors: readonly KeptTensor[] = [];
+
+function keptTensor(
+  step: EagerStep,
+  typed: TypedOperator,
+  tensor: SavedTensor,
+  index: number,
+): readonly KeptTensor[] {
+  const { operator, type } = typed;
+  if (tensor.kind === 'extra') {
+    return [
+      {
+        key: `${operator.index}/${index}/${tensor.name}`,
+        bytes: bytesOf(tensor.traffic, type),
+        weightCopy: false,
+      },
+    ];
+  }
+  const name = (tensor.kind === 'input' ? operator.inputs : operator.outputs)[tensor.index];
+  return name === undefined ? noTensors : keptValue(step, typed, name, operator.type === 'MatMul');
+}
+
+/**
+ * A value kept in the type its reader computes in. A cast by autocast makes a copy of its own for each reader, as only
+ * those of weights are remembered (aten/src/ATen/autocast_mode.cpp, `cached_cast`), and so does a product of more than two axes of
+ * the part of a tensor, which it lays out as a stack of matrices (aten/src/ATen/native/LinearAlgebra.cpp, `matmul`);
+ * otherwise the whole of what a view shows is kept.
+ */
+export function keptValue(
+  { training, types, storage }: EagerStep,
+  { operator, type }: TypedOperator,
+  name: string,
+  laidOut = false,
+): readonly KeptTensor[] {
+  const root = storage(name);
+  const value = training.analysis.graph.values.get(root);
+  const read = training.tensors.get(name);
+  const whole = training.tensors.get(root);
+  if (read === undefined || whole === undefined || value === undefined) return noTensors;
+  const computed = widthOf(whole, type.width);
+  const stored = widthOf(whole, types.widths.get(root) ?? 4);
+  const width = type.readsAsStored ? stored : computed;
+  const writtenOut = broadcastOperand(training, operator, name);
+  // A table is there all the time, unless an operator makes it in each step.
+  if (isTable(training, value) && writtenOut === undefined) return noTensors;
+  if (isWeight(value.role) && width === stored) return noTensors;
+  const weightCopy = isWeight(value.role);
+  if (writtenOut !== undefined) {
+    return [
+      { key: `${name}:${width}@${operator.index}`, bytes: bytes(writtenOut * width), weightCopy: false },
+    ];
+  }
+  const copiesPart = (laidOut || width !== stored) && read.elements !== whole.elements;
+  const ownCopy =
+    type.mixed && !types.castsByHand && width !== stored && !weightCopy ? `@${operator.index}` : '';
+  return [
+    {
+      key: `${copiesPart ? name : root}:${width}${ownCopy}`,
+      bytes: bytes((copiesPart ? read : whole).elements * width),
+      weightCopy,
+    },
+  ];
+}
+
+const isTable = ({ analysis: { graph } }: TrainingGraph, { role, producer }: Value): boolean =>
+  (role === 'constant' || role === 'buffer') &&
+  (producer === undefined || graph.operators[producer]?.type === 'Constant');
+
+/** A value as it lies in memory, in the type it was computed in. */
+export function storedValue({ training, types, storage }: EagerStep, name: string): readonly KeptTensor[] {
+  const root = storage(name);
+  const bound = training.tensors.get(root);
+  if (bound === undefined) return noTensors;
+  const width = widthOf(bound, types.widths.get(root) ?? 4);
+  return [{ key: `${root}:${width}`, bytes: bytes(bound.elements * width), weightCopy: false }];
+}
+
+/** Bytes per element; those of a float32 tensor of the file are what it is computed or stored in. */
+const widthOf = ({ elementType }: BoundTensor, ofFloat32: number): number =>
+  elementType === 'float32' ? ofFloat32 : (bitsPerElement(elementType) ?? 0) / 8;

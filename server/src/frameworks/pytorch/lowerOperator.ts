@@ -1,0 +1,111 @@
+/** One operator of eager PyTorch that no group holds: its kernels, and what is copied and cast around them. */
+
+import type { KernelWork } from '../../hardware/kernelWork.ts';
+import { distinct } from '../../model/distinct.ts';
+import type { LoweredOperator } from '../behaviour.ts';
+import { broadcastOperand } from './broadcastOperand.ts';
+import { type EagerStep, noKernels, storedWidth, type TypedOperator } from './eagerStep.ts';
+import { elementwiseKernel } from './elementwiseKernel.ts';
+import { isFoldedBias } from './foldedBias.ts';
+import type { FusedGroup } from './fusedGroups.ts';
+import { inputCasts } from './inputCasts.ts';
+import { keptForBackward } from './keptTensors.ts';
+import { absorbed } from './lowerGroup.ts';
+import { operatorKernels } from './operatorKernels.ts';
+import { copiesOfTransposed } from './stridedCopies.ts';
+import { isView } from './viewStorage.ts';
+
+/** Lowers the operators of a step, which are given in the order in which they run. */
+export function operatorLowering(
+  step: EagerStep,
+  groups: ReadonlyMap<number, FusedGroup>,
+): (typed: TypedOperator) => LoweredOperator {
+  const { training, mode } = step;
+  const castsOf = inputCasts(step);
+  const kernelsOf = operatorKernels(training, mode);
+  const learns = mode === 'training';
+  return (typed) => {
+    const { operator, cost, type } = typed;
+    if (operator.type === 'Transpose') return lowerTranspose(step, typed, groups);
+    if (step.copies.has(operator.index)) return lowerCopy(step, typed);
+    if (isView(cost, operator)) return { ...absorbed(type), view: true };
+    const isFolded = isFoldedBias(training, operator);
+    const casts = castsOf(typed);
+    const copies = broadcastCopies(step, typed);
+    const { forward, backwardData, backwardWeight } = kernelsOf(typed);
+    const own = [...casts.forward, ...copies];
+    const ownBackward = [...casts.backwardData, ...copies];
+    return {
+      numeric: type.numeric,
+      width: type.width,
+      view: false,
+      forward: [...joined(own, isFolded ? noKernels : forward), ...biasOf(step, typed)],
+      backwardData: learns ? joined(ownBackward, isFolded ? noKernels : backwardData) : noKernels,
+      backwardWeight: learns ? joined(casts.backwardWeight, backwardWeight) : noKernels,
+      saved: learns ? keptForBackward(step, typed) : [],
+    };
+  };
+}
+
+/** A view, and the copies that its readers make of it. */
+function lowerTranspose(
+  step: EagerStep,
+  { operator, type, environment }: TypedOperator,
+  groups: ReadonlyMap<number, FusedGroup>,
+): LoweredOperator {
+  const { training, mode } = step;
+  const view = { ...absorbed(type), view: true };
+  const { forward, backward } = copiesOfTransposed(training, operator, groups);
+  if (forward + backward === 0) return view;
+  const [source = ''] = operator.inputs;
+  const tensor = training.tensors.get(source);
+  if (tensor?.elementType !== 'float32') return view;
+  const copy = elementwiseKernel(2 * tensor.elements * storedWidth(step, source), 0, environment);
+  const copies = (count: number): readonly KernelWork[] => Array.from({ length: count }, () => copy);
+  return {
+    ...view,
+    forward: copies(forward),
+    backwardData: mode === 'training' ? copies(backward) : noKernels,
+  };
+}
+
+/** A reshape that writes out what is repeated, whose gradient is summed where it was, or a cast of the model's own. */
+function lowerCopy(step: EagerStep, { operator, type, environment }: TypedOperator): LoweredOperator {
+  const { training, mode } = step;
+  const [source = ''] = operator.inputs;
+  const elements = training.tensors.get(operator.outputs[0] ?? '')?.elements ?? 0;
+  const copy = elementwiseKernel(elements * (storedWidth(step, source) + type.width), 0, environment);
+  const learns = mode === 'training' && training.requiresGradient.has(source);
+  return { ...absorbed(type), view: false, forward: [copy], backwardData: learns ? [copy] : noKernels };
+}
+
+/** What is written out before a product reads it, and whose gradient is summed again. */
+function broadcastCopies(
+  { training }: EagerStep,
+  { operator, type, environment }: TypedOperator,
+): readonly KernelWork[] {
+  if (operator.type !== 'MatMul') return noKernels;
+  return distinct(operator.inputs).flatMap((name) => {
+    const elements = broadcastOperand(training, operator, name);
+    if (elements === undefined) return noKernels;
+    const size = (elements + (training.tensors.get(name)?.elements ?? 0)) * type.width;
+    return [elementwiseKernel(size, 0, environment)];
+  });
+}
+
+/**
+ * A convolution's bias is added in place by a kernel of its own (PyTorch 2.x aten/src/ATen/native/Convolution.cpp,
+ * `_convolution`, cuDNN); depthwise kernels add theirs themselves.
+ */
+function biasOf(
+  { training }: EagerStep,
+  { operator, cost, type, environment }: TypedOperator,
+): readonly KernelWork[] {
+  if (cost.class !== 'convolution' || operator.inputs.length < 3) return noKernels;
+  const elements = training.tensors.get(operator.outputs[0] ?? '')?.elements ?? 0;
+  return [elementwiseKernel(2 * elements * type.width, elements, environment)];
+}
+
+/** Most operators have no casts; their kernels are passed on without a copy. */
+const joined = (casts: readonly KernelWork[], own: readonly KernelWork[]): readonly KernelWork[] =>
+  casts.length === 0 ? own : [...casts, ...own];
