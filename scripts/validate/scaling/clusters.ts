@@ -98,6 +98,16 @@ const files: readonly MachineFile[] = [
     link: { kind: 'pcie', title: 'PCIe 3.0 ×16', busBandwidthGBs: 11.2 },
     network: { kind: 'ethernet', title: '25 GbE', nics: 1, linkGbits: 25 },
   },
+  // NCCL 1 makes one ring by nvml index, over one link between two GPUs, and where they are no peers, as the third and the
+  // fourth, by zero copy through host memory (NVIDIA/nccl, src/core.cu of 1.3); what NVLink and QPI of Broadwell give is told
+  // by src/graph/topo.h of later ones.
+  {
+    name: 'dgx-1-p100-nccl-1',
+    nccl: { release: '1.3', source: 'tensorflow/tensorflow, tensorflow/workspace.bzl of 2017: nccl_archive' },
+    gpu: 'p100-sxm2',
+    gpusPerNode: 8,
+    link: { kind: 'nvlink', title: 'NVLink 1', busBandwidthGBs: 18, groups: { gpus: 4, acrossGBs: 6 } },
+  },
   {
     name: 'gce-8x-k80',
     gpu: 'k80',

@@ -47,13 +47,26 @@ What is not reached, and why:
   from Open MPI's source and from OSU runs on two nodes, by which those on eight, which set nothing, are predicted within 13 %
   where they were a quarter too fast. An earlier table of its authors (pull request 44) has 16 GPUs, where VGG-16 loses half
   as much of a step as on 64 and as much by RDMA as by TCP: what holds four nodes is their hosts, what sixteen add is not
-  explained. AlexNet and VGG-16 with real images are bound by input on DGX-1.
+  explained.
+- TensorFlow 1 of 2017 adds by NCCL 1, which makes one ring and goes through host memory between the halves of a DGX-1. That was
+  looked for because AlexNet and VGG-16 on 8 GPUs stood out, so their rows are not wholly unseen; the rates of its links are
+  those of NCCL's own table. On 8 GPUs they are still up to 18 % too fast, and with real images they are bound by input.
 - Caffe-MPI publishes no times and its 16 P40 read from a network file system; GoogLeNet, with little to send, scales
   worst, so that it is not communication that holds it back, nor reading, of which AlexNet needs four times as much. What its
   published code does between two messages (barriers of threads, launches) is hidden by backward.
 - DLPerf's PaddlePaddle loses 40, 80 and 180 ms of a step of BERT on 2, 4 and 8 GPUs of a node, whatever the batch: one
-  process launches for all of them, and what that takes is published nowhere. TensorFlow's BERT on several nodes takes up to
-  350 ms more than the links of its machine do.
+  process launches for all of them, and what that takes is published nowhere.
+- TensorFlow's BERT takes 180 ms longer on two nodes than on one and 270 ms on four, at batches of 32 to 128, in fp32 and fp16,
+  with XLA and without. It is not a gather of sparse gradients of the embedding, which would grow with the batch, nor that its
+  202 messages go one after another, which is 24 ms. Sockets at 3 GB/s would take as long: PaddlePaddle used them, and in an
+  earlier report of DLPerf (August 2020) BERT by Horovod on these machines lost 170 to 290 ms where it now loses 70. Which
+  TensorFlow used is not told.
+- Rows of ResNet-50 in half precision that decode on the CPU were not judged by a rate of decoding: 24 cores feed TensorFlow 7,100
+  images/s on one node, but 5,100 for each of two or four, and where GPUs decode 9,200 fall to 6,700 too. What of reading is
+  slower on several nodes is not told.
+- Lambda's BERT and ResNet-50 lose on V100, A100, RTX 3090 and 4090 what all gradients would take after backward at 2 to 9 GB/s,
+  twice as much in fp32 as in fp16, as if NVLink were off and nothing hidden; one version of its script does set
+  NCCL_P2P_DISABLE=1. By which each row was run is not told, and that would not explain why nothing is hidden.
 `;
 }
 

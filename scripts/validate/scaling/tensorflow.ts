@@ -38,7 +38,7 @@ export function judgeTensorflow(
         optimizer: 'sgd',
         framework: frameworkOf(row),
       },
-      machine(row.cluster ?? ''),
+      machine(machineOf(row)),
       stepOf(alone) * (isSharedBoard(row) ? sharedBoard : 1),
       spread,
     );
@@ -79,6 +79,12 @@ const isAlike = (left: MeasuredRow, right: MeasuredRow): boolean =>
 const stepOf = (row: MeasuredRow): number =>
   (numberIn(row, 'batch') * numberIn(row, 'gpus')) / numberIn(row, 'rate');
 
+/** AlexNet and VGG-16 are what sends by NCCL, on DGX-1 alone. */
+const machineOf = ({ cluster = '', model }: MeasuredRow): string =>
+  cluster === 'dgx-1-p100' && isLarge(model) ? 'dgx-1-p100-nccl-1' : cluster;
+
+const isLarge = (model: string | undefined): boolean => model === 'alexnet' || model === 'vgg16';
+
 /** As the page says they were run. */
 function frameworkOf({ cluster, placement, model, batch, gpus }: MeasuredRow): FrameworkChoice {
   const options = optionsOf(cluster, placement, model);
@@ -99,11 +105,10 @@ function optionsOf(
 ): Readonly<Record<string, string>> {
   const onCpu = { 'variable-update': 'parameter-server', 'local-parameter-device': 'cpu' };
   const onGpu = { 'variable-update': 'parameter-server', 'local-parameter-device': 'gpu' };
-  const isLarge = model === 'alexnet' || model === 'vgg16';
   if (placement === 'distributed')
     return { 'variable-update': 'distributed-replicated', 'grpc-gbs': grpcOnEc2 };
-  if (cluster === 'dgx-1-p100') return isLarge ? { 'variable-update': 'replicated' } : onCpu;
+  if (cluster === 'dgx-1-p100') return isLarge(model) ? { 'variable-update': 'replicated' } : onCpu;
   if (cluster === 'gce-8x-k80') return onCpu;
-  if (isLarge) return onGpu;
+  if (isLarge(model)) return onGpu;
   return model === 'inception-v3' ? onCpu : { 'variable-update': 'replicated', 'all-reduce': 'copies' };
 }
