@@ -79,13 +79,26 @@ describe('a cluster profile of one’s own', () => {
     expect(cluster?.gpu.memory.value).toBe(8 * 2 ** 30);
   });
 
+  test('a key that is misspelt is said once, with the one that was meant', () => {
+    const { issues } = readClusterProfile(whole.replace('"nics"', '"nicks"'));
+    expect(issues.map(({ message }) => message)).toEqual([
+      '"network.nicks" is not known; did you mean `nics`?',
+    ]);
+  });
+
   test.each([
     ['not JSON', '{ "name": ', 'cluster/syntax', undefined],
     ['not an object', '[1, 2]', 'cluster/structure', '[1, 2]'],
     ['empty', '', 'cluster/structure', ''],
     ['negative bandwidth', whole.replace('18', '-18'), 'cluster/structure', '-18'],
     ['unknown GPU', whole.replace('a100-pcie-80gb', 'a101'), 'scenario/unknown-cluster', '"a101"'],
-    ['unknown key', whole.replace('"nics"', '"nicks"'), 'cluster/structure', undefined],
+    ['unknown key', whole.replace('"nics"', '"nicks"'), 'cluster/structure', '"nicks"'],
+    [
+      'a text for a number',
+      whole.replace('"gpusPerNode": 4', '"gpusPerNode": "4"'),
+      'cluster/structure',
+      '"4"',
+    ],
     ['half a GPU', whole.replace('"gpusPerNode": 4', '"gpusPerNode": 1.5'), 'cluster/structure', '1.5'],
     ['half a group', detailed.replace('"gpus": 4', '"gpus": 2.5'), 'cluster/structure', '2.5'],
     ['half a port', detailed.replace('"nics": 2', '"nics": 1.5'), 'cluster/structure', '1.5'],

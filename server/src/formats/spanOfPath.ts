@@ -17,6 +17,21 @@ export function spanOfPath(root: Node, path: readonly PropertyKey[], length: num
   return span;
 }
 
+/** The key at the end of a path; the map that should hold it where it is not there. */
+export function spanOfKey(root: Node, path: readonly PropertyKey[], length: number): TextSpan {
+  const [last, ...above] = path.toReversed();
+  let node: unknown = root;
+  for (const key of above.toReversed()) {
+    node = isMap(node)
+      ? node.items.find((item) => isScalar(item.key) && item.key.value === key)?.value
+      : undefined;
+  }
+  const pair = isMap(node)
+    ? node.items.find((item) => isScalar(item.key) && item.key.value === last)
+    : undefined;
+  return pair === undefined ? spanOfPath(root, path, length) : rangeOf(pair.key, length);
+}
+
 function rangeOf(node: unknown, length: number): TextSpan {
   if (typeof node === 'object' && node !== null && 'range' in node && Array.isArray(node.range)) {
     const [start, end] = node.range;

@@ -17,6 +17,10 @@ const positive = z.number().min(leastNumber).max(greatestNumber);
 
 const sourced = z.union([positive, z.strictObject({ value: positive, source: z.string().min(1) })]);
 
+/** Whether a type is that of a number with its source, which may be left out or not. */
+export const isSourced = (type: z.ZodType): boolean =>
+  type === sourced || (type instanceof z.ZodOptional && type.unwrap() === sourced);
+
 const name = z
   .string()
   .regex(/^[a-z0-9]+(-[a-z0-9.]+)*$/, 'must be lower case words joined by hyphens, such as "my-cluster"');

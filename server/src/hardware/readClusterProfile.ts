@@ -1,13 +1,15 @@
 /** Reads a person's own cluster profile: JSON (or YAML, its superset), checked by schema, errors at the place. */
 
 import { type Document, isMap, parseDocument } from 'yaml';
-import { spanOfPath } from '../formats/spanOfPath.ts';
+import type { ZodType } from 'zod';
+import { schemaProblems } from '../formats/schemaProblems.ts';
+import { spanOfKey, spanOfPath } from '../formats/spanOfPath.ts';
 import type { Issue } from '../model/issue.ts';
 import { readableIssues } from '../model/readableIssues.ts';
 import type { ClusterProfile } from './clusterProfile.ts';
 import { builtInGpus, findGpu } from './gpus.ts';
 import { clusterProfileOfFile, gpuProfileOfFile } from './profileOfFile.ts';
-import { clusterFile, greatestNumber, leastNumber } from './profileSchema.ts';
+import { clusterFile, greatestNumber, isSourced, leastNumber } from './profileSchema.ts';
 
 export function readClusterProfile(text: string): {
   readonly cluster: ClusterProfile | undefined;
@@ -42,10 +44,10 @@ export function readClusterProfile(text: string): {
   const checked = clusterFile.safeParse(value);
   if (!checked.success) {
     return failure(
-      checked.error.issues.map((issue) => ({
+      schemaProblems(checked.error, clusterFile, value, numberText).map(({ path, message, isKey }) => ({
         ...structureIssue,
-        message: `${pathText(issue.path)}: ${issueText(issue)}`,
-        span: spanOfPath(contents, issue.path, text.length),
+        message: `${pathText(path)} ${message}`,
+        span: (isKey ? spanOfKey : spanOfPath)(contents, path, text.length),
       })),
     );
   }
@@ -67,7 +69,7 @@ export function readClusterProfile(text: string): {
     return failure([
       {
         ...structureIssue,
-        message: `${pathText(path)}: must be a whole number, not ${value}`,
+        message: `${pathText(path)} must be a whole number, not ${value}`,
         span: spanOfPath(contents, path, text.length),
       },
     ]);
@@ -78,7 +80,7 @@ export function readClusterProfile(text: string): {
     return failure([
       {
         ...structureIssue,
-        message: `${pathText(path)}: must be 1 or more, what the nodes of a switch offer over what its uplinks take, not ${ratio}`,
+        message: `${pathText(path)} must be 1 or more, what the nodes of a switch offer over what its uplinks take, not ${ratio}`,
         span: spanOfPath(contents, path, text.length),
       },
     ]);
@@ -154,11 +156,7 @@ const firstLine = (message: string): string => (message.split('\n')[0] ?? messag
 const pathText = (path: readonly PropertyKey[]): string =>
   path.length === 0 ? 'The cluster profile' : `"${path.map(String).join('.')}"`;
 
-/** What a schema issue says, without the wording of the schema library where ours is shorter. */
-function issueText(issue: { readonly code: string; readonly message: string }): string {
-  const text = firstLine(issue.message);
-  if (issue.code === 'invalid_union') {
-    return `must be a number from ${leastNumber} to ${greatestNumber}, or { "value": number, "source": "where it comes from" }`;
-  }
-  return text.charAt(0).toLowerCase() + text.slice(1);
-}
+const numberText = (type: ZodType): string | undefined =>
+  isSourced(type)
+    ? `a number from ${leastNumber} to ${greatestNumber}, or { "value": number, "source": "where it comes from" }`
+    : undefined;

@@ -3,7 +3,8 @@
 import { type Document, isMap, parseDocument } from 'yaml';
 import type { FrameworkDescription } from '../../model/frameworkDescription.ts';
 import type { Issue } from '../../model/issue.ts';
-import { spanOfPath } from '../spanOfPath.ts';
+import { schemaProblems } from '../schemaProblems.ts';
+import { spanOfKey, spanOfPath } from '../spanOfPath.ts';
 import { frameworkFile } from './frameworkSchema.ts';
 
 export interface ReadFramework {
@@ -36,10 +37,10 @@ export function readFrameworkDescription(text: string): ReadFramework {
   const checked = frameworkFile.safeParse(value);
   if (!checked.success) {
     return failure(
-      checked.error.issues.map(({ path, message }) => ({
+      schemaProblems(checked.error, frameworkFile, value).map(({ path, message, isKey }) => ({
         ...structure,
-        message: `${pathText(path)}: ${lowered(firstLine(message))}`,
-        span: spanOfPath(contents, path, text.length),
+        message: `${pathText(path)} ${message}`,
+        span: (isKey ? spanOfKey : spanOfPath)(contents, path, text.length),
       })),
     );
   }
@@ -104,7 +105,6 @@ const structure = { code: 'framework/structure', severity: 'error' } as const;
 const failure = (issues: readonly Issue[]): ReadFramework => ({ description: undefined, issues });
 
 const firstLine = (message: string): string => (message.split('\n')[0] ?? message).replace(/[.\s]+$/, '');
-const lowered = (message: string): string => message.charAt(0).toLowerCase() + message.slice(1);
 
 const pathText = (path: readonly PropertyKey[]): string =>
   path.length === 0 ? 'The description of the framework' : `\`${path.map(String).join('.')}\``;
