@@ -1,5 +1,6 @@
 /** Which operators backward computes again together: those that lines of a layer spec mark, and the blocks of a model. */
 
+import { rememberRecent } from '../model/rememberRecent.ts';
 import type { Checkpoint } from '../model/scenario.ts';
 import type { Places } from './folding/foldGraph.ts';
 import type { ModelAnalysis } from './modelAnalysis.ts';
@@ -15,11 +16,23 @@ export interface RecomputedGroups {
 /** What is kept of a group beside what goes in. */
 export type Keeping = 'nothing' | 'products' | 'alternate products';
 
-/** `undefined` where nothing is computed again. A block is kept whole by its mark, whatever the other blocks keep. */
-export function recomputedGroups(
+/**
+ * `undefined` where nothing is computed again. A block is kept whole by its mark, whatever the other blocks keep. They are
+ * found once for an analysis: neither the batch nor the number of GPUs changes them.
+ */
+export const recomputedGroups = (
   analysis: ModelAnalysis,
   checkpoint: Checkpoint,
-): RecomputedGroups | undefined {
+): RecomputedGroups | undefined => knownGroups(analysis, checkpoint).groups;
+
+const knownGroups = rememberRecent(
+  (analysis: ModelAnalysis, checkpoint: Checkpoint): { readonly groups: RecomputedGroups | undefined } => ({
+    groups: findGroups(analysis, checkpoint),
+  }),
+  (known, asked) => known === asked,
+);
+
+function findGroups(analysis: ModelAnalysis, checkpoint: Checkpoint): RecomputedGroups | undefined {
   const { layers, graph } = analysis;
   const blocks = checkpoint === 'none' ? undefined : repeatedBlocks(analysis);
   if (blocks === undefined && layers.every(({ marks }) => marks?.recomputed === undefined)) return undefined;

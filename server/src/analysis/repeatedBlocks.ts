@@ -8,11 +8,24 @@
  */
 
 import { isWeight, type Layer } from '../model/graph.ts';
+import { rememberRecent } from '../model/rememberRecent.ts';
 import { foldedIndex } from './folding/foldGraph.ts';
 import type { ModelAnalysis } from './modelAnalysis.ts';
 
-/** By layer: the path of its block; `undefined` where no blocks repeat. */
-export function repeatedBlocks(analysis: ModelAnalysis): readonly (string | undefined)[] | undefined {
+/** By layer: the path of its block; `undefined` where no blocks repeat. It is found once for an analysis. */
+export const repeatedBlocks = (analysis: ModelAnalysis): BlocksByLayer =>
+  knownBlocks(analysis, 'blocks').ofLayers;
+
+type BlocksByLayer = readonly (string | undefined)[] | undefined;
+
+const knownBlocks = rememberRecent(
+  (analysis: ModelAnalysis, _: 'blocks'): { readonly ofLayers: BlocksByLayer } => ({
+    ofLayers: findBlocks(analysis),
+  }),
+  (known, asked) => known === asked,
+);
+
+function findBlocks(analysis: ModelAnalysis): BlocksByLayer {
   const modules = numberedModules(analysis.layers);
   if (modules.size === 0) return undefined;
   for (const print of [printShapes(analysis), printTypes(analysis)]) {

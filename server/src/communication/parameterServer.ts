@@ -24,7 +24,7 @@ export function placeTensors(
   servers: number,
   splitFrom: Bytes = bytes(Number.POSITIVE_INFINITY),
 ): ServerPlacement {
-  const loads = new Array<number>(servers).fill(0);
+  const loads = new Float64Array(servers);
   const serverOf = tensors.map((size) => {
     if (size >= splitFrom) {
       for (let server = 0; server < servers; server++) {
@@ -32,11 +32,23 @@ export function placeTensors(
       }
       return undefined;
     }
-    const least = loads.indexOf(Math.min(...loads));
+    const least = leastLoaded(loads);
     loads[least] = (loads[least] ?? 0) + size;
     return least;
   });
-  return { loads: loads.map(bytes), serverOf, busiest: bytes(Math.max(0, ...loads)) };
+  return {
+    loads: Array.from(loads, bytes),
+    serverOf,
+    busiest: bytes(loads.reduce((most, load) => Math.max(most, load), 0)),
+  };
+}
+
+function leastLoaded(loads: Float64Array): number {
+  let least = 0;
+  for (let server = 1; server < loads.length; server += 1) {
+    if ((loads[server] ?? 0) < (loads[least] ?? 0)) least = server;
+  }
+  return least;
 }
 
 export interface ServerExchange {

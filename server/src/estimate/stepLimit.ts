@@ -38,12 +38,12 @@ function exposedByCause(
 ): readonly (readonly [StepLimit['kind'], number])[] {
   const { traffic, exchange } = plan;
   const line = exchange.synchrony === 'synchronous' ? timeline : workerTimeline(plan, 0);
-  const { step, messages, slowedTime } = line;
+  const { step, exposed, slowedTime } = line;
   let latency = 0;
   let server = timeline.step - step;
   let communication: number = slowedTime;
-  for (let index = 0; index < messages.length; index += 1) {
-    const ownExposed = messages[index]?.exposed ?? 0;
+  for (let index = 0; index < exposed.length; index += 1) {
+    const ownExposed = exposed[index] ?? 0;
     if (ownExposed === 0) continue;
     const stages = traffic.stages[index] ?? [];
     let whole = 0;

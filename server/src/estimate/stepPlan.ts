@@ -251,11 +251,13 @@ export function timelineOf(plan: StepPlan, edge: Edge): StepTimeline {
   if (time === 0) return line;
   const { placement, traffic } = plan;
   const perServerTime = (time * placement.nodes) / timeAtServers(plan);
+  const exposed = line.exposed.map((own, index) => own + perServerTime * (traffic.serverTimes[index] ?? 0));
   return {
     ...queued(line, time),
+    exposed,
     messages: line.messages.map((message, index) => ({
       ...message,
-      exposed: seconds(message.exposed + perServerTime * (traffic.serverTimes[index] ?? 0)),
+      exposed: seconds(exposed[index] ?? 0),
       slack: seconds(0),
     })),
   };

@@ -29,7 +29,6 @@ import {
   estimated,
   type InitializationOptions,
   listClusters,
-  listFrameworks,
   makeReport,
   onnxTextScheme,
   type ReportParams,
@@ -40,7 +39,6 @@ import { answering, stopIfCancelled } from './answer.ts';
 import { benchmarkHandler } from './benchmark.ts';
 import { clusterChoices } from './clusterChoices.ts';
 import { codeActionCapabilities, serveCodeActions } from './codeActions.ts';
-import { frameworkChoices } from './frameworkChoices.ts';
 import { includedFiles } from './includedFiles.ts';
 import { folderLister } from './listFolder.ts';
 import { onnxFiles } from './onnxFiles.ts';
@@ -327,7 +325,6 @@ export function startServer(connection: Connection, platform: Platform): void {
     }),
   );
   connection.onRequest(listClusters, () => clusterChoices());
-  connection.onRequest(listFrameworks, () => frameworkChoices());
   connection.onRequest(
     makeReport,
     handler('report', null, async ({ uri, model, ...asked }: ReportParams, token) => {

@@ -53,24 +53,25 @@ export function slackOfMessages(
   jobs: Jobs,
   messages: number,
 ): Float64Array {
-  const { messageOf, perStep: jobsPerStep, start, end, previous, started } = jobs;
+  const { messageOf, perStep: jobsPerStep, start, end, previous, started, startedCount } = jobs;
   const latestEnd = new Float64Array(end.length).fill(Number.POSITIVE_INFINITY);
   /** Infinite for a job that has not started. */
-  const latestStart = (job: number): number => {
-    const latest = latestEnd[job] ?? Number.POSITIVE_INFINITY;
-    return Number.isFinite(latest) ? latest - ((end[job] ?? 0) - (start[job] ?? 0)) : latest;
-  };
-  for (let at = started.length - 1; at >= 0; at -= 1) {
+  const latestStart = new Float64Array(end.length).fill(Number.POSITIVE_INFINITY);
+  for (let at = startedCount - 1; at >= 0; at -= 1) {
     const job = started[at] ?? 0;
     const kind = job % jobsPerStep;
     const message = messageOf[kind] ?? 0;
     const isLast = messageOf[kind + 1] !== message;
     const needed = isLast
       ? (neededAt[(job - kind) / jobsPerStep]?.[message] ?? Number.POSITIVE_INFINITY)
-      : latestStart(job + 1);
-    latestEnd[job] = Math.min(latestEnd[job] ?? 0, needed);
+      : (latestStart[job + 1] ?? Number.POSITIVE_INFINITY);
+    const latest = Math.min(latestEnd[job] ?? 0, needed);
+    latestEnd[job] = latest;
+    if (latest === Number.POSITIVE_INFINITY) continue;
+    const latestOfStart = latest - ((end[job] ?? 0) - (start[job] ?? 0));
+    latestStart[job] = latestOfStart;
     const before = previous[job] ?? -1;
-    if (before >= 0) latestEnd[before] = Math.min(latestEnd[before] ?? 0, latestStart(job));
+    if (before >= 0) latestEnd[before] = Math.min(latestEnd[before] ?? 0, latestOfStart);
   }
   const slack = new Float64Array(messages);
   for (let message = 0; message < messages; message += 1) {

@@ -14,66 +14,38 @@ export interface Jobs {
   readonly end: Float64Array;
   /** The job that had the channel before, −1 for none. */
   readonly previous: Int32Array;
-  /** In the order they started. */
-  readonly started: readonly number[];
+  /** In the order they started, `startedCount` of them. */
+  readonly started: Int32Array;
+  readonly startedCount: number;
 }
 
-export interface Records {
-  readonly jobs: Jobs;
-  /** The job waits for its channel from `time` on. */
-  readonly queue: (job: number, time: number) => void;
-  /** The channel takes the job from `from` until `until`. */
-  readonly start: (job: number, channel: number, from: number, until: number) => void;
-}
+/** The same while it is written, in place: a call for each event would take longer than the event. */
+export class Records implements Jobs {
+  ready = new Float64Array(0);
+  start = new Float64Array(0);
+  end = new Float64Array(0);
+  previous = new Int32Array(0);
+  started = new Int32Array(0);
+  startedCount = 0;
 
-/** `first`: by message of a step its first job, one longer; `messageOf`: by job of a step. */
-export function createRecords(perStep: number, first: Int32Array, messageOf: Int32Array): Records {
-  let ready = new Float64Array(0);
-  let start = new Float64Array(0);
-  let end = new Float64Array(0);
-  let previous = new Int32Array(0);
-  const started: number[] = [];
-  const last: number[] = [];
-  const hold = (job: number): void => {
-    const held = end.length;
-    if (job < held) return;
-    const size = Math.max(perStep, 2 * held);
-    ready = longer(ready, new Float64Array(size));
-    start = longer(start, new Float64Array(size));
-    end = longer(end, new Float64Array(size).fill(Number.POSITIVE_INFINITY));
-    previous = longer(previous, new Int32Array(size));
-  };
-  return {
-    queue: (job, time) => {
-      hold(job);
-      ready[job] = time;
-    },
-    start: (job, channel, from, until) => {
-      start[job] = from;
-      end[job] = until;
-      previous[job] = last[channel] ?? -1;
-      last[channel] = job;
-      started.push(job);
-    },
-    jobs: {
-      jobOf: (step, message) => step * perStep + (first[message] ?? 0),
-      perStep,
-      messageOf,
-      get ready() {
-        return ready;
-      },
-      get start() {
-        return start;
-      },
-      get end() {
-        return end;
-      },
-      get previous() {
-        return previous;
-      },
-      started,
-    },
-  };
+  /** `first`: by message of a step its first job, one longer. */
+  constructor(
+    readonly perStep: number,
+    private readonly first: Int32Array,
+    readonly messageOf: Int32Array,
+  ) {}
+
+  jobOf = (step: number, message: number): number => step * this.perStep + (this.first[message] ?? 0);
+
+  /** There are jobs of so many steps. */
+  hold(steps: number): void {
+    const size = steps * this.perStep;
+    this.ready = longer(this.ready, new Float64Array(size));
+    this.start = longer(this.start, new Float64Array(size));
+    this.end = longer(this.end, new Float64Array(size).fill(Number.POSITIVE_INFINITY));
+    this.previous = longer(this.previous, new Int32Array(size));
+    this.started = longer(this.started, new Int32Array(size));
+  }
 }
 
 /** The wider column, with the other at its start. */

@@ -21,8 +21,9 @@ export interface MessageColumns {
   readonly ranks: number;
   /** Stages of a message lie in the columns by stage from here to before those of the next; one longer. */
   readonly firstStage: Int32Array;
-  /** By stage. */
+  /** By stage, and −1 behind the last: a stage is the last of its message where the next is another's. */
   readonly messageOf: Int32Array;
+  /** By stage. */
   readonly channel: Int32Array;
   readonly time: Float64Array;
 }
@@ -45,7 +46,7 @@ export function messageColumns(messages: readonly TimedMessage[]): MessageColumn
     rank: ranks,
     ranks: Math.max(1, distinct),
     firstStage,
-    messageOf: new Int32Array(stageCount),
+    messageOf: new Int32Array(stageCount + 1).fill(-1, stageCount),
     channel: new Int32Array(stageCount),
     time: new Float64Array(stageCount),
   };

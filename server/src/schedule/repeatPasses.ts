@@ -1,5 +1,6 @@
 /** A step of several passes forward and backward, whose gradients are added up before one update. */
 
+import { once } from '../model/once.ts';
 import { seconds } from '../model/units.ts';
 import type { SentStage, StepTimeline, StepTimes } from './stepTimeline.ts';
 
@@ -11,18 +12,27 @@ export function repeatPasses(last: StepTimeline, earlier: StepTimeline, passes: 
   if (passes === 1) return last;
   const more = passes - 1;
   const before = timeBefore(earlier, passes);
-  return {
-    ...repeatTimes(last, earlier, passes),
-    messages: last.messages.map((message, index) => ({
+  const exposed = last.exposed.map((time, index) => time + more * (earlier.exposed[index] ?? 0));
+  const messages = once(() =>
+    last.messages.map((message, index) => ({
       ...message,
       ...shifted(message, before),
-      exposed: seconds(message.exposed + more * (earlier.messages[index]?.exposed ?? 0)),
+      exposed: seconds(exposed[index] ?? 0),
     })),
+  );
+  return {
+    ...repeatTimes(last, earlier, passes),
+    exposed,
+    get messages() {
+      return messages();
+    },
     stageOf: (message, stage) => {
       const sent = last.stageOf(message, stage);
       return { ...sent, ...shifted(sent, before) };
     },
-    batch: last.batch,
+    get batch() {
+      return last.batch;
+    },
   };
 }
 

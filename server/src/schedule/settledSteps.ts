@@ -35,7 +35,11 @@ export interface SettledSteps {
 export function settledSteps(work: StepWork, isRecorded = false): SettledSteps {
   const order = orderOf(work);
   const { longestLag } = order;
-  const traffic = createTraffic(work.messages, work.channels, work.slowing, isRecorded);
+  const traffic = createTraffic(work.messages, work.channels, work.slowing, {
+    // A step that is like the one before it; of those that wait for what it sends, messages alone tell.
+    steps: longestLag === 0 ? 1 : isRecorded ? 2 + longestLag : 2,
+    isRecorded,
+  });
   const supply = work.input === undefined ? undefined : createInputSupply(work.input);
   const steps: LaidStep[] = [];
   const lay = (): LaidStep => {

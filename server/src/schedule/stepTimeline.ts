@@ -12,6 +12,7 @@
  * while the layer before it back-propagates, the wait-free recursion τ_c(l) = max(τ_c(l+1) + t_c(l+1), τ_b(l) + t_b(l)).
  */
 
+import { once } from '../model/once.ts';
 import { sumOf } from '../model/sumOf.ts';
 import { type Seconds, seconds } from '../model/units.ts';
 import { exposureOfMessages, slackOfMessages } from './exposure.ts';
@@ -52,8 +53,13 @@ export interface StepTimes {
   readonly step: Seconds;
 }
 
-/** When what travels beside the GPU's work does. */
+/**
+ * When what travels beside the GPU's work does. All but the exposed parts is worked out when it is first read: what is told of
+ * messages that cross the end of the step needs the steps that wait for them.
+ */
 export interface StepTimeline extends StepTimes {
+  /** By message: the part for which the GPU waits. */
+  readonly exposed: Float64Array;
   readonly messages: readonly SentMessage[];
   /** A stage of a message, by their places. */
   readonly stageOf: (message: number, stage: number) => SentStage;
@@ -84,16 +90,23 @@ export interface SentMessage {
 
 export function stepTimeline(work: StepWork): StepTimeline {
   const settled = settledSteps(work, true);
-  const { steps, supply, shown, follow } = settled;
-  const times = timesOf(work, settled);
-  follow();
-  const from = steps[shown]?.start ?? 0;
-  const batch = supply?.batches[Math.min(shown + 1, supply.batches.length - 1)];
+  const exposed = exposedParts(work, settled);
+  const followed = once((): SettledSteps => {
+    settled.follow();
+    return settled;
+  });
+  const messages = once(() => sentMessages(work, followed(), exposed));
+  const stages = once(() => stageOf(work, followed()));
   return {
-    ...times,
-    messages: sentMessages(work, settled),
-    stageOf: stageOf(work, settled),
-    batch: batch === undefined ? undefined : shifted(batch, -from),
+    ...timesOf(work, settled),
+    exposed,
+    get messages() {
+      return messages();
+    },
+    stageOf: (message, stage) => stages()(message, stage),
+    get batch() {
+      return batchDuring(followed());
+    },
   };
 }
 
@@ -132,12 +145,21 @@ function timesOf(work: StepWork, { steps, shown, averaged }: SettledSteps): Step
   };
 }
 
-function sentMessages({ messages }: StepWork, settled: SettledSteps): readonly SentMessage[] {
+function exposedParts({ messages }: StepWork, settled: SettledSteps): Float64Array {
   const { steps, shown, averaged } = settled;
+  const stalls = steps.slice(shown + 1 - averaged, shown + 1).flatMap((one) => one.stalls);
+  const exposed = exposureOfMessages(stalls, recordedJobs(settled), messages.count);
+  return averaged === 1 ? exposed : exposed.map((time) => time / averaged);
+}
+
+function sentMessages(
+  { messages }: StepWork,
+  settled: SettledSteps,
+  exposed: Float64Array,
+): readonly SentMessage[] {
+  const { steps, shown } = settled;
   const jobs = recordedJobs(settled);
   const from = steps[shown]?.start ?? 0;
-  const stalls = steps.slice(shown + 1 - averaged, shown + 1).flatMap((one) => one.stalls);
-  const exposed = exposureOfMessages(stalls, jobs, messages.count);
   const neededAt = steps.map((step) => step.neededAt);
   const slack = slackOfMessages(shown, neededAt, jobs, messages.count);
   const { start, end } = jobs;
@@ -146,7 +168,7 @@ function sentMessages({ messages }: StepWork, settled: SettledSteps): readonly S
     sent.push({
       start: seconds((start[jobs.jobOf(shown, index)] ?? 0) - from),
       end: seconds((end[jobs.jobOf(shown, index + 1) - 1] ?? 0) - from),
-      exposed: seconds((exposed[index] ?? 0) / averaged),
+      exposed: seconds(exposed[index] ?? 0),
       slack: seconds(slack[index] ?? 0),
     });
   }
@@ -165,6 +187,11 @@ function stageOf({ messages }: StepWork, settled: SettledSteps): StepTimeline['s
       end: seconds((end[job] ?? 0) - from),
     };
   };
+}
+
+function batchDuring({ steps, supply, shown }: SettledSteps): SuppliedBatch | undefined {
+  const batch = supply?.batches[Math.min(shown + 1, supply.batches.length - 1)];
+  return batch && shifted(batch, -(steps[shown]?.start ?? 0));
 }
 
 function recordedJobs({ traffic: { jobs } }: SettledSteps): Jobs {

@@ -6,7 +6,7 @@
  */
 
 import type { Pace } from './gpuStream.ts';
-import { createRecords, type Jobs, longer } from './jobs.ts';
+import { type Jobs, longer, Records } from './jobs.ts';
 import type { MessageColumns } from './messageColumns.ts';
 import { createQueue } from './queue.ts';
 import type { ChannelOrder } from './stepWork.ts';
@@ -43,24 +43,32 @@ export interface Outstanding {
 const noJob = Number.NEGATIVE_INFINITY;
 const never = Number.POSITIVE_INFINITY;
 
+/** `steps`: how many will mostly be laid out. */
 export function createTraffic(
   messages: MessageColumns,
   channels: readonly ChannelOrder[],
   slowing: readonly number[] = [],
-  isRecorded = false,
+  { steps = 1, isRecorded = false }: { readonly steps?: number; readonly isRecorded?: boolean } = {},
 ): Traffic {
   const { firstStage: first, messageOf, channel: channelOf, time: durationOf, rank, ranks } = messages;
   const perStep = durationOf.length;
-  const records = isRecorded ? createRecords(perStep, first, messageOf) : undefined;
+  const records = isRecorded ? new Records(perStep, first, messageOf) : undefined;
   let capacity = 0;
   /** By step and message: when it has passed its last stage, where that is known. */
   let arrived = new Float64Array(0);
   let links = new Int32Array(0);
+  /** Jobs released, and when; those from `taken` to before `given` are not yet in a queue. */
+  let released = new Int32Array(0);
+  let releasedAt = new Float64Array(0);
+  const queued = { taken: 0, given: 0 };
   const holdStep = (step: number): void => {
     if (step < capacity) return;
-    capacity = Math.max(step + 1, 2 * capacity);
+    capacity = Math.max(steps, 2 * capacity);
     arrived = longer(arrived, new Float64Array(messages.count * capacity).fill(never));
     links = longer(links, new Int32Array(perStep * capacity));
+    released = longer(released, new Int32Array(messages.count * capacity));
+    releasedAt = longer(releasedAt, new Float64Array(messages.count * capacity));
+    records?.hold(capacity);
   };
   const jobOf = (step: number, message: number): number => step * perStep + (first[message] ?? 0);
   /** The job of the first step that it is like. */
@@ -70,13 +78,11 @@ export function createTraffic(
   const count = channels.length;
   const isByPriority = Int32Array.from(channels, (order) => (order === 'first come' ? 0 : 1));
   const running = new Int32Array(count).fill(-1);
+  /** Of the records: what each channel carried last. */
+  const last = new Int32Array(count).fill(-1);
   /** By channel: when it has carried its job. */
   const busyUntil = new Float64Array(count).fill(never);
-  /** Jobs released, and when; those from `taken` are not yet in a queue. */
-  const released: number[] = [];
-  const releasedAt: number[] = [];
-  let taken = 0;
-  const isSlowing = slowing.some((share) => share > 0);
+  const shares = Float64Array.from(channels, (_, channel) => slowing[channel] ?? 0);
   const pace = { until: never, factor: 1 };
 
   const enqueue = (job: number, kind: number): void => {
@@ -93,18 +99,22 @@ export function createTraffic(
       busyUntil[channel] = never;
       const kind = kindOf(job);
       if (messageOf[kind + 1] === messageOf[kind]) {
-        records?.queue(job + 1, time);
+        if (records !== undefined) records.ready[job + 1] = time;
         enqueue(job + 1, kind + 1);
       }
     }
-    for (; taken < released.length; taken += 1) {
+    const { given } = queued;
+    let { taken } = queued;
+    for (; taken < given; taken += 1) {
       const at = releasedAt[taken] ?? 0;
       if (at > time) break;
       const job = released[taken] ?? 0;
-      records?.queue(job, at);
+      if (records !== undefined) records.ready[job] = at;
       enqueue(job, kindOf(job));
     }
-    let next = releasedAt[taken] ?? never;
+    queued.taken = taken;
+    let next = taken < given ? (releasedAt[taken] ?? never) : never;
+    let slowdown = 0;
     for (let channel = 0; channel < count; channel += 1) {
       if ((running[channel] ?? 0) < 0) {
         const job = queues[channel]?.pop(links) ?? -1;
@@ -113,7 +123,14 @@ export function createTraffic(
         const kind = kindOf(job);
         const until = time + (durationOf[kind] ?? 0);
         busyUntil[channel] = until;
-        records?.start(job, channel, time, until);
+        if (records !== undefined) {
+          records.start[job] = time;
+          records.end[job] = until;
+          records.previous[job] = last[channel] ?? -1;
+          records.started[records.startedCount] = job;
+          records.startedCount += 1;
+          last[channel] = job;
+        }
         const message = messageOf[kind] ?? 0;
         if (messageOf[kind + 1] !== message) {
           arrived[((job - kind) / perStep) * messages.count + message] = until;
@@ -121,16 +138,11 @@ export function createTraffic(
       }
       const until = busyUntil[channel] ?? never;
       if (until < next) next = until;
+      const share = shares[channel] ?? 0;
+      if (share > slowdown) slowdown = share;
     }
     pace.until = next;
-    if (isSlowing) pace.factor = 1 + slowdown();
-  };
-  const slowdown = (): number => {
-    let most = 0;
-    for (let channel = 0; channel < count; channel += 1) {
-      if ((running[channel] ?? -1) >= 0) most = Math.max(most, slowing[channel] ?? 0);
-    }
-    return most;
+    pace.factor = 1 + slowdown;
   };
   return {
     pace,
@@ -151,8 +163,9 @@ export function createTraffic(
       const job = jobOf(step, message);
       if (job === jobOf(step, message + 1)) return;
       holdStep(step);
-      released.push(job);
-      releasedAt.push(time);
+      released[queued.given] = job;
+      releasedAt[queued.given] = time;
+      queued.given += 1;
       if (time < pace.until) pace.until = time;
     },
     arrival: (step, message) => {
@@ -177,9 +190,9 @@ export function createTraffic(
         jobs.push(noJob);
       }
       // What is released and not yet queued became ready at `time` itself.
-      for (let at = taken; at < released.length; at += 1) jobs.push((released[at] ?? 0) - begin);
+      for (let at = queued.taken; at < queued.given; at += 1) jobs.push((released[at] ?? 0) - begin);
       return { jobs, left: Array.from(busyUntil, (until) => (until === never ? 0 : until - time)) };
     },
-    jobs: records?.jobs,
+    jobs: records,
   };
 }
