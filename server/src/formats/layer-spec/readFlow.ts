@@ -6,7 +6,7 @@
  */
 
 import type { TextSpan } from '../../model/issue.ts';
-import { quotedEnd, quotedText } from './yamlQuotes.ts';
+import { quotedEnd, quotedScalar, unclosedScalar } from './yamlQuotes.ts';
 import type { YamlEntry, YamlItem, YamlNode, YamlProblem, YamlScalar } from './yamlTree.ts';
 
 /** Nobody nests deeper; reading recurses. */
@@ -113,22 +113,10 @@ export class FlowReader {
   private quoted(): YamlNode {
     const start = this.position;
     const close = quotedEnd(this.text, start, this.lineEnd);
-    if (close === undefined) {
-      const span = { start, end: this.lineEnd };
-      this.position = this.lineEnd;
-      this.report({ message: `\`${this.text[start]}\` is not closed on this line`, span });
-      const content = { start: Math.min(start + 1, span.end), end: span.end };
-      const text = this.text.slice(content.start, content.end);
-      return { kind: 'scalar', quoted: true, span, content, text, broken: true };
-    }
-    this.position = close;
-    return {
-      kind: 'scalar',
-      quoted: true,
-      span: { start, end: close },
-      content: { start: start + 1, end: close - 1 },
-      text: quotedText(this.text.slice(start, close)),
-    };
+    this.position = close ?? this.lineEnd;
+    return close === undefined
+      ? unclosedScalar(this.text, start, this.lineEnd, this.report)
+      : quotedScalar(this.text, start, close);
   }
 
   /** A plain value ends at a comma or bracket. One with brackets of its own, such as a call, is read and reported. */

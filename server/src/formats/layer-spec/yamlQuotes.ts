@@ -1,5 +1,7 @@
 /** Quoted scalars of YAML: where they end, and what they say. */
 
+import type { YamlProblem, YamlScalar } from './yamlTree.ts';
+
 /** The offset after the closing quote of the scalar that opens at `start`; `undefined` where it is not before `limit`. */
 export function quotedEnd(text: string, start: number, limit: number): number | undefined {
   const quote = text[start];
@@ -14,8 +16,30 @@ export function quotedEnd(text: string, start: number, limit: number): number | 
   return undefined;
 }
 
+/** The scalar from its opening quote at `start` to `end`, after the closing one. */
+export const quotedScalar = (text: string, start: number, end: number): YamlScalar => ({
+  kind: 'scalar',
+  quoted: true,
+  span: { start, end },
+  content: { start: start + 1, end: end - 1 },
+  text: quotedText(text.slice(start, end)),
+});
+
+/** A scalar whose quote is never closed, which is said: all from `start` to the end of its line. */
+export function unclosedScalar(
+  text: string,
+  start: number,
+  end: number,
+  report: (problem: YamlProblem) => void,
+): YamlScalar {
+  const span = { start, end };
+  report({ message: `\`${text[start]}\` is not closed on this line`, span });
+  const content = { start: Math.min(start + 1, end), end };
+  return { kind: 'scalar', quoted: true, span, content, text: text.slice(content.start, end), broken: true };
+}
+
 /** What a scalar says, given with its quotes: escapes resolved, line breaks folded (YAML 1.2, 7.3.1 and 7.3.2). */
-export function quotedText(written: string): string {
+function quotedText(written: string): string {
   const inside = written.slice(1, -1).replace(/[ \t]*\r?\n[ \t]*((?:\r?\n[ \t]*)*)/g, (_, breaks: string) => {
     const blankLines = breaks.split('\n').length - 1;
     return blankLines === 0 ? ' ' : '\n'.repeat(blankLines);
