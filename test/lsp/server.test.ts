@@ -74,7 +74,12 @@ it('annotates a layer spec', async () => {
         arguments: [specUri],
       },
     },
-    { command: { title: 'dgx-h100 · 8 GPUs · batch 1 · fp32', command: 'layercost.chooseCluster' } },
+    {
+      command: {
+        title: 'dgx-h100 · 8 GPUs · batch 1 · fp32 · pytorch-ddp',
+        command: 'layercost.chooseCluster',
+      },
+    },
   ]);
   expect(await connection.sendRequest('textDocument/documentSymbol', { textDocument })).toMatchObject([
     { name: 'a' },

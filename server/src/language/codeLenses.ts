@@ -45,12 +45,13 @@ function lensesOf(view: ModelView): readonly CodeLens[] {
   ];
 }
 
-/** `dgx-a100 · 8 GPUs · batch 32 · bf16` */
+/** `dgx-a100 · 8 GPUs · batch 32 · bf16 · pytorch-ddp`; on one GPU, and in inference, no framework sends gradients. */
 export function describeScenario(scenario: Scenario): string {
   return [
     scenario.cluster,
     `${scenario.gpus} GPU${scenario.gpus === 1 ? '' : 's'}`,
     `batch ${scenario.accumulate === undefined ? '' : `${scenario.accumulate} × `}${scenario.batchPerGpu}`,
     scenario.precision,
+    ...(scenario.gpus > 1 && scenario.mode === 'training' ? [scenario.framework.name] : []),
   ].join(' · ');
 }
