@@ -2,6 +2,7 @@
 
 import { hasOption } from '../../frameworks/registry.ts';
 import { emptyKernelTime } from '../../hardware/kernelTime.ts';
+import { capitalized } from '../../model/capitalized.ts';
 import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatCount, formatPercent, formatTime } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
@@ -38,7 +39,7 @@ export function launchBound(step: EstimatedStep): readonly Finding[] {
       message: `The GPU waits for the host during ${formatPercent(waiting)} of the step: ${formatCount(launches)} kernels of ${formatTime(onAverage)} on average, launched every ${formatTime(plan.behaviour.launch[0])}`,
       fix:
         batch === undefined
-          ? `${otherwise.charAt(0).toUpperCase()}${otherwise.slice(1)}${advice === undefined ? '' : ', or use a smaller GPU'}`
+          ? `${capitalized(otherwise)}${advice === undefined ? '' : ', or use a smaller GPU'}`
           : `Raise the batch per GPU to ${batch} or more${advice === undefined ? '' : `, or ${advice}`}`,
       ...(batch !== undefined
         ? { change: { kind: 'batch', batch } }

@@ -1,5 +1,6 @@
 /** `findings/little-memory-left`: tensors fit, but not with all that is taken beside them and between them. */
 
+import { capitalized } from '../../model/capitalized.ts';
 import { formatBytes } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
 import { bytes } from '../../model/units.ts';
@@ -30,7 +31,7 @@ export function littleMemoryLeft({ plan, memory, reserved }: EstimatedStep): rea
       fix:
         batch > 0
           ? `Lower the batch per GPU to ${batch} to be sure that it fits, or ${segments}`
-          : `${segments.charAt(0).toUpperCase()}${segments.slice(1)}`,
+          : capitalized(segments),
       ...(batch > 0 ? { change: { kind: 'batch', batch } } : {}),
     },
   ];

@@ -1,6 +1,7 @@
 /** `findings/out-of-memory`: tensors need more than the GPU leaves for them, or cannot be placed in it. */
 
 import { repeatedBlocks } from '../../analysis/repeatedBlocks.ts';
+import { capitalized } from '../../model/capitalized.ts';
 import { formatBytes, formatPercent } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
 import { bytes } from '../../model/units.ts';
@@ -84,8 +85,6 @@ function shardingAdvice({ scenario, exchange }: StepPlan, memory: StepMemory): r
 
 const stateOf = ({ parameters, gradients, optimizerState }: StepMemory): number =>
   parameters + gradients + optimizerState;
-
-const capitalized = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 
 /** The largest batch that fits at every moment of the step; what grows does so with the batch. 0 where none fits. */
 export const largestBatch = (memory: StepMemory): number =>

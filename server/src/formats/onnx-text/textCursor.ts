@@ -5,6 +5,7 @@
  * What is a letter or a digit follows the reference parser (ONNX 1.23 `parser.h`), which knows ASCII alone.
  */
 
+import { capitalized } from '../../model/capitalized.ts';
 import type { TextSpan } from '../../model/issue.ts';
 
 export interface TextProblem {
@@ -83,7 +84,7 @@ export class TextCursor {
 
   failWith(message: string, start: number, end: number): void {
     if (this.problem !== undefined) return;
-    this.problem = { message: message.charAt(0).toUpperCase() + message.slice(1), span: { start, end } };
+    this.problem = { message: capitalized(message), span: { start, end } };
     this.position = this.#end;
   }
 

@@ -5,6 +5,7 @@
  * The first error ends the reading and is the one issue; what stands before it is kept.
  */
 
+import { capitalized } from '../../model/capitalized.ts';
 import type { TextSpan } from '../../model/issue.ts';
 import type { TextField, TextMessage, TextValue } from './syntax.ts';
 
@@ -209,9 +210,8 @@ class ProtobufTextReader {
     token.lastIndex = start;
     const found = token.exec(this.#text)?.[0].slice(0, 40) ?? '';
     const shown = found === '' ? 'the end of the text' : `\`${found}\``;
-    const upper = expected.charAt(0).toUpperCase() + expected.slice(1);
     this.#fail(
-      `${upper} expected, ${shown} found: a field is written \`name: value\` or \`name { fields }\``,
+      `${capitalized(expected)} expected, ${shown} found: a field is written \`name: value\` or \`name { fields }\``,
       start,
       start + found.length,
     );

@@ -1,0 +1,54 @@
+/** One Caffe net while it is lowered: what its layers become, and what is said on the way. */
+
+import type { CaffeLayer, CaffeNet } from '../../formats/caffe/syntax.ts';
+import type { Issue, TextSpan } from '../../model/issue.ts';
+import type { IssueCode } from '../../model/issueCodes.ts';
+import { once } from '../../model/once.ts';
+import { GraphBuilder } from '../layer-spec/graphBuilder.ts';
+import type { Tensor } from '../layer-spec/layerDefinition.ts';
+import type { NetInPhase } from './netState.ts';
+import type { SharedWeight } from './sharedWeights.ts';
+
+export class CaffeRun {
+  readonly graph = new GraphBuilder();
+  readonly issues: Issue[] = [];
+  /** By name: what was last written to a blob. */
+  readonly blobs = new Map<string, Tensor>();
+  /** Blobs nothing has read yet. */
+  readonly unread = new Map<string, Tensor>();
+  readonly sharedWeights = new Map<string, SharedWeight>();
+  /** Sizes of data that the net leaves open: those that were given, and those that were not. */
+  readonly usedSizes = new Map<string, number>();
+  readonly missingSizes = new Set<string>();
+  /** Why layers are of unknown cost, where more is known than that they could not be read. */
+  readonly reasons = new Map<CaffeLayer, string>();
+  /** By node. */
+  readonly nodeSpans: TextSpan[] = [];
+  /** Tensors that training makes small. */
+  readonly objectives: Tensor[] = [];
+  hasObjective = false;
+  /** What the net says of the batch. */
+  batch: number | undefined;
+  /** Blobs that the layers of this phase, and those of all phases, write; found when the first is missed. */
+  readonly topsOfPhase = once(() => topsOf(this.state.layers));
+  readonly topsOfNet = once(() => topsOf(this.net.layers));
+
+  constructor(
+    readonly net: CaffeNet,
+    readonly state: NetInPhase,
+    /** Sizes that a person gives. */
+    readonly dimensions: ReadonlyMap<string, number>,
+  ) {}
+
+  report(
+    code: IssueCode,
+    message: string,
+    span: TextSpan | undefined,
+    severity: Issue['severity'] = 'error',
+  ): undefined {
+    this.issues.push({ code, severity, message, ...(span === undefined ? {} : { span }) });
+  }
+}
+
+const topsOf = (layers: readonly CaffeLayer[]): ReadonlySet<string> =>
+  new Set(layers.flatMap(({ tops }) => tops.map(({ text }) => text)));
