@@ -9,7 +9,11 @@ import { type Fit, fitFamily, rounded, type Transfer } from './fit.ts';
 
 /** `folder`: where the measured tables are. Gives the file of curves, and a table for people. */
 export function calibrate(folder: string) {
-  const products = fitFamily(productFamily, readMeasured(folder, 'products.csv'));
+  const productRows = readMeasured(folder, 'products.csv');
+  const products = (['nn', 'tn'] as const).map((layout) => ({
+    layout,
+    ...fitFamily(productFamily(layout), productRows),
+  }));
   const convolutionRows = readMeasured(folder, 'convolutions.csv');
   const convolutions = (['forward', 'data', 'weight'] as const).map((pass) => ({
     pass,
@@ -20,7 +24,7 @@ export function calibrate(folder: string) {
     kind,
     ...fitFamily(rowFamily(kind), memoryRows),
   }));
-  const all = [products, ...convolutions, ...rows];
+  const all = [...products, ...convolutions, ...rows];
   const transfers = all.flatMap((family) => family.transfers);
   return {
     curves: {
@@ -30,11 +34,14 @@ export function calibrate(folder: string) {
         architecture: spreadOfTransfers(transfers, 'architecture'),
         generation: spreadOfTransfers(transfers, 'generation'),
       },
-      products: products.fits.filter(isUsed).map((fit) => ({
-        ...headOf(fit),
-        ...(byCuda8.has(fit.gpu) ? { library: 'cuda-8' } : {}),
-        ...fit.entry,
-      })),
+      products: products.flatMap(({ layout, fits }) =>
+        fits.filter(isUsed).map((fit) => ({
+          layout,
+          ...headOf(fit),
+          ...(byCuda8.has(fit.gpu) ? { library: 'cuda-8' } : {}),
+          ...fit.entry,
+        })),
+      ),
       convolutions: convolutions.flatMap(({ pass, fits }) =>
         fits.filter(isUsed).map((fit) => ({ pass, ...headOf(fit), ...fit.entry })),
       ),

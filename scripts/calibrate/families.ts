@@ -3,7 +3,9 @@
 import { computePath } from '../../server/src/hardware/computePath.ts';
 import {
   type ConvolutionEntry,
+  type CurveLayout,
   convolutionCurveOf,
+  curveLayoutOf,
   type ProductEntry,
   productCurveOf,
   type RowEntry,
@@ -15,7 +17,11 @@ import { convolutionBytes, convolutionTime } from '../../server/src/hardware/ker
 import { transposedAround } from '../../server/src/hardware/kernels/productsTime.ts';
 import { operandBytes, productTime } from '../../server/src/hardware/kernels/productTime.ts';
 import { rowTime } from '../../server/src/hardware/kernels/rowTime.ts';
-import type { ConvolutionPass, ConvolutionShape } from '../../server/src/operators/definition.ts';
+import type {
+  ConvolutionPass,
+  ConvolutionShape,
+  ProductLayout,
+} from '../../server/src/operators/definition.ts';
 import { type MeasuredRow, numberIn } from '../measured/readMeasured.ts';
 import { type KernelFamily, type NumberType, ratesOf, rounded, widthOf } from './fit.ts';
 import { productEntryOf, productLimits, productStart } from './productParameters.ts';
@@ -26,9 +32,9 @@ import { productEntryOf, productLimits, productStart } from './productParameters
  */
 const manySplits = 4;
 
-export const productFamily: KernelFamily<ProductEntry> = {
-  kind: 'product',
-  accepts: () => true,
+export const productFamily = (layout: CurveLayout): KernelFamily<ProductEntry> => ({
+  kind: layout === 'tn' ? 'transposed product' : 'product',
+  accepts: (row) => curveLayoutOf(layoutIn(row)) === layout,
   start: [...productStart, manySplits],
   limits: [...productLimits, manySplits],
   mostOverhead: 60e-6,
@@ -56,7 +62,7 @@ export const productFamily: KernelFamily<ProductEntry> = {
     const moved = operandBytes(shape, widthOf(type)) / rates.bandwidth;
     return Math.max((2 * batch * m * n * k) / rates.peak, moved);
   },
-};
+});
 
 /**
  * Squares alone (K40) say nothing of the bandwidth that narrow products reach: a fit to them takes it for what small ones
@@ -160,6 +166,11 @@ const rowKinds: Readonly<
   softmax: { operations: { softmax: 2 }, columns: [512, 1024, 2048, 4096, 8192, 16384] },
   normalization: { operations: { 'layer-norm': 2, 'rms-norm': 2 }, columns: [1024, 2048, 4096, 8192, 16384] },
 };
+
+function layoutIn({ layout = '' }: MeasuredRow): ProductLayout {
+  if (layout === 'nn' || layout === 'tn' || layout === 'nt') return layout;
+  throw new Error(`layout of a product: ${layout}`);
+}
 
 const productOf = (row: MeasuredRow) => ({
   batch: numberIn(row, 'batch'),

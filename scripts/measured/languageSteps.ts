@@ -48,7 +48,7 @@ function predictedStep(row: MeasuredRow, open: OpenGraph): LanguageStep {
   return {
     row,
     model: graph.split('#')[1] ?? graph,
-    curve: curvesOf(cluster.gpu).product.tensor?.gpu ?? cluster.gpu.name,
+    curve: curvesOf(cluster.gpu).product.tensor.tn?.gpu ?? cluster.gpu.name,
     gpus: scenario.gpus,
     measured: numberIn(row, 'milliseconds') * 1e-3,
     predicted: timesOf(plan, 0).step,

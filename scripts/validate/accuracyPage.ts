@@ -140,11 +140,19 @@ ${kernels.map(kernelLine).join('\n')}
 - The passes and changes of layout of group normalization were looked into because timm's networks that have it stood
   out, so those rows are not wholly unseen.
 - DeepBench, recurrent layers: gradients at batch 32 on GTX 1080 Ti, P100, TITAN X (Pascal) and Xp, 108 of 848 rows, are
-  predicted at a third to two thirds of what they take. Their time grows with the depth of the product alone, as if it had
-  few wide tiles and were not cut; batches of 16 and 64 show none of it. The median of the other rows is 18 %. It is not the
-  transposition of the weights: DeepBench's own products of a transposed matrix take 1.0 to 1.5 times as long at 32 columns
-  on these GPUs, twice on TITAN X (Pascal), and two to four times at 64 and 128, where gradients take what is predicted.
-  Products do not tell transposed operands apart.
+  predicted at a third to two thirds of what they take: their time grows with the depth of the product alone. So do DeepBench's
+  own products of 32 columns on TITAN X (Pascal), of matrices that lie as they are (203 µs for 1760 × 32 × 1760, 264 for 2560
+  × 32 × 2560, where its recurrent layers take 210 and 292), but not those of 16 or 64, nor those of the other three GPUs, which
+  were measured again with cuBLAS 8.0.88 (39 to 44 and 68 to 80 µs): cuDNN 6 brought its own products with it, and they are
+  older. By the curve of TITAN X (Pascal) the other three come no nearer, because no curve knows that 32 columns take twice as
+  long as 16 or 64; factors by columns gained 5 % on products kept back and nothing here. On Maxwell, whose products are of
+  2016, layers at batch 32 are predicted 1.4 to 1.7 times too slow.
+- Products have curves by the layout of their operands: first operand transposed, as in a layer's forward pass, and all others.
+  On the halves kept back their mean error is 11.3 % by such curves, 11.8 % by one curve with a factor of the layout and
+  12.2 % by one curve (mean over GPUs and both halves); P100 gains most, 11.4 to 3.4 % in the median. Products of 33 to 128
+  columns take up to three times as long transposed on GTX 1080 Ti and TITAN Xp, as long on P100 and V100 in fp32. NeuSight's
+  transposed products are single ones and its others are batched, so the two are not told apart there: gradients of inputs on
+  P4 and V100 PCIe rest on 72 batched products each.
 - AMD: no kernel was measured on AMD, so its times rest on curves of NVIDIA GPUs. The gradient of layer
   normalization takes about twice as long there as predicted: older PyTorch computes it on AMD in two passes of its own.
 - The curves hang on more than the rows: many explain them nearly as well, and which of them the search ends at hangs on its

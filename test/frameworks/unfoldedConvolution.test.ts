@@ -66,5 +66,7 @@ test.each<[string, ConvolutionPass, 'caffe' | 'cunn', boolean, Partial<Convoluti
 test('groups are products of their own', () => {
   const work = unfoldConvolution(kernelOf({ ...wide, channels: 4, groups: 2 }), 'caffe', false);
   expect(work.map(({ launches }) => launches)).toEqual([2, 4]);
-  expect(work[1]?.products).toEqual([{ shape: { kind: 'product', batch: 1, m: 2, n: 64, k: 18 }, count: 4 }]);
+  expect(work[1]?.products).toEqual([
+    { shape: { kind: 'product', layout: 'nn', batch: 1, m: 2, n: 64, k: 18 }, count: 4 },
+  ]);
 });

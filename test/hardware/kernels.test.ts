@@ -171,7 +171,7 @@ describe('kernels over rows', () => {
 describe('curves', () => {
   test('every GPU has curves, near or far; CPUs have none', () => {
     for (const gpu of builtInGpus) {
-      expect(curvesOf(gpu).product.vector === undefined, gpu.name).toBe(gpu.architecture === 'cpu');
+      expect(curvesOf(gpu).product.vector.nn === undefined, gpu.name).toBe(gpu.architecture === 'cpu');
     }
   });
 
@@ -184,9 +184,20 @@ describe('curves', () => {
     ['b200', 'h100-sxm', 'generation'],
   ])('tensor products on %s follow %s (%s)', (name, from, nearness) => {
     const gpu = findGpu(name);
-    const curve = gpu && curvesOf(gpu).product.tensor;
+    const curve = gpu && curvesOf(gpu).product.tensor.tn;
     expect([curve?.gpu, curve?.nearness]).toEqual([from, nearness]);
   });
+});
+
+test('products follow the curve of their layout; where a GPU has one alone, that of the other', () => {
+  const rowsOf = (name: string, unit: 'vector' | 'tensor', layout: 'tn' | 'nn'): unknown => {
+    const gpu = findGpu(name);
+    const curve = gpu && curvesOf(gpu).product[unit][layout];
+    return [curve?.gpu, curve?.rows];
+  };
+  expect(rowsOf('gtx-1080-ti', 'vector', 'nn')).toEqual(['gtx-1080-ti', 87]);
+  expect(rowsOf('gtx-1080-ti', 'vector', 'tn')).toEqual(['gtx-1080-ti', 73]);
+  expect(rowsOf('a100-sxm-80gb', 'tensor', 'nn')).toEqual(rowsOf('a100-sxm-80gb', 'tensor', 'tn'));
 });
 
 describe('what holds for every product', () => {
@@ -198,7 +209,7 @@ describe('what holds for every product', () => {
   });
   const curves = ['v100-sxm2-16gb', 't4', 'h100-sxm', 'p4'].flatMap((name) => {
     const gpu = findGpu(name);
-    const curve = gpu && curvesOf(gpu).product.vector?.curve;
+    const curve = gpu && curvesOf(gpu).product.vector.nn?.curve;
     return curve === undefined ? [] : [curve];
   });
   const timeWith = (changed: Partial<Rates>, curve: ProductCurve, shape: ProductSizes): number =>

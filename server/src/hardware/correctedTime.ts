@@ -54,7 +54,7 @@ function stretched(
  */
 function sustainedOn(gpu: GpuProfile, { numeric }: KernelWork): SustainedProducts | undefined {
   const { unit } = computePath(gpu, numeric);
-  const curve = unit === 'tensor' ? curvesOf(gpu).product.tensor : undefined;
+  const curve = unit === 'tensor' ? curvesOf(gpu).product.tensor.tn : undefined;
   return curve && sustainedProducts(curve.gpu);
 }
 

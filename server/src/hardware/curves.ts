@@ -6,7 +6,7 @@
  * checked (each measured GPU predicted with the curves of the others).
  */
 
-import type { ConvolutionPass } from '../operators/definition.ts';
+import type { ConvolutionPass, ProductLayout } from '../operators/definition.ts';
 import type { GpuProfile } from './clusterProfile.ts';
 import file from './curves.json';
 import { type Nearness, nearestCurve } from './nearestCurve.ts';
@@ -52,11 +52,18 @@ export type RowKind = 'elementwise' | 'softmax' | 'normalization';
 
 export type CurveUnit = 'vector' | 'tensor';
 
+/** Products of a first operand that is transposed, and all others: products of either kind differ less among themselves. */
+export type CurveLayout = 'tn' | 'nn';
+
+export const curveLayoutOf = (layout: ProductLayout): CurveLayout => (layout === 'tn' ? 'tn' : 'nn');
+
+type ByLayout = Readonly<Record<CurveLayout, Calibrated<ProductCurve> | undefined>>;
+
 /** All curves that hold for one GPU; `undefined` where nothing of its kind was measured. */
 export interface GpuCurves {
-  readonly product: Readonly<Record<CurveUnit, Calibrated<ProductCurve> | undefined>>;
+  readonly product: Readonly<Record<CurveUnit, ByLayout>>;
   /** By the libraries of CUDA 8, of the nearest GPU that was measured with them. */
-  readonly cuda8Product: Calibrated<ProductCurve> | undefined;
+  readonly cuda8Product: ByLayout;
   readonly convolution: Readonly<
     Record<CurveUnit, Readonly<Record<ConvolutionPass, Calibrated<ConvolutionCurve> | undefined>>>
   >;
@@ -76,15 +83,23 @@ export function curvesOf(gpu: GpuProfile): GpuCurves {
 const known = new WeakMap<GpuProfile, GpuCurves>();
 
 function lookUp(gpu: GpuProfile): GpuCurves {
-  const product = (unit: CurveUnit) =>
-    find(
-      gpu,
-      file.products.filter((entry) => entry.unit === unit),
-      productCurveOf,
-    );
+  // Of the nearest GPU, with its other layout where it has one alone.
+  const byLayout = (entries: readonly FileProduct[]): ByLayout => {
+    const of = (layout: CurveLayout) =>
+      find(
+        gpu,
+        entries.toSorted((a, b) => Number(b.layout === layout) - Number(a.layout === layout)),
+        productCurveOf,
+      );
+    return { tn: of('tn'), nn: of('nn') };
+  };
+  const product = {
+    vector: byLayout(file.products.filter(({ unit }) => unit === 'vector')),
+    tensor: byLayout(file.products.filter(({ unit }) => unit === 'tensor')),
+  };
   const convolution = (unit: CurveUnit, pass: ConvolutionPass) =>
     byProducts(
-      unit === 'vector' ? product(unit) : undefined,
+      unit === 'vector' ? product.vector.nn : undefined,
       find(
         gpu,
         file.convolutions.filter((entry) => entry.unit === unit && entry.pass === pass),
@@ -103,12 +118,8 @@ function lookUp(gpu: GpuProfile): GpuCurves {
       rowCurveOf,
     );
   return {
-    product: { vector: product('vector'), tensor: product('tensor') },
-    cuda8Product: find(
-      gpu,
-      file.products.filter((entry) => 'library' in entry && entry.library === 'cuda-8'),
-      productCurveOf,
-    ),
+    product,
+    cuda8Product: byLayout(file.products.filter((entry) => 'library' in entry && entry.library === 'cuda-8')),
     convolution: { vector: passes('vector'), tensor: passes('tensor') },
     row: { elementwise: row('elementwise'), softmax: row('softmax'), normalization: row('normalization') },
   };
@@ -124,7 +135,9 @@ function byProducts(
   convolution: Calibrated<ConvolutionCurve> | undefined,
 ): Calibrated<ConvolutionCurve> | undefined {
   if (product === undefined || convolution?.nearness !== 'generation') return convolution;
-  const there = file.products.find(({ gpu, unit }) => gpu === convolution.gpu && unit === 'vector');
+  const there = file.products.find(
+    ({ gpu, unit, layout }) => gpu === convolution.gpu && unit === 'vector' && layout === 'nn',
+  );
   if (product.nearness === 'generation' || there === undefined) return convolution;
   const scale = mostOf(product.curve) / mostOf(productCurveOf(there));
   const { curve } = convolution;
@@ -152,6 +165,8 @@ function find<Entry extends Fitted, Curve>(
   const [low = 1, high = 1] = nearness === 'measured' ? entry.spread : file.transfer[nearness];
   return { curve: curveOf(entry), nearness, distance, gpu: entry.gpu, rows: entry.rows, spread: [low, high] };
 }
+
+type FileProduct = (typeof file.products)[number];
 
 interface Fitted {
   readonly gpu: string;

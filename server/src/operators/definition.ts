@@ -119,9 +119,16 @@ export interface Traffic {
   readonly fixedBytes: number;
 }
 
+/**
+ * How BLAS is called for a product, whose matrices lie column by column: each operand as it lies (n) or transposed (t). To
+ * BLAS a product of tensors that lie row by row is that of their transposes, the right one first: y = x·Wᵀ is `tn`.
+ */
+export type ProductLayout = 'nn' | 'tn' | 'nt' | 'tt';
+
 /** C[batch][m, n] = A[m, k]·B[k, n]. */
 export interface ProductShape {
   readonly kind: 'product';
+  readonly layout: ProductLayout;
   readonly batch: number;
   readonly m: number;
   readonly n: number;

@@ -70,7 +70,7 @@ function kernelsOf(
   if (pass === 'weight') {
     return [...unfold, product, ...(hasBias ? [move(filters * positions, 'reduction')] : [])];
   }
-  const bias = multiply({ kind: 'product', batch: 1, m: filters, n: positions, k: 1 }, times);
+  const bias = multiply({ kind: 'product', layout: 'nn', batch: 1, m: filters, n: positions, k: 1 }, times);
   const start = hasBias ? [bias] : library === 'cunn' ? [move(filters * positions, 'elementwise')] : [];
   return [...start, ...unfold, product];
 }
@@ -80,7 +80,7 @@ function productOf({ channels, filters, groups, positions, taps, pass }: Convolu
   const rows = (channels / groups) * taps;
   const own = filters / groups;
   const shape = { kind: 'product', batch: 1 } as const;
-  if (pass === 'forward') return { ...shape, m: own, n: positions, k: rows };
-  if (pass === 'weight') return { ...shape, m: own, n: rows, k: positions };
-  return { ...shape, m: rows, n: positions, k: own };
+  if (pass === 'forward') return { ...shape, layout: 'nn', m: own, n: positions, k: rows };
+  if (pass === 'weight') return { ...shape, layout: 'tn', m: own, n: rows, k: positions };
+  return { ...shape, layout: 'nt', m: rows, n: positions, k: own };
 }

@@ -16,7 +16,7 @@
 import type { ProductShape } from '../../operators/definition.ts';
 import type { ProductCurve } from '../curves.ts';
 
-export type ProductSizes = Omit<ProductShape, 'kind'>;
+export type ProductSizes = Omit<ProductShape, 'kind' | 'layout'>;
 
 /** Rates of one GPU for one number type. */
 export interface Rates {

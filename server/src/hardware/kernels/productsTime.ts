@@ -3,7 +3,7 @@
 import type { ConvolutionPass, ConvolutionShape, ProductShape } from '../../operators/definition.ts';
 import type { GpuProfile } from '../clusterProfile.ts';
 import { type ComputePath, computePath } from '../computePath.ts';
-import { type Calibrated, curvesOf } from '../curves.ts';
+import { type Calibrated, curveLayoutOf, curvesOf } from '../curves.ts';
 import { findGpu } from '../gpus.ts';
 import type { KernelWork } from '../kernelWork.ts';
 import { type BodyTime, joined, scaled, spreadOver } from './bodyTime.ts';
@@ -66,7 +66,7 @@ function timeOfProduct(
   });
   if (shape.kind === 'product') {
     const isOld = library === 'cuda-8' && path.unit === 'vector';
-    const curve = isOld ? curves.cuda8Product : curves.product[path.unit];
+    const curve = (isOld ? curves.cuda8Product : curves.product[path.unit])[curveLayoutOf(shape.layout)];
     const bytes = operandBytes(shape, width);
     if (curve === undefined) return undefined;
     const { time, bound } = productTime(ratesBy(curve), curve.curve, shape, bytes);

@@ -16,6 +16,7 @@ import {
   gemmCost,
   inferGemm,
   inferMatMul,
+  layoutByAttributes,
   matMulCost,
   type OperandLayout,
   productCost,
@@ -53,7 +54,9 @@ const fusedMatMuls = (['FusedMatMul', 'TransposeMatMul', 'FusedMatMulActivation'
       const output = context.output(0);
       if (left === undefined || output === undefined) return unknownShapeCost;
       const inner = layoutOf(context, 'A')(left.dimensions).at(-1);
-      return productCost(context, 0, 1, output.elements * (typeof inner === 'number' ? inner : 1));
+      return productCost(context, 0, 1, output.elements * (typeof inner === 'number' ? inner : 1), {
+        layout: layoutByAttributes(context),
+      });
     },
   }),
 );
@@ -131,7 +134,10 @@ const integerProducts = [
       const output = context.output(0);
       if (left === undefined || output === undefined) return unknownShapeCost;
       const inner = left.dimensions[context.int('transA', 0) === 0 ? 1 : 0] ?? 1;
-      return productCost(context, 0, 3, output.elements * inner, 6);
+      return productCost(context, 0, 3, output.elements * inner, {
+        layout: layoutByAttributes(context),
+        bias: 6,
+      });
     },
   }),
 ];
@@ -146,7 +152,7 @@ const scaledProducts = [
       const left = context.input(0);
       const output = context.output(0);
       if (left === undefined || output === undefined) return unknownShapeCost;
-      return productCost(context, 0, 2, output.elements * (left.dimensions.at(-1) ?? 1), 5);
+      return productCost(context, 0, 2, output.elements * (left.dimensions.at(-1) ?? 1), { bias: 5 });
     },
   }),
   defineContrib({
@@ -180,7 +186,9 @@ const scaledProducts = [
       const left = context.input(0);
       const output = context.output(0);
       if (left === undefined || output === undefined) return unknownShapeCost;
-      return productCost(context, 0, 1, output.elements * (left.dimensions[1] ?? 1));
+      return productCost(context, 0, 1, output.elements * (left.dimensions[1] ?? 1), {
+        layout: 'tn',
+      });
     },
   }),
 ];
@@ -236,7 +244,7 @@ function biasedProductCost(context: CostContext, bias: number): OperatorCost {
   const left = context.input(0);
   const output = context.output(0);
   if (left === undefined || output === undefined) return unknownShapeCost;
-  return productCost(context, 0, 1, output.elements * (left.dimensions.at(-1) ?? 1), bias);
+  return productCost(context, 0, 1, output.elements * (left.dimensions.at(-1) ?? 1), { bias });
 }
 
 const sidesOfBnb4 = (context: Pick<InferenceContext, 'int'>): readonly [number, number] => {

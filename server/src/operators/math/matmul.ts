@@ -15,6 +15,7 @@ import type {
   InferenceContext,
   OperatorCost,
   OperatorDefinition,
+  ProductLayout,
   ProductShape,
 } from '../definition.ts';
 import { broadcastShapes, contradict } from '../vocabulary/broadcast.ts';
@@ -123,16 +124,44 @@ export function gemmCost(context: CostContext): OperatorCost {
   const output = context.output(0);
   if (left === undefined || context.input(1) === undefined || output === undefined) return unknownShapeCost;
   const inner = left.dimensions[context.int('transA', 0) === 0 ? 1 : 0] ?? 1;
-  return productCost(context, 0, 1, output.elements * inner, 2);
+  return productCost(context, 0, 1, output.elements * inner, {
+    layout: layoutByAttributes(context),
+    bias: 2,
+  });
 }
 
-/** Costs of a product with this many multiply-adds; `bias` is the input that is added, whose gradient is a sum. */
+/** By `transA` and `transB`. */
+export const layoutByAttributes = (context: Pick<CostContext, 'int'>): ProductLayout =>
+  layoutOf(context.int('transA', 0) !== 0, context.int('transB', 0) !== 0);
+
+/** To BLAS the right operand is the first. */
+const layoutOf = (transposedLeft: boolean, transposedRight: boolean): ProductLayout =>
+  `${transposedRight ? 't' : 'n'}${transposedLeft ? 't' : 'n'}`;
+
+/**
+ * One matrix for all rows is a layer's weight. PyTorch keeps it with a row for each output and exports it transposed
+ * (torch.nn.Linear, `aten::t`).
+ */
+const isWeight = (context: CostContext, index: number): boolean =>
+  context.input(index)?.dimensions.length === 2 && context.gradient(index) !== 'data';
+
+interface ProductOptions {
+  /** The input that is added, whose gradient is a sum. */
+  readonly bias?: number;
+  /** Left out, that of a layer where the right operand is a weight, else operands as they lie. */
+  readonly layout?: ProductLayout;
+}
+
+/**
+ * Costs of a product with this many multiply-adds. A gradient lies as its operand does: dA = dC·Bᵀ, or where A is transposed
+ * B·dCᵀ.
+ */
 export function productCost(
   context: CostContext,
   leftIndex: number,
   rightIndex: number,
   multiplyAdds: number,
-  bias?: number,
+  { bias, layout = isWeight(context, rightIndex) ? 'tn' : 'nn' }: ProductOptions = {},
 ): OperatorCost {
   if (isShapeArithmetic(context) && !needsGradient(context)) return shapeCost;
   const left = context.input(leftIndex);
@@ -140,7 +169,8 @@ export function productCost(
   const output = context.output(0);
   if (left === undefined || right === undefined || output === undefined) return unknownShapeCost;
   const added = bias === undefined ? undefined : context.input(bias);
-  const product = productOf(output, right, multiplyAdds);
+  const product = productOf(output, right, multiplyAdds, layout);
+  const [transposedLeft, transposedRight] = [layout.endsWith('t'), layout.startsWith('t')];
   const forward = work({
     flops: 2 * multiplyAdds,
     product,
@@ -152,13 +182,23 @@ export function productCost(
     if (index === leftIndex)
       return work({
         flops: 2 * multiplyAdds,
-        product: { ...product, n: product.k, k: product.n },
+        product: {
+          ...product,
+          layout: transposedLeft ? layoutOf(transposedRight, true) : layoutOf(false, !transposedRight),
+          n: product.k,
+          k: product.n,
+        },
         traffic: trafficOf(output, right, left),
       });
     if (index === rightIndex)
       return work({
         flops: 2 * multiplyAdds,
-        product: { ...product, m: product.k, k: product.m },
+        product: {
+          ...product,
+          layout: transposedRight ? layoutOf(true, transposedLeft) : layoutOf(!transposedLeft, false),
+          m: product.k,
+          k: product.m,
+        },
         traffic: trafficOf(output, left, right),
       });
     if (index !== bias || added === undefined) return addWork();
@@ -175,13 +215,18 @@ export function productCost(
 }
 
 /** Where the right operand is one matrix, the batch of the left one is more rows of it. */
-function productOf(output: BoundTensor, right: BoundTensor, multiplyAdds: number): ProductShape {
+function productOf(
+  output: BoundTensor,
+  right: BoundTensor,
+  multiplyAdds: number,
+  layout: ProductLayout,
+): ProductShape {
   const k = output.elements === 0 ? 0 : multiplyAdds / output.elements;
   const n = right.dimensions.length === 1 ? 1 : (output.dimensions.at(-1) ?? 1);
   const rows = n === 0 ? 0 : output.elements / n;
-  if (right.elements <= k * n) return { kind: 'product', batch: 1, m: rows, n, k };
+  if (right.elements <= k * n) return { kind: 'product', layout, batch: 1, m: rows, n, k };
   const m = output.dimensions.at(right.dimensions.length === 1 ? -1 : -2) ?? 1;
-  return { kind: 'product', batch: m === 0 ? 0 : rows / m, m, n, k };
+  return { kind: 'product', layout, batch: m === 0 ? 0 : rows / m, m, n, k };
 }
 
 export function inferGemm(context: InferenceContext): Inference {

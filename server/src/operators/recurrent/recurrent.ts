@@ -18,6 +18,7 @@ import type {
   InferenceContext,
   OperatorCost,
   OperatorDefinition,
+  ProductLayout,
   RepeatedProduct,
   SavedTensor,
 } from '../definition.ts';
@@ -165,8 +166,15 @@ function recurrentCost(context: CostContext, cell: Cell): OperatorCost {
   const flops = 2 * gates * (size + fed) + projecting;
   const wide = cell.gates * hidden;
   const batch = steps / Math.max(1, length);
-  const product = (m: number, n: number, k: number, count: number): RepeatedProduct => ({
-    shape: { kind: 'product', batch: 1, m, n, k },
+  // cuDNN transposes weights before the first step (Appleyard, Kočiský, Blunsom, arXiv 1604.01946, section 3.2).
+  const product = (
+    m: number,
+    n: number,
+    k: number,
+    count: number,
+    layout: ProductLayout = 'nn',
+  ): RepeatedProduct => ({
+    shape: { kind: 'product', layout, batch: 1, m, n, k },
     count: count * directions,
   });
   const tensors = [input, weight, recurrence, context.input(3), projection, ...outputs];
@@ -202,10 +210,10 @@ function recurrentCost(context: CostContext, cell: Cell): OperatorCost {
   };
   const products: Readonly<Record<number, RepeatedProduct>> = {
     0: product(steps, size, wide, 1),
-    1: product(wide, size, steps, 1),
-    2: product(wide, fed, steps, 1),
+    1: product(wide, size, steps, 1, 'nt'),
+    2: product(wide, fed, steps, 1, 'nt'),
     5: product(batch, fed, wide, 1),
-    ...(cell.projection === undefined ? {} : { [cell.projection]: product(fed, hidden, steps, 1) }),
+    ...(cell.projection === undefined ? {} : { [cell.projection]: product(fed, hidden, steps, 1, 'nt') }),
   };
   const { data, weight: weightWork } = backwardOf(context, (index) =>
     work({
