@@ -1,0 +1,30 @@
+/** Keys of a layer spec, or of a model below `models`. */
+
+import type { specKeys } from '../../../formats/layer-spec/readLayerSpec.ts';
+import type { Completion } from '../../completion.ts';
+import { bodiesAt } from '../visibleNames.ts';
+import { type ProposalSite, proposal } from './proposalSite.ts';
+
+type SpecKey = (typeof specKeys)[number];
+
+/** Those of `known` that are not written yet. */
+export function keyProposals(site: ProposalSite, known: readonly SpecKey[]): readonly Completion[] {
+  const [body] = bodiesAt(site.document.spec, site.context);
+  const present = new Set(body?.sections.map(({ key }) => key.text));
+  return known
+    .filter((key) => !present.has(key))
+    .map((key) => ({ ...proposal(site, key, 'key', '', keyDocumentation[key]), insert: `${key}:` }));
+}
+
+const keyDocumentation: Readonly<Record<SpecKey, string>> = {
+  name: 'Name of the model.',
+  include: 'Files whose blocks can be called here, as paths relative to this file.',
+  models:
+    'Several models in one file: each a name, and the keys in which it differs from what stands beside it.',
+  dims: 'Sizes with names, such as `d: 768`; a value may be an expression over the others.',
+  inputs: 'What the model is given: a name, an element type and a shape, such as `int64[batch, seq]`.',
+  blocks: 'Lists of layers that are used more than once.',
+  layers: 'The layers in order, each one call.',
+  outputs: 'Layers whose outputs leave the model; the last one where this is left out.',
+  scenario: 'Where the model is trained; goes before the settings.',
+};
