@@ -12,6 +12,7 @@ import { registerBenchmark } from './benchmark.ts';
 import { registerClusterPicker } from './clusterPicker.ts';
 import { trackEstimates } from './estimates.ts';
 import { answerFileRequests } from './fileBytes.ts';
+import { registerFrameworkPicker } from './frameworkPicker.ts';
 import { registerOnnxEditor } from './onnxEditor.ts';
 import { registerOnnxTextFiles } from './onnxTextFiles.ts';
 import type { ClientPlatform } from './platform.ts';
@@ -54,6 +55,7 @@ export async function activateExtension(
     registerOnnxEditor(started, log),
     registerStatus(client, estimates),
     registerClusterPicker(client, started, estimates),
+    registerFrameworkPicker(client, started, estimates),
     registerReport(client, started, estimates, platform.rendersPages),
     vscode.commands.registerCommand(commands.showLog, () => log.show()),
     registerBenchmark(client, platform.canBenchmark, estimates, log),

@@ -9,6 +9,7 @@ import {
   type ScenarioSummary,
 } from '../../server/src/protocol.ts';
 import type { Estimates } from './estimates.ts';
+import { tellWhereFixed, writeSetting } from './scenarioSettings.ts';
 
 export function registerClusterPicker(
   client: BaseLanguageClient,
@@ -68,6 +69,11 @@ async function chooseCluster(
         description: summary?.precision ?? '',
         command: commands.choosePrecision,
       },
+      {
+        label: vscode.l10n.t('Framework…'),
+        description: summary?.framework ?? '',
+        command: commands.chooseFramework,
+      },
       separator(vscode.l10n.t('Single GPUs')),
       ...choices.filter(({ kind }) => kind === 'gpu').map(item),
     ],
@@ -82,10 +88,10 @@ async function chooseCluster(
   if (picked?.cluster === undefined) return;
   // Counts that belonged to another cluster would not fit a single GPU.
   if (picked.cluster.kind === 'gpu') {
-    await write('gpus', undefined);
-    await write('nodes', undefined);
+    await writeSetting('gpus', undefined);
+    await writeSetting('nodes', undefined);
   }
-  await write('cluster', picked.cluster.name);
+  await writeSetting('cluster', picked.cluster.name);
   tellWhereFixed('cluster', summary);
 }
 
@@ -104,7 +110,7 @@ async function chooseCount(key: 'gpus' | 'batch', summary: ScenarioSummary | und
         : vscode.l10n.t('Enter a whole number of at least 1, or nothing'),
   });
   if (answer === undefined) return;
-  await write(key, answer.trim() === '' ? undefined : Number(answer.trim()));
+  await writeSetting(key, answer.trim() === '' ? undefined : Number(answer.trim()));
   tellWhereFixed(key, summary);
 }
 
@@ -125,32 +131,6 @@ async function choosePrecision(summary: ScenarioSummary | undefined): Promise<vo
     { title: vscode.l10n.t('Layercost: Precision') },
   );
   if (picked === undefined) return;
-  await write('precision', picked.label);
+  await writeSetting('precision', picked.label);
   tellWhereFixed('precision', summary);
-}
-
-/** Into the workspace where there is one, otherwise for the person. */
-async function write(key: string, value: string | number | undefined): Promise<void> {
-  const target = vscode.workspace.workspaceFolders?.length
-    ? vscode.ConfigurationTarget.Workspace
-    : vscode.ConfigurationTarget.Global;
-  const configuration = vscode.workspace.getConfiguration('layercost');
-  if (
-    value === undefined &&
-    configuration.inspect(key)?.workspaceValue === undefined &&
-    target === vscode.ConfigurationTarget.Workspace
-  )
-    return;
-  await configuration.update(key, value, target);
-}
-
-/** A layer spec may set the same thing itself, and then wins; silence would look like a failure. */
-function tellWhereFixed(key: string, summary: ScenarioSummary | undefined): void {
-  if (!summary?.fixedByModel.includes(key)) return;
-  vscode.window.showInformationMessage(
-    vscode.l10n.t(
-      'This layer spec sets its own {0} under scenario, which goes before the setting. Change it there to see other costs.',
-      key,
-    ),
-  );
 }

@@ -26,6 +26,7 @@ export const commands = {
   chooseGpus: 'layercost.chooseGpus',
   chooseBatch: 'layercost.chooseBatch',
   choosePrecision: 'layercost.choosePrecision',
+  chooseFramework: 'layercost.chooseFramework',
   benchmark: 'layercost.benchmark',
   showLog: 'layercost.showLog',
   openBinary: 'layercost.openAsBinary',
@@ -76,6 +77,15 @@ export interface ClusterChoice {
   readonly kind: 'cluster' | 'gpu';
 }
 
+/** Client to server: the frameworks that can be chosen. */
+export const listFrameworks = 'layercost/listFrameworks';
+export interface FrameworkChoiceItem {
+  readonly name: string;
+  readonly documentation: string;
+  /** What of a step it overlaps. */
+  readonly overlaps: string;
+}
+
 /** Client to server: a page about an open document, as Markdown or as an aligned table in plain text. */
 export const makeReport = 'layercost/report';
 /** The cost of every layer, or the step by number of GPUs. */
@@ -120,6 +130,8 @@ export interface ScenarioSummary {
   readonly gpusPerNode: number;
   readonly batch: number;
   readonly precision: string;
+  /** By name, without its options. */
+  readonly framework: string;
   /** Keys that the layer spec sets itself, so that the settings do not reach them. */
   readonly fixedByModel: readonly string[];
 }

@@ -5,7 +5,9 @@ import { seconds } from '../../server/src/model/units.ts';
 import {
   type BenchmarkResult,
   type ClusterChoice,
+  type FrameworkChoiceItem,
   listClusters,
+  listFrameworks,
   makeReport,
   type ReportResult,
   runBenchmark,
@@ -92,7 +94,7 @@ it('annotates a layer spec', async () => {
   expect(estimates.at(-1)).toMatchObject({
     uri: specUri,
     state: 'exact',
-    summary: { gpus: 8, precision: 'fp32' },
+    summary: { gpus: 8, precision: 'fp32', framework: 'pytorch-ddp' },
   });
 });
 
@@ -597,11 +599,13 @@ it.each([
   expect(problems).toEqual([]);
 });
 
-it('lists clusters and renders reports', async () => {
+it('lists clusters and frameworks, and renders reports', async () => {
   const { open, connection } = await start();
   const clusters = await connection.sendRequest<readonly ClusterChoice[]>(listClusters);
   expect(clusters.find(({ name }) => name === 'dgx-a100')).toMatchObject({ kind: 'cluster', gpusPerNode: 8 });
   expect(clusters.some(({ kind }) => kind === 'gpu')).toBe(true);
+  const frameworks = await connection.sendRequest<readonly FrameworkChoiceItem[]>(listFrameworks);
+  expect(frameworks.map(({ name }) => name)).toContain('caffe-mpi');
   await open(specUri, 'layer-spec', spec);
   const report = (format: string): Promise<ReportResult> =>
     connection.sendRequest(makeReport, { uri: specUri, page: 'report', format });

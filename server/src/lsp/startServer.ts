@@ -29,6 +29,7 @@ import {
   estimated,
   type InitializationOptions,
   listClusters,
+  listFrameworks,
   makeReport,
   onnxTextScheme,
   type ReportParams,
@@ -39,6 +40,7 @@ import { answering, stopIfCancelled } from './answer.ts';
 import { benchmarkHandler } from './benchmark.ts';
 import { clusterChoices } from './clusterChoices.ts';
 import { codeActionCapabilities, serveCodeActions } from './codeActions.ts';
+import { frameworkChoices } from './frameworkChoices.ts';
 import { includedFiles } from './includedFiles.ts';
 import { folderLister } from './listFolder.ts';
 import { onnxFiles } from './onnxFiles.ts';
@@ -325,6 +327,7 @@ export function startServer(connection: Connection, platform: Platform): void {
     }),
   );
   connection.onRequest(listClusters, () => clusterChoices());
+  connection.onRequest(listFrameworks, () => frameworkChoices());
   connection.onRequest(
     makeReport,
     handler('report', null, async ({ uri, model, ...asked }: ReportParams, token) => {

@@ -27,6 +27,7 @@ function summaryOfModel(view: ModelView): ModelSummary {
       gpusPerNode: cluster?.gpusPerNode.value ?? 1,
       batch: scenario.batchPerGpu,
       precision: scenario.precision,
+      framework: scenario.framework.name,
       fixedByModel: Object.entries(opened.scenario)
         .filter(([, value]) => value !== undefined)
         .map(([key]) => key),
