@@ -2,7 +2,7 @@
 
 import { sourceOfOperators } from '../analysis/sourceOfOperators.ts';
 import type { ModelEstimate } from '../estimate/estimateModel.ts';
-import type { PrintedOnnx } from '../formats/onnx-text/printOnnxText.ts';
+import type { PrintedOnnx } from '../formats/onnx-text/printedOnnx.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
 import type { OperatorCost } from '../operators/definition.ts';
 import type { LayerRow, ModelView } from './modelView.ts';

@@ -2,8 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { byteSourceOfBuffer } from '../../../server/src/formats/byteSource.ts';
 import { readOnnx } from '../../../server/src/formats/onnx/readOnnx.ts';
 import type { OnnxModel } from '../../../server/src/formats/onnx/syntax.ts';
+import type { PrintedOnnx } from '../../../server/src/formats/onnx-text/printedOnnx.ts';
 import { printFloat32, printFloat64 } from '../../../server/src/formats/onnx-text/printNumbers.ts';
-import { type PrintedOnnx, printOnnxText } from '../../../server/src/formats/onnx-text/printOnnxText.ts';
+import { printOnnxText } from '../../../server/src/formats/onnx-text/printOnnxText.ts';
 import { encodeModel, type ModelDescription } from '../../support/onnxBytes.ts';
 
 function modelOf(description: ModelDescription): OnnxModel {

@@ -7,7 +7,8 @@
 import { expect, test } from 'vitest';
 import { byteSourceOfBuffer } from '../../../server/src/formats/byteSource.ts';
 import { readOnnx } from '../../../server/src/formats/onnx/readOnnx.ts';
-import { type PrintedOnnx, printOnnxText } from '../../../server/src/formats/onnx-text/printOnnxText.ts';
+import type { PrintedOnnx } from '../../../server/src/formats/onnx-text/printedOnnx.ts';
+import { printOnnxText } from '../../../server/src/formats/onnx-text/printOnnxText.ts';
 import { hasSharedModels, readShared, sharedModels, sharedTestName } from '../../support/sharedModels.ts';
 
 /** Share of the pairs where nothing is elided; the rest hold more floats than are worth showing. */

@@ -1,7 +1,7 @@
 /** Types and names in ONNX's textual syntax (ONNX docs/Syntax.md). */
 
 import type { ElementType } from '../../model/elementType.ts';
-import type { OnnxDimension, OnnxType } from '../onnx/syntax.ts';
+import type { OnnxDimension, OnnxType, OnnxValueInfo } from '../onnx/syntax.ts';
 
 /** `float[N,3]`, `float` for rank 0, `float[]` for unknown rank; `undefined` for a type the file does not give. */
 export function printType(type: OnnxType | undefined): string {
@@ -37,6 +37,12 @@ export function printElementType(type: ElementType): string {
 
 /** A name as it is where it is an identifier, quoted otherwise. */
 export const printName = (name: string): string => (identifier.test(name) ? name : quote(name));
+
+export const printNames = (names: readonly string[]): string => names.map(printName).join(', ');
+
+/** A value with its type, where that is known. */
+export const printValueInfo = ({ type, name }: OnnxValueInfo): string =>
+  `${type === undefined ? '' : `${printType(type)} `}${printName(name)}`;
 
 /**
  * A step of an operator's qualified name. Unlike other names it may begin with a digit and hold `+` or `-`, because
