@@ -335,6 +335,22 @@ test('merges by the cost that is given, not by what a message takes', () => {
   expect(messagesBy({ 'startup-us': '1e6' })).toBe(1);
 });
 
+test('a merged message has the type of its first gradient, where batch normalizations stay fp32', () => {
+  const merged = { 'startup-us': '1e6', 'gradient-dtype': 'fp16' };
+  const sizeOf = (options: Record<string, string>, first: boolean) => {
+    const ofBatchNorm = gradients.map((gradient, index) => ({
+      ...gradient,
+      ofBatchNorm: (index === 0) === first,
+    }));
+    const { behaviour } = resolveFramework({ name: 'mg-wfbp', options });
+    return behaviour.exchange(ofBatchNorm, group(4, 2), profiled).messages.map(({ bytes: size }) => size);
+  };
+  const kept = { ...merged, 'kept-fp32': 'batch-norm' };
+  expect(sizeOf(kept, true)).toEqual([whole]);
+  expect(sizeOf(kept, false)).toEqual([whole / 2]);
+  expect(sizeOf(merged, true)).toEqual([whole / 2]);
+});
+
 describe('Horovod, where the host is 100 ms ahead', () => {
   const ahead: ProfiledStep = {
     ...profiled,

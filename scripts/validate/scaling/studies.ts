@@ -100,6 +100,9 @@ export function judgeSixteenV100(
 /** Before 0.16.2: its thread waits for gradients, and rank 0 gathers their names. */
 const oldHorovod = { 'waits-for-data': 'true', cache: 'false' };
 
+/** Of what is not fp32 (dl_trainer.py, init_fp16: opt_level O2). */
+const apexO2 = { 'kept-fp32': 'batch-norm' };
+
 /**
  * As the published code runs them (HKBU-HPML/MG-WFBP, dist_trainer.py, distributed_optimizer.py): Horovod that fuses
  * nothing, its cycle that of its time, and merges by constants that the authors wrote down for each network.
@@ -113,7 +116,10 @@ function sixteenV100Framework(
     case 'wfbp':
       return { name: 'horovod', options: { ...wire, ...oldHorovod, 'fusion-mb': '0', 'cycle-ms': '5' } };
     case 'mg-wfbp':
-      return { name: 'mg-wfbp', options: { ...wire, 'startup-us': startup, 'ns-per-byte': perByte } };
+      return {
+        name: 'mg-wfbp',
+        options: { ...wire, ...apexO2, 'startup-us': startup, 'ns-per-byte': perByte },
+      };
     default:
       return { name: 'naive', options: wire };
   }

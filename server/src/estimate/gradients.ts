@@ -10,7 +10,7 @@ import { type Bytes, bytes } from '../model/units.ts';
  * reverse, so operator i is at position n − 1 − i.
  */
 export function gradientsInReadyOrder(training: TrainingGraph, width = 4): readonly Gradient[] {
-  const { parameters } = training.analysis;
+  const { parameters, graph } = training.analysis;
   const last = training.costs.length - 1;
   return parameters
     .map((parameter, index) => ({
@@ -20,6 +20,7 @@ export function gradientsInReadyOrder(training: TrainingGraph, width = 4): reado
       bytes: parameterBytes(parameter, width),
       readyAfter: last - (parameter.operators[0] ?? last),
       usedFrom: parameter.operators[0] ?? 0,
+      ofBatchNorm: graph.operators[parameter.operators[0] ?? -1]?.type === 'BatchNormalization',
     }))
     .sort((a, b) => a.readyAfter - b.readyAfter || b.index - a.index);
 }

@@ -13,4 +13,6 @@ export interface Gradient {
   readonly readyAfter: number;
   /** Position in forward order of the first operator that uses the parameter. */
   readonly usedFrom: number;
+  /** Weight or bias of a batch normalization. */
+  readonly ofBatchNorm?: boolean;
 }

@@ -8,9 +8,10 @@
 
 import { fitLinearCost, type LinearCost } from '../communication/formulas/linkCost.ts';
 import { largestOf } from '../model/extremes.ts';
-import { type Bytes, bytes, seconds } from '../model/units.ts';
+import { type Bytes, bytes, seconds, sum } from '../model/units.ts';
 import { noExchange, type ProfiledStep } from './exchange.ts';
 import type { FrameworkEntry } from './frameworkEntry.ts';
+import type { Gradient } from './gradient.ts';
 import { mergeGradients, mergeWithinWait } from './mergeGradients.ts';
 import { fittedOrNumber, fromZero, oneOf } from './options.ts';
 import { allReduceEach, type Bucket } from './packBuckets.ts';
@@ -52,6 +53,13 @@ export const mgWfbp: FrameworkEntry = {
       documentation: 'of mg-wfbp, a message of fewer elements takes the next gradient in whatever that costs',
       expects: fromZero,
     },
+    {
+      name: 'kept-fp32',
+      default: 'none',
+      documentation:
+        'none, or batch-norm: where gradients are narrower those of batch normalizations stay fp32 (apex O2), and a message has the type of its first',
+      expects: oneOf('none', 'batch-norm'),
+    },
     wireOption,
     ...eagerOptions,
   ],
@@ -72,13 +80,14 @@ export const mgWfbp: FrameworkEntry = {
         options.get('rule') === 'b-caffe'
           ? mergeWithinWait(ready, cost, gpus)
           : mergeGradients(ready, cost, Number(options.get('fewest-elements')));
-      const buckets = groups.map(
-        ({ first, end, bytes: size }): Bucket => ({
-          gradients: gradients.slice(first, end),
-          bytes: size,
+      const buckets = groups.map(({ first, end, bytes: size }): Bucket => {
+        const group = gradients.slice(first, end);
+        return {
+          gradients: group,
+          bytes: sentAs(group, size, options),
           readyAfter: gradients[end - 1]?.readyAfter ?? 0,
-        }),
-      );
+        };
+      });
       return {
         ...noExchange,
         hostWaits: true,
@@ -89,6 +98,16 @@ export const mgWfbp: FrameworkEntry = {
     notes: [`gradients merged by the rule of ${options.get('rule')}`],
   }),
 };
+
+/**
+ * A merged buffer has the type of the gradient that is ready first, and the others are converted to it: where apex (O2) keeps
+ * batch normalizations in fp32, a message that begins with one is twice as large.
+ * Source: HKBU-HPML/MG-WFBP, distributed_optimizer.py, _generate_merged_parameters and _push_to_buffer.
+ */
+function sentAs(group: readonly Gradient[], merged: Bytes, options: ReadonlyMap<string, string>): Bytes {
+  const isKept = options.get('kept-fp32') === 'batch-norm' && group[0]?.ofBatchNorm === true;
+  return isKept ? sum(group.map(({ elements }) => bytes(4 * elements))) : merged;
+}
 
 /** What is given stands in the place of what is fitted: the authors' own runs merge by constants in their code. */
 function costOf(options: ReadonlyMap<string, string>, profiled: ProfiledStep): LinearCost {
