@@ -3,6 +3,8 @@
 import { expect, it } from 'vitest';
 import { layerDefinitions } from '../../../server/src/analysis/layer-spec/layerDefinitions.ts';
 import { unsupportedLayers } from '../../../server/src/analysis/layer-spec/unsupportedLayers.ts';
+import { lowerLayerSpec } from '../../../server/src/analysis/lowerLayerSpec.ts';
+import { readLayerSpec } from '../../../server/src/formats/layer-spec/readLayerSpec.ts';
 import { costOfSpec, specOf } from './costOfSpec.ts';
 
 const names = layerDefinitions.map((definition) => definition.name);
@@ -33,5 +35,16 @@ it.each(layerDefinitions.map((definition) => [definition.name, definition] as co
     }
     const parameters = definition.parameters.map(({ name }) => name);
     expect(new Set(parameters).size).toBe(parameters.length);
+  },
+);
+
+it.each(layerDefinitions.map((definition) => [definition.name, definition] as const))(
+  'says of %s nothing more where a line above it cannot be read',
+  (_, { example }) => {
+    const unknown = Object.keys(example.inputs).map((name) => `  - ${name}: Unknown()`);
+    const { spec } = readLayerSpec(['layers:', ...unknown, `  - y: ${example.call}`, ''].join('\n'));
+    if (spec === undefined) throw new Error('the spec was not read');
+    const messages = lowerLayerSpec(spec).issues.map(({ message }) => message);
+    expect(messages.filter((message) => !message.includes('`Unknown`'))).toEqual([]);
   },
 );

@@ -8,10 +8,12 @@ import { dropoutLayers } from './layers/dropout.ts';
 import { elementwiseLayers } from './layers/elementwise.ts';
 import { embeddingLayers } from './layers/embedding.ts';
 import { indexingLayers } from './layers/indexing.ts';
+import { joiningLayers } from './layers/joining.ts';
 import { linearLayers } from './layers/linear.ts';
 import { lossLayers } from './layers/loss.ts';
 import { mixtureOfExperts } from './layers/mixtureOfExperts.ts';
 import { normalizationLayers } from './layers/normalization.ts';
+import { orderLayers } from './layers/order.ts';
 import { paddingLayers } from './layers/padding.ts';
 import { poolingLayers } from './layers/pooling.ts';
 import { productLayers } from './layers/product.ts';
@@ -47,7 +49,7 @@ function chapters(): readonly LayerChapter[] {
     ['Arithmetic and functions', elementwiseLayers],
     ['Products', productLayers],
     ['Reductions', reductionLayers],
-    ['Shapes', shapeLayers],
+    ['Shapes', [...shapeLayers, ...orderLayers, ...joiningLayers]],
     ['Parts of tensors', indexingLayers],
     ['Losses', lossLayers],
   ];

@@ -2,25 +2,11 @@
 
 import { printDimension } from '../../../model/dimension.ts';
 import { int, type LayerDefinition, type LayerLowering, type Tensor } from '../layerDefinition.ts';
-import { printShape } from '../printShape.ts';
+import { axisOf } from './axisOf.ts';
 import { anything, axisAt, integer, listOf, numbersOf } from './parameters.ts';
 
 const x = 'float32[8, 128, 768]';
 const whichAxis = integer('dim', 'The axis.');
-
-/** The axis `dim` names, or `undefined` after an issue. */
-function axisOf(call: LayerLowering): number | undefined {
-  const [input] = call.inputs;
-  const rank = input?.shape?.length;
-  if (rank === undefined) return undefined;
-  const axis = axisAt(call.integer('dim'), rank);
-  if (axis !== undefined) return axis;
-  return call.problem(
-    'spec/argument',
-    `the input has no axis ${call.integer('dim')}; it is ${printShape(input)}`,
-    'dim',
-  );
-}
 
 /** Elements `start` to `end` of an axis. */
 function sliced(call: LayerLowering, axis: number, start: number, end: number, step = 1): Tensor {

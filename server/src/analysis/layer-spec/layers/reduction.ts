@@ -191,10 +191,9 @@ const topK: LayerDefinition = {
   lower: (call) => {
     const [input] = call.inputs;
     const rank = input?.shape?.length;
-    const axis = rank === undefined ? undefined : axisAt(call.optionalInteger('dim') ?? -1, rank);
-    if (axis === undefined) {
-      return call.problem('spec/argument', `the input has ${rank ?? 'unknown'} axes`, 'dim');
-    }
+    if (rank === undefined) return undefined;
+    const axis = axisAt(call.optionalInteger('dim') ?? -1, rank);
+    if (axis === undefined) return call.problem('spec/argument', `the input has ${rank} axes`, 'dim');
     const size = input?.shape?.[axis];
     const k = call.integer('k');
     if (typeof size === 'number' && k > size) {

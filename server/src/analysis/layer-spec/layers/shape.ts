@@ -1,4 +1,4 @@
-/** The same elements in another shape or order, and tensors joined. */
+/** The same elements in another shape. */
 
 import {
   type Dimension,
@@ -10,31 +10,19 @@ import {
 } from '../../../model/dimension.ts';
 import {
   int,
-  ints,
   type LayerDefinition,
   type LayerLowering,
   type SpecValue,
   type Tensor,
 } from '../layerDefinition.ts';
 import { printShape } from '../printShape.ts';
-import { anything, axisAt, dimensions, integer, integers, listOf } from './parameters.ts';
+import { axisOf } from './axisOf.ts';
+import { anything, axisAt, dimensions, integer, listOf } from './parameters.ts';
 
 const x = 'float32[8, 128, 768]';
 
 const isDimension = (value: SpecValue): value is number | SymbolicDimension =>
   typeof value === 'number' || (typeof value === 'object' && value !== null && 'kind' in value);
-
-/** An axis given by number, or `undefined` after an issue; `extra` where a new axis may stand behind the last. */
-function axisOf(call: LayerLowering, name: string, rank: number, extra = 0): number | undefined {
-  const given = call.integer(name);
-  const axis = axisAt(given, rank + extra);
-  if (axis !== undefined) return axis;
-  return call.problem(
-    'spec/argument',
-    `the input has no axis ${given}; it is ${call.inputs[0] ? printShape(call.inputs[0]) : 'unknown'}`,
-    name,
-  );
-}
 
 /** The sizes of an argument; -1 may stand for what is left. `undefined` after an issue. */
 function sizesOf(call: LayerLowering, name: string): readonly Dimension[] | undefined {
@@ -162,7 +150,7 @@ const unflatten = (name: 'Unflatten' | 'unflatten'): LayerDefinition => {
       const shape = call.inputs[0]?.shape;
       const parts = sizesOf(call, sizes);
       if (shape === undefined || parts === undefined) return undefined;
-      const axis = axisOf(call, 'dim', shape.length);
+      const axis = axisOf(call);
       if (axis === undefined) return undefined;
       const size = shape[axis] ?? 1;
       if (!holdsAsMany([size], parts)) {
@@ -214,7 +202,7 @@ const unsqueeze: LayerDefinition = {
   parameters: [integer('dim', 'Where it stands in the output.')],
   example: { inputs: { x }, call: 'unsqueeze(1)' },
   lower: (call) => {
-    const axis = axisOf(call, 'dim', call.inputs[0]?.shape?.length ?? 0, 1);
+    const axis = axisOf(call, 'dim', 1);
     return axis === undefined
       ? undefined
       : call.emit('Unsqueeze', [call.inputs[0], call.integersConstant([axis])]);
@@ -263,195 +251,6 @@ const expand: LayerDefinition = {
   },
 };
 
-const permute: LayerDefinition = {
-  name: 'permute',
-  kind: 'function',
-  documentation: 'Reorders the axes.',
-  source: 'torch.permute.html',
-  inputs: { names: ['input'], least: 1 },
-  parameters: [dimensions('dims', 'Old axis of every new one.', { rest: true })],
-  example: { inputs: { x }, call: 'permute(0, 2, 1)' },
-  lower: (call) => {
-    const order = listOf(call.value('dims')).filter((axis) => typeof axis === 'number');
-    const rank = call.inputs[0]?.shape?.length ?? order.length;
-    const axes = order.map((axis) => (axis < 0 ? axis + rank : axis));
-    if (axes.length !== rank || [...axes].sort((a, b) => a - b).some((axis, index) => axis !== index)) {
-      return call.problem('spec/argument', `\`dims\` names each of the ${rank} axes once`, 'dims');
-    }
-    return call.emit('Transpose', [call.inputs[0]], { perm: ints(axes) });
-  },
-};
-
-const transpose: LayerDefinition = {
-  name: 'transpose',
-  kind: 'function',
-  documentation: 'Swaps two axes.',
-  source: 'torch.transpose.html',
-  inputs: { names: ['input'], least: 1 },
-  parameters: [integer('dim0', 'One axis.'), integer('dim1', 'The other.')],
-  example: { inputs: { x }, call: 'transpose(1, 2)' },
-  lower: (call) => {
-    const rank = call.inputs[0]?.shape?.length;
-    if (rank === undefined) return undefined;
-    const first = axisOf(call, 'dim0', rank);
-    const second = axisOf(call, 'dim1', rank);
-    if (first === undefined || second === undefined) return undefined;
-    const perm = Array.from({ length: rank }, (_, axis) => axis);
-    perm[first] = second;
-    perm[second] = first;
-    return call.emit('Transpose', [call.inputs[0]], { perm: ints(perm) });
-  },
-};
-
-const repeat = (name: 'tile' | 'repeat'): LayerDefinition => ({
-  name,
-  kind: 'function',
-  documentation: 'Copies of the input one after another along axes.',
-  source:
-    name === 'tile'
-      ? 'torch.tile.html'
-      : 'https://docs.pytorch.org/docs/stable/generated/torch.Tensor.repeat.html',
-  inputs: { names: ['input'], least: 1 },
-  parameters: [
-    integers(name === 'tile' ? 'dims' : 'repeats', 'Copies along every axis.', { rest: true, least: 1 }),
-  ],
-  example: { inputs: { x }, call: `${name}(1, 2, 1)` },
-  lower: (call) => {
-    const [input] = call.inputs;
-    const rank = input?.shape?.length;
-    const argument = name === 'tile' ? 'dims' : 'repeats';
-    const times = call.integers(argument, listOf(call.value(argument)).length);
-    if (rank === undefined) return undefined;
-    if (name === 'repeat' && times.length < rank) {
-      return call.problem(
-        'spec/argument',
-        `the input has ${rank} axes, more than ${times.length} repeats`,
-        argument,
-      );
-    }
-    const added = Array.from({ length: Math.max(0, times.length - rank) }, (_, axis) => axis);
-    const widened =
-      added.length === 0 ? input : call.emit('Unsqueeze', [input, call.integersConstant(added)]);
-    const all = [...Array.from({ length: Math.max(0, rank - times.length) }, () => 1), ...times];
-    return call.emit('Tile', [widened, call.integersConstant(all)]);
-  },
-});
-
-const repeatInterleave: LayerDefinition = {
-  name: 'repeat_interleave',
-  kind: 'function',
-  documentation: 'Every element of an axis several times in a row.',
-  source: 'torch.repeat_interleave.html',
-  inputs: { names: ['input'], least: 1 },
-  parameters: [integer('repeats', 'How often.', { least: 1 }), integer('dim', 'The axis.')],
-  example: { inputs: { x: 'float32[8, 4, 128, 64]' }, call: 'repeat_interleave(2, dim=1)' },
-  lower: (call) => {
-    const [input] = call.inputs;
-    const shape = input?.shape;
-    if (shape === undefined) return undefined;
-    const axis = axisOf(call, 'dim', shape.length);
-    if (axis === undefined) return undefined;
-    const times = call.integer('repeats');
-    const apart = call.emit('Unsqueeze', [input, call.integersConstant([axis + 1])]);
-    const ones = Array.from({ length: shape.length + 1 }, (_, index) => (index === axis + 1 ? times : 1));
-    const tiled = call.emit('Tile', [apart, call.integersConstant(ones)]);
-    const sizes = shape.map((size, index) => (index < axis ? 0 : index === axis ? -1 : size));
-    return call.emit('Reshape', [tiled, call.sizes(sizes)]);
-  },
-};
-
-const concatenation = (name: 'cat' | 'concat' | 'stack'): LayerDefinition => ({
-  name,
-  kind: 'function',
-  documentation:
-    name === 'stack' ? 'Joins tensors along a new axis.' : 'Joins tensors along one of their axes.',
-  source: `torch.${name === 'stack' ? 'stack' : 'cat'}.html`,
-  inputs: { names: ['tensors'], least: 1, variadic: true },
-  parameters: [integer('dim', name === 'stack' ? 'Where the new axis stands.' : 'The axis.', { default: 0 })],
-  example: { inputs: { a: x, b: x }, call: `${name}((a, b), dim=1)` },
-  lower: (call) => {
-    const [first] = call.inputs;
-    const rank = first?.shape?.length;
-    if (rank === undefined) return undefined;
-    const axis = axisOf(call, 'dim', rank, name === 'stack' ? 1 : 0);
-    if (axis === undefined) return undefined;
-    for (const other of call.inputs) {
-      const differs =
-        other.shape?.length !== rank ||
-        other.shape.some((size, index) => {
-          const own = first?.shape?.[index];
-          return (
-            (name === 'stack' || index !== axis) &&
-            typeof size === 'number' &&
-            typeof own === 'number' &&
-            size !== own
-          );
-        });
-      if (other.shape !== undefined && differs) {
-        return call.problem(
-          'shape/mismatch',
-          `${printShape(first)} and ${printShape(other)} do not join along axis ${axis}`,
-        );
-      }
-    }
-    const place = call.integersConstant([axis]);
-    const parts =
-      name === 'stack' ? call.inputs.map((tensor) => call.emit('Unsqueeze', [tensor, place])) : call.inputs;
-    return call.emit('Concat', parts, { axis: int(axis) });
-  },
-});
-
-const flip: LayerDefinition = {
-  name: 'flip',
-  kind: 'function',
-  documentation: 'Reverses axes.',
-  source: 'torch.flip.html',
-  inputs: { names: ['input'], least: 1 },
-  parameters: [integers('dims', 'The axes.')],
-  example: { inputs: { x }, call: 'flip(1)' },
-  lower: (call) => {
-    const [input] = call.inputs;
-    const rank = input?.shape?.length;
-    if (rank === undefined) return undefined;
-    const axes = call.integers('dims', listOf(call.value('dims')).length);
-    if (axes.some((axis) => axisAt(axis, rank) === undefined)) {
-      return call.problem('spec/argument', `the input has ${rank} axes`, 'dims');
-    }
-    const all = (value: number) => call.integersConstant(axes.map(() => value));
-    return call.emit('Slice', [input, all(-1), all(-(2 ** 31)), call.integersConstant(axes), all(-1)]);
-  },
-};
-
-const roll: LayerDefinition = {
-  name: 'roll',
-  kind: 'function',
-  documentation: 'Moves elements along axes, those that fall off coming back at the other end.',
-  source: 'torch.roll.html',
-  inputs: { names: ['input'], least: 1 },
-  parameters: [integers('shifts', 'By how much, for every axis.'), integers('dims', 'The axes.')],
-  example: { inputs: { x: 'float32[8, 56, 56, 96]' }, call: 'roll((-3, -3), (1, 2))' },
-  lower: (call) => {
-    const shape = call.inputs[0]?.shape;
-    const axes = call.integers('dims', listOf(call.value('dims')).length);
-    const shifts = call.integers('shifts', axes.length);
-    let output = call.inputs[0];
-    for (const [index, given] of axes.entries()) {
-      const axis = shape && axisAt(given, shape.length);
-      if (axis === undefined) {
-        return call.problem('spec/argument', `the input has no axis ${given}`, 'dims');
-      }
-      const size = call.fixed(shape?.[axis]);
-      if (size === undefined) return undefined;
-      const head = ((-(shifts[index] ?? 0) % size) + size) % size;
-      if (head === 0) continue;
-      const sizes = call.integersConstant([head, size - head]);
-      const [front, back] = call.emitMany('Split', [output, sizes], 2, { axis: int(axis) });
-      output = call.emit('Concat', [back, front], { axis: int(axis) });
-    }
-    return output;
-  },
-};
-
 export const shapeLayers: readonly LayerDefinition[] = [
   reshape('reshape'),
   reshape('view'),
@@ -462,14 +261,4 @@ export const shapeLayers: readonly LayerDefinition[] = [
   squeeze,
   unsqueeze,
   expand,
-  permute,
-  transpose,
-  repeat('tile'),
-  repeat('repeat'),
-  repeatInterleave,
-  concatenation('cat'),
-  concatenation('concat'),
-  concatenation('stack'),
-  flip,
-  roll,
 ];
