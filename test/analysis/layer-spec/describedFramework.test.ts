@@ -31,7 +31,7 @@ test('a framework beside the layer spec is costed', () => {
 });
 
 test.each([
-  ['./bad.yaml', 'framework/structure', /^bad\.yaml: line 3, column 3: `gradients`/],
+  ['./bad.yaml', 'framework/structure', /^bad\.yaml: line 3, column 3: `gradients\.mesages`/],
   ['./no.yaml', 'framework/file', /^There is no file `no\.yaml`/],
   ['../mine.yaml', 'framework/file', /leaves the folder of the model/],
   ['mine.json', 'framework/file', /takes descriptions in YAML/],
