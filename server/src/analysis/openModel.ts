@@ -6,8 +6,9 @@
 
 import { type ByteSource, decodeText } from '../formats/byteSource.ts';
 import type { ReadFramework } from '../formats/framework/readFrameworkDescription.ts';
-import { isLibrary, type ReadSpec, readLayerSpec } from '../formats/layer-spec/readLayerSpec.ts';
+import { type ReadSpec, readLayerSpec } from '../formats/layer-spec/readLayerSpec.ts';
 import { modelNames, selectModel } from '../formats/layer-spec/selectModel.ts';
+import { isLibrary } from '../formats/layer-spec/specKeys.ts';
 import type { LayerSpec } from '../formats/layer-spec/syntax.ts';
 import { locateIssues } from '../formats/locateIssues.ts';
 import { type ReadOnnx, readOnnx } from '../formats/onnx/readOnnx.ts';

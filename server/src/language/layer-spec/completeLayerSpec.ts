@@ -1,6 +1,6 @@
 /** Proposals in a layer spec, also on a line that is half written: which kind of them belongs at the cursor. */
 
-import { modelKeys, specKeys } from '../../formats/layer-spec/readLayerSpec.ts';
+import { modelKeys, specKeys } from '../../formats/layer-spec/specKeys.ts';
 import type { Completion } from '../completion.ts';
 import { type ModelView, viewAtLine } from '../modelView.ts';
 import { positionAt } from '../textLines.ts';

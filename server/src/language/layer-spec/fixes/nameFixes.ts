@@ -2,8 +2,8 @@
 
 import { layerDefinitions } from '../../../analysis/layer-spec/layerDefinitions.ts';
 import { findMark, markDefinitions } from '../../../formats/layer-spec/marks.ts';
-import { modelKeys, specKeys } from '../../../formats/layer-spec/readLayerSpec.ts';
 import { scenarioKeys } from '../../../formats/layer-spec/readScenario.ts';
+import { modelKeys, specKeys } from '../../../formats/layer-spec/specKeys.ts';
 import { builtInClusters } from '../../../hardware/clusters.ts';
 import { elementTypes } from '../../../model/elementType.ts';
 import { likelyNames, mostProposed } from '../../../model/likelyNames.ts';

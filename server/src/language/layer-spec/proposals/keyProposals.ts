@@ -1,6 +1,6 @@
 /** Keys of a layer spec, or of a model below `models`. */
 
-import type { specKeys } from '../../../formats/layer-spec/readLayerSpec.ts';
+import type { specKeys } from '../../../formats/layer-spec/specKeys.ts';
 import type { Completion } from '../../completion.ts';
 import { bodiesAt } from '../visibleNames.ts';
 import { type ProposalSite, proposal } from './proposalSite.ts';

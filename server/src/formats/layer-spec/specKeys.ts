@@ -1,0 +1,23 @@
+/** The keys of a layer spec. */
+
+import type { SpecBody } from './syntax.ts';
+
+/** Keys of a model, in the order in which they are written. */
+export const modelKeys = ['dims', 'inputs', 'blocks', 'layers', 'outputs', 'scenario'] as const;
+
+/** Keys of the top level, in the order in which a spec is written. */
+export const specKeys = ['name', 'include', ...modelKeys, 'models'] as const;
+
+/** Keys that a model cannot do without, with what a person may write. */
+export const neededKeys = {
+  inputs: '`inputs: { x: "float32[batch, 768]" }`',
+  layers: '`layers:` and below it lines such as `- fc: Linear(768, 3072)`',
+} as const;
+
+/** Whether a key is written. */
+export const has = ({ sections }: SpecBody, key: string): boolean =>
+  sections.some((section) => section.key.text === key);
+
+/** Whether a text holds blocks alone, for other files to include. */
+export const isLibrary = (body: SpecBody): boolean =>
+  has(body, 'blocks') && !has(body, 'inputs') && !has(body, 'layers');
