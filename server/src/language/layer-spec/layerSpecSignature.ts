@@ -2,7 +2,8 @@
 
 import type { SignatureHelp } from '../signatureHelp.ts';
 import { type Callable, type CallableParameter, findCallable } from './callable.ts';
-import { cursorContext, type OpenCall } from './cursorContext.ts';
+import { cursorContext } from './cursorContext.ts';
+import type { OpenCall } from './cursorPlace.ts';
 import type { SpecText } from './specText.ts';
 
 export function layerSpecSignature(document: SpecText, offset: number): SignatureHelp | undefined {

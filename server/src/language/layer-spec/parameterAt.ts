@@ -2,7 +2,7 @@
 
 import type { Argument, LayerCall } from '../../formats/layer-spec/syntax.ts';
 import type { Callable, CallableParameter } from './callable.ts';
-import type { OpenCall } from './cursorContext.ts';
+import type { OpenCall } from './cursorPlace.ts';
 
 /** The parameter of an argument of a call that was read. */
 export function parameterAt(

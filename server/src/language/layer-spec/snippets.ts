@@ -2,7 +2,7 @@
 
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: tab stops are written so.
 
-import type { CursorPlace } from './cursorContext.ts';
+import type { CursorPlace } from './cursorPlace.ts';
 
 export interface Snippet {
   readonly name: string;

@@ -3,7 +3,7 @@
 import type { ParameterDefinition } from '../../../analysis/layer-spec/layerDefinition.ts';
 import type { Completion } from '../../completion.ts';
 import { type Callable, type CallableParameter, findCallable } from '../callable.ts';
-import type { OpenCall } from '../cursorContext.ts';
+import type { OpenCall } from '../cursorPlace.ts';
 import { parameterOf } from '../parameterAt.ts';
 import { dimensionProposals } from './dimensionProposals.ts';
 import { followedSize } from './inputShape.ts';
