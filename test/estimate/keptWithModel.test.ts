@@ -45,3 +45,18 @@ test('a model that has been costed for other scenarios costs what it does freshl
     { numRuns: 20 },
   );
 });
+
+test.each([
+  { name: 'horovod', options: {} },
+  { name: 'mg-wfbp', options: {} },
+  { name: 'cntk', options: { learner: 'block-momentum' } },
+])('$name, which asks what its steps are like, is asked again for another batch', (framework) => {
+  const kept = open();
+  const exchanges = [1, 512].map((batch) => {
+    const asked = { cluster: 'k80-10gbe', gpus: 16, batch, framework };
+    const cost = told(estimateModel(kept, [asked]));
+    expect(cost).toBe(told(estimateModel(open(), [asked])));
+    return cost;
+  });
+  expect(exchanges[0]).not.toBe(exchanges[1]);
+});

@@ -74,12 +74,12 @@ describe('buckets', () => {
     gpusPerNode: 8,
     gpus: 8,
     operators: 10,
-    batchPerGpu: 1,
     precision: 'fp32' as const,
   };
   const profiled = {
     backwardEnds: () => new Float64Array(10),
     backwardLaunches: () => new Float64Array(10),
+    batchPerGpu: () => 1,
     timeOf: () => seconds(0),
   };
 

@@ -42,13 +42,13 @@ export function predictStep(
       ...placement,
       gpus,
       operators: training.costs.length,
-      batchPerGpu: training.batch,
       precision: plan.scenario.precision,
     },
     {
       // What a worker profiles by itself, which is no slower than the others.
       backwardEnds: () => cumulative(single.backward.map((time) => time * usual)),
       backwardLaunches: () => launchEnds(plan.times, plan.behaviour.launch[0], single.forwardTime * usual),
+      batchPerGpu: () => training.batch,
       timeOf: (operation) => operationTime(cluster, placement, operation).time,
     },
   );

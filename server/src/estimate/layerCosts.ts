@@ -11,6 +11,7 @@ import type { Dimension } from '../model/dimension.ts';
 import type { ElementType } from '../model/elementType.ts';
 import { formatCount } from '../model/format.ts';
 import { isKnownShape, type Layer } from '../model/graph.ts';
+import { remember } from '../model/remember.ts';
 import { rememberRecent } from '../model/rememberRecent.ts';
 import type { Bound, LayerCost } from '../model/stepCost.ts';
 import { bytes, flops, type Seconds, seconds } from '../model/units.ts';
@@ -67,6 +68,10 @@ export function layerCosts(inputs: LayerInputs): readonly LayerCost[] {
   const names = namesOfLayers(training.analysis, training.folded !== undefined);
   const sinceOf = sinceOfLayers(inputs);
   const works = knownWorks(inputs.lowered, inputs);
+  const memoryOf = remember(({ memory, parameters }: LayerWork) => ({
+    ...memory,
+    optimizerState: bytes(parameters * inputs.stateBytesPerElement),
+  }));
   return layers.map((layer, index) => {
     const origin = training.folded === undefined ? index : (folded?.layers[index] ?? index);
     let work = works[origin];
@@ -75,7 +80,8 @@ export function layerCosts(inputs: LayerInputs): readonly LayerCost[] {
       works[origin] = work;
     }
     const since = work.reason === undefined ? undefined : sinceOf(layer);
-    return layerCost(inputs, layer, names[index] ?? [], work, inputs.communication[index], since);
+    const memory = memoryOf(work);
+    return layerCost(inputs, layer, names[index] ?? [], work, memory, inputs.communication[index], since);
   });
 }
 
@@ -265,6 +271,7 @@ function layerCost(
   { name, type, operators }: Layer,
   names: readonly string[],
   work: LayerWork,
+  memory: LayerCost['memory'],
   communication: LayerCommunication | undefined,
   since: Since | undefined,
 ): LayerCost {
@@ -273,7 +280,7 @@ function layerCost(
   const backward = sumOver(operators, inputs.backward.middle);
   const low = sumOver(operators, inputs.forward.low) + sumOver(operators, inputs.backward.low);
   const high = sumOver(operators, inputs.forward.high) + sumOver(operators, inputs.backward.high);
-  return {
+  const cost: LayerCost = {
     name,
     type,
     operators: names,
@@ -289,16 +296,30 @@ function layerCost(
       exposedCommunication: exposureOf(communication, inputs.exposureKnown),
       communicationSlack: slackOf(communication, inputs.exposureKnown),
     },
-    memory: { ...work.memory, optimizerState: bytes(work.parameters * inputs.stateBytesPerElement) },
+    memory,
     bound: boundOf(work, forward, backward, inputs.trains),
     source: nothingKnown ? 'unknown' : 'profile',
     range: nothingKnown
       ? null
       : [seconds(Math.min(forward + backward, low)), seconds(Math.max(forward + backward, high))],
-    notes: [...work.notes, ...(communication?.note === undefined ? [] : [communication.note]), ...work.marks],
-    ...(work.reason === undefined ? {} : { unknown: since?.reason ?? work.reason }),
+    notes: notesOf(work, communication),
+  };
+  if (work.reason === undefined) return cost;
+  return {
+    ...cost,
+    unknown: since?.reason ?? work.reason,
     ...(since === undefined ? {} : { unknownSince: since.layer }),
   };
+}
+
+/** Layers of the same work that send nothing share them. */
+function notesOf(
+  { notes, marks }: LayerWork,
+  communication: LayerCommunication | undefined,
+): readonly string[] {
+  const note = communication?.note;
+  if (note === undefined && marks.length === 0) return notes;
+  return [...notes, ...(note === undefined ? [] : [note]), ...marks];
 }
 
 function sumOver(operators: readonly number[], column: Float64Array): number {

@@ -61,13 +61,14 @@ export function communicationByLayer(
     note: undefined,
   };
   const result = layers.map(() => silent);
+  const ofAll = remember((description: string): string => ` of ${messages.length}, ${description}`);
   let position = 0;
   for (const message of messages) {
     position += 1;
     let whole = 0;
     for (const share of message.layers) whole += share.bytes;
     const spare = message.slack > 0 ? `, ${formatTime(message.slack)} to spare` : '';
-    const place = `message ${position} of ${messages.length}, ${message.description}${spare}`;
+    const place = `message ${position}${ofAll(message.description)}${spare}`;
     for (const share of message.layers) {
       const before = result[share.index];
       if (before === undefined || whole === 0) continue;

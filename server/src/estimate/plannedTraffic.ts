@@ -76,10 +76,10 @@ export function timeTraffic(
     get serverTimes() {
       return serverTimes();
     },
-    messages: (edge) => ({
+    messages: remember((edge) => ({
       ...columns(),
       time: timesByStage(messages, ways(), (['time', 'low', 'high'] as const)[edge], columns().time.length),
-    }),
+    })),
   };
 }
 

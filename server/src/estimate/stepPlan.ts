@@ -1,10 +1,8 @@
 /** What a step consists of before it is laid on its timeline: kernels with times, messages with times, the update. */
 
 import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
-import { operationTime } from '../communication/operationTime.ts';
-import { nodesFor, type Placement, placeGpus } from '../communication/placement.ts';
+import { nodesFor, placeGpus } from '../communication/placement.ts';
 import type { FrameworkBehaviour, Update } from '../frameworks/behaviour.ts';
-import { type Exchange, noExchange, type ProfiledStep, type WorkerGroup } from '../frameworks/exchange.ts';
 import { resolveFramework } from '../frameworks/registry.ts';
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
 import { findGpu } from '../hardware/gpus.ts';
@@ -18,28 +16,17 @@ import { noMessages } from '../schedule/messageColumns.ts';
 import { repeatPasses, repeatTimes } from '../schedule/repeatPasses.ts';
 import { type StepTimeline, type StepTimes, stepTimeline, stepTimes } from '../schedule/stepTimeline.ts';
 import type { LaunchedWork, StepWork } from '../schedule/stepWork.ts';
-import { gradientsInReadyOrder } from './gradients.ts';
 import { type InputWork, inputWork } from './inputWork.ts';
 import { type LoweredStep, lowerStep } from './loweredStep.ts';
 import { isMeasured, type MeasuredWork, measuredWork } from './measuredWork.ts';
 import { kernelTimes, type OperatorTimes, type PassTimes } from './operatorTimes.ts';
-import { type PlannedTraffic, timeTraffic } from './plannedTraffic.ts';
+import { type ExchangingStep, type PlannedExchange, planExchange } from './plannedExchange.ts';
 import { imbalanceFactor } from './workerImbalance.ts';
 
 /** Middle, low and high values of every time. */
 export type Edge = 0 | 1 | 2;
 
-export interface StepPlan extends LoweredStep {
-  readonly training: TrainingGraph;
-  readonly scenario: Scenario;
-  readonly cluster: ClusterProfile;
-  readonly placement: Placement;
-  readonly behaviour: FrameworkBehaviour;
-  /** Bytes per element of weights and gradients that are fp32 in the file. */
-  readonly weightWidth: number;
-  readonly exchange: Exchange;
-  /** Its messages with their times. */
-  readonly traffic: PlannedTraffic;
+export interface StepPlan extends LoweredStep, ExchangingStep, PlannedExchange {
   /** Where the scenario describes the input. */
   readonly input: InputWork | undefined;
   /** Time of the slowest worker over the average. */
@@ -97,30 +84,6 @@ function slowestWorkers(own: StepPlan): StepPlan {
     : { ...own, faster: { plan: other, count } };
 }
 
-type ExchangingPlan = Pick<
-  StepPlan,
-  'training' | 'scenario' | 'cluster' | 'placement' | 'behaviour' | 'weightWidth'
->;
-
-function plannedExchange(
-  { training, scenario, cluster, placement, behaviour, weightWidth }: ExchangingPlan,
-  profile: Pick<ProfiledStep, 'backwardEnds' | 'backwardLaunches'>,
-): Exchange {
-  const group: WorkerGroup = {
-    ...placement,
-    gpus: scenario.gpus,
-    operators: training.costs.length,
-    batchPerGpu: training.batch,
-    precision: scenario.precision,
-  };
-  const gradients = gradientsInReadyOrder(training, weightWidth);
-  if (scenario.mode !== 'training') return behaviour.exchangeInInference?.(gradients, group) ?? noExchange;
-  return behaviour.exchange(gradients, group, {
-    ...profile,
-    timeOf: (operation) => operationTime(cluster, placement, operation).time,
-  });
-}
-
 function cumulative(times: Float64Array): Float64Array {
   let end = 0;
   return times.map((time) => {
@@ -150,12 +113,11 @@ export function planForGpus(plan: StepPlan, gpus: number): StepPlan {
 
 /** A framework that profiles its steps before it decides what to send together finds the measured ones. */
 function exchangeAsMeasured(plan: StepPlan, measured: MeasuredWork): StepPlan {
-  const { training, cluster, placement } = plan;
-  const exchange = plannedExchange(plan, {
+  const exchanged = planExchange(plan, {
     backwardEnds: () => cumulative(measured.backward[0].toReversed()),
     backwardLaunches: () => launchEnds(plan.times, plan.behaviour.launch[0], sumOf(measured.forward[0])),
   });
-  return { ...plan, measured, exchange, traffic: timeTraffic(exchange, cluster, placement, training) };
+  return { ...plan, measured, ...exchanged };
 }
 
 function predictStep(training: TrainingGraph, scenario: Scenario, cluster: ClusterProfile): StepPlan {
@@ -167,10 +129,11 @@ function predictStep(training: TrainingGraph, scenario: Scenario, cluster: Clust
   const profile = once(() =>
     backwardProfile(computed.times, behaviour.launch[0], slowdownOf(behaviour, cluster)),
   );
-  const exchange = plannedExchange(
+  const exchanged = planExchange(
     { training, scenario, cluster, placement, behaviour, weightWidth },
     { backwardEnds: () => profile().ends, backwardLaunches: () => profile().launches },
   );
+  const { exchange } = exchanged;
   const elements = learned.reduce((total, parameter) => total + parameter.elements, 0);
   const updateOf = (optimizer: Optimizer, share: number): Update =>
     behaviour.update(learned.length > 0 ? optimizer : 'none', scenario.precision, {
@@ -193,8 +156,7 @@ function predictStep(training: TrainingGraph, scenario: Scenario, cluster: Clust
     behaviour,
     ...computed,
     weightWidth,
-    exchange,
-    traffic: timeTraffic(exchange, cluster, placement, training),
+    ...exchanged,
     input: inputWork(training, scenario, cluster, placement, behaviour.input),
     imbalance: exchange.synchrony === 'synchronous' ? imbalanceFactor(scenario.workers, scenario.gpus) : 1,
     update,

@@ -85,12 +85,12 @@ export const cntk: FrameworkEntry = {
         reads: options.get('distributed-reading') === 'true' ? 'own share' : 'everything',
         ...(options.get('reader') === 'text' ? { readsAllFirst: true } : {}),
       },
-      exchange: (gradients, group) => {
+      exchange: (gradients, group, profiled) => {
         if (group.gpus === 1) return noExchange;
         if (learner === 'block-momentum') {
           const everySteps = Math.max(
             1,
-            Math.round(Number(options.get('block-samples')) / group.batchPerGpu),
+            Math.round(Number(options.get('block-samples')) / profiled.batchPerGpu()),
           );
           const size = sum(gradients.map((gradient) => gradient.bytes));
           const message = messageOf(gradients, group, plainStages(size, group, hasNccl));

@@ -18,17 +18,20 @@ export interface WorkerGroup extends Placement {
   readonly gpus: number;
   /** Of the graph: positions of forward and of backward are 0 to one less. */
   readonly operators: number;
-  /** Samples of one step. */
-  readonly batchPerGpu: number;
   readonly precision: Precision;
 }
 
-/** What a framework that measures its first steps, and then decides what to send together, would find. */
+/**
+ * What a framework that measures its first steps, and then decides what to send together, would find. An exchange that
+ * asks for none of it is the same for every batch, and is kept.
+ */
 export interface ProfiledStep {
   /** When each position of backward ends, from the start of backward. */
   readonly backwardEnds: () => Float64Array;
   /** When the host has launched each position of backward, from the same start: below 0 where it is ahead of the GPU. */
   readonly backwardLaunches: () => Float64Array;
+  /** Samples of one step. */
+  readonly batchPerGpu: () => number;
   readonly timeOf: (operation: Operation) => Seconds;
 }
 

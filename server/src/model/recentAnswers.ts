@@ -2,16 +2,17 @@
  * The last few answers, for a question that comes back.
  *
  * A person who takes back what was typed returns to the state before, or to the one on the way to it: three answers
- * cover the state before an edit, the one that is being typed, and one between.
+ * cover the state before an edit, the one that is being typed, and one between. Who asks for more at a time says so.
  */
-
-const mostAnswers = 3;
 
 export class RecentAnswers<Question, Answer> {
   /** The last one first. */
   private known: readonly { readonly question: Question; readonly answer: Answer }[] = [];
 
-  constructor(private readonly isSame: (known: Question, asked: Question) => boolean) {}
+  constructor(
+    private readonly isSame: (known: Question, asked: Question) => boolean,
+    private readonly most = 3,
+  ) {}
 
   /** What was answered to the same question; `undefined` where none of the last was it. */
   find(asked: Question): Answer | undefined {
@@ -21,6 +22,6 @@ export class RecentAnswers<Question, Answer> {
   /** An answer that is known already moves to the front, under the question as it was asked now. */
   keep(question: Question, answer: Answer): void {
     const others = this.known.filter((entry) => entry.answer !== answer);
-    this.known = [{ question, answer }, ...others].slice(0, mostAnswers);
+    this.known = [{ question, answer }, ...others].slice(0, this.most);
   }
 }
