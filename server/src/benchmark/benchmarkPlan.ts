@@ -15,7 +15,7 @@ import type { GraphAttribute, Operator, Value } from '../model/graph.ts';
 import { modes, optimizers, precisions, type Scenario } from '../model/scenario.ts';
 
 /** Raised when an older runner could misread a newer plan. */
-export const planVersion = 1;
+const planVersion = 1;
 
 /** JSON has no infinities; masks are full of them. */
 const numberSchema = z.union([z.number(), z.enum(['Infinity', '-Infinity', 'NaN'])]);

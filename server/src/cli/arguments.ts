@@ -17,7 +17,7 @@ import {
   scenarioOptions,
 } from './scenarioArguments.ts';
 
-export const reportFormats = ['table', 'json', 'markdown', 'csv', 'html', 'trace'] as const;
+const reportFormats = ['table', 'json', 'markdown', 'csv', 'html', 'trace'] as const;
 export type ReportFormat = (typeof reportFormats)[number];
 
 const scaleFormats = ['table', 'json', 'markdown', 'csv', 'html'] as const;

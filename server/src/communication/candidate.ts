@@ -2,7 +2,7 @@
 
 import type { Seconds } from '../model/units.ts';
 
-export const algorithms = [
+const algorithms = [
   'ring',
   'tree',
   'nvls',

@@ -73,7 +73,7 @@ export function collectiveTime(
   return resultOf(fastest(asked.length > 0 ? asked : candidates), links, request, factor);
 }
 
-export const noCommunication: CollectiveTime = {
+const noCommunication: CollectiveTime = {
   time: seconds(0),
   low: seconds(0),
   high: seconds(0),

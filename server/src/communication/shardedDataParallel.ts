@@ -9,7 +9,7 @@
 import { type Bytes, bytes } from '../model/units.ts';
 import type { CollectiveKind } from './collectiveKind.ts';
 
-export const shardings = ['none', 'zero-1', 'zero-2', 'zero-3', 'hybrid'] as const;
+const shardings = ['none', 'zero-1', 'zero-2', 'zero-3', 'hybrid'] as const;
 /** `zero-2` is FSDP's SHARD_GRAD_OP, `zero-3` its FULL_SHARD, `hybrid` its HYBRID_SHARD. */
 export type Sharding = (typeof shardings)[number];
 

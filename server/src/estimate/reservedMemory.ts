@@ -74,7 +74,7 @@ export function reservedMemory(plan: StepPlan, allocated: number): ReservedMemor
 const roundToSegments = (size: number): number => Math.ceil(size / segment) * segment;
 
 /** Where tensors need so little of what is surely left, no order of them takes all of it; the step is not placed then. */
-export const isFarBelow = ({ peak, capacity }: Pick<StepMemory, 'peak' | 'capacity'>): boolean =>
+const isFarBelow = ({ peak, capacity }: Pick<StepMemory, 'peak' | 'capacity'>): boolean =>
   peak <= 0.75 * (capacity - mostRuntimeReserve);
 
 /** Whether tensors fit, and can be placed, in what driver and framework leave at best. */

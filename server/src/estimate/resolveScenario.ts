@@ -13,7 +13,7 @@ import type { IssueCode } from '../model/issueCodes.ts';
 import { didYouMean } from '../model/nearestName.ts';
 import type { Checkpoint, Mode, Scenario, ScenarioRequest, WorkersScenario } from '../model/scenario.ts';
 
-export const defaultClusterName = 'dgx-h100';
+const defaultClusterName = 'dgx-h100';
 
 export interface ResolvedScenario {
   readonly scenario: Scenario;

@@ -199,7 +199,7 @@ export function eagerPytorch(
   };
 }
 
-export const isHalf = (precision: Precision): boolean => precision !== 'fp32' && precision !== 'tf32';
+const isHalf = (precision: Precision): boolean => precision !== 'fp32' && precision !== 'tf32';
 
 const kernelsOf = (text: string | undefined): OptimizerKernels =>
   text === 'fused' || text === 'loop' ? text : 'foreach';

@@ -46,7 +46,7 @@ function lensesOf(view: ModelView): readonly CodeLens[] {
 }
 
 /** `dgx-a100 · 8 GPUs · batch 32 · bf16 · pytorch-ddp`; on one GPU, and in inference, no framework sends gradients. */
-export function describeScenario(scenario: Scenario): string {
+function describeScenario(scenario: Scenario): string {
   return [
     scenario.cluster,
     `${scenario.gpus} GPU${scenario.gpus === 1 ? '' : 's'}`,

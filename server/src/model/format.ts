@@ -9,7 +9,7 @@
 import type { Bytes, BytesPerSecond, Flops, FlopsPerSecond, Seconds } from './units.ts';
 
 /** What stands for a value that is not known. */
-export const unknownText = '?';
+const unknownText = '?';
 
 /** `0 B`, `512 B`, `1.50 KiB`, `9.01 MiB`, `80.0 GiB`. */
 export const formatBytes = (size: Bytes | null): string => withUnit(size, binaryUnits);

@@ -56,7 +56,7 @@ export const printable = (text: string): string =>
   unprintable.test(text) ? text.replace(unprintables, escapeOf) : text;
 
 /** One line without control characters, short enough for a screen. */
-export function readableText(text: string): string {
+function readableText(text: string): string {
   const line = printable(text);
   if (line.length <= longestMessage) return line;
   const named = line.replace(longWord, (word) => `${word.slice(0, keptOfName)}…${word.slice(-keptOfName)}`);

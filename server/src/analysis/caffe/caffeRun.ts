@@ -7,7 +7,11 @@ import { once } from '../../model/once.ts';
 import { GraphBuilder } from '../layer-spec/graphBuilder.ts';
 import type { Tensor } from '../layer-spec/layerDefinition.ts';
 import type { NetInPhase } from './netState.ts';
-import type { SharedWeight } from './sharedWeights.ts';
+
+interface SharedWeight {
+  readonly tensor: Tensor;
+  readonly dimensions: readonly number[];
+}
 
 export class CaffeRun {
   readonly graph = new GraphBuilder();
@@ -16,6 +20,7 @@ export class CaffeRun {
   readonly blobs = new Map<string, Tensor>();
   /** Blobs nothing has read yet. */
   readonly unread = new Map<string, Tensor>();
+  /** By name: parameters that layers share. */
   readonly sharedWeights = new Map<string, SharedWeight>();
   /** Sizes of data that the net leaves open: those that were given, and those that were not. */
   readonly usedSizes = new Map<string, number>();

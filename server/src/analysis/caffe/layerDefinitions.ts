@@ -19,7 +19,7 @@ import { reshapingLayers } from './layers/reshaping.ts';
 import { resizingLayers } from './layers/resizing.ts';
 import { slicingLayers } from './layers/slicing.ts';
 
-export const caffeLayerDefinitions: readonly CaffeLayerDefinition[] = [
+const caffeLayerDefinitions: readonly CaffeLayerDefinition[] = [
   ...convolutionLayers,
   ...poolingLayers,
   ...innerProductLayers,

@@ -4,11 +4,6 @@ import type { CaffeLayer } from '../../formats/caffe/syntax.ts';
 import type { Tensor } from '../layer-spec/layerDefinition.ts';
 import type { CaffeRun } from './caffeRun.ts';
 
-export interface SharedWeight {
-  readonly tensor: Tensor;
-  readonly dimensions: readonly number[];
-}
-
 /** Parameter `index` of a layer: the one before of its name, or one of its own, frozen where its rate is 0. */
 export function weightOf(
   layer: CaffeLayer,

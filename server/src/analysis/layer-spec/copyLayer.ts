@@ -7,8 +7,8 @@ import type { OnnxNode } from '../../formats/onnx/syntax.ts';
 import { isUnknown } from '../../model/dimension.ts';
 import { isKnownShape, type ValueType } from '../../model/graph.ts';
 import type { Emitted, GraphBuilder } from './graphBuilder.ts';
+import { isSameShape, isWrittenAlike, type KeptLayer, type LayerBasis, type Read } from './keptLayer.ts';
 import type { Tensor } from './layerDefinition.ts';
-import { isSameShape, type KeptLayer, type LayerBasis, type Read } from './loweringMemory.ts';
 
 /** A layer that others can be copies of. */
 export interface Pattern {
@@ -60,9 +60,7 @@ function namesOfReads(
   basis: LayerBasis,
   graph: GraphBuilder,
 ): Map<string, string> | undefined {
-  if (pattern.written !== basis.written || pattern.outputs !== basis.outputs) return undefined;
-  if (pattern.frozen !== basis.frozen || pattern.values !== basis.values) return undefined;
-  if (pattern.reads.length !== basis.reads.length) return undefined;
+  if (!isWrittenAlike(pattern, basis)) return undefined;
   const names = new Map<string, string>();
   const taken = new Map<string, string>();
   const isAlike = (left: Read, right: Read): boolean => {

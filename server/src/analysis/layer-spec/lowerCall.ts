@@ -2,7 +2,8 @@
 
 import { operatorsOf } from './callOperators.ts';
 import { copyLayer, patternOf } from './copyLayer.ts';
-import { type KeptLayer, type LayerBasis, type RunMemory, readsOf } from './loweringMemory.ts';
+import { type KeptLayer, type LayerBasis, readsOf } from './keptLayer.ts';
+import type { RunMemory } from './loweringMemory.ts';
 import type { Line, LoweringRun } from './loweringRun.ts';
 import type { Outputs } from './scope.ts';
 import { unreadableCall } from './standIns.ts';

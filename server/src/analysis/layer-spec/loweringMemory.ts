@@ -6,37 +6,10 @@
  * ends the work there. A result never depends on what is kept, only the time it takes does.
  */
 
-import type { LayerCall } from '../../formats/layer-spec/syntax.ts';
-import { equalDimensions, unknownDimension } from '../../model/dimension.ts';
 import type { Pattern } from './copyLayer.ts';
-import { layerIn, namesIn, type Values } from './evaluate.ts';
-import type { Emitted } from './graphBuilder.ts';
+import type { Values } from './evaluate.ts';
+import { isSameBasis, isSameShape, type KeptLayer, type LayerBasis } from './keptLayer.ts';
 import type { SpecValue, Tensor } from './layerDefinition.ts';
-import { lookUp, type Outputs, type Scope, weightsNamed } from './scope.ts';
-import type { Feed } from './tensorArguments.ts';
-
-/** One layer as it was lowered, without issues. */
-export interface KeptLayer {
-  readonly basis: LayerBasis;
-  readonly emitted: Emitted;
-  readonly outputs: Outputs;
-  readonly weights: ReadonlyMap<string, Tensor>;
-  /** Open dimensions whose value went into it. */
-  readonly pinned: readonly string[];
-}
-
-/** Everything that the operators of a layer depend on. */
-export interface LayerBasis {
-  readonly written: string;
-  readonly outputs: number;
-  readonly frozen: boolean;
-  readonly values: Values;
-  /** Tensors and weights it may read, `undefined` for names that are none; compared as objects. */
-  readonly reads: readonly Read[];
-}
-
-/** A tensor, the names of a layer's outputs, or its weights. */
-export type Read = Tensor | string | ReadonlyMap<string, Tensor> | undefined;
 
 /** States of a line that are kept: as it was, half typed, and on the way between. */
 const mostStates = 4;
@@ -65,7 +38,7 @@ export class RunMemory {
 
   /** The layer at `path` where it was lowered from the same. */
   find(path: string, basis: LayerBasis): KeptLayer | undefined {
-    return this.layers.get(path)?.find((kept) => isSame(kept.basis, basis));
+    return this.layers.get(path)?.find((kept) => isSameBasis(kept.basis, basis));
   }
 
   keep(path: string, layer: KeptLayer): void {
@@ -122,14 +95,6 @@ export class RunMemory {
   }
 }
 
-export function isSameShape({ shape: left }: Tensor, { shape: right }: Tensor): boolean {
-  if (left === undefined || right === undefined) return left === right;
-  return (
-    left.length === right.length &&
-    left.every((size, axis) => equalDimensions(size, right[axis] ?? unknownDimension('')))
-  );
-}
-
 /** Runs differ in the dims and inputs of the model; a text is lowered once or twice. */
 const mostRuns = 2;
 
@@ -147,29 +112,6 @@ export class LoweringMemory {
     if (this.runs.size > mostRuns && oldest !== undefined) this.runs.delete(oldest);
     return run;
   }
-}
-
-/** All that `call` can read at its place. */
-export function readsOf(call: LayerCall, scope: Scope, feed: Feed): readonly Read[] {
-  const reads: Read[] = [feed.previous, ...feed.sources];
-  for (const { value } of call.arguments) {
-    for (const name of namesIn(value)) {
-      const outputs = lookUp(name, scope);
-      if (outputs === undefined) reads.push(undefined);
-      else reads.push(...outputs.tensors, outputs.names.join());
-      reads.push(weightsNamed(name, scope));
-    }
-    const layer = layerIn(value);
-    if (value.kind === 'member' && layer !== undefined) reads.push(weightsNamed(layer, scope));
-  }
-  return reads;
-}
-
-function isSame(left: LayerBasis, right: LayerBasis): boolean {
-  if (left.written !== right.written || left.outputs !== right.outputs || left.frozen !== right.frozen)
-    return false;
-  if (left.values !== right.values || left.reads.length !== right.reads.length) return false;
-  return left.reads.every((read, index) => read === right.reads[index]);
 }
 
 function areEqual(left: Values, right: Values): boolean {

@@ -70,6 +70,6 @@ export function doubleBinaryTreeAllReduce(ranks: number, size: Bytes, link: Link
   );
 }
 
-export const isPowerOfTwo = (count: number): boolean => Number.isInteger(Math.log2(count));
+const isPowerOfTwo = (count: number): boolean => Number.isInteger(Math.log2(count));
 export const floorLog2 = (count: number): number => Math.floor(Math.log2(count));
 export const ceilLog2 = (count: number): number => Math.ceil(Math.log2(count));

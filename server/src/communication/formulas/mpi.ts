@@ -10,7 +10,7 @@ import { type Bytes, type BytesPerSecond, type Seconds, seconds } from '../../mo
 import { halvingDoublingAllReduce, recursiveDoublingAllReduce, ringAllReduce } from './allReduce.ts';
 import type { LinkCost } from './linkCost.ts';
 
-export const mpiLibraries = ['mpich', 'open-mpi'] as const;
+const mpiLibraries = ['mpich', 'open-mpi'] as const;
 export type MpiLibrary = (typeof mpiLibraries)[number];
 
 export type MpiAlgorithm = 'recursive doubling' | 'halving-doubling' | 'ring' | 'segmented ring';

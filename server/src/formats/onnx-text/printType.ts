@@ -29,7 +29,7 @@ export function printTensorType(type: ElementType, shape: readonly OnnxDimension
 }
 
 /** ONNX text says `float` and `double` where NumPy says `float32` and `float64`. */
-export function printElementType(type: ElementType): string {
+function printElementType(type: ElementType): string {
   if (type === 'float32') return 'float';
   if (type === 'float64') return 'double';
   return type;

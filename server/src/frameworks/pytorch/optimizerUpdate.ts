@@ -79,7 +79,7 @@ export const addedGradientKernels = ({ elements, tensors }: UpdateSizes, width =
   }));
 
 /** Momentum keeps one fp32 value per element, Adam two. */
-export function optimizerStateBytes(optimizer: Optimizer, elements: number): Bytes {
+function optimizerStateBytes(optimizer: Optimizer, elements: number): Bytes {
   return bytes(elements * stateBytesPerElement[optimizer]);
 }
 

@@ -30,7 +30,7 @@ export function dimensionValues(
 }
 
 /** The number an expression comes to; `undefined` where a name in it has none. */
-export function numberOf(expression: Expression, values: Values): number | undefined {
+function numberOf(expression: Expression, values: Values): number | undefined {
   const value = evaluate(expression, values, () => {});
   return typeof value === 'number' ? value : undefined;
 }

@@ -264,7 +264,7 @@ const takesTensor = (definition: LayerDefinition | undefined, name: string): boo
 const keyOf = (kind: NameKind, text: string, scope: string): string => `${kind} ${scope} ${text}`;
 
 /** The names an expression reads, each at its place; the parentheses around a name are not part of it. */
-export function namesWithSpans(expression: Expression, source: string): readonly Name[] {
+function namesWithSpans(expression: Expression, source: string): readonly Name[] {
   switch (expression.kind) {
     case 'name': {
       const start = source.indexOf(expression.name, expression.span.start);

@@ -30,7 +30,7 @@ export function bodiesAt(spec: LayerSpec, { model }: SpecPlace): readonly SpecBo
   return own === undefined ? [spec] : [own, spec];
 }
 
-export function blockAt(spec: LayerSpec, place: SpecPlace): SpecBlock | undefined {
+function blockAt(spec: LayerSpec, place: SpecPlace): SpecBlock | undefined {
   return bodiesAt(spec, place)
     .flatMap(({ blocks }) => blocks)
     .find(({ name }) => name.text === place.block);

@@ -120,7 +120,7 @@ export const savedInput = (index: number): SavedTensor => ({ kind: 'input', inde
 export const savedOutput = (index: number): SavedTensor => ({ kind: 'output', index });
 
 /** Which inputs are activations, and which parameters, that receive a gradient. */
-export function gradientInputs(context: CostContext): readonly number[] {
+function gradientInputs(context: CostContext): readonly number[] {
   return Array.from({ length: context.inputCount }, (_, index) => index).filter(
     (index) => context.gradient(index) !== 'none',
   );

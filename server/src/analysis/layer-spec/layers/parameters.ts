@@ -42,11 +42,6 @@ export const tiedWeight = of('layer')(
   },
 );
 
-export const axis = (standard: SpecValue, documentation = 'The axis.'): ParameterDefinition =>
-  standard === undefined
-    ? integer('dim', documentation)
-    : integer('dim', documentation, { default: standard });
-
 /** The axis a negative index counts from the end, or `undefined` where the input has none such. */
 export function axisAt(index: number, rank: number): number | undefined {
   if (!Number.isInteger(index) || index < -rank || index >= rank) return undefined;
