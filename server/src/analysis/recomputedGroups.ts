@@ -33,12 +33,14 @@ const knownGroups = rememberRecent(
 );
 
 function findGroups(analysis: ModelAnalysis, checkpoint: Checkpoint): RecomputedGroups | undefined {
-  const { layers, graph } = analysis;
+  const { layers } = analysis;
   const blocks = checkpoint === 'none' ? undefined : repeatedBlocks(analysis);
   if (blocks === undefined && layers.every(({ marks }) => marks?.recomputed === undefined)) return undefined;
   const ofBlocks: Keeping =
     checkpoint === 'selective' ? 'products' : checkpoint === 'alternate' ? 'alternate products' : 'nothing';
-  const keyOf = new Array<string | number | undefined>(graph.operators.length).fill(undefined);
+  // Whoever asks the graph of a folded model for its operators has all of them made.
+  const count = analysis.folded?.places.count ?? analysis.graph.operators.length;
+  const keyOf = new Array<string | number | undefined>(count).fill(undefined);
   const keepingOf = new Map<string | number, Keeping>();
   for (const [index, { marks, operators }] of layers.entries()) {
     const mark = marks?.recomputed;

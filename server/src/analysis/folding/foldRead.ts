@@ -69,7 +69,11 @@ function flatNodes(repeated: RepeatedNodes): FlatNodes {
   return {
     length,
     at,
-    nameAt: (index) => namedAt(index)?.name || nameOfNode(at(index)),
+    nameAt: (index) => {
+      const place = placeIn(repeated, index);
+      const name = place && textIn(place.node.name, place.block);
+      return name || nameOfNode(at(index));
+    },
     pathsAt: (index) => {
       const node = namedAt(index);
       return node === undefined ? [] : scopeOf(node).paths;
@@ -146,7 +150,26 @@ function foldFrom(
   return {
     folded: { graph: shortGraph, nodes: folded, places: { count: nodes.length, cut, period, copies } },
     repetition: owned.repetition,
-    nodes,
+    nodes: { ...nodes, pathsAt: countedPaths(blocks) },
+  };
+}
+
+/** Modules of nodes, told by those of the first two blocks. */
+function countedPaths({ start, period, count, nodes }: Blocks): FlatNodes['pathsAt'] {
+  const known: (readonly NumberedText[] | undefined)[] = [];
+  const pathsOf = (position: number): readonly NumberedText[] => {
+    const next = nodes.pathsAt(start + period + position);
+    return nodes
+      .pathsAt(start + position)
+      .flatMap((path, depth) => numberedText(path, next[depth] ?? path) ?? []);
+  };
+  return (index) => {
+    const block = Math.floor((index - start) / period);
+    if (index < start || block >= count) return nodes.pathsAt(index);
+    const position = (index - start) % period;
+    const paths = known[position] ?? pathsOf(position);
+    known[position] = paths;
+    return paths.map((path) => textIn(path, block));
   };
 }
 

@@ -1,0 +1,66 @@
+/** A report of a folded model is made without its operators: writing out those of thousands takes longer than the report. */
+
+import { expect, test } from 'vitest';
+import type { ModelAnalysis } from '../../server/src/analysis/modelAnalysis.ts';
+import { openModel } from '../../server/src/analysis/openModel.ts';
+import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
+import { makeReport } from '../../server/src/estimate/report/makeReport.ts';
+import { renderTable } from '../../server/src/estimate/report/renderTable.ts';
+import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
+import type { Graph } from '../../server/src/model/graph.ts';
+import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
+import { llamaGraph } from '../bench/llamaGraph.ts';
+
+/** The analysis with operators and values that must not be asked for; `graph` itself may be. */
+function withoutOperators(analysis: ModelAnalysis): ModelAnalysis {
+  const { name, inputs, outputs, operatorSets } = analysis.graph;
+  const unasked = (): never => {
+    throw new Error('the whole graph was made');
+  };
+  const graph: Graph = {
+    name,
+    inputs,
+    outputs,
+    operatorSets,
+    get operators() {
+      return unasked();
+    },
+    get values() {
+      return unasked();
+    },
+  };
+  const { layers, parameters, frozen, batchSymbol, fixedBatch, symbols, issues, folded } = analysis;
+  return {
+    graph,
+    layers,
+    parameters,
+    frozen,
+    batchSymbol,
+    fixedBatch,
+    symbols,
+    issues,
+    get costing() {
+      return unasked();
+    },
+    ...(folded === undefined ? {} : { folded }),
+  };
+}
+
+const opened = openModel(byteSourceOfBuffer(llamaGraph(2500)), 'llama.onnx');
+
+test.each<[string, ScenarioRequest]>([
+  ['out of memory', { cluster: 'dgx-a100', gpus: 16, batch: 64, precision: 'bf16' }],
+  ['on one GPU', { cluster: 'h100-sxm', gpus: 1, batch: 1, precision: 'bf16' }],
+  ['sharded', { cluster: 'dgx-h100', gpus: 64, framework: { name: 'pytorch-fsdp', options: {} } }],
+  ['in inference', { cluster: 'dgx-a100', gpus: 1, mode: 'inference' }],
+])('%s', (_, request) => {
+  const { analysis } = opened;
+  if (analysis?.folded === undefined) throw new Error('the model is not folded');
+  const estimate = estimateModel({ ...opened, analysis: withoutOperators(analysis) }, [
+    { dimensions: { sequence: 128 }, ...request },
+  ]);
+  const { training, cost, issues } = estimate;
+  if (training === undefined || cost === undefined) throw new Error('the model is not costed');
+  const table = renderTable(makeReport(estimate.opened, training.analysis, cost, issues));
+  expect(table).toContain('/layers.40/mlp/down_proj');
+});
