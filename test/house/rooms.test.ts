@@ -6,6 +6,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { valueImports } from './valueImports.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const source = join(root, 'server/src');
@@ -61,6 +62,26 @@ describe('rooms', () => {
       /\b(process\.|Date\.now|new Date|Math\.random|fetch\(|setTimeout|console\.|async |await )/,
     );
   });
+});
+
+it('no file of the server is loaded before one that it needs', () => {
+  const targets = (file: string) =>
+    valueImports(file)
+      .filter((target) => target.startsWith('.'))
+      .map((target) => resolve(dirname(file), target));
+  const loaded = new Set<string>();
+  const circles: string[] = [];
+  const load = (file: string, path: readonly string[]): void => {
+    if (path.includes(file))
+      circles.push(
+        [...path.slice(path.indexOf(file)), file].map((each) => relative(source, each)).join(' → '),
+      );
+    if (loaded.has(file) || path.includes(file)) return;
+    for (const target of targets(file)) load(target, [...path, file]);
+    loaded.add(file);
+  };
+  for (const file of files) load(file, []);
+  expect(circles).toEqual([]);
 });
 
 describe('client', () => {

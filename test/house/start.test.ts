@@ -1,8 +1,8 @@
 /** What every command of `layercost` loads before it does anything: the modules of Node that start nothing else, no package. */
 
-import { readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
+import { valueImports } from './valueImports.ts';
 
 const entry = resolve(import.meta.dirname, '../../server/src/cli/main.ts');
 
@@ -27,12 +27,4 @@ function loadedBy(file: string): { readonly files: Set<string>; readonly others:
     }
   }
   return { files, others };
-}
-
-/** What a file imports as it is loaded: neither types alone, nor what it asks for later by `import()`. */
-function valueImports(file: string): readonly string[] {
-  const text = readFileSync(file, 'utf8');
-  return [...text.matchAll(/^(?:import|export)\s+(?!type\b)(?:([^'";]*?)\s+from\s+)?'([^']+)'/gm)]
-    .filter(([, names = '']) => !/^\{\s*(?:type\s+[\w\s]+,?\s*)+\}$/.test(names))
-    .map(([, , target = '']) => target);
 }
