@@ -4,7 +4,7 @@ import type { CaffeNet } from '../formats/caffe/syntax.ts';
 import type { SelectedModel } from '../formats/layer-spec/selectModel.ts';
 import type { LayerSpec } from '../formats/layer-spec/syntax.ts';
 import type { OnnxModel } from '../formats/onnx/syntax.ts';
-import type { OnnxTextSpans } from '../formats/onnx-text/readOnnxText.ts';
+import type { OnnxTextSpans } from '../formats/onnx-text/textSpans.ts';
 import type { Issue } from '../model/issue.ts';
 import type { ScenarioRequest } from '../model/scenario.ts';
 import type { ModelAnalysis } from './modelAnalysis.ts';

@@ -1,7 +1,7 @@
 /** Where the parts of a written ONNX text are, by lines, as the printer says it of its own text. */
 
 import type { Columns, PrintedNode } from '../formats/onnx-text/printedOnnx.ts';
-import type { NodeSpans, OnnxTextSpans } from '../formats/onnx-text/readOnnxText.ts';
+import type { NodeSpans, OnnxTextSpans } from '../formats/onnx-text/textSpans.ts';
 import type { TextSpan } from '../model/issue.ts';
 import { positionAt, splitLines, type TextLines } from './textLines.ts';
 import type { PrintedText } from './viewOnnxText.ts';

@@ -14,7 +14,7 @@ import { readFrameworkDescription } from '../formats/framework/readFrameworkDesc
 import { ReadingMemory } from '../formats/layer-spec/readingMemory.ts';
 import { type ReadSpec, readLayerSpec } from '../formats/layer-spec/readLayerSpec.ts';
 import { modelNames } from '../formats/layer-spec/selectModel.ts';
-import type { OnnxTextSpans } from '../formats/onnx-text/readOnnxText.ts';
+import type { OnnxTextSpans } from '../formats/onnx-text/textSpans.ts';
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
 import type { Recost } from '../language/fix.ts';
 import { isComplete, isReadable, keepLastGood } from '../language/keepLastGood.ts';
