@@ -218,7 +218,8 @@ function fullType(
   return { numeric: tf32 ? 'tf32' : 'fp32', width: 4, mixed: false };
 }
 
-const halfClasses: ReadonlySet<KernelClass> = new Set([
+/** Products, which autocast runs in half precision. */
+export const halfClasses: ReadonlySet<KernelClass> = new Set([
   'matmul',
   'convolution',
   'depthwise-convolution',

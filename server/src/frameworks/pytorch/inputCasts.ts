@@ -3,7 +3,7 @@
 import type { KernelWork } from '../../hardware/kernelWork.ts';
 import { distinct } from '../../model/distinct.ts';
 import { isWeight } from '../../model/graph.ts';
-import type { KnownCost } from '../../operators/definition.ts';
+import { halfClasses } from './autocast.ts';
 import { type EagerStep, noKernels, type TypedOperator } from './eagerStep.ts';
 import { elementwiseKernel } from './elementwiseKernel.ts';
 
@@ -35,7 +35,8 @@ export function inputCasts({ training, types, storage }: EagerStep): (typed: Typ
       if (tensor === undefined || value === undefined || tensor.elementType !== 'float32') continue;
       if (value.role === 'constant' || value.role === 'buffer') continue;
       const weight = isWeight(value.role);
-      if (weight && !halfProducts.has(cost.class)) continue;
+      // Normalization takes fp32 weights beside half-precision activations without a cast.
+      if (weight && !halfClasses.has(cost.class)) continue;
       const cast = elementwiseKernel(tensor.elements * (stored + type.width), 0, environment);
       casts ??= { forward: [], backwardData: [], backwardWeight: [] };
       if (!(weight && castWeights.has(root))) {
@@ -53,12 +54,3 @@ export function inputCasts({ training, types, storage }: EagerStep): (typed: Typ
 }
 
 const noCasts: Casts = { forward: noKernels, backwardData: noKernels, backwardWeight: noKernels };
-
-/** Normalization takes fp32 weights beside half-precision activations without a cast. */
-const halfProducts: ReadonlySet<KnownCost['class']> = new Set([
-  'matmul',
-  'convolution',
-  'depthwise-convolution',
-  'attention',
-  'recurrent',
-]);
