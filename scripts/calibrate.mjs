@@ -5,10 +5,14 @@
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { loadSource, root } from './loadSource.mjs';
+import { pathToFileURL } from 'node:url';
+import { isDeepStrictEqual } from 'node:util';
+import { bundleSource, loadSource, root } from './loadSource.mjs';
 
 const hardware = join(root, 'server/src/hardware');
 const measured = join(root, 'measured');
+
+const mostRounds = 8;
 
 const correctionsComment =
   'Written by npm run calibrate. corrections, from measured/steps-timm.csv: factors of the time that a kernel takes by itself, by kind; spread: 10th and 90th percentile of measured / predicted steps, on families of models that the fit has not seen. products, from measured/steps-language.csv: the factor of products on tensor cores that follow the curve of a GPU; spread: the same on sources that the fit has not seen, of the source that is farthest off.';
@@ -19,16 +23,29 @@ writeFileSync(join(hardware, 'curves.json'), `${JSON.stringify(curves, null, 1)}
 console.log(table);
 
 // The engine of the second fit has the curves of the first built in.
-const { calibrateProducts, calibrateSteps } = await loadSource('scripts/calibrate/calibrateSteps.ts');
-const products = calibrateProducts(root);
+const { calibrateSteps } = await loadSource('scripts/calibrate/calibrateSteps.ts');
 const steps = calibrateSteps(measured, join(root, '../shared/models/timm-train'));
-console.log(products.table);
 if (steps === undefined)
   console.log('The training graphs are not here: corrections by kind stay as they are.');
 else console.log(steps.table);
 const file = join(hardware, 'corrections.json');
-const corrections = steps?.corrections ?? JSON.parse(readFileSync(file, 'utf8')).corrections;
-writeFileSync(
-  file,
-  `${JSON.stringify({ $comment: correctionsComment, corrections, products: products.products }, null, 1)}\n`,
-);
+const inPlace = JSON.parse(readFileSync(file, 'utf8'));
+const write = (products) =>
+  writeFileSync(
+    file,
+    `${JSON.stringify({ $comment: correctionsComment, corrections: steps?.corrections ?? inPlace.corrections, products }, null, 1)}\n`,
+  );
+
+// What a slower product hides depends on how slow it is: the factors are fitted to steps laid out by themselves, until they stay.
+let factors = inPlace.products;
+for (let round = 1; ; round += 1) {
+  write(factors);
+  const bundle = await bundleSource('scripts/calibrate/calibrateSteps.ts');
+  const { calibrateProducts } = await import(`${pathToFileURL(bundle).href}?round=${round}`);
+  const { products, table } = calibrateProducts(root);
+  if (isDeepStrictEqual(products, factors) || round === mostRounds) {
+    console.log(table);
+    break;
+  }
+  factors = products;
+}
