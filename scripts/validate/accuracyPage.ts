@@ -156,11 +156,12 @@ ${kernels.map(kernelLine).join('\n')}
 - AMD: no kernel was measured on AMD, so its times rest on curves of NVIDIA GPUs. The gradient of layer
   normalization takes about twice as long there as predicted: older PyTorch computes it on AMD in two passes of its own.
 - The curves hang on more than the rows: many explain them nearly as well, and which of them the search ends at hangs on its
-  steps. With every peak half a per cent higher or lower and all curves fitted again, products move by 2 % on the average GPU
-  and convolutions by 4 to 6 %, on the worst by a third; half a per cent higher took TensorFlow 1 from 14.5 to 13.0 %. A
-  search that begins where all shares together fit best moves by 0.2 to 3 %, with about the same errors on rows kept back
-  (the data gradient gains, the weight gradient loses); by its curves Torch 7 without cuDNN is 16.7 % off and the 90th
-  percentile of timm in channels-last is 36 %. It is not used for that, so those two aims hang on the curves chosen.
+  steps. With every peak half a per cent higher or lower and all curves fitted again, products move by 1 % and convolutions by
+  2 to 3 % on the average GPU. A search that begins where all shares together fit best moves convolutions by 1 to 2 %, and the
+  mean of the times by three such searches products by 0.7 %, convolutions by 0.9 to 1.7 %; both leave a hundredth less over on
+  rows kept back (108.7 and 107.4 % in place of 110.3 %, the mean errors of both kinds of products and the three passes of
+  convolutions added up). By their curves NeuSight's training is 8.5 and 8.3 % off, but Torch 7 without cuDNN 15.0 and 19.1 %, and the
+  90th percentile of timm in channels-last is 41 and 36 %. Neither is used for that, so those two aims hang on the curves chosen.
 - NeuSight's table of products calls their depth N. It was read as their width until products whose rows and columns change
   places were seen to take as long, and those whose depth does not: its training steps came from 9.9 to 7.0 % by that.
 - P4 and T4 are held back by a power limit that depends on the work; one factor stands for it.
