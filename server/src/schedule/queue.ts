@@ -26,7 +26,7 @@ export function createQueue(ranks: number): Queue {
     for (const level of levels) {
       const word = index >>> 5;
       const before = level[word] ?? 0;
-      level[word] = before | (1 << (index & 31));
+      level[word] = before | bitOf(index);
       if (before !== 0) return;
       index = word;
     }
@@ -35,7 +35,7 @@ export function createQueue(ranks: number): Queue {
     let index = rank;
     for (const level of levels) {
       const word = index >>> 5;
-      const left = (level[word] ?? 0) & ~(1 << (index & 31));
+      const left = (level[word] ?? 0) & ~bitOf(index);
       level[word] = left;
       if (left !== 0) return;
       index = word;
@@ -72,8 +72,7 @@ export function createQueue(ranks: number): Queue {
       }
       let rank = 0;
       for (let level = top; level >= 0; level -= 1) {
-        const word = levels[level]?.[rank] ?? 0;
-        rank = 32 * rank + 31 - Math.clz32(word & -word);
+        rank = 32 * rank + Math.clz32(levels[level]?.[rank] ?? 0);
       }
       const job = heads[rank] ?? -1;
       const next = links[job] ?? -1;
@@ -92,7 +91,7 @@ export function createQueue(ranks: number): Queue {
   };
 }
 
-/** Bit i of a word tells whether there is anything in the i-th it stands for; the last level is one word. */
+/** The first bit of a word tells whether there is anything in the first it stands for; the last level is one word. */
 function levelsOver(ranks: number): readonly Int32Array[] {
   const levels: Int32Array[] = [];
   for (let words = ranks; levels.length === 0 || words > 1; ) {
@@ -101,3 +100,6 @@ function levelsOver(ranks: number): readonly Int32Array[] {
   }
   return levels;
 }
+
+/** The first bit is the highest, so that counting zeros before it finds the first. */
+const bitOf = (index: number): number => 1 << (31 - (index & 31));
