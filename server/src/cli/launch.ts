@@ -19,8 +19,8 @@ import { Script } from 'node:vm';
  * is measured by `npm run bench`.
  */
 const ofShortRun = [
-  // Only what stays hot for long is optimized: a function runs 15 times as much bytecode before V8 looks whether to.
-  '--interrupt-budget=1000000',
+  // Only what stays hot for long is optimized: a function runs 30 times as much bytecode before V8 looks whether to.
+  '--interrupt-budget=2000000',
   // What is warm gets machine code at once, not when enough has come together.
   '--no-baseline-batch-compilation',
   // Garbage is marked when memory has filled, not in small steps that nobody waits between.
