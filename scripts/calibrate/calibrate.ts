@@ -2,7 +2,7 @@
 
 import { findGpu } from '../../server/src/hardware/gpus.ts';
 import type { Nearness } from '../../server/src/hardware/nearestCurve.ts';
-import { readMeasured } from '../measured/readMeasured.ts';
+import { type MeasuredRow, readMeasured } from '../measured/readMeasured.ts';
 import { quantile, residuals } from './descend.ts';
 import { convolutionFamily, productFamily, rowFamily } from './families.ts';
 import { type Fit, fitFamily, rounded, type Transfer } from './fit.ts';
@@ -38,6 +38,7 @@ export function calibrate(folder: string) {
         fits.filter(isUsed).map((fit) => ({
           layout,
           ...headOf(fit),
+          single: singlesOf(productRows.filter(productFamily(layout).accepts), fit),
           ...(byCuda8.has(fit.gpu) ? { library: 'cuda-8' } : {}),
           ...fit.entry,
         })),
@@ -91,6 +92,10 @@ const isUsed = ({ unit, type }: Fit<unknown>): boolean => (unit === 'tensor') ==
  * of 512 × 32 × 512, which takes 7 µs with those of GTX 1080 Ti a year later, takes 47 to 88 µs there.
  */
 const byCuda8: ReadonlySet<string> = new Set(['m40', 'titan-x-maxwell', 'titan-x-pascal']);
+
+/** How many of the rows of a fit are of one product each. */
+const singlesOf = (rows: readonly MeasuredRow[], { gpu, type }: Fit<unknown>): number =>
+  rows.filter((row) => row.gpu === gpu && row.type === type && row.batch === '1').length;
 
 const headOf = ({ gpu, unit, rows, sources, left }: Fit<unknown>) => ({
   gpu,

@@ -151,8 +151,8 @@ ${kernels.map(kernelLine).join('\n')}
   On the halves kept back their mean error is 11.3 % by such curves, 11.8 % by one curve with a factor of the layout and
   12.2 % by one curve (mean over GPUs and both halves); P100 gains most, 11.4 to 3.4 % in the median. Products of 33 to 128
   columns take up to three times as long transposed on GTX 1080 Ti and TITAN Xp, as long on P100 and V100 in fp32. NeuSight's
-  transposed products are single ones and its others are batched, so the two are not told apart there: gradients of inputs on
-  P4 and V100 PCIe rest on 72 batched products each.
+  transposed products are single ones and its others are batched, so the two are not told apart there: a product follows the
+  curve that saw single or batched ones, as it is itself, and only then that of its layout.
 - AMD: no kernel was measured on AMD, so its times rest on curves of NVIDIA GPUs. The gradient of layer
   normalization takes about twice as long there as predicted: older PyTorch computes it on AMD in two passes of its own.
 - The curves hang on more than the rows: many explain them nearly as well, and which of them the search ends at hangs on its

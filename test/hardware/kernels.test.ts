@@ -200,6 +200,15 @@ test('products follow the curve of their layout; where a GPU has one alone, that
   expect(rowsOf('a100-sxm-80gb', 'tensor', 'nn')).toEqual(rowsOf('a100-sxm-80gb', 'tensor', 'tn'));
 });
 
+test('single products follow curves of single ones, batched products those of batched ones, whatever their layout', () => {
+  const gpu = findGpu('a100-pcie-80gb');
+  if (gpu === undefined) throw new Error('no profile');
+  const { product, batchedProduct } = curvesOf(gpu);
+  expect(product.vector.nn?.curve).toEqual(product.vector.tn?.curve);
+  expect(batchedProduct.vector.tn?.curve).toEqual(batchedProduct.vector.nn?.curve);
+  expect(product.vector.nn?.curve).not.toEqual(batchedProduct.vector.nn?.curve);
+});
+
 describe('what holds for every product', () => {
   const sizes: fc.Arbitrary<ProductSizes> = fc.record({
     batch: fc.integer({ min: 1, max: 256 }),

@@ -61,7 +61,9 @@ type ByLayout = Readonly<Record<CurveLayout, Calibrated<ProductCurve> | undefine
 
 /** All curves that hold for one GPU; `undefined` where nothing of its kind was measured. */
 export interface GpuCurves {
+  /** Of single products. */
   readonly product: Readonly<Record<CurveUnit, ByLayout>>;
+  readonly batchedProduct: Readonly<Record<CurveUnit, ByLayout>>;
   /** By the libraries of CUDA 8, of the nearest GPU that was measured with them. */
   readonly cuda8Product: ByLayout;
   readonly convolution: Readonly<
@@ -83,20 +85,31 @@ export function curvesOf(gpu: GpuProfile): GpuCurves {
 const known = new WeakMap<GpuProfile, GpuCurves>();
 
 function lookUp(gpu: GpuProfile): GpuCurves {
-  // Of the nearest GPU, with its other layout where it has one alone.
-  const byLayout = (entries: readonly FileProduct[]): ByLayout => {
-    const of = (layout: CurveLayout) =>
-      find(
+  // Of the nearest GPU, by the curve that saw products of the kind, single or batched, and if both did that of the layout: a
+  // curve of batched products knows nothing of how few tiles are cut.
+  const byLayout = (entries: readonly FileProduct[], saw: (entry: FileProduct) => boolean): ByLayout => {
+    const of = (layout: CurveLayout) => {
+      const fitness = (entry: FileProduct) => 2 * Number(saw(entry)) + Number(entry.layout === layout);
+      return find(
         gpu,
-        entries.toSorted((a, b) => Number(b.layout === layout) - Number(a.layout === layout)),
+        entries.toSorted((a, b) => fitness(b) - fitness(a)),
         productCurveOf,
       );
+    };
     return { tn: of('tn'), nn: of('nn') };
   };
-  const product = {
-    vector: byLayout(file.products.filter(({ unit }) => unit === 'vector')),
-    tensor: byLayout(file.products.filter(({ unit }) => unit === 'tensor')),
-  };
+  const byUnit = (saw: (entry: FileProduct) => boolean) => ({
+    vector: byLayout(
+      file.products.filter(({ unit }) => unit === 'vector'),
+      saw,
+    ),
+    tensor: byLayout(
+      file.products.filter(({ unit }) => unit === 'tensor'),
+      saw,
+    ),
+  });
+  const sawSingle = ({ single }: FileProduct): boolean => single > 0;
+  const product = byUnit(sawSingle);
   const convolution = (unit: CurveUnit, pass: ConvolutionPass) =>
     byProducts(
       unit === 'vector' ? product.vector.nn : undefined,
@@ -119,7 +132,11 @@ function lookUp(gpu: GpuProfile): GpuCurves {
     );
   return {
     product,
-    cuda8Product: byLayout(file.products.filter((entry) => 'library' in entry && entry.library === 'cuda-8')),
+    batchedProduct: byUnit(({ rows, single }) => rows > single),
+    cuda8Product: byLayout(
+      file.products.filter((entry) => 'library' in entry && entry.library === 'cuda-8'),
+      sawSingle,
+    ),
     convolution: { vector: passes('vector'), tensor: passes('tensor') },
     row: { elementwise: row('elementwise'), softmax: row('softmax'), normalization: row('normalization') },
   };

@@ -66,7 +66,8 @@ function timeOfProduct(
   });
   if (shape.kind === 'product') {
     const isOld = library === 'cuda-8' && path.unit === 'vector';
-    const curve = (isOld ? curves.cuda8Product : curves.product[path.unit])[curveLayoutOf(shape.layout)];
+    const ofUnit = (shape.batch > 1 ? curves.batchedProduct : curves.product)[path.unit];
+    const curve = (isOld ? curves.cuda8Product : ofUnit)[curveLayoutOf(shape.layout)];
     const bytes = operandBytes(shape, width);
     if (curve === undefined) return undefined;
     const { time, bound } = productTime(ratesBy(curve), curve.curve, shape, bytes);
