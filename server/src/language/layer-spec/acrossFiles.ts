@@ -9,8 +9,9 @@ import type { LayerCall, LayerSpec, Name } from '../../formats/layer-spec/syntax
 import type { TextSpan } from '../../model/issue.ts';
 import type { Outcome } from '../textEdit.ts';
 import type { FileEdits, FileSpans, RelatedTexts } from '../textFeatures.ts';
+import type { SpecName } from './nameTable.ts';
 import { renameLayerSpec } from './renameLayerSpec.ts';
-import { nameAt, namesOfSpec, type SpecName } from './specNames.ts';
+import { nameAt, namesOfSpec } from './specNames.ts';
 import { blocksOf, calledLayers, holds, readSpecText, type SpecText } from './specText.ts';
 
 /** Whether the word at `offset` is a block or parameter of this file, or of one that it includes. */

@@ -12,8 +12,9 @@ import { positionAt, rangeOfSpan } from '../textLines.ts';
 import { callableBlock, describeCallable, findCallable } from './callable.ts';
 import { dimensionValues } from './dimensionValues.ts';
 import { hoverScenario } from './hoverScenario.ts';
+import type { SpecName } from './nameTable.ts';
 import { parameterAt } from './parameterAt.ts';
-import { nameAt, namesOfSpec, type SpecName } from './specNames.ts';
+import { nameAt, namesOfSpec } from './specNames.ts';
 import { blocksOf, calledLayers, holds, placedLayers, type SpecText } from './specText.ts';
 
 /** `undefined` where the word says nothing of its own; a layer's line then shows its cost. */

@@ -2,7 +2,8 @@
 
 import { findLayer } from '../../analysis/layer-spec/layerDefinitions.ts';
 import type { SemanticToken, TokenModifier, TokenType } from '../semanticTokens.ts';
-import { type NameKind, namesOfSpec } from './specNames.ts';
+import type { NameKind } from './nameTable.ts';
+import { namesOfSpec } from './specNames.ts';
 import { blocksOf, calledLayers, type SpecText } from './specText.ts';
 
 /** In order of the text. */

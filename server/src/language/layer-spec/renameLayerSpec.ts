@@ -3,7 +3,8 @@
 import { layerDefinitions } from '../../analysis/layer-spec/layerDefinitions.ts';
 import type { TextSpan } from '../../model/issue.ts';
 import type { Outcome, TextEdit } from '../textEdit.ts';
-import { nameAt, namesOfSpec, type SpecName } from './specNames.ts';
+import type { SpecName } from './nameTable.ts';
+import { nameAt, namesOfSpec } from './specNames.ts';
 import type { SpecText } from './specText.ts';
 
 /** The word that would be renamed, or why it cannot be. */
