@@ -113,7 +113,9 @@ export function createTraffic(
       enqueue(job, kindOf(job));
     }
     queued.taken = taken;
-    let next = taken < given ? (releasedAt[taken] ?? never) : never;
+    // A literal: with `never`, which V8 does not know to be a number here, each time it takes would be one on the heap.
+    let next = Number.POSITIVE_INFINITY;
+    if (taken < given) next = releasedAt[taken] ?? 0;
     let slowdown = 0;
     for (let channel = 0; channel < count; channel += 1) {
       if ((running[channel] ?? 0) < 0) {
