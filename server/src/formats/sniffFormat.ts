@@ -36,7 +36,8 @@ export function sniffFormat(source: ByteSource, name: string): Sniffed {
   }
   const head = source.read(0, headBytes);
   if (startsLikeModelProto(head)) return { format: 'onnx', reason: 'The first field is an ONNX IR version' };
-  if (looksBinary(head) && !startsWithUtf16Mark(head)) {
+  // A name in a file may hold any character, and so does the text it is printed to.
+  if (looksBinary(head) && !startsWithUtf16Mark(head) && !isModelHeader(decodeBytes(head))) {
     return { format: 'onnx', reason: 'The content is binary, and ONNX is the one binary format read here' };
   }
   const text = decodeBytes(head);
@@ -64,7 +65,7 @@ function startsLikeModelProto(head: Uint8Array): boolean {
 
 function formatOfText(text: string): Sniffed | undefined {
   const body = withoutComments(text);
-  if (/^<\s*\w+\s*:/.test(body) || /^("[^"\n]*"|[A-Za-z_]\w*)\s*\([^{]*\)\s*=>/.test(body)) {
+  if (isModelHeader(body) || /^("[^"\n]*"|[A-Za-z_]\w*)\s*\([^{]*\)\s*=>/.test(body)) {
     return { format: 'onnx-text', reason: 'The content is ONNX text: a model header or a graph signature' };
   }
   if (
@@ -97,6 +98,9 @@ function formatOfText(text: string): Sniffed | undefined {
   }
   return undefined;
 }
+
+/** `<ir_version: …`; no field of a binary model begins so. */
+const isModelHeader = (text: string): boolean => /^<\s*\w+\s*:/.test(text);
 
 /** Whether a text is an ONNX model as protobuf text, which may have any name. */
 export const isOnnxProtobufText = (text: string): boolean => protobufTextField.test(withoutComments(text));

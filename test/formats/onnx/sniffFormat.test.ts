@@ -28,6 +28,12 @@ test.each([
   ['ONNX text without header', text('agraph (float[N] X) => (float[N] Y) { Y = Relu(X) }'), '', 'onnx-text'],
   ['ONNX text after a comment', text('# a model\n\n<ir_version: 7>\ng () => () {}'), '', 'onnx-text'],
   [
+    'ONNX text with a control character in a name',
+    text('<ir_version: 7>\ng () => (y) { y = Re\u0016lu () }'),
+    '',
+    'onnx-text',
+  ],
+  [
     'a layer spec',
     text('# GPT\nname: gpt2\ndims: { d: 768 }\nlayers:\n  - x: GELU()\n'),
     'a.onnx',
