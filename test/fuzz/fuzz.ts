@@ -9,6 +9,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
+import { parseArgs } from 'node:util';
 import { answerInput, checkAnswer, type FuzzInput } from './answerInput.ts';
 import { type CorpusFile, corpusOf } from './corpus.ts';
 import { hostileInputs } from './hostileInputs.ts';
@@ -110,15 +111,23 @@ function workedMilliseconds(whose: number | 'thread-self' = 'thread-self'): numb
   }
 }
 
+const fuzzOptions = {
+  seconds: { type: 'string' },
+  seed: { type: 'string' },
+  only: { type: 'string' },
+  top: { type: 'string' },
+} as const;
+
 /** Runs for `seconds`; resolves to whether every input was answered. `bundle` is this file as the worker loads it. */
 export async function fuzz(root: string, bundle: string, words: readonly string[]): Promise<boolean> {
-  const option = (name: string, otherwise: number): number => {
-    const given = Number(words[words.indexOf(`--${name}`) + 1]);
-    return words.includes(`--${name}`) && Number.isFinite(given) ? given : otherwise;
+  const { values } = parseArgs({ args: [...words], options: fuzzOptions });
+  const option = (name: 'seconds' | 'seed' | 'top', otherwise: number): number => {
+    const given = Number(values[name]);
+    return values[name] !== undefined && Number.isFinite(given) ? given : otherwise;
   };
   const seconds = option('seconds', 60);
   const seed = option('seed', Date.now() % 2 ** 31);
-  const only = words.includes('--only') ? new RegExp(words[words.indexOf('--only') + 1] ?? '') : undefined;
+  const only = values.only === undefined ? undefined : new RegExp(values.only);
   const hostile = hostileInputs.flatMap(({ what }, index) =>
     only === undefined || only.test(what) ? [-1 - index] : [],
   );
