@@ -6,7 +6,7 @@ import type { OpenedModel } from '../analysis/openedModel.ts';
 import { type OpenOptions, openModel } from '../analysis/openModel.ts';
 import { estimateModel, type ModelEstimate } from '../estimate/estimateModel.ts';
 import { readLayerTrace } from '../estimate/readLayerTrace.ts';
-import { resolveScenario } from '../estimate/resolveScenario.ts';
+import { type ResolvedScenario, resolveScenario } from '../estimate/resolveScenario.ts';
 import { type ByteSource, decodeText } from '../formats/byteSource.ts';
 import { locateIssues } from '../formats/locateIssues.ts';
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
@@ -130,13 +130,22 @@ export function costModelFile(file: ModelFile, request: ScenarioRequest): ModelE
  * the model is, or what a layer spec asks for.
  */
 export function failureStatus(file: ModelFile, request: ScenarioRequest): 1 | 2 {
-  const { opened, customCluster } = file;
-  if (opened.analysis === undefined) return 1;
-  const { issues } = resolveScenario([requestOf(file, request)], opened.analysis, (name) =>
+  const resolved = resolvedOf(file, [requestOf(file, request)]);
+  return resolved?.issues.some(({ severity }) => severity === 'error') ? 2 : 1;
+}
+
+/** The cluster that a model would be costed on, without costing it; `undefined` where the file could not be analysed. */
+export const clusterOf = (file: ModelFile, request: ScenarioRequest): ClusterProfile | undefined =>
+  file.customCluster ?? resolvedOf(file, [requestOf(file, request), file.opened.scenario])?.cluster;
+
+const resolvedOf = (
+  { opened: { analysis }, customCluster }: ModelFile,
+  requests: readonly ScenarioRequest[],
+): ResolvedScenario | undefined =>
+  analysis &&
+  resolveScenario(requests, analysis, (name) =>
     name === customCluster?.name ? customCluster : findCluster(name),
   );
-  return issues.some(({ severity }) => severity === 'error') ? 2 : 1;
-}
 
 const requestOf = ({ customFramework }: ModelFile, request: ScenarioRequest): ScenarioRequest =>
   customFramework === undefined ? request : { ...request, framework: customFramework };

@@ -11,7 +11,14 @@ import { renderScalingHtml } from '../estimate/scaling/scalingPage.ts';
 import type { ScenarioRequest } from '../model/scenario.ts';
 import { finish } from '../model/steps.ts';
 import type { Arguments, ScaleFormat } from './arguments.ts';
-import { costModelFile, failureStatus, type ModelFile, openModelFile, printIssues } from './costFile.ts';
+import {
+  clusterOf,
+  costModelFile,
+  failureStatus,
+  type ModelFile,
+  openModelFile,
+  printIssues,
+} from './costFile.ts';
 import { printOrWrite } from './writeOutput.ts';
 
 /** Points that cannot be costed are left out after saying why; the others are printed all the same. */
@@ -37,7 +44,7 @@ export async function runScaleCommand(given: Extract<Arguments, { command: 'scal
 }
 
 const usualCounts = (file: ModelFile, request: ScenarioRequest): readonly number[] => {
-  const { cluster } = costModelFile(file, request);
+  const cluster = clusterOf(file, request);
   return cluster === undefined ? [1] : gpuCounts(cluster);
 };
 

@@ -5,6 +5,7 @@
 
 import { z } from 'zod';
 import { didYouMean, nearestName } from '../model/nearestName.ts';
+import { firstLine } from './yamlDocument.ts';
 
 export interface SchemaProblem {
   readonly path: readonly PropertyKey[];
@@ -129,7 +130,7 @@ const pathKey = (path: readonly PropertyKey[]): string => path.map(String).join(
 const list = (names: readonly string[]): string =>
   names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
 
-function lowered(message: string): string {
-  const line = (message.split('\n')[0] ?? message).replace(/[.\s]+$/, '');
+const lowered = (message: string): string => {
+  const line = firstLine(message);
   return line.charAt(0).toLowerCase() + line.slice(1);
-}
+};

@@ -1,9 +1,10 @@
 /** Reads a person's own cluster profile: JSON (or YAML, its superset), checked by schema, errors at the place. */
 
-import { type Document, isMap, parseDocument } from 'yaml';
+import { isMap, parseDocument } from 'yaml';
 import type { ZodType } from 'zod';
 import { schemaProblems } from '../formats/schemaProblems.ts';
 import { spanOfKey, spanOfPath } from '../formats/spanOfPath.ts';
+import { firstLine, plainValue } from '../formats/yamlDocument.ts';
 import type { Issue } from '../model/issue.ts';
 import { readableIssues } from '../model/readableIssues.ts';
 import type { ClusterProfile } from './clusterProfile.ts';
@@ -126,15 +127,6 @@ function whyNotRead(text: string): Pick<Issue, 'message' | 'span'> | undefined {
 
 const tooDeep = `The cluster profile is nested more than ${deepestNesting} levels deep: profiles take three`;
 
-/** The value without its places; nothing where aliases make it grow without end, which the library refuses by throwing. */
-function plainValue(document: Document): unknown {
-  try {
-    return document.toJS({ maxAliasCount: 100 });
-  } catch {
-    return undefined;
-  }
-}
-
 const wholeNumbers = ({ gpusPerNode, link, network, host }: ClusterProfile) => [
   { path: ['gpusPerNode'], value: gpusPerNode.value },
   { path: ['link', 'groups', 'gpus'], value: link?.groups?.size.value },
@@ -150,8 +142,6 @@ const syntaxIssue = { code: 'cluster/syntax', severity: 'error' } as const;
 const structureIssue = { code: 'cluster/structure', severity: 'error' } as const;
 
 const failure = (issues: readonly Issue[]) => ({ cluster: undefined, issues: readableIssues(issues) });
-
-const firstLine = (message: string): string => (message.split('\n')[0] ?? message).replace(/[.\s]+$/, '');
 
 const pathText = (path: readonly PropertyKey[]): string =>
   path.length === 0 ? 'The cluster profile' : `"${path.map(String).join('.')}"`;

@@ -19,11 +19,8 @@ export function describeScenario(report: Report): string {
 
 /** The same of any number of GPUs: `dgx-a100: batch 64 per GPU, bf16, adamw, pytorch-ddp, training`. */
 export function describeJob(scenario: ReportScenario, batchDimension: string | null): string {
-  const { batchPerGpu, globalBatch, accumulate } = scenario;
-  const batch =
-    globalBatch === undefined
-      ? `batch ${accumulate === undefined ? '' : `${accumulate} × `}${batchPerGpu} per GPU`
-      : `batch ${globalBatch} over all GPUs`;
+  const { globalBatch } = scenario;
+  const batch = globalBatch === undefined ? batchText(scenario) : `batch ${globalBatch} over all GPUs`;
   return `${scenario.cluster}: ${[batch, ...jobParts(scenario, batchDimension)].join(', ')}`;
 }
 

@@ -58,8 +58,7 @@ const narrowColumns: readonly (string | ScalingColumn)[] = [
 
 const remarks = (scaling: Scaling): readonly string[] => {
   const missing = missingText(scaling);
-  const why = scaling.issues.filter(({ severity }) => severity === 'error').map(({ message }) => message);
-  return missing === '' ? [] : [`${missing}: ${why.join('; ')}`, ''];
+  return missing === '' ? [] : [missing, ''];
 };
 
 /** Ten blocks for all of the throughput of one GPU by itself. */

@@ -96,10 +96,11 @@ const shortLimitNames: LimitNames = {
   imbalance: 'slowest worker',
 };
 
-/** Of a curve with missing points: `12 and 20 GPUs could not be costed`; else ''. */
-export function missingText({ missing }: Pick<Scaling, 'missing'>): string {
+/** Of a curve with missing points: `12 and 20 GPUs could not be costed: ` and why; else ''. */
+export function missingText({ missing, issues }: Scaling): string {
   const last = missing.at(-1);
   if (last === undefined) return '';
   const list = missing.length === 1 ? `${last}` : `${missing.slice(0, -1).join(', ')} and ${last}`;
-  return `${list} ${last === 1 ? 'GPU' : 'GPUs'} could not be costed`;
+  const why = issues.filter(({ severity }) => severity === 'error').map(({ message }) => message);
+  return `${list} ${last === 1 ? 'GPU' : 'GPUs'} could not be costed: ${why.join('; ')}`;
 }

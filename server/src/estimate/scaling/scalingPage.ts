@@ -26,13 +26,7 @@ ${efficiencyChart(scaling.points)}
 <tbody>
 ${scaling.points.map((point) => `<tr>${columns.map(({ cell: textOf, align }) => cell('td', textOf(point), align)).join('')}`).join('\n')}
 </table>
-${missing === '' ? '' : `<p>${escapeHtml(missing)}: ${escapeHtml(whyOf(scaling))}</p>`}
+${missing === '' ? '' : `<p>${escapeHtml(missing)}</p>`}
 </html>
 `;
 }
-
-const whyOf = ({ issues }: Scaling): string =>
-  issues
-    .filter(({ severity }) => severity === 'error')
-    .map(({ message }) => message)
-    .join('; ');

@@ -1,10 +1,11 @@
 /** Reads a person's own description of a framework: YAML or JSON, checked by schema, errors at the place. */
 
-import { type Document, isMap, parseDocument } from 'yaml';
+import { isMap, parseDocument } from 'yaml';
 import type { FrameworkDescription } from '../../model/frameworkDescription.ts';
 import type { Issue } from '../../model/issue.ts';
 import { schemaProblems } from '../schemaProblems.ts';
 import { spanOfKey, spanOfPath } from '../spanOfPath.ts';
+import { firstLine, plainValue } from '../yamlDocument.ts';
 import { frameworkFile } from './frameworkSchema.ts';
 
 export interface ReadFramework {
@@ -69,15 +70,6 @@ export function readFrameworkDescription(text: string): ReadFramework {
   };
 }
 
-/** `undefined` where aliases would grow without bound: the library throws then. */
-function plainValue(document: Document): unknown {
-  try {
-    return document.toJS({ maxAliasCount: 100 });
-  } catch {
-    return undefined;
-  }
-}
-
 function contradictionOf(
   over: string,
   update: string,
@@ -103,8 +95,6 @@ const syntax = { code: 'framework/syntax', severity: 'error' } as const;
 const structure = { code: 'framework/structure', severity: 'error' } as const;
 
 const failure = (issues: readonly Issue[]): ReadFramework => ({ description: undefined, issues });
-
-const firstLine = (message: string): string => (message.split('\n')[0] ?? message).replace(/[.\s]+$/, '');
 
 const pathText = (path: readonly PropertyKey[]): string =>
   path.length === 0 ? 'The description of the framework' : `\`${path.map(String).join('.')}\``;
