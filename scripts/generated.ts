@@ -1,10 +1,10 @@
 /** The generated files and their text, each from the one place that is its source of truth. */
 
 import { z } from 'zod';
-import { layerSpecSchema } from '../server/src/analysis/layer-spec/layerSpecSchema.ts';
 import { reportSchema } from '../server/src/estimate/report/report.ts';
 import { frameworkFile } from '../server/src/formats/framework/frameworkSchema.ts';
 import { clusterFile } from '../server/src/hardware/profileSchema.ts';
+import { layerSpecSchema } from '../server/src/lowering/layer-spec/layerSpecSchema.ts';
 import { findingThresholds, isThresholdName } from '../server/src/model/findingThresholds.ts';
 import { issueCodes } from '../server/src/model/issueCodes.ts';
 import { frameworksPage } from './frameworksPage.ts';

@@ -1,17 +1,17 @@
 /** The reference of layer specs: every layer with its signature, what its parameters are, and an example that is costed. */
 
 import { bindTrainingGraph } from '../server/src/analysis/bindTrainingGraph.ts';
+import { openLayerSpec } from '../server/src/analysis/openModel.ts';
+import { markDefinitions } from '../server/src/formats/layer-spec/marks.ts';
 import {
   type LayerDefinition,
   type ParameterDefinition,
   type ParameterType,
   printSignature,
   printValue,
-} from '../server/src/analysis/layer-spec/layerDefinition.ts';
-import { layerChapters } from '../server/src/analysis/layer-spec/layerDefinitions.ts';
-import { unsupportedLayers } from '../server/src/analysis/layer-spec/unsupportedLayers.ts';
-import { openLayerSpec } from '../server/src/analysis/openModel.ts';
-import { markDefinitions } from '../server/src/formats/layer-spec/marks.ts';
+} from '../server/src/lowering/layer-spec/layerDefinition.ts';
+import { layerChapters } from '../server/src/lowering/layer-spec/layerDefinitions.ts';
+import { unsupportedLayers } from '../server/src/lowering/layer-spec/unsupportedLayers.ts';
 import { printDimension } from '../server/src/model/dimension.ts';
 import { formatCount, formatFlops } from '../server/src/model/format.ts';
 import { isKnownShape } from '../server/src/model/graph.ts';
@@ -22,7 +22,7 @@ export function layersPage(): string {
   const links = layerChapters.map(([title]) => `[${title}](#${anchorOf(title)})`).join(' · ');
   return [
     '# Layers',
-    `The ${count} layers and functions a layer spec can call. Generated from the definitions in \`server/src/analysis/layer-spec/layers/\`, which also drive completion and messages. The language itself is in [layer-spec.md](layer-spec.md).`,
+    `The ${count} layers and functions a layer spec can call. Generated from the definitions in \`server/src/lowering/layer-spec/layers/\`, which also drive completion and messages. The language itself is in [layer-spec.md](layer-spec.md).`,
     'Names, order and defaults of parameters are those of PyTorch 2.13, without `device`, `dtype` and what PyTorch has deprecated; parameters marked *beyond PyTorch* are not there. A parameter marked *from the input* may be left out: it follows from what comes in, and is checked where it is written. A module takes the output of the line above, or tensors after `from`; a function takes them as arguments too. Any other ONNX operator can be called by its name, with its attributes by keyword: [operators.md](operators.md) lists them.',
     links,
     ...layerChapters.flatMap(([title, layers]) => [`## ${title}`, ...sections(layers)]),

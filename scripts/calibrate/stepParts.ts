@@ -5,7 +5,7 @@ import { gunzipSync } from 'node:zlib';
 import type { OpenedModel } from '../../server/src/analysis/openedModel.ts';
 import { openModel } from '../../server/src/analysis/openModel.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
-import { planStep } from '../../server/src/estimate/stepPlan.ts';
+import { planStep } from '../../server/src/estimate/plan/stepPlan.ts';
 import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
 import { kernelKind } from '../../server/src/hardware/kernelKind.ts';
 import { kernelTime, uncorrectedTime } from '../../server/src/hardware/kernelTime.ts';

@@ -1,7 +1,7 @@
 /** Training steps of language models over several GPUs, as they were measured and as they are predicted. */
 
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
-import { passesOf, planStep, type StepPlan, timesOf } from '../../server/src/estimate/stepPlan.ts';
+import { passesOf, planStep, type StepPlan, timesOf } from '../../server/src/estimate/plan/stepPlan.ts';
 import { curvesOf } from '../../server/src/hardware/curves.ts';
 import { kernelKind } from '../../server/src/hardware/kernelKind.ts';
 import { kernelTime, uncorrectedTime } from '../../server/src/hardware/kernelTime.ts';

@@ -1,7 +1,7 @@
 /** Predictions of the rows of a data set beside what was measured, and what is said of them all. */
 
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
-import { planStep, type StepPlan, timelineOf } from '../../server/src/estimate/stepPlan.ts';
+import { planStep, type StepPlan, timelineOf } from '../../server/src/estimate/plan/stepPlan.ts';
 import { launchOf } from '../../server/src/frameworks/pytorch/eagerLaunch.ts';
 import { quantile } from '../calibrate/descend.ts';
 import { type MeasuredRow, numberIn } from '../measured/readMeasured.ts';

@@ -2,8 +2,8 @@
 
 import type { OpenedModel } from '../../server/src/analysis/openedModel.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
-import type { PassTimes } from '../../server/src/estimate/operatorTimes.ts';
-import { planStep } from '../../server/src/estimate/stepPlan.ts';
+import type { PassTimes } from '../../server/src/estimate/plan/operatorTimes.ts';
+import { planStep } from '../../server/src/estimate/plan/stepPlan.ts';
 import { computePath } from '../../server/src/hardware/computePath.ts';
 import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
 

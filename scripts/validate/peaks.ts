@@ -1,13 +1,13 @@
 /** Peaks of GPU memory held against published ones, and against batches that ran or ran out of memory. */
 
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
-import { memoryOf } from '../../server/src/estimate/memoryOf.ts';
+import { memoryOf } from '../../server/src/estimate/memory/memoryOf.ts';
 import {
   mostRuntimeReserve,
   reservedMemory,
   runtimeReserve,
-} from '../../server/src/estimate/reservedMemory.ts';
-import { planStep } from '../../server/src/estimate/stepPlan.ts';
+} from '../../server/src/estimate/memory/reservedMemory.ts';
+import { planStep } from '../../server/src/estimate/plan/stepPlan.ts';
 import type { TotalCost } from '../../server/src/model/stepCost.ts';
 import { type MeasuredRow, numberIn, readMeasured } from '../measured/readMeasured.ts';
 import { scenarioOfRow } from '../measured/scenarioOfRow.ts';

@@ -10,9 +10,7 @@ import { describe, expect, test } from 'vitest';
 import { analyzeOnnx } from '../../server/src/analysis/analyzeOnnx.ts';
 import { bindTrainingGraph } from '../../server/src/analysis/bindTrainingGraph.ts';
 import { areNamesAlike } from '../../server/src/analysis/folding/findRepetition.ts';
-import { lowerLayerSpec } from '../../server/src/analysis/lowerLayerSpec.ts';
 import type { ModelAnalysis } from '../../server/src/analysis/modelAnalysis.ts';
-import type { ProvidedStructure } from '../../server/src/analysis/providedStructure.ts';
 import { sourceOfOperators } from '../../server/src/analysis/sourceOfOperators.ts';
 import { estimateStep } from '../../server/src/estimate/estimateStep.ts';
 import { resolveScenario } from '../../server/src/estimate/resolveScenario.ts';
@@ -20,6 +18,8 @@ import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
 import { readLayerSpec } from '../../server/src/formats/layer-spec/readLayerSpec.ts';
 import { readOnnx } from '../../server/src/formats/onnx/readOnnx.ts';
 import type { OnnxModel } from '../../server/src/formats/onnx/syntax.ts';
+import { lowerLayerSpec } from '../../server/src/lowering/lowerLayerSpec.ts';
+import type { ProvidedStructure } from '../../server/src/lowering/providedStructure.ts';
 import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
 import { onnxModel } from '../support/onnxModel.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { analyzeOnnx } from '../../server/src/analysis/analyzeOnnx.ts';
-import type { ProvidedStructure } from '../../server/src/analysis/providedStructure.ts';
+import type { ProvidedStructure } from '../../server/src/lowering/providedStructure.ts';
 import { type ModelSketch, onnxModel, onnxNode } from '../support/onnxModel.ts';
 
 /** Layers as `name: type = outputs of their operators`. */

@@ -3,13 +3,13 @@
 import { performance } from 'node:perf_hooks';
 import { analyzeOnnx } from '../../server/src/analysis/analyzeOnnx.ts';
 import { bindTrainingGraph } from '../../server/src/analysis/bindTrainingGraph.ts';
-import { LoweringMemory } from '../../server/src/analysis/layer-spec/loweringMemory.ts';
-import { lowerLayerSpec } from '../../server/src/analysis/lowerLayerSpec.ts';
 import { openLayerSpec } from '../../server/src/analysis/openModel.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
 import { ReadingMemory } from '../../server/src/formats/layer-spec/readingMemory.ts';
 import { readLayerSpec } from '../../server/src/formats/layer-spec/readLayerSpec.ts';
 import { viewLayerSpec } from '../../server/src/language/viewLayerSpec.ts';
+import { LoweringMemory } from '../../server/src/lowering/layer-spec/loweringMemory.ts';
+import { lowerLayerSpec } from '../../server/src/lowering/lowerLayerSpec.ts';
 import { nextTurn } from '../../server/src/node/nextTurn.ts';
 import { randomOf } from '../fuzz/random.ts';
 import { startTestServer } from '../lsp/testServer.ts';

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type Block, CachingAllocator } from '../../server/src/estimate/cachingAllocator.ts';
+import { type Block, CachingAllocator } from '../../server/src/estimate/memory/cachingAllocator.ts';
 
 const mebibyte = 2 ** 20;
 

@@ -1,12 +1,12 @@
 /** A step as its allocator sees it holds at once what the step is said to need, whatever the scenario. */
 
 import { describe, expect, test } from 'vitest';
-import { CachingAllocator } from '../../server/src/estimate/cachingAllocator.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
-import { memoryOf } from '../../server/src/estimate/memoryOf.ts';
-import { memoryTrace, replay } from '../../server/src/estimate/memoryTrace.ts';
-import { reservedMemory } from '../../server/src/estimate/reservedMemory.ts';
-import { planStep, type StepPlan } from '../../server/src/estimate/stepPlan.ts';
+import { CachingAllocator } from '../../server/src/estimate/memory/cachingAllocator.ts';
+import { memoryOf } from '../../server/src/estimate/memory/memoryOf.ts';
+import { memoryTrace, replay } from '../../server/src/estimate/memory/memoryTrace.ts';
+import { reservedMemory } from '../../server/src/estimate/memory/reservedMemory.ts';
+import { planStep, type StepPlan } from '../../server/src/estimate/plan/stepPlan.ts';
 import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
 import { openGraph } from '../support/savedActivations.ts';
 

@@ -3,9 +3,9 @@
 import { describe, expect, test } from 'vitest';
 import { openOnnxText } from '../../server/src/analysis/openModel.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
-import { forwardMemory } from '../../server/src/estimate/forwardMemory.ts';
-import { planStep } from '../../server/src/estimate/stepPlan.ts';
-import type { Variables } from '../../server/src/estimate/valueLifetimes.ts';
+import { forwardMemory } from '../../server/src/estimate/memory/forwardMemory.ts';
+import type { Variables } from '../../server/src/estimate/memory/valueLifetimes.ts';
+import { planStep } from '../../server/src/estimate/plan/stepPlan.ts';
 import type { FrameworkChoice } from '../../server/src/model/scenario.ts';
 
 /** Of 1,024 numbers each; negation keeps nothing. */

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { readLayerTrace } from '../../server/src/estimate/readLayerTrace.ts';
+import { readLayerTrace } from '../../server/src/estimate/plan/readLayerTrace.ts';
 
 function check(text: string, layers: Record<string, object>, messages: readonly string[] = []): void {
   const { measurements, issues } = readLayerTrace(text, 'trace.csv');

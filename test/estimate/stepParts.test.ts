@@ -3,8 +3,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { estimateStep } from '../../server/src/estimate/estimateStep.ts';
-import { planForGpus, planStep, timelineOf } from '../../server/src/estimate/stepPlan.ts';
-import { expectedMaximum, imbalanceFactor } from '../../server/src/estimate/workerImbalance.ts';
+import { planForGpus, planStep, timelineOf } from '../../server/src/estimate/plan/stepPlan.ts';
+import { expectedMaximum, imbalanceFactor } from '../../server/src/estimate/plan/workerImbalance.ts';
 import type { ClusterProfile } from '../../server/src/hardware/clusterProfile.ts';
 import { findCluster } from '../../server/src/hardware/clusters.ts';
 import type { Scenario } from '../../server/src/model/scenario.ts';

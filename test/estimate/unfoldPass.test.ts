@@ -3,10 +3,10 @@
 import { describe, expect, test } from 'vitest';
 import { openLayerSpec } from '../../server/src/analysis/openModel.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
-import { lowerWhole } from '../../server/src/estimate/memoryTrace.ts';
-import { type PassEvents, passEvents } from '../../server/src/estimate/passEvents.ts';
-import { planStep } from '../../server/src/estimate/stepPlan.ts';
-import { unfoldPass } from '../../server/src/estimate/unfoldPass.ts';
+import { lowerWhole } from '../../server/src/estimate/memory/memoryTrace.ts';
+import { type PassEvents, passEvents } from '../../server/src/estimate/memory/passEvents.ts';
+import { unfoldPass } from '../../server/src/estimate/memory/unfoldPass.ts';
+import { planStep } from '../../server/src/estimate/plan/stepPlan.ts';
 import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
 
 const decoder = `

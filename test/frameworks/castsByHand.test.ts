@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { openOnnxText } from '../../server/src/analysis/openModel.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
-import { planStep } from '../../server/src/estimate/stepPlan.ts';
+import { planStep } from '../../server/src/estimate/plan/stepPlan.ts';
 import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
 
 /** Bytes per element by operator, as `Type width`. */

@@ -11,7 +11,7 @@ import { describe, expect, test } from 'vitest';
 import { describedExample } from '../../scripts/frameworksPage.ts';
 import { openLayerSpec } from '../../server/src/analysis/openModel.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
-import { readLayerTrace } from '../../server/src/estimate/readLayerTrace.ts';
+import { readLayerTrace } from '../../server/src/estimate/plan/readLayerTrace.ts';
 import { makeReport } from '../../server/src/estimate/report/makeReport.ts';
 import { reportSchema } from '../../server/src/estimate/report/report.ts';
 import { readFrameworkDescription } from '../../server/src/formats/framework/readFrameworkDescription.ts';

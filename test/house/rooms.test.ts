@@ -16,6 +16,7 @@ const rooms = [
   'model',
   'formats',
   'operators',
+  'lowering',
   'analysis',
   'hardware',
   'communication',

@@ -6,8 +6,7 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { type AnalysisMemory, analysisMemory } from '../../server/src/analysis/layer-spec/analysisMemory.ts';
-import { LoweringMemory } from '../../server/src/analysis/layer-spec/loweringMemory.ts';
+import { type AnalysisMemory, analysisMemory } from '../../server/src/analysis/analysisMemory.ts';
 import { openReadSpec } from '../../server/src/analysis/openModel.ts';
 import { type EstimateMemory, estimateMemory } from '../../server/src/estimate/estimateMemory.ts';
 import { estimateInSteps } from '../../server/src/estimate/estimateModel.ts';
@@ -16,6 +15,7 @@ import { readLayerSpec } from '../../server/src/formats/layer-spec/readLayerSpec
 import { diagnostics } from '../../server/src/language/diagnostics.ts';
 import { inlayHints } from '../../server/src/language/inlayHints.ts';
 import { viewLayerSpec } from '../../server/src/language/viewLayerSpec.ts';
+import { LoweringMemory } from '../../server/src/lowering/layer-spec/loweringMemory.ts';
 import { finish } from '../../server/src/model/steps.ts';
 
 interface Memories {

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { openModel } from '../../server/src/analysis/openModel.ts';
 import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
 import { findCluster } from '../../server/src/hardware/clusters.ts';
-import { costOfSpec } from '../analysis/layer-spec/costOfSpec.ts';
+import { costOfSpec } from '../lowering/layer-spec/costOfSpec.ts';
 
 interface Published {
   readonly parameters: number;

@@ -2,7 +2,7 @@
 
 import { numberIn, readMeasured } from '../../scripts/measured/readMeasured.ts';
 import { bindTrainingGraph } from '../../server/src/analysis/bindTrainingGraph.ts';
-import { savedBytes } from '../../server/src/estimate/savedBytes.ts';
+import { savedBytes } from '../../server/src/estimate/memory/savedBytes.ts';
 import { lowerCompiled } from '../../server/src/frameworks/pytorch/compiled/lowerCompiled.ts';
 import { prefersChannelsLast } from '../../server/src/frameworks/pytorch/compiled/prefersChannelsLast.ts';
 import { eagerOperators } from '../../server/src/frameworks/pytorch/lowerEager.ts';

@@ -10,9 +10,14 @@ import type { OpenedModel } from '../../../server/src/analysis/openedModel.ts';
 import { operationTime } from '../../../server/src/communication/operationTime.ts';
 import { placeGpus } from '../../../server/src/communication/placement.ts';
 import { estimateModel } from '../../../server/src/estimate/estimateModel.ts';
-import { gradientsInReadyOrder } from '../../../server/src/estimate/gradients.ts';
-import { timeTraffic } from '../../../server/src/estimate/plannedTraffic.ts';
-import { launchEnds, planStep, type StepPlan, timelineOf } from '../../../server/src/estimate/stepPlan.ts';
+import { gradientsInReadyOrder } from '../../../server/src/estimate/plan/gradients.ts';
+import { timeTraffic } from '../../../server/src/estimate/plan/plannedTraffic.ts';
+import {
+  launchEnds,
+  planStep,
+  type StepPlan,
+  timelineOf,
+} from '../../../server/src/estimate/plan/stepPlan.ts';
 import type { ClusterProfile } from '../../../server/src/hardware/clusterProfile.ts';
 import type { ScenarioRequest } from '../../../server/src/model/scenario.ts';
 import { seconds } from '../../../server/src/model/units.ts';

@@ -2,6 +2,7 @@
 
 import { lengthOf, type RepeatedNodes } from '../formats/onnx/repeatedNodes.ts';
 import type { OnnxGraph, OnnxModel } from '../formats/onnx/syntax.ts';
+import { type GivenLayers, givenLayers, type ProvidedStructure } from '../lowering/providedStructure.ts';
 import { isSymbolic, symbolsOf } from '../model/dimension.ts';
 import { type Graph, isKnownShape, type Value, type ValueRole, type ValueType } from '../model/graph.ts';
 import type { Issue } from '../model/issue.ts';
@@ -21,7 +22,6 @@ import { leaveOutIdle } from './leaveOutIdle.ts';
 import type { ModelAnalysis } from './modelAnalysis.ts';
 import { collectOperatorKinds } from './operatorKinds.ts';
 import { planCosting } from './planCosting.ts';
-import { type GivenLayers, givenLayers, type ProvidedStructure } from './providedStructure.ts';
 import { splitMergedCalls } from './splitMergedCalls.ts';
 import { unrollLoops } from './unrollLoops.ts';
 

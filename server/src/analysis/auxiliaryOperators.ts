@@ -6,7 +6,7 @@
  */
 
 import { type Graph, isWeight, type Operator, type Value } from '../model/graph.ts';
-import { isShapeInput, layoutOperators, readsShapes } from './inputRoles.ts';
+import { isShapeInput, layoutOperators, readsShapes } from '../operators/inputRoles.ts';
 import { holdsGraph } from './subgraphs.ts';
 
 export interface AuxiliaryOperators {

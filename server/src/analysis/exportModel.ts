@@ -10,9 +10,9 @@ import type { OnnxDimension, OnnxModel, OnnxNode, OnnxType, OnnxValueInfo } from
 import { type Bindings, type Dimension, evaluateDimension, printDimension } from '../model/dimension.ts';
 import { isKnownShape, type Layer, type ValueRole, type ValueType } from '../model/graph.ts';
 import type { Issue } from '../model/issue.ts';
+import { generators } from '../operators/inputRoles.ts';
 import { ownDomain } from '../operators/recurrent/recurrent.ts';
 import { analyzeOnnx } from './analyzeOnnx.ts';
-import { generators } from './inputRoles.ts';
 import type { ModelAnalysis } from './modelAnalysis.ts';
 import { parseDimension } from './parseDimension.ts';
 import { recordFacts, recordingProducer, recordLayer } from './recordedStructure.ts';

@@ -2,7 +2,7 @@
 
 import { isFloatingPoint } from '../model/elementType.ts';
 import { type Graph, isWeight, type Operator, type Value } from '../model/graph.ts';
-import { isDifferentiableInput } from './gradientFlow.ts';
+import { isDifferentiableInput } from '../operators/gradientFlow.ts';
 
 export interface Gradients {
   /** Parameters, and what is computed from them on a differentiable way to an output. */

@@ -8,8 +8,13 @@
 
 import { isFloatingPoint } from '../model/elementType.ts';
 import { type Graph, isKnownShape, type Operator, type Value, type ValueRole } from '../model/graph.ts';
-import { isDifferentiableInput } from './gradientFlow.ts';
-import { generators, isOnlyEverWeightInput, isWeightInput, passesElementsThrough } from './inputRoles.ts';
+import { isDifferentiableInput } from '../operators/gradientFlow.ts';
+import {
+  generators,
+  isOnlyEverWeightInput,
+  isWeightInput,
+  passesElementsThrough,
+} from '../operators/inputRoles.ts';
 import type { Parameter } from './modelAnalysis.ts';
 
 export interface Roles {

@@ -7,11 +7,11 @@
  * constants, shape arithmetic and re-arranged weights belong to the layer that needs them first.
  */
 
+import type { GivenLayers } from '../lowering/providedStructure.ts';
 import type { Graph, Layer, Operator } from '../model/graph.ts';
 import type { AuxiliaryOperators } from './auxiliaryOperators.ts';
 import { layerType } from './layerType.ts';
 import type { ModuleScope } from './moduleScope.ts';
-import type { GivenLayers } from './providedStructure.ts';
 
 /**
  * Layers of a graph; every operator is in exactly one. They are in order of their first operator that computes:

@@ -6,6 +6,7 @@
  */
 
 import type { OnnxGraph, OnnxNode, OnnxValueInfo } from '../formats/onnx/syntax.ts';
+import { caffeDomain, unloweredDomain } from '../lowering/providedStructure.ts';
 import type { Attribute, TensorLiteral } from '../model/attribute.ts';
 import type { Graph, GraphAttribute, Operator, TensorContent, Value, ValueType } from '../model/graph.ts';
 import { makeInferenceContext } from '../operators/context.ts';
@@ -20,7 +21,6 @@ import { findMissingContents } from './missingContents.ts';
 import { type ModuleScope, rootScope } from './moduleScope.ts';
 import type { InferredOutputs, OperatorKinds } from './operatorKinds.ts';
 import { orderNodes } from './orderNodes.ts';
-import { caffeDomain, unloweredDomain } from './providedStructure.ts';
 import { holdsGraph } from './subgraphs.ts';
 import { typeOfInput, typeOfOnnx } from './typeOfOnnx.ts';
 

@@ -2,7 +2,7 @@
 
 import { isUnknown } from '../model/dimension.ts';
 import { isKnownShape, type Value, type ValueType } from '../model/graph.ts';
-import { isShapeInput } from './inputRoles.ts';
+import { isShapeInput } from '../operators/inputRoles.ts';
 
 /**
  * The stored tensor among the inputs of an operator that keeps its output shapes from being known, because the file

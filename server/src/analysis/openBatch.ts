@@ -10,6 +10,7 @@
  */
 
 import type { OnnxGraph, OnnxModel, OnnxNode, OnnxValueInfo } from '../formats/onnx/syntax.ts';
+import type { ProvidedLayer, ProvidedStructure } from '../lowering/providedStructure.ts';
 import type { TensorLiteral } from '../model/attribute.ts';
 import type { Dimension } from '../model/dimension.ts';
 import { isKnownShape } from '../model/graph.ts';
@@ -17,7 +18,6 @@ import type { OperatorCost } from '../operators/definition.ts';
 import { analyzeOnnx } from './analyzeOnnx.ts';
 import { bindTrainingGraph } from './bindTrainingGraph.ts';
 import type { ModelAnalysis } from './modelAnalysis.ts';
-import type { ProvidedLayer, ProvidedStructure } from './providedStructure.ts';
 
 export interface OpenedBatch {
   readonly analysis: ModelAnalysis;

@@ -5,10 +5,10 @@ import type { SelectedModel } from '../formats/layer-spec/selectModel.ts';
 import type { LayerSpec } from '../formats/layer-spec/syntax.ts';
 import type { OnnxModel } from '../formats/onnx/syntax.ts';
 import type { OnnxTextSpans } from '../formats/onnx-text/textSpans.ts';
+import type { ProvidedStructure } from '../lowering/providedStructure.ts';
 import type { Issue } from '../model/issue.ts';
 import type { ScenarioRequest } from '../model/scenario.ts';
 import type { ModelAnalysis } from './modelAnalysis.ts';
-import type { ProvidedStructure } from './providedStructure.ts';
 
 export type ModelFormat = 'onnx' | 'onnx-text' | 'layer-spec' | 'prototxt';
 

@@ -4,9 +4,9 @@
  */
 
 import type { OnnxModel, OnnxNode } from '../formats/onnx/syntax.ts';
+import type { ProvidedLayer, ProvidedStructure } from '../lowering/providedStructure.ts';
 import type { ValueRole } from '../model/graph.ts';
 import { scopeListOf } from './moduleScope.ts';
-import type { ProvidedLayer, ProvidedStructure } from './providedStructure.ts';
 
 /** Who wrote the file: only then does its metadata say what layers are. */
 export const recordingProducer = 'layercost';

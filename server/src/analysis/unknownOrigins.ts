@@ -1,9 +1,9 @@
 /** Where what is unknown begins: one faulty operator makes all that follows from it unknown. */
 
+import { caffeDomain, unloweredDomain } from '../lowering/providedStructure.ts';
 import { findOperator } from '../operators/registry.ts';
 import { isSettledAround, type Places } from './folding/foldGraph.ts';
 import type { TrainingGraph } from './modelAnalysis.ts';
-import { caffeDomain, unloweredDomain } from './providedStructure.ts';
 
 /**
  * For operators of unknown cost: the operator whose output was unknown first on their way, both by index. Those that are

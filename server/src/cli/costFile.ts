@@ -5,7 +5,7 @@ import { basename, dirname } from 'node:path';
 import type { OpenedModel } from '../analysis/openedModel.ts';
 import { type OpenOptions, openModel } from '../analysis/openModel.ts';
 import { estimateModel, type ModelEstimate } from '../estimate/estimateModel.ts';
-import { readLayerTrace } from '../estimate/readLayerTrace.ts';
+import { readLayerTrace } from '../estimate/plan/readLayerTrace.ts';
 import { type ResolvedScenario, resolveScenario } from '../estimate/resolveScenario.ts';
 import { type ByteSource, decodeText } from '../formats/byteSource.ts';
 import { locateIssues } from '../formats/locateIssues.ts';

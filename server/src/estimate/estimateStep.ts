@@ -32,12 +32,11 @@ import { flops, type Seconds, seconds } from '../model/units.ts';
 import type { StepTimeline, StepTimes } from '../schedule/stepTimeline.ts';
 import { findingsOf } from './findings/findings.ts';
 import { layerCosts, layerOfOperators } from './layerCosts.ts';
-import { withMeasurement } from './measuredWork.ts';
-import { memoryOf } from './memoryOf.ts';
+import { memoryOf } from './memory/memoryOf.ts';
+import { fitOf, type ReservedMemory, reservedMemory, runtimeReserve } from './memory/reservedMemory.ts';
+import type { StepMemory } from './memory/stepMemory.ts';
 import { communicationByLayer, messageCosts } from './messageCosts.ts';
-import { fitOf, type ReservedMemory, reservedMemory, runtimeReserve } from './reservedMemory.ts';
-import { stepLimit } from './stepLimit.ts';
-import type { StepMemory } from './stepMemory.ts';
+import { withMeasurement } from './plan/measuredWork.ts';
 import {
   type FasterWorkers,
   passesOf,
@@ -48,7 +47,8 @@ import {
   timesAlone,
   timesOf,
   waitingForSlower,
-} from './stepPlan.ts';
+} from './plan/stepPlan.ts';
+import { stepLimit } from './stepLimit.ts';
 import { meanWorkerStep, throughputOf } from './throughput.ts';
 import { unknownParts } from './unknownParts.ts';
 import { wholeRun } from './wholeRun.ts';

@@ -16,8 +16,8 @@ import { rememberRecent } from '../model/rememberRecent.ts';
 import type { Bound, LayerCost } from '../model/stepCost.ts';
 import { bytes, flops, type Seconds, seconds } from '../model/units.ts';
 import { type KnownCost, noWork } from '../operators/definition.ts';
-import { parameterBytes } from './gradients.ts';
-import type { OperatorTimes, PassTimes } from './operatorTimes.ts';
+import { parameterBytes } from './plan/gradients.ts';
+import type { OperatorTimes, PassTimes } from './plan/operatorTimes.ts';
 import { layersOfOrigins, unknownCostText } from './unknownParts.ts';
 
 /** What the layers are summed from; arrays are aligned with the operators of the graph. */

@@ -8,7 +8,7 @@ import type { MessageCost } from '../model/stepCost.ts';
 import { type Bytes, bytes, seconds, sum, times } from '../model/units.ts';
 import type { StepTimeline } from '../schedule/stepTimeline.ts';
 import { type LayerCommunication, layerOfOperators } from './layerCosts.ts';
-import { exchangesPerStep, type StepPlan } from './stepPlan.ts';
+import { exchangesPerStep, type StepPlan } from './plan/stepPlan.ts';
 
 /** Messages that carry the same, or travel alike, share what is told of that: a gradient may be sent in many parts. */
 export function messageCosts(plan: StepPlan, timeline: StepTimeline): readonly MessageCost[] {

@@ -2,9 +2,9 @@
 
 import { bindAnalysis } from '../analysis/bindTrainingGraph.ts';
 import type { Scenario } from '../model/scenario.ts';
-import { memoryOf } from './memoryOf.ts';
-import type { StepMemory } from './stepMemory.ts';
-import { planStep, type StepPlan } from './stepPlan.ts';
+import { memoryOf } from './memory/memoryOf.ts';
+import type { StepMemory } from './memory/stepMemory.ts';
+import { planStep, type StepPlan } from './plan/stepPlan.ts';
 
 /** `undefined` where another batch cannot be bound, because the model fixes its own. */
 export function recost(

@@ -2,7 +2,7 @@
 
 import type { StepLimit } from '../model/stepCost.ts';
 import type { StepTimeline } from '../schedule/stepTimeline.ts';
-import { type StepPlan, waitingForSlower, workerTimeline } from './stepPlan.ts';
+import { type StepPlan, waitingForSlower, workerTimeline } from './plan/stepPlan.ts';
 
 /** Less of the step than this, in all, leaves computation the limit. */
 const smallShare = 0.05;

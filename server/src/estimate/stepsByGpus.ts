@@ -6,7 +6,7 @@
 import type { LoweredGraph } from '../frameworks/behaviour.ts';
 import { rememberRecent } from '../model/rememberRecent.ts';
 import { isSameContent } from '../model/sameContent.ts';
-import type { StepPlan } from './stepPlan.ts';
+import type { StepPlan } from './plan/stepPlan.ts';
 
 /** Seconds, to be added to; the nodes are as many as that many GPUs need. */
 export const stepsByGpus = ({ lowered, scenario, cluster, measured }: StepPlan): Map<number, number> =>

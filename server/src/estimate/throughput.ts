@@ -1,6 +1,6 @@
 /** Samples per second over all workers. */
 
-import { passesOf, type StepPlan, timeAtServers, workerTimeline, workerTimes } from './stepPlan.ts';
+import { passesOf, type StepPlan, timeAtServers, workerTimeline, workerTimes } from './plan/stepPlan.ts';
 
 /**
  * Workers that wait for each other finish a step together. Those that do not add up what each does in a time of its own,

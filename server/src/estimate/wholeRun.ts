@@ -12,7 +12,7 @@ import type { ClusterProfile } from '../hardware/clusterProfile.ts';
 import type { Scenario } from '../model/scenario.ts';
 import type { RunCost } from '../model/stepCost.ts';
 import { type Seconds, seconds } from '../model/units.ts';
-import { readingTime } from './inputWork.ts';
+import { readingTime } from './plan/inputWork.ts';
 
 export function wholeRun(
   scenario: Scenario,

@@ -1,8 +1,8 @@
 /** The view of a Caffe net: each layer on the line its block begins, and all lines of the block belong to it. */
 
-import { caffeLayerEntries } from '../analysis/caffe/layerDefinitions.ts';
 import type { ModelEstimate } from '../estimate/estimateModel.ts';
 import type { CaffeLayer, CaffeMessage, CaffeNet } from '../formats/caffe/syntax.ts';
+import { caffeLayerEntries } from '../lowering/caffe/layerDefinitions.ts';
 import type { TextSpan } from '../model/issue.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
 import type { LayerRow, ModelView, TextBlock } from './modelView.ts';

@@ -3,9 +3,9 @@
  * spec is read again once they are here.
  */
 
-import type { ReadInclude } from '../analysis/layer-spec/blockTable.ts';
 import { decodeText } from '../formats/byteSource.ts';
 import type { IncludedText } from '../language/layer-spec/specText.ts';
+import type { ReadInclude } from '../lowering/layer-spec/blockTable.ts';
 import type { ReadFile } from './readFile.ts';
 import { resolvePath } from './virtualText.ts';
 

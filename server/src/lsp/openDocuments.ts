@@ -4,8 +4,7 @@
  */
 
 import type { TextDocument } from 'vscode-languageserver-textdocument';
-import { type AnalysisMemory, analysisMemory } from '../analysis/layer-spec/analysisMemory.ts';
-import { LoweringMemory } from '../analysis/layer-spec/loweringMemory.ts';
+import { type AnalysisMemory, analysisMemory } from '../analysis/analysisMemory.ts';
 import type { OpenedModel } from '../analysis/openedModel.ts';
 import { openCaffe, openOnnxTextInSteps, openSpecInSteps } from '../analysis/openModel.ts';
 import { type EstimateMemory, estimateMemory } from '../estimate/estimateMemory.ts';
@@ -23,6 +22,7 @@ import { joinViews, type ModelView, viewOfModel } from '../language/modelView.ts
 import { viewCaffe } from '../language/viewCaffe.ts';
 import { viewLayerSpec } from '../language/viewLayerSpec.ts';
 import { viewOnnxText } from '../language/viewOnnxText.ts';
+import { LoweringMemory } from '../lowering/layer-spec/loweringMemory.ts';
 import type { FrameworkDescription } from '../model/frameworkDescription.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
 import type { Scenario, ScenarioRequest } from '../model/scenario.ts';

@@ -2,7 +2,7 @@
 
 import { readFileSync, realpathSync, statSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
-import type { ReadInclude } from '../analysis/layer-spec/blockTable.ts';
+import type { ReadInclude } from '../lowering/layer-spec/blockTable.ts';
 
 /** Blocks are text that people wrote. */
 const mostBytes = 2 ** 20;

@@ -9,8 +9,8 @@
 
 import type { OnnxGraph, OnnxNode, OnnxType } from '../../formats/onnx/syntax.ts';
 import type { Attribute, TensorLiteral } from '../../model/attribute.ts';
+import { generators } from '../../operators/inputRoles.ts';
 import type { FlatNode } from '../expandFunctions.ts';
-import { generators } from '../inputRoles.ts';
 import { holdsGraph } from '../subgraphs.ts';
 
 export interface Repetition {

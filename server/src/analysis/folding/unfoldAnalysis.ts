@@ -5,13 +5,13 @@
  */
 
 import type { OnnxGraph } from '../../formats/onnx/syntax.ts';
+import type { GivenLayers, ProvidedLayer, ProvidedStructure } from '../../lowering/providedStructure.ts';
 import type { Graph, Layer, Operator, Value } from '../../model/graph.ts';
 import type { FlatNode } from '../expandFunctions.ts';
 import type { Use } from '../findRoles.ts';
 import { nameOfNode } from '../inferGraph.ts';
 import type { Folded, ModelAnalysis, Parameter } from '../modelAnalysis.ts';
 import { planCosting } from '../planCosting.ts';
-import type { GivenLayers, ProvidedLayer, ProvidedStructure } from '../providedStructure.ts';
 import type { Repetition } from './findRepetition.ts';
 import {
   type FoldedGraph,

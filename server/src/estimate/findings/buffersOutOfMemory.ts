@@ -2,7 +2,7 @@
 
 import { formatBytes } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
-import { runtimeReserve } from '../reservedMemory.ts';
+import { runtimeReserve } from '../memory/reservedMemory.ts';
 import type { EstimatedStep } from './findings.ts';
 
 export function buffersOutOfMemory({ plan, memory }: EstimatedStep): readonly Finding[] {

@@ -9,7 +9,7 @@ import { hasOption } from '../../frameworks/registry.ts';
 import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatBytes, formatPercent, formatTime } from '../../model/format.ts';
 import type { Finding, MessageCost } from '../../model/stepCost.ts';
-import { type StepPlan, timesOf } from '../stepPlan.ts';
+import { type StepPlan, timesOf } from '../plan/stepPlan.ts';
 import { batchWhere, largestGrowth } from './batchWhere.ts';
 import type { EstimatedStep } from './findings.ts';
 import { largestBatch } from './outOfMemory.ts';

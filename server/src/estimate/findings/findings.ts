@@ -3,9 +3,9 @@
 import type { Finding, MessageCost } from '../../model/stepCost.ts';
 import type { Seconds } from '../../model/units.ts';
 import type { StepTimeline } from '../../schedule/stepTimeline.ts';
-import type { ReservedMemory } from '../reservedMemory.ts';
-import type { StepMemory } from '../stepMemory.ts';
-import type { StepPlan } from '../stepPlan.ts';
+import type { ReservedMemory } from '../memory/reservedMemory.ts';
+import type { StepMemory } from '../memory/stepMemory.ts';
+import type { StepPlan } from '../plan/stepPlan.ts';
 import { buffersOutOfMemory } from './buffersOutOfMemory.ts';
 import { exposedCommunication } from './exposedCommunication.ts';
 import { lateGradient } from './lateGradient.ts';

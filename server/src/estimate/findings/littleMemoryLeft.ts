@@ -4,9 +4,9 @@ import { capitalized } from '../../model/capitalized.ts';
 import { formatBytes } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
 import { bytes } from '../../model/units.ts';
-import { placeableBatch } from '../placeableBatch.ts';
-import { fitOf, mostRuntimeReserve, runtimeReserve } from '../reservedMemory.ts';
-import { tightestGpu } from '../tightestGpu.ts';
+import { placeableBatch } from '../memory/placeableBatch.ts';
+import { fitOf, mostRuntimeReserve, runtimeReserve } from '../memory/reservedMemory.ts';
+import { tightestGpu } from '../memory/tightestGpu.ts';
 import type { EstimatedStep } from './findings.ts';
 
 export function littleMemoryLeft({ plan, memory, reserved }: EstimatedStep): readonly Finding[] {

@@ -7,7 +7,7 @@ import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatPercent, formatTime } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
 import { seconds } from '../../model/units.ts';
-import { waitingForSlower } from '../stepPlan.ts';
+import { waitingForSlower } from '../plan/stepPlan.ts';
 import type { EstimatedStep } from './findings.ts';
 
 export function loadImbalance({ plan, timeline }: EstimatedStep): readonly Finding[] {

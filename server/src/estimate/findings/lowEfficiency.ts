@@ -10,7 +10,7 @@ import type { Channel } from '../../frameworks/exchange.ts';
 import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatPercent } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
-import { planForGpus, type StepPlan, timesOf } from '../stepPlan.ts';
+import { planForGpus, type StepPlan, timesOf } from '../plan/stepPlan.ts';
 import { stepsByGpus } from '../stepsByGpus.ts';
 import type { EstimatedStep } from './findings.ts';
 

@@ -5,13 +5,13 @@ import { capitalized } from '../../model/capitalized.ts';
 import { formatBytes, formatPercent } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
 import { bytes } from '../../model/units.ts';
-import { memoryOf } from '../memoryOf.ts';
-import { isLong, placeableBatch } from '../placeableBatch.ts';
+import { memoryOf } from '../memory/memoryOf.ts';
+import { isLong, placeableBatch } from '../memory/placeableBatch.ts';
+import { fitsAtBest, runtimeReserve } from '../memory/reservedMemory.ts';
+import type { StepMemory } from '../memory/stepMemory.ts';
+import { tightestGpu } from '../memory/tightestGpu.ts';
+import { type StepPlan, timesOf } from '../plan/stepPlan.ts';
 import { fittingBatch, recost } from '../recost.ts';
-import { fitsAtBest, runtimeReserve } from '../reservedMemory.ts';
-import type { StepMemory } from '../stepMemory.ts';
-import { type StepPlan, timesOf } from '../stepPlan.ts';
-import { tightestGpu } from '../tightestGpu.ts';
 import type { EstimatedStep } from './findings.ts';
 
 export function outOfMemory({ plan, memory, reserved, timeline }: EstimatedStep): readonly Finding[] {

@@ -10,7 +10,7 @@ import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatPercent, formatTime } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
 import { seconds } from '../../model/units.ts';
-import type { Way } from '../plannedTraffic.ts';
+import type { Way } from '../plan/plannedTraffic.ts';
 import type { EstimatedStep } from './findings.ts';
 
 export function serverSaturated(step: EstimatedStep): readonly Finding[] {

@@ -15,7 +15,7 @@ import {
   stepTimes,
 } from '../../schedule/stepTimeline.ts';
 import { layerOfOperators } from '../layerCosts.ts';
-import { passesOf, planStep, type StepPlan, timelineOf, workOf } from '../stepPlan.ts';
+import { passesOf, planStep, type StepPlan, timelineOf, workOf } from '../plan/stepPlan.ts';
 
 interface TraceEvent {
   readonly name: string;

@@ -1,9 +1,9 @@
 /** Proposals in a Caffe net: fields of the message the cursor is in, and what a field takes. */
 
-import { caffeLayerEntries } from '../../analysis/caffe/layerDefinitions.ts';
 import { findMessage, netMessage } from '../../formats/caffe/messages.ts';
 import type { FieldSchema, MessageSchema } from '../../formats/caffe/schema.ts';
 import type { CaffeNet } from '../../formats/caffe/syntax.ts';
+import { caffeLayerEntries } from '../../lowering/caffe/layerDefinitions.ts';
 import type { Completion, CompletionKind } from '../completion.ts';
 
 export function completeCaffe(

@@ -1,14 +1,14 @@
 /** What a call of a layer spec may call, described alike: layers, blocks of the file, ONNX operators. */
 
-import { opset } from '../../analysis/layer-spec/graphBuilder.ts';
+import type { SpecBlock } from '../../formats/layer-spec/syntax.ts';
+import { opset } from '../../lowering/layer-spec/graphBuilder.ts';
 import {
   type LayerDefinition,
   type ParameterDefinition,
   printSignature,
   printValue,
-} from '../../analysis/layer-spec/layerDefinition.ts';
-import { findLayer } from '../../analysis/layer-spec/layerDefinitions.ts';
-import type { SpecBlock } from '../../formats/layer-spec/syntax.ts';
+} from '../../lowering/layer-spec/layerDefinition.ts';
+import { findLayer } from '../../lowering/layer-spec/layerDefinitions.ts';
 import { attributesOf, printAttributeType } from '../../operators/attributes.ts';
 import { knownOperators } from '../../operators/registry.ts';
 import { blocksOf, type SpecText } from './specText.ts';

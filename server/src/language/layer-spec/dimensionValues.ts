@@ -1,9 +1,9 @@
 /** The values of the dims of a layer spec, as far as they are numbers. */
 
-import { evaluate, type Values } from '../../analysis/layer-spec/evaluate.ts';
-import type { SpecValue } from '../../analysis/layer-spec/layerDefinition.ts';
 import { selectModel } from '../../formats/layer-spec/selectModel.ts';
 import type { Expression, LayerSpec } from '../../formats/layer-spec/syntax.ts';
+import { evaluate, type Values } from '../../lowering/layer-spec/evaluate.ts';
+import type { SpecValue } from '../../lowering/layer-spec/layerDefinition.ts';
 import { bodiesOf } from './specText.ts';
 
 /**

@@ -1,9 +1,9 @@
 /** What the pointer shows on a word of a layer spec: what it means, its value, where it is used, what it costs. */
 
-import { evaluate } from '../../analysis/layer-spec/evaluate.ts';
-import { printValue } from '../../analysis/layer-spec/layerDefinition.ts';
 import { modelAt } from '../../formats/layer-spec/selectModel.ts';
 import type { Argument, LayerCall, SpecLayer } from '../../formats/layer-spec/syntax.ts';
+import { evaluate } from '../../lowering/layer-spec/evaluate.ts';
+import { printValue } from '../../lowering/layer-spec/layerDefinition.ts';
 import { printDimension } from '../../model/dimension.ts';
 import type { TextSpan } from '../../model/issue.ts';
 import { type Hover, hoverLine } from '../hover.ts';

@@ -1,6 +1,6 @@
 /** Semantic tokens of a layer spec: layers and inputs, blocks, dims, parameters, what is called and by which keyword. */
 
-import { findLayer } from '../../analysis/layer-spec/layerDefinitions.ts';
+import { findLayer } from '../../lowering/layer-spec/layerDefinitions.ts';
 import type { SemanticToken, TokenModifier, TokenType } from '../semanticTokens.ts';
 import type { NameKind } from './nameTable.ts';
 import { namesOfSpec } from './specNames.ts';

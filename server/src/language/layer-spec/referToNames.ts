@@ -1,7 +1,5 @@
 /** Every use of a name in a model, noted with what it means there. */
 
-import type { LayerDefinition } from '../../analysis/layer-spec/layerDefinition.ts';
-import { findLayer } from '../../analysis/layer-spec/layerDefinitions.ts';
 import type {
   Expression,
   LayerCall,
@@ -10,6 +8,8 @@ import type {
   SpecBody,
   SpecLayer,
 } from '../../formats/layer-spec/syntax.ts';
+import type { LayerDefinition } from '../../lowering/layer-spec/layerDefinition.ts';
+import { findLayer } from '../../lowering/layer-spec/layerDefinitions.ts';
 import { type NameTable, type OpenName, scopeOfBlock, scopeOfModel } from './nameTable.ts';
 import { calledLayers, type SpecText } from './specText.ts';
 

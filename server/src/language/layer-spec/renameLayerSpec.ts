@@ -1,6 +1,6 @@
 /** Renaming layers, blocks, dims, block parameters and inputs, without changing what the model means. */
 
-import { layerDefinitions } from '../../analysis/layer-spec/layerDefinitions.ts';
+import { layerDefinitions } from '../../lowering/layer-spec/layerDefinitions.ts';
 import type { TextSpan } from '../../model/issue.ts';
 import type { Outcome, TextEdit } from '../textEdit.ts';
 import type { SpecName } from './nameTable.ts';

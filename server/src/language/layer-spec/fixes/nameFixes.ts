@@ -1,10 +1,10 @@
 /** A word that names nothing becomes a word that does: the nearest, of clusters any that holds what is written. */
 
-import { layerDefinitions } from '../../../analysis/layer-spec/layerDefinitions.ts';
 import { findMark, markDefinitions } from '../../../formats/layer-spec/marks.ts';
 import { scenarioKeys } from '../../../formats/layer-spec/readScenario.ts';
 import { modelKeys, specKeys } from '../../../formats/layer-spec/specKeys.ts';
 import { builtInClusters } from '../../../hardware/clusters.ts';
+import { layerDefinitions } from '../../../lowering/layer-spec/layerDefinitions.ts';
 import { elementTypes } from '../../../model/elementType.ts';
 import { likelyNames, mostProposed } from '../../../model/likelyNames.ts';
 import { nearestName } from '../../../model/nearestName.ts';

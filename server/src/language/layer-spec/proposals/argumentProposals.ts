@@ -1,6 +1,6 @@
 /** Arguments of a call: tensors, values, sizes, and the names of those that are not given yet. */
 
-import type { ParameterDefinition } from '../../../analysis/layer-spec/layerDefinition.ts';
+import type { ParameterDefinition } from '../../../lowering/layer-spec/layerDefinition.ts';
 import type { Completion } from '../../completion.ts';
 import { type Callable, type CallableParameter, findCallable } from '../callable.ts';
 import type { OpenCall } from '../cursorPlace.ts';

@@ -1,6 +1,6 @@
 /** What a line may call. */
 
-import { layerDefinitions } from '../../../analysis/layer-spec/layerDefinitions.ts';
+import { layerDefinitions } from '../../../lowering/layer-spec/layerDefinitions.ts';
 import type { Completion } from '../../completion.ts';
 import {
   type Callable,

@@ -1,7 +1,7 @@
 /** Tensors by name: layers above, inputs, and the outputs of a layer that has several. */
 
-import { findLayer } from '../../../analysis/layer-spec/layerDefinitions.ts';
 import type { LayerSpec, SpecBlock } from '../../../formats/layer-spec/syntax.ts';
+import { findLayer } from '../../../lowering/layer-spec/layerDefinitions.ts';
 import { printDimension } from '../../../model/dimension.ts';
 import type { Completion } from '../../completion.ts';
 import { positionAt } from '../../textLines.ts';

@@ -1,0 +1,230 @@
+/**
+ * What is alive while backward runs, operator by operator.
+ *
+ * Backward starts with everything that forward kept. Each operator makes the gradients of its inputs and of its
+ * parameters, and leaves: what it kept and the gradients of its outputs are freed. A gradient that is handed on as it
+ * is, through a view or an addition, is one tensor for all who hold it; a second one that arrives at a value is added
+ * to the first in place where nobody else holds it (PyTorch 2.x torch/csrc/autograd/input_buffer.cpp, `accumulate`).
+ * Gradients of parameters arise here and stay until the update, as `zero_grad(set_to_none=True)` frees them after it.
+ */
+
+import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
+import type { LoweredGraph } from '../../frameworks/behaviour.ts';
+import { broadcastOperand } from '../../frameworks/pytorch/broadcastOperand.ts';
+import { distinct } from '../../model/distinct.ts';
+import { bitsPerElement } from '../../model/elementType.ts';
+import { parameterBytes } from '../plan/gradients.ts';
+
+/** Bytes of the gradients of parameters when the backward of each operator has run, by operator. */
+export function parameterGradients(training: TrainingGraph, operators: number, width: number): Float64Array {
+  const column = ownGradients(training, operators, width);
+  let born = 0;
+  for (let index = operators - 1; index >= 0; index -= 1) {
+    born += column[index] ?? 0;
+    column[index] = born;
+  }
+  return column;
+}
+
+/**
+ * The same in a pass that adds to the gradients of passes before: all of them are there, each in `shards`, and a new
+ * one until it has been added to its old one (torch/csrc/autograd/functions/accumulate_grad.h). What the pieces of
+ * sharded gradients are sent from is counted as a buffer.
+ */
+export function addedGradients(
+  training: TrainingGraph,
+  operators: number,
+  width: number,
+  shards: number,
+): Float64Array {
+  let all = 0;
+  for (const parameter of training.analysis.parameters) all += parameterBytes(parameter, width);
+  return ownGradients(training, operators, width).map((size) => all / shards + (shards === 1 ? size : 0));
+}
+
+/** Bytes of the gradients that arise in the backward of each operator, by operator. */
+function ownGradients({ analysis }: TrainingGraph, operators: number, width: number): Float64Array {
+  const column = new Float64Array(operators);
+  for (const parameter of analysis.parameters) {
+    const last = parameter.operators.at(-1);
+    if (last !== undefined) column[last] = (column[last] ?? 0) + parameterBytes(parameter, width);
+  }
+  return column;
+}
+
+/** Is told of memory as it is taken and given back. */
+export interface MemoryRecorder {
+  /** A number to give it back by. */
+  readonly take: (bytes: number) => number;
+  readonly give: (taken: number) => void;
+  /** The backward of an operator begins, or has ended. */
+  readonly begins: (operator: number) => void;
+  readonly ends: (operator: number) => void;
+}
+
+/** The most bytes of gradients between operators while the backward of each operator runs, by operator. */
+export function gradientsBetween(
+  training: TrainingGraph,
+  lowered: LoweredGraph,
+  recorder?: MemoryRecorder,
+): Float64Array {
+  const { graph } = training.analysis;
+  const count = graph.operators.length;
+  const live = new LiveGradients(recorder);
+  for (const name of graph.outputs) {
+    if (training.requiresGradient.has(name)) live.arrive(name, gradientBytes(training, lowered, name));
+  }
+  const gradients = new Float64Array(count);
+  for (let index = count - 1; index >= 0; index -= 1) {
+    const operator = graph.operators[index];
+    const kernels = lowered.operators[index];
+    if (operator === undefined) continue;
+    live.newMoment();
+    recorder?.begins(index);
+    const handsOn =
+      kernels !== undefined && kernels.inside !== true && (kernels.view || sums.has(operator.type));
+    const computed = computedBytes(training, lowered, index);
+    if (operator.type === 'SoftmaxCrossEntropyLoss') live.pass(2 * computed);
+    const [output] = operator.outputs;
+    const elements = training.tensors.get(output ?? '')?.elements;
+    for (const name of distinct(operator.inputs)) {
+      if (kernels === undefined || output === undefined) continue;
+      if (!training.requiresGradient.has(name)) continue;
+      if (graph.values.get(name)?.role !== 'activation') continue;
+      const whole = operator.type === 'Concat' || training.tensors.get(name)?.elements === elements;
+      if (handsOn && whole) live.handOn(output, name, gradientBytes(training, lowered, name));
+      else live.arrive(name, gradientBytes(training, lowered, name), kernels.inside === true);
+    }
+    live.pass(computed + broadcastBytes(training, lowered, index));
+    gradients[index] = live.most;
+    for (const name of operator.outputs) live.release(name);
+    recorder?.ends(index);
+  }
+  return gradients;
+}
+
+/**
+ * Bytes of the gradient of an operator's first input as it is computed, where it is cast before it is handed on; 0 where
+ * it is stored as it is computed. A loss of scores makes that of its log-softmax beside it, whatever the type.
+ */
+function computedBytes(training: TrainingGraph, lowered: LoweredGraph, index: number): number {
+  const operator = training.analysis.graph.operators[index];
+  const kernels = lowered.operators[index];
+  const [input] = operator?.inputs ?? [];
+  if (operator === undefined || kernels === undefined || input === undefined) return 0;
+  if (kernels.view || kernels.inside === true || !training.requiresGradient.has(input)) return 0;
+  const tensor = training.tensors.get(input);
+  if (tensor?.elementType !== 'float32') return 0;
+  const { values } = training.analysis.graph;
+  const stored = lowered.operators[values.get(input)?.producer ?? -1]?.width ?? 4;
+  const isLoss = operator.type === 'SoftmaxCrossEntropyLoss';
+  return kernels.width > stored || isLoss ? tensor.elements * kernels.width : 0;
+}
+
+/**
+ * Bytes of gradients of what was broadcast, which arise in the size of the result and are summed after (torch/csrc/autograd,
+ * `sum_to_size` of `mul` and `div`; `ExpandBackward` of what a product wrote out), the largest of them.
+ */
+function broadcastBytes(training: TrainingGraph, lowered: LoweredGraph, index: number): number {
+  const operator = training.analysis.graph.operators[index];
+  const kernels = lowered.operators[index];
+  if (operator === undefined || kernels === undefined || kernels.inside === true) return 0;
+  const isProduct = operator.type === 'MatMul';
+  if (!isProduct && !multiplies.has(operator.type)) return 0;
+  const output = training.tensors.get(operator.outputs[0] ?? '')?.elements ?? 0;
+  let most = 0;
+  for (const name of operator.inputs) {
+    if (!training.requiresGradient.has(name)) continue;
+    const own = training.tensors.get(name)?.elements ?? 0;
+    const made = isProduct ? (broadcastOperand(training, operator, name) ?? 0) : output;
+    if (made > own) most = Math.max(most, made * kernels.width);
+  }
+  return most;
+}
+
+const multiplies: ReadonlySet<string> = new Set(['Mul', 'Div']);
+
+/** Operators whose inputs get the output's gradient itself, or a view of it. */
+const sums: ReadonlySet<string> = new Set(['Add', 'Sum', 'Concat', 'Identity']);
+
+/** Bytes of a value's gradient, in the type of the value; none inside a fused kernel. */
+function gradientBytes(training: TrainingGraph, lowered: LoweredGraph, name: string): number {
+  const tensor = training.tensors.get(name);
+  const producer = lowered.operators[training.analysis.graph.values.get(name)?.producer ?? -1];
+  if (tensor === undefined || producer?.inside === true) return 0;
+  const width =
+    tensor.elementType === 'float32' ? (producer?.width ?? 4) : (bitsPerElement(tensor.elementType) ?? 0) / 8;
+  return tensor.elements * width;
+}
+
+interface Storage {
+  readonly size: number;
+  holders: number;
+  readonly taken: number;
+}
+
+/** Gradients by the value they belong to; several values may hold one. */
+class LiveGradients {
+  /** The most bytes at once since the moment began. */
+  most = 0;
+  private live = 0;
+  private readonly held = new Map<string, Storage>();
+
+  constructor(private readonly recorder: MemoryRecorder | undefined) {}
+
+  newMoment(): void {
+    this.most = this.live;
+  }
+
+  /** Memory that is there for a moment. */
+  pass(size: number): void {
+    this.most = Math.max(this.most, this.live + size);
+    if (this.recorder !== undefined && size > 0) this.recorder.give(this.recorder.take(size));
+  }
+
+  /** A gradient in memory of its own. Inside a fused kernel a second one is added before it is stored. */
+  arrive(name: string, size: number, inside = false): void {
+    const before = this.held.get(name);
+    if (before !== undefined && inside) return;
+    const made = this.make(size);
+    if (before === undefined) this.held.set(name, made);
+    else if (before.holders === 1) this.drop(made);
+    else {
+      before.holders -= 1;
+      this.held.set(name, made);
+    }
+  }
+
+  /** The gradient of `from`, or a part of it, is that of `to` too, whose own is `size` large. */
+  handOn(from: string, to: string, size: number): void {
+    const given = this.held.get(from);
+    if (given === undefined) return;
+    const before = this.held.get(to);
+    if (before === undefined) {
+      given.holders += 1;
+      this.held.set(to, given);
+    } else if (before.holders > 1) {
+      before.holders -= 1;
+      this.held.set(to, this.make(size));
+    }
+  }
+
+  release(name: string): void {
+    const storage = this.held.get(name);
+    if (storage === undefined) return;
+    this.held.delete(name);
+    storage.holders -= 1;
+    if (storage.holders === 0) this.drop(storage);
+  }
+
+  private make(size: number): Storage {
+    this.live += size;
+    this.most = Math.max(this.most, this.live);
+    return { size, holders: 1, taken: this.recorder?.take(size) ?? -1 };
+  }
+
+  private drop({ size, taken }: Storage): void {
+    this.live -= size;
+    this.recorder?.give(taken);
+  }
+}

@@ -1,0 +1,41 @@
+/** What is alive at each operator of forward and of backward, beside what forward keeps: the same on any number of GPUs. */
+
+import { isSettled, unfoldColumn } from '../../analysis/folding/foldGraph.ts';
+import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
+import type { LoweredGraph } from '../../frameworks/behaviour.ts';
+import { gradientsBetween } from './backwardMemory.ts';
+import { forwardMemory } from './forwardMemory.ts';
+
+export interface LiveMemory {
+  /** Bytes of the values that nothing has kept yet, when each operator of forward has run. */
+  readonly unkept: Float64Array;
+  /** The most bytes of gradients between operators while the backward of each operator runs; empty in inference. */
+  readonly gradients: Float64Array;
+}
+
+interface LoweredTraining {
+  readonly training: TrainingGraph;
+  readonly lowered: LoweredGraph;
+}
+
+/** Where blocks repeat, what is alive in one is alive in all: the folded graph is walked, and its columns unfolded. */
+export function liveMemory(
+  whole: LoweredTraining,
+  folded: LoweredTraining | undefined,
+  learns: boolean,
+): LiveMemory {
+  const walk = ({ training, lowered }: LoweredTraining): LiveMemory => ({
+    unkept: forwardMemory({ training, lowered }).unkept,
+    gradients: learns ? gradientsBetween(training, lowered) : new Float64Array(0),
+  });
+  const places = whole.training.analysis.folded?.places;
+  if (folded === undefined || places === undefined) return walk(whole);
+  const { unkept, gradients } = walk(folded);
+  const areAlike = (index: number, other: number): boolean =>
+    unkept[index] === unkept[other] && gradients[index] === gradients[other];
+  if (!isSettled(places, areAlike)) return walk(whole);
+  return {
+    unkept: unfoldColumn(places, unkept),
+    gradients: learns ? unfoldColumn(places, gradients) : gradients,
+  };
+}

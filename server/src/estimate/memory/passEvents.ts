@@ -1,0 +1,156 @@
+/** What one pass takes and gives back, operator by operator. */
+
+import type { LoweredGraph } from '../../frameworks/behaviour.ts';
+import { parameterBytes } from '../plan/gradients.ts';
+import { addsToGradients, type StepPlan } from '../plan/stepPlan.ts';
+import { gradientsBetween } from './backwardMemory.ts';
+import { forwardMemory } from './forwardMemory.ts';
+import type { Variables } from './valueLifetimes.ts';
+
+/**
+ * Places of a pass, in the order in which it comes to them: what the model is given, the operators of forward, what backward
+ * starts from, the operators of backward, and what is left behind it.
+ */
+export interface PassEvents {
+  /** Operators of the graph. */
+  readonly operators: number;
+  /** By place: a number where something is taken, its complement where it is given back. */
+  readonly events: readonly (readonly number[])[];
+  /** By number. */
+  readonly taken: readonly Taken[];
+}
+
+export interface Taken {
+  readonly bytes: number;
+  readonly place: number;
+}
+
+export const forwardPlace = (operator: number): number => 1 + operator;
+
+export const backwardPlace = (operator: number, operators: number): number => 2 * operators + 1 - operator;
+
+/** What the events of a pass depend on. */
+export type PassOfPlan = Pick<
+  StepPlan,
+  'training' | 'lowered' | 'weightWidth' | 'exchange' | 'scenario' | 'behaviour'
+>;
+
+export function passEvents(plan: PassOfPlan, variables?: Variables): PassEvents {
+  const { training, lowered, weightWidth, exchange } = plan;
+  const { graph, parameters } = training.analysis;
+  const operators = graph.operators.length;
+  const events: number[][] = Array.from({ length: 2 * operators + 3 }, () => []);
+  const taken: Taken[] = [];
+  let place = 0;
+  const take = (bytes: number): number => {
+    if (!(bytes > 0)) return -1;
+    const number = taken.push({ bytes, place }) - 1;
+    events[place]?.push(number);
+    return number;
+  };
+  const give = (number: number): void => {
+    if (number >= 0) events[place]?.push(~number);
+  };
+
+  /** By operator: what its backward gives back. */
+  const keptBy = new Map<number, number[]>();
+  const forward = forwardMemory(
+    plan,
+    {
+      take,
+      give,
+      begins: (index) => {
+        place = forwardPlace(index);
+      },
+      keep: (index, number) => {
+        const others = keptBy.get(index);
+        if (others === undefined) keptBy.set(index, [number]);
+        else others.push(number);
+      },
+    },
+    variables,
+  );
+  place = operators + 1;
+  if (plan.scenario.mode === 'training') {
+    const born = bornGradients(parameters, weightWidth, exchange.shards.gradients);
+    const isAdded = addsToGradients(plan);
+    const again = new AgainTaken(lowered, take);
+    gradientsBetween(training, lowered, {
+      take,
+      give,
+      begins: (index) => {
+        place = backwardPlace(index, operators);
+        again.begin(index);
+      },
+      ends: (index) => {
+        for (const size of born.get(index) ?? []) {
+          const gradient = take(size);
+          if (isAdded) give(gradient);
+        }
+        for (const number of keptBy.get(index) ?? []) give(number);
+        for (const number of again.end(index)) give(number);
+      },
+    });
+  }
+  place = 2 * operators + 2;
+  for (const number of forward.outputs) give(number);
+  return { operators, events, taken };
+}
+
+/** By operator: bytes of the gradients of parameters that arise in its backward. */
+function bornGradients(
+  parameters: StepPlan['training']['analysis']['parameters'],
+  width: number,
+  shards: number,
+): ReadonlyMap<number, readonly number[]> {
+  const born = new Map<number, number[]>();
+  for (const parameter of parameters) {
+    const last = parameter.operators.at(-1);
+    if (last === undefined) continue;
+    const others = born.get(last) ?? [];
+    others.push(parameterBytes(parameter, width) / shards);
+    born.set(last, others);
+  }
+  return born;
+}
+
+/** What is made again: of a whole group when backward reaches it, given back operator by operator. */
+class AgainTaken {
+  private group: number | undefined;
+  private readonly byOperator = new Map<number, number[]>();
+  private readonly members = new Map<number, number[]>();
+  private readonly kept: ReadonlySet<string>;
+
+  constructor(
+    private readonly lowered: LoweredGraph,
+    private readonly take: (bytes: number) => number,
+  ) {
+    this.kept = new Set(lowered.operators.flatMap((operator) => operator?.saved.map(({ key }) => key) ?? []));
+    for (const [index, operator] of lowered.operators.entries()) {
+      if (operator?.again === undefined) continue;
+      const others = this.members.get(operator.again.group) ?? [];
+      others.push(index);
+      this.members.set(operator.again.group, others);
+    }
+  }
+
+  begin(index: number): void {
+    const group = this.lowered.operators[index]?.again?.group;
+    if (group === undefined || group === this.group) return;
+    this.group = group;
+    const made = new Set<string>();
+    for (const member of this.members.get(group) ?? []) {
+      for (const { key, bytes } of this.lowered.operators[member]?.again?.tensors ?? []) {
+        if (this.kept.has(key) || made.has(key)) continue;
+        made.add(key);
+        const others = this.byOperator.get(member) ?? [];
+        others.push(this.take(bytes));
+        this.byOperator.set(member, others);
+      }
+    }
+  }
+
+  end(index: number): readonly number[] {
+    return this.byOperator.get(index) ?? [];
+  }
+}

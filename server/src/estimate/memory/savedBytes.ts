@@ -1,0 +1,46 @@
+/** What forward keeps for backward, and what backward makes again, operator by operator. */
+
+import type { LoweredGraph } from '../../frameworks/behaviour.ts';
+
+/** Bytes, in columns aligned with the operators of the graph. */
+export interface SavedBytes {
+  /** What each operator is the first to keep for backward. */
+  readonly activations: Float64Array;
+  readonly weightCopies: Float64Array;
+  /** What was made again and is there while the backward of each operator runs. */
+  readonly again: Float64Array;
+  /** Copies of weights that forward holds, and backward makes again. */
+  readonly copiedAgain: Float64Array;
+}
+
+export function savedBytes({ operators }: LoweredGraph): SavedBytes {
+  const activations = new Float64Array(operators.length);
+  const weightCopies = new Float64Array(operators.length);
+  const again = new Float64Array(operators.length);
+  const copiedAgain = new Float64Array(operators.length);
+  const seen = new Set<string>();
+  for (let index = 0; index < operators.length; index += 1) {
+    for (const tensor of operators[index]?.saved ?? []) {
+      if (seen.has(tensor.key)) continue;
+      seen.add(tensor.key);
+      const column = tensor.weightCopy ? weightCopies : activations;
+      column[index] = (column[index] ?? 0) + tensor.bytes;
+    }
+  }
+  /** By group: what has been made again so far, which is what its backward still holds at each operator. */
+  const made = new Map<number, { readonly keys: Set<string>; bytes: number }>();
+  for (let index = 0; index < operators.length; index += 1) {
+    const repeated = operators[index]?.again;
+    if (repeated === undefined) continue;
+    const group = made.get(repeated.group) ?? { keys: new Set(), bytes: 0 };
+    made.set(repeated.group, group);
+    for (const tensor of repeated.tensors) {
+      if (seen.has(tensor.key) || group.keys.has(tensor.key)) continue;
+      group.keys.add(tensor.key);
+      group.bytes += tensor.bytes;
+      if (tensor.weightCopy) copiedAgain[index] = (copiedAgain[index] ?? 0) + tensor.bytes;
+    }
+    again[index] = group.bytes;
+  }
+  return { activations, weightCopies, again, copiedAgain };
+}

@@ -1,0 +1,280 @@
+/**
+ * GPU memory of a step by kind, and its peak.
+ *
+ * Parameters (with the half-precision copies that autocast keeps until backward), optimizer state and the copies that
+ * gradient messages are sent from are there all the time. Training has its peak at an operator of forward
+ * (`forwardMemory.ts`), at one of backward (`backwardMemory.ts`), or in the update, where activations are gone but the
+ * optimizer has temporaries. What the model is given stays, and what it gives out until backward has ended, as a training
+ * loop holds them. The workspace is the most that gradients between operators take at once, what is made again instead of
+ * kept, and the matrix library's own. Where gradients are added to those of the passes or the step before, these are there
+ * from the start. What the caching allocator takes for it is told apart (`reservedMemory.ts`).
+ * Inference: parameters and the largest set of values alive at once.
+ */
+
+import type { GpuProfile } from '../../hardware/clusterProfile.ts';
+import type { PeakMemory } from '../../model/stepCost.ts';
+import { sumOf } from '../../model/sumOf.ts';
+import { type Bytes, bytes } from '../../model/units.ts';
+import { addsToGradients, type StepPlan } from '../plan/stepPlan.ts';
+import { addedGradients, parameterGradients } from './backwardMemory.ts';
+import { valueBytes } from './forwardMemory.ts';
+import { tightestGpu } from './tightestGpu.ts';
+
+export interface StepMemory {
+  readonly parameters: Bytes;
+  readonly gradients: Bytes;
+  readonly optimizerState: Bytes;
+  readonly activations: Bytes;
+  readonly workspace: Bytes;
+  readonly communicationBuffers: Bytes;
+  readonly peak: Bytes;
+  readonly capacity: Bytes;
+  readonly peakAt: PeakMoment;
+  /** What a batch may have at most so that a step needs no more than `room`; 0 where none fits. */
+  readonly largestBatch: (room: number) => number;
+}
+
+/** The moment of the peak, by the index of an operator; absent in the update. */
+export interface PeakMoment extends Omit<PeakMemory, 'layer'> {
+  readonly operator: number | undefined;
+}
+
+export interface ModelState {
+  readonly parameters: number;
+  readonly gradients: number;
+  readonly optimizerState: number;
+  readonly communicationBuffers: number;
+  readonly updateTemporaries: number;
+}
+
+export function stepMemory(plan: StepPlan, state: ModelState): StepMemory {
+  const { scenario, saved, cluster, training } = plan;
+  const library = libraryWorkspace(cluster.gpu);
+  const learns = scenario.mode === 'training';
+  const copies = learns ? sumOf(saved.weightCopies) + sumOf(saved.copiedAgain) : 0;
+  const live = plan.live();
+  const forward = forwardOf(plan, live.unkept, state);
+  const kept = learns ? sumOf(saved.activations) : mostOf(live.unkept);
+  const always = state.parameters + state.optimizerState + state.communicationBuffers + library;
+  const inputs = learns ? takenIn(plan.folded ?? plan) : 0;
+  const backward = learns ? backwardOf(plan, live.gradients, inputs) : noMoments;
+  const update: Moment = {
+    phase: 'update',
+    operator: undefined,
+    copies: 0,
+    gradients: state.gradients,
+    kept: inputs,
+    workspace: 0,
+    temporaries: state.updateTemporaries,
+  };
+  const moments = [...peakOf('forward', forward), ...peakOf('backward', backward), update];
+  const peak = moments.reduce((best, moment) => (sizeOf(moment) > sizeOf(best) ? moment : best));
+  return {
+    parameters: bytes(state.parameters + copies),
+    gradients: bytes(state.gradients),
+    optimizerState: bytes(state.optimizerState),
+    activations: bytes(kept),
+    workspace: bytes(mostOf(backward.workspace) + library),
+    communicationBuffers: bytes(state.communicationBuffers),
+    peak: bytes(always + sizeOf(peak)),
+    capacity: tightestGpu(plan).memory.value,
+    peakAt: {
+      phase: peak.phase,
+      operator: peak.operator,
+      parameters: bytes(state.parameters + peak.copies),
+      gradients: bytes(peak.gradients),
+      optimizerState: bytes(state.optimizerState),
+      activations: bytes(peak.kept),
+      workspace: bytes(library + peak.workspace + peak.temporaries),
+      communicationBuffers: bytes(state.communicationBuffers),
+    },
+    largestBatch: (room) => largestBatch(room - always, [forward, backward], update, training.batch),
+  };
+}
+
+interface Moment {
+  readonly phase: PeakMemory['phase'];
+  readonly operator: number | undefined;
+  readonly copies: number;
+  readonly gradients: number;
+  /** These two grow with the batch, the others do not. */
+  readonly kept: number;
+  readonly workspace: number;
+  readonly temporaries: number;
+}
+
+const sizeOf = ({ copies, gradients, kept, workspace, temporaries }: Moment): number =>
+  copies + gradients + temporaries + kept + workspace;
+
+/** The moments of a pass, one for each operator: columns, because a model may have tens of thousands. */
+interface PassMoments {
+  readonly copies: Float64Array;
+  readonly gradients: Float64Array;
+  readonly kept: Float64Array;
+  readonly workspace: Float64Array;
+}
+
+const nothing = new Float64Array(0);
+const noMoments: PassMoments = { copies: nothing, gradients: nothing, kept: nothing, workspace: nothing };
+
+/** What is kept by then, and what nothing keeps; autocast holds its copies of weights until forward ends. */
+function forwardOf(plan: StepPlan, unkept: Float64Array, { gradients }: ModelState): PassMoments {
+  const { activations, weightCopies, copiedAgain } = plan.saved;
+  const kept = runningSum(activations, 0);
+  const copies = runningSum(weightCopies, 0);
+  const held = runningSum(copiedAgain, 0);
+  return {
+    copies: copies.map((size, index) => size + (held[index] ?? 0)),
+    gradients: new Float64Array(unkept.length).fill(addsToGradients(plan) ? gradients : 0),
+    kept: unkept.map((size, index) => size + (kept[index] ?? 0)),
+    workspace: new Float64Array(unkept.length),
+  };
+}
+
+function backwardOf(plan: StepPlan, between: Float64Array, inputs: number): PassMoments {
+  const { saved, training, exchange, weightWidth } = plan;
+  const held = givenOutOf(plan) + inputs;
+  return {
+    copies: runningSum(saved.weightCopies, 0),
+    gradients: addsToGradients(plan)
+      ? addedGradients(training, between.length, weightWidth, exchange.shards.gradients)
+      : parameterGradients(training, between.length, weightWidth).map(
+          (size) => size / exchange.shards.gradients,
+        ),
+    kept: runningSum(saved.activations, held),
+    workspace: between.map((size, index) => size + (saved.again[index] ?? 0)),
+  };
+}
+
+/** The moment of a pass that needs the most; none where there is none. */
+function peakOf(
+  phase: Moment['phase'],
+  { copies, gradients, kept, workspace }: PassMoments,
+): readonly Moment[] {
+  let best = -1;
+  let most = Number.NEGATIVE_INFINITY;
+  for (let index = 0; index < kept.length; index += 1) {
+    const size =
+      (copies[index] ?? 0) + (gradients[index] ?? 0) + (kept[index] ?? 0) + (workspace[index] ?? 0);
+    if (size <= most) continue;
+    most = size;
+    best = index;
+  }
+  if (best < 0) return [];
+  const at = (column: Float64Array): number => column[best] ?? 0;
+  return [
+    {
+      phase,
+      operator: best,
+      copies: at(copies),
+      gradients: at(gradients),
+      kept: at(kept),
+      workspace: at(workspace),
+      temporaries: 0,
+    },
+  ];
+}
+
+/** The least of what fits at every moment. `room` is what is left beside what is there all the time. */
+function largestBatch(room: number, passes: readonly PassMoments[], update: Moment, batch: number): number {
+  let fewest = Number.POSITIVE_INFINITY;
+  const consider = (fixed: number, growing: number): void => {
+    if (room - fixed < 0) fewest = 0;
+    else if (growing > 0) fewest = Math.min(fewest, ((room - fixed) / growing) * batch);
+  };
+  consider(update.copies + update.gradients + update.temporaries, update.kept + update.workspace);
+  for (const { copies, gradients, kept, workspace } of passes) {
+    for (let index = 0; index < kept.length; index += 1) {
+      consider((copies[index] ?? 0) + (gradients[index] ?? 0), (kept[index] ?? 0) + (workspace[index] ?? 0));
+    }
+  }
+  return Math.floor(fewest);
+}
+
+function mostOf(column: Float64Array): number {
+  let most = 0;
+  for (let index = 0; index < column.length; index += 1) most = Math.max(most, column[index] ?? 0);
+  return most;
+}
+
+function runningSum(column: Float64Array, start: number): Float64Array {
+  const sums = new Float64Array(column.length);
+  let total = start;
+  for (let index = 0; index < column.length; index += 1) {
+    total += column[index] ?? 0;
+    sums[index] = total;
+  }
+  return sums;
+}
+
+/** What the model is given, as far as forward does not keep it anyway: a training loop holds its batch until the next one. */
+function takenIn({ training, lowered }: LoweredTraining): number {
+  const { graph } = training.analysis;
+  const kept = new Set(lowered.operators.flatMap((operator) => operator?.saved.map(({ key }) => key) ?? []));
+  let size = 0;
+  for (const name of graph.inputs) {
+    const tensor = training.tensors.get(name);
+    if (tensor === undefined) continue;
+    const own = valueBytes(tensor, 4);
+    if (!kept.has(`${name}:${own / tensor.elements}`)) size += own;
+  }
+  return size;
+}
+
+/** Where no block left out gives anything out, the folded graph gives out what the whole one does. */
+function givenOutOf(plan: StepPlan): number {
+  const { folded, training } = plan;
+  if (folded === undefined) return givenOut(plan);
+  const kept = folded.training.analysis.graph.outputs.length;
+  return givenOut(kept === training.analysis.graph.outputs.length ? folded : plan);
+}
+
+/** Values that the model gives out and backward does not keep anyway; a view is what it shows. */
+function givenOut({ training, lowered }: LoweredTraining): number {
+  const { operators, outputs, values } = training.analysis.graph;
+  const owners = new Set<string>();
+  // What has been passed has its owner already; views in a circle show nothing and have none.
+  const passed = new Set<string>();
+  for (const output of outputs) {
+    let name: string | undefined = output;
+    while (name !== undefined && !passed.has(name)) {
+      passed.add(name);
+      const producer: number = values.get(name)?.producer ?? -1;
+      const isView: boolean = lowered.operators[producer]?.view === true;
+      const source: string | undefined = isView ? operators[producer]?.inputs[0] : undefined;
+      if (source === undefined) owners.add(name);
+      name = source;
+    }
+  }
+  let size = 0;
+  for (const name of owners) {
+    const tensor = training.tensors.get(name);
+    const value = values.get(name);
+    const producer = lowered.operators[value?.producer ?? -1];
+    if (tensor === undefined || value === undefined || producer === undefined) continue;
+    if ([value.producer ?? -1, ...value.consumers].some((index) => keeps(training, index, name))) continue;
+    size += valueBytes(tensor, producer.width);
+  }
+  return size;
+}
+
+/** Whether the backward of an operator needs a value, by its own rule. */
+function keeps({ analysis, costs }: StepPlan['training'], index: number, name: string): boolean {
+  const operator = analysis.graph.operators[index];
+  const cost = costs[index];
+  if (operator === undefined || cost?.kind !== 'known') return false;
+  return cost.saved.some(
+    (tensor) =>
+      (tensor.kind === 'input' && operator.inputs[tensor.index] === name) ||
+      (tensor.kind === 'output' && operator.outputs[tensor.index] === name),
+  );
+}
+
+/**
+ * cuBLAS workspace as PyTorch sets it: 32 MiB on Hopper, else 8 MiB and 128 KiB.
+ * Source: PyTorch 2.x aten/src/ATen/cuda/CublasHandlePool.cpp, `parseChosenWorkspaceSize`.
+ */
+const libraryWorkspace = (gpu: GpuProfile): number =>
+  gpu.architecture === 'hopper' ? 32 * 2 ** 20 : 4096 * 1024 * 2 + 16 * 1024 * 8;
+
+type LoweredTraining = Pick<StepPlan, 'training' | 'lowered'>;

@@ -1,0 +1,97 @@
+/** Until when forward holds each value that it stores, kept for backward or not. */
+
+import type { Graph } from '../../model/graph.ts';
+import type { StepPlan } from '../plan/stepPlan.ts';
+
+export interface ValueLifetimes {
+  /** The value whose memory a value shares: itself, or what it is a view of. */
+  readonly rootOf: (name: string) => string;
+  /** The operator behind which each stored value is let go of; the number of operators where it is there to the end. */
+  readonly lastUse: ReadonlyMap<string, number>;
+}
+
+export type Variables = 'held' | 'let go of';
+
+/**
+ * A value is let go of behind its last reader, and what goes in or out of the model is there to the end. Where a program
+ * calls modules, what a module was given is there until it returns, as the frames of the call hold it (PyTorch 2.x
+ * torch/nn/modules/module.py, `Module._call_impl`, whose `args` it is): the input of a row of blocks through all of them.
+ * Which variables name a value beside that is not known: where they hold it, they do until the call returns whose code has
+ * it, which is the longest that they can.
+ */
+export function valueLifetimes(
+  { training, lowered }: Pick<StepPlan, 'training' | 'lowered'>,
+  variables: Variables = 'let go of',
+): ValueLifetimes {
+  const { graph } = training.analysis;
+  const root = new Map<string, string>();
+  const lastUse = new Map<string, number>();
+  const rootOf = (name: string): string => root.get(name) ?? name;
+  const calls = lowered.callsModules === true && hasModules(graph) ? callsOf(graph) : undefined;
+  const hold = (name: string, until: number): void => {
+    lastUse.set(name, Math.max(lastUse.get(name) ?? until, until));
+  };
+  for (const [index, operator] of graph.operators.entries()) {
+    const [source] = operator.inputs;
+    for (const input of operator.inputs) {
+      const producer = graph.values.get(input)?.producer;
+      hold(rootOf(input), calls === undefined ? index : returnOf(calls, index, producer, variables));
+    }
+    for (const output of operator.outputs) {
+      if (lowered.operators[index]?.view === true && source !== undefined) root.set(output, rootOf(source));
+      hold(rootOf(output), index);
+    }
+    // A fused kernel runs at the last of its operators, and keeps what the first of them read.
+    for (const { key } of lowered.operators[index]?.saved ?? []) {
+      const name = rootOf(key.slice(0, key.lastIndexOf(':')));
+      if (lastUse.has(name)) hold(name, index);
+    }
+  }
+  for (const name of [...graph.inputs, ...graph.outputs]) lastUse.set(rootOf(name), graph.operators.length);
+  return { rootOf, lastUse };
+}
+
+const hasModules = ({ operators }: Graph): boolean => operators.some(({ scope }) => scope.length > 0);
+
+/** One call of a module: its first and last operator. */
+interface Call {
+  readonly path: string;
+  readonly start: number;
+  end: number;
+  /** It calls numbered modules and does nothing else: `Sequential`, whose one variable is overwritten (torch/nn/modules/container.py). */
+  isRow: boolean;
+}
+
+/** By operator, the calls that it runs in, outermost first. */
+type Calls = readonly (readonly Call[])[];
+
+/** When what a reader was given is let go of at the earliest, or, where variables hold it, at the latest. */
+function returnOf(calls: Calls, reader: number, producer: number | undefined, variables: Variables): number {
+  const around = calls[reader] ?? [];
+  const given = around.find(({ start }) => start > (producer ?? -1))?.end ?? reader;
+  if (variables === 'let go of' || producer === undefined) return given;
+  const both = (calls[producer] ?? []).findLast((call, depth) => around[depth] === call);
+  if (both === undefined) return calls.length - 1;
+  return both.isRow ? given : both.end;
+}
+
+/** Operators of one module that stand together are one call of it. */
+function callsOf({ operators }: Graph): Calls {
+  let running: readonly Call[] = [];
+  return operators.map(({ index, type, scope }) => {
+    // Constants stand where the exporter put them.
+    if (type === 'Constant') return [];
+    const ending = scope.findIndex((path, depth) => running[depth]?.path !== path);
+    const depth = ending < 0 ? scope.length : ending;
+    const begun = scope.slice(depth).map((path) => ({ path, start: index, end: index, isRow: true }));
+    if (begun.length > 0 || running.length > depth) running = [...running.slice(0, depth), ...begun];
+    for (const [level, call] of running.entries()) {
+      call.end = index;
+      const inside = running[level + 1]?.path;
+      if (inside === undefined || !isNumbered(inside)) call.isRow = false;
+    }
+    return running;
+  });
+}
+
+const isNumbered = (path: string): boolean => /\.\d+$/.test(path);

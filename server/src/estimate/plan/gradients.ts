@@ -1,0 +1,54 @@
+/** Gradients in the order backward completes them. */
+
+import { foldedIndex } from '../../analysis/folding/foldGraph.ts';
+import type { ModelAnalysis, TrainingGraph } from '../../analysis/modelAnalysis.ts';
+import type { Gradient } from '../../frameworks/gradient.ts';
+import { bitsPerElement, type ElementType } from '../../model/elementType.ts';
+import { rememberRecent } from '../../model/rememberRecent.ts';
+import { isSameContent } from '../../model/sameContent.ts';
+import { type Bytes, bytes } from '../../model/units.ts';
+
+/**
+ * A shared parameter's gradient is complete when backward has passed its first use. Backward runs operators in
+ * reverse, so operator i is at position n − 1 − i. They are the same list for every batch of a model.
+ */
+export const gradientsInReadyOrder = ({ analysis, costs }: TrainingGraph, width = 4): readonly Gradient[] =>
+  knownGradients(analysis, { operators: costs.length, width });
+
+const knownGradients = rememberRecent(orderGradients, isSameContent);
+
+function orderGradients(
+  analysis: ModelAnalysis,
+  { operators, width }: { readonly operators: number; readonly width: number },
+): readonly Gradient[] {
+  const { parameters } = analysis;
+  const last = operators - 1;
+  const typeOf = typesOfOperators(analysis);
+  return parameters
+    .map((parameter, index) => ({
+      parameter: parameter.name,
+      index,
+      elements: parameter.elements,
+      bytes: parameterBytes(parameter, width),
+      readyAfter: last - (parameter.operators[0] ?? last),
+      usedFrom: parameter.operators[0] ?? 0,
+      ofBatchNorm: typeOf(parameter.operators[0] ?? -1) === 'BatchNormalization',
+    }))
+    .sort((a, b) => a.readyAfter - b.readyAfter || b.index - a.index);
+}
+
+/** Of a folded analysis by the operator that each is a copy of: the whole graph is better not made for it. */
+function typesOfOperators(analysis: ModelAnalysis): (index: number) => string | undefined {
+  const { folded } = analysis;
+  if (folded === undefined) return (index) => analysis.graph.operators[index]?.type;
+  const { operators } = folded.analysis.graph;
+  return (index) => operators[foldedIndex(folded.places, index)]?.type;
+}
+
+/** `width` is of what is fp32 in the file. */
+export function parameterBytes(
+  { elements, elementType }: { readonly elements: number; readonly elementType: ElementType },
+  width = 4,
+): Bytes {
+  return bytes(elements * (elementType === 'float32' ? width : (bitsPerElement(elementType) ?? 0) / 8));
+}

@@ -1,0 +1,102 @@
+/**
+ * The kernels of a step, their times and what they keep: all of a step that does not depend on how many GPUs share it.
+ *
+ * It is found once for a training graph and asked again for every other number of GPUs, other network or other optimizer.
+ */
+
+import { isSettled, unfoldColumn, unfoldList } from '../../analysis/folding/foldGraph.ts';
+import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
+import { foldGroups, type RecomputedGroups, recomputedGroups } from '../../analysis/recomputedGroups.ts';
+import type { FrameworkBehaviour, LoweredGraph } from '../../frameworks/behaviour.ts';
+import type { GpuProfile } from '../../hardware/clusterProfile.ts';
+import { once } from '../../model/once.ts';
+import { rememberRecent } from '../../model/rememberRecent.ts';
+import { isSameContent } from '../../model/sameContent.ts';
+import type { Scenario } from '../../model/scenario.ts';
+import { type LiveMemory, liveMemory } from '../memory/liveMemory.ts';
+import { type SavedBytes, savedBytes } from '../memory/savedBytes.ts';
+import { type OperatorTimes, operatorTimes, unfoldTimes } from './operatorTimes.ts';
+
+export interface LoweredStep {
+  readonly lowered: LoweredGraph;
+  readonly times: OperatorTimes;
+  readonly saved: SavedBytes;
+  /** Where blocks repeat and are lowered alike: the graph with most of them left out. */
+  readonly folded?: { readonly training: TrainingGraph; readonly lowered: LoweredGraph };
+  /** Found when it is first asked for. */
+  readonly live: () => LiveMemory;
+}
+
+/** `behaviour` is that of the scenario's framework. */
+export const lowerStep = rememberRecent(
+  (training: TrainingGraph, asked: LoweringQuestion): LoweredStep => {
+    const step = lowerFolded(training, asked);
+    const learns = asked.scenario.mode === 'training';
+    return {
+      ...step,
+      live: once(() => liveMemory({ training, lowered: step.lowered }, step.folded, learns)),
+    };
+  },
+  (known, asked) =>
+    known.gpu === asked.gpu &&
+    known.scenario.precision === asked.scenario.precision &&
+    known.scenario.mode === asked.scenario.mode &&
+    known.scenario.checkpoint === asked.scenario.checkpoint &&
+    isSameContent(known.scenario.framework, asked.scenario.framework),
+);
+
+interface LoweringQuestion {
+  readonly behaviour: FrameworkBehaviour;
+  readonly scenario: Pick<Scenario, 'framework' | 'precision' | 'mode' | 'checkpoint'>;
+  readonly gpu: GpuProfile;
+}
+
+/** What backward computes again instead of keeping it; nothing in inference. */
+export const groupsMadeAgain = (
+  { analysis }: TrainingGraph,
+  { mode, checkpoint = 'none' }: Pick<Scenario, 'mode' | 'checkpoint'>,
+): RecomputedGroups | undefined => (mode === 'training' ? recomputedGroups(analysis, checkpoint) : undefined);
+
+/** Where blocks repeat, one block is lowered for all. */
+function lowerFolded(
+  training: TrainingGraph,
+  { behaviour, scenario, gpu }: LoweringQuestion,
+): Omit<LoweredStep, 'live'> {
+  const lower = (graph: TrainingGraph, groups: RecomputedGroups | undefined): Omit<LoweredStep, 'live'> => {
+    const lowered = behaviour.lower(graph, scenario.precision, scenario.mode, groups);
+    return { lowered, times: operatorTimes(gpu, lowered), saved: savedBytes(lowered) };
+  };
+  const groups = groupsMadeAgain(training, scenario);
+  const places = training.analysis.folded?.places;
+  if (training.folded === undefined || places === undefined) return lower(training, groups);
+  const { lowered, times, saved } = lower(training.folded, groups && foldGroups(groups, places));
+  const columns = [
+    ...Object.values<Float64Array>({ ...times.forward }),
+    ...Object.values<Float64Array>({ ...times.backward }),
+    ...Object.values<Float64Array>({ ...saved }),
+  ];
+  const areAlike = (index: number, other: number): boolean => {
+    const [left, right] = [lowered.operators[index], lowered.operators[other]];
+    return (
+      left?.numeric === right?.numeric &&
+      left?.width === right?.width &&
+      left?.view === right?.view &&
+      left?.inside === right?.inside &&
+      columns.every((column) => column[index] === column[other])
+    );
+  };
+  // What autocast and memory remember from earlier operators settles within a block or two; where it does not,
+  // the whole graph is lowered.
+  if (!isSettled(places, areAlike)) return lower(training, groups);
+  return {
+    lowered: { ...lowered, operators: unfoldList(places, lowered.operators) },
+    times: unfoldTimes(places, times),
+    saved: {
+      activations: unfoldColumn(places, saved.activations),
+      weightCopies: unfoldColumn(places, saved.weightCopies),
+      again: unfoldColumn(places, saved.again),
+      copiedAgain: unfoldColumn(places, saved.copiedAgain),
+    },
+    folded: { training: training.folded, lowered },
+  };
+}

@@ -1,0 +1,133 @@
+/**
+ * Measured times in the place of predicted ones: layers by name, and the whole step.
+ *
+ * Measured times are of one GPU without communication, the host's part included, so they take the place of kernels and
+ * launches both; messages stay predicted and are laid over them. A measured step fills what was not measured, the
+ * update included, in proportion to the prediction.
+ */
+
+import type { Layer } from '../../model/graph.ts';
+import type { LayerMeasurement, LayerMeasurements } from '../../model/measurement.ts';
+import type { LayerCost } from '../../model/stepCost.ts';
+import { type Seconds, seconds } from '../../model/units.ts';
+import type { StepTimes } from '../../schedule/stepTimeline.ts';
+
+/** Columns by operator, in the order of the graph, with middle, low and high times. */
+export interface MeasuredWork {
+  readonly given: LayerMeasurements;
+  readonly forward: Edges<Float64Array>;
+  readonly backward: Edges<Float64Array>;
+  readonly update: Edges<Seconds>;
+}
+
+export type Edges<Value> = readonly [Value, Value, Value];
+
+/** `alone` is what one GPU is predicted to take, with middle, low and high times; backward in the order it runs. */
+export function measuredWork(
+  given: LayerMeasurements,
+  layers: readonly Layer[],
+  alone: Edges<StepTimes>,
+): MeasuredWork {
+  const inGraphOrder = ({ backward }: StepTimes): Float64Array => backward.toReversed();
+  const [middle] = alone;
+  const fromStep = given.step === undefined ? undefined : fillOf(given, given.step, layers, middle);
+  // What fills a measured step is not uncertain as a whole; without one the prediction keeps its bounds.
+  const edges: Edges<StepTimes> = fromStep === undefined ? alone : [middle, middle, middle];
+  const scale = fromStep ?? 1;
+  const replaced = (column: Float64Array, pass: 'forward' | 'backward'): Float64Array =>
+    replaceLayers(column, layers, scale, (layer) => given.layers.get(layer.name)?.[pass]);
+  const each = <Value>(make: (line: StepTimes) => Value): Edges<Value> => [
+    make(edges[0]),
+    make(edges[1]),
+    make(edges[2]),
+  ];
+  return {
+    given,
+    forward: each(({ forward }) => replaced(forward, 'forward')),
+    backward: each((line) =>
+      line.backward.length === 0 ? line.backward : replaced(inGraphOrder(line), 'backward'),
+    ),
+    update: each(({ updateTime }) => seconds(updateTime * scale)),
+  };
+}
+
+export const isMeasured = ({ layers, step }: LayerMeasurements): boolean =>
+  layers.size > 0 || step !== undefined;
+
+/** By what predicted times are multiplied to fill what the measured layers leave of the step. */
+function fillOf(
+  given: LayerMeasurements,
+  step: Seconds,
+  layers: readonly Layer[],
+  { forward, backward, updateTime }: StepTimes,
+): number {
+  const last = forward.length - 1;
+  let fixed = 0;
+  let open: number = updateTime;
+  for (const layer of layers) {
+    const measured = given.layers.get(layer.name);
+    for (const [pass, timeOf] of [
+      ['forward', (operator: number) => forward[operator] ?? 0],
+      ['backward', (operator: number) => backward[last - operator] ?? 0],
+    ] as const) {
+      const time = measured?.[pass];
+      if (time !== undefined) fixed += time;
+      else for (const operator of layer.operators) open += timeOf(operator);
+    }
+  }
+  return open === 0 ? 1 : Math.max(0, step - fixed) / open;
+}
+
+function replaceLayers(
+  column: Float64Array,
+  layers: readonly Layer[],
+  scale: number,
+  measuredTime: (layer: Layer) => Seconds | undefined,
+): Float64Array {
+  const result = new Float64Array(column.length);
+  for (const layer of layers) {
+    const time = measuredTime(layer);
+    let predicted = 0;
+    if (time !== undefined) for (const operator of layer.operators) predicted += column[operator] ?? 0;
+    const factor = time === undefined ? scale : predicted > 0 ? time / predicted : 0;
+    for (const operator of layer.operators) result[operator] = (column[operator] ?? 0) * factor;
+    const [first] = layer.operators;
+    if (time !== undefined && predicted === 0 && first !== undefined) result[first] = time;
+  }
+  return result;
+}
+
+/** A layer with its measured times, or those that fill a measured step, of all passes; the others as they were. */
+export function withMeasurement(
+  layer: LayerCost,
+  operators: Layer,
+  work: MeasuredWork,
+  passes: number,
+): LayerCost {
+  const { layers, step, origin } = work.given;
+  const measured: LayerMeasurement = layers.get(layer.name) ?? {};
+  const isReplaced = measured.forward !== undefined || measured.backward !== undefined;
+  if (!isReplaced && step === undefined) return layer;
+  const total = (column: Float64Array): number =>
+    operators.operators.reduce((sum, operator) => sum + passes * (column[operator] ?? 0), 0);
+  const [middle, low, high] = [0, 1, 2].map(
+    (edge) => total(work.forward[edge] ?? empty) + total(work.backward[edge] ?? empty),
+  );
+  const timeOf = (predicted: Seconds | null, given: Seconds | undefined, column: Float64Array) =>
+    given === undefined ? (predicted === null ? null : seconds(total(column))) : seconds(given * passes);
+  const forward = timeOf(layer.time.forward, measured.forward, work.forward[0]);
+  const backward = timeOf(layer.time.backward, measured.backward, work.backward[0]);
+  const bounds = [middle ?? 0, low ?? 0, high ?? 0];
+  return {
+    ...layer,
+    time: { ...layer.time, forward, backward },
+    source: isReplaced ? 'measured' : layer.source,
+    range:
+      forward === null && backward === null
+        ? null
+        : [seconds(Math.min(...bounds)), seconds(Math.max(...bounds))],
+    notes: [isReplaced ? `measured: ${origin}` : `scaled to ${origin}`, ...layer.notes],
+  };
+}
+
+const empty = new Float64Array(0);

@@ -1,0 +1,123 @@
+/** GPU time of every operator, forward and backward, from its kernels. */
+
+import { type Places, unfoldColumn } from '../../analysis/folding/foldGraph.ts';
+import type { LoweredGraph } from '../../frameworks/behaviour.ts';
+import type { GpuProfile } from '../../hardware/clusterProfile.ts';
+import type { TimeBasis } from '../../hardware/kernels/bodyTime.ts';
+import { type KernelTime, kernelTime } from '../../hardware/kernelTime.ts';
+import type { KernelWork } from '../../hardware/kernelWork.ts';
+
+/** Columns aligned with the operators of the graph, in seconds. */
+export interface PassTimes {
+  readonly middle: Float64Array;
+  readonly low: Float64Array;
+  readonly high: Float64Array;
+  readonly launches: Float64Array;
+  /** The middle value by what bounds it. */
+  readonly compute: Float64Array;
+  readonly memory: Float64Array;
+  readonly launch: Float64Array;
+  /** The middle value on curves measured on this GPU, on those of another, and on a roofline. */
+  readonly onOwn: Float64Array;
+  readonly onOther: Float64Array;
+  readonly onRoofline: Float64Array;
+  /** Bytes moved. */
+  readonly bytes: Float64Array;
+}
+
+export interface OperatorTimes {
+  readonly forward: PassTimes;
+  readonly backward: PassTimes;
+}
+
+/** An operator of unknown cost takes no time here; it is listed elsewhere. */
+export function operatorTimes(gpu: GpuProfile, lowered: LoweredGraph): OperatorTimes {
+  const count = lowered.operators.length;
+  const forward = emptyTimes(count);
+  const backward = emptyTimes(count);
+  const times = new Map<KernelWork, KernelTime>();
+  /** Operators share kernels; each is timed once. */
+  const timeOf = (kernel: KernelWork): KernelTime => {
+    let time = times.get(kernel);
+    if (time === undefined) {
+      time = kernelTime(gpu, kernel);
+      times.set(kernel, time);
+    }
+    return time;
+  };
+  lowered.operators.forEach((operator, index) => {
+    if (operator === undefined) return;
+    for (const kernel of operator.forward) addKernel(forward, index, kernel, timeOf(kernel));
+    for (const kernel of operator.backwardData) addKernel(backward, index, kernel, timeOf(kernel));
+    for (const kernel of operator.backwardWeight) addKernel(backward, index, kernel, timeOf(kernel));
+  });
+  return { forward, backward };
+}
+
+/** The kernels of one piece of work, as columns of length 1. */
+export function kernelTimes(gpu: GpuProfile, kernels: readonly KernelWork[]): PassTimes {
+  const times = emptyTimes(1);
+  for (const kernel of kernels) addKernel(times, 0, kernel, kernelTime(gpu, kernel));
+  return times;
+}
+
+/** Times of the folded graph for the operators of the whole one. */
+export function unfoldTimes(places: Places, { forward, backward }: OperatorTimes): OperatorTimes {
+  const unfold = (pass: PassTimes): PassTimes => ({
+    middle: unfoldColumn(places, pass.middle),
+    low: unfoldColumn(places, pass.low),
+    high: unfoldColumn(places, pass.high),
+    launches: unfoldColumn(places, pass.launches),
+    compute: unfoldColumn(places, pass.compute),
+    memory: unfoldColumn(places, pass.memory),
+    launch: unfoldColumn(places, pass.launch),
+    onOwn: unfoldColumn(places, pass.onOwn),
+    onOther: unfoldColumn(places, pass.onOther),
+    onRoofline: unfoldColumn(places, pass.onRoofline),
+    bytes: unfoldColumn(places, pass.bytes),
+  });
+  return { forward: unfold(forward), backward: unfold(backward) };
+}
+
+function emptyTimes(count: number): PassTimes {
+  const column = () => new Float64Array(count);
+  return {
+    middle: column(),
+    low: column(),
+    high: column(),
+    launches: column(),
+    compute: column(),
+    memory: column(),
+    launch: column(),
+    onOwn: column(),
+    onOther: column(),
+    onRoofline: column(),
+    bytes: column(),
+  };
+}
+
+function addKernel(
+  times: PassTimes,
+  index: number,
+  kernel: KernelWork,
+  { time, low, high, bound, basis }: KernelTime,
+): void {
+  addTo(times.middle, index, time);
+  addTo(times.low, index, low);
+  addTo(times.high, index, high);
+  addTo(times.launches, index, kernel.launches);
+  addTo(times.bytes, index, kernel.bytes);
+  if (bound !== 'none') addTo(times[bound], index, time);
+  addTo(times[columnOf[basis]], index, time);
+}
+
+const columnOf = {
+  measured: 'onOwn',
+  architecture: 'onOther',
+  generation: 'onOther',
+  roofline: 'onRoofline',
+} as const satisfies Record<TimeBasis, keyof PassTimes>;
+
+function addTo(column: Float64Array, index: number, amount: number): void {
+  column[index] = (column[index] ?? 0) + amount;
+}

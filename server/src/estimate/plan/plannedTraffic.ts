@@ -1,0 +1,256 @@
+/** The messages of an exchange with their times, as the timeline takes them. */
+
+import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
+import { kernelSlowdown } from '../../communication/kernelSlowdown.ts';
+import type { Operation } from '../../communication/operation.ts';
+import { type OperationTime, operationTime } from '../../communication/operationTime.ts';
+import type { Placement } from '../../communication/placement.ts';
+import type { Channel, Exchange, Message, Moment } from '../../frameworks/exchange.ts';
+import type { ClusterProfile } from '../../hardware/clusterProfile.ts';
+import { once } from '../../model/once.ts';
+import { remember } from '../../model/remember.ts';
+import { type Seconds, seconds } from '../../model/units.ts';
+import { type MessageColumns, messageColumns } from '../../schedule/messageColumns.ts';
+import type { TimedMessage } from '../../schedule/stepWork.ts';
+
+export interface PlannedTraffic {
+  readonly channels: readonly Channel[];
+  /** With middle, low and high shares, by channel (`StepWork.slowing`). */
+  readonly slowing: readonly [readonly number[], readonly number[], readonly number[]];
+  /** Ways that messages go, in the order they are first gone. */
+  readonly ways: readonly Way[];
+  /** By message: what each of its stages takes. */
+  readonly stages: readonly (readonly OperationTime[])[];
+  /** By message: what it keeps the busiest server for, of one node. */
+  readonly serverTimes: readonly Seconds[];
+  /** With middle, low or high times. */
+  readonly messages: (edge: 0 | 1 | 2) => MessageColumns;
+}
+
+/** Messages that go through the same stages, in the same times. */
+export interface Way {
+  readonly stages: Message['stages'];
+  readonly times: readonly OperationTime[];
+  /** How many go it, and how many of these carry gradients or parameters. */
+  readonly messages: number;
+  readonly withGradients: number;
+  /** How many go it in a step: less than one where a message is sent once in several. */
+  readonly perStep: number;
+}
+
+/** Times are made when they are first asked for. */
+export function timeTraffic(
+  exchange: Exchange,
+  cluster: ClusterProfile,
+  placement: Placement,
+  { costs, analysis }: Pick<TrainingGraph, 'costs' | 'analysis'>,
+): PlannedTraffic {
+  const { messages } = exchange;
+  const ways = once(() => waysOf(exchange, cluster, placement));
+  const channels = channelsOf(messages);
+  const columns = once(() => {
+    const shares = updateShares(exchange, analysis.parameters);
+    return messageColumns(timedMessages(messages, channels, shares, costs.length));
+  });
+  const stages = once(() => byMessage(messages, ways(), ({ times }) => times));
+  const serverTimes = once(() =>
+    byMessage(messages, ways(), ({ times }, { everySteps = 1 }) => {
+      let time = 0;
+      for (const { serverTime } of times) time += serverTime;
+      return seconds(time / everySteps);
+    }),
+  );
+  const isOnGpu = cluster.gpu.architecture !== 'cpu';
+  const [middle, low, high] = kernelSlowdown.map((share) =>
+    channels.map(({ runsKernels }) => (runsKernels && isOnGpu ? share : 0)),
+  );
+  return {
+    channels,
+    slowing: [middle ?? [], low ?? [], high ?? []],
+    get ways() {
+      return [...ways().values()];
+    },
+    get stages() {
+      return stages();
+    },
+    get serverTimes() {
+      return serverTimes();
+    },
+    messages: remember((edge) => ({
+      ...columns(),
+      time: timesByStage(messages, ways(), (['time', 'low', 'high'] as const)[edge], columns().time.length),
+    })),
+  };
+}
+
+/** What is told of each message by its way: found once where messages side by side are the same, as parts are. */
+function byMessage<Told>(
+  messages: readonly Message[],
+  ways: ReadonlyMap<Message['stages'], Way>,
+  tell: (way: Way, message: Message) => Told,
+): readonly Told[] {
+  const told: Told[] = [];
+  let before: Message | undefined;
+  let same: Told | undefined;
+  for (const message of messages) {
+    if (message !== before || same === undefined) {
+      const way = ways.get(message.stages);
+      if (way === undefined) throw new Error('a message goes no way');
+      same = tell(way, message);
+      before = message;
+    }
+    told.push(same);
+  }
+  return told;
+}
+
+/** In the order they are first used. */
+const channelsOf = (messages: readonly Message[]): readonly Channel[] => {
+  const ways = new Set(messages.map(({ stages }) => stages));
+  return [...new Set([...ways].flatMap((stages) => stages.map(({ channel }) => channel)))];
+};
+
+/** As the timeline takes them, without times; those that are the same there are the same here. */
+function timedMessages(
+  messages: readonly Message[],
+  channels: readonly Channel[],
+  shares: UpdateShares,
+  operators: number,
+): readonly TimedMessage[] {
+  const stagesOf = remember((stages: Message['stages']): TimedMessage['stages'] =>
+    stages.map(({ channel }) => ({ channel: channels.indexOf(channel), time: seconds(0) })),
+  );
+  const timed: TimedMessage[] = [];
+  let before: Message | undefined;
+  let last: TimedMessage | undefined;
+  for (let index = 0; index < messages.length; index += 1) {
+    const message = messages[index];
+    if (message === undefined) break;
+    const updateShare = shares.elements[index] ?? 0;
+    if (last === undefined || message !== before || last.updateShare !== updateShare) {
+      last = {
+        after: workOf(message.after, operators),
+        before: workOf(message.before, operators),
+        stepsLater: message.stepsLater ?? 0,
+        priority: message.priority ?? 0,
+        stages: stagesOf(message.stages),
+        updateShare,
+        launchShare: shares.parameters[index] ?? 0,
+      };
+      before = message;
+    }
+    timed.push(last);
+  }
+  return timed;
+}
+
+function timesByStage(
+  messages: readonly Message[],
+  ways: ReadonlyMap<Message['stages'], Way>,
+  edge: 'time' | 'low' | 'high',
+  count: number,
+): Float64Array {
+  const times = new Float64Array(count);
+  const timesOf = remember((stages: Message['stages']) =>
+    Float64Array.from(ways.get(stages)?.times ?? [], (stage) => stage[edge]),
+  );
+  let own = new Float64Array(0);
+  let before: Message['stages'] | undefined;
+  let at = 0;
+  for (const { stages, everySteps = 1 } of messages) {
+    if (stages !== before) own = timesOf(stages);
+    before = stages;
+    for (let stage = 0; stage < own.length; stage += 1) {
+      times[at] = (own[stage] ?? 0) / everySteps;
+      at += 1;
+    }
+  }
+  return times;
+}
+
+/** Moments as the timeline counts work: forward, then backward, then the update. */
+function workOf(moment: Moment, operators: number): number {
+  switch (moment.pass) {
+    case 'start':
+      return -1;
+    case 'forward':
+      return moment.position;
+    case 'backward':
+      return operators + moment.position;
+    case 'update':
+      return 2 * operators;
+  }
+}
+
+/** By stages, in the order they are first used. Buckets are mostly of one size; operations that are alike are timed once. */
+function waysOf(
+  { messages, synchrony }: Exchange,
+  cluster: ClusterProfile,
+  placement: Placement,
+): ReadonlyMap<Message['stages'], Way> {
+  const timeOf = timesOfOperations(cluster, placement, synchrony === 'synchronous');
+  const ways = new Map<Message['stages'], CountedWay>();
+  let way: CountedWay | undefined;
+  for (const { stages, gradients, everySteps = 1 } of messages) {
+    if (way?.stages !== stages) {
+      way = ways.get(stages);
+      if (way === undefined) {
+        const times = stages.map(({ operation }) => timeOf(operation));
+        way = { stages, times, messages: 0, withGradients: 0, perStep: 0 };
+        ways.set(stages, way);
+      }
+    }
+    way.messages += 1;
+    way.withGradients += gradients.length > 0 ? 1 : 0;
+    way.perStep += 1 / everySteps;
+  }
+  return ways;
+}
+
+type CountedWay = { -readonly [Key in keyof Way]: Way[Key] };
+
+/** The same operation, and one written alike, is timed once. */
+function timesOfOperations(
+  cluster: ClusterProfile,
+  placement: Placement,
+  sharesServers: boolean,
+): (operation: Operation) => OperationTime {
+  const known = new Map<string, OperationTime>();
+  return remember((operation: Operation): OperationTime => {
+    const key = JSON.stringify(operation);
+    const time = known.get(key) ?? operationTime(cluster, placement, operation, sharesServers);
+    known.set(key, time);
+    return time;
+  });
+}
+
+/** By message, its part of all elements, which the GPU updates, and of all parameters, each of which the host launches. */
+interface UpdateShares {
+  readonly elements: Float64Array;
+  readonly parameters: Float64Array;
+}
+
+/** Where parameters are updated as they arrive; one counts at its last message. */
+function updateShares(
+  { messages, update }: Exchange,
+  parameters: readonly { readonly elements: number }[],
+): UpdateShares {
+  const shares = {
+    elements: new Float64Array(messages.length),
+    parameters: new Float64Array(messages.length),
+  };
+  if (update !== 'as they arrive') return shares;
+  const lastOf = new Int32Array(parameters.length).fill(-1);
+  for (let position = 0; position < messages.length; position += 1) {
+    for (const { index } of messages[position]?.gradients ?? []) lastOf[index] = position;
+  }
+  let all = 0;
+  for (const { elements } of parameters) all += elements;
+  for (const [index, { elements }] of parameters.entries()) {
+    const message = lastOf[index] ?? -1;
+    if (message < 0 || all === 0) continue;
+    shares.elements[message] = (shares.elements[message] ?? 0) + elements / all;
+    shares.parameters[message] = (shares.parameters[message] ?? 0) + 1 / parameters.length;
+  }
+  return shares;
+}

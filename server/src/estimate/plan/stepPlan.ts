@@ -1,0 +1,393 @@
+/** What a step consists of before it is laid on its timeline: kernels with times, messages with times, the update. */
+
+import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
+import { nodesFor, placeGpus } from '../../communication/placement.ts';
+import type { FrameworkBehaviour, Update } from '../../frameworks/behaviour.ts';
+import { resolveFramework } from '../../frameworks/registry.ts';
+import type { ClusterProfile } from '../../hardware/clusterProfile.ts';
+import { findGpu } from '../../hardware/gpus.ts';
+import type { LayerMeasurements } from '../../model/measurement.ts';
+import { once } from '../../model/once.ts';
+import { rememberRecent } from '../../model/rememberRecent.ts';
+import type { Optimizer, Scenario } from '../../model/scenario.ts';
+import { sumOf } from '../../model/sumOf.ts';
+import { type Seconds, seconds, sum } from '../../model/units.ts';
+import { noMessages } from '../../schedule/messageColumns.ts';
+import { repeatPasses, repeatTimes } from '../../schedule/repeatPasses.ts';
+import { type StepTimeline, type StepTimes, stepTimeline, stepTimes } from '../../schedule/stepTimeline.ts';
+import type { LaunchedWork, StepWork } from '../../schedule/stepWork.ts';
+import { type InputWork, inputWork } from './inputWork.ts';
+import { type LoweredStep, lowerStep } from './loweredStep.ts';
+import { isMeasured, type MeasuredWork, measuredWork } from './measuredWork.ts';
+import { kernelTimes, type OperatorTimes, type PassTimes } from './operatorTimes.ts';
+import { type ExchangingStep, type PlannedExchange, planExchange } from './plannedExchange.ts';
+import { imbalanceFactor } from './workerImbalance.ts';
+
+/** Middle, low and high values of every time. */
+export type Edge = 0 | 1 | 2;
+
+export interface StepPlan extends LoweredStep, ExchangingStep, PlannedExchange {
+  /** Where the scenario describes the input. */
+  readonly input: InputWork | undefined;
+  /** Time of the slowest worker over the average. */
+  readonly imbalance: number;
+  readonly update: Update;
+  /** Of length 1. */
+  readonly updateTimes: PassTimes;
+  /** The same of a GPU that updates all parameters itself. */
+  readonly wholeUpdateTimes: PassTimes;
+  /** In the place of `times`, launches and `updateTimes`. */
+  readonly measured?: MeasuredWork;
+  /** Where GPUs are of two kinds: the plan is that of the slower kind, this the one of the others. */
+  readonly faster?: FasterWorkers;
+}
+
+export interface FasterWorkers {
+  readonly plan: StepPlan;
+  readonly count: number;
+}
+
+/**
+ * `measurements` take the place of predicted compute; of a measured step alone, `Scenario.measuredStep` tells. They are
+ * those of the slower GPUs where there are two kinds.
+ */
+export function planStep(
+  training: TrainingGraph,
+  scenario: Scenario,
+  cluster: ClusterProfile,
+  measurements?: LayerMeasurements,
+): StepPlan {
+  const plan = slowestWorkers(predictStep(training, scenario, cluster));
+  const given: LayerMeasurements = {
+    origin: 'the measured step given',
+    layers: new Map(),
+    ...measurements,
+    ...(scenario.measuredStep === undefined ? {} : { step: scenario.measuredStep }),
+  };
+  if (!isMeasured(given)) return plan;
+  // Measured is one pass and the update.
+  const alone = [passAlone(plan, 0), passAlone(plan, 1), passAlone(plan, 2)] as const;
+  const measured = measuredWork(given, training.analysis.layers, alone);
+  return exchangeAsMeasured(plan, measured);
+}
+
+/** Of two kinds of GPUs the plan of those that take longer by themselves, and whose memory is the smaller of both. */
+function slowestWorkers(own: StepPlan): StepPlan {
+  const { training, scenario, cluster } = own;
+  const { others } = scenario.workers ?? {};
+  const gpu = others === undefined ? undefined : findGpu(others.gpu);
+  if (others === undefined || gpu === undefined || scenario.gpus < 2) return own;
+  const other = predictStep(training, scenario, { ...cluster, gpu });
+  const count = Math.min(others.count, scenario.gpus - 1);
+  return passAlone(other, 0).step > passAlone(own, 0).step
+    ? { ...other, faster: { plan: own, count: scenario.gpus - count } }
+    : { ...own, faster: { plan: other, count } };
+}
+
+function cumulative(times: Float64Array): Float64Array {
+  let end = 0;
+  return times.map((time) => {
+    end += time;
+    return end;
+  });
+}
+
+/**
+ * The same kernels, as measured where they are, on another number of GPUs of the cluster. Of two kinds as many stay the
+ * other kind as there are, and at least one of the cluster's own; one GPU by itself is the slower kind.
+ */
+export function planForGpus(plan: StepPlan, gpus: number): StepPlan {
+  const { training, cluster, measured, faster } = plan;
+  const scenario = { ...plan.scenario, gpus, nodes: nodesFor(cluster, gpus) };
+  const predicted = predictStep(training, scenario, cluster);
+  const slower = measured === undefined ? predicted : exchangeAsMeasured(predicted, measured);
+  const { others } = scenario.workers ?? {};
+  if (faster === undefined || others === undefined || gpus < 2) return slower;
+  const count = Math.min(others.count, gpus - 1);
+  const areOthers = faster.plan.cluster.gpu === findGpu(others.gpu);
+  return {
+    ...slower,
+    faster: { plan: planForGpus(faster.plan, gpus), count: areOthers ? count : gpus - count },
+  };
+}
+
+/** A framework that profiles its steps before it decides what to send together finds the measured ones. */
+function exchangeAsMeasured(plan: StepPlan, measured: MeasuredWork): StepPlan {
+  const exchanged = planExchange(plan, {
+    backwardEnds: () => cumulative(measured.backward[0].toReversed()),
+    backwardLaunches: () => launchEnds(plan.times, plan.behaviour.launch[0], sumOf(measured.forward[0])),
+  });
+  return { ...plan, measured, ...exchanged };
+}
+
+function predictStep(training: TrainingGraph, scenario: Scenario, cluster: ClusterProfile): StepPlan {
+  const { behaviour } = resolveFramework(scenario.framework);
+  const learned = scenario.mode === 'training' ? training.analysis.parameters : [];
+  const placement = placeGpus(scenario.gpus, scenario.nodes);
+  const weightWidth = behaviour.weightWidth?.(scenario.precision) ?? 4;
+  const computed = lowerStep(training, { behaviour, scenario, gpu: cluster.gpu });
+  const profile = once(() =>
+    backwardProfile(computed.times, behaviour.launch[0], slowdownOf(behaviour, cluster)),
+  );
+  const exchanged = planExchange(
+    { training, scenario, cluster, placement, behaviour, weightWidth },
+    { backwardEnds: () => profile().ends, backwardLaunches: () => profile().launches },
+  );
+  const { exchange } = exchanged;
+  const elements = learned.reduce((total, parameter) => total + parameter.elements, 0);
+  const updateOf = (optimizer: Optimizer, share: number): Update =>
+    behaviour.update(learned.length > 0 ? optimizer : 'none', scenario.precision, {
+      elements: elements * share,
+      tensors: learned.length,
+    });
+  const whole = updateOf(scenario.optimizer, 1);
+  const isWhole = exchange.update !== 'at servers' && exchange.shards.optimizerState === 1;
+  const update = isWhole
+    ? whole
+    : updateOf(
+        exchange.update === 'at servers' ? 'none' : scenario.optimizer,
+        1 / exchange.shards.optimizerState,
+      );
+  return {
+    training,
+    scenario,
+    cluster,
+    placement,
+    behaviour,
+    ...computed,
+    weightWidth,
+    ...exchanged,
+    input: inputWork(training, scenario, cluster, placement, behaviour.input),
+    imbalance: exchange.synchrony === 'synchronous' ? imbalanceFactor(scenario.workers, scenario.gpus) : 1,
+    update,
+    updateTimes: kernelTimes(cluster.gpu, update.kernels),
+    wholeUpdateTimes: kernelTimes(cluster.gpu, whole.kernels),
+  };
+}
+
+const slowdownOf = (behaviour: FrameworkBehaviour, { gpu }: ClusterProfile): number =>
+  gpu.architecture === 'cpu' ? (behaviour.slowdownOnCpus ?? 1) : 1;
+
+/** When each position of backward has been launched and ends on a GPU by itself, from the start of backward. */
+function backwardProfile(
+  times: OperatorTimes,
+  launch: number,
+  slowdown: number,
+): { readonly launches: Float64Array; readonly ends: Float64Array } {
+  const { forward, backward } = times;
+  let launched = 0;
+  let forwardEnd = 0;
+  for (let index = 0; index < forward.middle.length; index += 1) {
+    launched += (forward.launches[index] ?? 0) * launch;
+    forwardEnd = Math.max(forwardEnd, launched) + (forward.middle[index] ?? 0) * slowdown;
+  }
+  const launches = launchEnds(times, launch, forwardEnd);
+  let computed = 0;
+  const ends = launches.map((time, position) => {
+    computed =
+      Math.max(computed, time) + (backward.middle[backward.middle.length - 1 - position] ?? 0) * slowdown;
+    return computed;
+  });
+  return { launches, ends };
+}
+
+/** When the host has launched each position of backward, from its start on a GPU that needs `forwardTime` for forward. */
+export function launchEnds(
+  { forward, backward }: OperatorTimes,
+  launch: number,
+  forwardTime: number,
+): Float64Array {
+  const last = backward.launches.length - 1;
+  let launched = sumOf(forward.launches) * launch;
+  const start = Math.max(launched, forwardTime);
+  return Float64Array.from({ length: last + 1 }, (_, position) => {
+    launched += (backward.launches[last - position] ?? 0) * launch;
+    return launched - start;
+  });
+}
+
+/** The plan on its timeline. */
+export function timelineOf(plan: StepPlan, edge: Edge): StepTimeline {
+  const line = workerTimeline(plan, edge);
+  const time = timeInQueue(line, plan);
+  if (time === 0) return line;
+  const { placement, traffic } = plan;
+  const perServerTime = (time * placement.nodes) / timeAtServers(plan);
+  const exposed = line.exposed.map((own, index) => own + perServerTime * (traffic.serverTimes[index] ?? 0));
+  return {
+    ...queued(line, time),
+    exposed,
+    messages: line.messages.map((message, index) => ({
+      ...message,
+      exposed: seconds(exposed[index] ?? 0),
+      slack: seconds(0),
+    })),
+  };
+}
+
+/** Its times alone, which is less work. `growth` scales GPU work of the model, as a larger batch would. */
+export function timesOf(plan: StepPlan, edge: Edge, growth = 1): StepTimes {
+  const times = workerTimes(plan, edge, growth);
+  const time = timeInQueue(times, plan);
+  return time === 0 ? times : queued(times, time);
+}
+
+/** Of one worker, without queues at servers that others cause; kept for those who tell the two apart. */
+export const workerTimeline = (plan: StepPlan, edge: Edge): StepTimeline =>
+  plan.exchange.synchrony === 'synchronous' ? layWorkerTimeline(plan, edge) : keptTimeline(plan, edge);
+
+const keptTimeline = rememberRecent(
+  (plan: StepPlan, edge: Edge): StepTimeline => layWorkerTimeline(plan, edge),
+  (known, asked) => known === asked,
+);
+
+function layWorkerTimeline(plan: StepPlan, edge: Edge): StepTimeline {
+  const work = workOf(plan, edge);
+  const pass = stepTimeline(work);
+  const passes = passesOf(plan.scenario);
+  if (passes === 1) return pass;
+  return repeatPasses(pass, sendsOnce(plan) ? stepTimeline(silent(work)) : pass, passes);
+}
+
+export function workerTimes(plan: StepPlan, edge: Edge, growth = 1): StepTimes {
+  const work = workOf(plan, edge, growth);
+  const pass = stepTimes(work);
+  const passes = passesOf(plan.scenario);
+  if (passes === 1) return pass;
+  return repeatTimes(pass, sendsOnce(plan) ? stepTimes(silent(work)) : pass, passes);
+}
+
+/** However many passes it has. */
+const sendsOnce = (plan: StepPlan): boolean => exchangesPerStep(plan) === 1;
+
+const silent = (work: StepWork): StepWork => ({ ...work, messages: noMessages, channels: [] });
+
+/** What one worker does in one pass of a step, with middle, low or high times. */
+export function workOf(plan: StepPlan, edge: Edge, growth = 1): StepWork {
+  const { traffic, input, imbalance } = plan;
+  return {
+    ...computeOf(plan, edge, growth, imbalance, plan.updateTimes),
+    messages: traffic.messages(edge),
+    channels: traffic.channels.map(({ order }) => order),
+    slowing: traffic.slowing[edge],
+    hostWaits: plan.exchange.hostWaits ?? false,
+    ...(input === undefined ? {} : { input: input.timed }),
+  };
+}
+
+/** Passes forward and backward of one step. */
+export const passesOf = ({ accumulate }: Scenario): number => accumulate ?? 1;
+
+/** Whether a pass adds its gradients to what is there: those of the passes before, or zeros in those of the step before. */
+export const addsToGradients = ({ scenario, behaviour }: Pick<StepPlan, 'scenario' | 'behaviour'>): boolean =>
+  scenario.mode === 'training' && (passesOf(scenario) > 1 || behaviour.addsGradients === true);
+
+/**
+ * What is sent once in a step (`no_sync` of PyTorch DDP), or, where a GPU keeps a shard of the gradients alone, in each
+ * of its passes (FSDP without `no_sync`, DeepSpeed stages 2 and 3).
+ */
+export const exchangesPerStep = ({ exchange, scenario }: StepPlan): number =>
+  exchange.shards.gradients > 1 ? passesOf(scenario) : 1;
+
+/** The plan on one GPU by itself: it sends nothing, updates all parameters, and shares no source of input. */
+export function timesAlone(plan: StepPlan, edge: Edge): StepTimes {
+  const pass = passAlone(plan, edge);
+  return repeatTimes(pass, pass, passesOf(plan.scenario));
+}
+
+function passAlone(plan: StepPlan, edge: Edge): StepTimes {
+  const { training, scenario, cluster, behaviour } = plan;
+  const input = inputWork(training, scenario, cluster, { nodes: 1, gpusPerNode: 1 }, behaviour.input);
+  return stepTimes({
+    ...computeOf(plan, edge, 1, 1, plan.wholeUpdateTimes),
+    messages: noMessages,
+    channels: [],
+    ...(input === undefined ? {} : { input: input.timed }),
+  });
+}
+
+function computeOf(
+  plan: StepPlan,
+  edge: Edge,
+  growth: number,
+  imbalance: number,
+  updateTimes: PassTimes,
+): Pick<StepWork, 'forward' | 'backward' | 'update'> {
+  const { behaviour, times, scenario, measured } = plan;
+  const column = (['middle', 'low', 'high'] as const)[edge];
+  const factor = growth * imbalance;
+  if (measured !== undefined) {
+    const unlaunched = (device: Float64Array): LaunchedWork => ({
+      device,
+      host: new Float64Array(device.length),
+    });
+    const whole = plan.wholeUpdateTimes.middle[0] ?? 0;
+    const share = whole === 0 ? 1 : (updateTimes.middle[0] ?? 0) / whole;
+    return {
+      forward: unlaunched(scaled(measured.forward[edge], factor)),
+      backward: unlaunched(reversed(measured.backward[edge], factor)),
+      update: { device: seconds(measured.update[edge] * share * imbalance), host: seconds(0) },
+    };
+  }
+  const launch = behaviour.launch[edge] * imbalance;
+  const device = factor * slowdownOf(behaviour, plan.cluster);
+  return {
+    forward: { device: scaled(times.forward[column], device), host: scaled(times.forward.launches, launch) },
+    backward:
+      scenario.mode === 'training'
+        ? {
+            device: reversed(times.backward[column], device),
+            host: reversed(times.backward.launches, launch),
+          }
+        : { device: new Float64Array(0), host: new Float64Array(0) },
+    update: {
+      device: seconds((updateTimes[column][0] ?? 0) * imbalance),
+      host: seconds((updateTimes.launches[0] ?? 0) * launch),
+      launches: Math.max(1, updateTimes.launches[0] ?? 1),
+    },
+  };
+}
+
+/** What servers take for one exchange of every node. */
+export const timeAtServers = ({ placement, traffic }: StepPlan): Seconds =>
+  seconds(placement.nodes * sum(traffic.serverTimes));
+
+/**
+ * What the faster of two kinds of GPUs wait in every step for the slower: none where there is one kind, or where nobody
+ * waits. `step` is that of all.
+ */
+export const waitingForSlower = ({ faster, exchange }: StepPlan, step: number): Seconds =>
+  seconds(
+    faster === undefined || exchange.synchrony !== 'synchronous'
+      ? 0
+      : Math.max(0, step - timesOf(faster.plan, 0).step),
+  );
+
+/**
+ * Workers without a barrier queue where the servers take longer for the exchanges of all than one takes for its step: for
+ * so long.
+ */
+const timeInQueue = ({ step }: StepTimes, plan: StepPlan): number =>
+  plan.exchange.synchrony === 'synchronous' ? 0 : Math.max(0, timeAtServers(plan) - step);
+
+const queued = <Times extends StepTimes>(times: Times, time: number): Times => ({
+  ...times,
+  communicationTime: seconds(times.communicationTime + time),
+  exposedTime: seconds(times.exposedTime + time),
+  step: seconds(times.step + time),
+});
+
+function scaled(column: Float64Array, factor: number): Float64Array {
+  if (factor === 1) return column;
+  const result = new Float64Array(column.length);
+  for (let index = 0; index < column.length; index += 1) result[index] = (column[index] ?? 0) * factor;
+  return result;
+}
+
+/** In the order backward runs. */
+function reversed(column: Float64Array, factor: number): Float64Array {
+  const last = column.length - 1;
+  const result = new Float64Array(last + 1);
+  for (let index = 0; index <= last; index += 1) result[index] = (column[last - index] ?? 0) * factor;
+  return result;
+}
