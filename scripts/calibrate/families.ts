@@ -14,9 +14,9 @@ import {
 } from '../../server/src/hardware/curves.ts';
 import { findGpu } from '../../server/src/hardware/gpus.ts';
 import { convolutionBytes, convolutionTime } from '../../server/src/hardware/kernels/convolutionTime.ts';
-import { transposedAround } from '../../server/src/hardware/kernels/productsTime.ts';
-import { operandBytes, productTime } from '../../server/src/hardware/kernels/productTime.ts';
-import { rowTime } from '../../server/src/hardware/kernels/rowTime.ts';
+import { gemmTime, operandBytes } from '../../server/src/hardware/kernels/gemmTime.ts';
+import { transposedAround } from '../../server/src/hardware/kernels/matrixKernelTime.ts';
+import { rowCurveTime } from '../../server/src/hardware/kernels/rowCurveTime.ts';
 import type {
   ConvolutionPass,
   ConvolutionShape,
@@ -52,7 +52,7 @@ export const productFamily = (layout: CurveLayout): KernelFamily<ProductEntry> =
     const curve = productCurveOf(entry);
     return rows.map((row) => {
       const shape = productOf(row);
-      return productTime(rates, curve, shape, operandBytes(shape, widthOf(type))).time;
+      return gemmTime(rates, curve, shape, operandBytes(shape, widthOf(type))).time;
     });
   },
   least: (gpu, type, row) => {
@@ -124,7 +124,7 @@ export const rowFamily = (kind: RowKind): KernelFamily<RowEntry> => {
     times: (gpu, type, entry, rows) => {
       const curve = rowCurveOf(entry);
       return rows.map((row) =>
-        rowTime(gpu.memoryBandwidth.value, curve, bytesOf(type, row), numberIn(row, 'columns')),
+        rowCurveTime(gpu.memoryBandwidth.value, curve, bytesOf(type, row), numberIn(row, 'columns')),
       );
     },
     least: (gpu, type, row) => bytesOf(type, row) / gpu.memoryBandwidth.value,

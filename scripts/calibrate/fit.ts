@@ -3,7 +3,7 @@
 import type { GpuProfile } from '../../server/src/hardware/clusterProfile.ts';
 import type { CurveUnit } from '../../server/src/hardware/curves.ts';
 import { findGpu } from '../../server/src/hardware/gpus.ts';
-import type { Rates } from '../../server/src/hardware/kernels/productTime.ts';
+import type { Rates } from '../../server/src/hardware/kernels/gemmTime.ts';
 import { type Nearness, nearestCurve } from '../../server/src/hardware/nearestCurve.ts';
 import { halves, type MeasuredRow, numberIn } from '../measured/readMeasured.ts';
 import { descend, logLoss, type Residuals, residuals } from './descend.ts';

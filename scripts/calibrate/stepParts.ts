@@ -59,7 +59,7 @@ export function stepParts(opened: OpenedModel, request: ScenarioRequest): StepPa
 
 const nothing: Omit<KernelWork, 'launches'> = {
   class: 'elementwise',
-  numeric: 'fp32',
+  dtype: 'fp32',
   flops: flops(0),
   operations: 0,
   bytes: bytes(0),

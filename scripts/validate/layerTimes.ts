@@ -34,12 +34,12 @@ export function layerTimes(opened: OpenedModel, request: ScenarioRequest): Reado
       let [time, atPeak, moved] = [0, 0, 0];
       for (const index of layer.operators) {
         const cost = training.costs[index];
-        const numeric = lowered.operators[index]?.numeric;
-        if (cost?.kind !== 'known' || numeric === undefined) continue;
+        const dtype = lowered.operators[index]?.dtype;
+        if (cost?.kind !== 'known' || dtype === undefined) continue;
         time += columns.middle[index] ?? 0;
         moved += columns.bytes[index] ?? 0;
         const products = backward ? cost.backwardData.flops + cost.backwardWeight.flops : cost.forward.flops;
-        atPeak += products / (computePath(gpu, numeric).peak / gpu.sustainedCompute.value);
+        atPeak += products / (computePath(gpu, dtype).peak / gpu.sustainedCompute.value);
       }
       return { time, atPeak, atBandwidth: moved / gpu.memoryBandwidth.value };
     };

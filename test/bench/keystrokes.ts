@@ -5,10 +5,10 @@ import { analyzeOnnx } from '../../server/src/analysis/analyzeOnnx.ts';
 import { bindTrainingGraph } from '../../server/src/analysis/bindTrainingGraph.ts';
 import { openLayerSpec } from '../../server/src/analysis/openModel.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
-import { ReadingMemory } from '../../server/src/formats/layer-spec/readingMemory.ts';
+import { ReadingCache } from '../../server/src/formats/layer-spec/readingCache.ts';
 import { readLayerSpec } from '../../server/src/formats/layer-spec/readLayerSpec.ts';
 import { viewLayerSpec } from '../../server/src/language/viewLayerSpec.ts';
-import { LoweringMemory } from '../../server/src/lowering/layer-spec/loweringMemory.ts';
+import { LoweringCache } from '../../server/src/lowering/layer-spec/loweringCache.ts';
 import { lowerLayerSpec } from '../../server/src/lowering/lowerLayerSpec.ts';
 import { nextTurn } from '../../server/src/node/nextTurn.ts';
 import { randomOf } from '../fuzz/random.ts';
@@ -32,8 +32,8 @@ export async function showKeystrokes(): Promise<void> {
     stages.set(stage, [...times, performance.now() - started]);
     return result;
   };
-  const reading = new ReadingMemory();
-  const memory = new LoweringMemory();
+  const reading = new ReadingCache();
+  const memory = new LoweringCache();
   for (const text of texts) {
     timed('whole', () => {
       const { spec } = timed('read', () => readLayerSpec(text, reading));

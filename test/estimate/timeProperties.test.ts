@@ -116,6 +116,6 @@ const doubled = (gpu: GpuProfile): GpuProfile => ({
   ...gpu,
   clock: gpu.clock && times(gpu.clock, 2, (value) => value),
   memoryBandwidth: times(gpu.memoryBandwidth, 2, bytesPerSecond),
-  peak: new Map([...gpu.peak].map(([numeric, peak]) => [numeric, times(peak, 2, flopsPerSecond)])),
+  peak: new Map([...gpu.peak].map(([dtype, peak]) => [dtype, times(peak, 2, flopsPerSecond)])),
   matrixFp32: gpu.matrixFp32 && times(gpu.matrixFp32, 2, flopsPerSecond),
 });

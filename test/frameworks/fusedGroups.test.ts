@@ -159,7 +159,7 @@ describe('attention in one call', () => {
     const { operators } = behaviour.lower(attention('ScaledDotProductAttention'), 'bf16', 'training');
     const kernels = operators.flatMap((operator) => operator?.forward ?? []);
     expect(kernels).toHaveLength(1);
-    expect(kernels[0]).toMatchObject({ class: 'attention', numeric: 'bf16', launches: 1, flops: products });
+    expect(kernels[0]).toMatchObject({ class: 'attention', dtype: 'bf16', launches: 1, flops: products });
     expect(kernels[0]?.bytes).toBe((4 * tensor + 64 * 64) * 2);
     const backward = operators.flatMap((operator) => operator?.backwardData ?? []);
     expect(backward).toHaveLength(1);

@@ -28,9 +28,9 @@ describe('autocast', () => {
     ['fp16', ['fp16', 'fp32', 'fp32', 'fp32', 'fp16'], [2, 2, 4, 4, 2]],
     ['bf16', ['bf16', 'fp32', 'fp32', 'fp32', 'bf16'], [2, 2, 4, 4, 2]],
     ['fp8', ['bf16', 'fp32', 'fp32', 'fp32', 'fp8'], [2, 2, 4, 4, 2]],
-  ] as const)('%s: product types and widths follow the published lists', (precision, numerics, widths) => {
+  ] as const)('%s: product types and widths follow the published lists', (precision, dtypes, widths) => {
     const operators = lowered(layers, precision);
-    expect(operators.map((operator) => operator?.numeric)).toEqual(numerics);
+    expect(operators.map((operator) => operator?.dtype)).toEqual(dtypes);
     expect(operators.map((operator) => operator?.width)).toEqual(widths);
   });
 
@@ -56,7 +56,7 @@ describe('autocast', () => {
 
   test('fp32 convolutions stay fp32 where conv-tf32=false', () => {
     const plain = resolveFramework({ name: 'pytorch-ddp', options: { 'conv-tf32': 'false' } }).behaviour;
-    expect(plain.lower(chain(layers), 'fp32', 'training').operators[0]?.numeric).toBe('fp32');
+    expect(plain.lower(chain(layers), 'fp32', 'training').operators[0]?.dtype).toBe('fp32');
   });
 });
 

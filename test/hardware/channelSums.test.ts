@@ -16,7 +16,7 @@ function normalization(
   const tensors = pass === 'forward' ? 3 : 5;
   return {
     class: 'normalization',
-    numeric: 'fp32',
+    dtype: 'fp32',
     flops: flops(0),
     operations: 4 * elements * channels,
     bytes: bytes(tensors * elements * channels * width),

@@ -7,7 +7,7 @@ import { bytes, flops } from '../../server/src/model/units.ts';
 /** Scale and shift of a layer normalization in half precision, as one kernel with a block for each 32 columns. */
 const sums = (rows: number, columns: number): KernelWork => ({
   class: 'normalization',
-  numeric: 'fp32',
+  dtype: 'fp32',
   flops: flops(0),
   operations: 4 * rows * columns,
   bytes: bytes(4 * rows * columns),

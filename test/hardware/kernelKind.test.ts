@@ -13,7 +13,7 @@ test.each([
 ])('%i channels to %i in %i groups of %i taps: %s', (channels, filters, groups, taps, kind) => {
   const sizes = { images: 8, channels, filters, groups, plane: 784, positions: 784, taps };
   const shape = { kind: 'convolution', pass: 'forward', winograd: false, fourier: false, ...sizes } as const;
-  const work = { class: 'convolution', numeric: 'fp16', operations: 0, launches: 1, width: 2 } as const;
+  const work = { class: 'convolution', dtype: 'fp16', operations: 0, launches: 1, width: 2 } as const;
   const products = [{ shape, count: 1 }];
   expect(kernelKind({ ...work, flops: flops(1), bytes: bytes(1), products })).toBe(kind);
 });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { GpuProfile, Numeric } from '../../server/src/hardware/clusterProfile.ts';
+import type { Dtype, GpuProfile } from '../../server/src/hardware/clusterProfile.ts';
 import { computePath, ridge } from '../../server/src/hardware/computePath.ts';
 import { curvesOf } from '../../server/src/hardware/curves.ts';
 import efficiency from '../../server/src/hardware/efficiency.json';
@@ -15,9 +15,9 @@ function gpu(name: string): GpuProfile {
   return found;
 }
 
-const matmul = (size: number, numeric: Numeric, width: number): KernelWork => ({
+const matmul = (size: number, dtype: Dtype, width: number): KernelWork => ({
   class: 'matmul',
-  numeric,
+  dtype,
   flops: flops(2 * size ** 3),
   operations: 0,
   bytes: bytes(3 * size * size * width),
@@ -67,7 +67,7 @@ describe('time of a kernel', () => {
     expect(share).toBeLessThan(0.95);
     const { time, bound, basis } = kernelTime(gpu('a100-pcie-80gb'), {
       class: 'elementwise',
-      numeric: 'fp32',
+      dtype: 'fp32',
       flops: flops(0),
       operations: 0.1e9,
       bytes: bytes(1e9),
@@ -79,7 +79,7 @@ describe('time of a kernel', () => {
   });
 
   test('a tiny kernel is bound by its launch, and nothing costs nothing', () => {
-    const tiny = { class: 'elementwise', numeric: 'fp32', flops: flops(0), operations: 4 } as const;
+    const tiny = { class: 'elementwise', dtype: 'fp32', flops: flops(0), operations: 4 } as const;
     expect(kernelTime(gpu('t4'), { ...tiny, bytes: bytes(32), launches: 1 }).bound).toBe('launch');
     expect(kernelTime(gpu('t4'), { ...tiny, operations: 0, bytes: bytes(0), launches: 0 }).time).toBe(0);
   });
@@ -109,7 +109,7 @@ describe('time of a kernel', () => {
 describe('what holds for every kernel', () => {
   const kernel = fc.record({
     class: fc.constantFrom('matmul', 'convolution', 'normalization', 'elementwise', 'attention', 'embedding'),
-    numeric: fc.constantFrom<Numeric>('fp32', 'tf32', 'fp16', 'bf16', 'fp8'),
+    dtype: fc.constantFrom<Dtype>('fp32', 'tf32', 'fp16', 'bf16', 'fp8'),
     flops: fc.double({ min: 0, max: 1e15, noNaN: true }).map(flops),
     operations: fc.double({ min: 0, max: 1e12, noNaN: true }),
     bytes: fc.double({ min: 0, max: 1e12, noNaN: true }).map(bytes),
@@ -123,7 +123,7 @@ describe('what holds for every kernel', () => {
         const profile = gpu(name);
         const { time, low, high } = kernelTime(profile, work);
         const roof = Math.max(
-          work.flops / computePath(profile, work.numeric).peak,
+          work.flops / computePath(profile, work.dtype).peak,
           work.bytes / profile.memoryBandwidth.value,
         );
         expect(low).toBeLessThanOrEqual(time);

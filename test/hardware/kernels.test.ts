@@ -4,14 +4,14 @@ import { computePath } from '../../server/src/hardware/computePath.ts';
 import { curvesOf, type ProductCurve } from '../../server/src/hardware/curves.ts';
 import { builtInGpus, findGpu } from '../../server/src/hardware/gpus.ts';
 import { convolutionTime } from '../../server/src/hardware/kernels/convolutionTime.ts';
-import { transposedAround } from '../../server/src/hardware/kernels/productsTime.ts';
 import {
+  gemmTime,
   operandBytes,
   type ProductSizes,
-  productTime,
   type Rates,
-} from '../../server/src/hardware/kernels/productTime.ts';
-import { rowTime } from '../../server/src/hardware/kernels/rowTime.ts';
+} from '../../server/src/hardware/kernels/gemmTime.ts';
+import { transposedAround } from '../../server/src/hardware/kernels/matrixKernelTime.ts';
+import { rowCurveTime } from '../../server/src/hardware/kernels/rowCurveTime.ts';
 import type { ConvolutionShape } from '../../server/src/operators/definition.ts';
 
 /** A GPU of round numbers: 100 multiprocessors of 1 TFLOP/s, 1 TB/s; tiles of 128 × 128 that reach the peak. */
@@ -27,18 +27,18 @@ describe('waves of tiles', () => {
     ['a ragged edge costs whole tiles', { batch: 50, m: 129, n: 128, k: 1024 }, waveOf1024],
     ['a deep product of one tile is cut along k', { batch: 1, m: 128, n: 128, k: 32 * 1024 }, waveOf1024],
   ] as const)('%s', (_, shape, time) => {
-    expect(productTime(rates, perfect, shape, 0).time).toBeCloseTo(time, 12);
+    expect(gemmTime(rates, perfect, shape, 0).time).toBeCloseTo(time, 12);
   });
 
   test('a library that cuts none takes the whole depth', () => {
     const deep = { batch: 1, m: 128, n: 128, k: 32 * 1024 };
-    expect(productTime(rates, { ...perfect, splits: 1 }, deep, 0).time).toBeCloseTo(32 * waveOf1024, 12);
+    expect(gemmTime(rates, { ...perfect, splits: 1 }, deep, 0).time).toBeCloseTo(32 * waveOf1024, 12);
   });
 
   test('a product of few multiply-adds for each byte is bound by memory', () => {
     const shape = { batch: 1, m: 8, n: 8192, k: 8192 };
     const bytes = operandBytes(shape, 4);
-    const { time, bound } = productTime(rates, perfect, shape, bytes);
+    const { time, bound } = gemmTime(rates, perfect, shape, bytes);
     expect([bound, time]).toEqual(['memory', bytes / 1e12]);
   });
 });
@@ -61,14 +61,14 @@ describe('convolutions', () => {
 
   test('forward is the product of images · positions by filters by channels · taps', () => {
     const product = { batch: 1, m: 64 * 28 * 28, n: 128, k: 128 * 9 };
-    expect(convolutionTime(rates, curve, shape, 0).time).toBe(productTime(rates, perfect, product, 0).time);
+    expect(convolutionTime(rates, curve, shape, 0).time).toBe(gemmTime(rates, perfect, product, 0).time);
   });
 
   test('the gradient of images is a product over positions, its rows added where windows lie', () => {
     const images = { ...shape, pass: 'data', channels: 3, winograd: false } as const;
     const product = { batch: 1, m: 64 * 28 * 28, n: 3 * 9, k: 128 };
     const vector = { ...curve, winograd: [] };
-    expect(convolutionTime(rates, vector, images, 0).time).toBe(productTime(rates, perfect, product, 0).time);
+    expect(convolutionTime(rates, vector, images, 0).time).toBe(gemmTime(rates, perfect, product, 0).time);
     expect(convolutionTime(rates, curve, images, 0).time).toBeGreaterThan(
       convolutionTime(rates, vector, images, 0).time,
     );
@@ -142,10 +142,10 @@ describe('images in the other layout', () => {
     ['a100-sxm-80gb', 'tf32', 'forward', 'read'],
     ['a100-sxm-80gb', 'tf32', 'data', 'all'],
     ['v100-sxm2-16gb', 'fp32', 'forward', undefined],
-  ] as const)('%s in %s, %s: what cuDNN transposes', (name, numeric, pass, expected) => {
+  ] as const)('%s in %s, %s: what cuDNN transposes', (name, dtype, pass, expected) => {
     const gpu = findGpu(name);
     if (gpu === undefined) throw new Error(name);
-    expect(transposedAround(gpu, computePath(gpu, numeric), pass)).toBe(expected);
+    expect(transposedAround(gpu, computePath(gpu, dtype), pass)).toBe(expected);
   });
 });
 
@@ -164,7 +164,7 @@ describe('kernels over rows', () => {
     [4096, 0.4],
     [100_000, 0.4],
   ])('rows of %s entries reach %s of the bandwidth', (columns, share) => {
-    expect(rowTime(1e12, curve, 1e9, columns)).toBeCloseTo(1e9 / (1e12 * share), 12);
+    expect(rowCurveTime(1e12, curve, 1e9, columns)).toBeCloseTo(1e9 / (1e12 * share), 12);
   });
 });
 
@@ -222,7 +222,7 @@ describe('what holds for every product', () => {
     return curve === undefined ? [] : [curve];
   });
   const timeWith = (changed: Partial<Rates>, curve: ProductCurve, shape: ProductSizes): number =>
-    productTime({ ...rates, ...changed }, curve, shape, operandBytes(shape, 4)).time;
+    gemmTime({ ...rates, ...changed }, curve, shape, operandBytes(shape, 4)).time;
 
   test('never below the roofline; faster memory or clocks never cost time; twice the clock at most halves it', () => {
     fc.assert(

@@ -133,8 +133,8 @@ describe('built-in profiles', () => {
     ['v100-sxm2-16gb', 'bf16', undefined],
     ['rtx-3090', 'fp16', 71e12],
     ['k80', 'fp16', undefined],
-  ] as const)('%s: dense %s peak', (name, numeric, peak) => {
-    const value = findCluster(name)?.gpu.peak.get(numeric)?.value;
+  ] as const)('%s: dense %s peak', (name, dtype, peak) => {
+    const value = findCluster(name)?.gpu.peak.get(dtype)?.value;
     if (peak === undefined) expect(value).toBeUndefined();
     else expect(value).toBeCloseTo(peak, -8);
   });

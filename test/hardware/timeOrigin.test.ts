@@ -7,7 +7,7 @@ import { bytes, flops } from '../../server/src/model/units.ts';
 
 const copy: KernelWork = {
   class: 'elementwise',
-  numeric: 'fp32',
+  dtype: 'fp32',
   flops: flops(0),
   operations: 0,
   bytes: bytes(1e9),

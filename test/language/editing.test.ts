@@ -6,34 +6,34 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { type AnalysisMemory, analysisMemory } from '../../server/src/analysis/analysisMemory.ts';
+import { type AnalysisCache, analysisCache } from '../../server/src/analysis/analysisCache.ts';
 import { openReadSpec } from '../../server/src/analysis/openModel.ts';
-import { type EstimateMemory, estimateMemory } from '../../server/src/estimate/estimateMemory.ts';
+import { type EstimateCache, estimateCache } from '../../server/src/estimate/estimateCache.ts';
 import { estimateInSteps } from '../../server/src/estimate/estimateModel.ts';
-import { ReadingMemory } from '../../server/src/formats/layer-spec/readingMemory.ts';
+import { ReadingCache } from '../../server/src/formats/layer-spec/readingCache.ts';
 import { readLayerSpec } from '../../server/src/formats/layer-spec/readLayerSpec.ts';
 import { diagnostics } from '../../server/src/language/diagnostics.ts';
 import { inlayHints } from '../../server/src/language/inlayHints.ts';
 import { viewLayerSpec } from '../../server/src/language/viewLayerSpec.ts';
-import { LoweringMemory } from '../../server/src/lowering/layer-spec/loweringMemory.ts';
+import { LoweringCache } from '../../server/src/lowering/layer-spec/loweringCache.ts';
 import { finish } from '../../server/src/model/steps.ts';
 
 interface Memories {
-  readonly reading: ReadingMemory;
-  readonly lowering: LoweringMemory;
-  readonly analyses: AnalysisMemory | undefined;
-  readonly estimates: EstimateMemory | undefined;
+  readonly reading: ReadingCache;
+  readonly lowering: LoweringCache;
+  readonly analyses: AnalysisCache | undefined;
+  readonly estimates: EstimateCache | undefined;
 }
 
 const keepsAll = (): Memories => ({
-  reading: new ReadingMemory(),
-  lowering: new LoweringMemory(),
-  analyses: analysisMemory(),
-  estimates: estimateMemory(),
+  reading: new ReadingCache(),
+  lowering: new LoweringCache(),
+  analyses: analysisCache(),
+  estimates: estimateCache(),
 });
 const keepsNothing = (): Memories => ({
-  reading: new ReadingMemory(),
-  lowering: new LoweringMemory('nothing'),
+  reading: new ReadingCache(),
+  lowering: new LoweringCache('nothing'),
   analyses: undefined,
   estimates: undefined,
 });

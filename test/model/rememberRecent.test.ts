@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { rememberRecent } from '../../server/src/model/rememberRecent.ts';
+import { memoizeRecent } from '../../server/src/model/memoizeRecent.ts';
 
 test('the last few questions about a thing are answered once, and those about another apart', () => {
   const asked: string[] = [];
-  const answer = rememberRecent(
+  const answer = memoizeRecent(
     ({ name }: { readonly name: string }, question: number) => {
       asked.push(`${name}${question}`);
       return { name, question };

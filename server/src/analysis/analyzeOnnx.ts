@@ -8,6 +8,7 @@ import { type Graph, isKnownShape, type Value, type ValueRole, type ValueType } 
 import type { Issue } from '../model/issue.ts';
 import { finish, type Steps } from '../model/steps.ts';
 import { type AuxiliaryOperators, findAuxiliaryOperators } from './auxiliaryOperators.ts';
+import { dropDeadNodes } from './dropDeadNodes.ts';
 import { expandFunctions, type FlatNode } from './expandFunctions.ts';
 import { findRoles, type Roles } from './findRoles.ts';
 import { findRepetition } from './folding/findRepetition.ts';
@@ -18,7 +19,6 @@ import { groupLayers } from './groupLayers.ts';
 import { hoistInitializers } from './hoistInitializers.ts';
 import { inferGraph, mostNamedReasons, mostSubgraphs } from './inferGraph.ts';
 import { collectIssues } from './issueCollector.ts';
-import { leaveOutIdle } from './leaveOutIdle.ts';
 import type { ModelAnalysis } from './modelAnalysis.ts';
 import { collectOperatorKinds } from './operatorKinds.ts';
 import { planCosting } from './planCosting.ts';
@@ -54,7 +54,7 @@ export function* analyzeInSteps(
   }
   const model = { ...file, graph: hoistInitializers(file.graph) };
   const expanded = expandFunctions(model);
-  const useful = leaveOutIdle(expanded.nodes, model.graph);
+  const useful = dropDeadNodes(expanded.nodes, model.graph);
   const unrolled = unrollLoops(useful.nodes, model.graph);
   const nodes = provided === undefined ? splitMergedCalls(unrolled, model.graph) : unrolled;
   const issues = [...(provided?.issues ?? []), ...expanded.issues, ...useful.issues];

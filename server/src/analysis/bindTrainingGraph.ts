@@ -2,7 +2,7 @@
 
 import { type Bindings, boundOf, type Dimension, evaluateDimension, isUnknown } from '../model/dimension.ts';
 import { type Graph, isKnownShape, type Operator, type Value, type ValueType } from '../model/graph.ts';
-import { rememberRecent } from '../model/rememberRecent.ts';
+import { memoizeRecent } from '../model/memoizeRecent.ts';
 import { isSameContent } from '../model/sameContent.ts';
 import type { Mode } from '../model/scenario.ts';
 import { makeCostContext } from '../operators/context.ts';
@@ -34,7 +34,7 @@ export const bindTrainingGraph = (
   mode: Mode,
 ): TrainingGraph => boundRecently(analysis, { bindings, mode });
 
-const boundRecently = rememberRecent(
+const boundRecently = memoizeRecent(
   (analysis: ModelAnalysis, { bindings, mode }: Binding) => bindAnalysis(analysis, bindings, mode),
   isSameContent,
 );

@@ -20,7 +20,7 @@ import { readOnnxProtobufText } from '../formats/protobuf-text/readOnnxProtobufT
 import { isOnnxProtobufText, sniffFormat } from '../formats/sniffFormat.ts';
 import type { ReadInclude } from '../lowering/layer-spec/blockTable.ts';
 import { describeFramework } from '../lowering/layer-spec/describedFramework.ts';
-import type { LoweringMemory } from '../lowering/layer-spec/loweringMemory.ts';
+import type { LoweringCache } from '../lowering/layer-spec/loweringCache.ts';
 import { lowerLayerSpec } from '../lowering/lowerLayerSpec.ts';
 import { formatBytes } from '../model/format.ts';
 import type { Issue } from '../model/issue.ts';
@@ -28,10 +28,10 @@ import { didYouMean } from '../model/nearestName.ts';
 import { readableIssues } from '../model/readableIssues.ts';
 import { finish, type Steps } from '../model/steps.ts';
 import { bytes } from '../model/units.ts';
-import type { AnalysisMemory } from './analysisMemory.ts';
+import type { AnalysisCache } from './analysisCache.ts';
 import { analyzeInSteps } from './analyzeOnnx.ts';
 import { checkNodeAttributes } from './checkNodeAttributes.ts';
-import { isCrowded, leaveOutCrowded } from './leaveOutCrowded.ts';
+import { hasTooManyNodes, limitNodeCount } from './limitNodeCount.ts';
 import { openCaffeNet } from './openCaffeNet.ts';
 import type { OpenedModel } from './openedModel.ts';
 import { recordedStructure } from './recordedStructure.ts';
@@ -52,9 +52,9 @@ export interface OpenOptions {
    */
   readonly readFramework?: ((text: string) => ReadFramework) | undefined;
   /** What was found out about an earlier state of a layer spec's text, by whoever opens it again and again. */
-  readonly memory?: LoweringMemory | undefined;
+  readonly memory?: LoweringCache | undefined;
   /** What came out of earlier states of the text. */
-  readonly analyses?: AnalysisMemory | undefined;
+  readonly analyses?: AnalysisCache | undefined;
 }
 
 /**
@@ -265,9 +265,9 @@ function* openReadInSteps(
     };
   }
   // Whoever asks for the nodes of a model that was read as blocks has them made.
-  const repeated = blocks !== undefined && isCrowded(lengthOf(blocks), size) ? undefined : blocks;
+  const repeated = blocks !== undefined && hasTooManyNodes(lengthOf(blocks), size) ? undefined : blocks;
   const { model, issues: crowded } =
-    repeated === undefined ? leaveOutCrowded(read, size) : { model: read, issues: [] };
+    repeated === undefined ? limitNodeCount(read, size) : { model: read, issues: [] };
   const analysis = yield* analyzeInSteps(model, recordedStructure(model), undefined, repeated);
   return {
     format,

@@ -1,6 +1,6 @@
 /** Which operators backward computes again together: those that lines of a layer spec mark, and the blocks of a model. */
 
-import { rememberRecent } from '../model/rememberRecent.ts';
+import { memoizeRecent } from '../model/memoizeRecent.ts';
 import type { Checkpoint } from '../model/scenario.ts';
 import type { Places } from './folding/foldGraph.ts';
 import type { ModelAnalysis } from './modelAnalysis.ts';
@@ -25,7 +25,7 @@ export const recomputedGroups = (
   checkpoint: Checkpoint,
 ): RecomputedGroups | undefined => knownGroups(analysis, checkpoint).groups;
 
-const knownGroups = rememberRecent(
+const knownGroups = memoizeRecent(
   (analysis: ModelAnalysis, checkpoint: Checkpoint): { readonly groups: RecomputedGroups | undefined } => ({
     groups: findGroups(analysis, checkpoint),
   }),

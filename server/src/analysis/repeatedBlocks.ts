@@ -8,7 +8,7 @@
  */
 
 import { isWeight, type Layer } from '../model/graph.ts';
-import { rememberRecent } from '../model/rememberRecent.ts';
+import { memoizeRecent } from '../model/memoizeRecent.ts';
 import { foldedIndex } from './folding/foldGraph.ts';
 import type { ModelAnalysis } from './modelAnalysis.ts';
 
@@ -18,7 +18,7 @@ export const repeatedBlocks = (analysis: ModelAnalysis): BlocksByLayer =>
 
 type BlocksByLayer = readonly (string | undefined)[] | undefined;
 
-const knownBlocks = rememberRecent(
+const knownBlocks = memoizeRecent(
   (analysis: ModelAnalysis, _: 'blocks'): { readonly ofLayers: BlocksByLayer } => ({
     ofLayers: findBlocks(analysis),
   }),

@@ -12,7 +12,7 @@ import { readableIssues } from '../model/readableIssues.ts';
 import type { Scenario, ScenarioRequest } from '../model/scenario.ts';
 import type { StepCost } from '../model/stepCost.ts';
 import { finish, type Steps } from '../model/steps.ts';
-import type { EstimateMemory } from './estimateMemory.ts';
+import type { EstimateCache } from './estimateCache.ts';
 import { estimateStep } from './estimateStep.ts';
 import { resolveScenario } from './resolveScenario.ts';
 
@@ -49,7 +49,7 @@ export function* estimateInSteps(
   requests: readonly ScenarioRequest[],
   customCluster?: ClusterProfile,
   measurements?: LayerMeasurements,
-  memory?: EstimateMemory,
+  memory?: EstimateCache,
 ): Steps<ModelEstimate> {
   const opened = withRequestedBatch(inRequestedMode(model, requests), requests);
   const { analysis } = opened;
@@ -160,7 +160,7 @@ function nothingCosted({ costs, analysis }: TrainingGraph): Issue {
 
 const nothing = (message: string): Issue => ({ code: 'graph/nothing-costed', severity: 'error', message });
 
-/** A profile given as a file is more than a name: cluster names in requests, such as a layer spec's, give way to it. */
+/** A profile given as a file is more than a name: cluster names in requests, such as a layer spec's, yield to it. */
 function withoutRivals(
   requests: readonly ScenarioRequest[],
   customCluster: ClusterProfile | undefined,

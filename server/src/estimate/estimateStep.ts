@@ -8,14 +8,14 @@
 
 import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
 import { unknownOrigins } from '../analysis/unknownOrigins.ts';
-import type { ClusterProfile, GpuProfile, Numeric } from '../hardware/clusterProfile.ts';
+import type { ClusterProfile, Dtype, GpuProfile } from '../hardware/clusterProfile.ts';
 import { computePath } from '../hardware/computePath.ts';
 import { kernelTime } from '../hardware/kernelTime.ts';
 import type { KernelWork } from '../hardware/kernelWork.ts';
 import { describeOrigin } from '../hardware/timeOrigin.ts';
 import type { Layer } from '../model/graph.ts';
+import { lazy } from '../model/lazy.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
-import { once } from '../model/once.ts';
 import type { Scenario } from '../model/scenario.ts';
 import type {
   AsynchronousCost,
@@ -62,18 +62,18 @@ export function estimateStep(
 ): StepCost {
   const plan = planStep(training, scenario, cluster, measurements);
   const timeline = timelineOf(plan, 0);
-  const bounds = once(() => [timesOf(plan, 1), timesOf(plan, 2)] as const);
+  const bounds = lazy(() => [timesOf(plan, 1), timesOf(plan, 2)] as const);
   const memory = memoryOf(plan);
   // Placing a step takes longer than costing it: only reports and steps near the limit ask for it.
-  const reserved = once(() => reservedMemory(plan, memory.peak));
+  const reserved = lazy(() => reservedMemory(plan, memory.peak));
   const origins = unknownOrigins(training);
   const unknown = unknownParts(training, origins);
   const exact = unknown.length === 0;
   const alone = exact && isInputKnown(plan) ? timesAlone(plan, 0).step : null;
   // What takes long is told when it is asked for: the point of a scaling curve is its totals.
-  const messages = once(() => messageCosts(plan, timeline));
-  const layers = once(() => layersOf(plan, [timeline, ...bounds()], messages(), exact, origins));
-  const findings = once(() =>
+  const messages = lazy(() => messageCosts(plan, timeline));
+  const layers = lazy(() => layersOf(plan, [timeline, ...bounds()], messages(), exact, origins));
+  const findings = lazy(() =>
     findingsOf({ plan, timeline, alone, memory, reserved, messages: messages(), exact }),
   );
   return {
@@ -249,19 +249,19 @@ function basisOf(plan: StepPlan): { readonly basis?: TimeShares } {
  */
 function timeAtPeak(plan: StepPlan): number {
   const { training, lowered, cluster, scenario, faster } = plan;
-  const peaks = new Map<Numeric, number>();
+  const peaks = new Map<Dtype, number>();
   let total = 0;
   for (let index = 0; index < training.costs.length; index += 1) {
     const cost = training.costs[index];
-    const numeric = lowered.operators[index]?.numeric;
-    if (cost?.kind !== 'known' || numeric === undefined) continue;
+    const dtype = lowered.operators[index]?.dtype;
+    if (cost?.kind !== 'known' || dtype === undefined) continue;
     const backward = scenario.mode === 'training' ? cost.backwardData.flops + cost.backwardWeight.flops : 0;
     const products = cost.forward.flops + backward;
     if (products === 0) continue;
-    let peak = peaks.get(numeric);
+    let peak = peaks.get(dtype);
     if (peak === undefined) {
-      peak = computePath(cluster.gpu, numeric).peak / cluster.gpu.sustainedCompute.value;
-      peaks.set(numeric, peak);
+      peak = computePath(cluster.gpu, dtype).peak / cluster.gpu.sustainedCompute.value;
+      peaks.set(dtype, peak);
     }
     total += products / peak;
   }
@@ -322,11 +322,11 @@ function layersOf(
 function computeNotes({ cluster, training, lowered }: StepPlan): (layer: Layer) => readonly string[] {
   const { gpu } = cluster;
   const known = new Map<KernelWork, readonly string[]>();
-  const notesOf = (kernel: KernelWork, numeric: Numeric | undefined): readonly string[] => {
+  const notesOf = (kernel: KernelWork, dtype: Dtype | undefined): readonly string[] => {
     let notes = known.get(kernel);
     if (notes === undefined) {
       const origin = describeOrigin(gpu, kernelTime(gpu, kernel).origin);
-      notes = [numeric === undefined ? origin : `${origin}, products in ${unitOf(gpu, numeric)}`];
+      notes = [dtype === undefined ? origin : `${origin}, products in ${unitOf(gpu, dtype)}`];
       known.set(kernel, notes);
     }
     return notes;
@@ -338,14 +338,14 @@ function computeNotes({ cluster, training, lowered }: StepPlan): (layer: Layer) 
       const operator = lowered.operators[index];
       if (cost?.kind !== 'known' || operator === undefined) continue;
       const products = operator.forward.find((kernel) => kernel.flops > 0);
-      if (products !== undefined) return notesOf(products, operator.numeric);
+      if (products !== undefined) return notesOf(products, operator.dtype);
       first ??= operator.forward[0];
     }
     return first === undefined ? [] : notesOf(first, undefined);
   };
 }
 
-function unitOf(gpu: GpuProfile, numeric: Numeric): string {
-  const path = computePath(gpu, numeric);
+function unitOf(gpu: GpuProfile, dtype: Dtype): string {
+  const path = computePath(gpu, dtype);
   return path.unit === 'tensor' ? `${path.actual} on tensor cores` : path.actual;
 }

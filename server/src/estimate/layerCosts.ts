@@ -11,8 +11,8 @@ import type { Dimension } from '../model/dimension.ts';
 import type { ElementType } from '../model/elementType.ts';
 import { formatCount } from '../model/format.ts';
 import { isKnownShape, type Layer } from '../model/graph.ts';
-import { remember } from '../model/remember.ts';
-import { rememberRecent } from '../model/rememberRecent.ts';
+import { memoize } from '../model/memoize.ts';
+import { memoizeRecent } from '../model/memoizeRecent.ts';
 import type { Bound, LayerCost } from '../model/stepCost.ts';
 import { bytes, flops, type Seconds, seconds } from '../model/units.ts';
 import { type KnownCost, noWork } from '../operators/definition.ts';
@@ -68,7 +68,7 @@ export function layerCosts(inputs: LayerInputs): readonly LayerCost[] {
   const names = namesOfLayers(training.analysis, training.folded !== undefined);
   const sinceOf = sinceOfLayers(inputs);
   const works = knownWorks(inputs.lowered, inputs);
-  const memoryOf = remember(({ memory, parameters }: LayerWork) => ({
+  const memoryOf = memoize(({ memory, parameters }: LayerWork) => ({
     ...memory,
     optimizerState: bytes(parameters * inputs.stateBytesPerElement),
   }));
@@ -86,7 +86,7 @@ export function layerCosts(inputs: LayerInputs): readonly LayerCost[] {
 }
 
 /** By layer, the work that has been added up: for a lowered graph, until passes or the width of weights change. */
-const knownWorks = rememberRecent(
+const knownWorks = memoizeRecent(
   (_: LoweredGraph, __: Pick<LayerInputs, 'passes' | 'weightWidth'>): (LayerWork | undefined)[] => [],
   (known, asked) => known.passes === asked.passes && known.weightWidth === asked.weightWidth,
 );
@@ -111,7 +111,7 @@ function sinceOfLayers({ training, origins }: LayerInputs): (layer: Layer) => Si
 }
 
 /** Names of the operators of every layer. The whole graph of a folded analysis is better not made for them. */
-const namesOfLayers = rememberRecent(
+const namesOfLayers = memoizeRecent(
   (analysis: ModelAnalysis, isFolded: boolean): readonly (readonly string[])[] => {
     const nameOf = isFolded ? analysis.folded?.nameOf : undefined;
     const name = nameOf ?? nameInGraph(analysis);

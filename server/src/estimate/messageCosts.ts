@@ -3,7 +3,7 @@
 import type { Message } from '../frameworks/exchange.ts';
 import { formatTime } from '../model/format.ts';
 import type { Layer } from '../model/graph.ts';
-import { remember } from '../model/remember.ts';
+import { memoize } from '../model/memoize.ts';
 import type { MessageCost } from '../model/stepCost.ts';
 import { type Bytes, bytes, seconds, sum, times } from '../model/units.ts';
 import type { StepTimeline } from '../schedule/stepTimeline.ts';
@@ -16,7 +16,7 @@ export function messageCosts(plan: StepPlan, timeline: StepTimeline): readonly M
   const layerOf = layerOfOperators(training);
   const last = training.costs.length - 1;
   const { parameters } = training.analysis;
-  const layersOf = remember((gradients: Message['gradients']): MessageCost['layers'] => {
+  const layersOf = memoize((gradients: Message['gradients']): MessageCost['layers'] => {
     const shares = new Map<number, Bytes>();
     for (const gradient of gradients) {
       const layer = layerOf[parameters[gradient.index]?.operators[0] ?? -1];
@@ -24,12 +24,12 @@ export function messageCosts(plan: StepPlan, timeline: StepTimeline): readonly M
     }
     return Array.from(shares, ([index, size]) => ({ index, bytes: size }));
   });
-  const wayOf = remember((stages: StepPlan['traffic']['stages'][number]) => ({
+  const routeOf = memoize((stages: StepPlan['traffic']['stages'][number]) => ({
     time: times(sum(stages.map(({ time }) => time)), exchangesPerStep(plan)),
     description: stages.map(({ description }) => description).join(', then '),
   }));
   return exchange.messages.map((message, position) => {
-    const { time, description } = wayOf(traffic.stages[position] ?? noStages);
+    const { time, description } = routeOf(traffic.stages[position] ?? noStages);
     const sent = timeline.messages[position];
     return {
       bytes: message.bytes,
@@ -61,7 +61,7 @@ export function communicationByLayer(
     note: undefined,
   };
   const result = layers.map(() => silent);
-  const ofAll = remember((description: string): string => ` of ${messages.length}, ${description}`);
+  const ofAll = memoize((description: string): string => ` of ${messages.length}, ${description}`);
   let position = 0;
   for (const message of messages) {
     position += 1;

@@ -4,7 +4,7 @@
  */
 
 import type { LoweredGraph } from '../frameworks/behaviour.ts';
-import { rememberRecent } from '../model/rememberRecent.ts';
+import { memoizeRecent } from '../model/memoizeRecent.ts';
 import { isSameContent } from '../model/sameContent.ts';
 import type { StepPlan } from './plan/stepPlan.ts';
 
@@ -16,7 +16,7 @@ interface Job extends Pick<StepPlan, 'scenario' | 'cluster'> {
   readonly measured: StepPlan['measured'] | undefined;
 }
 
-const stepsOfJob = rememberRecent(
+const stepsOfJob = memoizeRecent(
   (_: LoweredGraph, __: Job): Map<number, number> => new Map(),
   (known, asked) =>
     known.cluster === asked.cluster &&

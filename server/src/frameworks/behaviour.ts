@@ -7,7 +7,7 @@
 
 import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
 import type { RecomputedGroups } from '../analysis/recomputedGroups.ts';
-import type { Numeric } from '../hardware/clusterProfile.ts';
+import type { Dtype } from '../hardware/clusterProfile.ts';
 import type { KernelWork } from '../hardware/kernelWork.ts';
 import type { Mode, Optimizer, Precision } from '../model/scenario.ts';
 import type { Bytes, Seconds } from '../model/units.ts';
@@ -54,7 +54,7 @@ export interface LoweredGraph {
 
 export interface LoweredOperator {
   /** The number type its products are computed in. */
-  readonly numeric: Numeric;
+  readonly dtype: Dtype;
   /** Bytes per element that the float32 tensors of the file have here. */
   readonly width: number;
   /** Its outputs share the memory of its first input. */

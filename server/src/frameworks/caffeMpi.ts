@@ -10,7 +10,7 @@
  * launches the updates, before it turns to the next (ReduceBucket; src/caffe/parallel.cpp, `allreduce_bucket`).
  */
 
-import { remember } from '../model/remember.ts';
+import { memoize } from '../model/memoize.ts';
 import { bytes, type Seconds, seconds } from '../model/units.ts';
 import { cudnnEra, cudnnEraNote, cudnnEraOptions } from './cudnn/cudnnEra.ts';
 import {
@@ -77,8 +77,8 @@ function messagesOf(
   // NCCL of its time, 2.0 to 2.2, where the cluster names no other.
   const how = isHierarchical ? ({ algorithm: 'two-level ring' } as const) : { library: '2.3' as const };
   // Layers that are alike share their way, so that it is timed once.
-  const launchedBefore = remember((parameters: number) =>
-    remember((stages: Message['stages']) => [launching(parameters, launch), ...stages]),
+  const launchedBefore = memoize((parameters: number) =>
+    memoize((stages: Message['stages']) => [launching(parameters, launch), ...stages]),
   );
   return allReduceEach(layers, how).map((message, index): Message => {
     const next = layers[index + 1];

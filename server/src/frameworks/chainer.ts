@@ -20,8 +20,8 @@ import {
   type Exchange,
   forwardAt,
   type Message,
-  type Moment,
   noExchange,
+  type SyncPoint,
   theUpdate,
   type WorkerGroup,
 } from './exchange.ts';
@@ -87,8 +87,8 @@ const mpi: Channel = { name: 'MPI', order: 'first come' };
 const messageOf = (
   gradients: readonly Gradient[],
   size: Bytes,
-  after: Moment,
-  before: Moment,
+  after: SyncPoint,
+  before: SyncPoint,
   stages: readonly { readonly channel: Channel; readonly operation: Operation }[],
 ): Message => ({ gradients, bytes: size, after, before, stages });
 
@@ -141,9 +141,9 @@ function chainerMn(
   const communicator = options.get('communicator');
   const size = sum(gradients.map((gradient) => gradient.bytes));
   const isBuffered = communicator === 'pure_nccl' && options.get('double-buffering') === 'true';
-  const wayOf = bySize((whole) => stagesOf(communicator, whole, group));
+  const routeOf = bySize((whole) => stagesOf(communicator, whole, group));
   const send = (carried: readonly Gradient[], whole: Bytes): Message => ({
-    ...messageOf(carried, whole, backwardEnd(group), theUpdate, wayOf(whole)),
+    ...messageOf(carried, whole, backwardEnd(group), theUpdate, routeOf(whole)),
     ...(isBuffered ? { stepsLater: 1 } : {}),
   });
   return {

@@ -61,7 +61,7 @@ function exchangeOf(
 ): Exchange {
   if (group.gpus === 1) return noExchange;
   const buckets = bucketsOf(description, gradients);
-  const stagesOf = wayOf(description, gradients, group);
+  const stagesOf = routeOf(description, gradients, group);
   const copies = description.gradients.messages === 'buckets' || description.gradients.messages === 'one';
   return {
     messages: buckets.flatMap((bucket) => messagesOf(bucket, description, group, stagesOf)),
@@ -117,7 +117,7 @@ function messagesOf(
   return new Array<Message>(parts).fill(message);
 }
 
-function wayOf(
+function routeOf(
   { gradients: how, servers }: FrameworkDescription,
   gradients: readonly Gradient[],
   { nodes, gpusPerNode }: WorkerGroup,

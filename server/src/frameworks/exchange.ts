@@ -80,8 +80,8 @@ export interface Message {
   readonly gradients: readonly Gradient[];
   /** On the wire. */
   readonly bytes: Bytes;
-  readonly after: Moment;
-  readonly before: Moment;
+  readonly after: SyncPoint;
+  readonly before: SyncPoint;
   /** One after another; different messages may be at different stages at a time. */
   readonly stages: readonly Stage[];
   /** Steps that what waits goes on without it: 1 where parameters one step old are used. */
@@ -102,17 +102,17 @@ export interface Stage {
  * before what it follows, it is that of the next step. Positions count the operators in the order the pass runs them:
  * position p of backward is operator n − 1 − p.
  */
-export type Moment =
+export type SyncPoint =
   | { readonly pass: 'start' }
   | { readonly pass: 'forward' | 'backward'; readonly position: number }
   | { readonly pass: 'update' };
 
-export const stepStart: Moment = { pass: 'start' };
-export const forwardAt = (position: number): Moment => ({ pass: 'forward', position });
-export const backwardAt = (position: number): Moment => ({ pass: 'backward', position });
+export const stepStart: SyncPoint = { pass: 'start' };
+export const forwardAt = (position: number): SyncPoint => ({ pass: 'forward', position });
+export const backwardAt = (position: number): SyncPoint => ({ pass: 'backward', position });
 /** The end of backward. */
-export const backwardEnd = ({ operators }: WorkerGroup): Moment => backwardAt(operators - 1);
-export const theUpdate: Moment = { pass: 'update' };
+export const backwardEnd = ({ operators }: WorkerGroup): SyncPoint => backwardAt(operators - 1);
+export const theUpdate: SyncPoint = { pass: 'update' };
 
 export const wholeState: Shards = { parameters: 1, gradients: 1, optimizerState: 1 };
 

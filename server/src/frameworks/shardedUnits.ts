@@ -11,7 +11,7 @@ import {
   type Channel,
   forwardAt,
   type Message,
-  type Moment,
+  type SyncPoint,
   stepStart,
   theUpdate,
   type WorkerGroup,
@@ -70,7 +70,7 @@ export function shardedMessages(
     const place = places.get(unit);
     if (place === undefined || !how.gathersAgain) return [scattered];
     const passed = passing[place + 1 + how.aheadInBackward];
-    const after: Moment =
+    const after: SyncPoint =
       passed === undefined ? forwardAt(group.operators - 1) : backwardAt(passed.backwardLast);
     return [gather(unit, how, after, backwardAt(unit.backwardFirst)), scattered];
   });
@@ -103,8 +103,8 @@ const givenUp = (units: readonly Unit[]): readonly Unit[] =>
 const gather = (
   unit: Unit,
   how: Pick<Gathering, 'over' | 'parameterWidth'>,
-  after: Moment,
-  before: Moment,
+  after: SyncPoint,
+  before: SyncPoint,
 ): Message => {
   const size = bytes(unit.elements * how.parameterWidth);
   return {

@@ -241,10 +241,10 @@ function replicated(
     return { ...noExchange, messages: allReduceEach(packLayers(gradients)) };
   }
   const [scatter, gather] = copiesBetween(gradients, gpusPerNode);
-  const wayOf = bySize((size) => [scatter(size), gather(size)]);
+  const routeOf = bySize((size) => [scatter(size), gather(size)]);
   return {
     ...noExchange,
-    messages: gradients.map((gradient) => sent(gradient, wayOf(gradient.bytes))),
+    messages: gradients.map((gradient) => sent(gradient, routeOf(gradient.bytes))),
   };
 }
 
@@ -341,7 +341,7 @@ function distributedReplicated(
     group.gpusPerNode === 1
       ? []
       : [{ channel: links, operation: { kind: 'collective', collective, bytes: size, over: 'node' } }];
-  const wayOf = bySize((size): readonly Stage[] => [
+  const routeOf = bySize((size): readonly Stage[] => [
     ...inside('reduce', size),
     { channel: down, operation: { kind: 'copy', way: 'to host', bytes: size, sharing: 1 } },
     overServer('push', size),
@@ -351,7 +351,7 @@ function distributedReplicated(
   ]);
   return {
     ...noExchange,
-    messages: gradients.map((gradient) => sent(gradient, wayOf(gradient.bytes))),
+    messages: gradients.map((gradient) => sent(gradient, routeOf(gradient.bytes))),
     synchrony: options.get('sync') === 'true' ? 'synchronous' : 'asynchronous',
     update: 'at servers',
   };

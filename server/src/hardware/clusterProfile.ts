@@ -21,8 +21,8 @@ export interface Sourced<Value extends number = number> {
 export const isUnconfirmed = ({ source }: Sourced): boolean => /^(assumption|unconfirmed)\b/.test(source);
 
 /** The number types a GPU multiplies in, narrowest last. */
-export const numerics = ['fp32', 'tf32', 'fp16', 'bf16', 'fp8'] as const;
-export type Numeric = (typeof numerics)[number];
+export const dtypes = ['fp32', 'tf32', 'fp16', 'bf16', 'fp8'] as const;
+export type Dtype = (typeof dtypes)[number];
 
 export interface GpuProfile {
   readonly name: string;
@@ -38,11 +38,11 @@ export interface GpuProfile {
   readonly memoryBandwidth: Sourced<BytesPerSecond>;
   readonly l2: Sourced<Bytes> | undefined;
   /** Dense peak by number type; a type that is absent is not computed in hardware. `fp32` is always there. */
-  readonly peak: ReadonlyMap<Numeric, Sourced<FlopsPerSecond>>;
+  readonly peak: ReadonlyMap<Dtype, Sourced<FlopsPerSecond>>;
   /** Peak of fp32 products on matrix units, where a GPU has them for that type (AMD CDNA). */
   readonly matrixFp32: Sourced<FlopsPerSecond> | undefined;
   /** Number types that run on tensor cores. */
-  readonly tensorCores: ReadonlySet<Numeric>;
+  readonly tensorCores: ReadonlySet<Dtype>;
   /** Share of the peak clock held under load, where a power limit keeps it below; 1 elsewhere. */
   readonly sustainedCompute: Sourced;
   /** To the host, one direction. */
@@ -152,7 +152,7 @@ export function sourcedNumbers(
     { name: 'memory', number: gpu.memory },
     { name: 'memory bandwidth', number: gpu.memoryBandwidth },
     ...given('L2 cache', gpu.l2),
-    ...[...gpu.peak].map(([numeric, number]) => ({ name: `peak ${numeric}`, number })),
+    ...[...gpu.peak].map(([dtype, number]) => ({ name: `peak ${dtype}`, number })),
     ...given('peak fp32 on matrix units', gpu.matrixFp32),
     { name: 'sustained compute', number: gpu.sustainedCompute },
     ...given('host link', gpu.hostLink),

@@ -1,12 +1,12 @@
 /** On which unit of a GPU products of a number type are computed, and at what peak. */
 
 import { type FlopsPerSecond, flopsPerSecond } from '../model/units.ts';
-import type { GpuProfile, Numeric } from './clusterProfile.ts';
+import type { Dtype, GpuProfile } from './clusterProfile.ts';
 
 /** How a GPU multiplies numbers of a type: on which unit, at what peak, and as which type where it lacks the type. */
 export interface ComputePath {
-  readonly requested: Numeric;
-  readonly actual: Numeric;
+  readonly requested: Dtype;
+  readonly actual: Dtype;
   readonly unit: 'vector' | 'tensor';
   readonly peak: FlopsPerSecond;
 }
@@ -16,7 +16,7 @@ export interface ComputePath {
  * Half-precision products without tensor cores run at the fp32 rate, because libraries accumulate in fp32
  * (cuBLAS `CUBLAS_COMPUTE_32F`); bf16 falls to fp32, fp8 to bf16, tf32 to fp32.
  */
-export function computePath(gpu: GpuProfile, requested: Numeric): ComputePath {
+export function computePath(gpu: GpuProfile, requested: Dtype): ComputePath {
   let actual = requested;
   while (actual !== 'fp32') {
     const peak = gpu.peak.get(actual);
@@ -32,11 +32,11 @@ export function computePath(gpu: GpuProfile, requested: Numeric): ComputePath {
 }
 
 /** FLOP per byte at which a GPU's compute roof meets its memory roof, for products of this type. */
-export function ridge(gpu: GpuProfile, numeric: Numeric): number {
-  return computePath(gpu, numeric).peak / gpu.memoryBandwidth.value;
+export function ridge(gpu: GpuProfile, dtype: Dtype): number {
+  return computePath(gpu, dtype).peak / gpu.memoryBandwidth.value;
 }
 
-const wider: Readonly<Record<Exclude<Numeric, 'fp32'>, Numeric>> = {
+const wider: Readonly<Record<Exclude<Dtype, 'fp32'>, Dtype>> = {
   fp8: 'bf16',
   bf16: 'fp32',
   fp16: 'fp32',

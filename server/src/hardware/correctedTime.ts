@@ -52,8 +52,8 @@ function stretched(
  * Where a GPU multiplies without a pause it reaches its limit of power and lowers its clock, and what travels beside a
  * product takes from it: one product by itself shows neither.
  */
-function sustainedOn(gpu: GpuProfile, { numeric }: KernelWork): SustainedProducts | undefined {
-  const { unit } = computePath(gpu, numeric);
+function sustainedOn(gpu: GpuProfile, { dtype }: KernelWork): SustainedProducts | undefined {
+  const { unit } = computePath(gpu, dtype);
   const curve = unit === 'tensor' ? curvesOf(gpu).product.tensor.tn : undefined;
   return curve && sustainedProducts(curve.gpu);
 }
@@ -64,11 +64,11 @@ function sustainedOn(gpu: GpuProfile, { numeric }: KernelWork): SustainedProduct
  */
 function environmentOf(
   gpu: GpuProfile,
-  { class: kernelClass, numeric, flops: products }: KernelWork,
+  { class: kernelClass, dtype, flops: products }: KernelWork,
   environment: KernelEnvironment,
 ): KernelEnvironment {
-  if (environment.mixed || numeric !== 'tf32' || kernelClass !== 'convolution' || products === 0) {
+  if (environment.mixed || dtype !== 'tf32' || kernelClass !== 'convolution' || products === 0) {
     return environment;
   }
-  return computePath(gpu, numeric).actual === 'tf32' ? { ...environment, mixed: true } : environment;
+  return computePath(gpu, dtype).actual === 'tf32' ? { ...environment, mixed: true } : environment;
 }

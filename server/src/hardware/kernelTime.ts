@@ -16,10 +16,10 @@ import { launchTimes, recurrentLaunchTimes } from './assumedShares.ts';
 import type { GpuProfile } from './clusterProfile.ts';
 import { corrected } from './correctedTime.ts';
 import type { BodyTime, TimeBasis, TimeOrigin } from './kernels/bodyTime.ts';
-import { productsTime } from './kernels/productsTime.ts';
+import { channelReductionFloor, columnReductionFloor } from './kernels/lowOccupancyReductions.ts';
+import { matrixKernelTime } from './kernels/matrixKernelTime.ts';
 import { rooflineTime } from './kernels/rooflineTime.ts';
-import { rowsTime } from './kernels/rowsTime.ts';
-import { atLeastChannelSums, atLeastSums } from './kernels/waitingSums.ts';
+import { rowKernelTime } from './kernels/rowKernelTime.ts';
 import type { KernelWork } from './kernelWork.ts';
 
 export interface KernelTime {
@@ -55,10 +55,10 @@ export const uncorrectedTime = (gpu: GpuProfile, work: KernelWork): Seconds =>
 /** Products of tensors without elements have no tiles to be timed by; what moves beside them still takes its time. */
 const bodyTime = (gpu: GpuProfile, work: KernelWork): BodyTime => {
   const body =
-    (work.flops === 0 ? undefined : productsTime(gpu, work)) ??
-    rowsTime(gpu, work) ??
+    (work.flops === 0 ? undefined : matrixKernelTime(gpu, work)) ??
+    rowKernelTime(gpu, work) ??
     rooflineTime(gpu, work);
-  return atLeastChannelSums(gpu, work, atLeastSums(gpu, work, body));
+  return channelReductionFloor(gpu, work, columnReductionFloor(gpu, work, body));
 };
 
 const noTime: KernelTime = {

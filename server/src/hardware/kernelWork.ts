@@ -2,14 +2,14 @@
 
 import type { Bytes, Flops } from '../model/units.ts';
 import type { KernelClass, RepeatedProduct } from '../operators/definition.ts';
-import type { Numeric } from './clusterProfile.ts';
+import type { Dtype } from './clusterProfile.ts';
 import type { KernelEnvironment } from './corrections.ts';
 
 /** What is to be done, by one or several launches of one class of kernel. */
 export interface KernelWork {
   readonly class: KernelClass;
   /** Number type of the products. */
-  readonly numeric: Numeric;
+  readonly dtype: Dtype;
   readonly flops: Flops;
   readonly operations: number;
   readonly bytes: Bytes;

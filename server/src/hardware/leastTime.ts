@@ -12,7 +12,7 @@ import type { KernelWork } from './kernelWork.ts';
  * with three tensors forward and five backward, of which a persistent kernel moves two and three.
  */
 export function leastTime(gpu: GpuProfile, work: KernelWork): Seconds {
-  const nominal = computePath(gpu, work.numeric).peak / gpu.sustainedCompute.value;
+  const nominal = computePath(gpu, work.dtype).peak / gpu.sustainedCompute.value;
   let saved = 1;
   for (const { shape } of work.products ?? []) {
     if (shape.kind === 'convolution') saved = Math.max(saved, savedByTransforms(shape));

@@ -14,12 +14,12 @@ import {
 } from '../model/units.ts';
 import {
   type ClusterProfile,
+  type Dtype,
+  dtypes,
   fabricKinds,
   type GpuProfile,
   type LinkKind,
   linkKinds,
-  type Numeric,
-  numerics,
   type Sourced,
 } from './clusterProfile.ts';
 
@@ -40,7 +40,7 @@ export interface GpuFile {
   readonly memoryGiB: SourcedNumber;
   readonly memoryBandwidthGBs: SourcedNumber;
   readonly l2MiB?: SourcedNumber | undefined;
-  readonly peakTflops: { readonly [N in Numeric | 'fp32Matrix']?: SourcedNumber | undefined };
+  readonly peakTflops: { readonly [N in Dtype | 'fp32Matrix']?: SourcedNumber | undefined };
   readonly tensorCores: readonly string[];
   readonly sustainedCompute?: SourcedNumber | undefined;
   readonly hostLinkGBs?: SourcedNumber | undefined;
@@ -100,11 +100,11 @@ export interface ClusterFile {
 
 export function gpuProfileOfFile(file: GpuFile): GpuProfile {
   const sources = file.sources ?? {};
-  const peak = new Map<Numeric, Sourced<FlopsPerSecond>>();
-  for (const numeric of numerics) {
-    const entry = file.peakTflops[numeric];
+  const peak = new Map<Dtype, Sourced<FlopsPerSecond>>();
+  for (const dtype of dtypes) {
+    const entry = file.peakTflops[dtype];
     if (entry !== undefined) {
-      peak.set(numeric, convert(entry, sources, teraflops));
+      peak.set(dtype, convert(entry, sources, teraflops));
     }
   }
   return {
@@ -119,7 +119,7 @@ export function gpuProfileOfFile(file: GpuFile): GpuProfile {
     l2: optional(file.l2MiB, sources, mebibytes),
     peak,
     matrixFp32: optional(file.peakTflops.fp32Matrix, sources, teraflops),
-    tensorCores: new Set(numerics.filter((numeric) => file.tensorCores.includes(numeric))),
+    tensorCores: new Set(dtypes.filter((dtype) => file.tensorCores.includes(dtype))),
     sustainedCompute:
       file.sustainedCompute === undefined
         ? { value: 1, source: 'assumption: the boost clock holds under load' }

@@ -12,7 +12,7 @@
 
 import { printDimension } from '../model/dimension.ts';
 import { atLeast, formatBytes, formatFlops, formatTime } from '../model/format.ts';
-import { remember } from '../model/remember.ts';
+import { memoize } from '../model/memoize.ts';
 import { add } from '../model/units.ts';
 import { hoverLine } from './hover.ts';
 import { lineCost, measuredText, measuredTime } from './lineCost.ts';
@@ -121,9 +121,9 @@ function unknownTexts(view: ModelView): (row: LayerRow) => string {
 
 /** Lines that repeat say the same numbers: each is printed once. */
 const makePrint = () => ({
-  flops: remember(formatFlops),
-  time: remember(formatTime),
-  bytes: remember(formatBytes),
+  flops: memoize(formatFlops),
+  time: memoize(formatTime),
+  bytes: memoize(formatBytes),
 });
 
 function hintText(

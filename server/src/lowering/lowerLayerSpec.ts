@@ -11,7 +11,7 @@ import type { OnnxModel } from '../formats/onnx/syntax.ts';
 import type { Issue } from '../model/issue.ts';
 import { includeBlocks, type ReadInclude } from './layer-spec/blockTable.ts';
 import { findUnused } from './layer-spec/findUnused.ts';
-import type { LoweringMemory } from './layer-spec/loweringMemory.ts';
+import type { LoweringCache } from './layer-spec/loweringCache.ts';
 import { type LoweredModel, lowerModel } from './layer-spec/lowerModel.ts';
 import type { ProvidedStructure } from './providedStructure.ts';
 
@@ -24,7 +24,7 @@ export interface LoweringOptions {
   readonly path?: string;
   readonly readInclude?: ReadInclude;
   /** What was found out about an earlier state of the text; it is changed to what is found now. */
-  readonly memory?: LoweringMemory;
+  readonly memory?: LoweringCache;
 }
 
 export interface LoweredSpec {

@@ -4,13 +4,13 @@
  */
 
 import type { TextDocument } from 'vscode-languageserver-textdocument';
-import { type AnalysisMemory, analysisMemory } from '../analysis/analysisMemory.ts';
+import { type AnalysisCache, analysisCache } from '../analysis/analysisCache.ts';
 import type { OpenedModel } from '../analysis/openedModel.ts';
 import { openCaffe, openOnnxTextInSteps, openSpecInSteps } from '../analysis/openModel.ts';
-import { type EstimateMemory, estimateMemory } from '../estimate/estimateMemory.ts';
+import { type EstimateCache, estimateCache } from '../estimate/estimateCache.ts';
 import { estimateInSteps, type ModelEstimate } from '../estimate/estimateModel.ts';
 import { readFrameworkDescription } from '../formats/framework/readFrameworkDescription.ts';
-import { ReadingMemory } from '../formats/layer-spec/readingMemory.ts';
+import { ReadingCache } from '../formats/layer-spec/readingCache.ts';
 import { type ReadSpec, readLayerSpec } from '../formats/layer-spec/readLayerSpec.ts';
 import { modelNames } from '../formats/layer-spec/selectModel.ts';
 import type { OnnxTextSpans } from '../formats/onnx-text/textSpans.ts';
@@ -22,7 +22,7 @@ import { joinViews, type ModelView, viewOfModel } from '../language/modelView.ts
 import { viewCaffe } from '../language/viewCaffe.ts';
 import { viewLayerSpec } from '../language/viewLayerSpec.ts';
 import { viewOnnxText } from '../language/viewOnnxText.ts';
-import { LoweringMemory } from '../lowering/layer-spec/loweringMemory.ts';
+import { LoweringCache } from '../lowering/layer-spec/loweringCache.ts';
 import type { FrameworkDescription } from '../model/frameworkDescription.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
 import type { Scenario, ScenarioRequest } from '../model/scenario.ts';
@@ -30,9 +30,9 @@ import { finish, type Steps } from '../model/steps.ts';
 import { languageIds } from '../protocol.ts';
 import type { IncludedFiles } from './includedFiles.ts';
 import type { OnnxFiles } from './onnxFiles.ts';
-import type { OwnCluster, OwnFiles, OwnFramework } from './ownFiles.ts';
 import { runSteps } from './runSteps.ts';
 import { type Settings, scenarioOfSettings } from './settings.ts';
+import type { OwnFiles, OwnFramework, UserCluster } from './userProfiles.ts';
 import { fileName, modelBehind } from './virtualText.ts';
 
 export interface OpenDocuments {
@@ -69,9 +69,9 @@ export interface DocumentSources {
 
 interface State {
   /** What was read of the lines of a layer spec, for the next keystroke. */
-  readonly reading: ReadingMemory;
+  readonly reading: ReadingCache;
   /** What was found out about them, by model. */
-  readonly memories: Map<string | undefined, ModelMemory>;
+  readonly memories: Map<string | undefined, ModelCache>;
   /** Grows with every change; work started for an older one is dropped. */
   generation: number;
   /** What the view under way is for: 'other' until the editor was told. */
@@ -89,16 +89,16 @@ interface State {
 }
 
 /** What is kept of a model of a layer spec from one keystroke to the next. */
-interface ModelMemory {
-  readonly lowering: LoweringMemory;
-  readonly analyses: AnalysisMemory;
-  readonly estimates: EstimateMemory;
+interface ModelCache {
+  readonly lowering: LoweringCache;
+  readonly analyses: AnalysisCache;
+  readonly estimates: EstimateCache;
 }
 
-const newMemory = (): ModelMemory => ({
-  lowering: new LoweringMemory(),
-  analyses: analysisMemory(),
-  estimates: estimateMemory(),
+const newCache = (): ModelCache => ({
+  lowering: new LoweringCache(),
+  analyses: analysisCache(),
+  estimates: estimateCache(),
 });
 
 interface Measured {
@@ -193,7 +193,7 @@ async function makeView(
   const source = modelBehind(document.uri);
   const settings = await sources.settingsOf(source ?? document.uri);
   const own = await ownScenario(settings, source ?? document.uri, sources);
-  const estimate = (opened: OpenedModel, memory?: EstimateMemory): Steps<ModelEstimate> =>
+  const estimate = (opened: OpenedModel, memory?: EstimateCache): Steps<ModelEstimate> =>
     estimateWith(opened, own, memory);
   const unlessSuperseded = <Result>(steps: Steps<Result>): Promise<Result | undefined> =>
     runSteps(steps, sources.nextTurn, superseded);
@@ -240,7 +240,7 @@ async function makeView(
   const openSpec = specReader(document.uri, settings, sources.includes);
   const views: ModelView[] = [];
   for (const model of models) {
-    const memory = state.memories.get(model) ?? newMemory();
+    const memory = state.memories.get(model) ?? newCache();
     state.memories.set(model, memory);
     let opened = await unlessSuperseded(openSpec(read, model, memory));
     // Included files may include others; a chain is as deep as people write it.
@@ -263,7 +263,7 @@ const deepestInclude = 16;
 /** Opens models of a layer spec with what its document depends on. */
 const specReader =
   (uri: string, settings: Settings, includes: IncludedFiles) =>
-  (read: ReadSpec, model: string | undefined, memory?: ModelMemory): Steps<OpenedModel> =>
+  (read: ReadSpec, model: string | undefined, memory?: ModelCache): Steps<OpenedModel> =>
     openSpecInSteps(read, fileName(uri), {
       dimensions: settings.dimensions,
       readInclude: includes.reader(uri),
@@ -276,7 +276,7 @@ const specReader =
 /** What the settings ask for, with the files that they name. */
 interface OwnScenario {
   readonly request: ScenarioRequest;
-  readonly cluster: OwnCluster | undefined;
+  readonly cluster: UserCluster | undefined;
 }
 
 async function ownScenario(
@@ -303,7 +303,7 @@ function withDescription(request: ScenarioRequest, { value, issues }: OwnFramewo
 function* estimateWith(
   opened: OpenedModel,
   { request, cluster: own }: OwnScenario,
-  memory?: EstimateMemory,
+  memory?: EstimateCache,
 ): Steps<ModelEstimate> {
   const asked = opened.scenario.cluster;
   if (own === undefined || (asked !== undefined && asked !== own.value?.name))
@@ -332,7 +332,7 @@ const measurementKey = (view: ModelView, scenario: Scenario): string =>
 
 function newState(): State {
   const state: State = {
-    reading: new ReadingMemory(),
+    reading: new ReadingCache(),
     memories: new Map(),
     generation: 0,
     cause: 'other',

@@ -45,7 +45,6 @@ import { includedFiles } from './includedFiles.ts';
 import { folderLister } from './listFolder.ts';
 import { onnxFiles } from './onnxFiles.ts';
 import { type Cause, openDocuments } from './openDocuments.ts';
-import { clusterFiles, frameworkFiles, type OwnFileSources } from './ownFiles.ts';
 import type { Platform } from './platform.ts';
 import { fileReader } from './readFile.ts';
 import { relatedSpecs } from './relatedSpecs.ts';
@@ -63,6 +62,7 @@ import {
   toInlayHint,
   toWorkspaceSymbol,
 } from './toProto.ts';
+import { clusterFiles, frameworkFiles, type UserProfileSources } from './userProfiles.ts';
 import { fileName, folderOf, modelBehind, resolveInWorkspace } from './virtualText.ts';
 
 export function startServer(connection: Connection, platform: Platform): void {
@@ -77,13 +77,13 @@ export function startServer(connection: Connection, platform: Platform): void {
     if (!session.client.workspace?.workspaceFolders) return [];
     return ((await connection.workspace.getWorkspaceFolders()) ?? []).map(({ uri }) => uri);
   };
-  const ownFiles: OwnFileSources = {
+  const userProfiles: UserProfileSources = {
     read,
     resolve: async (path, model) => resolveInWorkspace(path, model, await workspaceFolders()),
     watch: (uri) => inBackground('watching a file of the settings', () => watchFile(uri)),
   };
-  const clusters = clusterFiles(ownFiles);
-  const frameworks = frameworkFiles(ownFiles);
+  const clusters = clusterFiles(userProfiles);
+  const frameworks = frameworkFiles(userProfiles);
   const includes = includedFiles({
     read,
     openText: (uri) => texts.get(uri)?.getText(),

@@ -114,7 +114,7 @@ export type KernelClass =
   | 'shape';
 
 /** Elements moved to and from memory. Float32 tensors change width with the scenario's precision; others do not. */
-export interface Traffic {
+export interface MemoryAccess {
   readonly float32Elements: number;
   readonly fixedBytes: number;
 }
@@ -170,7 +170,7 @@ export interface Work {
   /** Element-wise operations, counted apart. */
   readonly operations: number;
   /** Each tensor read once and written once. */
-  readonly traffic: Traffic;
+  readonly traffic: MemoryAccess;
   /** Kernels launched; 0 for views. */
   readonly kernels: number;
   /** The products that `flops` are made of, where the rule knows their shapes. */
@@ -183,7 +183,7 @@ export interface Work {
 export type SavedTensor =
   | { readonly kind: 'input'; readonly index: number }
   | { readonly kind: 'output'; readonly index: number }
-  | { readonly kind: 'extra'; readonly name: string; readonly traffic: Traffic };
+  | { readonly kind: 'extra'; readonly name: string; readonly traffic: MemoryAccess };
 
 export interface KnownCost {
   readonly kind: 'known';
@@ -207,5 +207,5 @@ export interface UnknownCost {
 
 export type OperatorCost = KnownCost | UnknownCost;
 
-export const noTraffic: Traffic = { float32Elements: 0, fixedBytes: 0 };
+export const noTraffic: MemoryAccess = { float32Elements: 0, fixedBytes: 0 };
 export const noWork: Work = { flops: 0, operations: 0, traffic: noTraffic, kernels: 0 };

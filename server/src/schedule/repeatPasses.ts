@@ -1,6 +1,6 @@
 /** A step of several passes forward and backward, whose gradients are added up before one update. */
 
-import { once } from '../model/once.ts';
+import { lazy } from '../model/lazy.ts';
 import { seconds } from '../model/units.ts';
 import type { SentStage, StepTimeline, StepTimes } from './stepTimeline.ts';
 
@@ -13,7 +13,7 @@ export function repeatPasses(last: StepTimeline, earlier: StepTimeline, passes: 
   const more = passes - 1;
   const before = timeBefore(earlier, passes);
   const exposed = last.exposed.map((time, index) => time + more * (earlier.exposed[index] ?? 0));
-  const messages = once(() =>
+  const messages = lazy(() =>
     last.messages.map((message, index) => ({
       ...message,
       ...shifted(message, before),

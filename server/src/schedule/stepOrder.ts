@@ -1,6 +1,6 @@
 /** Where in the work of a step messages are released and waited for. */
 
-import { rememberRecent } from '../model/rememberRecent.ts';
+import { memoizeRecent } from '../model/memoizeRecent.ts';
 import type { MessageColumns } from './messageColumns.ts';
 import type { StepWork } from './stepWork.ts';
 
@@ -19,7 +19,7 @@ export interface Order {
   /** And of its launches. */
   readonly sharedLaunches: number;
   /** Whether pieces of the update come in the order in which messages of earlier steps arrived. */
-  readonly remembersArrivals: boolean;
+  readonly keepsArrivals: boolean;
 }
 
 /** It does not depend on times: messages with others, which share their columns, have the same. */
@@ -36,7 +36,7 @@ interface Places {
   readonly count: number;
 }
 
-const orderOfMessages = rememberRecent(
+const orderOfMessages = memoizeRecent(
   (_: Int32Array, places: Places): Order => placeMessages(places),
   (known, asked) => known.split === asked.split && known.count === asked.count,
 );
@@ -49,7 +49,7 @@ function placeMessages({ messages, split, count }: Places): Order {
   let longestLag = 0;
   let sharedUpdate = 1;
   let sharedLaunches = 1;
-  let remembersArrivals = false;
+  let keepsArrivals = false;
   for (let message = 0; message < messages.count; message += 1) {
     const [after, before] = [messages.after[message] ?? 0, messages.before[message] ?? 0];
     const updateShare = messages.updateShare[message] ?? 0;
@@ -58,7 +58,7 @@ function placeMessages({ messages, split, count }: Places): Order {
     longestLag = Math.max(longestLag, lag);
     sharedUpdate -= updateShare;
     sharedLaunches -= messages.launchShare[message] ?? 0;
-    if (lag > 0 && before === count && updateShare > 0) remembersArrivals = true;
+    if (lag > 0 && before === count && updateShare > 0) keepsArrivals = true;
     if (after < count) isStop[after + 1] = 1;
     isStop[before] = 1;
   }
@@ -72,7 +72,7 @@ function placeMessages({ messages, split, count }: Places): Order {
     longestLag,
     sharedUpdate: sharedUpdate > 1e-9 ? sharedUpdate : 0,
     sharedLaunches: sharedLaunches > 1e-9 ? sharedLaunches : 0,
-    remembersArrivals,
+    keepsArrivals,
   };
 }
 

@@ -5,21 +5,21 @@
  * The GPU runs its work in the order it is launched, as a CUDA stream does; a piece starts when it has been launched
  * and what it waits for has arrived. Each step's launches begin when the one before has ended, as in a loop that reads
  * its loss. Where something of one step is used in a later one (prefetched input, parameters that only the next forward
- * needs), steps are laid out until they repeat (`settledSteps.ts`). Messages that are kernels themselves slow those beside them.
+ * needs), steps are laid out until they repeat (`steadyState.ts`). Messages that are kernels themselves slow those beside them.
  *
  * The closed forms of the literature are special cases (Shi, Wang, Chu, arXiv 1711.05979 and 1811.11141): without
  * messages t = t_f + t_b + t_u; with messages after backward t = t_f + t_b + t_c + t_u; with one for each layer, sent
  * while the layer before it back-propagates, the wait-free recursion τ_c(l) = max(τ_c(l+1) + t_c(l+1), τ_b(l) + t_b(l)).
  */
 
-import { once } from '../model/once.ts';
+import { lazy } from '../model/lazy.ts';
 import { sumOf } from '../model/sumOf.ts';
 import { type Seconds, seconds } from '../model/units.ts';
 import { exposureOfMessages, slackOfMessages } from './exposure.ts';
 import type { SuppliedBatch } from './inputSupply.ts';
 import type { Jobs } from './jobs.ts';
-import type { LaidStep } from './layStep.ts';
-import { type SettledSteps, settledSteps } from './settledSteps.ts';
+import type { LaidStep } from './simulateStep.ts';
+import { type SettledSteps, steadyState } from './steadyState.ts';
 import type { StepWork } from './stepWork.ts';
 
 /** How long a step takes, and what of it. */
@@ -89,14 +89,14 @@ export interface SentMessage {
 }
 
 export function stepTimeline(work: StepWork): StepTimeline {
-  const settled = settledSteps(work, true);
+  const settled = steadyState(work, true);
   const exposed = exposedParts(work, settled);
-  const followed = once((): SettledSteps => {
+  const followed = lazy((): SettledSteps => {
     settled.follow();
     return settled;
   });
-  const messages = once(() => sentMessages(work, followed(), exposed));
-  const stages = once(() => stageOf(work, followed()));
+  const messages = lazy(() => sentMessages(work, followed(), exposed));
+  const stages = lazy(() => stageOf(work, followed()));
   return {
     ...timesOf(work, settled),
     exposed,
@@ -111,7 +111,7 @@ export function stepTimeline(work: StepWork): StepTimeline {
 }
 
 /** The times alone, which is less work. */
-export const stepTimes = (work: StepWork): StepTimes => timesOf(work, settledSteps(work));
+export const stepTimes = (work: StepWork): StepTimes => timesOf(work, steadyState(work));
 
 /** They are the average of some steps, the last of which is the one whose messages and batch are shown. */
 function timesOf(work: StepWork, { steps, shown, averaged }: SettledSteps): StepTimes {

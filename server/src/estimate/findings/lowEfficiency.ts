@@ -59,7 +59,7 @@ export function lowEfficiency({ plan, timeline, alone }: EstimatedStep): readonl
 /** No step is shorter than what one of its channels carries in it, one message at a time. */
 function leastStep({ traffic }: StepPlan): number {
   const busy = new Map<Channel, number>();
-  for (const { stages, times, perStep } of traffic.ways) {
+  for (const { stages, times, perStep } of traffic.routes) {
     stages.forEach(({ channel }, stage) => {
       busy.set(channel, (busy.get(channel) ?? 0) + (times[stage]?.time ?? 0) * perStep);
     });

@@ -8,7 +8,7 @@ import type { EstimatedStep } from './findings.ts';
 
 export function serialRank({ plan, timeline }: EstimatedStep): readonly Finding[] {
   let time = 0;
-  for (const { stages, times, perStep } of plan.traffic.ways) {
+  for (const { stages, times, perStep } of plan.traffic.routes) {
     stages.forEach(({ operation }, position) => {
       if (operation.kind === 'gather at rank 0') time += perStep * (times[position]?.time ?? 0);
     });

@@ -10,7 +10,7 @@ import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatPercent, formatTime } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
 import { seconds } from '../../model/units.ts';
-import type { Way } from '../plan/plannedTraffic.ts';
+import type { Route } from '../plan/plannedTraffic.ts';
 import type { EstimatedStep } from './findings.ts';
 
 export function serverSaturated(step: EstimatedStep): readonly Finding[] {
@@ -42,7 +42,7 @@ const crowding = 1.5;
 type Servers = Pick<ServerOperation, 'servers' | 'busiestShare'>;
 
 function serversOf({ traffic }: EstimatedStep['plan']): Servers | undefined {
-  for (const { stages } of traffic.ways) {
+  for (const { stages } of traffic.routes) {
     for (const { operation } of stages) {
       const servers = atServer(operation);
       if (servers !== undefined) return servers;
@@ -57,7 +57,7 @@ function atServer(operation: Operation): Servers | undefined {
 }
 
 /** By their places, those that keep its software at work, or its links where they are what is waited for. */
-const stagesAtServer = ({ stages, times }: Way): readonly number[] =>
+const stagesAtServer = ({ stages, times }: Route): readonly number[] =>
   stages.flatMap(({ operation }, stage) => {
     const waitsForLinks = times[stage]?.bound === 'server';
     return atServer(operation) !== undefined && (operation.kind !== 'server' || waitsForLinks) ? [stage] : [];
@@ -65,7 +65,7 @@ const stagesAtServer = ({ stages, times }: Way): readonly number[] =>
 
 /** How long its links or its software are at work in a step: intervals that overlap count once. */
 function busyTime({ plan, timeline }: EstimatedStep): number {
-  const busyStages = new Map(plan.traffic.ways.map((way) => [way.stages, stagesAtServer(way)]));
+  const busyStages = new Map(plan.traffic.routes.map((route) => [route.stages, stagesAtServer(route)]));
   const intervals: { readonly start: number; readonly end: number }[] = [];
   let index = 0;
   for (const { stages } of plan.exchange.messages) {

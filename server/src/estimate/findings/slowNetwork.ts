@@ -18,7 +18,7 @@ export function slowNetwork({ plan, timeline }: EstimatedStep): readonly Finding
   let transfer = 0;
   let startup = 0;
   let whole = 0;
-  for (const { times, messages } of plan.traffic.ways) {
+  for (const { times, messages } of plan.traffic.routes) {
     for (const stage of times) {
       whole += messages * stage.time;
       startup += messages * stage.startup;

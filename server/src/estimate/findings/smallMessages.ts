@@ -18,7 +18,7 @@ export function smallMessages({ plan, timeline }: EstimatedStep): readonly Findi
   let count = 0;
   let startup = 0;
   let whole = 0;
-  for (const { times, withGradients } of plan.traffic.ways) {
+  for (const { times, withGradients } of plan.traffic.routes) {
     count += withGradients;
     for (const stage of times) {
       startup += withGradients * stage.startup;

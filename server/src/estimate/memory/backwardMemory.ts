@@ -165,7 +165,7 @@ interface Storage {
 
 /** Gradients by the value they belong to; several values may hold one. */
 class LiveGradients {
-  /** The most bytes at once since the moment began. */
+  /** The most bytes at once since the operator began. */
   most = 0;
   private live = 0;
   private readonly held = new Map<string, Storage>();
@@ -176,7 +176,7 @@ class LiveGradients {
     this.most = this.live;
   }
 
-  /** Memory that is there for a moment. */
+  /** Memory that exists only during one operator. */
   pass(size: number): void {
     this.most = Math.max(this.most, this.live + size);
     if (this.recorder !== undefined && size > 0) this.recorder.give(this.recorder.take(size));

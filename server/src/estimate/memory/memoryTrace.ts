@@ -8,7 +8,7 @@
 
 import type { LoweredGraph } from '../../frameworks/behaviour.ts';
 import { parameterBytes } from '../plan/gradients.ts';
-import { groupsMadeAgain } from '../plan/loweredStep.ts';
+import { recomputedSteps } from '../plan/loweredStep.ts';
 import { addsToGradients, type StepPlan } from '../plan/stepPlan.ts';
 import type { Block, CachingAllocator } from './cachingAllocator.ts';
 import { type PassEvents, passEvents } from './passEvents.ts';
@@ -67,7 +67,7 @@ function eventsOf(plan: StepPlan, variables: Variables | undefined): PassEvents 
 
 /** Repeated blocks share what they keep where a graph is folded; here each has its own. */
 export function lowerWhole({ training, behaviour, scenario }: StepPlan): LoweredGraph {
-  return behaviour.lower(training, scenario.precision, scenario.mode, groupsMadeAgain(training, scenario));
+  return behaviour.lower(training, scenario.precision, scenario.mode, recomputedSteps(training, scenario));
 }
 
 /** So many steps on an allocator; whether the GPU had memory for all of them. */

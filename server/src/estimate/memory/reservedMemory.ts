@@ -5,7 +5,7 @@
  * What is not placed is what kernels of cuDNN ask for while they run, and tensors that live within an operator alone.
  */
 
-import { once } from '../../model/once.ts';
+import { lazy } from '../../model/lazy.ts';
 import type { Fit } from '../../model/stepCost.ts';
 import { type Bytes, bytes } from '../../model/units.ts';
 import type { StepPlan } from '../plan/stepPlan.ts';
@@ -56,7 +56,7 @@ export function reservedMemory(plan: StepPlan, allocated: number): ReservedMemor
   const fits = (events: MemoryTrace, reserved: number, room: number): boolean =>
     reserved <= room || replay(events, new CachingAllocator(Math.max(0, room - beside)));
   const fitsIn = (room: number): boolean => low <= room && fits(trace, high, room);
-  const longest = once(() => {
+  const longest = lazy(() => {
     const events = memoryTrace(plan, 'held');
     const all = new CachingAllocator();
     replay(events, all);

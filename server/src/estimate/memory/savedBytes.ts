@@ -10,14 +10,14 @@ export interface SavedBytes {
   /** What was made again and is there while the backward of each operator runs. */
   readonly again: Float64Array;
   /** Copies of weights that forward holds, and backward makes again. */
-  readonly copiedAgain: Float64Array;
+  readonly recopied: Float64Array;
 }
 
 export function savedBytes({ operators }: LoweredGraph): SavedBytes {
   const activations = new Float64Array(operators.length);
   const weightCopies = new Float64Array(operators.length);
   const again = new Float64Array(operators.length);
-  const copiedAgain = new Float64Array(operators.length);
+  const recopied = new Float64Array(operators.length);
   const seen = new Set<string>();
   for (let index = 0; index < operators.length; index += 1) {
     for (const tensor of operators[index]?.saved ?? []) {
@@ -38,9 +38,9 @@ export function savedBytes({ operators }: LoweredGraph): SavedBytes {
       if (seen.has(tensor.key) || group.keys.has(tensor.key)) continue;
       group.keys.add(tensor.key);
       group.bytes += tensor.bytes;
-      if (tensor.weightCopy) copiedAgain[index] = (copiedAgain[index] ?? 0) + tensor.bytes;
+      if (tensor.weightCopy) recopied[index] = (recopied[index] ?? 0) + tensor.bytes;
     }
     again[index] = group.bytes;
   }
-  return { activations, weightCopies, again, copiedAgain };
+  return { activations, weightCopies, again, recopied };
 }

@@ -34,7 +34,7 @@ export interface StepMemory {
   readonly largestBatch: (room: number) => number;
 }
 
-/** The moment of the peak, by the index of an operator; absent in the update. */
+/** The candidate of the peak, by the index of an operator; absent in the update. */
 export interface PeakMoment extends Omit<PeakMemory, 'layer'> {
   readonly operator: number | undefined;
 }
@@ -51,14 +51,14 @@ export function stepMemory(plan: StepPlan, state: ModelState): StepMemory {
   const { scenario, saved, cluster, training } = plan;
   const library = libraryWorkspace(cluster.gpu);
   const learns = scenario.mode === 'training';
-  const copies = learns ? sumOf(saved.weightCopies) + sumOf(saved.copiedAgain) : 0;
+  const copies = learns ? sumOf(saved.weightCopies) + sumOf(saved.recopied) : 0;
   const live = plan.live();
   const forward = forwardOf(plan, live.unkept, state);
   const kept = learns ? sumOf(saved.activations) : mostOf(live.unkept);
   const always = state.parameters + state.optimizerState + state.communicationBuffers + library;
   const inputs = learns ? takenIn(plan.folded ?? plan) : 0;
   const backward = learns ? backwardOf(plan, live.gradients, inputs) : noMoments;
-  const update: Moment = {
+  const update: PeakCandidate = {
     phase: 'update',
     operator: undefined,
     copies: 0,
@@ -67,8 +67,8 @@ export function stepMemory(plan: StepPlan, state: ModelState): StepMemory {
     workspace: 0,
     temporaries: state.updateTemporaries,
   };
-  const moments = [...peakOf('forward', forward), ...peakOf('backward', backward), update];
-  const peak = moments.reduce((best, moment) => (sizeOf(moment) > sizeOf(best) ? moment : best));
+  const candidates = [...peakOf('forward', forward), ...peakOf('backward', backward), update];
+  const peak = candidates.reduce((best, candidate) => (sizeOf(candidate) > sizeOf(best) ? candidate : best));
   return {
     parameters: bytes(state.parameters + copies),
     gradients: bytes(state.gradients),
@@ -92,7 +92,7 @@ export function stepMemory(plan: StepPlan, state: ModelState): StepMemory {
   };
 }
 
-interface Moment {
+interface PeakCandidate {
   readonly phase: PeakMemory['phase'];
   readonly operator: number | undefined;
   readonly copies: number;
@@ -103,11 +103,11 @@ interface Moment {
   readonly temporaries: number;
 }
 
-const sizeOf = ({ copies, gradients, kept, workspace, temporaries }: Moment): number =>
+const sizeOf = ({ copies, gradients, kept, workspace, temporaries }: PeakCandidate): number =>
   copies + gradients + temporaries + kept + workspace;
 
-/** The moments of a pass, one for each operator: columns, because a model may have tens of thousands. */
-interface PassMoments {
+/** The candidates of a pass, one for each operator: columns, because a model may have tens of thousands. */
+interface PassCandidates {
   readonly copies: Float64Array;
   readonly gradients: Float64Array;
   readonly kept: Float64Array;
@@ -115,14 +115,14 @@ interface PassMoments {
 }
 
 const nothing = new Float64Array(0);
-const noMoments: PassMoments = { copies: nothing, gradients: nothing, kept: nothing, workspace: nothing };
+const noMoments: PassCandidates = { copies: nothing, gradients: nothing, kept: nothing, workspace: nothing };
 
 /** What is kept by then, and what nothing keeps; autocast holds its copies of weights until forward ends. */
-function forwardOf(plan: StepPlan, unkept: Float64Array, { gradients }: ModelState): PassMoments {
-  const { activations, weightCopies, copiedAgain } = plan.saved;
+function forwardOf(plan: StepPlan, unkept: Float64Array, { gradients }: ModelState): PassCandidates {
+  const { activations, weightCopies, recopied } = plan.saved;
   const kept = runningSum(activations, 0);
   const copies = runningSum(weightCopies, 0);
-  const held = runningSum(copiedAgain, 0);
+  const held = runningSum(recopied, 0);
   return {
     copies: copies.map((size, index) => size + (held[index] ?? 0)),
     gradients: new Float64Array(unkept.length).fill(addsToGradients(plan) ? gradients : 0),
@@ -131,7 +131,7 @@ function forwardOf(plan: StepPlan, unkept: Float64Array, { gradients }: ModelSta
   };
 }
 
-function backwardOf(plan: StepPlan, between: Float64Array, inputs: number): PassMoments {
+function backwardOf(plan: StepPlan, between: Float64Array, inputs: number): PassCandidates {
   const { saved, training, exchange, weightWidth } = plan;
   const held = givenOutOf(plan) + inputs;
   return {
@@ -146,11 +146,11 @@ function backwardOf(plan: StepPlan, between: Float64Array, inputs: number): Pass
   };
 }
 
-/** The moment of a pass that needs the most; none where there is none. */
+/** The candidate of a pass that needs the most; none where there is none. */
 function peakOf(
-  phase: Moment['phase'],
-  { copies, gradients, kept, workspace }: PassMoments,
-): readonly Moment[] {
+  phase: PeakCandidate['phase'],
+  { copies, gradients, kept, workspace }: PassCandidates,
+): readonly PeakCandidate[] {
   let best = -1;
   let most = Number.NEGATIVE_INFINITY;
   for (let index = 0; index < kept.length; index += 1) {
@@ -175,8 +175,13 @@ function peakOf(
   ];
 }
 
-/** The least of what fits at every moment. `room` is what is left beside what is there all the time. */
-function largestBatch(room: number, passes: readonly PassMoments[], update: Moment, batch: number): number {
+/** The least of what fits at every candidate. `room` is what is left beside what is there all the time. */
+function largestBatch(
+  room: number,
+  passes: readonly PassCandidates[],
+  update: PeakCandidate,
+  batch: number,
+): number {
   let fewest = Number.POSITIVE_INFINITY;
   const consider = (fixed: number, growing: number): void => {
     if (room - fixed < 0) fewest = 0;

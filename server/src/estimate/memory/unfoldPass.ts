@@ -14,7 +14,7 @@ export function unfoldPass({ inner, ...fold }: Places, folded: PassEvents): Pass
 
 function unfoldBlocks(fold: Fold, pass: PassEvents): PassEvents | undefined {
   const { cut, period, copies, count } = fold;
-  const ordinals = ordinalsOf(pass);
+  const ordinals = allocationRanksOf(pass);
   if (!areSettled(fold, pass, ordinals)) return undefined;
   const { operators } = pass;
   const last = cut - period;
@@ -121,12 +121,12 @@ const isInBlocks =
     operator >= cut - keptAtStart * period && operator < cut + keptAtEnd * period;
 
 /** The how manieth of its place each is that is taken. */
-interface Ordinals {
+interface AllocationRanks {
   readonly of: (number: number) => number;
   readonly at: (place: number, ordinal: number) => number | undefined;
 }
 
-function ordinalsOf({ events, taken }: PassEvents): Ordinals {
+function allocationRanksOf({ events, taken }: PassEvents): AllocationRanks {
   const ordinals = new Int32Array(taken.length);
   const byPlace = events.map((own) => own.filter((event) => event >= 0));
   for (const numbers of byPlace) {
@@ -136,7 +136,7 @@ function ordinalsOf({ events, taken }: PassEvents): Ordinals {
 }
 
 /** Whether the last block before the cut, the one before it and the one behind do the same. */
-function areSettled({ cut, period, ...rest }: Fold, pass: PassEvents, ordinals: Ordinals): boolean {
+function areSettled({ cut, period, ...rest }: Fold, pass: PassEvents, ordinals: AllocationRanks): boolean {
   const { operators, events, taken } = pass;
   const isBlock = isInBlocks({ cut, period, ...rest });
   const areSame = (place: number, other: number): boolean => {

@@ -4,7 +4,7 @@ import { foldedIndex } from '../../analysis/folding/foldGraph.ts';
 import type { ModelAnalysis, TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { Gradient } from '../../frameworks/gradient.ts';
 import { bitsPerElement, type ElementType } from '../../model/elementType.ts';
-import { rememberRecent } from '../../model/rememberRecent.ts';
+import { memoizeRecent } from '../../model/memoizeRecent.ts';
 import { isSameContent } from '../../model/sameContent.ts';
 import { type Bytes, bytes } from '../../model/units.ts';
 
@@ -15,7 +15,7 @@ import { type Bytes, bytes } from '../../model/units.ts';
 export const gradientsInReadyOrder = ({ analysis, costs }: TrainingGraph, width = 4): readonly Gradient[] =>
   knownGradients(analysis, { operators: costs.length, width });
 
-const knownGradients = rememberRecent(orderGradients, isSameContent);
+const knownGradients = memoizeRecent(orderGradients, isSameContent);
 
 function orderGradients(
   analysis: ModelAnalysis,

@@ -9,8 +9,8 @@ import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import { foldGroups, type RecomputedGroups, recomputedGroups } from '../../analysis/recomputedGroups.ts';
 import type { FrameworkBehaviour, LoweredGraph } from '../../frameworks/behaviour.ts';
 import type { GpuProfile } from '../../hardware/clusterProfile.ts';
-import { once } from '../../model/once.ts';
-import { rememberRecent } from '../../model/rememberRecent.ts';
+import { lazy } from '../../model/lazy.ts';
+import { memoizeRecent } from '../../model/memoizeRecent.ts';
 import { isSameContent } from '../../model/sameContent.ts';
 import type { Scenario } from '../../model/scenario.ts';
 import { type LiveMemory, liveMemory } from '../memory/liveMemory.ts';
@@ -28,13 +28,13 @@ export interface LoweredStep {
 }
 
 /** `behaviour` is that of the scenario's framework. */
-export const lowerStep = rememberRecent(
+export const lowerStep = memoizeRecent(
   (training: TrainingGraph, asked: LoweringQuestion): LoweredStep => {
     const step = lowerFolded(training, asked);
     const learns = asked.scenario.mode === 'training';
     return {
       ...step,
-      live: once(() => liveMemory({ training, lowered: step.lowered }, step.folded, learns)),
+      live: lazy(() => liveMemory({ training, lowered: step.lowered }, step.folded, learns)),
     };
   },
   (known, asked) =>
@@ -52,7 +52,7 @@ interface LoweringQuestion {
 }
 
 /** What backward computes again instead of keeping it; nothing in inference. */
-export const groupsMadeAgain = (
+export const recomputedSteps = (
   { analysis }: TrainingGraph,
   { mode, checkpoint = 'none' }: Pick<Scenario, 'mode' | 'checkpoint'>,
 ): RecomputedGroups | undefined => (mode === 'training' ? recomputedGroups(analysis, checkpoint) : undefined);
@@ -66,7 +66,7 @@ function lowerFolded(
     const lowered = behaviour.lower(graph, scenario.precision, scenario.mode, groups);
     return { lowered, times: operatorTimes(gpu, lowered), saved: savedBytes(lowered) };
   };
-  const groups = groupsMadeAgain(training, scenario);
+  const groups = recomputedSteps(training, scenario);
   const places = training.analysis.folded?.places;
   if (training.folded === undefined || places === undefined) return lower(training, groups);
   const { lowered, times, saved } = lower(training.folded, groups && foldGroups(groups, places));
@@ -78,7 +78,7 @@ function lowerFolded(
   const areAlike = (index: number, other: number): boolean => {
     const [left, right] = [lowered.operators[index], lowered.operators[other]];
     return (
-      left?.numeric === right?.numeric &&
+      left?.dtype === right?.dtype &&
       left?.width === right?.width &&
       left?.view === right?.view &&
       left?.inside === right?.inside &&
@@ -95,7 +95,7 @@ function lowerFolded(
       activations: unfoldColumn(places, saved.activations),
       weightCopies: unfoldColumn(places, saved.weightCopies),
       again: unfoldColumn(places, saved.again),
-      copiedAgain: unfoldColumn(places, saved.copiedAgain),
+      recopied: unfoldColumn(places, saved.recopied),
     },
     folded: { training: training.folded, lowered },
   };

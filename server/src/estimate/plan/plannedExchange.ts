@@ -10,7 +10,7 @@ import type { FrameworkBehaviour } from '../../frameworks/behaviour.ts';
 import { type Exchange, noExchange, type ProfiledStep, type WorkerGroup } from '../../frameworks/exchange.ts';
 import type { Gradient } from '../../frameworks/gradient.ts';
 import type { ClusterProfile } from '../../hardware/clusterProfile.ts';
-import { RecentAnswers } from '../../model/recentAnswers.ts';
+import { LruCache } from '../../model/lruCache.ts';
 import { isSameContent } from '../../model/sameContent.ts';
 import type { Scenario } from '../../model/scenario.ts';
 import { gradientsInReadyOrder } from './gradients.ts';
@@ -40,7 +40,7 @@ export function planExchange(step: ExchangingStep, profile: MeasuredProfile): Pl
   const { framework, mode, precision, gpus } = scenario;
   const group: WorkerGroup = { ...placement, gpus, operators: training.costs.length, precision };
   const job: Job = { framework, mode, group, cluster };
-  const known = jobs.get(gradients) ?? new RecentAnswers<Job, PlannedExchange>(isSameJob, mostJobs);
+  const known = jobs.get(gradients) ?? new LruCache<Job, PlannedExchange>(isSameJob, mostJobs);
   jobs.set(gradients, known);
   const found = known.find(job);
   if (found !== undefined) {
@@ -67,7 +67,7 @@ const isSameJob = (known: Job, asked: Job): boolean =>
 /** The points of a scaling curve. */
 const mostJobs = 16;
 
-const jobs = new WeakMap<readonly Gradient[], RecentAnswers<Job, PlannedExchange>>();
+const jobs = new WeakMap<readonly Gradient[], LruCache<Job, PlannedExchange>>();
 
 /** `isOfStep`: whether the framework has asked for anything of the step. */
 function exchangeOf(

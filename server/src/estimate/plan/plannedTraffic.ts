@@ -5,10 +5,10 @@ import { kernelSlowdown } from '../../communication/kernelSlowdown.ts';
 import type { Operation } from '../../communication/operation.ts';
 import { type OperationTime, operationTime } from '../../communication/operationTime.ts';
 import type { Placement } from '../../communication/placement.ts';
-import type { Channel, Exchange, Message, Moment } from '../../frameworks/exchange.ts';
+import type { Channel, Exchange, Message, SyncPoint } from '../../frameworks/exchange.ts';
 import type { ClusterProfile } from '../../hardware/clusterProfile.ts';
-import { once } from '../../model/once.ts';
-import { remember } from '../../model/remember.ts';
+import { lazy } from '../../model/lazy.ts';
+import { memoize } from '../../model/memoize.ts';
 import { type Seconds, seconds } from '../../model/units.ts';
 import { type MessageColumns, messageColumns } from '../../schedule/messageColumns.ts';
 import type { TimedMessage } from '../../schedule/stepWork.ts';
@@ -18,7 +18,7 @@ export interface PlannedTraffic {
   /** With middle, low and high shares, by channel (`StepWork.slowing`). */
   readonly slowing: readonly [readonly number[], readonly number[], readonly number[]];
   /** Ways that messages go, in the order they are first gone. */
-  readonly ways: readonly Way[];
+  readonly routes: readonly Route[];
   /** By message: what each of its stages takes. */
   readonly stages: readonly (readonly OperationTime[])[];
   /** By message: what it keeps the busiest server for, of one node. */
@@ -28,7 +28,7 @@ export interface PlannedTraffic {
 }
 
 /** Messages that go through the same stages, in the same times. */
-export interface Way {
+export interface Route {
   readonly stages: Message['stages'];
   readonly times: readonly OperationTime[];
   /** How many go it, and how many of these carry gradients or parameters. */
@@ -46,15 +46,15 @@ export function timeTraffic(
   { costs, analysis }: Pick<TrainingGraph, 'costs' | 'analysis'>,
 ): PlannedTraffic {
   const { messages } = exchange;
-  const ways = once(() => waysOf(exchange, cluster, placement));
+  const routes = lazy(() => routesOf(exchange, cluster, placement));
   const channels = channelsOf(messages);
-  const columns = once(() => {
+  const columns = lazy(() => {
     const shares = updateShares(exchange, analysis.parameters);
     return messageColumns(timedMessages(messages, channels, shares, costs.length));
   });
-  const stages = once(() => byMessage(messages, ways(), ({ times }) => times));
-  const serverTimes = once(() =>
-    byMessage(messages, ways(), ({ times }, { everySteps = 1 }) => {
+  const stages = lazy(() => byMessage(messages, routes(), ({ times }) => times));
+  const serverTimes = lazy(() =>
+    byMessage(messages, routes(), ({ times }, { everySteps = 1 }) => {
       let time = 0;
       for (const { serverTime } of times) time += serverTime;
       return seconds(time / everySteps);
@@ -67,8 +67,8 @@ export function timeTraffic(
   return {
     channels,
     slowing: [middle ?? [], low ?? [], high ?? []],
-    get ways() {
-      return [...ways().values()];
+    get routes() {
+      return [...routes().values()];
     },
     get stages() {
       return stages();
@@ -76,27 +76,27 @@ export function timeTraffic(
     get serverTimes() {
       return serverTimes();
     },
-    messages: remember((edge) => ({
+    messages: memoize((edge) => ({
       ...columns(),
-      time: timesByStage(messages, ways(), (['time', 'low', 'high'] as const)[edge], columns().time.length),
+      time: timesByStage(messages, routes(), (['time', 'low', 'high'] as const)[edge], columns().time.length),
     })),
   };
 }
 
-/** What is told of each message by its way: found once where messages side by side are the same, as parts are. */
+/** What is told of each message by its route: found once where messages side by side are the same, as parts are. */
 function byMessage<Told>(
   messages: readonly Message[],
-  ways: ReadonlyMap<Message['stages'], Way>,
-  tell: (way: Way, message: Message) => Told,
+  routes: ReadonlyMap<Message['stages'], Route>,
+  tell: (route: Route, message: Message) => Told,
 ): readonly Told[] {
   const told: Told[] = [];
   let before: Message | undefined;
   let same: Told | undefined;
   for (const message of messages) {
     if (message !== before || same === undefined) {
-      const way = ways.get(message.stages);
-      if (way === undefined) throw new Error('a message goes no way');
-      same = tell(way, message);
+      const route = routes.get(message.stages);
+      if (route === undefined) throw new Error('a message goes no route');
+      same = tell(route, message);
       before = message;
     }
     told.push(same);
@@ -106,8 +106,8 @@ function byMessage<Told>(
 
 /** In the order they are first used. */
 const channelsOf = (messages: readonly Message[]): readonly Channel[] => {
-  const ways = new Set(messages.map(({ stages }) => stages));
-  return [...new Set([...ways].flatMap((stages) => stages.map(({ channel }) => channel)))];
+  const routes = new Set(messages.map(({ stages }) => stages));
+  return [...new Set([...routes].flatMap((stages) => stages.map(({ channel }) => channel)))];
 };
 
 /** As the timeline takes them, without times; those that are the same there are the same here. */
@@ -117,7 +117,7 @@ function timedMessages(
   shares: UpdateShares,
   operators: number,
 ): readonly TimedMessage[] {
-  const stagesOf = remember((stages: Message['stages']): TimedMessage['stages'] =>
+  const stagesOf = memoize((stages: Message['stages']): TimedMessage['stages'] =>
     stages.map(({ channel }) => ({ channel: channels.indexOf(channel), time: seconds(0) })),
   );
   const timed: TimedMessage[] = [];
@@ -146,13 +146,13 @@ function timedMessages(
 
 function timesByStage(
   messages: readonly Message[],
-  ways: ReadonlyMap<Message['stages'], Way>,
+  routes: ReadonlyMap<Message['stages'], Route>,
   edge: 'time' | 'low' | 'high',
   count: number,
 ): Float64Array {
   const times = new Float64Array(count);
-  const timesOf = remember((stages: Message['stages']) =>
-    Float64Array.from(ways.get(stages)?.times ?? [], (stage) => stage[edge]),
+  const timesOf = memoize((stages: Message['stages']) =>
+    Float64Array.from(routes.get(stages)?.times ?? [], (stage) => stage[edge]),
   );
   let own = new Float64Array(0);
   let before: Message['stages'] | undefined;
@@ -169,7 +169,7 @@ function timesByStage(
 }
 
 /** Moments as the timeline counts work: forward, then backward, then the update. */
-function workOf(moment: Moment, operators: number): number {
+function workOf(moment: SyncPoint, operators: number): number {
   switch (moment.pass) {
     case 'start':
       return -1;
@@ -183,31 +183,31 @@ function workOf(moment: Moment, operators: number): number {
 }
 
 /** By stages, in the order they are first used. Buckets are mostly of one size; operations that are alike are timed once. */
-function waysOf(
+function routesOf(
   { messages, synchrony }: Exchange,
   cluster: ClusterProfile,
   placement: Placement,
-): ReadonlyMap<Message['stages'], Way> {
+): ReadonlyMap<Message['stages'], Route> {
   const timeOf = timesOfOperations(cluster, placement, synchrony === 'synchronous');
-  const ways = new Map<Message['stages'], CountedWay>();
-  let way: CountedWay | undefined;
+  const routes = new Map<Message['stages'], CountedRoute>();
+  let route: CountedRoute | undefined;
   for (const { stages, gradients, everySteps = 1 } of messages) {
-    if (way?.stages !== stages) {
-      way = ways.get(stages);
-      if (way === undefined) {
+    if (route?.stages !== stages) {
+      route = routes.get(stages);
+      if (route === undefined) {
         const times = stages.map(({ operation }) => timeOf(operation));
-        way = { stages, times, messages: 0, withGradients: 0, perStep: 0 };
-        ways.set(stages, way);
+        route = { stages, times, messages: 0, withGradients: 0, perStep: 0 };
+        routes.set(stages, route);
       }
     }
-    way.messages += 1;
-    way.withGradients += gradients.length > 0 ? 1 : 0;
-    way.perStep += 1 / everySteps;
+    route.messages += 1;
+    route.withGradients += gradients.length > 0 ? 1 : 0;
+    route.perStep += 1 / everySteps;
   }
-  return ways;
+  return routes;
 }
 
-type CountedWay = { -readonly [Key in keyof Way]: Way[Key] };
+type CountedRoute = { -readonly [Key in keyof Route]: Route[Key] };
 
 /** The same operation, and one written alike, is timed once. */
 function timesOfOperations(
@@ -216,7 +216,7 @@ function timesOfOperations(
   sharesServers: boolean,
 ): (operation: Operation) => OperationTime {
   const known = new Map<string, OperationTime>();
-  return remember((operation: Operation): OperationTime => {
+  return memoize((operation: Operation): OperationTime => {
     const key = JSON.stringify(operation);
     const time = known.get(key) ?? operationTime(cluster, placement, operation, sharesServers);
     known.set(key, time);

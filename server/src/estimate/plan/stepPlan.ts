@@ -6,9 +6,9 @@ import type { FrameworkBehaviour, Update } from '../../frameworks/behaviour.ts';
 import { resolveFramework } from '../../frameworks/registry.ts';
 import type { ClusterProfile } from '../../hardware/clusterProfile.ts';
 import { findGpu } from '../../hardware/gpus.ts';
+import { lazy } from '../../model/lazy.ts';
 import type { LayerMeasurements } from '../../model/measurement.ts';
-import { once } from '../../model/once.ts';
-import { rememberRecent } from '../../model/rememberRecent.ts';
+import { memoizeRecent } from '../../model/memoizeRecent.ts';
 import type { Optimizer, Scenario } from '../../model/scenario.ts';
 import { sumOf } from '../../model/sumOf.ts';
 import { type Seconds, seconds, sum } from '../../model/units.ts';
@@ -126,7 +126,7 @@ function predictStep(training: TrainingGraph, scenario: Scenario, cluster: Clust
   const placement = placeGpus(scenario.gpus, scenario.nodes);
   const weightWidth = behaviour.weightWidth?.(scenario.precision) ?? 4;
   const computed = lowerStep(training, { behaviour, scenario, gpu: cluster.gpu });
-  const profile = once(() =>
+  const profile = lazy(() =>
     backwardProfile(computed.times, behaviour.launch[0], slowdownOf(behaviour, cluster)),
   );
   const exchanged = planExchange(
@@ -236,7 +236,7 @@ export function timesOf(plan: StepPlan, edge: Edge, growth = 1): StepTimes {
 export const workerTimeline = (plan: StepPlan, edge: Edge): StepTimeline =>
   plan.exchange.synchrony === 'synchronous' ? layWorkerTimeline(plan, edge) : keptTimeline(plan, edge);
 
-const keptTimeline = rememberRecent(
+const keptTimeline = memoizeRecent(
   (plan: StepPlan, edge: Edge): StepTimeline => layWorkerTimeline(plan, edge),
   (known, asked) => known === asked,
 );

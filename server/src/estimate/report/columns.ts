@@ -1,6 +1,6 @@
 /** Lays out rows of text in aligned columns, for terminals and fixed-width blocks. */
 
-import { remember } from '../../model/remember.ts';
+import { memoize } from '../../model/memoize.ts';
 import { shortenMiddle } from './fitText.ts';
 
 export interface Column {
@@ -75,7 +75,7 @@ export function layoutColumns(
 ): string[] {
   // A long table says the same few things again and again, each of which is filled up once.
   const filled = columns.map(({ align }, index) =>
-    remember((cell: string) => {
+    memoize((cell: string) => {
       const length = (widths[index] ?? 0) + cell.length - width(cell);
       return align === 'right' ? cell.padStart(length) : cell.padEnd(length);
     }),

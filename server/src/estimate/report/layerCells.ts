@@ -1,7 +1,7 @@
 /** What the renderings for people say of one layer: the same words in the terminal, in Markdown and on a page. */
 
 import { atLeast, formatBytes, formatFlops } from '../../model/format.ts';
-import { remember } from '../../model/remember.ts';
+import { memoize } from '../../model/memoize.ts';
 import { bytes, flops } from '../../model/units.ts';
 import type { LayerReport } from './report.ts';
 import { timeText } from './summary.ts';
@@ -21,13 +21,13 @@ export interface LayerCells {
  * part of it is. Layers alike share what is the same of them, and each text is made once.
  */
 export function layerWriter(): (layer: LayerReport) => LayerCells {
-  const output = remember(({ shape }: LayerReport['output']) => shapeText(shape));
-  const forward = remember((count: number | null) => flopsText(count));
-  const backward = remember(({ backwardData, backwardWeight }: LayerReport['flops']) =>
+  const output = memoize(({ shape }: LayerReport['output']) => shapeText(shape));
+  const forward = memoize((count: number | null) => flopsText(count));
+  const backward = memoize(({ backwardData, backwardWeight }: LayerReport['flops']) =>
     flopsText(sumOf(backwardData, backwardWeight)),
   );
-  const saved = remember((size: number | null) => sizeText(size));
-  const time = remember(timeText);
+  const saved = memoize((size: number | null) => sizeText(size));
+  const time = memoize(timeText);
   return (layer) => {
     const communicates = layer.time.communication !== 0;
     return {

@@ -5,7 +5,7 @@ import type { OpenedModel } from '../../analysis/openedModel.ts';
 import { type Dimension, isUnknown, printDimension } from '../../model/dimension.ts';
 import { bitsPerElement } from '../../model/elementType.ts';
 import type { Issue } from '../../model/issue.ts';
-import { remember } from '../../model/remember.ts';
+import { memoize } from '../../model/memoize.ts';
 import type { LayerCost, MessageCost, StepCost } from '../../model/stepCost.ts';
 import type { LayerReport, MessageReport, Report } from './report.ts';
 import { reportScenario } from './reportScenario.ts';
@@ -112,11 +112,11 @@ function messageReports(
 }
 
 function layerReports(layers: readonly LayerCost[]): readonly LayerReport[] {
-  const outputOf = remember(({ shape, elementType }: LayerCost['output']) => ({
+  const outputOf = memoize(({ shape, elementType }: LayerCost['output']) => ({
     shape: shape === null ? null : shape.map(dimensionReport),
     dtype: elementType,
   }));
-  const memoryOf = remember(({ parameters, activations, gradient }: LayerCost['memory']) => ({
+  const memoryOf = memoize(({ parameters, activations, gradient }: LayerCost['memory']) => ({
     parameters,
     activations,
     gradient,

@@ -1,8 +1,8 @@
 /** The report as aligned text for a terminal. */
 
 import { formatShortCount } from '../../model/format.ts';
+import { memoize } from '../../model/memoize.ts';
 import { printable } from '../../model/readableIssues.ts';
-import { remember } from '../../model/remember.ts';
 import { boundOfParts, boundText, groupUnknown, listOperators } from '../unknownParts.ts';
 import { type Column, fitColumns } from './columns.ts';
 import { describeScenario } from './describeScenario.ts';
@@ -68,7 +68,7 @@ function tableRows(
   communicates: boolean,
 ): readonly (readonly string[])[] {
   const cellsOf = layerWriter();
-  const parameters = remember((count: number) => (count === 0 ? '' : formatShortCount(count)));
+  const parameters = memoize((count: number) => (count === 0 ? '' : formatShortCount(count)));
   return layers.map((layer) => {
     const cells = cellsOf(layer);
     const row = [

@@ -9,7 +9,7 @@ import type { Issue } from '../../model/issue.ts';
 import { parseReference } from './parseNames.ts';
 import { readBlocks } from './readBlocks.ts';
 import { readDims, readInputs } from './readInputs.ts';
-import { ReadingMemory } from './readingMemory.ts';
+import { ReadingCache } from './readingCache.ts';
 import { readLayers } from './readLayers.ts';
 import { readScenario } from './readScenario.ts';
 import { readYaml } from './readYaml.ts';
@@ -28,7 +28,7 @@ export interface ReadSpec {
 }
 
 /** `memory` holds what was read of an earlier state of the text, and then what is read of this one. */
-export function readLayerSpec(text: string, memory = new ReadingMemory()): ReadSpec {
+export function readLayerSpec(text: string, memory = new ReadingCache()): ReadSpec {
   if (text.length > longestSpec) {
     const message = `the layer spec is ${text.length} characters long, more than ${longestSpec}; put what repeats into blocks, or export the model as ONNX`;
     const span = { start: 0, end: 0 };

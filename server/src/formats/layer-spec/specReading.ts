@@ -3,7 +3,7 @@
 import type { Issue, TextSpan } from '../../model/issue.ts';
 import type { IssueCode } from '../../model/issueCodes.ts';
 import { didYouMean } from '../../model/nearestName.ts';
-import type { ReadingMemory } from './readingMemory.ts';
+import type { ReadingCache } from './readingCache.ts';
 import type { Name } from './syntax.ts';
 import type { Parsed } from './tokenCursor.ts';
 import type { YamlEntry, YamlNode, YamlScalar } from './yamlTree.ts';
@@ -13,7 +13,7 @@ export class SpecReading {
 
   constructor(
     readonly text: string,
-    readonly memory: ReadingMemory,
+    readonly memory: ReadingCache,
   ) {}
 
   report(code: IssueCode, message: string, span: TextSpan): undefined {

@@ -4,7 +4,7 @@
  *
  * cuDNN picks Winograd or Fourier transforms where they are faster (its developer guide, cudnnConvolutionFwdAlgo_t): that is
  * in the time of a convolution. Before version 5 it had implicit products alone for training. Without cuDNN images are
- * unfolded (`unfoldedConvolution.ts`).
+ * unfolded (`im2col.ts`).
  */
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
@@ -13,7 +13,7 @@ import type { KernelWork } from '../../hardware/kernelWork.ts';
 import type { Mode, Precision } from '../../model/scenario.ts';
 import type { LoweredGraph, LoweredOperator } from '../behaviour.ts';
 import { lowerEager } from '../pytorch/lowerEager.ts';
-import { type UnfoldingLibrary, unfoldConvolution } from './unfoldedConvolution.ts';
+import { type UnfoldingLibrary, unfoldConvolution } from './im2col.ts';
 
 export interface CudnnEraOptions {
   /** How convolutions are computed: as cuDNN chooses, by its implicit products alone, or by products of unfolded images. */

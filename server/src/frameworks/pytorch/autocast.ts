@@ -8,7 +8,7 @@
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import { operatorMarks } from '../../analysis/operatorMarks.ts';
-import type { Numeric } from '../../hardware/clusterProfile.ts';
+import type { Dtype } from '../../hardware/clusterProfile.ts';
 import type { Operator } from '../../model/graph.ts';
 import type { Precision } from '../../model/scenario.ts';
 import type { KernelClass, OperatorCost } from '../../operators/definition.ts';
@@ -18,7 +18,7 @@ import type { FusedGroup } from './fusedGroups.ts';
 
 /** What an operator computes in, and how wide the float32 tensors of the file are for it. */
 export interface OperatorType {
-  readonly numeric: Numeric;
+  readonly dtype: Dtype;
   /** Bytes per element. */
   readonly width: number;
   /** It runs under autocast. */
@@ -123,9 +123,9 @@ function halfType(
   const kernelClass = cost?.kind === 'known' ? cost.class : undefined;
   const isProduct =
     group?.kind === 'attention' || (kernelClass !== undefined && halfClasses.has(kernelClass));
-  if (!isProduct) return { numeric: 'fp32', width: 2, mixed: true };
+  if (!isProduct) return { dtype: 'fp32', width: 2, mixed: true };
   const isFp8 = precision === 'fp8' && kernelClass === 'matmul';
-  return { numeric: isFp8 ? 'fp8' : precision === 'fp16' ? 'fp16' : 'bf16', width: 2, mixed: true };
+  return { dtype: isFp8 ? 'fp8' : precision === 'fp16' ? 'fp16' : 'bf16', width: 2, mixed: true };
 }
 
 function autocastType(
@@ -136,32 +136,32 @@ function autocastType(
   widths: ReadonlyMap<string, number>,
   group: FusedGroup | undefined,
 ): OperatorType {
-  const half: Numeric = precision === 'fp16' ? 'fp16' : 'bf16';
-  if (group?.kind === 'attention') return { numeric: half, width: 2, mixed: true };
-  if (group?.kind === 'normalization') return { numeric: 'fp32', width: 4, mixed: true };
+  const half: Dtype = precision === 'fp16' ? 'fp16' : 'bf16';
+  if (group?.kind === 'attention') return { dtype: half, width: 2, mixed: true };
+  if (group?.kind === 'normalization') return { dtype: 'fp32', width: 4, mixed: true };
   if (group?.kind === 'elementwise') {
-    return { numeric: 'fp32', width: widestInput(training, group.inputs, widths), mixed: true };
+    return { dtype: 'fp32', width: widestInput(training, group.inputs, widths), mixed: true };
   }
   const kernelClass = cost?.kind === 'known' ? cost.class : undefined;
   if (kernelClass !== undefined && halfClasses.has(kernelClass)) {
-    const numeric = precision === 'fp8' && kernelClass === 'matmul' ? 'fp8' : half;
-    return { numeric, width: 2, mixed: true };
+    const dtype = precision === 'fp8' && kernelClass === 'matmul' ? 'fp8' : half;
+    return { dtype, width: 2, mixed: true };
   }
   if (fullPrecisionOperators.has(operator.type)) {
     const converts =
       convertingOperators.has(operator.type) && !(precision === 'bf16' && operator.type.endsWith('oftmax'));
-    return { numeric: 'fp32', width: 4, mixed: true, ...(converts ? { readsAsStored: true } : {}) };
+    return { dtype: 'fp32', width: 4, mixed: true, ...(converts ? { readsAsStored: true } : {}) };
   }
   const product = biasedProduct(training, operator);
   if (!promotingOperators.has(operator.type) || product !== undefined) {
     const inputs = product === undefined ? operator.inputs : [product];
-    return { numeric: 'fp32', width: widestInput(training, inputs, widths), mixed: true };
+    return { dtype: 'fp32', width: widestInput(training, inputs, widths), mixed: true };
   }
   const width = Math.max(
     widestInput(training, operator.inputs, widths),
     ...operator.inputs.map((input) => (promotes(training, input) ? (widths.get(input) ?? 4) : 0)),
   );
-  return { numeric: 'fp32', width, mixed: true, readsAsStored: true };
+  return { dtype: 'fp32', width, mixed: true, readsAsStored: true };
 }
 
 /**
@@ -215,7 +215,7 @@ function fullType(
   const products = group?.kind === 'attention' || (kernelClass !== undefined && halfClasses.has(kernelClass));
   const tf32 =
     products && (precision === 'tf32' || (kernelClass === 'convolution' && options.convolutionTf32));
-  return { numeric: tf32 ? 'tf32' : 'fp32', width: 4, mixed: false };
+  return { dtype: tf32 ? 'tf32' : 'fp32', width: 4, mixed: false };
 }
 
 /** Products, which autocast runs in half precision. */

@@ -6,7 +6,7 @@ import type { KernelWork } from '../../hardware/kernelWork.ts';
 import type { Operator } from '../../model/graph.ts';
 import type { Mode } from '../../model/scenario.ts';
 import { type Bytes, bytes } from '../../model/units.ts';
-import type { KnownCost, Traffic } from '../../operators/definition.ts';
+import type { KnownCost, MemoryAccess } from '../../operators/definition.ts';
 import type { OperatorType, TypeAssignment } from './autocast.ts';
 import type { ViewStorage } from './viewStorage.ts';
 
@@ -27,7 +27,7 @@ export interface TypedOperator {
 export const storedWidth = ({ types, storage }: Pick<EagerStep, 'types' | 'storage'>, name: string): number =>
   types.widths.get(storage(name)) ?? 4;
 
-export const bytesOf = (traffic: Traffic, { width }: OperatorType): Bytes =>
+export const bytesOf = (traffic: MemoryAccess, { width }: OperatorType): Bytes =>
   bytes(traffic.float32Elements * width + traffic.fixedBytes);
 
 export const noKernels: readonly KernelWork[] = [];

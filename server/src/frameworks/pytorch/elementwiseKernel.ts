@@ -8,7 +8,7 @@ import { bytes, flops } from '../../model/units.ts';
 export function elementwiseKernel(size: number, operations = 0, environment?: KernelEnvironment): KernelWork {
   return {
     class: 'elementwise',
-    numeric: 'fp32',
+    dtype: 'fp32',
     flops: flops(0),
     operations,
     bytes: bytes(size),

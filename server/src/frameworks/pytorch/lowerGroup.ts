@@ -12,7 +12,7 @@ import type { FusedGroup } from './fusedGroups.ts';
 
 /** A member of a group that is not the one that stands for it. */
 export const absorbed = (type: OperatorType): LoweredOperator => ({
-  numeric: type.numeric,
+  dtype: type.dtype,
   width: type.width,
   view: true,
   forward: none,
@@ -58,7 +58,7 @@ export function lowerGroup(
   const again = gathered === undefined ? 0 : gathered.elements * type.width;
   const kernel = (products: number, operations: number, size: number, launches = 1): KernelWork => ({
     class: kernelClass,
-    numeric: type.numeric,
+    dtype: type.dtype,
     flops: flops(products),
     // Scores and their softmax stay in registers; their arithmetic is part of the measured share of attention.
     operations: attention ? 0 : operations,
@@ -75,7 +75,7 @@ export function lowerGroup(
       : [layoutChange(2 * gathered.elements * type.width, environment)];
   const learns = mode === 'training' && learned.length > 0;
   return {
-    numeric: type.numeric,
+    dtype: type.dtype,
     width: type.width,
     view: false,
     forward: [kernel(forward.flops, forward.operations, read + written + again, launchesForward), ...moves],
@@ -120,7 +120,7 @@ const isImage = (training: TrainingGraph, { outputs }: FusedGroup): boolean =>
  */
 const layoutChange = (size: number, environment: KernelEnvironment): KernelWork => ({
   class: 'elementwise',
-  numeric: 'fp32',
+  dtype: 'fp32',
   flops: flops(0),
   operations: 0,
   bytes: bytes(2 * size),

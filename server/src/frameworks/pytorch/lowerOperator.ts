@@ -36,7 +36,7 @@ export function operatorLowering(
     const own = [...casts.forward, ...copies];
     const ownBackward = [...casts.backwardData, ...copies];
     return {
-      numeric: type.numeric,
+      dtype: type.dtype,
       width: type.width,
       view: false,
       forward: [...joined(own, isFolded ? noKernels : forward), ...biasOf(step, typed)],

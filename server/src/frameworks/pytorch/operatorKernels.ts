@@ -29,7 +29,7 @@ export function operatorKernels(graph: TrainingGraph, mode: Mode): (typed: Typed
 }
 
 const isSameType = (left: OperatorType, right: OperatorType): boolean =>
-  left.numeric === right.numeric && left.width === right.width && left.mixed === right.mixed;
+  left.dtype === right.dtype && left.width === right.width && left.mixed === right.mixed;
 
 function kernelsOf(graph: TrainingGraph, mode: Mode, typed: TypedOperator): PassKernels {
   const forward = kernelOf(typed, typed.cost.forward);
@@ -114,7 +114,7 @@ function kernelOf({ cost, type, environment }: TypedOperator, work: Work): reado
   return [
     {
       class: cost.class,
-      numeric: type.numeric,
+      dtype: type.dtype,
       flops: flops(work.flops),
       operations: work.operations,
       bytes: size,

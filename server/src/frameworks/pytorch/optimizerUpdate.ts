@@ -49,7 +49,7 @@ export function optimizerUpdate(
   return {
     kernels: passes.map((bytesPerElement) => ({
       class: 'elementwise' as const,
-      numeric: 'fp32' as const,
+      dtype: 'fp32' as const,
       flops: flops(0),
       operations: elements * 2,
       bytes: bytes(elements * bytesPerElement),
@@ -71,7 +71,7 @@ const fullWeights: HeldWeights = { width: 4, copied: false, clipped: false };
 export const addedGradientKernels = ({ elements, tensors }: UpdateSizes, width = 4): readonly KernelWork[] =>
   [1, 3].map((operands) => ({
     class: 'elementwise' as const,
-    numeric: 'fp32' as const,
+    dtype: 'fp32' as const,
     flops: flops(0),
     operations: elements,
     bytes: bytes(operands * elements * width),

@@ -3,7 +3,7 @@
 import type { Correction } from '../corrections.ts';
 import type { Calibrated } from '../curves.ts';
 import type { Nearness } from '../nearestCurve.ts';
-import type { BoundTime } from './productTime.ts';
+import type { BoundTime } from './gemmTime.ts';
 
 export interface BodyTime {
   readonly time: number;

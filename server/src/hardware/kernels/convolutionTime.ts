@@ -15,7 +15,7 @@
 
 import type { ConvolutionPass, ConvolutionShape } from '../../operators/definition.ts';
 import type { ConvolutionCurve } from '../curves.ts';
-import { type BoundTime, type ProductSizes, productTime, type Rates } from './productTime.ts';
+import { type BoundTime, gemmTime, type ProductSizes, type Rates } from './gemmTime.ts';
 
 /** What cuDNN transposes around a kernel whose images lie otherwise: all of them, or none that the kernel writes itself. */
 export type Transposed = 'all' | 'read';
@@ -52,7 +52,7 @@ function fastestTime(
   width: number,
 ): BoundTime {
   const { pass } = shape;
-  const gathered = productTime(rates, curve, productOf(shape, pass), convolutionBytes(shape, width));
+  const gathered = gemmTime(rates, curve, productOf(shape, pass), convolutionBytes(shape, width));
   if (shape.groups > 1) return gathered;
   // Tensor cores have no kernels for what follows.
   const scattered =
@@ -95,7 +95,7 @@ function scatteredTime(
 ): BoundTime {
   const { images, positions, channels, filters, taps } = shape;
   const sizes = { batch: 1, m: images * positions, n: channels * taps, k: filters };
-  return productTime(rates, curve, sizes, convolutionBytes(shape, width) + 2 * sizes.m * sizes.n * width);
+  return gemmTime(rates, curve, sizes, convolutionBytes(shape, width) + 2 * sizes.m * sizes.n * width);
 }
 
 /** Input, filter and output once each: implicit GEMM never writes the unfolded input. */

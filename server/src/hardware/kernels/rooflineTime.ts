@@ -7,7 +7,7 @@ import type { KernelWork } from '../kernelWork.ts';
 import type { BodyTime } from './bodyTime.ts';
 
 export function rooflineTime(gpu: GpuProfile, work: KernelWork): BodyTime {
-  const path = computePath(gpu, work.numeric);
+  const path = computePath(gpu, work.dtype);
   const shares = sharesOf(work.class, gpu);
   const compute = path.unit === 'tensor' ? shares.tensor : shares.vector;
   const computeTime = work.flops / path.peak;

@@ -1,7 +1,7 @@
 /** Where a node of a text names one of its attributes. */
 
 import type { TextSpan } from '../../model/issue.ts';
-import { rememberRecent } from '../../model/rememberRecent.ts';
+import { memoizeRecent } from '../../model/memoizeRecent.ts';
 import type { ModelView } from '../modelView.ts';
 import type { TextLines } from '../textLines.ts';
 import { tokenizeOnnxText } from './onnxTextTokens.ts';
@@ -25,7 +25,7 @@ interface LineRange {
 }
 
 /** By name, where the node of some lines first names an attribute. Where one is wrong, the next asked for is its neighbour. */
-const attributesOfLines = rememberRecent(
+const attributesOfLines = memoizeRecent(
   (text: TextLines, { line, end }: LineRange): ReadonlyMap<string, TextSpan> => {
     // A node means what it is only inside a graph.
     const searched = `${opening}${text.lines.slice(line, end).join('\n')}`;

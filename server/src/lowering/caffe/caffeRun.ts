@@ -3,7 +3,7 @@
 import type { CaffeLayer, CaffeNet } from '../../formats/caffe/syntax.ts';
 import type { Issue, TextSpan } from '../../model/issue.ts';
 import type { IssueCode } from '../../model/issueCodes.ts';
-import { once } from '../../model/once.ts';
+import { lazy } from '../../model/lazy.ts';
 import { GraphBuilder } from '../layer-spec/graphBuilder.ts';
 import type { Tensor } from '../layer-spec/layerDefinition.ts';
 import type { NetInPhase } from './netState.ts';
@@ -35,8 +35,8 @@ export class CaffeRun {
   /** What the net says of the batch. */
   batch: number | undefined;
   /** Blobs that the layers of this phase, and those of all phases, write; found when the first is missed. */
-  readonly topsOfPhase = once(() => topsOf(this.state.layers));
-  readonly topsOfNet = once(() => topsOf(this.net.layers));
+  readonly topsOfPhase = lazy(() => topsOf(this.state.layers));
+  readonly topsOfNet = lazy(() => topsOf(this.net.layers));
 
   constructor(
     readonly net: CaffeNet,

@@ -3,7 +3,7 @@
 import { operatorsOf } from './callOperators.ts';
 import { copyLayer, patternOf } from './copyLayer.ts';
 import { type KeptLayer, type LayerBasis, readsOf } from './keptLayer.ts';
-import type { RunMemory } from './loweringMemory.ts';
+import type { RunCache } from './loweringCache.ts';
 import type { Line, LoweringRun } from './loweringRun.ts';
 import type { Outputs } from './scope.ts';
 import { unreadableCall } from './standIns.ts';
@@ -76,7 +76,7 @@ function freshLayer(
 }
 
 /** Outputs as the objects they were before, where they are equal. */
-const knownOutputs = ({ tensors, names }: Outputs, memory: RunMemory): Outputs => ({
+const knownOutputs = ({ tensors, names }: Outputs, memory: RunCache): Outputs => ({
   tensors: tensors.map((tensor) => memory.sameTensor(tensor)),
   names,
 });

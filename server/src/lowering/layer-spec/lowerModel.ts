@@ -10,7 +10,7 @@ import { dimensionValues, openDimensions } from './dimensionValues.ts';
 import { evaluate, namesIn } from './evaluate.ts';
 import type { GraphBuilder } from './graphBuilder.ts';
 import type { Tensor } from './layerDefinition.ts';
-import { keyOfValue, LoweringMemory } from './loweringMemory.ts';
+import { keyOfValue, LoweringCache } from './loweringCache.ts';
 import { LoweringRun } from './loweringRun.ts';
 import { lowerLines } from './lowerLines.ts';
 import { reportOnce } from './reportOnce.ts';
@@ -33,7 +33,7 @@ export function lowerModel(
   included: ReadonlyMap<string, HomeBlock>,
   overrides: ReadonlyMap<string, number>,
   closed: ReadonlySet<string>,
-  memory: LoweringMemory = new LoweringMemory('copies'),
+  memory: LoweringCache = new LoweringCache('copies'),
 ): LoweredModel {
   const log = reportOnce();
   const open = openDimensions(model, closed);

@@ -6,7 +6,7 @@ import type { TextSpan } from '../../model/issue.ts';
 import type { Home } from './blockTable.ts';
 import { GraphBuilder } from './graphBuilder.ts';
 import type { Tensor } from './layerDefinition.ts';
-import type { RunMemory } from './loweringMemory.ts';
+import type { RunCache } from './loweringCache.ts';
 import type { IssueLog } from './reportOnce.ts';
 import type { Scope } from './scope.ts';
 import { GivenOutputs } from './unreadLayers.ts';
@@ -25,7 +25,7 @@ export class LoweringRun {
   constructor(
     /** The file of the model. */
     readonly home: Home,
-    readonly memory: RunMemory,
+    readonly memory: RunCache,
     readonly symbolDefaults: ReadonlyMap<string, number>,
     readonly log: IssueLog,
   ) {}

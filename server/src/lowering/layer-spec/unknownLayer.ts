@@ -1,7 +1,7 @@
 /** What to write instead of a layer that is none. */
 
+import { memoize } from '../../model/memoize.ts';
 import { didYouMean } from '../../model/nearestName.ts';
-import { remember } from '../../model/remember.ts';
 import { knownOperators } from '../../operators/registry.ts';
 import type { Home } from './blockTable.ts';
 import { layerDefinitions } from './layerDefinitions.ts';
@@ -11,7 +11,7 @@ import { unsupportedLayers } from './unsupportedLayers.ts';
 export function hintForUnknown(name: string, home: Home): string {
   let hints = hintsOf.get(home);
   if (hints === undefined) {
-    hints = remember((unknown: string) => makeHint(unknown, home));
+    hints = memoize((unknown: string) => makeHint(unknown, home));
     hintsOf.set(home, hints);
   }
   return hints(name);

@@ -7,7 +7,14 @@
  * (`_scaled_dot_product_flash_attention`), never the scores.
  */
 
-import type { BoundTensor, CostContext, OperatorCost, SavedTensor, Traffic, Work } from '../definition.ts';
+import type {
+  BoundTensor,
+  CostContext,
+  MemoryAccess,
+  OperatorCost,
+  SavedTensor,
+  Work,
+} from '../definition.ts';
 import {
   addTraffic,
   addWork,
@@ -52,7 +59,7 @@ export function attentionCost(
     /** Element-wise operations beside the softmax: rotation, normalization of heads. */
     readonly operations?: number;
     /** What the inputs move, where not every input is read whole. */
-    readonly read?: Traffic;
+    readonly read?: MemoryAccess;
   } = {},
 ): OperatorCost {
   const output = context.output(0);

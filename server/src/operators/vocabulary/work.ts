@@ -7,10 +7,10 @@ import type {
   CostContext,
   KernelClass,
   KnownCost,
+  MemoryAccess,
   ProductShape,
   RepeatedProduct,
   SavedTensor,
-  Traffic,
   UnknownCost,
   Work,
 } from '../definition.ts';
@@ -18,7 +18,7 @@ import { noTraffic, noWork } from '../definition.ts';
 import { largestContent } from './contents.ts';
 
 /** Elements of float32 follow the scenario's precision; every other type moves its own width. */
-export function trafficOf(...tensors: readonly (BoundTensor | undefined)[]): Traffic {
+export function trafficOf(...tensors: readonly (BoundTensor | undefined)[]): MemoryAccess {
   return addTraffic(
     ...tensors.map((tensor) =>
       tensor === undefined ? noTraffic : trafficOfElements(tensor, tensor.elements),
@@ -26,8 +26,8 @@ export function trafficOf(...tensors: readonly (BoundTensor | undefined)[]): Tra
   );
 }
 
-/** Traffic of `count` elements of the type of `tensor`. A string moves as its pointer, 8 bytes. */
-export function trafficOfElements(tensor: BoundTensor, count: number): Traffic {
+/** Memory access of `count` elements of the type of `tensor`. A string moves as its pointer, 8 bytes. */
+export function trafficOfElements(tensor: BoundTensor, count: number): MemoryAccess {
   if (tensor.elementType === 'float32') return { float32Elements: count, fixedBytes: 0 };
   return {
     float32Elements: 0,
@@ -35,11 +35,11 @@ export function trafficOfElements(tensor: BoundTensor, count: number): Traffic {
   };
 }
 
-export const float32Traffic = (count: number): Traffic => ({ float32Elements: count, fixedBytes: 0 });
+export const float32Traffic = (count: number): MemoryAccess => ({ float32Elements: count, fixedBytes: 0 });
 
-export const byteTraffic = (count: number): Traffic => ({ float32Elements: 0, fixedBytes: count });
+export const byteTraffic = (count: number): MemoryAccess => ({ float32Elements: 0, fixedBytes: count });
 
-export function addTraffic(...parts: readonly Traffic[]): Traffic {
+export function addTraffic(...parts: readonly MemoryAccess[]): MemoryAccess {
   let float32Elements = 0;
   let fixedBytes = 0;
   for (const part of parts) {
@@ -53,7 +53,7 @@ export function addTraffic(...parts: readonly Traffic[]): Traffic {
 export function work(parts: {
   readonly flops?: number;
   readonly operations?: number;
-  readonly traffic: Traffic;
+  readonly traffic: MemoryAccess;
   readonly kernels?: number;
   readonly product?: ProductShape | ConvolutionShape;
   /** Where there are several. */

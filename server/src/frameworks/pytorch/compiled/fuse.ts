@@ -2,12 +2,12 @@
  * Steps put together to kernels, as Inductor's scheduler does.
  *
  * Rules, PyTorch 2.13: a value computed element by element is inlined where it is read, and stored only for a library,
- * for a kernel of another moment, for backward or for the caller (torch/_inductor/lowering.py, ir.py `StorageBox.mark_reuse`);
+ * for a kernel of another level, for backward or for the caller (torch/_inductor/lowering.py, ir.py `StorageBox.mark_reuse`);
  * steps over the same elements that read one another's results or the same tensor become one kernel, unless something
  * that cannot be part of it lies between (torch/_inductor/scheduler.py `can_fuse_vertical`, `can_fuse_horizontal`).
  *
- * A moment is a number: what follows a library's kernel, a sum over columns or a window comes a moment later. Steps of
- * one moment never wait for each other, so that fusing them closes no circle.
+ * A level is a number: what follows a library's kernel, a sum over columns or a window comes a level later. Steps of
+ * one level never wait for each other, so that fusing them closes no circle.
  */
 
 import type { KernelEnvironment } from '../../../hardware/corrections.ts';
@@ -40,11 +40,11 @@ export function fuse(steps: readonly Step[], storage: Storage): FusedKernels {
       else known.push(index);
     }
   }
-  const moments = momentsOf(steps, producers, readers, storage);
-  const stored = storedValues(steps, moments, { producers, readers }, storage);
+  const levels = fusionLevelsOf(steps, producers, readers, storage);
+  const stored = storedValues(steps, levels, { producers, readers }, storage);
   const isStored = (value: string): boolean => stored.has(value);
   const groups = new Groups(steps);
-  unite(steps, moments, producers, groups, storage);
+  unite(steps, levels, producers, groups, storage);
   return kernelsOf(steps, groups, { producers, readers }, isStored, storage);
 }
 
@@ -59,7 +59,7 @@ type Links = {
  */
 function storedValues(
   steps: readonly Step[],
-  moments: Int32Array,
+  levels: Int32Array,
   { producers, readers }: Links,
   storage: Storage,
 ): ReadonlySet<string> {
@@ -76,8 +76,8 @@ function storedValues(
       if (next === undefined) return true;
       if (next.kind === 'extern' || next.kind === 'window') return false;
       if (next.kind === 'rows' && next.domain !== step.domain) return false;
-      const isNear = moments[reader] === moments[index] && next.kind !== 'columns';
-      return step.kind === 'pointwise' ? isNear || read <= mostReads : moments[reader] === moments[index];
+      const isNear = levels[reader] === levels[index] && next.kind !== 'columns';
+      return step.kind === 'pointwise' ? isNear || read <= mostReads : levels[reader] === levels[index];
     };
     for (const value of step.writes) {
       const own = readers.get(value) ?? [];
@@ -94,26 +94,26 @@ function storedValues(
 
 const mostReads = 4;
 
-const endsMoment = (producer: Step, reader: Step): boolean =>
+const endsLevel = (producer: Step, reader: Step): boolean =>
   producer.kind === 'extern' || producer.kind === 'columns' || reader.kind === 'window';
 
-/** What nobody of its own moment reads waits until somebody does: it is inlined there. */
-function momentsOf(
+/** What nobody of its own level reads waits until somebody does: it is inlined there. */
+function fusionLevelsOf(
   steps: readonly Step[],
   producers: ReadonlyMap<string, number>,
   readers: ReadonlyMap<string, readonly number[]>,
   storage: Storage,
 ): Int32Array {
-  const moments = new Int32Array(steps.length);
+  const levels = new Int32Array(steps.length);
   for (const [index, step] of steps.entries()) {
-    let moment = 0;
+    let level = 0;
     for (const value of step.reads) {
       const producer = producers.get(value) ?? -1;
       const before = steps[producer];
       if (before === undefined || producer >= index) continue;
-      moment = Math.max(moment, (moments[producer] ?? 0) + (endsMoment(before, step) ? 1 : 0));
+      level = Math.max(level, (levels[producer] ?? 0) + (endsLevel(before, step) ? 1 : 0));
     }
-    moments[index] = moment;
+    levels[index] = level;
   }
   for (let index = steps.length - 1; index >= 0; index -= 1) {
     const step = steps[index];
@@ -122,12 +122,12 @@ function momentsOf(
     for (const value of step.writes) {
       for (const reader of readers.get(value) ?? []) {
         const behind = steps[reader]?.kind === 'window' ? 1 : 0;
-        earliest = Math.min(earliest, (moments[reader] ?? 0) - behind);
+        earliest = Math.min(earliest, (levels[reader] ?? 0) - behind);
       }
     }
-    if (earliest !== Number.POSITIVE_INFINITY) moments[index] = Math.max(moments[index] ?? 0, earliest);
+    if (earliest !== Number.POSITIVE_INFINITY) levels[index] = Math.max(levels[index] ?? 0, earliest);
   }
-  return moments;
+  return levels;
 }
 
 /** Steps that become one kernel, by the lowest index of them. */
@@ -164,7 +164,7 @@ class Groups {
 
 function unite(
   steps: readonly Step[],
-  moments: Int32Array,
+  levels: Int32Array,
   producers: ReadonlyMap<string, number>,
   groups: Groups,
   storage: Storage,
@@ -178,11 +178,11 @@ function unite(
       const before = steps[producer];
       const isFused = before !== undefined && before.kind !== 'extern' && before.kind !== 'columns';
       if (isFused && !isColumns && step.kind !== 'window' && before.domain === step.domain) {
-        if (moments[producer] === moments[index]) groups.unite(producer, index);
+        if (levels[producer] === levels[index]) groups.unite(producer, index);
       }
       // Tensors much smaller than what is walked over are no reason to share a kernel.
       if (storage.bytesOf(value) < step.domain) continue;
-      const key = `${isColumns ? 'columns' : 'elements'} ${moments[index]} ${step.domain} ${value}`;
+      const key = `${isColumns ? 'columns' : 'elements'} ${levels[index]} ${step.domain} ${value}`;
       const other = sharing.get(key);
       if (other === undefined) sharing.set(key, index);
       else groups.unite(other, index);
@@ -272,7 +272,7 @@ function kernelsOf(
     add(last.operator, [
       {
         class: rowClass ?? (isColumns ? 'reduction' : 'elementwise'),
-        numeric: 'fp32',
+        dtype: 'fp32',
         flops: flops(0),
         operations,
         bytes: bytes(size),

@@ -210,12 +210,15 @@ function costed(
 /** Advice that makes things worse here is none. */
 const isLoss = (gain: string): boolean => / slower,| fewer samples/.test(gain);
 
-const aboutMemory: ReadonlySet<string> = new Set(['findings/out-of-memory', 'findings/little-memory-left']);
+const memoryFindings: ReadonlySet<string> = new Set([
+  'findings/out-of-memory',
+  'findings/little-memory-left',
+]);
 
 /** What the change is worth, in the terms of what it is against. */
 function worth({ diagnostic, view }: Wrong, after: ModelEstimate): string {
   const before = view.estimate.cost;
-  if (aboutMemory.has(diagnostic.code)) {
+  if (memoryFindings.has(diagnostic.code)) {
     const { peak, capacity } = after.cost?.totals.memory ?? { peak: bytes(0), capacity: null };
     return capacity === null ? '' : `${formatBytes(peak)} of ${formatBytes(capacity)}`;
   }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { readLayerSpec } from '../../../server/src/formats/layer-spec/readLayerSpec.ts';
-import { LoweringMemory } from '../../../server/src/lowering/layer-spec/loweringMemory.ts';
+import { LoweringCache } from '../../../server/src/lowering/layer-spec/loweringCache.ts';
 import { lowerLayerSpec } from '../../../server/src/lowering/lowerLayerSpec.ts';
 
 /** A text with every kind of thing a layer can depend on. */
@@ -28,7 +28,7 @@ layers:
 outputs: [flat, c.kept]
 `;
 
-function lower(source: string, memory = new LoweringMemory('nothing')) {
+function lower(source: string, memory = new LoweringCache('nothing')) {
   const { spec } = readLayerSpec(source);
   if (spec === undefined) return undefined;
   const { model, structure, issues } = lowerLayerSpec(spec, { memory });
@@ -48,7 +48,7 @@ it.each([text, ...['gpt2', 'googlenet'].map((name) => readFileSync(`samples/${na
     });
     fc.assert(
       fc.property(fc.array(edit, { minLength: 1, maxLength: 6 }), (edits) => {
-        const memory = new LoweringMemory();
+        const memory = new LoweringCache();
         lower(original, memory);
         let present = original;
         for (const { at, removed, added, undo } of edits) {
@@ -65,12 +65,12 @@ it.each([text, ...['gpt2', 'googlenet'].map((name) => readFileSync(`samples/${na
 it.each([text, readFileSync('samples/tinyllama.layers.yaml', 'utf8')])(
   'a line that is written like another over tensors like its becomes what it would become by itself (%#)',
   (source) => {
-    expect(lower(source, new LoweringMemory('copies'))).toEqual(lower(source));
+    expect(lower(source, new LoweringCache('copies'))).toEqual(lower(source));
   },
 );
 
 it('takes over the operators of lines that did not change', () => {
-  const memory = new LoweringMemory();
+  const memory = new LoweringCache();
   const before = lower(text, memory)?.model.graph.nodes ?? [];
   const after =
     lower(text.replace('Linear(d) frozen', 'Linear(d, d) frozen'), memory)?.model.graph.nodes ?? [];

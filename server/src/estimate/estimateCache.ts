@@ -5,8 +5,8 @@
 
 import type { ModelAnalysis, TrainingGraph } from '../analysis/modelAnalysis.ts';
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
+import { LruCache } from '../model/lruCache.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
-import { RecentAnswers } from '../model/recentAnswers.ts';
 import { isSameContent } from '../model/sameContent.ts';
 import type { Scenario } from '../model/scenario.ts';
 import type { StepCost } from '../model/stepCost.ts';
@@ -26,9 +26,9 @@ export interface KnownEstimate {
   readonly cost: StepCost | undefined;
 }
 
-export type EstimateMemory = RecentAnswers<CostBasis, KnownEstimate>;
+export type EstimateCache = LruCache<CostBasis, KnownEstimate>;
 
-export const estimateMemory = (): EstimateMemory => new RecentAnswers(isSameBasis);
+export const estimateCache = (): EstimateCache => new LruCache(isSameBasis);
 
 const isSameBasis = (left: CostBasis, right: CostBasis): boolean =>
   left.analysis === right.analysis &&

@@ -9,7 +9,7 @@
 import type { RowCurve } from '../curves.ts';
 
 /** Seconds, without launch. `columns`: length of a row, where the kernel has rows. */
-export function rowTime(
+export function rowCurveTime(
   bandwidth: number,
   curve: RowCurve,
   bytes: number,

@@ -14,17 +14,17 @@ export const mostCrowded = 50_000;
 const fewestBytes = 24;
 
 /** Whether so many operators in a file of `size` bytes (or characters) are more than anybody writes. */
-export const isCrowded = (count: number, size: number): boolean =>
+export const hasTooManyNodes = (count: number, size: number): boolean =>
   count > mostCrowded && size < count * fewestBytes;
 
 /** The model as a file of `size` bytes (or characters) holds it, cut after 50,000 operators where they are crowded. */
-export function leaveOutCrowded(
+export function limitNodeCount(
   model: OnnxModel,
   size: number,
 ): { readonly model: OnnxModel; readonly issues: readonly Issue[] } {
   const { graph } = model;
   const count = graph.nodes.length;
-  if (!isCrowded(count, size)) return { model, issues: [] };
+  if (!hasTooManyNodes(count, size)) return { model, issues: [] };
   const message = `The file has ${count.toLocaleString('en-US')} operators in ${formatBytes(bytes(size))}, more than any exporter writes: those after the first ${mostCrowded.toLocaleString('en-US')} are left out, so totals are without them; export the model again`;
   return {
     model: { ...model, graph: { ...graph, nodes: graph.nodes.slice(0, mostCrowded) } },

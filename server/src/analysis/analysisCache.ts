@@ -9,13 +9,13 @@ import type { OnnxNode } from '../formats/onnx/syntax.ts';
 import type { LoweredSpec } from '../lowering/lowerLayerSpec.ts';
 import type { ProvidedLayer } from '../lowering/providedStructure.ts';
 import type { TensorLiteral } from '../model/attribute.ts';
-import { RecentAnswers } from '../model/recentAnswers.ts';
+import { LruCache } from '../model/lruCache.ts';
 import { isSameContent } from '../model/sameContent.ts';
 import type { ModelAnalysis } from './modelAnalysis.ts';
 
-export type AnalysisMemory = RecentAnswers<LoweredSpec, ModelAnalysis>;
+export type AnalysisCache = LruCache<LoweredSpec, ModelAnalysis>;
 
-export const analysisMemory = (): AnalysisMemory => new RecentAnswers(isSameLowering);
+export const analysisCache = (): AnalysisCache => new LruCache(isSameLowering);
 
 /** Whether two lowered models are the same but for where their layers stand. */
 function isSameLowering({ model, structure }: LoweredSpec, other: LoweredSpec): boolean {

@@ -10,7 +10,7 @@ import { parseNames } from './parseNames.ts';
 import type { LayerCall, Name } from './syntax.ts';
 import type { Parsed } from './tokenCursor.ts';
 
-export class ReadingMemory {
+export class ReadingCache {
   private text = '';
   private readonly names = new KeptParses<readonly Name[]>(parseNames, (names, by) =>
     names.map((name) => moveName(name, by)),

@@ -34,7 +34,7 @@ export interface BoundTime {
 }
 
 /** `operands`: bytes of the three matrices, each once, as they lie in memory. Without launch. */
-export function productTime(
+export function gemmTime(
   rates: Rates,
   curve: ProductCurve,
   { batch, m, n, k }: ProductSizes,

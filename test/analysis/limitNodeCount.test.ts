@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { leaveOutCrowded, mostCrowded } from '../../server/src/analysis/leaveOutCrowded.ts';
+import { limitNodeCount, mostCrowded } from '../../server/src/analysis/limitNodeCount.ts';
 import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
 import { readOnnx } from '../../server/src/formats/onnx/readOnnx.ts';
 import { encodeModel } from '../support/onnxBytes.ts';
@@ -21,7 +21,7 @@ test.each([
   });
   const read = readOnnx(byteSourceOfBuffer(bytes)).model;
   if (read === undefined) throw new Error('the model could not be read');
-  const { model, issues } = leaveOutCrowded(read, operators * bytesEach);
+  const { model, issues } = limitNodeCount(read, operators * bytesEach);
   expect(model.graph.nodes).toHaveLength(kept);
   expect(issues.map(({ message }) => message)).toEqual(
     said === undefined ? [] : [expect.stringContaining(said)],

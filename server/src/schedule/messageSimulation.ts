@@ -11,7 +11,7 @@ import type { MessageColumns } from './messageColumns.ts';
 import { createQueue } from './queue.ts';
 import type { ChannelOrder } from './stepWork.ts';
 
-export interface Traffic {
+export interface MessageSimulation {
   /** The message of a step may start at `time`; times never decrease from call to call. */
   readonly release: (step: number, message: number, time: number) => void;
   /** When a released message has passed its last stage. */
@@ -44,12 +44,12 @@ const noJob = Number.NEGATIVE_INFINITY;
 const never = Number.POSITIVE_INFINITY;
 
 /** `steps`: how many will mostly be laid out. */
-export function createTraffic(
+export function createMessageSimulation(
   messages: MessageColumns,
   channels: readonly ChannelOrder[],
   slowing: readonly number[] = [],
   { steps = 1, isRecorded = false }: { readonly steps?: number; readonly isRecorded?: boolean } = {},
-): Traffic {
+): MessageSimulation {
   const { firstStage: first, messageOf, channel: channelOf, time: durationOf, rank, ranks } = messages;
   const perStep = durationOf.length;
   const records = isRecorded ? new Records(perStep, first, messageOf) : undefined;

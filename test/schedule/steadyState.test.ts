@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { settledSteps } from '../../server/src/schedule/settledSteps.ts';
+import { steadyState } from '../../server/src/schedule/steadyState.ts';
 import { stepTimeline } from '../../server/src/schedule/stepTimeline.ts';
 import type { StepWork } from '../../server/src/schedule/stepWork.ts';
 import { exactWork, inColumns, made } from './anyWork.ts';
@@ -10,7 +10,7 @@ const laterSteps = 20;
 
 /** The columns of a step, told from its start. */
 const told = (work: StepWork, count: number) => {
-  const line = settledSteps(work);
+  const line = steadyState(work);
   while (line.steps.length < count) line.lay();
   return line.steps.map(
     ({ start, end, fed, forwardEnds, backwardEnds, updates, stalls, neededAt }, index) => ({
@@ -39,7 +39,7 @@ test('a step that is proved to repeat is every later step of the plain simulatio
   fc.assert(
     fc.property(exactWork, (drawn) => {
       const work = inColumns(made(drawn));
-      const { isProved, shown } = settledSteps(work);
+      const { isProved, shown } = steadyState(work);
       if (!isProved) return;
       proved += 1;
       const plain = told(work, laterSteps);
@@ -58,7 +58,7 @@ test('what is told of a proved step is what the plain simulation comes to: expos
   fc.assert(
     fc.property(exactWork, (drawn) => {
       const work = inColumns(made(drawn));
-      const { isProved, shown } = settledSteps(work);
+      const { isProved, shown } = steadyState(work);
       if (!isProved) return;
       const line = stepTimeline(work);
       const plain = told(work, laterSteps);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { unfoldConvolution } from '../../server/src/frameworks/cudnn/unfoldedConvolution.ts';
+import { unfoldConvolution } from '../../server/src/frameworks/cudnn/im2col.ts';
 import type { KernelWork } from '../../server/src/hardware/kernelWork.ts';
 import { bytes, flops } from '../../server/src/model/units.ts';
 import type { ConvolutionPass, ConvolutionShape } from '../../server/src/operators/definition.ts';
@@ -21,7 +21,7 @@ const wide: ConvolutionShape = {
 
 const kernelOf = (shape: ConvolutionShape): KernelWork => ({
   class: 'convolution',
-  numeric: 'fp32',
+  dtype: 'fp32',
   flops: flops(1),
   operations: 0,
   bytes: bytes(1),

@@ -9,7 +9,7 @@ import type { BodyTime } from './bodyTime.ts';
  * Few blocks leave most multiprocessors idle, and each of the others loads no faster than its threads wait: what bounds sums
  * of columns is the rows, however many columns there are. AMD's kernels share the rows out.
  */
-export function atLeastSums(gpu: GpuProfile, { columnSums }: KernelWork, body: BodyTime): BodyTime {
+export function columnReductionFloor(gpu: GpuProfile, { columnSums }: KernelWork, body: BodyTime): BodyTime {
   const { clock, vendor, multiprocessors } = gpu;
   if (columnSums === undefined || clock === undefined || vendor !== 'NVIDIA') return body;
   const { blocks, elements } = columnSums;
@@ -24,7 +24,7 @@ export function atLeastSums(gpu: GpuProfile, { columnSums }: KernelWork, body: B
  * of few channels, most of the time is waiting, on a GPU of any bandwidth. Three blocks of 512 threads with 40 registers
  * each are on a multiprocessor at once.
  */
-export function atLeastChannelSums(
+export function channelReductionFloor(
   gpu: GpuProfile,
   { channelSums, bytes }: KernelWork,
   body: BodyTime,

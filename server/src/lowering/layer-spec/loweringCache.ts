@@ -21,7 +21,7 @@ const mostStates = 4;
 export type Remembered = 'lines' | 'copies' | 'nothing';
 
 /** What is kept of runs under the same circumstances. */
-export class RunMemory {
+export class RunCache {
   inputs: readonly Tensor[] | undefined;
   /** By path, the last state first. */
   private readonly layers = new Map<string, readonly KeptLayer[]>();
@@ -98,14 +98,14 @@ export class RunMemory {
 /** Runs differ in the dims and inputs of the model; a text is lowered once or twice. */
 const mostRuns = 2;
 
-export class LoweringMemory {
-  private readonly runs = new Map<string, RunMemory>();
+export class LoweringCache {
+  private readonly runs = new Map<string, RunCache>();
 
   constructor(private readonly remembered: Remembered = 'lines') {}
 
   /** What is kept of the last run under the same circumstances. */
-  runOf(circumstances: string): RunMemory {
-    const run = this.runs.get(circumstances) ?? new RunMemory(this.remembered);
+  runOf(circumstances: string): RunCache {
+    const run = this.runs.get(circumstances) ?? new RunCache(this.remembered);
     this.runs.delete(circumstances);
     this.runs.set(circumstances, run);
     const [oldest] = this.runs.keys();

@@ -20,7 +20,7 @@ export interface OwnFile<Value> {
   readonly issues: readonly Issue[];
 }
 
-export type OwnCluster = OwnFile<ClusterProfile>;
+export type UserCluster = OwnFile<ClusterProfile>;
 export type OwnFramework = OwnFile<FrameworkDescription>;
 
 export interface OwnFiles<Value> {
@@ -30,7 +30,7 @@ export interface OwnFiles<Value> {
   forget(uri: string): boolean;
 }
 
-export interface OwnFileSources {
+export interface UserProfileSources {
   readonly read: ReadFile;
   /** Address of a path of the settings, as seen from a model. */
   readonly resolve: (path: string, model: string) => Promise<string | undefined>;
@@ -38,8 +38,8 @@ export interface OwnFileSources {
   readonly watch: (uri: string) => void;
 }
 
-export const clusterFiles = (sources: OwnFileSources): OwnFiles<ClusterProfile> =>
-  ownFiles(sources, {
+export const clusterFiles = (sources: UserProfileSources): OwnFiles<ClusterProfile> =>
+  userProfiles(sources, {
     setting: 'layercost.cluster',
     isPath: isProfilePath,
     unknown: 'scenario/unknown-cluster',
@@ -49,8 +49,8 @@ export const clusterFiles = (sources: OwnFileSources): OwnFiles<ClusterProfile> 
     },
   });
 
-export const frameworkFiles = (sources: OwnFileSources): OwnFiles<FrameworkDescription> =>
-  ownFiles(sources, {
+export const frameworkFiles = (sources: UserProfileSources): OwnFiles<FrameworkDescription> =>
+  userProfiles(sources, {
     setting: 'layercost.framework',
     isPath: isFrameworkPath,
     unknown: 'framework/file',
@@ -71,7 +71,10 @@ interface Kind<Value> {
   readonly read: (text: string) => OwnFile<Value>;
 }
 
-function ownFiles<Value>({ read, resolve, watch }: OwnFileSources, kind: Kind<Value>): OwnFiles<Value> {
+function userProfiles<Value>(
+  { read, resolve, watch }: UserProfileSources,
+  kind: Kind<Value>,
+): OwnFiles<Value> {
   const known = new Map<string, Promise<OwnFile<Value>>>();
   const watched = new Set<string>();
   const readOwn = async (uri: string): Promise<OwnFile<Value>> => {

@@ -1,7 +1,7 @@
 /** Answers kept by the question: for pure functions that are asked the same a thousand times. */
 
 /** `answer`, which is asked each thing once. Objects are the same where they are the same object. */
-export function remember<Question, Answer>(
+export function memoize<Question, Answer>(
   answer: (question: Question) => Answer,
 ): (question: Question) => Answer {
   const known = new Map<Question, Answer>();

@@ -6,14 +6,14 @@ import { sustained, vectorPeak } from '../computePath.ts';
 import { curvesOf, type RowKind } from '../curves.ts';
 import type { KernelWork } from '../kernelWork.ts';
 import { type BodyTime, spreadOver } from './bodyTime.ts';
-import { rowTime } from './rowTime.ts';
+import { rowCurveTime } from './rowCurveTime.ts';
 
 /** Kernels that memory bounds, by the curve of their kind; `undefined` without one. */
-export function rowsTime(gpu: GpuProfile, work: KernelWork): BodyTime | undefined {
+export function rowKernelTime(gpu: GpuProfile, work: KernelWork): BodyTime | undefined {
   const kind = rowKindOf(work);
   const curve = kind && curvesOf(gpu).row[kind];
   if (curve === undefined) return undefined;
-  const memory = rowTime(gpu.memoryBandwidth.value, curve.curve, work.bytes, work.rowLength);
+  const memory = rowCurveTime(gpu.memoryBandwidth.value, curve.curve, work.bytes, work.rowLength);
   const compute = work.operations / sustained(gpu, vectorPeak(gpu)) / elementwiseCompute[0];
   return compute > memory ? undefined : spreadOver({ time: memory, bound: 'memory' }, curve);
 }

@@ -3,9 +3,9 @@
 import type { Stall } from './exposure.ts';
 import { createGpuStream } from './gpuStream.ts';
 import type { InputSupply } from './inputSupply.ts';
+import type { MessageSimulation } from './messageSimulation.ts';
 import type { Order } from './stepOrder.ts';
 import type { StepWork } from './stepWork.ts';
-import type { Traffic } from './traffic.ts';
 
 export interface LaidStep {
   readonly start: number;
@@ -25,10 +25,10 @@ export interface LaidStep {
   readonly neededAt: Float64Array;
 }
 
-export function layStep(
+export function simulateStep(
   work: StepWork,
   order: Order,
-  traffic: Traffic,
+  traffic: MessageSimulation,
   supply: InputSupply | undefined,
   steps: readonly LaidStep[],
   start: number,

@@ -11,14 +11,14 @@
  */
 
 import { createInputSupply, type InputSupply } from './inputSupply.ts';
-import { type LaidStep, layStep } from './layStep.ts';
+import { createMessageSimulation, type MessageSimulation, type Outstanding } from './messageSimulation.ts';
+import { type LaidStep, simulateStep } from './simulateStep.ts';
 import { type Order, orderOf } from './stepOrder.ts';
 import type { StepWork } from './stepWork.ts';
-import { createTraffic, type Outstanding, type Traffic } from './traffic.ts';
 
 export interface SettledSteps {
   readonly steps: readonly LaidStep[];
-  readonly traffic: Traffic;
+  readonly traffic: MessageSimulation;
   readonly supply: InputSupply | undefined;
   /** The step that stands for all, and of how many up to it times are averaged. */
   readonly shown: number;
@@ -32,10 +32,10 @@ export interface SettledSteps {
 }
 
 /** `isRecorded`: when each message travels can be asked for, and not only when what waits for it goes on. */
-export function settledSteps(work: StepWork, isRecorded = false): SettledSteps {
+export function steadyState(work: StepWork, isRecorded = false): SettledSteps {
   const order = orderOf(work);
   const { longestLag } = order;
-  const traffic = createTraffic(work.messages, work.channels, work.slowing, {
+  const traffic = createMessageSimulation(work.messages, work.channels, work.slowing, {
     // A step that is like the one before it; of those that wait for what it sends, messages alone tell.
     steps: longestLag === 0 ? 1 : isRecorded ? 2 + longestLag : 2,
     isRecorded,
@@ -43,7 +43,7 @@ export function settledSteps(work: StepWork, isRecorded = false): SettledSteps {
   const supply = work.input === undefined ? undefined : createInputSupply(work.input);
   const steps: LaidStep[] = [];
   const lay = (): LaidStep => {
-    const step = layStep(work, order, traffic, supply, steps, steps.at(-1)?.end ?? 0);
+    const step = simulateStep(work, order, traffic, supply, steps, steps.at(-1)?.end ?? 0);
     steps.push(step);
     return step;
   };
@@ -95,9 +95,9 @@ interface Memory {
 
 /** `undefined` where more than that is taken over. */
 const memoryBetweenSteps =
-  ({ remembersArrivals }: Order, traffic: Traffic, supply: InputSupply | undefined) =>
+  ({ keepsArrivals }: Order, traffic: MessageSimulation, supply: InputSupply | undefined) =>
   (step: number, time: number): Memory | undefined =>
-    remembersArrivals
+    keepsArrivals
       ? undefined
       : { messages: traffic.outstanding(step, time), input: supply?.ahead(step, time) ?? [] };
 

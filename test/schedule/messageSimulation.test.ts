@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { seconds } from '../../server/src/model/units.ts';
 import { messageColumns } from '../../server/src/schedule/messageColumns.ts';
-import { createTraffic } from '../../server/src/schedule/traffic.ts';
+import { createMessageSimulation } from '../../server/src/schedule/messageSimulation.ts';
 import { message } from './anyWork.ts';
 import { plainTraffic, type Release } from './plainTraffic.ts';
 
@@ -56,7 +56,7 @@ test('every stage starts and ends when it does by hand', () => {
   fc.assert(
     fc.property(anyTraffic, (drawn) => {
       const { messages, orders, steps } = drawn;
-      const traffic = createTraffic(messageColumns(messages), orders, [], { isRecorded: true });
+      const traffic = createMessageSimulation(messageColumns(messages), orders, [], { isRecorded: true });
       const releases = releasesOf(drawn);
       for (const { step, message: index, time: at } of releases) traffic.release(step, index, at);
       for (let step = 0; step < steps; step += 1) {
@@ -82,7 +82,7 @@ test('work beside messages is slowed by the one that slows most of those on thei
   fc.assert(
     fc.property(anyTraffic, pieces, (drawn, works) => {
       const { messages, orders } = drawn;
-      const traffic = createTraffic(messageColumns(messages), orders, slowing);
+      const traffic = createMessageSimulation(messageColumns(messages), orders, slowing);
       const releases = releasesOf({ ...drawn, steps: 1 });
       for (const { message: index, time: at } of releases) traffic.release(0, index, at);
       const carried = plainTraffic(messages, orders, releases);

@@ -8,11 +8,11 @@ import { findGpu } from '../gpus.ts';
 import type { KernelWork } from '../kernelWork.ts';
 import { type BodyTime, joined, scaled, spreadOver } from './bodyTime.ts';
 import { convolutionBytes, convolutionTime, type Transposed } from './convolutionTime.ts';
-import { operandBytes, productTime, type Rates } from './productTime.ts';
-import { rowTime } from './rowTime.ts';
+import { gemmTime, operandBytes, type Rates } from './gemmTime.ts';
+import { rowCurveTime } from './rowCurveTime.ts';
 
 /** Products of known shape, one after the other, and what is moved beside them; `undefined` without a curve. */
-export function productsTime(gpu: GpuProfile, work: KernelWork): BodyTime | undefined {
+export function matrixKernelTime(gpu: GpuProfile, work: KernelWork): BodyTime | undefined {
   const { products, width } = work;
   if (products === undefined || width === undefined) return undefined;
   const parts: BodyTime[] = [];
@@ -27,7 +27,7 @@ export function productsTime(gpu: GpuProfile, work: KernelWork): BodyTime | unde
   if (rest > 0) {
     const { elementwise } = curvesOf(gpu).row;
     if (elementwise === undefined) return undefined;
-    const time = rowTime(gpu.memoryBandwidth.value, elementwise.curve, rest, undefined);
+    const time = rowCurveTime(gpu.memoryBandwidth.value, elementwise.curve, rest, undefined);
     parts.push(spreadOver({ time, bound: 'memory' }, elementwise));
   }
   return joined(parts);
@@ -52,12 +52,12 @@ export function transposedAround(
 
 function timeOfProduct(
   gpu: GpuProfile,
-  { numeric, library, environment }: KernelWork,
+  { dtype, library, environment }: KernelWork,
   shape: ProductShape | ConvolutionShape,
   width: number,
 ): { readonly time: BodyTime; readonly bytes: number } | undefined {
   const curves = curvesOf(gpu);
-  const path = computePath(gpu, numeric);
+  const path = computePath(gpu, dtype);
   // Curves are shares of the nominal peak: what a power limit takes away where they were measured is in them.
   const ratesBy = ({ gpu: source }: Calibrated<unknown>): Rates => ({
     multiprocessors: gpu.multiprocessors.value,
@@ -70,7 +70,7 @@ function timeOfProduct(
     const curve = (isOld ? curves.cuda8Product : ofUnit)[curveLayoutOf(shape.layout)];
     const bytes = operandBytes(shape, width);
     if (curve === undefined) return undefined;
-    const { time, bound } = productTime(ratesBy(curve), curve.curve, shape, bytes);
+    const { time, bound } = gemmTime(ratesBy(curve), curve.curve, shape, bytes);
     // A GPU that reached more than its limit of power was taken to leave would give others more than their peak.
     const least = (2 * shape.batch * shape.m * shape.n * shape.k * gpu.sustainedCompute.value) / path.peak;
     return { time: spreadOver({ time: Math.max(time, least), bound }, curve), bytes };

@@ -16,7 +16,7 @@ export interface UsefulNodes {
 }
 
 /** The nodes of `graph` without those that give nothing, where these are more than a thousand; the issues count them. */
-export function leaveOutIdle(nodes: readonly FlatNode[], graph: OnnxGraph): UsefulNodes {
+export function dropDeadNodes(nodes: readonly FlatNode[], graph: OnnxGraph): UsefulNodes {
   if (nodes.length <= mostIdle) return { nodes, issues: [] };
   const named = leaveOut(nodes, isIdle, (count) => ({
     code: 'graph/idle-operators',

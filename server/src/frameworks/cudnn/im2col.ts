@@ -30,7 +30,7 @@ export function unfoldConvolution(
 }
 
 function kernelsOf(
-  { numeric, environment, width = 4 }: KernelWork,
+  { dtype, environment, width = 4 }: KernelWork,
   shape: ConvolutionShape,
   count: number,
   library: UnfoldingLibrary,
@@ -41,7 +41,7 @@ function kernelsOf(
   const times = images * count;
   const move = (elements: number, kernelClass: KernelWork['class'] = 'movement'): KernelWork => ({
     class: kernelClass,
-    numeric,
+    dtype,
     flops: flops(0),
     operations: 0,
     bytes: bytes(times * elements * width),
@@ -52,7 +52,7 @@ function kernelsOf(
     const { m, n, k } = product;
     return {
       class: 'matmul',
-      numeric,
+      dtype,
       flops: flops(2 * m * n * k * repeated),
       operations: 0,
       bytes: bytes((m * k + k * n + m * n) * repeated * width),

@@ -5,7 +5,7 @@
  * cover the state before an edit, the one that is being typed, and one between. Who asks for more at a time says so.
  */
 
-export class RecentAnswers<Question, Answer> {
+export class LruCache<Question, Answer> {
   /** The last one first. */
   private known: readonly { readonly question: Question; readonly answer: Answer }[] = [];
 
