@@ -17,6 +17,7 @@ const rooms = [
   'formats',
   'operators',
   'lowering',
+  'composites',
   'analysis',
   'hardware',
   'communication',

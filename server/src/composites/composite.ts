@@ -1,0 +1,65 @@
+/**
+ * Composites: operators of a graph that together are one thing with a name (attention, GELU, LayerNorm, a rotary
+ * embedding), because an exporter wrote one call as several operators or a model wrote the formula out.
+ *
+ * They are found by data flow alone, never by what a module scope is called or contains, once per graph. Names that
+ * people see, kernels, memory, autocast, compilation and the benchmark plan all rest on what was found here.
+ */
+
+import type { Graph, Operator } from '../model/graph.ts';
+
+export type CompositeKind =
+  | 'attention'
+  | 'gelu'
+  | 'silu'
+  | 'mish'
+  | 'softplus'
+  | 'log-sigmoid'
+  | 'hardswish'
+  | 'glu'
+  | 'swiglu'
+  | 'layer-norm'
+  | 'rms-norm'
+  | 'group-norm'
+  | 'rotary-embedding'
+  | 'cross-entropy'
+  | 'linear'
+  | 'convolution-with-folded-normalization';
+
+/**
+ * Whether the framework ran one kernel for it. `one` and `several` are known: from the file's own module class, or
+ * because the graph itself shows it. `assumed-one` is what current libraries do, where nothing shows it: it is said to
+ * the reader, and the other case stands in the range.
+ */
+export type LaunchedAs = 'one' | 'several' | 'assumed-one';
+
+/** What one pattern found. */
+export interface CompositeMatch {
+  /** Indices of the operators, ascending, views between them included; the last one stands for the composite. */
+  readonly operators: readonly number[];
+  /** Values computed outside by role ("query", "key", "value", "mask", "input", "scale", "bias"). */
+  readonly roles: Readonly<Record<string, string>>;
+  readonly launchedAs: LaunchedAs;
+}
+
+export interface Composite extends CompositeMatch {
+  readonly kind: CompositeKind;
+  /** What people call it, in PyTorch's words: `GELU`, `ScaledDotProductAttention`. */
+  readonly name: string;
+  /** Values computed outside, in order of first use. */
+  readonly inputs: readonly string[];
+  /** Values used outside. */
+  readonly outputs: readonly string[];
+}
+
+/** One composite, in one file: what it looks like in a graph. */
+export interface CompositePattern {
+  readonly kind: CompositeKind;
+  readonly name: string;
+  /** What it computes, and where that is written. */
+  readonly documentation: string;
+  /** Operator types of which it has exactly one that the match starts from: `Softmax`, `Erf`. */
+  readonly anchors: readonly string[];
+  /** The match around `anchor`, an operator of one of the types of `anchors`; `undefined` where it is something else. */
+  readonly match: (graph: Graph, anchor: Operator) => CompositeMatch | undefined;
+}
