@@ -15,7 +15,7 @@ const measured = join(root, 'measured');
 const mostRounds = 8;
 
 const correctionsComment =
-  'Written by npm run calibrate. corrections, from measured/steps-timm.csv: factors of the time that a kernel takes by itself, by kind; spread: 10th and 90th percentile of measured / predicted steps, on families of models that the fit has not seen. products, from measured/steps-language.csv: the factor of products on tensor cores that follow the curve of a GPU; spread: the same on sources that the fit has not seen, of the source that is farthest off.';
+  'Written by npm run calibrate. corrections, from measured/steps-timm.csv: factors of the time that a kernel takes by itself, by kind; spread: 10th and 90th percentile of measured / predicted steps, on families of models that the fit has not seen. matmuls, from measured/steps-language.csv: the factor of matmuls on tensor cores that follow the curve of a GPU; spread: the same on sources that the fit has not seen, of the source that is farthest off.';
 
 const { calibrate } = await loadSource('scripts/calibrate/calibrate.ts');
 const { curves, table } = calibrate(measured);
@@ -30,22 +30,22 @@ if (steps === undefined)
 else console.log(steps.table);
 const file = join(hardware, 'corrections.json');
 const inPlace = JSON.parse(readFileSync(file, 'utf8'));
-const write = (products) =>
+const write = (matmuls) =>
   writeFileSync(
     file,
-    `${JSON.stringify({ $comment: correctionsComment, corrections: steps?.corrections ?? inPlace.corrections, products }, null, 1)}\n`,
+    `${JSON.stringify({ $comment: correctionsComment, corrections: steps?.corrections ?? inPlace.corrections, matmuls }, null, 1)}\n`,
   );
 
-// What a slower product hides depends on how slow it is: the factors are fitted to steps laid out by themselves, until they stay.
-let factors = inPlace.products;
+// What a slower matmul hides depends on how slow it is: the factors are fitted to steps laid out by themselves, until they stay.
+let factors = inPlace.matmuls;
 for (let round = 1; ; round += 1) {
   write(factors);
   const bundle = await bundleSource('scripts/calibrate/calibrateSteps.ts');
-  const { calibrateProducts } = await import(`${pathToFileURL(bundle).href}?round=${round}`);
-  const { products, table } = calibrateProducts(root);
-  if (isDeepStrictEqual(products, factors) || round === mostRounds) {
+  const { calibrateMatmuls } = await import(`${pathToFileURL(bundle).href}?round=${round}`);
+  const { matmuls, table } = calibrateMatmuls(root);
+  if (isDeepStrictEqual(matmuls, factors) || round === mostRounds) {
     console.log(table);
     break;
   }
-  factors = products;
+  factors = matmuls;
 }

@@ -4,15 +4,15 @@ import { findGpu } from '../../server/src/hardware/gpus.ts';
 import type { Nearness } from '../../server/src/hardware/nearestCurve.ts';
 import { type MeasuredRow, readMeasured } from '../measured/readMeasured.ts';
 import { quantile, residuals } from './descend.ts';
-import { convolutionFamily, productFamily, rowFamily } from './families.ts';
+import { convolutionFamily, matmulFamily, rowFamily } from './families.ts';
 import { type Fit, fitFamily, rounded, type Transfer } from './fit.ts';
 
 /** `folder`: where the measured tables are. Gives the file of curves, and a table for people. */
 export function calibrate(folder: string) {
-  const productRows = readMeasured(folder, 'products.csv');
-  const products = (['nn', 'tn'] as const).map((layout) => ({
+  const matmulRows = readMeasured(folder, 'products.csv');
+  const matmuls = (['nn', 'tn'] as const).map((layout) => ({
     layout,
-    ...fitFamily(productFamily(layout), productRows),
+    ...fitFamily(matmulFamily(layout), matmulRows),
   }));
   const convolutionRows = readMeasured(folder, 'convolutions.csv');
   const convolutions = (['forward', 'data', 'weight'] as const).map((pass) => ({
@@ -24,7 +24,7 @@ export function calibrate(folder: string) {
     kind,
     ...fitFamily(rowFamily(kind), memoryRows),
   }));
-  const all = [...products, ...convolutions, ...rows];
+  const all = [...matmuls, ...convolutions, ...rows];
   const transfers = all.flatMap((family) => family.transfers);
   return {
     curves: {
@@ -34,11 +34,11 @@ export function calibrate(folder: string) {
         architecture: spreadOfTransfers(transfers, 'architecture'),
         generation: spreadOfTransfers(transfers, 'generation'),
       },
-      products: products.flatMap(({ layout, fits }) =>
+      matmuls: matmuls.flatMap(({ layout, fits }) =>
         fits.filter(isUsed).map((fit) => ({
           layout,
           ...headOf(fit),
-          single: singlesOf(productRows.filter(productFamily(layout).accepts), fit),
+          single: singlesOf(matmulRows.filter(matmulFamily(layout).accepts), fit),
           ...(byCuda8.has(fit.gpu) ? { library: 'cuda-8' } : {}),
           ...fit.entry,
         })),
@@ -84,16 +84,16 @@ function summaryOf({
   };
 }
 
-/** Half-precision products without tensor cores are judged but not used: the curves of fp32 stand for them. */
+/** Half-precision matmuls without tensor cores are judged but not used: the curves of fp32 stand for them. */
 const isUsed = ({ unit, type }: Fit<unknown>): boolean => (unit === 'tensor') === (type === 'fp16');
 
 /**
- * GPUs whose products were measured with the libraries of CUDA 8, in the first release of DeepBench (September 2016): a product
+ * GPUs whose matmuls were measured with the libraries of CUDA 8, in the first release of DeepBench (September 2016): a matmul
  * of 512 × 32 × 512, which takes 7 µs with those of GTX 1080 Ti a year later, takes 47 to 88 µs there.
  */
 const byCuda8: ReadonlySet<string> = new Set(['m40', 'titan-x-maxwell', 'titan-x-pascal']);
 
-/** How many of the rows of a fit are of one product each. */
+/** How many of the rows of a fit are of one matmul each. */
 const singlesOf = (rows: readonly MeasuredRow[], { gpu, type }: Fit<unknown>): number =>
   rows.filter((row) => row.gpu === gpu && row.type === type && row.batch === '1').length;
 

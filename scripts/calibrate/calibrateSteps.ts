@@ -7,17 +7,17 @@ import { type MeasuredRow, numberIn, readMeasured } from '../measured/readMeasur
 import { graphOpener } from '../validate/graphs.ts';
 import { fitSteps, type MeasuredStep } from './fitSteps.ts';
 import { openGraph, stepParts } from './stepParts.ts';
-import { fitSustained } from './sustainedProducts.ts';
+import { fitSustained } from './sustainedMatmuls.ts';
 
-/** The factors of products on tensor cores as their file has them, and a table for people. `root`: of the project. */
-export function calibrateProducts(root: string) {
-  const products = fitSustained(languageSteps(join(root, 'measured'), graphOpener(root, '')));
+/** The factors of matmuls on tensor cores as their file has them, and a table for people. `root`: of the project. */
+export function calibrateMatmuls(root: string) {
+  const matmuls = fitSustained(languageSteps(join(root, 'measured'), graphOpener(root, '')));
   return {
-    products,
-    table: products
+    matmuls,
+    table: matmuls
       .map(
         ({ gpu, factor, steps, sources, spread }) =>
-          `products in ${steps} steps of language models, ${gpu}: ${factor} times as long, measured / predicted on sources unseen ${spread.join(' to ')} (${sources.join(', ')})`,
+          `matmuls in ${steps} steps of language models, ${gpu}: ${factor} times as long, measured / predicted on sources unseen ${spread.join(' to ')} (${sources.join(', ')})`,
       )
       .join('\n'),
   };

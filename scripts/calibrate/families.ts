@@ -6,8 +6,8 @@ import {
   type CurveLayout,
   convolutionCurveOf,
   curveLayoutOf,
-  type ProductEntry,
-  productCurveOf,
+  type MatmulEntry,
+  matmulCurveOf,
   type RowEntry,
   type RowKind,
   rowCurveOf,
@@ -20,27 +20,27 @@ import { rowCurveTime } from '../../server/src/hardware/kernels/rowCurveTime.ts'
 import type {
   ConvolutionPass,
   ConvolutionShape,
-  ProductLayout,
+  MatmulLayout,
 } from '../../server/src/operators/definition.ts';
 import { type MeasuredRow, numberIn } from '../measured/readMeasured.ts';
-import { type KernelFamily, type NumberType, ratesOf, rounded, widthOf } from './fit.ts';
-import { productEntryOf, productLimits, productStart } from './productParameters.ts';
+import { bytesPerElementOf, type KernelFamily, type NumberType, ratesOf, rounded } from './fit.ts';
+import { matmulEntryOf, matmulLimits, matmulStart } from './matmulParameters.ts';
 
 /**
- * Below 2, a library that cuts no product along its depth, as that of CUDA 8 appears not to: 512 × 32 × 512 took 47 µs on a
+ * Below 2, a library that cuts no matmul along its depth, as that of CUDA 8 appears not to: 512 × 32 × 512 took 47 µs on a
  * TITAN X (Pascal) and 7 µs, a year later, on a GTX 1080 Ti (DeepBench).
  */
 const manySplits = 4;
 
-export const productFamily = (layout: CurveLayout): KernelFamily<ProductEntry> => ({
-  kind: layout === 'tn' ? 'transposed product' : 'product',
+export const matmulFamily = (layout: CurveLayout): KernelFamily<MatmulEntry> => ({
+  kind: layout === 'tn' ? 'transposed matmul' : 'matmul',
   accepts: (row) => curveLayoutOf(layoutIn(row)) === layout,
-  start: [...productStart, manySplits],
-  limits: [...productLimits, manySplits],
+  start: [...matmulStart, manySplits],
+  limits: [...matmulLimits, manySplits],
   mostOverhead: 60e-6,
   entryOf: (parameters) => {
-    const entry = productEntryOf(parameters);
-    const splits = parameters[productStart.length] ?? manySplits;
+    const entry = matmulEntryOf(parameters);
+    const splits = parameters[matmulStart.length] ?? manySplits;
     return {
       ...entry,
       memory: Math.max(entry.memory, leastMemory),
@@ -49,37 +49,37 @@ export const productFamily = (layout: CurveLayout): KernelFamily<ProductEntry> =
   },
   times: (gpu, type, entry, rows) => {
     const rates = ratesOf(gpu, type);
-    const curve = productCurveOf(entry);
+    const curve = matmulCurveOf(entry);
     return rows.map((row) => {
       const shape = productOf(row);
-      return gemmTime(rates, curve, shape, operandBytes(shape, widthOf(type))).time;
+      return gemmTime(rates, curve, shape, operandBytes(shape, bytesPerElementOf(type))).time;
     });
   },
   least: (gpu, type, row) => {
     const rates = ratesOf(gpu, type);
     const shape = productOf(row);
     const { batch, m, n, k } = shape;
-    const moved = operandBytes(shape, widthOf(type)) / rates.bandwidth;
+    const moved = operandBytes(shape, bytesPerElementOf(type)) / rates.bandwidth;
     return Math.max((2 * batch * m * n * k) / rates.peak, moved);
   },
 });
 
 /**
- * Squares alone (K40) say nothing of the bandwidth that narrow products reach: a fit to them takes it for what small ones
- * lose. No GPU whose narrow products were measured reaches less than this share.
+ * Squares alone (K40) say nothing of the bandwidth that narrow matmuls reach: a fit to them takes it for what small ones
+ * lose. No GPU whose narrow matmuls were measured reaches less than this share.
  */
 const leastMemory = 0.25;
 
 export const convolutionFamily = (pass: ConvolutionPass): KernelFamily<ConvolutionEntry> => ({
   kind: `convolution ${pass}`,
   accepts: (row) => row.pass === pass,
-  start: [...productStart, 0.4, 0.4, 1, 0.4],
-  limits: [...productLimits, 0.9, 0.9, 4, 0.9],
+  start: [...matmulStart, 0.4, 0.4, 1, 0.4],
+  limits: [...matmulLimits, 0.9, 0.9, 4, 0.9],
   mostOverhead: 200e-6,
   entryOf: (parameters, unit) => {
-    const [two = 0, four = 0, transforms = 1, fourier = 0] = parameters.slice(productStart.length);
+    const [two = 0, four = 0, transforms = 1, fourier = 0] = parameters.slice(matmulStart.length);
     return {
-      ...productEntryOf(parameters),
+      ...matmulEntryOf(parameters),
       winograd: unit === 'tensor' ? null : [rounded(two), rounded(four)],
       transforms: rounded(transforms),
       fourier: unit === 'tensor' ? null : rounded(fourier),
@@ -91,28 +91,32 @@ export const convolutionFamily = (pass: ConvolutionPass): KernelFamily<Convoluti
     // Rows in half precision are DeepBench's, whose tensors are channels first (code/nvidia/conv_bench.cu).
     const transposed = type === 'fp16' ? transposedAround(gpu, computePath(gpu, 'fp16'), pass) : undefined;
     return rows.map(
-      (row) => convolutionTime(rates, curve, convolutionOf(row, pass), widthOf(type), transposed).time,
+      (row) =>
+        convolutionTime(rates, curve, convolutionOf(row, pass), bytesPerElementOf(type), transposed).time,
     );
   },
   least: (gpu, type, row) => {
     const rates = ratesOf(gpu, type);
     const shape = convolutionOf(row, pass);
-    const { images, positions, channels, filters, taps } = shape;
-    const moved = convolutionBytes(shape, widthOf(type)) / rates.bandwidth;
-    return Math.max((2 * images * positions * channels * filters * taps) / rates.peak, moved);
+    const { images, positions, channels, filters, kernelElements } = shape;
+    const moved = convolutionBytes(shape, bytesPerElementOf(type)) / rates.bandwidth;
+    return Math.max((2 * images * positions * channels * filters * kernelElements) / rates.peak, moved);
   },
 });
 
 export const rowFamily = (kind: RowKind): KernelFamily<RowEntry> => {
   const { operations, columns } = rowKinds[kind];
   const bytesOf = (type: NumberType, row: MeasuredRow): number =>
-    numberIn(row, 'rows') * numberIn(row, 'columns') * (operations[row.operation ?? ''] ?? 2) * widthOf(type);
+    numberIn(row, 'rows') *
+    numberIn(row, 'columns') *
+    (operations[row.operation ?? ''] ?? 2) *
+    bytesPerElementOf(type);
   return {
     kind,
     accepts: (row) => {
       const passes = operations[row.operation ?? ''];
       const type = row.type === 'fp16' ? 'fp16' : 'fp32';
-      return passes !== undefined && !staysInCache(row, passes * widthOf(type));
+      return passes !== undefined && !staysInCache(row, passes * bytesPerElementOf(type));
     },
     start: columns.map(() => 0.7),
     limits: columns.map(() => 1),
@@ -167,9 +171,9 @@ const rowKinds: Readonly<
   normalization: { operations: { 'layer-norm': 2, 'rms-norm': 2 }, columns: [1024, 2048, 4096, 8192, 16384] },
 };
 
-function layoutIn({ layout = '' }: MeasuredRow): ProductLayout {
+function layoutIn({ layout = '' }: MeasuredRow): MatmulLayout {
   if (layout === 'nn' || layout === 'tn' || layout === 'nt') return layout;
-  throw new Error(`layout of a product: ${layout}`);
+  throw new Error(`layout of a matmul: ${layout}`);
 }
 
 const productOf = (row: MeasuredRow) => ({
@@ -196,8 +200,8 @@ function convolutionOf(row: MeasuredRow, pass: ConvolutionPass): ConvolutionShap
     filters: numberIn(row, 'filters'),
     groups: 1,
     positions: h.outputs * w.outputs,
-    plane: h.size * w.size,
-    taps: h.kernel * w.kernel,
+    spatialSize: h.size * w.size,
+    kernelElements: h.kernel * w.kernel,
     winograd: h.kernel === 3 && w.kernel === 3 && h.stride === 1 && w.stride === 1,
     fourier: h.kernel >= 5 && w.kernel >= 5 && h.stride === 1 && w.stride === 1,
   };

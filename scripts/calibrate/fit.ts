@@ -164,7 +164,7 @@ function byGpuAndType(
   });
 }
 
-export const widthOf = (type: NumberType): number => (type === 'fp32' ? 4 : 2);
+export const bytesPerElementOf = (type: NumberType): number => (type === 'fp32' ? 4 : 2);
 
 const unitOf = (gpu: GpuProfile, type: NumberType): CurveUnit =>
   type === 'fp16' && gpu.tensorCores.has('fp16') ? 'tensor' : 'vector';

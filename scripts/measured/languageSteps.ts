@@ -15,7 +15,7 @@ export interface LanguageStep {
   readonly row: MeasuredRow;
   /** "mpt-7b". */
   readonly model: string;
-  /** The GPU by whose curve its products are timed. */
+  /** The GPU by whose curve its matmuls are timed. */
   readonly curve: string;
   readonly gpus: number;
   /** Seconds of a step. */
@@ -23,8 +23,8 @@ export interface LanguageStep {
   readonly predicted: number;
   /** 80 % of what is measured should lie within, in seconds. */
   readonly range: readonly [low: number, high: number];
-  /** Seconds of its matrix products on tensor cores: as predicted, and as their curve has them one at a time. */
-  readonly products: { readonly predicted: number; readonly alone: number };
+  /** Seconds of its matmuls on tensor cores: as predicted, and as their curve has them one at a time. */
+  readonly matmuls: { readonly predicted: number; readonly alone: number };
 }
 
 /** `folder`: where the measured tables are. Throws where a row cannot be costed whole: its graph lies in the project. */
@@ -48,20 +48,20 @@ function predictedStep(row: MeasuredRow, open: OpenGraph): LanguageStep {
   return {
     row,
     model: graph.split('#')[1] ?? graph,
-    curve: curvesOf(cluster.gpu).product.tensor.tn?.gpu ?? cluster.gpu.name,
+    curve: curvesOf(cluster.gpu).matmul.tensor.tn?.gpu ?? cluster.gpu.name,
     gpus: scenario.gpus,
     measured: numberIn(row, 'milliseconds') * 1e-3,
     predicted: timesOf(plan, 0).step,
     range: [timesOf(plan, 1).step, timesOf(plan, 2).step],
-    products: productsOf(plan),
+    matmuls: matmulsOf(plan),
   };
 }
 
-function productsOf(plan: StepPlan): LanguageStep['products'] {
+function matmulsOf(plan: StepPlan): LanguageStep['matmuls'] {
   const { gpu } = plan.cluster;
   let [predicted, alone] = [0, 0];
   for (const kernel of kernelsOfPasses(plan.lowered)) {
-    if (kernelKind(kernel) !== 'product') continue;
+    if (kernelKind(kernel) !== 'matmul') continue;
     predicted += kernelTime(gpu, kernel).time;
     alone += uncorrectedTime(gpu, kernel);
   }

@@ -63,9 +63,9 @@ const kernelSets: readonly {
   readonly kinds: readonly string[];
   readonly peer: string;
 }[] = [
-  { title: 'DeepBench, products', source: 'deepbench', kinds: ['product', 'transposed product'], peer: '' },
+  { title: 'DeepBench, products', source: 'deepbench', kinds: ['matmul', 'transposed matmul'], peer: '' },
   { title: 'DeepBench, convolutions', source: 'deepbench', kinds: convolutions, peer: '' },
-  { title: 'NeuSight, products', source: 'neusight', kinds: ['product', 'transposed product'], peer: '' },
+  { title: 'NeuSight, products', source: 'neusight', kinds: ['matmul', 'transposed matmul'], peer: '' },
   { title: 'NeuSight, convolutions', source: 'neusight', kinds: convolutions, peer: '' },
   {
     title: 'NeuSight, memory-bound kernels',

@@ -6,8 +6,8 @@ import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
 import { planStep } from '../../server/src/estimate/plan/stepPlan.ts';
 import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
 
-/** Bytes per element by operator, as `Type width`. */
-function widths(
+/** Bytes per element by operator, as `Type bytesPerElement`. */
+function elementBytes(
   nodes: readonly string[],
   request: ScenarioRequest = { precision: 'fp16' },
 ): readonly string[] {
@@ -16,49 +16,49 @@ function widths(
   if (training === undefined || scenario === undefined || cluster === undefined) throw new Error('no plan');
   const { lowered } = planStep(training, scenario, cluster);
   return training.analysis.graph.operators.map(
-    ({ type }, index) => `${type} ${lowered.operators[index]?.width}`,
+    ({ type }, index) => `${type} ${lowered.operators[index]?.bytesPerElement}`,
   );
 }
 
-const product = '["/fc/MatMul"] a = MatMul (x, w)';
+const matmul = '["/fc/MatMul"] a = MatMul (x, w)';
 
 describe('under autocast', () => {
   test('what is cast first is widened, what comes of it goes back to its type', () => {
     const norm = [
-      product,
+      matmul,
       '["/norm/Cast"] b = Cast <to = 1> (a)',
       '["/norm/Mul"] c = Mul (b, b)',
       '["/norm/Cast_1"] d = Cast <to = 1> (c)',
       '["/norm/Mul_1"] y = Mul (d, a)',
     ];
-    expect(widths(norm)).toEqual(['MatMul 2', 'Cast 4', 'Mul 4', 'Cast 2', 'Mul 2']);
+    expect(elementBytes(norm)).toEqual(['MatMul 2', 'Cast 4', 'Mul 4', 'Cast 2', 'Mul 2']);
   });
 
   test('what was wide before goes back to that', () => {
     const norm = [
-      product,
+      matmul,
       '["/softplus/Softplus"] p = Softplus (a)',
       '["/norm/Cast"] b = Cast <to = 1> (p)',
       '["/norm/Mul"] c = Mul (b, b)',
       '["/norm/Cast_1"] y = Cast <to = 1> (c)',
     ];
-    expect(widths(norm)).toEqual(['MatMul 2', 'Softplus 4', 'Cast 4', 'Mul 4', 'Cast 4']);
+    expect(elementBytes(norm)).toEqual(['MatMul 2', 'Softplus 4', 'Cast 4', 'Mul 4', 'Cast 4']);
   });
 
   test('another module begins anew', () => {
-    const two = [product, '["/one/Cast"] b = Cast <to = 1> (a)', '["/two/Cast"] y = Cast <to = 1> (b)'];
-    expect(widths(two)).toEqual(['MatMul 2', 'Cast 4', 'Cast 4']);
+    const two = [matmul, '["/one/Cast"] b = Cast <to = 1> (a)', '["/two/Cast"] y = Cast <to = 1> (b)'];
+    expect(elementBytes(two)).toEqual(['MatMul 2', 'Cast 4', 'Cast 4']);
   });
 
   test('a weight takes the type of what it meets', () => {
-    const scaled = [product, '["/scale/Cast"] t = Cast <to = 1> (s)', '["/scale/Mul"] y = Mul (a, t)'];
-    expect(widths(scaled).slice(-1)).toEqual(['Mul 2']);
-    const plain = [product, '["/scale/Mul"] y = Mul (a, s)'];
-    expect(widths(plain)).toEqual(['MatMul 2', 'Mul 4']);
+    const scaled = [matmul, '["/scale/Cast"] t = Cast <to = 1> (s)', '["/scale/Mul"] y = Mul (a, t)'];
+    expect(elementBytes(scaled).slice(-1)).toEqual(['Mul 2']);
+    const plain = [matmul, '["/scale/Mul"] y = Mul (a, s)'];
+    expect(elementBytes(plain)).toEqual(['MatMul 2', 'Mul 4']);
   });
 });
 
 test('in fp32 they do nothing', () => {
-  const cast = [product, '["/norm/Cast"] y = Cast <to = 1> (a)'];
-  expect(widths(cast, { precision: 'fp32' })).toEqual(['MatMul 4', 'Cast 4']);
+  const cast = [matmul, '["/norm/Cast"] y = Cast <to = 1> (a)'];
+  expect(elementBytes(cast, { precision: 'fp32' })).toEqual(['MatMul 4', 'Cast 4']);
 });

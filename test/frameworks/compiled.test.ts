@@ -70,10 +70,10 @@ describe('steps are fused', () => {
   test('a chain reads its input once and writes its result once', () => {
     check([pointwise(['a'], 'b'), pointwise(['b'], 'c'), pointwise(['c', 'a'], 'out')], 1, 800);
   });
-  test('a product between two chains parts them', () => {
+  test('a matmul between two chains parts them', () => {
     check([pointwise(['a'], 'b'), extern(['b'], 'c'), pointwise(['c'], 'out')], 2, 1600);
   });
-  test('a sum of what came before a product and after it is read twice, and closes no circle', () => {
+  test('a sum of what came before a matmul and after it is read twice, and closes no circle', () => {
     check([pointwise(['a'], 'b'), extern(['b'], 'c'), pointwise(['b', 'c'], 'out')], 2, 2000);
   });
   test('a reduction of rows takes in what comes before and after it', () => {
@@ -89,12 +89,12 @@ describe('steps are fused', () => {
 
 test('what can be computed from what is kept anyway is not kept', () => {
   const asked = new Map([
-    ['product', { bytes: 400, mustStay: true, from: ['product'] }],
+    ['matmul', { bytes: 400, mustStay: true, from: ['matmul'] }],
     ['gelu', { bytes: 400, mustStay: false, from: ['gelu'] }],
     ['mask', { bytes: 100, mustStay: false, from: ['other'] }],
   ]);
-  const sources = (key: string) => (key === 'gelu' ? ['product'] : undefined);
-  expect([...keptOf(asked, sources, () => 400)].sort()).toEqual(['mask', 'product']);
+  const sources = (key: string) => (key === 'gelu' ? ['matmul'] : undefined);
+  expect([...keptOf(asked, sources, () => 400)].sort()).toEqual(['mask', 'matmul']);
 });
 
 test('CUDA graphs leave the host little to do, and a launch time that is given holds', () => {

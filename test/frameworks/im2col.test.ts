@@ -13,8 +13,8 @@ const wide: ConvolutionShape = {
   filters: 4,
   groups: 1,
   positions: 64,
-  plane: 64,
-  taps: 9,
+  spatialSize: 64,
+  kernelElements: 9,
   winograd: true,
   fourier: false,
 };
@@ -26,16 +26,16 @@ const kernelOf = (shape: ConvolutionShape): KernelWork => ({
   operations: 0,
   bytes: bytes(1),
   launches: 1,
-  products: [{ shape, count: 1 }],
-  width: 4,
+  matmuls: [{ shape, count: 1 }],
+  bytesPerElement: 4,
 });
 
 /** `matmul 4×64×27`, or the class and what it moves, in elements of one image. */
-const told = ({ class: kernelClass, products, bytes: size, launches }: KernelWork): string => {
+const told = ({ class: kernelClass, matmuls, bytes: size, launches }: KernelWork): string => {
   expect(launches).toBe(2);
-  const [product] = products ?? [];
-  if (product?.shape.kind !== 'product') return `${kernelClass} ${size / 4 / 2}`;
-  const { m, n, k } = product.shape;
+  const [matmul] = matmuls ?? [];
+  if (matmul?.shape.kind !== 'matmul') return `${kernelClass} ${size / 4 / 2}`;
+  const { m, n, k } = matmul.shape;
   return `${kernelClass} ${m}×${n}×${k}`;
 };
 
@@ -55,18 +55,18 @@ test.each<[string, ConvolutionPass, 'caffe' | 'cunn', boolean, Partial<Convoluti
       {},
       [`movement ${unfolded}`, 'matmul 4×27×64', 'reduction 256'],
     ],
-    ['cunn unfolds all', 'weight', 'cunn', false, { taps: 1 }, ['movement 384', 'matmul 4×3×64']],
-    ['Caffe not all', 'weight', 'caffe', false, { taps: 1 }, ['matmul 4×3×64']],
+    ['cunn unfolds all', 'weight', 'cunn', false, { kernelElements: 1 }, ['movement 384', 'matmul 4×3×64']],
+    ['Caffe not all', 'weight', 'caffe', false, { kernelElements: 1 }, ['matmul 4×3×64']],
   ],
 )('%s', (_, pass, library, hasBias, shape, kernels) => {
   const work = unfoldConvolution(kernelOf({ ...wide, ...shape, pass }), library, hasBias);
   expect(work.map(told)).toEqual(kernels);
 });
 
-test('groups are products of their own', () => {
+test('groups are matmuls of their own', () => {
   const work = unfoldConvolution(kernelOf({ ...wide, channels: 4, groups: 2 }), 'caffe', false);
   expect(work.map(({ launches }) => launches)).toEqual([2, 4]);
-  expect(work[1]?.products).toEqual([
-    { shape: { kind: 'product', layout: 'nn', batch: 1, m: 2, n: 64, k: 18 }, count: 4 },
+  expect(work[1]?.matmuls).toEqual([
+    { shape: { kind: 'matmul', layout: 'nn', batch: 1, m: 2, n: 64, k: 18 }, count: 4 },
   ]);
 });

@@ -28,11 +28,14 @@ describe('autocast', () => {
     ['fp16', ['fp16', 'fp32', 'fp32', 'fp32', 'fp16'], [2, 2, 4, 4, 2]],
     ['bf16', ['bf16', 'fp32', 'fp32', 'fp32', 'bf16'], [2, 2, 4, 4, 2]],
     ['fp8', ['bf16', 'fp32', 'fp32', 'fp32', 'fp8'], [2, 2, 4, 4, 2]],
-  ] as const)('%s: product types and widths follow the published lists', (precision, dtypes, widths) => {
-    const operators = lowered(layers, precision);
-    expect(operators.map((operator) => operator?.dtype)).toEqual(dtypes);
-    expect(operators.map((operator) => operator?.width)).toEqual(widths);
-  });
+  ] as const)(
+    '%s: matmul types and bytes per element follow the published lists',
+    (precision, dtypes, elementBytes) => {
+      const operators = lowered(layers, precision);
+      expect(operators.map((operator) => operator?.dtype)).toEqual(dtypes);
+      expect(operators.map((operator) => operator?.bytesPerElement)).toEqual(elementBytes);
+    },
+  );
 
   test('weights are cast once, activations where the type changes, and gradients back', () => {
     const casts = (kernels: readonly { readonly class: string }[] | undefined, own: string) =>
@@ -45,7 +48,7 @@ describe('autocast', () => {
     expect(casts(operators[4]?.backwardWeight, 'matmul')).toBe(1);
   });
 
-  test('half the width saves half the activations; weights keep a copy', () => {
+  test('half the bytes per element saves half the activations; weights keep a copy', () => {
     const saved = (precision: Precision) =>
       lowered(layers, precision)
         .flatMap((operator) => operator?.saved ?? [])
@@ -172,10 +175,10 @@ describe('optimizer', () => {
 
   // Gradients 2 → 4, their norm 4, clipped 8, Adam 28, the copy back 4 → 2 bytes.
   test.each([
-    ['half', { width: 2, copied: false, clipped: false }, [4, 14]],
-    ['half with a copy', { width: 2, copied: true, clipped: false }, [6, 28, 6]],
-    ['half with a copy, clipped', { width: 2, copied: true, clipped: true }, [6, 4, 8, 28, 6]],
-    ['fp32, clipped', { width: 4, copied: true, clipped: true }, [8, 4, 8, 28]],
+    ['half', { bytesPerElement: 2, copied: false, clipped: false }, [4, 14]],
+    ['half with a copy', { bytesPerElement: 2, copied: true, clipped: false }, [6, 28, 6]],
+    ['half with a copy, clipped', { bytesPerElement: 2, copied: true, clipped: true }, [6, 4, 8, 28, 6]],
+    ['fp32, clipped', { bytesPerElement: 4, copied: true, clipped: true }, [8, 4, 8, 28]],
   ] as const)('passes of fused Adam in fp16, weights in %s', (_, held, passes) => {
     const { kernels } = optimizerUpdate('adam', 'fused', 'fp16', { elements: 1000, tensors: 4 }, held);
     expect(kernels.map((kernel) => kernel.bytes / 1000)).toEqual(passes);

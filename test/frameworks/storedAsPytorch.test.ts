@@ -1,4 +1,4 @@
-/** What PyTorch's tensors share, copy and widen: views, broadcast operands of products, types of sums and products. */
+/** What PyTorch's tensors share, copy and widen: views, broadcast operands of matmuls, types of sums and matmuls. */
 
 import { expect, test } from 'vitest';
 import { openModel } from '../../server/src/analysis/openModel.ts';
@@ -39,8 +39,8 @@ test.each([
   ['a scale for each channel', ['w: Parameter(8, 1, 1)', 'out: mul(conv, w)'], 4],
   ['a shift for each channel', ['w: Parameter(8, 1, 1)', 'out: add(conv, w)'], 4],
   ['a number', ['out: mul(conv, 0.5)'], 2],
-] as const)('fp16: %s gives tensors of the width it says', (_, lines, width) => {
-  expect(lowered([conv, ...lines], 'fp16').at(-1)?.width).toBe(width);
+] as const)('fp16: %s gives tensors of the size it says', (_, lines, bytesPerElement) => {
+  expect(lowered([conv, ...lines], 'fp16').at(-1)?.bytesPerElement).toBe(bytesPerElement);
 });
 
 test.each([
@@ -62,7 +62,7 @@ test.each([
   ['a padding of zeros keeps nothing', 'fp32', [conv, 'out: ZeroPad2d(1)'], 4 * image],
   // Scores of all channels with one matrix for each image: the matrix is written out for each channel.
   [
-    'a stack of products writes out what it broadcasts',
+    'a stack of matmuls writes out what it broadcasts',
     'fp32',
     [conv, 'one: narrow(conv, 1, 0, 1)', 'out: matmul(conv, one)'],
     4 * image * 3,
@@ -71,7 +71,7 @@ test.each([
   expect(keptBytes(lines, precision)).toBe(bytes);
 });
 
-test('a product reads each operand as it lies where one matrix, or the whole stack, is broadcast', () => {
+test('a matmul reads each operand as it lies where one matrix, or the whole stack, is broadcast', () => {
   const kernels = (lines: readonly string[]) => lowered(lines, 'fp32').at(-1)?.forward.length;
   expect(kernels([conv, 'one: narrow(conv, 1, 0, 1)', 'out: matmul(conv, one)'])).toBe(2);
   expect(kernels([conv, 'w: Parameter(16, 16)', 'out: matmul(conv, w)'])).toBe(1);

@@ -11,7 +11,7 @@ function normalization(
   pass: ChannelSums['pass'],
   channels: number,
   elements: number,
-  width: number,
+  bytesPerElement: number,
 ): KernelWork {
   const tensors = pass === 'forward' ? 3 : 5;
   return {
@@ -19,7 +19,7 @@ function normalization(
     dtype: 'fp32',
     flops: flops(0),
     operations: 4 * elements * channels,
-    bytes: bytes(tensors * elements * channels * width),
+    bytes: bytes(tensors * elements * channels * bytesPerElement),
     launches: 1,
     channelSums: { pass, channels, loads: (tensors - 1) * elements },
   };
@@ -43,8 +43,8 @@ test('nine of ten batch normalizations of few channels take what was measured, w
   expect(errors.filter((error) => error < 0.25).length).toBeGreaterThan(0.9 * errors.length);
 });
 
-const time = (name: string, channels: number, width: number): number =>
-  milliseconds(name, normalization('backward', channels, 10_000_000, width));
+const time = (name: string, channels: number, bytesPerElement: number): number =>
+  milliseconds(name, normalization('backward', channels, 10_000_000, bytesPerElement));
 
 test('few channels wait for their loads: half of the bytes take far more than half of the time', () => {
   expect(time('b200', 64, 2) / time('b200', 64, 4)).toBeGreaterThan(0.85);

@@ -10,10 +10,25 @@ test.each([
   [36, 36, 36, 9, 'depthwise forward'],
   [128, 128, 32, 9, 'narrow groups forward'],
   [144, 144, 2, 9, 'wide groups forward'],
-])('%i channels to %i in %i groups of %i taps: %s', (channels, filters, groups, taps, kind) => {
-  const sizes = { images: 8, channels, filters, groups, plane: 784, positions: 784, taps };
-  const shape = { kind: 'convolution', pass: 'forward', winograd: false, fourier: false, ...sizes } as const;
-  const work = { class: 'convolution', dtype: 'fp16', operations: 0, launches: 1, width: 2 } as const;
-  const products = [{ shape, count: 1 }];
-  expect(kernelKind({ ...work, flops: flops(1), bytes: bytes(1), products })).toBe(kind);
-});
+])(
+  '%i channels to %i in %i groups of %i kernel elements: %s',
+  (channels, filters, groups, kernelElements, kind) => {
+    const sizes = { images: 8, channels, filters, groups, spatialSize: 784, positions: 784, kernelElements };
+    const shape = {
+      kind: 'convolution',
+      pass: 'forward',
+      winograd: false,
+      fourier: false,
+      ...sizes,
+    } as const;
+    const work = {
+      class: 'convolution',
+      dtype: 'fp16',
+      operations: 0,
+      launches: 1,
+      bytesPerElement: 2,
+    } as const;
+    const matmuls = [{ shape, count: 1 }];
+    expect(kernelKind({ ...work, flops: flops(1), bytes: bytes(1), matmuls })).toBe(kind);
+  },
+);

@@ -15,12 +15,12 @@ function gpu(name: string): GpuProfile {
   return found;
 }
 
-const matmul = (size: number, dtype: Dtype, width: number): KernelWork => ({
+const matmul = (size: number, dtype: Dtype, bytesPerElement: number): KernelWork => ({
   class: 'matmul',
   dtype,
   flops: flops(2 * size ** 3),
   operations: 0,
-  bytes: bytes(3 * size * size * width),
+  bytes: bytes(3 * size * size * bytesPerElement),
   launches: 1,
 });
 
@@ -31,8 +31,8 @@ describe('time of a kernel', () => {
       class: 'convolution',
       flops: flops(0),
       bytes: bytes(2 ** 20),
-      width: 4,
-      products: [
+      bytesPerElement: 4,
+      matmuls: [
         {
           shape: {
             kind: 'convolution',
@@ -42,8 +42,8 @@ describe('time of a kernel', () => {
             filters: 1024,
             groups: 1,
             positions: 0,
-            plane: 0,
-            taps: 1,
+            spatialSize: 0,
+            kernelElements: 1,
             winograd: false,
             fourier: false,
           },
@@ -55,7 +55,7 @@ describe('time of a kernel', () => {
     for (const each of [time, low, high]) expect(each).toBeGreaterThan(0);
   });
 
-  test('a large product is bound by compute: 2·8192³ FLOP at 312 TFLOP/s · 0.73, plus 2 µs', () => {
+  test('a large matmul is bound by compute: 2·8192³ FLOP at 312 TFLOP/s · 0.73, plus 2 µs', () => {
     const { time, bound } = kernelTime(gpu('a100-sxm-80gb'), matmul(8192, 'bf16', 2));
     expect(time).toBeCloseTo((2 * 8192 ** 3) / (312e12 * 0.73) + 2e-6, 9);
     expect(bound).toBe('compute');

@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { computePath } from '../../server/src/hardware/computePath.ts';
-import { curvesOf, type ProductCurve } from '../../server/src/hardware/curves.ts';
+import { curvesOf, type MatmulCurve } from '../../server/src/hardware/curves.ts';
 import { builtInGpus, findGpu } from '../../server/src/hardware/gpus.ts';
 import { convolutionTime } from '../../server/src/hardware/kernels/convolutionTime.ts';
 import {
   gemmTime,
+  type MatmulSizes,
   operandBytes,
-  type ProductSizes,
   type Rates,
 } from '../../server/src/hardware/kernels/gemmTime.ts';
 import { transposedAround } from '../../server/src/hardware/kernels/matrixKernelTime.ts';
@@ -16,7 +16,7 @@ import type { ConvolutionShape } from '../../server/src/operators/definition.ts'
 
 /** A GPU of round numbers: 100 multiprocessors of 1 TFLOP/s, 1 TB/s; tiles of 128 × 128 that reach the peak. */
 const rates: Rates = { multiprocessors: 100, peak: 100e12, bandwidth: 1e12 };
-const perfect: ProductCurve = { tiles: [[128, 128, 1]], memory: 1, depth: 0 };
+const perfect: MatmulCurve = { tiles: [[128, 128, 1]], memory: 1, depth: 0 };
 
 describe('waves of tiles', () => {
   const waveOf1024 = (2 * 128 * 128 * 1024) / 1e12;
@@ -25,7 +25,7 @@ describe('waves of tiles', () => {
     ['a hundred tiles fill one wave', { batch: 100, m: 128, n: 128, k: 1024 }, waveOf1024],
     ['one more tile needs a second wave', { batch: 101, m: 128, n: 128, k: 128 }, waveOf1024 / 4],
     ['a ragged edge costs whole tiles', { batch: 50, m: 129, n: 128, k: 1024 }, waveOf1024],
-    ['a deep product of one tile is cut along k', { batch: 1, m: 128, n: 128, k: 32 * 1024 }, waveOf1024],
+    ['a deep matmul of one tile is cut along k', { batch: 1, m: 128, n: 128, k: 32 * 1024 }, waveOf1024],
   ] as const)('%s', (_, shape, time) => {
     expect(gemmTime(rates, perfect, shape, 0).time).toBeCloseTo(time, 12);
   });
@@ -35,7 +35,7 @@ describe('waves of tiles', () => {
     expect(gemmTime(rates, { ...perfect, splits: 1 }, deep, 0).time).toBeCloseTo(32 * waveOf1024, 12);
   });
 
-  test('a product of few multiply-adds for each byte is bound by memory', () => {
+  test('a matmul of few multiply-adds for each byte is bound by memory', () => {
     const shape = { batch: 1, m: 8, n: 8192, k: 8192 };
     const bytes = operandBytes(shape, 4);
     const { time, bound } = gemmTime(rates, perfect, shape, bytes);
@@ -52,34 +52,34 @@ describe('convolutions', () => {
     filters: 128,
     groups: 1,
     positions: 28 * 28,
-    plane: 28 * 28,
-    taps: 9,
+    spatialSize: 28 * 28,
+    kernelElements: 9,
     winograd: true,
     fourier: false,
   };
   const curve = { ...perfect, winograd: undefined, transforms: 1, fourier: undefined };
 
-  test('forward is the product of images · positions by filters by channels · taps', () => {
-    const product = { batch: 1, m: 64 * 28 * 28, n: 128, k: 128 * 9 };
-    expect(convolutionTime(rates, curve, shape, 0).time).toBe(gemmTime(rates, perfect, product, 0).time);
+  test('forward is the matmul of images · positions by filters by channels · kernel elements', () => {
+    const matmul = { batch: 1, m: 64 * 28 * 28, n: 128, k: 128 * 9 };
+    expect(convolutionTime(rates, curve, shape, 0).time).toBe(gemmTime(rates, perfect, matmul, 0).time);
   });
 
-  test('the gradient of images is a product over positions, its rows added where windows lie', () => {
+  test('the gradient of images is a matmul over positions, its rows added where windows lie', () => {
     const images = { ...shape, pass: 'data', channels: 3, winograd: false } as const;
-    const product = { batch: 1, m: 64 * 28 * 28, n: 3 * 9, k: 128 };
+    const matmul = { batch: 1, m: 64 * 28 * 28, n: 3 * 9, k: 128 };
     const vector = { ...curve, winograd: [] };
-    expect(convolutionTime(rates, vector, images, 0).time).toBe(gemmTime(rates, perfect, product, 0).time);
+    expect(convolutionTime(rates, vector, images, 0).time).toBe(gemmTime(rates, perfect, matmul, 0).time);
     expect(convolutionTime(rates, curve, images, 0).time).toBeGreaterThan(
       convolutionTime(rates, vector, images, 0).time,
     );
   });
 
   test('Winograd F(4×4, 3×3) needs a quarter of the multiply-adds', () => {
-    const direct = convolutionTime(rates, curve, { ...shape, positions: 32 * 32, plane: 32 * 32 }, 0);
+    const direct = convolutionTime(rates, curve, { ...shape, positions: 32 * 32, spatialSize: 32 * 32 }, 0);
     const winograd = convolutionTime(
       rates,
       { ...curve, winograd: [[4, 1]] },
-      { ...shape, positions: 32 * 32, plane: 32 * 32 },
+      { ...shape, positions: 32 * 32, spatialSize: 32 * 32 },
       0,
     );
     expect(direct.time / winograd.time).toBeGreaterThan(3.9);
@@ -97,16 +97,16 @@ describe('convolutions', () => {
 
 describe('images in the other layout', () => {
   const [rates] = [{ multiprocessors: 80, peak: 1e14, bandwidth: 1e12 }];
-  const [images, channels, filters, plane, positions] = [8, 64, 256, 56 * 56, 28 * 28];
+  const [images, channels, filters, spatialSize, positions] = [8, 64, 256, 56 * 56, 28 * 28];
   const shape = {
     kind: 'convolution',
     images,
     channels,
     filters,
     groups: 1,
-    plane,
+    spatialSize,
     positions,
-    taps: 1,
+    kernelElements: 1,
   } as const;
   const curve = {
     tiles: [[128, 128, 1]],
@@ -116,7 +116,7 @@ describe('images in the other layout', () => {
     transforms: 1,
     fourier: undefined,
   } as const;
-  const [input, output] = [images * channels * plane, images * filters * positions];
+  const [input, output] = [images * channels * spatialSize, images * filters * positions];
 
   test.each([
     ['forward', 'read', input],
@@ -171,7 +171,7 @@ describe('kernels over rows', () => {
 describe('curves', () => {
   test('every GPU has curves, near or far; CPUs have none', () => {
     for (const gpu of builtInGpus) {
-      expect(curvesOf(gpu).product.vector.nn === undefined, gpu.name).toBe(gpu.architecture === 'cpu');
+      expect(curvesOf(gpu).matmul.vector.nn === undefined, gpu.name).toBe(gpu.architecture === 'cpu');
     }
   });
 
@@ -182,17 +182,17 @@ describe('curves', () => {
     ['rtx-2080-ti', 't4', 'architecture'],
     ['h200-sxm', 'h100-sxm', 'architecture'],
     ['b200', 'h100-sxm', 'generation'],
-  ])('tensor products on %s follow %s (%s)', (name, from, nearness) => {
+  ])('tensor matmuls on %s follow %s (%s)', (name, from, nearness) => {
     const gpu = findGpu(name);
-    const curve = gpu && curvesOf(gpu).product.tensor.tn;
+    const curve = gpu && curvesOf(gpu).matmul.tensor.tn;
     expect([curve?.gpu, curve?.nearness]).toEqual([from, nearness]);
   });
 });
 
-test('products follow the curve of their layout; where a GPU has one alone, that of the other', () => {
+test('matmuls follow the curve of their layout; where a GPU has one alone, that of the other', () => {
   const rowsOf = (name: string, unit: 'vector' | 'tensor', layout: 'tn' | 'nn'): unknown => {
     const gpu = findGpu(name);
-    const curve = gpu && curvesOf(gpu).product[unit][layout];
+    const curve = gpu && curvesOf(gpu).matmul[unit][layout];
     return [curve?.gpu, curve?.rows];
   };
   expect(rowsOf('gtx-1080-ti', 'vector', 'nn')).toEqual(['gtx-1080-ti', 87]);
@@ -200,17 +200,17 @@ test('products follow the curve of their layout; where a GPU has one alone, that
   expect(rowsOf('a100-sxm-80gb', 'tensor', 'nn')).toEqual(rowsOf('a100-sxm-80gb', 'tensor', 'tn'));
 });
 
-test('single products follow curves of single ones, batched products those of batched ones, whatever their layout', () => {
+test('single matmuls follow curves of single ones, batched matmuls those of batched ones, whatever their layout', () => {
   const gpu = findGpu('a100-pcie-80gb');
   if (gpu === undefined) throw new Error('no profile');
-  const { product, batchedProduct } = curvesOf(gpu);
-  expect(product.vector.nn?.curve).toEqual(product.vector.tn?.curve);
-  expect(batchedProduct.vector.tn?.curve).toEqual(batchedProduct.vector.nn?.curve);
-  expect(product.vector.nn?.curve).not.toEqual(batchedProduct.vector.nn?.curve);
+  const { matmul, batchedMatmul } = curvesOf(gpu);
+  expect(matmul.vector.nn?.curve).toEqual(matmul.vector.tn?.curve);
+  expect(batchedMatmul.vector.tn?.curve).toEqual(batchedMatmul.vector.nn?.curve);
+  expect(matmul.vector.nn?.curve).not.toEqual(batchedMatmul.vector.nn?.curve);
 });
 
-describe('what holds for every product', () => {
-  const sizes: fc.Arbitrary<ProductSizes> = fc.record({
+describe('what holds for every matmul', () => {
+  const sizes: fc.Arbitrary<MatmulSizes> = fc.record({
     batch: fc.integer({ min: 1, max: 256 }),
     m: fc.integer({ min: 1, max: 10_000 }),
     n: fc.integer({ min: 1, max: 10_000 }),
@@ -218,10 +218,10 @@ describe('what holds for every product', () => {
   });
   const curves = ['v100-sxm2-16gb', 't4', 'h100-sxm', 'p4'].flatMap((name) => {
     const gpu = findGpu(name);
-    const curve = gpu && curvesOf(gpu).product.vector.nn?.curve;
+    const curve = gpu && curvesOf(gpu).matmul.vector.nn?.curve;
     return curve === undefined ? [] : [curve];
   });
-  const timeWith = (changed: Partial<Rates>, curve: ProductCurve, shape: ProductSizes): number =>
+  const timeWith = (changed: Partial<Rates>, curve: MatmulCurve, shape: MatmulSizes): number =>
     gemmTime({ ...rates, ...changed }, curve, shape, operandBytes(shape, 4)).time;
 
   test('never below the roofline; faster memory or clocks never cost time; twice the clock at most halves it', () => {

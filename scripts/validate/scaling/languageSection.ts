@@ -1,7 +1,7 @@
 /** The part of `docs/ACCURACY.md` about language models over several GPUs. */
 
-import { sustainedProducts } from '../../../server/src/hardware/corrections.ts';
-import { heldOut } from '../../calibrate/sustainedProducts.ts';
+import { sustainedMatmuls } from '../../../server/src/hardware/corrections.ts';
+import { heldOut } from '../../calibrate/sustainedMatmuls.ts';
 import type { LanguageStep } from '../../measured/languageSteps.ts';
 import { statisticsOf } from '../judge.ts';
 import { percent } from '../percent.ts';
@@ -58,7 +58,7 @@ ${[...groups].map(([title, group]) => lineOf(title, group)).join('\n')}
 `;
 }
 
-const factorOf = (curve: string): string => (sustainedProducts(curve)?.factor ?? 1).toFixed(2);
+const factorOf = (curve: string): string => (sustainedMatmuls(curve)?.factor ?? 1).toFixed(2);
 
 function lineOf(title: string, rows: readonly JudgedLanguage[]): string {
   const s = statisticsOf(ratios(rows));

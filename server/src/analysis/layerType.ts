@@ -16,14 +16,14 @@ export function layerType(operators: readonly Operator[], graph: Graph): string 
     [...types].every((name) => names.includes(name) || moving.has(name));
 
   const weighted = operators.filter((operator) => usesParameter(operator, graph));
-  const products = operators.filter(({ type }) => type === 'MatMul' || type === 'Gemm');
-  const freeProducts = products.filter((operator) => !weighted.includes(operator));
-  if (types.has('Softmax') && freeProducts.length >= 2) {
+  const matmuls = operators.filter(({ type }) => type === 'MatMul' || type === 'Gemm');
+  const freeMatmuls = matmuls.filter((operator) => !weighted.includes(operator));
+  if (types.has('Softmax') && freeMatmuls.length >= 2) {
     return weighted.some(({ type }) => type === 'MatMul' || type === 'Gemm')
       ? 'MultiheadAttention'
       : 'ScaledDotProductAttention';
   }
-  if (products.length === 1 && freeProducts.length === 0 && onlyHas('MatMul', 'Gemm', 'Add')) return 'Linear';
+  if (matmuls.length === 1 && freeMatmuls.length === 0 && onlyHas('MatMul', 'Gemm', 'Add')) return 'Linear';
   const convolutions = operators.filter(({ type }) => type === 'Conv' || type === 'ConvTranspose');
   const [convolution] = convolutions;
   if (convolution !== undefined && convolutions.length === 1) return typeOfOne(convolution, graph);
@@ -45,7 +45,7 @@ export function layerType(operators: readonly Operator[], graph: Graph): string 
   const telling = operators.filter(({ type }) => !moving.has(type));
   const [single] = telling;
   if (single !== undefined && telling.length === 1) return typeOfOne(single, graph);
-  const heaviest = [...weighted, ...freeProducts].find(
+  const heaviest = [...weighted, ...freeMatmuls].find(
     ({ type }) => !moving.has(type) && !arithmetic.has(type),
   );
   const chosen = heaviest ?? telling.at(-1) ?? operators.at(-1);

@@ -14,7 +14,7 @@ export interface RecomputedGroups {
 }
 
 /** What is kept of a group beside what goes in. */
-export type Keeping = 'nothing' | 'products' | 'alternate products';
+export type Keeping = 'nothing' | 'matmuls' | 'alternate matmuls';
 
 /**
  * `undefined` where nothing is computed again. A block is kept whole by its mark, whatever the other blocks keep. They are
@@ -37,7 +37,7 @@ function findGroups(analysis: ModelAnalysis, checkpoint: Checkpoint): Recomputed
   const blocks = checkpoint === 'none' ? undefined : repeatedBlocks(analysis);
   if (blocks === undefined && layers.every(({ marks }) => marks?.recomputed === undefined)) return undefined;
   const ofBlocks: Keeping =
-    checkpoint === 'selective' ? 'products' : checkpoint === 'alternate' ? 'alternate products' : 'nothing';
+    checkpoint === 'selective' ? 'matmuls' : checkpoint === 'alternate' ? 'alternate matmuls' : 'nothing';
   // Whoever asks the graph of a folded model for its operators has all of them made.
   const count = analysis.folded?.places.count ?? analysis.graph.operators.length;
   const keyOf = new Array<string | number | undefined>(count).fill(undefined);

@@ -243,7 +243,7 @@ function basisOf(plan: StepPlan): { readonly basis?: TimeShares } {
 }
 
 /**
- * What the model's FLOPs would take at the dense peak of the number type each product runs in: that of the
+ * What the model's FLOPs would take at the dense peak of the number type each matmul runs in: that of the
  * scenario's precision, but TF32's for fp32 convolutions where cuDNN computes them so, and a wider type's where
  * the GPU lacks the one asked for.
  */
@@ -256,14 +256,14 @@ function timeAtPeak(plan: StepPlan): number {
     const dtype = lowered.operators[index]?.dtype;
     if (cost?.kind !== 'known' || dtype === undefined) continue;
     const backward = scenario.mode === 'training' ? cost.backwardData.flops + cost.backwardWeight.flops : 0;
-    const products = cost.forward.flops + backward;
-    if (products === 0) continue;
+    const matmuls = cost.forward.flops + backward;
+    if (matmuls === 0) continue;
     let peak = peaks.get(dtype);
     if (peak === undefined) {
       peak = computePath(cluster.gpu, dtype).peak / cluster.gpu.sustainedCompute.value;
       peaks.set(dtype, peak);
     }
-    total += products / peak;
+    total += matmuls / peak;
   }
   if (faster === undefined || total === 0) return total;
   // Peaks of two kinds add up, so their times do as inverses.
@@ -304,7 +304,7 @@ function layersOf(
     savedByOperator: plan.saved.activations,
     trains: scenario.mode === 'training',
     passes: passesOf(scenario),
-    weightWidth: plan.weightWidth,
+    weightBytesPerElement: plan.weightBytesPerElement,
     isRecomputed: ({ operators }) =>
       operators.some((index) => plan.lowered.operators[index]?.again !== undefined),
     stateBytesPerElement: elements === 0 ? 0 : update.stateBytes / elements,
@@ -316,7 +316,7 @@ function layersOf(
 }
 
 /**
- * "curves of A100 PCIe 80 GB, 1,234 rows, products in bf16 on tensor cores": where the time of a layer's products comes
+ * "curves of A100 PCIe 80 GB, 1,234 rows, matmuls in bf16 on tensor cores": where the time of a layer's matmuls comes
  * from, or else that of its first kernel. Layers of like kernels share their notes.
  */
 function computeNotes({ cluster, training, lowered }: StepPlan): (layer: Layer) => readonly string[] {
@@ -326,7 +326,7 @@ function computeNotes({ cluster, training, lowered }: StepPlan): (layer: Layer) 
     let notes = known.get(kernel);
     if (notes === undefined) {
       const origin = describeOrigin(gpu, kernelTime(gpu, kernel).origin);
-      notes = [dtype === undefined ? origin : `${origin}, products in ${unitOf(gpu, dtype)}`];
+      notes = [dtype === undefined ? origin : `${origin}, matmuls in ${unitOf(gpu, dtype)}`];
       known.set(kernel, notes);
     }
     return notes;
@@ -337,8 +337,8 @@ function computeNotes({ cluster, training, lowered }: StepPlan): (layer: Layer) 
       const cost = training.costs[index];
       const operator = lowered.operators[index];
       if (cost?.kind !== 'known' || operator === undefined) continue;
-      const products = operator.forward.find((kernel) => kernel.flops > 0);
-      if (products !== undefined) return notesOf(products, operator.dtype);
+      const matmuls = operator.forward.find((kernel) => kernel.flops > 0);
+      if (matmuls !== undefined) return notesOf(matmuls, operator.dtype);
       first ??= operator.forward[0];
     }
     return first === undefined ? [] : notesOf(first, undefined);

@@ -33,7 +33,7 @@ export interface LayerInputs {
   readonly trains: boolean;
   /** Passes forward and backward of one step. */
   readonly passes: number;
-  readonly weightWidth: number;
+  readonly weightBytesPerElement: number;
   /** Whether backward computes it again. */
   readonly isRecomputed: (layer: Layer) => boolean;
   readonly stateBytesPerElement: number;
@@ -64,7 +64,7 @@ export function layerCosts(inputs: LayerInputs): readonly LayerCost[] {
   const { training } = inputs;
   const { layers, folded } = training.analysis;
   const owned = parametersByLayer(training);
-  const frozen = frozenByLayer(training, inputs.weightWidth);
+  const frozen = frozenByLayer(training, inputs.weightBytesPerElement);
   const names = namesOfLayers(training.analysis, training.folded !== undefined);
   const sinceOf = sinceOfLayers(inputs);
   const works = knownWorks(inputs.lowered, inputs);
@@ -85,10 +85,14 @@ export function layerCosts(inputs: LayerInputs): readonly LayerCost[] {
   });
 }
 
-/** By layer, the work that has been added up: for a lowered graph, until passes or the width of weights change. */
+/** By layer, the work that has been added up: for a lowered graph, until passes or the bytes of a weight change. */
 const knownWorks = memoizeRecent(
-  (_: LoweredGraph, __: Pick<LayerInputs, 'passes' | 'weightWidth'>): (LayerWork | undefined)[] => [],
-  (known, asked) => known.passes === asked.passes && known.weightWidth === asked.weightWidth,
+  (
+    _: LoweredGraph,
+    __: Pick<LayerInputs, 'passes' | 'weightBytesPerElement'>,
+  ): (LayerWork | undefined)[] => [],
+  (known, asked) =>
+    known.passes === asked.passes && known.weightBytesPerElement === asked.weightBytesPerElement,
 );
 
 interface Since {
@@ -128,7 +132,7 @@ function nameInGraph({ graph: { operators } }: ModelAnalysis): (index: number) =
 }
 
 /** Elements and bytes of the frozen weights by the layer that uses them first. */
-function frozenByLayer(training: TrainingGraph, width: number): ReadonlyMap<number, FrozenWeights> {
+function frozenByLayer(training: TrainingGraph, bytesPerElement: number): ReadonlyMap<number, FrozenWeights> {
   const byLayer = new Map<number, FrozenWeights>();
   if (training.analysis.frozen.length === 0) return byLayer;
   const layerOf = layerOfOperators(training);
@@ -138,7 +142,7 @@ function frozenByLayer(training: TrainingGraph, width: number): ReadonlyMap<numb
     const before = byLayer.get(layer) ?? { elements: 0, bytes: 0 };
     byLayer.set(layer, {
       elements: before.elements + parameter.elements,
-      bytes: before.bytes + parameterBytes(parameter, width),
+      bytes: before.bytes + parameterBytes(parameter, bytesPerElement),
     });
   }
   return byLayer;
@@ -224,7 +228,7 @@ function workOf(
     const parameter = training.analysis.parameters[index];
     if (parameter === undefined) continue;
     elements += parameter.elements;
-    weightBytes += parameterBytes(parameter, inputs.weightWidth);
+    weightBytes += parameterBytes(parameter, inputs.weightBytesPerElement);
   }
   const boundTimes = (pass: PassTimes): BoundTimes => ({
     compute: passes * over(pass.compute),
@@ -341,7 +345,7 @@ function slackOf(communication: LayerCommunication | undefined, known: boolean):
   return seconds(communication.slack);
 }
 
-/** What takes the most of a layer's time: products, memory, or launches and waiting for them. */
+/** What takes the most of a layer's time: matmuls, memory, or launches and waiting for them. */
 function boundOf(work: LayerWork, forward: number, backward: number, trains: boolean): Bound {
   let { compute, memory } = work.forward;
   let launch = work.forward.launch + Math.max(0, forward - work.forward.all);
@@ -359,13 +363,13 @@ function sumWork(
   costs: readonly KnownCost[],
   pass: 'forward' | 'backwardData' | 'backwardWeight',
 ): { readonly flops: number; readonly operations: number } {
-  let products = 0;
+  let matmuls = 0;
   let operations = 0;
   for (const cost of costs) {
-    products += cost[pass].flops;
+    matmuls += cost[pass].flops;
     operations += cost[pass].operations;
   }
-  return { flops: products, operations };
+  return { flops: matmuls, operations };
 }
 
 /** The output of a layer: the first output of its last operator, looked up where the graph is shortest. */

@@ -126,8 +126,8 @@ export function boundText(bound: PlainBound): string {
     : `${print(forward)} forward, ${print(backward)} backward`;
 }
 
-const isNothing = ({ flops: products, operations }: PlainBound): boolean =>
-  products.forward + products.backward + operations.forward + operations.backward === 0;
+const isNothing = ({ flops: matmuls, operations }: PlainBound): boolean =>
+  matmuls.forward + matmuls.backward + operations.forward + operations.backward === 0;
 
 const boundOf = ({ forward, backwardData, backwardWeight }: KnownCost): WorkBound => ({
   flops: { forward: flops(forward.flops), backward: flops(backwardData.flops + backwardWeight.flops) },

@@ -34,7 +34,7 @@ export interface FrameworkBehaviour {
   readonly exchangeInInference?: (parameters: readonly Gradient[], group: WorkerGroup) => Exchange;
   readonly input: InputHandling;
   /** Bytes per element of weights, their gradients and what the optimizer keeps of them; left out, 4 (fp32). */
-  readonly weightWidth?: (precision: Precision) => number;
+  readonly weightBytesPerElement?: (precision: Precision) => number;
   /** Gradients of the step before stay, filled with zeros, and new ones are added to them. */
   readonly addsGradients?: boolean;
   /** The optimizer's kernels, over the elements that one GPU updates. */
@@ -53,10 +53,10 @@ export interface LoweredGraph {
 }
 
 export interface LoweredOperator {
-  /** The number type its products are computed in. */
+  /** The number type its matmuls are computed in. */
   readonly dtype: Dtype;
   /** Bytes per element that the float32 tensors of the file have here. */
-  readonly width: number;
+  readonly bytesPerElement: number;
   /** Its outputs share the memory of its first input. */
   readonly view: boolean;
   /** Part of a kernel that a later operator stands for: its outputs are never stored. */
@@ -77,7 +77,7 @@ export interface AgainTensors {
 }
 
 export interface KeptTensor {
-  /** `12/mask` for what operator 12 alone makes, else the value's name and width. */
+  /** `12/mask` for what operator 12 alone makes, else the value's name and bytes per element. */
   readonly key: string;
   readonly bytes: Bytes;
   /** A narrower copy of a parameter, which does not grow with the batch. */

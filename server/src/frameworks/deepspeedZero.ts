@@ -5,7 +5,7 @@
  * elements as they become ready (stage_1_and_2.py), on the stream of backward unless `overlap-comm`, and gather the
  * updated parameters in pieces of `allgather-bucket-size`. Stage 3 gathers parameters before they are used, as far ahead
  * as `prefetch-bucket-size` elements; those of at most `persistence-threshold` elements stay whole
- * (partition_parameters.py). Parameters and gradients have the width of the precision.
+ * (partition_parameters.py). Parameters and gradients are stored in the precision of the scenario.
  */
 
 import { bytes } from '../model/units.ts';
@@ -24,7 +24,7 @@ import type { Gradient } from './gradient.ts';
 import { fromZero, oneOf, positiveNumber } from './options.ts';
 import { packBuckets } from './packBuckets.ts';
 import { eagerOptions, eagerPytorch } from './pytorchDdp.ts';
-import { widthOf } from './pytorchFsdp.ts';
+import { bytesPerElementOf } from './pytorchFsdp.ts';
 import { gathersOfForward, shardedMessages, shardStream, type Unit, unitOf } from './shardedUnits.ts';
 
 export const deepspeedZero: FrameworkEntry = {
@@ -92,10 +92,10 @@ function shardedGradients(
   group: WorkerGroup,
   options: ReadonlyMap<string, string>,
 ): Exchange {
-  const width = widthOf('auto', group);
-  const limit = Number(options.get('reduce-bucket-size')) * width;
+  const bytesPerElement = bytesPerElementOf('auto', group);
+  const limit = Number(options.get('reduce-bucket-size')) * bytesPerElement;
   const overlaps = options.get('overlap-comm') === 'true';
-  const buckets = packBuckets(gradients, [limit], width);
+  const buckets = packBuckets(gradients, [limit], bytesPerElement);
   const last = group.operators - 1;
   const scatters = buckets.map(
     ({ gradients: own, bytes: size, readyAfter }): Message => ({
@@ -111,7 +111,11 @@ function shardedGradients(
       ],
     }),
   );
-  const gathers = packBuckets(gradients, [Number(options.get('allgather-bucket-size')) * width], width).map(
+  const gathers = packBuckets(
+    gradients,
+    [Number(options.get('allgather-bucket-size')) * bytesPerElement],
+    bytesPerElement,
+  ).map(
     ({ gradients: own, bytes: size }): Message => ({
       gradients: own,
       bytes: size,
@@ -143,19 +147,19 @@ function shardedParameters(
   group: WorkerGroup,
   options: ReadonlyMap<string, string>,
 ): Exchange {
-  const width = widthOf('auto', group);
+  const bytesPerElement = bytesPerElementOf('auto', group);
   const threshold = Number(options.get('persistence-threshold'));
   const whole = gradients.filter(({ elements }) => elements <= threshold);
   const units = prefetchedUnits(gradients, group, options);
   const messages = shardedMessages(units, group, {
     over: 'all',
-    parameterWidth: width,
-    gradientWidth: width,
+    parameterBytesPerElement: bytesPerElement,
+    gradientBytesPerElement: bytesPerElement,
     gathersAgain: true,
     ahead: 2,
     aheadInBackward: 1,
   });
-  const persistent = packBuckets(whole, [Number.POSITIVE_INFINITY], width).flatMap(
+  const persistent = packBuckets(whole, [Number.POSITIVE_INFINITY], bytesPerElement).flatMap(
     ({ gradients: own, bytes: size, readyAfter }): readonly Message[] => [
       {
         gradients: own,
@@ -188,7 +192,7 @@ function shardedParameters(
     ...noExchange,
     messages: [...messages, ...persistent],
     shards: { parameters: group.gpus, gradients: group.gpus, optimizerState: group.gpus },
-    buffers: bytes(3 * largest * width),
+    buffers: bytes(3 * largest * bytesPerElement),
   };
 }
 
@@ -198,14 +202,14 @@ function gatheredParameters(
   group: WorkerGroup,
   options: ReadonlyMap<string, string>,
 ): Exchange {
-  const parameterWidth = widthOf('auto', group);
+  const parameterBytesPerElement = bytesPerElementOf('auto', group);
   const units = prefetchedUnits(parameters, group, options);
   const largest = units.reduce((most, { elements }) => Math.max(most, elements), 0);
   return {
     ...noExchange,
-    messages: gathersOfForward(units, { over: 'all', parameterWidth, ahead: 2 }),
+    messages: gathersOfForward(units, { over: 'all', parameterBytesPerElement, ahead: 2 }),
     shards: { ...wholeState, parameters: group.gpus },
-    buffers: bytes(2 * largest * parameterWidth),
+    buffers: bytes(2 * largest * parameterBytesPerElement),
   };
 }
 
@@ -215,12 +219,12 @@ function prefetchedUnits(
   group: WorkerGroup,
   options: ReadonlyMap<string, string>,
 ): readonly Unit[] {
-  const width = widthOf('auto', group);
+  const bytesPerElement = bytesPerElementOf('auto', group);
   const threshold = Number(options.get('persistence-threshold'));
   const sharded = gradients.filter(({ elements }) => elements > threshold);
   return packBuckets(
     sharded.toSorted((a, b) => a.usedFrom - b.usedFrom),
-    [Number(options.get('prefetch-bucket-size')) * width],
-    width,
+    [Number(options.get('prefetch-bucket-size')) * bytesPerElement],
+    bytesPerElement,
   ).map(({ gradients: own }) => unitOf(own, group));
 }

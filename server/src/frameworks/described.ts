@@ -76,17 +76,17 @@ function bucketsOf(
   { gradients: how }: FrameworkDescription,
   gradients: readonly Gradient[],
 ): readonly Bucket[] {
-  const width = how.bytesPerElement;
+  const bytesPerElement = how.bytesPerElement;
   switch (how.messages) {
     case 'buckets':
-      return packBuckets(gradients, [how.firstBucketMiB * 2 ** 20, how.bucketMiB * 2 ** 20], width);
+      return packBuckets(gradients, [how.firstBucketMiB * 2 ** 20, how.bucketMiB * 2 ** 20], bytesPerElement);
     case 'one':
-      return packBuckets(gradients, [Number.POSITIVE_INFINITY], width);
+      return packBuckets(gradients, [Number.POSITIVE_INFINITY], bytesPerElement);
     case 'tensors':
-      return packBuckets(gradients, [0], width);
+      return packBuckets(gradients, [0], bytesPerElement);
     case 'layers':
       return packLayers(gradients).flatMap(({ gradients: own }) =>
-        packBuckets(own, [Number.POSITIVE_INFINITY], width),
+        packBuckets(own, [Number.POSITIVE_INFINITY], bytesPerElement),
       );
   }
 }

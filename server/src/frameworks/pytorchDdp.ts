@@ -154,8 +154,11 @@ function createPytorchDdp(options: ReadonlyMap<string, string>): FrameworkBehavi
 export function eagerPytorch(
   options: ReadonlyMap<string, string>,
   casts = options.get('weights') === 'fp32',
-): Pick<FrameworkBehaviour, 'launch' | 'lower' | 'input' | 'update' | 'weightWidth' | 'addsGradients'> {
-  const weightWidth = (precision: Precision): number =>
+): Pick<
+  FrameworkBehaviour,
+  'launch' | 'lower' | 'input' | 'update' | 'weightBytesPerElement' | 'addsGradients'
+> {
+  const weightBytesPerElement = (precision: Precision): number =>
     options.get('weights') !== 'fp32' && isHalf(precision) ? 2 : 4;
   const copied = options.get('weights') === 'half-with-copy';
   const clipped = options.get('clip-norm') === 'true';
@@ -187,13 +190,17 @@ export function eagerPytorch(
         recomputed,
       ),
     input: prefetchedInput,
-    weightWidth,
+    weightBytesPerElement,
     addsGradients,
     update: (optimizer, precision, sizes) => {
-      const width = weightWidth(precision);
-      const update = optimizerUpdate(optimizer, kernels, precision, sizes, { width, copied, clipped });
+      const bytesPerElement = weightBytesPerElement(precision);
+      const update = optimizerUpdate(optimizer, kernels, precision, sizes, {
+        bytesPerElement,
+        copied,
+        clipped,
+      });
       return addsGradients
-        ? { ...update, kernels: [...addedGradientKernels(sizes, width), ...update.kernels] }
+        ? { ...update, kernels: [...addedGradientKernels(sizes, bytesPerElement), ...update.kernels] }
         : update;
     },
   };

@@ -65,16 +65,16 @@ export const pytorchFsdp: FrameworkEntry = {
       const sharding = options.get('sharding');
       const isHybrid = sharding === 'hybrid' && group.gpusPerNode > 1;
       const keeps = sharding === 'shard-grad-op';
-      const parameterWidth = widthOf(options.get('communication-dtype'), group);
-      const gradientWidth = gradientWidthOf(options, group);
+      const parameterBytesPerElement = bytesPerElementOf(options.get('communication-dtype'), group);
+      const gradientBytesPerElement = gradientBytesPerElementOf(options, group);
       const units = blocksOf(gradients, group);
       const over = isHybrid ? group.gpusPerNode : group.gpus;
       return {
         ...noExchange,
         messages: shardedMessages(units, group, {
           over: isHybrid ? 'node' : 'all',
-          parameterWidth,
-          gradientWidth,
+          parameterBytesPerElement,
+          gradientBytesPerElement,
           // A model without blocks is all root.
           gathersAgain: !keeps && units.length > 1,
           ahead: 2,
@@ -82,8 +82,8 @@ export const pytorchFsdp: FrameworkEntry = {
         }),
         shards: { parameters: keeps ? 1 : over, gradients: over, optimizerState: over },
         buffers: bytes(
-          (keeps ? 0 : wholeUnits(units, parameterWidth, 1)) +
-            castGradients(units, parameterWidth, gradientWidth),
+          (keeps ? 0 : wholeUnits(units, parameterBytesPerElement, 1)) +
+            castGradients(units, parameterBytesPerElement, gradientBytesPerElement),
         ),
       };
     },
@@ -91,13 +91,17 @@ export const pytorchFsdp: FrameworkEntry = {
       const sharding = options.get('sharding');
       if (group.gpus === 1 || sharding === 'shard-grad-op') return noExchange;
       const isHybrid = sharding === 'hybrid' && group.gpusPerNode > 1;
-      const parameterWidth = widthOf(options.get('communication-dtype'), group);
+      const parameterBytesPerElement = bytesPerElementOf(options.get('communication-dtype'), group);
       const units = blocksOf(parameters, group);
       return {
         ...noExchange,
-        messages: gathersOfForward(units, { over: isHybrid ? 'node' : 'all', parameterWidth, ahead: 2 }),
+        messages: gathersOfForward(units, {
+          over: isHybrid ? 'node' : 'all',
+          parameterBytesPerElement,
+          ahead: 2,
+        }),
         shards: { ...wholeState, parameters: isHybrid ? group.gpusPerNode : group.gpus },
-        buffers: wholeUnits(units, parameterWidth, 0),
+        buffers: wholeUnits(units, parameterBytesPerElement, 0),
       };
     },
     notes: [
@@ -106,12 +110,12 @@ export const pytorchFsdp: FrameworkEntry = {
   }),
 };
 
-export const widthOf = (type: string | undefined, { precision }: WorkerGroup): number =>
+export const bytesPerElementOf = (type: string | undefined, { precision }: WorkerGroup): number =>
   type === 'fp32' || (type === 'auto' && (precision === 'fp32' || precision === 'tf32')) ? 4 : 2;
 
-function gradientWidthOf(options: ReadonlyMap<string, string>, group: WorkerGroup): number {
+function gradientBytesPerElementOf(options: ReadonlyMap<string, string>, group: WorkerGroup): number {
   const own = options.get('reduce-dtype');
-  return widthOf(own === 'auto' ? options.get('communication-dtype') : own, group);
+  return bytesPerElementOf(own === 'auto' ? options.get('communication-dtype') : own, group);
 }
 
 /** In the order of forward; the root, which is used at both ends of the model, comes first. */
@@ -127,9 +131,9 @@ function blocksOf(gradients: readonly Gradient[], group: WorkerGroup): readonly 
 }
 
 /** Two units are whole at a time, the gradients of so many beside them. */
-const wholeUnits = (units: readonly Unit[], width: number, gradients: 0 | 1): Bytes => {
+const wholeUnits = (units: readonly Unit[], bytesPerElement: number, gradients: 0 | 1): Bytes => {
   const [first, second] = largestTwo(units);
-  return bytes(((1 + gradients) * first + second) * width);
+  return bytes(((1 + gradients) * first + second) * bytesPerElement);
 };
 
 /** Gradients are added in a copy where they change their type; the largest unit is the root, whose turn comes last. */

@@ -45,8 +45,8 @@ export function unitOf(gradients: readonly Gradient[], { operators }: WorkerGrou
 export interface Gathering {
   /** Ranks that hold the shards, and the like across nodes that then add theirs. */
   readonly over: 'all' | 'node';
-  readonly parameterWidth: number;
-  readonly gradientWidth: number;
+  readonly parameterBytesPerElement: number;
+  readonly gradientBytesPerElement: number;
   /** Whether parameters are given up after forward, and gathered again for backward. */
   readonly gathersAgain: boolean;
   /** Units that may be whole at a time while forward runs. */
@@ -80,7 +80,7 @@ export function shardedMessages(
 /** A unit's gather starts when the unit `ahead` before it has been given up. */
 export function gathersOfForward(
   units: readonly Unit[],
-  how: Pick<Gathering, 'over' | 'parameterWidth' | 'ahead'>,
+  how: Pick<Gathering, 'over' | 'parameterBytesPerElement' | 'ahead'>,
 ): readonly Message[] {
   const passing = givenUp(units);
   let passed = 0;
@@ -102,11 +102,11 @@ const givenUp = (units: readonly Unit[]): readonly Unit[] =>
 
 const gather = (
   unit: Unit,
-  how: Pick<Gathering, 'over' | 'parameterWidth'>,
+  how: Pick<Gathering, 'over' | 'parameterBytesPerElement'>,
   after: SyncPoint,
   before: SyncPoint,
 ): Message => {
-  const size = bytes(unit.elements * how.parameterWidth);
+  const size = bytes(unit.elements * how.parameterBytesPerElement);
   return {
     gradients: unit.gradients,
     bytes: size,
@@ -117,7 +117,7 @@ const gather = (
 };
 
 function scatter(unit: Unit, { nodes, gpusPerNode }: WorkerGroup, how: Gathering): Message {
-  const size = bytes(unit.elements * how.gradientWidth);
+  const size = bytes(unit.elements * how.gradientBytesPerElement);
   return {
     gradients: unit.gradients,
     bytes: size,

@@ -39,7 +39,7 @@ export interface GpuProfile {
   readonly l2: Sourced<Bytes> | undefined;
   /** Dense peak by number type; a type that is absent is not computed in hardware. `fp32` is always there. */
   readonly peak: ReadonlyMap<Dtype, Sourced<FlopsPerSecond>>;
-  /** Peak of fp32 products on matrix units, where a GPU has them for that type (AMD CDNA). */
+  /** Peak of fp32 matmuls on matrix units, where a GPU has them for that type (AMD CDNA). */
   readonly matrixFp32: Sourced<FlopsPerSecond> | undefined;
   /** Number types that run on tensor cores. */
   readonly tensorCores: ReadonlySet<Dtype>;

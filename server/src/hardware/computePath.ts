@@ -1,4 +1,4 @@
-/** On which unit of a GPU products of a number type are computed, and at what peak. */
+/** On which unit of a GPU matmuls of a number type are computed, and at what peak. */
 
 import { type FlopsPerSecond, flopsPerSecond } from '../model/units.ts';
 import type { Dtype, GpuProfile } from './clusterProfile.ts';
@@ -13,7 +13,7 @@ export interface ComputePath {
 
 /**
  * What a GPU does when asked for a number type: its tensor cores where they have it, else the next wider type.
- * Half-precision products without tensor cores run at the fp32 rate, because libraries accumulate in fp32
+ * Half-precision matmuls without tensor cores run at the fp32 rate, because libraries accumulate in fp32
  * (cuBLAS `CUBLAS_COMPUTE_32F`); bf16 falls to fp32, fp8 to bf16, tf32 to fp32.
  */
 export function computePath(gpu: GpuProfile, requested: Dtype): ComputePath {
@@ -31,7 +31,7 @@ export function computePath(gpu: GpuProfile, requested: Dtype): ComputePath {
     : { requested, actual, unit: 'tensor', peak: sustained(gpu, matrixFp32.value) };
 }
 
-/** FLOP per byte at which a GPU's compute roof meets its memory roof, for products of this type. */
+/** FLOP per byte at which a GPU's compute roof meets its memory roof, for matmuls of this type. */
 export function ridge(gpu: GpuProfile, dtype: Dtype): number {
   return computePath(gpu, dtype).peak / gpu.memoryBandwidth.value;
 }

@@ -5,8 +5,8 @@ import { computePath } from './computePath.ts';
 import {
   findCorrection,
   type KernelEnvironment,
-  type SustainedProducts,
-  sustainedProducts,
+  type SustainedMatmuls,
+  sustainedMatmuls,
 } from './corrections.ts';
 import { curvesOf } from './curves.ts';
 import { kernelKind } from './kernelKind.ts';
@@ -24,8 +24,8 @@ export function corrected(gpu: GpuProfile, work: KernelWork, body: BodyTime): Bo
   const kind = kernelKind(work);
   const correction = findCorrection(gpu, environment);
   if (correction === undefined || correction.distance > body.distance) {
-    const products = kind === 'product' ? sustainedOn(gpu, work) : undefined;
-    return products === undefined ? body : { ...stretched(gpu, work, body, products), origin: products };
+    const matmuls = kind === 'matmul' ? sustainedOn(gpu, work) : undefined;
+    return matmuls === undefined ? body : { ...stretched(gpu, work, body, matmuls), origin: matmuls };
   }
   const factor = correction.factors.get(kind);
   if (factor === undefined) return body;
@@ -41,7 +41,7 @@ function stretched(
   gpu: GpuProfile,
   work: KernelWork,
   body: BodyTime,
-  { factor, spread: [low, high] }: Pick<SustainedProducts, 'factor' | 'spread'>,
+  { factor, spread: [low, high] }: Pick<SustainedMatmuls, 'factor' | 'spread'>,
 ): BodyTime {
   const least = leastTime(gpu, work);
   const time = Math.max(body.time * factor, least);
@@ -50,12 +50,12 @@ function stretched(
 
 /**
  * Where a GPU multiplies without a pause it reaches its limit of power and lowers its clock, and what travels beside a
- * product takes from it: one product by itself shows neither.
+ * matmul takes from it: one matmul by itself shows neither.
  */
-function sustainedOn(gpu: GpuProfile, { dtype }: KernelWork): SustainedProducts | undefined {
+function sustainedOn(gpu: GpuProfile, { dtype }: KernelWork): SustainedMatmuls | undefined {
   const { unit } = computePath(gpu, dtype);
-  const curve = unit === 'tensor' ? curvesOf(gpu).product.tensor.tn : undefined;
-  return curve && sustainedProducts(curve.gpu);
+  const curve = unit === 'tensor' ? curvesOf(gpu).matmul.tensor.tn : undefined;
+  return curve && sustainedMatmuls(curve.gpu);
 }
 
 /**
@@ -64,10 +64,10 @@ function sustainedOn(gpu: GpuProfile, { dtype }: KernelWork): SustainedProducts 
  */
 function environmentOf(
   gpu: GpuProfile,
-  { class: kernelClass, dtype, flops: products }: KernelWork,
+  { class: kernelClass, dtype, flops: matmuls }: KernelWork,
   environment: KernelEnvironment,
 ): KernelEnvironment {
-  if (environment.mixed || dtype !== 'tf32' || kernelClass !== 'convolution' || products === 0) {
+  if (environment.mixed || dtype !== 'tf32' || kernelClass !== 'convolution' || matmuls === 0) {
     return environment;
   }
   return computePath(gpu, dtype).actual === 'tf32' ? { ...environment, mixed: true } : environment;

@@ -1,6 +1,6 @@
 /**
  * Factors by which whole training steps differ from the sum of their kernels: by kind of kernel, fitted to measured steps
- * of many models on one GPU and judged on families of models that the fit has not seen; and of products on tensor cores,
+ * of many models on one GPU and judged on families of models that the fit has not seen; and of matmuls on tensor cores,
  * fitted to steps of language models and judged on sources that the fit has not seen (`npm run calibrate`).
  */
 
@@ -12,7 +12,7 @@ import { type Nearness, nearestCurve } from './nearestCurve.ts';
 /** What a step has in common for all its kernels. */
 export interface KernelEnvironment {
   readonly layout: Layout;
-  /** Products in half precision, as autocast runs them. */
+  /** Matmuls in half precision, as autocast runs them. */
   readonly mixed: boolean;
 }
 
@@ -31,11 +31,11 @@ export interface Correction {
   readonly spread: readonly [low: number, high: number];
 }
 
-/** How much longer products on tensor cores take in a step than by their curve, which was measured one at a time. */
-export type SustainedProducts = Pick<Correction, 'gpu' | 'models' | 'spread'> & { readonly factor: number };
+/** How much longer matmuls on tensor cores take in a step than by their curve, which was measured one at a time. */
+export type SustainedMatmuls = Pick<Correction, 'gpu' | 'models' | 'spread'> & { readonly factor: number };
 
-/** What steps show of the products that `curve`, a GPU, was measured with: it goes wherever the curve goes. */
-export const sustainedProducts = (curve: string): SustainedProducts | undefined => products.get(curve);
+/** What steps show of the matmuls that `curve`, a GPU, was measured with: it goes wherever the curve goes. */
+export const sustainedMatmuls = (curve: string): SustainedMatmuls | undefined => matmuls.get(curve);
 
 export function findCorrection(
   gpu: GpuProfile,
@@ -63,8 +63,8 @@ interface CorrectionEntry {
 
 const entries: readonly CorrectionEntry[] = file.corrections;
 
-const products: ReadonlyMap<string, SustainedProducts> = new Map(
-  file.products.map(({ gpu, factor, models, spread: [low = 1, high = 1] }) => [
+const matmuls: ReadonlyMap<string, SustainedMatmuls> = new Map(
+  file.matmuls.map(({ gpu, factor, models, spread: [low = 1, high = 1] }) => [
     gpu,
     { gpu, factor, models, spread: [low, high] },
   ]),

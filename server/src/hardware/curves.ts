@@ -6,28 +6,28 @@
  * checked (each measured GPU predicted with the curves of the others).
  */
 
-import type { ConvolutionPass, ProductLayout } from '../operators/definition.ts';
+import type { ConvolutionPass, MatmulLayout } from '../operators/definition.ts';
 import type { GpuProfile } from './clusterProfile.ts';
 import file from './curves.json';
 import { type Nearness, nearestCurve } from './nearestCurve.ts';
 
-export interface ProductCurve {
+export interface MatmulCurve {
   /** Tiles a library has, [rows, columns, share of a multiprocessor's peak]. */
   readonly tiles: readonly (readonly [m: number, n: number, share: number])[];
   /** Share of the memory bandwidth. */
   readonly memory: number;
   /** What filling and draining a tile costs, as depth. */
   readonly depth: number;
-  /** Most parts that the library cuts a deep product into; left out, as many as there are. */
+  /** Most parts that the library cuts a deep matmul into; left out, as many as there are. */
   readonly splits?: number;
 }
 
-export interface ConvolutionCurve extends ProductCurve {
+export interface ConvolutionCurve extends MatmulCurve {
   /** [side of a tile of outputs, share of the peak]; absent where libraries do not use it. */
   readonly winograd: readonly (readonly [tile: number, share: number])[] | undefined;
   /** How often transformed tiles pass through memory. */
   readonly transforms: number;
-  /** Share of the peak of products between Fourier transforms; absent where libraries do not use them. */
+  /** Share of the peak of matmuls between Fourier transforms; absent where libraries do not use them. */
   readonly fourier: number | undefined;
 }
 
@@ -52,20 +52,20 @@ export type RowKind = 'elementwise' | 'softmax' | 'normalization';
 
 export type CurveUnit = 'vector' | 'tensor';
 
-/** Products of a first operand that is transposed, and all others: products of either kind differ less among themselves. */
+/** Matmuls of a first operand that is transposed, and all others: matmuls of either kind differ less among themselves. */
 export type CurveLayout = 'tn' | 'nn';
 
-export const curveLayoutOf = (layout: ProductLayout): CurveLayout => (layout === 'tn' ? 'tn' : 'nn');
+export const curveLayoutOf = (layout: MatmulLayout): CurveLayout => (layout === 'tn' ? 'tn' : 'nn');
 
-type ByLayout = Readonly<Record<CurveLayout, Calibrated<ProductCurve> | undefined>>;
+type ByLayout = Readonly<Record<CurveLayout, Calibrated<MatmulCurve> | undefined>>;
 
 /** All curves that hold for one GPU; `undefined` where nothing of its kind was measured. */
 export interface GpuCurves {
-  /** Of single products. */
-  readonly product: Readonly<Record<CurveUnit, ByLayout>>;
-  readonly batchedProduct: Readonly<Record<CurveUnit, ByLayout>>;
+  /** Of single matmuls. */
+  readonly matmul: Readonly<Record<CurveUnit, ByLayout>>;
+  readonly batchedMatmul: Readonly<Record<CurveUnit, ByLayout>>;
   /** By the libraries of CUDA 8, of the nearest GPU that was measured with them. */
-  readonly cuda8Product: ByLayout;
+  readonly cuda8Matmul: ByLayout;
   readonly convolution: Readonly<
     Record<CurveUnit, Readonly<Record<ConvolutionPass, Calibrated<ConvolutionCurve> | undefined>>>
   >;
@@ -85,34 +85,34 @@ export function curvesOf(gpu: GpuProfile): GpuCurves {
 const known = new WeakMap<GpuProfile, GpuCurves>();
 
 function lookUp(gpu: GpuProfile): GpuCurves {
-  // Of the nearest GPU, by the curve that saw products of the kind, single or batched, and if both did that of the layout: a
-  // curve of batched products knows nothing of how few tiles are cut.
-  const byLayout = (entries: readonly FileProduct[], saw: (entry: FileProduct) => boolean): ByLayout => {
+  // Of the nearest GPU, by the curve that saw matmuls of the kind, single or batched, and if both did that of the layout: a
+  // curve of batched matmuls knows nothing of how few tiles are cut.
+  const byLayout = (entries: readonly FileMatmul[], saw: (entry: FileMatmul) => boolean): ByLayout => {
     const of = (layout: CurveLayout) => {
-      const fitness = (entry: FileProduct) => 2 * Number(saw(entry)) + Number(entry.layout === layout);
+      const fitness = (entry: FileMatmul) => 2 * Number(saw(entry)) + Number(entry.layout === layout);
       return find(
         gpu,
         entries.toSorted((a, b) => fitness(b) - fitness(a)),
-        productCurveOf,
+        matmulCurveOf,
       );
     };
     return { tn: of('tn'), nn: of('nn') };
   };
-  const byUnit = (saw: (entry: FileProduct) => boolean) => ({
+  const byUnit = (saw: (entry: FileMatmul) => boolean) => ({
     vector: byLayout(
-      file.products.filter(({ unit }) => unit === 'vector'),
+      file.matmuls.filter(({ unit }) => unit === 'vector'),
       saw,
     ),
     tensor: byLayout(
-      file.products.filter(({ unit }) => unit === 'tensor'),
+      file.matmuls.filter(({ unit }) => unit === 'tensor'),
       saw,
     ),
   });
-  const sawSingle = ({ single }: FileProduct): boolean => single > 0;
-  const product = byUnit(sawSingle);
+  const sawSingle = ({ single }: FileMatmul): boolean => single > 0;
+  const matmul = byUnit(sawSingle);
   const convolution = (unit: CurveUnit, pass: ConvolutionPass) =>
-    byProducts(
-      unit === 'vector' ? product.vector.nn : undefined,
+    scaledByMatmul(
+      unit === 'vector' ? matmul.vector.nn : undefined,
       find(
         gpu,
         file.convolutions.filter((entry) => entry.unit === unit && entry.pass === pass),
@@ -131,10 +131,10 @@ function lookUp(gpu: GpuProfile): GpuCurves {
       rowCurveOf,
     );
   return {
-    product,
-    batchedProduct: byUnit(({ rows, single }) => rows > single),
-    cuda8Product: byLayout(
-      file.products.filter((entry) => 'library' in entry && entry.library === 'cuda-8'),
+    matmul,
+    batchedMatmul: byUnit(({ rows, single }) => rows > single),
+    cuda8Matmul: byLayout(
+      file.matmuls.filter((entry) => 'library' in entry && entry.library === 'cuda-8'),
       sawSingle,
     ),
     convolution: { vector: passes('vector'), tensor: passes('tensor') },
@@ -143,20 +143,20 @@ function lookUp(gpu: GpuProfile): GpuCurves {
 }
 
 /**
- * Kernels of products and of convolutions share their inner loop, and what bounds it: on Kepler the registers' bandwidth
+ * Kernels of matmuls and of convolutions share their inner loop, and what bounds it: on Kepler the registers' bandwidth
  * (Lai, Seznec, "Performance upper bound analysis and optimization of SGEMM on Fermi and Kepler GPUs", CGO 2013). Where
- * products were measured on a nearer GPU than convolutions, those reach less or more of the peak by as much.
+ * matmuls were measured on a nearer GPU than convolutions, those reach less or more of the peak by as much.
  */
-function byProducts(
-  product: Calibrated<ProductCurve> | undefined,
+function scaledByMatmul(
+  matmul: Calibrated<MatmulCurve> | undefined,
   convolution: Calibrated<ConvolutionCurve> | undefined,
 ): Calibrated<ConvolutionCurve> | undefined {
-  if (product === undefined || convolution?.nearness !== 'generation') return convolution;
-  const there = file.products.find(
+  if (matmul === undefined || convolution?.nearness !== 'generation') return convolution;
+  const there = file.matmuls.find(
     ({ gpu, unit, layout }) => gpu === convolution.gpu && unit === 'vector' && layout === 'nn',
   );
-  if (product.nearness === 'generation' || there === undefined) return convolution;
-  const scale = mostOf(product.curve) / mostOf(productCurveOf(there));
+  if (matmul.nearness === 'generation' || there === undefined) return convolution;
+  const scale = mostOf(matmul.curve) / mostOf(matmulCurveOf(there));
   const { curve } = convolution;
   return {
     ...convolution,
@@ -169,7 +169,7 @@ function byProducts(
   };
 }
 
-const mostOf = ({ tiles }: ProductCurve): number => Math.max(...tiles.map(([, , share]) => share));
+const mostOf = ({ tiles }: MatmulCurve): number => Math.max(...tiles.map(([, , share]) => share));
 
 function find<Entry extends Fitted, Curve>(
   gpu: GpuProfile,
@@ -183,7 +183,7 @@ function find<Entry extends Fitted, Curve>(
   return { curve: curveOf(entry), nearness, distance, gpu: entry.gpu, rows: entry.rows, spread: [low, high] };
 }
 
-type FileProduct = (typeof file.products)[number];
+type FileMatmul = (typeof file.matmuls)[number];
 
 interface Fitted {
   readonly gpu: string;
@@ -202,15 +202,15 @@ export const tileSizes = [
 ] as const;
 
 /** A curve as its file has it: one share per size of tile. */
-export interface ProductEntry {
+export interface MatmulEntry {
   readonly tiles: readonly number[];
   readonly memory: number;
   readonly depth: number;
-  /** 1 where the library that was measured cuts no product. */
+  /** 1 where the library that was measured cuts no matmul. */
   readonly splits?: number;
 }
 
-export interface ConvolutionEntry extends ProductEntry {
+export interface ConvolutionEntry extends MatmulEntry {
   /** Shares of F(2×2, 3×3) and F(4×4, 3×3). */
   readonly winograd: readonly number[] | null;
   readonly transforms: number;
@@ -222,7 +222,7 @@ export interface RowEntry {
   readonly shares: readonly number[];
 }
 
-export const productCurveOf = ({ tiles, memory, depth, splits }: ProductEntry): ProductCurve => ({
+export const matmulCurveOf = ({ tiles, memory, depth, splits }: MatmulEntry): MatmulCurve => ({
   tiles: tileSizes.flatMap(([m, n], index) => {
     const share = tiles[index] ?? 1;
     return m === n ? [[m, n, share] as const] : [[m, n, share] as const, [n, m, share] as const];
@@ -233,7 +233,7 @@ export const productCurveOf = ({ tiles, memory, depth, splits }: ProductEntry): 
 });
 
 export const convolutionCurveOf = (entry: ConvolutionEntry): ConvolutionCurve => ({
-  ...productCurveOf(entry),
+  ...matmulCurveOf(entry),
   winograd: entry.winograd?.map((share, index) => [index === 0 ? 2 : 4, share] as const),
   transforms: entry.transforms,
   fourier: entry.fourier ?? undefined,

@@ -3,15 +3,15 @@
 import type { ConvolutionShape } from '../operators/definition.ts';
 import type { KernelWork } from './kernelWork.ts';
 
-/** `convolution 3x3 forward`, `depthwise weight`, `batched product`, `pooling`, … */
+/** `convolution 3x3 forward`, `depthwise weight`, `batched matmul`, `pooling`, … */
 export type KernelKind = string;
 
-/** The kind of a piece of work; that of its first product where it has several. */
+/** The kind of a piece of work; that of its first matmul where it has several. */
 export function kernelKind(work: KernelWork): KernelKind {
   if (work.class === 'recurrent') return work.class;
-  const shape = work.products?.[0]?.shape;
+  const shape = work.matmuls?.[0]?.shape;
   if (shape?.kind === 'convolution') return convolutionKind(shape);
-  if (shape !== undefined) return shape.batch > 1 ? 'batched product' : 'product';
+  if (shape !== undefined) return shape.batch > 1 ? 'batched matmul' : 'matmul';
   if (work.columnSums !== undefined) return 'column sums';
   if (work.rowLength !== undefined) {
     if (work.class === 'reduction') return 'softmax';
@@ -21,9 +21,9 @@ export function kernelKind(work: KernelWork): KernelKind {
 }
 
 function convolutionKind(shape: ConvolutionShape): KernelKind {
-  const { groups, channels, taps, winograd, pass } = shape;
+  const { groups, channels, kernelElements, winograd, pass } = shape;
   if (groups === 1 && isRagged(shape)) return `ragged convolution ${pass}`;
-  if (groups === 1) return `convolution ${taps === 1 ? '1x1' : winograd ? '3x3' : 'other'} ${pass}`;
+  if (groups === 1) return `convolution ${kernelElements === 1 ? '1x1' : winograd ? '3x3' : 'other'} ${pass}`;
   if (groups === channels) return `depthwise ${pass}`;
   return `${isPacked(shape) ? 'narrow groups' : 'wide groups'} ${pass}`;
 }

@@ -1,7 +1,7 @@
 /**
  * Time of a kernel on a GPU.
  *
- * Products and convolutions of known shape, element-wise kernels and kernels over rows follow curves that were fitted
+ * Matmuls and convolutions of known shape, element-wise kernels and kernels over rows follow curves that were fitted
  * to measurements (`curves.ts`, `kernels/`). The rest is a roofline with the share of each roof that its class reaches:
  *
  *   t = max(FLOPs / (peak · e), operations / (vector peak · e), bytes / (bandwidth · e)) + launches · t_launch
@@ -52,7 +52,7 @@ export function kernelTime(gpu: GpuProfile, work: KernelWork): KernelTime {
 export const uncorrectedTime = (gpu: GpuProfile, work: KernelWork): Seconds =>
   seconds(bodyTime(gpu, work).time);
 
-/** Products of tensors without elements have no tiles to be timed by; what moves beside them still takes its time. */
+/** Matmuls of tensors without elements have no tiles to be timed by; what moves beside them still takes its time. */
 const bodyTime = (gpu: GpuProfile, work: KernelWork): BodyTime => {
   const body =
     (work.flops === 0 ? undefined : matrixKernelTime(gpu, work)) ??

@@ -1,29 +1,29 @@
 /** What a kernel is to do, as far as its time depends on it. */
 
 import type { Bytes, Flops } from '../model/units.ts';
-import type { KernelClass, RepeatedProduct } from '../operators/definition.ts';
+import type { KernelClass, RepeatedMatmul } from '../operators/definition.ts';
 import type { Dtype } from './clusterProfile.ts';
 import type { KernelEnvironment } from './corrections.ts';
 
 /** What is to be done, by one or several launches of one class of kernel. */
 export interface KernelWork {
   readonly class: KernelClass;
-  /** Number type of the products. */
+  /** Number type of the matmuls. */
   readonly dtype: Dtype;
   readonly flops: Flops;
   readonly operations: number;
   readonly bytes: Bytes;
   readonly launches: number;
-  /** The products that `flops` are made of, where their shapes are known. */
-  readonly products?: readonly RepeatedProduct[];
-  /** Bytes per element of the operands of `products`. */
-  readonly width?: number;
+  /** The matmuls that `flops` are made of, where their shapes are known. */
+  readonly matmuls?: readonly RepeatedMatmul[];
+  /** Bytes per element of the operands of `matmuls`. */
+  readonly bytesPerElement?: number;
   readonly rowLength?: number;
   /** Sums over all rows of a matrix, by thread blocks that each take some columns through all rows. */
   readonly columnSums?: ColumnSums;
   /** Sums over all images, by a thread block for each channel. */
   readonly channelSums?: ChannelSums;
-  /** Where the products are those of an older library than the GPU was measured with. */
+  /** Where the matmuls are those of an older library than the GPU was measured with. */
   readonly library?: 'cuda-8';
   /** Absent where nothing is known of the step around it. */
   readonly environment?: KernelEnvironment;

@@ -14,7 +14,7 @@ import type { KernelWork } from './kernelWork.ts';
 export function leastTime(gpu: GpuProfile, work: KernelWork): Seconds {
   const nominal = computePath(gpu, work.dtype).peak / gpu.sustainedCompute.value;
   let saved = 1;
-  for (const { shape } of work.products ?? []) {
+  for (const { shape } of work.matmuls ?? []) {
     if (shape.kind === 'convolution') saved = Math.max(saved, savedByTransforms(shape));
   }
   const moved = work.class === 'normalization' && work.rowLength === undefined ? 3 / 5 : 1;

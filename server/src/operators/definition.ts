@@ -66,7 +66,7 @@ export interface Inference {
 export interface BoundTensor {
   readonly elementType: ElementType;
   readonly dimensions: readonly number[];
-  /** Product of the dimensions. */
+  /** Matmul of the dimensions. */
   readonly elements: number;
 }
 
@@ -120,15 +120,15 @@ export interface MemoryAccess {
 }
 
 /**
- * How BLAS is called for a product, whose matrices lie column by column: each operand as it lies (n) or transposed (t). To
- * BLAS a product of tensors that lie row by row is that of their transposes, the right one first: y = x·Wᵀ is `tn`.
+ * How BLAS is called for a matmul, whose matrices lie column by column: each operand as it lies (n) or transposed (t). To
+ * BLAS a matmul of tensors that lie row by row is that of their transposes, the right one first: y = x·Wᵀ is `tn`.
  */
-export type ProductLayout = 'nn' | 'tn' | 'nt' | 'tt';
+export type MatmulLayout = 'nn' | 'tn' | 'nt' | 'tt';
 
 /** C[batch][m, n] = A[m, k]·B[k, n]. */
-export interface ProductShape {
-  readonly kind: 'product';
-  readonly layout: ProductLayout;
+export interface MatmulShape {
+  readonly kind: 'matmul';
+  readonly layout: MatmulLayout;
   readonly batch: number;
   readonly m: number;
   readonly n: number;
@@ -140,16 +140,16 @@ export interface ConvolutionShape {
   readonly kind: 'convolution';
   readonly pass: ConvolutionPass;
   readonly images: number;
-  /** On the side of the plane, all groups together. */
+  /** Channels of the tensor with `spatialSize` entries per channel, all groups together. */
   readonly channels: number;
   readonly filters: number;
   readonly groups: number;
   /** Positions of the window in one image: the output of a convolution, the input of a transposed one. */
   readonly positions: number;
   /** Entries that the window slides over in one image: the input of a convolution, the output of a transposed one. */
-  readonly plane: number;
+  readonly spatialSize: number;
   /** Entries of the window. */
-  readonly taps: number;
+  readonly kernelElements: number;
   /** 3 × 3 in two dimensions, stride 1, no dilation: what Winograd's transforms are made for. */
   readonly winograd: boolean;
   /** 5 × 5 or wider in two dimensions, stride 1, no dilation: what tiled Fourier transforms are made for. */
@@ -158,14 +158,14 @@ export interface ConvolutionShape {
 
 export type ConvolutionPass = 'forward' | 'data' | 'weight';
 
-/** A product inside a piece of work, and how often it is computed. */
-export interface RepeatedProduct {
-  readonly shape: ProductShape | ConvolutionShape;
+/** A matmul inside a piece of work, or a convolution, which is an implicit one; and how often it is computed. */
+export interface RepeatedMatmul {
+  readonly shape: MatmulShape | ConvolutionShape;
   readonly count: number;
 }
 
 export interface Work {
-  /** Multiply-adds of matrix products, convolutions, recurrent cells, attention: 2 each. */
+  /** Multiply-adds of matmuls, convolutions, recurrent cells, attention: 2 each. */
   readonly flops: number;
   /** Element-wise operations, counted apart. */
   readonly operations: number;
@@ -173,8 +173,8 @@ export interface Work {
   readonly traffic: MemoryAccess;
   /** Kernels launched; 0 for views. */
   readonly kernels: number;
-  /** The products that `flops` are made of, where the rule knows their shapes. */
-  readonly products?: readonly RepeatedProduct[];
+  /** The matmuls that `flops` are made of, where the rule knows their shapes. */
+  readonly matmuls?: readonly RepeatedMatmul[];
   /** Elements of a row, for kernels that work row by row: softmax, normalization. */
   readonly rowLength?: number;
 }

@@ -7,7 +7,7 @@ import { generators } from './generator/generators.ts';
 import { binaryOperators, variadicOperators } from './math/binary.ts';
 import { clip } from './math/clip.ts';
 import { einsum } from './math/einsum.ts';
-import { matrixProducts } from './math/matmul.ts';
+import { matmuls } from './math/matmul.ts';
 import { signalOperators } from './math/signal.ts';
 import { unaryOperators } from './math/unary.ts';
 import { mlOperators } from './ml/mlOperators.ts';
@@ -55,7 +55,7 @@ const definitions: readonly OperatorDefinition[] = [
   ...binaryOperators,
   ...variadicOperators,
   clip,
-  ...matrixProducts,
+  ...matmuls,
   einsum,
   ...convolutions,
   ...pools,

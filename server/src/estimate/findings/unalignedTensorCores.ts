@@ -26,7 +26,7 @@ export function unalignedTensorCores({ plan }: EstimatedStep): readonly Finding[
     for (const index of layer.operators) {
       const cost = plan.training.costs[index];
       const lowered = plan.lowered.operators[index];
-      if (!isLarge(cost) || lowered?.width !== 2) continue;
+      if (!isLarge(cost) || lowered?.bytesPerElement !== 2) continue;
       if (computePath(plan.cluster.gpu, lowered.dtype).unit !== 'tensor') continue;
       const weight = graph.operators[index]?.inputs.find((input) => isWeight(graph.values.get(input)?.role));
       const sides = weight === undefined ? undefined : plan.training.tensors.get(weight)?.dimensions;

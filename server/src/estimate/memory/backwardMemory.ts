@@ -16,8 +16,12 @@ import { bitsPerElement } from '../../model/elementType.ts';
 import { parameterBytes } from '../plan/gradients.ts';
 
 /** Bytes of the gradients of parameters when the backward of each operator has run, by operator. */
-export function parameterGradients(training: TrainingGraph, operators: number, width: number): Float64Array {
-  const column = ownGradients(training, operators, width);
+export function parameterGradients(
+  training: TrainingGraph,
+  operators: number,
+  bytesPerElement: number,
+): Float64Array {
+  const column = ownGradients(training, operators, bytesPerElement);
   let born = 0;
   for (let index = operators - 1; index >= 0; index -= 1) {
     born += column[index] ?? 0;
@@ -34,20 +38,22 @@ export function parameterGradients(training: TrainingGraph, operators: number, w
 export function addedGradients(
   training: TrainingGraph,
   operators: number,
-  width: number,
+  bytesPerElement: number,
   shards: number,
 ): Float64Array {
   let all = 0;
-  for (const parameter of training.analysis.parameters) all += parameterBytes(parameter, width);
-  return ownGradients(training, operators, width).map((size) => all / shards + (shards === 1 ? size : 0));
+  for (const parameter of training.analysis.parameters) all += parameterBytes(parameter, bytesPerElement);
+  return ownGradients(training, operators, bytesPerElement).map(
+    (size) => all / shards + (shards === 1 ? size : 0),
+  );
 }
 
 /** Bytes of the gradients that arise in the backward of each operator, by operator. */
-function ownGradients({ analysis }: TrainingGraph, operators: number, width: number): Float64Array {
+function ownGradients({ analysis }: TrainingGraph, operators: number, bytesPerElement: number): Float64Array {
   const column = new Float64Array(operators);
   for (const parameter of analysis.parameters) {
     const last = parameter.operators.at(-1);
-    if (last !== undefined) column[last] = (column[last] ?? 0) + parameterBytes(parameter, width);
+    if (last !== undefined) column[last] = (column[last] ?? 0) + parameterBytes(parameter, bytesPerElement);
   }
   return column;
 }
@@ -116,9 +122,9 @@ function computedBytes(training: TrainingGraph, lowered: LoweredGraph, index: nu
   const tensor = training.tensors.get(input);
   if (tensor?.elementType !== 'float32') return 0;
   const { values } = training.analysis.graph;
-  const stored = lowered.operators[values.get(input)?.producer ?? -1]?.width ?? 4;
+  const stored = lowered.operators[values.get(input)?.producer ?? -1]?.bytesPerElement ?? 4;
   const isLoss = operator.type === 'SoftmaxCrossEntropyLoss';
-  return kernels.width > stored || isLoss ? tensor.elements * kernels.width : 0;
+  return kernels.bytesPerElement > stored || isLoss ? tensor.elements * kernels.bytesPerElement : 0;
 }
 
 /**
@@ -129,15 +135,15 @@ function broadcastBytes(training: TrainingGraph, lowered: LoweredGraph, index: n
   const operator = training.analysis.graph.operators[index];
   const kernels = lowered.operators[index];
   if (operator === undefined || kernels === undefined || kernels.inside === true) return 0;
-  const isProduct = operator.type === 'MatMul';
-  if (!isProduct && !multiplies.has(operator.type)) return 0;
+  const isMatmul = operator.type === 'MatMul';
+  if (!isMatmul && !multiplies.has(operator.type)) return 0;
   const output = training.tensors.get(operator.outputs[0] ?? '')?.elements ?? 0;
   let most = 0;
   for (const name of operator.inputs) {
     if (!training.requiresGradient.has(name)) continue;
     const own = training.tensors.get(name)?.elements ?? 0;
-    const made = isProduct ? (broadcastOperand(training, operator, name) ?? 0) : output;
-    if (made > own) most = Math.max(most, made * kernels.width);
+    const made = isMatmul ? (broadcastOperand(training, operator, name) ?? 0) : output;
+    if (made > own) most = Math.max(most, made * kernels.bytesPerElement);
   }
   return most;
 }
@@ -152,9 +158,11 @@ function gradientBytes(training: TrainingGraph, lowered: LoweredGraph, name: str
   const tensor = training.tensors.get(name);
   const producer = lowered.operators[training.analysis.graph.values.get(name)?.producer ?? -1];
   if (tensor === undefined || producer?.inside === true) return 0;
-  const width =
-    tensor.elementType === 'float32' ? (producer?.width ?? 4) : (bitsPerElement(tensor.elementType) ?? 0) / 8;
-  return tensor.elements * width;
+  const bytesPerElement =
+    tensor.elementType === 'float32'
+      ? (producer?.bytesPerElement ?? 4)
+      : (bitsPerElement(tensor.elementType) ?? 0) / 8;
+  return tensor.elements * bytesPerElement;
 }
 
 interface Storage {

@@ -45,10 +45,10 @@ export function forwardMemory(
   const unkept = new Float64Array(graph.operators.length);
   const values = new Map<string, { readonly taken: number; readonly size: number }>();
   let live = 0;
-  const take = (name: string, width: number): void => {
+  const take = (name: string, bytesPerElement: number): void => {
     const tensor = training.tensors.get(name);
     if (tensor === undefined) return;
-    const size = valueBytes(tensor, width);
+    const size = valueBytes(tensor, bytesPerElement);
     live += size;
     values.set(name, { taken: recorder?.take(size) ?? -1, size });
   };
@@ -69,7 +69,7 @@ export function forwardMemory(
     const kernels = lowered.operators[index];
     recorder?.begins(index);
     if (kernels?.view !== true) {
-      for (const output of operator.outputs) if (output !== '') take(output, kernels?.width ?? 4);
+      for (const output of operator.outputs) if (output !== '') take(output, kernels?.bytesPerElement ?? 4);
     }
     for (const { key, bytes } of kernels?.saved ?? []) {
       if (seen.has(key)) continue;
@@ -95,7 +95,7 @@ export function forwardMemory(
   return { unkept, outputs };
 }
 
-/** Bytes of a value whose float32 elements take `width` each. */
-export const valueBytes = (tensor: BoundTensor, width: number): number =>
+/** Bytes of a value whose float32 elements take `bytesPerElement`. */
+export const valueBytes = (tensor: BoundTensor, bytesPerElement: number): number =>
   tensor.elements *
-  (tensor.elementType === 'float32' ? width : (bitsPerElement(tensor.elementType) ?? 0) / 8);
+  (tensor.elementType === 'float32' ? bytesPerElement : (bitsPerElement(tensor.elementType) ?? 0) / 8);

@@ -8,10 +8,10 @@ import { type StepMemory, stepMemory } from './stepMemory.ts';
 export function memoryOf(plan: StepPlan): StepMemory {
   const { training, scenario, exchange, update } = plan;
   const { shards } = exchange;
-  const { weightWidth } = plan;
-  const trained = totalBytes(training.analysis.parameters, weightWidth);
+  const { weightBytesPerElement } = plan;
+  const trained = totalBytes(training.analysis.parameters, weightBytesPerElement);
   return stepMemory(plan, {
-    parameters: (trained + totalBytes(training.analysis.frozen, weightWidth)) / shards.parameters,
+    parameters: (trained + totalBytes(training.analysis.frozen, weightBytesPerElement)) / shards.parameters,
     gradients: scenario.mode === 'training' ? trained / shards.gradients : 0,
     optimizerState: update.stateBytes,
     communicationBuffers: exchange.buffers,
@@ -19,5 +19,5 @@ export function memoryOf(plan: StepPlan): StepMemory {
   });
 }
 
-const totalBytes = (parameters: readonly Parameter[], width: number): number =>
-  parameters.reduce((total, parameter) => total + parameterBytes(parameter, width), 0);
+const totalBytes = (parameters: readonly Parameter[], bytesPerElement: number): number =>
+  parameters.reduce((total, parameter) => total + parameterBytes(parameter, bytesPerElement), 0);

@@ -30,20 +30,22 @@ export interface MemoryTrace {
 
 /** `variables`: whether those of the program hold what they name as long as they can. */
 export function memoryTrace(plan: StepPlan, variables?: Variables): MemoryTrace {
-  const { training, exchange, update, weightWidth } = plan;
+  const { training, exchange, update, weightBytesPerElement } = plan;
   const { parameters, frozen } = training.analysis;
-  const widthOf = (share: number): readonly number[] =>
-    parameters.map((parameter) => parameterBytes(parameter, weightWidth) / share);
-  const whole = widthOf(1).reduce((total, size) => total + size, 0);
+  const bytesPerElementOf = (share: number): readonly number[] =>
+    parameters.map((parameter) => parameterBytes(parameter, weightBytesPerElement) / share);
+  const whole = bytesPerElementOf(1).reduce((total, size) => total + size, 0);
   const ofEach = (total: number): readonly number[] =>
-    whole === 0 ? [] : widthOf(1).map((size) => (size * total) / whole);
+    whole === 0 ? [] : bytesPerElementOf(1).map((size) => (size * total) / whole);
   const { events, taken } = eventsOf(plan, variables);
   return {
     always: [
-      ...widthOf(exchange.shards.parameters),
-      ...frozen.map((parameter) => parameterBytes(parameter, weightWidth) / exchange.shards.parameters),
+      ...bytesPerElementOf(exchange.shards.parameters),
+      ...frozen.map(
+        (parameter) => parameterBytes(parameter, weightBytesPerElement) / exchange.shards.parameters,
+      ),
       ...(exchange.buffers > 0 ? [exchange.buffers] : []),
-      ...(addsToGradients(plan) ? widthOf(exchange.shards.gradients) : []),
+      ...(addsToGradients(plan) ? bytesPerElementOf(exchange.shards.gradients) : []),
     ],
     // Moments of each parameter are tensors of their own.
     state: [...ofEach(update.stateBytes / 2), ...ofEach(update.stateBytes / 2)],

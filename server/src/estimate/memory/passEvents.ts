@@ -32,11 +32,11 @@ export const backwardPlace = (operator: number, operators: number): number => 2 
 /** What the events of a pass depend on. */
 export type PassOfPlan = Pick<
   StepPlan,
-  'training' | 'lowered' | 'weightWidth' | 'exchange' | 'scenario' | 'behaviour'
+  'training' | 'lowered' | 'weightBytesPerElement' | 'exchange' | 'scenario' | 'behaviour'
 >;
 
 export function passEvents(plan: PassOfPlan, variables?: Variables): PassEvents {
-  const { training, lowered, weightWidth, exchange } = plan;
+  const { training, lowered, weightBytesPerElement, exchange } = plan;
   const { graph, parameters } = training.analysis;
   const operators = graph.operators.length;
   const events: number[][] = Array.from({ length: 2 * operators + 3 }, () => []);
@@ -72,7 +72,7 @@ export function passEvents(plan: PassOfPlan, variables?: Variables): PassEvents 
   );
   place = operators + 1;
   if (plan.scenario.mode === 'training') {
-    const born = bornGradients(parameters, weightWidth, exchange.shards.gradients);
+    const born = bornGradients(parameters, weightBytesPerElement, exchange.shards.gradients);
     const isAdded = addsToGradients(plan);
     const again = new AgainTaken(lowered, take);
     gradientsBetween(training, lowered, {
@@ -100,7 +100,7 @@ export function passEvents(plan: PassOfPlan, variables?: Variables): PassEvents 
 /** By operator: bytes of the gradients of parameters that arise in its backward. */
 function bornGradients(
   parameters: StepPlan['training']['analysis']['parameters'],
-  width: number,
+  bytesPerElement: number,
   shards: number,
 ): ReadonlyMap<number, readonly number[]> {
   const born = new Map<number, number[]>();
@@ -108,7 +108,7 @@ function bornGradients(
     const last = parameter.operators.at(-1);
     if (last === undefined) continue;
     const others = born.get(last) ?? [];
-    others.push(parameterBytes(parameter, width) / shards);
+    others.push(parameterBytes(parameter, bytesPerElement) / shards);
     born.set(last, others);
   }
   return born;

@@ -132,13 +132,13 @@ function forwardOf(plan: StepPlan, unkept: Float64Array, { gradients }: ModelSta
 }
 
 function backwardOf(plan: StepPlan, between: Float64Array, inputs: number): PassCandidates {
-  const { saved, training, exchange, weightWidth } = plan;
+  const { saved, training, exchange, weightBytesPerElement } = plan;
   const held = givenOutOf(plan) + inputs;
   return {
     copies: runningSum(saved.weightCopies, 0),
     gradients: addsToGradients(plan)
-      ? addedGradients(training, between.length, weightWidth, exchange.shards.gradients)
-      : parameterGradients(training, between.length, weightWidth).map(
+      ? addedGradients(training, between.length, weightBytesPerElement, exchange.shards.gradients)
+      : parameterGradients(training, between.length, weightBytesPerElement).map(
           (size) => size / exchange.shards.gradients,
         ),
     kept: runningSum(saved.activations, held),
@@ -258,7 +258,7 @@ function givenOut({ training, lowered }: LoweredTraining): number {
     const producer = lowered.operators[value?.producer ?? -1];
     if (tensor === undefined || value === undefined || producer === undefined) continue;
     if ([value.producer ?? -1, ...value.consumers].some((index) => keeps(training, index, name))) continue;
-    size += valueBytes(tensor, producer.width);
+    size += valueBytes(tensor, producer.bytesPerElement);
   }
   return size;
 }

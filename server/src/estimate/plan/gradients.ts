@@ -12,14 +12,16 @@ import { type Bytes, bytes } from '../../model/units.ts';
  * A shared parameter's gradient is complete when backward has passed its first use. Backward runs operators in
  * reverse, so operator i is at position n − 1 − i. They are the same list for every batch of a model.
  */
-export const gradientsInReadyOrder = ({ analysis, costs }: TrainingGraph, width = 4): readonly Gradient[] =>
-  knownGradients(analysis, { operators: costs.length, width });
+export const gradientsInReadyOrder = (
+  { analysis, costs }: TrainingGraph,
+  bytesPerElement = 4,
+): readonly Gradient[] => knownGradients(analysis, { operators: costs.length, bytesPerElement });
 
 const knownGradients = memoizeRecent(orderGradients, isSameContent);
 
 function orderGradients(
   analysis: ModelAnalysis,
-  { operators, width }: { readonly operators: number; readonly width: number },
+  { operators, bytesPerElement }: { readonly operators: number; readonly bytesPerElement: number },
 ): readonly Gradient[] {
   const { parameters } = analysis;
   const last = operators - 1;
@@ -29,7 +31,7 @@ function orderGradients(
       parameter: parameter.name,
       index,
       elements: parameter.elements,
-      bytes: parameterBytes(parameter, width),
+      bytes: parameterBytes(parameter, bytesPerElement),
       readyAfter: last - (parameter.operators[0] ?? last),
       usedFrom: parameter.operators[0] ?? 0,
       ofBatchNorm: typeOf(parameter.operators[0] ?? -1) === 'BatchNormalization',
@@ -45,10 +47,12 @@ function typesOfOperators(analysis: ModelAnalysis): (index: number) => string | 
   return (index) => operators[foldedIndex(folded.places, index)]?.type;
 }
 
-/** `width` is of what is fp32 in the file. */
+/** Bytes of a parameter; `bytesPerElement` holds for those that are fp32 in the file. */
 export function parameterBytes(
   { elements, elementType }: { readonly elements: number; readonly elementType: ElementType },
-  width = 4,
+  bytesPerElement = 4,
 ): Bytes {
-  return bytes(elements * (elementType === 'float32' ? width : (bitsPerElement(elementType) ?? 0) / 8));
+  return bytes(
+    elements * (elementType === 'float32' ? bytesPerElement : (bitsPerElement(elementType) ?? 0) / 8),
+  );
 }

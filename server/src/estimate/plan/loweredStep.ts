@@ -79,7 +79,7 @@ function lowerFolded(
     const [left, right] = [lowered.operators[index], lowered.operators[other]];
     return (
       left?.dtype === right?.dtype &&
-      left?.width === right?.width &&
+      left?.bytesPerElement === right?.bytesPerElement &&
       left?.view === right?.view &&
       left?.inside === right?.inside &&
       columns.every((column) => column[index] === column[other])

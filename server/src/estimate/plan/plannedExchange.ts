@@ -29,14 +29,14 @@ export interface ExchangingStep {
   readonly placement: Placement;
   readonly behaviour: FrameworkBehaviour;
   /** Bytes per element of weights and gradients that are fp32 in the file. */
-  readonly weightWidth: number;
+  readonly weightBytesPerElement: number;
 }
 
 type MeasuredProfile = Pick<ProfiledStep, 'backwardEnds' | 'backwardLaunches'>;
 
 export function planExchange(step: ExchangingStep, profile: MeasuredProfile): PlannedExchange {
-  const { training, scenario, cluster, placement, weightWidth } = step;
-  const gradients = gradientsInReadyOrder(training, weightWidth);
+  const { training, scenario, cluster, placement, weightBytesPerElement } = step;
+  const gradients = gradientsInReadyOrder(training, weightBytesPerElement);
   const { framework, mode, precision, gpus } = scenario;
   const group: WorkerGroup = { ...placement, gpus, operators: training.costs.length, precision };
   const job: Job = { framework, mode, group, cluster };

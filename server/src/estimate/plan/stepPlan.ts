@@ -124,13 +124,13 @@ function predictStep(training: TrainingGraph, scenario: Scenario, cluster: Clust
   const { behaviour } = resolveFramework(scenario.framework);
   const learned = scenario.mode === 'training' ? training.analysis.parameters : [];
   const placement = placeGpus(scenario.gpus, scenario.nodes);
-  const weightWidth = behaviour.weightWidth?.(scenario.precision) ?? 4;
+  const weightBytesPerElement = behaviour.weightBytesPerElement?.(scenario.precision) ?? 4;
   const computed = lowerStep(training, { behaviour, scenario, gpu: cluster.gpu });
   const profile = lazy(() =>
     backwardProfile(computed.times, behaviour.launch[0], slowdownOf(behaviour, cluster)),
   );
   const exchanged = planExchange(
-    { training, scenario, cluster, placement, behaviour, weightWidth },
+    { training, scenario, cluster, placement, behaviour, weightBytesPerElement },
     { backwardEnds: () => profile().ends, backwardLaunches: () => profile().launches },
   );
   const { exchange } = exchanged;
@@ -155,7 +155,7 @@ function predictStep(training: TrainingGraph, scenario: Scenario, cluster: Clust
     placement,
     behaviour,
     ...computed,
-    weightWidth,
+    weightBytesPerElement,
     ...exchanged,
     input: inputWork(training, scenario, cluster, placement, behaviour.input),
     imbalance: exchange.synchrony === 'synchronous' ? imbalanceFactor(scenario.workers, scenario.gpus) : 1,

@@ -3,7 +3,7 @@
  * every other operator a kernel of its own, biases added apart, no autocast, no TF32, no fused attention.
  *
  * cuDNN picks Winograd or Fourier transforms where they are faster (its developer guide, cudnnConvolutionFwdAlgo_t): that is
- * in the time of a convolution. Before version 5 it had implicit products alone for training. Without cuDNN images are
+ * in the time of a convolution. Before version 5 it had implicit matmuls alone for training. Without cuDNN images are
  * unfolded (`im2col.ts`).
  */
 
@@ -16,7 +16,7 @@ import { lowerEager } from '../pytorch/lowerEager.ts';
 import { type UnfoldingLibrary, unfoldConvolution } from './im2col.ts';
 
 export interface CudnnEraOptions {
-  /** How convolutions are computed: as cuDNN chooses, by its implicit products alone, or by products of unfolded images. */
+  /** How convolutions are computed: as cuDNN chooses, by its implicit matmuls alone, or by matmuls of unfolded images. */
   readonly convolution: ConvolutionKernels;
   /** Backward ends with the gradient of what went into the model. */
   readonly inputGradient: boolean;
@@ -61,7 +61,7 @@ function withInputGradient(operator: LoweredOperator): LoweredOperator {
   const gradients = operator.backwardWeight.filter(isConvolution).map((kernel) => ({
     ...kernel,
     launches: 1,
-    products: (kernel.products ?? []).map(({ shape, count }) => ({
+    matmuls: (kernel.matmuls ?? []).map(({ shape, count }) => ({
       shape: shape.kind === 'convolution' ? ({ ...shape, pass: 'data' } as const) : shape,
       count,
     })),
@@ -84,12 +84,12 @@ function replaceConvolutions(
 }
 
 const isConvolution = (kernel: KernelWork): boolean =>
-  kernel.products?.some(({ shape }) => shape.kind === 'convolution') === true;
+  kernel.matmuls?.some(({ shape }) => shape.kind === 'convolution') === true;
 
 const withoutTransforms = (kernel: KernelWork): readonly KernelWork[] => [
   {
     ...kernel,
-    products: (kernel.products ?? []).map(({ shape, count }) => ({
+    matmuls: (kernel.matmuls ?? []).map(({ shape, count }) => ({
       shape: shape.kind === 'convolution' ? { ...shape, winograd: false, fourier: false } : shape,
       count,
     })),

@@ -1,7 +1,7 @@
 /**
  * Which operators run in which number type in eager PyTorch, and the casts between them.
  *
- * Under autocast, products run in half precision; operators that need range run in fp32; the others take the
+ * Under autocast, matmuls run in half precision; operators that need range run in fp32; the others take the
  * widest of their inputs. Parameters stay fp32 and are cast once per step. Source: PyTorch 2.x documentation,
  * "Automatic Mixed Precision", lists of CUDA ops that autocast to float16 and to float32.
  */
@@ -13,17 +13,17 @@ import type { Operator } from '../../model/graph.ts';
 import type { Precision } from '../../model/scenario.ts';
 import type { KernelClass, OperatorCost } from '../../operators/definition.ts';
 import { CastsByHand } from './castsByHand.ts';
-import { biasedProduct } from './foldedBias.ts';
+import { biasedMatmul } from './foldedBias.ts';
 import type { FusedGroup } from './fusedGroups.ts';
 
 /** What an operator computes in, and how wide the float32 tensors of the file are for it. */
 export interface OperatorType {
   readonly dtype: Dtype;
   /** Bytes per element. */
-  readonly width: number;
+  readonly bytesPerElement: number;
   /** It runs under autocast. */
   readonly mixed: boolean;
-  /** Its kernel reads tensors of other widths as they lie: nothing is cast before, and they are kept as they are. */
+  /** Its kernel reads tensors of other types as stored: no cast runs before it, and they are kept as stored. */
   readonly readsAsStored?: true;
 }
 
@@ -31,8 +31,8 @@ export interface TypeAssignment {
   /** Aligned with the operators of the graph. */
   readonly operators: readonly OperatorType[];
   /** Bytes per element that each value is stored with where it is float32 in the file; 4 where absent. */
-  readonly widths: ReadonlyMap<string, number>;
-  /** Autocast is on somewhere: widths differ, and casts are needed. */
+  readonly elementBytes: ReadonlyMap<string, number>;
+  /** Autocast is on somewhere: types differ, and casts are needed. */
   readonly mixed: boolean;
   /** What casts there are stand in the model, once for all readers; autocast casts for each. */
   readonly castsByHand: boolean;
@@ -61,13 +61,13 @@ export function assignTypes(
   options: TypeOptions,
   groups: ReadonlyMap<number, FusedGroup> = new Map(),
 ): TypeAssignment {
-  const widths = new Map<string, number>();
+  const elementBytes = new Map<string, number>();
   const groupTypes = new Map<FusedGroup, OperatorType>();
   const marks = operatorMarks(training.analysis);
   const precisionOf = (index: number): Precision => marks?.[index]?.precision ?? precision;
   let mixed = isMixed(precision);
   const isWholeHalf = mixed && options.wholeHalf === true;
-  if (isWholeHalf) narrowGiven(training, widths);
+  if (isWholeHalf) narrowGiven(training, elementBytes);
   const casts = new CastsByHand(training);
   const operators = training.analysis.graph.operators.map((operator, index) => {
     const group = groups.get(index);
@@ -80,52 +80,51 @@ export function assignTypes(
           ? halfType(training.costs[index], own, group)
           : withCast(
               operator,
-              autocastType(training, operator, training.costs[index], own, widths, group),
+              autocastType(training, operator, training.costs[index], own, elementBytes, group),
               casts,
-              widths,
+              elementBytes,
             )
         : fullType(training.costs[index], own, options, group));
     if (group !== undefined) groupTypes.set(group, type);
     for (const output of operator.outputs) {
-      if (output !== '' && type.width !== 4) widths.set(output, type.width);
+      if (output !== '' && type.bytesPerElement !== 4) elementBytes.set(output, type.bytesPerElement);
     }
     return type;
   });
-  return { operators, widths, mixed, castsByHand: isWholeHalf };
+  return { operators, elementBytes, mixed, castsByHand: isWholeHalf };
 }
 
 const withCast = (
   operator: Operator,
   type: OperatorType,
   casts: CastsByHand,
-  widths: ReadonlyMap<string, number>,
+  elementBytes: ReadonlyMap<string, number>,
 ): OperatorType => {
-  const width = casts.widthOf(operator, widths.get(operator.inputs[0] ?? '') ?? 4);
-  return width === undefined ? type : { ...type, width };
+  const bytesPerElement = casts.bytesPerElementOf(operator, elementBytes.get(operator.inputs[0] ?? '') ?? 4);
+  return bytesPerElement === undefined ? type : { ...type, bytesPerElement };
 };
 
 const isMixed = (precision: Precision): boolean =>
   precision === 'fp16' || precision === 'bf16' || precision === 'fp8';
 
 /** Weights and inputs of the model in half precision. */
-function narrowGiven({ analysis }: TrainingGraph, widths: Map<string, number>): void {
-  for (const { name } of analysis.parameters) widths.set(name, 2);
-  for (const { name } of analysis.frozen) widths.set(name, 2);
-  for (const name of analysis.graph.inputs) widths.set(name, 2);
+function narrowGiven({ analysis }: TrainingGraph, elementBytes: Map<string, number>): void {
+  for (const { name } of analysis.parameters) elementBytes.set(name, 2);
+  for (const { name } of analysis.frozen) elementBytes.set(name, 2);
+  for (const name of analysis.graph.inputs) elementBytes.set(name, 2);
 }
 
-/** Every tensor is narrow; what is no product computes in fp32 inside its kernel. */
+/** Every tensor is narrow; what is no matmul computes in fp32 inside its kernel. */
 function halfType(
   cost: OperatorCost | undefined,
   precision: Precision,
   group: FusedGroup | undefined,
 ): OperatorType {
   const kernelClass = cost?.kind === 'known' ? cost.class : undefined;
-  const isProduct =
-    group?.kind === 'attention' || (kernelClass !== undefined && halfClasses.has(kernelClass));
-  if (!isProduct) return { dtype: 'fp32', width: 2, mixed: true };
+  const isMatmul = group?.kind === 'attention' || (kernelClass !== undefined && halfClasses.has(kernelClass));
+  if (!isMatmul) return { dtype: 'fp32', bytesPerElement: 2, mixed: true };
   const isFp8 = precision === 'fp8' && kernelClass === 'matmul';
-  return { dtype: isFp8 ? 'fp8' : precision === 'fp16' ? 'fp16' : 'bf16', width: 2, mixed: true };
+  return { dtype: isFp8 ? 'fp8' : precision === 'fp16' ? 'fp16' : 'bf16', bytesPerElement: 2, mixed: true };
 }
 
 function autocastType(
@@ -133,35 +132,35 @@ function autocastType(
   operator: Operator,
   cost: OperatorCost | undefined,
   precision: Precision,
-  widths: ReadonlyMap<string, number>,
+  elementBytes: ReadonlyMap<string, number>,
   group: FusedGroup | undefined,
 ): OperatorType {
   const half: Dtype = precision === 'fp16' ? 'fp16' : 'bf16';
-  if (group?.kind === 'attention') return { dtype: half, width: 2, mixed: true };
-  if (group?.kind === 'normalization') return { dtype: 'fp32', width: 4, mixed: true };
+  if (group?.kind === 'attention') return { dtype: half, bytesPerElement: 2, mixed: true };
+  if (group?.kind === 'normalization') return { dtype: 'fp32', bytesPerElement: 4, mixed: true };
   if (group?.kind === 'elementwise') {
-    return { dtype: 'fp32', width: widestInput(training, group.inputs, widths), mixed: true };
+    return { dtype: 'fp32', bytesPerElement: widestInput(training, group.inputs, elementBytes), mixed: true };
   }
   const kernelClass = cost?.kind === 'known' ? cost.class : undefined;
   if (kernelClass !== undefined && halfClasses.has(kernelClass)) {
     const dtype = precision === 'fp8' && kernelClass === 'matmul' ? 'fp8' : half;
-    return { dtype, width: 2, mixed: true };
+    return { dtype, bytesPerElement: 2, mixed: true };
   }
   if (fullPrecisionOperators.has(operator.type)) {
     const converts =
       convertingOperators.has(operator.type) && !(precision === 'bf16' && operator.type.endsWith('oftmax'));
-    return { dtype: 'fp32', width: 4, mixed: true, ...(converts ? { readsAsStored: true } : {}) };
+    return { dtype: 'fp32', bytesPerElement: 4, mixed: true, ...(converts ? { readsAsStored: true } : {}) };
   }
-  const product = biasedProduct(training, operator);
-  if (!promotingOperators.has(operator.type) || product !== undefined) {
-    const inputs = product === undefined ? operator.inputs : [product];
-    return { dtype: 'fp32', width: widestInput(training, inputs, widths), mixed: true };
+  const matmul = biasedMatmul(training, operator);
+  if (!promotingOperators.has(operator.type) || matmul !== undefined) {
+    const inputs = matmul === undefined ? operator.inputs : [matmul];
+    return { dtype: 'fp32', bytesPerElement: widestInput(training, inputs, elementBytes), mixed: true };
   }
-  const width = Math.max(
-    widestInput(training, operator.inputs, widths),
-    ...operator.inputs.map((input) => (promotes(training, input) ? (widths.get(input) ?? 4) : 0)),
+  const bytesPerElement = Math.max(
+    widestInput(training, operator.inputs, elementBytes),
+    ...operator.inputs.map((input) => (promotes(training, input) ? (elementBytes.get(input) ?? 4) : 0)),
   );
-  return { dtype: 'fp32', width, mixed: true, readsAsStored: true };
+  return { dtype: 'fp32', bytesPerElement, mixed: true, readsAsStored: true };
 }
 
 /**
@@ -193,14 +192,14 @@ function promotes({ analysis, tensors }: TrainingGraph, input: string): boolean 
 function widestInput(
   training: TrainingGraph,
   inputs: readonly string[],
-  widths: ReadonlyMap<string, number>,
+  elementBytes: ReadonlyMap<string, number>,
 ): number {
   let widest = 0;
   for (const input of inputs) {
     const value = training.analysis.graph.values.get(input);
     if (value === undefined || value.role !== 'activation') continue;
     if (value.type.kind === 'tensor' && value.type.elementType !== 'float32') continue;
-    widest = Math.max(widest, widths.get(input) ?? 4);
+    widest = Math.max(widest, elementBytes.get(input) ?? 4);
   }
   return widest === 0 ? 4 : widest;
 }
@@ -212,13 +211,13 @@ function fullType(
   group: FusedGroup | undefined,
 ): OperatorType {
   const kernelClass = cost?.kind === 'known' ? cost.class : undefined;
-  const products = group?.kind === 'attention' || (kernelClass !== undefined && halfClasses.has(kernelClass));
+  const matmuls = group?.kind === 'attention' || (kernelClass !== undefined && halfClasses.has(kernelClass));
   const tf32 =
-    products && (precision === 'tf32' || (kernelClass === 'convolution' && options.convolutionTf32));
-  return { dtype: tf32 ? 'tf32' : 'fp32', width: 4, mixed: false };
+    matmuls && (precision === 'tf32' || (kernelClass === 'convolution' && options.convolutionTf32));
+  return { dtype: tf32 ? 'tf32' : 'fp32', bytesPerElement: 4, mixed: false };
 }
 
-/** Products, which autocast runs in half precision. */
+/** Matmuls, which autocast runs in half precision. */
 export const halfClasses: ReadonlySet<KernelClass> = new Set([
   'matmul',
   'convolution',

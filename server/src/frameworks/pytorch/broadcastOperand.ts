@@ -1,10 +1,10 @@
-/** Operands of a matrix product that PyTorch writes out over the batch axes they are broadcast along. */
+/** Operands of a matmul that PyTorch writes out over the batch axes they are broadcast along. */
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { Operator } from '../../model/graph.ts';
 
 /**
- * Elements of the copy of an operand, `undefined` where it is read as it lies. A product of more than two axes on both
+ * Elements of the copy of an operand, `undefined` where it is read as it lies. A matmul of more than two axes on both
  * sides is one of a stack of matrices: both operands are expanded to its batch axes and reshaped to a single one, which is
  * a view unless axes that are broadcast stand beside axes that are not (PyTorch 2.x aten/src/ATen/native/LinearAlgebra.cpp,
  * `_matmul_impl`). With a matrix on one side the stack is folded into rows, and nothing is expanded.

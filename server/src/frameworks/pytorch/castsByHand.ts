@@ -12,12 +12,12 @@ import type { Operator } from '../../model/graph.ts';
 
 export class CastsByHand {
   /** Bytes per element of what was cast first, by value computed from it and module. */
-  private readonly before = new Map<string, { readonly width: number; readonly module: string }>();
+  private readonly before = new Map<string, { readonly bytesPerElement: number; readonly module: string }>();
 
   constructor(private readonly training: TrainingGraph) {}
 
-  /** Bytes per element that a cast gives; `undefined` where the operator is none. `width`: those of its input. */
-  widthOf(operator: Operator, width: number): number | undefined {
+  /** Bytes per element that a cast gives; `undefined` where the operator is no cast. `bytesPerElement`: of its input. */
+  bytesPerElementOf(operator: Operator, bytesPerElement: number): number | undefined {
     const [source = ''] = operator.inputs;
     const [result = ''] = operator.outputs;
     const module = operator.scope.at(-1) ?? '';
@@ -27,8 +27,8 @@ export class CastsByHand {
     }
     if (this.training.analysis.graph.values.get(source)?.role !== 'activation') return 2;
     const first = this.before.get(source);
-    if (first !== undefined && first.module === module) return first.width;
-    this.before.set(result, { width, module });
+    if (first !== undefined && first.module === module) return first.bytesPerElement;
+    this.before.set(result, { bytesPerElement, module });
     return 4;
   }
 

@@ -24,10 +24,12 @@ export interface TypedOperator {
 }
 
 /** Bytes per element that a value is stored with where it is float32 in the file. */
-export const storedWidth = ({ types, storage }: Pick<EagerStep, 'types' | 'storage'>, name: string): number =>
-  types.widths.get(storage(name)) ?? 4;
+export const storedBytesPerElement = (
+  { types, storage }: Pick<EagerStep, 'types' | 'storage'>,
+  name: string,
+): number => types.elementBytes.get(storage(name)) ?? 4;
 
-export const bytesOf = (traffic: MemoryAccess, { width }: OperatorType): Bytes =>
-  bytes(traffic.float32Elements * width + traffic.fixedBytes);
+export const bytesOf = (traffic: MemoryAccess, { bytesPerElement }: OperatorType): Bytes =>
+  bytes(traffic.float32Elements * bytesPerElement + traffic.fixedBytes);
 
 export const noKernels: readonly KernelWork[] = [];

@@ -8,10 +8,10 @@ import { isWeight, type Operator, type ValueRole } from '../../model/graph.ts';
  * aten/src/ATen/native/cuda/Blas.cpp): the addition launches nothing, only the bias gradient is summed.
  */
 export const isFoldedBias = (training: TrainingGraph, operator: Operator): boolean =>
-  biasedProduct(training, operator) !== undefined;
+  biasedMatmul(training, operator) !== undefined;
 
-/** The product that an addition is the bias of. */
-export function biasedProduct(training: TrainingGraph, { type, inputs }: Operator): string | undefined {
+/** The matmul that an addition is the bias of. */
+export function biasedMatmul(training: TrainingGraph, { type, inputs }: Operator): string | undefined {
   if (type !== 'Add' || inputs.length !== 2) return undefined;
   const { graph } = training.analysis;
   const position = inputs.findIndex((input, index) => {

@@ -49,9 +49,9 @@ export function addGradientSums(
       .filter((name, position) => deepest.get(name) !== index || names.indexOf(name) !== position)
       .map((name) => {
         const producer = graph.values.get(name)?.producer;
-        const width = producer === undefined ? 4 : (operators[producer]?.width ?? 4);
+        const bytesPerElement = producer === undefined ? 4 : (operators[producer]?.bytesPerElement ?? 4);
         const elements = training.tensors.get(name)?.elements ?? 0;
-        return elementwiseKernel(3 * elements * width, elements, environmentOf(index));
+        return elementwiseKernel(3 * elements * bytesPerElement, elements, environmentOf(index));
       });
     if (lowered === undefined || sums.length === 0) return lowered;
     return { ...lowered, backwardData: [...lowered.backwardData, ...sums] };

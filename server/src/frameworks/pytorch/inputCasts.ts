@@ -28,8 +28,8 @@ export function inputCasts({ training, types, storage }: EagerStep): (typed: Typ
       | undefined;
     for (const input of distinct(operator.inputs)) {
       const root = storage(input);
-      const stored = types.widths.get(root) ?? 4;
-      if (stored === type.width) continue;
+      const stored = types.elementBytes.get(root) ?? 4;
+      if (stored === type.bytesPerElement) continue;
       const tensor = training.tensors.get(input);
       const value = training.analysis.graph.values.get(root);
       if (tensor === undefined || value === undefined || tensor.elementType !== 'float32') continue;
@@ -37,7 +37,7 @@ export function inputCasts({ training, types, storage }: EagerStep): (typed: Typ
       const weight = isWeight(value.role);
       // Normalization takes fp32 weights beside half-precision activations without a cast.
       if (weight && !halfClasses.has(cost.class)) continue;
-      const cast = elementwiseKernel(tensor.elements * (stored + type.width), 0, environment);
+      const cast = elementwiseKernel(tensor.elements * (stored + type.bytesPerElement), 0, environment);
       casts ??= { forward: [], backwardData: [], backwardWeight: [] };
       if (!(weight && castWeights.has(root))) {
         if (!type.readsAsStored) casts.forward.push(cast);

@@ -42,7 +42,7 @@ function keptTensor(
 
 /**
  * A value kept in the type its reader computes in. A cast by autocast makes a copy of its own for each reader, as only
- * those of weights are remembered (aten/src/ATen/autocast_mode.cpp, `cached_cast`), and so does a product of more than two axes of
+ * those of weights are remembered (aten/src/ATen/autocast_mode.cpp, `cached_cast`), and so does a matmul of more than two axes of
  * the part of a tensor, which it lays out as a stack of matrices (aten/src/ATen/native/LinearAlgebra.cpp, `matmul`);
  * otherwise the whole of what a view shows is kept.
  */
@@ -57,26 +57,30 @@ export function keptValue(
   const read = training.tensors.get(name);
   const whole = training.tensors.get(root);
   if (read === undefined || whole === undefined || value === undefined) return noTensors;
-  const computed = widthOf(whole, type.width);
-  const stored = widthOf(whole, types.widths.get(root) ?? 4);
-  const width = type.readsAsStored ? stored : computed;
+  const computed = bytesPerElementOf(whole, type.bytesPerElement);
+  const stored = bytesPerElementOf(whole, types.elementBytes.get(root) ?? 4);
+  const bytesPerElement = type.readsAsStored ? stored : computed;
   const writtenOut = broadcastOperand(training, operator, name);
   // A table is there all the time, unless an operator makes it in each step.
   if (isTable(training, value) && writtenOut === undefined) return noTensors;
-  if (isWeight(value.role) && width === stored) return noTensors;
+  if (isWeight(value.role) && bytesPerElement === stored) return noTensors;
   const weightCopy = isWeight(value.role);
   if (writtenOut !== undefined) {
     return [
-      { key: `${name}:${width}@${operator.index}`, bytes: bytes(writtenOut * width), weightCopy: false },
+      {
+        key: `${name}:${bytesPerElement}@${operator.index}`,
+        bytes: bytes(writtenOut * bytesPerElement),
+        weightCopy: false,
+      },
     ];
   }
-  const copiesPart = (laidOut || width !== stored) && read.elements !== whole.elements;
+  const copiesPart = (laidOut || bytesPerElement !== stored) && read.elements !== whole.elements;
   const ownCopy =
-    type.mixed && !types.castsByHand && width !== stored && !weightCopy ? `@${operator.index}` : '';
+    type.mixed && !types.castsByHand && bytesPerElement !== stored && !weightCopy ? `@${operator.index}` : '';
   return [
     {
-      key: `${copiesPart ? name : root}:${width}${ownCopy}`,
-      bytes: bytes((copiesPart ? read : whole).elements * width),
+      key: `${copiesPart ? name : root}:${bytesPerElement}${ownCopy}`,
+      bytes: bytes((copiesPart ? read : whole).elements * bytesPerElement),
       weightCopy,
     },
   ];
@@ -91,10 +95,12 @@ export function storedValue({ training, types, storage }: EagerStep, name: strin
   const root = storage(name);
   const bound = training.tensors.get(root);
   if (bound === undefined) return noTensors;
-  const width = widthOf(bound, types.widths.get(root) ?? 4);
-  return [{ key: `${root}:${width}`, bytes: bytes(bound.elements * width), weightCopy: false }];
+  const bytesPerElement = bytesPerElementOf(bound, types.elementBytes.get(root) ?? 4);
+  return [
+    { key: `${root}:${bytesPerElement}`, bytes: bytes(bound.elements * bytesPerElement), weightCopy: false },
+  ];
 }
 
 /** Bytes per element; those of a float32 tensor of the file are what it is computed or stored in. */
-const widthOf = ({ elementType }: BoundTensor, ofFloat32: number): number =>
+const bytesPerElementOf = ({ elementType }: BoundTensor, ofFloat32: number): number =>
   elementType === 'float32' ? ofFloat32 : (bitsPerElement(elementType) ?? 0) / 8;

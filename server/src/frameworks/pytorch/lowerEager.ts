@@ -1,6 +1,6 @@
 /**
  * The training graph as the kernels that eager PyTorch launches: each operator its own, with the casts that
- * autocast adds, and a bias that was exported as an addition folded back into its product.
+ * autocast adds, and a bias that was exported as an addition folded back into its matmul.
  */
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
@@ -55,7 +55,7 @@ export function eagerOperators(
   const views = viewStorage(
     training,
     ({ type, inputs: [source = ''], outputs: [result = ''] }) =>
-      type === 'Cast' && (types.widths.get(source) ?? 4) !== (types.widths.get(result) ?? 4),
+      type === 'Cast' && (types.elementBytes.get(source) ?? 4) !== (types.elementBytes.get(result) ?? 4),
   );
   const step: EagerStep = { training, types, mode, ...views };
   const environmentOf = environments(options.channelsLast ? 'channels-last' : 'channels-first');

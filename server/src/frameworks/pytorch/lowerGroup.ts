@@ -13,7 +13,7 @@ import type { FusedGroup } from './fusedGroups.ts';
 /** A member of a group that is not the one that stands for it. */
 export const absorbed = (type: OperatorType): LoweredOperator => ({
   dtype: type.dtype,
-  width: type.width,
+  bytesPerElement: type.bytesPerElement,
   view: true,
   forward: none,
   backwardData: none,
@@ -25,7 +25,7 @@ const none: readonly never[] = [];
 
 /**
  * Forward reads inputs and writes outputs; backward reads inputs and output gradients (attention its output
- * too) and writes input gradients. Attention recomputes the scores in backward: five products for four
+ * too) and writes input gradients. Attention recomputes the scores in backward: five matmuls for four
  * (FlashAttention, arXiv 2205.14135, algorithm 4).
  */
 export function lowerGroup(
@@ -39,9 +39,9 @@ export function lowerGroup(
   const kernelClass: KernelClass = group.kind;
   const tensors = group.inputs.filter((name) => !isNegligible(training, name));
   const learned = tensors.filter((name) => training.requiresGradient.has(name));
-  const read = sizeOf(training, tensors, type.width);
-  const written = sizeOf(training, group.outputs, type.width);
-  const inputGradients = sizeOf(training, learned, type.width);
+  const read = sizeOf(training, tensors, type.bytesPerElement);
+  const written = sizeOf(training, group.outputs, type.bytesPerElement);
+  const inputGradients = sizeOf(training, learned, type.bytesPerElement);
   const attention = group.kind === 'attention';
   const forward = sumWork(training, group, 'forward');
   const data = sumWork(training, group, 'backwardData');
@@ -55,11 +55,11 @@ export function lowerGroup(
     group.kind === 'normalization' && gathered === undefined && length !== undefined
       ? { rowLength: length }
       : {};
-  const again = gathered === undefined ? 0 : gathered.elements * type.width;
-  const kernel = (products: number, operations: number, size: number, launches = 1): KernelWork => ({
+  const again = gathered === undefined ? 0 : gathered.elements * type.bytesPerElement;
+  const kernel = (matmuls: number, operations: number, size: number, launches = 1): KernelWork => ({
     class: kernelClass,
     dtype: type.dtype,
-    flops: flops(products),
+    flops: flops(matmuls),
     // Scores and their softmax stay in registers; their arithmetic is part of the measured share of attention.
     operations: attention ? 0 : operations,
     bytes: bytes(size),
@@ -72,11 +72,11 @@ export function lowerGroup(
   const moves =
     gathered === undefined || environment.layout === 'channels-first' || !isImage(training, group)
       ? []
-      : [layoutChange(2 * gathered.elements * type.width, environment)];
+      : [layoutChange(2 * gathered.elements * type.bytesPerElement, environment)];
   const learns = mode === 'training' && learned.length > 0;
   return {
     dtype: type.dtype,
-    width: type.width,
+    bytesPerElement: type.bytesPerElement,
     view: false,
     forward: [kernel(forward.flops, forward.operations, read + written + again, launchesForward), ...moves],
     backwardData: learns
@@ -155,14 +155,14 @@ function isNegligible(training: TrainingGraph, name: string): boolean {
   return training.analysis.graph.values.get(name)?.role === 'constant';
 }
 
-function sizeOf(training: TrainingGraph, names: readonly string[], width: number): number {
+function sizeOf(training: TrainingGraph, names: readonly string[], bytesPerElement: number): number {
   let size = 0;
   for (const name of names) {
     const tensor = training.tensors.get(name);
     if (tensor === undefined) continue;
     size +=
       tensor.elements *
-      (tensor.elementType === 'float32' ? width : (bitsPerElement(tensor.elementType) ?? 0) / 8);
+      (tensor.elementType === 'float32' ? bytesPerElement : (bitsPerElement(tensor.elementType) ?? 0) / 8);
   }
   return size;
 }
@@ -172,13 +172,13 @@ function sumWork(
   group: FusedGroup,
   pass: 'forward' | 'backwardData' | 'backwardWeight',
 ): Pick<Work, 'flops' | 'operations'> {
-  let products = 0;
+  let matmuls = 0;
   let operations = 0;
   for (const index of group.operators) {
     const cost = training.costs[index];
     if (cost?.kind !== 'known') continue;
-    products += cost[pass].flops;
+    matmuls += cost[pass].flops;
     operations += cost[pass].operations;
   }
-  return { flops: products, operations };
+  return { flops: matmuls, operations };
 }

@@ -4,7 +4,7 @@ import type { KernelWork } from '../../hardware/kernelWork.ts';
 import { distinct } from '../../model/distinct.ts';
 import type { LoweredOperator } from '../behaviour.ts';
 import { broadcastOperand } from './broadcastOperand.ts';
-import { type EagerStep, noKernels, storedWidth, type TypedOperator } from './eagerStep.ts';
+import { type EagerStep, noKernels, storedBytesPerElement, type TypedOperator } from './eagerStep.ts';
 import { elementwiseKernel } from './elementwiseKernel.ts';
 import { isFoldedBias } from './foldedBias.ts';
 import type { FusedGroup } from './fusedGroups.ts';
@@ -37,7 +37,7 @@ export function operatorLowering(
     const ownBackward = [...casts.backwardData, ...copies];
     return {
       dtype: type.dtype,
-      width: type.width,
+      bytesPerElement: type.bytesPerElement,
       view: false,
       forward: [...joined(own, isFolded ? noKernels : forward), ...biasOf(step, typed)],
       backwardData: learns ? joined(ownBackward, isFolded ? noKernels : backwardData) : noKernels,
@@ -60,7 +60,7 @@ function lowerTranspose(
   const [source = ''] = operator.inputs;
   const tensor = training.tensors.get(source);
   if (tensor?.elementType !== 'float32') return view;
-  const copy = elementwiseKernel(2 * tensor.elements * storedWidth(step, source), 0, environment);
+  const copy = elementwiseKernel(2 * tensor.elements * storedBytesPerElement(step, source), 0, environment);
   const copies = (count: number): readonly KernelWork[] => Array.from({ length: count }, () => copy);
   return {
     ...view,
@@ -74,12 +74,16 @@ function lowerCopy(step: EagerStep, { operator, type, environment }: TypedOperat
   const { training, mode } = step;
   const [source = ''] = operator.inputs;
   const elements = training.tensors.get(operator.outputs[0] ?? '')?.elements ?? 0;
-  const copy = elementwiseKernel(elements * (storedWidth(step, source) + type.width), 0, environment);
+  const copy = elementwiseKernel(
+    elements * (storedBytesPerElement(step, source) + type.bytesPerElement),
+    0,
+    environment,
+  );
   const learns = mode === 'training' && training.requiresGradient.has(source);
   return { ...absorbed(type), view: false, forward: [copy], backwardData: learns ? [copy] : noKernels };
 }
 
-/** What is written out before a product reads it, and whose gradient is summed again. */
+/** What is written out before a matmul reads it, and whose gradient is summed again. */
 function broadcastCopies(
   { training }: EagerStep,
   { operator, type, environment }: TypedOperator,
@@ -88,7 +92,7 @@ function broadcastCopies(
   return distinct(operator.inputs).flatMap((name) => {
     const elements = broadcastOperand(training, operator, name);
     if (elements === undefined) return noKernels;
-    const size = (elements + (training.tensors.get(name)?.elements ?? 0)) * type.width;
+    const size = (elements + (training.tensors.get(name)?.elements ?? 0)) * type.bytesPerElement;
     return [elementwiseKernel(size, 0, environment)];
   });
 }
@@ -103,7 +107,7 @@ function biasOf(
 ): readonly KernelWork[] {
   if (cost.class !== 'convolution' || operator.inputs.length < 3) return noKernels;
   const elements = training.tensors.get(operator.outputs[0] ?? '')?.elements ?? 0;
-  return [elementwiseKernel(2 * elements * type.width, elements, environment)];
+  return [elementwiseKernel(2 * elements * type.bytesPerElement, elements, environment)];
 }
 
 /** Most operators have no casts; their kernels are passed on without a copy. */

@@ -29,7 +29,7 @@ export function operatorKernels(graph: TrainingGraph, mode: Mode): (typed: Typed
 }
 
 const isSameType = (left: OperatorType, right: OperatorType): boolean =>
-  left.dtype === right.dtype && left.width === right.width && left.mixed === right.mixed;
+  left.dtype === right.dtype && left.bytesPerElement === right.bytesPerElement && left.mixed === right.mixed;
 
 function kernelsOf(graph: TrainingGraph, mode: Mode, typed: TypedOperator): PassKernels {
   const forward = kernelOf(typed, typed.cost.forward);
@@ -82,13 +82,13 @@ function backwardDataOf(typed: TypedOperator): readonly KernelWork[] {
   }
   if (operator.type === 'Dropout') {
     const elements = cost.backwardData.traffic.fixedBytes;
-    return [1 + type.width, 2 * type.width, 3 * type.width].map((size) => ({
+    return [1 + type.bytesPerElement, 2 * type.bytesPerElement, 3 * type.bytesPerElement].map((size) => ({
       ...rows,
       bytes: bytes(elements * size),
     }));
   }
   if (operator.type !== 'Softmax') return kernels;
-  const { rowLength: _, products: __, ...work } = rows;
+  const { rowLength: _, matmuls: __, ...work } = rows;
   return [{ ...work, class: 'elementwise' }, rows];
 }
 
@@ -104,7 +104,7 @@ function backwardWeightOf(typed: TypedOperator): readonly KernelWork[] {
   if (operator.type !== 'LayerNormalization' || columns === undefined) return kernels;
   return kernels.map((kernel) => ({
     ...kernel,
-    columnSums: { blocks: Math.ceil(columns / 32), elements: kernel.bytes / (2 * type.width) },
+    columnSums: { blocks: Math.ceil(columns / 32), elements: kernel.bytes / (2 * type.bytesPerElement) },
   }));
 }
 
@@ -120,7 +120,7 @@ function kernelOf({ cost, type, environment }: TypedOperator, work: Work): reado
       bytes: size,
       launches: work.kernels,
       environment,
-      ...(work.products === undefined ? {} : { products: work.products, width: type.width }),
+      ...(work.matmuls === undefined ? {} : { matmuls: work.matmuls, bytesPerElement: type.bytesPerElement }),
       ...(work.rowLength === undefined ? {} : { rowLength: work.rowLength }),
     },
   ];

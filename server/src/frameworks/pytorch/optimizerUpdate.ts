@@ -19,7 +19,7 @@ export type OptimizerKernels = 'foreach' | 'fused' | 'loop';
 /** How the weights lie in memory, and what is updated. */
 export interface HeldWeights {
   /** Bytes per element of the weights and their gradients. */
-  readonly width: number;
+  readonly bytesPerElement: number;
   /** The optimizer updates an fp32 copy of weights in half precision. */
   readonly copied: boolean;
   /** Gradients are clipped by their norm, all of them together. */
@@ -31,19 +31,19 @@ export function optimizerUpdate(
   kernels: OptimizerKernels,
   precision: Precision,
   { elements, tensors }: UpdateSizes,
-  { width, copied, clipped }: HeldWeights = fullWeights,
+  { bytesPerElement, copied, clipped }: HeldWeights = fullWeights,
 ): Update {
   if (optimizer === 'none') return { kernels: [], stateBytes: bytes(0), temporaryBytes: bytes(0) };
   const pass = optimizer === 'sgd' || kernels === 'fused' ? onePass[optimizer] : foreachPasses[optimizer];
-  const hasCopy = copied && width < 4;
-  const updated = hasCopy ? 4 : width;
+  const hasCopy = copied && bytesPerElement < 4;
+  const updated = hasCopy ? 4 : bytesPerElement;
   const own = (passes: readonly number[]): readonly number[] => passes.map((size) => (size * updated) / 4);
-  const scaling = hasCopy ? [width + 4] : precision === 'fp16' ? own(gradScaler) : [];
+  const scaling = hasCopy ? [bytesPerElement + 4] : precision === 'fp16' ? own(gradScaler) : [];
   const passes = [
     ...scaling,
     ...(clipped ? own(clipping) : []),
     ...own(pass),
-    ...(hasCopy ? [4 + width] : []),
+    ...(hasCopy ? [4 + bytesPerElement] : []),
   ];
   const hasTemporary = kernels === 'foreach' && (optimizer === 'adam' || optimizer === 'adamw');
   return {
@@ -62,19 +62,22 @@ export function optimizerUpdate(
   };
 }
 
-const fullWeights: HeldWeights = { width: 4, copied: false, clipped: false };
+const fullWeights: HeldWeights = { bytesPerElement: 4, copied: false, clipped: false };
 
 /**
  * Where a step's gradients are added to those kept from the step before, which were filled with zeros: two passes, tensor
  * after tensor (PyTorch 1.x torch/nn/modules/module.py, `zero_grad`; torch/csrc/autograd/functions/accumulate_grad.h).
  */
-export const addedGradientKernels = ({ elements, tensors }: UpdateSizes, width = 4): readonly KernelWork[] =>
+export const addedGradientKernels = (
+  { elements, tensors }: UpdateSizes,
+  bytesPerElement = 4,
+): readonly KernelWork[] =>
   [1, 3].map((operands) => ({
     class: 'elementwise' as const,
     dtype: 'fp32' as const,
     flops: flops(0),
     operations: elements,
-    bytes: bytes(operands * elements * width),
+    bytes: bytes(operands * elements * bytesPerElement),
     launches: tensors,
   }));
 

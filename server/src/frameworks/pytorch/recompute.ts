@@ -4,10 +4,10 @@
  * Sources, PyTorch 2.x: torch/utils/checkpoint.py, `checkpoint`: forward keeps the inputs of the function alone;
  * backward first runs the function forward again, with all it saves, and then backward. `SelectiveCheckpointContext`
  * of the same file keeps what chosen operators give and does not run them again. torchtitan's activation_checkpoint.py
- * (2024-12) chooses products and attention, but of the products of a block only the first, third and so on.
+ * (2024-12) chooses matmuls and attention, but of the matmuls of a block only the first, third and so on.
  *
  * From PyTorch 2.1 the second forward stops when the last tensor that backward needs has been saved (`set_checkpoint_early_stop`),
- * unless `use_reentrant=True`: what a block ends with, such as the last product of a transformer's block, whose input it
+ * unless `use_reentrant=True`: what a block ends with, such as the last matmul of a transformer's block, whose input it
  * saves before it runs, is not computed again.
  *
  * Casts of weights are not kept: autocast holds them until its context ends with forward, and casts again.
@@ -71,7 +71,7 @@ function recomputeGroup(
     );
     return saved.some(({ key }) => isOwn(key) || results.has(key)) ? forward : castsBefore(forward);
   };
-  let products = 0;
+  let matmuls = 0;
   for (const index of group) {
     const lowered = operators[index];
     if (lowered === undefined) continue;
@@ -88,10 +88,10 @@ function recomputeGroup(
       const given = value?.role === 'activation' || value?.role === 'input';
       if (value !== undefined && given && !inside.has(value.producer ?? -1)) keep(stored(name));
     }
-    const product = lowered.forward.find((kernel) => productClasses.has(kernel.class));
-    if (product !== undefined && product.class !== 'attention') products += 1;
-    const isSecond = keeping === 'alternate products' && product?.class !== 'attention' && products % 2 === 0;
-    const isKept = product !== undefined && keeping !== 'nothing' && !isSecond;
+    const matmul = lowered.forward.find((kernel) => matmulClasses.has(kernel.class));
+    if (matmul !== undefined && matmul.class !== 'attention') matmuls += 1;
+    const isSecond = keeping === 'alternate matmuls' && matmul?.class !== 'attention' && matmuls % 2 === 0;
+    const isKept = matmul !== undefined && keeping !== 'nothing' && !isSecond;
     if (isKept) {
       for (const name of resultsOf(training, operators, index)) keep(stored(name));
       keep(lowered.saved.filter(({ key }) => isOwn(key)));
@@ -100,7 +100,7 @@ function recomputeGroup(
     operators[index] = {
       ...lowered,
       backwardData: [
-        ...(isKept ? again.filter((kernel) => kernel !== product) : again),
+        ...(isKept ? again.filter((kernel) => kernel !== matmul) : again),
         ...lowered.backwardData,
       ],
       saved,
@@ -119,7 +119,7 @@ const castsBefore = (forward: readonly KernelWork[]): readonly KernelWork[] =>
     ),
   );
 
-const productClasses: ReadonlySet<KernelClass> = new Set([
+const matmulClasses: ReadonlySet<KernelClass> = new Set([
   'matmul',
   'convolution',
   'depthwise-convolution',
@@ -130,7 +130,7 @@ const productClasses: ReadonlySet<KernelClass> = new Set([
 /** What operators make beside their outputs, such as the log-sum-exp of attention. */
 const isOwn = (key: string): boolean => /^\d+\//.test(key);
 
-/** What the call gives: where a bias was folded into a product, its addition. */
+/** What the call gives: where a bias was folded into a matmul, its addition. */
 function resultsOf(
   { analysis }: TrainingGraph,
   operators: readonly (LoweredOperator | undefined)[],

@@ -1,8 +1,8 @@
 /**
  * Time of a convolution from its shape, after what cuDNN chooses between.
  *
- * - Implicit GEMM (cuDNN, Chetlur et al., arXiv 1410.0759, section 3): forward is a product of m = images · outputs,
- *   n = filters, k = channels · taps for each group; the data gradient swaps filters and channels, the weight
+ * - Implicit GEMM (cuDNN, Chetlur et al., arXiv 1410.0759, section 3): forward is a GEMM of m = images · outputs,
+ *   n = filters, k = channels · kernel elements for each group; the data gradient swaps filters and channels, the weight
  *   gradient sums over images and positions. The unfolded input is never written.
  * - Winograd F(2×2, 3×3) and F(4×4, 3×3) for 3 × 3 filters of stride 1 in fp32 (Lavin, Gray, arXiv 1509.09308,
  *   sections 4.1 and 4.3): (tile + 2)² products for each tile² outputs, and transformed tiles written and read.
@@ -15,32 +15,32 @@
 
 import type { ConvolutionPass, ConvolutionShape } from '../../operators/definition.ts';
 import type { ConvolutionCurve } from '../curves.ts';
-import { type BoundTime, gemmTime, type ProductSizes, type Rates } from './gemmTime.ts';
+import { type BoundTime, gemmTime, type MatmulSizes, type Rates } from './gemmTime.ts';
 
 /** What cuDNN transposes around a kernel whose images lie otherwise: all of them, or none that the kernel writes itself. */
 export type Transposed = 'all' | 'read';
 
-/** `width`: bytes per element. Without launch. */
+/** Without launch. */
 export function convolutionTime(
   rates: Rates,
   curve: ConvolutionCurve,
   shape: ConvolutionShape,
-  width: number,
+  bytesPerElement: number,
   transposed?: Transposed,
 ): BoundTime {
-  const inside = fastestTime(rates, curve, shape, width);
+  const inside = fastestTime(rates, curve, shape, bytesPerElement);
   if (transposed === undefined) return inside;
-  const moved = 2 * width * transposedElements(shape, transposed);
+  const moved = 2 * bytesPerElement * transposedElements(shape, transposed);
   const change = moved / (rates.bandwidth * curve.memory);
   return { time: inside.time + change, bound: change > inside.time ? 'memory' : inside.bound };
 }
 
 /** Both tensors of images go into the gradient of the filter. */
 function transposedElements(
-  { images, channels, filters, positions, plane, pass }: ConvolutionShape,
+  { images, channels, filters, positions, spatialSize, pass }: ConvolutionShape,
   transposed: Transposed,
 ): number {
-  const [input, output] = [images * channels * plane, images * filters * positions];
+  const [input, output] = [images * channels * spatialSize, images * filters * positions];
   if (transposed === 'all' || pass === 'weight') return input + output;
   return pass === 'forward' ? input : output;
 }
@@ -49,60 +49,74 @@ function fastestTime(
   rates: Rates,
   curve: ConvolutionCurve,
   shape: ConvolutionShape,
-  width: number,
+  bytesPerElement: number,
 ): BoundTime {
   const { pass } = shape;
-  const gathered = gemmTime(rates, curve, productOf(shape, pass), convolutionBytes(shape, width));
+  const gathered = gemmTime(rates, curve, productOf(shape, pass), convolutionBytes(shape, bytesPerElement));
   if (shape.groups > 1) return gathered;
   // Tensor cores have no kernels for what follows.
   const scattered =
-    pass === 'data' && curve.winograd !== undefined ? scatteredTime(rates, curve, shape, width) : gathered;
+    pass === 'data' && curve.winograd !== undefined
+      ? scatteredTime(rates, curve, shape, bytesPerElement)
+      : gathered;
   const implicit = scattered.time < gathered.time ? scattered : gathered;
   if (shape.fourier && curve.fourier !== undefined) {
-    const transformed = fourierTime(rates, curve, shape, curve.fourier, width);
+    const transformed = fourierTime(rates, curve, shape, curve.fourier, bytesPerElement);
     return transformed.time < implicit.time ? transformed : implicit;
   }
   if (!shape.winograd || curve.winograd === undefined) return implicit;
   let best = implicit;
   for (const [tile, share] of curve.winograd) {
-    const candidate = winogradTime(rates, curve, shape, pass, tile, share, width);
+    const candidate = winogradTime(rates, curve, shape, pass, tile, share, bytesPerElement);
     if (candidate.time < best.time) best = candidate;
   }
   return best;
 }
 
-/** The product a pass is, all groups as its batch. */
-function productOf(shape: ConvolutionShape, pass: ConvolutionPass): ProductSizes {
-  const { images, groups: batch, positions, plane, taps } = shape;
+/** The matmul a pass is, all groups as its batch. */
+function productOf(shape: ConvolutionShape, pass: ConvolutionPass): MatmulSizes {
+  const { images, groups: batch, positions, spatialSize, kernelElements } = shape;
   const outputs = images * positions;
   const channels = shape.channels / batch;
   const filters = shape.filters / batch;
-  if (pass === 'forward') return { batch, m: outputs, n: filters, k: channels * taps };
-  if (pass === 'weight') return { batch, m: filters, n: channels * taps, k: outputs };
-  // A strided window reaches each entry of the plane through some of its taps only.
-  return { batch, m: images * plane, n: channels, k: (filters * taps * positions) / plane };
+  if (pass === 'forward') return { batch, m: outputs, n: filters, k: channels * kernelElements };
+  if (pass === 'weight') return { batch, m: filters, n: channels * kernelElements, k: outputs };
+  // A strided window reaches each entry of the image through some of its kernel elements only.
+  return {
+    batch,
+    m: images * spatialSize,
+    n: channels,
+    k: (filters * kernelElements * positions) / spatialSize,
+  };
 }
 
 /**
- * The data gradient as a product over positions whose rows are added to where their windows lie, by atomic additions, each a
+ * The data gradient as a matmul over positions whose rows are added to where their windows lie, by atomic additions, each a
  * read and a write (cuDNN developer guide, CUDNN_CONVOLUTION_BWD_DATA_ALGO_0): of few channels it fills more of a tile.
  */
 function scatteredTime(
   rates: Rates,
   curve: ConvolutionCurve,
   shape: ConvolutionShape,
-  width: number,
+  bytesPerElement: number,
 ): BoundTime {
-  const { images, positions, channels, filters, taps } = shape;
-  const sizes = { batch: 1, m: images * positions, n: channels * taps, k: filters };
-  return gemmTime(rates, curve, sizes, convolutionBytes(shape, width) + 2 * sizes.m * sizes.n * width);
+  const { images, positions, channels, filters, kernelElements } = shape;
+  const sizes = { batch: 1, m: images * positions, n: channels * kernelElements, k: filters };
+  return gemmTime(
+    rates,
+    curve,
+    sizes,
+    convolutionBytes(shape, bytesPerElement) + 2 * sizes.m * sizes.n * bytesPerElement,
+  );
 }
 
 /** Input, filter and output once each: implicit GEMM never writes the unfolded input. */
 export const convolutionBytes = (
-  { images, channels, filters, groups, positions, plane, taps }: ConvolutionShape,
-  width: number,
-) => width * (images * (channels * plane + filters * positions) + (filters * channels * taps) / groups);
+  { images, channels, filters, groups, positions, spatialSize, kernelElements }: ConvolutionShape,
+  bytesPerElement: number,
+) =>
+  bytesPerElement *
+  (images * (channels * spatialSize + filters * positions) + (filters * channels * kernelElements) / groups);
 
 function winogradTime(
   rates: Rates,
@@ -111,7 +125,7 @@ function winogradTime(
   pass: ConvolutionPass,
   tile: number,
   share: number,
-  width: number,
+  bytesPerElement: number,
 ): BoundTime {
   const { images, channels, filters, positions } = shape;
   const side = Math.sqrt(positions);
@@ -122,34 +136,34 @@ function winogradTime(
   const columns = Math.ceil((pass === 'data' ? channels : filters) / block) * block;
   const inner = pass === 'data' ? filters : channels;
   const compute = (2 * points * rows * columns * inner) / (rates.peak * share);
-  const transformed = points * tiles * (channels + filters) * width * curve.transforms;
-  const memory = (convolutionBytes(shape, width) + transformed) / (rates.bandwidth * curve.memory);
+  const transformed = points * tiles * (channels + filters) * bytesPerElement * curve.transforms;
+  const memory = (convolutionBytes(shape, bytesPerElement) + transformed) / (rates.bandwidth * curve.memory);
   return compute > memory ? { time: compute, bound: 'compute' } : { time: memory, bound: 'memory' };
 }
 
 /** How many times fewer multiplications a transformed convolution needs than its FLOPs say; 1 where none is used. */
-export function savedByTransforms({ winograd, fourier, taps }: ConvolutionShape): number {
+export function savedByTransforms({ winograd, fourier, kernelElements }: ConvolutionShape): number {
   if (winograd) return 4;
-  return fourier ? Math.max(1, (2 * taps * outputsOfTile(taps)) / (8 * frequencies)) : 1;
+  return fourier ? Math.max(1, (2 * kernelElements * outputsOfTile(kernelElements)) / (8 * frequencies)) : 1;
 }
 
 /** Of a tile of 32 × 32 real numbers. */
 const frequencies = 32 * 17;
-const outputsOfTile = (taps: number): number => (33 - Math.min(32, Math.sqrt(taps))) ** 2;
+const outputsOfTile = (kernelElements: number): number => (33 - Math.min(32, Math.sqrt(kernelElements))) ** 2;
 
 function fourierTime(
   rates: Rates,
   curve: ConvolutionCurve,
   shape: ConvolutionShape,
   share: number,
-  width: number,
+  bytesPerElement: number,
 ): BoundTime {
-  const { images, channels, filters, positions, taps } = shape;
-  const tiles = images * Math.ceil(Math.sqrt(positions / outputsOfTile(taps))) ** 2;
+  const { images, channels, filters, positions, kernelElements } = shape;
+  const tiles = images * Math.ceil(Math.sqrt(positions / outputsOfTile(kernelElements))) ** 2;
   const compute = (8 * frequencies * tiles * channels * filters) / (rates.peak * share);
-  const complex = 2 * width;
+  const complex = 2 * bytesPerElement;
   const transformed = frequencies * complex * (tiles * (channels + filters) + channels * filters);
-  const moved = convolutionBytes(shape, width) + 2 * transformed;
+  const moved = convolutionBytes(shape, bytesPerElement) + 2 * transformed;
   const memory = moved / (rates.bandwidth * curve.memory);
   return compute > memory ? { time: compute, bound: 'compute' } : { time: memory, bound: 'memory' };
 }

@@ -1,9 +1,9 @@
 /**
- * Time of a matrix product C[batch][m, n] = A[m, k]·B[k, n] from its shape.
+ * Time of a matmul C[batch][m, n] = A[m, k]·B[k, n] from its shape.
  *
  * A library cuts C into tiles, gives each multiprocessor one tile at a time, and needs ⌈tiles / multiprocessors⌉
  * rounds ("waves"): the last one is rarely full, and a tile at the edge costs as much as a whole one (NVIDIA,
- * "Matrix multiplication background user's guide", DU-09798-001, sections 3.1 and 3.2). A deep product of few
+ * "Matrix multiplication background user's guide", DU-09798-001, sections 3.1 and 3.2). A deep matmul of few
  * tiles is cut along k as well (split-K), whose parts are then added. The library picks what is fastest, and so
  * does this model:
  *
@@ -13,10 +13,10 @@
  * k₀ is what filling and draining a tile costs, as depth; e_tile and e_memory are fitted shares (`curves.json`).
  */
 
-import type { ProductShape } from '../../operators/definition.ts';
-import type { ProductCurve } from '../curves.ts';
+import type { MatmulShape } from '../../operators/definition.ts';
+import type { MatmulCurve } from '../curves.ts';
 
-export type ProductSizes = Omit<ProductShape, 'kind' | 'layout'>;
+export type MatmulSizes = Omit<MatmulShape, 'kind' | 'layout'>;
 
 /** Rates of one GPU for one number type. */
 export interface Rates {
@@ -36,8 +36,8 @@ export interface BoundTime {
 /** `operands`: bytes of the three matrices, each once, as they lie in memory. Without launch. */
 export function gemmTime(
   rates: Rates,
-  curve: ProductCurve,
-  { batch, m, n, k }: ProductSizes,
+  curve: MatmulCurve,
+  { batch, m, n, k }: MatmulSizes,
   operands: number,
 ): BoundTime {
   const perMultiprocessor = rates.peak / rates.multiprocessors;
@@ -64,9 +64,9 @@ export function gemmTime(
   return { time, bound };
 }
 
-/** Bytes of the matrices of a product at `width` bytes per element. */
-export const operandBytes = ({ batch, m, n, k }: ProductSizes, width: number): number =>
-  batch * (m * k + k * n + m * n) * width;
+/** Bytes of the matrices of a matmul at `bytesPerElement` bytes per element. */
+export const operandBytes = ({ batch, m, n, k }: MatmulSizes, bytesPerElement: number): number =>
+  batch * (m * k + k * n + m * n) * bytesPerElement;
 
 /** Kernels step through k by 8 or more; a ragged end costs a whole step. */
 const depthStep = 8;

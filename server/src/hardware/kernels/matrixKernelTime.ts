@@ -1,6 +1,6 @@
-/** Time of a kernel that multiplies, by the curves of its products and convolutions. */
+/** Time of a kernel that multiplies, by the curves of its matmuls and convolutions. */
 
-import type { ConvolutionPass, ConvolutionShape, ProductShape } from '../../operators/definition.ts';
+import type { ConvolutionPass, ConvolutionShape, MatmulShape } from '../../operators/definition.ts';
 import type { GpuProfile } from '../clusterProfile.ts';
 import { type ComputePath, computePath } from '../computePath.ts';
 import { type Calibrated, curveLayoutOf, curvesOf } from '../curves.ts';
@@ -11,14 +11,14 @@ import { convolutionBytes, convolutionTime, type Transposed } from './convolutio
 import { gemmTime, operandBytes, type Rates } from './gemmTime.ts';
 import { rowCurveTime } from './rowCurveTime.ts';
 
-/** Products of known shape, one after the other, and what is moved beside them; `undefined` without a curve. */
+/** Matmuls of known shape, one after the other, and what is moved beside them; `undefined` without a curve. */
 export function matrixKernelTime(gpu: GpuProfile, work: KernelWork): BodyTime | undefined {
-  const { products, width } = work;
-  if (products === undefined || width === undefined) return undefined;
+  const { matmuls, bytesPerElement } = work;
+  if (matmuls === undefined || bytesPerElement === undefined) return undefined;
   const parts: BodyTime[] = [];
   let moved = 0;
-  for (const { shape, count } of products) {
-    const part = timeOfProduct(gpu, work, shape, width);
+  for (const { shape, count } of matmuls) {
+    const part = timeOfMatmul(gpu, work, shape, bytesPerElement);
     if (part === undefined) return undefined;
     parts.push(scaled(part.time, count));
     moved += count * part.bytes;
@@ -50,11 +50,11 @@ export function transposedAround(
   return isEarly || (actual === 'tf32' && pass === 'forward') ? 'read' : 'all';
 }
 
-function timeOfProduct(
+function timeOfMatmul(
   gpu: GpuProfile,
   { dtype, library, environment }: KernelWork,
-  shape: ProductShape | ConvolutionShape,
-  width: number,
+  shape: MatmulShape | ConvolutionShape,
+  bytesPerElement: number,
 ): { readonly time: BodyTime; readonly bytes: number } | undefined {
   const curves = curvesOf(gpu);
   const path = computePath(gpu, dtype);
@@ -64,11 +64,11 @@ function timeOfProduct(
     peak: path.peak / (source === gpu.name ? gpu : (findGpu(source) ?? gpu)).sustainedCompute.value,
     bandwidth: gpu.memoryBandwidth.value,
   });
-  if (shape.kind === 'product') {
+  if (shape.kind === 'matmul') {
     const isOld = library === 'cuda-8' && path.unit === 'vector';
-    const ofUnit = (shape.batch > 1 ? curves.batchedProduct : curves.product)[path.unit];
-    const curve = (isOld ? curves.cuda8Product : ofUnit)[curveLayoutOf(shape.layout)];
-    const bytes = operandBytes(shape, width);
+    const ofUnit = (shape.batch > 1 ? curves.batchedMatmul : curves.matmul)[path.unit];
+    const curve = (isOld ? curves.cuda8Matmul : ofUnit)[curveLayoutOf(shape.layout)];
+    const bytes = operandBytes(shape, bytesPerElement);
     if (curve === undefined) return undefined;
     const { time, bound } = gemmTime(ratesBy(curve), curve.curve, shape, bytes);
     // A GPU that reached more than its limit of power was taken to leave would give others more than their peak.
@@ -79,6 +79,6 @@ function timeOfProduct(
   const curve = depthwise ? undefined : curves.convolution[path.unit][shape.pass];
   const transposed =
     environment?.layout === 'channels-first' ? transposedAround(gpu, path, shape.pass) : undefined;
-  const time = curve && convolutionTime(ratesBy(curve), curve.curve, shape, width, transposed);
-  return time && { time: spreadOver(time, curve), bytes: convolutionBytes(shape, width) };
+  const time = curve && convolutionTime(ratesBy(curve), curve.curve, shape, bytesPerElement, transposed);
+  return time && { time: spreadOver(time, curve), bytes: convolutionBytes(shape, bytesPerElement) };
 }

@@ -18,8 +18,8 @@ export function rowKernelTime(gpu: GpuProfile, work: KernelWork): BodyTime | und
   return compute > memory ? undefined : spreadOver({ time: memory, bound: 'memory' }, curve);
 }
 
-function rowKindOf({ class: kernelClass, flops: products, rowLength }: KernelWork): RowKind | undefined {
-  if (products > 0) return undefined;
+function rowKindOf({ class: kernelClass, flops: matmuls, rowLength }: KernelWork): RowKind | undefined {
+  if (matmuls > 0) return undefined;
   if (kernelClass === 'elementwise') return 'elementwise';
   if (rowLength === undefined) return undefined;
   if (kernelClass === 'reduction') return 'softmax';

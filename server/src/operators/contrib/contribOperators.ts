@@ -6,7 +6,7 @@ import { contribAttention } from './attention.ts';
 import { blockedLayouts } from './blockedLayouts.ts';
 import { mixturesOfExperts } from './mixtureOfExperts.ts';
 import { contribNormalizations } from './normalizations.ts';
-import { contribProducts } from './products.ts';
+import { contribMatmuls } from './products.ts';
 import { quantizedOperators } from './quantized.ts';
 import { standardOperators } from './standardOperators.ts';
 import { contribTensors } from './tensors.ts';
@@ -17,7 +17,7 @@ export const contribOperators: readonly OperatorDefinition[] = [
   ...contribAttention,
   ...blockedLayouts,
   ...contribNormalizations,
-  ...contribProducts,
+  ...contribMatmuls,
   ...mixturesOfExperts,
   ...quantizedOperators,
   ...standardOperators,

@@ -18,8 +18,8 @@ import {
   inferMatMul,
   layoutByAttributes,
   matMulCost,
+  matmulCost,
   type OperandLayout,
-  productCost,
 } from '../math/matmul.ts';
 import { convolutionCost, inferConvolution } from '../nn/convolution.ts';
 import { contradict } from '../vocabulary/broadcast.ts';
@@ -54,7 +54,7 @@ const fusedMatMuls = (['FusedMatMul', 'TransposeMatMul', 'FusedMatMulActivation'
       const output = context.output(0);
       if (left === undefined || output === undefined) return unknownShapeCost;
       const inner = layoutOf(context, 'A')(left.dimensions).at(-1);
-      return productCost(context, 0, 1, output.elements * (typeof inner === 'number' ? inner : 1), {
+      return matmulCost(context, 0, 1, output.elements * (typeof inner === 'number' ? inner : 1), {
         layout: layoutByAttributes(context),
       });
     },
@@ -72,7 +72,7 @@ const gemmFastGelu = defineContrib({
   type: 'GemmFastGelu',
   documentation: 'GELU of A·B plus a bias',
   infer: (context) => inferMatMul(context, elementTypeOf(context, 0), 0, 1),
-  cost: (context) => biasedProductCost(context, 2),
+  cost: (context) => biasedMatmulCost(context, 2),
 });
 
 const fusedConv = defineContrib({
@@ -96,18 +96,18 @@ const qLinearConv = defineContrib({
   cost: (context) => convolutionCost(context, 0, 3, 8),
 });
 
-const integerProducts = [
+const integerMatmuls = [
   defineContrib({
     type: 'DynamicQuantizeMatMul',
     documentation: 'A quantized by its own range, times 8-bit integers',
     infer: (context) => inferMatMul(context, elementTypeOf(context, 0), 0, 1),
-    cost: (context) => biasedProductCost(context, 4),
+    cost: (context) => biasedMatmulCost(context, 4),
   }),
   defineContrib({
     type: 'MatMulIntegerToFloat',
     documentation: 'product of 8-bit integers, scaled to floating point',
     infer: (context) => inferMatMul(context, elementTypeOf(context, 2), 0, 1),
-    cost: (context) => biasedProductCost(context, 6),
+    cost: (context) => biasedMatmulCost(context, 6),
   }),
   defineContrib({
     type: 'MatMulInteger16',
@@ -134,7 +134,7 @@ const integerProducts = [
       const output = context.output(0);
       if (left === undefined || output === undefined) return unknownShapeCost;
       const inner = left.dimensions[context.int('transA', 0) === 0 ? 1 : 0] ?? 1;
-      return productCost(context, 0, 3, output.elements * inner, {
+      return matmulCost(context, 0, 3, output.elements * inner, {
         layout: layoutByAttributes(context),
         bias: 6,
       });
@@ -143,7 +143,7 @@ const integerProducts = [
 ];
 
 /** Operands stand among their scales. */
-const scaledProducts = [
+const scaledMatmuls = [
   defineContrib({
     type: 'QOrderedMatMul',
     documentation: 'product of 8-bit integers in an order of their own, quantized again',
@@ -152,7 +152,7 @@ const scaledProducts = [
       const left = context.input(0);
       const output = context.output(0);
       if (left === undefined || output === undefined) return unknownShapeCost;
-      return productCost(context, 0, 2, output.elements * (left.dimensions.at(-1) ?? 1), { bias: 5 });
+      return matmulCost(context, 0, 2, output.elements * (left.dimensions.at(-1) ?? 1), { bias: 5 });
     },
   }),
   defineContrib({
@@ -186,7 +186,7 @@ const scaledProducts = [
       const left = context.input(0);
       const output = context.output(0);
       if (left === undefined || output === undefined) return unknownShapeCost;
-      return productCost(context, 0, 1, output.elements * (left.dimensions[1] ?? 1), {
+      return matmulCost(context, 0, 1, output.elements * (left.dimensions[1] ?? 1), {
         layout: 'tn',
       });
     },
@@ -212,14 +212,14 @@ const packedWeights = [
   }),
 ];
 
-export const contribProducts: readonly OperatorDefinition[] = [
+export const contribMatmuls: readonly OperatorDefinition[] = [
   ...fusedMatMuls,
   fusedGemm,
   gemmFastGelu,
   fusedConv,
   qLinearConv,
-  ...integerProducts,
-  ...scaledProducts,
+  ...integerMatmuls,
+  ...scaledMatmuls,
   ...packedWeights,
 ];
 
@@ -240,11 +240,11 @@ function layoutOf(context: Pick<InferenceContext, 'int'>, side: 'A' | 'B'): Oper
 }
 
 /** A·B plus the bias at this input, the inner size being the last of A. */
-function biasedProductCost(context: CostContext, bias: number): OperatorCost {
+function biasedMatmulCost(context: CostContext, bias: number): OperatorCost {
   const left = context.input(0);
   const output = context.output(0);
   if (left === undefined || output === undefined) return unknownShapeCost;
-  return productCost(context, 0, 1, output.elements * (left.dimensions.at(-1) ?? 1), { bias });
+  return matmulCost(context, 0, 1, output.elements * (left.dimensions.at(-1) ?? 1), { bias });
 }
 
 const sidesOfBnb4 = (context: Pick<InferenceContext, 'int'>): readonly [number, number] => {

@@ -103,9 +103,9 @@ function repeated(context: CostContext, count: number): OperatorCost {
       fixedBytes: work.traffic.fixedBytes * count,
     },
     kernels: work.kernels * count,
-    ...(work.products === undefined
+    ...(work.matmuls === undefined
       ? {}
-      : { products: work.products.map((product) => ({ ...product, count: product.count * count })) }),
+      : { matmuls: work.matmuls.map((matmul) => ({ ...matmul, count: matmul.count * count })) }),
     ...(work.rowLength === undefined ? {} : { rowLength: work.rowLength }),
   });
   return {

@@ -1,8 +1,8 @@
 /**
- * Matrix products.
+ * Matmuls.
  *
  * FLOPs are 2·batch·M·N·K, as `torch.utils.flop_counter` counts `mm`, `bmm` and `addmm`; a bias adds none. Each
- * gradient is a product of the same three sizes.
+ * gradient is a matmul of the same three sizes.
  */
 
 import { type Dimension, equalDimensions, isUnknown } from '../../model/dimension.ts';
@@ -13,10 +13,10 @@ import type {
   CostContext,
   Inference,
   InferenceContext,
+  MatmulLayout,
+  MatmulShape,
   OperatorCost,
   OperatorDefinition,
-  ProductLayout,
-  ProductShape,
 } from '../definition.ts';
 import { broadcastShapes, contradict } from '../vocabulary/broadcast.ts';
 import { define } from '../vocabulary/define.ts';
@@ -36,8 +36,7 @@ import {
 
 const matMul = define({
   type: 'MatMul',
-  documentation:
-    'matrix product with broadcast batch dimensions, as numpy.matmul (ONNX Operators, MatMul-13)',
+  documentation: 'matmul with broadcast batch dimensions, as numpy.matmul (ONNX Operators, MatMul-13)',
   infer: (context) => inferMatMul(context, elementTypeOf(context, 0), 0, 1),
   cost: (context) => matMulCost(context, 0, 1),
 });
@@ -45,7 +44,7 @@ const matMul = define({
 const matMulInteger = define({
   type: 'MatMulInteger',
   since: 10,
-  documentation: 'matrix product of 8-bit integers, accumulated in int32 (ONNX Operators, MatMulInteger-10)',
+  documentation: 'matmul of 8-bit integers, accumulated in int32 (ONNX Operators, MatMulInteger-10)',
   infer: (context) => inferMatMul(context, 'int32', 0, 1),
   cost: (context) => matMulCost(context, 0, 1),
 });
@@ -53,7 +52,7 @@ const matMulInteger = define({
 const qLinearMatMul = define({
   type: 'QLinearMatMul',
   since: 10,
-  documentation: 'matrix product of quantized tensors, quantized again (ONNX Operators, QLinearMatMul-21)',
+  documentation: 'matmul of quantized tensors, quantized again (ONNX Operators, QLinearMatMul-21)',
   infer: (context) => inferMatMul(context, elementTypeOf(context, 7), 0, 3),
   cost: (context) => matMulCost(context, 0, 3),
 });
@@ -65,9 +64,9 @@ const gemm = define({
   cost: gemmCost,
 });
 
-export const matrixProducts: readonly OperatorDefinition[] = [matMul, matMulInteger, qLinearMatMul, gemm];
+export const matmuls: readonly OperatorDefinition[] = [matMul, matMulInteger, qLinearMatMul, gemm];
 
-/** The shape of an operand as the product sees it: transposed, for instance. */
+/** The shape of an operand as the matmul sees it: transposed, for instance. */
 export type OperandLayout = (shape: readonly Dimension[]) => readonly Dimension[];
 
 /** numpy.matmul: a vector on the left is a row, on the right a column, and that axis is dropped again. */
@@ -116,7 +115,7 @@ export function matMulCost(context: CostContext, leftIndex: number, rightIndex: 
   const right = context.input(rightIndex);
   const output = context.output(0);
   if (left === undefined || right === undefined || output === undefined) return unknownShapeCost;
-  return productCost(context, leftIndex, rightIndex, output.elements * (left.dimensions.at(-1) ?? 1));
+  return matmulCost(context, leftIndex, rightIndex, output.elements * (left.dimensions.at(-1) ?? 1));
 }
 
 export function gemmCost(context: CostContext): OperatorCost {
@@ -124,18 +123,18 @@ export function gemmCost(context: CostContext): OperatorCost {
   const output = context.output(0);
   if (left === undefined || context.input(1) === undefined || output === undefined) return unknownShapeCost;
   const inner = left.dimensions[context.int('transA', 0) === 0 ? 1 : 0] ?? 1;
-  return productCost(context, 0, 1, output.elements * inner, {
+  return matmulCost(context, 0, 1, output.elements * inner, {
     layout: layoutByAttributes(context),
     bias: 2,
   });
 }
 
 /** By `transA` and `transB`. */
-export const layoutByAttributes = (context: Pick<CostContext, 'int'>): ProductLayout =>
+export const layoutByAttributes = (context: Pick<CostContext, 'int'>): MatmulLayout =>
   layoutOf(context.int('transA', 0) !== 0, context.int('transB', 0) !== 0);
 
 /** To BLAS the right operand is the first. */
-const layoutOf = (transposedLeft: boolean, transposedRight: boolean): ProductLayout =>
+const layoutOf = (transposedLeft: boolean, transposedRight: boolean): MatmulLayout =>
   `${transposedRight ? 't' : 'n'}${transposedLeft ? 't' : 'n'}`;
 
 /**
@@ -149,14 +148,14 @@ interface ProductOptions {
   /** The input that is added, whose gradient is a sum. */
   readonly bias?: number;
   /** Left out, that of a layer where the right operand is a weight, else operands as they lie. */
-  readonly layout?: ProductLayout;
+  readonly layout?: MatmulLayout;
 }
 
 /**
- * Costs of a product with this many multiply-adds. A gradient lies as its operand does: dA = dC·Bᵀ, or where A is transposed
+ * Costs of a matmul with this many multiply-adds. A gradient lies as its operand does: dA = dC·Bᵀ, or where A is transposed
  * B·dCᵀ.
  */
-export function productCost(
+export function matmulCost(
   context: CostContext,
   leftIndex: number,
   rightIndex: number,
@@ -169,11 +168,11 @@ export function productCost(
   const output = context.output(0);
   if (left === undefined || right === undefined || output === undefined) return unknownShapeCost;
   const added = bias === undefined ? undefined : context.input(bias);
-  const product = productOf(output, right, multiplyAdds, layout);
+  const matmul = productOf(output, right, multiplyAdds, layout);
   const [transposedLeft, transposedRight] = [layout.endsWith('t'), layout.startsWith('t')];
   const forward = work({
     flops: 2 * multiplyAdds,
-    product,
+    matmul,
     operations: added === undefined ? 0 : output.elements,
     traffic: trafficOf(left, right, added, output),
   });
@@ -182,22 +181,22 @@ export function productCost(
     if (index === leftIndex)
       return work({
         flops: 2 * multiplyAdds,
-        product: {
-          ...product,
+        matmul: {
+          ...matmul,
           layout: transposedLeft ? layoutOf(transposedRight, true) : layoutOf(false, !transposedRight),
-          n: product.k,
-          k: product.n,
+          n: matmul.k,
+          k: matmul.n,
         },
         traffic: trafficOf(output, right, left),
       });
     if (index === rightIndex)
       return work({
         flops: 2 * multiplyAdds,
-        product: {
-          ...product,
+        matmul: {
+          ...matmul,
           layout: transposedRight ? layoutOf(true, transposedLeft) : layoutOf(!transposedLeft, false),
-          m: product.k,
-          k: product.m,
+          m: matmul.k,
+          k: matmul.m,
         },
         traffic: trafficOf(output, left, right),
       });
@@ -219,14 +218,14 @@ function productOf(
   output: BoundTensor,
   right: BoundTensor,
   multiplyAdds: number,
-  layout: ProductLayout,
-): ProductShape {
+  layout: MatmulLayout,
+): MatmulShape {
   const k = output.elements === 0 ? 0 : multiplyAdds / output.elements;
   const n = right.dimensions.length === 1 ? 1 : (output.dimensions.at(-1) ?? 1);
   const rows = n === 0 ? 0 : output.elements / n;
-  if (right.elements <= k * n) return { kind: 'product', layout, batch: 1, m: rows, n, k };
+  if (right.elements <= k * n) return { kind: 'matmul', layout, batch: 1, m: rows, n, k };
   const m = output.dimensions.at(right.dimensions.length === 1 ? -1 : -2) ?? 1;
-  return { kind: 'product', layout, batch: m === 0 ? 0 : rows / m, m, n, k };
+  return { kind: 'matmul', layout, batch: m === 0 ? 0 : rows / m, m, n, k };
 }
 
 export function inferGemm(context: InferenceContext): Inference {
@@ -258,7 +257,7 @@ export function inferGemm(context: InferenceContext): Inference {
       together.every((dimension, axis) => !changes(dimension, axis === 0 ? rows : columns));
     if (!fits) {
       return mismatch(
-        `the bias ${printShape(bias)} does not broadcast to the product ${printShape([rows, columns])}`,
+        `the bias ${printShape(bias)} does not broadcast to the matmul ${printShape([rows, columns])}`,
         type,
       );
     }

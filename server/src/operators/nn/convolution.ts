@@ -208,7 +208,7 @@ export function convolutionCost(
   });
   const forward = work({
     flops,
-    product: pass('forward', 'data'),
+    matmul: pass('forward', 'data'),
     operations: bias === undefined ? 0 : output.elements,
     traffic: trafficOf(input, weight, bias, output),
   });
@@ -217,10 +217,10 @@ export function convolutionCost(
   if (!isFloatingPoint(input.elementType)) return cost(kernelClass, forward);
   const { data, weight: weightGradient } = backwardOf(context, (index) => {
     if (index === inputIndex) {
-      return work({ flops, product: pass('data', 'forward'), traffic: trafficOf(output, weight, input) });
+      return work({ flops, matmul: pass('data', 'forward'), traffic: trafficOf(output, weight, input) });
     }
     if (index === weightIndex) {
-      return work({ flops, product: pass('weight', 'weight'), traffic: trafficOf(output, input, weight) });
+      return work({ flops, matmul: pass('weight', 'weight'), traffic: trafficOf(output, input, weight) });
     }
     if (index !== biasIndex) return addWork();
     return work({ operations: output.elements, traffic: trafficOf(output, bias) });
@@ -256,8 +256,8 @@ function convolutionShape(
     filters: narrow.dimensions[1] ?? 1,
     groups: context.int('group', 1),
     positions: countOf(narrow.dimensions.slice(2)),
-    plane: countOf(wide.dimensions.slice(2)),
-    taps: countOf(kernels),
+    spatialSize: countOf(wide.dimensions.slice(2)),
+    kernelElements: countOf(kernels),
     winograd: isDense && kernels.every((size) => size === 3),
     fourier: isDense && kernels.every((size) => size >= 5),
   };

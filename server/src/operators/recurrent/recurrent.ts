@@ -1,12 +1,12 @@
 /**
  * Recurrent layers.
  *
- * FLOPs per step and direction are those of the two matrix products of the cell, 2·batch·gates·hidden·(input +
+ * FLOPs per step and direction are those of the two matmuls of the cell, 2·batch·gates·hidden·(input +
  * hidden): 4 gates for LSTM, 3 for GRU, 1 for RNN, as `torch.nn.LSTMCell` and its siblings compute. Each gradient
  * costs the same again, but for the states before the first step, which have a gradient only where they are computed
  * themselves. cuDNN keeps the activated gates of every step (its reserve space), and LSTM the cell state.
  *
- * One product takes the inputs of all steps, one product a step the states, and the weight gradients sum over all steps at
+ * One matmul takes the inputs of all steps, one matmul a step the states, and the weight gradients sum over all steps at
  * once (Appleyard, Kočiský, Blunsom, "Optimizing performance of recurrent neural networks on GPUs", arXiv 1604.01946,
  * sections 3.1 to 3.3).
  */
@@ -16,10 +16,10 @@ import type {
   CostContext,
   Inference,
   InferenceContext,
+  MatmulLayout,
   OperatorCost,
   OperatorDefinition,
-  ProductLayout,
-  RepeatedProduct,
+  RepeatedMatmul,
   SavedTensor,
 } from '../definition.ts';
 import { define } from '../vocabulary/define.ts';
@@ -167,18 +167,18 @@ function recurrentCost(context: CostContext, cell: Cell): OperatorCost {
   const wide = cell.gates * hidden;
   const batch = steps / Math.max(1, length);
   // cuDNN transposes weights before the first step (Appleyard, Kočiský, Blunsom, arXiv 1604.01946, section 3.2).
-  const product = (
+  const matmul = (
     m: number,
     n: number,
     k: number,
     count: number,
-    layout: ProductLayout = 'nn',
-  ): RepeatedProduct => ({
-    shape: { kind: 'product', layout, batch: 1, m, n, k },
+    layout: MatmulLayout = 'nn',
+  ): RepeatedMatmul => ({
+    shape: { kind: 'matmul', layout, batch: 1, m, n, k },
     count: count * directions,
   });
   const tensors = [input, weight, recurrence, context.input(3), projection, ...outputs];
-  // The recurrent weights are read again in every step; one product serves all inputs at once.
+  // The recurrent weights are read again in every step; one matmul serves all inputs at once.
   const read = recurrence.elements + (projection?.elements ?? 0);
   const again = trafficOfElements(recurrence, read * Math.max(0, length - 1));
   // A projection is taken of states that are given out nowhere else.
@@ -190,14 +190,14 @@ function recurrentCost(context: CostContext, cell: Cell): OperatorCost {
     operations: 2 * gates + 4 * states,
     traffic: addTraffic(trafficOf(...tensors), again),
     kernels: 1 + kernelsOfStep * length * directions,
-    products: [
-      product(steps, wide, size, 1),
-      product(batch, wide, fed, length),
-      ...(projection === undefined ? [] : [product(batch, fed, hidden, length)]),
+    matmuls: [
+      matmul(steps, wide, size, 1),
+      matmul(batch, wide, fed, length),
+      ...(projection === undefined ? [] : [matmul(batch, fed, hidden, length)]),
     ],
   });
   if (!needsGradient(context)) return cost('recurrent', forward);
-  // Whatever needs a gradient, the states are walked back through time, to the first step: its product is for the
+  // Whatever needs a gradient, the states are walked back through time, to the first step: its matmul is for the
   // initial states alone.
   const recurrent = 2 * gates * fed;
   const toInitial = recurrent / Math.max(1, length);
@@ -208,17 +208,17 @@ function recurrentCost(context: CostContext, cell: Cell): OperatorCost {
     5: toInitial,
     ...(cell.projection === undefined ? {} : { [cell.projection]: projecting }),
   };
-  const products: Readonly<Record<number, RepeatedProduct>> = {
-    0: product(steps, size, wide, 1),
-    1: product(wide, size, steps, 1, 'nt'),
-    2: product(wide, fed, steps, 1, 'nt'),
-    5: product(batch, fed, wide, 1),
-    ...(cell.projection === undefined ? {} : { [cell.projection]: product(fed, hidden, steps, 1, 'nt') }),
+  const matmuls: Readonly<Record<number, RepeatedMatmul>> = {
+    0: matmul(steps, size, wide, 1),
+    1: matmul(wide, size, steps, 1, 'nt'),
+    2: matmul(wide, fed, steps, 1, 'nt'),
+    5: matmul(batch, fed, wide, 1),
+    ...(cell.projection === undefined ? {} : { [cell.projection]: matmul(fed, hidden, steps, 1, 'nt') }),
   };
   const { data, weight: weightWork } = backwardOf(context, (index) =>
     work({
       flops: shares[index] ?? 0,
-      products: listOf(products[index]),
+      matmuls: listOf(matmuls[index]),
       traffic: trafficOf(context.input(index)),
       kernels: index <= 2 || index === cell.projection ? 1 : 0,
     }),
@@ -228,9 +228,9 @@ function recurrentCost(context: CostContext, cell: Cell): OperatorCost {
     operations: 4 * gates,
     traffic: addTraffic(trafficOf(...outputs), again, reserve),
     kernels: kernelsOfStep * length * directions,
-    products: [
-      product(batch, fed, wide, length - 1),
-      ...(projection === undefined ? [] : [product(batch, hidden, fed, length)]),
+    matmuls: [
+      matmul(batch, fed, wide, length - 1),
+      ...(projection === undefined ? [] : [matmul(batch, hidden, fed, length)]),
     ],
   });
   const saved: readonly SavedTensor[] = [
@@ -245,5 +245,5 @@ function recurrentCost(context: CostContext, cell: Cell): OperatorCost {
   });
 }
 
-const listOf = (product: RepeatedProduct | undefined): readonly RepeatedProduct[] =>
-  product === undefined ? [] : [product];
+const listOf = (matmul: RepeatedMatmul | undefined): readonly RepeatedMatmul[] =>
+  matmul === undefined ? [] : [matmul];

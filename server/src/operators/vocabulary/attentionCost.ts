@@ -2,7 +2,7 @@
  * What attention costs, whichever operator computes it.
  *
  * FLOPs follow `torch.utils.flop_counter`: forward 2·batch·heads·queries·keys·(d + d_v), a causal mask not halved;
- * backward is that of flash attention, which computes the scores again: three products of the size of queries by
+ * backward is that of flash attention, which computes the scores again: three matmuls of the size of queries by
  * keys by d, two by d_v (`sdpa_backward_flop_count`). Kept are query, key, value, output and one logarithm per query
  * (`_scaled_dot_product_flash_attention`), never the scores.
  */
@@ -39,7 +39,7 @@ export interface AttentionSizes {
   readonly valueSize: number;
 }
 
-/** A product in front of attention: FLOPs, and the inputs that hold its operands. */
+/** A matmul in front of attention: FLOPs, and the inputs that hold its operands. */
 export interface Projection {
   readonly flops: number;
   readonly input: number;
@@ -75,18 +75,18 @@ export function attentionCost(
     kernels: options.projection === undefined ? 1 : 2,
   });
   if (!needsGradient(context)) return cost('attention', forward);
-  // One fused kernel computes the gradients of queries, keys and values; the projection has two products of its own.
+  // One fused kernel computes the gradients of queries, keys and values; the projection has two matmuls of its own.
   const core = work({
     flops: 2 * scores * (3 * size + 2 * valueSize),
     operations: 10 * scores,
     traffic: trafficOf(...tensors, output, output, ...tensors),
   });
-  const product = work({ flops: projected, traffic: trafficOf(output, ...tensors) });
+  const matmul = work({ flops: projected, traffic: trafficOf(output, ...tensors) });
   const gradients = operands.filter((index) => context.gradient(index) !== 'none');
   const { data, weight } = backwardOf(context, (index) => {
     const own: Work[] = [];
     if (index === gradients[0]) own.push(core);
-    if (index === options.projection?.input || index === options.projection?.weight) own.push(product);
+    if (index === options.projection?.input || index === options.projection?.weight) own.push(matmul);
     return addWork(...own);
   });
   const logarithms: SavedTensor = {

@@ -7,9 +7,9 @@ import type {
   CostContext,
   KernelClass,
   KnownCost,
+  MatmulShape,
   MemoryAccess,
-  ProductShape,
-  RepeatedProduct,
+  RepeatedMatmul,
   SavedTensor,
   UnknownCost,
   Work,
@@ -55,19 +55,18 @@ export function work(parts: {
   readonly operations?: number;
   readonly traffic: MemoryAccess;
   readonly kernels?: number;
-  readonly product?: ProductShape | ConvolutionShape;
+  readonly matmul?: MatmulShape | ConvolutionShape;
   /** Where there are several. */
-  readonly products?: readonly RepeatedProduct[];
+  readonly matmuls?: readonly RepeatedMatmul[];
   readonly rowLength?: number;
 }): Work {
-  const products =
-    parts.product === undefined ? (parts.products ?? []) : [{ shape: parts.product, count: 1 }];
+  const matmuls = parts.matmul === undefined ? (parts.matmuls ?? []) : [{ shape: parts.matmul, count: 1 }];
   return {
     flops: parts.flops ?? 0,
     operations: parts.operations ?? 0,
     traffic: parts.traffic,
     kernels: parts.kernels ?? 1,
-    ...(products.length === 0 ? {} : { products }),
+    ...(matmuls.length === 0 ? {} : { matmuls }),
     ...(parts.rowLength === undefined ? {} : { rowLength: parts.rowLength }),
   };
 }
@@ -76,14 +75,14 @@ export function addWork(...parts: readonly Work[]): Work {
   const [only] = parts;
   if (only === undefined) return noWork;
   if (parts.length === 1) return only;
-  const products = parts.flatMap((part) => part.products ?? []);
+  const matmuls = parts.flatMap((part) => part.matmuls ?? []);
   const rowLength = parts.find((part) => part.rowLength !== undefined)?.rowLength;
   return {
     flops: sum(parts, (part) => part.flops),
     operations: sum(parts, (part) => part.operations),
     traffic: addTraffic(...parts.map(({ traffic }) => traffic)),
     kernels: sum(parts, (part) => part.kernels),
-    ...(products.length === 0 ? {} : { products }),
+    ...(matmuls.length === 0 ? {} : { matmuls }),
     ...(rowLength === undefined ? {} : { rowLength }),
   };
 }

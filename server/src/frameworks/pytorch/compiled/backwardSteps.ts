@@ -86,9 +86,9 @@ class Backward {
     const reads = [...gradients, ...this.readAgain(operator, written)];
     switch (part) {
       case 'folded bias': {
-        const product = graph.foldedProduct(operator);
+        const matmul = graph.foldedMatmul(operator);
         const [gradient] = gradients;
-        if (product !== undefined) this.arrive(graph.receiverOf(product), gradient, index);
+        if (matmul !== undefined) this.arrive(graph.receiverOf(matmul), gradient, index);
         this.sumOverRows(operator, gradients, written);
         return;
       }

@@ -69,7 +69,7 @@ export class CompiledGraph {
     if (tensor.elementType !== 'float32') {
       return tensor.elements * ((bitsPerElement(tensor.elementType) ?? 0) / 8);
     }
-    return tensor.elements * this.widthOf(name);
+    return tensor.elements * this.bytesPerElementOf(name);
   }
 
   private sameElements(left: string, right: string): boolean {
@@ -81,9 +81,9 @@ export class CompiledGraph {
     return this.parts.get(name) ?? this.eager.storage(name);
   }
 
-  widthOf(name: string): number {
+  bytesPerElementOf(name: string): number {
     const producer = this.training.analysis.graph.values.get(name)?.producer;
-    return this.eager.operators[producer ?? -1]?.width ?? 4;
+    return this.eager.operators[producer ?? -1]?.bytesPerElement ?? 4;
   }
 
   elementsOf(name: string | undefined): number {
@@ -125,14 +125,14 @@ export class CompiledGraph {
     if (cost.class === 'shape') return 'nothing';
     if (externClasses.has(cost.class)) return 'extern';
     if (operator.type === 'BatchNormalization') return 'batch normalization';
-    if (operator.type === 'Add' && this.foldedProduct(operator) !== undefined) return 'folded bias';
+    if (operator.type === 'Add' && this.foldedMatmul(operator) !== undefined) return 'folded bias';
     if (cost.class === 'pooling') return this.isGlobal(operator) ? 'rows' : 'window';
     if (cost.class === 'normalization' || cost.class === 'reduction') return 'rows';
     return cost.class === 'embedding' ? 'embedding' : 'pointwise';
   }
 
-  /** The product that a bias was folded into, as eager mode has it. */
-  foldedProduct(operator: Operator): string | undefined {
+  /** The matmul that a bias was folded into, as eager mode has it. */
+  foldedMatmul(operator: Operator): string | undefined {
     const lowered = this.eager.operators[operator.index];
     if (lowered === undefined || lowered.forward.length > 0) return undefined;
     return operator.inputs.find((name) => !this.isWeight(name));

@@ -28,13 +28,13 @@ function addSteps(graph: CompiledGraph, operator: Operator, steps: Step[], copie
     case 'view':
       return;
     case 'folded bias': {
-      // The product writes the sum.
-      const product = graph.foldedProduct(operator);
+      // The matmul writes the sum.
+      const matmul = graph.foldedMatmul(operator);
       steps.push({
         ...common,
         kind: 'extern',
         domain: 0,
-        reads: product === undefined ? [] : [product],
+        reads: matmul === undefined ? [] : [matmul],
         kernels: [],
       });
       return;
@@ -131,8 +131,8 @@ function layoutCopies(graph: CompiledGraph, operator: Operator): readonly Kernel
   for (const name of operator.inputs) {
     const tensor = graph.training.tensors.get(name);
     if (tensor === undefined || tensor.dimensions.length < 4) continue;
-    const taps = tensor.dimensions.slice(2).reduce((product, size) => product * size, 1);
-    const isFilter = graph.isWeight(name) && taps > 1 && (tensor.dimensions[1] ?? 1) > 1;
+    const kernelElements = tensor.dimensions.slice(2).reduce((product, size) => product * size, 1);
+    const isFilter = graph.isWeight(name) && kernelElements > 1 && (tensor.dimensions[1] ?? 1) > 1;
     const isImage = inputs.includes(name) && values.get(name)?.consumers[0] === operator.index;
     if (!isFilter && !isImage) continue;
     copies.push(elementwiseKernel(2 * graph.bytesOf(name)));

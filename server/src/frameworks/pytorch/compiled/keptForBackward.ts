@@ -130,7 +130,7 @@ function request(graph: CompiledGraph, key: string, mustStay: boolean): Request 
 
 const maskedValue = (key: string): string | undefined => /^mask of (.*)#\d+$/.exec(key)?.[1];
 
-/** `name:width` of a value; what an operator makes beside its outputs has a key that starts with its index. */
+/** `name:bytes per element` of a value; what an operator makes beside its outputs has a key that starts with its index. */
 function nameIn(key: string): string | undefined {
   return /^\d+\//.test(key) ? undefined : key.slice(0, key.lastIndexOf(':'));
 }

@@ -2,7 +2,7 @@
  * The training graph as the kernels that `torch.compile` launches: those of libraries as in eager mode, all else fused.
  *
  * Dynamo and AOTAutograd give Inductor one graph of forward and one of backward (what depends on data breaks a graph
- * in two, which is not modelled). Products, convolutions and attention stay calls of libraries (PyTorch 2.13,
+ * in two, which is not modelled). Matmuls, convolutions and attention stay calls of libraries (PyTorch 2.13,
  * torch/_inductor/kernel/{mm,conv}.py: without max-autotune only ATen's are taken, and nothing is fused with them);
  * the rest is decomposed to steps (`step.ts`) and fused (`fuse.ts`). Casts of autocast are element by element, and so
  * part of their neighbours; those of weights and of their gradients stand between libraries, and stay kernels.

@@ -7,7 +7,7 @@ const rows = readMeasured('measured', 'products.csv').filter(({ source }) => sou
 
 type Side = 'm' | 'n' | 'k';
 
-/** Median of |ln(time / time with two sides exchanged)|, over products whose sides are four times apart or more. */
+/** Median of |ln(time / time with two sides exchanged)|, over matmuls whose sides are four times apart or more. */
 function changeBy(left: Side, right: Side): { readonly pairs: number; readonly median: number } {
   const keyOf = (row: MeasuredRow, m: Side, n: Side, k: Side): string =>
     [row.gpu, row.layout, row.batch, row[m], row[n], row[k]].join(' ');
@@ -24,7 +24,7 @@ function changeBy(left: Side, right: Side): { readonly pairs: number; readonly m
   return { pairs: changes.length, median: changes[Math.floor(changes.length / 2)] ?? Number.NaN };
 }
 
-test('k is the depth of the products that NeuSight measured', () => {
+test('k is the depth of the matmuls that NeuSight measured', () => {
   const ofColumns = changeBy('m', 'n');
   for (const withDepth of [changeBy('m', 'k'), changeBy('n', 'k')]) {
     expect(Math.min(ofColumns.pairs, withDepth.pairs)).toBeGreaterThan(100);

@@ -1,6 +1,6 @@
 /**
- * How much longer matrix products take in a step than one at a time: a GPU that multiplies without a pause reaches its
- * limit of power and lowers its clock, and what travels beside a product takes from it.
+ * How much longer matmuls take in a step than one at a time: a GPU that multiplies without a pause reaches its
+ * limit of power and lowers its clock, and what travels beside a matmul takes from it.
  */
 
 import type { LanguageStep } from '../measured/languageSteps.ts';
@@ -8,7 +8,7 @@ import { residuals } from './descend.ts';
 import { rounded } from './fit.ts';
 
 export interface SustainedFit {
-  /** Whose curve of products is meant. */
+  /** Whose curve of matmuls is meant. */
   readonly gpu: string;
   readonly factor: number;
   readonly models: number;
@@ -53,8 +53,8 @@ export function heldOut(step: LanguageStep, steps: readonly LanguageStep[]): num
   const others = steps.filter(
     (other) => isFitted(other) && other.curve === step.curve && sourceOf(other) !== sourceOf(step),
   );
-  const { predicted, products } = step;
-  return predicted - products.predicted + factorOf(others) * products.alone;
+  const { predicted, matmuls } = step;
+  return predicted - matmuls.predicted + factorOf(others) * matmuls.alone;
 }
 
 const isFitted = ({ row }: LanguageStep): boolean =>
@@ -70,9 +70,7 @@ function factorOf(steps: readonly LanguageStep[]): number {
   const middles = sources.map((source) => {
     const factors = steps
       .filter((step) => sourceOf(step) === source)
-      .map(
-        ({ measured, predicted, products }) => (measured - predicted + products.predicted) / products.alone,
-      )
+      .map(({ measured, predicted, matmuls }) => (measured - predicted + matmuls.predicted) / matmuls.alone)
       .sort((a, b) => a - b);
     const at = (index: number): number => factors[index] ?? 1;
     return (at(Math.floor((factors.length - 1) / 2)) + at(Math.ceil((factors.length - 1) / 2))) / 2;

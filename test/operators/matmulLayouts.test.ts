@@ -1,14 +1,14 @@
 /**
- * How BLAS is called for each product, column by column. A layer's y = x·Wᵀ is `tn`, its dx = dy·W `nn`, its dW = dyᵀ·x `nt`:
- * to BLAS a product of matrices that lie row by row is that of their transposes, the right one first.
+ * How BLAS is called for each matmul, column by column. A layer's y = x·Wᵀ is `tn`, its dx = dy·W `nn`, its dW = dyᵀ·x `nt`:
+ * to BLAS a matmul of matrices that lie row by row is that of their transposes, the right one first.
  */
 
 import { expect, test } from 'vitest';
 import type { Work } from '../../server/src/operators/definition.ts';
 import { type Application, costText } from './check.ts';
 
-const layouts = ({ products }: Work): string =>
-  (products ?? []).map(({ shape }) => (shape.kind === 'product' ? shape.layout : shape.kind)).join(' ');
+const layouts = ({ matmuls }: Work): string =>
+  (matmuls ?? []).map(({ shape }) => (shape.kind === 'matmul' ? shape.layout : shape.kind)).join(' ');
 
 const gemm = (transA: 0 | 1, transB: 0 | 1): Application => ({
   type: 'Gemm',
