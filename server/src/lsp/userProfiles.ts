@@ -14,18 +14,18 @@ import { isFrameworkPath } from '../model/scenario.ts';
 import type { ReadFile } from './readFile.ts';
 import { fileName } from './virtualText.ts';
 
-export interface OwnFile<Value> {
+export interface UserFile<Value> {
   /** Absent where the file is none of its kind; `issues` then says why. */
   readonly value: Value | undefined;
   readonly issues: readonly Issue[];
 }
 
-export type UserCluster = OwnFile<ClusterProfile>;
-export type OwnFramework = OwnFile<FrameworkDescription>;
+export type UserCluster = UserFile<ClusterProfile>;
+export type UserFramework = UserFile<FrameworkDescription>;
 
-export interface OwnFiles<Value> {
+export interface UserFiles<Value> {
   /** What the file says that a setting names; `undefined` where it names no file. */
-  of(setting: string, model: string): Promise<OwnFile<Value> | undefined>;
+  of(setting: string, model: string): Promise<UserFile<Value> | undefined>;
   /** The file changed. Gives whether it was read. */
   forget(uri: string): boolean;
 }
@@ -38,7 +38,7 @@ export interface UserProfileSources {
   readonly watch: (uri: string) => void;
 }
 
-export const clusterFiles = (sources: UserProfileSources): OwnFiles<ClusterProfile> =>
+export const clusterFiles = (sources: UserProfileSources): UserFiles<ClusterProfile> =>
   userProfiles(sources, {
     setting: 'layercost.cluster',
     isPath: isProfilePath,
@@ -49,7 +49,7 @@ export const clusterFiles = (sources: UserProfileSources): OwnFiles<ClusterProfi
     },
   });
 
-export const frameworkFiles = (sources: UserProfileSources): OwnFiles<FrameworkDescription> =>
+export const frameworkFiles = (sources: UserProfileSources): UserFiles<FrameworkDescription> =>
   userProfiles(sources, {
     setting: 'layercost.framework',
     isPath: isFrameworkPath,
@@ -68,16 +68,16 @@ interface Kind<Value> {
   readonly isPath: (setting: string) => boolean;
   /** What a path is that leads nowhere. */
   readonly unknown: Issue['code'];
-  readonly read: (text: string) => OwnFile<Value>;
+  readonly read: (text: string) => UserFile<Value>;
 }
 
 function userProfiles<Value>(
   { read, resolve, watch }: UserProfileSources,
   kind: Kind<Value>,
-): OwnFiles<Value> {
-  const known = new Map<string, Promise<OwnFile<Value>>>();
+): UserFiles<Value> {
+  const known = new Map<string, Promise<UserFile<Value>>>();
   const watched = new Set<string>();
-  const readOwn = async (uri: string): Promise<OwnFile<Value>> => {
+  const readOwn = async (uri: string): Promise<UserFile<Value>> => {
     const file = await read(uri);
     if (file.kind === 'failed') return { value: undefined, issues: [file.issue] };
     try {

@@ -1,0 +1,194 @@
+/**
+ * From the text of a document to its view: read, open, estimate. The work is done in steps and dropped as soon as
+ * another change supersedes it.
+ */
+
+import type { TextDocument } from 'vscode-languageserver-textdocument';
+import { type AnalysisCache, analysisCache } from '../analysis/analysisCache.ts';
+import type { OpenedModel } from '../analysis/openedModel.ts';
+import { openCaffe, openOnnxTextInSteps, openSpecInSteps } from '../analysis/openModel.ts';
+import { type EstimateCache, estimateCache } from '../estimate/estimateCache.ts';
+import type { ModelEstimate } from '../estimate/estimateModel.ts';
+import { readFrameworkDescription } from '../formats/framework/readFrameworkDescription.ts';
+import { ReadingCache } from '../formats/layer-spec/readingCache.ts';
+import { type ReadSpec, readLayerSpec } from '../formats/layer-spec/readLayerSpec.ts';
+import { modelNames } from '../formats/layer-spec/selectModel.ts';
+import type { OnnxTextSpans } from '../formats/onnx-text/textSpans.ts';
+import type { Recost } from '../language/fix.ts';
+import { locateOnnxText } from '../language/locateOnnxText.ts';
+import { joinViews, type ModelView } from '../language/modelView.ts';
+import { viewCaffe } from '../language/viewCaffe.ts';
+import { viewLayerSpec } from '../language/viewLayerSpec.ts';
+import { viewOnnxText } from '../language/viewOnnxText.ts';
+import { LoweringCache } from '../lowering/layer-spec/loweringCache.ts';
+import type { LayerMeasurements } from '../model/measurement.ts';
+import type { Scenario } from '../model/scenario.ts';
+import { finish, type Steps } from '../model/steps.ts';
+import { languageIds } from '../protocol.ts';
+import type { IncludedFiles } from './includedFiles.ts';
+import type { OnnxFiles } from './onnxFiles.ts';
+import { runSteps } from './runSteps.ts';
+import type { Settings } from './settings.ts';
+import { estimateWith, settingsScenario, type UserProfiles } from './settingsScenario.ts';
+import { fileName, modelBehind } from './virtualText.ts';
+
+export interface ViewSources extends UserProfiles {
+  readonly files: OnnxFiles;
+  readonly settingsOf: (uri: string) => Promise<Settings>;
+  readonly includes: IncludedFiles;
+  /** Lets messages that arrived meanwhile be handled. */
+  readonly nextTurn: () => Promise<void>;
+}
+
+/** What is kept of a document from one keystroke to the next. */
+export interface DocumentCache {
+  /** The lines of a layer spec that were read. */
+  readonly reading: ReadingCache;
+  /** By model; `undefined` for a document of one model. */
+  readonly models: Map<string | undefined, ModelCache>;
+  readonly measured: Map<string | undefined, Measured>;
+}
+
+interface ModelCache {
+  readonly lowering: LoweringCache;
+  readonly analyses: AnalysisCache;
+  readonly estimates: EstimateCache;
+}
+
+export interface Measured {
+  /** What the times depend on. */
+  readonly key: string;
+  readonly measurements: LayerMeasurements;
+}
+
+export const documentCache = (): DocumentCache => ({
+  reading: new ReadingCache(),
+  models: new Map(),
+  measured: new Map(),
+});
+
+const modelCache = (): ModelCache => ({
+  lowering: new LoweringCache(),
+  analyses: analysisCache(),
+  estimates: estimateCache(),
+});
+
+/** `undefined` where the work was superseded or the document is not a model. */
+export async function makeView(
+  document: TextDocument,
+  cache: DocumentCache,
+  sources: ViewSources,
+  superseded: () => boolean,
+): Promise<ModelView | undefined> {
+  const source = modelBehind(document.uri);
+  const settings = await sources.settingsOf(source ?? document.uri);
+  const scenario = await settingsScenario(settings, source ?? document.uri, sources);
+  const run = <Result>(steps: Steps<Result>): Promise<Result | undefined> =>
+    runSteps(steps, sources.nextTurn, superseded);
+  const costed = (opened: OpenedModel, estimates?: EstimateCache): Promise<ModelEstimate | undefined> =>
+    run(estimateWith(opened, scenario, estimates));
+  const view = (
+    estimate: ModelEstimate | undefined,
+    make: (estimate: ModelEstimate, measured: LayerMeasurements | undefined) => ModelView,
+    model?: string,
+  ): ModelView | undefined =>
+    estimate && withMeasured((measured) => make(estimate, measured), cache.measured.get(model));
+
+  if (source !== undefined) {
+    const file = await sources.files.open(source);
+    // The editor still shows the text of an older state of the file, and is being asked to fetch the new one.
+    if (superseded() || document.getText() !== file.text) return undefined;
+    return view(await costed(file.opened), (estimate, measured) => viewOnnxText(file, estimate, measured));
+  }
+  if (superseded()) return undefined;
+  const text = document.getText();
+  switch (document.languageId) {
+    case languageIds.onnxText: {
+      const opened = await run(openOnnxTextInSteps(text, fileName(document.uri)));
+      if (opened === undefined) return undefined;
+      const located = locateOnnxText(text, opened.onnxSpans ?? noSpans);
+      return view(await costed(opened), (estimate, measured) => viewOnnxText(located, estimate, measured));
+    }
+    case languageIds.caffePrototxt: {
+      const opened = openCaffe(text, fileName(document.uri), settings.dimensions);
+      await sources.nextTurn();
+      if (superseded()) return undefined;
+      return view(await costed(opened), (estimate, measured) => viewCaffe(text, estimate, measured));
+    }
+    case languageIds.layerSpec:
+      break;
+    default:
+      return undefined;
+  }
+  const read = readLayerSpec(text, cache.reading);
+  const names = read.spec === undefined ? [] : modelNames(read.spec);
+  const models: readonly (string | undefined)[] = names.length === 0 ? [undefined] : names;
+  const openSpec = specReader(document.uri, settings, sources.includes);
+  const views: ModelView[] = [];
+  for (const model of models) {
+    const known = cache.models.get(model) ?? modelCache();
+    cache.models.set(model, known);
+    let opened = await run(openSpec(read, model, known));
+    // Included files may include others; a chain is as deep as people write it.
+    for (let round = 0; opened !== undefined && round < deepestInclude; round += 1) {
+      if (!(await sources.includes.load(document.uri, opened.includes ?? []))) break;
+      if (superseded()) return undefined;
+      opened = await run(openSpec(read, model, known));
+    }
+    const estimate = opened && (await costed(opened, known.estimates));
+    const made = view(estimate, (costs, measured) => viewLayerSpec(text, costs, measured), model);
+    if (made === undefined) return undefined;
+    views.push(made);
+  }
+  // Models that are renamed again and again leave their caches behind.
+  for (const known of cache.models.keys()) if (!models.includes(known)) cache.models.delete(known);
+  return joinViews(views);
+}
+
+const deepestInclude = 16;
+const noSpans: OnnxTextSpans = { nodes: [], values: new Map(), sections: [] };
+
+/** How another text of an open layer spec is costed: with the settings and files of the open one. */
+export async function recostSpec(uri: string, sources: ViewSources): Promise<Recost> {
+  const settings = await sources.settingsOf(uri);
+  const scenario = await settingsScenario(settings, uri, sources);
+  return (text, model) => {
+    const openSpec = specReader(uri, settings, sources.includes);
+    return finish(estimateWith(finish(openSpec(readLayerSpec(text), model)), scenario));
+  };
+}
+
+/** Opens models of a layer spec with what its document depends on. */
+const specReader =
+  (uri: string, settings: Settings, includes: IncludedFiles) =>
+  (read: ReadSpec, model: string | undefined, cache?: ModelCache): Steps<OpenedModel> =>
+    openSpecInSteps(read, fileName(uri), {
+      dimensions: settings.dimensions,
+      readInclude: includes.reader(uri),
+      readFramework: readFrameworkDescription,
+      model,
+      memory: cache?.lowering,
+      analyses: cache?.analyses,
+    });
+
+/** The view with measured times, for as long as neither the text nor the scenario changes them. */
+function withMeasured(
+  make: (measurements: LayerMeasurements | undefined) => ModelView,
+  measured: Measured | undefined,
+): ModelView {
+  const view = make(measured?.measurements);
+  if (measured === undefined) return view;
+  const scenario = view.estimate.cost?.scenario;
+  return scenario !== undefined && measurementKey(view, scenario) === measured.key ? view : make(undefined);
+}
+
+/** What measured times depend on: the text, and what of the scenario reaches a single GPU's work. */
+export const measurementKey = (view: ModelView, scenario: Scenario): string =>
+  JSON.stringify([
+    view.text.lines,
+    scenario.batchPerGpu,
+    scenario.dimensions,
+    scenario.precision,
+    scenario.optimizer,
+    scenario.mode,
+  ]);

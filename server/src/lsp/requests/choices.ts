@@ -1,0 +1,31 @@
+/** `layercost/listClusters` and `listFrameworks`: the built-in ones, described for a picker. */
+
+import { frameworks } from '../../frameworks/registry.ts';
+import { builtInClusters } from '../../hardware/clusters.ts';
+import {
+  type ClusterChoice,
+  type FrameworkChoiceItem,
+  listClusters,
+  listFrameworks,
+} from '../../protocol.ts';
+import type { Request } from './request.ts';
+
+export const choices: Request = {
+  serve: ({ connection }) => {
+    connection.onRequest(listClusters, clusterChoices);
+    connection.onRequest(listFrameworks, frameworkChoices);
+  },
+};
+
+const clusterChoices = (): readonly ClusterChoice[] =>
+  builtInClusters.map((cluster) => ({
+    name: cluster.name,
+    title: cluster.title,
+    gpu: cluster.gpu.title,
+    gpusPerNode: cluster.gpusPerNode.value,
+    links: [cluster.link?.title, cluster.network?.title].filter((part) => part !== undefined).join(', '),
+    kind: cluster.name === cluster.gpu.name ? 'gpu' : 'cluster',
+  }));
+
+const frameworkChoices = (): readonly FrameworkChoiceItem[] =>
+  frameworks.map(({ name, documentation, overlaps }) => ({ name, documentation, overlaps }));

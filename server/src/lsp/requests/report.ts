@@ -1,0 +1,66 @@
+/** `layercost/report`: the report of a model, or its scaling curve. A page says why where there is nothing to show. */
+
+import { estimateModel, type ModelEstimate } from '../../estimate/estimateModel.ts';
+import { makeReport as reportOfStep } from '../../estimate/report/makeReport.ts';
+import { renderMarkdown } from '../../estimate/report/renderMarkdown.ts';
+import { renderTable } from '../../estimate/report/renderTable.ts';
+import { gpuCounts } from '../../estimate/scaling/gpuCounts.ts';
+import { renderScalingMarkdown, renderScalingText } from '../../estimate/scaling/renderScaling.ts';
+import { requestOnGpus } from '../../estimate/scaling/requestOnGpus.ts';
+import { scaleInSteps } from '../../estimate/scaling/scaleJob.ts';
+import { type ModelView, viewOfModel } from '../../language/modelView.ts';
+import type { Steps } from '../../model/steps.ts';
+import { makeReport, type ReportParams, type ReportResult } from '../../protocol.ts';
+import { runSteps } from '../runSteps.ts';
+import type { Request } from './request.ts';
+
+export const report: Request = {
+  serve: ({ connection, handler, documents, nextTurn }) => {
+    connection.onRequest(
+      makeReport,
+      handler('report', null, async ({ uri, model, ...asked }: ReportParams, token) => {
+        const view = await documents.view(uri);
+        if (view === undefined) return null;
+        const steps = reportOf(viewOfModel(view, model), asked);
+        return (await runSteps(steps, nextTurn, () => token.isCancellationRequested)) ?? null;
+      }),
+    );
+  },
+};
+
+/** A report is one step; a scaling curve takes one for each number of GPUs. */
+function* reportOf(
+  view: ModelView,
+  { page, format }: Pick<ReportParams, 'page' | 'format'>,
+): Steps<ReportResult> {
+  const { opened, cost, costed, issues } = view.estimate;
+  const { name, analysis } = opened;
+  if (cost === undefined || analysis === undefined || !costed) {
+    const errors = issues.filter((issue) => issue.severity === 'error').map(({ message }) => message);
+    const reasons = errors.map((message) => `- ${message}`);
+    return {
+      name,
+      text: [`# ${name}`, '', 'The model cannot be costed.', '', ...reasons, ''].join('\n'),
+      refusal: `${name} has no ${page === 'report' ? 'report' : 'scaling curve'}, because nothing of it could be costed: ${errors[0] ?? 'the log has the details'}`,
+    };
+  }
+  if (page === 'scaling') return yield* scalingOf(view.estimate, format);
+  const report = reportOfStep(opened, analysis, cost, issues);
+  return { name, text: format === 'markdown' ? renderMarkdown(report) : renderTable(report) };
+}
+
+/** Of the scenario that is shown, on the numbers of GPUs that its cluster suggests. */
+function* scalingOf(
+  { opened, scenario, cluster }: ModelEstimate,
+  format: ReportParams['format'],
+): Steps<ReportResult> {
+  const { name, analysis } = opened;
+  if (scenario === undefined || cluster === undefined) return { name, text: '' };
+  const scaling = yield* scaleInSteps(name, gpuCounts(cluster, scenario.gpus), (gpus) =>
+    estimateModel(opened, [requestOnGpus(scenario, gpus, analysis?.batchSymbol)], cluster),
+  );
+  return {
+    name,
+    text: format === 'markdown' ? renderScalingMarkdown(scaling) : renderScalingText(scaling),
+  };
+}

@@ -1,0 +1,34 @@
+/** `textDocument/didOpen`, `didChange` and `didClose`: a change costs the document again, and those that include it. */
+
+import { TextDocumentSyncKind } from 'vscode-languageserver';
+import { modelBehind } from '../virtualText.ts';
+import type { Request } from './request.ts';
+
+export const textSynchronization: Request = {
+  capabilities: () => ({ textDocumentSync: { openClose: true, change: TextDocumentSyncKind.Incremental } }),
+  serve: ({ connection, inBackground, texts, documents, includes, files, shown }) => {
+    const touchIncluders = (uri: string): void => {
+      for (const model of includes.includers(uri)) {
+        const document = texts.get(model);
+        if (document !== undefined) documents.touch(document, 'other');
+      }
+    };
+    texts.onDidOpen(({ document }) => documents.touch(document, 'other'));
+    texts.onDidChangeContent(({ document }) => {
+      if (document.version > 1) documents.touch(document, 'keystroke');
+      touchIncluders(document.uri);
+    });
+    texts.onDidClose(({ document: { uri } }) => {
+      documents.close(uri);
+      shown.forget(uri);
+      includes.close(uri);
+      includes.forget(uri);
+      touchIncluders(uri);
+      const source = modelBehind(uri);
+      if (source !== undefined) files.forget(source);
+      if (!shown.pullsDiagnostics())
+        inBackground('clearing diagnostics', () => connection.sendDiagnostics({ uri, diagnostics: [] }));
+    });
+    texts.listen(connection);
+  },
+};

@@ -1,0 +1,63 @@
+/** Sends the editor what a new view shows: diagnostics where it does not request them, the summary, refreshes. */
+
+import { CodeLensRefreshRequest, type Connection, type Diagnostic } from 'vscode-languageserver';
+import type { TextDocument } from 'vscode-languageserver-textdocument';
+import { codeLenses } from '../language/codeLenses.ts';
+import { diagnostics } from '../language/diagnostics.ts';
+import type { ModelView } from '../language/modelView.ts';
+import { type EstimatedParams, estimated } from '../protocol.ts';
+import type { Cause } from './openDocuments.ts';
+import type { Session } from './session.ts';
+import { summaryOf } from './summary.ts';
+import { toDiagnostic } from './toProto.ts';
+
+export interface ShownViews {
+  show(document: TextDocument, view: ModelView | undefined, cause: Cause): Promise<void>;
+  diagnosticsOf(view: ModelView): Diagnostic[];
+  /** Whether the editor requests diagnostics; they are pushed where it does not. */
+  pullsDiagnostics(): boolean;
+  forget(uri: string): void;
+}
+
+export function shownViews(connection: Connection, session: Session): ShownViews {
+  const lensTitles = new Map<string, string>();
+  const pullsDiagnostics = (): boolean => session.client.textDocument?.diagnostic !== undefined;
+  const diagnosticsOf = (view: ModelView): Diagnostic[] =>
+    diagnostics(view).map((each) => toDiagnostic(each, session.options.issuesPage));
+
+  const refresh = async (): Promise<void> => {
+    const { workspace } = session.client;
+    if (workspace?.inlayHint?.refreshSupport) await connection.languages.inlayHint.refresh();
+    if (workspace?.codeLens?.refreshSupport) await connection.sendRequest(CodeLensRefreshRequest.type);
+    if (pullsDiagnostics() && workspace?.diagnostics?.refreshSupport)
+      await connection.languages.diagnostics.refresh();
+  };
+  /** An editor may request lenses before the last keystroke only, so a changed title needs a refresh. */
+  const refreshLenses = async (uri: string, view: ModelView): Promise<void> => {
+    const title = codeLenses(view)
+      .map((lens) => lens.title)
+      .join('\n');
+    if (lensTitles.get(uri) === title) return;
+    lensTitles.set(uri, title);
+    if (session.client.workspace?.codeLens?.refreshSupport)
+      await connection.sendRequest(CodeLensRefreshRequest.type);
+  };
+
+  return {
+    show: async (document, view, cause) => {
+      if (view === undefined) return;
+      const { uri, version } = document;
+      if (!pullsDiagnostics())
+        await connection.sendDiagnostics({ uri, version, diagnostics: diagnosticsOf(view) });
+      const params: EstimatedParams = { uri, ...summaryOf(view) };
+      await connection.sendNotification(estimated, params);
+      if (cause === 'other') await refresh();
+      else await refreshLenses(uri, view);
+    },
+    diagnosticsOf,
+    pullsDiagnostics,
+    forget: (uri) => {
+      lensTitles.delete(uri);
+    },
+  };
+}
