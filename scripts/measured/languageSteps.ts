@@ -51,8 +51,8 @@ function predictedStep(row: MeasuredRow, open: OpenGraph): LanguageStep {
     curve: curvesOf(cluster.gpu).matmul.tensor.tn?.gpu ?? cluster.gpu.name,
     gpus: scenario.gpus,
     measured: numberIn(row, 'milliseconds') * 1e-3,
-    predicted: timesOf(plan, 0).step,
-    range: [timesOf(plan, 1).step, timesOf(plan, 2).step],
+    predicted: timesOf(plan, 'middle').step,
+    range: [timesOf(plan, 'low').step, timesOf(plan, 'high').step],
     matmuls: matmulsOf(plan),
   };
 }

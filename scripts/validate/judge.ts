@@ -103,9 +103,9 @@ function tryDataSet(
       const hosted = launch === undefined ? plan : withLaunch(plan, launch);
       trials[index]?.push({
         row,
-        predicted: timelineOf(hosted, 0).step + more,
+        predicted: timelineOf(hosted, 'middle').step + more,
         measured: numberIn(row, 'milliseconds') * 1e-3,
-        range: [timelineOf(hosted, 1).step + more, timelineOf(hosted, 2).step + more],
+        range: [timelineOf(hosted, 'low').step + more, timelineOf(hosted, 'high').step + more],
         atPeak,
       });
     }

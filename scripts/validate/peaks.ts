@@ -50,7 +50,7 @@ export function judgePeaks(measured: string, open: OpenGraph): JudgedPeaks {
 
 /** Memory in use has the context of the driver on top of what is reserved. */
 const comparable = ({ peak, reserved, context }: TotalCost['memory'], kind: string): number =>
-  kind === 'allocated' ? peak : kind === 'reserved' ? reserved[1] : reserved[1] + context;
+  kind === 'allocated' ? peak : kind === 'reserved' ? reserved.high : reserved.high + context;
 
 /** What is said of a batch: it can be placed in what is surely left of the GPU, in what is left at best, or in neither. */
 export interface Verdicts {

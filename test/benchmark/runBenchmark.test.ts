@@ -27,7 +27,15 @@ describe('a runner that behaves', () => {
     expect(measurements?.origin).toMatch(/^Fake CPU, torch 9\.9, \d{4}-\d\d-\d\d$/);
     expect(measurements?.device.kind).toBe('cpu');
     expect([...(measurements?.layers ?? [])]).toEqual([
-      ['fc', { forward: 0.1, forwardSpread: [0.05, 0.2], backward: 0.15, backwardSpread: [0.075, 0.3] }],
+      [
+        'fc',
+        {
+          forward: 0.1,
+          forwardQuartiles: { low: 0.05, high: 0.2 },
+          backward: 0.15,
+          backwardQuartiles: { low: 0.075, high: 0.3 },
+        },
+      ],
     ]);
     expect(measurements?.step).toBe(0.5);
     expect(measurements?.wholeStep).toMatchObject({ forward: 0.2, backward: 0.25, update: 0.05, repeats: 5 });

@@ -189,8 +189,8 @@ describe('what holds for every graph', () => {
         expect(
           (time.forward ?? 0) + (time.backward ?? 0) + (time.exposedCommunication ?? 0) + (time.update ?? 0),
         ).toBeCloseTo(step, 9);
-        expect(time.range?.[0] ?? 0).toBeLessThanOrEqual(step + 1e-12);
-        expect(step).toBeLessThanOrEqual((time.range?.[1] ?? 0) + 1e-12);
+        expect(time.range?.low ?? 0).toBeLessThanOrEqual(step + 1e-12);
+        expect(step).toBeLessThanOrEqual((time.range?.high ?? 0) + 1e-12);
       }),
       { numRuns: 60 },
     );
@@ -334,7 +334,7 @@ describe('measured times in the place of predicted ones', () => {
       0.25,
       0.5,
       'measured',
-      [0.75, 0.75],
+      { low: 0.75, high: 0.75 },
     ]);
     expect(cost.layers[0]?.time.forward).toBe(predicted.layers[0]?.time.forward);
     expect(cost.layers[0]?.source).toBe('profile');

@@ -44,10 +44,10 @@ describe.each(models)('$path', ({ opened }) => {
     expect(Math.abs(allocator.mostAllocated / peak - 1)).toBeLessThan(0.05);
 
     const { bounds, fitsIn } = reservedMemory(plan, peak);
-    expect(bounds[0]).toBeGreaterThanOrEqual(peak);
-    expect(bounds[1]).toBeGreaterThanOrEqual(bounds[0]);
-    expect(bounds[1]).toBeLessThan(1.5 * peak);
-    expect([fitsIn(bounds[1]), fitsIn(0.99 * peak)]).toEqual([true, false]);
+    expect(bounds.low).toBeGreaterThanOrEqual(peak);
+    expect(bounds.high).toBeGreaterThanOrEqual(bounds.low);
+    expect(bounds.high).toBeLessThan(1.5 * peak);
+    expect([fitsIn(bounds.high), fitsIn(0.99 * peak)]).toEqual([true, false]);
   });
 
   test('everything is given back that a step does not keep', () => {

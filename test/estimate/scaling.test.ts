@@ -94,7 +94,7 @@ const point = (gpus: number, changes: Partial<ScalingPoint> = {}): ScalingPoint 
   nodes: Math.ceil(gpus / 8),
   batchPerGpu: 4,
   step: seconds(0.1),
-  stepRange: [seconds(0.08), seconds(0.13)],
+  stepRange: { low: seconds(0.08), high: seconds(0.13) },
   communication: seconds(0.02),
   exposedCommunication: seconds(0.01),
   throughput: 40 * gpus,

@@ -56,7 +56,7 @@ describe('numbers as people read them', () => {
     [formatShortCount(25557032), '25.6 M'],
     [formatShortCount(950), '950'],
     [formatShortCount(null), '?'],
-    [formatSpread([0.9, 1.1]), '± 10 %'],
+    [formatSpread({ low: 0.9, high: 1.1 }), '± 10 %'],
     [atLeast('8.18 GFLOP', false), '≥ 8.18 GFLOP'],
     [atLeast('8.18 GFLOP', true), '8.18 GFLOP'],
     [significant(Number.POSITIVE_INFINITY), '∞'],

@@ -52,7 +52,8 @@ export function predictStep(
     {
       // What a worker profiles by itself, which is no slower than the others.
       backwardEnds: () => cumulative(single.backward.map((time) => time * usual)),
-      backwardLaunches: () => launchEnds(plan.times, plan.behaviour.launch[0], single.forwardTime * usual),
+      backwardLaunches: () =>
+        launchEnds(plan.times, plan.behaviour.launch.middle, single.forwardTime * usual),
       batchPerGpu: () => training.batch,
       timeOf: (operation) => operationTime(cluster, placement, operation).time,
     },
@@ -63,15 +64,15 @@ export function predictStep(
   return stepTimeline({
     forward: { device: forward, host: new Float64Array(forward.length) },
     backward: { device: backward, host: new Float64Array(backward.length) },
-    messages: traffic.messages(0),
+    messages: traffic.messages('middle'),
     channels: traffic.channels.map(({ order }) => order),
-    slowing: traffic.slowing[0],
+    slowing: traffic.slowing.middle,
     hostWaits: exchange.hostWaits ?? false,
     // What one GPU updates by itself it updates here too, unless the servers do; shards update a part of it.
     update: {
       device: seconds(exchange.update === 'at servers' ? 0 : update / exchange.shards.optimizerState),
       // What one GPU has launched ahead is launched here when the messages are back.
-      host: seconds(exchange.hostWaits === true ? launches * plan.behaviour.launch[0] : 0),
+      host: seconds(exchange.hostWaits === true ? launches * plan.behaviour.launch.middle : 0),
       launches: Math.max(1, launches),
     },
   });
@@ -103,7 +104,7 @@ function aloneOn(opened: OpenedModel, request: ScenarioRequest, cluster: Cluster
       throw new Error(error?.message ?? 'the model cannot be costed');
     }
     const plan = planStep(training, scenario, cluster);
-    step = { training, plan, single: timelineOf(plan, 0) };
+    step = { training, plan, single: timelineOf(plan, 'middle') };
     steps.set(key, step);
   }
   return step;

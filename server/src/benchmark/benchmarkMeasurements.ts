@@ -1,5 +1,6 @@
 /** What one benchmark run measured, and what it did not and why. Satisfies `LayerMeasurements`. */
 
+import type { Range } from '../model/estimate.ts';
 import type { LayerMeasurement, LayerMeasurements } from '../model/measurement.ts';
 import type { Seconds } from '../model/units.ts';
 
@@ -25,17 +26,16 @@ export interface BenchmarkDevice {
   readonly precision: string;
 }
 
-/** Lower quartile, upper quartile. */
-export type Spread = readonly [Seconds, Seconds];
-
 export interface MeasuredLayer extends LayerMeasurement {
-  readonly forwardSpread?: Spread;
-  readonly backwardSpread?: Spread;
+  /** From the lower to the upper quartile. */
+  readonly forwardQuartiles?: Range<Seconds>;
+  readonly backwardQuartiles?: Range<Seconds>;
 }
 
 export interface MeasuredStep {
   readonly whole: Seconds;
-  readonly spread: Spread;
+  /** From the lower to the upper quartile. */
+  readonly quartiles: Range<Seconds>;
   readonly forward?: Seconds;
   readonly backward?: Seconds;
   readonly update?: Seconds;

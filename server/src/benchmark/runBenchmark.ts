@@ -25,7 +25,7 @@ import {
   silent,
   tookTooLong,
 } from './benchmarkFailure.ts';
-import type { BenchmarkMeasurements, MeasuredLayer, MeasuredStep, Spread } from './benchmarkMeasurements.ts';
+import type { BenchmarkMeasurements, MeasuredLayer, MeasuredStep } from './benchmarkMeasurements.ts';
 import type { BenchmarkPlan } from './benchmarkPlan.ts';
 import { startRunner } from './runnerProcess.ts';
 
@@ -255,10 +255,10 @@ function spreadOf<Direction extends 'forward' | 'backward'>(
   direction: Direction,
   timing: Timing,
 ): MeasuredLayer {
-  const spread: Spread = [seconds(timing.low), seconds(timing.high)];
+  const quartiles = { low: seconds(timing.low), high: seconds(timing.high) };
   return direction === 'forward'
-    ? { forward: seconds(timing.median), forwardSpread: spread }
-    : { backward: seconds(timing.median), backwardSpread: spread };
+    ? { forward: seconds(timing.median), forwardQuartiles: quartiles }
+    : { backward: seconds(timing.median), backwardQuartiles: quartiles };
 }
 
 function measuredStep(event: StepEvent | undefined): MeasuredStep | undefined {
@@ -266,7 +266,7 @@ function measuredStep(event: StepEvent | undefined): MeasuredStep | undefined {
   const { whole, forward, backward, update, peakMemoryBytes } = event;
   return {
     whole: seconds(whole.median),
-    spread: [seconds(whole.low), seconds(whole.high)],
+    quartiles: { low: seconds(whole.low), high: seconds(whole.high) },
     repeats: whole.repeats,
     ...(forward === null ? {} : { forward: seconds(forward.median) }),
     ...(backward === null ? {} : { backward: seconds(backward.median) }),

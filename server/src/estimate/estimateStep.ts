@@ -13,6 +13,7 @@ import { computePath } from '../hardware/computePath.ts';
 import { kernelTime } from '../hardware/kernelTime.ts';
 import type { KernelWork } from '../hardware/kernelWork.ts';
 import { describeOrigin } from '../hardware/timeOrigin.ts';
+import { type Estimate, estimateOf, type Range } from '../model/estimate.ts';
 import type { Layer } from '../model/graph.ts';
 import { lazy } from '../model/lazy.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
@@ -61,18 +62,18 @@ export function estimateStep(
   measurements?: LayerMeasurements,
 ): StepCost {
   const plan = planStep(training, scenario, cluster, measurements);
-  const timeline = timelineOf(plan, 0);
-  const bounds = lazy(() => [timesOf(plan, 1), timesOf(plan, 2)] as const);
+  const timeline = timelineOf(plan, 'middle');
+  const bounds = lazy(() => ({ low: timesOf(plan, 'low'), high: timesOf(plan, 'high') }));
   const memory = memoryOf(plan);
   // Placing a step takes longer than costing it: only reports and steps near the limit ask for it.
   const reserved = lazy(() => reservedMemory(plan, memory.peak));
   const origins = unknownOrigins(training);
   const unknown = unknownParts(training, origins);
   const exact = unknown.length === 0;
-  const alone = exact && isInputKnown(plan) ? timesAlone(plan, 0).step : null;
+  const alone = exact && isInputKnown(plan) ? timesAlone(plan, 'middle').step : null;
   // What takes long is told when it is asked for: the point of a scaling curve is its totals.
   const messages = lazy(() => messageCosts(plan, timeline));
-  const layers = lazy(() => layersOf(plan, [timeline, ...bounds()], messages(), exact, origins));
+  const layers = lazy(() => layersOf(plan, { middle: timeline, ...bounds() }, messages(), exact, origins));
   const findings = lazy(() =>
     findingsOf({ plan, timeline, alone, memory, reserved, messages: messages(), exact }),
   );
@@ -95,13 +96,10 @@ export function estimateStep(
   };
 }
 
-/** With middle, low and high times. */
-type Timelines = readonly [StepTimes, StepTimes, StepTimes];
-
 function totalsOf(
   plan: StepPlan,
   middle: StepTimeline,
-  bounds: () => readonly [StepTimes, StepTimes],
+  bounds: () => Range<StepTimes>,
   alone: Seconds | null,
   memory: StepMemory,
   reserved: () => ReservedMemory,
@@ -139,8 +137,8 @@ function totalsOf(
       step,
       get range() {
         if (step === null) return null;
-        const [low, high] = bounds();
-        return [seconds(Math.min(low.step, step)), seconds(Math.max(high.step, step))] as const;
+        const { low, high } = bounds();
+        return { low: seconds(Math.min(low.step, step)), high: seconds(Math.max(high.step, step)) };
       },
       exact: isStepExact,
     },
@@ -193,7 +191,7 @@ function partsOf(
       : {
           imbalance: {
             factor: imbalance,
-            time: seconds(Math.max(0, timeline.step - timesOf({ ...plan, imbalance: 1 }, 0).step)),
+            time: seconds(Math.max(0, timeline.step - timesOf({ ...plan, imbalance: 1 }, 'middle').step)),
           },
         }),
     ...(faster === undefined ? {} : { mixed: mixedGpus(plan, faster, timeline.step) }),
@@ -273,7 +271,7 @@ function timeAtPeak(plan: StepPlan): number {
 
 function layersOf(
   plan: StepPlan,
-  timelines: Timelines,
+  timelines: Estimate<StepTimes>,
   messages: readonly MessageCost[],
   exact: boolean,
   origins: ReadonlyMap<number, number>,
@@ -286,7 +284,7 @@ function layersOf(
   if (measured !== undefined) {
     // What bounds a layer, and where its prediction comes from, is told of the kernels.
     const { measured: _, ...predicted } = plan;
-    const alone = [timesAlone(predicted, 0), timesAlone(predicted, 1), timesAlone(predicted, 2)] as const;
+    const alone = estimateOf((bound) => timesAlone(predicted, bound));
     return layersOf(predicted, alone, messages, exact, origins).map((layer, index) => {
       const operators = training.analysis.layers[index];
       return operators === undefined
@@ -294,13 +292,14 @@ function layersOf(
         : withMeasurement(layer, operators, measured, passesOf(scenario));
     });
   }
-  const [middle, low, high] = timelines;
+  const columns = (of: (times: StepTimes) => Float64Array): Estimate<Float64Array> =>
+    estimateOf((bound) => of(timelines[bound]));
   return layerCosts({
     training,
     lowered: plan.lowered,
     times: plan.times,
-    forward: { middle: middle.forward, low: low.forward, high: high.forward },
-    backward: { middle: inGraphOrder(middle), low: inGraphOrder(low), high: inGraphOrder(high) },
+    forward: columns(({ forward }) => forward),
+    backward: columns(inGraphOrder),
     savedByOperator: plan.saved.activations,
     trains: scenario.mode === 'training',
     passes: passesOf(scenario),

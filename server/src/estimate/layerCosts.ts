@@ -9,11 +9,12 @@ import type { ModelAnalysis, TrainingGraph } from '../analysis/modelAnalysis.ts'
 import type { LoweredGraph } from '../frameworks/behaviour.ts';
 import type { Dimension } from '../model/dimension.ts';
 import type { ElementType } from '../model/elementType.ts';
+import type { Estimate } from '../model/estimate.ts';
 import { formatCount } from '../model/format.ts';
 import { isKnownShape, type Layer } from '../model/graph.ts';
 import { memoize } from '../model/memoize.ts';
 import { memoizeRecent } from '../model/memoizeRecent.ts';
-import type { Bound, LayerCost } from '../model/stepCost.ts';
+import type { BoundBy, LayerCost } from '../model/stepCost.ts';
 import { bytes, flops, type Seconds, seconds } from '../model/units.ts';
 import { type KnownCost, noWork } from '../operators/definition.ts';
 import { parameterBytes } from './plan/gradients.ts';
@@ -27,8 +28,8 @@ export interface LayerInputs {
   readonly lowered: LoweredGraph;
   readonly times: OperatorTimes;
   /** On the timeline, waiting for the host included. */
-  readonly forward: Spread;
-  readonly backward: Spread;
+  readonly forward: Estimate<Float64Array>;
+  readonly backward: Estimate<Float64Array>;
   readonly savedByOperator: Float64Array;
   readonly trains: boolean;
   /** Passes forward and backward of one step. */
@@ -44,12 +45,6 @@ export interface LayerInputs {
   /** Those of `unknownOrigins`. */
   readonly origins: ReadonlyMap<number, number>;
   readonly notes: (layer: Layer) => readonly string[];
-}
-
-export interface Spread {
-  readonly middle: Float64Array;
-  readonly low: Float64Array;
-  readonly high: Float64Array;
 }
 
 export interface LayerCommunication {
@@ -305,7 +300,10 @@ function layerCost(
     source: nothingKnown ? 'unknown' : 'profile',
     range: nothingKnown
       ? null
-      : [seconds(Math.min(forward + backward, low)), seconds(Math.max(forward + backward, high))],
+      : {
+          low: seconds(Math.min(forward + backward, low)),
+          high: seconds(Math.max(forward + backward, high)),
+        },
     notes: notesOf(work, communication),
   };
   if (work.reason === undefined) return cost;
@@ -346,7 +344,7 @@ function slackOf(communication: LayerCommunication | undefined, known: boolean):
 }
 
 /** What takes the most of a layer's time: matmuls, memory, or launches and waiting for them. */
-function boundOf(work: LayerWork, forward: number, backward: number, trains: boolean): Bound {
+function boundOf(work: LayerWork, forward: number, backward: number, trains: boolean): BoundBy {
   let { compute, memory } = work.forward;
   let launch = work.forward.launch + Math.max(0, forward - work.forward.all);
   if (trains) {

@@ -37,7 +37,7 @@ function exposedByCause(
   timeline: StepTimeline,
 ): readonly (readonly [StepLimit['kind'], number])[] {
   const { traffic, exchange } = plan;
-  const line = exchange.synchrony === 'synchronous' ? timeline : workerTimeline(plan, 0);
+  const line = exchange.synchrony === 'synchronous' ? timeline : workerTimeline(plan, 'middle');
   const { step, exposed, slowedTime } = line;
   let latency = 0;
   let server = timeline.step - step;

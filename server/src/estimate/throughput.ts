@@ -18,10 +18,10 @@ export function throughputOf(plan: StepPlan, step: number): number {
 export function meanWorkerStep(plan: StepPlan): number {
   const { scenario, faster } = plan;
   const { gpus, workers } = scenario;
-  const { step } = workerTimeline(plan, 0);
+  const { step } = workerTimeline(plan, 'middle');
   const fast = faster?.count ?? 0;
   const straggler = workers?.straggler ?? 1;
-  const heldUp = straggler === 1 ? step : workerTimes({ ...plan, imbalance: straggler }, 0).step;
-  const fastSteps = faster === undefined ? 0 : fast / workerTimes(faster.plan, 0).step;
+  const heldUp = straggler === 1 ? step : workerTimes({ ...plan, imbalance: straggler }, 'middle').step;
+  const fastSteps = faster === undefined ? 0 : fast / workerTimes(faster.plan, 'middle').step;
   return gpus / ((gpus - fast - 1) / step + 1 / heldUp + fastSteps);
 }

@@ -9,6 +9,7 @@ import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
 import type { RecomputedGroups } from '../analysis/recomputedGroups.ts';
 import type { Dtype } from '../hardware/clusterProfile.ts';
 import type { KernelWork } from '../hardware/kernelWork.ts';
+import type { Estimate } from '../model/estimate.ts';
 import type { Mode, Optimizer, Precision } from '../model/scenario.ts';
 import type { Bytes, Seconds } from '../model/units.ts';
 import type { Exchange, InputHandling, ProfiledStep, WorkerGroup } from './exchange.ts';
@@ -16,8 +17,8 @@ import type { Gradient } from './gradient.ts';
 
 export interface FrameworkBehaviour {
   readonly name: string;
-  /** [middle, low, high] time of the host per kernel launch. */
-  readonly launch: readonly [Seconds, Seconds, Seconds];
+  /** Time of the host per kernel launch. */
+  readonly launch: Estimate<Seconds>;
   /**
    * Kernels of every operator, forward and backward, with the number types they run in; what backward computes again
    * is part of its work.

@@ -56,7 +56,7 @@ export const caffeMpi: FrameworkEntry = {
         const isHierarchical = group.nodes > 1 && options.get('hierarchical') === 'true';
         return {
           ...noExchange,
-          messages: messagesOf(gradients, group, isHierarchical, shared.launch[0]),
+          messages: messagesOf(gradients, group, isHierarchical, shared.launch.middle),
           update: 'as they arrive',
           buffers: bytes(0),
         };

@@ -84,7 +84,7 @@ export const eagerOptions: readonly FrameworkOption[] = [
   },
   {
     name: 'launch-us',
-    default: String(eagerLaunch[0] * 1e6),
+    default: String(eagerLaunch.middle * 1e6),
     documentation:
       'host time of one kernel launch in microseconds: what a step of tiny kernels takes, over their number',
     expects: positiveNumber,

@@ -1,19 +1,24 @@
 /** The shares of its roofs that a GPU reaches where no curve was measured, and what launches take (`efficiency.json`). */
 
+import type { Estimate } from '../model/estimate.ts';
 import type { KernelClass } from '../operators/definition.ts';
 import type { GpuProfile } from './clusterProfile.ts';
 import efficiency from './efficiency.json';
 
-/** [middle, low, high]. */
-export type Shares = readonly [number, number, number];
-
 export interface ClassShares {
-  readonly vector: Shares;
-  readonly tensor: Shares;
-  readonly memory: Shares;
+  readonly vector: Estimate;
+  readonly tensor: Estimate;
+  readonly memory: Estimate;
 }
 
-const triple = (share: readonly number[]): Shares => [share[0] ?? 1, share[1] ?? 1, share[2] ?? 1];
+/** The file has [middle, low, high]. */
+function estimate(values: readonly number[]): Estimate {
+  const [middle, low, high] = values;
+  if (middle === undefined || low === undefined || high === undefined) {
+    throw new RangeError(`not three values: ${values.join(', ')}`);
+  }
+  return { middle, low, high };
+}
 
 export function sharesOf(kernelClass: KernelClass, gpu: GpuProfile): ClassShares {
   const shares = classShares.get(kernelClass) ?? otherShares;
@@ -21,18 +26,18 @@ export function sharesOf(kernelClass: KernelClass, gpu: GpuProfile): ClassShares
   return tensor === undefined ? shares : { ...shares, tensor };
 }
 
-export const elementwiseCompute = triple(efficiency.elementwiseCompute.share);
+export const elementwiseCompute = estimate(efficiency.elementwiseCompute.share);
 
-export const columnSumLoads = triple(efficiency.columnSums.elementsPerCycle);
+export const columnSumLoads = estimate(efficiency.columnSums.elementsPerCycle);
 
 export const channelLoads = {
-  forward: triple(efficiency.channelSums.forward),
-  backward: triple(efficiency.channelSums.backward),
+  forward: estimate(efficiency.channelSums.forward),
+  backward: estimate(efficiency.channelSums.backward),
 };
 
-export const launchTimes = triple(efficiency.launch.microseconds.map((value) => value * 1e-6));
+export const launchTimes = estimate(efficiency.launch.microseconds.map((value) => value * 1e-6));
 
-export const recurrentLaunchTimes = triple(
+export const recurrentLaunchTimes = estimate(
   efficiency.recurrentLaunch.microseconds.map((value) => value * 1e-6),
 );
 
@@ -40,9 +45,9 @@ const classShares: ReadonlyMap<string, ClassShares> = new Map(
   Object.entries(efficiency.classes).map(([name, entry]) => [
     name,
     {
-      vector: 'vector' in entry ? triple(entry.vector.share) : elementwiseCompute,
-      tensor: 'tensor' in entry ? triple(entry.tensor.share) : elementwiseCompute,
-      memory: triple(entry.memory.share),
+      vector: 'vector' in entry ? estimate(entry.vector.share) : elementwiseCompute,
+      tensor: 'tensor' in entry ? estimate(entry.tensor.share) : elementwiseCompute,
+      memory: estimate(entry.memory.share),
     },
   ]),
 );
@@ -51,10 +56,10 @@ const classShares: ReadonlyMap<string, ClassShares> = new Map(
 const otherShares: ClassShares = classShares.get('movement') ?? {
   vector: elementwiseCompute,
   tensor: elementwiseCompute,
-  memory: [1, 1, 1],
+  memory: { middle: 1, low: 1, high: 1 },
 };
 
 /** Fused attention is written for the tensor cores of one architecture; others reach less of their peak with it. */
-const attentionShares: ReadonlyMap<string, Shares> = new Map(
-  Object.entries(efficiency.fusedAttention).map(([name, { share }]) => [name, triple(share)]),
+const attentionShares: ReadonlyMap<string, Estimate> = new Map(
+  Object.entries(efficiency.fusedAttention).map(([name, { share }]) => [name, estimate(share)]),
 );

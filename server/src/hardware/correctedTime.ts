@@ -30,7 +30,7 @@ export function corrected(gpu: GpuProfile, work: KernelWork, body: BodyTime): Bo
   const factor = correction.factors.get(kind);
   if (factor === undefined) return body;
   return {
-    ...stretched(gpu, work, body, { factor, spread: correction.spread }),
+    ...stretched(gpu, work, body, { factor, ratio: correction.ratio }),
     basis: correction.nearness,
     distance: correction.distance,
     origin: correction,
@@ -41,11 +41,16 @@ function stretched(
   gpu: GpuProfile,
   work: KernelWork,
   body: BodyTime,
-  { factor, spread: [low, high] }: Pick<SustainedMatmuls, 'factor' | 'spread'>,
+  { factor, ratio }: Pick<SustainedMatmuls, 'factor' | 'ratio'>,
 ): BodyTime {
   const least = leastTime(gpu, work);
   const time = Math.max(body.time * factor, least);
-  return { ...body, time, low: Math.max(least, time * Math.min(1, low)), high: time * Math.max(1, high) };
+  return {
+    ...body,
+    time,
+    low: Math.max(least, time * Math.min(1, ratio.low)),
+    high: time * Math.max(1, ratio.high),
+  };
 }
 
 /**

@@ -4,6 +4,7 @@
  * fitted to steps of language models and judged on sources that the fit has not seen (`npm run calibrate`).
  */
 
+import { type Range, rangeOf } from '../model/estimate.ts';
 import type { GpuProfile } from './clusterProfile.ts';
 import file from './corrections.json';
 import type { KernelKind } from './kernelKind.ts';
@@ -27,12 +28,12 @@ export interface Correction {
   /** The GPU on which the steps were measured. */
   readonly gpu: string;
   readonly models: number;
-  /** [low, high] of measured / predicted step: 80 % of the models that the fit has not seen lie between. */
-  readonly spread: readonly [low: number, high: number];
+  /** Measured / predicted step: 80 % of the models that the fit has not seen lie between. */
+  readonly ratio: Range;
 }
 
 /** How much longer matmuls on tensor cores take in a step than by their curve, which was measured one at a time. */
-export type SustainedMatmuls = Pick<Correction, 'gpu' | 'models' | 'spread'> & { readonly factor: number };
+export type SustainedMatmuls = Pick<Correction, 'gpu' | 'models' | 'ratio'> & { readonly factor: number };
 
 /** What steps show of the matmuls that `curve`, a GPU, was measured with: it goes wherever the curve goes. */
 export const sustainedMatmuls = (curve: string): SustainedMatmuls | undefined => matmuls.get(curve);
@@ -64,9 +65,9 @@ interface CorrectionEntry {
 const entries: readonly CorrectionEntry[] = file.corrections;
 
 const matmuls: ReadonlyMap<string, SustainedMatmuls> = new Map(
-  file.matmuls.map(({ gpu, factor, models, spread: [low = 1, high = 1] }) => [
+  file.matmuls.map(({ gpu, factor, models, spread }) => [
     gpu,
-    { gpu, factor, models, spread: [low, high] },
+    { gpu, factor, models, ratio: rangeOf(spread) },
   ]),
 );
 
@@ -79,13 +80,12 @@ function lookUp(gpu: GpuProfile, layout: Layout, mixed: boolean): Correction | u
   );
   if (found === undefined) return undefined;
   const { entry, nearness, distance } = found;
-  const [low = 1, high = 1] = entry.spread;
   return {
     factors: new Map(Object.entries(entry.factors).map(([kind, factor]) => [kind, factor ?? 1])),
     nearness,
     distance,
     gpu: entry.gpu,
     models: entry.models,
-    spread: [low, high],
+    ratio: rangeOf(entry.spread),
   };
 }

@@ -6,6 +6,7 @@
  * checked (each measured GPU predicted with the curves of the others).
  */
 
+import { type Range, rangeOf } from '../model/estimate.ts';
 import type { ConvolutionPass, MatmulLayout } from '../operators/definition.ts';
 import type { GpuProfile } from './clusterProfile.ts';
 import file from './curves.json';
@@ -44,8 +45,8 @@ export interface Calibrated<Curve> {
   /** The GPU on which it was measured. */
   readonly gpu: string;
   readonly rows: number;
-  /** [low, high] of measured / predicted: 80 % of the rows that the fit has not seen lie between. */
-  readonly spread: readonly [low: number, high: number];
+  /** Measured / predicted: 80 % of the rows that the fit has not seen lie between. */
+  readonly ratio: Range;
 }
 
 export type RowKind = 'elementwise' | 'softmax' | 'normalization';
@@ -179,8 +180,8 @@ function find<Entry extends Fitted, Curve>(
   const found = nearestCurve(gpu, entries);
   if (found === undefined) return undefined;
   const { entry, nearness, distance } = found;
-  const [low = 1, high = 1] = nearness === 'measured' ? entry.spread : file.transfer[nearness];
-  return { curve: curveOf(entry), nearness, distance, gpu: entry.gpu, rows: entry.rows, spread: [low, high] };
+  const ratio = rangeOf(nearness === 'measured' ? entry.spread : file.transfer[nearness]);
+  return { curve: curveOf(entry), nearness, distance, gpu: entry.gpu, rows: entry.rows, ratio };
 }
 
 type FileMatmul = (typeof file.matmuls)[number];

@@ -37,11 +37,11 @@ export function kernelTime(gpu: GpuProfile, work: KernelWork): KernelTime {
   if (work.launches === 0 && work.flops === 0 && work.bytes === 0) return noTime;
   const body = corrected(gpu, work, bodyTime(gpu, work));
   const launches = work.class === 'recurrent' ? recurrentLaunchTimes : launchTimes;
-  const launch = launches[0] * work.launches;
+  const launch = launches.middle * work.launches;
   return {
     time: seconds(body.time + launch),
-    low: seconds(body.low + launches[1] * work.launches),
-    high: seconds(body.high + launches[2] * work.launches),
+    low: seconds(body.low + launches.low * work.launches),
+    high: seconds(body.high + launches.high * work.launches),
     bound: launch > body.time ? 'launch' : body.bound,
     basis: body.basis,
     origin: body.origin,
@@ -71,4 +71,4 @@ const noTime: KernelTime = {
 };
 
 /** What the GPU needs for a kernel that does nothing: no batch makes it longer. */
-export const emptyKernelTime = seconds(launchTimes[0]);
+export const emptyKernelTime = seconds(launchTimes.middle);

@@ -6,6 +6,7 @@
  * unknown (`null`) is printed as `?`; a quantity that is only a lower bound gets `≥` in front, by `atLeast`.
  */
 
+import type { Range } from './estimate.ts';
 import type { Bytes, BytesPerSecond, Flops, FlopsPerSecond, Seconds } from './units.ts';
 
 /** What stands for a value that is not known. */
@@ -52,10 +53,10 @@ export function formatCount(count: number): string {
 /** A count to three significant digits with a decimal prefix: `25.6 M`, `117 k`, `950`. */
 export const formatShortCount = (count: number | null): string => withUnit(count, countUnits);
 
-/** A half-width around a value, from a low and a high bound: `± 9 %` of their middle. */
-export function formatSpread(range: readonly [number, number]): string {
-  const middle = (range[0] + range[1]) / 2;
-  return `± ${middle === 0 ? '0' : (((range[1] - range[0]) / 2 / middle) * 100).toFixed(0)} %`;
+/** Half the width of a range relative to its middle: `± 9 %`. */
+export function formatSpread({ low, high }: Range): string {
+  const middle = (low + high) / 2;
+  return `± ${middle === 0 ? '0' : (((high - low) / 2 / middle) * 100).toFixed(0)} %`;
 }
 
 /** Marks a total that holds an unknown part: `≥ 8.18 GFLOP`. */

@@ -7,6 +7,7 @@
 
 import type { Dimension } from './dimension.ts';
 import type { ElementType } from './elementType.ts';
+import type { Range } from './estimate.ts';
 import type { Severity } from './issue.ts';
 import type { IssueCode } from './issueCodes.ts';
 import type { Precision, Scenario } from './scenario.ts';
@@ -61,7 +62,7 @@ export interface TotalCost {
     readonly waitingForHost: Seconds | null;
     readonly step: Seconds | null;
     /** Low and high bound of `step`. */
-    readonly range: readonly [Seconds, Seconds] | null;
+    readonly range: Range<Seconds> | null;
     /** False where `step` is a lower bound: some work, or a part of the input that was asked for, is unknown. */
     readonly exact: boolean;
   };
@@ -75,7 +76,7 @@ export interface TotalCost {
     /** The most that tensors need at once: what is allocated. */
     readonly peak: Bytes;
     /** What the framework's allocator takes from the GPU for it: at least, and where the GPU has all it asks for. */
-    readonly reserved: readonly [Bytes, Bytes];
+    readonly reserved: Range<Bytes>;
     /** What driver and framework take beside it. */
     readonly context: Bytes;
     readonly capacity: Bytes | null;
@@ -200,7 +201,7 @@ export interface PeakMemory {
 }
 
 export type CostSource = 'formula' | 'profile' | 'calibrated' | 'measured' | 'unknown';
-export type Bound = 'compute' | 'memory' | 'launch' | 'none';
+export type BoundBy = 'compute' | 'memory' | 'launch' | 'none';
 
 export interface LayerCost {
   readonly name: string;
@@ -232,10 +233,10 @@ export interface LayerCost {
     readonly gradient: Bytes;
     readonly optimizerState: Bytes;
   };
-  readonly bound: Bound;
+  readonly bound: BoundBy;
   readonly source: CostSource;
   /** Low and high bound of forward plus backward time. */
-  readonly range: readonly [Seconds, Seconds] | null;
+  readonly range: Range<Seconds> | null;
   /** One phrase per number's origin, for hovers: "curves of A100 SXM 80 GB", "ring over NVLink, bucket 2 of 5". */
   readonly notes: readonly string[];
   /** Why a part is unknown. */

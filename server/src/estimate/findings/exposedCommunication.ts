@@ -80,7 +80,7 @@ function remedyOf(step: EstimatedStep): Pick<Finding, 'fix' | 'change'> {
       ? 'send gradients in half precision (gradient-dtype=bf16)'
       : 'send fewer bytes: gradients in half precision, or fewer parameters';
   const hides = batchWhere(batch, (growth) => {
-    const { exposedTime, step: time } = timesOf(plan, 0, growth);
+    const { exposedTime, step: time } = timesOf(plan, 'middle', growth);
     return exposedTime < threshold * time;
   });
   if (hides === undefined) {

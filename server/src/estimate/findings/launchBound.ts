@@ -24,7 +24,7 @@ export function launchBound(step: EstimatedStep): readonly Finding[] {
   const onAverage = seconds((ofModel + ofUpdate) / Math.max(1, launches));
   // Only what is above the time of empty kernels grows with the batch; the host's work does not.
   const floor = emptyKernelTime * totalOf(model.map((pass) => pass.launches));
-  const host = launches * plan.behaviour.launch[0];
+  const host = launches * plan.behaviour.launch.middle;
   const batch = batchWhere(plan.training.batch, (growth) => {
     const busy = floor + (ofModel - floor) * growth + ofUpdate;
     return busy >= (1 - threshold) * Math.max(busy, host);
@@ -36,7 +36,7 @@ export function launchBound(step: EstimatedStep): readonly Finding[] {
       code: 'findings/launch-bound',
       severity: 'information',
       layer: '',
-      message: `The GPU waits for the host during ${formatPercent(waiting)} of the step: ${formatCount(launches)} kernels of ${formatTime(onAverage)} on average, launched every ${formatTime(plan.behaviour.launch[0])}`,
+      message: `The GPU waits for the host during ${formatPercent(waiting)} of the step: ${formatCount(launches)} kernels of ${formatTime(onAverage)} on average, launched every ${formatTime(plan.behaviour.launch.middle)}`,
       fix:
         batch === undefined
           ? `${capitalized(otherwise)}${advice === undefined ? '' : ', or use a smaller GPU'}`

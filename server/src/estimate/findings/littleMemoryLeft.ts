@@ -13,13 +13,12 @@ export function littleMemoryLeft({ plan, memory, reserved }: EstimatedStep): rea
   const least = memory.capacity - mostRuntimeReserve;
   if (fitOf(memory, reserved) !== 'may') return [];
   const { bounds, held } = reserved();
-  const [, high] = bounds;
   const { peak } = held();
-  const most = bytes(Math.max(high, held().reserved));
+  const most = bytes(Math.max(bounds.high, held().reserved));
   const batch = placeableBatch(plan, Math.min(plan.training.batch - 1, memory.largestBatch(least)), {
     room: least,
     fits: (there) => there.surelyFitsIn(least),
-    taken: (there) => Math.max(there.bounds[1], there.held().reserved),
+    taken: (there) => Math.max(there.bounds.high, there.held().reserved),
   });
   const segments = 'set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, which fragments less';
   return [

@@ -30,7 +30,7 @@ export function lowEfficiency({ plan, timeline, alone }: EstimatedStep): readonl
     const most = alone / leastStep(there);
     // Where even that is too little, the timeline could only say so again.
     if (most < threshold) return most;
-    const { step } = timesOf(there, 0);
+    const { step } = timesOf(there, 'middle');
     steps.set(fewer, step);
     return alone / step;
   };

@@ -26,7 +26,7 @@ export function outOfMemory({ plan, memory, reserved, timeline }: EstimatedStep)
       code: 'findings/out-of-memory',
       severity: 'warning',
       layer: '',
-      message: `The step needs ${formatBytes(memory.peak)}${memory.peak > room ? '' : `, for which the caching allocator reserves up to ${formatBytes(reserved().bounds[1])}`}; ${title} has ${formatBytes(memory.capacity)}, of which ${formatBytes(runtimeReserve)} go to driver and framework. The largest part is ${kind}, ${formatBytes(size)}`,
+      message: `The step needs ${formatBytes(memory.peak)}${memory.peak > room ? '' : `, for which the caching allocator reserves up to ${formatBytes(reserved().bounds.high)}`}; ${title} has ${formatBytes(memory.capacity)}, of which ${formatBytes(runtimeReserve)} go to driver and framework. The largest part is ${kind}, ${formatBytes(size)}`,
       fix:
         batch > 0
           ? [
@@ -46,7 +46,7 @@ function placeable(plan: StepPlan, memory: StepMemory, room: number): number {
   return placeableBatch(plan, most, {
     room,
     fits: (reserved) => reserved.fitsIn(room),
-    taken: (reserved) => reserved.bounds[1],
+    taken: (reserved) => reserved.bounds.high,
   });
 }
 
@@ -64,7 +64,7 @@ function checkpointAdvice(plan: StepPlan, memory: StepMemory, step: number): rea
   const { peak } = less;
   const batch = peak <= room ? training.batch : placeable(after, less, room);
   if (batch === 0) return [];
-  const longer = step > 0 ? timesOf(after, 0).step / step - 1 : 0;
+  const longer = step > 0 ? timesOf(after, 'middle').step / step - 1 : 0;
   const needs = peak <= room ? `needs ${formatBytes(peak)}` : `lets a batch of ${batch} fit`;
   return [
     `keep only what goes into its ${blocks} blocks (checkpoint: block), which ${needs} and takes ${formatPercent(longer)} longer at the same batch`,

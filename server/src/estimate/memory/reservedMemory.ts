@@ -5,6 +5,7 @@
  * What is not placed is what kernels of cuDNN ask for while they run, and tensors that live within an operator alone.
  */
 
+import type { Range } from '../../model/estimate.ts';
 import { lazy } from '../../model/lazy.ts';
 import type { Fit } from '../../model/stepCost.ts';
 import { type Bytes, bytes } from '../../model/units.ts';
@@ -28,7 +29,7 @@ export const mostRuntimeReserve = bytes(1.9 * 2 ** 30);
 
 export interface ReservedMemory {
   /** What tensors need at least, rounded to segments, and what the allocator takes where the GPU has all it asks for. */
-  readonly bounds: readonly [Bytes, Bytes];
+  readonly bounds: Range<Bytes>;
   /** Whether the step can be placed in so much, where what is free is given back before more is taken. */
   readonly fitsIn: (room: number) => boolean;
   /** The same also where variables of the program hold what they name as long as they can (`valueLifetimes.ts`). */
@@ -64,7 +65,7 @@ export function reservedMemory(plan: StepPlan, allocated: number): ReservedMemor
     return { events, peak: bytes(peak), reserved: bytes(roundToSegments(all.mostReserved + beside)) };
   });
   return {
-    bounds: [bytes(low), bytes(high)],
+    bounds: { low: bytes(low), high: bytes(high) },
     fitsIn,
     surelyFitsIn: (room) => fitsIn(room) && fits(longest().events, longest().reserved, room),
     held: longest,

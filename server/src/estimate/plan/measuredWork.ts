@@ -6,6 +6,7 @@
  * update included, in proportion to the prediction.
  */
 
+import { type Estimate, estimateOf } from '../../model/estimate.ts';
 import type { Layer } from '../../model/graph.ts';
 import type { LayerMeasurement, LayerMeasurements } from '../../model/measurement.ts';
 import type { LayerCost } from '../../model/stepCost.ts';
@@ -15,32 +16,27 @@ import type { StepTimes } from '../../schedule/stepTimeline.ts';
 /** Columns by operator, in the order of the graph, with middle, low and high times. */
 export interface MeasuredWork {
   readonly given: LayerMeasurements;
-  readonly forward: Edges<Float64Array>;
-  readonly backward: Edges<Float64Array>;
-  readonly update: Edges<Seconds>;
+  readonly forward: Estimate<Float64Array>;
+  readonly backward: Estimate<Float64Array>;
+  readonly update: Estimate<Seconds>;
 }
-
-export type Edges<Value> = readonly [Value, Value, Value];
 
 /** `alone` is what one GPU is predicted to take, with middle, low and high times; backward in the order it runs. */
 export function measuredWork(
   given: LayerMeasurements,
   layers: readonly Layer[],
-  alone: Edges<StepTimes>,
+  alone: Estimate<StepTimes>,
 ): MeasuredWork {
   const inGraphOrder = ({ backward }: StepTimes): Float64Array => backward.toReversed();
-  const [middle] = alone;
+  const { middle } = alone;
   const fromStep = given.step === undefined ? undefined : fillOf(given, given.step, layers, middle);
   // What fills a measured step is not uncertain as a whole; without one the prediction keeps its bounds.
-  const edges: Edges<StepTimes> = fromStep === undefined ? alone : [middle, middle, middle];
+  const lines: Estimate<StepTimes> = fromStep === undefined ? alone : { middle, low: middle, high: middle };
   const scale = fromStep ?? 1;
   const replaced = (column: Float64Array, pass: 'forward' | 'backward'): Float64Array =>
     replaceLayers(column, layers, scale, (layer) => given.layers.get(layer.name)?.[pass]);
-  const each = <Value>(make: (line: StepTimes) => Value): Edges<Value> => [
-    make(edges[0]),
-    make(edges[1]),
-    make(edges[2]),
-  ];
+  const each = <Value>(make: (line: StepTimes) => Value): Estimate<Value> =>
+    estimateOf((bound) => make(lines[bound]));
   return {
     given,
     forward: each(({ forward }) => replaced(forward, 'forward')),
@@ -110,14 +106,13 @@ export function withMeasurement(
   if (!isReplaced && step === undefined) return layer;
   const total = (column: Float64Array): number =>
     operators.operators.reduce((sum, operator) => sum + passes * (column[operator] ?? 0), 0);
-  const [middle, low, high] = [0, 1, 2].map(
-    (edge) => total(work.forward[edge] ?? empty) + total(work.backward[edge] ?? empty),
+  const { middle, low, high } = estimateOf(
+    (bound) => total(work.forward[bound]) + total(work.backward[bound]),
   );
   const timeOf = (predicted: Seconds | null, given: Seconds | undefined, column: Float64Array) =>
     given === undefined ? (predicted === null ? null : seconds(total(column))) : seconds(given * passes);
-  const forward = timeOf(layer.time.forward, measured.forward, work.forward[0]);
-  const backward = timeOf(layer.time.backward, measured.backward, work.backward[0]);
-  const bounds = [middle ?? 0, low ?? 0, high ?? 0];
+  const forward = timeOf(layer.time.forward, measured.forward, work.forward.middle);
+  const backward = timeOf(layer.time.backward, measured.backward, work.backward.middle);
   return {
     ...layer,
     time: { ...layer.time, forward, backward },
@@ -125,9 +120,7 @@ export function withMeasurement(
     range:
       forward === null && backward === null
         ? null
-        : [seconds(Math.min(...bounds)), seconds(Math.max(...bounds))],
+        : { low: seconds(Math.min(middle, low, high)), high: seconds(Math.max(middle, low, high)) },
     notes: [isReplaced ? `measured: ${origin}` : `scaled to ${origin}`, ...layer.notes],
   };
 }
-
-const empty = new Float64Array(0);

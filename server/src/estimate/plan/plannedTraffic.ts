@@ -7,6 +7,7 @@ import { type OperationTime, operationTime } from '../../communication/operation
 import type { Placement } from '../../communication/placement.ts';
 import type { Channel, Exchange, Message, SyncPoint } from '../../frameworks/exchange.ts';
 import type { ClusterProfile } from '../../hardware/clusterProfile.ts';
+import { type Bound, type Estimate, estimateOf } from '../../model/estimate.ts';
 import { lazy } from '../../model/lazy.ts';
 import { memoize } from '../../model/memoize.ts';
 import { type Seconds, seconds } from '../../model/units.ts';
@@ -16,7 +17,7 @@ import type { TimedMessage } from '../../schedule/stepWork.ts';
 export interface PlannedTraffic {
   readonly channels: readonly Channel[];
   /** With middle, low and high shares, by channel (`StepWork.slowing`). */
-  readonly slowing: readonly [readonly number[], readonly number[], readonly number[]];
+  readonly slowing: Estimate<readonly number[]>;
   /** Ways that messages go, in the order they are first gone. */
   readonly routes: readonly Route[];
   /** By message: what each of its stages takes. */
@@ -24,7 +25,7 @@ export interface PlannedTraffic {
   /** By message: what it keeps the busiest server for, of one node. */
   readonly serverTimes: readonly Seconds[];
   /** With middle, low or high times. */
-  readonly messages: (edge: 0 | 1 | 2) => MessageColumns;
+  readonly messages: (bound: Bound) => MessageColumns;
 }
 
 /** Messages that go through the same stages, in the same times. */
@@ -61,12 +62,11 @@ export function timeTraffic(
     }),
   );
   const isOnGpu = cluster.gpu.architecture !== 'cpu';
-  const [middle, low, high] = kernelSlowdown.map((share) =>
-    channels.map(({ runsKernels }) => (runsKernels && isOnGpu ? share : 0)),
-  );
   return {
     channels,
-    slowing: [middle ?? [], low ?? [], high ?? []],
+    slowing: estimateOf((bound) =>
+      channels.map(({ runsKernels }) => (runsKernels && isOnGpu ? kernelSlowdown[bound] : 0)),
+    ),
     get routes() {
       return [...routes().values()];
     },
@@ -76,9 +76,9 @@ export function timeTraffic(
     get serverTimes() {
       return serverTimes();
     },
-    messages: memoize((edge) => ({
+    messages: memoize((bound) => ({
       ...columns(),
-      time: timesByStage(messages, routes(), (['time', 'low', 'high'] as const)[edge], columns().time.length),
+      time: timesByStage(messages, routes(), bound, columns().time.length),
     })),
   };
 }
@@ -147,12 +147,14 @@ function timedMessages(
 function timesByStage(
   messages: readonly Message[],
   routes: ReadonlyMap<Message['stages'], Route>,
-  edge: 'time' | 'low' | 'high',
+  bound: Bound,
   count: number,
 ): Float64Array {
   const times = new Float64Array(count);
   const timesOf = memoize((stages: Message['stages']) =>
-    Float64Array.from(routes.get(stages)?.times ?? [], (stage) => stage[edge]),
+    Float64Array.from(routes.get(stages)?.times ?? [], (stage) =>
+      bound === 'middle' ? stage.time : stage[bound],
+    ),
   );
   let own = new Float64Array(0);
   let before: Message['stages'] | undefined;

@@ -6,6 +6,7 @@ import type { FrameworkBehaviour, Update } from '../../frameworks/behaviour.ts';
 import { resolveFramework } from '../../frameworks/registry.ts';
 import type { ClusterProfile } from '../../hardware/clusterProfile.ts';
 import { findGpu } from '../../hardware/gpus.ts';
+import { type Bound, estimateOf } from '../../model/estimate.ts';
 import { lazy } from '../../model/lazy.ts';
 import type { LayerMeasurements } from '../../model/measurement.ts';
 import { memoizeRecent } from '../../model/memoizeRecent.ts';
@@ -22,9 +23,6 @@ import { isMeasured, type MeasuredWork, measuredWork } from './measuredWork.ts';
 import { kernelTimes, type OperatorTimes, type PassTimes } from './operatorTimes.ts';
 import { type ExchangingStep, type PlannedExchange, planExchange } from './plannedExchange.ts';
 import { imbalanceFactor } from './workerImbalance.ts';
-
-/** Middle, low and high values of every time. */
-export type Edge = 0 | 1 | 2;
 
 export interface StepPlan extends LoweredStep, ExchangingStep, PlannedExchange {
   /** Where the scenario describes the input. */
@@ -66,7 +64,7 @@ export function planStep(
   };
   if (!isMeasured(given)) return plan;
   // Measured is one pass and the update.
-  const alone = [passAlone(plan, 0), passAlone(plan, 1), passAlone(plan, 2)] as const;
+  const alone = estimateOf((bound) => passAlone(plan, bound));
   const measured = measuredWork(given, training.analysis.layers, alone);
   return exchangeAsMeasured(plan, measured);
 }
@@ -79,7 +77,7 @@ function slowestWorkers(own: StepPlan): StepPlan {
   if (others === undefined || gpu === undefined || scenario.gpus < 2) return own;
   const other = predictStep(training, scenario, { ...cluster, gpu });
   const count = Math.min(others.count, scenario.gpus - 1);
-  return passAlone(other, 0).step > passAlone(own, 0).step
+  return passAlone(other, 'middle').step > passAlone(own, 'middle').step
     ? { ...other, faster: { plan: own, count: scenario.gpus - count } }
     : { ...own, faster: { plan: other, count } };
 }
@@ -114,8 +112,9 @@ export function planForGpus(plan: StepPlan, gpus: number): StepPlan {
 /** A framework that profiles its steps before it decides what to send together finds the measured ones. */
 function exchangeAsMeasured(plan: StepPlan, measured: MeasuredWork): StepPlan {
   const exchanged = planExchange(plan, {
-    backwardEnds: () => cumulative(measured.backward[0].toReversed()),
-    backwardLaunches: () => launchEnds(plan.times, plan.behaviour.launch[0], sumOf(measured.forward[0])),
+    backwardEnds: () => cumulative(measured.backward.middle.toReversed()),
+    backwardLaunches: () =>
+      launchEnds(plan.times, plan.behaviour.launch.middle, sumOf(measured.forward.middle)),
   });
   return { ...plan, measured, ...exchanged };
 }
@@ -127,7 +126,7 @@ function predictStep(training: TrainingGraph, scenario: Scenario, cluster: Clust
   const weightBytesPerElement = behaviour.weightBytesPerElement?.(scenario.precision) ?? 4;
   const computed = lowerStep(training, { behaviour, scenario, gpu: cluster.gpu });
   const profile = lazy(() =>
-    backwardProfile(computed.times, behaviour.launch[0], slowdownOf(behaviour, cluster)),
+    backwardProfile(computed.times, behaviour.launch.middle, slowdownOf(behaviour, cluster)),
   );
   const exchanged = planExchange(
     { training, scenario, cluster, placement, behaviour, weightBytesPerElement },
@@ -207,8 +206,8 @@ export function launchEnds(
 }
 
 /** The plan on its timeline. */
-export function timelineOf(plan: StepPlan, edge: Edge): StepTimeline {
-  const line = workerTimeline(plan, edge);
+export function timelineOf(plan: StepPlan, bound: Bound): StepTimeline {
+  const line = workerTimeline(plan, bound);
   const time = timeInQueue(line, plan);
   if (time === 0) return line;
   const { placement, traffic } = plan;
@@ -226,31 +225,31 @@ export function timelineOf(plan: StepPlan, edge: Edge): StepTimeline {
 }
 
 /** Its times alone, which is less work. `growth` scales GPU work of the model, as a larger batch would. */
-export function timesOf(plan: StepPlan, edge: Edge, growth = 1): StepTimes {
-  const times = workerTimes(plan, edge, growth);
+export function timesOf(plan: StepPlan, bound: Bound, growth = 1): StepTimes {
+  const times = workerTimes(plan, bound, growth);
   const time = timeInQueue(times, plan);
   return time === 0 ? times : queued(times, time);
 }
 
 /** Of one worker, without queues at servers that others cause; kept for those who tell the two apart. */
-export const workerTimeline = (plan: StepPlan, edge: Edge): StepTimeline =>
-  plan.exchange.synchrony === 'synchronous' ? layWorkerTimeline(plan, edge) : keptTimeline(plan, edge);
+export const workerTimeline = (plan: StepPlan, bound: Bound): StepTimeline =>
+  plan.exchange.synchrony === 'synchronous' ? layWorkerTimeline(plan, bound) : keptTimeline(plan, bound);
 
 const keptTimeline = memoizeRecent(
-  (plan: StepPlan, edge: Edge): StepTimeline => layWorkerTimeline(plan, edge),
+  (plan: StepPlan, bound: Bound): StepTimeline => layWorkerTimeline(plan, bound),
   (known, asked) => known === asked,
 );
 
-function layWorkerTimeline(plan: StepPlan, edge: Edge): StepTimeline {
-  const work = workOf(plan, edge);
+function layWorkerTimeline(plan: StepPlan, bound: Bound): StepTimeline {
+  const work = workOf(plan, bound);
   const pass = stepTimeline(work);
   const passes = passesOf(plan.scenario);
   if (passes === 1) return pass;
   return repeatPasses(pass, sendsOnce(plan) ? stepTimeline(silent(work)) : pass, passes);
 }
 
-export function workerTimes(plan: StepPlan, edge: Edge, growth = 1): StepTimes {
-  const work = workOf(plan, edge, growth);
+export function workerTimes(plan: StepPlan, bound: Bound, growth = 1): StepTimes {
+  const work = workOf(plan, bound, growth);
   const pass = stepTimes(work);
   const passes = passesOf(plan.scenario);
   if (passes === 1) return pass;
@@ -263,13 +262,13 @@ const sendsOnce = (plan: StepPlan): boolean => exchangesPerStep(plan) === 1;
 const silent = (work: StepWork): StepWork => ({ ...work, messages: noMessages, channels: [] });
 
 /** What one worker does in one pass of a step, with middle, low or high times. */
-export function workOf(plan: StepPlan, edge: Edge, growth = 1): StepWork {
+export function workOf(plan: StepPlan, bound: Bound, growth = 1): StepWork {
   const { traffic, input, imbalance } = plan;
   return {
-    ...computeOf(plan, edge, growth, imbalance, plan.updateTimes),
-    messages: traffic.messages(edge),
+    ...computeOf(plan, bound, growth, imbalance, plan.updateTimes),
+    messages: traffic.messages(bound),
     channels: traffic.channels.map(({ order }) => order),
-    slowing: traffic.slowing[edge],
+    slowing: traffic.slowing[bound],
     hostWaits: plan.exchange.hostWaits ?? false,
     ...(input === undefined ? {} : { input: input.timed }),
   };
@@ -290,16 +289,16 @@ export const exchangesPerStep = ({ exchange, scenario }: StepPlan): number =>
   exchange.shards.gradients > 1 ? passesOf(scenario) : 1;
 
 /** The plan on one GPU by itself: it sends nothing, updates all parameters, and shares no source of input. */
-export function timesAlone(plan: StepPlan, edge: Edge): StepTimes {
-  const pass = passAlone(plan, edge);
+export function timesAlone(plan: StepPlan, bound: Bound): StepTimes {
+  const pass = passAlone(plan, bound);
   return repeatTimes(pass, pass, passesOf(plan.scenario));
 }
 
-function passAlone(plan: StepPlan, edge: Edge): StepTimes {
+function passAlone(plan: StepPlan, bound: Bound): StepTimes {
   const { training, scenario, cluster, behaviour } = plan;
   const input = inputWork(training, scenario, cluster, { nodes: 1, gpusPerNode: 1 }, behaviour.input);
   return stepTimes({
-    ...computeOf(plan, edge, 1, 1, plan.wholeUpdateTimes),
+    ...computeOf(plan, bound, 1, 1, plan.wholeUpdateTimes),
     messages: noMessages,
     channels: [],
     ...(input === undefined ? {} : { input: input.timed }),
@@ -308,13 +307,12 @@ function passAlone(plan: StepPlan, edge: Edge): StepTimes {
 
 function computeOf(
   plan: StepPlan,
-  edge: Edge,
+  bound: Bound,
   growth: number,
   imbalance: number,
   updateTimes: PassTimes,
 ): Pick<StepWork, 'forward' | 'backward' | 'update'> {
   const { behaviour, times, scenario, measured } = plan;
-  const column = (['middle', 'low', 'high'] as const)[edge];
   const factor = growth * imbalance;
   if (measured !== undefined) {
     const unlaunched = (device: Float64Array): LaunchedWork => ({
@@ -324,24 +322,24 @@ function computeOf(
     const whole = plan.wholeUpdateTimes.middle[0] ?? 0;
     const share = whole === 0 ? 1 : (updateTimes.middle[0] ?? 0) / whole;
     return {
-      forward: unlaunched(scaled(measured.forward[edge], factor)),
-      backward: unlaunched(reversed(measured.backward[edge], factor)),
-      update: { device: seconds(measured.update[edge] * share * imbalance), host: seconds(0) },
+      forward: unlaunched(scaled(measured.forward[bound], factor)),
+      backward: unlaunched(reversed(measured.backward[bound], factor)),
+      update: { device: seconds(measured.update[bound] * share * imbalance), host: seconds(0) },
     };
   }
-  const launch = behaviour.launch[edge] * imbalance;
+  const launch = behaviour.launch[bound] * imbalance;
   const device = factor * slowdownOf(behaviour, plan.cluster);
   return {
-    forward: { device: scaled(times.forward[column], device), host: scaled(times.forward.launches, launch) },
+    forward: { device: scaled(times.forward[bound], device), host: scaled(times.forward.launches, launch) },
     backward:
       scenario.mode === 'training'
         ? {
-            device: reversed(times.backward[column], device),
+            device: reversed(times.backward[bound], device),
             host: reversed(times.backward.launches, launch),
           }
         : { device: new Float64Array(0), host: new Float64Array(0) },
     update: {
-      device: seconds((updateTimes[column][0] ?? 0) * imbalance),
+      device: seconds((updateTimes[bound][0] ?? 0) * imbalance),
       host: seconds((updateTimes.launches[0] ?? 0) * launch),
       launches: Math.max(1, updateTimes.launches[0] ?? 1),
     },
@@ -360,7 +358,7 @@ export const waitingForSlower = ({ faster, exchange }: StepPlan, step: number): 
   seconds(
     faster === undefined || exchange.synchrony !== 'synchronous'
       ? 0
-      : Math.max(0, step - timesOf(faster.plan, 0).step),
+      : Math.max(0, step - timesOf(faster.plan, 'middle').step),
   );
 
 /**

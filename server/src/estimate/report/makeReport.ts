@@ -4,9 +4,10 @@ import type { ModelAnalysis } from '../../analysis/modelAnalysis.ts';
 import type { OpenedModel } from '../../analysis/openedModel.ts';
 import { type Dimension, isUnknown, printDimension } from '../../model/dimension.ts';
 import { bitsPerElement } from '../../model/elementType.ts';
+import type { Range } from '../../model/estimate.ts';
 import type { Issue } from '../../model/issue.ts';
 import { memoize } from '../../model/memoize.ts';
-import type { LayerCost, MessageCost, StepCost } from '../../model/stepCost.ts';
+import type { LayerCost, MessageCost, StepCost, TotalCost } from '../../model/stepCost.ts';
 import type { LayerReport, MessageReport, Report } from './report.ts';
 import { reportScenario } from './reportScenario.ts';
 
@@ -51,11 +52,10 @@ export function makeReport(
         update: totals.time.update,
         waitingForHost: totals.time.waitingForHost,
         step: totals.time.step,
-        stepRange: pair(totals.time.range),
+        stepRange: totals.time.range && pair(totals.time.range),
         exact: totals.time.exact,
       },
-      // As it is: what is reserved is worked out when it is read.
-      memory: totals.memory,
+      memory: memoryReport(totals.memory),
       throughput: totals.throughput,
       scalingEfficiency: totals.scalingEfficiency,
       mfu: totals.mfu,
@@ -134,9 +134,28 @@ function layerReports(layers: readonly LayerCost[]): readonly LayerReport[] {
     memory: memoryOf(layer.memory),
     bound: layer.bound,
     source: layer.source,
-    range: layer.range,
+    range: layer.range && pair(layer.range),
     exact: layer.unknown === undefined,
   }));
+}
+
+/** Reserved memory takes long to work out: it is, when it is read. */
+function memoryReport(memory: TotalCost['memory']): Report['totals']['memory'] {
+  return {
+    parameters: memory.parameters,
+    gradients: memory.gradients,
+    optimizerState: memory.optimizerState,
+    activations: memory.activations,
+    workspace: memory.workspace,
+    communicationBuffers: memory.communicationBuffers,
+    peak: memory.peak,
+    capacity: memory.capacity,
+    get reserved() {
+      return pair(memory.reserved);
+    },
+    context: memory.context,
+    peakAt: memory.peakAt,
+  };
 }
 
 function dimensionReport(dimension: Dimension): number | string | null {
@@ -144,6 +163,4 @@ function dimensionReport(dimension: Dimension): number | string | null {
   return typeof dimension === 'number' ? dimension : printDimension(dimension);
 }
 
-function pair(bounds: readonly [number, number] | null): [number, number] | null {
-  return bounds === null ? null : [bounds[0], bounds[1]];
-}
+const pair = ({ low, high }: Range): [low: number, high: number] => [low, high];

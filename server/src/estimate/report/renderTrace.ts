@@ -47,7 +47,7 @@ export function renderTrace(
   measurements?: LayerMeasurements,
 ): string {
   const plan = planStep(training, scenario, cluster, measurements);
-  const timeline = timelineOf(plan, 0);
+  const timeline = timelineOf(plan, 'middle');
   const events: TraceEvent[] = [
     metadata('process_name', 0, `one of ${scenario.gpus} × ${cluster.gpu.title}`),
     ...track(hostTrack, 'host launches'),
@@ -76,7 +76,7 @@ function computeEvents(plan: StepPlan, timeline: StepTimeline): readonly TraceEv
   const { training, scenario } = plan;
   const { graph, layers } = training.analysis;
   const layerOf = layerOfOperators(training);
-  const { forward, backward, update, input } = workOf(plan, 0);
+  const { forward, backward, update, input } = workOf(plan, 'middle');
   const events: TraceEvent[] = [];
   const isHeldByInput = input !== undefined && input.ahead !== 'reading and copying';
   let launched = (isHeldByInput ? timeline.exposedInputTime : 0) + earlierPasses(plan, timeline);
@@ -109,7 +109,7 @@ function computeEvents(plan: StepPlan, timeline: StepTimeline): readonly TraceEv
 
 /** When the last pass of the step starts. */
 function earlierPasses(plan: StepPlan, { step }: StepTimeline): number {
-  return passesOf(plan.scenario) === 1 ? 0 : step - stepTimes(workOf(plan, 0)).step;
+  return passesOf(plan.scenario) === 1 ? 0 : step - stepTimes(workOf(plan, 'middle')).step;
 }
 
 /** One event for each stage, on the track of its channel. */

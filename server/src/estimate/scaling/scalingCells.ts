@@ -34,7 +34,9 @@ export function scalingColumns({ points, isStrong }: Scaling): readonly ScalingC
     right('nodes', ({ nodes }) => String(nodes)),
     ...(isStrong ? [right('batch per GPU', ({ batchPerGpu }) => String(batchPerGpu))] : []),
     right('step', ({ step, exact }) => atLeast(formatTime(step), exact)),
-    right('range', ({ stepRange }) => (stepRange === null ? '' : stepRange.map(formatTime).join(' to '))),
+    right('range', ({ stepRange }) =>
+      stepRange === null ? '' : `${formatTime(stepRange.low)} to ${formatTime(stepRange.high)}`,
+    ),
     right('communication', ({ communication }) => formatTime(communication)),
     right('exposed', ({ exposedCommunication }) => formatTime(exposedCommunication)),
     right('throughput', ({ throughput, exact }) => atMost(formatRate(throughput), exact)),

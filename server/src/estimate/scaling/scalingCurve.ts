@@ -5,6 +5,7 @@
  * takes the whole batch. Efficiency is the throughput of a GPU here over that of one by itself.
  */
 
+import type { Range } from '../../model/estimate.ts';
 import type { Fit, StepCost, StepLimit } from '../../model/stepCost.ts';
 import type { Bytes, Seconds } from '../../model/units.ts';
 
@@ -14,7 +15,7 @@ export interface ScalingPoint {
   readonly batchPerGpu: number;
   readonly step: Seconds | null;
   /** Low and high bound of `step`; null where that is a lower bound itself. */
-  readonly stepRange: readonly [Seconds, Seconds] | null;
+  readonly stepRange: Range<Seconds> | null;
   readonly communication: Seconds | null;
   readonly exposedCommunication: Seconds | null;
   readonly throughput: number | null;

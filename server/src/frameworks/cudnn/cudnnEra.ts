@@ -14,7 +14,7 @@ import { type ConvolutionKernels, lowerCudnnEra } from './lowerCudnnEra.ts';
 export const cudnnEraOptions: readonly FrameworkOption[] = [
   {
     name: 'launch-us',
-    default: String(eagerLaunch[0] * 1e6),
+    default: String(eagerLaunch.middle * 1e6),
     documentation: 'host time of one kernel launch in microseconds',
     expects: positiveNumber,
   },

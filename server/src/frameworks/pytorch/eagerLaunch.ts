@@ -1,5 +1,5 @@
 /**
- * Host time of eager PyTorch per kernel launch: [middle, low, high].
+ * Host time of eager PyTorch per kernel launch.
  *
  * Python, the dispatcher, autograd and the driver take several microseconds before a kernel reaches the GPU.
  * High: 32 torchvision networks at batch 12 (ryujaehun/pytorch-gpu-benchmark, TITAN V): DenseNet-201 inference
@@ -7,16 +7,17 @@
  * assumptions for hosts and releases of today.
  */
 
+import { type Estimate, estimateOf } from '../../model/estimate.ts';
 import { microseconds, type Seconds, seconds } from '../../model/units.ts';
 
-export const eagerLaunch: readonly [Seconds, Seconds, Seconds] = [
-  microseconds(8),
-  microseconds(4),
-  microseconds(29),
-];
+export const eagerLaunch: Estimate<Seconds> = {
+  middle: microseconds(8),
+  low: microseconds(4),
+  high: microseconds(29),
+};
 
 /** The same for a host whose middle is known: a number that a person gives is theirs, so it has no range. */
-export function launchOf(middle: number): readonly [Seconds, Seconds, Seconds] {
-  if (!(middle > 0) || Math.abs(middle / eagerLaunch[0] - 1) < 1e-9) return eagerLaunch;
-  return [seconds(middle), seconds(middle), seconds(middle)];
+export function launchOf(middle: number): Estimate<Seconds> {
+  if (!(middle > 0) || Math.abs(middle / eagerLaunch.middle - 1) < 1e-9) return eagerLaunch;
+  return estimateOf(() => seconds(middle));
 }

@@ -24,8 +24,8 @@ export type TimeOrigin = Pick<Calibrated<unknown>, 'gpu' | 'rows'> | Pick<Correc
 
 export const spreadOver = ({ time, bound }: BoundTime, calibrated: Calibrated<unknown>): BodyTime => ({
   time,
-  low: time * Math.min(1, calibrated.spread[0]),
-  high: time * Math.max(1, calibrated.spread[1]),
+  low: time * Math.min(1, calibrated.ratio.low),
+  high: time * Math.max(1, calibrated.ratio.high),
   bound,
   basis: calibrated.nearness,
   distance: calibrated.distance,

@@ -1,5 +1,6 @@
 /** Sums by few thread blocks, which leave most of a GPU idle and wait for what they load. */
 
+import type { Bound } from '../../model/estimate.ts';
 import { channelLoads, columnSumLoads } from '../assumedShares.ts';
 import type { GpuProfile } from '../clusterProfile.ts';
 import type { KernelWork } from '../kernelWork.ts';
@@ -14,9 +15,7 @@ export function columnReductionFloor(gpu: GpuProfile, { columnSums }: KernelWork
   if (columnSums === undefined || clock === undefined || vendor !== 'NVIDIA') return body;
   const { blocks, elements } = columnSums;
   const cycles = elements / Math.min(blocks, multiprocessors.value);
-  const at = (index: 0 | 1 | 2): number => cycles / clock.value / columnSumLoads[index];
-  if (at(0) <= body.time) return body;
-  return { ...body, time: at(0), low: at(2), high: Math.max(at(1), body.high), bound: 'compute' };
+  return atLeast(body, (rate) => cycles / clock.value / columnSumLoads[rate]);
 }
 
 /**
@@ -34,7 +33,12 @@ export function channelReductionFloor(
   const { pass, channels, loads } = channelSums;
   const rounds = Math.ceil(channels / (3 * multiprocessors.value));
   const moved = bytes / memoryBandwidth.value;
-  const at = (index: 0 | 1 | 2): number => moved + (rounds * loads) / clock.value / channelLoads[pass][index];
-  if (at(0) <= body.time) return body;
-  return { ...body, time: at(0), low: at(2), high: Math.max(at(1), body.high), bound: 'compute' };
+  return atLeast(body, (rate) => moved + (rounds * loads) / clock.value / channelLoads[pass][rate]);
+}
+
+/** `timeAt` takes the bound of a rate: the lower it is, the longer the time. */
+function atLeast(body: BodyTime, timeAt: (rate: Bound) => number): BodyTime {
+  const time = timeAt('middle');
+  if (time <= body.time) return body;
+  return { ...body, time, low: timeAt('high'), high: Math.max(timeAt('low'), body.high), bound: 'compute' };
 }

@@ -1,5 +1,6 @@
 /** Time of a kernel that no curve was measured of: the share of each roof that its class reaches. */
 
+import type { Bound } from '../../model/estimate.ts';
 import { elementwiseCompute, sharesOf } from '../assumedShares.ts';
 import type { GpuProfile } from '../clusterProfile.ts';
 import { computePath, sustained, vectorPeak } from '../computePath.ts';
@@ -13,18 +14,18 @@ export function rooflineTime(gpu: GpuProfile, work: KernelWork): BodyTime {
   const computeTime = work.flops / path.peak;
   const operationTime = work.operations / sustained(gpu, vectorPeak(gpu));
   const memoryTime = work.bytes / gpu.memoryBandwidth.value;
-  const at = (index: 0 | 1 | 2) =>
+  const timeAt = (share: Bound) =>
     Math.max(
-      computeTime / compute[index],
-      operationTime / elementwiseCompute[index],
-      memoryTime / shares.memory[index],
+      computeTime / compute[share],
+      operationTime / elementwiseCompute[share],
+      memoryTime / shares.memory[share],
     );
-  const time = at(0);
+  const time = timeAt('middle');
   return {
     time,
-    low: at(2),
-    high: at(1),
-    bound: time === 0 ? 'none' : time === memoryTime / shares.memory[0] ? 'memory' : 'compute',
+    low: timeAt('high'),
+    high: timeAt('low'),
+    bound: time === 0 ? 'none' : time === memoryTime / shares.memory.middle ? 'memory' : 'compute',
     basis: 'roofline',
     distance: Number.POSITIVE_INFINITY,
     origin: undefined,

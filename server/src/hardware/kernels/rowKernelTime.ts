@@ -14,7 +14,7 @@ export function rowKernelTime(gpu: GpuProfile, work: KernelWork): BodyTime | und
   const curve = kind && curvesOf(gpu).row[kind];
   if (curve === undefined) return undefined;
   const memory = rowCurveTime(gpu.memoryBandwidth.value, curve.curve, work.bytes, work.rowLength);
-  const compute = work.operations / sustained(gpu, vectorPeak(gpu)) / elementwiseCompute[0];
+  const compute = work.operations / sustained(gpu, vectorPeak(gpu)) / elementwiseCompute.middle;
   return compute > memory ? undefined : spreadOver({ time: memory, bound: 'memory' }, curve);
 }
 
