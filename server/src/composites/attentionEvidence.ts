@@ -1,0 +1,44 @@
+/**
+ * Whether a graph shows that attention was one call of `scaled_dot_product_attention`, or written out.
+ *
+ * Exporters write that call with both operands of the first product multiplied by the square root of the scale
+ * (torch.onnx symbolic_opset14.py and onnxscript's torch_lib/ops/nn.py, `scaled_dot_product_attention`), and with a
+ * guard against rows without a key. Models that write attention out scale the scores, or queries alone, and what they
+ * do beside a kernel cannot: a cap, weights that are returned, a temperature per head. A scale of 1 leaves no trace.
+ */
+
+import type { Graph } from '../model/graph.ts';
+import type { OperandChain } from './attentionOperands.ts';
+import { isOne, type Scores } from './attentionScores.ts';
+import type { Weights } from './attentionWeights.ts';
+import type { LaunchedAs } from './composite.ts';
+import { producerOf } from './walk.ts';
+
+export function evidenceOf(
+  graph: Graph,
+  found: {
+    readonly scores: Scores;
+    readonly weights: Weights;
+    readonly query: OperandChain;
+    readonly key: OperandChain;
+  },
+): LaunchedAs {
+  const { scores, weights, query, key } = found;
+  if (scores.isChanged || scores.isShared || weights.isChanged || weights.isShared) return 'several';
+  if (scores.product.type === 'Einsum' || weights.product.type === 'Einsum') return 'several';
+  if (scores.isScaled) return 'several';
+  if (query.scale !== undefined && key.scale !== undefined)
+    return sameNumber(graph, query.scale, key.scale) ? 'one' : 'several';
+  if (weights.isGuarded) return 'one';
+  const single = query.scale ?? key.scale;
+  return single === undefined || isOne(graph, single) ? 'assumed-one' : 'several';
+}
+
+/** The same value, the same contents, or the same computed twice, as the TorchScript exporter does. */
+function sameNumber(graph: Graph, left: string, right: string): boolean {
+  if (left === right) return true;
+  const [first, second] = [left, right].map((name) => graph.values.get(name)?.content?.elements[0]);
+  if (first !== undefined && second !== undefined) return first === second;
+  const [one, other] = [left, right].map((name) => producerOf(graph, name));
+  return one !== undefined && one.type === other?.type && one.inputs.join() === other.inputs.join();
+}

@@ -1,0 +1,45 @@
+/** Steps from a value to what computes it and to what reads it. */
+
+import type { Graph, Operator } from '../model/graph.ts';
+
+export const producerOf = (graph: Graph, name: string | undefined): Operator | undefined =>
+  graph.operators[graph.values.get(name ?? '')?.producer ?? -1];
+
+/** The operators that read the elements of a value; its shape may be read besides. */
+export const readersOf = (graph: Graph, name: string | undefined): readonly Operator[] =>
+  (graph.values.get(name ?? '')?.consumers ?? [])
+    .flatMap((index) => graph.operators[index] ?? [])
+    .filter(({ type }) => type !== 'Shape' && type !== 'Size');
+
+/** The same elements in another arrangement, as long as nothing is repeated. */
+export const views: ReadonlySet<string> = new Set([
+  'Flatten',
+  'Identity',
+  'Reshape',
+  'Squeeze',
+  'Transpose',
+  'Unsqueeze',
+]);
+
+export const casts: ReadonlySet<string> = new Set(['Cast', 'CastLike']);
+
+/** What a value is a view or a cast of. */
+export function baseOf(graph: Graph, name: string): string {
+  let base = name;
+  for (let steps = 0; steps < 8; steps += 1) {
+    const producer = producerOf(graph, base);
+    if (producer === undefined || !(views.has(producer.type) || casts.has(producer.type))) return base;
+    base = producer.inputs[0] ?? '';
+  }
+  return base;
+}
+
+/** Whether a value is one number, whatever its rank. */
+export function isScalar(graph: Graph, name: string): boolean {
+  const type = graph.values.get(name)?.type;
+  return (
+    type?.kind === 'tensor' &&
+    Array.isArray(type.shape) &&
+    type.shape.every((dimension: unknown) => dimension === 1)
+  );
+}
