@@ -79,7 +79,7 @@ function versionsOf(row: OperatorDefinition, all: readonly OperatorDefinition[])
   return newest > row.since ? `${row.since} to ${newest}` : `${row.since}`;
 }
 
-interface Probe {
+export interface Probe {
   readonly inputs: readonly ValueType[];
   /** Integers that are known before the model runs, by input. */
   readonly contents?: Readonly<Record<number, readonly number[]>>;
@@ -100,7 +100,7 @@ const window = { kernel_shape: [3, 3], strides: [2, 2] };
 const heads = { num_heads: 4, kv_num_heads: 4, q_num_heads: 4 };
 
 /** Inputs of the usual kinds, the more particular first: the first that a definition accepts is taken. */
-const probes: readonly Probe[] = [
+export const probes: readonly Probe[] = [
   // Attention: packed projections, then separate heads, then queries, keys and values side by side.
   { inputs: [floats(2, 16, 32), floats(32, 96), floats(96)], attributes: { num_heads: 4, K: 32, N: 96 } },
   { inputs: many(3, floats(2, 4, 16, 8)), attributes: { ...window, blocksize: 2 } },

@@ -117,6 +117,35 @@ test('shape rules answer everything', () => {
   );
 });
 
+test('dimension maps answer everything, with places that exist', () => {
+  fc.assert(
+    fc.property(operator, application, (definition, facts) => {
+      const map = definition.dimensions(
+        makeInferenceContext({
+          ...facts,
+          attributes: attributesOf(facts.attributes),
+          inferSubgraph: (_, inputs) => inputs,
+        }),
+      );
+      if (map.kind === 'unknown') {
+        expect(map.reason, definition.type).not.toBe('');
+        return;
+      }
+      for (const factor of map.factors) {
+        for (const { tensor, axis } of factor.inputs) {
+          const type = facts.inputs[tensor];
+          const rank = type?.kind === 'tensor' && isKnownShape(type.shape) ? type.shape.length : 0;
+          expect(axis, definition.type).toBeLessThan(rank);
+        }
+        for (const { tensor } of factor.outputs)
+          expect(tensor, definition.type).toBeLessThan(facts.outputCount);
+        expect(factor.outputs.length + (factor.partial?.outputs.length ?? 0)).toBeGreaterThan(0);
+      }
+    }),
+    { numRuns: 6000 },
+  );
+});
+
 test('cost rules answer everything, with nothing negative', () => {
   const bound = fc.option(
     fc

@@ -1,5 +1,5 @@
 /**
- * What an operator is: its shape rule, its cost, what backward needs of it, and where that is written.
+ * What an operator is: its shape rule, its dimension map, its cost, what backward needs of it, and where that is written.
  *
  * A definition sees one operator through a narrow context, never the graph. Rules are total: an operator
  * applied wrongly gives an issue, what cannot be known stays unknown with a reason.
@@ -10,6 +10,7 @@ import type { Dimension } from '../model/dimension.ts';
 import type { ElementType } from '../model/elementType.ts';
 import type { Graph, TensorContent, ValueType } from '../model/graph.ts';
 import type { IssueCode } from '../model/issueCodes.ts';
+import type { DimensionMap } from './dimensionMap.ts';
 
 export interface OperatorDefinition {
   readonly type: string;
@@ -20,6 +21,8 @@ export interface OperatorDefinition {
   /** One line for hovers: what it computes, and the source ("ONNX Operators, Conv-22"). */
   readonly documentation: string;
   readonly infer: (context: InferenceContext) => Inference;
+  /** Which dimensions belong together, so that its work can be divided along them. */
+  readonly dimensions: (context: InferenceContext) => DimensionMap;
   readonly cost: (context: CostContext) => OperatorCost;
 }
 

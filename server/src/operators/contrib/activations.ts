@@ -1,6 +1,8 @@
 /** Activations of ONNX Runtime, most with a bias that is added first. */
 
 import type { OperatorDefinition } from '../definition.ts';
+import { broadcastMap } from '../dimensions/elementwise.ts';
+import { biasSoftmaxMap, splitGeluMap } from '../dimensions/fused.ts';
 import { define, defineContrib } from '../vocabulary/define.ts';
 import {
   type ElementwiseGradient,
@@ -34,6 +36,7 @@ export const contribActivations: readonly OperatorDefinition[] = [
       type,
       documentation,
       infer: (context) => inferLikeInput(context),
+      dimensions: (context) => broadcastMap(context, { likeFirst: true }),
       cost: (context) => elementwiseCost(context, operations, () => gradient),
     }),
   ),
@@ -42,6 +45,7 @@ export const contribActivations: readonly OperatorDefinition[] = [
     domain: 'ai.onnx.contrib',
     documentation: 'tanh approximation of GELU, of x plus a bias (onnxruntime-extensions, FastGelu-1)',
     infer: (context) => inferLikeInput(context),
+    dimensions: (context) => broadcastMap(context, { likeFirst: true }),
     cost: (context) => elementwiseCost(context, 9, () => readsInput(14)),
   }),
   defineContrib({
@@ -56,12 +60,14 @@ export const contribActivations: readonly OperatorDefinition[] = [
         tensor(context.inputElementType(0) ?? 'undefined', [...input.slice(0, -1), partOf(width, 2)]),
       );
     },
+    dimensions: splitGeluMap,
     cost: (context) => elementwiseCost(context, 7, () => readsInput(12)),
   }),
   defineContrib({
     type: 'BiasSoftmax',
     documentation: 'softmax of a tensor plus a bias that is broadcast',
     infer: (context) => inferLikeInput(context),
+    dimensions: biasSoftmaxMap,
     cost: (context) =>
       elementwiseCost(context, 6, () => ({ ...readsNothing(4), reads: [{ kind: 'output', index: 0 }] })),
   }),
@@ -74,6 +80,7 @@ export const contribActivations: readonly OperatorDefinition[] = [
       const mask = type?.kind === 'tensor' ? [{ ...type, elementType: 'bool' as const }] : [];
       return { ...first, outputs: [...first.outputs, ...mask] };
     },
+    dimensions: (context) => broadcastMap(context, { inputs: [0, 1, 2], likeFirst: true }),
     cost: (context) => elementwiseCost(context, 3, () => ({ reads: ['mask'], operations: 1 })),
   }),
   defineContrib({
@@ -86,6 +93,7 @@ export const contribActivations: readonly OperatorDefinition[] = [
       if (right === undefined) return unknownBecause(context, 2, 'int32');
       return inferBroadcast(pickInputs(context, [0, 2]), { elementType: 'int32' });
     },
+    dimensions: (context) => broadcastMap(context, { inputs: [0, 2] }),
     cost: (context) => elementwiseCost(context, 3, () => undefined),
   }),
 ];

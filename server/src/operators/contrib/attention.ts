@@ -20,6 +20,12 @@ import type {
   OperatorCost,
   OperatorDefinition,
 } from '../definition.ts';
+import {
+  fusedAttentionMap,
+  pagedAttentionMap,
+  projectedAttentionMap,
+  sparseAttentionMap,
+} from '../dimensions/sequences.ts';
 import { type AttentionSizes, attentionCost } from '../vocabulary/attentionCost.ts';
 import { contradict } from '../vocabulary/broadcast.ts';
 import { scalarOf } from '../vocabulary/contents.ts';
@@ -49,6 +55,7 @@ const projected = (['Attention', 'QAttention'] as const).map((type) => {
         ? 'projection to Q, K, V and attention'
         : 'projection of 8-bit integers to Q, K, V and attention',
     infer: (context) => inferProjected(context, floating, past),
+    dimensions: (context) => projectedAttentionMap(context, { past }),
     cost: (context) => projectedCost(context, past),
   });
 });
@@ -60,6 +67,16 @@ const groupQueryAttention = defineContrib({
     inferOver(context, partsOf(symbolicShapes(context), 'num_heads', 'kv_num_heads'), {
       past: 3,
       total: scalarOf(context, 6),
+    }),
+  dimensions: (context) =>
+    fusedAttentionMap(context, {
+      heads: 'num_heads',
+      groups: 'kv_num_heads',
+      past: 3,
+      lengths: [5],
+      positions: 9,
+      scoreBias: 10,
+      perHead: [11],
     }),
   cost: (context) =>
     costOver(context, partsOf(boundShapes(context), 'num_heads', 'kv_num_heads'), {
@@ -77,6 +94,16 @@ const multiHeadAttention = defineContrib({
       past: 6,
       pastLength: 8,
     }),
+  dimensions: (context) =>
+    fusedAttentionMap(context, {
+      heads: 'num_heads',
+      groups: 'num_heads',
+      past: 6,
+      bias: 3,
+      keyMask: 4,
+      scoreBias: 5,
+      ties: [9],
+    }),
   cost: (context) => costOver(context, partsOf(boundShapes(context), 'num_heads', 'num_heads'), { past: 6 }),
 });
 
@@ -85,6 +112,16 @@ const decoderMaskedAttention = defineContrib({
   documentation: 'attention of one new token over a cache',
   infer: (context) =>
     inferOver(context, partsOf(symbolicShapes(context), 'num_heads', 'num_heads'), { past: 5 }),
+  dimensions: (context) =>
+    fusedAttentionMap(context, {
+      heads: 'num_heads',
+      groups: 'num_heads',
+      past: 5,
+      bias: 10,
+      keyMask: 3,
+      scoreBias: 4,
+      ties: [8, 9],
+    }),
   cost: (context) => costOver(context, partsOf(boundShapes(context), 'num_heads', 'num_heads'), { past: 5 }),
 });
 
@@ -92,6 +129,7 @@ const pagedAttention = defineContrib({
   type: 'PagedAttention',
   documentation: 'attention over a cache of blocks, sequences packed one after another',
   infer: inferPaged,
+  dimensions: pagedAttentionMap,
   cost: (context) => {
     const reason = 'how many keys each sequence has in the paged cache is known only when the model runs';
     const [query, output, cache] = [context.input(0), context.output(0), context.input(3)];
@@ -128,6 +166,7 @@ const sparseAttention = defineContrib({
       ],
     };
   },
+  dimensions: sparseAttentionMap,
   cost: (context) => {
     const reason = 'how many of the listed blocks are filled is known only when the model runs';
     const [output, cache, blocks] = [context.output(0), context.input(3), context.input(6)];

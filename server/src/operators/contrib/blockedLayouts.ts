@@ -16,6 +16,8 @@ import type {
   OperatorCost,
   OperatorDefinition,
 } from '../definition.ts';
+import { leadingMap } from '../dimensions/elementwise.ts';
+import { convolutionMap, poolMap } from '../dimensions/windows.ts';
 import { convolutionCost, inferConvolution } from '../nn/convolution.ts';
 import { inferGlobalPool, inferPool, poolCost, spatialElements } from '../nn/pooling.ts';
 import { resizingOperators } from '../tensor/resizing.ts';
@@ -44,6 +46,14 @@ const channelsLast = (['NhwcConv', 'NhwcFusedConv', 'NhwcMaxPool'] as const).map
       const inference = isPool ? inferPool(inner, 0) : inferConv(inner);
       return { ...inference, outputs: inference.outputs.map(channelsBehind) };
     },
+    dimensions: (context) =>
+      isPool
+        ? poolMap(context, { channelsLast: true })
+        : convolutionMap(context, {
+            channelsLast: true,
+            residual: 3,
+            nonlinear: context.string('activation', '') !== '',
+          }),
     cost: (context) => {
       const inner = boundWithChannelsSecond(context);
       return isPool ? windowCost(inner) : convCost(inner);
@@ -95,6 +105,7 @@ const blocked = (
     domain: nchwc,
     documentation: `${documentation} (ONNX Runtime nchwc, ${type}-1)`,
     infer,
+    dimensions: (context) => leadingMap(context, ['batch']),
     cost,
   }),
 );

@@ -6,6 +6,7 @@
  */
 
 import type { CostContext, OperatorCost, OperatorDefinition } from '../definition.ts';
+import { expertsMap } from '../dimensions/fused.ts';
 import { countOf } from '../vocabulary/contents.ts';
 import { defineContrib } from '../vocabulary/define.ts';
 import { inferLikeInput } from '../vocabulary/elementwise.ts';
@@ -31,6 +32,7 @@ export const mixturesOfExperts: readonly OperatorDefinition[] = (['MoE', 'QMoE']
     documentation:
       type === 'MoE' ? 'feed-forward layers of the k best experts per token' : 'MoE with quantized weights',
     infer: (context) => inferLikeInput(context),
+    dimensions: expertsMap,
     cost: (context) => expertCost(context, layouts[type]),
   }),
 );

@@ -3,6 +3,8 @@
 import type { Dimension } from '../../model/dimension.ts';
 import type { ValueType } from '../../model/graph.ts';
 import type { Inference, InferenceContext, OperatorDefinition } from '../definition.ts';
+import { layerNormalizationMap } from '../dimensions/axes.ts';
+import { contribGroupNormalizationMap, embeddingSumMap } from '../dimensions/fused.ts';
 import { inferWithStatistics, normalizationCost, rowsOf } from '../nn/normalization.ts';
 import { contradict } from '../vocabulary/broadcast.ts';
 import { countOf } from '../vocabulary/contents.ts';
@@ -37,6 +39,7 @@ const simplified = ['', contribDomain].map((domain) =>
     documentation:
       'division by the root mean square over the last axes (ONNX Runtime operators, SimplifiedLayerNormalization-1)',
     infer: (context) => inferWithStatistics(context, -1),
+    dimensions: (context) => layerNormalizationMap(context, { beside: [1] }),
     cost: (context) =>
       normalizationCost(context, { operations: 4, reads: 1, statistics: rowsOf(context, -1) }),
   }),
@@ -52,6 +55,10 @@ const skipped = (
     type,
     documentation,
     infer: inferSkipped,
+    dimensions: (context) =>
+      layerNormalizationMap(context, {
+        beside: type === 'SkipLayerNormalization' ? [1, 2, 3, 4] : [1, 2, 3],
+      }),
     cost: (context) =>
       normalizationCost(context, {
         operations,
@@ -73,6 +80,7 @@ const groupNorms = (['GroupNorm', 'SkipGroupNorm'] as const).map((type) =>
       const first = inferLikeInput(context);
       return context.outputCount > 1 ? { ...first, outputs: [...first.outputs, ...first.outputs] } : first;
     },
+    dimensions: contribGroupNormalizationMap,
     cost: (context) => {
       const [batch = 1] = context.input(0)?.dimensions ?? [];
       const operations = 8 + (context.int('activation', 0) === 1 ? 5 : 0) + (type === 'GroupNorm' ? 0 : 1);
@@ -89,6 +97,7 @@ const embedding = defineContrib({
   type: 'EmbedLayerNormalization',
   documentation: 'layer normalization of the sum of three embeddings',
   infer: inferEmbedding,
+  dimensions: embeddingSumMap,
   cost: (context) => {
     const ids = context.input(0);
     const output = context.output(0);

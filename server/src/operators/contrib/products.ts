@@ -12,6 +12,9 @@ import type {
   OperatorCost,
   OperatorDefinition,
 } from '../definition.ts';
+import { mapOfLabels } from '../dimensions/labels.ts';
+import { dynamicallyQuantizedMap, gemmMap, matMulMap, packedProductMap } from '../dimensions/products.ts';
+import { convolutionMap } from '../dimensions/windows.ts';
 import {
   gemmCost,
   inferGemm,
@@ -49,6 +52,14 @@ const fusedMatMuls = (['FusedMatMul', 'TransposeMatMul', 'FusedMatMulActivation'
         left: layoutOf(context, 'A'),
         right: layoutOf(context, 'B'),
       }),
+    dimensions: (context) =>
+      matMulMap(context, {
+        left: 0,
+        right: 1,
+        leftLayout: layoutOf(context, 'A'),
+        rightLayout: layoutOf(context, 'B'),
+        nonlinear: type === 'FusedMatMulActivation',
+      }),
     cost: (context) => {
       const left = context.input(0);
       const output = context.output(0);
@@ -65,6 +76,7 @@ const fusedGemm = defineContrib({
   type: 'FusedGemm',
   documentation: 'α·A·B + β·C with an activation behind it',
   infer: inferGemm,
+  dimensions: (context) => gemmMap(context, { nonlinear: context.string('activation', '') !== '' }),
   cost: gemmCost,
 });
 
@@ -72,6 +84,7 @@ const gemmFastGelu = defineContrib({
   type: 'GemmFastGelu',
   documentation: 'GELU of A·B plus a bias',
   infer: (context) => inferMatMul(context, elementTypeOf(context, 0), 0, 1),
+  dimensions: (context) => matMulMap(context, { left: 0, right: 1, bias: 2, nonlinear: true }),
   cost: (context) => biasedMatmulCost(context, 2),
 });
 
@@ -79,6 +92,8 @@ const fusedConv = defineContrib({
   type: 'FusedConv',
   documentation: 'convolution, plus a residual, with an activation behind it',
   infer: (context) => inferConvolution(context, elementTypeOf(context, 0), 0, 1),
+  dimensions: (context) =>
+    convolutionMap(context, { residual: 3, nonlinear: context.string('activation', '') !== '' }),
   cost: (context) => {
     const convolution = convolutionCost(context, 0, 1, 2);
     const residual = context.input(3);
@@ -93,6 +108,14 @@ const qLinearConv = defineContrib({
   type: 'QLinearConv',
   documentation: 'convolution of quantized tensors, quantized again',
   infer: (context) => inferConvolution(context, elementTypeOf(context, 7), 0, 3),
+  dimensions: (context) =>
+    convolutionMap(context, {
+      weight: 3,
+      bias: 8,
+      perChannel: [4, 5],
+      nonlinear: true,
+      channelsLast: context.int('channels_last', 0) !== 0,
+    }),
   cost: (context) => convolutionCost(context, 0, 3, 8),
 });
 
@@ -101,12 +124,15 @@ const integerMatmuls = [
     type: 'DynamicQuantizeMatMul',
     documentation: 'A quantized by its own range, times 8-bit integers',
     infer: (context) => inferMatMul(context, elementTypeOf(context, 0), 0, 1),
+    dimensions: dynamicallyQuantizedMap,
     cost: (context) => biasedMatmulCost(context, 4),
   }),
   defineContrib({
     type: 'MatMulIntegerToFloat',
     documentation: 'product of 8-bit integers, scaled to floating point',
     infer: (context) => inferMatMul(context, elementTypeOf(context, 2), 0, 1),
+    dimensions: (context) =>
+      matMulMap(context, { left: 0, right: 1, perRow: [2, 4], perColumn: [3, 5], bias: 6 }),
     cost: (context) => biasedMatmulCost(context, 6),
   }),
   defineContrib({
@@ -116,6 +142,7 @@ const integerMatmuls = [
       const isUnsigned = [0, 1].every((index) => elementTypeOf(context, index) === 'uint16');
       return inferMatMul(context, isUnsigned ? 'uint32' : 'int32', 0, 1);
     },
+    dimensions: (context) => matMulMap(context, { left: 0, right: 1 }),
     cost: (context) => matMulCost(context, 0, 1),
   }),
   defineContrib({
@@ -129,6 +156,7 @@ const integerMatmuls = [
       );
       return { ...inference, outputs };
     },
+    dimensions: (context) => gemmMap(context, { right: 3, bias: 6, perColumn: [4, 5], nonlinear: true }),
     cost: (context) => {
       const left = context.input(0);
       const output = context.output(0);
@@ -148,6 +176,7 @@ const scaledMatmuls = [
     type: 'QOrderedMatMul',
     documentation: 'product of 8-bit integers in an order of their own, quantized again',
     infer: (context) => inferMatMul(context, elementTypeOf(context, 0), 0, 2),
+    dimensions: (context) => matMulMap(context, { left: 0, right: 2, nonlinear: true }),
     cost: (context) => {
       const left = context.input(0);
       const output = context.output(0);
@@ -166,6 +195,7 @@ const scaledMatmuls = [
       );
       return { ...inference, outputs };
     },
+    dimensions: (context) => gemmMap(context, { nonlinear: true }),
     cost: gemmCost,
   }),
   defineContrib({
@@ -182,6 +212,8 @@ const scaledMatmuls = [
         : single(tensor(elementTypeOf(context, 0), [rows, columns]));
     },
     // |a|² + |b|² − 2a·b: one product, and a sum for each pair.
+    dimensions: (context) =>
+      mapOfLabels(context, { inputs: { 0: ['m', undefined], 1: ['n', undefined] }, outputs: [['m', 'n']] }),
     cost: (context) => {
       const left = context.input(0);
       const output = context.output(0);
@@ -199,6 +231,7 @@ const packedWeights = [
     type: 'MatMulNBits',
     documentation: 'A times weights of 2 to 8 bits, scaled block by block',
     infer: (context) => inferPacked(context, context.int('K', 0), context.int('N', 0)),
+    dimensions: (context) => packedProductMap(context, [{ kind: 'attribute', name: 'N' }]),
     cost: (context) => packedCost(context, context.int('K', 0)),
   }),
   defineContrib({
@@ -208,6 +241,7 @@ const packedWeights = [
       const [inner, columns] = sidesOfBnb4(context);
       return inferPacked(context, inner, columns);
     },
+    dimensions: (context) => packedProductMap(context, []),
     cost: (context) => packedCost(context, sidesOfBnb4(context)[0]),
   }),
 ];

@@ -11,8 +11,12 @@ import type {
   OperatorCost,
   OperatorDefinition,
 } from '../definition.ts';
+import { concatMap } from '../dimensions/axes.ts';
+import { broadcastMap } from '../dimensions/elementwise.ts';
+import { poolMap } from '../dimensions/windows.ts';
 import { inferGlobalPool, inferPool, poolCost, spatialElements } from '../nn/pooling.ts';
 import { inferConcat } from '../tensor/concat.ts';
+import { normalizeAxis } from '../vocabulary/axes.ts';
 import { countOf } from '../vocabulary/contents.ts';
 import { defineContrib } from '../vocabulary/define.ts';
 import { elementwiseCost, inferBroadcast, inferLikeInput } from '../vocabulary/elementwise.ts';
@@ -43,6 +47,11 @@ export const quantizedOperators: readonly OperatorDefinition[] = [
       type,
       documentation,
       infer: (context) => inferQuantized(context, data),
+      dimensions: (context) =>
+        broadcastMap(context, {
+          inputs: data,
+          isPrivate: (axis) => isRowAxis(context, type, axis),
+        }),
       cost: (context) => quantizedCost(context, data, operations),
     }),
   ),
@@ -50,18 +59,21 @@ export const quantizedOperators: readonly OperatorDefinition[] = [
     type: 'QLinearAveragePool',
     documentation: 'mean of each window of a quantized tensor',
     infer: (context) => inferPool(context, 0),
+    dimensions: (context) => poolMap(context, { channelsLast: context.int('channels_last', 0) !== 0 }),
     cost: (context) => poolCost(context, countOf(context.ints('kernel_shape') ?? []), []),
   }),
   defineContrib({
     type: 'QLinearGlobalAveragePool',
     documentation: 'mean over all spatial axes of a quantized tensor',
     infer: inferGlobalPool,
+    dimensions: (context) => poolMap(context, { channelsLast: context.int('channels_last', 0) !== 0 }),
     cost: (context) => poolCost(context, spatialElements(context), []),
   }),
   defineContrib({
     type: 'QLinearConcat',
     documentation: 'quantized tensors joined along an axis, scaled to one range',
     infer: (context) => inferConcat(pickInputs(context, joinedInputs(context.inputCount))),
+    dimensions: (context) => concatMap(context, joinedInputs(context.inputCount)),
     cost: (context) => copyCost(context, { operations: 4 * (context.output(0)?.elements ?? 0) }),
   }),
 ];
@@ -78,4 +90,13 @@ function inferQuantized(context: InferenceContext, data: readonly number[]): Inf
 
 function quantizedCost(context: CostContext, data: readonly number[], operations: number): OperatorCost {
   return elementwiseCost(context, operations * Math.max(1, data.length - 1), () => undefined);
+}
+
+/** Axes counted from the end that are worked on as one row. */
+function isRowAxis(context: InferenceContext, type: string, axisFromEnd: number): boolean {
+  if (type === 'QOrderedLayerNormalization') return axisFromEnd === -1;
+  if (type !== 'QLinearSoftmax') return false;
+  const rank = context.inputShape(0)?.length ?? 0;
+  const axis = normalizeAxis(context.int('axis', -1), rank) ?? 0;
+  return context.int('opset', 13) < 13 ? axisFromEnd + rank >= axis : axisFromEnd + rank === axis;
 }

@@ -45,6 +45,14 @@ export const standardOperators: readonly OperatorDefinition[] = rows.flatMap(
     const found = standard.find((definition) => definition.type === name && definition.domain === '');
     return found === undefined
       ? []
-      : [defineContrib({ type, documentation, infer: found.infer, cost: found.cost })];
+      : [
+          defineContrib({
+            type,
+            documentation,
+            infer: found.infer,
+            dimensions: found.dimensions,
+            cost: found.cost,
+          }),
+        ];
   },
 );

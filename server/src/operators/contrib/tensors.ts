@@ -9,6 +9,10 @@ import {
   unknownDimension,
 } from '../../model/dimension.ts';
 import type { OperatorDefinition } from '../definition.ts';
+import { privateMap } from '../dimensionMap.ts';
+import { broadcastMap, likeInputButAxis, likeInputMap, rowsMap } from '../dimensions/elementwise.ts';
+import { mapOfLabels } from '../dimensions/labels.ts';
+import { regionsMap } from '../dimensions/windows.ts';
 import { normalizeAxis } from '../vocabulary/axes.ts';
 import { scalarOf } from '../vocabulary/contents.ts';
 import { defineContrib } from '../vocabulary/define.ts';
@@ -32,6 +36,7 @@ const complexProducts = (['ComplexMul', 'ComplexMulConj'] as const).map((type) =
     documentation:
       type === 'ComplexMul' ? 'a·b of complex numbers in pairs' : 'a·b̄ of complex numbers in pairs',
     infer: (context) => inferBroadcast(context),
+    dimensions: (context) => broadcastMap(context, { isPrivate: (axis) => axis === -1 }),
     cost: (context) => elementwiseCost(context, 3, (index) => readsInput(3, 1 - index)),
   }),
 );
@@ -40,6 +45,7 @@ const inverse = defineContrib({
   type: 'Inverse',
   documentation: 'inverses of square matrices, 2n³ FLOPs each as LAPACK getrf and getri',
   infer: (context) => inferLikeInput(context),
+  dimensions: (context) => rowsMap(context, -2),
   cost: (context) => {
     const input = context.input(0);
     const output = context.output(0);
@@ -53,6 +59,7 @@ const allFinite = defineContrib({
   type: 'IsAllFinite',
   documentation: 'whether no element of any input is infinite or NaN',
   infer: () => single(tensor('bool', [])),
+  dimensions: () => privateMap,
   cost: (context) => {
     const inputs = Array.from({ length: context.inputCount }, (_, index) => context.input(index));
     if (inputs.includes(undefined)) return unknownShapeCost;
@@ -66,6 +73,7 @@ const hash = defineContrib({
   documentation: '32-bit hash of each element',
   infer: (context) =>
     inferLikeInput(context, { elementType: context.int('positive', 1) === 1 ? 'uint32' : 'int32' }),
+  dimensions: likeInputMap,
   cost: (context) => elementwiseCost(context, 15, () => undefined),
 });
 
@@ -76,6 +84,11 @@ const unrepeated = defineContrib({
     const scores = context.inputType(1);
     return scores === undefined ? unknownBecause(context, 1) : single(scores);
   },
+  dimensions: (context) =>
+    mapOfLabels(context, {
+      inputs: { 0: ['b', undefined], 1: ['b', undefined] },
+      outputs: [['b', undefined]],
+    }),
   cost: (context) => copyCost(context),
 });
 
@@ -96,6 +109,7 @@ const unfold = defineContrib({
     const count = addDimensions(floorDivideDimensions(subtractDimensions(length, size), step), 1);
     return single(tensor(elementTypeOf(context, 0), [...input.with(axis, count), size]));
   },
+  dimensions: (context) => likeInputButAxis(context, 'dim', -1),
   cost: (context) => copyCost(context),
 });
 
@@ -120,6 +134,7 @@ const removePadding = defineContrib({
       ],
     };
   },
+  dimensions: () => privateMap,
   cost: (context) => copyCost(context),
 });
 
@@ -133,6 +148,7 @@ const restorePadding = defineContrib({
     if (places === undefined) return unknownBecause(context, 1, elementTypeOf(context, 0));
     return single(tensor(elementTypeOf(context, 0), [...places, width]));
   },
+  dimensions: () => privateMap,
   cost: (context) => copyCost(context),
 });
 
@@ -148,6 +164,7 @@ const cropAndResize = defineContrib({
     const [height = unknown, width = unknown] = context.inputContent(3)?.elements ?? [];
     return single(tensor(elementTypeOf(context, 0), [regions, channels, height, width]));
   },
+  dimensions: regionsMap,
   cost: (context) => copyCost(context, { operations: 8 * (context.output(0)?.elements ?? 0) }),
 });
 
@@ -161,6 +178,11 @@ const positionBias = defineContrib({
       scalarOf(context, index) ?? unknownDimension(whyUnknown(context, index));
     return single(tensor(elementTypeOf(context, 0), [1, heads, length(1), length(2)]));
   },
+  dimensions: (context) =>
+    mapOfLabels(context, {
+      inputs: { 0: [undefined, 'h'] },
+      outputs: [[undefined, 'h', undefined, undefined]],
+    }),
   cost: (context) => copyCost(context, { operations: 5 * (context.output(0)?.elements ?? 0) }),
 });
 

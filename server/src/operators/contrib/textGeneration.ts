@@ -8,6 +8,7 @@
 import { type Dimension, unknownDimension } from '../../model/dimension.ts';
 import { unknownCount } from '../controlflow/perIteration.ts';
 import type { Inference, InferenceContext, OperatorDefinition } from '../definition.ts';
+import { unknownMap } from '../dimensionMap.ts';
 import { scalarOf } from '../vocabulary/contents.ts';
 import { defineContrib } from '../vocabulary/define.ts';
 import { tensor, tensorOfUnknownShape, whyUnknown } from '../vocabulary/types.ts';
@@ -24,6 +25,7 @@ export const textGeneration: readonly OperatorDefinition[] = rows.map(([type, do
     type,
     documentation,
     infer: (context) => inferSequences(context, beams),
+    dimensions: () => unknownMap('the decoder is a graph of its own'),
     cost: (context) =>
       unknownCount(
         'how many tokens are generated is known only when the model runs',

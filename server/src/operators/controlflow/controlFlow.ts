@@ -11,12 +11,15 @@ import type {
   OperatorDefinition,
   Work,
 } from '../definition.ts';
+import { unknownMap } from '../dimensionMap.ts';
 import { scalarOf } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';
 import { invalid, unknownValue, whyUnknown } from '../vocabulary/types.ts';
 import { unifyTypes, withoutLimit } from '../vocabulary/unify.ts';
 import { unknownCost } from '../vocabulary/work.ts';
 import { unknownCount } from './perIteration.ts';
+
+const subgraphs = 'the dimensions are those of its subgraphs';
 
 const conditional = define({
   type: 'If',
@@ -36,6 +39,7 @@ const conditional = define({
       ),
     };
   },
+  dimensions: () => unknownMap(subgraphs),
   cost: (context) => {
     const condition = context.inputContent(0)?.[0];
     const yes = context.subgraphCost('then_branch');
@@ -60,6 +64,7 @@ const loop = define({
   type: 'Loop',
   documentation: 'a subgraph repeated a number of times or while a condition holds (ONNX Operators, Loop-25)',
   infer: inferLoop,
+  dimensions: () => unknownMap(subgraphs),
   cost: (context) => {
     const count = context.inputContent(0)?.[0];
     if (count !== undefined) return repeated(context, count);
@@ -76,6 +81,7 @@ const scan = define({
   since: 8,
   documentation: 'a subgraph applied along an axis, carrying state (ONNX Operators, Scan-25)',
   infer: inferScan,
+  dimensions: () => unknownMap(subgraphs),
   cost: (context) => {
     const scanned = context.input(context.inputCount - 1);
     const axes = context.ints('scan_input_axes') ?? [];

@@ -3,6 +3,9 @@
 import { type Dimension, unknownDimension } from '../../model/dimension.ts';
 import { type ElementType, elementTypeOfNumber } from '../../model/elementType.ts';
 import type { InferenceContext, OperatorDefinition } from '../definition.ts';
+import { privateMap } from '../dimensionMap.ts';
+import { filledMap } from '../dimensions/axes.ts';
+import { likeInputMap, rowsMap } from '../dimensions/elementwise.ts';
 import { scalarOf } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';
 import { copyCost, fillCost } from '../vocabulary/movement.ts';
@@ -17,6 +20,7 @@ const random = (['RandomNormal', 'RandomUniform'] as const).map((type) =>
     type,
     documentation: `random numbers in a given shape (ONNX Operators, ${type}-22)`,
     infer: (context) => single(tensor(requestedType(context, 'float32'), context.ints('shape') ?? [])),
+    dimensions: (context) => filledMap(context, 'shape'),
     cost: fillCost,
   }),
 );
@@ -45,6 +49,7 @@ const likeInput = (
         ? unknownBecause(context, 0, elementType)
         : single(tensor(elementType, input));
     },
+    dimensions: type === 'EyeLike' ? () => privateMap : likeInputMap,
     cost: fillCost,
   }),
 );
@@ -58,6 +63,7 @@ const windows = (['BlackmanWindow', 'HammingWindow', 'HannWindow'] as const).map
       const elementType = elementTypeOfNumber(context.int('output_datatype', 1)) ?? 'float32';
       return single(tensor(elementType, [scalarOf(context, 0) ?? unknownDimension(whyUnknown(context, 0))]));
     },
+    dimensions: () => privateMap,
     cost: fillCost,
   }),
 );
@@ -74,6 +80,7 @@ const melWeightMatrix = define({
     const elementType = elementTypeOfNumber(context.int('output_datatype', 1)) ?? 'float32';
     return single(tensor(elementType, [lines, bins ?? unknownDimension(whyUnknown(context, 0))]));
   },
+  dimensions: () => privateMap,
   cost: fillCost,
 });
 
@@ -88,6 +95,7 @@ const multinomial = define({
       tensor(elementType, [batch ?? unknownDimension(whyUnknown(context, 0)), context.int('sample_size', 1)]),
     );
   },
+  dimensions: (context) => rowsMap(context, 1),
   cost: (context) => copyCost(context, { operations: context.input(0)?.elements ?? 0 }),
 });
 

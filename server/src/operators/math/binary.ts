@@ -20,6 +20,7 @@ import {
 } from '../../model/dimension.ts';
 import { type ElementType, isFloatingPoint } from '../../model/elementType.ts';
 import type { CostContext, InferenceContext, OperatorDefinition } from '../definition.ts';
+import { broadcastMap, legacyBroadcastMap } from '../dimensions/elementwise.ts';
 import { normalizeAxis } from '../vocabulary/axes.ts';
 import { define } from '../vocabulary/define.ts';
 import {
@@ -321,6 +322,10 @@ export const binaryOperators: readonly OperatorDefinition[] = rows.map((row) =>
         }),
       });
     },
+    dimensions: (context) =>
+      legacyBroadcast(context, row)
+        ? legacyBroadcastMap(context, row.perChannel === true)
+        : broadcastMap(context),
     cost: (context) => elementwiseCost(context, row.operations, (index) => row.gradient?.(context, index)),
   }),
 );
@@ -334,6 +339,7 @@ export const variadicOperators: readonly OperatorDefinition[] = variadicRows.map
       const { fold } = row;
       return inferBroadcast(context, fold && { combine: (elements) => elements.reduce(fold) });
     },
+    dimensions: (context) => broadcastMap(context),
     cost: (context) =>
       elementwiseCost(context, Math.max(1, context.inputCount - 1), (index) =>
         row.gradient?.(context, index),

@@ -2,6 +2,7 @@
 
 import { unknownDimension } from '../../model/dimension.ts';
 import type { OperatorDefinition } from '../definition.ts';
+import { likeInputMap } from '../dimensions/elementwise.ts';
 import { scalarOf } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';
 import { elementwiseCost, inferLikeInput, readsInput } from '../vocabulary/elementwise.ts';
@@ -30,6 +31,7 @@ export const clip: OperatorDefinition = define({
       },
     });
   },
+  dimensions: likeInputMap,
   cost: (context) => elementwiseCost(context, 2, (index) => (index === 0 ? readsInput(2) : undefined)),
 });
 

@@ -14,6 +14,8 @@ import type {
   OperatorCost,
   OperatorDefinition,
 } from '../definition.ts';
+import { type DimensionMap, unknownMap } from '../dimensionMap.ts';
+import { mapOfLabels } from '../dimensions/labels.ts';
 import { define } from '../vocabulary/define.ts';
 import {
   elementTypeOf,
@@ -23,6 +25,7 @@ import {
   tensor,
   tensorOfUnknownShape,
   unknownBecause,
+  whyUnknown,
 } from '../vocabulary/types.ts';
 import {
   addTraffic,
@@ -41,6 +44,7 @@ export const einsum: OperatorDefinition = define({
   since: 12,
   documentation: 'sum of products over named indices (ONNX Operators, Einsum-28)',
   infer: inferEinsum,
+  dimensions: einsumMap,
   cost: einsumCost,
 });
 
@@ -184,4 +188,22 @@ function contraction(
     if (index < equation.operands.length - 1) intermediates += count(current);
   }
   return { multiplyAdds, intermediates };
+}
+
+/** Every index is a factor: of the result where it has it, else summed over. */
+function einsumMap(context: InferenceContext): DimensionMap {
+  const ranks = Array.from({ length: context.inputCount }, (_, index) => context.inputShape(index)?.length);
+  const missing = ranks.indexOf(undefined);
+  if (missing >= 0) return unknownMap(whyUnknown(context, missing));
+  const equation = readEquation(
+    context.string('equation', ''),
+    ranks.map((rank) => rank ?? 0),
+  );
+  if (equation === undefined) return unknownMap('the equation does not fit the inputs');
+  const summed = equation.operands.flat().filter((label) => !equation.result.includes(label));
+  return mapOfLabels(context, {
+    inputs: Object.fromEntries(equation.operands.entries()),
+    outputs: [equation.result],
+    details: Object.fromEntries(summed.map((label) => [label, { by: 'sum' }])),
+  });
 }

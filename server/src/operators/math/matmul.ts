@@ -18,6 +18,7 @@ import type {
   OperatorCost,
   OperatorDefinition,
 } from '../definition.ts';
+import { gemmMap, matMulMap } from '../dimensions/products.ts';
 import { broadcastShapes, contradict } from '../vocabulary/broadcast.ts';
 import { define } from '../vocabulary/define.ts';
 import { elementTypeOf, mismatch, printShape, single, tensor, unknownBecause } from '../vocabulary/types.ts';
@@ -38,6 +39,7 @@ const matMul = define({
   type: 'MatMul',
   documentation: 'matmul with broadcast batch dimensions, as numpy.matmul (ONNX Operators, MatMul-13)',
   infer: (context) => inferMatMul(context, elementTypeOf(context, 0), 0, 1),
+  dimensions: (context) => matMulMap(context, { left: 0, right: 1 }),
   cost: (context) => matMulCost(context, 0, 1),
 });
 
@@ -46,6 +48,7 @@ const matMulInteger = define({
   since: 10,
   documentation: 'matmul of 8-bit integers, accumulated in int32 (ONNX Operators, MatMulInteger-10)',
   infer: (context) => inferMatMul(context, 'int32', 0, 1),
+  dimensions: (context) => matMulMap(context, { left: 0, right: 1, perRow: [2], perColumn: [3] }),
   cost: (context) => matMulCost(context, 0, 1),
 });
 
@@ -54,6 +57,8 @@ const qLinearMatMul = define({
   since: 10,
   documentation: 'matmul of quantized tensors, quantized again (ONNX Operators, QLinearMatMul-21)',
   infer: (context) => inferMatMul(context, elementTypeOf(context, 7), 0, 3),
+  dimensions: (context) =>
+    matMulMap(context, { left: 0, right: 3, perRow: [1, 2], perColumn: [4, 5], nonlinear: true }),
   cost: (context) => matMulCost(context, 0, 3),
 });
 
@@ -61,6 +66,7 @@ const gemm = define({
   type: 'Gemm',
   documentation: 'α·A·B + β·C with optional transposes (ONNX Operators, Gemm-13)',
   infer: inferGemm,
+  dimensions: (context) => gemmMap(context),
   cost: gemmCost,
 });
 

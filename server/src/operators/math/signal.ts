@@ -9,6 +9,8 @@ import {
   unknownDimension,
 } from '../../model/dimension.ts';
 import type { CostContext, InferenceContext, OperatorDefinition } from '../definition.ts';
+import { type DimensionMap, unknownMap } from '../dimensionMap.ts';
+import { leadingMap, likeInputBut, rowsMap } from '../dimensions/elementwise.ts';
 import { normalizeAxis } from '../vocabulary/axes.ts';
 import { scalarOf } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';
@@ -75,6 +77,7 @@ const discreteFourierTransform = define({
     });
     return single(tensor(elementType, shape));
   },
+  dimensions: transformMap,
   cost: (context) =>
     copyCost(context, { operations: transformOperations(context, context.input(0)?.dimensions.at(1) ?? 2) }),
 });
@@ -116,6 +119,7 @@ const shortTimeFourierTransform = define({
     const bins = context.int('onesided', 1) === 1 ? oneSided(frame) : frame;
     return single(tensor(elementType, [batch, frames, bins, 2]));
   },
+  dimensions: (context) => leadingMap(context, ['batch']),
   cost: (context) =>
     copyCost(context, {
       operations: transformOperations(context, 2 * (context.output(0)?.dimensions[2] ?? 1)),
@@ -132,6 +136,7 @@ const determinant = define({
       ? unknownBecause(context, 0)
       : single(tensor(elementTypeOf(context, 0), input.slice(0, -2)));
   },
+  dimensions: (context) => rowsMap(context, -2),
   cost: (context) => {
     const size = context.input(0)?.dimensions.at(-1) ?? 1;
     return copyCost(context, {
@@ -146,3 +151,9 @@ export const signalOperators: readonly OperatorDefinition[] = [
   shortTimeFourierTransform,
   determinant,
 ];
+
+/** All axes but the one transformed and the last, of real and imaginary part. */
+function transformMap(context: InferenceContext): DimensionMap {
+  const axis = context.opset < 20 ? context.int('axis', 1) : axisInput(context);
+  return axis === undefined ? unknownMap(whyUnknown(context, 2)) : likeInputBut(context, [axis, -1]);
+}

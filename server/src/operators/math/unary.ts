@@ -8,6 +8,7 @@
 import { type Dimension, unknownDimension } from '../../model/dimension.ts';
 import type { ElementType } from '../../model/elementType.ts';
 import type { OperatorDefinition } from '../definition.ts';
+import { likeInputMap } from '../dimensions/elementwise.ts';
 import { define } from '../vocabulary/define.ts';
 import {
   type ElementwiseGradient,
@@ -191,6 +192,7 @@ export const unaryOperators: readonly OperatorDefinition[] = rows.map((definitio
             value === undefined ? unknownDimension('no element') : apply(definition, value),
         }),
       }),
+    dimensions: likeInputMap,
     cost: (context) => elementwiseCost(context, definition.operations, () => definition.gradient),
   }),
 );

@@ -4,11 +4,13 @@ import type { Dimension } from '../../model/dimension.ts';
 import { addDimensions } from '../../model/dimension.ts';
 import type { ElementType } from '../../model/elementType.ts';
 import type { Inference, InferenceContext, OperatorDefinition } from '../definition.ts';
+import { oneHotMap } from '../dimensions/axes.ts';
+import { likeInputMap, rowsMap } from '../dimensions/elementwise.ts';
 import { elementwiseCost, inferLikeInput } from '../vocabulary/elementwise.ts';
 import { copyCost } from '../vocabulary/movement.ts';
 import { elementTypeOf, invalid, printShape, single, tensor, unknownBecause } from '../vocabulary/types.ts';
 import { givenOf, lengthOfList, onlyOneOf } from './attributes.ts';
-import { defineMl, samplesOf } from './samples.ts';
+import { defineMl, featuresMap, samplesOf } from './samples.ts';
 
 /** Type, what it computes, operations per element, element type of the output where it is not the input's. */
 const rows: readonly (readonly [string, string, number, ElementType | undefined])[] = [
@@ -24,6 +26,7 @@ export const encoders: readonly OperatorDefinition[] = [
       type,
       documentation,
       infer: (context) => inferLikeInput(context, elementType === undefined ? {} : { elementType }),
+      dimensions: (context) => (type === 'Binarizer' ? likeInputMap(context) : rowsMap(context, -1)),
       cost: (context) => elementwiseCost(context, operations, () => undefined),
     }),
   ),
@@ -31,6 +34,7 @@ export const encoders: readonly OperatorDefinition[] = [
     type: 'CategoryMapper',
     documentation: 'integers for strings, or strings for integers, by a table',
     infer: inferCategories,
+    dimensions: likeInputMap,
     cost: (context) => elementwiseCost(context, 1, () => undefined),
   }),
   defineMl({
@@ -38,6 +42,7 @@ export const encoders: readonly OperatorDefinition[] = [
     version: 4,
     documentation: 'each element replaced by a table of keys and values',
     infer: inferLabels,
+    dimensions: likeInputMap,
     cost: (context) => elementwiseCost(context, 1, () => undefined),
   }),
   defineMl({
@@ -51,6 +56,7 @@ export const encoders: readonly OperatorDefinition[] = [
       const count = lengthOfList(context, 'cats_int64s') ?? lengthOfList(context, 'cats_strings') ?? 0;
       return single(tensor('float32', [...input, count]));
     },
+    dimensions: (context) => oneHotMap(context),
     cost: (context) => copyCost(context),
   }),
   defineMl({
@@ -67,6 +73,7 @@ export const encoders: readonly OperatorDefinition[] = [
         return invalid(`features ${printShape(input)} cannot be taken at positions ${printShape(positions)}`);
       return single(tensor(elementType, [...(input.length === 1 ? [1] : input.slice(0, -1)), count]));
     },
+    dimensions: (context) => rowsMap(context, -1),
     cost: (context) => copyCost(context, { read: context.output(0)?.elements ?? 0 }),
   }),
   defineMl({
@@ -83,6 +90,7 @@ export const encoders: readonly OperatorDefinition[] = [
       const total = widths.reduce<Dimension>((sum, width) => addDimensions(sum, width ?? 0), 0);
       return single(tensor('float32', [samplesOf(context), total]));
     },
+    dimensions: featuresMap,
     cost: (context) => copyCost(context),
   }),
 ];

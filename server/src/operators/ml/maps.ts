@@ -3,6 +3,7 @@
 import { unknownDimension } from '../../model/dimension.ts';
 import type { ElementType } from '../../model/elementType.ts';
 import type { OperatorDefinition } from '../definition.ts';
+import { unknownMap } from '../dimensionMap.ts';
 import { invalid, single, tensor } from '../vocabulary/types.ts';
 import { shapeCost } from '../vocabulary/work.ts';
 import { lengthOfList, onlyOneOf } from './attributes.ts';
@@ -29,6 +30,7 @@ export const mapOperators: readonly OperatorDefinition[] = [
           : unknownDimension('how many entries a map has is known only when the model runs');
       return single(tensor(elementType, [1, count]));
     },
+    dimensions: () => unknownMap('a map has no dimensions'),
     cost: () => shapeCost,
   }),
   defineMl({
@@ -44,6 +46,7 @@ export const mapOperators: readonly OperatorDefinition[] = [
         lengthOfList(context, 'int64_vocabulary') ?? lengthOfList(context, 'string_vocabulary') ?? 0;
       return single(tensor(value, [1, count]));
     },
+    dimensions: () => unknownMap('a map has no dimensions'),
     cost: () => shapeCost,
   }),
   defineMl({
@@ -55,6 +58,7 @@ export const mapOperators: readonly OperatorDefinition[] = [
       const key = context.attribute('classlabels_strings') === undefined ? 'int64' : 'string';
       return single({ kind: 'sequence', element: { kind: 'map', key, value: tensor('float32', []) } });
     },
+    dimensions: () => unknownMap('a map has no dimensions'),
     cost: () => shapeCost,
   }),
 ];

@@ -3,7 +3,7 @@
 import type { CostContext, InferenceContext, OperatorDefinition } from '../definition.ts';
 import { single, tensor } from '../vocabulary/types.ts';
 import { labelsOf, lengthOfList } from './attributes.ts';
-import { defineMl, featuresOf, modelCost, samplesOf } from './samples.ts';
+import { defineMl, featuresOf, modelCost, samplesMap, samplesOf } from './samples.ts';
 
 /** A label for each sample, and a score for each sample and class. */
 export function inferClasses(context: InferenceContext, integers: string) {
@@ -30,6 +30,7 @@ export const linearModels: readonly OperatorDefinition[] = [
     type: 'LinearClassifier',
     documentation: 'class of the highest linear score',
     infer: (context) => inferClasses(context, 'classlabels_ints'),
+    dimensions: samplesMap,
     cost: (context) => {
       const classes = context.output(1)?.dimensions.at(-1) ?? 1;
       return modelCost(context, { flops: 2 * classes * featuresOf(context), operations: 4 * classes });
@@ -40,6 +41,7 @@ export const linearModels: readonly OperatorDefinition[] = [
     documentation: 'linear functions of the features',
     infer: (context) =>
       single(tensor('float32', [samplesOf(context), Math.max(1, context.int('targets', 1))])),
+    dimensions: samplesMap,
     cost: (context) => {
       const targets = context.output(0)?.dimensions.at(-1) ?? 1;
       return modelCost(context, { flops: 2 * targets * featuresOf(context), operations: targets });
@@ -49,12 +51,14 @@ export const linearModels: readonly OperatorDefinition[] = [
     type: 'SVMClassifier',
     documentation: 'class of a support-vector machine, and scores',
     infer: (context) => inferClasses(context, 'classlabels_ints'),
+    dimensions: samplesMap,
     cost: vectorMachineCost,
   }),
   defineMl({
     type: 'SVMRegressor',
     documentation: 'value of a support-vector machine',
     infer: (context) => single(tensor('float32', [samplesOf(context), 1])),
+    dimensions: samplesMap,
     cost: vectorMachineCost,
   }),
 ];

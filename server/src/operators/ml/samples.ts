@@ -1,5 +1,7 @@
 import { type Dimension, unknownDimension } from '../../model/dimension.ts';
 import type { CostContext, InferenceContext, OperatorCost, OperatorDefinition } from '../definition.ts';
+import type { DimensionMap } from '../dimensionMap.ts';
+import { mapOfLabels } from '../dimensions/labels.ts';
 import { define } from '../vocabulary/define.ts';
 import { whyUnknown } from '../vocabulary/types.ts';
 import { cost, trafficOf, unknownShapeCost, work } from '../vocabulary/work.ts';
@@ -12,6 +14,7 @@ export const defineMl = (definition: {
   readonly version?: number;
   readonly documentation: string;
   readonly infer: OperatorDefinition['infer'];
+  readonly dimensions: OperatorDefinition['dimensions'];
   readonly cost: OperatorDefinition['cost'];
 }): OperatorDefinition => {
   const { version, ...rest } = definition;
@@ -50,3 +53,19 @@ export function modelCost(
   });
   return cost(flops > 0 ? 'matmul' : 'elementwise', forward);
 }
+
+/** Each sample by itself; the features of a single one have no samples. */
+export const samplesMap = (context: InferenceContext): DimensionMap =>
+  mapOfLabels(context, {
+    inputs: { 0: context.inputShape(0)?.length === 2 ? ['n', undefined] : [] },
+    outputs: [['n'], ['n']],
+  });
+
+/** Each sample by itself, in every input. */
+export const featuresMap = (context: InferenceContext): DimensionMap =>
+  mapOfLabels(context, {
+    inputs: Object.fromEntries(
+      Array.from({ length: context.inputCount }, (_, index) => [index, ['n', undefined]]),
+    ),
+    outputs: [['n', undefined]],
+  });

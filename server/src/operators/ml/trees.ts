@@ -16,7 +16,7 @@ import { withdrawn } from '../vocabulary/define.ts';
 import { elementTypeOf, invalid, single, tensor } from '../vocabulary/types.ts';
 import { lengthOfList } from './attributes.ts';
 import { inferClasses } from './models.ts';
-import { defineMl, modelCost, samplesOf } from './samples.ts';
+import { defineMl, modelCost, samplesMap, samplesOf } from './samples.ts';
 
 export const treeEnsembles: readonly OperatorDefinition[] = [
   replaced({
@@ -24,6 +24,7 @@ export const treeEnsembles: readonly OperatorDefinition[] = [
     version: 3,
     documentation: 'class that decision trees vote for, and scores',
     infer: (context) => inferClasses(context, 'classlabels_int64s'),
+    dimensions: samplesMap,
     cost: walkCost,
   }),
   replaced({
@@ -31,6 +32,7 @@ export const treeEnsembles: readonly OperatorDefinition[] = [
     version: 3,
     documentation: 'sums of the leaves that decision trees reach',
     infer: (context) => single(tensor('float32', [samplesOf(context), targetsOf(context)])),
+    dimensions: samplesMap,
     cost: walkCost,
   }),
   defineMl({
@@ -38,6 +40,7 @@ export const treeEnsembles: readonly OperatorDefinition[] = [
     since: 5,
     documentation: 'sums of the leaves that decision trees reach, leaves and nodes apart',
     infer: inferTreeEnsemble,
+    dimensions: samplesMap,
     cost: walkCost,
   }),
 ];

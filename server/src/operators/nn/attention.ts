@@ -8,6 +8,7 @@ import type {
   OperatorCost,
   OperatorDefinition,
 } from '../definition.ts';
+import { attentionMap, flexAttentionMap } from '../dimensions/sequences.ts';
 import { attentionCost } from '../vocabulary/attentionCost.ts';
 import { contradict } from '../vocabulary/broadcast.ts';
 import { define } from '../vocabulary/define.ts';
@@ -21,6 +22,7 @@ const attention = define({
   documentation:
     'softmax(Q·Kᵀ·scale + mask)·V per head, grouped queries allowed (ONNX Operators, Attention-25)',
   infer: inferAttention,
+  dimensions: attentionMap,
   cost: costOfAttention,
 });
 
@@ -30,6 +32,7 @@ const flexAttention = define({
   documentation:
     'attention with subgraphs that change scores and probabilities (ONNX Operators, FlexAttention-1)',
   infer: inferFlexAttention,
+  dimensions: flexAttentionMap,
   cost: costOfAttention,
 });
 

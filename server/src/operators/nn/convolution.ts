@@ -23,6 +23,7 @@ import type {
   OperatorCost,
   OperatorDefinition,
 } from '../definition.ts';
+import { convolutionMap, deformableConvolutionMap } from '../dimensions/windows.ts';
 import { countOf } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';
 import {
@@ -51,6 +52,7 @@ const conv = define({
   type: 'Conv',
   documentation: 'convolution over any number of spatial axes (ONNX Operators, Conv-22)',
   infer: (context) => inferConvolution(context, elementTypeOf(context, 0), 0, 1),
+  dimensions: (context) => convolutionMap(context),
   cost: (context) => convolutionCost(context, 0, 1, 2),
 });
 
@@ -59,6 +61,7 @@ const convInteger = define({
   since: 10,
   documentation: 'convolution of 8-bit integers, accumulated in int32 (ONNX Operators, ConvInteger-10)',
   infer: (context) => inferConvolution(context, 'int32', 0, 1),
+  dimensions: (context) => convolutionMap(context, { bias: -1, perChannel: [3] }),
   cost: (context) => convolutionCost(context, 0, 1),
 });
 
@@ -67,6 +70,8 @@ const qLinearConv = define({
   since: 10,
   documentation: 'convolution of quantized tensors, quantized again (ONNX Operators, QLinearConv-10)',
   infer: (context) => inferConvolution(context, elementTypeOf(context, 7), 0, 3),
+  dimensions: (context) =>
+    convolutionMap(context, { weight: 3, bias: 8, perChannel: [4, 5], nonlinear: true }),
   cost: (context) => convolutionCost(context, 0, 3, 8),
 });
 
@@ -75,6 +80,7 @@ const deformConv = define({
   since: 19,
   documentation: 'convolution sampling at learned offsets (ONNX Operators, DeformConv-22)',
   infer: (context) => inferConvolution(context, elementTypeOf(context, 0), 0, 1),
+  dimensions: deformableConvolutionMap,
   cost: (context) => convolutionCost(context, 0, 1, 3),
 });
 
@@ -82,6 +88,7 @@ const convTranspose = define({
   type: 'ConvTranspose',
   documentation: 'transposed convolution, the data gradient of Conv (ONNX Operators, ConvTranspose-22)',
   infer: inferTransposedConvolution,
+  dimensions: (context) => convolutionMap(context, { transposed: true }),
   cost: (context) => convolutionCost(context, 0, 1, 2, true),
 });
 

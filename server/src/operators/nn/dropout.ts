@@ -1,6 +1,7 @@
 /** Dropout: identity in inference, a random mask in training. */
 
 import type { Inference, InferenceContext, OperatorDefinition } from '../definition.ts';
+import { likeInputMap } from '../dimensions/elementwise.ts';
 import { define } from '../vocabulary/define.ts';
 import { maskOf } from '../vocabulary/elementwise.ts';
 import { viewCost } from '../vocabulary/movement.ts';
@@ -21,6 +22,7 @@ export const dropout: OperatorDefinition = define({
   documentation:
     'elements set to 0 at random in training, the input itself in inference (ONNX Operators, Dropout-22)',
   infer: inferDropout,
+  dimensions: likeInputMap,
   cost: (context) => {
     const input = context.input(0);
     const output = context.output(0);

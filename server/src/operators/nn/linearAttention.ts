@@ -18,6 +18,7 @@ import type {
   OperatorCost,
   OperatorDefinition,
 } from '../definition.ts';
+import { causalConvolutionMap, linearAttentionMap } from '../dimensions/sequences.ts';
 import { contradict } from '../vocabulary/broadcast.ts';
 import { define } from '../vocabulary/define.ts';
 import { partOf } from '../vocabulary/heads.ts';
@@ -53,6 +54,7 @@ export const linearAttentionOperators: readonly OperatorDefinition[] = domains.f
       since,
       documentation: `attention by a recurrent state per head (${source}, LinearAttention-${version})`,
       infer: inferLinearAttention,
+      dimensions: linearAttentionMap,
       cost: linearAttentionCost,
     }),
     define({
@@ -61,6 +63,7 @@ export const linearAttentionOperators: readonly OperatorDefinition[] = domains.f
       since,
       documentation: `depthwise convolution over past positions, with state (${source}, CausalConvWithState-${version})`,
       infer: inferCausalConvolution,
+      dimensions: causalConvolutionMap,
       cost: causalConvolutionCost,
     }),
   ],

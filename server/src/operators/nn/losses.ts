@@ -2,6 +2,7 @@
 
 import type { Dimension } from '../../model/dimension.ts';
 import type { InferenceContext, OperatorDefinition } from '../definition.ts';
+import { lossMap } from '../dimensions/axes.ts';
 import { define } from '../vocabulary/define.ts';
 import { elementTypeOf, tensor, unknownBecause } from '../vocabulary/types.ts';
 import {
@@ -39,6 +40,7 @@ export const losses: readonly OperatorDefinition[] = [
     since: 12,
     documentation: 'cross entropy of softmax scores (ONNX Operators, SoftmaxCrossEntropyLoss-13)',
     infer: (context) => inferLoss(context, true),
+    dimensions: lossMap,
     cost: (context) => {
       const scores = context.input(0);
       if (scores === undefined) return unknownShapeCost;
@@ -65,6 +67,7 @@ export const losses: readonly OperatorDefinition[] = [
     since: 12,
     documentation: 'negative log-likelihood of the labels (ONNX Operators, NegativeLogLikelihoodLoss-22)',
     infer: (context) => inferLoss(context, false),
+    dimensions: lossMap,
     cost: (context) => {
       const scores = context.input(0);
       const labels = context.input(1);

@@ -18,6 +18,14 @@ import type {
   OperatorDefinition,
   SavedTensor,
 } from '../definition.ts';
+import {
+  batchNormalizationMap,
+  groupNormalizationMap,
+  instanceNormalizationMap,
+  layerNormalizationMap,
+  softmaxMap,
+} from '../dimensions/axes.ts';
+import { likeInputBut, likeInputButAxis } from '../dimensions/elementwise.ts';
 import { normalizeAxis } from '../vocabulary/axes.ts';
 import { countOf } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';
@@ -73,6 +81,7 @@ const batchNormalization = define({
     }
     return { outputs: [type, ...runningStatistics(context, channels)] };
   },
+  dimensions: batchNormalizationMap,
   cost: (context) => {
     const input = context.input(0);
     const output = context.output(0);
@@ -105,6 +114,7 @@ const layerNormalization = define({
   since: 17,
   documentation: 'normalization over the last axes (ONNX Operators, LayerNormalization-17)',
   infer: (context) => inferWithStatistics(context, -1),
+  dimensions: (context) => layerNormalizationMap(context),
   cost: (context) =>
     normalizationCost(context, { operations: 8, reads: 1, statistics: 2 * rowsOf(context, -1) }),
 });
@@ -114,6 +124,7 @@ const rmsNormalization = define({
   since: 23,
   documentation: 'division by the root mean square over the last axes (ONNX Operators, RMSNormalization-23)',
   infer: (context) => inferLikeInput(context),
+  dimensions: (context) => layerNormalizationMap(context, { beside: [1] }),
   cost: (context) => normalizationCost(context, { operations: 4, reads: 1, statistics: rowsOf(context, -1) }),
 });
 
@@ -121,6 +132,7 @@ const instanceNormalization = define({
   type: 'InstanceNormalization',
   documentation: 'normalization per sample and channel (ONNX Operators, InstanceNormalization-22)',
   infer: (context) => inferLikeInput(context),
+  dimensions: instanceNormalizationMap,
   cost: (context) => {
     const [batch = 1, channels = 1] = context.input(0)?.dimensions ?? [];
     return normalizationCost(context, { operations: 8, reads: 2, statistics: 2 * batch * channels });
@@ -132,6 +144,7 @@ const groupNormalization = define({
   since: 18,
   documentation: 'normalization per sample and group of channels (ONNX Operators, GroupNormalization-21)',
   infer: (context) => inferLikeInput(context),
+  dimensions: (context) => groupNormalizationMap(context, 'num_groups'),
   cost: (context) => {
     const [batch = 1] = context.input(0)?.dimensions ?? [];
     return normalizationCost(context, {
@@ -147,6 +160,7 @@ const meanVarianceNormalization = define({
   since: 9,
   documentation: 'normalization over given axes without scale (ONNX Operators, MeanVarianceNormalization-13)',
   infer: (context) => inferLikeInput(context),
+  dimensions: (context) => likeInputBut(context, context.ints('axes') ?? [0, 2, 3]),
   cost: (context) => normalizationCost(context, { operations: 6, reads: 2, statistics: 0 }),
 });
 
@@ -154,6 +168,7 @@ const lpNormalization = define({
   type: 'LpNormalization',
   documentation: 'division by the p-norm along an axis (ONNX Operators, LpNormalization-22)',
   infer: (context) => inferLikeInput(context),
+  dimensions: (context) => likeInputButAxis(context, 'axis', -1),
   cost: (context) => normalizationCost(context, { operations: 3, reads: 2, statistics: 0 }),
 });
 
@@ -161,6 +176,7 @@ const localResponseNormalization = define({
   type: 'LRN',
   documentation: 'normalization over neighbouring channels (ONNX Operators, LRN-13)',
   infer: (context) => inferLikeInput(context),
+  dimensions: (context) => likeInputBut(context, [1]),
   cost: (context) =>
     normalizationCost(context, { operations: context.int('size', 1) + 4, reads: 2, statistics: 0 }),
 });
@@ -189,6 +205,7 @@ const softmaxes = (['Softmax', 'LogSoftmax', 'Hardmax'] as const).map((type) =>
       }
       return inferLikeInput(context);
     },
+    dimensions: softmaxMap,
     cost: (context) => {
       const input = context.input(0);
       const output = context.output(0);

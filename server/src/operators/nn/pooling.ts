@@ -14,6 +14,7 @@ import type {
   OperatorDefinition,
   SavedTensor,
 } from '../definition.ts';
+import { globalPoolMap, poolMap, regionsMap } from '../dimensions/windows.ts';
 import { countOf } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';
 import {
@@ -43,6 +44,7 @@ const maxPool = define({
   type: 'MaxPool',
   documentation: 'largest element of each window (ONNX Operators, MaxPool-22)',
   infer: (context) => inferPool(context, 1),
+  dimensions: (context) => poolMap(context, { countsPositions: context.outputCount > 1 }),
   cost: (context) => {
     const output = context.output(0);
     const positions: SavedTensor = {
@@ -62,6 +64,7 @@ const averagePool = define({
   type: 'AveragePool',
   documentation: 'mean of each window (ONNX Operators, AveragePool-22)',
   infer: (context) => inferPool(context, 0),
+  dimensions: (context) => poolMap(context),
   cost: (context) => poolCost(context, countOf(context.ints('kernel_shape') ?? []), [savedInput(0)]),
 });
 
@@ -69,6 +72,7 @@ const lpPool = define({
   type: 'LpPool',
   documentation: 'p-norm of each window (ONNX Operators, LpPool-22)',
   infer: (context) => inferPool(context, 0),
+  dimensions: (context) => poolMap(context),
   cost: (context) =>
     poolCost(context, 2 * countOf(context.ints('kernel_shape') ?? []), [savedInput(0), savedOutput(0)]),
 });
@@ -77,6 +81,7 @@ const globalAveragePool = define({
   type: 'GlobalAveragePool',
   documentation: 'mean over all spatial axes (ONNX Operators, GlobalAveragePool-22)',
   infer: inferGlobalPool,
+  dimensions: (context) => globalPoolMap(context, 'mean'),
   cost: (context) => poolCost(context, spatialElements(context), []),
 });
 
@@ -84,6 +89,7 @@ const globalMaxPool = define({
   type: 'GlobalMaxPool',
   documentation: 'maximum over all spatial axes (ONNX Operators, GlobalMaxPool-22)',
   infer: inferGlobalPool,
+  dimensions: (context) => globalPoolMap(context, 'max'),
   cost: (context) => poolCost(context, spatialElements(context), [savedInput(0), savedOutput(0)]),
 });
 
@@ -91,6 +97,7 @@ const globalLpPool = define({
   type: 'GlobalLpPool',
   documentation: 'p-norm over all spatial axes (ONNX Operators, GlobalLpPool-22)',
   infer: inferGlobalPool,
+  dimensions: (context) => globalPoolMap(context),
   cost: (context) => poolCost(context, 2 * spatialElements(context), [savedInput(0), savedOutput(0)]),
 });
 
@@ -116,6 +123,7 @@ const maxUnpool = define({
     });
     return single(tensor(elementTypeOf(context, 0), [...input.slice(0, 2), ...sizes]));
   },
+  dimensions: (context) => poolMap(context, { alike: [1], countsPositions: true }),
   cost: (context) => poolCost(context, 1, [savedInput(1)]),
 });
 
@@ -128,6 +136,7 @@ const maxRoiPool = define({
       return invalid(`pooled_shape ${printShape(pooled)} must be positive`);
     return inferRegions(context, pooled);
   },
+  dimensions: regionsMap,
   cost: (context) => poolCost(context, 1, [savedInput(0), savedInput(1)]),
 });
 
@@ -137,6 +146,7 @@ const roiAlign = define({
   documentation: 'bilinear samples of each region of interest (ONNX Operators, RoiAlign-22)',
   infer: (context) =>
     inferRegions(context, [context.int('output_height', 1), context.int('output_width', 1)]),
+  dimensions: regionsMap,
   cost: (context) => {
     const samples = Math.max(1, context.int('sampling_ratio', 0));
     return poolCost(context, 8 * samples * samples, [savedInput(1), savedInput(2)]);

@@ -1,3 +1,4 @@
+import { broadcastMap } from '../dimensions/elementwise.ts';
 import { contradict } from '../vocabulary/broadcast.ts';
 import { define } from '../vocabulary/define.ts';
 import { elementwiseCost, inferBroadcast, readsInput } from '../vocabulary/elementwise.ts';
@@ -19,6 +20,7 @@ export const swiGlu = define({
     if (differ) return mismatch(`gate ${printShape(gate)} and value ${printShape(value)} differ in shape`);
     return inferBroadcast(context);
   },
+  dimensions: (context) => broadcastMap(context),
   cost: (context) =>
     elementwiseCost(context, 6, () => ({ ...readsInput(6), reads: [savedInput(0), savedInput(1)] })),
 });

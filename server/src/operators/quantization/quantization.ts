@@ -2,6 +2,8 @@
 
 import { elementTypeOfNumber } from '../../model/elementType.ts';
 import type { InferenceContext, OperatorDefinition } from '../definition.ts';
+import { quantizationMap } from '../dimensions/axes.ts';
+import { likeInputBut } from '../dimensions/elementwise.ts';
 import { define } from '../vocabulary/define.ts';
 import { elementwiseCost, inferLikeInput, passesThrough } from '../vocabulary/elementwise.ts';
 import { elementTypeOf, invalid, tensor, tensorOfUnknownShape, whyUnknown } from '../vocabulary/types.ts';
@@ -17,6 +19,7 @@ const quantizeLinear = define({
       return invalid(`output_dtype asks for ${asked}, but the zero point is of ${zeroPoint}`);
     return inferLikeInput(context, { elementType: asked ?? zeroPoint ?? 'uint8' });
   },
+  dimensions: quantizationMap,
   cost: (context) => elementwiseCost(context, 3, (index) => (index === 0 ? passesThrough : undefined)),
 });
 
@@ -28,6 +31,7 @@ const dequantizeLinear = define({
     inferLikeInput(context, {
       elementType: requestedType(context, 'output_dtype') ?? elementTypeOf(context, 1),
     }),
+  dimensions: quantizationMap,
   cost: (context) => elementwiseCost(context, 2, (index) => (index === 0 ? passesThrough : undefined)),
 });
 
@@ -41,6 +45,11 @@ const dynamicQuantizeLinear = define({
       input === undefined ? tensorOfUnknownShape('uint8', whyUnknown(context, 0)) : tensor('uint8', input);
     return { outputs: [quantized, tensor('float32', []), tensor('uint8', [])] };
   },
+  dimensions: (context) =>
+    likeInputBut(context, [], {
+      outputs: 1,
+      details: { coupled: 'scale and zero point are those of the whole range' },
+    }),
   cost: (context) => elementwiseCost(context, 5, () => passesThrough),
 });
 

@@ -22,6 +22,7 @@ import type {
   RepeatedMatmul,
   SavedTensor,
 } from '../definition.ts';
+import { recurrentMap } from '../dimensions/sequences.ts';
 import { define } from '../vocabulary/define.ts';
 import {
   elementTypeOf,
@@ -101,6 +102,7 @@ export const recurrentOperators: readonly OperatorDefinition[] = [...cells, proj
     ...(cell.projection === undefined ? {} : { domain: ownDomain }),
     documentation: cell.documentation,
     infer: (context) => inferRecurrent(context, cell),
+    dimensions: recurrentMap,
     cost: (context) => recurrentCost(context, cell),
   }),
 );

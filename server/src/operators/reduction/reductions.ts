@@ -18,6 +18,8 @@ import type {
   OperatorDefinition,
   SavedTensor,
 } from '../definition.ts';
+import type { Combination } from '../dimensionMap.ts';
+import { extremePositionMap, reductionMap, runningMap } from '../dimensions/axes.ts';
 import { integersOf, lengthOf, normalizeAxes, normalizeAxis, numbersOf } from '../vocabulary/axes.ts';
 import { contentOf, coordinatesOf, elementAt } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';
@@ -51,6 +53,8 @@ interface ReductionRow {
   readonly operations: number;
   /** What PyTorch 2.x keeps for backward. */
   readonly saved: readonly SavedTensor[];
+  /** What puts results of equal parts together, where something plain does. */
+  readonly combines?: Combination;
   readonly fold?: (left: Dimension, right: Dimension) => Dimension;
 }
 
@@ -63,6 +67,7 @@ const integer =
 const rows: readonly ReductionRow[] = [
   {
     type: 'ReduceSum',
+    combines: 'sum',
     documentation: 'sum over axes (ONNX Operators, ReduceSum-13)',
     operations: 1,
     saved: [],
@@ -70,12 +75,14 @@ const rows: readonly ReductionRow[] = [
   },
   {
     type: 'ReduceMean',
+    combines: 'mean',
     documentation: 'mean over axes (ONNX Operators, ReduceMean-18)',
     operations: 1,
     saved: [],
   },
   {
     type: 'ReduceMax',
+    combines: 'max',
     documentation: 'maximum over axes (ONNX Operators, ReduceMax-20)',
     operations: 1,
     saved: [savedInput(0), savedOutput(0)],
@@ -83,6 +90,7 @@ const rows: readonly ReductionRow[] = [
   },
   {
     type: 'ReduceMin',
+    combines: 'min',
     documentation: 'minimum over axes (ONNX Operators, ReduceMin-20)',
     operations: 1,
     saved: [savedInput(0), savedOutput(0)],
@@ -90,6 +98,7 @@ const rows: readonly ReductionRow[] = [
   },
   {
     type: 'ReduceProd',
+    combines: 'product',
     documentation: 'product over axes (ONNX Operators, ReduceProd-18)',
     operations: 1,
     saved: [savedInput(0), savedOutput(0)],
@@ -97,6 +106,7 @@ const rows: readonly ReductionRow[] = [
   },
   {
     type: 'ReduceL1',
+    combines: 'sum',
     documentation: 'sum of absolute values over axes (ONNX Operators, ReduceL1-18)',
     operations: 2,
     saved: [savedInput(0), savedOutput(0)],
@@ -121,6 +131,7 @@ const rows: readonly ReductionRow[] = [
   },
   {
     type: 'ReduceSumSquare',
+    combines: 'sum',
     documentation: 'sum of squares over axes (ONNX Operators, ReduceSumSquare-18)',
     operations: 2,
     saved: [savedInput(0)],
@@ -132,6 +143,7 @@ const reductions = rows.map((row) =>
     type: row.type,
     documentation: row.documentation,
     infer: (context) => inferReduction(context, row),
+    dimensions: (context) => reductionMap(context, row.combines),
     cost: (context) => reductionCost(context, row),
   }),
 );
@@ -148,6 +160,7 @@ const positionsOfExtremes = (['ArgMax', 'ArgMin'] as const).map((type) =>
         return mismatch(`axis ${context.int('axis', 0)} lies outside the input ${printShape(input)}`);
       return single(tensor('int64', reducedShape(input, [axis], context.int('keepdims', 1) !== 0)));
     },
+    dimensions: extremePositionMap,
     cost: (context) => {
       const input = context.input(0);
       if (input === undefined || context.output(0) === undefined) return unknownShapeCost;
@@ -164,6 +177,7 @@ const runningSum = define({
   since: 11,
   documentation: 'running sum along an axis (ONNX Operators, CumSum-14)',
   infer: (context) => inferLikeInput(context),
+  dimensions: runningMap,
   cost: (context) => elementwiseCost(context, 1, (index) => (index === 0 ? readsNothing(1) : undefined)),
 });
 
@@ -172,6 +186,7 @@ const runningProduct = define({
   since: 26,
   documentation: 'running product along an axis (ONNX Operators, CumProd-26)',
   infer: (context) => inferLikeInput(context),
+  dimensions: runningMap,
   cost: (context) =>
     elementwiseCost(context, 1, (index) =>
       index === 0 ? { reads: [savedInput(0), savedOutput(0)], operations: 4 } : undefined,

@@ -6,6 +6,7 @@ import { elementTypeOfNumber } from '../../model/elementType.ts';
 import { isKnownShape, type SequenceType, type ValueType } from '../../model/graph.ts';
 import { unknownCount } from '../controlflow/perIteration.ts';
 import type { Inference, InferenceContext, OperatorDefinition } from '../definition.ts';
+import { unknownMap } from '../dimensionMap.ts';
 import { integersOf, normalizeAxis, numbersOf } from '../vocabulary/axes.ts';
 import { content, scalarOf } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';
@@ -22,6 +23,8 @@ import {
 import { unifyTypes } from '../vocabulary/unify.ts';
 import { cost, shapeCost, trafficOf, unknownShapeCost, work } from '../vocabulary/work.ts';
 
+const ofElements = 'a list of tensors has no dimensions, its elements do';
+
 export const sequenceOperators: readonly OperatorDefinition[] = [
   define({
     type: 'SequenceEmpty',
@@ -32,6 +35,7 @@ export const sequenceOperators: readonly OperatorDefinition[] = [
       const element = tensorOfUnknownShape(elementType, 'the sequence is empty');
       return single({ kind: 'sequence', element, elements: [] });
     },
+    dimensions: () => unknownMap(ofElements),
     cost: () => shapeCost,
   }),
   define({
@@ -39,6 +43,7 @@ export const sequenceOperators: readonly OperatorDefinition[] = [
     since: 11,
     documentation: 'a sequence of the inputs (ONNX Operators, SequenceConstruct-11)',
     infer: (context) => single(sequenceOf(inputTypes(context))),
+    dimensions: () => unknownMap(ofElements),
     cost: (context) => viewCost(context),
   }),
   define({
@@ -46,6 +51,7 @@ export const sequenceOperators: readonly OperatorDefinition[] = [
     since: 11,
     documentation: 'a sequence with one more element (ONNX Operators, SequenceInsert-11)',
     infer: (context) => single(insertedInto(context)),
+    dimensions: () => unknownMap(ofElements),
     cost: () => shapeCost,
   }),
   define({
@@ -53,6 +59,7 @@ export const sequenceOperators: readonly OperatorDefinition[] = [
     since: 11,
     documentation: 'a sequence with one element less (ONNX Operators, SequenceErase-11)',
     infer: (context) => single(erasedFrom(context)),
+    dimensions: () => unknownMap(ofElements),
     cost: () => shapeCost,
   }),
   define({
@@ -65,6 +72,7 @@ export const sequenceOperators: readonly OperatorDefinition[] = [
       const position = positionIn(context, elements, 0);
       return single((position === undefined ? undefined : elements?.[position]) ?? elementOf(type));
     },
+    dimensions: () => unknownMap(ofElements),
     cost: () => shapeCost,
   }),
   define({
@@ -75,6 +83,7 @@ export const sequenceOperators: readonly OperatorDefinition[] = [
       const length = elementsOf(context.inputType(0))?.length;
       return single(tensor('int64', []), length === undefined ? undefined : content([], [length]));
     },
+    dimensions: () => unknownMap(ofElements),
     cost: () => shapeCost,
   }),
   define({
@@ -82,6 +91,7 @@ export const sequenceOperators: readonly OperatorDefinition[] = [
     since: 11,
     documentation: 'parts along an axis as a sequence (ONNX Operators, SplitToSequence-24)',
     infer: inferSplitToSequence,
+    dimensions: () => unknownMap(ofElements),
     cost: (context) => viewCost(context),
   }),
   define({
@@ -90,6 +100,7 @@ export const sequenceOperators: readonly OperatorDefinition[] = [
     documentation: 'the elements of a sequence joined along an axis (ONNX Operators, ConcatFromSequence-11)',
     infer: inferConcatFromSequence,
     // What the elements have is what the output has: each is read once.
+    dimensions: () => unknownMap(ofElements),
     cost: (context) => {
       const output = context.output(0);
       return output === undefined
@@ -105,6 +116,7 @@ export const sequenceOperators: readonly OperatorDefinition[] = [
       const outputs = context.inferSubgraph('body', inputTypes(context).map(elementOf));
       return { outputs: outputs.map((element): ValueType => ({ kind: 'sequence', element })) };
     },
+    dimensions: () => unknownMap(ofElements),
     cost: (context) =>
       unknownCount(
         'how many elements the sequence has is known only when the model runs',
@@ -117,6 +129,7 @@ export const sequenceOperators: readonly OperatorDefinition[] = [
     since: 15,
     documentation: 'a value that may be absent (ONNX Operators, Optional-28)',
     infer: (context) => single({ kind: 'optional', element: context.inputType(0) ?? typeOfEmpty(context) }),
+    dimensions: () => unknownMap(ofElements),
     cost: (context) => viewCost(context),
   }),
   define({
@@ -127,6 +140,7 @@ export const sequenceOperators: readonly OperatorDefinition[] = [
       const type = context.inputType(0);
       return single(type?.kind === 'sequence' ? type : elementOf(type));
     },
+    dimensions: () => unknownMap(ofElements),
     cost: () => shapeCost,
   }),
   define({
@@ -134,6 +148,7 @@ export const sequenceOperators: readonly OperatorDefinition[] = [
     since: 15,
     documentation: 'whether an optional has a value (ONNX Operators, OptionalHasElement-28)',
     infer: () => single(tensor('bool', [])),
+    dimensions: () => unknownMap(ofElements),
     cost: () => shapeCost,
   }),
 ];

@@ -3,6 +3,7 @@
 import { addDimensions, type Dimension, isSymbolic, unknownDimension } from '../../model/dimension.ts';
 import type { TensorContent } from '../../model/graph.ts';
 import type { Inference, InferenceContext } from '../definition.ts';
+import { concatMap } from '../dimensions/axes.ts';
 import { normalizeAxis, numbersOf } from '../vocabulary/axes.ts';
 import { contradict } from '../vocabulary/broadcast.ts';
 import { content, gatherContent, positionOf } from '../vocabulary/contents.ts';
@@ -22,6 +23,7 @@ export const concat = define({
   type: 'Concat',
   documentation: 'tensors joined along an axis (ONNX Operators, Concat-13)',
   infer: inferConcat,
+  dimensions: (context) => concatMap(context),
   cost: (context) => copyCost(context, { gradientIsView: true }),
 });
 

@@ -9,6 +9,8 @@ import {
 } from '../../model/dimension.ts';
 import type { TensorContent } from '../../model/graph.ts';
 import type { OperatorDefinition } from '../definition.ts';
+import { privateMap } from '../dimensionMap.ts';
+import { compressMap } from '../dimensions/axes.ts';
 import { normalizeAxis, numbersOf } from '../vocabulary/axes.ts';
 import { scalarOf } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';
@@ -47,6 +49,7 @@ export const dataDependentOperators: readonly OperatorDefinition[] = [
         nonZeroContent(elements),
       );
     },
+    dimensions: () => privateMap,
     cost: (context) => copyCost(context),
   }),
   define({
@@ -76,6 +79,7 @@ export const dataDependentOperators: readonly OperatorDefinition[] = [
         ),
       );
     },
+    dimensions: compressMap,
     cost: (context) => copyCost(context),
   }),
   define({
@@ -110,6 +114,7 @@ export const dataDependentOperators: readonly OperatorDefinition[] = [
         ],
       };
     },
+    dimensions: () => privateMap,
     cost: (context) => copyCost(context),
   }),
   define({
@@ -129,6 +134,7 @@ export const dataDependentOperators: readonly OperatorDefinition[] = [
       return single(tensor('int64', [atMost(reason, limit), 3]));
     },
     // Each box that is kept is compared with all others: intersection 9 operations, union 2, quotient and comparison.
+    dimensions: () => privateMap,
     cost: (context) => {
       const kept = context.output(0)?.dimensions[0] ?? 0;
       const boxes = context.input(0)?.dimensions[1] ?? 0;

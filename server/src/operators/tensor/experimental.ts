@@ -6,6 +6,7 @@
 
 import { addDimensions, type Dimension } from '../../model/dimension.ts';
 import type { OperatorDefinition } from '../definition.ts';
+import { leadingMap, likeInputBut, likeInputMap } from '../dimensions/elementwise.ts';
 import { define } from '../vocabulary/define.ts';
 import {
   type ElementwiseGradient,
@@ -36,6 +37,7 @@ export const experimentalOperators: readonly OperatorDefinition[] = [
       type,
       documentation: `${documentation}, experimental, removed in ONNX 1.5 (${type}-1)`,
       infer: (context) => inferLikeInput(context),
+      dimensions: type === 'ImageScaler' ? (context) => likeInputBut(context, [1]) : likeInputMap,
       cost: (context) => elementwiseCost(context, operations, () => gradient),
     }),
   ),
@@ -56,6 +58,7 @@ export const experimentalOperators: readonly OperatorDefinition[] = [
       ];
       return single(tensor(elementType, [batch, channels, ...(context.ints('scale') ?? rest)]));
     },
+    dimensions: (context) => leadingMap(context, ['batch', 'channels']),
     cost: (context) => copyCost(context, { read: context.output(0)?.elements ?? 0, scatters: true }),
   }),
 ];

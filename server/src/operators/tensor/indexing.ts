@@ -15,6 +15,16 @@ import type {
   OperatorCost,
   OperatorDefinition,
 } from '../definition.ts';
+import {
+  gatherElementsMap,
+  gatherMap,
+  gatherNDMap,
+  oneHotMap,
+  scatterElementsMap,
+  scatterNDMap,
+  tensorScatterMap,
+} from '../dimensions/axes.ts';
+import { likeInputButAxis } from '../dimensions/elementwise.ts';
 import { integersOf, normalizeAxis, numbersOf } from '../vocabulary/axes.ts';
 import { elementAt, gatherContent, positionOf, scalarOf } from '../vocabulary/contents.ts';
 import { define, withdrawn } from '../vocabulary/define.ts';
@@ -49,6 +59,7 @@ const gather = define({
   type: 'Gather',
   documentation: 'entries along an axis at given indices: selection or embedding (ONNX Operators, Gather-13)',
   infer: inferGather,
+  dimensions: gatherMap,
   cost: gatherCost,
 });
 
@@ -62,6 +73,7 @@ const gatherElements = define({
       ? unknownBecause(context, 1, elementTypeOf(context, 0))
       : single(tensor(elementTypeOf(context, 0), indices));
   },
+  dimensions: gatherElementsMap,
   cost: (context) =>
     copyCost(context, { read: context.output(0)?.elements ?? 0, saved: [savedInput(1)], scatters: true }),
 });
@@ -71,6 +83,7 @@ const gatherND = define({
   since: 11,
   documentation: 'slices at coordinates given by the last axis of the indices (ONNX Operators, GatherND-13)',
   infer: inferGatherND,
+  dimensions: gatherNDMap,
   cost: (context) =>
     copyCost(context, { read: context.output(0)?.elements ?? 0, saved: [savedInput(1)], scatters: true }),
 });
@@ -91,6 +104,12 @@ const scatters = (['ScatterElements', 'Scatter', 'ScatterND', 'TensorScatter'] a
         ? unknownBecause(context, 0)
         : single(input, type === 'ScatterND' ? scatterNDContent(context) : undefined);
     },
+    dimensions: {
+      ScatterElements: scatterElementsMap,
+      Scatter: scatterElementsMap,
+      ScatterND: scatterNDMap,
+      TensorScatter: tensorScatterMap,
+    }[type],
     cost: (context) => copyCost(context, { saved: [savedInput(1)] }),
   }),
 );
@@ -123,6 +142,7 @@ const topK = define({
         )
       : { outputs };
   },
+  dimensions: (context) => likeInputButAxis(context, 'axis', -1),
   cost: (context) => {
     const input = context.input(0);
     const logarithm = Math.ceil(Math.log2(Math.max(2, input?.dimensions.at(-1) ?? 2)));
@@ -148,6 +168,7 @@ const oneHot = define({
       return mismatch(`axis ${context.int('axis', -1)} cannot be inserted into ${printShape(indices)}`);
     return single(tensor(elementType, [...indices.slice(0, axis), depth, ...indices.slice(axis)]));
   },
+  dimensions: (context) => oneHotMap(context),
   cost: (context) => copyCost(context),
 });
 

@@ -2,6 +2,7 @@
 
 import { addDimensions, unknownDimension } from '../../model/dimension.ts';
 import type { CostContext, Inference, InferenceContext } from '../definition.ts';
+import { padMap } from '../dimensions/axes.ts';
 import { integersOf, normalizeAxes, numbersOf } from '../vocabulary/axes.ts';
 import { define } from '../vocabulary/define.ts';
 import { copyCost } from '../vocabulary/movement.ts';
@@ -20,6 +21,7 @@ export const pad = define({
   type: 'Pad',
   documentation: 'elements added, or removed, at both ends of axes (ONNX Operators, Pad-25)',
   infer: inferPad,
+  dimensions: padMap,
   cost: (context) => copyCost(context, { saved: readsWhatItRepeats(context) ? [savedInput(0)] : [] }),
 });
 

@@ -11,6 +11,16 @@ import {
   unknownDimension,
 } from '../../model/dimension.ts';
 import type { Inference, InferenceContext, OperatorDefinition } from '../definition.ts';
+import { expandMap } from '../dimensions/axes.ts';
+import { likeInputMap } from '../dimensions/elementwise.ts';
+import {
+  blocksMap,
+  mergedMap,
+  reshapeMap,
+  squeezeMap,
+  transposeMap,
+  unsqueezeMap,
+} from '../dimensions/reshaping.ts';
 import { integersOf, lengthOf, normalizeAxes, normalizeAxis, numbersOf } from '../vocabulary/axes.ts';
 import { broadcastShapes } from '../vocabulary/broadcast.ts';
 import { gatherContent, reshapeContent } from '../vocabulary/contents.ts';
@@ -33,6 +43,7 @@ const reshape = define({
   documentation:
     'the same elements in another shape; 0 copies a size, −1 takes what is left (ONNX Operators, Reshape-25)',
   infer: inferReshape,
+  dimensions: (context) => reshapeMap(context, inferReshape(context)),
   cost: (context) => viewCost(context),
 });
 
@@ -51,6 +62,7 @@ const flatten = define({
     const shape = [productOfDimensions(input.slice(0, axis)), productOfDimensions(input.slice(axis))];
     return single(tensor(elementTypeOf(context, 0), shape), reshapeContent(context.inputContent(0), shape));
   },
+  dimensions: (context) => mergedMap(context, flatten.infer(context)),
   cost: (context) => viewCost(context),
 });
 
@@ -58,6 +70,7 @@ const squeeze = define({
   type: 'Squeeze',
   documentation: 'axes of size 1 removed (ONNX Operators, Squeeze-25)',
   infer: inferSqueeze,
+  dimensions: squeezeMap,
   cost: (context) => viewCost(context),
 });
 
@@ -65,6 +78,7 @@ const unsqueeze = define({
   type: 'Unsqueeze',
   documentation: 'axes of size 1 inserted (ONNX Operators, Unsqueeze-25)',
   infer: inferUnsqueeze,
+  dimensions: unsqueezeMap,
   cost: (context) => viewCost(context),
 });
 
@@ -75,6 +89,7 @@ const identity = define({
     const type = context.inputType(0);
     return type === undefined ? unknownBecause(context, 0) : single(type, context.inputContent(0));
   },
+  dimensions: likeInputMap,
   cost: (context) => viewCost(context),
 });
 
@@ -95,6 +110,7 @@ const transpose = define({
     );
     return single(tensor(elementTypeOf(context, 0), shape), content);
   },
+  dimensions: transposeMap,
   cost: (context) => viewCost(context),
 });
 
@@ -122,6 +138,7 @@ const expand = define({
     );
     return single(tensor(elementType, shape), content);
   },
+  dimensions: expandMap,
   cost: (context) => viewCost(context, 'sum'),
 });
 
@@ -133,6 +150,7 @@ const depthToSpace = define({
       floorDivideDimensions(channels, block * block),
       productOfDimensions([size, block]),
     ]),
+  dimensions: (context) => blocksMap(context, 'to pixels'),
   cost: (context) => copyCost(context),
 });
 
@@ -144,6 +162,7 @@ const spaceToDepth = define({
       productOfDimensions([channels, block * block]),
       floorDivideDimensions(size, block),
     ]),
+  dimensions: (context) => blocksMap(context, 'to channels'),
   cost: (context) => copyCost(context),
 });
 

@@ -8,6 +8,9 @@ import {
   unknownDimension,
 } from '../../model/dimension.ts';
 import type { Inference, InferenceContext, OperatorDefinition } from '../definition.ts';
+import { privateMap } from '../dimensionMap.ts';
+import { resizeMap } from '../dimensions/axes.ts';
+import { affineGridMap, columnsToImageMap, gridSampleMap } from '../dimensions/windows.ts';
 import { normalizeAxes, numbersOf } from '../vocabulary/axes.ts';
 import { countOf } from '../vocabulary/contents.ts';
 import { define, withdrawn } from '../vocabulary/define.ts';
@@ -32,6 +35,8 @@ const resize = define({
   since: 10,
   documentation: 'the input resampled to other sizes (ONNX Operators, Resize-19)',
   infer: inferResize,
+  dimensions: (context) =>
+    resizeMap(context, inferResize(context).outputs, context.opset < 11 ? undefined : 3),
   cost: (context) => {
     const output = context.output(0);
     const resampled =
@@ -71,6 +76,7 @@ const upsample = define({
       1,
     );
   },
+  dimensions: (context) => resizeMap(context, upsample.infer(context).outputs),
   cost: (context) => copyCost(context, { operations: context.output(0)?.elements ?? 0 }),
 });
 
@@ -85,6 +91,7 @@ const gridSample = define({
     if (grid === undefined) return unknownBecause(context, 1, elementTypeOf(context, 0));
     return single(tensor(elementTypeOf(context, 0), [...input.slice(0, 2), ...grid.slice(1, -1)]));
   },
+  dimensions: gridSampleMap,
   cost: (context) =>
     copyCost(context, {
       operations: 8 * (context.output(0)?.elements ?? 0),
@@ -103,6 +110,7 @@ const affineGrid = define({
     const [batch = 1, , ...spatial] = size;
     return single(tensor(elementType, [batch, ...spatial, spatial.length]));
   },
+  dimensions: affineGridMap,
   cost: (context) => copyCost(context, { operations: 6 * (context.output(0)?.elements ?? 0) }),
 });
 
@@ -128,6 +136,7 @@ const columnsToImage = define({
         : floorDivideDimensions(columns, productOfDimensions(sizes));
     return single(tensor(elementType, [batch, channels, ...image]));
   },
+  dimensions: columnsToImageMap,
   cost: (context) => copyCost(context, { operations: context.input(0)?.elements ?? 0 }),
 });
 
@@ -141,6 +150,7 @@ const imageDecoder = define({
       tensor('uint8', [size, size, context.string('pixel_format', 'RGB') === 'Grayscale' ? 1 : 3]),
     );
   },
+  dimensions: () => privateMap,
   cost: (context) => copyCost(context),
 });
 

@@ -25,6 +25,9 @@ import type {
   OperatorCost,
   OperatorDefinition,
 } from '../definition.ts';
+import { privateMap } from '../dimensionMap.ts';
+import { filledMap } from '../dimensions/axes.ts';
+import { broadcastMap, likeInputMap } from '../dimensions/elementwise.ts';
 import { combineContents, content, contentOf, scalarOf } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';
 import { elementwiseCost, inferBroadcast, inferLikeInput, readsNothing } from '../vocabulary/elementwise.ts';
@@ -61,6 +64,7 @@ const shape = define({
     const part = input.slice(context.int('start', 0), context.int('end', input.length));
     return single(tensor('int64', [part.length]), content([part.length], part));
   },
+  dimensions: () => privateMap,
   cost: () => shapeCost,
 });
 
@@ -73,6 +77,7 @@ const size = define({
       ? single(tensor('int64', []))
       : single(tensor('int64', []), content([], [productOfDimensions(input)]));
   },
+  dimensions: () => privateMap,
   cost: () => shapeCost,
 });
 
@@ -80,6 +85,7 @@ const constant = define({
   type: 'Constant',
   documentation: 'a value stored in the model (ONNX Operators, Constant-25)',
   infer: inferConstant,
+  dimensions: () => privateMap,
   cost: () => shapeCost,
 });
 
@@ -104,6 +110,7 @@ const constantOfShape = define({
       element === undefined ? undefined : contentOf(requested, () => element),
     );
   },
+  dimensions: (context) => filledMap(context),
   cost: fillCost,
 });
 
@@ -119,6 +126,7 @@ const constantFill = define({
       ? single(tensorOfUnknownShape(elementType, whyUnknown(context, 0)))
       : single(tensor(elementType, requested));
   },
+  dimensions: (context) => filledMap(context, context.int('input_as_shape', 0) === 0 ? 'shape' : undefined),
   cost: fillCost,
 });
 
@@ -127,6 +135,7 @@ const range = define({
   since: 11,
   documentation: 'start, start + step, … below a limit (ONNX Operators, Range-27)',
   infer: inferRange,
+  dimensions: () => privateMap,
   cost: fillCost,
 });
 
@@ -134,6 +143,7 @@ const cast = define({
   type: 'Cast',
   documentation: 'elements converted to another type (ONNX Operators, Cast-28)',
   infer: (context) => inferCast(context, targetOf(context)),
+  dimensions: likeInputMap,
   cost: (context) => castCost(context),
 });
 
@@ -142,6 +152,7 @@ const castLike = define({
   since: 15,
   documentation: 'elements converted to the type of another tensor (ONNX Operators, CastLike-25)',
   infer: (context) => inferCast(context, elementTypeOf(context, 1)),
+  dimensions: likeInputMap,
   cost: (context) => castCost(context),
 });
 
@@ -151,6 +162,7 @@ const bitCast = define({
   documentation: 'bits read as another type of the same width (ONNX Operators, BitCast-26)',
   infer: (context) =>
     inferLikeInput(context, { elementType: elementTypeOfNumber(context.int('to', 0)) ?? 'undefined' }),
+  dimensions: likeInputMap,
   cost: () => shapeCost,
 });
 
@@ -175,6 +187,7 @@ const where = define({
       ? { ...inference, contents: [contents] }
       : inference;
   },
+  dimensions: (context) => broadcastMap(context),
   cost: (context) =>
     elementwiseCost(context, 1, (index) =>
       index === 0 ? undefined : { ...readsNothing(1), reads: [savedInput(0)] },

@@ -14,6 +14,7 @@ import {
   unknownDimension,
 } from '../../model/dimension.ts';
 import type { Inference, InferenceContext } from '../definition.ts';
+import { sliceMap } from '../dimensions/axes.ts';
 import { integersOf, normalizeAxes, numbersOf } from '../vocabulary/axes.ts';
 import { gatherContent } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';
@@ -32,6 +33,7 @@ export const slice = define({
   type: 'Slice',
   documentation: 'a range of indices on some axes, a view in PyTorch (ONNX Operators, Slice-13)',
   infer: inferSlice,
+  dimensions: sliceMap,
   cost: (context) => viewCost(context, 'scatter'),
 });
 

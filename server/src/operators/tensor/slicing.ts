@@ -2,6 +2,8 @@
 
 import { multiplyDimensions, unknownDimension } from '../../model/dimension.ts';
 import type { OperatorDefinition } from '../definition.ts';
+import { reverseSequenceMap, tileMap } from '../dimensions/axes.ts';
+import { likeInputBut, rowsMap } from '../dimensions/elementwise.ts';
 import { normalizeAxes, numbersOf } from '../vocabulary/axes.ts';
 import { gatherContent } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';
@@ -51,6 +53,7 @@ const tile = define({
       );
     return single(tensor(elementType, shape), elements);
   },
+  dimensions: tileMap,
   cost: (context) => copyCost(context),
 });
 
@@ -71,6 +74,8 @@ const centerCropPad = define({
     });
     return single(tensor(elementTypeOf(context, 0), shape));
   },
+  dimensions: (context) =>
+    likeInputBut(context, context.ints('axes') ?? (context.inputShape(0) ?? []).map((_, axis) => axis)),
   cost: (context) => copyCost(context),
 });
 
@@ -85,6 +90,7 @@ const trilu = define({
     if (input.length < 2) return mismatch(`Trilu takes matrices, not ${printShape(input)}`, type);
     return single(type);
   },
+  dimensions: (context) => rowsMap(context, -2),
   cost: (context) => copyCost(context),
 });
 
@@ -94,6 +100,7 @@ const reverseSequence = define({
   documentation: 'sequences of given lengths reversed (ONNX Operators, ReverseSequence-28)',
   infer: (context) =>
     single(context.inputType(0) ?? unknownBecause(context, 0).outputs[0] ?? tensor('undefined', [])),
+  dimensions: reverseSequenceMap,
   cost: (context) => copyCost(context),
 });
 

@@ -8,6 +8,7 @@ import {
 } from '../../model/dimension.ts';
 import type { TensorContent } from '../../model/graph.ts';
 import type { Inference, InferenceContext } from '../definition.ts';
+import { splitMap } from '../dimensions/axes.ts';
 import { integersOf, normalizeAxis, numbersOf } from '../vocabulary/axes.ts';
 import { contradict } from '../vocabulary/broadcast.ts';
 import { gatherContent } from '../vocabulary/contents.ts';
@@ -26,6 +27,7 @@ export const split = define({
   type: 'Split',
   documentation: 'consecutive parts along an axis, views in PyTorch (ONNX Operators, Split-18)',
   infer: inferSplit,
+  dimensions: splitMap,
   cost: (context) => viewCost(context, 'concatenation'),
 });
 

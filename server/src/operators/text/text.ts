@@ -2,6 +2,8 @@
 
 import { unknownDimension } from '../../model/dimension.ts';
 import type { OperatorDefinition } from '../definition.ts';
+import { privateMap } from '../dimensionMap.ts';
+import { broadcastMap, likeInputMap, rowsMap } from '../dimensions/elementwise.ts';
 import { define } from '../vocabulary/define.ts';
 import { inferBroadcast, inferLikeInput } from '../vocabulary/elementwise.ts';
 import { single, tensor, unknownBecause } from '../vocabulary/types.ts';
@@ -13,6 +15,7 @@ export const textOperators: readonly OperatorDefinition[] = [
     since: 20,
     documentation: 'strings joined element by element (ONNX Operators, StringConcat-20)',
     infer: (context) => inferBroadcast(context, { elementType: 'string' }),
+    dimensions: (context) => broadcastMap(context),
     cost: () => shapeCost,
   }),
   define({
@@ -20,6 +23,7 @@ export const textOperators: readonly OperatorDefinition[] = [
     since: 20,
     documentation: 'whether strings match a pattern (ONNX Operators, RegexFullMatch-20)',
     infer: (context) => inferLikeInput(context, { elementType: 'bool' }),
+    dimensions: likeInputMap,
     cost: () => shapeCost,
   }),
   define({
@@ -34,6 +38,7 @@ export const textOperators: readonly OperatorDefinition[] = [
         kept ?? unknownDimension('how many words are stop words is known only when the model runs');
       return single(tensor('string', [...input.slice(0, -1), count]));
     },
+    dimensions: () => privateMap,
     cost: () => shapeCost,
   }),
   define({
@@ -46,6 +51,7 @@ export const textOperators: readonly OperatorDefinition[] = [
       const parts = unknownDimension('how many parts a string has is known only when the model runs');
       return { outputs: [tensor('string', [...input, parts]), tensor('int64', input)] };
     },
+    dimensions: () => privateMap,
     cost: () => shapeCost,
   }),
   define({
@@ -59,6 +65,7 @@ export const textOperators: readonly OperatorDefinition[] = [
       const width = indexes.reduce((most, index) => Math.max(most, index), -1) + 1;
       return single(tensor('float32', [...input.slice(0, -1), width]));
     },
+    dimensions: (context) => rowsMap(context, -1),
     cost: () => shapeCost,
   }),
 ];

@@ -7,6 +7,9 @@ import type {
   OperatorCost,
   OperatorDefinition,
 } from '../definition.ts';
+import type { DimensionMap } from '../dimensionMap.ts';
+import { unknownMap } from '../dimensionMap.ts';
+import { type AxisLabels, mapOfLabels } from '../dimensions/labels.ts';
 import { define } from '../vocabulary/define.ts';
 import { unknownValue } from '../vocabulary/types.ts';
 import { cost, trafficOf, unknownCost, work } from '../vocabulary/work.ts';
@@ -47,6 +50,7 @@ const gradient = define({
       (_, index) => context.inputType(index) ?? unknownValue('an input of the gradient is missing'),
     ),
   }),
+  dimensions: () => unknownMap('the operator stands for a part of the graph'),
   cost: () =>
     unknownCost(
       'the operator stands for the backward pass of a part of the graph, which training mode costs',
@@ -67,7 +71,24 @@ export const optimizerOperators: readonly OperatorDefinition[] = [
       domain,
       documentation: `one step of ${type} for several tensors (ONNX preview training operators, ${type}-1)`,
       infer: (context) => inferUpdate(context, states),
+      dimensions: (context) => updateMap(context, states),
       cost: (context) => updateCost(context, operations),
     }),
   ),
 ];
+
+/** Every tensor is updated element by element with its gradient and states. */
+function updateMap(context: InferenceContext, states: number): DimensionMap {
+  const count = Math.floor((context.inputCount - 2) / (states + 2));
+  const labelsOf = (index: number): AxisLabels =>
+    (context.inputShape(2 + index) ?? []).map((_, axis) => `t${index} a${axis}`);
+  const tensors = Array.from({ length: count }, (_, index) => labelsOf(index));
+  return mapOfLabels(context, {
+    inputs: Object.fromEntries(
+      Array.from({ length: states + 2 }, (_, group) => group).flatMap((group) =>
+        tensors.map((labels, index) => [2 + group * count + index, labels]),
+      ),
+    ),
+    outputs: Array.from({ length: states + 1 }, () => tensors).flat(),
+  });
+}

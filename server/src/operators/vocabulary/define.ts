@@ -14,6 +14,7 @@ export interface Definition {
   readonly since?: number;
   readonly documentation: string;
   readonly infer: (context: InferenceContext) => Inference;
+  readonly dimensions: OperatorDefinition['dimensions'];
   readonly cost: (context: CostContext) => OperatorCost;
 }
 

@@ -1,0 +1,105 @@
+/**
+ * Dimension maps by shape: where a factor has more indices, exactly the output dimensions that it is in are larger, by as
+ * much.
+ */
+
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { probes } from '../../scripts/operatorsPage.ts';
+import { isUnknown } from '../../server/src/model/dimension.ts';
+import { isKnownShape } from '../../server/src/model/graph.ts';
+import { attributesOf } from '../../server/src/operators/context.ts';
+import type { OperatorDefinition } from '../../server/src/operators/definition.ts';
+import { type Factor, roleOf } from '../../server/src/operators/dimensionMap.ts';
+import { knownOperators } from '../../server/src/operators/registry.ts';
+import { type DimensionCase, grown, grownShape, inferenceOf, mapOf } from './dimensionCases.ts';
+
+/** What the definition accepts of the usual kinds of inputs. */
+const casesOf = (definition: OperatorDefinition): readonly DimensionCase[] =>
+  probes.flatMap((probe) =>
+    [1, 4].flatMap((outputCount): readonly DimensionCase[] => {
+      const given: DimensionCase = {
+        definition,
+        opset: definition.since,
+        inputs: probe.inputs,
+        contents: probe.inputs.map((type, index) => {
+          const elements = probe.contents?.[index];
+          const shape = type.kind === 'tensor' && isKnownShape(type.shape) ? type.shape : [];
+          return elements && { shape: shape.filter((size) => typeof size === 'number'), elements };
+        }),
+        attributes: attributesOf(probe.attributes ?? {}),
+        outputCount,
+      };
+      return inferenceOf(given).problem === undefined ? [given] : [];
+    }),
+  );
+
+describe('a factor that grows makes exactly its dimensions larger', () => {
+  test.each(knownOperators().map((definition) => [nameOf(definition), definition] as const))(
+    '%s',
+    (_, definition) => {
+      for (const given of casesOf(definition)) {
+        fc.assert(
+          fc.property(fc.array(fc.tuple(fc.nat(), fc.constantFrom(2, 3)), { maxLength: 4 }), (steps) => {
+            let current = given;
+            for (const [choice, times] of steps) {
+              const map = mapOf(current);
+              if (map.kind === 'unknown') {
+                expect(map.reason).not.toBe('');
+                return;
+              }
+              const factor = map.factors[choice % Math.max(1, map.factors.length)];
+              if (factor === undefined) return;
+              const next = grown(current, factor, times);
+              expectGrown(current, next, factor, times);
+              current = next;
+            }
+          }),
+          { numRuns: 20 },
+        );
+      }
+    },
+  );
+});
+
+function nameOf({ domain, type, since }: OperatorDefinition): string {
+  return `${domain}:${type}-${since}`;
+}
+
+function expectGrown(before: DimensionCase, after: DimensionCase, factor: Factor, times: number): void {
+  const label = JSON.stringify({ inputs: before.inputs, factor });
+  const [small, large] = [inferenceOf(before), inferenceOf(after)];
+  expect(large.problem, label).toBeUndefined();
+  for (const [tensor, type] of small.outputs.slice(0, before.outputCount).entries()) {
+    const other = large.outputs[tensor];
+    if (type.kind !== 'tensor' || !isKnownShape(type.shape)) continue;
+    if (other?.kind !== 'tensor' || !isKnownShape(other.shape))
+      throw new Error(`output ${tensor} of ${label}`);
+    const expected = grownShape(type.shape, factor.outputs, tensor, times);
+    for (const [axis, size] of expected.entries()) {
+      if (isUnknown(size)) continue;
+      expect(other.shape[axis], `output ${tensor}, axis ${axis}: ${label}`).toEqual(size);
+    }
+  }
+}
+
+test('a dimension is kept, contracted or private', () => {
+  const product = casesOf(definitionOf('MatMul'))
+    .map(mapOf)
+    .find((map) => map.kind === 'known' && map.factors.length === 3);
+  if (product?.kind !== 'known') throw new Error('no map of a product of matrices');
+  expect([0, 1].map((axis) => roleOf(product, 0, axis))).toEqual(['kept', 'contracted']);
+  expect([0, 1].map((axis) => roleOf(product, 1, axis))).toEqual(['contracted', 'kept']);
+  const [softmax] = casesOf(definitionOf('Softmax'))
+    .map(mapOf)
+    .filter((map) => map.kind === 'known');
+  if (softmax?.kind !== 'known') throw new Error('no map of a softmax');
+  expect(roleOf(softmax, 0, 0)).toBe('kept');
+  expect(roleOf(softmax, 0, 1)).toBe('private');
+});
+
+function definitionOf(type: string): OperatorDefinition {
+  const found = knownOperators().find((definition) => definition.type === type && definition.domain === '');
+  if (found === undefined) throw new Error(`${type} is not defined`);
+  return found;
+}
