@@ -2,14 +2,12 @@
 
 import { expect, test } from 'vitest';
 import type { ModelAnalysis } from '../../server/src/analysis/modelAnalysis.ts';
-import { openModel } from '../../server/src/analysis/openModel.ts';
+import { openLayerSpec } from '../../server/src/analysis/openModel.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
 import { makeReport } from '../../server/src/estimate/report/makeReport.ts';
 import { renderTable } from '../../server/src/estimate/report/renderTable.ts';
-import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
 import type { Graph } from '../../server/src/model/graph.ts';
 import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
-import { llamaGraph } from '../bench/llamaGraph.ts';
 
 /** The analysis with operators and values that must not be asked for; `graph` itself may be. */
 function withoutOperators(analysis: ModelAnalysis): ModelAnalysis {
@@ -46,7 +44,26 @@ function withoutOperators(analysis: ModelAnalysis): ModelAnalysis {
   };
 }
 
-const opened = openModel(byteSourceOfBuffer(llamaGraph(2500)), 'llama.onnx');
+const opened = openLayerSpec(
+  `
+dims: { batch: 2, sequence: 64, d: 256 }
+inputs: { tokens: 'int64[batch, sequence]' }
+blocks:
+  decoder:
+    - norm: RMSNorm(d)
+    - attn: MultiheadAttention(d, 4, causal=True)
+    - res_1: add(attn, input)
+    - up: Linear(d, 4*d)
+    - act: GELU()
+    - down: Linear(4*d, d)
+    - res_2: add(down, res_1)
+layers:
+  - embed: Embedding(1000, d)
+  - h: decoder() * 60
+  - head: Linear(d, 1000, bias=False)
+`,
+  'decoder.layers.yaml',
+);
 
 test.each<[string, ScenarioRequest]>([
   ['out of memory', { cluster: 'dgx-a100', gpus: 16, batch: 64, precision: 'bf16' }],
@@ -62,5 +79,5 @@ test.each<[string, ScenarioRequest]>([
   const { training, cost, issues } = estimate;
   if (training === undefined || cost === undefined) throw new Error('the model is not costed');
   const table = renderTable(makeReport(estimate.opened, training.analysis, cost, issues));
-  expect(table).toContain('/layers.40/mlp/down_proj');
+  expect(table).toContain('h[40].down');
 });

@@ -78,9 +78,9 @@ describe.each([...rows, ...checkpoints])('$what', ({ opened, request }) => {
     ]);
     if (training === undefined || scenario === undefined || cluster === undefined) throw new Error('no plan');
     const plan = planStep(training, scenario, cluster);
-    const places = training.analysis.folded?.places;
-    if (plan.folded === undefined || places === undefined) throw new Error('nothing is folded');
-    const unfolded = unfoldPass(places, passEvents({ ...plan, ...plan.folded }, variables));
+    const layout = training.analysis.folded?.layout;
+    if (plan.folded === undefined || layout === undefined) throw new Error('nothing is folded');
+    const unfolded = unfoldPass(layout, passEvents({ ...plan, ...plan.folded }, variables));
     expect(unfolded).toBeDefined();
     if (unfolded === undefined) return;
     expect(inOrder(unfolded)).toEqual(inOrder(passEvents({ ...plan, lowered: lowerWhole(plan) }, variables)));

@@ -1,8 +1,12 @@
 /** From the syntax tree of an ONNX model to its graph, layers and parameters. */
 
-import { lengthOf, type RepeatedNodes } from '../formats/onnx/repeatedNodes.ts';
 import type { OnnxGraph, OnnxModel } from '../formats/onnx/syntax.ts';
-import { type GivenLayers, givenLayers, type ProvidedStructure } from '../lowering/providedStructure.ts';
+import {
+  type GivenLayers,
+  givenLayers,
+  type ProvidedStructure,
+  type StatedRepetition,
+} from '../lowering/providedStructure.ts';
 import { isSymbolic, symbolsOf } from '../model/dimension.ts';
 import { type Graph, isKnownShape, type Value, type ValueRole, type ValueType } from '../model/graph.ts';
 import type { Issue } from '../model/issue.ts';
@@ -11,10 +15,6 @@ import { type AuxiliaryOperators, findAuxiliaryOperators } from './auxiliaryOper
 import { dropDeadNodes } from './dropDeadNodes.ts';
 import { expandFunctions, type FlatNode } from './expandFunctions.ts';
 import { findRoles, type Roles } from './findRoles.ts';
-import { findRepetition } from './folding/findRepetition.ts';
-import { type FoldedGraph, fewestDropped, foldGraph, keptAtEnd, keptAtStart } from './folding/foldGraph.ts';
-import { foldRead } from './folding/foldRead.ts';
-import { flatNodesOf, unfoldAnalysis } from './folding/unfoldAnalysis.ts';
 import { groupLayers } from './groupLayers.ts';
 import { hoistInitializers } from './hoistInitializers.ts';
 import { inferGraph, mostNamedReasons, mostSubgraphs } from './inferGraph.ts';
@@ -22,6 +22,10 @@ import { collectIssues } from './issueCollector.ts';
 import type { ModelAnalysis } from './modelAnalysis.ts';
 import { collectOperatorKinds } from './operatorKinds.ts';
 import { planCosting } from './planCosting.ts';
+import { foldGraph } from './repetition/foldGraph.ts';
+import { proveRepetition } from './repetition/proveRepetition.ts';
+import { statedRepetitions } from './repetition/statedRepetitions.ts';
+import { unfoldAnalysis } from './repetition/unfoldAnalysis.ts';
 import { splitMergedCalls } from './splitMergedCalls.ts';
 import { unrollLoops } from './unrollLoops.ts';
 
@@ -29,29 +33,18 @@ import { unrollLoops } from './unrollLoops.ts';
  * Analyses a model: shapes of every value, layers by module scope, trainable tensors.
  *
  * `provided` hands over what a lowering knows already. Never throws on a bad model: what is wrong is in `issues`,
- * and what cannot be known is unknown with its reason. Where a block repeats, a graph of at least `leastFolded`
- * operators is analysed with a few of the blocks, and the others are copies; what comes out is the same.
+ * and what cannot be known is unknown with its reason. Where the source states that blocks repeat, and `folds`, the
+ * graph is analysed with a few of them, and the others are copies; what comes out is the same.
  */
-export const analyzeOnnx = (
-  file: OnnxModel,
-  provided?: ProvidedStructure,
-  leastFolded?: number,
-): ModelAnalysis => finish(analyzeInSteps(file, provided, leastFolded));
+export const analyzeOnnx = (file: OnnxModel, provided?: ProvidedStructure, folds = true): ModelAnalysis =>
+  finish(analyzeInSteps(file, provided, folds));
 
-/**
- * The same in steps: finding what repeats, analysing, and writing it once for each repetition. `repeated` says what the
- * reader found to repeat.
- */
+/** The same in steps: expanding, analysing, and writing it once for each block that repeats. */
 export function* analyzeInSteps(
   file: OnnxModel,
   provided?: ProvidedStructure,
-  leastFolded = fewestOperatorsFolded,
-  repeated?: RepeatedNodes,
+  folds = true,
 ): Steps<ModelAnalysis> {
-  if (repeated !== undefined && provided === undefined && lengthOf(repeated) >= leastFolded) {
-    const analysis = yield* analyzeRepeated(file, repeated, leastFolded);
-    if (analysis !== undefined) return analysis;
-  }
   const model = { ...file, graph: hoistInitializers(file.graph) };
   const expanded = expandFunctions(model);
   const useful = dropDeadNodes(expanded.nodes, model.graph);
@@ -59,33 +52,10 @@ export function* analyzeInSteps(
   const nodes = provided === undefined ? splitMergedCalls(unrolled, model.graph) : unrolled;
   const issues = [...(provided?.issues ?? []), ...expanded.issues, ...useful.issues];
   const given = givenLayers(provided?.layers ?? [], model.graph.nodes.length);
+  const repetitions = folds ? statedRepetitions(model, nodes, provided) : [];
   const subject = { model, graph: model.graph, nodes, issues, provided, given };
-  return (yield* analyzeNodes(subject, leastFolded)).analysis;
+  return (yield* analyzeNodes(subject, repetitions)).analysis;
 }
-
-/** Analyses a graph that was read as blocks; `undefined` where all of it has to be looked at. */
-function* analyzeRepeated(
-  model: OnnxModel,
-  repeated: RepeatedNodes,
-  leastFolded: number,
-): Steps<ModelAnalysis | undefined> {
-  const read = model.functions.length > 0 ? undefined : foldRead(model.graph, repeated);
-  if (read === undefined || !isPlain(read.folded)) return undefined;
-  yield;
-  const { folded, repetition } = read;
-  const rest = { provided: undefined, given: givenLayers([], lengthOf(repeated)) };
-  const subject = { model, graph: folded.graph, nodes: folded.nodes, issues: [], ...rest };
-  const kept = (keptAtStart + keptAtEnd) * repetition.period;
-  const short = yield* analyzeNodes(subject, leastFolded + kept);
-  yield;
-  return unfoldAnalysis({ ...short, ...rest, folded, repetition, graph: model.graph, nodes: read.nodes });
-}
-
-/** Whether nothing is left out, unrolled or split of these nodes. */
-const isPlain = ({ nodes, graph }: FoldedGraph): boolean =>
-  nodes.every(({ node }) => node.outputs.some((name) => name !== '')) &&
-  unrollLoops(nodes, graph) === nodes &&
-  splitMergedCalls(nodes, graph) === nodes;
 
 /** A graph whose functions are expanded. */
 interface Subject {
@@ -103,42 +73,34 @@ interface Analyzed {
   readonly uses: Roles['uses'];
 }
 
-/**
- * Analyses a graph with the blocks left out that it repeats. What is left may repeat others: those before a line that is
- * not like the rest, an encoder's beside a decoder's.
- */
-function* analyzeNodes(subject: Subject, leastFolded: number): Steps<Analyzed> {
+/** Analyses a graph with most blocks left out of its last repetition, of the one before, and so on. */
+function* analyzeNodes(subject: Subject, stated: readonly StatedRepetition[]): Steps<Analyzed> {
   const { graph, nodes, provided, given } = subject;
-  if (nodes.length >= leastFolded) {
-    const least = keptAtStart + keptAtEnd + fewestDropped;
-    const repetition = findRepetition(nodes, graph, least, layersOfNodes(subject));
+  for (let last = stated.length - 1; last >= 0; last -= 1) {
+    const next = stated[last];
+    const repetition = next && proveRepetition(nodes, graph, next);
+    if (repetition === undefined) continue;
     yield;
-    if (repetition !== undefined) {
-      const folded = foldGraph(graph, nodes, repetition);
-      const kept = (keptAtStart + keptAtEnd) * repetition.period;
-      const short = yield* analyzeNodes(
-        { ...subject, graph: folded.graph, nodes: folded.nodes },
-        leastFolded + kept,
-      );
-      yield;
-      const whole = { graph, nodes: flatNodesOf(nodes), provided, given };
-      const analysis = unfoldAnalysis({ ...short, ...whole, folded, repetition });
-      if (analysis !== undefined) return { analysis, uses: short.uses };
-    }
+    const folded = foldGraph(graph, nodes, repetition);
+    const short = yield* analyzeNodes(
+      { ...subject, graph: folded.graph, nodes: folded.nodes },
+      stated.slice(0, last),
+    );
+    yield;
+    const analysis = unfoldAnalysis({ ...short, graph, nodes, provided, given, folded, repetition });
+    return analysis === undefined ? yield* analyzeGraph(subject) : { analysis, uses: short.uses };
   }
-  return analyzeGraph(subject);
+  return yield* analyzeGraph(subject);
 }
 
-/** Below this, finding what repeats takes as long as it saves. */
-const fewestOperatorsFolded = 200;
-
-/** The layer that a node is in: as a lowering says, else its module. */
-function layersOfNodes({ provided, given }: Subject): (node: FlatNode) => unknown {
-  if (provided === undefined) return ({ scope }) => scope;
-  return ({ source, scope }) => given.layers[given.ofNode[source] ?? -1] ?? scope;
-}
-
-function analyzeGraph({ model, graph: source, nodes, issues: known, provided, given }: Subject): Analyzed {
+function* analyzeGraph({
+  model,
+  graph: source,
+  nodes,
+  issues: known,
+  provided,
+  given,
+}: Subject): Steps<Analyzed> {
   const issues: Issue[] = [...known];
   const operatorSets = new Map(
     model.operatorSets.map(({ domain, version }) => [domain === 'ai.onnx' ? '' : domain, version]),
@@ -152,10 +114,12 @@ function analyzeGraph({ model, graph: source, nodes, issues: known, provided, gi
     subgraphs: { left: mostSubgraphs },
     namedReasons: { left: mostNamedReasons },
   });
+  yield;
   const { roles, parameters, frozen, uses } = findRoles(graph, captured, provided?.roles ?? new Map());
   const withParameters = withRoles(graph, roles);
   const auxiliary = findAuxiliaryOperators(withParameters);
   const finished = withRoles(withParameters, rolesBehind(withParameters, auxiliary));
+  yield;
   const analysis: ModelAnalysis = {
     graph: finished,
     layers: groupLayers(finished, scopes, auxiliary, given),

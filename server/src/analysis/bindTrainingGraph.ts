@@ -15,10 +15,10 @@ import {
 } from '../operators/definition.ts';
 import { findOperator } from '../operators/registry.ts';
 import { whyUndefined } from '../operators/unknownOperators.ts';
-import { isSettled, unfoldList } from './folding/foldGraph.ts';
 import { opsetOf } from './inferGraph.ts';
 import type { ModelAnalysis, TrainingGraph } from './modelAnalysis.ts';
 import { type CostingPlan, planCosting, withoutGradients } from './planCosting.ts';
+import { isSettled, unfoldList } from './repetition/foldGraph.ts';
 import { sumOfCosts } from './sumOfCosts.ts';
 
 /**
@@ -89,21 +89,21 @@ function unfoldTraining(
   bindings: ReadonlyMap<string, number>,
   mode: Mode,
 ): TrainingGraph | undefined {
-  const places = analysis.folded?.places;
-  if (places === undefined) return undefined;
+  const layout = analysis.folded?.layout;
+  if (layout === undefined) return undefined;
   const { costs } = folded;
   const areSame = (index: number, other: number): boolean => {
     const [left, right] = [costs[index], costs[other]];
     return left !== undefined && right !== undefined && (left === right || isSameCost(left, right));
   };
-  if (!isSettled(places, areSame)) return undefined;
+  if (!isSettled(layout, areSame)) return undefined;
   let tensors: TrainingGraph['tensors'] | undefined;
   const gradients = () =>
     (mode === 'training' ? analysis.costing : withoutGradients(analysis.costing)).gradients;
   return {
     analysis,
     batch: folded.batch,
-    costs: unfoldList(places, costs),
+    costs: unfoldList(layout, costs),
     get tensors() {
       tensors ??= bindTensors(analysis.graph, bindings);
       return tensors;

@@ -1,6 +1,5 @@
 /** Attributes of the nodes of an ONNX file held against what its operators take. */
 
-import type { RepeatedNodes } from '../formats/onnx/repeatedNodes.ts';
 import type { OnnxModel, OnnxNode } from '../formats/onnx/syntax.ts';
 import type { Issue } from '../model/issue.ts';
 import { type AttributeProblem, checkAttributes } from '../operators/checkAttributes.ts';
@@ -10,12 +9,10 @@ import { holdsGraph } from './subgraphs.ts';
  * One issue for each attribute that is unknown, of another type or missing, on nodes of the graph, of the graphs inside
  * them, and of functions.
  *
- * A domain of which the file imports no version is not checked: nothing says what its operators take. `repeated` are the
- * nodes of the graph, where it was read as blocks: those are looked at once.
+ * A domain of which the file imports no version is not checked: nothing says what its operators take.
  */
-export function checkNodeAttributes(model: OnnxModel, repeated?: RepeatedNodes): readonly Issue[] {
+export function checkNodeAttributes(model: OnnxModel): readonly Issue[] {
   const { graph, functions } = model;
-  if (repeated !== undefined && areBlocksSound(model, repeated)) return [];
   const issues = new Map<string, Issue>();
   const called = new Set(functions.map(({ domain, name, overload }) => keyOf(domain, name, overload)));
   const check = (node: OnnxNode, { versions, operator, depth }: Place): void => {
@@ -50,17 +47,6 @@ export function checkNodeAttributes(model: OnnxModel, repeated?: RepeatedNodes):
     for (const node of body.nodes) check(node, place);
   }
   return [...issues.values()];
-}
-
-/** Whether nothing is wrong with the nodes of a model of blocks, of which all are as the first. */
-function areBlocksSound({ operatorSets, functions }: OnnxModel, repeated: RepeatedNodes): boolean {
-  if (functions.length > 0) return false;
-  const areSound = soundAttributes(versionsOf(operatorSets));
-  return (
-    repeated.before.every(areSound) &&
-    repeated.block.every(({ like }) => areSound(like)) &&
-    repeated.behind.every(areSound)
-  );
 }
 
 interface Place {

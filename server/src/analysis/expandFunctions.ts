@@ -27,7 +27,15 @@ export function expandFunctions(model: OnnxModel): {
   readonly issues: readonly Issue[];
 } {
   const expansion: Expansion = {
-    functions: new Map(model.functions.map((body) => [keyOf(body.domain, body.name, body.overload), body])),
+    functions: new Map(
+      model.functions.map((body) => [functionKey(body.domain, body.name, body.overload), body]),
+    ),
+    operatorSets: new Map(
+      model.functions.map((body) => [
+        body,
+        new Map(body.operatorSets.map(({ domain, version }) => [domain, version])),
+      ]),
+    ),
     nodes: [],
     issues: [],
     calls: 0,
@@ -46,6 +54,7 @@ export function expandFunctions(model: OnnxModel): {
 
 interface Expansion {
   readonly functions: ReadonlyMap<string, OnnxFunction>;
+  readonly operatorSets: ReadonlyMap<OnnxFunction, ReadonlyMap<string, number>>;
   readonly nodes: FlatNode[];
   readonly issues: Issue[];
   calls: number;
@@ -63,6 +72,8 @@ function mostNodesOf(model: OnnxModel): number {
   const nodes = model.functions.reduce((total, body) => total + body.nodes.length, model.graph.nodes.length);
   return Math.min(20_000 + 30 * nodes, Math.max(50_000, 2 * nodes));
 }
+
+const noOperatorSets: ReadonlyMap<string, number> = new Map();
 
 /** Deeper than any exporter nests modules. */
 const greatestDepth = 100;
@@ -108,7 +119,7 @@ function expandCall(
   };
   const path = `${call.scope.paths.at(-1) ?? ''}/${lastSegment(prefix)}`;
   const inner: ModuleScope = { paths: [...call.scope.paths, path], moduleClass: undefined };
-  const operatorSets = new Map(body.operatorSets.map(({ domain, version }) => [domain, version]));
+  const operatorSets = expansion.operatorSets.get(body) ?? noOperatorSets;
   const attributeOf = (name: string): Attribute<OnnxGraph> | undefined =>
     call.node.attributes.get(name) ?? body.defaults.get(name);
 
@@ -160,9 +171,10 @@ function whyNotExpanded(
 const functionOf = (expansion: Expansion, node: OnnxNode): OnnxFunction | undefined =>
   expansion.functions.size === 0
     ? undefined
-    : expansion.functions.get(keyOf(node.domain, node.type, node.overload));
+    : expansion.functions.get(functionKey(node.domain, node.type, node.overload));
 
-const keyOf = (domain: string, name: string, overload: string): string =>
+/** What a function is called by. */
+export const functionKey = (domain: string, name: string, overload: string): string =>
   `${domain === 'ai.onnx' ? '' : domain}:${name}:${overload}`;
 
 const lastSegment = (path: string): string => path.slice(path.lastIndexOf('/') + 1);

@@ -4,8 +4,8 @@ import type { ElementType } from '../model/elementType.ts';
 import type { Graph, Layer } from '../model/graph.ts';
 import type { Issue } from '../model/issue.ts';
 import type { BoundTensor, OperatorCost } from '../operators/definition.ts';
-import type { Places } from './folding/foldGraph.ts';
 import type { CostingPlan } from './planCosting.ts';
+import type { FoldLayout } from './repetition/foldGraph.ts';
 
 export interface ModelAnalysis {
   readonly graph: Graph;
@@ -31,7 +31,7 @@ export interface ModelAnalysis {
 export interface Folded {
   readonly analysis: ModelAnalysis;
   /** Where its operators stand in the whole graph. */
-  readonly places: Places;
+  readonly layout: FoldLayout;
   /** By layer of the whole graph: the layer of the folded one that it is like. */
   readonly layers: Int32Array;
   /** Name of an operator of the whole graph. */

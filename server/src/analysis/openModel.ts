@@ -12,7 +12,6 @@ import { isLibrary } from '../formats/layer-spec/specKeys.ts';
 import type { LayerSpec } from '../formats/layer-spec/syntax.ts';
 import { locateIssues } from '../formats/locateIssues.ts';
 import { type ReadOnnx, readOnnx } from '../formats/onnx/readOnnx.ts';
-import { lengthOf, type RepeatedNodes } from '../formats/onnx/repeatedNodes.ts';
 import type { OnnxModel } from '../formats/onnx/syntax.ts';
 import { readOnnxJson } from '../formats/onnx-json/readOnnxJson.ts';
 import { readOnnxText } from '../formats/onnx-text/readOnnxText.ts';
@@ -31,7 +30,7 @@ import { bytes } from '../model/units.ts';
 import type { AnalysisCache } from './analysisCache.ts';
 import { analyzeInSteps } from './analyzeOnnx.ts';
 import { checkNodeAttributes } from './checkNodeAttributes.ts';
-import { hasTooManyNodes, limitNodeCount } from './limitNodeCount.ts';
+import { limitNodeCount } from './limitNodeCount.ts';
 import { openCaffeNet } from './openCaffeNet.ts';
 import type { OpenedModel } from './openedModel.ts';
 import { recordedStructure } from './recordedStructure.ts';
@@ -83,8 +82,8 @@ export function openModel(source: ByteSource, name: string, options: OpenOptions
     case 'layer-spec':
       return openLayerSpec(decodeText(source), name, options);
     case 'onnx': {
-      const { model, issues, repeated } = readOnnx(source);
-      return openRead('onnx', name, model, issues, source.size, repeated);
+      const { model, issues } = readOnnx(source);
+      return openRead('onnx', name, model, issues, source.size);
     }
     case 'onnx-text':
       return openWholeOnnxText(decodeText(source), name);
@@ -243,8 +242,7 @@ const openRead = (
   read: OnnxModel | undefined,
   issues: readonly Issue[],
   size: number,
-  repeated?: RepeatedNodes,
-): OpenedModel => finish(openReadInSteps(format, name, read, issues, size, repeated));
+): OpenedModel => finish(openReadInSteps(format, name, read, issues, size));
 
 function* openReadInSteps(
   format: 'onnx' | 'onnx-text',
@@ -252,7 +250,6 @@ function* openReadInSteps(
   read: OnnxModel | undefined,
   issues: readonly Issue[],
   size: number,
-  blocks?: RepeatedNodes,
 ): Steps<OpenedModel> {
   if (read === undefined) {
     return {
@@ -264,23 +261,15 @@ function* openReadInSteps(
       issues: readableIssues(issues),
     };
   }
-  // Whoever asks for the nodes of a model that was read as blocks has them made.
-  const repeated = blocks !== undefined && hasTooManyNodes(lengthOf(blocks), size) ? undefined : blocks;
-  const { model, issues: crowded } =
-    repeated === undefined ? limitNodeCount(read, size) : { model: read, issues: [] };
-  const analysis = yield* analyzeInSteps(model, recordedStructure(model), undefined, repeated);
+  const { model, issues: crowded } = limitNodeCount(read, size);
+  const analysis = yield* analyzeInSteps(model, recordedStructure(model));
   return {
     format,
     name: model.graph.name || name,
     analysis,
     onnx: model,
     scenario: {},
-    issues: readableIssues([
-      ...issues,
-      ...crowded,
-      ...checkNodeAttributes(model, repeated),
-      ...analysis.issues,
-    ]),
+    issues: readableIssues([...issues, ...crowded, ...checkNodeAttributes(model), ...analysis.issues]),
   };
 }
 

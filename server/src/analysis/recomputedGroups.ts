@@ -2,9 +2,9 @@
 
 import { memoizeRecent } from '../model/memoizeRecent.ts';
 import type { Checkpoint } from '../model/scenario.ts';
-import type { Places } from './folding/foldGraph.ts';
 import type { ModelAnalysis } from './modelAnalysis.ts';
 import { repeatedBlocks } from './repeatedBlocks.ts';
+import type { FoldLayout } from './repetition/foldGraph.ts';
 
 /** Aligned with the operators of a graph. */
 export interface RecomputedGroups {
@@ -39,7 +39,7 @@ function findGroups(analysis: ModelAnalysis, checkpoint: Checkpoint): Recomputed
   const ofBlocks: Keeping =
     checkpoint === 'selective' ? 'matmuls' : checkpoint === 'alternate' ? 'alternate matmuls' : 'nothing';
   // Whoever asks the graph of a folded model for its operators has all of them made.
-  const count = analysis.folded?.places.count ?? analysis.graph.operators.length;
+  const count = analysis.folded?.layout.count ?? analysis.graph.operators.length;
   const keyOf = new Array<string | number | undefined>(count).fill(undefined);
   const keepingOf = new Map<string | number, Keeping>();
   for (const [index, { marks, operators }] of layers.entries()) {
@@ -72,7 +72,7 @@ function findGroups(analysis: ModelAnalysis, checkpoint: Checkpoint): Recomputed
  */
 export function foldGroups(
   { groupOf, keeping }: RecomputedGroups,
-  { count, cut, period, copies }: Places,
+  { count, cut, period, copies }: FoldLayout,
 ): RecomputedGroups {
   const resume = cut + copies * period;
   const left = (groupOf[resume] ?? 0) - (groupOf[cut] ?? 0);

@@ -9,8 +9,8 @@
 
 import { isWeight, type Layer } from '../model/graph.ts';
 import { memoizeRecent } from '../model/memoizeRecent.ts';
-import { foldedIndex } from './folding/foldGraph.ts';
 import type { ModelAnalysis } from './modelAnalysis.ts';
+import { foldedIndex } from './repetition/foldGraph.ts';
 
 /** By layer: the path of its block; `undefined` where no blocks repeat. It is found once for an analysis. */
 export const repeatedBlocks = (analysis: ModelAnalysis): BlocksByLayer =>
@@ -96,7 +96,7 @@ function weightsOf(
   const { folded } = analysis;
   const { graph } = folded?.analysis ?? analysis;
   return layer.operators.flatMap((index) => {
-    const operator = graph.operators[folded === undefined ? index : foldedIndex(folded.places, index)];
+    const operator = graph.operators[folded === undefined ? index : foldedIndex(folded.layout, index)];
     return (operator?.inputs ?? []).flatMap((name) => {
       const value = graph.values.get(name);
       if (operator === undefined || value === undefined || !isWeight(value.role)) return [];

@@ -2,17 +2,17 @@
 
 import { caffeDomain, unloweredDomain } from '../lowering/providedStructure.ts';
 import { findOperator } from '../operators/registry.ts';
-import { isSettledAround, type Places } from './folding/foldGraph.ts';
 import type { TrainingGraph } from './modelAnalysis.ts';
+import { type FoldLayout, isSettledAround } from './repetition/foldGraph.ts';
 
 /**
  * For operators of unknown cost: the operator whose output was unknown first on their way, both by index. Those that are
  * unknown for a reason of their own are left out.
  */
 export function unknownOrigins(training: TrainingGraph): ReadonlyMap<number, number> {
-  const places = training.analysis.folded?.places;
-  if (training.folded !== undefined && places !== undefined) {
-    const whole = unfoldOrigins(places, originsIn(training.folded));
+  const layout = training.analysis.folded?.layout;
+  if (training.folded !== undefined && layout !== undefined) {
+    const whole = unfoldOrigins(layout, originsIn(training.folded));
     if (whole !== undefined) return whole;
   }
   return originsIn(training);
@@ -43,11 +43,11 @@ function originsIn(training: TrainingGraph): ReadonlyMap<number, number> {
  * its copies, or before all blocks; `undefined` where the blocks around the cut do not agree on that.
  */
 function unfoldOrigins(
-  places: Places,
+  layout: FoldLayout,
   folded: ReadonlyMap<number, number>,
 ): ReadonlyMap<number, number> | undefined {
   if (folded.size === 0) return folded;
-  const { cut, period, copies, count, inner } = places;
+  const { cut, period, copies, count, inner } = layout;
   const origins = inner === undefined ? folded : unfoldOrigins(inner, folded);
   if (origins === undefined) return undefined;
   const inBlock = (index: number, origin: number): boolean =>
@@ -58,7 +58,7 @@ function unfoldOrigins(
     if (inBlock(index, left)) return left - index === right - other;
     return left === right && left < cut - 2 * period;
   };
-  if (!isSettledAround(places, areSame)) return undefined;
+  if (!isSettledAround(layout, areSame)) return undefined;
   const whole = new Map<number, number>();
   const shift = copies * period;
   for (let index = 0; index < count; index += 1) {

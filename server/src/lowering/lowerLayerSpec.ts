@@ -62,6 +62,7 @@ export function lowerLayerSpec(spec: LayerSpec, options: LoweringOptions = {}): 
       layers: graph.layers,
       roles: graph.roles,
       symbolDefaults: lowered.symbolDefaults,
+      repetitions: graph.repetitions,
       ...(graph.unknownSizes.size === 0 ? {} : { reportedSymbols: graph.unknownSizes }),
       issues: [],
     },

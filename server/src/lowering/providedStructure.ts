@@ -21,8 +21,20 @@ export interface ProvidedStructure {
   readonly batchSymbol?: string;
   /** Symbols whose missing value the lowering has reported, where they came from. */
   readonly reportedSymbols?: ReadonlySet<string>;
+  /** Layers that the source says to stand several times in a row, such as `decoder() * 32`. */
+  readonly repetitions?: readonly StatedRepetition[];
   /** Issues found while lowering that belong to the analysis; passed through in front of its own. */
   readonly issues: readonly Issue[];
+}
+
+/** Blocks of nodes, one after another, that a source states to be the same. */
+export interface StatedRepetition {
+  /** Index of the first node of the first block. */
+  readonly start: number;
+  /** Nodes in a block. */
+  readonly period: number;
+  /** Number of blocks. */
+  readonly count: number;
 }
 
 export interface ProvidedLayer {

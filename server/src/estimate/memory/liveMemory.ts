@@ -1,7 +1,7 @@
 /** What is alive at each operator of forward and of backward, beside what forward keeps: the same on any number of GPUs. */
 
-import { isSettled, unfoldColumn } from '../../analysis/folding/foldGraph.ts';
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
+import { isSettled, unfoldColumn } from '../../analysis/repetition/foldGraph.ts';
 import type { LoweredGraph } from '../../frameworks/behaviour.ts';
 import { gradientsBetween } from './backwardMemory.ts';
 import { forwardMemory } from './forwardMemory.ts';
@@ -28,14 +28,14 @@ export function liveMemory(
     unkept: forwardMemory({ training, lowered }).unkept,
     gradients: learns ? gradientsBetween(training, lowered) : new Float64Array(0),
   });
-  const places = whole.training.analysis.folded?.places;
-  if (folded === undefined || places === undefined) return walk(whole);
+  const layout = whole.training.analysis.folded?.layout;
+  if (folded === undefined || layout === undefined) return walk(whole);
   const { unkept, gradients } = walk(folded);
   const areAlike = (index: number, other: number): boolean =>
     unkept[index] === unkept[other] && gradients[index] === gradients[other];
-  if (!isSettled(places, areAlike)) return walk(whole);
+  if (!isSettled(layout, areAlike)) return walk(whole);
   return {
-    unkept: unfoldColumn(places, unkept),
-    gradients: learns ? unfoldColumn(places, gradients) : gradients,
+    unkept: unfoldColumn(layout, unkept),
+    gradients: learns ? unfoldColumn(layout, gradients) : gradients,
   };
 }

@@ -63,7 +63,7 @@ function eventsOf(plan: StepPlan, variables: Variables | undefined): PassEvents 
   const kept = fold.analysis.graph;
   // What blocks left out are given, or give out, is nowhere else.
   const hasAll = kept.inputs.length === graph.inputs.length && kept.outputs.length === graph.outputs.length;
-  const whole = hasAll ? unfoldPass(fold.places, passEvents({ ...plan, ...folded }, variables)) : undefined;
+  const whole = hasAll ? unfoldPass(fold.layout, passEvents({ ...plan, ...folded }, variables)) : undefined;
   return whole ?? passEvents({ ...plan, lowered: lowerWhole(plan) }, variables);
 }
 

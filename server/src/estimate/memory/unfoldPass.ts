@@ -3,11 +3,11 @@
  * takes and gives back what its neighbours do.
  */
 
-import { type Fold, keptAtEnd, keptAtStart, type Places } from '../../analysis/folding/foldGraph.ts';
+import { type Fold, type FoldLayout, keptAtEnd, keptAtStart } from '../../analysis/repetition/foldGraph.ts';
 import { backwardPlace, forwardPlace, type PassEvents } from './passEvents.ts';
 
 /** `undefined` where the blocks kept do not do the same, so that nothing says what those left out do. */
-export function unfoldPass({ inner, ...fold }: Places, folded: PassEvents): PassEvents | undefined {
+export function unfoldPass({ inner, ...fold }: FoldLayout, folded: PassEvents): PassEvents | undefined {
   const pass = inner === undefined ? folded : unfoldPass(inner, folded);
   return pass && unfoldBlocks(fold, pass);
 }

@@ -1,7 +1,7 @@
 /** Gradients in the order backward completes them. */
 
-import { foldedIndex } from '../../analysis/folding/foldGraph.ts';
 import type { ModelAnalysis, TrainingGraph } from '../../analysis/modelAnalysis.ts';
+import { foldedIndex } from '../../analysis/repetition/foldGraph.ts';
 import type { Gradient } from '../../frameworks/gradient.ts';
 import { bitsPerElement, type ElementType } from '../../model/elementType.ts';
 import { memoizeRecent } from '../../model/memoizeRecent.ts';
@@ -44,7 +44,7 @@ function typesOfOperators(analysis: ModelAnalysis): (index: number) => string | 
   const { folded } = analysis;
   if (folded === undefined) return (index) => analysis.graph.operators[index]?.type;
   const { operators } = folded.analysis.graph;
-  return (index) => operators[foldedIndex(folded.places, index)]?.type;
+  return (index) => operators[foldedIndex(folded.layout, index)]?.type;
 }
 
 /** Bytes of a parameter; `bytesPerElement` holds for those that are fp32 in the file. */

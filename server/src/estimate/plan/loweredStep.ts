@@ -4,9 +4,9 @@
  * It is found once for a training graph and asked again for every other number of GPUs, other network or other optimizer.
  */
 
-import { isSettled, unfoldColumn, unfoldList } from '../../analysis/folding/foldGraph.ts';
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import { foldGroups, type RecomputedGroups, recomputedGroups } from '../../analysis/recomputedGroups.ts';
+import { isSettled, unfoldColumn, unfoldList } from '../../analysis/repetition/foldGraph.ts';
 import type { FrameworkBehaviour, LoweredGraph } from '../../frameworks/behaviour.ts';
 import type { GpuProfile } from '../../hardware/clusterProfile.ts';
 import { lazy } from '../../model/lazy.ts';
@@ -67,9 +67,9 @@ function lowerFolded(
     return { lowered, times: operatorTimes(gpu, lowered), saved: savedBytes(lowered) };
   };
   const groups = recomputedSteps(training, scenario);
-  const places = training.analysis.folded?.places;
-  if (training.folded === undefined || places === undefined) return lower(training, groups);
-  const { lowered, times, saved } = lower(training.folded, groups && foldGroups(groups, places));
+  const layout = training.analysis.folded?.layout;
+  if (training.folded === undefined || layout === undefined) return lower(training, groups);
+  const { lowered, times, saved } = lower(training.folded, groups && foldGroups(groups, layout));
   const columns = [
     ...Object.values<Float64Array>({ ...times.forward }),
     ...Object.values<Float64Array>({ ...times.backward }),
@@ -87,15 +87,15 @@ function lowerFolded(
   };
   // What autocast and memory remember from earlier operators settles within a block or two; where it does not,
   // the whole graph is lowered.
-  if (!isSettled(places, areAlike)) return lower(training, groups);
+  if (!isSettled(layout, areAlike)) return lower(training, groups);
   return {
-    lowered: { ...lowered, operators: unfoldList(places, lowered.operators) },
-    times: unfoldTimes(places, times),
+    lowered: { ...lowered, operators: unfoldList(layout, lowered.operators) },
+    times: unfoldTimes(layout, times),
     saved: {
-      activations: unfoldColumn(places, saved.activations),
-      weightCopies: unfoldColumn(places, saved.weightCopies),
-      again: unfoldColumn(places, saved.again),
-      recopied: unfoldColumn(places, saved.recopied),
+      activations: unfoldColumn(layout, saved.activations),
+      weightCopies: unfoldColumn(layout, saved.weightCopies),
+      again: unfoldColumn(layout, saved.again),
+      recopied: unfoldColumn(layout, saved.recopied),
     },
     folded: { training: training.folded, lowered },
   };

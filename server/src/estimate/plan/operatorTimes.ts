@@ -1,6 +1,6 @@
 /** GPU time of every operator, forward and backward, from its kernels. */
 
-import { type Places, unfoldColumn } from '../../analysis/folding/foldGraph.ts';
+import { type FoldLayout, unfoldColumn } from '../../analysis/repetition/foldGraph.ts';
 import type { LoweredGraph } from '../../frameworks/behaviour.ts';
 import type { GpuProfile } from '../../hardware/clusterProfile.ts';
 import type { TimeBasis } from '../../hardware/kernels/bodyTime.ts';
@@ -62,19 +62,19 @@ export function kernelTimes(gpu: GpuProfile, kernels: readonly KernelWork[]): Pa
 }
 
 /** Times of the folded graph for the operators of the whole one. */
-export function unfoldTimes(places: Places, { forward, backward }: OperatorTimes): OperatorTimes {
+export function unfoldTimes(layout: FoldLayout, { forward, backward }: OperatorTimes): OperatorTimes {
   const unfold = (pass: PassTimes): PassTimes => ({
-    middle: unfoldColumn(places, pass.middle),
-    low: unfoldColumn(places, pass.low),
-    high: unfoldColumn(places, pass.high),
-    launches: unfoldColumn(places, pass.launches),
-    compute: unfoldColumn(places, pass.compute),
-    memory: unfoldColumn(places, pass.memory),
-    launch: unfoldColumn(places, pass.launch),
-    onOwn: unfoldColumn(places, pass.onOwn),
-    onOther: unfoldColumn(places, pass.onOther),
-    onRoofline: unfoldColumn(places, pass.onRoofline),
-    bytes: unfoldColumn(places, pass.bytes),
+    middle: unfoldColumn(layout, pass.middle),
+    low: unfoldColumn(layout, pass.low),
+    high: unfoldColumn(layout, pass.high),
+    launches: unfoldColumn(layout, pass.launches),
+    compute: unfoldColumn(layout, pass.compute),
+    memory: unfoldColumn(layout, pass.memory),
+    launch: unfoldColumn(layout, pass.launch),
+    onOwn: unfoldColumn(layout, pass.onOwn),
+    onOther: unfoldColumn(layout, pass.onOther),
+    onRoofline: unfoldColumn(layout, pass.onRoofline),
+    bytes: unfoldColumn(layout, pass.bytes),
   });
   return { forward: unfold(forward), backward: unfold(backward) };
 }

@@ -2,7 +2,6 @@
 
 import type { Attribute, TensorLiteral } from '../../model/attribute.ts';
 import { AttributeProto, attributeTypes, FunctionProto, GraphProto, NodeProto } from './fields.ts';
-import type { BlockReader } from './readBlocks.ts';
 import type { ReadAttribute, Reading } from './reading.ts';
 import { readSparseTensor, readTensor } from './readTensor.ts';
 import { readType, readValueInfo } from './readType.ts';
@@ -36,27 +35,16 @@ export const emptyGraph = (): GraphParts => ({
   sparseInitializers: [],
 });
 
-/**
- * Reads a graph. Protobuf merges a message that occurs twice: what is read is then added to `graph`. With `blocks`, the
- * nodes that they pass over are not among its nodes.
- */
-export function readGraph(
-  reading: Reading,
-  end: number,
-  graph: GraphParts = emptyGraph(),
-  blocks?: BlockReader,
-): GraphParts {
+/** Reads a graph. Protobuf merges a message that occurs twice: what is read is then added to `graph`. */
+export function readGraph(reading: Reading, end: number, graph: GraphParts = emptyGraph()): GraphParts {
   const { wire } = reading;
   const { nodes, inputs, outputs, valueInfos, initializers, sparseInitializers } = graph;
   if (!wire.enter()) return graph;
   while (wire.nextField(end)) {
     switch (wire.field) {
       case GraphProto.node: {
-        const start = wire.fieldOffset;
         const inner = reading.message('GraphProto');
-        if (inner === undefined) break;
-        nodes.push(readNode(reading, inner));
-        blocks?.wasRead(start, end);
+        if (inner !== undefined) nodes.push(readNode(reading, inner));
         break;
       }
       case GraphProto.name:

@@ -8,18 +8,14 @@ import type { Issue } from '../../model/issue.ts';
 import type { ByteSource } from '../byteSource.ts';
 import { looksBinary, recognizeForeignFormat } from '../foreignFormats.ts';
 import { knownIrVersion, ModelProto } from './fields.ts';
-import { BlockReader } from './readBlocks.ts';
-import { emptyGraph, type GraphParts, readFunction, readGraph } from './readGraph.ts';
+import { type GraphParts, readFunction, readGraph } from './readGraph.ts';
 import { Reading } from './reading.ts';
-import { allNodes, type RepeatedNodes } from './repeatedNodes.ts';
-import type { OnnxFunction, OnnxGraph, OnnxModel, OnnxNode } from './syntax.ts';
+import type { OnnxFunction, OnnxGraph, OnnxModel } from './syntax.ts';
 import { type WireProblem, WireReader, wireTypes } from './wireReader.ts';
 
 export interface ReadOnnx {
   readonly model: OnnxModel | undefined;
   readonly issues: readonly Issue[];
-  /** The nodes of its graph, where they repeat a block: those of `model` are then made when somebody asks for them. */
-  readonly repeated?: RepeatedNodes;
 }
 
 /** `at` says where an offset is, for bytes that stand for a text. */
@@ -58,7 +54,7 @@ export function readOnnx(source: ByteSource, at?: (offset: number) => string): R
       `The file is not an ONNX model (${where}): open the .onnx file of the model itself`,
     );
   }
-  const { fields: _, graph, repeated, ...rest } = model;
+  const { fields: _, graph, ...rest } = model;
   if (graph === undefined) return { model: undefined, issues: reading.issues };
   if (model.irVersion > knownIrVersion) {
     reading.issues.unshift({
@@ -67,16 +63,11 @@ export function readOnnx(source: ByteSource, at?: (offset: number) => string): R
       message: `IR version ${model.irVersion} is newer than ${knownIrVersion}, the newest known here: known fields are read, what is new is reported field by field`,
     });
   }
-  return {
-    model: { ...rest, graph },
-    issues: reading.issues,
-    ...(repeated === undefined ? {} : { repeated }),
-  };
+  return { model: { ...rest, graph }, issues: reading.issues };
 }
 
 interface ModelFields extends Omit<OnnxModel, 'graph'> {
   readonly graph: OnnxGraph | undefined;
-  readonly repeated: RepeatedNodes | undefined;
   /** How many fields there were. */
   readonly fields: number;
 }
@@ -90,7 +81,6 @@ function readModel(reading: Reading, end: number): ModelFields {
   let modelVersion = 0;
   let docString = '';
   let graph: GraphParts | undefined;
-  let blocks: BlockReader | undefined;
   let fields = 0;
   const operatorSets: { domain: string; version: number }[] = [];
   const functions: OnnxFunction[] = [];
@@ -115,17 +105,7 @@ function readModel(reading: Reading, end: number): ModelFields {
         break;
       case ModelProto.graph: {
         const inner = reading.message('ModelProto');
-        if (inner === undefined) break;
-        if (graph === undefined) {
-          graph = emptyGraph();
-          blocks = new BlockReader(wire, graph.nodes);
-          readGraph(reading, inner, graph, blocks);
-        } else {
-          const passed = blocks?.finish();
-          blocks = undefined;
-          const nodes = passed === undefined ? graph.nodes : [...allNodes(passed)];
-          graph = readGraph(reading, inner, { ...graph, nodes });
-        }
+        if (inner !== undefined) graph = readGraph(reading, inner, graph);
         break;
       }
       case ModelProto.opset_import: {
@@ -152,7 +132,6 @@ function readModel(reading: Reading, end: number): ModelFields {
         reading.skip('ModelProto', ModelProto);
     }
   }
-  const repeated = blocks?.finish();
   return {
     irVersion,
     producerName,
@@ -160,25 +139,12 @@ function readModel(reading: Reading, end: number): ModelFields {
     domain,
     modelVersion,
     operatorSets,
-    graph: graph && repeated ? withRepeated(graph, repeated) : graph,
-    repeated,
+    graph,
     functions,
     metadata,
     ...(docString === '' ? {} : { docString }),
     ...(reading.descriptions === 0 ? {} : { descriptions: reading.descriptions }),
     fields,
-  };
-}
-
-/** The graph with all its nodes, made once somebody asks for them. */
-function withRepeated(graph: GraphParts, repeated: RepeatedNodes): OnnxGraph {
-  let nodes: readonly OnnxNode[] | undefined;
-  return {
-    ...graph,
-    get nodes() {
-      nodes ??= allNodes(repeated);
-      return nodes;
-    },
   };
 }
 

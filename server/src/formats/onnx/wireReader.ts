@@ -195,29 +195,6 @@ export class WireReader {
     return this.#windowText.slice(start, start + length);
   }
 
-  /** Bytes of what was read, as one character each; the position stays. */
-  textBetween(start: number, end: number): string {
-    return start >= this.#windowStart && end <= this.#windowEnd
-      ? this.#latin1(start - this.#windowStart, end - start)
-      : latin1.decode(this.#source.read(start, end - start));
-  }
-
-  /** The same as bytes. */
-  bytesBetween(start: number, end: number): Uint8Array {
-    return start >= this.#windowStart && end <= this.#windowEnd
-      ? this.#window.subarray(start - this.#windowStart, end - this.#windowStart)
-      : this.#source.read(start, end - start).slice();
-  }
-
-  /** Moves behind `text`, as `textBetween` gives it, if that is what follows in a message that ends at `end`. */
-  passText(text: string, end: number): boolean {
-    const { length } = text;
-    if (this.problem !== undefined || this.position + length > end || !this.#available(length)) return false;
-    if (this.#latin1(this.position - this.#windowStart, length) !== text) return false;
-    this.position += length;
-    return true;
-  }
-
   /** Jumps over the value of the current field. */
   skip(): void {
     switch (this.wireType) {

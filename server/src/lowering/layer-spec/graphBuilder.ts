@@ -8,7 +8,7 @@ import { isKnownShape, type TensorContent, type ValueRole, type ValueType } from
 import { makeInferenceContext } from '../../operators/context.ts';
 import { generators } from '../../operators/inputRoles.ts';
 import { findOperator } from '../../operators/registry.ts';
-import { type ProvidedLayer, unloweredDomain } from '../providedStructure.ts';
+import { type ProvidedLayer, type StatedRepetition, unloweredDomain } from '../providedStructure.ts';
 import type { NodeAttributes, Tensor } from './layerDefinition.ts';
 
 /** Operator set specs are lowered to: the first with Attention and RMSNormalization. */
@@ -30,6 +30,8 @@ export interface Emitted {
 export class GraphBuilder {
   readonly roles = new Map<string, ValueRole>();
   readonly layers: ProvidedLayer[] = [];
+  /** A repetition stands behind those that its blocks contain. */
+  readonly repetitions: StatedRepetition[] = [];
   /** Symbols that stand for sizes of inputs whose expressions could not be read, which has been said. */
   readonly unknownSizes = new Set<string>();
   private readonly nodes: OnnxNode[] = [];
@@ -102,6 +104,12 @@ export class GraphBuilder {
   /** Nodes so far: the index of the next one. */
   get size(): number {
     return this.nodes.length;
+  }
+
+  /** Says that all nodes from `start` on are `count` blocks; where they do not part evenly, they are not alike. */
+  repeats(start: number, count: number): void {
+    const period = (this.size - start) / count;
+    if (count > 1 && Number.isInteger(period) && period > 0) this.repetitions.push({ start, period, count });
   }
 
   /** Tensors so far, stored ones and results. */

@@ -46,6 +46,7 @@ function lowerLine(
   // What nobody knows is unknown once, however often it is repeated.
   if (count === undefined || !isCallable(call, scope)) return lowerOnce(line, run);
   const ancestors = [...scope.ancestors, path];
+  const start = run.graph.size;
   let outputs = previous && single(previous);
   for (let index = 0; index < count; index += 1) {
     if (isTooLong(call, name, scope, run)) break;
@@ -58,6 +59,8 @@ function lowerLine(
     };
     outputs = lowerOnce(repeated, run) ?? outputs;
   }
+  // Of a model that is too long, the last blocks are not whole.
+  if (!run.saidTooLong) run.graph.repeats(start, count);
   return outputs;
 }
 

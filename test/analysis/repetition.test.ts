@@ -1,25 +1,22 @@
 /**
- * A folded analysis is the plain one: of arbitrary networks of repeated blocks, of such with one block that is not
- * quite like the others, and of the sample models.
+ * A folded analysis is the plain one: of arbitrary networks that state their repetition, truly or falsely, of layer specs,
+ * and of calls of one function.
  */
 
-import { readdirSync, readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { analyzeOnnx } from '../../server/src/analysis/analyzeOnnx.ts';
 import { bindTrainingGraph } from '../../server/src/analysis/bindTrainingGraph.ts';
-import { areNamesAlike } from '../../server/src/analysis/folding/findRepetition.ts';
 import type { ModelAnalysis } from '../../server/src/analysis/modelAnalysis.ts';
+import { areNamesAlike } from '../../server/src/analysis/repetition/proveRepetition.ts';
 import { sourceOfOperators } from '../../server/src/analysis/sourceOfOperators.ts';
 import { estimateStep } from '../../server/src/estimate/estimateStep.ts';
 import { resolveScenario } from '../../server/src/estimate/resolveScenario.ts';
-import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
 import { readLayerSpec } from '../../server/src/formats/layer-spec/readLayerSpec.ts';
-import { readOnnx } from '../../server/src/formats/onnx/readOnnx.ts';
 import type { OnnxModel } from '../../server/src/formats/onnx/syntax.ts';
+import { readOnnxText } from '../../server/src/formats/onnx-text/readOnnxText.ts';
 import { lowerLayerSpec } from '../../server/src/lowering/lowerLayerSpec.ts';
-import type { ProvidedStructure } from '../../server/src/lowering/providedStructure.ts';
+import type { ProvidedStructure, StatedRepetition } from '../../server/src/lowering/providedStructure.ts';
 import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
 import { onnxModel } from '../support/onnxModel.ts';
 
@@ -36,9 +33,9 @@ const requests: readonly ScenarioRequest[] = [
 
 /** Compares the two analyses of a model and what follows from them; whether it was folded. */
 function check(model: OnnxModel, provided?: ProvidedStructure): boolean {
-  const folded = analyzeOnnx(model, provided, 1);
+  const folded = analyzeOnnx(model, provided);
   if (folded.folded === undefined) return false;
-  const plain = analyzeOnnx(model, provided, Number.POSITIVE_INFINITY);
+  const plain = analyzeOnnx(model, provided, false);
   expect(withoutCosting(folded)).toEqual(withoutCosting(plain));
   expect([...folded.graph.values.keys()]).toEqual([...plain.graph.values.keys()]);
   const sourceOf = sourceOfOperators(folded);
@@ -111,6 +108,28 @@ const network: fc.Arbitrary<DrawnNetwork> = fc.record({
   }),
 });
 
+function onnxTextModel(text: string): OnnxModel {
+  const { model, issues } = readOnnxText(text);
+  if (model === undefined) throw new Error(issues.map(({ message }) => message).join());
+  return model;
+}
+
+/** A structure that says nothing but what repeats. */
+const stating = (...repetitions: readonly StatedRepetition[]): ProvidedStructure => ({
+  layers: [],
+  roles: new Map(),
+  symbolDefaults: new Map(),
+  issues: [],
+  repetitions,
+});
+
+/** How many repetitions of a model with blocks left out were folded. */
+function foldsOf({ folded }: ModelAnalysis): number {
+  let count = 0;
+  for (let layout = folded?.layout; layout !== undefined; layout = layout.inner) count += 1;
+  return count;
+}
+
 /** `x` goes through all blocks; a block reads the one before, a mask that all read, and weights. */
 function networkOf({ block, blocks, scoped, outputs, odd }: DrawnNetwork): OnnxModel {
   const nodes: string[] = ['x0 = Relu(x)', 'mask = Sigmoid(x)'];
@@ -169,7 +188,8 @@ describe('a folded analysis is the plain one', () => {
     let folded = 0;
     fc.assert(
       fc.property(network, (drawn) => {
-        if (check(networkOf(drawn))) folded += 1;
+        const repetition = { start: 2, period: drawn.block.length, count: drawn.blocks };
+        if (check(networkOf(drawn), stating(repetition))) folded += 1;
       }),
       { numRuns: 80, seed: 20261121 },
     );
@@ -181,13 +201,19 @@ describe('a folded analysis is the plain one', () => {
     let twice = 0;
     const odd = network.map((drawn) => ({
       ...drawn,
-      blocks: drawn.blocks + 24,
+      blocks: 42,
       odd: { block: 20, how: drawn.odd.how === 'none' ? 'type' : drawn.odd.how },
     }));
     fc.assert(
       fc.property(odd, (drawn) => {
+        const period = drawn.block.length;
+        const behind = 2 + 21 * period + (drawn.odd.how === 'read outside' ? 1 : 0);
+        const rows = [
+          { start: 2, period, count: 20 },
+          { start: behind, period, count: 21 },
+        ];
         const model = networkOf(drawn);
-        if (check(model) && analyzeOnnx(model, undefined, 1).folded?.places.inner !== undefined) twice += 1;
+        if (check(model, stating(...rows)) && foldsOf(analyzeOnnx(model, stating(...rows))) === 2) twice += 1;
       }),
       { numRuns: 40, seed: 20261121 },
     );
@@ -195,28 +221,33 @@ describe('a folded analysis is the plain one', () => {
   });
 
   test.each([
-    [[29], 2],
-    [[21, 42], 3],
-    [[21, 22, 43], 3],
-    [[4], 1],
-  ])('of blocks written out where those numbered %j are not like the others', (odd, folds) => {
-    const lines = ['dims: { batch: 8, d: 32 }', 'inputs: { x: "float32[batch, 16, d]" }', 'layers:'];
-    for (let block = 0; block < 64; block += 1) {
-      lines.push(
-        `  - norm_${block}: LayerNorm(d)`,
-        `  - fc_${block}: Linear(d, d)`,
-        `  - act_${block}: ${odd.includes(block) ? 'ReLU' : 'Tanh'}()`,
-        `  - out_${block}: add(act_${block}, ${block === 0 ? 'x' : `out_${block - 1}`})`,
-      );
-    }
-    const { spec } = readLayerSpec(lines.join('\n'));
+    ['one row', ['h: decoder() * 20'], 1],
+    ['too few', ['h: decoder() * 17'], 0],
+    ['two rows', ['h: decoder() * 20', 'odd: Tanh()', 'g: decoder() * 30'], 2],
+    ['two rows side by side', ['h: decoder() * 20', 'g: decoder() * 30'], 2],
+    ['rows within a row', ['h: stage() * 20'], 1],
+    ['rows within too few', ['h: stage() * 2'], 2],
+    ['a layer', ['h: Linear(d, d) * 40', 'act: ReLU()'], 1],
+  ])('of a layer spec with %s', (_, layers, folds) => {
+    const { spec } = readLayerSpec(`
+dims: { batch: 4, d: 64 }
+inputs: { x: 'float32[batch, 16, d]' }
+blocks:
+  decoder:
+    - norm: LayerNorm(d)
+    - fc: Linear(d, d)
+    - out: add(fc, input)
+  stage:
+    - inner: decoder() * 19
+    - act: GELU()
+layers:
+${layers.map((line) => `  - ${line}`).join('\n')}
+  - head: Linear(d, 10)
+`);
     if (spec === undefined) throw new Error('the spec cannot be read');
     const { model, structure } = lowerLayerSpec(spec);
-    expect(check(model, structure)).toBe(true);
-    let count = 0;
-    for (let at = analyzeOnnx(model, structure, 1).folded?.places; at !== undefined; at = at.inner)
-      count += 1;
-    expect(count).toBe(folds);
+    expect(check(model, structure)).toBe(folds > 0);
+    expect(foldsOf(analyzeOnnx(model, structure))).toBe(folds);
   });
 
   test.each([
@@ -248,38 +279,43 @@ layers:
   });
 
   test.each([
-    ['a line that cannot be read', 'attn_9: MultiheadAttention(d, 4)', 'attn_9: Multihe'],
-    ['a line that is no call', 'fc_9: Linear(d, 2*d)', 'fc_9:'],
-    ['a source that is not there', 'add(attn_9, out_8)', 'add(attn_9, out_99)'],
-    ['a width that does not fit', 'fc_9: Linear(d, 2*d)', 'fc_9: Linear(d, 3*d)'],
-    ['another activation', 'act_9: GELU()', 'act_9: ReLU()'],
-    ['a line more', '  - act_9: GELU()', '  - act_9: GELU()\n  - more_9: GELU()'],
-  ])('of blocks written out line by line, one of which has %s', (_, written, instead) => {
-    const lines = ['dims: { batch: 8, d: 32 }', 'inputs: { x: "float32[batch, 16, d]" }', 'layers:'];
-    for (let block = 0; block < 40; block += 1) {
-      lines.push(
-        `  - norm_${block}: LayerNorm(d)`,
-        `  - attn_${block}: MultiheadAttention(d, 4)`,
-        `  - res_${block}: add(attn_${block}, ${block === 0 ? 'x' : `out_${block - 1}`})`,
-        `  - fc_${block}: Linear(d, 2*d)`,
-        `  - act_${block}: GELU()`,
-        `  - proj_${block}: Linear(2*d, d)`,
-        `  - out_${block}: add(proj_${block}, res_${block})`,
-      );
-    }
-    const { spec } = readLayerSpec(lines.join('\n').replace(written, instead));
-    if (spec === undefined) throw new Error('the spec cannot be read');
-    const { model, structure } = lowerLayerSpec(spec);
-    expect(check(model, structure)).toBe(true);
-    const analysis = analyzeOnnx(model, structure, 1);
-    expect(bindTrainingGraph(analysis, new Map([['batch', 8]]), 'training').folded).toBeDefined();
-  });
-
-  const samples = resolve(import.meta.dirname, '../../samples');
-  test.each(readdirSync(samples).filter((name) => name.endsWith('.onnx')))('of %s', (name) => {
-    const { model } = readOnnx(byteSourceOfBuffer(new Uint8Array(readFileSync(join(samples, name)))));
-    if (model === undefined) throw new Error(`${name} cannot be read`);
-    check(model);
+    [
+      'each fed by the one before',
+      1,
+      (index: number) => [`y${index} = local.block(y${index - 1}, w${index})`],
+    ],
+    [
+      'with a node between them',
+      1,
+      (index: number) => [`z${index} = Relu(y${index - 1})`, `y${index} = local.block(z${index}, w${index})`],
+    ],
+    [
+      'of which one has two weights',
+      0,
+      (index: number) => [`y${index} = local.block(y${index - 1}, w${index === 9 ? 8 : index})`],
+    ],
+    [
+      'each with an input of the graph',
+      0,
+      (index: number) => [`y${index} = local.block(y${index - 1}, x${index})`],
+    ],
+  ])('of calls of one function, %s', (_, folds, nodesOf) => {
+    const calls = Array.from({ length: 24 }, (_, index) => index + 1);
+    const model = onnxTextModel(`<ir_version: 10, opset_import: ["" : 17, "local" : 1]>
+calls (float[batch, 2] y0, ${calls.map((index) => `float[2, 2] x${index}`).join(', ')}) => (float[batch, 2] y24)
+<${calls.map((index) => `float[2, 2] w${index} = {1, 2, 3, 4}`).join(', ')}>
+{
+${calls.flatMap(nodesOf).join('\n')}
+}
+<domain: "local", opset_import: ["" : 17]>
+block (a, w) => (b)
+{
+  m = MatMul(a, w)
+  s = Sigmoid(m)
+  b = Mul(m, s)
+}`);
+    expect(check(model)).toBe(folds > 0);
+    expect(foldsOf(analyzeOnnx(model))).toBe(folds);
   });
 });
 

@@ -12,35 +12,15 @@ import type { Use } from '../findRoles.ts';
 import { nameOfNode } from '../inferGraph.ts';
 import type { Folded, ModelAnalysis, Parameter } from '../modelAnalysis.ts';
 import { planCosting } from '../planCosting.ts';
-import type { Repetition } from './findRepetition.ts';
 import {
   type FoldedGraph,
+  type FoldLayout,
   foldedIndex,
   isSettledAround,
   keptAtEnd,
   keptAtStart,
-  type Places,
 } from './foldGraph.ts';
-
-/** The nodes of a graph, which may be made when they are asked for. */
-export interface FlatNodes {
-  readonly length: number;
-  /** `undefined` where there is none. */
-  readonly at: (index: number) => FlatNode | undefined;
-  /** The same of a node alone: most are asked for nothing else. */
-  readonly nameAt: (index: number) => string;
-  readonly pathsAt: (index: number) => readonly string[];
-  readonly sourceAt: (index: number) => number | undefined;
-}
-
-/** Nodes that are all there. */
-export const flatNodesOf = (nodes: readonly FlatNode[]): FlatNodes => ({
-  length: nodes.length,
-  at: (index) => nodes[index],
-  nameAt: (index) => nameOfNode(nodes[index]),
-  pathsAt: (index) => nodes[index]?.scope.paths ?? [],
-  sourceAt: (index) => nodes[index]?.source,
-});
+import type { Repetition } from './proveRepetition.ts';
 
 /** The whole graph, how it was folded, and what came out, which may itself have been unfolded from a shorter one. */
 export interface FoldedAnalysis {
@@ -49,7 +29,7 @@ export interface FoldedAnalysis {
   readonly folded: FoldedGraph;
   readonly repetition: Repetition;
   readonly graph: OnnxGraph;
-  readonly nodes: FlatNodes;
+  readonly nodes: readonly FlatNode[];
   readonly provided: ProvidedStructure | undefined;
   readonly given: GivenLayers;
 }
@@ -57,7 +37,7 @@ export interface FoldedAnalysis {
 /** `undefined` where the blocks did not come out alike, so that leaving some out may have changed something. */
 export function unfoldAnalysis(subject: FoldedAnalysis): ModelAnalysis | undefined {
   const { analysis, nodes } = subject;
-  const stored = standInsOf(subject);
+  const stored = representativesIn(subject);
   const layers = unfoldLayers(subject);
   if (layers === undefined || analysis.frozen.length > 0 || !hasSettled(subject, stored)) return undefined;
   let graph: Graph | undefined;
@@ -80,8 +60,8 @@ export function unfoldAnalysis(subject: FoldedAnalysis): ModelAnalysis | undefin
     },
     folded: {
       ...shortestOf(subject, layers.origins),
-      nameOf: nodes.nameAt,
-      sourceOf: nodes.sourceAt,
+      nameOf: (index) => nameOfNode(nodes[index]),
+      sourceOf: (index) => nodes[index]?.source,
     },
   };
   return whole;
@@ -89,39 +69,39 @@ export function unfoldAnalysis(subject: FoldedAnalysis): ModelAnalysis | undefin
 
 /** The shortest analysis that stands for the whole one. */
 function shortestOf(
-  { analysis, folded: { places } }: FoldedAnalysis,
+  { analysis, folded: { layout } }: FoldedAnalysis,
   layers: Int32Array,
 ): Omit<Folded, 'nameOf' | 'sourceOf'> {
   const inner = analysis.folded;
-  if (inner === undefined) return { analysis, places, layers };
+  if (inner === undefined) return { analysis, layout, layers };
   return {
     analysis: inner.analysis,
-    places: { ...places, inner: inner.places },
+    layout: { ...layout, inner: inner.layout },
     layers: layers.map((layer) => inner.layers[layer] ?? 0),
   };
 }
 
 /** What was found out about an operator of the folded graph: nothing is unfolded to look at a few of them. */
-function findingsAt({ analysis }: FoldedAnalysis): {
-  readonly found: ModelAnalysis;
+function analysisAt({ analysis }: FoldedAnalysis): {
+  readonly shortest: ModelAnalysis;
   readonly at: (index: number) => number;
 } {
   const inner = analysis.folded;
   return inner === undefined
-    ? { found: analysis, at: (index) => index }
-    : { found: inner.analysis, at: (index) => foldedIndex(inner.places, index) };
+    ? { shortest: analysis, at: (index) => index }
+    : { shortest: inner.analysis, at: (index) => foldedIndex(inner.layout, index) };
 }
 
 /** Who reads a value: blocks by themselves, or whoever reads it in one block reads it in all. */
-type Readers = 'all' | 'start' | 'end' | { readonly copy: number };
+type ReaderBlocks = 'all' | 'start' | 'end' | { readonly copy: number };
 
 /** What stands in the folded graph for a stored tensor or input of the whole one. */
-interface StandIn {
+interface Representative {
   readonly name: string;
-  readonly readers: Readers;
+  readonly readers: ReaderBlocks;
 }
 
-function standInsOf({ repetition }: FoldedAnalysis): (name: string) => StandIn {
+function representativesIn({ repetition }: FoldedAnalysis): (name: string) => Representative {
   const { owners, origins, count } = repetition;
   const pattern = new Map<string, string>();
   for (const [name, block] of owners) {
@@ -140,9 +120,9 @@ function standInsOf({ repetition }: FoldedAnalysis): (name: string) => StandIn {
 
 /** Operators of the whole graph for those of the folded one that read a value; both ascending. */
 function unfoldReaders(
-  { cut, period, copies }: Places,
+  { cut, period, copies }: FoldLayout,
   readers: readonly number[],
-  of: Readers,
+  of: ReaderBlocks,
 ): readonly number[] {
   if (of === 'start') return readers;
   if (of === 'end') return readers.map((index) => (index < cut ? index : index + copies * period));
@@ -157,15 +137,15 @@ function unfoldReaders(
 }
 
 /** Whether nothing that was found tells the last blocks before the cut and the first behind it apart. */
-function hasSettled(subject: FoldedAnalysis, standIn: (name: string) => StandIn): boolean {
+function hasSettled(subject: FoldedAnalysis, representative: (name: string) => Representative): boolean {
   const { analysis, repetition, nodes } = subject;
-  const { places } = subject.folded;
-  const { found, at } = findingsAt(subject);
-  const { graph, costing, issues } = found;
+  const { layout } = subject.folded;
+  const { shortest, at } = analysisAt(subject);
+  const { graph, costing, issues } = shortest;
   const { gradients, groups, auxiliary } = costing;
   const sources = new Set<number>();
-  for (let index = places.cut - places.period; index < places.cut; index += 1) {
-    sources.add(nodes.sourceAt(index) ?? -1);
+  for (let index = layout.cut - layout.period; index < layout.cut; index += 1) {
+    sources.add(nodes[index]?.source ?? -1);
   }
   if (issues.some(({ operator }) => operator !== undefined && sources.has(operator))) return false;
   const roleOf = (name: string | undefined) =>
@@ -198,10 +178,10 @@ function hasSettled(subject: FoldedAnalysis, standIn: (name: string) => StandIn)
       operator.inputs.every((name, input) => name === '' || isSameValue(name, like.inputs[input]))
     );
   };
-  if (!isSettledAround(places, areSame) || !areRolesGivenAlike(subject, standIn)) return false;
+  if (!isSettledAround(layout, areSame) || !areRolesGivenAlike(subject, representative)) return false;
   const parameters = new Map(analysis.parameters.map((parameter) => [parameter.name, parameter]));
   const uses = new Map<string, string>();
-  const { cut, period } = places;
+  const { cut, period } = layout;
   const end = repetition.count - keptAtEnd;
   for (const [name, block] of repetition.owners) {
     const shift =
@@ -225,22 +205,22 @@ function hasSettled(subject: FoldedAnalysis, standIn: (name: string) => StandIn)
   }
   const isInput = (name: string): boolean =>
     (roleOf(name) ?? analysis.graph.values.get(name)?.role) === 'input';
-  return graph.inputs.every((name) => isInput(standIn(name).name));
+  return graph.inputs.every((name) => isInput(representative(name).name));
 }
 
 /** Whether what a lowering says of the roles of values is the same of those left out and of those that stand for them. */
 function areRolesGivenAlike(
   { provided, repetition, folded, nodes }: FoldedAnalysis,
-  standIn: (name: string) => StandIn,
+  representative: (name: string) => Representative,
 ): boolean {
   if (provided === undefined || provided.roles.size === 0) return true;
   const { roles } = provided;
   for (const name of repetition.owners.keys()) {
-    if (roles.get(name) !== roles.get(standIn(name).name)) return false;
+    if (roles.get(name) !== roles.get(representative(name).name)) return false;
   }
-  const { cut, period, copies } = folded.places;
+  const { cut, period, copies } = folded.layout;
   for (let index = cut; index < cut + copies * period; index += 1) {
-    const shown = folded.nodes[foldedIndex(folded.places, index)]?.node.outputs;
+    const shown = folded.nodes[foldedIndex(folded.layout, index)]?.node.outputs;
     const alike = nodes
       .at(index)
       ?.node.outputs.every((name, output) => roles.get(name) === roles.get(shown?.[output] ?? ''));
@@ -251,18 +231,18 @@ function areRolesGivenAlike(
 
 function unfoldParameters(
   { analysis, folded, graph, nodes }: FoldedAnalysis,
-  standIn: (name: string) => StandIn,
+  representative: (name: string) => Representative,
 ): readonly Parameter[] {
-  const { places } = folded;
+  const { layout } = folded;
   const trained = new Map(analysis.parameters.map((parameter) => [parameter.name, parameter]));
   const parameters: Parameter[] = [];
-  const add = (name: string, stand: StandIn): void => {
+  const add = (name: string, stand: Representative): void => {
     const parameter = trained.get(stand.name);
     if (parameter === undefined) return;
     parameters.push({
       ...parameter,
       name,
-      operators: unfoldReaders(places, parameter.operators, stand.readers),
+      operators: unfoldReaders(layout, parameter.operators, stand.readers),
     });
   };
   const names = new Set<string>();
@@ -270,20 +250,20 @@ function unfoldParameters(
     for (const { name } of list) names.add(name);
   }
   let fromStored = 0;
-  for (const name of names) add(name, standIn(name));
+  for (const name of names) add(name, representative(name));
   for (const { name } of analysis.parameters) if (names.has(name)) fromStored += 1;
   if (fromStored === analysis.parameters.length) return parameters;
   for (let index = 0; index < nodes.length; index += 1) {
-    const shown = folded.nodes[foldedIndex(places, index)]?.node.outputs ?? [];
-    nodes.at(index)?.node.outputs.forEach((name, output) => {
-      add(name, { name: shown[output] ?? '', readers: readersOfOutput(places, index) });
+    const shown = folded.nodes[foldedIndex(layout, index)]?.node.outputs ?? [];
+    nodes[index]?.node.outputs.forEach((name, output) => {
+      add(name, { name: shown[output] ?? '', readers: readersOfOutput(layout, index) });
     });
   }
   return parameters;
 }
 
 /** An operator before the first block, or behind the last, is read by whoever reads it in one of them in all. */
-function readersOfOutput({ cut, period, copies }: Places, index: number): Readers {
+function readersOfOutput({ cut, period, copies }: FoldLayout, index: number): ReaderBlocks {
   if (index < cut - keptAtStart * period) return 'all';
   if (index < cut - period) return 'start';
   if (index >= cut + copies * period) return 'end';
@@ -291,13 +271,13 @@ function readersOfOutput({ cut, period, copies }: Places, index: number): Reader
 }
 
 /** The whole graph. What it is made of is made when somebody asks for it. */
-function unfoldGraph(subject: FoldedAnalysis, standIn: (name: string) => StandIn): Graph {
+function unfoldGraph(subject: FoldedAnalysis, representative: (name: string) => Representative): Graph {
   const { analysis, graph } = subject;
   const known = analysis.graph;
   let inputs: Graph['inputs'] | undefined;
   let content: Pick<Graph, 'operators' | 'values'> | undefined;
   const contentOf = (): Pick<Graph, 'operators' | 'values'> => {
-    content ??= unfoldContent(subject, standIn);
+    content ??= unfoldContent(subject, representative);
     return content;
   };
   return {
@@ -305,7 +285,7 @@ function unfoldGraph(subject: FoldedAnalysis, standIn: (name: string) => StandIn
     get inputs() {
       inputs ??= graph.inputs
         .map(({ name }) => name)
-        .filter((name) => known.values.get(standIn(name).name)?.role === 'input');
+        .filter((name) => known.values.get(representative(name).name)?.role === 'input');
       return inputs;
     },
     outputs: graph.outputs.map(({ name }) => name),
@@ -321,10 +301,10 @@ function unfoldGraph(subject: FoldedAnalysis, standIn: (name: string) => StandIn
 
 function unfoldContent(
   subject: FoldedAnalysis,
-  standIn: (name: string) => StandIn,
+  representative: (name: string) => Representative,
 ): Pick<Graph, 'operators' | 'values'> {
   const { analysis, nodes, graph } = subject;
-  const { places } = subject.folded;
+  const { layout } = subject.folded;
   const known = analysis.graph;
   const values = new Map<string, Value>();
   const literals = new Map(
@@ -335,7 +315,7 @@ function unfoldContent(
     for (const { name } of list) names.add(name);
   }
   for (const name of names) {
-    const stand = standIn(name);
+    const stand = representative(name);
     const value = known.values.get(stand.name);
     if (value === undefined) continue;
     const literal = literals.get(name);
@@ -343,19 +323,19 @@ function unfoldContent(
       ...value,
       name,
       ...(literal === undefined ? {} : { literal }),
-      consumers: unfoldReaders(places, value.consumers, stand.readers),
+      consumers: unfoldReaders(layout, value.consumers, stand.readers),
     });
   }
   const operators: Operator[] = [];
   for (let index = 0; index < nodes.length; index += 1) {
-    const flat = nodes.at(index);
+    const flat = nodes[index];
     if (flat === undefined) continue;
     const { node } = flat;
-    const shown = known.operators[foldedIndex(places, index)];
+    const shown = known.operators[foldedIndex(layout, index)];
     node.outputs.forEach((name, output) => {
       const value = known.values.get(shown?.outputs[output] ?? '');
       if (name === '' || value === undefined) return;
-      const consumers = unfoldReaders(places, value.consumers, readersOfOutput(places, index));
+      const consumers = unfoldReaders(layout, value.consumers, readersOfOutput(layout, index));
       values.set(name, { ...value, name, producer: index, consumers });
     });
     operators.push({
@@ -384,10 +364,10 @@ function unfoldLayers(
   subject: FoldedAnalysis,
 ): { readonly layers: readonly Layer[]; readonly origins: Int32Array } | undefined {
   const { analysis, folded, nodes, given: provisions } = subject;
-  const { places } = folded;
-  const { cut, period, copies, count } = places;
-  const { found, at } = findingsAt(subject);
-  const { auxiliary } = found.costing;
+  const { layout } = folded;
+  const { cut, period, copies, count } = layout;
+  const { shortest, at } = analysisAt(subject);
+  const { auxiliary } = shortest.costing;
   const isAuxiliary = (operator: number): boolean => {
     const index = at(operator);
     return auxiliary.shapeArithmetic[index] === true || auxiliary.storedLayout[index] === true;
@@ -409,7 +389,7 @@ function unfoldLayers(
       analysis.layers[own]?.type === analysis.layers[its]?.type
     );
   };
-  if (!isSettledAround(places, isLike) || !isSettledAround(places, isLike)) return undefined;
+  if (!isSettledAround(layout, isLike) || !isSettledAround(layout, isLike)) return undefined;
 
   const indexGivenTo = (source: number | undefined): number => provisions.ofNode[source ?? -1] ?? -1;
   const givenTo = (source: number | undefined): ProvidedLayer | undefined =>
@@ -420,10 +400,10 @@ function unfoldLayers(
   /** Writes a layer whose leader stands `shift` operators further on in the whole graph. */
   const add = (layer: Layer, origin: number, shift: number, operators: readonly number[]): boolean => {
     const leader = leaders[origin] ?? 0;
-    const paths = nodes.pathsAt(leader + shift);
-    const source = nodes.sourceAt(leader + shift);
+    const paths = nodes[leader + shift]?.scope.paths ?? [];
+    const source = nodes[leader + shift]?.source;
     const given = givenTo(source);
-    const name = given?.name ?? paths.at(-1) ?? nodes.nameAt(leader + shift);
+    const name = given?.name ?? paths.at(-1) ?? nameOfNode(nodes[leader + shift]);
     if ((shift === 0 && name !== layer.name && leader >= cut - period) || names.has(name)) return false;
     names.add(shift === 0 ? layer.name : name);
     origins.push(origin);
@@ -450,7 +430,7 @@ function unfoldLayers(
     (given.marks === layer.marks || JSON.stringify(given.marks) === JSON.stringify(layer.marks)) &&
     operators.every((index, position) => {
       const shown = givenTo(folded.nodes[layer.operators[position] ?? -1]?.source);
-      return (givenTo(nodes.sourceAt(index)) === given) === (shown?.name === layer.name);
+      return (givenTo(nodes[index]?.source) === given) === (shown?.name === layer.name);
     });
   const inBlock: number[] = [];
   let copied = false;
@@ -478,17 +458,17 @@ function unfoldLayers(
     const leader = leaders[origin] ?? 0;
     if (leader >= cut && !copied && !addCopies()) return undefined;
     if (inAll.has(origin)) {
-      if (leader >= cut || !add(layer, origin, 0, unfoldReaders(places, layer.operators, 'all')))
+      if (leader >= cut || !add(layer, origin, 0, unfoldReaders(layout, layer.operators, 'all')))
         return undefined;
     } else if (leader >= cut) {
-      if (!add(layer, origin, copies * period, unfoldReaders(places, layer.operators, 'end')))
+      if (!add(layer, origin, copies * period, unfoldReaders(layout, layer.operators, 'end')))
         return undefined;
     } else {
       const repeats = leader >= cut - period;
       if (repeats && layer.operators.some((index) => index < cut - 2 * period || index >= cut + period)) {
         return undefined;
       }
-      const operators = repeats ? layer.operators : unfoldReaders(places, layer.operators, 'end');
+      const operators = repeats ? layer.operators : unfoldReaders(layout, layer.operators, 'end');
       if (!add(layer, origin, 0, operators)) return undefined;
       if (repeats) inBlock.push(origin);
     }

@@ -1,6 +1,6 @@
 /**
- * Finds the block that a network repeats: a run of nodes that stands in the graph again and again, each time reading
- * from where the one before read, one block further on.
+ * Proves that blocks of a graph, which its source states to repeat, do so: each time reading from where the one before
+ * read, one block further on.
  *
  * Two blocks are alike when no rule of analysis or costing can tell them apart: same operators and attributes, same
  * types and contents of what is stored, names that differ only in their numbers, inputs from the same places. What
@@ -8,90 +8,40 @@
  */
 
 import type { OnnxGraph, OnnxNode, OnnxType } from '../../formats/onnx/syntax.ts';
+import type { StatedRepetition } from '../../lowering/providedStructure.ts';
 import type { Attribute, TensorLiteral } from '../../model/attribute.ts';
 import { generators } from '../../operators/inputRoles.ts';
 import type { FlatNode } from '../expandFunctions.ts';
 import { holdsGraph } from '../subgraphs.ts';
 
-export interface Repetition {
-  /** Index of the first node of the first block. */
-  readonly start: number;
-  /** Nodes in a block. */
-  readonly period: number;
-  /** Number of blocks. */
-  readonly count: number;
-  /** Block by the name of each stored tensor or input that one block alone reads. */
+export interface Repetition extends StatedRepetition {
+  /** Block by the name of each stored tensor that one block alone reads. */
   readonly owners: ReadonlyMap<string, number>;
-  /** What the first block calls that tensor or input. */
+  /** What the first block calls that tensor. */
   readonly origins: ReadonlyMap<string, string>;
 }
 
-/**
- * The repetition that covers the most nodes; `undefined` where there is none of `least` blocks.
- *
- * Its blocks begin where `layerOf` of a node is another than of the node before, if there is such a place.
- */
-export function findRepetition(
+/** The stated repetition with what each block owns; `undefined` where its blocks are not alike. */
+export function proveRepetition(
   nodes: readonly FlatNode[],
   graph: OnnxGraph,
-  least: number,
-  layerOf: (node: FlatNode) => unknown = ({ scope }) => scope,
+  stated: StatedRepetition,
 ): Repetition | undefined {
   const wiring = wire(nodes, graph);
   if (wiring === undefined) return undefined;
-  let best: Run | undefined;
-  for (const share of [1 / 2, 1 / 4, 3 / 4]) {
-    const run = runAround(wiring, Math.floor(nodes.length * share));
-    if (run !== undefined && lengthOf(run) > lengthOf(best)) best = run;
-    if (lengthOf(best) * 2 > nodes.length) break;
-  }
-  const run = best && fromLayer(nodes, best, layerOf);
-  return run === undefined || run.count < least ? undefined : ownBlocks(wiring, run);
-}
-
-/**
- * The repetition of `count` blocks of `period` nodes from the node `start` on, as somebody takes it to be; `undefined`
- * where it is none.
- */
-export function repetitionAt(
-  nodes: readonly FlatNode[],
-  graph: OnnxGraph,
-  { start, period, count }: Pick<Repetition, 'start' | 'period' | 'count'>,
-): Repetition | undefined {
-  const wiring = wire(nodes, graph);
-  if (wiring === undefined) return undefined;
-  const end = start + period * count;
-  for (let index = start + period; index < end; index += 1) {
-    if (!follows(wiring, index, period)) return undefined;
-  }
-  return ownBlocks(wiring, { start, period, count, end });
-}
-
-/**
- * The run from the first node on that begins a layer. Where a line within a block differs from that of all others, its
- * like blocks begin behind that line, and maybe in the middle of what the line was lowered to.
- */
-function fromLayer(nodes: readonly FlatNode[], run: Run, layerOf: (node: FlatNode) => unknown): Run {
-  const layerAt = (index: number): unknown => {
-    const node = nodes[index];
-    return node && layerOf(node);
+  const { start, period, count } = stated;
+  const isProven = (from: number): boolean => {
+    for (let index = from + period; index < start + period * count; index += 1) {
+      if (!follows(wiring, index, period)) return false;
+    }
+    return true;
   };
-  for (let start = run.start; start < run.start + run.period; start += 1) {
-    if (start > 0 && layerAt(start) === layerAt(start - 1)) continue;
-    return { ...run, start, count: Math.floor((run.end - start) / run.period) };
-  }
-  return run;
+  const proven = isProven(start) ? ownBlocks(wiring, stated) : undefined;
+  if (proven !== undefined) return proven;
+  // The first block may read what stands before it in another way than each further one reads the one before.
+  const behindFirst = { start: start + period, period, count: count - 1 };
+  return isProven(behindFirst.start) ? ownBlocks(wiring, behindFirst) : undefined;
 }
-
-interface Run {
-  readonly start: number;
-  readonly period: number;
-  readonly count: number;
-  /** Behind the last node that is like the one a period before it; the last block may end sooner. */
-  readonly end: number;
-}
-
-const lengthOf = (run: Run | undefined): number => (run === undefined ? 0 : run.period * run.count);
 
 /** A graph by numbers: its outputs numbered in order, and by node and input what is read. */
 interface Wiring {
@@ -102,7 +52,7 @@ interface Wiring {
   readonly firstInput: Int32Array;
   /** By input: number of the output it reads, `absent`, or `-2 - n` where it reads the stored tensor `n`. */
   readonly sources: Int32Array;
-  readonly stored: readonly Stored[];
+  readonly stored: readonly StoredTensor[];
   /** By output: the type that the file declares, where it declares any. */
   readonly declared: readonly (OnnxType | undefined)[];
   /** Numbers of the outputs that are outputs of the graph. */
@@ -110,7 +60,7 @@ interface Wiring {
 }
 
 /** An input of the graph or a tensor stored in it. */
-interface Stored {
+interface StoredTensor {
   readonly name: string;
   /** Of the name. */
   readonly pattern: string;
@@ -123,7 +73,7 @@ const absent = -1;
 /** `undefined` where the graph is not made of plain nodes in order, each value defined once before it is read. */
 function wire(nodes: readonly FlatNode[], graph: OnnxGraph): Wiring | undefined {
   const numbers = new Map<string, number>();
-  const stored: Stored[] = [];
+  const stored: StoredTensor[] = [];
   const store = (name: string, literal: TensorLiteral | undefined, type: OnnxType | undefined): void => {
     const known = numbers.get(name);
     if (known === undefined) {
@@ -183,34 +133,6 @@ function wire(nodes: readonly FlatNode[], graph: OnnxGraph): Wiring | undefined 
     declared,
     graphOutputs,
   };
-}
-
-/** The longest run of like blocks around a node. */
-function runAround(wiring: Wiring, anchor: number): Run | undefined {
-  const period = periodAt(wiring.nodes, anchor);
-  if (period === undefined) return undefined;
-  let start = anchor + period;
-  while (start > period && follows(wiring, start - 1, period)) start -= 1;
-  let end = anchor + period;
-  while (end < wiring.nodes.length && follows(wiring, end, period)) end += 1;
-  return { start: start - period, period, count: 1 + Math.floor((end - start) / period), end };
-}
-
-/** How many nodes after `anchor` the nodes from there on stand again. */
-function periodAt(nodes: readonly FlatNode[], anchor: number): number | undefined {
-  const first = nodes[anchor];
-  // Each comparison that fails late costs a block; a graph whose beginnings look alike everywhere is given up.
-  let effort = 2 * nodes.length;
-  for (let next = anchor + 1; 2 * next - anchor <= nodes.length && effort > 0; next += 1) {
-    effort -= 1;
-    if (!areAlike(first, nodes[next])) continue;
-    const period = next - anchor;
-    let same = 1;
-    while (same < period && areAlike(nodes[anchor + same], nodes[next + same])) same += 1;
-    if (same === period) return period;
-    effort -= same;
-  }
-  return undefined;
 }
 
 /** Whether a node is like the one a period before it and reads from the same places, or from a period further on. */
@@ -282,7 +204,7 @@ function isSameAttribute(left: Attribute<OnnxGraph>, right: Attribute<OnnxGraph>
 }
 
 /** Same type and contents; contents that were skipped are those no rule can see. */
-export function isSameLiteral(left: TensorLiteral, right: TensorLiteral): boolean {
+function isSameLiteral(left: TensorLiteral, right: TensorLiteral): boolean {
   return (
     left.elementType === right.elementType &&
     areSameNumbers(left.dimensions, right.dimensions) &&
@@ -301,7 +223,7 @@ function areSameNumbers(left: readonly number[], right: readonly number[]): bool
   return true;
 }
 
-function areStoredAlike(left: Stored | undefined, right: Stored | undefined): boolean {
+function areStoredAlike(left: StoredTensor | undefined, right: StoredTensor | undefined): boolean {
   if (left === undefined || right === undefined) return false;
   if (left.literal === undefined || right.literal === undefined) {
     if (left.literal !== right.literal || !isSameType(left.type, right.type)) return false;
@@ -309,7 +231,7 @@ function areStoredAlike(left: Stored | undefined, right: Stored | undefined): bo
   return left.pattern === right.pattern;
 }
 
-export function isSameType(left: OnnxType | undefined, right: OnnxType | undefined): boolean {
+function isSameType(left: OnnxType | undefined, right: OnnxType | undefined): boolean {
   return left === right || JSON.stringify(left) === JSON.stringify(right);
 }
 
@@ -318,10 +240,10 @@ export const areNamesAlike = (left: string, right: string): boolean =>
   left === right || patternOf(left) === patternOf(right);
 
 /** A name with the same number in the place of every number. */
-export const patternOf = (name: string): string => name.replace(/\d+/g, '0');
+const patternOf = (name: string): string => name.replace(/\d+/g, '0');
 
 /** Checks what only whole blocks show: what each block has of its own, and that nothing else reads it. */
-function ownBlocks(wiring: Wiring, run: Run): Repetition | undefined {
+function ownBlocks(wiring: Wiring, run: StatedRepetition): Repetition | undefined {
   const { nodes, firstInput, firstOutput, sources, stored, declared, graphOutputs } = wiring;
   const { start, period, count } = run;
   const end = start + period * count;
@@ -355,6 +277,8 @@ function ownBlocks(wiring: Wiring, run: Run): Repetition | undefined {
         const pattern = -2 - inFirst;
         if (at(placedIn, pattern) !== block) {
           if (at(owner, tensor) !== nobody) return undefined;
+          // An input is held until it is read: how many there still are tells blocks apart.
+          if (stored[tensor]?.literal === undefined) return undefined;
           owner[tensor] = block;
           origin[tensor] = pattern;
           places[pattern] = tensor;
@@ -394,7 +318,7 @@ const nobody = -1;
 const everybody = -2;
 
 /** Whether each block stands in modules of its own, in the pattern of the first, or in modules that all stand in. */
-function haveOwnScopes(nodes: readonly FlatNode[], { start, period, count }: Run): boolean {
+function haveOwnScopes(nodes: readonly FlatNode[], { start, period, count }: StatedRepetition): boolean {
   const owners = new Map<string, number>();
   const own = (path: string, block: number): boolean => {
     const known = owners.get(path);

@@ -9,7 +9,7 @@
 
 import type { OnnxGraph, OnnxNode } from '../../formats/onnx/syntax.ts';
 import type { FlatNode } from '../expandFunctions.ts';
-import type { Repetition } from './findRepetition.ts';
+import type { Repetition } from './proveRepetition.ts';
 
 /** Eight that may see the beginning, and two that are compared; the furthest look is `fusedGroups`'s, for attention. */
 export const keptAtStart = 10;
@@ -33,14 +33,14 @@ export interface Fold {
 }
 
 /** The same where what is left may repeat another block, and so on: those folds come first. */
-export interface Places extends Fold {
-  readonly inner?: Places;
+export interface FoldLayout extends Fold {
+  readonly inner?: FoldLayout;
 }
 
 export interface FoldedGraph {
   readonly graph: OnnxGraph;
   readonly nodes: readonly FlatNode[];
-  readonly places: Fold;
+  readonly layout: Fold;
 }
 
 export function foldGraph(graph: OnnxGraph, nodes: readonly FlatNode[], repetition: Repetition): FoldedGraph {
@@ -80,7 +80,7 @@ export function foldGraph(graph: OnnxGraph, nodes: readonly FlatNode[], repetiti
       ...nodes.slice(0, cut),
       ...nodes.slice(resume).map((flat) => ({ ...flat, node: withInputs(flat.node, renamed) })),
     ],
-    places: { count: nodes.length, cut, period, copies },
+    layout: { count: nodes.length, cut, period, copies },
   };
 }
 
@@ -90,15 +90,15 @@ function withInputs(node: OnnxNode, renamed: ReadonlyMap<string, string>): OnnxN
 }
 
 /** The operator of the folded graph that stands for one of the whole graph. */
-export function foldedIndex({ cut, period, copies, inner }: Places, index: number): number {
+export function foldedIndex({ cut, period, copies, inner }: FoldLayout, index: number): number {
   const behind = index - cut - copies * period;
   const folded = index < cut ? index : behind >= 0 ? cut + behind : cut - period + ((index - cut) % period);
   return inner === undefined ? folded : foldedIndex(inner, folded);
 }
 
 /** A column aligned with the operators of the folded graph, for those of the whole one. */
-export function unfoldColumn(places: Places, folded: Float64Array): Float64Array {
-  const { cut, period, copies, count, inner } = places;
+export function unfoldColumn(layout: FoldLayout, folded: Float64Array): Float64Array {
+  const { cut, period, copies, count, inner } = layout;
   const column = inner === undefined ? folded : unfoldColumn(inner, folded);
   const whole = new Float64Array(count);
   whole.set(column.subarray(0, cut));
@@ -112,7 +112,10 @@ export function unfoldColumn(places: Places, folded: Float64Array): Float64Array
 }
 
 /** A list aligned with the operators of the folded graph, for those of the whole one. */
-export function unfoldList<T>({ cut, period, copies, inner }: Places, folded: readonly T[]): readonly T[] {
+export function unfoldList<T>(
+  { cut, period, copies, inner }: FoldLayout,
+  folded: readonly T[],
+): readonly T[] {
   const list = inner === undefined ? folded : unfoldList(inner, folded);
   const whole = list.slice(0, cut);
   const block = list.slice(cut - period, cut);
@@ -125,7 +128,7 @@ export function unfoldList<T>({ cut, period, copies, inner }: Places, folded: re
  * because what it starts from and what it leads to are the same.
  */
 export function isSettled(
-  { inner, ...fold }: Places,
+  { inner, ...fold }: FoldLayout,
   areSame: (index: number, other: number) => boolean,
 ): boolean {
   if (inner === undefined) return isSettledAround(fold, areSame);
