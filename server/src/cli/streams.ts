@@ -5,8 +5,12 @@
  */
 
 import { writeSync } from 'node:fs';
+import { printableLines } from '../model/readableIssues.ts';
+import { printsToTerminal } from './printsToTerminal.ts';
 
-export const printData = (data: string | Uint8Array): void => writeAll(1, data);
+/** A name in a model may hold what steers a terminal: there it is shown as `\\u001b`, while a file or a pipe gets it as it is. */
+export const printData = (data: string | Uint8Array): void =>
+  writeAll(1, typeof data === 'string' && printsToTerminal() ? printableLines(data) : data);
 
 export const printMessage = (line: string): void => writeAll(2, `${line}\n`);
 

@@ -55,6 +55,10 @@ function readableIssue(issue: Issue): Issue {
 export const printable = (text: string): string =>
   unprintable.test(text) ? text.replace(unprintables, escapeOf) : text;
 
+/** The same over several lines, for a terminal: line ends and tabs stay. */
+export const printableLines = (text: string): string =>
+  text.replace(unprintables, (character) => (/[\n\r\t]/.test(character) ? character : escapeOf(character)));
+
 /** One line without control characters, short enough for a screen. */
 function readableText(text: string): string {
   const line = printable(text);
