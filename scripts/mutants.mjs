@@ -1,0 +1,71 @@
+/**
+ * `npm run mutants -- PATH…`: changes the source by one small fault at a time, and lists the faults that no test notices.
+ * PATH is a folder or a file of `server/src`. The tests of its room run, or those that `--tests PATH,PATH` names.
+ */
+
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { Stryker } from '@stryker-mutator/core';
+import { cacheFolder, root } from './setup/project.mjs';
+
+const { values, positionals: paths } = parseArgs({
+  allowPositionals: true,
+  options: { tests: { type: 'string' }, concurrency: { type: 'string', default: '2' } },
+});
+if (paths.length === 0) {
+  console.error('npm run mutants -- PATH… [--tests PATH,PATH] [--concurrency N]');
+  process.exit(2);
+}
+
+const rooms = new Set(paths.map((path) => path.split('/')[2]));
+const tests = values.tests?.split(',') ?? [...rooms].map((room) => `test/${room}`);
+process.env.MUTANT_TESTS = tests
+  .map((path) => (path.endsWith('.ts') ? path : `${path}/**/*.test.ts`))
+  .join(',');
+
+const results = await new Stryker({
+  mutate: paths.map((path) => (/\.ts(:|$)/.test(path) ? path : `${path}/**/*.ts`)),
+  testRunner: 'vitest',
+  vitest: { configFile: 'scripts/mutants/vitest.config.mts', related: false },
+  coverageAnalysis: 'perTest',
+  // A string names a type, and then an empty one does not compile, or it is prose, whose tests are of words.
+  mutator: { excludedMutations: ['StringLiteral'] },
+  // Of tables made when a file is loaded: every test would run again for each of their mutants.
+  ignoreStatic: true,
+  // TypeScript 7 has not what Stryker would rewrite it with, and nothing here depends on where it lies.
+  tsconfigFile: 'none',
+  reporters: [],
+  tempDirName: join(cacheFolder, 'mutants'),
+  ignorePatterns: ['dist', 'media', '.cache', 'coverage'],
+  concurrency: Number(values.concurrency),
+  timeoutMS: 20_000,
+  logLevel: 'warn',
+}).runMutationTest();
+
+const files = new Map();
+for (const mutant of results) files.set(mutant.fileName, [...(files.get(mutant.fileName) ?? []), mutant]);
+console.log(`${'killed'.padStart(8)}${'covered'.padStart(9)}${'uncovered'.padStart(11)}  file`);
+let [allKilled, allCovered, allUncovered] = [0, 0, 0];
+const survivors = [];
+for (const [file, mutants] of files) {
+  const killed = mutants.filter(({ status }) => status === 'Killed' || status === 'Timeout').length;
+  const survived = mutants.filter(({ status }) => status === 'Survived');
+  const uncovered = mutants.filter(({ status }) => status === 'NoCoverage').length;
+  survivors.push(...survived);
+  allKilled += killed;
+  allCovered += killed + survived.length;
+  allUncovered += uncovered;
+  console.log(row(killed, killed + survived.length, uncovered, file.slice(root.length + 1)));
+}
+console.log(row(allKilled, allCovered, allUncovered, `all of ${paths.join(' ')}`));
+console.log(`\nSurvivors (the tests that ran: ${tests.join(', ')})`);
+for (const { fileName, location, replacement = '' } of survivors) {
+  const { line, column } = location.start;
+  const change = replacement.replace(/\s+/g, ' ').slice(0, 90);
+  console.log(`${fileName.slice(root.length + 1)}:${line}:${column} → ${change}`);
+}
+
+function row(killed, covered, uncovered, name) {
+  const share = covered === 0 ? '–' : `${Math.round((100 * killed) / covered)} %`;
+  return `${share.padStart(8)}${`${killed}/${covered}`.padStart(9)}${String(uncovered).padStart(11)}  ${name}`;
+}
