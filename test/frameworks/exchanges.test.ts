@@ -163,88 +163,6 @@ test('Horovod sends what is ready in a cycle together, and a threshold of 0 keep
   expect(exchangeOf('horovod', { 'fusion-mb': '0' }, group(8, 2)).messages).toHaveLength(gradients.length);
 });
 
-test.each([
-  ['horovod', {}, true],
-  ['mg-wfbp', {}, true],
-  ['byteps', {}, true],
-  ['byteps', { 'cross-barrier': 'true' }, undefined],
-  ['pytorch-ddp', {}, undefined],
-])('%s %o: the host waits for gradients before it launches the update: %s', (name, options, waits) => {
-  expect(exchangeOf(name, options, group(8, 2)).hostWaits).toBe(waits);
-});
-
-test('Horovod copies into its buffer and out of it where MPI sends it', () => {
-  const copied = (operations: string) =>
-    exchangeOf('horovod', { operations }, group(8, 2))
-      .messages.flatMap(({ stages }) => stages)
-      .reduce((total, { operation }) => total + (operation.kind === 'host pass' ? operation.bytes : 0), 0);
-  expect(copied('mpi')).toBeCloseTo(2 * whole, 3);
-  expect(copied('nccl')).toBe(0);
-});
-
-describe('servers of TensorFlow, over nodes of four GPUs', () => {
-  const workers = group(8, 2);
-  const operationsOf = (device: string, message: 'sent' | 'fetched') =>
-    exchangeOf('tensorflow', { 'local-parameter-device': device }, workers)
-      .messages.filter(({ after }) => (after.pass === 'start') === (message === 'fetched'))
-      .flatMap(({ stages }) => stages.map(({ operation }) => operation));
-
-  test('a node sends each gradient once, added in its memory', () => {
-    const sent = operationsOf('cpu', 'sent');
-    const passes = sent.filter((operation) => operation.kind === 'host pass');
-    const sums = passes.filter(({ what }) => what.startsWith('sum of 4'));
-    expect(sums.reduce((total, operation) => total + operation.bytes, 0)).toBeCloseTo(4 * whole, 3);
-    const served = passes.filter(({ at }) => at !== undefined);
-    const [{ at } = { at: undefined }] = served;
-    const moved = served.reduce((total, operation) => total + operation.bytes, 0);
-    expect(moved).toBeCloseTo(workers.nodes * whole * (at?.busiestShare ?? 0), 3);
-  });
-
-  test('what GPUs cache is parsed aside and copied between them, but for tensors of less than 65,536 elements', () => {
-    const large = gradients.filter(({ elements }) => elements >= 65_536);
-    const size = large.reduce((total, gradient) => total + gradient.bytes, 0);
-    const parsedFor = (device: string) =>
-      operationsOf(device, 'fetched').reduce(
-        (total, operation) =>
-          total + (operation.kind === 'host pass' && operation.at === undefined ? operation.bytes : 0),
-        0,
-      );
-    expect(parsedFor('gpu')).toBeCloseTo(size, 3);
-    expect(parsedFor('cpu')).toBe(0);
-    const gathers = operationsOf('gpu', 'fetched').filter(({ kind }) => kind === 'collective');
-    expect(gathers).toHaveLength(large.length);
-  });
-});
-
-test('CNTK packs tensors of at most 32 KiB, gathers headers at rank 0, and averages now and then', () => {
-  const { messages } = exchangeOf('cntk', {}, group(4, 4));
-  expect(messages).toHaveLength(1 + 1 + layers);
-  expect(messages[0]?.stages[0]?.operation.kind).toBe('gather at rank 0');
-  for (const { after } of messages) expect(after).toEqual({ pass: 'backward', position: layers - 1 });
-  const block = exchangeOf('cntk', { learner: 'block-momentum' }, group(4, 4)).messages;
-  expect(block.map(({ everySteps }) => everySteps)).toEqual([120_000 / 32]);
-});
-
-test('MXNet splits large tensors over all servers, places small ones whole, and sends what forward needs first', () => {
-  const { messages } = exchangeOf('mxnet', {}, group(8, 2));
-  for (const { priority, gradients: own } of messages) expect(priority).toBe(own[0]?.usedFrom);
-  const shareOf = (options: Record<string, string>): number => {
-    const [operation] = exchangeOf('mxnet', options, group(8, 2))
-      .messages.flatMap(({ stages }) => stages.map((stage) => stage.operation))
-      .filter((candidate) => candidate.kind === 'server');
-    return operation?.busiestShare ?? Number.NaN;
-  };
-  expect(shareOf({ 'split-elements': '1' })).toBeCloseTo(0.5, 9);
-  expect(shareOf({ servers: '8', 'split-elements': '100000000' })).toBeGreaterThan(1 / 8);
-});
-
-test.each([
-  ['mxnet', { kvstore: 'dist_async' }],
-  ['tensorflow', { sync: 'false' }],
-])('%s %o does not wait for other workers', (name, options) => {
-  expect(exchangeOf(name, options, group(8, 2)).synchrony).toBe('asynchronous');
-});
-
 test('FSDP gathers at most two blocks ahead, and each before it is used', () => {
   const { messages } = exchangeOf('pytorch-fsdp', {}, group(4, 1));
   const forward = messages.filter(({ before }) => before.pass === 'forward');
@@ -384,23 +302,6 @@ describe('Horovod, where the host is 100 ms ahead', () => {
     messagesOf({ cache: 'false' }, { ...ahead, timeOf });
     expect(asked).toContain('gather at rank 0');
   });
-});
-
-test('BytePS asks servers from two nodes on', () => {
-  const servers = (workers: WorkerGroup) =>
-    exchangeOf('byteps', { colocated: 'false' }, workers).messages.flatMap(({ stages }) =>
-      stages.filter(({ operation }) => operation.kind === 'server'),
-    ).length;
-  expect(servers(group(4, 1))).toBe(0);
-  expect(servers(group(4, 2))).toBeGreaterThan(0);
-});
-
-test('Caffe-MPI sends a layer when the next has come, the last one after backward', () => {
-  const { messages } = exchangeOf('caffe-mpi', {}, group(4, 1));
-  expect(messages).toHaveLength(layers);
-  for (const [index, { after }] of messages.entries()) {
-    expect(after).toEqual({ pass: 'backward', position: Math.min(index + 1, layers - 1) });
-  }
 });
 
 describe('ByteScheduler updates by one thread', () => {

@@ -13,7 +13,7 @@ import type { FrameworkBehaviour } from './behaviour.ts';
 import { noExchange, prefetchedInput } from './exchange.ts';
 import type { FrameworkEntry } from './frameworkEntry.ts';
 import { type FrameworkOption, oneOf, positiveNumber } from './options.ts';
-import { allReduceEach, packBuckets } from './packBuckets.ts';
+import { allReduceEach, type Bucket, packBuckets } from './packBuckets.ts';
 import { compiledLaunch, compileMode, compileOption } from './pytorch/compiled/compileOption.ts';
 import { eagerLaunch, launchOf } from './pytorch/eagerLaunch.ts';
 import { lowerPytorch } from './pytorch/lowerPytorch.ts';
@@ -135,9 +135,11 @@ function createPytorchDdp(options: ReadonlyMap<string, string>): FrameworkBehavi
     name: 'pytorch-ddp',
     exchange: (gradients, { gpus }) => {
       if (gpus === 1) return noExchange;
+      // What a bucket holds is counted before a hook narrows it (reducer.cpp, by `element_size` of the parameters).
+      const buckets = packBuckets(gradients, [Math.min(first, bucket), bucket]);
       return {
         ...noExchange,
-        messages: allReduceEach(packBuckets(gradients, [Math.min(first, bucket), bucket], wire)),
+        messages: allReduceEach(wire === undefined ? buckets : buckets.map((each) => narrowed(each, wire))),
         buffers: views ? bytes(0) : sum(gradients.map(({ bytes: size }) => size)),
       };
     },
@@ -146,6 +148,11 @@ function createPytorchDdp(options: ReadonlyMap<string, string>): FrameworkBehavi
     ],
   };
 }
+
+const narrowed = (bucket: Bucket, bytesPerElement: number): Bucket => ({
+  ...bucket,
+  bytes: sum(bucket.gradients.map(({ elements }) => bytes(elements * bytesPerElement))),
+});
 
 /**
  * What every eager PyTorch behaviour shares. `casts` tells whether fp16 and bf16 mean autocast; else all that is computed

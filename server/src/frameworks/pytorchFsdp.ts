@@ -79,6 +79,8 @@ export const pytorchFsdp: FrameworkEntry = {
           gathersAgain: !keeps && units.length > 1,
           ahead: 2,
           aheadInBackward: options.get('backward-prefetch') === 'pre' ? 1 : 0,
+          // After the backward of a unit its hook prefetches, then reduces (_runtime_utils.py, `_post_backward_hook`).
+          gathersFirst: options.get('backward-prefetch') === 'post',
         }),
         shards: { parameters: keeps ? 1 : over, gradients: over, optimizerState: over },
         buffers: bytes(

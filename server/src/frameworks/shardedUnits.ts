@@ -53,6 +53,8 @@ export interface Gathering {
   readonly ahead: number;
   /** Units that backward gathers before it needs them. */
   readonly aheadInBackward: number;
+  /** Of what follows the backward of one unit, the next gather is issued before the scatter. */
+  readonly gathersFirst?: boolean;
 }
 
 export const shardStream: Channel = { name: 'NCCL stream', order: 'first come', runsKernels: true };
@@ -65,16 +67,22 @@ export function shardedMessages(
 ): readonly Message[] {
   const passing = givenUp(units);
   const places = new Map(passing.map((unit, index) => [unit, index]));
-  const backward = units.toReversed().flatMap((unit): readonly Message[] => {
-    const scattered = scatter(unit, group, how);
+  const backward = units.toReversed();
+  const gathers = backward.map((unit): readonly Message[] => {
     const place = places.get(unit);
-    if (place === undefined || !how.gathersAgain) return [scattered];
+    if (place === undefined || !how.gathersAgain) return [];
     const passed = passing[place + 1 + how.aheadInBackward];
     const after: SyncPoint =
       passed === undefined ? forwardAt(group.operators - 1) : backwardAt(passed.backwardLast);
-    return [gather(unit, how, after, backwardAt(unit.backwardFirst)), scattered];
+    return [gather(unit, how, after, backwardAt(unit.backwardFirst))];
   });
-  return [...gathersOfForward(units, how), ...backward];
+  const inBackward = backward.flatMap((unit, index): readonly Message[] => {
+    const scattered = scatter(unit, group, how);
+    return how.gathersFirst === true
+      ? [...(gathers[index + 1] ?? []), scattered]
+      : [scattered, ...(gathers[index + 1] ?? [])];
+  });
+  return [...gathersOfForward(units, how), ...(gathers[0] ?? []), ...inBackward];
 }
 
 /** A unit's gather starts when the unit `ahead` before it has been given up. */
