@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { numberIn, readMeasured } from '../../scripts/measured/readMeasured.ts';
+import { exposedTime, largestSpeedup, waitFreeEnd } from '../../scripts/validate/scaling/waitFree.ts';
 import {
   fitLinearCost,
   type LinearCost,
@@ -13,7 +14,6 @@ import {
   type ReadyGradient,
 } from '../../server/src/frameworks/mergeGradients.ts';
 import { packBuckets } from '../../server/src/frameworks/packBuckets.ts';
-import { exposedTime, largestSpeedup, waitFreeEnd } from '../../server/src/frameworks/waitFree.ts';
 import { bytes, microseconds, type Seconds, seconds } from '../../server/src/model/units.ts';
 
 /** GoogLeNet on K80 and 10 GbE, last row first, as backward runs. */

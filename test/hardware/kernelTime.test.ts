@@ -1,12 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Dtype, GpuProfile } from '../../server/src/hardware/clusterProfile.ts';
+import type { GpuProfile } from '../../server/src/hardware/clusterProfile.ts';
 import { computePath, ridge } from '../../server/src/hardware/computePath.ts';
 import { curvesOf } from '../../server/src/hardware/curves.ts';
 import efficiency from '../../server/src/hardware/efficiency.json';
 import { findGpu } from '../../server/src/hardware/gpus.ts';
 import { kernelTime } from '../../server/src/hardware/kernelTime.ts';
 import type { KernelWork } from '../../server/src/hardware/kernelWork.ts';
+import type { Dtype } from '../../server/src/model/dtype.ts';
 import { bytes, bytesPerSecond, flops, flopsPerSecond } from '../../server/src/model/units.ts';
 
 function gpu(name: string): GpuProfile {

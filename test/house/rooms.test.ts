@@ -6,7 +6,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { valueImports } from './valueImports.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const source = join(root, 'server/src');
@@ -66,24 +65,34 @@ describe('rooms', () => {
   });
 });
 
-it('no file of the server is loaded before one that it needs', () => {
-  const targets = (file: string) =>
-    valueImports(file)
-      .filter((target) => target.startsWith('.'))
-      .map((target) => resolve(dirname(file), target));
-  const loaded = new Set<string>();
+it('no two files of the server need each other, for types alone either', () => {
+  const finished = new Set<string>();
   const circles: string[] = [];
-  const load = (file: string, path: readonly string[]): void => {
+  const visit = (file: string, path: readonly string[]): void => {
     if (path.includes(file))
       circles.push(
         [...path.slice(path.indexOf(file)), file].map((each) => relative(source, each)).join(' → '),
       );
-    if (loaded.has(file) || path.includes(file)) return;
-    for (const target of targets(file)) load(target, [...path, file]);
-    loaded.add(file);
+    if (finished.has(file) || path.includes(file)) return;
+    for (const target of localImportsOf(file)) if (target.endsWith('.ts')) visit(target, [...path, file]);
+    finished.add(file);
   };
-  for (const file of files) load(file, []);
+  for (const file of files) visit(file, []);
   expect(circles).toEqual([]);
+});
+
+/** Files that the build or a test starts from. */
+const entries = ['node/serverMain.ts', 'browser/serverMain.ts', 'cli/launch.ts', 'cli/main.ts'];
+
+it('every file of the server is imported: a profile, framework, finding, layer or operator table is listed', () => {
+  const users = [...files, ...typescriptFiles(join(root, 'scripts'))];
+  const imported = new Set(users.flatMap(localImportsOf));
+  const orphans = readdirSync(source, { recursive: true, encoding: 'utf8' })
+    .filter((name) => /\.(ts|json)$/.test(name))
+    // Not used yet.
+    .filter((name) => !name.startsWith('composites'))
+    .filter((name) => !entries.includes(name.split(sep).join('/')) && !imported.has(join(source, name)));
+  expect(orphans).toEqual([]);
 });
 
 describe('client', () => {
@@ -116,6 +125,11 @@ function importsOf(file: string): string[] {
     ),
   ].map((match) => match[1] ?? match[2] ?? match[3] ?? '');
 }
+
+const localImportsOf = (file: string): string[] =>
+  importsOf(file)
+    .filter((target) => target.startsWith('.'))
+    .map((target) => resolve(dirname(file), target));
 
 const packageOf = (specifier: string): string =>
   specifier.startsWith('@') ? specifier.split('/').slice(0, 2).join('/') : (specifier.split('/')[0] ?? '');

@@ -4,7 +4,8 @@ import fc from 'fast-check';
 import { seconds } from '../../server/src/model/units.ts';
 import { messageColumns } from '../../server/src/schedule/messageColumns.ts';
 import { type SentStage, type StepTimeline, stepTimeline } from '../../server/src/schedule/stepTimeline.ts';
-import type { StepWork, TimedMessage } from '../../server/src/schedule/stepWork.ts';
+import type { StepWork } from '../../server/src/schedule/stepWork.ts';
+import type { TimedMessage } from '../../server/src/schedule/timedMessage.ts';
 
 /** A step whose messages are written one by one. */
 export interface WrittenStep extends Omit<StepWork, 'messages'> {

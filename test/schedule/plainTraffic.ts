@@ -1,6 +1,7 @@
 /** Messages on their channels as one would lay them by hand: every list searched at every time, nothing kept in order. */
 
-import type { ChannelOrder, TimedMessage } from '../../server/src/schedule/stepWork.ts';
+import type { ChannelOrder } from '../../server/src/schedule/stepWork.ts';
+import type { TimedMessage } from '../../server/src/schedule/timedMessage.ts';
 
 export interface Release {
   readonly step: number;

@@ -2,10 +2,10 @@
 
 import { fitLinearCost, linearTime } from '../../../server/src/communication/formulas/linkCost.ts';
 import { mergeGradients } from '../../../server/src/frameworks/mergeGradients.ts';
-import { exposedTime } from '../../../server/src/frameworks/waitFree.ts';
 import { bytes, microseconds, seconds, sum } from '../../../server/src/model/units.ts';
 import { numberIn, readMeasured } from '../../measured/readMeasured.ts';
 import type { ScaledRow } from './judged.ts';
+import { exposedTime } from './waitFree.ts';
 
 /**
  * Wait-free with the all-reduces that were measured for each layer, merged and one message with their linear fit. The

@@ -1,9 +1,9 @@
 /** Types of the syntax tree as types of the graph. */
 
 import type { OnnxDimension, OnnxType } from '../formats/onnx/syntax.ts';
-import { valueTypeOf } from '../model/declaredType.ts';
 import { type Dimension, symbol, unknownDimension } from '../model/dimension.ts';
 import type { ValueType } from '../model/graph.ts';
+import { valueTypeOf } from '../model/valueTypeOf.ts';
 import { parseDimension } from './parseDimension.ts';
 
 /** What the file declares about a value; `undefined` where it declares nothing. */

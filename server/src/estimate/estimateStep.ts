@@ -8,11 +8,12 @@
 
 import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
 import { unknownOrigins } from '../analysis/unknownOrigins.ts';
-import type { ClusterProfile, Dtype, GpuProfile } from '../hardware/clusterProfile.ts';
+import type { ClusterProfile, GpuProfile } from '../hardware/clusterProfile.ts';
 import { computePath } from '../hardware/computePath.ts';
 import { kernelTime } from '../hardware/kernelTime.ts';
 import type { KernelWork } from '../hardware/kernelWork.ts';
 import { describeOrigin } from '../hardware/timeOrigin.ts';
+import type { Dtype } from '../model/dtype.ts';
 import { type Estimate, estimateOf, type Range } from '../model/estimate.ts';
 import type { Layer } from '../model/graph.ts';
 import { lazy } from '../model/lazy.ts';

@@ -8,10 +8,11 @@ import type { ClusterProfile } from '../hardware/clusterProfile.ts';
 import { builtInClusters, findCluster, likelyClusters } from '../hardware/clusters.ts';
 import { builtInGpus, findGpu } from '../hardware/gpus.ts';
 import type { Thresholds } from '../model/findingThresholds.ts';
-import type { Issue, ScenarioKey, Severity } from '../model/issue.ts';
+import type { Issue, Severity } from '../model/issue.ts';
 import type { IssueCode } from '../model/issueCodes.ts';
 import { didYouMean } from '../model/nearestName.ts';
 import type { Checkpoint, Mode, Scenario, ScenarioRequest, WorkersScenario } from '../model/scenario.ts';
+import type { ScenarioKey } from '../model/scenarioKey.ts';
 
 const defaultClusterName = 'dgx-h100';
 

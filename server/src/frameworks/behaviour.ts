@@ -7,8 +7,8 @@
 
 import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
 import type { RecomputedGroups } from '../analysis/recomputedGroups.ts';
-import type { Dtype } from '../hardware/clusterProfile.ts';
 import type { KernelWork } from '../hardware/kernelWork.ts';
+import type { Dtype } from '../model/dtype.ts';
 import type { Estimate } from '../model/estimate.ts';
 import type { Mode, Optimizer, Precision } from '../model/scenario.ts';
 import type { Bytes, Seconds } from '../model/units.ts';

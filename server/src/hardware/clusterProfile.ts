@@ -5,6 +5,7 @@
  * kernel reaches of them is the business of `kernelTime.ts`, what a collective reaches that of `communication/`.
  */
 
+import type { Dtype } from '../model/dtype.ts';
 import type { Bytes, BytesPerSecond, FlopsPerSecond, Seconds } from '../model/units.ts';
 
 /**
@@ -19,10 +20,6 @@ export interface Sourced<Value extends number = number> {
 
 /** Whether no document that was read says the number. */
 export const isUnconfirmed = ({ source }: Sourced): boolean => /^(assumption|unconfirmed)\b/.test(source);
-
-/** The number types a GPU multiplies in, narrowest last. */
-export const dtypes = ['fp32', 'tf32', 'fp16', 'bf16', 'fp8'] as const;
-export type Dtype = (typeof dtypes)[number];
 
 export interface GpuProfile {
   readonly name: string;

@@ -1,7 +1,8 @@
 /** On which unit of a GPU matmuls of a number type are computed, and at what peak. */
 
+import type { Dtype } from '../model/dtype.ts';
 import { type FlopsPerSecond, flopsPerSecond } from '../model/units.ts';
-import type { Dtype, GpuProfile } from './clusterProfile.ts';
+import type { GpuProfile } from './clusterProfile.ts';
 
 /** How a GPU multiplies numbers of a type: on which unit, at what peak, and as which type where it lacks the type. */
 export interface ComputePath {

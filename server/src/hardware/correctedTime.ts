@@ -2,13 +2,9 @@
 
 import type { GpuProfile } from './clusterProfile.ts';
 import { computePath } from './computePath.ts';
-import {
-  findCorrection,
-  type KernelEnvironment,
-  type SustainedMatmuls,
-  sustainedMatmuls,
-} from './corrections.ts';
+import { findCorrection, type SustainedMatmuls, sustainedMatmuls } from './corrections.ts';
 import { curvesOf } from './curves.ts';
+import type { KernelEnvironment } from './kernelEnvironment.ts';
 import { kernelKind } from './kernelKind.ts';
 import type { BodyTime } from './kernels/bodyTime.ts';
 import type { KernelWork } from './kernelWork.ts';

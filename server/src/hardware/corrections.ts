@@ -7,18 +7,9 @@
 import { type Range, rangeOf } from '../model/estimate.ts';
 import type { GpuProfile } from './clusterProfile.ts';
 import file from './corrections.json';
+import type { KernelEnvironment, Layout } from './kernelEnvironment.ts';
 import type { KernelKind } from './kernelKind.ts';
 import { type Nearness, nearestCurve } from './nearestCurve.ts';
-
-/** What a step has in common for all its kernels. */
-export interface KernelEnvironment {
-  readonly layout: Layout;
-  /** Matmuls in half precision, as autocast runs them. */
-  readonly mixed: boolean;
-}
-
-/** How images lie in memory: NCHW, or NHWC. */
-export type Layout = 'channels-first' | 'channels-last';
 
 export interface Correction {
   readonly factors: ReadonlyMap<KernelKind, number>;

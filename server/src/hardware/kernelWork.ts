@@ -1,9 +1,9 @@
 /** What a kernel is to do, as far as its time depends on it. */
 
+import type { Dtype } from '../model/dtype.ts';
 import type { Bytes, Flops } from '../model/units.ts';
 import type { KernelClass, RepeatedMatmul } from '../operators/definition.ts';
-import type { Dtype } from './clusterProfile.ts';
-import type { KernelEnvironment } from './corrections.ts';
+import type { KernelEnvironment } from './kernelEnvironment.ts';
 
 /** What is to be done, by one or several launches of one class of kernel. */
 export interface KernelWork {

@@ -3,6 +3,7 @@
  * when it is read, the built-in ones by a test.
  */
 
+import { type Dtype, dtypes } from '../model/dtype.ts';
 import {
   type Bytes,
   type BytesPerSecond,
@@ -14,8 +15,6 @@ import {
 } from '../model/units.ts';
 import {
   type ClusterProfile,
-  type Dtype,
-  dtypes,
   fabricKinds,
   type GpuProfile,
   type LinkKind,

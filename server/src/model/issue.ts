@@ -6,9 +6,7 @@
  */
 
 import type { IssueCode } from './issueCodes.ts';
-import type { ScenarioRequest } from './scenario.ts';
-
-export type ScenarioKey = keyof ScenarioRequest;
+import type { ScenarioKey } from './scenarioKey.ts';
 
 export type Severity = 'error' | 'warning' | 'information';
 

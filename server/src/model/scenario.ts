@@ -3,6 +3,7 @@
 import type { Thresholds } from './findingThresholds.ts';
 import type { FrameworkDescription } from './frameworkDescription.ts';
 import type { Issue } from './issue.ts';
+import type { ScenarioKey } from './scenarioKey.ts';
 import type { Bytes, BytesPerSecond, Seconds } from './units.ts';
 
 export const precisions = ['fp32', 'tf32', 'fp16', 'bf16', 'fp8'] as const;
@@ -109,7 +110,7 @@ export interface Scenario {
 }
 
 /** What a person gave: command line, settings or the layer spec; the rest is filled from defaults. */
-export interface ScenarioRequest {
+export interface ScenarioRequest extends Partial<Record<ScenarioKey, unknown>> {
   readonly cluster?: string;
   readonly nodes?: number;
   readonly gpus?: number;

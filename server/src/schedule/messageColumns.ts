@@ -5,7 +5,7 @@
  * follow, what waits for them and where they go is put into columns once.
  */
 
-import type { TimedMessage } from './stepWork.ts';
+import type { TimedMessage } from './timedMessage.ts';
 
 export interface MessageColumns {
   /** How many there are: the length of the columns by message. */

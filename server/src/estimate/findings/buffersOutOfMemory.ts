@@ -3,7 +3,7 @@
 import { formatBytes } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
 import { runtimeReserve } from '../memory/reservedMemory.ts';
-import type { EstimatedStep } from './findings.ts';
+import type { EstimatedStep } from './estimatedStep.ts';
 
 export function buffersOutOfMemory({ plan, memory }: EstimatedStep): readonly Finding[] {
   const room = memory.capacity - runtimeReserve;

@@ -11,7 +11,7 @@ import { formatBytes, formatPercent, formatTime } from '../../model/format.ts';
 import type { Finding, MessageCost } from '../../model/stepCost.ts';
 import { type StepPlan, timesOf } from '../plan/stepPlan.ts';
 import { batchWhere, largestGrowth } from './batchWhere.ts';
-import type { EstimatedStep } from './findings.ts';
+import type { EstimatedStep } from './estimatedStep.ts';
 import { largestBatch } from './outOfMemory.ts';
 
 const exposedShareOfMessage = 0.01;

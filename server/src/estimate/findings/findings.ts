@@ -1,12 +1,8 @@
 /** Warnings that an estimate gives: each in a file of its own, asked in the order in which a person should read them. */
 
-import type { Finding, MessageCost } from '../../model/stepCost.ts';
-import type { Seconds } from '../../model/units.ts';
-import type { StepTimeline } from '../../schedule/stepTimeline.ts';
-import type { ReservedMemory } from '../memory/reservedMemory.ts';
-import type { StepMemory } from '../memory/stepMemory.ts';
-import type { StepPlan } from '../plan/stepPlan.ts';
+import type { Finding } from '../../model/stepCost.ts';
 import { buffersOutOfMemory } from './buffersOutOfMemory.ts';
+import type { EstimatedStep } from './estimatedStep.ts';
 import { exposedCommunication } from './exposedCommunication.ts';
 import { lateGradient } from './lateGradient.ts';
 import { launchBound } from './launchBound.ts';
@@ -23,19 +19,6 @@ import { smallMessages } from './smallMessages.ts';
 import { unalignedTensorCores } from './unalignedTensorCores.ts';
 import { unsupportedPrecision } from './unsupportedPrecision.ts';
 import { waitingForInput } from './waitingForInput.ts';
-
-export interface EstimatedStep {
-  readonly plan: StepPlan;
-  readonly timeline: StepTimeline;
-  /** What a step takes on one GPU by itself; `null` where the cost of an operator is unknown. */
-  readonly alone: Seconds | null;
-  readonly memory: StepMemory;
-  /** What the allocator takes for it; placed when it is first asked for. */
-  readonly reserved: () => ReservedMemory;
-  readonly messages: readonly MessageCost[];
-  /** Whether the cost of every operator is known. */
-  readonly exact: boolean;
-}
 
 /**
  * Where the cost of an operator is unknown, only what more work cannot undo is found: memory that does not fit,

@@ -6,7 +6,7 @@ import { formatBytes, formatPercent, formatTime } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
 import { seconds } from '../../model/units.ts';
 import { layerOfOperators } from '../layerCosts.ts';
-import type { EstimatedStep } from './findings.ts';
+import type { EstimatedStep } from './estimatedStep.ts';
 
 /** Of the step, that its message is waited for. */
 const leastExposed = 0.01;

@@ -9,7 +9,7 @@ import type { Finding } from '../../model/stepCost.ts';
 import { seconds } from '../../model/units.ts';
 import type { StepPlan } from '../plan/stepPlan.ts';
 import { batchWhere } from './batchWhere.ts';
-import type { EstimatedStep } from './findings.ts';
+import type { EstimatedStep } from './estimatedStep.ts';
 
 export function launchBound(step: EstimatedStep): readonly Finding[] {
   const { plan, timeline } = step;

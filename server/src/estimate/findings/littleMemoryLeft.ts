@@ -7,7 +7,7 @@ import { bytes } from '../../model/units.ts';
 import { placeableBatch } from '../memory/placeableBatch.ts';
 import { fitOf, mostRuntimeReserve, runtimeReserve } from '../memory/reservedMemory.ts';
 import { tightestGpu } from '../memory/tightestGpu.ts';
-import type { EstimatedStep } from './findings.ts';
+import type { EstimatedStep } from './estimatedStep.ts';
 
 export function littleMemoryLeft({ plan, memory, reserved }: EstimatedStep): readonly Finding[] {
   const least = memory.capacity - mostRuntimeReserve;

@@ -8,7 +8,7 @@ import { formatPercent, formatTime } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
 import { seconds } from '../../model/units.ts';
 import { waitingForSlower } from '../plan/stepPlan.ts';
-import type { EstimatedStep } from './findings.ts';
+import type { EstimatedStep } from './estimatedStep.ts';
 
 export function loadImbalance({ plan, timeline }: EstimatedStep): readonly Finding[] {
   const { scenario, imbalance } = plan;

@@ -12,7 +12,7 @@ import { formatPercent } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
 import { planForGpus, type StepPlan, timesOf } from '../plan/stepPlan.ts';
 import { stepsByGpus } from '../stepsByGpus.ts';
-import type { EstimatedStep } from './findings.ts';
+import type { EstimatedStep } from './estimatedStep.ts';
 
 export function lowEfficiency({ plan, timeline, alone }: EstimatedStep): readonly Finding[] {
   const { gpus, nodes, mode, thresholds } = plan.scenario;

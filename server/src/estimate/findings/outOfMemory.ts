@@ -12,7 +12,7 @@ import type { StepMemory } from '../memory/stepMemory.ts';
 import { tightestGpu } from '../memory/tightestGpu.ts';
 import { type StepPlan, timesOf } from '../plan/stepPlan.ts';
 import { fittingBatch, recost } from '../recost.ts';
-import type { EstimatedStep } from './findings.ts';
+import type { EstimatedStep } from './estimatedStep.ts';
 
 export function outOfMemory({ plan, memory, reserved, timeline }: EstimatedStep): readonly Finding[] {
   if (fitsAtBest(memory, reserved)) return [];

@@ -4,7 +4,7 @@ import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatBandwidth, formatPercent } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
 import { bytesPerSecond } from '../../model/units.ts';
-import type { EstimatedStep } from './findings.ts';
+import type { EstimatedStep } from './estimatedStep.ts';
 
 export function oversubscribedNetwork({ plan, timeline }: EstimatedStep): readonly Finding[] {
   const { network } = plan.cluster;

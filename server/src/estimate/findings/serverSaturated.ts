@@ -11,7 +11,7 @@ import { formatPercent, formatTime } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
 import { seconds } from '../../model/units.ts';
 import type { Route } from '../plan/plannedTraffic.ts';
-import type { EstimatedStep } from './findings.ts';
+import type { EstimatedStep } from './estimatedStep.ts';
 
 export function serverSaturated(step: EstimatedStep): readonly Finding[] {
   const { plan, timeline } = step;

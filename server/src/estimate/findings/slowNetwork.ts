@@ -9,7 +9,7 @@ import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatBandwidth, formatTime } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
 import { bytesPerSecond, seconds } from '../../model/units.ts';
-import type { EstimatedStep } from './findings.ts';
+import type { EstimatedStep } from './estimatedStep.ts';
 
 export function slowNetwork({ plan, timeline }: EstimatedStep): readonly Finding[] {
   const { network } = plan.cluster;

@@ -4,7 +4,7 @@ import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatPercent, formatTime } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
 import { wholeRun } from '../wholeRun.ts';
-import type { EstimatedStep } from './findings.ts';
+import type { EstimatedStep } from './estimatedStep.ts';
 
 export function slowStart({ plan, timeline }: EstimatedStep): readonly Finding[] {
   const { scenario, cluster, placement, behaviour } = plan;

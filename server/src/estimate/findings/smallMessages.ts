@@ -10,7 +10,7 @@ import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatBytes, formatPercent, formatTime } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
 import { bytes, seconds } from '../../model/units.ts';
-import type { EstimatedStep } from './findings.ts';
+import type { EstimatedStep } from './estimatedStep.ts';
 
 export function smallMessages({ plan, timeline }: EstimatedStep): readonly Finding[] {
   const { thresholds } = plan.scenario;

@@ -10,7 +10,7 @@ import { formatPercent } from '../../model/format.ts';
 import { isWeight } from '../../model/graph.ts';
 import type { Finding } from '../../model/stepCost.ts';
 import type { KnownCost, OperatorCost } from '../../operators/definition.ts';
-import type { EstimatedStep } from './findings.ts';
+import type { EstimatedStep } from './estimatedStep.ts';
 
 const shareOfFlops = 0.02;
 

@@ -4,7 +4,7 @@ import { computePath } from '../../hardware/computePath.ts';
 import { formatFlopRate } from '../../model/format.ts';
 import type { Precision } from '../../model/scenario.ts';
 import type { Finding } from '../../model/stepCost.ts';
-import type { EstimatedStep } from './findings.ts';
+import type { EstimatedStep } from './estimatedStep.ts';
 
 export function unsupportedPrecision({ plan }: EstimatedStep): readonly Finding[] {
   const { gpu } = plan.cluster;

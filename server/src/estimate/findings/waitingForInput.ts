@@ -6,7 +6,7 @@
 import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatPercent, formatTime } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
-import type { EstimatedStep } from './findings.ts';
+import type { EstimatedStep } from './estimatedStep.ts';
 
 export function waitingForInput({ plan, timeline }: EstimatedStep): readonly Finding[] {
   const { input, cluster, scenario } = plan;

@@ -8,8 +8,7 @@
 import { distinct } from '../../model/distinct.ts';
 import { bitsPerElement } from '../../model/elementType.ts';
 import type { BoundTensor } from '../../operators/definition.ts';
-import type { StepPlan } from '../plan/stepPlan.ts';
-import { type Variables, valueLifetimes } from './valueLifetimes.ts';
+import { type LoweredTraining, type Variables, valueLifetimes } from './valueLifetimes.ts';
 
 /** Is told of memory as it is taken and given back. */
 export interface ForwardRecorder {
@@ -29,7 +28,7 @@ export interface ForwardMemory {
 }
 
 export function forwardMemory(
-  plan: Pick<StepPlan, 'training' | 'lowered'>,
+  plan: LoweredTraining,
   recorder?: ForwardRecorder,
   variables?: Variables,
 ): ForwardMemory {

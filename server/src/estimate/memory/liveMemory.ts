@@ -1,21 +1,15 @@
 /** What is alive at each operator of forward and of backward, beside what forward keeps: the same on any number of GPUs. */
 
-import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import { isSettled, unfoldColumn } from '../../analysis/repetition/foldGraph.ts';
-import type { LoweredGraph } from '../../frameworks/behaviour.ts';
 import { gradientsBetween } from './backwardMemory.ts';
 import { forwardMemory } from './forwardMemory.ts';
+import type { LoweredTraining } from './valueLifetimes.ts';
 
 export interface LiveMemory {
   /** Bytes of the values that nothing has kept yet, when each operator of forward has run. */
   readonly unkept: Float64Array;
   /** The most bytes of gradients between operators while the backward of each operator runs; empty in inference. */
   readonly gradients: Float64Array;
-}
-
-interface LoweredTraining {
-  readonly training: TrainingGraph;
-  readonly lowered: LoweredGraph;
 }
 
 /** Where blocks repeat, what is alive in one is alive in all: the folded graph is walked, and its columns unfolded. */

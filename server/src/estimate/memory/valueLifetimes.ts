@@ -1,7 +1,13 @@
 /** Until when forward holds each value that it stores, kept for backward or not. */
 
+import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
+import type { LoweredGraph } from '../../frameworks/behaviour.ts';
 import type { Graph } from '../../model/graph.ts';
-import type { StepPlan } from '../plan/stepPlan.ts';
+
+export interface LoweredTraining {
+  readonly training: TrainingGraph;
+  readonly lowered: LoweredGraph;
+}
 
 export interface ValueLifetimes {
   /** The value whose memory a value shares: itself, or what it is a view of. */
@@ -20,7 +26,7 @@ export type Variables = 'held' | 'let go of';
  * it, which is the longest that they can.
  */
 export function valueLifetimes(
-  { training, lowered }: Pick<StepPlan, 'training' | 'lowered'>,
+  { training, lowered }: LoweredTraining,
   variables: Variables = 'let go of',
 ): ValueLifetimes {
   const { graph } = training.analysis;

@@ -12,7 +12,7 @@ import { lazy } from '../../model/lazy.ts';
 import { memoize } from '../../model/memoize.ts';
 import { type Seconds, seconds } from '../../model/units.ts';
 import { type MessageColumns, messageColumns } from '../../schedule/messageColumns.ts';
-import type { TimedMessage } from '../../schedule/stepWork.ts';
+import type { TimedMessage } from '../../schedule/timedMessage.ts';
 
 export interface PlannedTraffic {
   readonly channels: readonly Channel[];

@@ -8,7 +8,7 @@
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import { operatorMarks } from '../../analysis/operatorMarks.ts';
-import type { Dtype } from '../../hardware/clusterProfile.ts';
+import type { Dtype } from '../../model/dtype.ts';
 import type { Operator } from '../../model/graph.ts';
 import type { Precision } from '../../model/scenario.ts';
 import type { KernelClass, OperatorCost } from '../../operators/definition.ts';

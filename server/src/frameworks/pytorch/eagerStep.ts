@@ -1,7 +1,7 @@
 /** What the operators of a step of eager PyTorch have in common, and one of them with its type. */
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
-import type { KernelEnvironment } from '../../hardware/corrections.ts';
+import type { KernelEnvironment } from '../../hardware/kernelEnvironment.ts';
 import type { KernelWork } from '../../hardware/kernelWork.ts';
 import type { Operator } from '../../model/graph.ts';
 import type { Mode } from '../../model/scenario.ts';

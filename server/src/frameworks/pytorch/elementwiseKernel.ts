@@ -1,6 +1,6 @@
 /** One launch over the elements of tensors, which multiplies no matrices: a copy, a cast, a sum. */
 
-import type { KernelEnvironment } from '../../hardware/corrections.ts';
+import type { KernelEnvironment } from '../../hardware/kernelEnvironment.ts';
 import type { KernelWork } from '../../hardware/kernelWork.ts';
 import { bytes, flops } from '../../model/units.ts';
 

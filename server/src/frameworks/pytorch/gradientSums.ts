@@ -6,7 +6,7 @@
  */
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
-import type { KernelEnvironment } from '../../hardware/corrections.ts';
+import type { KernelEnvironment } from '../../hardware/kernelEnvironment.ts';
 import type { Operator } from '../../model/graph.ts';
 import type { LoweredOperator } from '../behaviour.ts';
 import { elementwiseKernel } from './elementwiseKernel.ts';

@@ -5,7 +5,7 @@
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { RecomputedGroups } from '../../analysis/recomputedGroups.ts';
-import type { KernelEnvironment, Layout } from '../../hardware/corrections.ts';
+import type { KernelEnvironment, Layout } from '../../hardware/kernelEnvironment.ts';
 import type { Mode, Precision } from '../../model/scenario.ts';
 import type { KeptTensor, LoweredGraph, LoweredOperator } from '../behaviour.ts';
 import { assignTypes, type OperatorType, type TypeOptions } from './autocast.ts';

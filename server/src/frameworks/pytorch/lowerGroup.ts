@@ -1,7 +1,7 @@
 /** The one kernel of a fused group: inputs read once, outputs written once, nothing between them stored. */
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
-import type { KernelEnvironment } from '../../hardware/corrections.ts';
+import type { KernelEnvironment } from '../../hardware/kernelEnvironment.ts';
 import type { KernelWork } from '../../hardware/kernelWork.ts';
 import { bitsPerElement } from '../../model/elementType.ts';
 import { bytes, flops } from '../../model/units.ts';

@@ -2,13 +2,12 @@
 
 import type { TextSpan } from '../../model/issue.ts';
 import { memoizeRecent } from '../../model/memoizeRecent.ts';
-import type { ModelView } from '../modelView.ts';
 import type { TextLines } from '../textLines.ts';
 import { tokenizeOnnxText } from './onnxTextTokens.ts';
 
 /** The name of attribute `name` of top-level node `operator`, or of a node inside it; without quotes. */
 export function spanOfAttribute(
-  { text, nodeLines }: Pick<ModelView, 'text' | 'nodeLines'>,
+  { text, nodeLines }: { readonly text: TextLines; readonly nodeLines: readonly number[] },
   operator: number,
   name: string,
 ): TextSpan | undefined {

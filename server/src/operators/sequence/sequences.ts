@@ -1,9 +1,9 @@
 /** Sequences and optionals: lists of tensors, handled on the host. */
 
-import { valueTypeOf } from '../../model/declaredType.ts';
 import { addDimensions, type Dimension, symbol, unknownDimension } from '../../model/dimension.ts';
 import { elementTypeOfNumber } from '../../model/elementType.ts';
 import { isKnownShape, type SequenceType, type ValueType } from '../../model/graph.ts';
+import { valueTypeOf } from '../../model/valueTypeOf.ts';
 import { unknownCount } from '../controlflow/perIteration.ts';
 import type { Inference, InferenceContext, OperatorDefinition } from '../definition.ts';
 import { unknownMap } from '../dimensionMap.ts';

@@ -10,7 +10,7 @@
  * one level never wait for each other, so that fusing them closes no circle.
  */
 
-import type { KernelEnvironment } from '../../../hardware/corrections.ts';
+import type { KernelEnvironment } from '../../../hardware/kernelEnvironment.ts';
 import type { KernelWork } from '../../../hardware/kernelWork.ts';
 import { bytes, flops } from '../../../model/units.ts';
 import type { Step } from './step.ts';

@@ -1,11 +1,11 @@
 /**
  * Wait-free backward as a closed form: messages leave one after another, each when its last gradient is ready.
  *
- * Source: MG-WFBP (Shi, Chu, Li, INFOCOM 2019, arXiv 1811.11141; distributed_optimizer.py of HKBU-HPML/MG-WFBP). The
- * timeline of a step contains it as a special case; here it decides what to merge and checks the timeline.
+ * Source: MG-WFBP (Shi, Chu, Li, INFOCOM 2019, arXiv 1811.11141; distributed_optimizer.py of HKBU-HPML/MG-WFBP).
+ * The timeline of a step contains it as a special case, which it is checked by.
  */
 
-import { type Seconds, seconds } from '../model/units.ts';
+import { type Seconds, seconds } from '../../../server/src/model/units.ts';
 
 /** Times from the start of backward. */
 export interface ReadyMessage {
