@@ -88,7 +88,7 @@ test('metadata of the newer PyTorch exporter names layers and their types', () =
 });
 
 test.each<readonly [string, readonly string[]]>([
-  ['GELU', ['d = Div(x, two)', 'e = Erf(d)', 'a = Add(e, two)', 'm = Mul(x, a)', 'y = Mul(m, two)']],
+  ['GELU', ['d = Div(x, root)', 'e = Erf(d)', 'a = Add(e, one)', 'm = Mul(x, a)', 'y = Mul(m, half)']],
   ['SiLU', ['s = Sigmoid(x)', 'y = Mul(x, s)']],
   ['ScaledDotProductAttention', ['q = MatMul(x, x)', 's = Softmax(q)', 'y = MatMul(s, x)']],
   ['Softmax', ['y = Softmax(x)']],
@@ -101,7 +101,15 @@ test.each<readonly [string, readonly string[]]>([
     onnxModel({
       inputs: ['x: float32[N, 8, 8]'],
       outputs: ['y'],
-      initializers: ['two: float32[] = 2', 'zero: float32[] = 0', 'six: float32[] = 6', 'w: float32[8, 8]'],
+      initializers: [
+        'half: float32[] = 0.5',
+        'one: float32[] = 1',
+        'root: float32[] = 1.4142135',
+        'two: float32[] = 2',
+        'zero: float32[] = 0',
+        'six: float32[] = 6',
+        'w: float32[8, 8]',
+      ],
       nodes: nodes.map((node, index) => `/module/${index}: ${node}`),
     }),
   );

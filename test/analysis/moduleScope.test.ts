@@ -23,7 +23,11 @@ test('torch.export records names and classes in metadata', () => {
       'pkg.torch.onnx.class_hierarchy':
         "['m.ResNet', 'torch.nn.modules.container.Sequential', 'm.BasicBlock', 'torch.nn.modules.conv.Conv2d', 'aten.conv2d.default']",
     }),
-  ).toEqual({ paths: ['layer1', 'layer1.0', 'layer1.0.conv1'], moduleClass: 'Conv2d' });
+  ).toEqual({
+    paths: ['layer1', 'layer1.0', 'layer1.0.conv1'],
+    moduleClass: 'torch.nn.modules.conv.Conv2d',
+    call: { name: 'conv2d_1', function: 'aten.conv2d.default' },
+  });
 });
 
 test('the namespace stands in where the lists are missing', () => {
@@ -32,7 +36,11 @@ test('the namespace stands in where the lists are missing', () => {
       namespace:
         ': m.ResNet/layer1: torch.nn.modules.container.Sequential/layer1.0: m.BasicBlock/conv2d_1: aten.conv2d.default',
     }),
-  ).toEqual({ paths: ['layer1', 'layer1.0'], moduleClass: 'BasicBlock' });
+  ).toEqual({
+    paths: ['layer1', 'layer1.0'],
+    moduleClass: 'm.BasicBlock',
+    call: { name: 'conv2d_1', function: 'aten.conv2d.default' },
+  });
 });
 
 test('metadata that is no list is passed over', () => {

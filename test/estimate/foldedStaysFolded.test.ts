@@ -30,6 +30,9 @@ function withoutOperators(analysis: ModelAnalysis): ModelAnalysis {
   const { layers, parameters, frozen, batchSymbol, fixedBatch, symbols, issues, folded } = analysis;
   return {
     graph,
+    get composites() {
+      return unasked();
+    },
     layers,
     parameters,
     frozen,

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { TrainingGraph } from '../../server/src/analysis/modelAnalysis.ts';
 import { planCosting } from '../../server/src/analysis/planCosting.ts';
+import { findComposites } from '../../server/src/composites/findComposites.ts';
+import { compositePatterns } from '../../server/src/composites/patterns.ts';
 import { fusedGroups } from '../../server/src/frameworks/pytorch/fusedGroups.ts';
 import { resolveFramework } from '../../server/src/frameworks/registry.ts';
 import type { Graph, Value } from '../../server/src/model/graph.ts';
@@ -104,6 +106,7 @@ function graphOf(
   return {
     analysis: {
       graph,
+      composites: findComposites(graph, compositePatterns, () => ({})),
       layers: [{ name: 'layer', type: layerType, ancestors: [], operators: nodes.map((_, index) => index) }],
       parameters: [],
       frozen: [],
@@ -183,10 +186,21 @@ describe('attention in one call', () => {
   });
 });
 
-test('a module that is one kernel reads its input once and keeps it alone', () => {
-  const graph = attention('GELU');
-  const { operators } = behaviour.lower(graph, 'fp32', 'inference');
-  expect(operators.filter((operator) => (operator?.forward.length ?? 0) > 0)).toHaveLength(1);
+test('x · sigmoid(x) is one kernel, which reads its input once and keeps it alone', () => {
+  const image = [8, 4, 6, 6];
+  const silu = graphOf(
+    'layer',
+    [['x', image, 'activation']],
+    [
+      ['Sigmoid', ['x'], 'gate', image, known('elementwise', 0, [], [0])],
+      ['Mul', ['gate', 'x'], 'out', image, known('elementwise', 0, [0, 1])],
+    ],
+    ['x', 'gate', 'out'],
+  );
+  const { operators } = behaviour.lower(silu, 'fp32', 'training');
+  const bytes = 8 * 4 * 6 * 6 * 4;
+  expect(operators.flatMap((operator) => operator?.forward ?? [])).toMatchObject([{ bytes: 2 * bytes }]);
+  expect(operators.flatMap((operator) => operator?.saved ?? [])).toMatchObject([{ key: 'x:4', bytes }]);
 });
 
 describe('group normalization', () => {

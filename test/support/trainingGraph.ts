@@ -120,6 +120,7 @@ export function chain(layers: readonly ChainLayer[], batch = 1): TrainingGraph {
   };
   const analysis: ModelAnalysis = {
     graph,
+    composites: new Map(),
     layers: modelLayers,
     parameters,
     frozen: [],

@@ -1,5 +1,7 @@
 /** From the syntax tree of an ONNX model to its graph, layers and parameters. */
 
+import { findComposites } from '../composites/findComposites.ts';
+import { compositePatterns } from '../composites/patterns.ts';
 import type { OnnxGraph, OnnxModel } from '../formats/onnx/syntax.ts';
 import {
   type GivenLayers,
@@ -21,6 +23,7 @@ import { inferGraph, mostNamedReasons, mostSubgraphs } from './inferGraph.ts';
 import { collectIssues } from './issueCollector.ts';
 import type { ModelAnalysis } from './modelAnalysis.ts';
 import { collectOperatorKinds } from './operatorKinds.ts';
+import { originOf } from './originOf.ts';
 import { planCosting } from './planCosting.ts';
 import { foldGraph } from './repetition/foldGraph.ts';
 import { proveRepetition } from './repetition/proveRepetition.ts';
@@ -120,9 +123,13 @@ function* analyzeGraph({
   const auxiliary = findAuxiliaryOperators(withParameters);
   const finished = withRoles(withParameters, rolesBehind(withParameters, auxiliary));
   yield;
+  const composites = findComposites(finished, compositePatterns, (index) =>
+    originOf(scopes[index], finished.operators[index]?.source, given),
+  );
   const analysis: ModelAnalysis = {
     graph: finished,
-    layers: groupLayers(finished, scopes, auxiliary, given),
+    composites,
+    layers: groupLayers(finished, composites, scopes, auxiliary, given),
     parameters,
     frozen,
     ...(provided?.batchSymbol === undefined

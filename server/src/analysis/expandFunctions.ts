@@ -118,7 +118,12 @@ function expandCall(
     return fresh;
   };
   const path = `${call.scope.paths.at(-1) ?? ''}/${lastSegment(prefix)}`;
-  const inner: ModuleScope = { paths: [...call.scope.paths, path], moduleClass: undefined };
+  const inner: ModuleScope = {
+    paths: [...call.scope.paths, path],
+    moduleClass: undefined,
+    // Functions of the library of operators, each of which the model called once.
+    ...(body.domain === torchLibrary ? { call: { name: path, function: body.name } } : {}),
+  };
   const operatorSets = expansion.operatorSets.get(body) ?? noOperatorSets;
   const attributeOf = (name: string): Attribute<OnnxGraph> | undefined =>
     call.node.attributes.get(name) ?? body.defaults.get(name);
@@ -156,6 +161,9 @@ function expandCall(
     });
   });
 }
+
+/** Where PyTorch's exporters of 2.1 to 2.4 keep what they make of a function of ATen. */
+const torchLibrary = 'pkg.onnxscript.torch_lib';
 
 function whyNotExpanded(
   { nodes, calls, mostNodes }: Expansion,

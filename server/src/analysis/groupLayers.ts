@@ -7,11 +7,12 @@
  * constants, shape arithmetic and re-arranged weights belong to the layer that needs them first.
  */
 
+import type { Composites } from '../composites/findComposites.ts';
 import type { GivenLayers } from '../lowering/providedStructure.ts';
 import type { Graph, Layer, Operator } from '../model/graph.ts';
 import type { AuxiliaryOperators } from './auxiliaryOperators.ts';
 import { layerType } from './layerType.ts';
-import type { ModuleScope } from './moduleScope.ts';
+import { type ModuleScope, withoutPackage } from './moduleScope.ts';
 
 /**
  * Layers of a graph; every operator is in exactly one. They are in order of their first operator that computes:
@@ -19,6 +20,7 @@ import type { ModuleScope } from './moduleScope.ts';
  */
 export function groupLayers(
   graph: Graph,
+  composites: Composites,
   scopes: readonly ModuleScope[],
   { shapeArithmetic, storedLayout }: AuxiliaryOperators,
   provided: GivenLayers,
@@ -58,11 +60,12 @@ export function groupLayers(
     }
     const scope = leader?.scope ?? [];
     const module = scope.at(-1);
-    const recorded = leader === undefined ? undefined : scopes[leader.index]?.moduleClass;
+    const recorded = leader === undefined ? undefined : withoutPackage(scopes[leader.index]?.moduleClass);
     const isLeaf = module !== undefined && !parents.has(module);
     return {
       name: uniqueName(module ?? leader?.name ?? '', names),
-      type: (isLeaf ? recorded : undefined) ?? layerType(main.length > 0 ? main : operators, graph),
+      type:
+        (isLeaf ? recorded : undefined) ?? layerType(main.length > 0 ? main : operators, graph, composites),
       ancestors: scope.slice(0, -1),
       operators: indices,
     };

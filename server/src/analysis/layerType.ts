@@ -1,17 +1,17 @@
 /** What a person calls a layer, in PyTorch's words, told from the operators it consists of. */
 
+import type { Composites } from '../composites/findComposites.ts';
 import { type Graph, isKnownShape, isWeight, type Operator } from '../model/graph.ts';
 
 /**
  * The type of the layer made of these operators (auxiliary ones left out): `Conv2d`, `Linear`, `GELU`, …, or the
  * type of its most telling operator.
  */
-export function layerType(operators: readonly Operator[], graph: Graph): string {
+export function layerType(operators: readonly Operator[], graph: Graph, composites: Composites): string {
   const [only] = operators;
   if (only === undefined) return 'Constant';
   if (operators.length === 1) return typeOfOne(only, graph);
   const types = new Set(operators.map(({ type }) => type));
-  const has = (...names: readonly string[]): boolean => names.every((name) => types.has(name));
   const onlyHas = (...names: readonly string[]): boolean =>
     [...types].every((name) => names.includes(name) || moving.has(name));
 
@@ -27,23 +27,12 @@ export function layerType(operators: readonly Operator[], graph: Graph): string 
   const convolutions = operators.filter(({ type }) => type === 'Conv' || type === 'ConvTranspose');
   const [convolution] = convolutions;
   if (convolution !== undefined && convolutions.length === 1) return typeOfOne(convolution, graph);
-  if (has('Erf') && onlyHas('Div', 'Erf', 'Add', 'Mul')) return 'GELU';
-  if (has('Tanh', 'Mul', 'Add') && onlyHas('Pow', 'Mul', 'Add', 'Tanh')) return 'GELU';
-  if (has('Sigmoid', 'Mul') && onlyHas('Sigmoid', 'Mul')) return 'SiLU';
-  if (has('Softplus', 'Tanh', 'Mul')) return 'Mish';
-  if (has('HardSigmoid', 'Mul') && onlyHas('HardSigmoid', 'Mul')) return 'Hardswish';
-  if (has('InstanceNormalization') && weighted.length > 0) return 'GroupNorm';
-  if (has('ReduceMean', 'Sqrt', 'Sub') && onlyHas('ReduceMean', 'Sub', 'Pow', 'Sqrt', 'Div', 'Mul', 'Add')) {
-    return 'LayerNorm';
-  }
-  if (
-    has('ReduceMean', 'Pow', 'Mul') &&
-    onlyHas('ReduceMean', 'Pow', 'Sqrt', 'Div', 'Reciprocal', 'Mul', 'Add')
-  ) {
-    return 'RMSNorm';
-  }
   const telling = operators.filter(({ type }) => !moving.has(type));
   const [single] = telling;
+  const composite = composites.get(single?.index ?? -1);
+  if (composite !== undefined && telling.every(({ index }) => composites.get(index) === composite)) {
+    return composite.name;
+  }
   if (single !== undefined && telling.length === 1) return typeOfOne(single, graph);
   const heaviest = [...weighted, ...freeMatmuls].find(
     ({ type }) => !moving.has(type) && !arithmetic.has(type),

@@ -1,5 +1,6 @@
 /** What analysis gives: the graph with shapes, its layers, its parameters, and what is wrong with them. */
 
+import type { Composites } from '../composites/findComposites.ts';
 import type { ElementType } from '../model/elementType.ts';
 import type { Graph, Layer } from '../model/graph.ts';
 import type { Issue } from '../model/issue.ts';
@@ -9,6 +10,8 @@ import type { FoldLayout } from './repetition/foldGraph.ts';
 
 export interface ModelAnalysis {
   readonly graph: Graph;
+  /** Operators that together are one thing with a name, by the index of each. */
+  readonly composites: Composites;
   readonly layers: readonly Layer[];
   /** Trainable tensors, each once however often it is shared. */
   readonly parameters: readonly Parameter[];

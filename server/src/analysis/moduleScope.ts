@@ -5,8 +5,10 @@ import type { OnnxNode } from '../formats/onnx/syntax.ts';
 export interface ModuleScope {
   /** Full module paths, outermost first; empty at the root or where nothing is recorded. */
   readonly paths: readonly string[];
-  /** Class of the innermost module, without its package, where it is recorded. */
+  /** Class of the innermost module with its package, where it is recorded. */
   readonly moduleClass: string | undefined;
+  /** The call that the operator is a part of, unique in the model, and what was called, where they are recorded. */
+  readonly call?: { readonly name: string; readonly function: string };
 }
 
 export const rootScope: ModuleScope = { paths: [], moduleClass: undefined };
@@ -55,7 +57,12 @@ export function scopeOfNode(node: OnnxNode): ModuleScope {
     const { names, classes } = recorded;
     const paths = names.slice(0, -1).filter((name) => name !== '');
     const innermost = names.length >= 2 ? classes[names.length - 2] : undefined;
-    return { paths, moduleClass: paths.length === 0 ? undefined : lastPart(innermost) };
+    const [name = '', called = ''] = [names.at(-1), classes[names.length - 1]];
+    return {
+      paths,
+      moduleClass: paths.length === 0 ? undefined : innermost,
+      ...(called === '' ? {} : { call: { name, function: called } }),
+    };
   }
   const namespace = node.metadata.get('namespace') ?? node.metadata.get('pkg.torch.onnx.namespace');
   if (namespace !== undefined) return scopeOfNamespace(namespace);
@@ -83,14 +90,13 @@ function pathsOfName(name: string): readonly string[] {
 
 /** `: pkg.Model/layer1: pkg.Sequential/layer1.0: pkg.Block/conv2d_1: aten.conv2d.default`. */
 function scopeOfNamespace(namespace: string): ModuleScope {
-  const modules = namespace
-    .split('/')
-    .slice(0, -1)
-    .map((part) => part.split(': ', 2))
-    .filter(([name]) => name !== undefined && name !== '' && name !== ':');
+  const parts = namespace.split('/').map((part) => part.split(': ', 2));
+  const [name, called] = parts.at(-1) ?? [];
+  const modules = parts.slice(0, -1).filter(([name]) => name !== undefined && name !== '' && name !== ':');
   return {
     paths: modules.map(([name]) => name ?? ''),
-    moduleClass: lastPart(modules.at(-1)?.[1]),
+    moduleClass: modules.at(-1)?.[1],
+    ...(name === undefined || called === undefined ? {} : { call: { name, function: called } }),
   };
 }
 
@@ -100,4 +106,6 @@ function listLiteral(text: string | undefined): readonly string[] | undefined {
   return [...text.matchAll(/'([^']*)'|"([^"]*)"/g)].map((match) => match[1] ?? match[2] ?? '');
 }
 
-const lastPart = (qualified: string | undefined): string | undefined => qualified?.split('.').at(-1);
+/** The name of a class without its package. */
+export const withoutPackage = (qualified: string | undefined): string | undefined =>
+  qualified?.split('.').at(-1);

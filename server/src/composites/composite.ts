@@ -17,7 +17,6 @@ export type CompositeKind =
   | 'log-sigmoid'
   | 'hardswish'
   | 'glu'
-  | 'swiglu'
   | 'layer-norm'
   | 'rms-norm'
   | 'group-norm'
@@ -27,9 +26,9 @@ export type CompositeKind =
   | 'convolution-with-folded-normalization';
 
 /**
- * Whether the framework ran one kernel for it. `one` and `several` are known: from the file's own module class, or
- * because the graph itself shows it. `assumed-one` is what current libraries do, where nothing shows it: it is said to
- * the reader, and the other case stands in the range.
+ * Whether the framework ran one kernel for it. `one` and `several` are known: from what the file says of the call or
+ * the module class, or because the graph itself shows it. `assumed-one` is what current libraries do, where nothing
+ * shows it: it is said to the reader, and the other case stands in the range.
  */
 export type LaunchedAs = 'one' | 'several' | 'assumed-one';
 
@@ -39,6 +38,7 @@ export interface CompositeMatch {
   readonly operators: readonly number[];
   /** Values computed outside by role ("query", "key", "value", "mask", "input", "scale", "bias"). */
   readonly roles: Readonly<Record<string, string>>;
+  /** As the graph alone shows it; `launchedAs.ts` goes before it where the file says more. */
   readonly launchedAs: LaunchedAs;
 }
 
@@ -60,6 +60,21 @@ export interface CompositePattern {
   readonly documentation: string;
   /** Operator types of which it has exactly one that the match starts from: `Softmax`, `Erf`. */
   readonly anchors: readonly string[];
+  /**
+   * Modules of `torch.nn` and layers of layer specs that are this and nothing else, each one kernel. Left out where
+   * the graph alone shows how it was launched.
+   */
+  readonly modules?: readonly string[];
   /** The match around `anchor`, an operator of one of the types of `anchors`; `undefined` where it is something else. */
   readonly match: (graph: Graph, anchor: Operator) => CompositeMatch | undefined;
+}
+
+/** What the source says of where an operator came from; what it does not say is absent. */
+export interface OperatorOrigin {
+  /** Qualified class of its module, `torch.nn.modules.activation.GELU`; a layer of a layer spec has its type. */
+  readonly moduleClass?: string;
+  /** The call that it is a part of, unique in the model, and what was called: `gelu_1`, `aten.gelu.default`. */
+  readonly call?: { readonly name: string; readonly function: string };
+  /** The line of a layer spec or the layer of a Caffe net. */
+  readonly layer?: number;
 }

@@ -1,31 +1,58 @@
 /** Finds every composite of a graph: patterns in their order, the first that takes an operator has it. */
 
-import type { Graph } from '../model/graph.ts';
-import type { Composite, CompositeMatch, CompositePattern } from './composite.ts';
+import type { Graph, Operator } from '../model/graph.ts';
+import type { Composite, CompositeMatch, CompositePattern, OperatorOrigin } from './composite.ts';
+import { launchedAs } from './launchedAs.ts';
 
 /** By the index of each of their operators. An operator is part of one composite at most. */
 export type Composites = ReadonlyMap<number, Composite>;
 
-/** Larger composites stand first: what they contain is not looked for again. */
-export function findComposites(graph: Graph, patterns: readonly CompositePattern[]): Composites {
+/** Larger composites stand first: what they contain is not looked for again. `originOf`: by index of an operator. */
+export function findComposites(
+  graph: Graph,
+  patterns: readonly CompositePattern[],
+  originOf: (index: number) => OperatorOrigin = () => nothingSaid,
+): Composites {
   const found = new Map<number, Composite>();
+  const anchors = anchorsByType(graph, patterns);
+  const given = new Set(graph.outputs);
   for (const pattern of patterns) {
-    const anchors = new Set(pattern.anchors);
-    for (const operator of graph.operators) {
-      if (!anchors.has(operator.type) || found.has(operator.index)) continue;
+    for (const operator of pattern.anchors.flatMap((type) => anchors.get(type) ?? [])) {
+      if (found.has(operator.index)) continue;
       const match = pattern.match(graph, operator);
       if (match === undefined || match.operators.some((index) => found.has(index))) continue;
-      const composite = { kind: pattern.kind, name: pattern.name, ...match, ...boundaryOf(graph, match) };
+      const composite = {
+        ...match,
+        kind: pattern.kind,
+        name: pattern.name,
+        launchedAs: launchedAs(pattern, match, originOf),
+        ...boundaryOf(graph, match, given),
+      };
       for (const index of match.operators) found.set(index, composite);
     }
   }
   return found;
 }
 
+const nothingSaid: OperatorOrigin = {};
+
+function anchorsByType(
+  { operators }: Graph,
+  patterns: readonly CompositePattern[],
+): ReadonlyMap<string, readonly Operator[]> {
+  const byType = new Map<string, Operator[]>();
+  for (const { anchors } of patterns) for (const type of anchors) byType.set(type, []);
+  for (const operator of operators) byType.get(operator.type)?.push(operator);
+  return byType;
+}
+
 /** The values that cross the boundary of a match. */
-function boundaryOf(graph: Graph, { operators }: CompositeMatch): Pick<Composite, 'inputs' | 'outputs'> {
+function boundaryOf(
+  graph: Graph,
+  { operators }: CompositeMatch,
+  given: ReadonlySet<string>,
+): Pick<Composite, 'inputs' | 'outputs'> {
   const members = new Set(operators);
-  const given = new Set(graph.outputs);
   const inputs = new Set<string>();
   const outputs: string[] = [];
   for (const index of operators) {

@@ -4,6 +4,8 @@
  * Operators and values are made when somebody asks for them; costing works on the folded graph.
  */
 
+import { type Composites, findComposites } from '../../composites/findComposites.ts';
+import { compositePatterns } from '../../composites/patterns.ts';
 import type { OnnxGraph } from '../../formats/onnx/syntax.ts';
 import type { GivenLayers, ProvidedLayer, ProvidedStructure } from '../../lowering/providedStructure.ts';
 import type { Graph, Layer, Operator, Value } from '../../model/graph.ts';
@@ -11,6 +13,7 @@ import type { FlatNode } from '../expandFunctions.ts';
 import type { Use } from '../findRoles.ts';
 import { nameOfNode } from '../inferGraph.ts';
 import type { Folded, ModelAnalysis, Parameter } from '../modelAnalysis.ts';
+import { originOf } from '../originOf.ts';
 import { planCosting } from '../planCosting.ts';
 import {
   type FoldedGraph,
@@ -41,11 +44,18 @@ export function unfoldAnalysis(subject: FoldedAnalysis): ModelAnalysis | undefin
   const layers = unfoldLayers(subject);
   if (layers === undefined || analysis.frozen.length > 0 || !hasSettled(subject, stored)) return undefined;
   let graph: Graph | undefined;
+  let composites: Composites | undefined;
   let costing: ModelAnalysis['costing'] | undefined;
   const whole: ModelAnalysis = {
     get graph() {
       graph ??= unfoldGraph(subject, stored);
       return graph;
+    },
+    get composites() {
+      composites ??= findComposites(whole.graph, compositePatterns, (index) =>
+        originOf(nodes[index]?.scope, nodes[index]?.source, subject.given),
+      );
+      return composites;
     },
     layers: layers.layers,
     parameters: unfoldParameters(subject, stored),

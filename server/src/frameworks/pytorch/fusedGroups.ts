@@ -9,7 +9,8 @@
  */
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
-import type { Layer, Operator } from '../../model/graph.ts';
+import type { CompositeKind } from '../../composites/composite.ts';
+import type { Operator } from '../../model/graph.ts';
 
 export interface FusedGroup {
   readonly kind: 'attention' | 'elementwise' | 'normalization';
@@ -32,11 +33,15 @@ export function fusedGroups(
     const group = makeGroup(training, kind, operators);
     for (const index of operators) groups.set(index, group);
   };
+  for (const composite of new Set(training.analysis.composites.values())) {
+    const kind = kernelsOfComposites[composite.kind];
+    if (kind === undefined || composite.launchedAs === 'several') continue;
+    if (composite.operators.every((index) => training.costs[index]?.kind === 'known')) {
+      add(kind, composite.operators);
+    }
+  }
   for (const layer of training.analysis.layers) {
-    const kind = oneKernelModules.get(layer.type);
-    if (kind !== undefined) {
-      if (!isWrittenOut(training, layer)) add(kind, withViewsBetween(training, layer.operators));
-    } else if (fusedAttention && attentionModules.has(layer.type)) {
+    if (fusedAttention && attentionModules.has(layer.type)) {
       for (const index of layer.operators) {
         if (training.analysis.graph.operators[index]?.type !== 'Softmax') continue;
         add('attention', attentionAround(training, index));
@@ -46,47 +51,21 @@ export function fusedGroups(
   return groups;
 }
 
-const oneKernelModules: ReadonlyMap<string, FusedGroup['kind']> = new Map([
-  ['GELU', 'elementwise'],
-  ['SiLU', 'elementwise'],
-  ['Mish', 'elementwise'],
-  ['Hardswish', 'elementwise'],
-  ['Softplus', 'elementwise'],
-  ['LayerNorm', 'normalization'],
-  ['GroupNorm', 'normalization'],
-  ['RMSNorm', 'normalization'],
-]);
-
-/**
- * GELU by its formula with a power in it, as `NewGELUActivation` of transformers, is as many kernels as it has
- * operators: the exporter of torch.onnx writes the cube of `gelu(approximate='tanh')` as products.
- */
-const isWrittenOut = (training: TrainingGraph, layer: Layer): boolean =>
-  layer.type === 'GELU' &&
-  layer.operators.some((index) => training.analysis.graph.operators[index]?.type === 'Pow');
-
-/** The operators that compute, and the views by which one of them reads another. */
-function withViewsBetween(training: TrainingGraph, layer: readonly number[]): readonly number[] {
-  const { operators, values } = training.analysis.graph;
-  const members = new Set(layer.filter((index) => computes(training, index)));
-  for (const index of layer) {
-    const cost = training.costs[index];
-    if (cost?.kind !== 'known' || cost.class !== 'view') continue;
-    const operator = operators[index];
-    const consumers = operator?.outputs.flatMap((name) => values.get(name)?.consumers ?? []) ?? [];
-    const reads = members.has(values.get(operator?.inputs[0] ?? '')?.producer ?? -1);
-    if (reads && consumers.length > 0 && consumers.every((consumer) => members.has(consumer)))
-      members.add(index);
-  }
-  return [...members].sort((a, b) => a - b);
-}
+/** Composites that are one kernel, by what the kernel is. Attention has its own switch. */
+const kernelsOfComposites: Partial<Readonly<Record<CompositeKind, FusedGroup['kind']>>> = {
+  gelu: 'elementwise',
+  silu: 'elementwise',
+  mish: 'elementwise',
+  softplus: 'elementwise',
+  'log-sigmoid': 'elementwise',
+  hardswish: 'elementwise',
+  glu: 'elementwise',
+  'layer-norm': 'normalization',
+  'group-norm': 'normalization',
+  'rms-norm': 'normalization',
+};
 
 const attentionModules: ReadonlySet<string> = new Set(['ScaledDotProductAttention', 'MultiheadAttention']);
-
-function computes(training: TrainingGraph, index: number): boolean {
-  const cost = training.costs[index];
-  return cost?.kind === 'known' && cost.class !== 'shape' && cost.class !== 'view';
-}
 
 /** From a softmax up to the product that makes the scores and down to the product that uses them; empty where there is none. */
 function attentionAround(training: TrainingGraph, softmax: number): readonly number[] {

@@ -1,0 +1,43 @@
+/** Group normalization, which is an operator of its own from operator set 18, and right for PyTorch from 21. */
+
+import type { Graph, Operator } from '../model/graph.ts';
+import type { CompositePattern } from './composite.ts';
+import { isStored, otherOperand, producerOf, soleReader } from './flow.ts';
+
+export const groupNorm: CompositePattern = {
+  kind: 'group-norm',
+  name: 'GroupNorm',
+  documentation:
+    'Instance normalization of [images, groups, rest], put back into its shape, scaled and shifted: Wu & He, arXiv 1803.08494; PyTorch `aten::group_norm`',
+  anchors: ['InstanceNormalization'],
+  modules: ['GroupNorm'],
+  match: (graph, normalization) => {
+    const grouped = producerOf(graph, normalization.inputs[0]);
+    const back = soleReader(graph, normalization.outputs[0]);
+    if (grouped?.type !== 'Reshape' || back?.type !== 'Reshape') return undefined;
+    const scale = affine(graph, back, 'Mul');
+    const bias = affine(graph, scale?.operator ?? back, 'Add');
+    const operators = [normalization, back, ...[scale, bias].flatMap((each) => each?.operator ?? [])];
+    return {
+      operators: operators.map(({ index }) => index),
+      roles: {
+        input: normalization.inputs[0] ?? '',
+        ...(scale === undefined ? {} : { scale: scale.stored }),
+        ...(bias === undefined ? {} : { bias: bias.stored }),
+      },
+      launchedAs: 'assumed-one',
+    };
+  },
+};
+
+/** The product or sum of what an operator gives with a stored tensor. */
+function affine(
+  graph: Graph,
+  { outputs }: Operator,
+  type: 'Mul' | 'Add',
+): { readonly operator: Operator; readonly stored: string } | undefined {
+  const operator = soleReader(graph, outputs[0]);
+  if (operator?.type !== type) return undefined;
+  const stored = otherOperand(operator, outputs[0] ?? '');
+  return stored !== undefined && isStored(graph, stored) ? { operator, stored } : undefined;
+}

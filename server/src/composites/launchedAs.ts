@@ -1,0 +1,38 @@
+/** Whether the framework ran one kernel for a composite: what the file says goes before what the graph shows. */
+
+import type { CompositeMatch, CompositePattern, LaunchedAs, OperatorOrigin } from './composite.ts';
+
+/**
+ * The torch.export-based exporter records the call that each operator is a part of (`pkg.torch.onnx.name_scopes`): a
+ * composite of one call was one function of ATen, one of several calls was written out, or one that the exporter
+ * decomposed, as it does RMSNorm before operator set 23. Those stand in a module of `torch.nn`, or show in a call that
+ * only decompositions make. A layer of a layer spec is one by its definition.
+ */
+export function launchedAs(
+  { modules }: Pick<CompositePattern, 'modules'>,
+  match: CompositeMatch,
+  originOf: (index: number) => OperatorOrigin,
+): LaunchedAs {
+  const origins = match.operators.map(originOf);
+  const [first] = origins;
+  if (first === undefined || modules === undefined) return match.launchedAs;
+  const own = origins.every(({ moduleClass }) => isOneOf(modules, moduleClass));
+  if (first.layer !== undefined) {
+    return own && origins.every(({ layer }) => layer === first.layer) ? 'one' : 'several';
+  }
+  if (own) return 'one';
+  const calls = origins.flatMap(({ call }) => call ?? []);
+  if (calls.length === 0) return first.moduleClass === undefined ? match.launchedAs : 'several';
+  if (new Set(calls.map(({ name }) => name)).size === 1) return 'one';
+  return calls.some((call) => decomposed.has(call.function)) ? 'one' : 'several';
+}
+
+const isOneOf = (modules: readonly string[], moduleClass: string | undefined): boolean => {
+  if (moduleClass === undefined) return false;
+  const name = moduleClass.slice(moduleClass.lastIndexOf('.') + 1);
+  const isLibrary = name === moduleClass || moduleClass.startsWith('torch.nn.modules.');
+  return isLibrary && modules.includes(name);
+};
+
+/** Overloads that a program does not call: `x + 1e-6` is `aten.add.Tensor` (PyTorch 2.x torch/_decomp). */
+const decomposed: ReadonlySet<string> = new Set(['aten.add.Scalar']);

@@ -1,0 +1,26 @@
+/** Every pattern, larger ones first. */
+
+import type { CompositePattern } from './composite.ts';
+import { gelu } from './gelu.ts';
+import { glu } from './glu.ts';
+import { groupNorm } from './groupNorm.ts';
+import { hardswish } from './hardswish.ts';
+import { layerNorm } from './layerNorm.ts';
+import { logSigmoid } from './logSigmoid.ts';
+import { mish } from './mish.ts';
+import { rmsNorm } from './rmsNorm.ts';
+import { silu } from './silu.ts';
+import { softplus } from './softplus.ts';
+
+export const compositePatterns: readonly CompositePattern[] = [
+  groupNorm,
+  layerNorm,
+  rmsNorm,
+  gelu,
+  glu,
+  silu,
+  mish,
+  softplus,
+  logSigmoid,
+  hardswish,
+];

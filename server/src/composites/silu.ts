@@ -1,0 +1,25 @@
+/** SiLU, also called Swish. */
+
+import type { CompositePattern } from './composite.ts';
+import { beforeCasts, otherOperand, soleReader, withCasts } from './flow.ts';
+
+export const silu: CompositePattern = {
+  kind: 'silu',
+  name: 'SiLU',
+  documentation: 'x · sigmoid(x): Elfwing et al., arXiv 1702.03118; PyTorch `aten::silu`',
+  anchors: ['Sigmoid'],
+  modules: ['SiLU'],
+  match: (graph, sigmoid) => {
+    const [input = ''] = sigmoid.inputs;
+    const [gate = ''] = sigmoid.outputs;
+    const product = soleReader(graph, gate);
+    if (product?.type !== 'Mul') return undefined;
+    const other = otherOperand(product, gate);
+    if (other === undefined || beforeCasts(graph, other) !== beforeCasts(graph, input)) return undefined;
+    return {
+      operators: withCasts(graph, [sigmoid.index, product.index]),
+      roles: { input },
+      launchedAs: 'assumed-one',
+    };
+  },
+};
