@@ -1,10 +1,16 @@
 /**
- * Dimension maps by shape: where a factor has more indices, exactly the output dimensions that it is in are larger, by as
- * much.
+ * Dimension maps against execution, and by shape.
+ *
+ * `dimensions.jsonl` holds cases whose factors were each divided into two parts, executed and put together by
+ * `scripts/dimensions/execute.py`: maps are still those that were proved. By shape, where a factor has more indices, exactly
+ * the output dimensions that it is in are larger, by as much.
  */
 
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { applicationOf, mapOfRecord, type RecordedCase } from '../../scripts/dimensions/recordedCase.ts';
 import { probes } from '../../scripts/operatorsPage.ts';
 import { isUnknown } from '../../server/src/model/dimension.ts';
 import { isKnownShape } from '../../server/src/model/graph.ts';
@@ -14,8 +20,75 @@ import { type Factor, roleOf } from '../../server/src/operators/dimensionMap.ts'
 import { knownOperators } from '../../server/src/operators/registry.ts';
 import { type DimensionCase, grown, grownShape, inferenceOf, mapOf } from './dimensionCases.ts';
 
-/** What the definition accepts of the usual kinds of inputs. */
-const casesOf = (definition: OperatorDefinition): readonly DimensionCase[] =>
+interface Proof extends RecordedCase {
+  readonly factors: readonly Factor[];
+  /** One for each factor. */
+  readonly results: readonly ('equal' | 'single' | 'coupled')[];
+}
+
+const proofs: readonly Proof[] = readFileSync(join(import.meta.dirname, 'dimensions.jsonl'), 'utf8')
+  .trim()
+  .split('\n')
+  .map((line): Proof => JSON.parse(line));
+
+/** Operators that nothing at hand executes, or that have no dimensions. */
+const notExecuted: Readonly<Record<string, readonly string[]>> = {
+  'a subgraph decides': [
+    ...[':If', ':Loop', ':Scan', ':SequenceMap', 'ai.onnx.preview.training:Gradient'],
+    ...['BeamSearch', 'GreedySearch', 'Sampling', 'WhisperBeamSearch'].map((type) => `com.microsoft:${type}`),
+  ],
+  'lists, optionals and maps have no dimensions': [
+    ...['ConcatFromSequence', 'SequenceAt', 'SequenceConstruct', 'SequenceEmpty', 'SequenceErase'],
+    ...['SequenceInsert', 'SequenceLength', 'SplitToSequence'],
+    ...['Optional', 'OptionalGetElement', 'OptionalHasElement'],
+  ]
+    .map((type) => `:${type}`)
+    .concat(['CastMap', 'DictVectorizer', 'ZipMap'].map((type) => `ai.onnx.ml:${type}`)),
+  'neither the reference nor ONNX Runtime on a CPU has it': [
+    ...[':ConstantFill', ':Scale', 'ai.onnx.contrib:FastGelu', 'layercost:ProjectedLSTM'],
+    ...['AveragePool', 'Conv', 'GlobalAveragePool', 'GlobalMaxPool', 'MaxPool', 'ReorderInput']
+      .concat(['ReorderOutput', 'Upsample'])
+      .map((type) => `com.microsoft.nchwc:${type}`),
+    ...['BiasAdd', 'BiasDropout', 'BiasSoftmax', 'BiasSplitGelu', 'ComplexMul', 'ComplexMulConj']
+      .concat(['DecoderMaskedMultiHeadAttention', 'FusedMatMulActivation', 'GemmFastGelu', 'GemmFloat8'])
+      .concat(['GroupNorm', 'IsAllFinite', 'MatMulBnb4', 'MatMulInteger16', 'MulInteger', 'NhwcConv'])
+      .concat(['NhwcFusedConv', 'PagedAttention', 'QMoE', 'QOrderedGelu', 'QOrderedLayerNormalization'])
+      .concat(['QOrderedMatMul', 'RelativePositionBias', 'RemovePadding', 'RestorePadding'])
+      .concat(['SimplifiedLayerNormalization', 'SkipGroupNorm', 'SparseAttention', 'TorchEmbedding'])
+      .map((type) => `com.microsoft:${type}`),
+  ],
+};
+
+test('every operator was executed in parts, or says why not', () => {
+  const executed = new Set(proofs.map(({ domain, type }) => `${domain}:${type}`));
+  const names = new Set(knownOperators().map(({ domain, type }) => `${domain}:${type}`));
+  const missing = [...names].filter((name) => !executed.has(name)).sort();
+  expect(missing).toEqual(Object.values(notExecuted).flat().sort());
+});
+
+describe('parts put together are the whole', () => {
+  test.each(proofs.map((proof) => [proof.name, proof] as const))('%s', (_, proof) => {
+    expect(mapOfRecord(proof)).toEqual({ kind: 'known', factors: proof.factors });
+    expect(proof.results.length).toBe(proof.factors.length);
+    for (const [index, result] of proof.results.entries()) {
+      if (result === 'single') continue;
+      if (proof.factors[index]?.coupled === undefined) expect(result).toBe('equal');
+    }
+  });
+});
+
+/** What was executed, and what the definition accepts of the usual kinds of inputs. */
+const casesOf = (definition: OperatorDefinition): readonly DimensionCase[] => [
+  ...proofs.flatMap((proof) => {
+    const application = applicationOf(proof);
+    return application?.definition === definition && inferenceOf(application).problem === undefined
+      ? [application]
+      : [];
+  }),
+  ...casesOfProbes(definition),
+];
+
+const casesOfProbes = (definition: OperatorDefinition): readonly DimensionCase[] =>
   probes.flatMap((probe) =>
     [1, 4].flatMap((outputCount): readonly DimensionCase[] => {
       const given: DimensionCase = {

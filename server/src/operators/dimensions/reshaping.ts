@@ -181,7 +181,7 @@ export function blocksMap(context: InferenceContext, direction: 'to pixels' | 't
   const sizes = Object.fromEntries(
     Object.entries(details).flatMap(([label, size]) => (size === undefined ? [] : [[label, { size }]])),
   );
-  const outer = direction === 'to channels' || isDepthFirst ? area : 1;
+  const outer = isDepthFirst ? area : 1;
   const whole = ['n', [{ label: 'c' }], [{ label: 'h' }], [{ label: 'w' }]];
   const parted = ['n', [{ label: 'c', outer }], [{ label: 'h' }], [{ label: 'w' }]];
   return mapOfLabels(context, {
