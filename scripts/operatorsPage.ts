@@ -14,7 +14,12 @@ import {
   makeCostContext,
   makeInferenceContext,
 } from '../server/src/operators/context.ts';
-import { type KnownCost, noWork, type OperatorDefinition } from '../server/src/operators/definition.ts';
+import {
+  type KnownCost,
+  noWork,
+  type OperatorDefinition,
+  type OperatorInput,
+} from '../server/src/operators/definition.ts';
 import { knownOperators } from '../server/src/operators/registry.ts';
 
 /** The text of docs/operators.md. */
@@ -34,6 +39,12 @@ export function operatorsPage(): string {
     '| costed as | meaning |',
     '| --- | --- |',
     ...Object.entries(meanings).map(([name, meaning]) => `| ${name} | ${meaning} |`),
+    '',
+    'Of the inputs, a **weight** is trained, an **operand** is a weight where it is stored, a **statistic** is stored and not',
+    'trained, the numbers of a **host** input are read before anything is launched, of a **shape** only the sizes, and all',
+    'others are data. No gradient flows through those marked °; … may be given any number of times. The layer is what',
+    'PyTorch calls it, {n} the number of spatial axes; autocast is what it runs in under `torch.autocast`; measured is',
+    'whether `layercost benchmark` has a rule for it.',
     '',
     ...domains.flatMap(sectionOf),
   ].join('\n');
@@ -62,15 +73,37 @@ function sectionOf(domain: string): readonly string[] {
   return [
     `## ${domain === '' ? 'ai.onnx, the default domain' : domain}`,
     '',
-    '| operator | versions | costed as | computes |',
-    '| --- | --- | --- | --- |',
-    ...rows.map(
-      (row) =>
-        `| ${row.type} | ${versionsOf(row, rows)} | ${costedAs(row)} | ${row.documentation.replaceAll('|', '\\|')} |`,
-    ),
-    '',
+    ...table(['operator', 'versions', 'costed as', 'computes'], (row) => [
+      versionsOf(row, rows),
+      costedAs(row),
+      row.documentation,
+    ]),
+    ...table(['operator', 'inputs', 'traits', 'layer', 'autocast', 'measured'], (row) => [
+      row.inputs.map(inputText).join(', '),
+      (row.traits ?? []).join(', '),
+      row.pytorch.layer,
+      row.pytorch.autocast,
+      'rule' in row.runner ? row.runner.rule : row.runner.reason,
+    ]),
   ];
+
+  function table(
+    head: readonly string[],
+    cells: (row: OperatorDefinition) => readonly string[],
+  ): readonly string[] {
+    const line = (texts: readonly string[]): string =>
+      `| ${texts.map((text) => text.replaceAll('|', '\\|')).join(' | ')} |`;
+    return [
+      line(head),
+      line(head.map(() => '---')),
+      ...rows.map((row) => line([row.type, ...cells(row)])),
+      '',
+    ];
+  }
 }
+
+const inputText = ({ name, role, gradient, variadic }: OperatorInput): string =>
+  [role === 'data' ? '' : `${role} `, name, gradient ? '' : '°', variadic === true ? '…' : ''].join('');
 
 /** From the first version a definition holds for to the newest it was read against, which its source names. */
 function versionsOf(row: OperatorDefinition, all: readonly OperatorDefinition[]): string {

@@ -6,7 +6,7 @@
  */
 
 import { type Graph, isWeight, type Operator, type Value } from '../model/graph.ts';
-import { isShapeInput, layoutOperators, readsShapes } from '../operators/inputRoles.ts';
+import { hasTrait, inputOf, isHostInput } from '../operators/operatorFacts.ts';
 import { holdsGraph } from './subgraphs.ts';
 
 export interface AuxiliaryOperators {
@@ -33,7 +33,7 @@ export function findAuxiliaryOperators(graph: Graph): AuxiliaryOperators {
     for (const name of operator.outputs) if (name !== '') as(name).add(name);
   };
   for (const operator of graph.operators) {
-    if (layoutOperators.has(operator.type) && stored.has(operator.inputs[0] ?? '')) {
+    if (hasTrait(operator, 'layout') && stored.has(operator.inputs[0] ?? '')) {
       storedLayout[operator.index] = true;
       rememberOutputs(operator, () => stored);
     } else if (isFolded(operator, graph, constant)) {
@@ -51,7 +51,7 @@ export function findAuxiliaryOperators(graph: Graph): AuxiliaryOperators {
 
 /** Its result is known beforehand: contents inferred, or nothing but constants go in. */
 function isFolded(operator: Operator, graph: Graph, constant: ReadonlySet<string>): boolean {
-  if (operator.type === 'Constant') return true;
+  if (hasTrait(operator, 'constant')) return true;
   let outputs = 0;
   let weights = 0;
   let known = 0;
@@ -64,7 +64,7 @@ function isFolded(operator: Operator, graph: Graph, constant: ReadonlySet<string
   }
   if (outputs === 0) return false;
   if (weights === outputs || known === outputs) return true;
-  if (random.test(operator.type) || holdsGraph(operator.attributes)) return false;
+  if (hasTrait(operator, 'random') || holdsGraph(operator.attributes)) return false;
   return (
     operator.inputs.some((name) => name !== '') &&
     operator.inputs.every((name) => name === '' || constant.has(name))
@@ -96,13 +96,13 @@ function isReadAsShape(
   shapeArithmetic: readonly boolean[],
 ): boolean {
   if (consumer === undefined || holdsGraph(consumer.attributes)) return false;
-  if (consumer.type === 'Shape' || consumer.type === 'Size') return false;
+  if (inputOf(consumer, 0)?.role === 'shape') return false;
   if (shapeArithmetic[consumer.index]) return true;
   return (
-    readsShapes(consumer.type, consumer.inputs) &&
-    consumer.inputs.every((name, index) => name !== value.name || isShapeInput(consumer.type, index))
+    consumer.inputs.length <= mostInputs &&
+    consumer.inputs.every((name, index) => name !== value.name || isHostInput(consumer, index))
   );
 }
 
-/** Results differ from step to step although nothing that changes goes in. */
-const random = /^(Random|Bernoulli|Multinomial|Dropout)/;
+/** No operator that the host reads for has more; a join of thousands is not searched for each of them. */
+const mostInputs = 16;

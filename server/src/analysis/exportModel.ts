@@ -10,7 +10,7 @@ import type { OnnxDimension, OnnxModel, OnnxNode, OnnxType, OnnxValueInfo } from
 import { type Bindings, type Dimension, evaluateDimension, printDimension } from '../model/dimension.ts';
 import { isKnownShape, type Layer, type ValueRole, type ValueType } from '../model/graph.ts';
 import type { Issue } from '../model/issue.ts';
-import { generators } from '../operators/inputRoles.ts';
+import { hasTrait } from '../operators/operatorFacts.ts';
 import { ownDomain } from '../operators/recurrent/recurrent.ts';
 import { analyzeOnnx } from './analyzeOnnx.ts';
 import type { ModelAnalysis } from './modelAnalysis.ts';
@@ -72,7 +72,7 @@ function withStructure(model: OnnxModel, analysis: ModelAnalysis, dimensions: Bi
   const roles: Record<string, ValueRole> = {};
   // What a node fills with one number may be a weight of a light model, or the ones that dropout zeroes.
   const filled = model.graph.nodes
-    .filter(({ type }) => generators.has(type))
+    .filter((node) => hasTrait(node, 'generator'))
     .flatMap(({ outputs }) => outputs);
   const stored = [...model.graph.inputs, ...model.graph.initializers].map(({ name }) => name);
   for (const name of [...stored, ...filled]) {

@@ -2,7 +2,7 @@
 
 import { isFloatingPoint } from '../model/elementType.ts';
 import { type Graph, isWeight, type Operator, type Value } from '../model/graph.ts';
-import { isDifferentiableInput } from '../operators/gradientFlow.ts';
+import { isDifferentiableInput } from '../operators/operatorFacts.ts';
 
 export interface Gradients {
   /** Parameters, and what is computed from them on a differentiable way to an output. */
@@ -42,9 +42,8 @@ export function findGradients(graph: Graph, outer: OuterGradients): Gradients {
 
   for (const operator of graph.operators) {
     const flows =
-      operator.inputs.some(
-        (name, index) => isDifferentiableInput(operator.type, index) && hasGradient(name),
-      ) || capturedBy(operator).some(hasGradient);
+      operator.inputs.some((name, index) => isDifferentiableInput(operator, index) && hasGradient(name)) ||
+      capturedBy(operator).some(hasGradient);
     const fromStored =
       operator.inputs.length > 0 && operator.inputs.every((name) => name === '' || stored.has(name));
     for (const name of operator.outputs) {
@@ -60,10 +59,7 @@ export function findGradients(graph: Graph, outer: OuterGradients): Gradients {
   const gradientOf = (operator: Operator, index: number): 'weight' | 'data' | 'none' => {
     const name = operator.inputs[index];
     if (name === undefined || name === '' || !hasGradient(name)) return 'none';
-    if (
-      !isDifferentiableInput(operator.type, index) ||
-      !operator.outputs.some((output) => requires.has(output))
-    ) {
+    if (!isDifferentiableInput(operator, index) || !operator.outputs.some((output) => requires.has(output))) {
       return 'none';
     }
     return isStored(name) ? 'weight' : 'data';
@@ -84,7 +80,7 @@ function reachedFromOutputs(graph: Graph): (name: string) => boolean {
     });
     if (!live) continue;
     operator.inputs.forEach((name, position) => {
-      if (name !== '' && isDifferentiableInput(operator.type, position)) reached.add(name);
+      if (name !== '' && isDifferentiableInput(operator, position)) reached.add(name);
     });
     for (const name of capturedBy(operator)) reached.add(name);
   }

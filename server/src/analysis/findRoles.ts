@@ -8,13 +8,7 @@
 
 import { isFloatingPoint } from '../model/elementType.ts';
 import { type Graph, isKnownShape, type Operator, type Value, type ValueRole } from '../model/graph.ts';
-import { isDifferentiableInput } from '../operators/gradientFlow.ts';
-import {
-  generators,
-  isOnlyEverWeightInput,
-  isWeightInput,
-  passesElementsThrough,
-} from '../operators/inputRoles.ts';
+import { hasTrait, inputOf, isWeightInput, passesElements } from '../operators/operatorFacts.ts';
 import type { Parameter } from './modelAnalysis.ts';
 
 export interface Roles {
@@ -94,20 +88,20 @@ function findUses(graph: Graph, captured: ReadonlyMap<number, readonly string[]>
     operator.inputs.forEach((name, position) => {
       if (name === '') return;
       const use = useOf(name);
-      const flows = live && isDifferentiableInput(operator.type, position);
+      const input = inputOf(operator, position);
+      const flows = live && input?.gradient !== false;
       if (flows) use.differentiable = true;
       const output = operator.outputs[0];
       const passed =
-        passesElementsThrough(operator.type, position) && output !== undefined ? uses.get(output) : undefined;
+        passesElements(operator, position) && output !== undefined ? uses.get(output) : undefined;
       if (passed !== undefined && passed !== use) {
         if (passed.asWeight) use.asWeight = true;
         if (!passed.asWeightOnly) use.asWeightOnly = false;
         if (flows) for (const user of passed.operators) use.operators.push(user);
         return;
       }
-      if (isWeightInput(operator.type, position)) use.asWeight = true;
-      const statistic = operator.type === 'BatchNormalization' && position >= 3;
-      if (!statistic && !isOnlyEverWeightInput(operator.type, position)) use.asWeightOnly = false;
+      if (isWeightInput(operator, position)) use.asWeight = true;
+      if (input?.role !== 'weight' && input?.role !== 'statistic') use.asWeightOnly = false;
       if (flows) use.operators.push(index);
     });
     for (const name of captured.get(index) ?? []) {
@@ -157,8 +151,8 @@ function originOf(value: Value, graph: Graph): Origin {
   if (value.producer === undefined) return value.literal === undefined ? 'computed' : 'initializer';
   const producer = graph.operators[value.producer];
   if (producer === undefined) return 'computed';
-  if (producer.type === 'Constant') return 'constant';
-  return generators.has(producer.type) && isGeneratedFromStoredShape(producer, graph)
+  if (hasTrait(producer, 'constant')) return 'constant';
+  return hasTrait(producer, 'generator') && isGeneratedFromStoredShape(producer, graph)
     ? 'generated'
     : 'computed';
 }

@@ -11,6 +11,7 @@ import type { Attribute, TensorLiteral } from '../model/attribute.ts';
 import type { Graph, GraphAttribute, Operator, TensorContent, Value, ValueType } from '../model/graph.ts';
 import { makeInferenceContext } from '../operators/context.ts';
 import type { InferenceContext } from '../operators/definition.ts';
+import { hasTrait } from '../operators/operatorFacts.ts';
 import { findOperator } from '../operators/registry.ts';
 import { withPossibleSizes } from '../operators/sizeLimits.ts';
 import { isNotOfOnnx, whyUndefined } from '../operators/unknownOperators.ts';
@@ -219,7 +220,7 @@ function contentOfLiteral(literal: TensorLiteral): { readonly content?: TensorCo
 
 /** A `Constant` holds a tensor just as an initializer does. */
 function literalOfConstant(node: OnnxNode, operator: Operator): { readonly literal?: TensorLiteral } {
-  if (node.type !== 'Constant') return {};
+  if (!hasTrait(node, 'constant')) return {};
   const attribute = operator.attributes.get('value');
   return attribute?.kind === 'tensor' ? { literal: attribute.value } : {};
 }
@@ -438,7 +439,7 @@ function inferOperator(
     }));
     return { operator: { ...operator, contradiction: problem.message }, outputs };
   }
-  const missing = findMissingContents(operator.type, inputs, outputs.types);
+  const missing = findMissingContents(operator, inputs, outputs.types);
   if (missing !== undefined) {
     surroundings.issues.add(`contents ${missing}`, () => ({
       code: 'graph/missing-contents',

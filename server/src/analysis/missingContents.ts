@@ -2,14 +2,15 @@
 
 import { isUnknown } from '../model/dimension.ts';
 import { isKnownShape, type Value, type ValueType } from '../model/graph.ts';
-import { isShapeInput } from '../operators/inputRoles.ts';
+import { isHostInput } from '../operators/operatorFacts.ts';
+import type { OperatorName } from '../operators/registry.ts';
 
 /**
  * The stored tensor among the inputs of an operator that keeps its output shapes from being known, because the file
  * has neither its data nor a place where they lie; `undefined` where there is none.
  */
 export function findMissingContents(
-  type: string,
+  operator: OperatorName,
   inputs: readonly (Pick<Value, 'name' | 'literal'> | undefined)[],
   outputs: readonly ValueType[],
 ): string | undefined {
@@ -20,7 +21,7 @@ export function findMissingContents(
       value.literal.elements === undefined &&
       value.literal.external === undefined &&
       value.literal.storedBytes === 0 &&
-      isShapeInput(type, index),
+      isHostInput(operator, index),
   )?.name;
 }
 

@@ -20,11 +20,73 @@ export interface OperatorDefinition {
   readonly since: number;
   /** One line for hovers: what it computes, and the source ("ONNX Operators, Conv-22"). */
   readonly documentation: string;
+  /** By position, named as in its documentation; those that only newer versions have stand with the others. */
+  readonly inputs: readonly OperatorInput[];
+  /** What else is true of it; none where absent. */
+  readonly traits?: readonly Trait[];
+  readonly pytorch: PyTorchFacts;
+  readonly runner: Runner;
   readonly infer: (context: InferenceContext) => Inference;
   /** Which dimensions belong together, so that its work can be divided along them. */
   readonly dimensions: (context: InferenceContext) => DimensionMap;
   readonly cost: (context: CostContext) => OperatorCost;
 }
+
+/** What is true of an operator besides its rules: what a row of a table of operators says. */
+export type OperatorFacts = Omit<OperatorDefinition, 'domain' | 'infer' | 'dimensions' | 'cost'>;
+
+/**
+ * What an operator uses one of its inputs for. Whether a gradient flows through it is what ONNX 1.23 says
+ * ("Differentiable" of each formal parameter) and, where ONNX says nothing or PyTorch does otherwise, the derivatives
+ * that PyTorch 2.x defines (`tools/autograd/derivatives.yaml`).
+ */
+export interface OperatorInput {
+  readonly name: string;
+  readonly role: InputRole;
+  readonly gradient: boolean;
+  /** It may be given any number of times. */
+  readonly variadic?: true;
+}
+
+/**
+ * `data` is computed with, a `weight` is trained, an `operand` is a weight where it is stored and data where it is not; a
+ * `statistic` is stored and not trained; what `host` is read for are its numbers, before anything is launched; of `shape` only
+ * the sizes are read.
+ */
+export type InputRole = 'data' | 'weight' | 'operand' | 'statistic' | 'host' | 'shape';
+
+/**
+ * `constant`: stands for a tensor that the model stores. `layout`: gives the elements of its first input in another arrangement, so that a stored tensor behind it is still that
+ * tensor. `passes-elements`: as `layout`, but maybe in another number type. `generator`: makes a tensor out of a shape
+ * and nothing else. `random`: another result every time.
+ */
+export type Trait = 'constant' | 'generator' | 'layout' | 'passes-elements' | 'random';
+
+/** What eager PyTorch makes of an operator. */
+export interface PyTorchFacts {
+  /** The layer that a person knows it as; `{n}` stands for the number of spatial axes. */
+  readonly layer: string;
+  readonly autocast: Autocast;
+}
+
+/**
+ * What autocast runs an operator in (PyTorch 2.x documentation, "Automatic Mixed Precision", CUDA ops that autocast to
+ * float16, to float32, and promote to the widest input type; aten/src/ATen/autocast_mode.h for how):
+ *
+ * - `half`: matrix products, convolutions, attention and recurrent cells, in fp16 or bf16.
+ * - `fp32`: its inputs are cast to float32.
+ * - `fp32-result`: its result is float32 and its inputs are read as they are (`AT_FORALL_FP32_SET_OPT_DTYPE`,
+ *   `AT_FORALL_DIFFERENT_REDISPATCH_SIGNATURE`).
+ * - `fp32-softmax`: as `fp32-result` in fp16; bf16 is cast all the same (aten/src/ATen/native/SoftMax.cpp, `softmax`).
+ * - `promote`: in the widest of its inputs, weights and constants too ("Tensor Attributes", type promotion); each is read in
+ *   its own type (aten/src/ATen/native/cuda/CUDALoops.cuh, dynamic casting).
+ * - `widest`: no list names it; in the type of its widest activation.
+ * - `subgraph`: what its subgraph runs in.
+ */
+export type Autocast = 'half' | 'fp32' | 'fp32-result' | 'fp32-softmax' | 'promote' | 'widest' | 'subgraph';
+
+/** The rule of the Python runner (`server/src/benchmark/runner/layercost_runner/operators/`), or why there is none. */
+export type Runner = { readonly rule: string } | { readonly reason: string };
 
 /** What a shape rule sees. Absent optional inputs are `undefined`. */
 export interface InferenceContext {

@@ -39,15 +39,26 @@ import { optimizerOperators } from './training/optimizers.ts';
  * the operator is not known. 'ai.onnx' is the default domain's other name.
  */
 export function findOperator(domain: string, type: string, opset: number): OperatorDefinition | undefined {
-  const versions = definitionsByName.get(nameOf(domain, type));
+  const versions = versionsOf(domain, type);
   return versions?.find((definition) => definition.since <= opset) ?? versions?.at(-1);
+}
+
+/** The newest definition of an operator, for what is true of all its versions; `undefined` where it is not known. */
+export const definitionOf = (operator: OperatorName): OperatorDefinition | undefined =>
+  versionsOf(operator.domain, operator.type)?.[0];
+
+/** What names an operator: a node of a file, or an operator of a graph. */
+export interface OperatorName {
+  readonly domain: string;
+  readonly type: string;
 }
 
 /** Every operator with a definition, each version once, sorted by domain, type and version. */
 export function knownOperators(): readonly OperatorDefinition[] {
-  return [...definitionsByName.entries()]
-    .sort(([left], [right]) => (left < right ? -1 : 1))
-    .flatMap(([, versions]) => versions.toReversed());
+  const nameOf = ({ domain, type }: OperatorDefinition): string => `${domain}:${type}`;
+  return [...definitions].sort((left, right) =>
+    nameOf(left) < nameOf(right) ? -1 : nameOf(left) > nameOf(right) ? 1 : left.since - right.since,
+  );
 }
 
 const definitions: readonly OperatorDefinition[] = [
@@ -85,14 +96,16 @@ const definitions: readonly OperatorDefinition[] = [
   ...mlOperators,
 ];
 
-const nameOf = (domain: string, type: string): string => `${domain === 'ai.onnx' ? '' : domain}:${type}`;
-
-const definitionsByName: ReadonlyMap<string, readonly OperatorDefinition[]> = (() => {
-  const byName = new Map<string, OperatorDefinition[]>();
-  for (const definition of definitions) {
-    const name = nameOf(definition.domain, definition.type);
-    byName.set(name, [...(byName.get(name) ?? []), definition]);
+/** By domain and type, newest first. */
+const definitionsByName: ReadonlyMap<string, ReadonlyMap<string, readonly OperatorDefinition[]>> = (() => {
+  const byDomain = new Map<string, Map<string, OperatorDefinition[]>>();
+  for (const definition of [...definitions].sort((left, right) => right.since - left.since)) {
+    const byType = byDomain.get(definition.domain) ?? new Map<string, OperatorDefinition[]>();
+    byDomain.set(definition.domain, byType);
+    byType.set(definition.type, [...(byType.get(definition.type) ?? []), definition]);
   }
-  for (const versions of byName.values()) versions.sort((left, right) => right.since - left.since);
-  return byName;
+  return byDomain;
 })();
+
+const versionsOf = (domain: string, type: string): readonly OperatorDefinition[] | undefined =>
+  definitionsByName.get(domain === 'ai.onnx' ? '' : domain)?.get(type);

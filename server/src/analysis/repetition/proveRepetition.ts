@@ -10,7 +10,7 @@
 import type { OnnxGraph, OnnxNode, OnnxType } from '../../formats/onnx/syntax.ts';
 import type { StatedRepetition } from '../../lowering/providedStructure.ts';
 import type { Attribute, TensorLiteral } from '../../model/attribute.ts';
-import { generators } from '../../operators/inputRoles.ts';
+import { hasTrait } from '../../operators/operatorFacts.ts';
 import type { FlatNode } from '../expandFunctions.ts';
 import { holdsGraph } from '../subgraphs.ts';
 
@@ -144,7 +144,7 @@ function follows(
   const node = nodes[index];
   const earlierNode = nodes[index - period];
   if (!areAlike(node, earlierNode)) return false;
-  if (node !== undefined && (node.node.type === 'Constant' || generators.has(node.node.type))) {
+  if (node !== undefined && (hasTrait(node.node, 'constant') || hasTrait(node.node, 'generator'))) {
     // What a node stores is told apart by name, as any stored tensor is.
     if (!areNamesAlike(node.node.outputs[0] ?? '', earlierNode?.node.outputs[0] ?? '')) return false;
   }

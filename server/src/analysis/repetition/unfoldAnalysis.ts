@@ -9,6 +9,7 @@ import { compositePatterns } from '../../composites/patterns.ts';
 import type { OnnxGraph } from '../../formats/onnx/syntax.ts';
 import type { GivenLayers, ProvidedLayer, ProvidedStructure } from '../../lowering/providedStructure.ts';
 import type { Graph, Layer, Operator, Value } from '../../model/graph.ts';
+import { hasTrait } from '../../operators/operatorFacts.ts';
 import type { FlatNode } from '../expandFunctions.ts';
 import type { Use } from '../findRoles.ts';
 import { nameOfNode } from '../inferGraph.ts';
@@ -179,7 +180,7 @@ function hasSettled(subject: FoldedAnalysis, representative: (name: string) => R
     if (operator === undefined || like === undefined || operator.kind !== like.kind) return false;
     if (operator.contradiction !== undefined) return false;
     // Constants hold tensors, which make no kind; they were compared when the repetition was found.
-    if (operator.kind === undefined && operator.type !== 'Constant') return false;
+    if (operator.kind === undefined && !hasTrait(operator, 'constant')) return false;
     return (
       groups[index] === groups[other] &&
       auxiliary.shapeArithmetic[index] === auxiliary.shapeArithmetic[other] &&

@@ -3,6 +3,7 @@
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { LoweredGraph } from '../../frameworks/behaviour.ts';
 import type { Graph } from '../../model/graph.ts';
+import { hasTrait } from '../../operators/operatorFacts.ts';
 
 export interface LoweredTraining {
   readonly training: TrainingGraph;
@@ -84,9 +85,10 @@ function returnOf(calls: Calls, reader: number, producer: number | undefined, va
 /** Operators of one module that stand together are one call of it. */
 function callsOf({ operators }: Graph): Calls {
   let running: readonly Call[] = [];
-  return operators.map(({ index, type, scope }) => {
+  return operators.map((operator) => {
+    const { index, scope } = operator;
     // Constants stand where the exporter put them.
-    if (type === 'Constant') return [];
+    if (hasTrait(operator, 'constant')) return [];
     const ending = scope.findIndex((path, depth) => running[depth]?.path !== path);
     const depth = ending < 0 ? scope.length : ending;
     const begun = scope.slice(depth).map((path) => ({ path, start: index, end: index, isRow: true }));

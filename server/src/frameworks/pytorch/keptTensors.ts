@@ -5,6 +5,7 @@ import { bitsPerElement } from '../../model/elementType.ts';
 import { isWeight, type Value } from '../../model/graph.ts';
 import { bytes } from '../../model/units.ts';
 import type { BoundTensor, SavedTensor } from '../../operators/definition.ts';
+import { hasTrait } from '../../operators/operatorFacts.ts';
 import type { KeptTensor } from '../behaviour.ts';
 import { broadcastOperand } from './broadcastOperand.ts';
 import { bytesOf, type EagerStep, type TypedOperator } from './eagerStep.ts';
@@ -88,7 +89,7 @@ export function keptValue(
 
 const isTable = ({ analysis: { graph } }: TrainingGraph, { role, producer }: Value): boolean =>
   (role === 'constant' || role === 'buffer') &&
-  (producer === undefined || graph.operators[producer]?.type === 'Constant');
+  (producer === undefined || hasTrait(graph.operators[producer], 'constant'));
 
 /** A value as it lies in memory, in the type it was computed in. */
 export function storedValue({ training, types, storage }: EagerStep, name: string): readonly KeptTensor[] {

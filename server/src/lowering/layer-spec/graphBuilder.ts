@@ -6,7 +6,7 @@ import { type Dimension, equalDimensions, isUnknown, printDimension } from '../.
 import { bitsPerElement, type ElementType } from '../../model/elementType.ts';
 import { isKnownShape, type TensorContent, type ValueRole, type ValueType } from '../../model/graph.ts';
 import { makeInferenceContext } from '../../operators/context.ts';
-import { generators } from '../../operators/inputRoles.ts';
+import { hasTrait } from '../../operators/operatorFacts.ts';
 import { findOperator } from '../../operators/registry.ts';
 import { type ProvidedLayer, type StatedRepetition, unloweredDomain } from '../providedStructure.ts';
 import type { NodeAttributes, Tensor } from './layerDefinition.ts';
@@ -213,7 +213,8 @@ export class GraphBuilder {
       metadata: new Map(),
     });
     // A spec says what is trained; random numbers and constants that an operator makes are not.
-    if (generators.has(type)) for (const output of names) this.roles.set(output, 'activation');
+    if (hasTrait({ domain, type }, 'generator'))
+      for (const output of names) this.roles.set(output, 'activation');
     const inference = findOperator(domain, type, opset)?.infer(
       makeInferenceContext({
         opset,

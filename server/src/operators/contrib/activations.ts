@@ -1,6 +1,6 @@
 /** Activations of ONNX Runtime, most with a bias that is added first. */
 
-import type { OperatorDefinition } from '../definition.ts';
+import type { OperatorDefinition, OperatorInput } from '../definition.ts';
 import { broadcastMap } from '../dimensions/elementwise.ts';
 import { biasSoftmaxMap, splitGeluMap } from '../dimensions/fused.ts';
 import { define, defineContrib } from '../vocabulary/define.ts';
@@ -13,6 +13,7 @@ import {
   readsInput,
   readsNothing,
 } from '../vocabulary/elementwise.ts';
+import { data, detached, noRule, weight } from '../vocabulary/facts.ts';
 import { partOf } from '../vocabulary/heads.ts';
 import { pickInputs } from '../vocabulary/pickInputs.ts';
 import { mismatch, printShape, single, tensor, unknownBecause } from '../vocabulary/types.ts';
@@ -20,21 +21,40 @@ import { mismatch, printShape, single, tensor, unknownBecause } from '../vocabul
 const rows: readonly (readonly [
   type: string,
   documentation: string,
+  inputs: readonly OperatorInput[],
   operations: number,
   gradient: ElementwiseGradient,
 ])[] = [
-  ['Gelu', 'x·Φ(x), Gaussian error linear unit', 5, readsInput(10)],
-  ['FastGelu', 'tanh approximation of GELU, of x plus a bias', 9, readsInput(14)],
-  ['BiasGelu', 'GELU of x plus a bias', 6, readsInput(11)],
-  ['QuickGelu', 'x·sigmoid(αx)', 5, readsInput(6)],
-  ['BiasAdd', 'channels-last input plus bias plus residual', 2, passesThrough],
+  ['Gelu', 'x·Φ(x), Gaussian error linear unit', [data('X')], 5, readsInput(10)],
+  [
+    'FastGelu',
+    'tanh approximation of GELU, of x plus a bias',
+    [data('X'), weight('bias')],
+    9,
+    readsInput(14),
+  ],
+  ['BiasGelu', 'GELU of x plus a bias', [data('A'), weight('B')], 6, readsInput(11)],
+  ['QuickGelu', 'x·sigmoid(αx)', [data('X')], 5, readsInput(6)],
+  [
+    'BiasAdd',
+    'channels-last input plus bias plus residual',
+    [data('X'), data('bias'), data('skip')],
+    2,
+    passesThrough,
+  ],
 ];
 
+/** Those that the runner has rules for. */
+const runnable: ReadonlySet<string> = new Set(['Gelu', 'FastGelu']);
+
 export const contribActivations: readonly OperatorDefinition[] = [
-  ...rows.map(([type, documentation, operations, gradient]) =>
+  ...rows.map(([type, documentation, inputs, operations, gradient]) =>
     defineContrib({
       type,
       documentation,
+      inputs,
+      pytorch: { layer: type === 'Gelu' ? 'GELU' : type, autocast: 'widest' },
+      ...(runnable.has(type) && { runner: { rule: type } }),
       infer: (context) => inferLikeInput(context),
       dimensions: (context) => broadcastMap(context, { likeFirst: true }),
       cost: (context) => elementwiseCost(context, operations, () => gradient),
@@ -44,6 +64,9 @@ export const contribActivations: readonly OperatorDefinition[] = [
     type: 'FastGelu',
     domain: 'ai.onnx.contrib',
     documentation: 'tanh approximation of GELU, of x plus a bias (onnxruntime-extensions, FastGelu-1)',
+    inputs: [data('X'), weight('bias')],
+    pytorch: { layer: 'FastGelu', autocast: 'widest' },
+    runner: noRule.onnxRuntime,
     infer: (context) => inferLikeInput(context),
     dimensions: (context) => broadcastMap(context, { likeFirst: true }),
     cost: (context) => elementwiseCost(context, 9, () => readsInput(14)),
@@ -51,6 +74,8 @@ export const contribActivations: readonly OperatorDefinition[] = [
   defineContrib({
     type: 'BiasSplitGelu',
     documentation: 'x plus a bias, one half times GELU of the other',
+    inputs: [data('X'), weight('bias')],
+    pytorch: { layer: 'BiasSplitGelu', autocast: 'widest' },
     infer: (context) => {
       const input = context.inputShape(0);
       if (input === undefined) return unknownBecause(context, 0);
@@ -66,6 +91,8 @@ export const contribActivations: readonly OperatorDefinition[] = [
   defineContrib({
     type: 'BiasSoftmax',
     documentation: 'softmax of a tensor plus a bias that is broadcast',
+    inputs: [data('data'), data('bias')],
+    pytorch: { layer: 'BiasSoftmax', autocast: 'widest' },
     infer: (context) => inferLikeInput(context),
     dimensions: biasSoftmaxMap,
     cost: (context) =>
@@ -74,6 +101,9 @@ export const contribActivations: readonly OperatorDefinition[] = [
   defineContrib({
     type: 'BiasDropout',
     documentation: 'dropout of a tensor plus a bias, plus a residual',
+    inputs: [data('data'), data('bias'), data('residual'), data('ratio'), detached('training_mode')],
+    traits: ['random'],
+    pytorch: { layer: 'BiasDropout', autocast: 'widest' },
     infer: (context) => {
       const first = inferLikeInput(context);
       const [type] = first.outputs;
@@ -86,6 +116,8 @@ export const contribActivations: readonly OperatorDefinition[] = [
   defineContrib({
     type: 'MulInteger',
     documentation: 'product of 8-bit integers with broadcasting, in int32',
+    inputs: [detached('A'), detached('A_zero_point'), detached('B'), detached('B_zero_point')],
+    pytorch: { layer: 'MulInteger', autocast: 'widest' },
     infer: (context) => {
       const left = context.inputShape(0);
       const right = context.inputShape(2);

@@ -30,6 +30,7 @@ import { type AttentionSizes, attentionCost } from '../vocabulary/attentionCost.
 import { contradict } from '../vocabulary/broadcast.ts';
 import { scalarOf } from '../vocabulary/contents.ts';
 import { defineContrib } from '../vocabulary/define.ts';
+import { data, detached, weight } from '../vocabulary/facts.ts';
 import { type Heads, headsOf, partOf } from '../vocabulary/heads.ts';
 import {
   elementTypeOf,
@@ -54,6 +55,29 @@ const projected = (['Attention', 'QAttention'] as const).map((type) => {
       type === 'Attention'
         ? 'projection to Q, K, V and attention'
         : 'projection of 8-bit integers to Q, K, V and attention',
+    inputs: {
+      Attention: [
+        data('input'),
+        weight('weights'),
+        weight('bias'),
+        detached('mask_index'),
+        data('past'),
+        data('attention_bias'),
+        detached('past_sequence_length'),
+      ],
+      QAttention: [
+        detached('input'),
+        detached('weight'),
+        data('bias'),
+        data('input_scale'),
+        data('weight_scale'),
+        detached('mask_index'),
+        detached('input_zero_point'),
+        detached('weight_zero_point'),
+        data('past'),
+      ],
+    }[type],
+    pytorch: { layer: type, autocast: 'half' },
     infer: (context) => inferProjected(context, floating, past),
     dimensions: (context) => projectedAttentionMap(context, { past }),
     cost: (context) => projectedCost(context, past),
@@ -63,6 +87,25 @@ const projected = (['Attention', 'QAttention'] as const).map((type) => {
 const groupQueryAttention = defineContrib({
   type: 'GroupQueryAttention',
   documentation: 'attention of grouped queries over a cache, rotated if asked for',
+  inputs: [
+    data('query'),
+    data('key'),
+    data('value'),
+    data('past_key'),
+    data('past_value'),
+    detached('seqlens_k'),
+    detached('total_sequence_length'),
+    detached('cos_cache'),
+    detached('sin_cache'),
+    detached('position_ids'),
+    detached('attention_bias'),
+    detached('head_sink'),
+    detached('k_scale'),
+    detached('v_scale'),
+    detached('q_norm_weight'),
+    detached('k_norm_weight'),
+  ],
+  pytorch: { layer: 'GroupQueryAttention', autocast: 'half' },
   infer: (context) =>
     inferOver(context, partsOf(symbolicShapes(context), 'num_heads', 'kv_num_heads'), {
       past: 3,
@@ -89,6 +132,19 @@ const groupQueryAttention = defineContrib({
 const multiHeadAttention = defineContrib({
   type: 'MultiHeadAttention',
   documentation: 'attention of several heads, over a cache if given',
+  inputs: [
+    data('query'),
+    data('key'),
+    data('value'),
+    weight('bias'),
+    detached('key_padding_mask'),
+    data('attention_bias'),
+    data('past_key'),
+    data('past_value'),
+    detached('past_sequence_length'),
+    detached('cache_indirection'),
+  ],
+  pytorch: { layer: 'MultiHeadAttention', autocast: 'half' },
   infer: (context) =>
     inferOver(context, partsOf(symbolicShapes(context), 'num_heads', 'num_heads'), {
       past: 6,
@@ -110,6 +166,20 @@ const multiHeadAttention = defineContrib({
 const decoderMaskedAttention = defineContrib({
   type: 'DecoderMaskedMultiHeadAttention',
   documentation: 'attention of one new token over a cache',
+  inputs: [
+    data('query'),
+    data('key'),
+    data('value'),
+    detached('mask_index'),
+    data('attention_bias'),
+    data('past_key'),
+    data('past_value'),
+    detached('past_sequence_length'),
+    detached('beam_width'),
+    detached('cache_indirection'),
+    data('bias'),
+  ],
+  pytorch: { layer: 'DecoderMaskedMultiHeadAttention', autocast: 'half' },
   infer: (context) =>
     inferOver(context, partsOf(symbolicShapes(context), 'num_heads', 'num_heads'), { past: 5 }),
   dimensions: (context) =>
@@ -128,6 +198,26 @@ const decoderMaskedAttention = defineContrib({
 const pagedAttention = defineContrib({
   type: 'PagedAttention',
   documentation: 'attention over a cache of blocks, sequences packed one after another',
+  inputs: [
+    data('query'),
+    data('key'),
+    data('value'),
+    data('key_cache'),
+    data('value_cache'),
+    detached('cumulative_sequence_length'),
+    detached('past_seqlens'),
+    detached('block_table'),
+    data('cos_cache'),
+    data('sin_cache'),
+    detached('slot_mapping'),
+    data('head_sink'),
+    data('q_norm_weight'),
+    data('k_norm_weight'),
+    data('k_scale'),
+    data('v_scale'),
+    detached('attention_metadata'),
+  ],
+  pytorch: { layer: 'PagedAttention', autocast: 'half' },
   infer: inferPaged,
   dimensions: pagedAttentionMap,
   cost: (context) => {
@@ -148,6 +238,20 @@ const pagedAttention = defineContrib({
 const sparseAttention = defineContrib({
   type: 'SparseAttention',
   documentation: 'attention of grouped queries to listed blocks of a cache',
+  inputs: [
+    data('query'),
+    data('key'),
+    data('value'),
+    data('past_key'),
+    data('past_value'),
+    detached('block_row_indices'),
+    detached('block_col_indices'),
+    detached('total_sequence_length'),
+    detached('key_total_sequence_lengths'),
+    data('cos_cache'),
+    data('sin_cache'),
+  ],
+  pytorch: { layer: 'SparseAttention', autocast: 'widest' },
   infer: (context) => {
     const query = context.inputShape(0);
     if (query === undefined) return unknownBecause(context, 0);

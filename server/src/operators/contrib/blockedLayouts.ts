@@ -15,6 +15,8 @@ import type {
   InferenceContext,
   OperatorCost,
   OperatorDefinition,
+  OperatorInput,
+  PyTorchFacts,
 } from '../definition.ts';
 import { leadingMap } from '../dimensions/elementwise.ts';
 import { convolutionMap, poolMap } from '../dimensions/windows.ts';
@@ -23,6 +25,7 @@ import { inferGlobalPool, inferPool, poolCost, spatialElements } from '../nn/poo
 import { resizingOperators } from '../tensor/resizing.ts';
 import { countOf } from '../vocabulary/contents.ts';
 import { define, defineContrib } from '../vocabulary/define.ts';
+import { data, detached, noRule, weight } from '../vocabulary/facts.ts';
 import { copyCost } from '../vocabulary/movement.ts';
 import { elementTypeOf, single, tensor, unknownBecause } from '../vocabulary/types.ts';
 
@@ -41,6 +44,12 @@ const channelsLast = (['NhwcConv', 'NhwcFusedConv', 'NhwcMaxPool'] as const).map
       NhwcFusedConv: 'convolution with channels last, plus a residual, with an activation behind it',
       NhwcMaxPool: 'largest element of each window, channels last',
     }[type],
+    inputs: {
+      NhwcConv: [data('X'), weight('W'), weight('B')],
+      NhwcFusedConv: [data('X'), weight('W'), weight('B'), data('Z')],
+      NhwcMaxPool: [detached('x')],
+    }[type],
+    pytorch: { layer: type, autocast: isPool ? 'widest' : 'half' },
     infer: (context) => {
       const inner = withChannelsSecond(context);
       const inference = isPool ? inferPool(inner, 0) : inferConv(inner);
@@ -65,45 +74,86 @@ const nchwc = 'com.microsoft.nchwc';
 
 const blocked = (
   [
-    ['Conv', 'convolution of blocked channels', inferConv, convCost],
+    [
+      'Conv',
+      'convolution of blocked channels',
+      [data('X'), weight('W'), weight('B'), data('Sum')],
+      { layer: 'Conv{n}d', autocast: 'half' },
+      inferConv,
+      convCost,
+    ],
     [
       'MaxPool',
       'largest element of each window, blocked channels',
+      [data('X')],
+      { layer: 'MaxPool{n}d', autocast: 'widest' },
       (context) => inferPool(context, 0),
       windowCost,
     ],
-    ['AveragePool', 'mean of each window, blocked channels', (context) => inferPool(context, 0), windowCost],
+    [
+      'AveragePool',
+      'mean of each window, blocked channels',
+      [data('X')],
+      { layer: 'AvgPool{n}d', autocast: 'widest' },
+      (context) => inferPool(context, 0),
+      windowCost,
+    ],
     [
       'GlobalMaxPool',
       'largest element over all spatial axes, blocked channels',
+      [data('X')],
+      { layer: 'AdaptiveMaxPool{n}d', autocast: 'widest' },
       inferGlobalPool,
       (context) => poolCost(context, spatialElements(context), []),
     ],
     [
       'GlobalAveragePool',
       'mean over all spatial axes, blocked channels',
+      [data('X')],
+      { layer: 'AdaptiveAvgPool{n}d', autocast: 'widest' },
       inferGlobalPool,
       (context) => poolCost(context, spatialElements(context), []),
     ],
     [
       'Upsample',
       'the input enlarged by factors, blocked channels',
+      [data('X')],
+      { layer: 'Upsample', autocast: 'widest' },
       inferScaled,
       (context) => copyCost(context),
     ],
-    ['ReorderInput', 'channels put into blocks', inferReordered, (context) => copyCost(context)],
-    ['ReorderOutput', 'channels taken out of blocks', inferReordered, (context) => copyCost(context)],
+    [
+      'ReorderInput',
+      'channels put into blocks',
+      [data('X')],
+      { layer: 'ReorderInput', autocast: 'widest' },
+      inferReordered,
+      (context) => copyCost(context),
+    ],
+    [
+      'ReorderOutput',
+      'channels taken out of blocks',
+      [data('X')],
+      { layer: 'ReorderOutput', autocast: 'widest' },
+      inferReordered,
+      (context) => copyCost(context),
+    ],
   ] as const satisfies readonly (readonly [
     string,
     string,
+    readonly OperatorInput[],
+    PyTorchFacts,
     (context: InferenceContext) => Inference,
     (context: CostContext) => OperatorCost,
   ])[]
-).map(([type, documentation, infer, cost]) =>
+).map(([type, documentation, inputs, pytorch, infer, cost]) =>
   define({
     type,
     domain: nchwc,
     documentation: `${documentation} (ONNX Runtime nchwc, ${type}-1)`,
+    inputs,
+    pytorch,
+    runner: noRule.onnxRuntime,
     infer,
     dimensions: (context) => leadingMap(context, ['batch']),
     cost,

@@ -10,6 +10,7 @@ import { expertsMap } from '../dimensions/fused.ts';
 import { countOf } from '../vocabulary/contents.ts';
 import { defineContrib } from '../vocabulary/define.ts';
 import { inferLikeInput } from '../vocabulary/elementwise.ts';
+import { data, weight } from '../vocabulary/facts.ts';
 import {
   addTraffic,
   addWork,
@@ -31,6 +32,42 @@ export const mixturesOfExperts: readonly OperatorDefinition[] = (['MoE', 'QMoE']
     type,
     documentation:
       type === 'MoE' ? 'feed-forward layers of the k best experts per token' : 'MoE with quantized weights',
+    inputs: {
+      MoE: [
+        data('input'),
+        data('router_probs'),
+        weight('fc1_experts_weights'),
+        weight('fc1_experts_bias'),
+        weight('fc2_experts_weights'),
+        weight('fc2_experts_bias'),
+        weight('fc3_experts_weights'),
+        weight('fc3_experts_bias'),
+      ],
+      QMoE: [
+        data('input'),
+        data('router_probs'),
+        data('fc1_experts_weights'),
+        data('fc1_scales'),
+        data('fc1_experts_bias'),
+        data('fc2_experts_weights'),
+        data('fc2_scales'),
+        data('fc2_experts_bias'),
+        data('fc3_experts_weights'),
+        data('fc3_scales'),
+        data('fc3_experts_bias'),
+        data('fc1_zero_points'),
+        data('fc2_zero_points'),
+        data('fc3_zero_points'),
+        data('router_weights'),
+        data('fc1_global_scale'),
+        data('fc2_global_scale'),
+        data('fc1_act_scale'),
+        data('fc2_act_scale'),
+        data('fc1_act_block_scale'),
+        data('fc2_act_block_scale'),
+      ],
+    }[type],
+    pytorch: { layer: type, autocast: 'half' },
     infer: (context) => inferLikeInput(context),
     dimensions: expertsMap,
     cost: (context) => expertCost(context, layouts[type]),

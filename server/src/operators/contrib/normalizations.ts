@@ -10,6 +10,7 @@ import { contradict } from '../vocabulary/broadcast.ts';
 import { countOf } from '../vocabulary/contents.ts';
 import { contribDomain, define, defineContrib } from '../vocabulary/define.ts';
 import { inferLikeInput } from '../vocabulary/elementwise.ts';
+import { data, detached, noRule, weight } from '../vocabulary/facts.ts';
 import {
   elementTypeOf,
   mismatch,
@@ -38,6 +39,9 @@ const simplified = ['', contribDomain].map((domain) =>
     domain,
     documentation:
       'division by the root mean square over the last axes (ONNX Runtime operators, SimplifiedLayerNormalization-1)',
+    inputs: [data('X'), weight('scale')],
+    pytorch: { layer: 'RMSNorm', autocast: 'widest' },
+    runner: noRule.onnxRuntime,
     infer: (context) => inferWithStatistics(context, -1),
     dimensions: (context) => layerNormalizationMap(context, { beside: [1] }),
     cost: (context) =>
@@ -54,6 +58,11 @@ const skipped = (
   defineContrib({
     type,
     documentation,
+    inputs: {
+      SkipLayerNormalization: [data('input'), data('skip'), weight('gamma'), weight('beta'), weight('bias')],
+      SkipSimplifiedLayerNormalization: [data('input'), data('skip'), weight('gamma'), weight('bias')],
+    }[type],
+    pytorch: { layer: type, autocast: 'widest' },
     infer: inferSkipped,
     dimensions: (context) =>
       layerNormalizationMap(context, {
@@ -76,6 +85,11 @@ const groupNorms = (['GroupNorm', 'SkipGroupNorm'] as const).map((type) =>
       type === 'GroupNorm'
         ? 'group normalization with an activation behind it'
         : 'group normalization of a sum with a residual',
+    inputs: {
+      GroupNorm: [data('X'), weight('gamma'), weight('beta')],
+      SkipGroupNorm: [data('X'), weight('gamma'), weight('beta'), data('skip'), data('bias')],
+    }[type],
+    pytorch: { layer: type, autocast: 'widest' },
     infer: (context) => {
       const first = inferLikeInput(context);
       return context.outputCount > 1 ? { ...first, outputs: [...first.outputs, ...first.outputs] } : first;
@@ -96,6 +110,18 @@ const groupNorms = (['GroupNorm', 'SkipGroupNorm'] as const).map((type) =>
 const embedding = defineContrib({
   type: 'EmbedLayerNormalization',
   documentation: 'layer normalization of the sum of three embeddings',
+  inputs: [
+    detached('input_ids'),
+    detached('segment_ids'),
+    weight('word_embedding'),
+    weight('position_embedding'),
+    weight('segment_embedding'),
+    weight('gamma'),
+    weight('beta'),
+    detached('mask'),
+    detached('position_ids'),
+  ],
+  pytorch: { layer: 'EmbedLayerNormalization', autocast: 'widest' },
   infer: inferEmbedding,
   dimensions: embeddingSumMap,
   cost: (context) => {

@@ -27,6 +27,7 @@ import {
 import { convolutionCost, inferConvolution } from '../nn/convolution.ts';
 import { contradict } from '../vocabulary/broadcast.ts';
 import { defineContrib } from '../vocabulary/define.ts';
+import { data, detached, operand, weight } from '../vocabulary/facts.ts';
 import { pickInputs } from '../vocabulary/pickInputs.ts';
 import { elementTypeOf, mismatch, printShape, single, tensor, unknownBecause } from '../vocabulary/types.ts';
 import {
@@ -47,6 +48,8 @@ const fusedMatMuls = (['FusedMatMul', 'TransposeMatMul', 'FusedMatMulActivation'
       TransposeMatMul: 'α·A·B with optional transposes',
       FusedMatMulActivation: 'α·A·B with optional transposes and an activation behind it',
     }[type],
+    inputs: [operand('A'), operand('B')],
+    pytorch: { layer: type, autocast: 'half' },
     infer: (context) =>
       inferMatMul(context, elementTypeOf(context, 0), 0, 1, {
         left: layoutOf(context, 'A'),
@@ -75,6 +78,8 @@ const fusedMatMuls = (['FusedMatMul', 'TransposeMatMul', 'FusedMatMulActivation'
 const fusedGemm = defineContrib({
   type: 'FusedGemm',
   documentation: 'α·A·B + β·C with an activation behind it',
+  inputs: [operand('A'), operand('B'), operand('C')],
+  pytorch: { layer: 'FusedGemm', autocast: 'half' },
   infer: inferGemm,
   dimensions: (context) => gemmMap(context, { nonlinear: context.string('activation', '') !== '' }),
   cost: gemmCost,
@@ -83,6 +88,8 @@ const fusedGemm = defineContrib({
 const gemmFastGelu = defineContrib({
   type: 'GemmFastGelu',
   documentation: 'GELU of A·B plus a bias',
+  inputs: [operand('X'), operand('W'), operand('bias')],
+  pytorch: { layer: 'GemmFastGelu', autocast: 'half' },
   infer: (context) => inferMatMul(context, elementTypeOf(context, 0), 0, 1),
   dimensions: (context) => matMulMap(context, { left: 0, right: 1, bias: 2, nonlinear: true }),
   cost: (context) => biasedMatmulCost(context, 2),
@@ -91,6 +98,8 @@ const gemmFastGelu = defineContrib({
 const fusedConv = defineContrib({
   type: 'FusedConv',
   documentation: 'convolution, plus a residual, with an activation behind it',
+  inputs: [data('X'), weight('W'), weight('B'), data('Z')],
+  pytorch: { layer: 'Conv{n}d', autocast: 'half' },
   infer: (context) => inferConvolution(context, elementTypeOf(context, 0), 0, 1),
   dimensions: (context) =>
     convolutionMap(context, { residual: 3, nonlinear: context.string('activation', '') !== '' }),
@@ -107,6 +116,18 @@ const fusedConv = defineContrib({
 const qLinearConv = defineContrib({
   type: 'QLinearConv',
   documentation: 'convolution of quantized tensors, quantized again',
+  inputs: [
+    detached('x'),
+    detached('x_scale'),
+    detached('x_zero_point'),
+    detached('w'),
+    detached('w_scale'),
+    detached('w_zero_point'),
+    detached('y_scale'),
+    detached('y_zero_point'),
+    detached('B'),
+  ],
+  pytorch: { layer: 'QLinearConv', autocast: 'half' },
   infer: (context) => inferConvolution(context, elementTypeOf(context, 7), 0, 3),
   dimensions: (context) =>
     convolutionMap(context, {
@@ -123,6 +144,8 @@ const integerMatmuls = [
   defineContrib({
     type: 'DynamicQuantizeMatMul',
     documentation: 'A quantized by its own range, times 8-bit integers',
+    inputs: [data('A'), detached('B'), data('b_scale'), detached('b_zero_point'), data('bias')],
+    pytorch: { layer: 'DynamicQuantizeMatMul', autocast: 'half' },
     infer: (context) => inferMatMul(context, elementTypeOf(context, 0), 0, 1),
     dimensions: dynamicallyQuantizedMap,
     cost: (context) => biasedMatmulCost(context, 4),
@@ -130,6 +153,16 @@ const integerMatmuls = [
   defineContrib({
     type: 'MatMulIntegerToFloat',
     documentation: 'product of 8-bit integers, scaled to floating point',
+    inputs: [
+      detached('A'),
+      detached('B'),
+      data('a_scale'),
+      data('b_scale'),
+      detached('a_zero_point'),
+      detached('b_zero_point'),
+      data('bias'),
+    ],
+    pytorch: { layer: 'MatMulIntegerToFloat', autocast: 'half' },
     infer: (context) => inferMatMul(context, elementTypeOf(context, 2), 0, 1),
     dimensions: (context) =>
       matMulMap(context, { left: 0, right: 1, perRow: [2, 4], perColumn: [3, 5], bias: 6 }),
@@ -138,6 +171,8 @@ const integerMatmuls = [
   defineContrib({
     type: 'MatMulInteger16',
     documentation: 'product of 16-bit integers in 32 bits',
+    inputs: [detached('A'), detached('B')],
+    pytorch: { layer: 'MatMulInteger16', autocast: 'half' },
     infer: (context) => {
       const isUnsigned = [0, 1].every((index) => elementTypeOf(context, index) === 'uint16');
       return inferMatMul(context, isUnsigned ? 'uint32' : 'int32', 0, 1);
@@ -148,6 +183,18 @@ const integerMatmuls = [
   defineContrib({
     type: 'QGemm',
     documentation: 'α·A·B + C of quantized matrices',
+    inputs: [
+      detached('A'),
+      data('a_scale'),
+      detached('a_zero_point'),
+      detached('B'),
+      data('b_scale'),
+      detached('b_zero_point'),
+      detached('C'),
+      data('y_scale'),
+      detached('y_zero_point'),
+    ],
+    pytorch: { layer: 'QGemm', autocast: 'half' },
     infer: (context) => {
       const inference = inferGemm(pickInputs(context, [0, 3, 6]));
       const elementType = context.inputElementType(8) ?? 'float32';
@@ -175,6 +222,17 @@ const scaledMatmuls = [
   defineContrib({
     type: 'QOrderedMatMul',
     documentation: 'product of 8-bit integers in an order of their own, quantized again',
+    inputs: [
+      detached('A'),
+      detached('scale_A'),
+      detached('B'),
+      detached('scale_B'),
+      detached('scale_Y'),
+      detached('bias'),
+      detached('C'),
+      detached('scale_C'),
+    ],
+    pytorch: { layer: 'QOrderedMatMul', autocast: 'half' },
     infer: (context) => inferMatMul(context, elementTypeOf(context, 0), 0, 2),
     dimensions: (context) => matMulMap(context, { left: 0, right: 2, nonlinear: true }),
     cost: (context) => {
@@ -187,6 +245,8 @@ const scaledMatmuls = [
   defineContrib({
     type: 'GemmFloat8',
     documentation: 'α·A·B + β·C of 8-bit floating point',
+    inputs: [data('A'), data('B'), data('C'), data('scaleA'), data('scaleB'), data('scaleY')],
+    pytorch: { layer: 'GemmFloat8', autocast: 'half' },
     infer: (context) => {
       const inference = inferGemm(context);
       const elementType = elementTypeOfNumber(context.int('dtype', 1)) ?? 'float32';
@@ -201,6 +261,8 @@ const scaledMatmuls = [
   defineContrib({
     type: 'CDist',
     documentation: 'distances between the rows of two matrices',
+    inputs: [data('A'), data('B')],
+    pytorch: { layer: 'CDist', autocast: 'half' },
     infer: (context) => {
       const left = context.inputShape(0);
       const right = context.inputShape(1);
@@ -230,6 +292,8 @@ const packedWeights = [
   defineContrib({
     type: 'MatMulNBits',
     documentation: 'A times weights of 2 to 8 bits, scaled block by block',
+    inputs: [data('A'), detached('B'), data('scales'), data('zero_points'), detached('g_idx'), data('bias')],
+    pytorch: { layer: 'MatMulNBits', autocast: 'half' },
     infer: (context) => inferPacked(context, context.int('K', 0), context.int('N', 0)),
     dimensions: (context) => packedProductMap(context, [{ kind: 'attribute', name: 'N' }]),
     cost: (context) => packedCost(context, context.int('K', 0)),
@@ -237,6 +301,8 @@ const packedWeights = [
   defineContrib({
     type: 'MatMulBnb4',
     documentation: 'A times weights of 4-bit floating point, scaled block by block',
+    inputs: [data('A'), detached('B'), data('absmax')],
+    pytorch: { layer: 'MatMulBnb4', autocast: 'half' },
     infer: (context) => {
       const [inner, columns] = sidesOfBnb4(context);
       return inferPacked(context, inner, columns);

@@ -20,32 +20,78 @@ import { normalizeAxis } from '../vocabulary/axes.ts';
 import { countOf } from '../vocabulary/contents.ts';
 import { defineContrib } from '../vocabulary/define.ts';
 import { elementwiseCost, inferBroadcast, inferLikeInput } from '../vocabulary/elementwise.ts';
+import { detached, variadic } from '../vocabulary/facts.ts';
 import { copyCost } from '../vocabulary/movement.ts';
 import { pickInputs } from '../vocabulary/pickInputs.ts';
 import { elementTypeOf } from '../vocabulary/types.ts';
 
-/** Type, what it computes, which inputs are data, operations per element. */
+/** Type, what it computes, its inputs, which of them are data, operations per element. */
 const rows: readonly (readonly [
   type: string,
   documentation: string,
+  inputs: readonly string[],
   data: readonly number[],
   operations: number,
 ])[] = [
-  ['QLinearAdd', 'sum of quantized tensors with broadcasting', [0, 3], 7],
-  ['QLinearMul', 'product of quantized tensors with broadcasting', [0, 3], 7],
-  ['QLinearSigmoid', 'sigmoid of a quantized tensor', [0], 8],
-  ['QLinearLeakyRelu', 'x, or αx below 0, of a quantized tensor', [0], 6],
-  ['QLinearSoftmax', 'softmax of a quantized tensor', [0], 9],
-  ['QOrderedGelu', 'GELU of a quantized tensor in an order of its own', [0], 9],
-  ['QOrderedLayerNormalization', 'layer normalization of a quantized tensor, quantized again', [0], 12],
-  ['QLinearWhere', 'one of two quantized tensors where a condition holds', [0, 1, 4], 5],
+  [
+    'QLinearAdd',
+    'sum of quantized tensors with broadcasting',
+    ['A', 'A_scale', 'A_zero_point', 'B', 'B_scale', 'B_zero_point', 'C_scale', 'C_zero_point'],
+    [0, 3],
+    7,
+  ],
+  [
+    'QLinearMul',
+    'product of quantized tensors with broadcasting',
+    ['A', 'A_scale', 'A_zero_point', 'B', 'B_scale', 'B_zero_point', 'C_scale', 'C_zero_point'],
+    [0, 3],
+    7,
+  ],
+  [
+    'QLinearSigmoid',
+    'sigmoid of a quantized tensor',
+    ['X', 'X_scale', 'X_zero_point', 'Y_scale', 'Y_zero_point'],
+    [0],
+    8,
+  ],
+  [
+    'QLinearLeakyRelu',
+    'x, or αx below 0, of a quantized tensor',
+    ['X', 'X_scale', 'X_zero_point', 'Y_scale', 'Y_zero_point'],
+    [0],
+    6,
+  ],
+  [
+    'QLinearSoftmax',
+    'softmax of a quantized tensor',
+    ['X', 'X_scale', 'x_zero_point', 'y_scale', 'y_zero_point'],
+    [0],
+    9,
+  ],
+  ['QOrderedGelu', 'GELU of a quantized tensor in an order of its own', ['X', 'scale_X', 'scale_Y'], [0], 9],
+  [
+    'QOrderedLayerNormalization',
+    'layer normalization of a quantized tensor, quantized again',
+    ['X', 'scale_X', 'scale', 'B', 'scale_Y'],
+    [0],
+    12,
+  ],
+  [
+    'QLinearWhere',
+    'one of two quantized tensors where a condition holds',
+    ['condition', 'X', 'x_scale', 'x_zero_point', 'Y', 'y_scale', 'y_zero_point', 'z_scale', 'z_zero_point'],
+    [0, 1, 4],
+    5,
+  ],
 ];
 
 export const quantizedOperators: readonly OperatorDefinition[] = [
-  ...rows.map(([type, documentation, data, operations]) =>
+  ...rows.map(([type, documentation, inputs, data, operations]) =>
     defineContrib({
       type,
       documentation,
+      inputs: inputs.map(detached),
+      pytorch: { layer: type, autocast: 'widest' },
       infer: (context) => inferQuantized(context, data),
       dimensions: (context) =>
         broadcastMap(context, {
@@ -58,6 +104,14 @@ export const quantizedOperators: readonly OperatorDefinition[] = [
   defineContrib({
     type: 'QLinearAveragePool',
     documentation: 'mean of each window of a quantized tensor',
+    inputs: [
+      detached('X'),
+      detached('x_scale'),
+      detached('x_zero_point'),
+      detached('y_scale'),
+      detached('y_zero_point'),
+    ],
+    pytorch: { layer: 'QLinearAveragePool', autocast: 'widest' },
     infer: (context) => inferPool(context, 0),
     dimensions: (context) => poolMap(context, { channelsLast: context.int('channels_last', 0) !== 0 }),
     cost: (context) => poolCost(context, countOf(context.ints('kernel_shape') ?? []), []),
@@ -65,6 +119,14 @@ export const quantizedOperators: readonly OperatorDefinition[] = [
   defineContrib({
     type: 'QLinearGlobalAveragePool',
     documentation: 'mean over all spatial axes of a quantized tensor',
+    inputs: [
+      detached('X'),
+      detached('x_scale'),
+      detached('x_zero_point'),
+      detached('y_scale'),
+      detached('y_zero_point'),
+    ],
+    pytorch: { layer: 'QLinearGlobalAveragePool', autocast: 'widest' },
     infer: inferGlobalPool,
     dimensions: (context) => poolMap(context, { channelsLast: context.int('channels_last', 0) !== 0 }),
     cost: (context) => poolCost(context, spatialElements(context), []),
@@ -72,6 +134,8 @@ export const quantizedOperators: readonly OperatorDefinition[] = [
   defineContrib({
     type: 'QLinearConcat',
     documentation: 'quantized tensors joined along an axis, scaled to one range',
+    inputs: [detached('Y_scale'), detached('Y_zero_point'), variadic(detached('inputs'))],
+    pytorch: { layer: 'QLinearConcat', autocast: 'widest' },
     infer: (context) => inferConcat(pickInputs(context, joinedInputs(context.inputCount))),
     dimensions: (context) => concatMap(context, joinedInputs(context.inputCount)),
     cost: (context) => copyCost(context, { operations: 4 * (context.output(0)?.elements ?? 0) }),

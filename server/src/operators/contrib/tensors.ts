@@ -17,6 +17,7 @@ import { normalizeAxis } from '../vocabulary/axes.ts';
 import { scalarOf } from '../vocabulary/contents.ts';
 import { defineContrib } from '../vocabulary/define.ts';
 import { elementwiseCost, inferBroadcast, inferLikeInput, readsInput } from '../vocabulary/elementwise.ts';
+import { data, detached, host, variadic } from '../vocabulary/facts.ts';
 import { copyCost } from '../vocabulary/movement.ts';
 import {
   elementTypeOf,
@@ -35,6 +36,8 @@ const complexProducts = (['ComplexMul', 'ComplexMulConj'] as const).map((type) =
     type,
     documentation:
       type === 'ComplexMul' ? 'a·b of complex numbers in pairs' : 'a·b̄ of complex numbers in pairs',
+    inputs: [data('A'), data('B')],
+    pytorch: { layer: type, autocast: 'widest' },
     infer: (context) => inferBroadcast(context),
     dimensions: (context) => broadcastMap(context, { isPrivate: (axis) => axis === -1 }),
     cost: (context) => elementwiseCost(context, 3, (index) => readsInput(3, 1 - index)),
@@ -44,6 +47,8 @@ const complexProducts = (['ComplexMul', 'ComplexMulConj'] as const).map((type) =
 const inverse = defineContrib({
   type: 'Inverse',
   documentation: 'inverses of square matrices, 2n³ FLOPs each as LAPACK getrf and getri',
+  inputs: [data('X')],
+  pytorch: { layer: 'Inverse', autocast: 'half' },
   infer: (context) => inferLikeInput(context),
   dimensions: (context) => rowsMap(context, -2),
   cost: (context) => {
@@ -58,6 +63,8 @@ const inverse = defineContrib({
 const allFinite = defineContrib({
   type: 'IsAllFinite',
   documentation: 'whether no element of any input is infinite or NaN',
+  inputs: [variadic(detached('input'))],
+  pytorch: { layer: 'IsAllFinite', autocast: 'widest' },
   infer: () => single(tensor('bool', [])),
   dimensions: () => privateMap,
   cost: (context) => {
@@ -71,6 +78,8 @@ const allFinite = defineContrib({
 const hash = defineContrib({
   type: 'MurmurHash3',
   documentation: '32-bit hash of each element',
+  inputs: [detached('X')],
+  pytorch: { layer: 'MurmurHash3', autocast: 'widest' },
   infer: (context) =>
     inferLikeInput(context, { elementType: context.int('positive', 1) === 1 ? 'uint32' : 'int32' }),
   dimensions: likeInputMap,
@@ -80,6 +89,8 @@ const hash = defineContrib({
 const unrepeated = defineContrib({
   type: 'NGramRepeatBlock',
   documentation: 'scores without the tokens that would repeat an n-gram',
+  inputs: [detached('input_ids'), data('scores')],
+  pytorch: { layer: 'NGramRepeatBlock', autocast: 'widest' },
   infer: (context) => {
     const scores = context.inputType(1);
     return scores === undefined ? unknownBecause(context, 1) : single(scores);
@@ -95,6 +106,8 @@ const unrepeated = defineContrib({
 const unfold = defineContrib({
   type: 'UnfoldTensor',
   documentation: 'overlapping windows of an axis on a new last axis',
+  inputs: [data('input')],
+  pytorch: { layer: 'UnfoldTensor', autocast: 'widest' },
   infer: (context) => {
     const input = context.inputShape(0);
     if (input === undefined) return unknownBecause(context, 0);
@@ -117,6 +130,8 @@ const unfold = defineContrib({
 const removePadding = defineContrib({
   type: 'RemovePadding',
   documentation: 'the tokens of a padded batch one after another',
+  inputs: [data('input'), detached('sequence_token_count')],
+  pytorch: { layer: 'RemovePadding', autocast: 'widest' },
   infer: (context) => {
     const input = context.inputShape(0);
     if (input === undefined) return unknownBecause(context, 0);
@@ -141,6 +156,8 @@ const removePadding = defineContrib({
 const restorePadding = defineContrib({
   type: 'RestorePadding',
   documentation: 'tokens put back into a padded batch',
+  inputs: [data('input'), detached('token_offset')],
+  pytorch: { layer: 'RestorePadding', autocast: 'widest' },
   infer: (context) => {
     const width = context.inputShape(0)?.[1];
     const places = context.inputShape(1);
@@ -155,6 +172,8 @@ const restorePadding = defineContrib({
 const cropAndResize = defineContrib({
   type: 'CropAndResize',
   documentation: 'regions of images resampled to one size',
+  inputs: [data('X'), data('rois'), detached('batch_indices'), host('crop_size')],
+  pytorch: { layer: 'CropAndResize', autocast: 'widest' },
   infer: (context) => {
     const channels = context.inputShape(0)?.[1];
     const regions = context.inputShape(1)?.[0];
@@ -172,6 +191,8 @@ const cropAndResize = defineContrib({
 const positionBias = defineContrib({
   type: 'RelativePositionBias',
   documentation: 'what attention adds for the distance of two positions, from a table',
+  inputs: [data('bias_table'), host('query_length'), host('key_length')],
+  pytorch: { layer: 'RelativePositionBias', autocast: 'widest' },
   infer: (context) => {
     const heads = context.inputShape(0)?.[1] ?? unknownDimension(whyUnknown(context, 0));
     const length = (index: number): Dimension =>

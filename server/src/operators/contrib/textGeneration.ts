@@ -11,28 +11,52 @@ import type { Inference, InferenceContext, OperatorDefinition } from '../definit
 import { unknownMap } from '../dimensionMap.ts';
 import { scalarOf } from '../vocabulary/contents.ts';
 import { defineContrib } from '../vocabulary/define.ts';
+import { detached } from '../vocabulary/facts.ts';
 import { tensor, tensorOfUnknownShape, whyUnknown } from '../vocabulary/types.ts';
 
-const rows: readonly (readonly [type: string, documentation: string, beams: boolean])[] = [
-  ['BeamSearch', 'sequences that a decoder generates, the best of several beams', true],
-  ['GreedySearch', 'sequences that a decoder generates, the likeliest token each time', false],
-  ['Sampling', 'sequences that a decoder generates, tokens drawn by their likelihood', false],
-  ['WhisperBeamSearch', 'transcripts that a decoder generates, the best of several beams', true],
+const rows: readonly (readonly [type: string, documentation: string, beams: boolean, inputs: string])[] = [
+  [
+    'BeamSearch',
+    'sequences that a decoder generates, the best of several beams',
+    true,
+    'input_ids max_length min_length num_beams num_return_sequences length_penalty repetition_penalty vocab_mask prefix_vocab_mask attention_mask decoder_input_ids logits_processor',
+  ],
+  [
+    'GreedySearch',
+    'sequences that a decoder generates, the likeliest token each time',
+    false,
+    'input_ids max_length min_length repetition_penalty vocab_mask prefix_vocab_mask attention_mask',
+  ],
+  [
+    'Sampling',
+    'sequences that a decoder generates, tokens drawn by their likelihood',
+    false,
+    'input_ids max_length min_length repetition_penalty vocab_mask prefix_vocab_mask attention_mask presence_mask seed',
+  ],
+  [
+    'WhisperBeamSearch',
+    'transcripts that a decoder generates, the best of several beams',
+    true,
+    'input_ids max_length min_length num_beams num_return_sequences length_penalty repetition_penalty vocab_mask prefix_vocab_mask attention_mask decoder_input_ids logits_processor cross_qk_layer_head extra_decoding_ids temperature',
+  ],
 ];
 
-export const textGeneration: readonly OperatorDefinition[] = rows.map(([type, documentation, beams]) =>
-  defineContrib({
-    type,
-    documentation,
-    infer: (context) => inferSequences(context, beams),
-    dimensions: () => unknownMap('the decoder is a graph of its own'),
-    cost: (context) =>
-      unknownCount(
-        'how many tokens are generated is known only when the model runs',
-        'one step of the decoder',
-        context.subgraphCost('decoder'),
-      ),
-  }),
+export const textGeneration: readonly OperatorDefinition[] = rows.map(
+  ([type, documentation, beams, inputs]) =>
+    defineContrib({
+      type,
+      documentation,
+      inputs: inputs.split(' ').map(detached),
+      pytorch: { layer: type, autocast: 'subgraph' },
+      infer: (context) => inferSequences(context, beams),
+      dimensions: () => unknownMap('the decoder is a graph of its own'),
+      cost: (context) =>
+        unknownCount(
+          'how many tokens are generated is known only when the model runs',
+          'one step of the decoder',
+          context.subgraphCost('decoder'),
+        ),
+    }),
 );
 
 /** [batch, sequences to return, max_length] of beams, [batch, max_length] of one sequence each; the rest is scores. */

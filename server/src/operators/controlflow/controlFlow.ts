@@ -14,6 +14,7 @@ import type {
 import { unknownMap } from '../dimensionMap.ts';
 import { scalarOf } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';
+import { data, detached, noRule, variadic } from '../vocabulary/facts.ts';
 import { invalid, unknownValue, whyUnknown } from '../vocabulary/types.ts';
 import { unifyTypes, withoutLimit } from '../vocabulary/unify.ts';
 import { unknownCost } from '../vocabulary/work.ts';
@@ -24,6 +25,9 @@ const subgraphs = 'the dimensions are those of its subgraphs';
 const conditional = define({
   type: 'If',
   documentation: 'one of two subgraphs; the cost is that of the dearer one (ONNX Operators, If-25)',
+  inputs: [detached('cond')],
+  pytorch: { layer: 'If', autocast: 'subgraph' },
+  runner: noRule.subgraphs,
   infer: (context) => {
     const condition = scalarOf(context, 0);
     // A condition that is known decides: exporters leave such branches behind for static shapes.
@@ -63,6 +67,9 @@ function dearer(left: KnownCost, right: KnownCost): KnownCost {
 const loop = define({
   type: 'Loop',
   documentation: 'a subgraph repeated a number of times or while a condition holds (ONNX Operators, Loop-25)',
+  inputs: [detached('M'), detached('cond'), variadic(data('v_initial'))],
+  pytorch: { layer: 'Loop', autocast: 'subgraph' },
+  runner: noRule.subgraphs,
   infer: inferLoop,
   dimensions: () => unknownMap(subgraphs),
   cost: (context) => {
@@ -80,6 +87,9 @@ const scan = define({
   type: 'Scan',
   since: 8,
   documentation: 'a subgraph applied along an axis, carrying state (ONNX Operators, Scan-25)',
+  inputs: [variadic(data('initial_state_and_scan_inputs'))],
+  pytorch: { layer: 'Scan', autocast: 'subgraph' },
+  runner: noRule.subgraphs,
   infer: inferScan,
   dimensions: () => unknownMap(subgraphs),
   cost: (context) => {

@@ -8,6 +8,7 @@ import { filledMap } from '../dimensions/axes.ts';
 import { likeInputMap, rowsMap } from '../dimensions/elementwise.ts';
 import { scalarOf } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';
+import { detached, host, noRule } from '../vocabulary/facts.ts';
 import { copyCost, fillCost } from '../vocabulary/movement.ts';
 import { elementTypeOf, single, tensor, unknownBecause, whyUnknown } from '../vocabulary/types.ts';
 
@@ -19,6 +20,10 @@ const random = (['RandomNormal', 'RandomUniform'] as const).map((type) =>
   define({
     type,
     documentation: `random numbers in a given shape (ONNX Operators, ${type}-22)`,
+    inputs: [],
+    traits: ['generator', 'random'],
+    pytorch: { layer: type, autocast: 'widest' },
+    runner: noRule.unwritten,
     infer: (context) => single(tensor(requestedType(context, 'float32'), context.ints('shape') ?? [])),
     dimensions: (context) => filledMap(context, 'shape'),
     cost: fillCost,
@@ -42,6 +47,10 @@ const likeInput = (
     type,
     since,
     documentation,
+    inputs: [detached('input')],
+    ...(type !== 'EyeLike' && { traits: ['random'] as const }),
+    pytorch: { layer: type, autocast: 'widest' },
+    runner: { rule: type },
     infer: (context) => {
       const input = context.inputShape(0);
       const elementType = requestedType(context, elementTypeOf(context, 0));
@@ -59,6 +68,9 @@ const windows = (['BlackmanWindow', 'HammingWindow', 'HannWindow'] as const).map
     type,
     since: 17,
     documentation: `a window function for spectra (ONNX Operators, ${type}-17)`,
+    inputs: [host('size')],
+    pytorch: { layer: type, autocast: 'widest' },
+    runner: noRule.unwritten,
     infer: (context) => {
       const elementType = elementTypeOfNumber(context.int('output_datatype', 1)) ?? 'float32';
       return single(tensor(elementType, [scalarOf(context, 0) ?? unknownDimension(whyUnknown(context, 0))]));
@@ -72,6 +84,15 @@ const melWeightMatrix = define({
   type: 'MelWeightMatrix',
   since: 17,
   documentation: 'weights from a spectrum to mel bins (ONNX Operators, MelWeightMatrix-17)',
+  inputs: [
+    host('num_mel_bins'),
+    host('dft_length'),
+    host('sample_rate'),
+    detached('lower_edge_hertz'),
+    detached('upper_edge_hertz'),
+  ],
+  pytorch: { layer: 'MelWeightMatrix', autocast: 'widest' },
+  runner: noRule.unwritten,
   infer: (context) => {
     const bins = scalarOf(context, 0);
     const length = scalarOf(context, 1);
@@ -88,6 +109,10 @@ const multinomial = define({
   type: 'Multinomial',
   since: 7,
   documentation: 'samples of a distribution per row (ONNX Operators, Multinomial-22)',
+  inputs: [detached('input')],
+  traits: ['random'],
+  pytorch: { layer: 'Multinomial', autocast: 'widest' },
+  runner: noRule.unwritten,
   infer: (context) => {
     const [batch] = context.inputShape(0) ?? [];
     const elementType = requestedType(context, 'int32');

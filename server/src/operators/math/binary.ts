@@ -19,7 +19,7 @@ import {
   unknownDimension,
 } from '../../model/dimension.ts';
 import { type ElementType, isFloatingPoint } from '../../model/elementType.ts';
-import type { CostContext, InferenceContext, OperatorDefinition } from '../definition.ts';
+import type { CostContext, InferenceContext, OperatorDefinition, OperatorFacts } from '../definition.ts';
 import { broadcastMap, legacyBroadcastMap } from '../dimensions/elementwise.ts';
 import { normalizeAxis } from '../vocabulary/axes.ts';
 import { define } from '../vocabulary/define.ts';
@@ -31,13 +31,11 @@ import {
   readsInput,
   readsNothing,
 } from '../vocabulary/elementwise.ts';
+import { data, detached, noRule, variadic, weight } from '../vocabulary/facts.ts';
 import { elementTypeOf, single, tensor, unknownBecause } from '../vocabulary/types.ts';
 import { savedInput, savedOutput } from '../vocabulary/work.ts';
 
-interface BinaryRow {
-  readonly type: string;
-  readonly since: number;
-  readonly documentation: string;
+interface BinaryRow extends OperatorFacts {
   readonly operations: number;
   readonly combine?: (left: Dimension, right: Dimension, floating: boolean) => Dimension;
   readonly elementType?: ElementType;
@@ -52,6 +50,9 @@ const rows: readonly BinaryRow[] = [
     type: 'Add',
     since: 1,
     documentation: 'a + b with broadcasting (ONNX Operators, Add-14)',
+    inputs: [data('A'), data('B')],
+    pytorch: { layer: 'Add', autocast: 'promote' },
+    runner: { rule: 'Add' },
     operations: 1,
     combine: (left, right) => whole(left, right, addDimensions),
     gradient: () => passesThrough,
@@ -60,6 +61,9 @@ const rows: readonly BinaryRow[] = [
     type: 'Sub',
     since: 1,
     documentation: 'a − b with broadcasting (ONNX Operators, Sub-14)',
+    inputs: [data('A'), data('B')],
+    pytorch: { layer: 'Sub', autocast: 'promote' },
+    runner: { rule: 'Sub' },
     operations: 1,
     combine: (left, right) => whole(left, right, subtractDimensions),
     gradient: (_, index) => (index === 0 ? passesThrough : readsNothing(1)),
@@ -68,6 +72,9 @@ const rows: readonly BinaryRow[] = [
     type: 'Mul',
     since: 1,
     documentation: 'a · b with broadcasting (ONNX Operators, Mul-14)',
+    inputs: [data('A'), data('B')],
+    pytorch: { layer: 'Mul', autocast: 'promote' },
+    runner: { rule: 'Mul' },
     operations: 1,
     combine: (left, right) => whole(left, right, multiplyDimensions),
     gradient: (_, index) => readsInput(1, 1 - index),
@@ -76,6 +83,9 @@ const rows: readonly BinaryRow[] = [
     type: 'Div',
     since: 1,
     documentation: 'a / b with broadcasting, towards 0 for integers (ONNX Operators, Div-14)',
+    inputs: [data('A'), data('B')],
+    pytorch: { layer: 'Div', autocast: 'promote' },
+    runner: { rule: 'Div' },
     operations: 1,
     combine: divide,
     gradient: (_, index) =>
@@ -85,6 +95,9 @@ const rows: readonly BinaryRow[] = [
     type: 'Pow',
     since: 1,
     documentation: 'a to the power b with broadcasting (ONNX Operators, Pow-15)',
+    inputs: [data('X'), data('Y')],
+    pytorch: { layer: 'Pow', autocast: 'fp32' },
+    runner: { rule: 'Pow' },
     operations: 1,
     combine: power,
     gradient: (_, index) => ({
@@ -97,6 +110,9 @@ const rows: readonly BinaryRow[] = [
     perChannel: true,
     since: 1,
     documentation: 'x, or slope · x below 0 (ONNX Operators, PRelu-16)',
+    inputs: [data('X'), weight('slope')],
+    pytorch: { layer: 'PReLU', autocast: 'widest' },
+    runner: { rule: 'PRelu' },
     operations: 2,
     gradient: (_, index) => ({
       reads: index === 0 ? [savedInput(0), savedInput(1)] : [savedInput(0)],
@@ -107,6 +123,9 @@ const rows: readonly BinaryRow[] = [
     type: 'Mod',
     since: 10,
     documentation: 'remainder of a / b (ONNX Operators, Mod-28)',
+    inputs: [data('A'), data('B')],
+    pytorch: { layer: 'Mod', autocast: 'widest' },
+    runner: { rule: 'Mod' },
     operations: 1,
     combine: (left, right) => {
       if (right === 0) return unknownDimension('division by 0');
@@ -172,24 +191,36 @@ const rows: readonly BinaryRow[] = [
     type: 'BitShift',
     since: 11,
     documentation: 'a shifted by b bits (ONNX Operators, BitShift-28)',
+    inputs: [detached('X'), detached('Y')],
+    pytorch: { layer: 'BitShift', autocast: 'widest' },
+    runner: noRule.unwritten,
     operations: 1,
   },
   {
     type: 'BitwiseAnd',
     since: 18,
     documentation: 'bitwise and of integers (ONNX Operators, BitwiseAnd-18)',
+    inputs: [detached('A'), detached('B')],
+    pytorch: { layer: 'BitwiseAnd', autocast: 'widest' },
+    runner: { rule: 'BitwiseAnd' },
     operations: 1,
   },
   {
     type: 'BitwiseOr',
     since: 18,
     documentation: 'bitwise or of integers (ONNX Operators, BitwiseOr-18)',
+    inputs: [detached('A'), detached('B')],
+    pytorch: { layer: 'BitwiseOr', autocast: 'widest' },
+    runner: { rule: 'BitwiseOr' },
     operations: 1,
   },
   {
     type: 'BitwiseXor',
     since: 18,
     documentation: 'bitwise exclusive or of integers (ONNX Operators, BitwiseXor-18)',
+    inputs: [detached('A'), detached('B')],
+    pytorch: { layer: 'BitwiseXor', autocast: 'widest' },
+    runner: { rule: 'BitwiseXor' },
     operations: 1,
   },
 ];
@@ -202,6 +233,9 @@ const variadicRows: readonly (BinaryRow & {
     type: 'Max',
     since: 1,
     documentation: 'largest of the inputs, element by element (ONNX Operators, Max-13)',
+    inputs: [variadic(data('data_0'))],
+    pytorch: { layer: 'Max', autocast: 'promote' },
+    runner: { rule: 'Max' },
     operations: 1,
     fold: (left, right) => whole(left, right, maximumOfDimensions),
     gradient: () => ({ reads: [savedInput(0), savedInput(1)], operations: 2 }),
@@ -210,6 +244,9 @@ const variadicRows: readonly (BinaryRow & {
     type: 'Min',
     since: 1,
     documentation: 'smallest of the inputs, element by element (ONNX Operators, Min-13)',
+    inputs: [variadic(data('data_0'))],
+    pytorch: { layer: 'Min', autocast: 'promote' },
+    runner: { rule: 'Min' },
     operations: 1,
     fold: (left, right) => whole(left, right, minimumOfDimensions),
     gradient: () => ({ reads: [savedInput(0), savedInput(1)], operations: 2 }),
@@ -218,6 +255,9 @@ const variadicRows: readonly (BinaryRow & {
     type: 'Sum',
     since: 1,
     documentation: 'sum of the inputs, element by element (ONNX Operators, Sum-13)',
+    inputs: [variadic(data('data_0'))],
+    pytorch: { layer: 'Add', autocast: 'promote' },
+    runner: { rule: 'Sum' },
     operations: 1,
     fold: (left, right) => whole(left, right, addDimensions),
     gradient: () => passesThrough,
@@ -226,6 +266,9 @@ const variadicRows: readonly (BinaryRow & {
     type: 'Mean',
     since: 1,
     documentation: 'mean of the inputs, element by element (ONNX Operators, Mean-13)',
+    inputs: [variadic(data('data_0'))],
+    pytorch: { layer: 'Mean', autocast: 'promote' },
+    runner: { rule: 'Mean' },
     operations: 1,
     gradient: () => readsNothing(1),
   },
@@ -237,7 +280,17 @@ function comparison(
   documentation: string,
   combine: (left: Dimension, right: Dimension) => Dimension,
 ): BinaryRow {
-  return { type, since, documentation, operations: 1, combine, elementType: 'bool' };
+  return {
+    type,
+    since,
+    documentation,
+    inputs: [detached('A'), detached('B')],
+    pytorch: { layer: type, autocast: 'widest' },
+    runner: { rule: type },
+    operations: 1,
+    combine,
+    elementType: 'bool',
+  };
 }
 
 function compare(
@@ -305,9 +358,7 @@ function inferLegacyBroadcast(context: InferenceContext, elementType: ElementTyp
 
 export const binaryOperators: readonly OperatorDefinition[] = rows.map((row) =>
   define({
-    type: row.type,
-    since: row.since,
-    documentation: row.documentation,
+    ...row,
     infer: (context) => {
       const elementType = row.elementType ?? elementTypeOf(context, 0);
       if (legacyBroadcast(context, row)) return inferLegacyBroadcast(context, elementType);
@@ -332,9 +383,7 @@ export const binaryOperators: readonly OperatorDefinition[] = rows.map((row) =>
 
 export const variadicOperators: readonly OperatorDefinition[] = variadicRows.map((row) =>
   define({
-    type: row.type,
-    since: row.since,
-    documentation: row.documentation,
+    ...row,
     infer: (context) => {
       const { fold } = row;
       return inferBroadcast(context, fold && { combine: (elements) => elements.reduce(fold) });

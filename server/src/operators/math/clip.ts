@@ -6,11 +6,15 @@ import { likeInputMap } from '../dimensions/elementwise.ts';
 import { scalarOf } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';
 import { elementwiseCost, inferLikeInput, readsInput } from '../vocabulary/elementwise.ts';
+import { data, detached } from '../vocabulary/facts.ts';
 
 /** The limits are inputs since version 11, attributes before; PyTorch keeps the input (`clamp`). */
 export const clip: OperatorDefinition = define({
   type: 'Clip',
   documentation: 'elements limited to a range; ReLU6 is one (ONNX Operators, Clip-13)',
+  inputs: [data('input'), detached('min'), detached('max')],
+  pytorch: { layer: 'Hardtanh', autocast: 'widest' },
+  runner: { rule: 'Clip' },
   infer: (context) => {
     const least =
       context.opset < 11

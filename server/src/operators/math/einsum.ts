@@ -17,6 +17,7 @@ import type {
 import { type DimensionMap, unknownMap } from '../dimensionMap.ts';
 import { mapOfLabels } from '../dimensions/labels.ts';
 import { define } from '../vocabulary/define.ts';
+import { operand, variadic } from '../vocabulary/facts.ts';
 import {
   elementTypeOf,
   mismatch,
@@ -43,6 +44,9 @@ export const einsum: OperatorDefinition = define({
   type: 'Einsum',
   since: 12,
   documentation: 'sum of products over named indices (ONNX Operators, Einsum-28)',
+  inputs: [variadic(operand('Inputs'))],
+  pytorch: { layer: 'Einsum', autocast: 'half' },
+  runner: { rule: 'Einsum' },
   infer: inferEinsum,
   dimensions: einsumMap,
   cost: einsumCost,

@@ -21,6 +21,7 @@ import type {
 import { gemmMap, matMulMap } from '../dimensions/products.ts';
 import { broadcastShapes, contradict } from '../vocabulary/broadcast.ts';
 import { define } from '../vocabulary/define.ts';
+import { detached, noRule, operand } from '../vocabulary/facts.ts';
 import { elementTypeOf, mismatch, printShape, single, tensor, unknownBecause } from '../vocabulary/types.ts';
 import {
   addWork,
@@ -38,6 +39,9 @@ import {
 const matMul = define({
   type: 'MatMul',
   documentation: 'matmul with broadcast batch dimensions, as numpy.matmul (ONNX Operators, MatMul-13)',
+  inputs: [operand('A'), operand('B')],
+  pytorch: { layer: 'MatMul', autocast: 'half' },
+  runner: { rule: 'MatMul' },
   infer: (context) => inferMatMul(context, elementTypeOf(context, 0), 0, 1),
   dimensions: (context) => matMulMap(context, { left: 0, right: 1 }),
   cost: (context) => matMulCost(context, 0, 1),
@@ -47,6 +51,9 @@ const matMulInteger = define({
   type: 'MatMulInteger',
   since: 10,
   documentation: 'matmul of 8-bit integers, accumulated in int32 (ONNX Operators, MatMulInteger-10)',
+  inputs: [detached('A'), detached('B'), detached('a_zero_point'), detached('b_zero_point')],
+  pytorch: { layer: 'MatMulInteger', autocast: 'half' },
+  runner: noRule.quantized,
   infer: (context) => inferMatMul(context, 'int32', 0, 1),
   dimensions: (context) => matMulMap(context, { left: 0, right: 1, perRow: [2], perColumn: [3] }),
   cost: (context) => matMulCost(context, 0, 1),
@@ -56,6 +63,18 @@ const qLinearMatMul = define({
   type: 'QLinearMatMul',
   since: 10,
   documentation: 'matmul of quantized tensors, quantized again (ONNX Operators, QLinearMatMul-21)',
+  inputs: [
+    detached('a'),
+    detached('a_scale'),
+    detached('a_zero_point'),
+    detached('b'),
+    detached('b_scale'),
+    detached('b_zero_point'),
+    detached('y_scale'),
+    detached('y_zero_point'),
+  ],
+  pytorch: { layer: 'QLinearMatMul', autocast: 'half' },
+  runner: noRule.quantized,
   infer: (context) => inferMatMul(context, elementTypeOf(context, 7), 0, 3),
   dimensions: (context) =>
     matMulMap(context, { left: 0, right: 3, perRow: [1, 2], perColumn: [4, 5], nonlinear: true }),
@@ -65,6 +84,9 @@ const qLinearMatMul = define({
 const gemm = define({
   type: 'Gemm',
   documentation: 'α·A·B + β·C with optional transposes (ONNX Operators, Gemm-13)',
+  inputs: [operand('A'), operand('B'), operand('C')],
+  pytorch: { layer: 'Gemm', autocast: 'half' },
+  runner: { rule: 'Gemm' },
   infer: inferGemm,
   dimensions: (context) => gemmMap(context),
   cost: gemmCost,

@@ -14,6 +14,7 @@ import { leadingMap, likeInputBut, rowsMap } from '../dimensions/elementwise.ts'
 import { normalizeAxis } from '../vocabulary/axes.ts';
 import { scalarOf } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';
+import { data, host, noRule } from '../vocabulary/facts.ts';
 import { copyCost } from '../vocabulary/movement.ts';
 import {
   elementTypeOf,
@@ -36,6 +37,9 @@ const discreteFourierTransform = define({
   type: 'DFT',
   since: 17,
   documentation: 'discrete Fourier transform along an axis (ONNX Operators, DFT-20)',
+  inputs: [data('input'), host('dft_length'), host('axis')],
+  pytorch: { layer: 'DFT', autocast: 'widest' },
+  runner: noRule.unwritten,
   infer: (context) => {
     const input = context.inputShape(0);
     const elementType = elementTypeOf(context, 0);
@@ -107,6 +111,9 @@ const shortTimeFourierTransform = define({
   type: 'STFT',
   since: 17,
   documentation: 'Fourier transforms of overlapping frames (ONNX Operators, STFT-17)',
+  inputs: [data('signal'), host('frame_step'), data('window'), host('frame_length')],
+  pytorch: { layer: 'STFT', autocast: 'widest' },
+  runner: noRule.unwritten,
   infer: (context) => {
     const signal = context.inputShape(0);
     const elementType = elementTypeOf(context, 0);
@@ -130,6 +137,9 @@ const determinant = define({
   type: 'Det',
   since: 11,
   documentation: 'determinants of square matrices (ONNX Operators, Det-22)',
+  inputs: [data('X')],
+  pytorch: { layer: 'Det', autocast: 'widest' },
+  runner: noRule.unwritten,
   infer: (context) => {
     const input = context.inputShape(0);
     return input === undefined

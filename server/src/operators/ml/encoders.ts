@@ -7,6 +7,7 @@ import type { Inference, InferenceContext, OperatorDefinition } from '../definit
 import { oneHotMap } from '../dimensions/axes.ts';
 import { likeInputMap, rowsMap } from '../dimensions/elementwise.ts';
 import { elementwiseCost, inferLikeInput } from '../vocabulary/elementwise.ts';
+import { detached, variadic } from '../vocabulary/facts.ts';
 import { copyCost } from '../vocabulary/movement.ts';
 import { elementTypeOf, invalid, printShape, single, tensor, unknownBecause } from '../vocabulary/types.ts';
 import { givenOf, lengthOfList, onlyOneOf } from './attributes.ts';
@@ -25,6 +26,8 @@ export const encoders: readonly OperatorDefinition[] = [
     defineMl({
       type,
       documentation,
+      inputs: [detached('X')],
+      autocast: 'widest',
       infer: (context) => inferLikeInput(context, elementType === undefined ? {} : { elementType }),
       dimensions: (context) => (type === 'Binarizer' ? likeInputMap(context) : rowsMap(context, -1)),
       cost: (context) => elementwiseCost(context, operations, () => undefined),
@@ -33,6 +36,8 @@ export const encoders: readonly OperatorDefinition[] = [
   defineMl({
     type: 'CategoryMapper',
     documentation: 'integers for strings, or strings for integers, by a table',
+    inputs: [detached('X')],
+    autocast: 'widest',
     infer: inferCategories,
     dimensions: likeInputMap,
     cost: (context) => elementwiseCost(context, 1, () => undefined),
@@ -41,6 +46,8 @@ export const encoders: readonly OperatorDefinition[] = [
     type: 'LabelEncoder',
     version: 4,
     documentation: 'each element replaced by a table of keys and values',
+    inputs: [detached('X')],
+    autocast: 'widest',
     infer: inferLabels,
     dimensions: likeInputMap,
     cost: (context) => elementwiseCost(context, 1, () => undefined),
@@ -48,6 +55,8 @@ export const encoders: readonly OperatorDefinition[] = [
   defineMl({
     type: 'OneHotEncoder',
     documentation: 'a new last axis with 1 at the category',
+    inputs: [detached('X')],
+    autocast: 'widest',
     infer: (context) => {
       const wrong = onlyOneOf(context, ['cats_int64s', 'cats_strings']);
       if (wrong !== undefined) return invalid(wrong);
@@ -62,6 +71,8 @@ export const encoders: readonly OperatorDefinition[] = [
   defineMl({
     type: 'ArrayFeatureExtractor',
     documentation: 'features at given positions of the last axis',
+    inputs: [detached('X'), detached('Y')],
+    autocast: 'widest',
     infer: (context) => {
       const elementType = elementTypeOf(context, 0);
       const input = context.inputShape(0);
@@ -79,6 +90,8 @@ export const encoders: readonly OperatorDefinition[] = [
   defineMl({
     type: 'FeatureVectorizer',
     documentation: 'feature vectors joined to one',
+    inputs: [variadic(detached('X'))],
+    autocast: 'widest',
     infer: (context) => {
       const sizes = context.ints('inputdimensions');
       const widths = Array.from(

@@ -4,6 +4,7 @@ import { unknownDimension } from '../../model/dimension.ts';
 import type { ElementType } from '../../model/elementType.ts';
 import type { OperatorDefinition } from '../definition.ts';
 import { unknownMap } from '../dimensionMap.ts';
+import { detached } from '../vocabulary/facts.ts';
 import { invalid, single, tensor } from '../vocabulary/types.ts';
 import { shapeCost } from '../vocabulary/work.ts';
 import { lengthOfList, onlyOneOf } from './attributes.ts';
@@ -19,6 +20,8 @@ export const mapOperators: readonly OperatorDefinition[] = [
   defineMl({
     type: 'CastMap',
     documentation: 'the values of a map, in the order of its keys',
+    inputs: [detached('X')],
+    autocast: 'widest',
     infer: (context) => {
       const name = context.string('cast_to', 'TO_FLOAT');
       const elementType = Object.hasOwn(castTypes, name) ? castTypes[name] : undefined;
@@ -36,6 +39,8 @@ export const mapOperators: readonly OperatorDefinition[] = [
   defineMl({
     type: 'DictVectorizer',
     documentation: 'the values of a map at the positions of a vocabulary',
+    inputs: [detached('X')],
+    autocast: 'widest',
     infer: (context) => {
       const wrong = onlyOneOf(context, ['int64_vocabulary', 'string_vocabulary']);
       if (wrong !== undefined) return invalid(wrong);
@@ -52,6 +57,8 @@ export const mapOperators: readonly OperatorDefinition[] = [
   defineMl({
     type: 'ZipMap',
     documentation: 'a map of class labels to scores for each sample',
+    inputs: [detached('X')],
+    autocast: 'widest',
     infer: (context) => {
       const wrong = onlyOneOf(context, ['classlabels_int64s', 'classlabels_strings']);
       if (wrong !== undefined) return invalid(wrong);

@@ -1,6 +1,7 @@
 /** Linear models and support-vector machines over rows of features. */
 
 import type { CostContext, InferenceContext, OperatorDefinition } from '../definition.ts';
+import { detached } from '../vocabulary/facts.ts';
 import { single, tensor } from '../vocabulary/types.ts';
 import { labelsOf, lengthOfList } from './attributes.ts';
 import { defineMl, featuresOf, modelCost, samplesMap, samplesOf } from './samples.ts';
@@ -29,6 +30,8 @@ export const linearModels: readonly OperatorDefinition[] = [
   defineMl({
     type: 'LinearClassifier',
     documentation: 'class of the highest linear score',
+    inputs: [detached('X')],
+    autocast: 'half',
     infer: (context) => inferClasses(context, 'classlabels_ints'),
     dimensions: samplesMap,
     cost: (context) => {
@@ -39,6 +42,8 @@ export const linearModels: readonly OperatorDefinition[] = [
   defineMl({
     type: 'LinearRegressor',
     documentation: 'linear functions of the features',
+    inputs: [detached('X')],
+    autocast: 'half',
     infer: (context) =>
       single(tensor('float32', [samplesOf(context), Math.max(1, context.int('targets', 1))])),
     dimensions: samplesMap,
@@ -50,6 +55,8 @@ export const linearModels: readonly OperatorDefinition[] = [
   defineMl({
     type: 'SVMClassifier',
     documentation: 'class of a support-vector machine, and scores',
+    inputs: [detached('X')],
+    autocast: 'half',
     infer: (context) => inferClasses(context, 'classlabels_ints'),
     dimensions: samplesMap,
     cost: vectorMachineCost,
@@ -57,6 +64,8 @@ export const linearModels: readonly OperatorDefinition[] = [
   defineMl({
     type: 'SVMRegressor',
     documentation: 'value of a support-vector machine',
+    inputs: [detached('X')],
+    autocast: 'half',
     infer: (context) => single(tensor('float32', [samplesOf(context), 1])),
     dimensions: samplesMap,
     cost: vectorMachineCost,

@@ -1,8 +1,15 @@
 import { type Dimension, unknownDimension } from '../../model/dimension.ts';
-import type { CostContext, InferenceContext, OperatorCost, OperatorDefinition } from '../definition.ts';
+import type {
+  CostContext,
+  InferenceContext,
+  OperatorCost,
+  OperatorDefinition,
+  PyTorchFacts,
+} from '../definition.ts';
 import type { DimensionMap } from '../dimensionMap.ts';
 import { mapOfLabels } from '../dimensions/labels.ts';
 import { define } from '../vocabulary/define.ts';
+import { noRule } from '../vocabulary/facts.ts';
 import { whyUnknown } from '../vocabulary/types.ts';
 import { cost, trafficOf, unknownShapeCost, work } from '../vocabulary/work.ts';
 
@@ -13,14 +20,18 @@ export const defineMl = (definition: {
   /** Newest version whose documentation the definition follows. */
   readonly version?: number;
   readonly documentation: string;
+  readonly inputs: OperatorDefinition['inputs'];
+  readonly autocast: PyTorchFacts['autocast'];
   readonly infer: OperatorDefinition['infer'];
   readonly dimensions: OperatorDefinition['dimensions'];
   readonly cost: OperatorDefinition['cost'];
 }): OperatorDefinition => {
-  const { version, ...rest } = definition;
+  const { version, autocast, ...rest } = definition;
   return define({
     ...rest,
     domain: 'ai.onnx.ml',
+    pytorch: { layer: rest.type, autocast },
+    runner: noRule.classicalModel,
     documentation: `${rest.documentation} (ONNX Operators-ml, ${rest.type}-${version ?? rest.since ?? 1})`,
   });
 };

@@ -13,6 +13,7 @@ import type {
   OperatorDefinition,
 } from '../definition.ts';
 import { withdrawn } from '../vocabulary/define.ts';
+import { detached } from '../vocabulary/facts.ts';
 import { elementTypeOf, invalid, single, tensor } from '../vocabulary/types.ts';
 import { lengthOfList } from './attributes.ts';
 import { inferClasses } from './models.ts';
@@ -23,6 +24,8 @@ export const treeEnsembles: readonly OperatorDefinition[] = [
     type: 'TreeEnsembleClassifier',
     version: 3,
     documentation: 'class that decision trees vote for, and scores',
+    inputs: [detached('X')],
+    autocast: 'widest',
     infer: (context) => inferClasses(context, 'classlabels_int64s'),
     dimensions: samplesMap,
     cost: walkCost,
@@ -31,6 +34,8 @@ export const treeEnsembles: readonly OperatorDefinition[] = [
     type: 'TreeEnsembleRegressor',
     version: 3,
     documentation: 'sums of the leaves that decision trees reach',
+    inputs: [detached('X')],
+    autocast: 'widest',
     infer: (context) => single(tensor('float32', [samplesOf(context), targetsOf(context)])),
     dimensions: samplesMap,
     cost: walkCost,
@@ -39,6 +44,8 @@ export const treeEnsembles: readonly OperatorDefinition[] = [
     type: 'TreeEnsemble',
     since: 5,
     documentation: 'sums of the leaves that decision trees reach, leaves and nodes apart',
+    inputs: [detached('X')],
+    autocast: 'widest',
     infer: inferTreeEnsemble,
     dimensions: samplesMap,
     cost: walkCost,

@@ -12,6 +12,7 @@ import { attentionMap, flexAttentionMap } from '../dimensions/sequences.ts';
 import { attentionCost } from '../vocabulary/attentionCost.ts';
 import { contradict } from '../vocabulary/broadcast.ts';
 import { define } from '../vocabulary/define.ts';
+import { data, detached, noRule } from '../vocabulary/facts.ts';
 import { headsOf, productOfSizes } from '../vocabulary/heads.ts';
 import { elementTypeOf, mismatch, printShape, single, tensor, unknownBecause } from '../vocabulary/types.ts';
 import { unknownShapeCost } from '../vocabulary/work.ts';
@@ -21,6 +22,17 @@ const attention = define({
   since: 23,
   documentation:
     'softmax(Q·Kᵀ·scale + mask)·V per head, grouped queries allowed (ONNX Operators, Attention-25)',
+  inputs: [
+    data('Q'),
+    data('K'),
+    data('V'),
+    data('attn_mask'),
+    data('past_key'),
+    data('past_value'),
+    detached('nonpad_kv_seqlen'),
+  ],
+  pytorch: { layer: 'Attention', autocast: 'half' },
+  runner: { rule: 'Attention' },
   infer: inferAttention,
   dimensions: attentionMap,
   cost: costOfAttention,
@@ -31,6 +43,9 @@ const flexAttention = define({
   domain: 'ai.onnx.preview',
   documentation:
     'attention with subgraphs that change scores and probabilities (ONNX Operators, FlexAttention-1)',
+  inputs: [data('Q'), data('K'), data('V')],
+  pytorch: { layer: 'FlexAttention', autocast: 'half' },
+  runner: noRule.onnxRuntime,
   infer: inferFlexAttention,
   dimensions: flexAttentionMap,
   cost: costOfAttention,

@@ -26,6 +26,7 @@ import type {
 import { convolutionMap, deformableConvolutionMap } from '../dimensions/windows.ts';
 import { countOf } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';
+import { data, detached, noRule, weight } from '../vocabulary/facts.ts';
 import {
   elementTypeOf,
   invalid,
@@ -51,6 +52,9 @@ import {
 const conv = define({
   type: 'Conv',
   documentation: 'convolution over any number of spatial axes (ONNX Operators, Conv-22)',
+  inputs: [data('X'), weight('W'), weight('B')],
+  pytorch: { layer: 'Conv{n}d', autocast: 'half' },
+  runner: { rule: 'Conv' },
   infer: (context) => inferConvolution(context, elementTypeOf(context, 0), 0, 1),
   dimensions: (context) => convolutionMap(context),
   cost: (context) => convolutionCost(context, 0, 1, 2),
@@ -60,6 +64,9 @@ const convInteger = define({
   type: 'ConvInteger',
   since: 10,
   documentation: 'convolution of 8-bit integers, accumulated in int32 (ONNX Operators, ConvInteger-10)',
+  inputs: [detached('x'), detached('w'), detached('x_zero_point'), detached('w_zero_point')],
+  pytorch: { layer: 'ConvInteger', autocast: 'half' },
+  runner: noRule.quantized,
   infer: (context) => inferConvolution(context, 'int32', 0, 1),
   dimensions: (context) => convolutionMap(context, { bias: -1, perChannel: [3] }),
   cost: (context) => convolutionCost(context, 0, 1),
@@ -69,6 +76,19 @@ const qLinearConv = define({
   type: 'QLinearConv',
   since: 10,
   documentation: 'convolution of quantized tensors, quantized again (ONNX Operators, QLinearConv-10)',
+  inputs: [
+    detached('x'),
+    detached('x_scale'),
+    detached('x_zero_point'),
+    detached('w'),
+    detached('w_scale'),
+    detached('w_zero_point'),
+    detached('y_scale'),
+    detached('y_zero_point'),
+    detached('B'),
+  ],
+  pytorch: { layer: 'QLinearConv', autocast: 'half' },
+  runner: noRule.quantized,
   infer: (context) => inferConvolution(context, elementTypeOf(context, 7), 0, 3),
   dimensions: (context) =>
     convolutionMap(context, { weight: 3, bias: 8, perChannel: [4, 5], nonlinear: true }),
@@ -79,6 +99,9 @@ const deformConv = define({
   type: 'DeformConv',
   since: 19,
   documentation: 'convolution sampling at learned offsets (ONNX Operators, DeformConv-22)',
+  inputs: [data('X'), weight('W'), data('offset'), weight('B'), data('mask')],
+  pytorch: { layer: 'DeformConv', autocast: 'half' },
+  runner: noRule.unwritten,
   infer: (context) => inferConvolution(context, elementTypeOf(context, 0), 0, 1),
   dimensions: deformableConvolutionMap,
   cost: (context) => convolutionCost(context, 0, 1, 3),
@@ -87,6 +110,9 @@ const deformConv = define({
 const convTranspose = define({
   type: 'ConvTranspose',
   documentation: 'transposed convolution, the data gradient of Conv (ONNX Operators, ConvTranspose-22)',
+  inputs: [data('X'), weight('W'), weight('B')],
+  pytorch: { layer: 'ConvTranspose{n}d', autocast: 'half' },
+  runner: { rule: 'ConvTranspose' },
   infer: inferTransposedConvolution,
   dimensions: (context) => convolutionMap(context, { transposed: true }),
   cost: (context) => convolutionCost(context, 0, 1, 2, true),

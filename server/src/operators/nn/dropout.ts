@@ -4,6 +4,7 @@ import type { Inference, InferenceContext, OperatorDefinition } from '../definit
 import { likeInputMap } from '../dimensions/elementwise.ts';
 import { define } from '../vocabulary/define.ts';
 import { maskOf } from '../vocabulary/elementwise.ts';
+import { data, detached } from '../vocabulary/facts.ts';
 import { viewCost } from '../vocabulary/movement.ts';
 import { elementTypeOf, tensor, tensorOfUnknownShape, whyUnknown } from '../vocabulary/types.ts';
 import {
@@ -21,6 +22,10 @@ export const dropout: OperatorDefinition = define({
   type: 'Dropout',
   documentation:
     'elements set to 0 at random in training, the input itself in inference (ONNX Operators, Dropout-22)',
+  inputs: [data('data'), detached('ratio'), detached('training_mode')],
+  traits: ['random'],
+  pytorch: { layer: 'Dropout', autocast: 'widest' },
+  runner: { rule: 'Dropout' },
   infer: inferDropout,
   dimensions: likeInputMap,
   cost: (context) => {

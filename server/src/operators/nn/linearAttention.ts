@@ -21,6 +21,7 @@ import type {
 import { causalConvolutionMap, linearAttentionMap } from '../dimensions/sequences.ts';
 import { contradict } from '../vocabulary/broadcast.ts';
 import { define } from '../vocabulary/define.ts';
+import { data, noRule, weight } from '../vocabulary/facts.ts';
 import { partOf } from '../vocabulary/heads.ts';
 import {
   elementTypeOf,
@@ -42,17 +43,26 @@ import {
 } from '../vocabulary/work.ts';
 
 const domains = [
-  { domain: '', since: 27, source: 'ONNX Operators', version: 27 },
-  { domain: 'com.microsoft', since: 1, source: 'ONNX Runtime contrib operators', version: 1 },
+  { domain: '', since: 27, source: 'ONNX Operators', version: 27, runner: noRule.unwritten },
+  {
+    domain: 'com.microsoft',
+    since: 1,
+    source: 'ONNX Runtime contrib operators',
+    version: 1,
+    runner: noRule.onnxRuntime,
+  },
 ] as const;
 
 export const linearAttentionOperators: readonly OperatorDefinition[] = domains.flatMap(
-  ({ domain, since, source, version }) => [
+  ({ domain, since, source, version, runner }) => [
     define({
       type: 'LinearAttention',
       domain,
       since,
       documentation: `attention by a recurrent state per head (${source}, LinearAttention-${version})`,
+      inputs: [data('query'), data('key'), data('value'), data('past_state'), data('decay'), data('beta')],
+      pytorch: { layer: 'LinearAttention', autocast: 'half' },
+      runner,
       infer: inferLinearAttention,
       dimensions: linearAttentionMap,
       cost: linearAttentionCost,
@@ -62,6 +72,9 @@ export const linearAttentionOperators: readonly OperatorDefinition[] = domains.f
       domain,
       since,
       documentation: `depthwise convolution over past positions, with state (${source}, CausalConvWithState-${version})`,
+      inputs: [data('input'), weight('weight'), weight('bias'), data('past_state')],
+      pytorch: { layer: 'CausalConvWithState', autocast: 'half' },
+      runner,
       infer: inferCausalConvolution,
       dimensions: causalConvolutionMap,
       cost: causalConvolutionCost,

@@ -4,6 +4,7 @@ import type { Dimension } from '../../model/dimension.ts';
 import type { InferenceContext, OperatorDefinition } from '../definition.ts';
 import { lossMap } from '../dimensions/axes.ts';
 import { define } from '../vocabulary/define.ts';
+import { data, detached, noRule } from '../vocabulary/facts.ts';
 import { elementTypeOf, tensor, unknownBecause } from '../vocabulary/types.ts';
 import {
   backwardOf,
@@ -39,6 +40,9 @@ export const losses: readonly OperatorDefinition[] = [
     type: 'SoftmaxCrossEntropyLoss',
     since: 12,
     documentation: 'cross entropy of softmax scores (ONNX Operators, SoftmaxCrossEntropyLoss-13)',
+    inputs: [data('scores'), detached('labels'), detached('weights')],
+    pytorch: { layer: 'SoftmaxCrossEntropyLoss', autocast: 'fp32' },
+    runner: noRule.unwritten,
     infer: (context) => inferLoss(context, true),
     dimensions: lossMap,
     cost: (context) => {
@@ -66,6 +70,9 @@ export const losses: readonly OperatorDefinition[] = [
     type: 'NegativeLogLikelihoodLoss',
     since: 12,
     documentation: 'negative log-likelihood of the labels (ONNX Operators, NegativeLogLikelihoodLoss-22)',
+    inputs: [data('input'), detached('target'), detached('weight')],
+    pytorch: { layer: 'NegativeLogLikelihoodLoss', autocast: 'fp32' },
+    runner: noRule.unwritten,
     infer: (context) => inferLoss(context, false),
     dimensions: lossMap,
     cost: (context) => {

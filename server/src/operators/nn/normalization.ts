@@ -30,6 +30,7 @@ import { normalizeAxis } from '../vocabulary/axes.ts';
 import { countOf } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';
 import { inferLikeInput } from '../vocabulary/elementwise.ts';
+import { data, detached, noRule, statistic, weight } from '../vocabulary/facts.ts';
 import {
   elementTypeOf,
   mismatch,
@@ -58,6 +59,9 @@ const batchNormalization = define({
   type: 'BatchNormalization',
   documentation:
     'normalization per channel with batch or running statistics (ONNX Operators, BatchNormalization-15)',
+  inputs: [data('X'), weight('scale'), weight('B'), statistic('input_mean'), statistic('input_var')],
+  pytorch: { layer: 'BatchNorm{n}d', autocast: 'widest' },
+  runner: { rule: 'BatchNormalization' },
   infer: (context) => {
     const input = context.inputShape(0);
     const elementType = elementTypeOf(context, 0);
@@ -113,6 +117,9 @@ const layerNormalization = define({
   type: 'LayerNormalization',
   since: 17,
   documentation: 'normalization over the last axes (ONNX Operators, LayerNormalization-17)',
+  inputs: [data('X'), weight('Scale'), weight('B')],
+  pytorch: { layer: 'LayerNorm', autocast: 'fp32' },
+  runner: { rule: 'LayerNormalization' },
   infer: (context) => inferWithStatistics(context, -1),
   dimensions: (context) => layerNormalizationMap(context),
   cost: (context) =>
@@ -123,6 +130,9 @@ const rmsNormalization = define({
   type: 'RMSNormalization',
   since: 23,
   documentation: 'division by the root mean square over the last axes (ONNX Operators, RMSNormalization-23)',
+  inputs: [data('X'), weight('scale')],
+  pytorch: { layer: 'RMSNorm', autocast: 'widest' },
+  runner: { rule: 'RMSNormalization' },
   infer: (context) => inferLikeInput(context),
   dimensions: (context) => layerNormalizationMap(context, { beside: [1] }),
   cost: (context) => normalizationCost(context, { operations: 4, reads: 1, statistics: rowsOf(context, -1) }),
@@ -131,6 +141,9 @@ const rmsNormalization = define({
 const instanceNormalization = define({
   type: 'InstanceNormalization',
   documentation: 'normalization per sample and channel (ONNX Operators, InstanceNormalization-22)',
+  inputs: [data('input'), weight('scale'), weight('B')],
+  pytorch: { layer: 'InstanceNorm{n}d', autocast: 'widest' },
+  runner: { rule: 'InstanceNormalization' },
   infer: (context) => inferLikeInput(context),
   dimensions: instanceNormalizationMap,
   cost: (context) => {
@@ -143,6 +156,9 @@ const groupNormalization = define({
   type: 'GroupNormalization',
   since: 18,
   documentation: 'normalization per sample and group of channels (ONNX Operators, GroupNormalization-21)',
+  inputs: [data('X'), weight('scale'), weight('bias')],
+  pytorch: { layer: 'GroupNorm', autocast: 'fp32' },
+  runner: { rule: 'GroupNormalization' },
   infer: (context) => inferLikeInput(context),
   dimensions: (context) => groupNormalizationMap(context, 'num_groups'),
   cost: (context) => {
@@ -159,6 +175,9 @@ const meanVarianceNormalization = define({
   type: 'MeanVarianceNormalization',
   since: 9,
   documentation: 'normalization over given axes without scale (ONNX Operators, MeanVarianceNormalization-13)',
+  inputs: [data('X')],
+  pytorch: { layer: 'MeanVarianceNormalization', autocast: 'widest' },
+  runner: noRule.unwritten,
   infer: (context) => inferLikeInput(context),
   dimensions: (context) => likeInputBut(context, context.ints('axes') ?? [0, 2, 3]),
   cost: (context) => normalizationCost(context, { operations: 6, reads: 2, statistics: 0 }),
@@ -167,6 +186,9 @@ const meanVarianceNormalization = define({
 const lpNormalization = define({
   type: 'LpNormalization',
   documentation: 'division by the p-norm along an axis (ONNX Operators, LpNormalization-22)',
+  inputs: [data('input')],
+  pytorch: { layer: 'LpNormalization', autocast: 'widest' },
+  runner: { rule: 'LpNormalization' },
   infer: (context) => inferLikeInput(context),
   dimensions: (context) => likeInputButAxis(context, 'axis', -1),
   cost: (context) => normalizationCost(context, { operations: 3, reads: 2, statistics: 0 }),
@@ -175,6 +197,9 @@ const lpNormalization = define({
 const localResponseNormalization = define({
   type: 'LRN',
   documentation: 'normalization over neighbouring channels (ONNX Operators, LRN-13)',
+  inputs: [data('X')],
+  pytorch: { layer: 'LocalResponseNorm', autocast: 'widest' },
+  runner: { rule: 'LRN' },
   infer: (context) => inferLikeInput(context),
   dimensions: (context) => likeInputBut(context, [1]),
   cost: (context) =>
@@ -190,6 +215,9 @@ const softmaxes = (['Softmax', 'LogSoftmax', 'Hardmax'] as const).map((type) =>
       LogSoftmax: 'logarithm of softmax along an axis (ONNX Operators, LogSoftmax-13)',
       Hardmax: '1 at the first maximum along an axis, 0 elsewhere (ONNX Operators, Hardmax-13)',
     }[type],
+    inputs: [type === 'Hardmax' ? detached('input') : data('input')],
+    pytorch: { layer: type, autocast: type === 'Hardmax' ? 'widest' : 'fp32-softmax' },
+    runner: type === 'Hardmax' ? noRule.unwritten : { rule: type },
     infer: (context) => {
       const input = context.inputShape(0);
       const axis = context.int('axis', context.opset < 13 ? 1 : -1);

@@ -17,6 +17,7 @@ import type {
 import { globalPoolMap, poolMap, regionsMap } from '../dimensions/windows.ts';
 import { countOf } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';
+import { data, detached, host, noRule } from '../vocabulary/facts.ts';
 import {
   elementTypeOf,
   invalid,
@@ -43,6 +44,9 @@ import {
 const maxPool = define({
   type: 'MaxPool',
   documentation: 'largest element of each window (ONNX Operators, MaxPool-22)',
+  inputs: [data('X')],
+  pytorch: { layer: 'MaxPool{n}d', autocast: 'widest' },
+  runner: { rule: 'MaxPool' },
   infer: (context) => inferPool(context, 1),
   dimensions: (context) => poolMap(context, { countsPositions: context.outputCount > 1 }),
   cost: (context) => {
@@ -63,6 +67,9 @@ const maxPool = define({
 const averagePool = define({
   type: 'AveragePool',
   documentation: 'mean of each window (ONNX Operators, AveragePool-22)',
+  inputs: [data('X')],
+  pytorch: { layer: 'AvgPool{n}d', autocast: 'widest' },
+  runner: { rule: 'AveragePool' },
   infer: (context) => inferPool(context, 0),
   dimensions: (context) => poolMap(context),
   cost: (context) => poolCost(context, countOf(context.ints('kernel_shape') ?? []), [savedInput(0)]),
@@ -71,6 +78,9 @@ const averagePool = define({
 const lpPool = define({
   type: 'LpPool',
   documentation: 'p-norm of each window (ONNX Operators, LpPool-22)',
+  inputs: [data('X')],
+  pytorch: { layer: 'LpPool', autocast: 'widest' },
+  runner: noRule.unwritten,
   infer: (context) => inferPool(context, 0),
   dimensions: (context) => poolMap(context),
   cost: (context) =>
@@ -80,6 +90,9 @@ const lpPool = define({
 const globalAveragePool = define({
   type: 'GlobalAveragePool',
   documentation: 'mean over all spatial axes (ONNX Operators, GlobalAveragePool-22)',
+  inputs: [data('X')],
+  pytorch: { layer: 'AdaptiveAvgPool{n}d', autocast: 'widest' },
+  runner: { rule: 'GlobalAveragePool' },
   infer: inferGlobalPool,
   dimensions: (context) => globalPoolMap(context, 'mean'),
   cost: (context) => poolCost(context, spatialElements(context), []),
@@ -88,6 +101,9 @@ const globalAveragePool = define({
 const globalMaxPool = define({
   type: 'GlobalMaxPool',
   documentation: 'maximum over all spatial axes (ONNX Operators, GlobalMaxPool-22)',
+  inputs: [data('X')],
+  pytorch: { layer: 'AdaptiveMaxPool{n}d', autocast: 'widest' },
+  runner: { rule: 'GlobalMaxPool' },
   infer: inferGlobalPool,
   dimensions: (context) => globalPoolMap(context, 'max'),
   cost: (context) => poolCost(context, spatialElements(context), [savedInput(0), savedOutput(0)]),
@@ -96,6 +112,9 @@ const globalMaxPool = define({
 const globalLpPool = define({
   type: 'GlobalLpPool',
   documentation: 'p-norm over all spatial axes (ONNX Operators, GlobalLpPool-22)',
+  inputs: [data('X')],
+  pytorch: { layer: 'GlobalLpPool', autocast: 'widest' },
+  runner: noRule.unwritten,
   infer: inferGlobalPool,
   dimensions: (context) => globalPoolMap(context),
   cost: (context) => poolCost(context, 2 * spatialElements(context), [savedInput(0), savedOutput(0)]),
@@ -105,6 +124,9 @@ const maxUnpool = define({
   type: 'MaxUnpool',
   since: 9,
   documentation: 'inverse of MaxPool: elements put back at their positions (ONNX Operators, MaxUnpool-22)',
+  inputs: [data('X'), detached('I'), host('output_shape')],
+  pytorch: { layer: 'MaxUnpool', autocast: 'widest' },
+  runner: noRule.unwritten,
   infer: (context) => {
     const input = context.inputShape(0);
     if (input === undefined) return unknownBecause(context, 0);
@@ -130,6 +152,9 @@ const maxUnpool = define({
 const maxRoiPool = define({
   type: 'MaxRoiPool',
   documentation: 'maximum over each region of interest (ONNX Operators, MaxRoiPool-22)',
+  inputs: [data('X'), detached('rois')],
+  pytorch: { layer: 'MaxRoiPool', autocast: 'widest' },
+  runner: noRule.unwritten,
   infer: (context) => {
     const pooled = context.ints('pooled_shape') ?? [];
     if (pooled.some((size) => size <= 0))
@@ -144,6 +169,9 @@ const roiAlign = define({
   type: 'RoiAlign',
   since: 10,
   documentation: 'bilinear samples of each region of interest (ONNX Operators, RoiAlign-22)',
+  inputs: [data('X'), detached('rois'), detached('batch_indices')],
+  pytorch: { layer: 'RoiAlign', autocast: 'widest' },
+  runner: noRule.unwritten,
   infer: (context) =>
     inferRegions(context, [context.int('output_height', 1), context.int('output_width', 1)]),
   dimensions: regionsMap,

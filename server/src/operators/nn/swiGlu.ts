@@ -2,6 +2,7 @@ import { broadcastMap } from '../dimensions/elementwise.ts';
 import { contradict } from '../vocabulary/broadcast.ts';
 import { define } from '../vocabulary/define.ts';
 import { elementwiseCost, inferBroadcast, readsInput } from '../vocabulary/elementwise.ts';
+import { data, noRule } from '../vocabulary/facts.ts';
 import { mismatch, printShape } from '../vocabulary/types.ts';
 import { savedInput } from '../vocabulary/work.ts';
 
@@ -10,6 +11,9 @@ export const swiGlu = define({
   type: 'SwiGLU',
   since: 28,
   documentation: 'swish of a gate times a value (ONNX Operators, SwiGLU-28)',
+  inputs: [data('A'), data('B')],
+  pytorch: { layer: 'SwiGLU', autocast: 'widest' },
+  runner: noRule.unwritten,
   infer: (context) => {
     const gate = context.inputShape(0);
     const value = context.inputShape(1);

@@ -6,12 +6,16 @@ import { quantizationMap } from '../dimensions/axes.ts';
 import { likeInputBut } from '../dimensions/elementwise.ts';
 import { define } from '../vocabulary/define.ts';
 import { elementwiseCost, inferLikeInput, passesThrough } from '../vocabulary/elementwise.ts';
+import { data, detached, noRule } from '../vocabulary/facts.ts';
 import { elementTypeOf, invalid, tensor, tensorOfUnknownShape, whyUnknown } from '../vocabulary/types.ts';
 
 const quantizeLinear = define({
   type: 'QuantizeLinear',
   since: 10,
   documentation: 'x / scale rounded to an integer type (ONNX Operators, QuantizeLinear-28)',
+  inputs: [detached('x'), detached('y_scale'), detached('y_zero_point')],
+  pytorch: { layer: 'QuantizeLinear', autocast: 'widest' },
+  runner: noRule.quantized,
   infer: (context) => {
     const asked = requestedType(context, 'output_dtype');
     const zeroPoint = context.inputElementType(2);
@@ -27,6 +31,10 @@ const dequantizeLinear = define({
   type: 'DequantizeLinear',
   since: 10,
   documentation: '(x − zero point) · scale (ONNX Operators, DequantizeLinear-28)',
+  inputs: [data('x'), detached('x_scale'), detached('x_zero_point')],
+  traits: ['passes-elements'],
+  pytorch: { layer: 'DequantizeLinear', autocast: 'widest' },
+  runner: noRule.quantized,
   infer: (context) =>
     inferLikeInput(context, {
       elementType: requestedType(context, 'output_dtype') ?? elementTypeOf(context, 1),
@@ -39,6 +47,9 @@ const dynamicQuantizeLinear = define({
   type: 'DynamicQuantizeLinear',
   since: 11,
   documentation: 'x quantized to uint8 by its own range (ONNX Operators, DynamicQuantizeLinear-11)',
+  inputs: [data('x')],
+  pytorch: { layer: 'DynamicQuantizeLinear', autocast: 'widest' },
+  runner: noRule.quantized,
   infer: (context) => {
     const input = context.inputShape(0);
     const quantized =

@@ -24,6 +24,7 @@ import type {
 } from '../definition.ts';
 import { recurrentMap } from '../dimensions/sequences.ts';
 import { define } from '../vocabulary/define.ts';
+import { data, detached, noRule, weight } from '../vocabulary/facts.ts';
 import {
   elementTypeOf,
   mismatch,
@@ -46,12 +47,10 @@ import {
   work,
 } from '../vocabulary/work.ts';
 
-interface Cell {
-  readonly type: string;
+interface Cell extends Pick<OperatorDefinition, 'type' | 'documentation' | 'inputs' | 'pytorch' | 'runner'> {
   readonly gates: number;
   /** Outputs: all hidden states, the last one, and for LSTM the last cell state. */
   readonly outputs: 2 | 3;
-  readonly documentation: string;
   /** Its states are projected to a smaller size before they are given out and fed back, by the weight at this input. */
   readonly projection?: number;
 }
@@ -62,18 +61,36 @@ const cells: readonly Cell[] = [
     gates: 4,
     outputs: 3,
     documentation: 'long short-term memory over a sequence (ONNX Operators, LSTM-22)',
+    inputs: [
+      data('X'),
+      weight('W'),
+      weight('R'),
+      weight('B'),
+      detached('sequence_lens'),
+      data('initial_h'),
+      data('initial_c'),
+      weight('P'),
+    ],
+    pytorch: { layer: 'LSTM', autocast: 'half' },
+    runner: noRule.unwritten,
   },
   {
     type: 'GRU',
     gates: 3,
     outputs: 2,
     documentation: 'gated recurrent units over a sequence (ONNX Operators, GRU-22)',
+    inputs: [data('X'), weight('W'), weight('R'), weight('B'), detached('sequence_lens'), data('initial_h')],
+    pytorch: { layer: 'GRU', autocast: 'half' },
+    runner: noRule.unwritten,
   },
   {
     type: 'RNN',
     gates: 1,
     outputs: 2,
     documentation: 'simple recurrent units over a sequence (ONNX Operators, RNN-22)',
+    inputs: [data('X'), weight('W'), weight('R'), weight('B'), detached('sequence_lens'), data('initial_h')],
+    pytorch: { layer: 'RNN', autocast: 'half' },
+    runner: noRule.unwritten,
   },
 ];
 
@@ -94,13 +111,24 @@ const projectedCell: Cell = {
   projection: 7,
   documentation:
     'long short-term memory whose states are projected (torch.nn.LSTM of PyTorch 2.13, ProjectedLSTM-1)',
+  inputs: [
+    data('X'),
+    weight('W'),
+    weight('R'),
+    weight('B'),
+    detached('sequence_lens'),
+    data('initial_h'),
+    data('initial_c'),
+    weight('P'),
+  ],
+  pytorch: { layer: 'ProjectedLSTM', autocast: 'half' },
+  runner: noRule.unwritten,
 };
 
 export const recurrentOperators: readonly OperatorDefinition[] = [...cells, projectedCell].map((cell) =>
   define({
-    type: cell.type,
+    ...cell,
     ...(cell.projection === undefined ? {} : { domain: ownDomain }),
-    documentation: cell.documentation,
     infer: (context) => inferRecurrent(context, cell),
     dimensions: recurrentMap,
     cost: (context) => recurrentCost(context, cell),

@@ -24,6 +24,7 @@ import { integersOf, lengthOf, normalizeAxes, normalizeAxis, numbersOf } from '.
 import { contentOf, coordinatesOf, elementAt } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';
 import { elementwiseCost, inferLikeInput, readsNothing } from '../vocabulary/elementwise.ts';
+import { data, detached, host, noRule } from '../vocabulary/facts.ts';
 import {
   elementTypeOf,
   mismatch,
@@ -47,9 +48,8 @@ import {
   work,
 } from '../vocabulary/work.ts';
 
-interface ReductionRow {
-  readonly type: string;
-  readonly documentation: string;
+interface ReductionRow
+  extends Pick<OperatorDefinition, 'type' | 'documentation' | 'inputs' | 'pytorch' | 'runner'> {
   readonly operations: number;
   /** What PyTorch 2.x keeps for backward. */
   readonly saved: readonly SavedTensor[];
@@ -69,6 +69,9 @@ const rows: readonly ReductionRow[] = [
     type: 'ReduceSum',
     combines: 'sum',
     documentation: 'sum over axes (ONNX Operators, ReduceSum-13)',
+    inputs: [data('data'), host('axes')],
+    pytorch: { layer: 'ReduceSum', autocast: 'fp32-result' },
+    runner: { rule: 'ReduceSum' },
     operations: 1,
     saved: [],
     fold: integer(addDimensions),
@@ -77,6 +80,9 @@ const rows: readonly ReductionRow[] = [
     type: 'ReduceMean',
     combines: 'mean',
     documentation: 'mean over axes (ONNX Operators, ReduceMean-18)',
+    inputs: [data('data'), host('axes')],
+    pytorch: { layer: 'ReduceMean', autocast: 'widest' },
+    runner: { rule: 'ReduceMean' },
     operations: 1,
     saved: [],
   },
@@ -84,6 +90,9 @@ const rows: readonly ReductionRow[] = [
     type: 'ReduceMax',
     combines: 'max',
     documentation: 'maximum over axes (ONNX Operators, ReduceMax-20)',
+    inputs: [data('data'), host('axes')],
+    pytorch: { layer: 'ReduceMax', autocast: 'widest' },
+    runner: { rule: 'ReduceMax' },
     operations: 1,
     saved: [savedInput(0), savedOutput(0)],
     fold: integer(maximumOfDimensions),
@@ -92,6 +101,9 @@ const rows: readonly ReductionRow[] = [
     type: 'ReduceMin',
     combines: 'min',
     documentation: 'minimum over axes (ONNX Operators, ReduceMin-20)',
+    inputs: [data('data'), host('axes')],
+    pytorch: { layer: 'ReduceMin', autocast: 'widest' },
+    runner: { rule: 'ReduceMin' },
     operations: 1,
     saved: [savedInput(0), savedOutput(0)],
     fold: integer(minimumOfDimensions),
@@ -100,6 +112,9 @@ const rows: readonly ReductionRow[] = [
     type: 'ReduceProd',
     combines: 'product',
     documentation: 'product over axes (ONNX Operators, ReduceProd-18)',
+    inputs: [data('data'), host('axes')],
+    pytorch: { layer: 'ReduceProd', autocast: 'fp32-result' },
+    runner: { rule: 'ReduceProd' },
     operations: 1,
     saved: [savedInput(0), savedOutput(0)],
     fold: integer(multiplyDimensions),
@@ -108,24 +123,36 @@ const rows: readonly ReductionRow[] = [
     type: 'ReduceL1',
     combines: 'sum',
     documentation: 'sum of absolute values over axes (ONNX Operators, ReduceL1-18)',
+    inputs: [data('data'), host('axes')],
+    pytorch: { layer: 'ReduceL1', autocast: 'fp32-result' },
+    runner: { rule: 'ReduceL1' },
     operations: 2,
     saved: [savedInput(0), savedOutput(0)],
   },
   {
     type: 'ReduceL2',
     documentation: 'root of the sum of squares over axes (ONNX Operators, ReduceL2-18)',
+    inputs: [data('data'), host('axes')],
+    pytorch: { layer: 'ReduceL2', autocast: 'fp32-result' },
+    runner: { rule: 'ReduceL2' },
     operations: 2,
     saved: [savedInput(0), savedOutput(0)],
   },
   {
     type: 'ReduceLogSum',
     documentation: 'logarithm of the sum over axes (ONNX Operators, ReduceLogSum-28)',
+    inputs: [data('data'), host('axes')],
+    pytorch: { layer: 'ReduceLogSum', autocast: 'widest' },
+    runner: { rule: 'ReduceLogSum' },
     operations: 1,
     saved: [savedOutput(0)],
   },
   {
     type: 'ReduceLogSumExp',
     documentation: 'logarithm of the sum of eˣ over axes (ONNX Operators, ReduceLogSumExp-28)',
+    inputs: [data('data'), host('axes')],
+    pytorch: { layer: 'ReduceLogSumExp', autocast: 'widest' },
+    runner: { rule: 'ReduceLogSumExp' },
     operations: 3,
     saved: [savedInput(0), savedOutput(0)],
   },
@@ -133,6 +160,9 @@ const rows: readonly ReductionRow[] = [
     type: 'ReduceSumSquare',
     combines: 'sum',
     documentation: 'sum of squares over axes (ONNX Operators, ReduceSumSquare-18)',
+    inputs: [data('data'), host('axes')],
+    pytorch: { layer: 'ReduceSumSquare', autocast: 'widest' },
+    runner: { rule: 'ReduceSumSquare' },
     operations: 2,
     saved: [savedInput(0)],
   },
@@ -140,8 +170,7 @@ const rows: readonly ReductionRow[] = [
 
 const reductions = rows.map((row) =>
   define({
-    type: row.type,
-    documentation: row.documentation,
+    ...row,
     infer: (context) => inferReduction(context, row),
     dimensions: (context) => reductionMap(context, row.combines),
     cost: (context) => reductionCost(context, row),
@@ -152,6 +181,9 @@ const positionsOfExtremes = (['ArgMax', 'ArgMin'] as const).map((type) =>
   define({
     type,
     documentation: `index of the ${type === 'ArgMax' ? 'largest' : 'smallest'} element along an axis (ONNX Operators, ${type}-13)`,
+    inputs: [detached('data')],
+    pytorch: { layer: type, autocast: 'widest' },
+    runner: { rule: type },
     infer: (context) => {
       const input = context.inputShape(0);
       if (input === undefined) return unknownBecause(context, 0, 'int64');
@@ -176,6 +208,9 @@ const runningSum = define({
   type: 'CumSum',
   since: 11,
   documentation: 'running sum along an axis (ONNX Operators, CumSum-14)',
+  inputs: [data('x'), host('axis')],
+  pytorch: { layer: 'CumSum', autocast: 'fp32-result' },
+  runner: { rule: 'CumSum' },
   infer: (context) => inferLikeInput(context),
   dimensions: runningMap,
   cost: (context) => elementwiseCost(context, 1, (index) => (index === 0 ? readsNothing(1) : undefined)),
@@ -185,6 +220,9 @@ const runningProduct = define({
   type: 'CumProd',
   since: 26,
   documentation: 'running product along an axis (ONNX Operators, CumProd-26)',
+  inputs: [data('x'), host('axis')],
+  pytorch: { layer: 'CumProd', autocast: 'widest' },
+  runner: noRule.unwritten,
   infer: (context) => inferLikeInput(context),
   dimensions: runningMap,
   cost: (context) =>

@@ -10,6 +10,7 @@ import { unknownMap } from '../dimensionMap.ts';
 import { integersOf, normalizeAxis, numbersOf } from '../vocabulary/axes.ts';
 import { content, scalarOf } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';
+import { data, detached, host, noRule, variadic } from '../vocabulary/facts.ts';
 import { viewCost } from '../vocabulary/movement.ts';
 import {
   elementTypeOf,
@@ -30,6 +31,9 @@ export const sequenceOperators: readonly OperatorDefinition[] = [
     type: 'SequenceEmpty',
     since: 11,
     documentation: 'a sequence without elements (ONNX Operators, SequenceEmpty-11)',
+    inputs: [],
+    pytorch: { layer: 'SequenceEmpty', autocast: 'widest' },
+    runner: noRule.sequences,
     infer: (context) => {
       const elementType = elementTypeOfNumber(context.int('dtype', 1)) ?? 'float32';
       const element = tensorOfUnknownShape(elementType, 'the sequence is empty');
@@ -42,6 +46,9 @@ export const sequenceOperators: readonly OperatorDefinition[] = [
     type: 'SequenceConstruct',
     since: 11,
     documentation: 'a sequence of the inputs (ONNX Operators, SequenceConstruct-11)',
+    inputs: [variadic(data('inputs'))],
+    pytorch: { layer: 'SequenceConstruct', autocast: 'widest' },
+    runner: noRule.sequences,
     infer: (context) => single(sequenceOf(inputTypes(context))),
     dimensions: () => unknownMap(ofElements),
     cost: (context) => viewCost(context),
@@ -50,6 +57,9 @@ export const sequenceOperators: readonly OperatorDefinition[] = [
     type: 'SequenceInsert',
     since: 11,
     documentation: 'a sequence with one more element (ONNX Operators, SequenceInsert-11)',
+    inputs: [data('input_sequence'), data('tensor'), detached('position')],
+    pytorch: { layer: 'SequenceInsert', autocast: 'widest' },
+    runner: noRule.sequences,
     infer: (context) => single(insertedInto(context)),
     dimensions: () => unknownMap(ofElements),
     cost: () => shapeCost,
@@ -58,6 +68,9 @@ export const sequenceOperators: readonly OperatorDefinition[] = [
     type: 'SequenceErase',
     since: 11,
     documentation: 'a sequence with one element less (ONNX Operators, SequenceErase-11)',
+    inputs: [data('input_sequence'), detached('position')],
+    pytorch: { layer: 'SequenceErase', autocast: 'widest' },
+    runner: noRule.sequences,
     infer: (context) => single(erasedFrom(context)),
     dimensions: () => unknownMap(ofElements),
     cost: () => shapeCost,
@@ -66,6 +79,9 @@ export const sequenceOperators: readonly OperatorDefinition[] = [
     type: 'SequenceAt',
     since: 11,
     documentation: 'one element of a sequence (ONNX Operators, SequenceAt-11)',
+    inputs: [data('input_sequence'), detached('position')],
+    pytorch: { layer: 'SequenceAt', autocast: 'widest' },
+    runner: noRule.sequences,
     infer: (context) => {
       const type = context.inputType(0);
       const elements = elementsOf(type);
@@ -79,6 +95,9 @@ export const sequenceOperators: readonly OperatorDefinition[] = [
     type: 'SequenceLength',
     since: 11,
     documentation: 'how many elements a sequence has (ONNX Operators, SequenceLength-11)',
+    inputs: [detached('input_sequence')],
+    pytorch: { layer: 'SequenceLength', autocast: 'widest' },
+    runner: noRule.sequences,
     infer: (context) => {
       const length = elementsOf(context.inputType(0))?.length;
       return single(tensor('int64', []), length === undefined ? undefined : content([], [length]));
@@ -90,6 +109,9 @@ export const sequenceOperators: readonly OperatorDefinition[] = [
     type: 'SplitToSequence',
     since: 11,
     documentation: 'parts along an axis as a sequence (ONNX Operators, SplitToSequence-24)',
+    inputs: [data('input'), host('split')],
+    pytorch: { layer: 'SplitToSequence', autocast: 'widest' },
+    runner: noRule.sequences,
     infer: inferSplitToSequence,
     dimensions: () => unknownMap(ofElements),
     cost: (context) => viewCost(context),
@@ -98,6 +120,9 @@ export const sequenceOperators: readonly OperatorDefinition[] = [
     type: 'ConcatFromSequence',
     since: 11,
     documentation: 'the elements of a sequence joined along an axis (ONNX Operators, ConcatFromSequence-11)',
+    inputs: [data('input_sequence')],
+    pytorch: { layer: 'ConcatFromSequence', autocast: 'widest' },
+    runner: noRule.sequences,
     infer: inferConcatFromSequence,
     // What the elements have is what the output has: each is read once.
     dimensions: () => unknownMap(ofElements),
@@ -112,6 +137,9 @@ export const sequenceOperators: readonly OperatorDefinition[] = [
     type: 'SequenceMap',
     since: 17,
     documentation: 'a subgraph applied to every element of sequences (ONNX Operators, SequenceMap-17)',
+    inputs: [data('input_sequence'), variadic(data('additional_inputs'))],
+    pytorch: { layer: 'SequenceMap', autocast: 'subgraph' },
+    runner: noRule.subgraphs,
     infer: (context) => {
       const outputs = context.inferSubgraph('body', inputTypes(context).map(elementOf));
       return { outputs: outputs.map((element): ValueType => ({ kind: 'sequence', element })) };
@@ -128,6 +156,9 @@ export const sequenceOperators: readonly OperatorDefinition[] = [
     type: 'Optional',
     since: 15,
     documentation: 'a value that may be absent (ONNX Operators, Optional-28)',
+    inputs: [data('input')],
+    pytorch: { layer: 'Optional', autocast: 'widest' },
+    runner: noRule.sequences,
     infer: (context) => single({ kind: 'optional', element: context.inputType(0) ?? typeOfEmpty(context) }),
     dimensions: () => unknownMap(ofElements),
     cost: (context) => viewCost(context),
@@ -136,6 +167,9 @@ export const sequenceOperators: readonly OperatorDefinition[] = [
     type: 'OptionalGetElement',
     since: 15,
     documentation: 'the value of an optional (ONNX Operators, OptionalGetElement-28)',
+    inputs: [data('input')],
+    pytorch: { layer: 'OptionalGetElement', autocast: 'widest' },
+    runner: noRule.sequences,
     infer: (context) => {
       const type = context.inputType(0);
       return single(type?.kind === 'sequence' ? type : elementOf(type));
@@ -147,6 +181,9 @@ export const sequenceOperators: readonly OperatorDefinition[] = [
     type: 'OptionalHasElement',
     since: 15,
     documentation: 'whether an optional has a value (ONNX Operators, OptionalHasElement-28)',
+    inputs: [detached('input')],
+    pytorch: { layer: 'OptionalHasElement', autocast: 'widest' },
+    runner: noRule.sequences,
     infer: () => single(tensor('bool', [])),
     dimensions: () => unknownMap(ofElements),
     cost: () => shapeCost,

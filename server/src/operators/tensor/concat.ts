@@ -8,6 +8,7 @@ import { normalizeAxis, numbersOf } from '../vocabulary/axes.ts';
 import { contradict } from '../vocabulary/broadcast.ts';
 import { content, gatherContent, positionOf } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';
+import { data, variadic } from '../vocabulary/facts.ts';
 import { copyCost } from '../vocabulary/movement.ts';
 import {
   elementTypeOf,
@@ -22,6 +23,9 @@ import {
 export const concat = define({
   type: 'Concat',
   documentation: 'tensors joined along an axis (ONNX Operators, Concat-13)',
+  inputs: [variadic(data('inputs'))],
+  pytorch: { layer: 'Concat', autocast: 'widest' },
+  runner: { rule: 'Concat' },
   infer: inferConcat,
   dimensions: (context) => concatMap(context),
   cost: (context) => copyCost(context, { gradientIsView: true }),

@@ -14,6 +14,7 @@ import { compressMap } from '../dimensions/axes.ts';
 import { normalizeAxis, numbersOf } from '../vocabulary/axes.ts';
 import { scalarOf } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';
+import { data, detached, noRule } from '../vocabulary/facts.ts';
 import { copyCost } from '../vocabulary/movement.ts';
 import {
   elementTypeOf,
@@ -31,6 +32,9 @@ export const dataDependentOperators: readonly OperatorDefinition[] = [
     type: 'NonZero',
     since: 9,
     documentation: 'coordinates of the elements that are not 0 (ONNX Operators, NonZero-13)',
+    inputs: [detached('X')],
+    pytorch: { layer: 'NonZero', autocast: 'widest' },
+    runner: noRule.dataDependent,
     infer: (context) => {
       const input = context.inputShape(0);
       const elements = context.inputContent(0);
@@ -56,6 +60,9 @@ export const dataDependentOperators: readonly OperatorDefinition[] = [
     type: 'Compress',
     since: 9,
     documentation: 'entries along an axis where a condition holds (ONNX Operators, Compress-28)',
+    inputs: [data('input'), detached('condition')],
+    pytorch: { layer: 'Compress', autocast: 'widest' },
+    runner: noRule.dataDependent,
     infer: (context) => {
       const input = context.inputShape(0);
       const elementType = elementTypeOf(context, 0);
@@ -86,6 +93,9 @@ export const dataDependentOperators: readonly OperatorDefinition[] = [
     type: 'Unique',
     since: 11,
     documentation: 'the different elements, or entries along an axis (ONNX Operators, Unique-28)',
+    inputs: [detached('X')],
+    pytorch: { layer: 'Unique', autocast: 'widest' },
+    runner: noRule.dataDependent,
     infer: (context) => {
       const input = context.inputShape(0);
       const elementType = elementTypeOf(context, 0);
@@ -121,6 +131,15 @@ export const dataDependentOperators: readonly OperatorDefinition[] = [
     type: 'NonMaxSuppression',
     since: 10,
     documentation: 'indices of boxes that overlap no better one (ONNX Operators, NonMaxSuppression-11)',
+    inputs: [
+      detached('boxes'),
+      detached('scores'),
+      detached('max_output_boxes_per_class'),
+      detached('iou_threshold'),
+      detached('score_threshold'),
+    ],
+    pytorch: { layer: 'NonMaxSuppression', autocast: 'widest' },
+    runner: noRule.dataDependent,
     infer: (context) => {
       // Boxes are [batch, boxes, 4], scores [batch, classes, boxes]; without a count none is kept.
       const [batch, boxes] = context.inputShape(0) ?? [];

@@ -15,27 +15,32 @@ import {
   readsInput,
   readsNothing,
 } from '../vocabulary/elementwise.ts';
+import { data, noRule } from '../vocabulary/facts.ts';
 import { copyCost } from '../vocabulary/movement.ts';
 import { elementTypeOf, mismatch, printShape, single, tensor, unknownBecause } from '../vocabulary/types.ts';
 
 const rows: readonly (readonly [
   type: string,
   documentation: string,
+  input: string,
   operations: number,
   gradient: ElementwiseGradient,
 ])[] = [
-  ['Affine', 'αx + β', 2, readsNothing(1)],
-  ['ImageScaler', 'an image times a factor plus a bias per channel', 2, readsNothing(1)],
-  ['ParametricSoftplus', 'α·ln(1 + e^βx)', 4, readsInput(4)],
-  ['Scale', 'αx', 1, readsNothing(1)],
-  ['ScaledTanh', 'α·tanh(βx)', 3, readsInput(4)],
+  ['Affine', 'αx + β', 'X', 2, readsNothing(1)],
+  ['ImageScaler', 'an image times a factor plus a bias per channel', 'input', 2, readsNothing(1)],
+  ['ParametricSoftplus', 'α·ln(1 + e^βx)', 'X', 4, readsInput(4)],
+  ['Scale', 'αx', 'input', 1, readsNothing(1)],
+  ['ScaledTanh', 'α·tanh(βx)', 'input', 3, readsInput(4)],
 ];
 
 export const experimentalOperators: readonly OperatorDefinition[] = [
-  ...rows.map(([type, documentation, operations, gradient]) =>
+  ...rows.map(([type, documentation, input, operations, gradient]) =>
     define({
       type,
       documentation: `${documentation}, experimental, removed in ONNX 1.5 (${type}-1)`,
+      inputs: [data(input)],
+      pytorch: { layer: type, autocast: 'widest' },
+      runner: noRule.unwritten,
       infer: (context) => inferLikeInput(context),
       dimensions: type === 'ImageScaler' ? (context) => likeInputBut(context, [1]) : likeInputMap,
       cost: (context) => elementwiseCost(context, operations, () => gradient),
@@ -44,6 +49,9 @@ export const experimentalOperators: readonly OperatorDefinition[] = [
   define({
     type: 'Crop',
     documentation: 'an image without its border, experimental, removed in ONNX 1.5 (Crop-1)',
+    inputs: [data('input')],
+    pytorch: { layer: 'Crop', autocast: 'widest' },
+    runner: noRule.unwritten,
     infer: (context) => {
       const input = context.inputShape(0);
       const elementType = elementTypeOf(context, 0);

@@ -28,6 +28,7 @@ import { likeInputButAxis } from '../dimensions/elementwise.ts';
 import { integersOf, normalizeAxis, numbersOf } from '../vocabulary/axes.ts';
 import { elementAt, gatherContent, positionOf, scalarOf } from '../vocabulary/contents.ts';
 import { define, withdrawn } from '../vocabulary/define.ts';
+import { data, detached, host, noRule, operand } from '../vocabulary/facts.ts';
 import { copyCost, viewCost } from '../vocabulary/movement.ts';
 import {
   elementTypeOf,
@@ -58,6 +59,9 @@ import { dataDependentOperators } from './dataDependent.ts';
 const gather = define({
   type: 'Gather',
   documentation: 'entries along an axis at given indices: selection or embedding (ONNX Operators, Gather-13)',
+  inputs: [operand('data'), detached('indices')],
+  pytorch: { layer: 'Gather', autocast: 'widest' },
+  runner: { rule: 'Gather' },
   infer: inferGather,
   dimensions: gatherMap,
   cost: gatherCost,
@@ -67,6 +71,9 @@ const gatherElements = define({
   type: 'GatherElements',
   since: 11,
   documentation: 'one element per index along an axis, as torch.gather (ONNX Operators, GatherElements-13)',
+  inputs: [data('data'), detached('indices')],
+  pytorch: { layer: 'GatherElements', autocast: 'widest' },
+  runner: { rule: 'GatherElements' },
   infer: (context) => {
     const indices = context.inputShape(1);
     return indices === undefined
@@ -82,6 +89,9 @@ const gatherND = define({
   type: 'GatherND',
   since: 11,
   documentation: 'slices at coordinates given by the last axis of the indices (ONNX Operators, GatherND-13)',
+  inputs: [data('data'), detached('indices')],
+  pytorch: { layer: 'GatherND', autocast: 'widest' },
+  runner: { rule: 'GatherND' },
   infer: inferGatherND,
   dimensions: gatherNDMap,
   cost: (context) =>
@@ -98,6 +108,12 @@ const scatters = (['ScatterElements', 'Scatter', 'ScatterND', 'TensorScatter'] a
       ScatterND: 'the input with slices at given coordinates replaced (ONNX Operators, ScatterND-18)',
       TensorScatter: 'a cache with new entries written in place (ONNX Operators, TensorScatter-24)',
     }[type],
+    inputs:
+      type === 'TensorScatter'
+        ? [data('past_cache'), data('update'), detached('write_indices')]
+        : [data('data'), detached('indices'), data('updates')],
+    pytorch: { layer: type, autocast: 'widest' },
+    runner: type.startsWith('ScatterE') || type === 'ScatterND' ? { rule: type } : noRule.unwritten,
     infer: (context) => {
       const input = context.inputType(0);
       return input === undefined
@@ -118,6 +134,9 @@ const topK = define({
   type: 'TopK',
   documentation:
     'the k largest or smallest elements along an axis, and their indices (ONNX Operators, TopK-24)',
+  inputs: [data('X'), host('K')],
+  pytorch: { layer: 'TopK', autocast: 'widest' },
+  runner: { rule: 'TopK' },
   infer: (context) => {
     const input = context.inputShape(0);
     const elementType = elementTypeOf(context, 0);
@@ -158,6 +177,9 @@ const oneHot = define({
   type: 'OneHot',
   since: 9,
   documentation: 'a new axis with one value at the index and another elsewhere (ONNX Operators, OneHot-28)',
+  inputs: [detached('indices'), host('depth'), detached('values')],
+  pytorch: { layer: 'OneHot', autocast: 'widest' },
+  runner: { rule: 'OneHot' },
   infer: (context) => {
     const indices = context.inputShape(0);
     const elementType = elementTypeOf(context, 2);

@@ -5,6 +5,7 @@ import type { CostContext, Inference, InferenceContext } from '../definition.ts'
 import { padMap } from '../dimensions/axes.ts';
 import { integersOf, normalizeAxes, numbersOf } from '../vocabulary/axes.ts';
 import { define } from '../vocabulary/define.ts';
+import { data, detached, host } from '../vocabulary/facts.ts';
 import { copyCost } from '../vocabulary/movement.ts';
 import {
   elementTypeOf,
@@ -20,6 +21,9 @@ import { savedInput } from '../vocabulary/work.ts';
 export const pad = define({
   type: 'Pad',
   documentation: 'elements added, or removed, at both ends of axes (ONNX Operators, Pad-25)',
+  inputs: [data('data'), host('pads'), detached('constant_value'), host('axes')],
+  pytorch: { layer: 'Pad', autocast: 'widest' },
+  runner: { rule: 'Pad' },
   infer: inferPad,
   dimensions: padMap,
   cost: (context) => copyCost(context, { saved: readsWhatItRepeats(context) ? [savedInput(0)] : [] }),

@@ -25,6 +25,7 @@ import { integersOf, lengthOf, normalizeAxes, normalizeAxis, numbersOf } from '.
 import { broadcastShapes } from '../vocabulary/broadcast.ts';
 import { gatherContent, reshapeContent } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';
+import { data, host } from '../vocabulary/facts.ts';
 import { copyCost, viewCost } from '../vocabulary/movement.ts';
 import {
   elementTypeOf,
@@ -42,6 +43,10 @@ const reshape = define({
   type: 'Reshape',
   documentation:
     'the same elements in another shape; 0 copies a size, −1 takes what is left (ONNX Operators, Reshape-25)',
+  inputs: [data('data'), host('shape')],
+  traits: ['layout'],
+  pytorch: { layer: 'Reshape', autocast: 'widest' },
+  runner: { rule: 'Reshape' },
   infer: inferReshape,
   dimensions: (context) => reshapeMap(context, inferReshape(context)),
   cost: (context) => viewCost(context),
@@ -50,6 +55,10 @@ const reshape = define({
 const flatten = define({
   type: 'Flatten',
   documentation: 'the axes before and from `axis` on, each merged into one (ONNX Operators, Flatten-25)',
+  inputs: [data('input')],
+  traits: ['layout'],
+  pytorch: { layer: 'Flatten', autocast: 'widest' },
+  runner: { rule: 'Flatten' },
   infer: (context) => {
     const input = context.inputShape(0);
     if (input === undefined) return unknownBecause(context, 0);
@@ -69,6 +78,10 @@ const flatten = define({
 const squeeze = define({
   type: 'Squeeze',
   documentation: 'axes of size 1 removed (ONNX Operators, Squeeze-25)',
+  inputs: [data('data'), host('axes')],
+  traits: ['layout'],
+  pytorch: { layer: 'Squeeze', autocast: 'widest' },
+  runner: { rule: 'Squeeze' },
   infer: inferSqueeze,
   dimensions: squeezeMap,
   cost: (context) => viewCost(context),
@@ -77,6 +90,10 @@ const squeeze = define({
 const unsqueeze = define({
   type: 'Unsqueeze',
   documentation: 'axes of size 1 inserted (ONNX Operators, Unsqueeze-25)',
+  inputs: [data('data'), host('axes')],
+  traits: ['layout'],
+  pytorch: { layer: 'Unsqueeze', autocast: 'widest' },
+  runner: { rule: 'Unsqueeze' },
   infer: inferUnsqueeze,
   dimensions: unsqueezeMap,
   cost: (context) => viewCost(context),
@@ -85,6 +102,10 @@ const unsqueeze = define({
 const identity = define({
   type: 'Identity',
   documentation: 'the input itself (ONNX Operators, Identity-25)',
+  inputs: [data('input')],
+  traits: ['layout'],
+  pytorch: { layer: 'Identity', autocast: 'widest' },
+  runner: { rule: 'Identity' },
   infer: (context) => {
     const type = context.inputType(0);
     return type === undefined ? unknownBecause(context, 0) : single(type, context.inputContent(0));
@@ -96,6 +117,10 @@ const identity = define({
 const transpose = define({
   type: 'Transpose',
   documentation: 'axes in another order, a view in PyTorch (ONNX Operators, Transpose-25)',
+  inputs: [data('data')],
+  traits: ['layout'],
+  pytorch: { layer: 'Transpose', autocast: 'widest' },
+  runner: { rule: 'Transpose' },
   infer: (context) => {
     const input = context.inputShape(0);
     if (input === undefined) return unknownBecause(context, 0);
@@ -118,6 +143,9 @@ const expand = define({
   type: 'Expand',
   since: 8,
   documentation: 'the input broadcast to a shape, a view in PyTorch (ONNX Operators, Expand-13)',
+  inputs: [data('input'), host('shape')],
+  pytorch: { layer: 'Expand', autocast: 'widest' },
+  runner: { rule: 'Expand' },
   infer: (context) => {
     const elementType = elementTypeOf(context, 0);
     const input = context.inputShape(0);
@@ -145,6 +173,9 @@ const expand = define({
 const depthToSpace = define({
   type: 'DepthToSpace',
   documentation: 'blocks of channels moved to blocks of pixels (ONNX Operators, DepthToSpace-28)',
+  inputs: [data('input')],
+  pytorch: { layer: 'PixelShuffle', autocast: 'widest' },
+  runner: { rule: 'DepthToSpace' },
   infer: (context) =>
     inferBlocks(context, 'channels', (block, channels, size) => [
       floorDivideDimensions(channels, block * block),
@@ -157,6 +188,9 @@ const depthToSpace = define({
 const spaceToDepth = define({
   type: 'SpaceToDepth',
   documentation: 'blocks of pixels moved to channels (ONNX Operators, SpaceToDepth-28)',
+  inputs: [data('input')],
+  pytorch: { layer: 'PixelUnshuffle', autocast: 'widest' },
+  runner: { rule: 'SpaceToDepth' },
   infer: (context) =>
     inferBlocks(context, 'pixels', (block, channels, size) => [
       productOfDimensions([channels, block * block]),

@@ -14,6 +14,7 @@ import { affineGridMap, columnsToImageMap, gridSampleMap } from '../dimensions/w
 import { normalizeAxes, numbersOf } from '../vocabulary/axes.ts';
 import { countOf } from '../vocabulary/contents.ts';
 import { define, withdrawn } from '../vocabulary/define.ts';
+import { data, detached, host, noRule } from '../vocabulary/facts.ts';
 import { copyCost } from '../vocabulary/movement.ts';
 import {
   elementTypeOf,
@@ -34,6 +35,9 @@ const resize = define({
   type: 'Resize',
   since: 10,
   documentation: 'the input resampled to other sizes (ONNX Operators, Resize-19)',
+  inputs: [data('X'), host('roi'), host('scales'), host('sizes')],
+  pytorch: { layer: 'Upsample', autocast: 'widest' },
+  runner: { rule: 'Resize' },
   infer: inferResize,
   dimensions: (context) =>
     resizeMap(context, inferResize(context).outputs, context.opset < 11 ? undefined : 3),
@@ -53,6 +57,9 @@ const upsample = define({
   type: 'Upsample',
   documentation:
     'the input enlarged by factors, replaced by Resize in version 10 (ONNX Operators, Upsample-9)',
+  inputs: [data('X'), host('scales')],
+  pytorch: { layer: 'Upsample', autocast: 'widest' },
+  runner: { rule: 'Upsample' },
   infer: (context) => {
     const input = context.inputShape(0);
     if (input === undefined) return unknownBecause(context, 0);
@@ -84,6 +91,9 @@ const gridSample = define({
   type: 'GridSample',
   since: 16,
   documentation: 'the input sampled at given coordinates (ONNX Operators, GridSample-22)',
+  inputs: [data('X'), data('grid')],
+  pytorch: { layer: 'GridSample', autocast: 'widest' },
+  runner: noRule.unwritten,
   infer: (context) => {
     const input = context.inputShape(0);
     const grid = context.inputShape(1);
@@ -103,6 +113,9 @@ const affineGrid = define({
   type: 'AffineGrid',
   since: 20,
   documentation: 'coordinates of an affine transformation (ONNX Operators, AffineGrid-20)',
+  inputs: [data('theta'), host('size')],
+  pytorch: { layer: 'AffineGrid', autocast: 'widest' },
+  runner: noRule.unwritten,
   infer: (context) => {
     const size = context.inputContent(1)?.elements;
     const elementType = elementTypeOf(context, 0);
@@ -118,6 +131,9 @@ const columnsToImage = define({
   type: 'Col2Im',
   since: 18,
   documentation: 'sliding blocks added back to an image (ONNX Operators, Col2Im-18)',
+  inputs: [data('input'), host('image_shape'), host('block_shape')],
+  pytorch: { layer: 'Col2Im', autocast: 'widest' },
+  runner: noRule.unwritten,
   infer: (context) => {
     const input = context.inputShape(0);
     const elementType = elementTypeOf(context, 0);
@@ -144,6 +160,9 @@ const imageDecoder = define({
   type: 'ImageDecoder',
   since: 20,
   documentation: 'an encoded image decoded on the host (ONNX Operators, ImageDecoder-20)',
+  inputs: [detached('encoded_stream')],
+  pytorch: { layer: 'ImageDecoder', autocast: 'widest' },
+  runner: noRule.unwritten,
   infer: (context) => {
     const size = unknownDimension('the size of an image is known only when it is decoded');
     return single(

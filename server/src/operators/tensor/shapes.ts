@@ -31,6 +31,7 @@ import { broadcastMap, likeInputMap } from '../dimensions/elementwise.ts';
 import { combineContents, content, contentOf, scalarOf } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';
 import { elementwiseCost, inferBroadcast, inferLikeInput, readsNothing } from '../vocabulary/elementwise.ts';
+import { data, detached, host, measured, noRule } from '../vocabulary/facts.ts';
 import { fillCost } from '../vocabulary/movement.ts';
 import {
   elementTypeOf,
@@ -57,6 +58,9 @@ import {
 const shape = define({
   type: 'Shape',
   documentation: 'the sizes of the input, as integers (ONNX Operators, Shape-25)',
+  inputs: [measured('data')],
+  pytorch: { layer: 'Shape', autocast: 'widest' },
+  runner: { rule: 'Shape' },
   infer: (context) => {
     const input = context.inputShape(0);
     if (input === undefined) return single(tensor('int64', [unknownDimension(whyUnknown(context, 0))]));
@@ -71,6 +75,9 @@ const shape = define({
 const size = define({
   type: 'Size',
   documentation: 'the number of elements of the input (ONNX Operators, Size-25)',
+  inputs: [measured('data')],
+  pytorch: { layer: 'Size', autocast: 'widest' },
+  runner: { rule: 'Size' },
   infer: (context) => {
     const input = context.inputShape(0);
     return input === undefined
@@ -84,6 +91,10 @@ const size = define({
 const constant = define({
   type: 'Constant',
   documentation: 'a value stored in the model (ONNX Operators, Constant-25)',
+  inputs: [],
+  traits: ['constant'],
+  pytorch: { layer: 'Constant', autocast: 'widest' },
+  runner: { rule: 'Constant' },
   infer: inferConstant,
   dimensions: () => privateMap,
   cost: () => shapeCost,
@@ -93,6 +104,10 @@ const constantOfShape = define({
   type: 'ConstantOfShape',
   since: 9,
   documentation: 'a tensor of one value, with a given shape (ONNX Operators, ConstantOfShape-25)',
+  inputs: [host('input')],
+  traits: ['generator'],
+  pytorch: { layer: 'ConstantOfShape', autocast: 'widest' },
+  runner: { rule: 'ConstantOfShape' },
   infer: (context) => {
     const value = context.tensor('value');
     const elementType = value?.elementType ?? 'float32';
@@ -118,6 +133,10 @@ const constantOfShape = define({
 const constantFill = define({
   type: 'ConstantFill',
   documentation: 'a tensor of one value, an experimental operator removed in ONNX 1.4 (ConstantFill-1)',
+  inputs: [host('shape')],
+  traits: ['generator'],
+  pytorch: { layer: 'ConstantFill', autocast: 'widest' },
+  runner: noRule.unwritten,
   infer: (context) => {
     const elementType = elementTypeOfNumber(context.int('dtype', 1)) ?? 'float32';
     const given = context.int('input_as_shape', 0) === 0 ? context.ints('shape') : undefined;
@@ -134,6 +153,9 @@ const range = define({
   type: 'Range',
   since: 11,
   documentation: 'start, start + step, … below a limit (ONNX Operators, Range-27)',
+  inputs: [host('start'), host('limit'), host('delta')],
+  pytorch: { layer: 'Range', autocast: 'widest' },
+  runner: { rule: 'Range' },
   infer: inferRange,
   dimensions: () => privateMap,
   cost: fillCost,
@@ -142,6 +164,10 @@ const range = define({
 const cast = define({
   type: 'Cast',
   documentation: 'elements converted to another type (ONNX Operators, Cast-28)',
+  inputs: [data('input')],
+  traits: ['passes-elements'],
+  pytorch: { layer: 'Cast', autocast: 'widest' },
+  runner: { rule: 'Cast' },
   infer: (context) => inferCast(context, targetOf(context)),
   dimensions: likeInputMap,
   cost: (context) => castCost(context),
@@ -151,6 +177,10 @@ const castLike = define({
   type: 'CastLike',
   since: 15,
   documentation: 'elements converted to the type of another tensor (ONNX Operators, CastLike-25)',
+  inputs: [data('input'), detached('target_type')],
+  traits: ['passes-elements'],
+  pytorch: { layer: 'CastLike', autocast: 'widest' },
+  runner: { rule: 'CastLike' },
   infer: (context) => inferCast(context, elementTypeOf(context, 1)),
   dimensions: likeInputMap,
   cost: (context) => castCost(context),
@@ -160,6 +190,9 @@ const bitCast = define({
   type: 'BitCast',
   since: 26,
   documentation: 'bits read as another type of the same width (ONNX Operators, BitCast-26)',
+  inputs: [data('input')],
+  pytorch: { layer: 'BitCast', autocast: 'widest' },
+  runner: noRule.unwritten,
   infer: (context) =>
     inferLikeInput(context, { elementType: elementTypeOfNumber(context.int('to', 0)) ?? 'undefined' }),
   dimensions: likeInputMap,
@@ -171,6 +204,9 @@ const where = define({
   since: 9,
   documentation:
     'elements of one tensor where a condition holds, of another elsewhere (ONNX Operators, Where-16)',
+  inputs: [detached('condition'), data('X'), data('Y')],
+  pytorch: { layer: 'Where', autocast: 'promote' },
+  runner: { rule: 'Where' },
   infer: (context) => {
     const elementType = context.inputElementType(1) ?? elementTypeOf(context, 2);
     const inference = inferBroadcast(context, { elementType });

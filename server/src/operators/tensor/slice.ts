@@ -18,6 +18,7 @@ import { sliceMap } from '../dimensions/axes.ts';
 import { integersOf, normalizeAxes, numbersOf } from '../vocabulary/axes.ts';
 import { gatherContent } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';
+import { data, host } from '../vocabulary/facts.ts';
 import { viewCost } from '../vocabulary/movement.ts';
 import {
   elementTypeOf,
@@ -32,6 +33,9 @@ import {
 export const slice = define({
   type: 'Slice',
   documentation: 'a range of indices on some axes, a view in PyTorch (ONNX Operators, Slice-13)',
+  inputs: [data('data'), host('starts'), host('ends'), host('axes'), host('steps')],
+  pytorch: { layer: 'Slice', autocast: 'widest' },
+  runner: { rule: 'Slice' },
   infer: inferSlice,
   dimensions: sliceMap,
   cost: (context) => viewCost(context, 'scatter'),

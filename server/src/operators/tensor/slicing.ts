@@ -7,6 +7,7 @@ import { likeInputBut, rowsMap } from '../dimensions/elementwise.ts';
 import { normalizeAxes, numbersOf } from '../vocabulary/axes.ts';
 import { gatherContent } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';
+import { data, detached, host, noRule } from '../vocabulary/facts.ts';
 import { copyCost } from '../vocabulary/movement.ts';
 import {
   elementTypeOf,
@@ -25,6 +26,9 @@ import { split } from './split.ts';
 const tile = define({
   type: 'Tile',
   documentation: 'the input repeated along axes (ONNX Operators, Tile-13)',
+  inputs: [data('input'), host('repeats')],
+  pytorch: { layer: 'Tile', autocast: 'widest' },
+  runner: { rule: 'Tile' },
   infer: (context) => {
     const input = context.inputShape(0);
     const elementType = elementTypeOf(context, 0);
@@ -61,6 +65,9 @@ const centerCropPad = define({
   type: 'CenterCropPad',
   since: 18,
   documentation: 'cropped or padded around the centre to a given size (ONNX Operators, CenterCropPad-18)',
+  inputs: [data('input_data'), host('shape')],
+  pytorch: { layer: 'CenterCropPad', autocast: 'widest' },
+  runner: noRule.unwritten,
   infer: (context) => {
     const input = context.inputShape(0);
     if (input === undefined) return unknownBecause(context, 0);
@@ -83,6 +90,9 @@ const trilu = define({
   type: 'Trilu',
   since: 14,
   documentation: 'upper or lower triangle of matrices (ONNX Operators, Trilu-14)',
+  inputs: [data('input'), host('k')],
+  pytorch: { layer: 'Trilu', autocast: 'widest' },
+  runner: { rule: 'Trilu' },
   infer: (context) => {
     const type = context.inputType(0);
     const input = context.inputShape(0);
@@ -98,6 +108,9 @@ const reverseSequence = define({
   type: 'ReverseSequence',
   since: 10,
   documentation: 'sequences of given lengths reversed (ONNX Operators, ReverseSequence-28)',
+  inputs: [data('input'), detached('sequence_lens')],
+  pytorch: { layer: 'ReverseSequence', autocast: 'widest' },
+  runner: noRule.unwritten,
   infer: (context) =>
     single(context.inputType(0) ?? unknownBecause(context, 0).outputs[0] ?? tensor('undefined', [])),
   dimensions: reverseSequenceMap,

@@ -13,6 +13,7 @@ import { integersOf, normalizeAxis, numbersOf } from '../vocabulary/axes.ts';
 import { contradict } from '../vocabulary/broadcast.ts';
 import { gatherContent } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';
+import { data, host } from '../vocabulary/facts.ts';
 import { viewCost } from '../vocabulary/movement.ts';
 import {
   elementTypeOf,
@@ -26,6 +27,9 @@ import {
 export const split = define({
   type: 'Split',
   documentation: 'consecutive parts along an axis, views in PyTorch (ONNX Operators, Split-18)',
+  inputs: [data('input'), host('split')],
+  pytorch: { layer: 'Split', autocast: 'widest' },
+  runner: { rule: 'Split' },
   infer: inferSplit,
   dimensions: splitMap,
   cost: (context) => viewCost(context, 'concatenation'),

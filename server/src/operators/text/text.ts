@@ -6,6 +6,7 @@ import { privateMap } from '../dimensionMap.ts';
 import { broadcastMap, likeInputMap, rowsMap } from '../dimensions/elementwise.ts';
 import { define } from '../vocabulary/define.ts';
 import { inferBroadcast, inferLikeInput } from '../vocabulary/elementwise.ts';
+import { detached, noRule } from '../vocabulary/facts.ts';
 import { single, tensor, unknownBecause } from '../vocabulary/types.ts';
 import { shapeCost } from '../vocabulary/work.ts';
 
@@ -14,6 +15,9 @@ export const textOperators: readonly OperatorDefinition[] = [
     type: 'StringConcat',
     since: 20,
     documentation: 'strings joined element by element (ONNX Operators, StringConcat-20)',
+    inputs: [detached('X'), detached('Y')],
+    pytorch: { layer: 'StringConcat', autocast: 'widest' },
+    runner: noRule.strings,
     infer: (context) => inferBroadcast(context, { elementType: 'string' }),
     dimensions: (context) => broadcastMap(context),
     cost: () => shapeCost,
@@ -22,6 +26,9 @@ export const textOperators: readonly OperatorDefinition[] = [
     type: 'RegexFullMatch',
     since: 20,
     documentation: 'whether strings match a pattern (ONNX Operators, RegexFullMatch-20)',
+    inputs: [detached('X')],
+    pytorch: { layer: 'RegexFullMatch', autocast: 'widest' },
+    runner: noRule.strings,
     infer: (context) => inferLikeInput(context, { elementType: 'bool' }),
     dimensions: likeInputMap,
     cost: () => shapeCost,
@@ -30,6 +37,9 @@ export const textOperators: readonly OperatorDefinition[] = [
     type: 'StringNormalizer',
     since: 10,
     documentation: 'strings with case changed and stop words removed (ONNX Operators, StringNormalizer-10)',
+    inputs: [detached('X')],
+    pytorch: { layer: 'StringNormalizer', autocast: 'widest' },
+    runner: noRule.strings,
     infer: (context) => {
       const input = context.inputShape(0);
       if (input === undefined) return unknownBecause(context, 0, 'string');
@@ -45,6 +55,9 @@ export const textOperators: readonly OperatorDefinition[] = [
     type: 'StringSplit',
     since: 20,
     documentation: 'strings split at a delimiter (ONNX Operators, StringSplit-20)',
+    inputs: [detached('X')],
+    pytorch: { layer: 'StringSplit', autocast: 'widest' },
+    runner: noRule.strings,
     infer: (context) => {
       const input = context.inputShape(0);
       if (input === undefined) return unknownBecause(context, 0, 'string');
@@ -58,6 +71,9 @@ export const textOperators: readonly OperatorDefinition[] = [
     type: 'TfIdfVectorizer',
     since: 9,
     documentation: 'weighted counts of n-grams (ONNX Operators, TfIdfVectorizer-9)',
+    inputs: [detached('X')],
+    pytorch: { layer: 'TfIdfVectorizer', autocast: 'widest' },
+    runner: noRule.strings,
     infer: (context) => {
       const input = context.inputShape(0);
       if (input === undefined) return unknownBecause(context, 0, 'float32');

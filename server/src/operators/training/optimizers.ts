@@ -11,6 +11,7 @@ import type { DimensionMap } from '../dimensionMap.ts';
 import { unknownMap } from '../dimensionMap.ts';
 import { type AxisLabels, mapOfLabels } from '../dimensions/labels.ts';
 import { define } from '../vocabulary/define.ts';
+import { data, detached, noRule, variadic } from '../vocabulary/facts.ts';
 import { unknownValue } from '../vocabulary/types.ts';
 import { cost, trafficOf, unknownCost, work } from '../vocabulary/work.ts';
 
@@ -44,6 +45,9 @@ const gradient = define({
   type: 'Gradient',
   domain,
   documentation: 'derivatives of a tensor by others (ONNX preview training operators, Gradient-1)',
+  inputs: [variadic(data('Inputs'))],
+  pytorch: { layer: 'Gradient', autocast: 'widest' },
+  runner: noRule.training,
   infer: (context) => ({
     outputs: Array.from(
       { length: context.outputCount },
@@ -70,6 +74,9 @@ export const optimizerOperators: readonly OperatorDefinition[] = [
       type,
       domain,
       documentation: `one step of ${type} for several tensors (ONNX preview training operators, ${type}-1)`,
+      inputs: [detached('R'), detached('T'), variadic(detached('inputs'))],
+      pytorch: { layer: type, autocast: 'widest' },
+      runner: noRule.training,
       infer: (context) => inferUpdate(context, states),
       dimensions: (context) => updateMap(context, states),
       cost: (context) => updateCost(context, operations),

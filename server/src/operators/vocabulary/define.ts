@@ -1,22 +1,10 @@
 /** Definitions of the default ONNX domain, with what most of them share. */
 
-import type {
-  CostContext,
-  Inference,
-  InferenceContext,
-  OperatorCost,
-  OperatorDefinition,
-} from '../definition.ts';
+import type { OperatorDefinition } from '../definition.ts';
+import { noRule } from './facts.ts';
 
-export interface Definition {
-  readonly type: string;
-  readonly domain?: string;
-  readonly since?: number;
-  readonly documentation: string;
-  readonly infer: (context: InferenceContext) => Inference;
-  readonly dimensions: OperatorDefinition['dimensions'];
-  readonly cost: (context: CostContext) => OperatorCost;
-}
+export type Definition = Omit<OperatorDefinition, 'domain' | 'since'> &
+  Partial<Pick<OperatorDefinition, 'domain' | 'since'>>;
 
 /** A definition of the default domain, from its first version, unless it says otherwise. */
 export const define = (definition: Definition): OperatorDefinition => ({
@@ -43,9 +31,12 @@ export const withdrawn = (
 /** The domain of ONNX Runtime's own operators (docs/ContribOperators.md of microsoft/onnxruntime). */
 export const contribDomain = 'com.microsoft';
 
-/** A definition of an operator of ONNX Runtime; the documentation names its source by itself. */
-export const defineContrib = (definition: Omit<Definition, 'domain' | 'since'>): OperatorDefinition =>
+/** A definition of an operator of ONNX Runtime; the documentation names its source by itself. Few have a rule to run. */
+export const defineContrib = (
+  definition: Omit<Definition, 'domain' | 'since' | 'runner'> & Partial<Pick<Definition, 'runner'>>,
+): OperatorDefinition =>
   define({
+    runner: noRule.onnxRuntime,
     ...definition,
     domain: contribDomain,
     documentation: `${definition.documentation} (ONNX Runtime contrib, ${definition.type}-1)`,

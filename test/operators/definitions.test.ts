@@ -1,0 +1,149 @@
+/** What definitions state besides their rules, against ONNX, PyTorch and the Python runner. */
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { definitionOf, knownOperators } from '../../server/src/operators/registry.ts';
+import onnxInputs from './onnxInputs.json' with { type: 'json' };
+
+/** Inputs that ONNX calls NonDifferentiable and PyTorch differentiates (`tools/autograd/derivatives.yaml`). */
+const differentiatedByPyTorch = new Set([
+  'AffineGrid theta', // affine_grid_generator: theta
+  'BitCast input', // view_as_complex and view_as_real
+  'CausalConvWithState past_state',
+  'DFT input', // _fft_c2c, _fft_r2c: self
+  'GRU initial_h', // _thnn_fused_gru_cell: hx
+  'GridSample grid', // grid_sampler_2d: grid
+  'LSTM initial_c', // _thnn_fused_lstm_cell: cx
+  'LSTM initial_h',
+  'LinearAttention past_state',
+  'Mod B', // remainder.Tensor: other
+  'RNN initial_h',
+  'STFT signal',
+  'STFT window',
+]);
+
+describe.each(Object.entries(onnxInputs.inputs))('inputs of `%s` as ONNX has them', (domain, operators) => {
+  test.each(Object.entries(operators))('%s', (type, text) => {
+    const inputs = definitionOf({ domain, type })?.inputs ?? [];
+    const written = text === '' ? [] : text.split(' ');
+    expect(inputs.map(({ name, variadic }) => (variadic ? `${name}...` : name))).toEqual(
+      written.map((word) => word.replace('~', '')),
+    );
+    for (const [index, word] of written.entries()) {
+      const input = inputs[index];
+      if (!word.startsWith('~') || differentiatedByPyTorch.has(`${type} ${input?.name}`)) continue;
+      expect(input?.gradient, `a gradient through ${word}`).toBe(false);
+    }
+  });
+});
+
+test.each([
+  // PyTorch 2.x tools/autograd/derivatives.yaml: which inputs have a formula; running statistics are not_differentiable.
+  ['Add', 'A B'],
+  ['AveragePool', 'X'],
+  ['BatchNormalization', 'X scale B'],
+  ['Clip', 'input'],
+  ['Conv', 'X W B'],
+  ['Dropout', 'data'],
+  ['Equal', ''],
+  ['Expand', 'input'],
+  ['Floor', ''],
+  ['GRU', 'X W R B initial_h'],
+  ['Gather', 'data'],
+  ['Gemm', 'A B C'],
+  ['LSTM', 'X W R B initial_h initial_c P'],
+  ['LayerNormalization', 'X Scale B'],
+  ['MatMul', 'A B'],
+  ['Pow', 'X Y'],
+  ['QuantizeLinear', ''],
+  ['Reshape', 'data'],
+  ['ScatterElements', 'data updates'],
+  ['Shape', ''],
+  ['Softmax', 'input'],
+  ['SoftmaxCrossEntropyLoss', 'scores'],
+  ['TopK', 'X'],
+  ['Where', 'X Y'],
+])('a gradient of %s flows through %s', (type, names) => {
+  const inputs = definitionOf({ domain: '', type })?.inputs ?? [];
+  expect(
+    inputs
+      .filter(({ gradient }) => gradient)
+      .map(({ name }) => name)
+      .join(' '),
+  ).toBe(names);
+});
+
+test.each([
+  // torch.nn.Module: its parameters; `F.linear` and `torch.matmul` are one operator in ONNX, as are lookups and embeddings.
+  ['weight', 'BatchNormalization', 'scale B'],
+  ['weight', 'Conv', 'W B'],
+  ['weight', 'LSTM', 'W R B P'],
+  ['weight', 'LayerNormalization', 'Scale B'],
+  ['weight', 'PRelu', 'slope'],
+  ['weight', 'Attention', ''],
+  ['operand', 'Gather', 'data'],
+  ['operand', 'Gemm', 'A B C'],
+  ['operand', 'MatMul', 'A B'],
+  ['statistic', 'BatchNormalization', 'input_mean input_var'],
+  ['host', 'Pad', 'pads axes'],
+  ['host', 'ReduceSum', 'axes'],
+  ['host', 'Reshape', 'shape'],
+  ['host', 'Resize', 'roi scales sizes'],
+  ['host', 'Slice', 'starts ends axes steps'],
+  ['shape', 'Shape', 'data'],
+])('as %s, %s takes %s', (role, type, names) => {
+  const inputs = definitionOf({ domain: '', type })?.inputs ?? [];
+  expect(
+    inputs
+      .filter((input) => input.role === role)
+      .map(({ name }) => name)
+      .join(' '),
+  ).toBe(names);
+});
+
+test.each([
+  // PyTorch documentation, "Automatic Mixed Precision", "CUDA Op-Specific Behavior".
+  ['half', 'Attention Conv ConvTranspose Einsum GRU Gemm LSTM MatMul RNN'],
+  ['fp32', 'Acos Asin Cosh Exp GroupNormalization LayerNormalization Log NegativeLogLikelihoodLoss Pow'],
+  ['fp32', 'Reciprocal Sinh SoftmaxCrossEntropyLoss Softplus Tan'],
+  ['fp32-result', 'CumSum ReduceL1 ReduceL2 ReduceProd ReduceSum'],
+  ['fp32-softmax', 'LogSoftmax Softmax'],
+  ['promote', 'Add Div Max Mean Min Mul Sub Sum Where'],
+  ['widest', 'AveragePool BatchNormalization Gelu Relu Sigmoid Tanh'],
+])('autocast runs in %s: %s', (autocast, types) => {
+  for (const type of types.split(' ')) {
+    expect(definitionOf({ domain: '', type })?.pytorch.autocast, type).toBe(autocast);
+  }
+});
+
+test('rules of the Python runner are those that definitions name', () => {
+  const named = knownOperators().flatMap(({ domain, type, runner }) =>
+    'rule' in runner ? [`${domain}:${type} ${runner.rule}`] : [],
+  );
+  expect(named).toEqual([...runnerRules()].sort().map(([domain, type]) => `${domain}:${type} ${type}`));
+});
+
+test('what is not run says why', () => {
+  for (const { type, runner } of knownOperators()) {
+    if ('reason' in runner) expect(runner.reason, type).toMatch(/\w+ \w+/);
+  }
+});
+
+/** Domain and type of what the Python files register: by `@operator(…)`, or as keys of a table of functions. */
+function runnerRules(): readonly (readonly [domain: string, type: string])[] {
+  const folder = join(import.meta.dirname, '../../server/src/benchmark/runner/layercost_runner/operators');
+  return readdirSync(folder)
+    .filter((file) => file.endsWith('.py'))
+    .flatMap((file) => {
+      const text = readFileSync(join(folder, file), 'utf8');
+      const decorated = [...text.matchAll(/^@operator\((.*)\)$/gm)].flatMap(([, given = '']) => {
+        const domain = /domain="(.*)"/.exec(given)?.[1] ?? '';
+        return [...given.matchAll(/(?<!=)"(\w+)"/g)].map(([, type = '']) => [domain, type] as const);
+      });
+      const tables = [...text.matchAll(/^_\w+: dict\[str, Callable.*= \{$([\s\S]*?)^\}/gm)].flatMap(
+        ([, rows = '']) => [...rows.matchAll(/^ {4}"(\w+)":/gm)].map(([, type = '']) => ['', type] as const),
+      );
+      return [...decorated, ...tables];
+    });
+}
