@@ -32,9 +32,10 @@ function match(graph: Graph, softmax: Operator): CompositeMatch | undefined {
   if (weights === undefined) return undefined;
   const scores = followScores(graph, softmax, axis);
   if (scores === undefined) return undefined;
-  const value = valueChain(graph, weights.value, weights.product);
+  const values = valueChain(graph, weights.value, weights.product);
   const query = queryChain(graph, scores.query, scores.product);
-  const key = keyChain(graph, scores.key, scores.product, value.isRepeated);
+  const key = keyChain(graph, scores.key, scores.product, values);
+  const value = key.isRepeated ? values : { source: weights.value, operators: [] };
   const launchedAs = evidenceOf(graph, { scores, weights, query, key });
   const path = [...scores.operators, softmax, ...weights.operators];
   const own = launchedAs === 'several' ? [] : [...query.operators, ...key.operators, ...value.operators];

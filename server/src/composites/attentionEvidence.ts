@@ -3,12 +3,12 @@
  *
  * Exporters write that call with both operands of the first product multiplied by the square root of the scale
  * (torch.onnx symbolic_opset14.py and onnxscript's torch_lib/ops/nn.py, `scaled_dot_product_attention`), and with a
- * guard against rows without a key. Models that write attention out scale the scores, or queries alone, and what they
+ * guard against rows without a key; the default one transposes keys by reshapes that no model has. Models that write attention out scale the scores, or queries alone, and what they
  * do beside a kernel cannot: a cap, weights that are returned, a temperature per head. A scale of 1 leaves no trace.
  */
 
 import type { Graph } from '../model/graph.ts';
-import type { OperandChain } from './attentionOperands.ts';
+import { type KeyChain, type OperandChain, scaleBefore } from './attentionOperands.ts';
 import { isOne, type Scores } from './attentionScores.ts';
 import type { Weights } from './attentionWeights.ts';
 import type { LaunchedAs } from './composite.ts';
@@ -20,7 +20,7 @@ export function evidenceOf(
     readonly scores: Scores;
     readonly weights: Weights;
     readonly query: OperandChain;
-    readonly key: OperandChain;
+    readonly key: KeyChain;
   },
 ): LaunchedAs {
   const { scores, weights, query, key } = found;
@@ -29,8 +29,9 @@ export function evidenceOf(
   if (scores.isScaled) return 'several';
   if (query.scale !== undefined && key.scale !== undefined)
     return sameNumber(graph, query.scale, key.scale) ? 'one' : 'several';
-  if (weights.isGuarded) return 'one';
-  const single = query.scale ?? key.scale;
+  if (weights.isGuarded || key.isExported) return 'one';
+  const single =
+    query.scale ?? key.scale ?? scaleBefore(graph, scores.query) ?? scaleBefore(graph, scores.key);
   return single === undefined || isOne(graph, single) ? 'assumed-one' : 'several';
 }
 

@@ -2,7 +2,7 @@
 
 import type { Graph, Operator } from '../model/graph.ts';
 import { intAttribute, sameShape, shapeOf } from './axis.ts';
-import { casts, isScalar, producerOf, readersOf } from './walk.ts';
+import { baseOf, isScalar, producerOf, readersOf } from './walk.ts';
 
 export interface OperandChain {
   /** The tensor that the call was given. */
@@ -11,120 +11,121 @@ export interface OperandChain {
   readonly operators: readonly Operator[];
   /** The number that it is multiplied by, right before the product. */
   readonly scale: string | undefined;
+}
+
+export interface KeyChain extends OperandChain {
   /** Heads are repeated for queries that share them, within the call. */
   readonly isRepeated: boolean;
+  /** They are transposed as the default exporter does it, and no model. */
+  readonly isExported: boolean;
 }
 
 /** Queries: scaled. */
-export const queryChain = (graph: Graph, name: string, product: Operator): OperandChain =>
-  chainOf(graph, name, product, false, false);
-
-/** Keys: scaled and transposed, by a reshape to three axes and back where the exporter writes that; repeated by heads. */
-export const keyChain = (graph: Graph, name: string, product: Operator, isRepeated: boolean): OperandChain =>
-  chainOf(graph, name, product, true, isRepeated);
-
-/** Values: repeated by heads. */
-export function valueChain(graph: Graph, name: string, product: Operator): OperandChain {
-  const reshape = readOnce(graph, name, product, 'Reshape');
-  const isOwn = reshape !== undefined && intAttribute(reshape, 'allowzero') !== 1;
-  const repeat = isOwn ? repeatBefore(graph, reshape) : undefined;
-  if (reshape === undefined || repeat === undefined)
-    return { source: name, operators: [], scale: undefined, isRepeated: false };
-  return {
-    source: repeat.source,
-    operators: [...repeat.operators, reshape],
-    scale: undefined,
-    isRepeated: true,
-  };
+export function queryChain(graph: Graph, name: string, product: Operator): OperandChain {
+  const chain = startAt(name, product);
+  takeScale(graph, chain);
+  return chain;
 }
 
-function chainOf(
-  graph: Graph,
-  name: string,
-  product: Operator,
-  isTransposed: boolean,
-  isRepeated: boolean,
-): OperandChain {
-  const operators: Operator[] = [];
-  let source = name;
-  let reader = product;
-  let scale: string | undefined;
-  const take = (operator: Operator | undefined): boolean => {
-    if (operator === undefined) return false;
-    operators.unshift(operator);
-    source = operator.inputs.find((input) => !isScalar(graph, input)) ?? operator.inputs[0] ?? '';
-    reader = operator;
-    return true;
-  };
-  const scaling = (): void => {
-    const factor = scale === undefined ? scalingOf(graph, source, reader) : undefined;
-    if (factor === undefined) return;
-    scale = factor.scale;
-    take(factor.operator);
-  };
-  scaling();
-  if (isTransposed) {
-    const joined = readOnce(graph, source, reader, 'Reshape');
-    const within = joined && readOnce(graph, joined.inputs[0] ?? '', joined, 'Transpose');
-    if (joined !== undefined && within !== undefined) {
-      const parted = readOnce(graph, within.inputs[0] ?? '', within, 'Reshape');
-      const isPair = parted !== undefined && rankOf(graph, within.inputs[0]) === 3;
-      if (isPair) {
-        take(joined);
-        take(within);
-        // The reshape to three axes may also be the end of a repetition that stands before the call.
-        const repeat = repeatBefore(graph, parted);
-        if (repeat === undefined) take(parted);
-        else if (isRepeated) {
-          take(parted);
-          for (const operator of repeat.operators.toReversed()) take(operator);
-          source = repeat.source;
-        }
-      }
-    } else take(readOnce(graph, source, reader, 'Transpose'));
-    scaling();
-    const reshape = isRepeated ? readOnce(graph, source, reader, 'Reshape') : undefined;
-    const repeat = reshape && repeatBefore(graph, reshape);
-    if (reshape !== undefined && repeat !== undefined) {
-      take(reshape);
-      for (const operator of repeat.operators.toReversed()) take(operator);
-      source = repeat.source;
-    }
+/**
+ * Keys: transposed and scaled, in either order. The default exporter transposes between a reshape to three axes and one
+ * back; it then also writes out heads that queries share, where `values` show that.
+ */
+export function keyChain(graph: Graph, name: string, product: Operator, values: OperandChain): KeyChain {
+  const chain = startAt(name, product);
+  takeScale(graph, chain);
+  const joined = readOnce(graph, chain.source, chain.reader, 'Reshape');
+  const swapped = joined && readOnce(graph, joined.inputs[0] ?? '', joined, 'Transpose');
+  const parted = swapped && readOnce(graph, swapped.inputs[0] ?? '', swapped, 'Reshape');
+  if (joined === undefined || swapped === undefined || parted === undefined) {
+    const transpose = readOnce(graph, chain.source, chain.reader, 'Transpose');
+    if (transpose !== undefined) take(graph, chain, transpose);
+    takeScale(graph, chain);
+    return { ...chain, isRepeated: false, isExported: false };
   }
-  return { source, operators, scale, isRepeated };
+  take(graph, chain, joined);
+  take(graph, chain, swapped);
+  // The reshape to three axes may be merged with the end of a repetition, which stands before the call or within it.
+  const repetition = repetitionBefore(graph, parted);
+  const isRepeated = repetition !== undefined && values.operators.length > 0;
+  if (repetition === undefined || isRepeated) take(graph, chain, parted);
+  if (isRepeated) for (const operator of repetition.toReversed()) take(graph, chain, operator);
+  return { ...chain, isRepeated, isExported: true };
 }
 
-/** `Unsqueeze → Expand` before a reshape that joins the new axis with heads; the expansion is written out in full. */
-function repeatBefore(
-  graph: Graph,
-  reshape: Operator,
-): { readonly source: string; readonly operators: readonly Operator[] } | undefined {
+/**
+ * Values: nothing, or heads that queries share written out by the default exporter. It leaves `allowzero` out where the
+ * reshapes of a model have it, and expands to whole sizes, which `repeat_interleave` does not.
+ */
+export function valueChain(graph: Graph, name: string, product: Operator): OperandChain {
+  const chain = startAt(name, product);
+  const reshape = readOnce(graph, name, product, 'Reshape');
+  const repetition = reshape && repetitionBefore(graph, reshape);
+  const target = graph.values.get(repetition?.[1]?.inputs[1] ?? '')?.content?.elements;
+  const isOwn =
+    intAttribute(reshape, 'allowzero') !== 1 &&
+    sameShape(target, shapeOf(graph, repetition?.[1]?.outputs[0]));
+  if (reshape === undefined || repetition === undefined || !isOwn) return chain;
+  take(graph, chain, reshape);
+  for (const operator of repetition.toReversed()) take(graph, chain, operator);
+  return chain;
+}
+
+interface Chain {
+  source: string;
+  readonly operators: Operator[];
+  scale: string | undefined;
+  reader: Operator | undefined;
+}
+
+const startAt = (source: string, reader: Operator | undefined): Chain => ({
+  source,
+  operators: [],
+  scale: undefined,
+  reader,
+});
+
+function take(graph: Graph, chain: Chain, operator: Operator): void {
+  chain.operators.unshift(operator);
+  chain.source = operator.inputs.find((input) => !isScalar(graph, input)) ?? operator.inputs[0] ?? '';
+  chain.reader = operator;
+}
+
+/** A product with one number. */
+function takeScale(graph: Graph, chain: Chain): void {
+  if (chain.scale !== undefined) return;
+  const { source, reader } = chain;
+  const operator = readOnce(graph, source, reader, 'Mul') ?? readOnce(graph, source, reader, 'Div');
+  const scale = operator?.inputs.find((input) => isScalar(graph, input));
+  if (operator === undefined || scale === undefined) return;
+  chain.scale = scale;
+  take(graph, chain, operator);
+}
+
+/** A number that a tensor is multiplied by before views of it are taken, as `q_proj(x) * scale` and heads after that. */
+export function scaleBefore(graph: Graph, name: string): string | undefined {
+  const chain = startAt(baseOf(graph, name), undefined);
+  takeScale(graph, chain);
+  return chain.scale;
+}
+
+/** `Unsqueeze → Expand` before a reshape that joins the new axis with heads. */
+function repetitionBefore(graph: Graph, reshape: Operator): readonly Operator[] | undefined {
   const expand = readOnce(graph, reshape.inputs[0] ?? '', reshape, 'Expand');
   const unsqueeze = expand && readOnce(graph, expand.inputs[0] ?? '', expand, 'Unsqueeze');
-  if (expand === undefined || unsqueeze === undefined) return undefined;
-  const target = graph.values.get(expand.inputs[1] ?? '')?.content?.elements;
-  const isWhole = target === undefined || sameShape(target, shapeOf(graph, expand.outputs[0]));
-  return isWhole ? { source: unsqueeze.inputs[0] ?? '', operators: [unsqueeze, expand] } : undefined;
+  return expand && unsqueeze && [unsqueeze, expand];
 }
 
-/** The producer of `name` where it is of this type and only `reader` reads it. */
-function readOnce(graph: Graph, name: string, reader: Operator, type: string): Operator | undefined {
-  const producer = producerOf(graph, name);
-  if (producer?.type !== type || graph.outputs.includes(name)) return undefined;
-  return readersOf(graph, name).every((each) => each === reader) ? producer : undefined;
-}
-
-/** A product with one number right before `reader`, casts looked through. */
-function scalingOf(
+/** The producer of `name` where it is of this type and only `reader` reads it, or just one where that is not given. */
+function readOnce(
   graph: Graph,
   name: string,
-  reader: Operator,
-): { readonly operator: Operator; readonly scale: string } | undefined {
-  const operator = readOnce(graph, name, reader, 'Mul') ?? readOnce(graph, name, reader, 'Div');
-  const scale = operator?.inputs.find((input) => isScalar(graph, input));
-  return operator === undefined || scale === undefined || casts.has(operator.type)
-    ? undefined
-    : { operator, scale };
+  reader: Operator | undefined,
+  type: string,
+): Operator | undefined {
+  const producer = producerOf(graph, name);
+  if (producer?.type !== type || graph.outputs.includes(name)) return undefined;
+  return readersOf(graph, name).every((each, _, [first]) => each === (reader ?? first))
+    ? producer
+    : undefined;
 }
-
-const rankOf = (graph: Graph, name: string | undefined): number | undefined => shapeOf(graph, name)?.length;

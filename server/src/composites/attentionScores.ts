@@ -101,7 +101,7 @@ function masksOf(graph: Graph, { type, inputs }: Operator, through: string): rea
 /** A product with 1, which changes nothing. */
 function isUnit(graph: Graph, { inputs }: Operator, through: string): boolean {
   const factors = inputs.filter((input) => input !== through);
-  return factors.length > 0 && factors.every((factor) => isOne(graph, factor));
+  return factors.length > 0 && factors.every((factor) => isScalar(graph, factor) && isOne(graph, factor));
 }
 
 export function isOne(graph: Graph, name: string): boolean {

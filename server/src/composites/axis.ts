@@ -61,7 +61,7 @@ export const sameShape = (
   left.length === right?.length &&
   left.every((dimension, axis) => equalDimensions(dimension, right[axis] ?? -1));
 
-export function intAttribute(operator: Operator, name: string): number | undefined {
-  const given = operator.attributes.get(name);
+export function intAttribute(operator: Operator | undefined, name: string): number | undefined {
+  const given = operator?.attributes.get(name);
   return given?.kind === 'int' ? Number(given.value) : undefined;
 }
