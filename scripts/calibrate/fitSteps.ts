@@ -73,8 +73,8 @@ export function judgeSteps(
 
 /** Matrices and rows lie in memory alike whatever the layout of images is: one factor serves all keys. */
 const layoutFree: ReadonlySet<string> = new Set([
-  'matmul',
-  'batched matmul',
+  'gemm',
+  'batched gemm',
   'softmax',
   'row normalization',
   'embedding',

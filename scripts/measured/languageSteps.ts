@@ -61,7 +61,7 @@ function matmulsOf(plan: StepPlan): LanguageStep['matmuls'] {
   const { gpu } = plan.cluster;
   let [predicted, alone] = [0, 0];
   for (const kernel of kernelsOfPasses(plan.lowered)) {
-    if (kernelKind(kernel) !== 'matmul') continue;
+    if (kernelKind(kernel) !== 'gemm') continue;
     predicted += kernelTime(gpu, kernel).time;
     alone += uncorrectedTime(gpu, kernel);
   }

@@ -32,3 +32,20 @@ test.each([
     expect(kernelKind({ ...work, flops: flops(1), bytes: bytes(1), matmuls })).toBe(kind);
   },
 );
+
+test('a matmul of known shape is of another kind than matmul work whose shape nobody knows', () => {
+  const work = {
+    class: 'matmul',
+    dtype: 'fp16',
+    operations: 0,
+    launches: 1,
+    bytesPerElement: 2,
+    flops: flops(1),
+    bytes: bytes(1),
+  } as const;
+  const gemm = (batch: number) =>
+    ({ shape: { kind: 'matmul', layout: 'nn', batch, m: 8, n: 8, k: 8 }, count: 1 }) as const;
+  expect(kernelKind(work)).toBe('matmul');
+  expect(kernelKind({ ...work, matmuls: [gemm(1)] })).toBe('gemm');
+  expect(kernelKind({ ...work, matmuls: [gemm(4)] })).toBe('batched gemm');
+});

@@ -20,7 +20,7 @@ export function corrected(gpu: GpuProfile, work: KernelWork, body: BodyTime): Bo
   const kind = kernelKind(work);
   const correction = findCorrection(gpu, environment);
   if (correction === undefined || correction.distance > body.distance) {
-    const matmuls = kind === 'matmul' ? sustainedOn(gpu, work) : undefined;
+    const matmuls = kind === 'gemm' ? sustainedOn(gpu, work) : undefined;
     return matmuls === undefined ? body : { ...stretched(gpu, work, body, matmuls), origin: matmuls };
   }
   const factor = correction.factors.get(kind);

@@ -3,7 +3,7 @@
 import type { ConvolutionShape } from '../operators/definition.ts';
 import type { KernelWork } from './kernelWork.ts';
 
-/** `convolution 3x3 forward`, `depthwise weight`, `batched matmul`, `pooling`, … */
+/** `convolution 3x3 forward`, `depthwise weight`, `batched gemm`, `pooling`, … */
 export type KernelKind = string;
 
 /** The kind of a piece of work; that of its first matmul where it has several. */
@@ -11,7 +11,7 @@ export function kernelKind(work: KernelWork): KernelKind {
   if (work.class === 'recurrent') return work.class;
   const shape = work.matmuls?.[0]?.shape;
   if (shape?.kind === 'convolution') return convolutionKind(shape);
-  if (shape !== undefined) return shape.batch > 1 ? 'batched matmul' : 'matmul';
+  if (shape !== undefined) return shape.batch > 1 ? 'batched gemm' : 'gemm';
   if (work.columnSums !== undefined) return 'column sums';
   if (work.rowLength !== undefined) {
     if (work.class === 'reduction') return 'softmax';

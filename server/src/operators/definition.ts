@@ -131,7 +131,7 @@ export interface Inference {
 export interface BoundTensor {
   readonly elementType: ElementType;
   readonly dimensions: readonly number[];
-  /** Matmul of the dimensions. */
+  /** Product of the dimensions. */
   readonly elements: number;
 }
 
