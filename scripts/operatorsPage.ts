@@ -19,6 +19,7 @@ import {
   noWork,
   type OperatorDefinition,
   type OperatorInput,
+  type PyTorchFacts,
 } from '../server/src/operators/definition.ts';
 import { knownOperators } from '../server/src/operators/registry.ts';
 
@@ -43,8 +44,9 @@ export function operatorsPage(): string {
     'Of the inputs, a **weight** is trained, an **operand** is a weight where it is stored, a **statistic** is stored and not',
     'trained, the numbers of a **host** input are read before anything is launched, of a **shape** only the sizes, and all',
     'others are data. No gradient flows through those marked °; … may be given any number of times. The layer is what',
-    'PyTorch calls it, {n} the number of spatial axes; autocast is what it runs in under `torch.autocast`; measured is',
-    'whether `layercost benchmark` has a rule for it.',
+    'PyTorch calls it, with trained weights after the stroke, {n} the number of spatial axes; autocast is what it runs in',
+    'under `torch.autocast`; backward is what eager PyTorch launches there, where it is not one kernel; measured is the rule',
+    'of `layercost benchmark`, or why there is none.',
     '',
     ...domains.flatMap(sectionOf),
   ].join('\n');
@@ -78,11 +80,12 @@ function sectionOf(domain: string): readonly string[] {
       costedAs(row),
       row.documentation,
     ]),
-    ...table(['operator', 'inputs', 'traits', 'layer', 'autocast', 'measured'], (row) => [
+    ...table(['operator', 'inputs', 'traits', 'layer', 'autocast', 'backward', 'measured'], (row) => [
       row.inputs.map(inputText).join(', '),
       (row.traits ?? []).join(', '),
-      row.pytorch.layer,
+      layersText(row.pytorch),
       row.pytorch.autocast,
+      backwardText(row.pytorch),
       'rule' in row.runner ? row.runner.rule : row.runner.reason,
     ]),
   ];
@@ -100,6 +103,22 @@ function sectionOf(domain: string): readonly string[] {
       '',
     ];
   }
+}
+
+const layersText = ({ layer, weightedLayer }: PyTorchFacts): string =>
+  weightedLayer === undefined ? layer : `${layer} / ${weightedLayer}`;
+
+function backwardText({ backwardKernels = [], columnsPerBlock, channelReads }: PyTorchFacts): string {
+  const kernels = backwardKernels.map((kernel) => {
+    if ('masks' in kernel) return `masks ${kernel.masks}, tensors ${kernel.tensors}`;
+    const share = `${Math.round(100 * kernel.share)} % of the traffic`;
+    return kernel.elementwise === true ? `${share} element by element` : share;
+  });
+  const blocks = columnsPerBlock === undefined ? [] : [`sums of ${columnsPerBlock} columns per block`];
+  const reads =
+    channelReads &&
+    `a block per channel reads ${channelReads.backward} times, forward ${channelReads.forward}`;
+  return [...kernels, ...blocks, ...(reads ? [reads] : [])].join('; ');
 }
 
 const inputText = ({ name, role, gradient, variadic }: OperatorInput): string =>

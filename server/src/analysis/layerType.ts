@@ -2,6 +2,7 @@
 
 import type { Composites } from '../composites/findComposites.ts';
 import { type Graph, isKnownShape, isWeight, type Operator } from '../model/graph.ts';
+import { definitionOf } from '../operators/registry.ts';
 
 /**
  * The type of the layer made of these operators (auxiliary ones left out): `Conv2d`, `Linear`, `GELU`, …, or the
@@ -42,34 +43,15 @@ export function layerType(operators: readonly Operator[], graph: Graph, composit
 }
 
 function typeOfOne(operator: Operator, graph: Graph): string {
-  switch (operator.type) {
-    case 'Conv':
-    case 'FusedConv':
-      return `Conv${spatialRank(operator, graph, 1)}d`;
-    case 'ConvTranspose':
-      return `ConvTranspose${spatialRank(operator, graph, 1)}d`;
-    case 'BatchNormalization':
-      return `BatchNorm${Math.max(1, spatialRank(operator, graph, 0))}d`;
-    case 'InstanceNormalization':
-      return `InstanceNorm${spatialRank(operator, graph, 0)}d`;
-    case 'MaxPool':
-      return `MaxPool${spatialRank(operator, graph, 0)}d`;
-    case 'AveragePool':
-      return `AvgPool${spatialRank(operator, graph, 0)}d`;
-    case 'GlobalAveragePool':
-      return `AdaptiveAvgPool${spatialRank(operator, graph, 0)}d`;
-    case 'GlobalMaxPool':
-      return `AdaptiveMaxPool${spatialRank(operator, graph, 0)}d`;
-    case 'Gemm':
-    case 'MatMul':
-      return usesParameter(operator, graph) ? 'Linear' : 'MatMul';
-    case 'Gather':
-      return usesParameter(operator, graph) ? 'Embedding' : 'Gather';
-    case 'Clip':
-      return isReLU6(operator, graph) ? 'ReLU6' : 'Hardtanh';
-    default:
-      return torchNames.get(operator.type) ?? operator.type;
-  }
+  const definition = definitionOf(operator);
+  if (definition === undefined) return operator.type;
+  if (operator.type === 'Clip' && isReLU6(operator, graph)) return 'ReLU6';
+  const { layer, weightedLayer } = definition.pytorch;
+  if (weightedLayer !== undefined && usesParameter(operator, graph)) return weightedLayer;
+  if (!layer.includes('{n}')) return layer;
+  // Filters have as many axes as images, and their rank is known more often.
+  const axes = spatialRank(operator, graph, definition.inputs[1]?.name === 'W' ? 1 : 0);
+  return layer.replace('{n}', `${Math.max(1, axes)}`);
 }
 
 /** Axes behind batch and channels of input `index`; 2, as in nearly every model, where the rank is not known. */
@@ -125,25 +107,3 @@ const moving: ReadonlySet<string> = new Set([
 ]);
 
 const arithmetic: ReadonlySet<string> = new Set(['Add', 'Div', 'Mul', 'Pow', 'Sqrt', 'Sub', 'Sum']);
-
-const torchNames: ReadonlyMap<string, string> = new Map([
-  ['Celu', 'CELU'],
-  ['DepthToSpace', 'PixelShuffle'],
-  ['Elu', 'ELU'],
-  ['Gelu', 'GELU'],
-  ['GroupNormalization', 'GroupNorm'],
-  ['HardSigmoid', 'Hardsigmoid'],
-  ['HardSwish', 'Hardswish'],
-  ['LRN', 'LocalResponseNorm'],
-  ['LayerNormalization', 'LayerNorm'],
-  ['LeakyRelu', 'LeakyReLU'],
-  ['LogSoftmax', 'LogSoftmax'],
-  ['PRelu', 'PReLU'],
-  ['RMSNormalization', 'RMSNorm'],
-  ['Relu', 'ReLU'],
-  ['Resize', 'Upsample'],
-  ['Selu', 'SELU'],
-  ['SimplifiedLayerNormalization', 'RMSNorm'],
-  ['SpaceToDepth', 'PixelUnshuffle'],
-  ['Sum', 'Add'],
-]);

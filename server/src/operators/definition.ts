@@ -66,8 +66,24 @@ export type Trait = 'constant' | 'generator' | 'layout' | 'passes-elements' | 'r
 export interface PyTorchFacts {
   /** The layer that a person knows it as; `{n}` stands for the number of spatial axes. */
   readonly layer: string;
+  /** As `layer`, where one of its inputs is trained. */
+  readonly weightedLayer?: string;
   readonly autocast: Autocast;
+  /** The kernels of the gradients of its inputs, where they are not one. */
+  readonly backwardKernels?: readonly BackwardKernel[];
+  /** How many columns one block sums, where gradients of its weights are sums over rows by such blocks. */
+  readonly columnsPerBlock?: number;
+  /** How often a block that sums one channel reads each element of it, where a block has a channel to itself. */
+  readonly channelReads?: { readonly forward: number; readonly backward: number };
 }
+
+/**
+ * A kernel among those of one gradient, which moves a share of the operator's backward traffic, or so many masks of one byte
+ * and tensors per element. `elementwise`: it is one, whatever the operator's own kernels are.
+ */
+export type BackwardKernel =
+  | { readonly share: number; readonly elementwise?: true }
+  | { readonly masks: number; readonly tensors: number };
 
 /**
  * What autocast runs an operator in (PyTorch 2.x documentation, "Automatic Mixed Precision", CUDA ops that autocast to
@@ -177,6 +193,18 @@ export type KernelClass =
   | 'pooling'
   | 'view'
   | 'shape';
+
+/** Whether kernels of a class multiply matrices, on tensor cores where their type has them. */
+export const isMatmulClass = (kernelClass: KernelClass | undefined): boolean =>
+  kernelClass !== undefined && matmulClasses.has(kernelClass);
+
+const matmulClasses: ReadonlySet<KernelClass> = new Set([
+  'matmul',
+  'convolution',
+  'depthwise-convolution',
+  'attention',
+  'recurrent',
+]);
 
 /** Elements moved to and from memory. Float32 tensors change width with the scenario's precision; others do not. */
 export interface MemoryAccess {

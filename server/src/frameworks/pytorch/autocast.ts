@@ -1,9 +1,8 @@
 /**
  * Which operators run in which number type in eager PyTorch, and the casts between them.
  *
- * Under autocast, matmuls run in half precision; operators that need range run in fp32; the others take the
- * widest of their inputs. Parameters stay fp32 and are cast once per step. Source: PyTorch 2.x documentation,
- * "Automatic Mixed Precision", lists of CUDA ops that autocast to float16 and to float32.
+ * Which autocast runs in half precision, in fp32 or in the widest type of its inputs, each operator's definition says.
+ * Parameters stay fp32 and are cast once per step.
  */
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
@@ -11,7 +10,8 @@ import { operatorMarks } from '../../analysis/operatorMarks.ts';
 import type { Dtype } from '../../model/dtype.ts';
 import type { Operator } from '../../model/graph.ts';
 import type { Precision } from '../../model/scenario.ts';
-import type { KernelClass, OperatorCost } from '../../operators/definition.ts';
+import { isMatmulClass, type OperatorCost } from '../../operators/definition.ts';
+import { definitionOf } from '../../operators/registry.ts';
 import { CastsByHand } from './castsByHand.ts';
 import { biasedMatmul } from './foldedBias.ts';
 import type { FusedGroup } from './fusedGroups.ts';
@@ -121,7 +121,7 @@ function halfType(
   group: FusedGroup | undefined,
 ): OperatorType {
   const kernelClass = cost?.kind === 'known' ? cost.class : undefined;
-  const isMatmul = group?.kind === 'attention' || (kernelClass !== undefined && halfClasses.has(kernelClass));
+  const isMatmul = group?.kind === 'attention' || isMatmulClass(kernelClass);
   if (!isMatmul) return { dtype: 'fp32', bytesPerElement: 2, mixed: true };
   const isFp8 = precision === 'fp8' && kernelClass === 'matmul';
   return { dtype: isFp8 ? 'fp8' : precision === 'fp16' ? 'fp16' : 'bf16', bytesPerElement: 2, mixed: true };
@@ -142,17 +142,17 @@ function autocastType(
     return { dtype: 'fp32', bytesPerElement: widestInput(training, group.inputs, elementBytes), mixed: true };
   }
   const kernelClass = cost?.kind === 'known' ? cost.class : undefined;
-  if (kernelClass !== undefined && halfClasses.has(kernelClass)) {
+  const autocast = definitionOf(operator)?.pytorch.autocast ?? 'widest';
+  if ((autocast === 'half' || autocast === 'subgraph') && isMatmulClass(kernelClass)) {
     const dtype = precision === 'fp8' && kernelClass === 'matmul' ? 'fp8' : half;
     return { dtype, bytesPerElement: 2, mixed: true };
   }
-  if (fullPrecisionOperators.has(operator.type)) {
-    const converts =
-      convertingOperators.has(operator.type) && !(precision === 'bf16' && operator.type.endsWith('oftmax'));
+  if (autocast === 'fp32' || autocast === 'fp32-result' || autocast === 'fp32-softmax') {
+    const converts = autocast === 'fp32-result' || (autocast === 'fp32-softmax' && precision !== 'bf16');
     return { dtype: 'fp32', bytesPerElement: 4, mixed: true, ...(converts ? { readsAsStored: true } : {}) };
   }
   const matmul = biasedMatmul(training, operator);
-  if (!promotingOperators.has(operator.type) || matmul !== undefined) {
+  if (autocast !== 'promote' || matmul !== undefined) {
     const inputs = matmul === undefined ? operator.inputs : [matmul];
     return { dtype: 'fp32', bytesPerElement: widestInput(training, inputs, elementBytes), mixed: true };
   }
@@ -162,23 +162,6 @@ function autocastType(
   );
   return { dtype: 'fp32', bytesPerElement, mixed: true, readsAsStored: true };
 }
-
-/**
- * Element-wise operators of several tensors, whose result has the widest type among them, weights and constants too
- * (PyTorch 2.x documentation, "Tensor Attributes", type promotion); each tensor is read in its own type
- * (aten/src/ATen/native/cuda/CUDALoops.cuh, dynamic casting).
- */
-const promotingOperators: ReadonlySet<string> = new Set([
-  'Add',
-  'Sub',
-  'Mul',
-  'Div',
-  'Max',
-  'Min',
-  'Where',
-  'Sum',
-  'Mean',
-]);
 
 /** Whether a tensor that is no activation counts in a promotion: scalars do not, as numbers of Python do not. */
 function promotes({ analysis, tensors }: TrainingGraph, input: string): boolean {
@@ -211,56 +194,8 @@ function fullType(
   group: FusedGroup | undefined,
 ): OperatorType {
   const kernelClass = cost?.kind === 'known' ? cost.class : undefined;
-  const matmuls = group?.kind === 'attention' || (kernelClass !== undefined && halfClasses.has(kernelClass));
+  const matmuls = group?.kind === 'attention' || isMatmulClass(kernelClass);
   const tf32 =
     matmuls && (precision === 'tf32' || (kernelClass === 'convolution' && options.convolutionTf32));
   return { dtype: tf32 ? 'tf32' : 'fp32', bytesPerElement: 4, mixed: false };
 }
-
-/** Matmuls, which autocast runs in half precision. */
-export const halfClasses: ReadonlySet<KernelClass> = new Set([
-  'matmul',
-  'convolution',
-  'depthwise-convolution',
-  'attention',
-  'recurrent',
-]);
-
-/**
- * What autocast gives the type of the result alone, without a cast (aten/src/ATen/autocast_mode.h,
- * `AT_FORALL_FP32_SET_OPT_DTYPE` and `AT_FORALL_DIFFERENT_REDISPATCH_SIGNATURE`); a softmax of bf16 is cast all the same (aten/src/ATen/native/SoftMax.cpp, `softmax`).
- */
-const convertingOperators: ReadonlySet<string> = new Set([
-  'Softmax',
-  'LogSoftmax',
-  'ReduceSum',
-  'ReduceProd',
-  'ReduceL1',
-  'ReduceL2',
-  'CumSum',
-]);
-
-/** ONNX names of what autocast runs in float32: softmax, norms, losses, sums, powers and exponentials. */
-const fullPrecisionOperators: ReadonlySet<string> = new Set([
-  'Softmax',
-  'LogSoftmax',
-  'Softplus',
-  'LayerNormalization',
-  'GroupNormalization',
-  'SoftmaxCrossEntropyLoss',
-  'NegativeLogLikelihoodLoss',
-  'Exp',
-  'Log',
-  'Pow',
-  'Reciprocal',
-  'ReduceSum',
-  'ReduceProd',
-  'ReduceL1',
-  'ReduceL2',
-  'CumSum',
-  'Acos',
-  'Asin',
-  'Cosh',
-  'Sinh',
-  'Tan',
-]);

@@ -3,7 +3,7 @@
 import type { KernelWork } from '../../hardware/kernelWork.ts';
 import { distinct } from '../../model/distinct.ts';
 import { isWeight } from '../../model/graph.ts';
-import { halfClasses } from './autocast.ts';
+import { isMatmulClass } from '../../operators/definition.ts';
 import { type EagerStep, noKernels, type TypedOperator } from './eagerStep.ts';
 import { elementwiseKernel } from './elementwiseKernel.ts';
 
@@ -36,7 +36,7 @@ export function inputCasts({ training, types, storage }: EagerStep): (typed: Typ
       if (value.role === 'constant' || value.role === 'buffer') continue;
       const weight = isWeight(value.role);
       // Normalization takes fp32 weights beside half-precision activations without a cast.
-      if (weight && !halfClasses.has(cost.class)) continue;
+      if (weight && !isMatmulClass(cost.class)) continue;
       const cast = elementwiseKernel(tensor.elements * (stored + type.bytesPerElement), 0, environment);
       casts ??= { forward: [], backwardData: [], backwardWeight: [] };
       if (!(weight && castWeights.has(root))) {

@@ -16,7 +16,7 @@
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { Keeping, RecomputedGroups } from '../../analysis/recomputedGroups.ts';
 import type { KernelWork } from '../../hardware/kernelWork.ts';
-import type { KernelClass } from '../../operators/definition.ts';
+import { isMatmulClass } from '../../operators/definition.ts';
 import type { KeptTensor, LoweredOperator } from '../behaviour.ts';
 
 /**
@@ -88,7 +88,7 @@ function recomputeGroup(
       const given = value?.role === 'activation' || value?.role === 'input';
       if (value !== undefined && given && !inside.has(value.producer ?? -1)) keep(stored(name));
     }
-    const matmul = lowered.forward.find((kernel) => matmulClasses.has(kernel.class));
+    const matmul = lowered.forward.find((kernel) => isMatmulClass(kernel.class));
     if (matmul !== undefined && matmul.class !== 'attention') matmuls += 1;
     const isSecond = keeping === 'alternate matmuls' && matmul?.class !== 'attention' && matmuls % 2 === 0;
     const isKept = matmul !== undefined && keeping !== 'nothing' && !isSecond;
@@ -118,14 +118,6 @@ const castsBefore = (forward: readonly KernelWork[]): readonly KernelWork[] =>
       forward.findIndex((kernel) => kernel.class !== 'movement'),
     ),
   );
-
-const matmulClasses: ReadonlySet<KernelClass> = new Set([
-  'matmul',
-  'convolution',
-  'depthwise-convolution',
-  'attention',
-  'recurrent',
-]);
 
 /** What operators make beside their outputs, such as the log-sum-exp of attention. */
 const isOwn = (key: string): boolean => /^\d+\//.test(key);

@@ -96,7 +96,12 @@ const rows: readonly BinaryRow[] = [
     since: 1,
     documentation: 'a to the power b with broadcasting (ONNX Operators, Pow-15)',
     inputs: [data('X'), data('Y')],
-    pytorch: { layer: 'Pow', autocast: 'fp32' },
+    // The power below, times the exponent, times the gradient (torch/csrc/autograd/FunctionsManual.cpp, `pow_backward`).
+    pytorch: {
+      layer: 'Pow',
+      autocast: 'fp32',
+      backwardKernels: [{ share: 2 / 3 }, { share: 2 / 3 }, { share: 1 }],
+    },
     runner: { rule: 'Pow' },
     operations: 1,
     combine: power,

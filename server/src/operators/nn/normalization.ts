@@ -60,7 +60,10 @@ const batchNormalization = define({
   documentation:
     'normalization per channel with batch or running statistics (ONNX Operators, BatchNormalization-15)',
   inputs: [data('X'), weight('scale'), weight('B'), statistic('input_mean'), statistic('input_var')],
-  pytorch: { layer: 'BatchNorm{n}d', autocast: 'widest' },
+  // cuDNN's `CUDNN_BATCHNORM_SPATIAL` (PyTorch 1.5 to 2.x aten/src/ATen/native/cudnn/BatchNorm.cpp; `SPATIAL_PERSISTENT` is for
+  // channels last alone): a block for each channel reads its elements twice, and backward the gradient's beside them. PyTorch's
+  // own kernels for bf16 have blocks of planes too (cuda/Normalization.cuh, `batch_norm_collect_statistics_kernel`).
+  pytorch: { layer: 'BatchNorm{n}d', autocast: 'widest', channelReads: { forward: 2, backward: 4 } },
   runner: { rule: 'BatchNormalization' },
   infer: (context) => {
     const input = context.inputShape(0);
@@ -118,7 +121,10 @@ const layerNormalization = define({
   since: 17,
   documentation: 'normalization over the last axes (ONNX Operators, LayerNormalization-17)',
   inputs: [data('X'), weight('Scale'), weight('B')],
-  pytorch: { layer: 'LayerNorm', autocast: 'fp32' },
+  // Scale and shift are summed over all rows by a kernel with one block for each 32 columns (PyTorch 1.13 to 2.6
+  // aten/src/ATen/native/cuda/layer_norm_kernel.cu, `GammaBetaBackwardCUDAKernel_32x32`; pull request 147773: "for large M and
+  // small N, we were only using few SMs"). Since 2.7 rows are shared out as well.
+  pytorch: { layer: 'LayerNorm', autocast: 'fp32', columnsPerBlock: 32 },
   runner: { rule: 'LayerNormalization' },
   infer: (context) => inferWithStatistics(context, -1),
   dimensions: (context) => layerNormalizationMap(context),
@@ -216,7 +222,15 @@ const softmaxes = (['Softmax', 'LogSoftmax', 'Hardmax'] as const).map((type) =>
       Hardmax: '1 at the first maximum along an axis, 0 elsewhere (ONNX Operators, Hardmax-13)',
     }[type],
     inputs: [type === 'Hardmax' ? detached('input') : data('input')],
-    pytorch: { layer: type, autocast: type === 'Hardmax' ? 'widest' : 'fp32-softmax' },
+    pytorch: {
+      layer: type,
+      autocast: type === 'Hardmax' ? 'widest' : 'fp32-softmax',
+      // The gradient times the result before the kernel over rows, the same three tensors twice (PyTorch 2.x
+      // aten/src/ATen/native/cuda/SoftMax.cu, `softmax_backward_cuda_out`).
+      ...(type === 'Softmax' && {
+        backwardKernels: [{ share: 1, elementwise: true }, { share: 1 }] as const,
+      }),
+    },
     runner: type === 'Hardmax' ? noRule.unwritten : { rule: type },
     infer: (context) => {
       const input = context.inputShape(0);

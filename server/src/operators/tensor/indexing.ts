@@ -60,7 +60,7 @@ const gather = define({
   type: 'Gather',
   documentation: 'entries along an axis at given indices: selection or embedding (ONNX Operators, Gather-13)',
   inputs: [operand('data'), detached('indices')],
-  pytorch: { layer: 'Gather', autocast: 'widest' },
+  pytorch: { layer: 'Gather', weightedLayer: 'Embedding', autocast: 'widest' },
   runner: { rule: 'Gather' },
   infer: inferGather,
   dimensions: gatherMap,

@@ -5,7 +5,7 @@ import type { KernelWork } from '../../../hardware/kernelWork.ts';
 import { bitsPerElement } from '../../../model/elementType.ts';
 import { isWeight, type Operator } from '../../../model/graph.ts';
 import { bytes } from '../../../model/units.ts';
-import type { KernelClass, KnownCost } from '../../../operators/definition.ts';
+import { isMatmulClass, type KnownCost } from '../../../operators/definition.ts';
 import type { KeptTensor, LoweredOperator } from '../../behaviour.ts';
 import type { FusedGroup } from '../fusedGroups.ts';
 
@@ -123,7 +123,7 @@ export class CompiledGraph {
     if (group?.kind === 'attention') return 'extern';
     if (group !== undefined) return group.kind === 'normalization' ? 'rows' : 'pointwise';
     if (cost.class === 'shape') return 'nothing';
-    if (externClasses.has(cost.class)) return 'extern';
+    if (isMatmulClass(cost.class)) return 'extern';
     if (operator.type === 'BatchNormalization') return 'batch normalization';
     if (operator.type === 'Add' && this.foldedMatmul(operator) !== undefined) return 'folded bias';
     if (cost.class === 'pooling') return this.isGlobal(operator) ? 'rows' : 'window';
@@ -161,7 +161,7 @@ export class CompiledGraph {
 
   kernelsOf(index: number, pass: 'forward' | 'backwardData' | 'backwardWeight'): readonly KernelWork[] {
     return (this.eager.operators[index]?.[pass] ?? []).filter(({ class: kernelClass }) =>
-      externClasses.has(kernelClass),
+      isMatmulClass(kernelClass),
     );
   }
 
@@ -171,14 +171,6 @@ export class CompiledGraph {
     return (lowered?.forward ?? []).filter((kernel) => lowered?.backwardWeight.includes(kernel) === true);
   }
 }
-
-const externClasses: ReadonlySet<KernelClass> = new Set([
-  'matmul',
-  'convolution',
-  'depthwise-convolution',
-  'attention',
-  'recurrent',
-]);
 
 /** A part of a gradient that is put together of several: stored in its place. */
 export const piece = 'piece of ';
