@@ -1,7 +1,7 @@
 /** The figures of `npm run bench`. Each is a median of several runs with its extremes. */
 
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openModel } from '../../server/src/analysis/openModel.ts';
@@ -13,9 +13,9 @@ import { showFirstHint } from './firstHint.ts';
 import { showFrameworks } from './frameworks.ts';
 import { writeExternalModel, writeLargeModel } from './hugeModels.ts';
 import { showKeystrokes } from './keystrokes.ts';
-import { llamaGraph, narrow } from './llamaGraph.ts';
+import { llamaGraph } from './llamaGraph.ts';
 import { median, repeat, show } from './measure.ts';
-import { inferShapesInPython, onnxVersion } from './pythonOnnx.ts';
+import { showRealExports } from './realExports.ts';
 
 const scenario = ['--cluster', 'dgx-a100', '--gpus', '16', '--batch', '64', '--precision', 'bf16'];
 
@@ -29,7 +29,7 @@ export async function bench(root: string): Promise<void> {
     const cli = join(root, 'dist/cli.js');
     const resnet = join(root, 'samples/resnet50.onnx');
     showStart(cli, resnet);
-    showLargeGraphs(cli, folder);
+    showRealExports(root, cli, folder);
     showHugeFiles(cli, folder);
     await showFirstHint(root, resnet);
     showGrowth();
@@ -61,37 +61,6 @@ function showStart(cli: string, resnet: string): void {
     'report ResNet-50, whole process',
     repeat(9, () => runNode([cli, 'report', resnet, ...scenario])),
   );
-}
-
-/** Graphs of 9,000 operators as a whole process, beside what Python takes for their shapes alone. */
-function showLargeGraphs(cli: string, folder: string): void {
-  const bare = join(folder, 'llama.onnx');
-  writeFileSync(bare, llamaGraph(9_000));
-  const whole = join(folder, 'weights.onnx');
-  writeFileSync(whole, llamaGraph(9_000, narrow, true));
-  const version = onnxVersion();
-  for (const [what, file] of [
-    ['9,000 operators, no weights', bare],
-    [`9,000 operators, ${(statSync(whole).size / 1e6).toFixed(0)} MB of weights`, whole],
-  ] as const) {
-    const given = ['report', file, ...scenario, '--dim', 'sequence=2048'];
-    const table = repeat(9, () => runNode([cli, ...given]));
-    show(`report ${what}`, table);
-    show(
-      '  as JSON',
-      repeat(9, () => runNode([cli, ...given, '--format', 'json'])),
-    );
-    if (version === undefined) continue;
-    const theirs = repeat(7, () => inferShapesInPython(file));
-    show(
-      '  onnx.load and infer_shapes in Python',
-      theirs,
-      `onnx ${version}, ${(median(theirs) / median(table)).toFixed(1)} times our table`,
-    );
-  }
-  if (version === undefined) {
-    console.log('  not compared: no Python with the onnx package (name one by the variable PYTHON)');
-  }
 }
 
 /** Files of gigabytes: what is read of them, and the memory it takes. */

@@ -68,13 +68,13 @@ export function showEditing(): void {
     'edit a layer spec of 9,000 operators, and cost',
     repeat(9, () => {
       width = width === 2048 ? 4096 : 2048;
-      return cost(openLayerSpec(layerSpec(width), 'llama.layers.yaml'));
+      return cost(openLayerSpec(largeSpec(width), 'llama.layers.yaml'));
     }),
   );
 }
 
-/** Attention is written out, so that a block is 32 operators and the whole about 9,000. */
-const layerSpec = (width: number): string => `
+/** A spec with attention written out, so that a block is 32 operators and the whole about 9,000. */
+export const largeSpec = (width: number): string => `
 name: llama
 dims: { batch: 4, seq: 2048, d: ${width}, hidden: 5632, vocab: 32000 }
 inputs: { tokens: 'int64[batch, seq]' }

@@ -13,6 +13,7 @@ import { lowerLayerSpec } from '../../server/src/lowering/lowerLayerSpec.ts';
 import { nextTurn } from '../../server/src/node/nextTurn.ts';
 import { randomOf } from '../fuzz/random.ts';
 import { startTestServer } from '../lsp/testServer.ts';
+import { largeSpec } from './editing.ts';
 
 const keystrokes = 200;
 /** Not counted: the first ones wait for the compiler of the JavaScript engine, as they do once per session. */
@@ -50,6 +51,8 @@ export async function showKeystrokes(): Promise<void> {
     if (stage !== 'whole') showSpread(`  ${stage}`, times.slice(-keystrokes));
   }
   showSpread('  through the language server, in process', await throughServer(texts));
+  const large = typing(largeSpec(2048), keystrokes + warmUp);
+  showSpread('  the same in a spec of 9,000 operators', await throughServer(large));
 }
 
 /** From the change of the document to its diagnostics and hints. */

@@ -4,30 +4,18 @@ import { encodeModel, type NodeDescription, type TensorDescription } from '../su
 
 const operatorsPerBlock = 36;
 
-interface Sizes {
-  readonly width: number;
-  readonly hidden: number;
-  readonly vocabulary: number;
-}
-
 /** Those of TinyLlama. */
-const tinyLlama: Sizes = { width: 2048, hidden: 5632, vocabulary: 32000 };
-
-/** So narrow that 250 blocks with their weights are a file of about 200 MB. */
-export const narrow: Sizes = { width: 128, hidden: 352, vocabulary: 2000 };
+const { width, hidden, vocabulary } = { width: 2048, hidden: 5632, vocabulary: 32000 };
 
 /**
  * The bytes of a model with about `operators` operators, symbolic batch and sequence. Its weights are said to lie in
- * another file, or `inside` this one, all zero.
+ * another file.
  */
-export function llamaGraph(operators: number, sizes: Sizes = tinyLlama, inside = false): Uint8Array {
-  const { width, hidden, vocabulary } = sizes;
+export function llamaGraph(operators: number): Uint8Array {
   const weight = (name: string, shape: readonly number[]): TensorDescription => ({
     name,
     type: `float[${shape.join(',')}]`,
-    ...(inside
-      ? { raw: new Uint8Array(4 * shape.reduce((product, size) => product * size, 1)) }
-      : { external: { location: 'weights.bin' } }),
+    external: { location: 'weights.bin' },
   });
   const blocks = Math.max(1, Math.round(operators / operatorsPerBlock));
   const nodes: NodeDescription[] = [

@@ -1,0 +1,91 @@
+/** Whole reports of the largest real exports, in alternation with what Python takes for their shapes alone. */
+
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { performance } from 'node:perf_hooks';
+import { gunzipSync } from 'node:zlib';
+import { median } from './measure.ts';
+import { inferShapesInPython, onnxVersion } from './pythonOnnx.ts';
+
+const count = 10;
+const runs = 5;
+
+/**
+ * Prints a row for each export: milliseconds of `report` as table and as JSON and of Python, and the ratios to Python.
+ * The machine may do other work meanwhile: each round runs all three, the median counts, and the least is shown.
+ */
+export function showRealExports(root: string, cli: string, folder: string): void {
+  const exports = join(root, '../shared/models/torch-export');
+  const version = onnxVersion();
+  if (!existsSync(exports) || version === undefined) {
+    console.log(
+      'real exports: not compared, without ../shared/models/torch-export or Python with the onnx package',
+    );
+    return;
+  }
+  console.log(
+    `\nThe ${count} largest exports, whole processes in alternation with onnx ${version}: load and infer_shapes`,
+  );
+  console.log(
+    'median (least) of',
+    runs,
+    'rounds'.padEnd(22),
+    'table'.padStart(14),
+    'JSON'.padStart(14),
+    'Python'.padStart(14),
+    '  ratios',
+  );
+  const ratios: (readonly [number, number])[] = [];
+  for (const file of largestExports(exports, folder)) {
+    const works = [
+      () => runNode([cli, 'report', file]),
+      () => runNode([cli, 'report', file, '--format', 'json']),
+      () => inferShapesInPython(file),
+    ];
+    const times: number[][] = works.map(() => []);
+    for (let round = 0; round <= runs; round += 1) {
+      for (const [index, work] of works.entries()) {
+        const started = performance.now();
+        work();
+        if (round > 0) times[index]?.push(performance.now() - started);
+      }
+    }
+    const [table = Number.NaN, json = Number.NaN, python = Number.NaN] = times.map(median);
+    ratios.push([table / python, json / python]);
+    const shown = times.map((each) =>
+      `${median(each).toFixed(0)} (${Math.min(...each).toFixed(0)})`.padStart(14),
+    );
+    console.log(
+      basename(file, '.onnx').padEnd(36),
+      ...shown,
+      ` ${(table / python).toFixed(2)} ${(json / python).toFixed(2)}`,
+    );
+  }
+  for (const [index, what] of ['table', 'JSON'].entries()) {
+    const all = ratios.map((pair) => pair[index] ?? Number.NaN);
+    const mean = all.reduce((sum, ratio) => sum + ratio, 0) / all.length;
+    console.log(
+      `  ${what}: ${mean.toFixed(2)} times Python on average, ${Math.max(...all).toFixed(2)} at most`,
+    );
+  }
+}
+
+/** The largest of them, unpacked into `folder`, by the size of their graphs: weights are not in them. */
+function largestExports(exports: string, folder: string): readonly string[] {
+  const unpacked = readdirSync(exports, { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.onnx.gz'))
+    .map((path) => ({ path, bytes: gunzipSync(readFileSync(join(exports, path))) }))
+    .toSorted((left, right) => right.bytes.length - left.bytes.length)
+    .slice(0, count);
+  mkdirSync(join(folder, 'exports'));
+  return unpacked.map(({ path, bytes }) => {
+    const file = join(folder, 'exports', basename(path, '.gz'));
+    writeFileSync(file, bytes);
+    return file;
+  });
+}
+
+function runNode(parameters: readonly string[]): void {
+  execFileSync(process.execPath, parameters, { stdio: ['ignore', 'pipe', 'ignore'], maxBuffer: 1 << 28 });
+}
