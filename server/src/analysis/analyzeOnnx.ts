@@ -10,7 +10,7 @@ import {
   type StatedRepetition,
 } from '../lowering/providedStructure.ts';
 import { isSymbolic, symbolsOf } from '../model/dimension.ts';
-import { type Graph, isKnownShape, type Value, type ValueRole, type ValueType } from '../model/graph.ts';
+import { type Graph, isKnownShape, type ValueRole, type ValueType } from '../model/graph.ts';
 import type { Issue } from '../model/issue.ts';
 import { finish, type Steps } from '../model/steps.ts';
 import { type AuxiliaryOperators, findAuxiliaryOperators } from './auxiliaryOperators.ts';
@@ -148,10 +148,10 @@ function* analyzeGraph({
 /** The graph with the roles found; an input that turned out to be a parameter is an input no longer. */
 function withRoles(graph: Graph, roles: ReadonlyMap<string, ValueRole>): Graph {
   if (roles.size === 0) return graph;
-  const values = new Map<string, Value>();
-  for (const value of graph.values.values()) {
-    const role = roles.get(value.name);
-    values.set(value.name, role === undefined ? value : { ...value, role });
+  const values = new Map(graph.values);
+  for (const [name, role] of roles) {
+    const value = values.get(name);
+    if (value !== undefined) values.set(name, { ...value, role });
   }
   return { ...graph, inputs: graph.inputs.filter((name) => values.get(name)?.role === 'input'), values };
 }

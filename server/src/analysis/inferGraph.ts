@@ -125,16 +125,10 @@ export function inferGraph(
           ? inferred
           : reconcileTypes(name, inferred, typeOfOnnx(information.type), surroundings.issues, flat.source);
       if (type !== inferred) ofItsKind = false;
-      const content = outputs.contents[outputIndex];
-      drafts.set(name, {
+      drafts.set(
         name,
-        role: 'activation',
-        type,
-        ...(content === undefined ? {} : { content }),
-        ...literalOfConstant(flat.node, operator),
-        producer: index,
-        consumers: [],
-      });
+        draftOf(name, type, outputs.contents[outputIndex], literalOfConstant(operator), index),
+      );
     });
     operators.push(ofItsKind ? operator : withoutKind(operator));
   }
@@ -159,6 +153,25 @@ export function inferGraph(
 
 /** A value while its consumers are still being found. */
 type Draft = Omit<Value, 'consumers'> & { readonly consumers: number[] };
+
+/** Made for every value of a graph: each of the shapes that there are is written out, which is quicker than spreading. */
+function draftOf(
+  name: string,
+  type: ValueType,
+  content: TensorContent | undefined,
+  literal: TensorLiteral | undefined,
+  producer: number,
+): Draft {
+  const role = 'activation';
+  if (content === undefined) {
+    return literal === undefined
+      ? { name, role, type, producer, consumers: [] }
+      : { name, role, type, literal, producer, consumers: [] };
+  }
+  return literal === undefined
+    ? { name, role, type, content, producer, consumers: [] }
+    : { name, role, type, content, literal, producer, consumers: [] };
+}
 
 const withoutKind = ({ kind: _, ...operator }: Operator): Operator => operator;
 
@@ -219,10 +232,10 @@ function contentOfLiteral(literal: TensorLiteral): { readonly content?: TensorCo
 }
 
 /** A `Constant` holds a tensor just as an initializer does. */
-function literalOfConstant(node: OnnxNode, operator: Operator): { readonly literal?: TensorLiteral } {
-  if (!hasTrait(node, 'constant')) return {};
+function literalOfConstant(operator: Operator): TensorLiteral | undefined {
+  if (!hasTrait(operator, 'constant')) return undefined;
   const attribute = operator.attributes.get('value');
-  return attribute?.kind === 'tensor' ? { literal: attribute.value } : {};
+  return attribute?.kind === 'tensor' ? attribute.value : undefined;
 }
 
 function findProducers(
@@ -460,20 +473,18 @@ function operatorOf(
   opset: number,
   { attributes, number }: { readonly attributes: Operator['attributes']; readonly number?: number },
 ): Operator {
-  const { node } = flat;
-  return {
-    index,
-    source: flat.source,
-    name: nameOfNode(flat),
-    type: node.type,
-    domain: node.domain === 'ai.onnx' ? '' : node.domain,
-    inputs: node.inputs,
-    outputs: node.outputs,
-    attributes,
-    scope: flat.scope.paths,
-    ...(flat.operatorSets === undefined ? {} : { opset }),
-    ...(number === undefined ? {} : { kind: number }),
-  };
+  const { source, node } = flat;
+  const { type, inputs, outputs } = node;
+  const name = nameOfNode(flat);
+  const domain = node.domain === 'ai.onnx' ? '' : node.domain;
+  const scope = flat.scope.paths;
+  if (flat.operatorSets !== undefined) {
+    const own = { index, source, name, type, domain, inputs, outputs, attributes, scope, opset };
+    return number === undefined ? own : { ...own, kind: number };
+  }
+  return number === undefined
+    ? { index, source, name, type, domain, inputs, outputs, attributes, scope }
+    : { index, source, name, type, domain, inputs, outputs, attributes, scope, kind: number };
 }
 
 const capitalized = (sentence: string): string => sentence.slice(0, 1).toUpperCase() + sentence.slice(1);

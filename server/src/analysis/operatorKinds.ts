@@ -15,7 +15,7 @@ import type { Attributes } from '../operators/context.ts';
 export interface OperatorKinds {
   /** The one object that stands for all types equal to `type`. */
   intern(type: ValueType): ValueType;
-  /** What the kind is told by; `undefined` where the operator is like no other (it holds tensors or graphs). */
+  /** What the kind is told by; `undefined` where the operator is like no other (it holds graphs). */
   keyOf(subject: KindSubject): string | undefined;
   /** What was found for a kind before. */
   find(key: string): InferredKind | undefined;
@@ -52,10 +52,11 @@ export function collectOperatorKinds(): OperatorKinds {
   const types = numberByKey<ValueType>(keyOfType);
   const contents = numberByKey<TensorContent>(keyOfContent);
   const kinds = new Map<string, InferredKind>();
+  const attributeKeys = collectAttributeKeys();
   return {
     intern: types.intern,
     keyOf: ({ domain, type, opset, attributes, inputs, outputs }) => {
-      const own = keyOfAttributes(attributes);
+      const own = attributeKeys(attributes);
       if (own === undefined) return undefined;
       let key = `${text(domain)}${text(type)}${opset} ${own}`;
       for (const name of outputs) key += name === '' ? '-' : '+';
@@ -126,7 +127,24 @@ function keyOfDimensions(dimensions: readonly Dimension[]): string {
   return key;
 }
 
-function keyOfAttributes(attributes: ReadonlyMap<string, Attribute<OnnxGraph>>): string | undefined {
+/**
+ * Keys of attributes. Nodes of a file that write their attributes alike share them (`formats/onnx/readGraph.ts`): each
+ * list is looked through once, and those that hold tensors are alike where they are the same.
+ */
+function collectAttributeKeys(): (attributes: KindSubject['attributes']) => string | undefined {
+  const known = new Map<KindSubject['attributes'], string | undefined>();
+  return (attributes) => {
+    if (attributes.size === 0) return '';
+    const before = known.get(attributes);
+    if (before !== undefined || known.has(attributes)) return before;
+    const key = keyOfAttributes(attributes, known.size);
+    known.set(attributes, key);
+    return key;
+  };
+}
+
+/** `number` is that of the list, and of no other. */
+function keyOfAttributes(attributes: KindSubject['attributes'], number: number): string | undefined {
   let key = '';
   for (const [name, attribute] of attributes) {
     switch (attribute.kind) {
@@ -138,6 +156,9 @@ function keyOfAttributes(attributes: ReadonlyMap<string, Attribute<OnnxGraph>>):
         break;
       case 'string':
         key += `${text(name)}${text(attribute.value)};`;
+        break;
+      case 'tensor':
+        key += `${text(name)}tensor of ${number};`;
         break;
       default:
         return undefined;

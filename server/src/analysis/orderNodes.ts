@@ -15,6 +15,10 @@ export interface NodeOrder {
 /** Orders the nodes 0 … `dependencies.length − 1`; `dependencies[n]` are the nodes that `n` needs. */
 export function orderNodes(dependencies: readonly (readonly number[])[]): NodeOrder {
   const count = dependencies.length;
+  // Exporters write nodes behind those that they need.
+  if (dependencies.every((needed, node) => needed.every((other) => other < node))) {
+    return { order: dependencies.map((_, node) => node), cycles: [] };
+  }
   const found = new Int32Array(count).fill(-1);
   const lowest = new Int32Array(count);
   const next = new Int32Array(count);

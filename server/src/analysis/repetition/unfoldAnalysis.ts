@@ -177,12 +177,12 @@ function hasSettled(subject: FoldedAnalysis, representative: (name: string) => R
     const [index, other] = [at(first), at(second)];
     const operator = graph.operators[index];
     const like = graph.operators[other];
-    if (operator === undefined || like === undefined || operator.kind !== like.kind) return false;
-    if (operator.contradiction !== undefined) return false;
-    // Constants hold tensors, which make no kind; they were compared when the repetition was found.
-    if (operator.kind === undefined && !hasTrait(operator, 'constant')) return false;
+    if (operator === undefined || like === undefined || operator.contradiction !== undefined) return false;
+    // Constants of one content may be of several kinds; they were compared when the repetition was proven.
+    const isConstant = hasTrait(operator, 'constant') && hasTrait(like, 'constant');
+    if (!isConstant && (operator.kind === undefined || operator.kind !== like.kind)) return false;
     return (
-      groups[index] === groups[other] &&
+      (isConstant || groups[index] === groups[other]) &&
       auxiliary.shapeArithmetic[index] === auxiliary.shapeArithmetic[other] &&
       auxiliary.storedLayout[index] === auxiliary.storedLayout[other] &&
       operator.outputs.every((name, output) => name === '' || isSameValue(name, like.outputs[output])) &&

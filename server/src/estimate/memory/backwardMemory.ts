@@ -87,6 +87,11 @@ export function gradientsBetween(
     if (operator === undefined) continue;
     live.newMoment();
     recorder?.begins(index);
+    if (operator.inputs.length === 0) {
+      gradients[index] = live.most;
+      recorder?.ends(index);
+      continue;
+    }
     const handsOn =
       kernels !== undefined && kernels.inside !== true && (kernels.view || sums.has(operator.type));
     const computed = computedBytes(training, lowered, index);

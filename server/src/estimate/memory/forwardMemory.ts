@@ -35,10 +35,10 @@ export function forwardMemory(
   const { training, lowered } = plan;
   const { graph } = training.analysis;
   const { rootOf, lastUse } = valueLifetimes(plan, variables);
-  const dying = new Map<number, string[]>();
+  const dying = new Array<string[] | undefined>(graph.operators.length);
   for (const [name, index] of lastUse) {
-    const others = dying.get(index);
-    if (others === undefined) dying.set(index, [name]);
+    const others = dying[index];
+    if (others === undefined) dying[index] = [name];
     else others.push(name);
   }
   const unkept = new Float64Array(graph.operators.length);
@@ -80,7 +80,7 @@ export function forwardMemory(
       else recorder?.keep(index, recorder.take(bytes));
     }
     unkept[index] = live;
-    for (const name of dying.get(index) ?? []) {
+    for (const name of dying[index] ?? []) {
       const value = values.get(name);
       if (value === undefined || kept.has(name)) continue;
       live -= value.size;

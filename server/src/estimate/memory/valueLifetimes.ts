@@ -36,7 +36,8 @@ export function valueLifetimes(
   const rootOf = (name: string): string => root.get(name) ?? name;
   const calls = lowered.callsModules === true && hasModules(graph) ? callsOf(graph) : undefined;
   const hold = (name: string, until: number): void => {
-    lastUse.set(name, Math.max(lastUse.get(name) ?? until, until));
+    const before = lastUse.get(name);
+    if (before === undefined || before < until) lastUse.set(name, until);
   };
   for (const [index, operator] of graph.operators.entries()) {
     const [source] = operator.inputs;
