@@ -85,8 +85,9 @@ function findUses(graph: Graph, captured: ReadonlyMap<number, readonly string[]>
     const operator = graph.operators[index];
     if (operator === undefined) continue;
     const live = everythingCounts || operator.outputs.some((name) => isLive(name, uses, graph));
-    operator.inputs.forEach((name, position) => {
-      if (name === '') return;
+    for (let position = 0; position < operator.inputs.length; position += 1) {
+      const name = operator.inputs[position];
+      if (name === undefined || name === '') continue;
       const use = useOf(name);
       const input = inputOf(operator, position);
       const flows = live && input?.gradient !== false;
@@ -98,12 +99,12 @@ function findUses(graph: Graph, captured: ReadonlyMap<number, readonly string[]>
         if (passed.asWeight) use.asWeight = true;
         if (!passed.asWeightOnly) use.asWeightOnly = false;
         if (flows) for (const user of passed.operators) use.operators.push(user);
-        return;
+        continue;
       }
       if (isWeightInput(operator, position)) use.asWeight = true;
       if (input?.role !== 'weight' && input?.role !== 'statistic') use.asWeightOnly = false;
       if (flows) use.operators.push(index);
-    });
+    }
     for (const name of captured.get(index) ?? []) {
       const use = useOf(name);
       use.asWeightOnly = false;

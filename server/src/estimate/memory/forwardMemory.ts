@@ -64,13 +64,16 @@ export function forwardMemory(
   };
   const seen = new Set<string>();
   for (const name of graph.inputs) take(name, 4);
-  for (const [index, operator] of graph.operators.entries()) {
+  const { operators } = graph;
+  for (let index = 0; index < operators.length; index += 1) {
+    const operator = operators[index];
+    if (operator === undefined) continue;
     const kernels = lowered.operators[index];
     recorder?.begins(index);
     if (kernels?.view !== true) {
       for (const output of operator.outputs) if (output !== '') take(output, kernels?.bytesPerElement ?? 4);
     }
-    for (const { key, bytes } of kernels?.saved ?? []) {
+    for (const { key, bytes } of kernels?.saved ?? nothing) {
       if (seen.has(key)) continue;
       seen.add(key);
       const name = rootOf(key.slice(0, key.lastIndexOf(':')));
@@ -80,7 +83,7 @@ export function forwardMemory(
       else recorder?.keep(index, recorder.take(bytes));
     }
     unkept[index] = live;
-    for (const name of dying[index] ?? []) {
+    for (const name of dying[index] ?? nothing) {
       const value = values.get(name);
       if (value === undefined || kept.has(name)) continue;
       live -= value.size;
@@ -93,6 +96,8 @@ export function forwardMemory(
   });
   return { unkept, outputs };
 }
+
+const nothing: readonly never[] = [];
 
 /** Bytes of a value whose float32 elements take `bytesPerElement`. */
 export const valueBytes = (tensor: BoundTensor, bytesPerElement: number): number =>

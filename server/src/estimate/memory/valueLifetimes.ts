@@ -39,18 +39,25 @@ export function valueLifetimes(
     const before = lastUse.get(name);
     if (before === undefined || before < until) lastUse.set(name, until);
   };
-  for (const [index, operator] of graph.operators.entries()) {
-    const [source] = operator.inputs;
+  const { operators, values } = graph;
+  // Models have tens of thousands of operators, most of which keep nothing: no iterators, no pairs.
+  for (let index = 0; index < operators.length; index += 1) {
+    const operator = operators[index];
+    if (operator === undefined) continue;
+    const kernels = lowered.operators[index];
+    const source = operator.inputs[0];
     for (const input of operator.inputs) {
-      const producer = graph.values.get(input)?.producer;
-      hold(rootOf(input), calls === undefined ? index : returnOf(calls, index, producer, variables));
+      const until =
+        calls === undefined ? index : returnOf(calls, index, values.get(input)?.producer, variables);
+      hold(rootOf(input), until);
     }
     for (const output of operator.outputs) {
-      if (lowered.operators[index]?.view === true && source !== undefined) root.set(output, rootOf(source));
+      if (kernels?.view === true && source !== undefined) root.set(output, rootOf(source));
       hold(rootOf(output), index);
     }
+    if (kernels === undefined) continue;
     // A fused kernel runs at the last of its operators, and keeps what the first of them read.
-    for (const { key } of lowered.operators[index]?.saved ?? []) {
+    for (const { key } of kernels.saved) {
       const name = rootOf(key.slice(0, key.lastIndexOf(':')));
       if (lastUse.has(name)) hold(name, index);
     }
@@ -76,7 +83,13 @@ type Calls = readonly (readonly Call[])[];
 /** When what a reader was given is let go of at the earliest, or, where variables hold it, at the latest. */
 function returnOf(calls: Calls, reader: number, producer: number | undefined, variables: Variables): number {
   const around = calls[reader] ?? [];
-  const given = around.find(({ start }) => start > (producer ?? -1))?.end ?? reader;
+  const made = producer ?? -1;
+  let given = reader;
+  for (const { start, end } of around) {
+    if (start <= made) continue;
+    given = end;
+    break;
+  }
   if (variables === 'let go of' || producer === undefined) return given;
   const both = (calls[producer] ?? []).findLast((call, depth) => around[depth] === call);
   if (both === undefined) return calls.length - 1;

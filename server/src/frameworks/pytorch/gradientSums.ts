@@ -60,12 +60,16 @@ export function addGradientSums(
 
 /** By operator: the longest way to it from what comes in. */
 function depthsOf({ analysis: { graph } }: TrainingGraph): Int32Array {
-  const depths = new Int32Array(graph.operators.length);
-  for (const [index, { inputs }] of graph.operators.entries()) {
-    for (const name of inputs) {
-      const producer = graph.values.get(name)?.producer;
-      if (producer !== undefined) depths[index] = Math.max(depths[index] ?? 0, (depths[producer] ?? 0) + 1);
+  const { operators, values } = graph;
+  const depths = new Int32Array(operators.length);
+  for (let index = 0; index < operators.length; index += 1) {
+    let depth = 0;
+    for (const name of operators[index]?.inputs ?? none) {
+      const producer = values.get(name)?.producer;
+      const before = producer === undefined ? undefined : depths[producer];
+      if (before !== undefined && before >= depth) depth = before + 1;
     }
+    depths[index] = depth;
   }
   return depths;
 }
