@@ -27,8 +27,11 @@ function answerListFolder(client: BaseLanguageClient): vscode.Disposable {
 }
 
 function answerReadBytes(client: BaseLanguageClient): vscode.Disposable {
-  return client.onRequest<ReadBytesResult, void>(readBytes, async ({ uri, encoding }: ReadBytesParams) => {
+  return client.onRequest<ReadBytesResult, void>(readBytes, async (asked: ReadBytesParams) => {
+    const { uri, encoding, longest } = asked;
     try {
+      if (longest !== undefined && (await vscode.workspace.fs.stat(vscode.Uri.parse(uri))).size > longest)
+        return { failure: `it is longer than ${Math.round(longest / 1024)} KiB` };
       const bytes = await vscode.workspace.fs.readFile(vscode.Uri.parse(uri));
       return { bytes: encoding === 'binary' ? bytes : toBase64(bytes) };
     } catch (error) {

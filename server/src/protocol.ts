@@ -50,6 +50,8 @@ export interface ReadBytesParams {
   readonly uri: string;
   /** `base64` where the connection carries JSON only. */
   readonly encoding: 'binary' | 'base64';
+  /** Bytes; a longer file is not read. */
+  readonly longest?: number;
 }
 export type ReadBytesResult =
   | { readonly bytes: Uint8Array | string }

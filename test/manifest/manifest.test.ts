@@ -81,9 +81,11 @@ describe('settings', () => {
     expect(Object.keys(properties[`layercost.${group}`]?.properties ?? {})).toEqual(Object.keys(names));
   });
 
-  it('that start a program are restricted until the workspace is trusted', () => {
+  it('that start a program or name a file are restricted until the workspace is trusted', () => {
     expect(manifest.capabilities.untrustedWorkspaces.restrictedConfigurations).toEqual([
       'layercost.benchmark.python',
+      'layercost.cluster',
+      'layercost.framework',
     ]);
     expect(properties['layercost.benchmark.python']?.scope).toBe('machine-overridable');
   });

@@ -9,6 +9,7 @@ import { readLayerTrace } from '../estimate/plan/readLayerTrace.ts';
 import { type ResolvedScenario, resolveScenario } from '../estimate/resolveScenario.ts';
 import { type ByteSource, decodeText } from '../formats/byteSource.ts';
 import { locateIssues } from '../formats/locateIssues.ts';
+import { longestProfile } from '../formats/longestProfile.ts';
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
 import { findCluster } from '../hardware/clusters.ts';
 import type { Issue } from '../model/issue.ts';
@@ -176,7 +177,7 @@ export function printIssues(file: string, issues: readonly Issue[]): void {
 }
 
 async function readCluster(path: string): Promise<ClusterProfile | undefined> {
-  const text = readText('cluster profile', path);
+  const text = readText('cluster profile', path, longestProfile);
   if (text === undefined) return undefined;
   const { readClusterProfile } = await import('../hardware/readClusterProfile.ts');
   const { cluster, issues } = readClusterProfile(text);
@@ -185,7 +186,7 @@ async function readCluster(path: string): Promise<ClusterProfile | undefined> {
 }
 
 async function readFramework(choice: FrameworkChoice): Promise<FrameworkChoice | undefined> {
-  const text = readText('framework', choice.name);
+  const text = readText('framework', choice.name, longestProfile);
   if (text === undefined) return undefined;
   const { readFrameworkDescription } = await import('../formats/framework/readFrameworkDescription.ts');
   const { description, issues } = readFrameworkDescription(text);
@@ -193,8 +194,8 @@ async function readFramework(choice: FrameworkChoice): Promise<FrameworkChoice |
   return description && { name: description.name, options: choice.options, description };
 }
 
-function readText(what: string, path: string): string | undefined {
-  const read = readTextFile(path);
+function readText(what: string, path: string, longest?: number): string | undefined {
+  const read = readTextFile(path, longest);
   if ('text' in read) return read.text;
   printMessage(`layercost: ${what}: ${read.issue.message}`);
   return undefined;

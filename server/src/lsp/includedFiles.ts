@@ -4,10 +4,11 @@
  */
 
 import { decodeText } from '../formats/byteSource.ts';
+import { longestInclude } from '../formats/layer-spec/includePath.ts';
 import type { IncludedText } from '../language/layer-spec/specText.ts';
 import type { ReadInclude } from '../lowering/layer-spec/blockTable.ts';
 import type { ReadFile } from './readFile.ts';
-import { resolvePath } from './virtualText.ts';
+import { folderOf, resolvePath } from './virtualText.ts';
 
 export interface IncludedFiles {
   /** Texts as they are known by now, by paths relative to the model. */
@@ -37,8 +38,8 @@ export function includedFiles({ read, openText, watch }: IncludeSources): Includ
   const watched = new Set<string>();
   const addressOf = (model: string, path: string): string | undefined => resolvePath(model, path);
 
-  const readText = async (uri: string): Promise<string | undefined> => {
-    const file = await read(uri);
+  const readText = async (uri: string, model: string): Promise<string | undefined> => {
+    const file = await read(uri, { longest: longestInclude, inside: folderOf(model) });
     if (file.kind === 'failed') return undefined;
     try {
       return decodeText(file.source);
@@ -67,7 +68,7 @@ export function includedFiles({ read, openText, watch }: IncludeSources): Includ
         watched.add(uri);
         watch(uri);
       }
-      for (const uri of missing) texts.set(uri, await readText(uri));
+      for (const uri of missing) texts.set(uri, await readText(uri, model));
       return missing.length > 0;
     },
     texts: (model) =>

@@ -10,7 +10,7 @@ export interface Platform {
   /** How file bytes travel when the client reads them: a worker takes them as they are, JSON does not. */
   readonly bytesEncoding: 'binary' | 'base64';
   /** Opens a file by its address, or says that only the client can (`undefined`). */
-  readonly openFile: (uri: string) => FileOpening | undefined;
+  readonly openFile: (uri: string, bounds?: FileBounds) => FileOpening | undefined;
   /** Entries of a folder by its address, or that only the client can look (`undefined`). */
   readonly listFolder?: (uri: string) => readonly FolderEntry[] | undefined;
   /** Issues of files beside the model; absent where they cannot be looked at. */
@@ -19,6 +19,14 @@ export interface Platform {
   readonly nextTurn?: () => Promise<void>;
   /** Runs a model on this machine; absent where no process can be started. */
   readonly benchmark?: Benchmark;
+}
+
+/** What a file that a model or a setting names must keep to: whoever wrote the name may mean harm. */
+export interface FileBounds {
+  /** Bytes. A longer file is refused before it is read. */
+  readonly longest: number;
+  /** The address of a folder that the file must really lie in, symbolic links followed. */
+  readonly inside?: string;
 }
 
 export type FileOpening =

@@ -2,27 +2,37 @@
 
 import type { Connection } from 'vscode-languageserver';
 import { byteSourceOfBuffer } from '../formats/byteSource.ts';
+import { formatBytes } from '../model/format.ts';
+import { bytes } from '../model/units.ts';
 import { type ReadBytesParams, type ReadBytesResult, readBytes } from '../protocol.ts';
-import type { FileOpening, Platform } from './platform.ts';
+import type { FileBounds, FileOpening, Platform } from './platform.ts';
 import { fileName } from './virtualText.ts';
 
-export type ReadFile = (uri: string) => Promise<FileOpening>;
+export type ReadFile = (uri: string, bounds?: FileBounds) => Promise<FileOpening>;
 
 export function fileReader(connection: Connection, platform: Platform, clientReads: () => boolean): ReadFile {
-  return async (uri) => {
-    const own = platform.openFile(uri);
+  return async (uri, bounds) => {
+    const own = platform.openFile(uri, bounds);
     if (own !== undefined) return own;
     if (!clientReads()) return unreadable(uri, 'the editor gives no access to it; save it to a local folder');
-    const params: ReadBytesParams = { uri, encoding: platform.bytesEncoding };
+    const params: ReadBytesParams = {
+      uri,
+      encoding: platform.bytesEncoding,
+      ...(bounds === undefined ? {} : { longest: bounds.longest }),
+    };
     const answer = await connection.sendRequest<ReadBytesResult>(readBytes, params);
     if ('failure' in answer) return unreadable(uri, answer.failure);
-    const { bytes } = answer;
-    const buffer = typeof bytes === 'string' ? fromBase64(bytes) : bytes;
+    const buffer = typeof answer.bytes === 'string' ? fromBase64(answer.bytes) : answer.bytes;
+    // A client of another version may not know the limit.
+    if (bounds !== undefined && buffer.length > bounds.longest) return unreadable(uri, tooLong(bounds));
     return { kind: 'open', source: byteSourceOfBuffer(buffer), close: () => {} };
   };
 }
 
-const unreadable = (uri: string, reason: string): FileOpening => ({
+export const tooLong = ({ longest }: FileBounds): string =>
+  `it is longer than ${formatBytes(bytes(longest))}; check that it is the file you mean`;
+
+export const unreadable = (uri: string, reason: string): FileOpening => ({
   kind: 'failed',
   issue: { code: 'file/unreadable', severity: 'error', message: `cannot read ${fileName(uri)}: ${reason}` },
 });

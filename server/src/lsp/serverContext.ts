@@ -61,7 +61,8 @@ export function serverContext(connection: Connection, platform: Platform): Serve
   };
   const profiles: UserProfileSources = {
     read,
-    resolve: async (path, model) => resolveInWorkspace(path, model, await workspaceFolders()),
+    resolve: async (path, model) =>
+      resolveInWorkspace(path, model, await workspaceFolders(), session.trusted),
     watch: (uri) => inBackground('watching a file of the settings', () => watchFile(uri)),
   };
   const includes = includedFiles({

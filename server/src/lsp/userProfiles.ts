@@ -6,6 +6,7 @@
 import { decodeText } from '../formats/byteSource.ts';
 import { readFrameworkDescription } from '../formats/framework/readFrameworkDescription.ts';
 import { locateIssues } from '../formats/locateIssues.ts';
+import { longestProfile } from '../formats/longestProfile.ts';
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
 import { readClusterProfile } from '../hardware/readClusterProfile.ts';
 import type { FrameworkDescription } from '../model/frameworkDescription.ts';
@@ -78,7 +79,7 @@ function userProfiles<Value>(
   const known = new Map<string, Promise<UserFile<Value>>>();
   const watched = new Set<string>();
   const readOwn = async (uri: string): Promise<UserFile<Value>> => {
-    const file = await read(uri);
+    const file = await read(uri, { longest: longestProfile });
     if (file.kind === 'failed') return { value: undefined, issues: [file.issue] };
     try {
       const text = decodeText(file.source);

@@ -26,13 +26,18 @@ export const holdingFolder = (uri: string, folders: readonly string[]): string |
     .filter((folder) => uri.startsWith(folder.endsWith('/') ? folder : `${folder}/`))
     .toSorted((left, right) => right.length - left.length)[0];
 
-/** The address of a path of the settings: in the workspace folder of the model, else beside the model. */
+/**
+ * The address of a path of the settings: in the workspace folder of the model, else beside the model. In a folder that
+ * is not trusted, a path of another machine (`\\server\share`) has none: looking at it sends credentials there.
+ */
 export function resolveInWorkspace(
   path: string,
   model: string,
   folders: readonly string[],
+  trusted: boolean,
 ): string | undefined {
   const { scheme } = URI.parse(model);
+  if (/^[\\/]{2}/.test(path)) return trusted && scheme === 'file' ? URI.file(path).toString() : undefined;
   if (/^(?:\/|[a-z]:[\\/])/i.test(path)) {
     return scheme === 'file' ? URI.file(path).toString() : undefined;
   }

@@ -1,25 +1,22 @@
 /** Reads the files that a layer spec includes from the disk. */
 
-import { readFileSync, realpathSync, statSync } from 'node:fs';
-import { join, relative, sep } from 'node:path';
+import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { longestInclude } from '../formats/layer-spec/includePath.ts';
 import type { ReadInclude } from '../lowering/layer-spec/blockTable.ts';
-
-/** Blocks are text that people wrote. */
-const mostBytes = 2 ** 20;
+import { liesInside } from './liesInside.ts';
 
 /**
- * Reads files in `folder` and below it. What a symbolic link leads out of the folder to, what is no plain file or too
- * large counts as not there.
+ * Reads files in `folder` and below it. A file that a symbolic link leads out of the folder to, that is no plain file
+ * or that is too long counts as absent.
  */
 export function includeReader(folder: string): ReadInclude {
   return (path) => {
+    const file = join(folder, path);
+    if (!liesInside(folder, file)) return undefined;
     try {
-      const root = realpathSync(folder);
-      const real = realpathSync(join(root, path));
-      const inside = relative(root, real);
-      if (inside.startsWith('..') || inside.startsWith(sep)) return undefined;
-      const { size } = statSync(real);
-      return statSync(real).isFile() && size <= mostBytes ? readFileSync(real, 'utf8') : undefined;
+      const status = statSync(file);
+      return status.isFile() && status.size <= longestInclude ? readFileSync(file, 'utf8') : undefined;
     } catch {
       return undefined;
     }

@@ -6,18 +6,28 @@ import { URI } from 'vscode-uri';
 import { planBenchmark } from '../benchmark/benchmarkPlan.ts';
 import { defaultPython, runBenchmark } from '../benchmark/runBenchmark.ts';
 import type { Platform } from '../lsp/platform.ts';
+import { tooLong, unreadable } from '../lsp/readFile.ts';
 import { formatCount, formatTime } from '../model/format.ts';
 import { checkExternalData } from './externalData.ts';
 import { openFileSource } from './fileSource.ts';
+import { liesInside } from './liesInside.ts';
 import { nextTurn } from './nextTurn.ts';
 
 export const nodePlatform: Platform = {
   bytesEncoding: 'base64',
-  openFile: (uri) => {
+  openFile: (uri, bounds) => {
     const parsed = URI.parse(uri);
     if (parsed.scheme !== 'file') return undefined;
+    if (bounds?.inside !== undefined && !liesInside(URI.parse(bounds.inside).fsPath, parsed.fsPath))
+      return unreadable(uri, 'it is not inside the folder of the model');
     const result = openFileSource(parsed.fsPath);
-    return result.kind === 'failed' ? result : { kind: 'open', ...result.file };
+    if (result.kind === 'failed') return result;
+    const { source, close } = result.file;
+    if (bounds !== undefined && source.size > bounds.longest) {
+      close();
+      return unreadable(uri, tooLong(bounds));
+    }
+    return { kind: 'open', ...result.file };
   },
   listFolder: (uri) => {
     const parsed = URI.parse(uri);

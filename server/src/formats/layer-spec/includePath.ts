@@ -1,5 +1,8 @@
 /** Paths of included layer specs: below the folder of the model, whoever includes them. */
 
+/** Bytes of an included file. Blocks are text that people wrote. */
+export const longestInclude = 2 ** 20;
+
 /**
  * The path `written` in the file `from`, both relative to the model's folder; or why it cannot be included. An
  * absolute path, an address, or a way out of the folder is none: a model must not read files elsewhere.

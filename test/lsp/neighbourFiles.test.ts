@@ -1,0 +1,96 @@
+/** Files that a model or a setting names are read within bounds: whoever wrote the name may mean harm. */
+
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterAll, expect, test } from 'vitest';
+import { longestInclude } from '../../server/src/formats/layer-spec/includePath.ts';
+import { longestProfile } from '../../server/src/formats/longestProfile.ts';
+import { includeReader } from '../../server/src/node/includeReader.ts';
+import { nodePlatform } from '../../server/src/node/nodePlatform.ts';
+import { startTestServer } from './testServer.ts';
+
+const base = realpathSync(mkdtempSync(join(tmpdir(), 'layercost-')));
+const folder = join(base, 'models');
+const outside = join(base, 'elsewhere');
+mkdirSync(folder);
+mkdirSync(outside);
+afterAll(() => rmSync(base, { recursive: true }));
+
+const blocks = 'blocks:\n  mlp(d):\n    - fc: Linear(d, d)\n';
+writeFileSync(join(folder, 'inside.yaml'), blocks);
+writeFileSync(join(outside, 'secret.yaml'), blocks);
+writeFileSync(join(folder, 'long.yaml'), `${blocks}#${'x'.repeat(longestInclude)}\n`);
+symlinkSync(join(outside, 'secret.yaml'), join(folder, 'link.yaml'));
+symlinkSync(outside, join(folder, 'linked'));
+symlinkSync(join(folder, 'inside.yaml'), join(folder, 'alias.yaml'));
+
+const included: readonly (readonly [file: string, isRead: boolean])[] = [
+  ['inside.yaml', true],
+  ['alias.yaml', true],
+  ['link.yaml', false],
+  ['linked/secret.yaml', false],
+  ['long.yaml', false],
+];
+
+test.each(included)(
+  'including %s is allowed by the editor and the command line alike: %s',
+  async (file, isRead) => {
+    expect(includeReader(folder)(file) !== undefined).toBe(isRead);
+
+    const client = await startTestServer({ platform: nodePlatform, pullsDiagnostics: false });
+    const uri = pathToFileURL(join(folder, 'model.layers.yaml')).href;
+    await client.open(
+      uri,
+      'layer-spec',
+      `include: ${file}\ninputs:\n  x: float32[8, 16]\nlayers:\n  - a: mlp(16)\n  - b: Linear(16, 16)\n`,
+    );
+    const codes = (await client.diagnostics(uri, 1)).map(({ code }) => code);
+    expect(codes.includes('spec/include')).toBe(!isRead);
+    await client.stop();
+  },
+);
+
+const spec = 'inputs:\n  x: float32[8, 16]\nlayers:\n  - a: Linear(16, 16)\n  - b: Linear(16, 16)\n';
+
+test.each([
+  ['cluster', 'profile.json'],
+  ['framework', 'framework.yaml'],
+])('layercost.%s refuses a file that is too long before reading it', async (setting, file) => {
+  writeFileSync(join(folder, file), 'x'.repeat(longestProfile + 1));
+  const client = await startTestServer({
+    platform: nodePlatform,
+    settings: { [setting]: `./${file}` },
+    pullsDiagnostics: false,
+  });
+  const uri = pathToFileURL(join(folder, 'model.layers.yaml')).href;
+  await client.open(uri, 'layer-spec', spec);
+  const messages = (await client.diagnostics(uri, 1)).map(({ message }) => message);
+  expect(messages).toContainEqual(expect.stringContaining(`cannot read ${file}: it is longer than 256 KiB`));
+  await client.stop();
+});
+
+test.each(['//server/share/profile.json', '\\\\server\\share\\profile.json'])(
+  'a folder that is not trusted cannot name %s',
+  async (path) => {
+    const opened: string[] = [];
+    const client = await startTestServer({
+      platform: {
+        ...nodePlatform,
+        openFile: (uri, bounds) => {
+          opened.push(uri);
+          return nodePlatform.openFile(uri, bounds);
+        },
+      },
+      settings: { cluster: path },
+      initialization: { trusted: false },
+      pullsDiagnostics: false,
+    });
+    const uri = pathToFileURL(join(folder, 'model.layers.yaml')).href;
+    await client.open(uri, 'layer-spec', spec);
+    await client.diagnostics(uri, 1);
+    expect(opened.filter((each) => each.includes('server'))).toEqual([]);
+    await client.stop();
+  },
+);
