@@ -13,6 +13,13 @@ type Gradients = readonly ('weight' | 'data' | 'none')[];
 /** Forward, gradient of activations, gradient of parameters. */
 type Flops = readonly [number, number, number];
 
+const parts = (cost: KnownCost): readonly Work[] => [cost.forward, cost.backwardData, cost.backwardWeight];
+
+const normalized = 'float32[2, 4, 8, 8]';
+const normalizing: Gradients = ['data', 'weight', 'weight'];
+const two = (input: string): readonly string[] => [input, input];
+const four = (input: string): readonly string[] => [...two(input), ...two(input)];
+
 const trained: Gradients = ['data', 'weight', 'weight'];
 
 const flopRows: readonly (readonly [string, Application, Gradients, Flops])[] = [
@@ -218,6 +225,64 @@ test.each(flopRows)('FLOPs: %s', (_, application, gradients, [forward, data, wei
   ]);
 });
 
+/**
+ * Element-wise operations and traffic per element of the input x: forward, gradient of x, of its parameters.
+ * Backward of a normalization is twice its forward, and 2 for each parameter; a pass over a tensor is one element read or
+ * written: x and y (twice x where statistics are a pass of their own), and dy, x and dx in backward (again dy and x). Both
+ * parameters share a pass over dy and x.
+ */
+const passRows: readonly (readonly [
+  Application,
+  Gradients,
+  readonly [number, number, number],
+  readonly [number, number, number],
+])[] = [
+  [
+    { type: 'BatchNormalization', inputs: [normalized, ...four('float32[4]')] },
+    normalizing,
+    [8, 16, 4],
+    [3, 5, 2],
+  ],
+  [
+    { type: 'InstanceNormalization', inputs: [normalized, ...two('float32[4]')] },
+    normalizing,
+    [8, 16, 4],
+    [3, 5, 2],
+  ],
+  [
+    { type: 'GroupNormalization', inputs: [normalized, ...two('float32[4]')], attributes: { num_groups: 2 } },
+    normalizing,
+    [8, 16, 4],
+    [3, 5, 2],
+  ],
+  [
+    { type: 'LayerNormalization', inputs: [normalized, ...two('float32[8]')] },
+    normalizing,
+    [8, 16, 4],
+    [2, 3, 2],
+  ],
+  [
+    { type: 'RMSNormalization', opset: 23, inputs: [normalized, 'float32[8]'] },
+    ['data', 'weight'],
+    [4, 8, 2],
+    [2, 3, 1],
+  ],
+  [{ type: 'MeanVarianceNormalization', inputs: [normalized] }, ['data'], [6, 12, 0], [3, 5, 0]],
+  [{ type: 'LpNormalization', inputs: [normalized] }, ['data'], [3, 6, 0], [3, 5, 0]],
+  [{ type: 'LRN', inputs: [normalized], attributes: { size: 5 } }, ['data'], [9, 18, 0], [3, 5, 0]],
+  [{ type: 'Softmax', inputs: [normalized] }, ['data'], [5, 4, 0], [2, 3, 0]],
+  [{ type: 'LogSoftmax', inputs: [normalized] }, ['data'], [5, 4, 0], [2, 3, 0]],
+  [{ type: 'Hardmax', inputs: [normalized] }, ['data'], [5, 0, 0], [2, 0, 0]],
+];
+
+test.each(passRows)('operations and passes: $type', (application, gradients, operations, passes) => {
+  const works = parts(costText(application, gradients));
+  const elements = 2 * 4 * 8 * 8;
+  expect(works.map((each) => each.operations / elements)).toEqual(operations);
+  // Parameters of 4 or 8 elements beside 512.
+  expect(works.map(({ traffic }) => Math.round(traffic.float32Elements / elements))).toEqual(passes);
+});
+
 const text = (saved: SavedTensor): string =>
   saved.kind === 'extra'
     ? `${saved.name} (${saved.traffic.float32Elements} float32, ${saved.traffic.fixedBytes} B)`
@@ -392,7 +457,6 @@ describe('traffic', () => {
   });
 });
 
-const parts = (cost: KnownCost): readonly Work[] => [cost.forward, cost.backwardData, cost.backwardWeight];
 const size = fc.integer({ min: 1, max: 12 });
 
 test('twice the batch is twice the FLOPs, and no cost is negative', () => {

@@ -1,0 +1,62 @@
+/** The part of the editor's API that pickers use: what is answered is set by a test, and what is written is kept. */
+
+interface Item {
+  readonly label: string;
+  readonly command?: string;
+}
+
+export const editor = {
+  /** What the person enters, and the label of what they pick. */
+  entered: undefined as string | undefined,
+  picked: undefined as string | undefined,
+  /** What an input box starts with. */
+  offered: undefined as string | undefined,
+  workspace: true,
+  written: [] as (readonly [key: string, value: unknown, target: number])[],
+  told: [] as string[],
+  commands: new Map<string, () => Promise<void>>(),
+};
+
+export const l10n = {
+  t: (text: string, ...values: readonly unknown[]) =>
+    text.replace(/\{(\d)\}/g, (_, index) => String(values[index])),
+};
+export const QuickPickItemKind = { Separator: -1 };
+export const ConfigurationTarget = { Global: 1, Workspace: 2 };
+export const Disposable = { from: () => ({ dispose: () => {} }) };
+export const commands = {
+  registerCommand: (name: string, run: () => Promise<void>) => {
+    editor.commands.set(name, run);
+    return { dispose: () => {} };
+  },
+  executeCommand: (name: string) => editor.commands.get(name)?.(),
+};
+export const window = {
+  showInputBox: async ({
+    value,
+    validateInput,
+  }: {
+    value: string;
+    validateInput: (text: string) => unknown;
+  }) => {
+    editor.offered = value;
+    return editor.entered === undefined || validateInput(editor.entered) !== undefined
+      ? undefined
+      : editor.entered;
+  },
+  showQuickPick: async (items: readonly Item[]) => items.find(({ label }) => label === editor.picked),
+  showInformationMessage: (text: string) => editor.told.push(text),
+};
+export const workspace = {
+  get workspaceFolders() {
+    return editor.workspace ? [{}] : undefined;
+  },
+  getConfiguration: () => ({
+    inspect: (key: string) => ({
+      workspaceValue: editor.written.findLast(([written]) => written === key)?.[1],
+    }),
+    update: async (key: string, value: unknown, target: number) => {
+      editor.written.push([key, value, target]);
+    },
+  }),
+};
