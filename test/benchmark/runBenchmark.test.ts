@@ -75,6 +75,14 @@ describe('a runner that misbehaves', () => {
     expect(failure?.message).toContain('it said nothing for 0.5 s during layer fc');
   });
 
+  it('that leaves a process behind, which holds its pipes, keeps nothing of ours alive', async () => {
+    const pipes = () => process.getActiveResourcesInfo().filter((name) => name === 'PipeWrap').length;
+    const before = pipes();
+    const { failure } = await run('orphans');
+    expect(failure?.kind).toBe('crash');
+    await expect.poll(pipes).toBe(before);
+  });
+
   it('that never ends is stopped although it keeps reporting', async () => {
     const { failure } = await run('busy', { totalSeconds: 0.5 });
     expect(failure?.kind).toBe('timeout');

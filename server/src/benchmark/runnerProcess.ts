@@ -75,6 +75,9 @@ export function startRunner(
     // A child of the runner may outlive it.
     signalGroup(child, 'SIGKILL');
     clearTimeout(timer);
+    // A grandchild in a group of its own may hold the pipes: reading on would keep this process alive.
+    child.stdout.destroy();
+    child.stderr.destroy();
     if (rest.trim() !== '') listener.line(rest);
     listener.ended(code, signal);
   };

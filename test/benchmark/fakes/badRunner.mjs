@@ -71,6 +71,15 @@ const behaviours = {
     say(hello);
     setInterval(() => say(progress('step 1 of 9', 0.3)), 20);
   },
+  orphans() {
+    // A process that left the group and holds the pipes open after the runner died.
+    say(hello);
+    spawn(process.execPath, ['-e', 'setTimeout(() => {}, 20000)'], {
+      stdio: 'inherit',
+      detached: true,
+    }).unref();
+    process.exit(3);
+  },
   busy() {
     say(hello);
     setInterval(() => say(progress('step 1 of 9', 0.3)), 20);
