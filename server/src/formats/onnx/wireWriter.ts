@@ -66,7 +66,25 @@ export class WireWriter {
   }
 
   text(field: number, text: string): void {
-    this.bytes(field, encoder.encode(text));
+    if (!this.#shortText(field, text)) this.bytes(field, encoder.encode(text));
+  }
+
+  /** Nearly every text is a short name in ASCII, whose length is one byte; false, and nothing written, of any other. */
+  #shortText(field: number, text: string): boolean {
+    const { length } = text;
+    if (length >= 128 || field >= 16) return false;
+    this.#reserve(length + 2);
+    const bytes = this.#bytes;
+    const start = this.#length + 2;
+    for (let index = 0; index < length; index += 1) {
+      const code = text.charCodeAt(index);
+      if (code >= 128) return false;
+      bytes[start + index] = code;
+    }
+    bytes[start - 2] = field * 8 + wireTypes.length;
+    bytes[start - 1] = length;
+    this.#length = start + length;
+    return true;
   }
 
   integer(field: number, value: number | bigint): void {
