@@ -13,14 +13,14 @@ import { fileURLToPath } from 'node:url';
 
 const dist = join(dirname(fileURLToPath(import.meta.url)), '..', 'dist');
 
-/** Bytes of the production build, with about a fifth to spare. */
+/** Bytes of the production build, with a little to spare. */
 const budgets = {
   'client.js': 520_000,
   'client-web.js': 480_000,
-  'server.js': 1_640_000,
-  'server-worker.js': 1_600_000,
+  'server.js': 1_800_000,
+  'server-worker.js': 1_750_000,
   'cli.js': 2_000,
-  'cli-main.js': 1_390_000,
+  'cli-main.js': 1_540_000,
 };
 const webBundles = ['client-web.js', 'server-worker.js'];
 const clients = ['client.js', 'client-web.js'];
