@@ -6,6 +6,7 @@ import { openBatch } from '../analysis/openBatch.ts';
 import type { OpenedModel } from '../analysis/openedModel.ts';
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
 import { findCluster } from '../hardware/clusters.ts';
+import { formatPercent } from '../model/format.ts';
 import type { Issue } from '../model/issue.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
 import { readableIssues } from '../model/readableIssues.ts';
@@ -138,13 +139,25 @@ function withRequestedBatch(opened: OpenedModel, requests: readonly ScenarioRequ
   if (batch === undefined || batch === analysis.fixedBatch) return opened;
   const open = openBatch(onnx, analysis, structure);
   if (open === undefined) return opened;
-  const message = `The file fixes its batch at ${analysis.fixedBatch}; it is costed for ${batch} with the leading dimension of its inputs replaced`;
+  if (open.kind === 'fixed') {
+    const message = `The batch of the file cannot be changed: ${open.reason}`;
+    const why: Issue = { code: 'scenario/fixed-batch', severity: 'information', message };
+    return { ...opened, issues: [...opened.issues, why] };
+  }
+  const message = `The file fixes its batch at ${analysis.fixedBatch}; it is costed for ${batch} with the leading dimension of its inputs replaced${sharedWork(open.shared)}`;
   return {
     ...opened,
-    ...open,
+    analysis: open.analysis,
+    ...(open.structure && { structure: open.structure }),
     issues: [...opened.issues, { code: 'scenario/opened-batch', severity: 'information', message }],
   };
 }
+
+/** What the file computes without its inputs may be the exporter's, who took one sample's for all. */
+const sharedWork = (share: number): string =>
+  share < 0.001
+    ? ''
+    : `. ${formatPercent(share)} of its FLOPs do not depend on the inputs and are counted once for the whole batch`;
 
 /** A file may be read and still give no number: then that is said, not a table of unknowns. */
 function nothingCosted({ costs, analysis }: TrainingGraph): Issue {
