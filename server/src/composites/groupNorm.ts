@@ -2,7 +2,7 @@
 
 import type { Graph, Operator } from '../model/graph.ts';
 import type { CompositePattern } from './composite.ts';
-import { isStored, otherOperand, producerOf, soleReader } from './flow.ts';
+import { isStored, otherOperand, producerOf, rankOf, soleReader } from './flow.ts';
 
 export const groupNorm: CompositePattern = {
   kind: 'group-norm',
@@ -15,6 +15,7 @@ export const groupNorm: CompositePattern = {
     const grouped = producerOf(graph, normalization.inputs[0]);
     const back = soleReader(graph, normalization.outputs[0]);
     if (grouped?.type !== 'Reshape' || back?.type !== 'Reshape') return undefined;
+    if (rankOf(graph, normalization.inputs[0] ?? '') !== 3) return undefined;
     const scale = affine(graph, back, 'Mul');
     const bias = affine(graph, scale?.operator ?? back, 'Add');
     const operators = [normalization, back, ...[scale, bias].flatMap((each) => each?.operator ?? [])];

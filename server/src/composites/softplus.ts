@@ -1,5 +1,6 @@
-/** Softplus with a slope, or with the threshold above which it is the identity. */
+/** Softplus with a slope, and with the threshold above which it is the identity. */
 
+import type { Graph, Operator } from '../model/graph.ts';
 import type { CompositePattern } from './composite.ts';
 import { isNear, producerOf, scalarOf, soleReader } from './flow.ts';
 
@@ -10,29 +11,44 @@ export const softplus: CompositePattern = {
   anchors: ['Softplus'],
   modules: ['Softplus'],
   match: (graph, operator) => {
-    const [argument = ''] = operator.inputs;
-    const result = soleReader(graph, operator.outputs[0]);
-    if (result?.type === 'Where') {
-      const above = producerOf(graph, result.inputs[0]);
-      const isThreshold = above?.type === 'Greater' && above.inputs[0] === argument;
-      if (!isThreshold || result.inputs[1] !== argument) return undefined;
-      return {
-        operators: [operator.index, above.index, result.index].sort((left, right) => left - right),
-        roles: { input: argument },
-        launchedAs: 'assumed-one',
-      };
-    }
-    const scaled = producerOf(graph, argument);
-    if (scaled?.type !== 'Mul' || result?.type !== 'Div') return undefined;
-    if (soleReader(graph, argument) !== operator) return undefined;
-    const slope = scalarOf(graph, result.inputs[1]);
-    const input = scaled.inputs.find((name) => scalarOf(graph, name) === undefined);
-    if (slope === undefined || input === undefined) return undefined;
-    if (!scaled.inputs.some((name) => isNear(scalarOf(graph, name), slope))) return undefined;
+    const sloped = withSlope(graph, operator);
+    const members = sloped?.operators ?? [operator];
+    const input = sloped?.input ?? operator.inputs[0] ?? '';
+    const bounded = withThreshold(graph, members.at(-1) ?? operator, input, operator.inputs[0] ?? '');
+    if (sloped === undefined && bounded === undefined) return undefined;
     return {
-      operators: [scaled.index, operator.index, result.index],
+      operators: [...members, ...(bounded ?? [])].map(({ index }) => index).sort((left, right) => left - right),
       roles: { input },
       launchedAs: 'assumed-one',
     };
   },
 };
+
+/** The product with the slope before it and the quotient behind it. */
+function withSlope(
+  graph: Graph,
+  operator: Operator,
+): { readonly input: string; readonly operators: readonly Operator[] } | undefined {
+  const scaled = producerOf(graph, operator.inputs[0]);
+  const result = soleReader(graph, operator.outputs[0]);
+  if (scaled?.type !== 'Mul' || result?.type !== 'Div') return undefined;
+  const slope = scalarOf(graph, result.inputs[1]);
+  const input = scaled.inputs.find((name) => scalarOf(graph, name) === undefined);
+  if (slope === undefined || input === undefined) return undefined;
+  if (!scaled.inputs.some((name) => isNear(scalarOf(graph, name), slope))) return undefined;
+  return { input, operators: [scaled, operator, result] };
+}
+
+/** The choice between the input and the result, by whether what goes in is above a number. */
+function withThreshold(
+  graph: Graph,
+  { outputs }: Operator,
+  input: string,
+  argument: string,
+): readonly Operator[] | undefined {
+  const choice = soleReader(graph, outputs[0]);
+  const above = producerOf(graph, choice?.inputs[0]);
+  if (choice?.type !== 'Where' || above?.type !== 'Greater') return undefined;
+  const isThreshold = above.inputs[0] === argument && scalarOf(graph, above.inputs[1]) !== undefined;
+  return isThreshold && choice.inputs[1] === input ? [above, choice] : undefined;
+}
