@@ -17,7 +17,9 @@ export const softplus: CompositePattern = {
     const bounded = withThreshold(graph, members.at(-1) ?? operator, input, operator.inputs[0] ?? '');
     if (sloped === undefined && bounded === undefined) return undefined;
     return {
-      operators: [...members, ...(bounded ?? [])].map(({ index }) => index).sort((left, right) => left - right),
+      operators: [...members, ...(bounded ?? [])]
+        .map(({ index }) => index)
+        .sort((left, right) => left - right),
       roles: { input },
       launchedAs: 'assumed-one',
     };

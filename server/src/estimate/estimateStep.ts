@@ -13,6 +13,7 @@ import { computePath } from '../hardware/computePath.ts';
 import { kernelTime } from '../hardware/kernelTime.ts';
 import type { KernelWork } from '../hardware/kernelWork.ts';
 import { describeOrigin } from '../hardware/timeOrigin.ts';
+import { distinct } from '../model/distinct.ts';
 import type { Dtype } from '../model/dtype.ts';
 import { type Estimate, estimateOf, type Range } from '../model/estimate.ts';
 import type { Layer } from '../model/graph.ts';
@@ -331,7 +332,7 @@ function computeNotes({ cluster, training, lowered }: StepPlan): (layer: Layer) 
     }
     return notes;
   };
-  return (layer) => {
+  const originNotes = (layer: Layer): readonly string[] => {
     let first: KernelWork | undefined;
     for (const index of layer.operators) {
       const cost = training.costs[index];
@@ -343,7 +344,17 @@ function computeNotes({ cluster, training, lowered }: StepPlan): (layer: Layer) 
     }
     return first === undefined ? [] : notesOf(first, undefined);
   };
+  return (layer) => {
+    const assumed = layer.operators.flatMap((index) => lowered.operators[index]?.assumed?.name ?? []);
+    return assumed.length === 0
+      ? originNotes(layer)
+      : [...originNotes(layer), ...distinct(assumed).map(assumedNote)];
+  };
 }
+
+/** What a file does not say of a formula that is mostly one call. */
+const assumedNote = (name: string): string =>
+  `${name} is assumed to be one kernel; the range covers operators launched one by one`;
 
 function unitOf(gpu: GpuProfile, dtype: Dtype): string {
   const path = computePath(gpu, dtype);

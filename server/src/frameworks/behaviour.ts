@@ -67,8 +67,17 @@ export interface LoweredOperator {
   readonly backwardWeight: readonly KernelWork[];
   /** Kept from forward to backward. The same `key` is the same memory. */
   readonly saved: readonly KeptTensor[];
+  /** One kernel by assumption: what it is, and the kernels where the model writes it out. */
+  readonly assumed?: AssumedKernel;
   /** Made again in backward, and held until backward has passed the operator. */
   readonly again?: AgainTensors;
+}
+
+export interface AssumedKernel {
+  /** In PyTorch's words: `GELU`. */
+  readonly name: string;
+  readonly forward: readonly KernelWork[];
+  readonly backward: readonly KernelWork[];
 }
 
 export interface AgainTensors {

@@ -50,6 +50,12 @@ export function operatorTimes(gpu: GpuProfile, lowered: LoweredGraph): OperatorT
     for (const kernel of operator.forward) addKernel(forward, index, kernel, timeOf(kernel));
     for (const kernel of operator.backwardData) addKernel(backward, index, kernel, timeOf(kernel));
     for (const kernel of operator.backwardWeight) addKernel(backward, index, kernel, timeOf(kernel));
+    if (operator.assumed === undefined) return;
+    const highOf = (kernels: readonly KernelWork[]): number =>
+      kernels.reduce((total, kernel) => total + timeOf(kernel).high, 0);
+    // What may be several kernels takes their time at most.
+    raiseTo(forward.high, index, highOf(operator.assumed.forward));
+    if (operator.backwardData.length > 0) raiseTo(backward.high, index, highOf(operator.assumed.backward));
   });
   return { forward, backward };
 }
@@ -117,6 +123,10 @@ const columnOf = {
   generation: 'onOther',
   roofline: 'onRoofline',
 } as const satisfies Record<TimeBasis, keyof PassTimes>;
+
+function raiseTo(column: Float64Array, index: number, least: number): void {
+  column[index] = Math.max(column[index] ?? 0, least);
+}
 
 function addTo(column: Float64Array, index: number, amount: number): void {
   column[index] = (column[index] ?? 0) + amount;

@@ -9,11 +9,13 @@
  */
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
-import type { CompositeKind } from '../../composites/composite.ts';
+import type { Composite, CompositeKind } from '../../composites/composite.ts';
 import type { Operator } from '../../model/graph.ts';
 
 export interface FusedGroup {
   readonly kind: 'attention' | 'elementwise' | 'normalization';
+  /** What it was found as. */
+  readonly composite?: Composite;
   /** Indices of operators, ascending; the last one stands for the kernel. */
   readonly operators: readonly number[];
   /** Values computed outside, in order of first use. */
@@ -28,16 +30,17 @@ export function fusedGroups(
   fusedAttention: boolean,
 ): ReadonlyMap<number, FusedGroup> {
   const groups = new Map<number, FusedGroup>();
-  const add = (kind: FusedGroup['kind'], operators: readonly number[]): void => {
+  const add = (kind: FusedGroup['kind'], operators: readonly number[], composite?: Composite): void => {
     if (operators.length < 2 || operators.some((index) => groups.has(index))) return;
-    const group = makeGroup(training, kind, operators);
+    const made = makeGroup(training, kind, operators);
+    const group = composite === undefined ? made : { ...made, composite };
     for (const index of operators) groups.set(index, group);
   };
   for (const composite of new Set(training.analysis.composites.values())) {
     const kind = kernelsOfComposites[composite.kind];
     if (kind === undefined || composite.launchedAs === 'several') continue;
     if (composite.operators.every((index) => training.costs[index]?.kind === 'known')) {
-      add(kind, composite.operators);
+      add(kind, composite.operators, composite);
     }
   }
   for (const layer of training.analysis.layers) {

@@ -7,16 +7,17 @@ import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { RecomputedGroups } from '../../analysis/recomputedGroups.ts';
 import type { KernelEnvironment, Layout } from '../../hardware/kernelEnvironment.ts';
 import type { Mode, Precision } from '../../model/scenario.ts';
-import type { KeptTensor, LoweredGraph, LoweredOperator } from '../behaviour.ts';
+import type { AssumedKernel, KeptTensor, LoweredGraph, LoweredOperator } from '../behaviour.ts';
 import { assignTypes, type OperatorType, type TypeOptions } from './autocast.ts';
-import type { EagerStep } from './eagerStep.ts';
+import type { EagerStep, TypedOperator } from './eagerStep.ts';
 import { type FusedGroup, fusedGroups } from './fusedGroups.ts';
 import { addGradientSums } from './gradientSums.ts';
 import { keptValue, storedValue } from './keptTensors.ts';
 import { absorbed, lowerGroup } from './lowerGroup.ts';
 import { operatorLowering } from './lowerOperator.ts';
+import { operatorKernels } from './operatorKernels.ts';
 import { recompute } from './recompute.ts';
-import { type ViewStorage, viewStorage } from './viewStorage.ts';
+import { isView, type ViewStorage, viewStorage } from './viewStorage.ts';
 
 export function lowerEager(
   training: TrainingGraph,
@@ -60,6 +61,7 @@ export function eagerOperators(
   const step: EagerStep = { training, types, mode, ...views };
   const environmentOf = environments(options.channelsLast ? 'channels-last' : 'channels-first');
   const lowerOperator = operatorLowering(step, groups);
+  const kernelsOf = operatorKernels(training, mode);
   const operators = training.analysis.graph.operators.map((operator, index): LoweredOperator | undefined => {
     const cost = training.costs[index];
     const type = types.operators[index];
@@ -69,7 +71,20 @@ export function eagerOperators(
     const group = groups.get(index);
     if (group === undefined) return lowerOperator(typed);
     if (index !== group.operators.at(-1)) return { ...absorbed(type), inside: true };
-    return lowerGroup(training, group, type, (name) => keptValue(step, typed, name), mode, environment);
+    const lowered = lowerGroup(
+      training,
+      group,
+      type,
+      (name) => keptValue(step, typed, name),
+      mode,
+      environment,
+    );
+    const { composite } = group;
+    if (composite?.launchedAs !== 'assumed-one') return lowered;
+    return {
+      ...lowered,
+      assumed: { name: composite.name, ...writtenOut(training, group, typed, kernelsOf) },
+    };
   });
   return {
     operators,
@@ -77,6 +92,24 @@ export function eagerOperators(
     environmentOf: (index) => environmentOf(types.operators[index]),
     storage: views.storage,
     stored: (name) => storedValue(step, name),
+  };
+}
+
+/** The kernels of a group's operators where each is launched by itself. */
+function writtenOut(
+  { analysis: { graph }, costs }: TrainingGraph,
+  group: FusedGroup,
+  { type, environment }: Pick<TypedOperator, 'type' | 'environment'>,
+  kernelsOf: ReturnType<typeof operatorKernels>,
+): Pick<AssumedKernel, 'forward' | 'backward'> {
+  const members = group.operators.flatMap((index) => {
+    const [operator, cost] = [graph.operators[index], costs[index]];
+    if (operator === undefined || cost?.kind !== 'known' || isView(cost, operator)) return [];
+    return kernelsOf({ operator, cost, type, environment });
+  });
+  return {
+    forward: members.flatMap(({ forward }) => forward),
+    backward: members.flatMap(({ backwardData, backwardWeight }) => [...backwardData, ...backwardWeight]),
   };
 }
 

@@ -128,7 +128,7 @@ const layoutChange = (size: number, environment: KernelEnvironment): KernelWork 
   environment,
 });
 
-/** Row statistics kept for backward, in fp32: log-sum-exp of attention, mean and deviation of a normalization. */
+/** Row statistics kept for backward, in fp32: log-sum-exp of attention, mean and deviation of a normalization, or one. */
 function statisticsOf(training: TrainingGraph, group: FusedGroup): readonly KeptTensor[] {
   if (group.kind === 'elementwise') return [];
   const { operators } = training.analysis.graph;
@@ -141,7 +141,7 @@ function statisticsOf(training: TrainingGraph, group: FusedGroup): readonly Kept
   return [
     {
       key: `${group.operators[0]}/statistics`,
-      bytes: bytes(rows * (group.kind === 'attention' ? 4 : 8)),
+      bytes: bytes(rows * (group.kind === 'attention' || group.composite?.kind === 'rms-norm' ? 4 : 8)),
       weightCopy: false,
     },
   ];
