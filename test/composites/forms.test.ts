@@ -109,6 +109,15 @@ test.each<readonly [string, ...string[]]>([
   expect(printed).toEqual(expected);
 });
 
+test.each([
+  ['gelu-legacy13', 'GELU'],
+  ['silu-dynamo18', 'SiLU'],
+  ['layer-norm-legacy13', 'LayerNorm'],
+  ['rms-norm-llama-dynamo18', 'LlamaRMSNorm'],
+])('a call outside of modules is one layer, named for what it is: %s', (file, type) => {
+  expect(open(file).analysis?.layers.map((layer) => layer.type)).toEqual(['Linear', type, 'Linear']);
+});
+
 test('an assumed kernel is said, and several are in its range', () => {
   const layerOf = (file: string) => {
     const { cost } = estimateModel(open(file), [request]);

@@ -3,7 +3,8 @@
  *
  * What a lowering provides comes first. In an exported file the operators of one module are one layer, those that
  * stand directly in a module beside its submodules (a residual addition, the arithmetic of attention) included.
- * Where there is no module, at the root or in a file without scopes, each operator is a layer of its own;
+ * Where there is no module, at the root or in a file without scopes, each operator is a layer of its own, and so are
+ * operators that together are one thing (a GELU written as five);
  * constants, shape arithmetic and re-arranged weights belong to the layer that needs them first.
  */
 
@@ -28,7 +29,8 @@ export function groupLayers(
   const isAuxiliary = (index: number): boolean =>
     shapeArithmetic[index] === true || storedLayout[index] === true;
   const indexGivenTo = (source: number): number => provided.ofNode[source] ?? -1;
-  const keys = keysOfOperators(graph, (source) => provided.layers[indexGivenTo(source)]?.name, isAuxiliary);
+  const givenName = (source: number): string | undefined => provided.layers[indexGivenTo(source)]?.name;
+  const keys = keysOfOperators(graph, composites, givenName, isAuxiliary);
   const groups = new Map<string, Operator[]>();
   for (const operator of graph.operators) {
     const key = keys[operator.index] ?? '';
@@ -75,6 +77,7 @@ export function groupLayers(
 /** One key per operator; operators with the same key are one layer. */
 function keysOfOperators(
   graph: Graph,
+  composites: Composites,
   givenName: (source: number) => string | undefined,
   isAuxiliary: (index: number) => boolean,
 ): readonly string[] {
@@ -97,15 +100,17 @@ function keysOfOperators(
       // Consumers come later in the order, so that their keys are known; on a cycle they may not be. What nothing
       // reads belongs to the operator it was written in front of.
       const host = isAuxiliary(index) ? keys[first ?? index + 1] : undefined;
-      keys[index] = host ?? ownKey(operator);
+      keys[index] = host ?? ownKey(operator, composites);
     }
   }
   return keys;
 }
 
-function ownKey(operator: Operator): string {
-  const module = operator.scope.at(-1);
-  return module === undefined ? `operator ${operator.index}` : `module ${module}`;
+function ownKey({ index, scope }: Operator, composites: Composites): string {
+  const module = scope.at(-1);
+  return module === undefined
+    ? `operator ${composites.get(index)?.operators.at(-1) ?? index}`
+    : `module ${module}`;
 }
 
 function firstConsumer(operator: Operator, graph: Graph): number | undefined {
