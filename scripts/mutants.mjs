@@ -34,7 +34,7 @@ const results = await new Stryker({
   ignoreStatic: true,
   // TypeScript 7 has not what Stryker would rewrite it with, and nothing here depends on where it lies.
   tsconfigFile: 'none',
-  reporters: [],
+  reporters: ['progress-append-only'],
   tempDirName: join(cacheFolder, 'mutants'),
   ignorePatterns: ['dist', 'media', '.cache', 'coverage'],
   concurrency: Number(values.concurrency),
