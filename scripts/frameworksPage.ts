@@ -6,20 +6,22 @@ import { frameworks } from '../server/src/frameworks/registry.ts';
 export function frameworksPage(): string {
   return `# Frameworks
 
-What a framework sends, when, and what waits for it. Choose one with \`--framework NAME[,option=value…]\`, \`framework:\` in the
-\`scenario\` of a layer spec, where options may also be a mapping (\`framework: { name: pytorch-ddp, bucket-mb: 50 }\`), or the
-setting \`layercost.framework\`. An option without a value is \`true\`. Generated from \`server/src/frameworks/\`.
+What a framework sends, when, and what waits for it. Choose one with \`--framework NAME[,option=value…]\`, the setting
+\`layercost.framework\`, or \`framework:\` in the \`scenario\` of a layer spec. A layer spec may also write options as a mapping:
+\`framework: { name: pytorch-ddp, bucket-mb: 50 }\`. An option without a value is \`true\`. Generated from
+\`server/src/frameworks/\`.
 
 | name | what it is |
 | --- | --- |
 ${frameworks.map(({ name, documentation }) => `| [\`${name}\`](#${name}) | ${documentation} |`).join('\n')}
 
 ${frameworks.map(sectionOf).join('\n')}
-## One's own
+## User-defined frameworks
 
-A behaviour of one's own is a YAML (or JSON) file: \`--framework ./mine.yaml\` on the command line, \`framework: ./mine.yaml\` in
-the \`scenario\` of a layer spec, below whose folder it lies, or its path in the setting \`layercost.framework\`. Only
-\`name\` is needed; what is left out is as here. A mistake is reported at its line, and nothing is costed with half a file. \`syntaxes/framework.schema.json\` has the schema.
+Describe your own framework in a YAML or JSON file. Give its path to \`--framework ./mine.yaml\` or the setting
+\`layercost.framework\`. In the \`scenario\` of a layer spec, write \`framework: ./mine.yaml\`; the file must be in the folder of
+the layer spec or below it. Only \`name\` is required; the example shows the defaults. Errors are reported at their line; a file
+with an error is not used. \`syntaxes/framework.schema.json\` is the schema.
 
 \`\`\`yaml
 ${describedExample}\`\`\`
@@ -33,21 +35,21 @@ kernels: pytorch              # or cudnn-era: cuBLAS and cuDNN calls, one kernel
 gradients:
   messages: buckets           # or tensors, layers, one
   bucketMiB: 25
-  firstBucketMiB: 1           # like the others where left out
-  partMiB: 64                 # larger messages go in parts; whole where left out
-  bytesPerElement: 2          # on the wire; as they are where left out
+  firstBucketMiB: 1           # default: the size of the others
+  partMiB: 64                 # split larger messages; default: whole
+  bytesPerElement: 2          # on the wire; default: unchanged
   send: when-ready            # or after-backward
   over: all-reduce            # or parameter-servers, reduce-and-broadcast
   library: nccl               # or open-mpi, mpich
-  hierarchical: false         # the GPUs of a node first, then the nodes
+  hierarchical: false         # reduce within each node first, then between nodes
   order: first-come           # or by-priority: what the next forward needs first
   neededBy: update            # or next-use: the next forward of its layer waits, not the update
-  everySteps: 1               # sent once in so many steps
-  stepsLater: 0               # steps that training goes on without it
+  everySteps: 1               # steps between two exchanges
+  stepsLater: 0               # delay of an update in steps
 servers:                      # with over: parameter-servers
-  count: 4                    # as many as nodes where left out
+  count: 4                    # default: the number of nodes
   colocated: true
-  splitFromElements: 1000000  # tensors of so many elements over all servers; whole where left out
+  splitFromElements: 1000000  # split larger tensors over all servers; default: whole
   asynchronous: false
 update: after-all             # or as-they-arrive, at-servers
 input:

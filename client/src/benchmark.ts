@@ -47,10 +47,10 @@ export function registerBenchmark(
 function refuse(canBenchmark: boolean, model: vscode.Uri | undefined): string | undefined {
   if (!canBenchmark)
     return vscode.l10n.t(
-      'The benchmark starts a process, which a browser cannot: open the folder in desktop VS Code or on the machine with the GPU.',
+      'The benchmark starts a process, which a browser cannot do. Open the folder in desktop VS Code, or on the machine with the GPU.',
     );
   if (!vscode.workspace.isTrusted)
-    return vscode.l10n.t('The benchmark runs Python in this folder: trust the workspace first.');
+    return vscode.l10n.t('The benchmark runs Python in this folder. Trust the workspace first.');
   if (model === undefined)
     return vscode.l10n.t('Open an ONNX model or a layer spec first; the benchmark runs the active editor.');
   return undefined;

@@ -79,7 +79,7 @@ async function chooseCluster(
     ],
     {
       title: vscode.l10n.t('Layercost: Choose Cluster'),
-      placeHolder: vscode.l10n.t('Where would the model be trained?'),
+      placeHolder: vscode.l10n.t('Cluster to show costs for'),
       matchOnDescription: true,
       matchOnDetail: true,
     },
@@ -101,8 +101,11 @@ async function chooseCount(key: 'gpus' | 'batch', summary: ScenarioSummary | und
     title: key === 'gpus' ? vscode.l10n.t('Layercost: GPUs') : vscode.l10n.t('Layercost: Batch per GPU'),
     prompt:
       key === 'gpus'
-        ? vscode.l10n.t('GPUs in all; a node has {0}. Empty for one whole node.', summary?.gpusPerNode ?? '?')
-        : vscode.l10n.t("Samples per GPU in one step. Empty for the model's own."),
+        ? vscode.l10n.t(
+            'Total number of GPUs; a node has {0}. Empty: one whole node.',
+            summary?.gpusPerNode ?? '?',
+          )
+        : vscode.l10n.t("Samples per GPU in one pass. Empty: the model's own batch."),
     value: current === undefined ? '' : String(current),
     validateInput: (text) =>
       text.trim() === '' || /^[1-9]\d{0,8}$/.test(text.trim())
@@ -117,10 +120,10 @@ async function chooseCount(key: 'gpus' | 'batch', summary: ScenarioSummary | und
 async function choosePrecision(summary: ScenarioSummary | undefined): Promise<void> {
   const details: Readonly<Record<string, string>> = {
     fp32: vscode.l10n.t('32-bit floats throughout'),
-    tf32: vscode.l10n.t('32-bit floats, matrix products in TF32 on tensor cores'),
+    tf32: vscode.l10n.t('32-bit floats, matrix multiplications in TF32 on tensor cores'),
     fp16: vscode.l10n.t('Mixed precision with 16-bit floats, master weights in fp32'),
     bf16: vscode.l10n.t('Mixed precision with bfloat16, master weights in fp32'),
-    fp8: vscode.l10n.t('Matrix products in 8-bit floats'),
+    fp8: vscode.l10n.t('Matrix multiplications in 8-bit floats'),
   };
   const picked = await vscode.window.showQuickPick(
     Object.entries(details).map(([label, detail]) => ({

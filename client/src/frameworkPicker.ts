@@ -24,7 +24,7 @@ export function registerFrameworkPicker(
       {
         title: vscode.l10n.t('Layercost: Choose Framework'),
         placeHolder: vscode.l10n.t(
-          'What trains the model? Options follow a comma in the setting: mxnet,kvstore=device',
+          'Training framework. In the setting, options follow a comma: mxnet,kvstore=device',
         ),
         matchOnDescription: true,
         matchOnDetail: true,

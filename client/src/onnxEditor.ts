@@ -39,7 +39,7 @@ async function showText(
   const tab = tabOf(model);
   if (tab === undefined) {
     // Not a tab of its own: one side of a comparison, which must keep its place.
-    panel.webview.html = page('Open the file by itself to see its text and costs.');
+    panel.webview.html = page('Open the file on its own to see its text and costs.');
     return;
   }
   const opening = started.then(() => vscode.workspace.openTextDocument(textOf(model)));

@@ -23,7 +23,7 @@ export function tellWhereFixed(key: string, summary: ScenarioSummary | undefined
   if (!summary?.fixedByModel.includes(key)) return;
   vscode.window.showInformationMessage(
     vscode.l10n.t(
-      'This layer spec sets its own {0} under scenario, which goes before the setting. Change it there to see other costs.',
+      'The layer spec’s scenario sets {0}, which overrides the setting. Change it in the layer spec.',
       key,
     ),
   );

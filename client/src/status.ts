@@ -57,7 +57,7 @@ function stateOf(
 ): { severity: vscode.LanguageStatusSeverity; text: string } {
   const severities = vscode.LanguageStatusSeverity;
   if (problem !== undefined)
-    return { severity: severities.Error, text: vscode.l10n.t('Layercost had a problem') };
+    return { severity: severities.Error, text: vscode.l10n.t('Layercost reported a problem') };
   switch (estimate?.state) {
     case 'exact':
       return { severity: severities.Information, text: vscode.l10n.t('Costs are complete') };

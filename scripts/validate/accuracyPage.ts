@@ -27,7 +27,7 @@ export interface KernelEntry {
 }
 
 export function accuracyTable(entries: readonly Entry[]): string {
-  const head = 'rows (left)    mean  median     p90   worst    ±10 %   ±20 %  middle  baseline  in range';
+  const head = 'rows (skipped) mean  median     p90   worst    ±10 %   ±20 %   ratio  baseline  in range';
   const width = Math.max(...entries.map(({ title }) => title.length));
   const lines = entries.map(
     ({ title, rows, left, statistics: s, baseline, inRange }) =>
@@ -49,23 +49,27 @@ export function accuracyPage(
 ): string {
   return `# Accuracy
 
-How far predicted times are from measured ones. Written by \`npm run validate\`; \`npm run validate -- --rows\` prints every row.
-The measurements are others', published, and lie with their sources in \`measured/\`.
+Errors of predicted times against measured ones. Written by \`npm run validate\`; \`npm run validate -- --rows\` prints every row.
+The measurements are published; they and their sources are in \`measured/\`.
 
 ## Whole steps
 
-Errors are |predicted / measured − 1|. *left*: rows that no graph expresses (mixtures of experts whose
-routing depends on the data, networks without a graph here, rows that contradict themselves). *middle*: median of
-predicted / measured. *baseline*: mean error of FLOPs over the peak at one utilisation, which is fitted to the rows
-themselves. *in range*: measured steps that lie in the range shown with the prediction, 80 % where ranges are right. A
-range adds the edges of all kernels, as if all of them erred together: kernels of one kind share a curve and a clock, and
-what is in range shows that errors of a step do not average out.
+Errors are |predicted / measured − 1|.
 
-| data | rows | left | mean | median | p90 | worst | ±10 % | ±20 % | middle | baseline | in range | aim |
+- *skipped*: rows without a graph. These are mixtures of experts whose routing depends on the data, networks without a
+  graph here, and rows that contradict themselves.
+- *median ratio*: median of predicted / measured.
+- *baseline*: mean error of FLOPs ÷ peak at one utilisation, fitted to the rows themselves.
+- *in range*: fraction of measured steps inside the predicted range; ideal ranges give 80 %.
+
+A range adds the bounds of all kernels, as if all erred in the same direction. Kernels of one kind share a curve and a
+clock, so the errors of a step do not average out.
+
+| data | rows | skipped | mean | median | p90 | worst | ±10 % | ±20 % | median ratio | baseline | in range | target |
 | --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --- |
 ${entries.map(entryLine).join('\n')}
 
-What was kept back from the fits, and what others publish of the same rows:
+Data held out from the fits, and published errors of others on the same rows:
 
 | data | held out | others |
 | --- | --- | --- |
@@ -74,10 +78,10 @@ ${entries.map(({ title, held, peer }) => `| ${title} | ${held} | ${peer} |`).joi
 ${layerSection(layers)}
 ## Single kernels
 
-Median errors on the half of each GPU's rows that the fit has not seen: best, middle and worst GPU. *other GPU*: the same
-rows predicted by the curve of another GPU, as it is for one that was never measured.
+Median errors on the held-out half of each GPU's rows: best, median and worst GPU. *other GPU*: the same rows, predicted
+by the curve of another GPU, as for a GPU without measurements.
 
-| kernels | GPUs | rows | held out: best, middle, worst GPU | other GPU |
+| kernels | GPUs | rows | held out: best, median, worst GPU | other GPU |
 | --- | --: | --: | --- | --- |
 ${kernels.map(kernelLine).join('\n')}
 
@@ -87,8 +91,8 @@ ${kernels.map(kernelLine).join('\n')}
   model in inference (BERT-Large, GPT-3 2.7B, GPT-2 Large), beside a backward pass that agrees. No kernel explains this;
   the rows are kept as they are.
 - DeepLearningExamples: fine-tuning BERT is predicted a quarter too fast on A100 and a fifth on V100 in fp16, a fifth on A100
-  in TF32; pre-training is within 13 %. Its code wrote GELU out in six kernels until 2021, and which code the tables of
-  fine-tuning were made by is not told: Lambda measured the same GPU, batch and precision 10 % faster.
+  in TF32; pre-training is within 13 %. Its code wrote GELU out in six kernels until 2021, and the code
+  behind the tables of fine-tuning is unknown: Lambda measured the same GPU, batch and precision 10 % faster.
 - Lambda: BERT is predicted within 13 % on V100, A100 and RTX 3090, but 12 to 26 % too fast on A10 (150 W), RTX 6000 Ada (300 W)
   and RTX 8000 in fp16, whose power limits no profile has, and 9 to 24 % on GH200 and B200, of which no kernel was measured;
   in TF32 it is 12 to 15 % too slow on RTX 4090. That Ada takes the curves of Ampere was changed because its rows stood out.
@@ -112,7 +116,7 @@ ${kernels.map(kernelLine).join('\n')}
   whose variables are on the GPU, shows 29 ms as well.
 - MXNet: batches of 16 and more are predicted within 27 %, smaller ones at a half to four fifths of what they take: neither what
   convolutions of few images take on K80 nor what MXNet does between two steps was measured.
-- K80: which clock it holds between 560 and 875 MHz is not told; the middle stands for it. It was looked into because all
+- K80: its clock between 560 and 875 MHz is unknown; the mean is assumed. It was looked into because all
   rows but VGG's were too fast, so the K80 rows are not wholly unseen.
 - Torch 7 without cuDNN takes the curves of products by CUDA 8, those of the three GPUs of DeepBench's first release, whose
   products of few tiles are several times slower than a year later; no file says which CUDA that was, and it was looked
@@ -151,7 +155,7 @@ ${kernels.map(kernelLine).join('\n')}
   On the halves kept back their mean error is 11.3 % by such curves, 11.8 % by one curve with a factor of the layout and
   12.2 % by one curve (mean over GPUs and both halves); P100 gains most, 11.4 to 3.4 % in the median. Products of 33 to 128
   columns take up to three times as long transposed on GTX 1080 Ti and TITAN Xp, as long on P100 and V100 in fp32. NeuSight's
-  transposed products are single ones and its others are batched, so the two are not told apart there: a product follows the
+  transposed products are single ones and its others are batched, so the table does not separate the two: a product follows the
   curve that saw single or batched ones, as it is itself, and only then that of its layout.
 - AMD: no kernel was measured on AMD, so its times rest on curves of NVIDIA GPUs. The gradient of layer
   normalization takes about twice as long there as predicted: older PyTorch computes it on AMD in two passes of its own.

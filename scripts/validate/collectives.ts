@@ -82,12 +82,12 @@ export function collectiveSection(entries: readonly CollectiveEntry[]): string {
   return `## Collectives
 
 Messages of 1 MiB and more on healthy systems, by \`measured/collectives.csv\`; rows that gave a constant are not judged.
-GPUs *on* so many nodes; a node of GB200 is a rack. The aim is a median of at most 20 % over all rows: ${aim}.
-Sources differ in how many sizes they list: with every line of the table counted once, the middle of the medians is
+GPUs *on* so many nodes; a node of GB200 is a rack. The target is a median of at most 20 % over all rows: ${aim}.
+Sources differ in how many sizes they list: with every line of the table counted once, the median of the medians is
 ${percent(quantile(middles, 0.5))}. Where the bandwidth of a system was set by its own largest message (GPUs in pairs, DeepBench's
 GPUs of one generation), its other rows show that the form holds, not that the bandwidth was foreseen.
 
-| data | rows | median | p90 | worst | middle | in range |
+| data | rows | median | p90 | worst | median ratio | in range |
 | --- | --: | --: | --: | --: | --: | --: |
 ${lines.join('\n')}
 

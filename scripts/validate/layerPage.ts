@@ -79,18 +79,17 @@ export const layerTable = (entries: readonly LayerEntry[]): string =>
   entries
     .map(
       ({ title, rows, left, statistics: s, baseline }) =>
-        `${title.padEnd(40)} ${`${rows} (${left})`.padStart(11)}  median ${percent(s.median).padStart(7)}  mean ${percent(s.mean).padStart(7)}  middle ${s.middle.toFixed(2)}  baseline ${percent(baseline.median)}`,
+        `${title.padEnd(40)} ${`${rows} (${left})`.padStart(11)}  median ${percent(s.median).padStart(7)}  mean ${percent(s.mean).padStart(7)}  median ratio ${s.middle.toFixed(2)}  baseline ${percent(baseline.median)}`,
     )
     .join('\n');
 
 export const layerSection = (entries: readonly LayerEntry[]): string => `## Single layers
 
-Each pass of each layer or operator is a row, but for PipeDream, whose rows are a layer's forward and backward together.
-*left*: what Layercost gives no time to (calls that make or convert tensors, operands of unknown shape). *baseline*: median
-error of the larger of FLOPs over the peak and bytes over the bandwidth, at one share of both that is fitted to the rows
-themselves.
+Each pass of each layer or operator is a row. PipeDream's rows are forward and backward of a layer together.
+*skipped*: rows without a predicted time (calls that create or convert tensors, operands of unknown shape). *baseline*:
+median error of a roofline, max(FLOPs ÷ peak, bytes ÷ bandwidth), at one utilisation fitted to the rows themselves.
 
-| data | rows | left | median | mean | p90 | ±10 % | ±20 % | middle | baseline | aim |
+| data | rows | skipped | median | mean | p90 | ±10 % | ±20 % | median ratio | baseline | target |
 | --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --- |
 ${entries.map(entryLine).join('\n')}
 

@@ -152,31 +152,31 @@ export function peakSection(
 
 Published peaks of training, by \`measured/peak-memory.csv\`. Nothing was fitted to them. What is reserved
 is what PyTorch's caching allocator takes when it places the tensors of two steps in the order in which they come and go;
-memory in use has the context of the driver on top. OneFlow is costed as PyTorch. The aim is a mean error of at most 10 %: ${percent(mean)} over ${rows.length} rows, ${mean <= 0.1 ? 'reached' : 'not reached'}.
+memory in use has the context of the driver on top. OneFlow is costed as PyTorch. The target is a mean error of at most 10 %: ${percent(mean)} over ${rows.length} rows, ${mean <= 0.1 ? 'reached' : 'not reached'}.
 
 | source | what | kind | measured | predicted | error |
 | --- | --- | --- | --: | --: | --: |
 ${rows.map(({ source, what, kind, measured, predicted }) => `| ${source} | ${what} | ${kind} | ${gibibytes(measured)} | ${gibibytes(predicted)} | ${signed(predicted / measured - 1)} |`).join('\n')}
 
-Left, with the reason:
+Skipped, with the reason:
 
 ${left.map(({ source, what, why }) => `- ${source}, ${what}: ${why}`).join('\n')}
 
-What tensors alone hold at once is also held against PyTorch's own engine, run on tensors without contents
+The memory of tensors alone is also compared with PyTorch's own engine, run on tensors without contents
 (\`measured/live-peaks.csv\`): ${live.length} networks of timm in mixed precision, mean ${percent(apart.reduce((total, error) => total + error, 0) / apart.length)}, median ${percent(apart[Math.floor(apart.length / 2)] ?? 0)}, ${apart.filter((error) => error <= 0.03).length} within 3 %.
 Farthest are ${worst.map(({ model, ratio }) => `${model} (${signed(ratio - 1)})`).join(', ')}: PNASNet's export merges pools that
 PyTorch computes twice, and CoaT's code holds what its stages gave.
 
 timm's largest batches on an RTX 3090 (24 GB) and those one step above, which its benchmark tried first. A batch *fits*
 where the allocator can place its tensors in all but ${gibibytes(mostRuntimeReserve)}, whatever variables hold, *may fit* in all but ${gibibytes(runtimeReserve)}, which driver, framework and the
-workspace of kernels take; how much they took is not told, and the larger number is set by every second of these networks.
+workspace of kernels take. The exact amount is unknown; every second of these networks set the larger number.
 
 | batches | fits | may fit | does not |
 | --- | --: | --: | --: |
 | that ran | ${verdicts(batches.ran)} |
 | that ran out of memory | ${verdicts(batches.ranOut)} |
 
-A batch above the largest is taken to have run out of memory, which no log says; the aim is that none of them fits: ${batches.ranOut.fits === 0 ? 'reached' : 'not reached'}.
+A batch above the largest is taken to have run out of memory, which no log states; the target is that none of them fits: ${batches.ranOut.fits === 0 ? 'reached' : 'not reached'}.
 Variables of a program hold values that no operator reads any more, CoaT's those of all its stages. Which do no graph says, so
 that a batch fits where it does with all that they can hold. The one that ran and is said not to has in-place activated
 normalization, which keeps one tensor where its exported graph keeps two.

@@ -47,16 +47,16 @@ describe('a runner that behaves', () => {
 
 describe('a runner that misbehaves', () => {
   it.each([
-    ['garbage', 'protocol', /not an event of the protocol, "Welcome to the cluster!"/],
+    ['garbage', 'protocol', /sent "Welcome to the cluster!"/],
     ['schema', 'protocol', /not an event of the protocol/],
     ['flood', 'protocol', /"x{80}…"/],
     ['newer', 'protocol', /speaks protocol 7, this version of Layercost speaks 1: update Layercost/],
     [
       'dies',
       'crash',
-      /exit status 3 during layer fc .* last words: Traceback: segmentation of the imagination/,
+      /exit status 3 during layer fc .* last line: Traceback: segmentation of the imagination/,
     ],
-    ['killed', 'crash', /SIGKILL.* memory runs out: lower the batch/],
+    ['killed', 'crash', /SIGKILL.* memory ran out: lower the batch/],
     ['silent', 'crash', /exit status 0 during start-up before it was done/],
     ['lacks', 'torch-missing', /has no torch .*`.* -m pip install torch`/],
     ['gpuless', 'no-gpu', /sees no GPU .*--device cpu/],
@@ -72,7 +72,7 @@ describe('a runner that misbehaves', () => {
   it('that hangs is stopped although it ignores SIGTERM', async () => {
     const { failure } = await run('hangs', { silenceSeconds: 0.5 });
     expect(failure?.kind).toBe('hang');
-    expect(failure?.message).toContain('it said nothing for 0.5 s during layer fc');
+    expect(failure?.message).toContain('it sent nothing for 0.5 s during layer fc');
   });
 
   it('that leaves a process behind, which holds its pipes, keeps nothing of ours alive', async () => {

@@ -108,13 +108,13 @@ describe('arguments', () => {
       'there is no command frobnicate; the commands are report, scale, compare, clusters, benchmark, convert and lsp',
     ],
     ['report', 'layercost report needs a model file: layercost report FILE'],
-    ['report -', 'standard input is not read'],
-    ['report a.onnx b.onnx', 'layercost report takes one model file, b.onnx is one too many'],
+    ['report -', 'standard input cannot be read'],
+    ['report a.onnx b.onnx', 'layercost report takes one model file; remove b.onnx'],
     [
       'report a.onnx --threshold lunch-bound=0.1',
       '--threshold lunch-bound=0.1: `lunch-bound` is not the name of a threshold; did you mean `launch-bound`',
     ],
-    ['report a.onnx --threshold launch-bound=20', 'is not NAME=SHARE with a share from 0 to 1'],
+    ['report a.onnx --threshold launch-bound=20', 'is not NAME=FRACTION with a fraction from 0 to 1'],
     ['report a.onnx --precision int4', '--precision int4 is not known; it takes fp32, tf32, fp16, bf16, fp8'],
     ['report a.onnx --gpus 0', '--gpus 0 is not a whole number of at least 1'],
     ['report a.onnx --batch 1.5', '--batch 1.5 is not a whole number of at least 1'],
@@ -122,7 +122,7 @@ describe('arguments', () => {
       'report a.onnx --framework pytorch-ddp,compile,=5',
       '--framework pytorch-ddp,compile,=5: `=5` has no name: write a name, then options, such as `pytorch-ddp,bucket-mb=50`',
     ],
-    ['report a.onnx --framework mxnet,', 'nothing stands after `mxnet,`'],
+    ['report a.onnx --framework mxnet,', 'nothing follows `mxnet,`'],
     [
       'report a.onnx --dim seq',
       '--dim seq is not NAME=VALUE with a whole number, such as --dim sequence=1024',
@@ -131,7 +131,7 @@ describe('arguments', () => {
     ['report a.onnx --measured-step=-1', '--measured-step -1 is not a positive number of seconds'],
     ['report a.onnx --batch --gpus 8', '--batch needs a value, and --gpus is an option'],
     ['report a.onnx --cluster', '--cluster needs a value; layercost --help'],
-    ['convert a.onnx --force=yes', '--force takes no value, leave out yes'],
+    ['convert a.onnx --force=yes', '--force takes no value; remove yes'],
     ['scale a.onnx --gpus 1,,2', "--gpus '' is not a whole number of at least 1"],
     ['report a.onnx --precison bf16', 'there is no option --precison here; did you mean `--precision`?'],
     ['reprot a.onnx', '; did you mean `report`?'],
@@ -142,7 +142,7 @@ describe('arguments', () => {
     ['report a.onnx --colour', 'there is no option --colour here; layercost --help lists the options'],
     ['compare', 'layercost compare takes one or two model files: layercost compare A B'],
     ['compare a.onnx', 'layercost compare FILE needs two scenarios'],
-    ['compare a.onnx --left x', '--left and --right hold scenario options, x is none'],
+    ['compare a.onnx --left x', '--left and --right take scenario options; remove x'],
     ['scale a.onnx --gpus 1,two', '--gpus two is not a whole number of at least 1'],
   ])('refuses %s', (line, message) => {
     const result = read(line);

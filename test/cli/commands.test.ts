@@ -111,7 +111,7 @@ describe('report', () => {
     expect(JSON.parse(result.out).scenario).toMatchObject({ cluster: 'mine', gpus: 1 });
   });
 
-  it('puts measured times in the place of predicted ones', async () => {
+  it('puts use measured times instead of predictions', async () => {
     const trace = written('trace.csv', 'layer,forward_ms,backward_ms\nfc,2,3\n');
     const report = reportSchema.parse(
       JSON.parse((await run('report', small, '--layer-trace', trace, '--format', 'json')).out),
@@ -146,7 +146,7 @@ it('scales: names what limits each point, and the price of a run', async () => {
   const [title, first, last] = out.trimEnd().split('\n');
   expect(title).toMatch(/efficiency +memory +run +price +limit$/);
   expect(first).toMatch(/100 % .* \$\d.* compute$/);
-  expect(last).toMatch(/bandwidth of messages, \d\d % of the step$/);
+  expect(last).toMatch(/message bandwidth, \d\d % of the step$/);
 });
 
 it('scales: says of each point whether it fits', async () => {
@@ -170,7 +170,7 @@ it('scales: prints the points that can be costed, and why the others cannot', as
   );
   expect(status).toBe(2);
   expect(out.trimEnd().split('\n')).toHaveLength(3);
-  expect(err).toMatch(/`pytorch-dp` runs in one process and so on one node, not on 2/);
+  expect(err).toMatch(/`pytorch-dp` runs in one process, so on one node, not on 2/);
 });
 
 it('scales one batch over all GPUs: speed-up over one that takes it whole', async () => {
@@ -242,17 +242,20 @@ describe('convert', () => {
     expect((await run('convert', small, '--output', target, '--force')).status).toBe(0);
     expect(readFileSync(target, 'utf8')).toMatch(/^</);
     const itself = await run('convert', target, '--output', target, '--to', 'onnx', '--force');
-    expect(itself).toMatchObject({ status: 2, err: expect.stringMatching(/is the model itself/) });
+    expect(itself).toMatchObject({
+      status: 2,
+      err: expect.stringMatching(/is the input model; give another file/),
+    });
   });
 
   it.each([
-    ['a name that says nothing', 2, ['--output', path('x.bin')], /names no format/],
+    ['a name that says nothing', 2, ['--output', path('x.bin')], /has no known format/],
     ['a format that is none', 2, ['--to', 'json'], /--to json is not known; it takes onnx, onnx-text/],
     [
       'a folder that is not there',
       1,
       ['--output', path('no/x.onnx')],
-      /cannot write .*there is no such folder; make it first/,
+      /cannot write .*the folder does not exist; create it first/,
     ],
     ['weights that are none', 2, ['--weights', 'random'], /it takes zeros, external, elided/],
   ])('refuses %s', async (_, status, words, message) => {

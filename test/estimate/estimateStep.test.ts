@@ -301,12 +301,14 @@ describe('findings', () => {
   test('bf16 on V100 runs in fp32, and fp16 is offered', () => {
     const cost = estimateStep(chain(layers), scenario({ precision: 'bf16' }), cluster('v100-sxm2-16gb'));
     const finding = cost.findings.find(({ code }) => code === 'findings/unsupported-precision');
-    expect(finding?.message).toMatch(/no bf16 tensor cores: products run in fp32, at 15\.7 TFLOP\/s/);
+    expect(finding?.message).toMatch(
+      /no bf16 tensor cores: matrix multiplications fall back to fp32 \(peak 15\.7 TFLOP\/s\)/,
+    );
     expect(finding?.fix).toMatch(/Use fp16/);
   });
 });
 
-describe('measured times in the place of predicted ones', () => {
+describe('use measured times instead of predictions', () => {
   const model = chain(layers, 4);
   const eight = scenario({ gpus: 8 });
 

@@ -16,7 +16,9 @@ it('says that scores of one operator are not stored, whatever is asked', () => {
     {
       code: 'scenario/invalid',
       severity: 'information',
-      message: expect.stringContaining('`attn/Attention`; a layer spec writes attention out'),
+      message: expect.stringContaining(
+        '`attn/Attention`; in a layer spec, `fused=False` writes attention out',
+      ),
       span: { start: spec('').indexOf('attention=eager'), end: spec('').indexOf('" }') },
     },
   ]);

@@ -99,7 +99,7 @@ describe('input', () => {
     expect(time.exact).toBe(true);
   });
 
-  test('slow reading limits the step, and a step of one GPU by itself is not limited by the others', () => {
+  test('slow reading limits the step, and a step of a single GPU is not limited by the others', () => {
     const slow = { sampleBytes, readRate: bytesPerSecond(2e7) };
     const { time, limit, input, scalingEfficiency } = cost({ input: slow }, stored);
     expect(time.step).toBeCloseTo(input?.storage ?? Number.NaN, 6);

@@ -38,7 +38,7 @@ describe.each(names)('%s', (name) => {
     expect(found).toEqual(stated);
   });
 
-  it('says from where on it is reported', () => {
+  it('states its threshold', () => {
     const usual = isThresholdName(name) ? `${findingThresholds[name].default * 100} %` : '';
     expect(page).toContain(usual);
     expect(page.includes('`--threshold')).toBe(isThresholdName(name));

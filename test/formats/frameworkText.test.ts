@@ -21,20 +21,16 @@ const example = 'a name, then options, such as `pytorch-ddp,bucket-mb=50`';
 it.each([
   ['', '', `the name is missing: write ${example}`],
   [',bucket-mb=5', '', `the name is missing: write ${example}`],
-  ['bucket-mb=5', 'bucket-mb=5', `\`bucket-mb=5\` stands where the name goes: write ${example}`],
-  [
-    'mxnet,',
-    '',
-    'nothing stands after `mxnet,`: write an option, such as `bucket-mb=50`, or leave out the comma',
-  ],
+  ['bucket-mb=5', 'bucket-mb=5', `\`bucket-mb=5\` is where the name belongs: write ${example}`],
+  ['mxnet,', '', 'nothing follows `mxnet,`: write an option, such as `bucket-mb=50`, or remove the comma'],
   [
     'mxnet,sync,,servers=2',
     '',
-    'nothing stands after `sync,`: write an option, such as `bucket-mb=50`, or leave out the comma',
+    'nothing follows `sync,`: write an option, such as `bucket-mb=50`, or remove the comma',
   ],
   ['mxnet, =5', '=5', `\`=5\` has no name: write ${example}`],
   ['mxnet,servers= ', 'servers=', `\`servers=\` has no value: write ${example}`],
-  ['mxnet,servers=2,servers=4', 'servers=4', '`servers` is given twice, as 2 and as 4: leave one out'],
+  ['mxnet,servers=2,servers=4', 'servers=4', '`servers` is given twice, as 2 and as 4: remove one'],
 ])('says what is wrong with "%s"', (text, piece, message) => {
   const { problems } = readFrameworkText(text);
   expect(problems.map((problem) => problem.message)).toEqual([message]);

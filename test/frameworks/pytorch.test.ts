@@ -116,7 +116,7 @@ describe('buckets', () => {
     expect(messages.map(({ after }) => after)).toEqual([backwardAt(9)]);
   });
 
-  test('one GPU by itself sends nothing', () => {
+  test('a single GPU sends nothing', () => {
     const alone = { ...group, gpusPerNode: 1, gpus: 1 };
     for (const { name } of frameworks) {
       const { behaviour: own } = resolveFramework({ name, options: {} });

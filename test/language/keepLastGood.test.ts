@@ -55,6 +55,6 @@ it('shows what is known now of the lines that are right, and marks totals that a
   const before = inlayHints(viewOf(good), 0, 100).map(({ text }) => text);
   expect(hints[0]).not.toBe(before[0]);
   expect(shown.stale).toBe(true);
-  expect(codeLenses(shown)[0]?.title).toContain('before the line that cannot be read');
+  expect(codeLenses(shown)[0]?.title).toContain('from before the line that cannot be read');
   expect(keepLastGood(viewOf(good), viewOf(wider)).stale).toBeUndefined();
 });

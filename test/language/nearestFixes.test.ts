@@ -50,7 +50,7 @@ it.each([
   ['outputs', 'result, mask = Dropout (input)'],
 ])('puts the comma that is missing between %s of ONNX text', (_, node) => {
   const text = onnx(`  ${node}`);
-  expect(fixesOf('onnx', text.replace(node, node.replace(',', '')))).toEqual({ 'Put a comma': text });
+  expect(fixesOf('onnx', text.replace(node, node.replace(',', '')))).toEqual({ 'Insert a comma': text });
 });
 
 it.each([

@@ -92,9 +92,9 @@ it.each([
 ])('proposes %s', (_, line, expected) => check(line, expected));
 
 it.each([
-  ['axis = 1', 'axis: int = 0', 'onnx__Split.html), operator set 21. It may be left out.'],
-  ['num_outputs', 'num_outputs: int', 'operator set 21. It may be left out.'],
-  ['then_branch', 'then_branch: graph, required', 'onnx__If.html), operator set 21. It has to be given.'],
+  ['axis = 1', 'axis: int = 0', 'onnx__Split.html), operator set 21. Optional.'],
+  ['num_outputs', 'num_outputs: int', 'operator set 21. Optional.'],
+  ['then_branch', 'then_branch: graph, required', 'onnx__If.html), operator set 21. Required.'],
   ['MatMul', undefined, ''],
   ['opset_import', undefined, ''],
 ])('explains %s', (word, signature, explanation) => {

@@ -371,7 +371,7 @@ it('annotates anew when settings change; a wrong value falls back and is named i
   expect(after).not.toEqual(before);
   const lenses = await connection.sendRequest('textDocument/codeLens', { textDocument: { uri: specUri } });
   expect(JSON.stringify(lenses)).toContain('k80-10gbe · 4 GPUs · batch 1 · fp32');
-  expect(log.join('\n')).toContain('layercost.precision has a value that cannot be used ("fp31")');
+  expect(log.join('\n')).toContain('layercost.precision has an invalid value ("fp31")');
 });
 
 it('lets a layer spec override the settings', async () => {
@@ -489,7 +489,7 @@ it('refuses a report where nothing could be costed, and says why', async () => {
   expect(
     await connection.sendRequest(makeReport, { uri: specUri, page: 'report', format: 'text' }),
   ).toMatchObject({
-    refusal: expect.stringMatching(/^empty has no report, because nothing of it could be costed: .*Nothing/),
+    refusal: expect.stringMatching(/^empty has no report, because no part of it could be costed: .*Nothing/),
   });
 });
 

@@ -45,16 +45,16 @@ test.each([
 test.each([
   [
     { framework: 'mxnet,=4' },
-    /layercost\.framework .*: `=4` has no name: write a name, .*; its default holds$/,
+    /layercost\.framework .*: `=4` has no name: write a name, .*; its default is used$/,
   ],
-  [{ gpus: 0 }, /^setting layercost\.gpus has a value that cannot be used \(0\); its default holds$/],
+  [{ gpus: 0 }, /^setting layercost\.gpus has an invalid value \(0\); its default is used$/],
   [
     { run: { epochs: 9 } },
-    /^setting layercost\.run .* \(\{"epochs":9\}\): `run` needs `samples`.*; its default holds$/,
+    /^setting layercost\.run .* \(\{"epochs":9\}\): `run` needs `samples`.*; its default is used$/,
   ],
-  [{ workers: { imbalance: 0.5 } }, /layercost\.workers .*at least 1; its default holds$/],
+  [{ workers: { imbalance: 0.5 } }, /layercost\.workers .*at least 1; its default is used$/],
   [{ input: { 'sample-byte': 1 } }, /layercost\.input .*did you mean `?sample-bytes/],
-])('%j is named in the log, and its default holds', (sent, problem) => {
+])('%j is named in the log, and its default is used', (sent, problem) => {
   const { scenario, problems } = check(sent);
   expect(problems.join('\n')).toMatch(problem);
   expect(scenario).toEqual(check({}).scenario);

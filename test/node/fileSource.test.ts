@@ -37,15 +37,15 @@ describe.runIf(process.platform !== 'win32')('what is no readable file is refuse
   const broken = written('broken.onnx', gzipSync(new Uint8Array(5000)).subarray(0, 15));
   test.each([
     ['a missing file', at('missing.onnx'), /^cannot read missing.onnx: there is no such file; check/],
-    ['a file in a file', join(bomb, 'a.onnx'), /no folder; check/],
+    ['a file in a file', join(bomb, 'a.onnx'), /not a folder; check/],
     ['a folder', at('folder'), /it is a folder; give/],
     ['the root', '/', /^cannot read \/: it is a folder; give/],
     ['a pipe that nobody writes to', at('pipe'), /it is a pipe, .*; write/],
     ['a device without end', '/dev/zero', /it is a device, .*; give/],
-    ['a link to itself', at('loop'), /links lead to each other; check/],
+    ['a link to itself', at('loop'), /links form a cycle; check/],
     ['a name longer than names are', at('n'.repeat(5000)), /path is too long; check/],
-    ['a NUL in the path', `${at('a')}\0b`, /holds a character that no path has; check/],
-    ['gzip that unpacks to far more than itself', bomb, /unpacks to far more than a model; unpack/],
+    ['a NUL in the path', `${at('a')}\0b`, /contains an invalid character; check/],
+    ['gzip that unpacks to far more than itself', bomb, /unpacks to an implausible size; unpack/],
     ['gzip cut off', broken, /looks gzip-compressed but ends too early; copy/],
   ])('%s', (_, path, message) => {
     const result = openFileSource(path);

@@ -41,19 +41,19 @@ Steps of GPT and Llama in bf16 with PyTorch, by FSDP on 8 to 512 GPUs and on one
 given but the model, the options and the machine. Products on tensor cores take longer in a step than one at a time, by a
 factor for each GPU; it is the mean of the sources' own, and each source is judged by the factor of the others.
 
-| data | rows | mean | median | p90 | worst | ±10 % | ±20 % | middle | in range |
+| data | rows | mean | median | p90 | worst | ±10 % | ±20 % | median ratio | in range |
 | --- | --: | --: | --: | --: | --: | --: | --: | --: | --: |
 ${[...groups].map(([title, group]) => lineOf(title, group)).join('\n')}
 
 - The factor is ${factorOf('a100-sxm-80gb')} on A100 and ${factorOf('h100-sxm')} on H100, where two sources with other models, libraries and clusters agree within a
   tenth. Which part of it is the limit of power, the release of cuBLAS (CUDA 11.8 and 12.1) or what collectives take is not
   told: a step of 2025 may be faster on H100. It is of products alone; what fused attention reaches on either GPU is what the
-  papers of its authors say, and that blocks computed again stop at the last tensor that backward needs was read in PyTorch.
+  papers of its authors say, and PyTorch's code shows that recomputation of a block stops at the last tensor that backward needs.
   All three were looked for because these rows stood out (H100 was a quarter too fast), so they are not wholly unseen.
 - llm-foundry's A100 rows are of PyTorch 1.13 and 2.0: networks of less than a billion parameters and short sequences are up to
   a fifth too fast there, MPT-30B on sequences of 8,192 is 0.7 of what it took, with memory all but full.
 - torchtune's compiled step is an eighth too slow.
-- Left out: fp8; selective checkpoints by a share that is not told; torchtitan's H100, which are of a lower power limit and
+- Left out: fp8; selective checkpoints of an unknown fraction; torchtitan's H100, which are of a lower power limit and
   slower memory than any profile; Megatron's runs, which split tensors and layers over GPUs.
 `;
 }

@@ -1,7 +1,7 @@
 /**
  * The step of several GPUs where that of one is measured: computation is given, communication is predicted.
  *
- * Kernels are scaled until one GPU by itself takes the measured step, launches included; what is sent, when, and what
+ * Kernels are scaled until a single GPU takes the measured step, launches included; what is sent, when, and what
  * waits for it is then laid out as for any scenario.
  */
 

@@ -8,11 +8,11 @@ export function scalingSection(sets: readonly ScaledSet[]): string {
   return `## Several GPUs
 
 Steps of several GPUs where the step of one is given, so that communication is judged alone: kernels are scaled until one
-GPU takes what was measured, and what the framework sends is laid out as for any scenario. *middle*: median of predicted /
+GPU takes the measured time, and communication is simulated as for any scenario. *median ratio*: median of predicted /
 measured, so below 1 is predicted too fast. Rows that set a constant are not judged; no constant is set by a row it is
 judged on.
 
-| data | rows | left | mean | median | p90 | worst | middle | aim |
+| data | rows | skipped | mean | median | p90 | worst | median ratio | target |
 | --- | --: | --: | --: | --: | --: | --: | --: | --- |
 ${sets.map(lineOf).join('\n')}
 
@@ -43,13 +43,13 @@ What is not reached, and why:
   the host is ahead of, nor that its profile synchronizes after each tensor (no row moves by 3 % but that of ResNet-152).
 - Of the pairs of methods whose order is not kept half are of BytePS on BERT-Large over InfiniBand, where its own runs
   differ by up to 15 % and sending during backward gained nothing; its script updates BERT by SGD, where the others use Adam,
-  which is not counted because nobody says by which the one GPU was measured. The others are of ByteScheduler: its thread
+  which is not counted because the release that measured one GPU is unknown. The others are of ByteScheduler: its thread
   shares Python's lock with the one that launches forward, so that what it takes for a parameter differs by network
   (ResNet-50 more, BERT-Base less than the mean of the three). BERT-Base with each tensor sent by itself hides less, on four
   GPUs of one node already, as if kernels took 40 % longer beside NCCL's, the upper end of what is published.
 - All-reduces of Horovod by MPI through host memory are 1 to 13 % too fast. That a ring of Open MPI goes through all 64 ranks,
   and what each step of it starts with, was looked for because these rows stood out, so they are not wholly unseen: it comes
-  from Open MPI's source and from OSU runs on two nodes, by which those on eight, which set nothing, are predicted within 13 %
+  from Open MPI's source and from OSU runs on two nodes, from which those on eight, which set nothing, are predicted within 13 %
   where they were a quarter too fast. An earlier table of its authors (pull request 44) has 16 GPUs, where VGG-16 loses half
   as much of a step as on 64 and as much by RDMA as by TCP: what holds four nodes is their hosts, what sixteen add is not
   explained.
@@ -65,13 +65,13 @@ What is not reached, and why:
   with XLA and without. It is not a gather of sparse gradients of the embedding, which would grow with the batch, nor that its
   202 messages go one after another, which is 24 ms. Sockets at 3 GB/s would take as long: PaddlePaddle used them, and in an
   earlier report of DLPerf (August 2020) BERT by Horovod on these machines lost 170 to 290 ms where it now loses 70. Which
-  TensorFlow used is not told.
+  TensorFlow used is unknown.
 - Rows of ResNet-50 in half precision that decode on the CPU were not judged by a rate of decoding: 24 cores feed TensorFlow 7,100
   images/s on one node, but 5,100 for each of two or four, and where GPUs decode 9,200 fall to 6,700 too. What of reading is
-  slower on several nodes is not told.
+  slower on several nodes is unknown.
 - Lambda's BERT and ResNet-50 lose on V100, A100, RTX 3090 and 4090 what all gradients would take after backward at 2 to 9 GB/s,
   twice as much in fp32 as in fp16, as if NVLink were off and nothing hidden; one version of its script does set
-  NCCL_P2P_DISABLE=1. By which each row was run is not told, and that would not explain why nothing is hidden.
+  NCCL_P2P_DISABLE=1. The protocol of each row is unknown, and would not explain why nothing is hidden.
 `;
 }
 

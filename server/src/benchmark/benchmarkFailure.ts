@@ -33,7 +33,7 @@ export function cannotStart(python: string, code: string | undefined): string {
 export const cancelled = 'The benchmark was cancelled; the runner and what it started have been stopped';
 
 export function silent(silenceSeconds: number, phase: string): string {
-  return `The runner hung: it said nothing for ${silenceSeconds} s during ${phase} and was stopped. If the GPU is busy with other work, wait for it; otherwise see the log`;
+  return `The runner hung: it sent nothing for ${silenceSeconds} s during ${phase} and was stopped. If the GPU is busy with other work, wait for it; otherwise see the log`;
 }
 
 export function tookTooLong(totalSeconds: number, phase: string): string {
@@ -41,12 +41,12 @@ export function tookTooLong(totalSeconds: number, phase: string): string {
 }
 
 export function newerProtocol(theirs: number, ours: number): string {
-  return `The runner speaks protocol ${theirs}, this version of Layercost speaks ${ours}: update Layercost, so that both come from one version`;
+  return `The runner speaks protocol ${theirs}, this version of Layercost speaks ${ours}: update Layercost, so that both have the same version`;
 }
 
 export function notAnEvent(line: string): string {
   const start = line.length > 80 ? `${line.slice(0, 80)}…` : line;
-  return `The runner sent what is not an event of the protocol, ${JSON.stringify(start)}, and was stopped: check that the chosen Python starts the runner and not a wrapper that prints`;
+  return `The runner sent ${JSON.stringify(start)}, which is not an event of the protocol, and was stopped: check that the chosen Python is not a wrapper that prints`;
 }
 
 export function endedEarly(
@@ -56,9 +56,9 @@ export function endedEarly(
   logTail: string,
 ): string {
   const lastLine = logTail.trimEnd().split('\n').at(-1)?.trim() ?? '';
-  const said = lastLine === '' ? '' : `; its last words: ${lastLine}`;
+  const said = lastLine === '' ? '' : `; its last line: ${lastLine}`;
   if (signal === 'SIGKILL') {
-    return `The system killed the runner (SIGKILL) during ${phase}, which it does when memory runs out: lower the batch${said}`;
+    return `The system killed the runner (SIGKILL) during ${phase}, probably because memory ran out: lower the batch${said}`;
   }
   const how = signal === null ? `exit status ${code ?? 'unknown'}` : `signal ${signal}`;
   return `The runner ended with ${how} during ${phase} before it was done: see the log${said}`;
@@ -76,7 +76,7 @@ export function reported(event: ErrorEvent, python: string, batch: number): stri
     case 'unsupported-operator':
       return `The runner cannot execute this model (${event.message}): export it with operators of the default ONNX domain`;
     case 'bad-plan':
-      return `The runner refused the plan (${event.message}): update Layercost, so that both come from one version`;
+      return `The runner refused the plan (${event.message}): update Layercost, so that both have the same version`;
     case 'crash':
       return `The runner failed (${event.message}): see the log, and report it with the model if the model runs elsewhere`;
   }

@@ -186,9 +186,9 @@ function onlyFile(command: string, positionals: readonly string[]): string {
     throw new WrongArgument(`layercost ${command} needs a model file: layercost ${command} FILE`);
   if (file === '-')
     throw new WrongArgument(
-      'standard input is not read, because models are read by position; write it to a file first',
+      'standard input cannot be read, because models are read by position; write the model to a file first',
     );
   if (extra !== undefined)
-    throw new WrongArgument(`layercost ${command} takes one model file, ${extra} is one too many`);
+    throw new WrongArgument(`layercost ${command} takes one model file; remove ${extra}`);
   return file;
 }

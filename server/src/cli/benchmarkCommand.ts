@@ -28,7 +28,7 @@ export async function runBenchmarkCommand(
   );
   if (unlike !== undefined) {
     printMessage(
-      `${given.file}: warning: the benchmark runs \`${unlike.name}\` without its \`recompute\` or \`precision\` mark, so that its measured times are those of a plain layer`,
+      `${given.file}: warning: the benchmark ignores the \`recompute\` or \`precision\` of \`${unlike.name}\`; its measured times are those of a plain layer`,
     );
   }
   const abort = new AbortController();

@@ -45,7 +45,7 @@ function listing(): string {
     link?.title ?? '',
     network?.title ?? '',
   ]);
-  return `${layoutColumns(columns, rows).join('\n')}\n\nlayercost clusters NAME gives the source of every number.\n`;
+  return `${layoutColumns(columns, rows).join('\n')}\n\nlayercost clusters NAME prints the source of every number.\n`;
 }
 
 function sheet(cluster: ClusterProfile): string {

@@ -39,7 +39,7 @@ export function readCompare(rest: readonly string[]): ComparisonArguments {
     const words = own?.split(/\s+/).filter((word) => word !== '') ?? [];
     const options = parseOptions(words, scenarioOptions);
     if (options.positionals.length > 0) {
-      throw new WrongArgument(`--left and --right hold scenario options, ${options.positionals[0]} is none`);
+      throw new WrongArgument(`--left and --right take scenario options; remove ${options.positionals[0]}`);
     }
     const merged = { ...shared, ...options.values };
     return { file, scenario: readScenario(merged, wholeNumber('--gpus', textOf(merged.gpus), 1)) };

@@ -19,7 +19,7 @@ export function runConvertCommand(given: Extract<Arguments, { command: 'convert'
   const { output } = given;
   const to = given.to ?? (output === undefined ? undefined : formatOfExtension(output));
   if (output !== undefined && to === undefined) {
-    printMessage(`layercost: ${output} names no format: end it in .onnx or .onnxtxt, or say --to`);
+    printMessage(`layercost: ${output} has no known format: end it in .onnx or .onnxtxt, or give --to`);
     return 2;
   }
   const { path, model } = splitModelName(given.file);
@@ -72,14 +72,16 @@ function write(
 ): number {
   if (output === undefined) {
     if (typeof content !== 'string' && printsToTerminal()) {
-      printMessage('layercost: binary ONNX is not for a terminal; name a file with --output model.onnx');
+      printMessage(
+        'layercost: binary ONNX is not printed to a terminal; give a file with --output model.onnx',
+      );
       return 2;
     }
     printData(content);
     return 0;
   }
   if (existsSync(output) && realpathSync(output) === realpathSync(model)) {
-    printMessage(`layercost: ${output} is the model itself; name another file`);
+    printMessage(`layercost: ${output} is the input model; give another file`);
     return 2;
   }
   if (!writeOutput(output, content, force ? 'w' : 'wx')) return 1;

@@ -153,7 +153,7 @@ const requestOf = ({ customFramework }: ModelFile, request: ScenarioRequest): Sc
 
 function strangersIssue(origin: string, strangers: readonly string[]): readonly Issue[] {
   if (strangers.length === 0) return [];
-  const message = `${origin} measures ${strangers.length} layer${strangers.length === 1 ? '' : 's'} the model does not have, first ${strangers[0]}; name layers as the report does`;
+  const message = `${origin} measures ${strangers.length} layer${strangers.length === 1 ? '' : 's'} missing from the model, first ${strangers[0]}; use the layer names of the report`;
   return [{ code: 'measurement/trace', severity: 'warning', message }];
 }
 

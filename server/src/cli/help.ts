@@ -1,13 +1,13 @@
 /** What `layercost --help` prints. */
 
-export const help = `layercost: what a training step of a neural network costs on a GPU cluster, layer by layer
+export const help = `layercost: cost of a training step of a neural network on a GPU cluster, layer by layer
 
 usage
   layercost report FILE [scenario] [--output PATH] [--width N]
                    [--format table|json|markdown|csv|html|trace]
   layercost scale FILE [scenario] [--gpus 1,2,4,8]     step, throughput, efficiency, memory by GPU count
                    [--format table|json|markdown|csv|html] [--output PATH]
-  layercost compare A B [scenario]                     two models; or one model in two scenarios:
+  layercost compare A B [scenario]                     two models, or one model in two scenarios:
                    FILE --left "OPTIONS" --right "OPTIONS"
   layercost clusters [NAME] [--format table|json]      built-in clusters and GPUs, with sources
   layercost benchmark FILE [scenario] [--device auto|cuda|cpu] [--python PATH] [--format table|json]
@@ -17,25 +17,25 @@ usage
 
 scenario
   --cluster NAME|FILE     built-in cluster or GPU (layercost clusters), or a profile in a JSON file
-  --gpus N  --nodes N     GPUs in all; nodes they are spread over
+  --gpus N  --nodes N     total GPUs; nodes that hold them
   --batch N               samples per GPU and pass; --global-batch N  over all GPUs and passes
-  --accumulate N          passes of a step, whose gradients are added up before the update
+  --accumulate N          gradient accumulation: passes per step
   --dim NAME=VALUE        value of a symbolic dimension; repeatable
   --precision NAME        fp32, tf32, fp16, bf16, fp8 (fp16 and bf16: mixed precision)
   --optimizer NAME        sgd, momentum, adam, adamw, none
-  --framework NAME|FILE[,option=value]   such as pytorch-ddp,bucket-mb=50, or one's own in a YAML file
+  --framework NAME|FILE[,option=value]   such as pytorch-ddp,bucket-mb=50; FILE: your own, described in YAML
   --mode NAME             training, inference
-  --checkpoint NAME       what repeated blocks keep for backward: none (everything), block (their input),
-                          selective (products and attention too), alternate (every second product)
-  --threshold NAME=SHARE  from where on something is a finding; repeatable (docs/issues.md)
+  --checkpoint NAME       what repeated blocks keep for backward: none (keep all), block (inputs only),
+                          selective (matmuls and attention too), alternate (every second matmul)
+  --threshold NAME=FRACTION  report a finding above this fraction; repeatable (docs/issues.md)
   --input sample-bytes=N,decode-rate=N,source=local|shared,read-gbs=N
-                          reading and decoding: bytes of a sample, samples per second and core
+                          input pipeline: size of a sample, samples per second and core
   --workers imbalance=N,spread=N,straggler=N,other-gpu=NAME,other-count=N
-                          how unlike workers are: slowest over average, spread, one slow, GPUs of another kind
+                          worker variation: imbalance (slowest ÷ mean), spread (σ ÷ mean), one straggler, mixed GPUs
   --run samples=N,epochs=N,start-seconds=N,price=N     time and cost of a whole run
-  --measured-step SECONDS, --layer-trace FILE.csv      measured times in the place of predicted ones
+  --measured-step SECONDS, --layer-trace FILE.csv      use measured times instead of predictions
 
 FILE is an ONNX model (binary, ONNX text, protobuf text or JSON; also gzip-compressed),
 a layer spec (*.layers.yaml), or a Caffe net (*.prototxt). The content decides, not the name.
-Exit status: 0 done, 1 the file could not be costed, 2 wrong arguments.
+Exit status: 0 success, 1 the file could not be costed, 2 wrong arguments.
 `;

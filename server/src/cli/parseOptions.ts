@@ -30,10 +30,10 @@ function checkOptions(args: readonly string[], options: KnownOptions): void {
         throw new WrongArgument(`${rawName} ${value}: no option takes a negative number`);
       }
       const instead = value === undefined ? '' : `, and ${value} is an option`;
-      throw new WrongArgument(`${rawName} needs a value${instead}; layercost --help lists what it takes`);
+      throw new WrongArgument(`${rawName} needs a value${instead}; layercost --help lists the values`);
     }
     if (known.type === 'boolean' && value !== undefined) {
-      throw new WrongArgument(`${rawName} takes no value, leave out ${value}`);
+      throw new WrongArgument(`${rawName} takes no value; remove ${value}`);
     }
   }
 }

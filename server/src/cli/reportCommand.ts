@@ -30,14 +30,14 @@ export async function runReportCommand(given: Extract<Arguments, { command: 'rep
 
 /**
  * 1 where errors keep part of the model from being costed: the report is printed, but its totals are lower bounds. An
- * error that leaves every cost known, such as a wrong declaration in an exported file, is told and costs nothing.
+ * error that leaves every cost known, such as a wrong declaration in an exported file, is reported but does not affect the exit status.
  */
 function statusOf({ cost, issues }: ModelEstimate): 0 | 1 {
   const complete = cost?.totals.exact === true;
   return !complete && issues.some(({ severity }) => severity === 'error') ? 1 : 0;
 }
 
-/** What was asked for, or what the terminal has; a table for a file or a pipe is as wide as it needs to be. */
+/** `--width`, or the width of the terminal; a table for a file or a pipe is as wide as it needs to be. */
 function widthOf({ width, output }: Extract<Arguments, { command: 'report' }>): number | undefined {
   if (width !== undefined || output !== undefined) return width;
   return printsToTerminal() ? process.stdout.columns : undefined;

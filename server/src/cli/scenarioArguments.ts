@@ -69,7 +69,7 @@ export function readScenario(values: ScenarioValues, gpus: number | undefined): 
   const accumulate = wholeNumber('--accumulate', textOf(values.accumulate), 1);
   const globalBatch = wholeNumber('--global-batch', textOf(values['global-batch']), 1);
   if (batch !== undefined && globalBatch !== undefined) {
-    throw new WrongArgument('--batch is per GPU and --global-batch over all of them: give one of the two');
+    throw new WrongArgument('--batch is per GPU and --global-batch over all GPUs: set only one of them');
   }
   const input = readGroup('--input', textOf(values.input), readInputGroup);
   const workers = readGroup('--workers', textOf(values.workers), readWorkersGroup);
@@ -154,7 +154,7 @@ function readThresholds(given: string | string[] | undefined): Thresholds | unde
     }
     const share = Number(value);
     if (!isShare(share)) {
-      throw new WrongArgument(`--threshold ${text} is not NAME=SHARE with a share from 0 to 1`);
+      throw new WrongArgument(`--threshold ${text} is not NAME=FRACTION with a fraction from 0 to 1`);
     }
     thresholds[name] = share;
   }

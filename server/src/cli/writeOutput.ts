@@ -16,7 +16,7 @@ export function writeOutput(path: string, content: string | Uint8Array, flag: 'w
   }
 }
 
-/** To the file that `--output` names, which is then told, or to standard output. False where nothing was written. */
+/** To the file that `--output` names, with a message, or to standard output. False where nothing was written. */
 export function printOrWrite(path: string | undefined, text: string): boolean {
   if (path === undefined) {
     printData(text);
@@ -29,12 +29,12 @@ export function printOrWrite(path: string | undefined, text: string): boolean {
 
 const reasons: Readonly<Record<string, string>> = {
   EEXIST: 'it exists; --force replaces it',
-  ENOENT: 'there is no such folder; make it first',
-  ENOTDIR: 'a part of its path is no folder; check the path',
-  EISDIR: 'it is a folder; name a file',
+  ENOENT: 'the folder does not exist; create it first',
+  ENOTDIR: 'a part of the path is not a folder; check the path',
+  EISDIR: 'it is a folder; give a file',
   EACCES: 'permission is denied; check the access rights of its folder',
   EPERM: 'permission is denied; check the access rights of its folder',
-  EROFS: 'the disk is read-only; write it elsewhere',
+  EROFS: 'the disk is read-only; choose another path',
   ENOSPC: 'the disk is full',
   ENAMETOOLONG: 'its name is too long',
 };

@@ -108,7 +108,7 @@ function fusedAnyway(training: TrainingGraph, { framework }: Scenario): readonly
     {
       code: 'scenario/invalid',
       severity: 'information',
-      message: `\`attention=eager\` does not reach \`Attention\` operators, which are one kernel, first \`${whole.name || whole.outputs[0]}\`; a layer spec writes attention out with \`fused=False\``,
+      message: `\`attention=eager\` has no effect on \`Attention\` operators, which are one kernel, first \`${whole.name || whole.outputs[0]}\`; in a layer spec, \`fused=False\` writes attention out`,
       scenarioKey: 'framework',
       scenarioPart: 'attention',
     },
@@ -144,7 +144,7 @@ function withRequestedBatch(opened: OpenedModel, requests: readonly ScenarioRequ
     const why: Issue = { code: 'scenario/fixed-batch', severity: 'information', message };
     return { ...opened, issues: [...opened.issues, why] };
   }
-  const message = `The file fixes its batch at ${analysis.fixedBatch}; it is costed for ${batch} with the leading dimension of its inputs replaced${sharedWork(open.shared)}`;
+  const message = `The file fixes its batch at ${analysis.fixedBatch}; costs for ${batch} replace the leading dimension of its inputs${sharedWork(open.shared)}`;
   return {
     ...opened,
     analysis: open.analysis,

@@ -259,7 +259,7 @@ function workOf(
     notes: [...(nothingKnown ? [] : inputs.notes(layer)), ...known.flatMap(({ note }) => note ?? [])],
     marks: [
       ...(frozen === undefined ? [] : [`${formatCount(frozen.elements)} parameters frozen, not trained`]),
-      ...(inputs.isRecomputed(layer) ? ['computed again in backward'] : []),
+      ...(inputs.isRecomputed(layer) ? ['recomputed in backward'] : []),
       ...(layer.marks?.precision === undefined ? [] : [`in ${layer.marks.precision}, as its line says`]),
     ],
   };

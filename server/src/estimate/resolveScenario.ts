@@ -66,7 +66,7 @@ export function resolveScenario(
     report(
       'error',
       'scenario/invalid',
-      `\`${framework.name}\` runs in one process and so on one node, not on ${nodes}; ask for one node, or take \`pytorch-ddp\``,
+      `\`${framework.name}\` runs in one process, so on one node, not on ${nodes}; use one node, or \`pytorch-ddp\``,
       'framework',
     );
   }
@@ -162,7 +162,7 @@ function resolveRequestedSize(
   });
   if (!fits) {
     const asked = sized.gpus === undefined ? `${sized.nodes} nodes` : `${sized.gpus} GPUs`;
-    const message = `The ${asked} asked for beside another cluster are not to be had on \`${cluster.name}\`; one node is costed`;
+    const message = `\`${cluster.name}\` cannot provide ${asked} (requested for another cluster); using one node`;
     report('information', 'scenario/invalid', message, sized.gpus === undefined ? 'nodes' : 'gpus');
   }
   return size;
@@ -195,19 +195,14 @@ function resolveSize(
   const sizeKey = askedGpus === undefined ? 'nodes' : 'gpus';
   if (nodes > 1 && cluster.network === undefined) {
     const reason = `\`${cluster.name}\` is one node of ${perNode} ${plural(perNode, 'GPU')} without a network`;
-    report(
-      'error',
-      'scenario/invalid',
-      `${reason}; ask for at most ${perNode}, or choose a cluster`,
-      sizeKey,
-    );
+    report('error', 'scenario/invalid', `${reason}; use at most ${perNode}, or choose a cluster`, sizeKey);
     return oneNode;
   }
   if (gpus < nodes || Math.ceil(gpus / nodes) > perNode) {
     report(
       'error',
       'scenario/invalid',
-      `${gpus} ${plural(gpus, 'GPU')} do not lie on ${nodes} ${plural(nodes, 'node')} of ${perNode}; give one of the two, or ${nodes} to ${nodes * perNode} GPUs`,
+      `${gpus} ${plural(gpus, 'GPU')} do not fit on ${nodes} ${plural(nodes, 'node')} of ${perNode}: set only one of --gpus and --nodes, or use ${nodes}–${nodes * perNode} GPUs`,
       sizeKey,
     );
     return oneNode;
@@ -216,7 +211,7 @@ function resolveSize(
     report(
       'warning',
       'scenario/invalid',
-      `${gpus} GPUs do not divide evenly over ${nodes} nodes; communication is costed for ${Math.ceil(gpus / nodes)} on each`,
+      `${gpus} GPUs do not divide evenly over ${nodes} nodes; communication assumes ${Math.ceil(gpus / nodes)} on each`,
       sizeKey,
     );
   }
@@ -292,7 +287,7 @@ function resolveBatch(
   report(
     'information',
     'scenario/default-batch',
-    `The batch (\`${batchSymbol}\`) has no value, so one sample per GPU is costed; give it with --batch`,
+    `The batch (\`${batchSymbol}\`) has no value; costs assume one sample per GPU. Set it with --batch`,
     'batch',
   );
   return 1;
@@ -310,14 +305,14 @@ function reportOtherGpus(workers: WorkersScenario | undefined, gpus: number, rep
     report(
       'error',
       'scenario/invalid',
-      `\`other-gpu\` is \`${others.gpu}\`, which is no built-in GPU${hint || '; `layercost clusters` lists them'}`,
+      `\`other-gpu\` is \`${others.gpu}\`, which is not a built-in GPU${hint || '; `layercost clusters` lists them'}`,
       'workers',
     );
   } else if (others.count > gpus) {
     report(
       'warning',
       'scenario/invalid',
-      `\`other-count\` is ${others.count} of ${gpus} ${plural(gpus, 'GPU')}; ${gpus - 1} are costed as such`,
+      `\`other-count\` is ${others.count} of ${gpus} ${plural(gpus, 'GPU')}; costs assume ${gpus - 1}`,
       'workers',
     );
   }
@@ -347,7 +342,7 @@ function resolveCheckpoint(
     report(
       'warning',
       'scenario/no-blocks',
-      `\`checkpoint: ${asked}\` changes nothing, because the model has no numbered modules that are built alike; mark layers of a layer spec with \`recompute\`, or export the model with its module names`,
+      `\`checkpoint: ${asked}\` has no effect: the model has no numbered modules of the same structure. Mark layers of a layer spec with \`recompute\`, or export the model with its module names`,
       'checkpoint',
     );
   }
@@ -368,7 +363,7 @@ function bindDimensions(
       report(
         'warning',
         'shape/unbound-dimension',
-        `Dimension \`${name}\` has no value, so what depends on it is unknown; give it with --dim ${name}=VALUE`,
+        `Dimension \`${name}\` has no value, so costs that depend on it are unknown; set it with --dim ${name}=VALUE`,
         'dimensions',
       );
     }

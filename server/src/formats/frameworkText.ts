@@ -28,7 +28,7 @@ export function readFrameworkText(text: string): FrameworkText {
   const [first = { text: '', span: { start: 0, end: 0 } }, ...rest] = piecesOf(text);
   const isOption = first.text.includes('=');
   if (first.text === '' || isOption) {
-    const what = isOption ? `\`${first.text}\` stands where the name goes` : 'the name is missing';
+    const what = isOption ? `\`${first.text}\` is where the name belongs` : 'the name is missing';
     problems.push({ message: `${what}: write ${example}`, span: first.span });
   }
   const values = new Map<string, string>();
@@ -40,13 +40,13 @@ export function readFrameworkText(text: string): FrameworkText {
     const value = equals < 0 ? 'true' : piece.slice(equals + 1).trim();
     const problem =
       piece === ''
-        ? `nothing stands after \`${before},\`: write an option, such as \`bucket-mb=50\`, or leave out the comma`
+        ? `nothing follows \`${before},\`: write an option, such as \`bucket-mb=50\`, or remove the comma`
         : name === ''
           ? `\`${piece}\` has no name: write ${example}`
           : value === ''
             ? `\`${piece}\` has no value: write ${example}`
             : values.has(name)
-              ? `\`${name}\` is given twice, as ${values.get(name)} and as ${value}: leave one out`
+              ? `\`${name}\` is given twice, as ${values.get(name)} and as ${value}: remove one`
               : undefined;
     if (problem === undefined) {
       values.set(name, value);

@@ -1,6 +1,6 @@
 /**
- * Numbers of a scenario that belong together, written as `name=value,name=value`: what the input is, how alike the
- * workers are, what a whole run is. The command line and layer specs read them the same way.
+ * Numbers of a scenario that belong together, written as `name=value,name=value`: the input pipeline, how workers
+ * vary, what a whole run is. The command line and layer specs read them the same way.
  */
 
 import { didYouMean } from '../model/nearestName.ts';
@@ -16,23 +16,23 @@ export interface GroupResult<Group> {
 /** What each name takes, for help, completions and the JSON schema. */
 export const groupNames = {
   input: {
-    'sample-bytes': 'bytes of a sample as it is stored',
-    'decode-rate': 'samples per second that one core of the host decodes and augments',
-    source: 'local or shared: which storage of the cluster samples are read from',
-    'read-gbs': 'GB/s at which one node reads, in the place of what the cluster says',
+    'sample-bytes': 'size of a stored sample in bytes',
+    'decode-rate': 'samples per second that one CPU core decodes and augments',
+    source: 'storage of the cluster that samples are read from: local or shared',
+    'read-gbs': 'read throughput of one node in GB/s; overrides the cluster profile',
   },
   workers: {
-    imbalance: 'time of the slowest worker over the average, such as 1.1',
-    spread: 'standard deviation of the times of workers over their average, such as 0.05',
-    straggler: 'time of one worker over that of the others, such as 2',
-    'other-gpu': 'GPU that some workers have in the place of the cluster’s, by name',
-    'other-count': 'how many workers have it, 1 where left out',
+    imbalance: 'time of the slowest worker ÷ mean time, such as 1.1',
+    spread: 'standard deviation of the workers’ times ÷ mean time, such as 0.05',
+    straggler: 'time of one slow worker ÷ time of the others, such as 2',
+    'other-gpu': 'GPU of some workers, by name, where it differs from the cluster’s',
+    'other-count': 'number of workers with `other-gpu`; default 1',
   },
   run: {
-    samples: 'samples of the data set',
-    epochs: 'passes over the data set, 1 where left out',
-    'start-seconds': 'seconds before the first step',
-    price: 'US dollars per GPU and hour, in the place of what the cluster says',
+    samples: 'samples in the data set',
+    epochs: 'passes over the data set; default 1',
+    'start-seconds': 'start-up time in seconds before the first step',
+    price: 'US dollars per GPU-hour; overrides the cluster profile',
   },
 } as const;
 
@@ -70,10 +70,10 @@ export function readWorkersGroup(text: string): GroupResult<WorkersScenario> {
   const [gpu, count] = [words.get('other-gpu'), numbers.get('other-count')];
   const contradictions = [
     ...(imbalance !== undefined && imbalance < 1
-      ? ['`imbalance` is the slowest worker over the average, at least 1']
+      ? ['`imbalance` is the time of the slowest worker ÷ mean time: at least 1']
       : []),
     ...(straggler !== undefined && straggler < 1
-      ? ['`straggler` is the time of the slow worker over that of the others, at least 1']
+      ? ['`straggler` is the time of the slow worker ÷ time of the others: at least 1']
       : []),
     ...(count !== undefined && !Number.isInteger(count) ? ['`other-count` is a whole number of GPUs'] : []),
     ...(count !== undefined && gpu === undefined

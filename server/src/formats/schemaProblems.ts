@@ -30,7 +30,7 @@ export function schemaProblems(
   const strangers = unknownKeys.map(({ path, key }): SchemaProblem & { readonly meant: string } => {
     const known = keysOf(typeAt(schema, path));
     const meant = nearestName(key, known) ?? '';
-    const message = `is not known${didYouMean(key, known) || `; here stand ${list(known)}`}`;
+    const message = `is not known${didYouMean(key, known) || `; known keys: ${list(known)}`}`;
     return { path: [...path, key], message, isKey: true, meant: pathKey([...path, meant]) };
   });
   const meant = new Set(strangers.map((stranger) => stranger.meant));

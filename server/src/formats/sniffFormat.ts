@@ -38,13 +38,13 @@ export function sniffFormat(source: ByteSource, name: string): Sniffed {
   if (startsLikeModelProto(head)) return { format: 'onnx', reason: 'The first field is an ONNX IR version' };
   // A name in a file may hold any character, and so does the text it is printed to.
   if (looksBinary(head) && !startsWithUtf16Mark(head) && !isModelHeader(decodeBytes(head))) {
-    return { format: 'onnx', reason: 'The content is binary, and ONNX is the one binary format read here' };
+    return { format: 'onnx', reason: 'The content is binary, and ONNX is the only supported binary format' };
   }
   const text = decodeBytes(head);
   const byContent = formatOfText(text);
   if (byContent !== undefined) return byContent;
   if (byName !== undefined) {
-    return { format: byName, reason: 'The content fits no format for certain, so the name decides' };
+    return { format: byName, reason: 'The content matches no format with certainty, so the name decides' };
   }
   return {
     format: undefined,

@@ -29,19 +29,19 @@ export const bytePs: FrameworkEntry = {
     {
       name: 'partition-mb',
       default: '4.096',
-      documentation: 'size of a part in 10^6 bytes at most (BYTEPS_PARTITION_BYTES)',
+      documentation: 'largest part in 10^6 bytes (BYTEPS_PARTITION_BYTES)',
       expects: numberFrom(0.01),
     },
     {
       name: 'overlap',
       default: 'true',
-      documentation: 'false: all gradients are sent after backward has ended',
+      documentation: 'false: all gradients are sent after backward',
       expects: oneOf('true', 'false'),
     },
     {
       name: 'cross-barrier',
       default: 'false',
-      documentation: 'true: each layer of the next forward waits for its own gradients only',
+      documentation: 'true: each layer of the next forward waits only for its own gradients',
       expects: oneOf('true', 'false'),
     },
     ...serverOptions,

@@ -38,7 +38,7 @@ import { serverStages } from './serverStages.ts';
 
 export const byteScheduler: FrameworkEntry = {
   name: 'bytescheduler',
-  documentation: 'ByteScheduler: gradients in parts, those the next forward needs first sent first',
+  documentation: 'ByteScheduler: gradients in parts, in the order in which the next forward needs them',
   overlaps:
     'input: read, decoded and copied ahead; gradients: in parts, during backward and the next forward; update: as they arrive',
   sources: [
@@ -55,34 +55,32 @@ export const byteScheduler: FrameworkEntry = {
     {
       name: 'partition-elements',
       default: '1000000',
-      documentation: 'elements of a part at most (BYTESCHEDULER_PARTITION)',
+      documentation: 'largest number of elements in a part (BYTESCHEDULER_PARTITION)',
       expects: numberFrom(1_000),
     },
     {
       name: 'credit-elements',
       default: '4000000',
-      documentation: 'elements handed over at a time at most (BYTESCHEDULER_CREDIT)',
+      documentation: 'largest number of elements in flight (BYTESCHEDULER_CREDIT)',
       expects: numberFrom(1_000),
     },
     {
       name: 'patched',
       default: 'true',
       documentation:
-        "false: of all-reduce, Horovod without ByteScheduler's patch, so that nothing is sent during backward",
+        "all-reduce: false is Horovod without ByteScheduler's patch, which sends nothing during backward",
       expects: oneOf('true', 'false'),
     },
     {
       name: 'update-us',
       default: '730',
-      documentation:
-        'of all-reduce, what its thread takes to notice and update one parameter, in microseconds',
+      documentation: 'all-reduce: time of its thread to notice and update one parameter, in microseconds',
       expects: fromZero,
     },
     {
       name: 'search-us',
       default: '2.4',
-      documentation:
-        'of all-reduce, what that thread takes to pass over one parameter in search of another, in microseconds',
+      documentation: 'all-reduce: time of its thread to skip one parameter, in microseconds',
       expects: fromZero,
     },
     ...serverOptions,

@@ -41,7 +41,7 @@ export const caffeMpi: FrameworkEntry = {
       name: 'hierarchical',
       default: 'false',
       documentation:
-        'false: one communicator of all GPUs, as its code has it; true: the GPUs of a node add their gradients before the nodes do',
+        'false: one communicator of all GPUs, as in its code; true: reduce within each node first, then between nodes',
       expects: oneOf('true', 'false'),
     },
     ...cudnnEraOptions,

@@ -46,19 +46,19 @@ export const chainer: FrameworkEntry = {
     {
       name: 'updater',
       default: 'chainermn',
-      documentation: `${updaters.join(', ')}; the first two run on one node, on several ChainerMN stands in`,
+      documentation: `${updaters.join(', ')}; the first two run on one node; several nodes use ChainerMN`,
       expects: oneOf(...updaters),
     },
     {
       name: 'communicator',
       default: 'pure_nccl',
-      documentation: `of ChainerMN: ${communicators.join(', ')}`,
+      documentation: `ChainerMN: ${communicators.join(', ')}`,
       expects: oneOf(...communicators),
     },
     {
       name: 'double-buffering',
       default: 'false',
-      documentation: 'true: of pure_nccl, gradients travel during the next step and are one step old',
+      documentation: 'true (pure_nccl only): gradients are sent during the next step and are one step old',
       expects: oneOf('true', 'false'),
     },
     ...cudnnEraOptions,

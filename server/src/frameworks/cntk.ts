@@ -34,7 +34,7 @@ export const cntk: FrameworkEntry = {
   name: 'cntk',
   documentation: 'CNTK 2: data-parallel, 1-bit or block-momentum SGD, gradients after backward',
   overlaps:
-    'input: read, decoded and copied ahead, everything by every worker; gradients: after backward; update: after all',
+    'input: read, decoded and copied ahead, the whole data set by every worker; gradients: after backward; update: after all',
   sources: [
     'microsoft/CNTK, Source/SGDLib/SimpleDistGradAggregator.h, AllReduceDistGradAggregator.h, BlockMomentumSGD.h',
     'CNTK documentation, "Multiple GPUs and machines"',
@@ -55,20 +55,21 @@ export const cntk: FrameworkEntry = {
     {
       name: 'distributed-reading',
       default: 'false',
-      documentation: 'true: each worker reads its share (distributedMBReading)',
+      documentation: 'true: each worker reads its part (distributedMBReading)',
       expects: oneOf('true', 'false'),
     },
     {
       name: 'reader',
       default: 'images',
       documentation:
-        'images, or text (CNTKTextFormatReader), which reads the whole file before the first step',
+        'images, or text: CNTKTextFormatReader, which reads the whole file before the first step',
       expects: oneOf('images', 'text'),
     },
     {
       name: 'block-samples',
       default: '120000',
-      documentation: 'samples of one worker between two averages of block momentum (blockSizePerWorker)',
+      documentation:
+        'samples of one worker between two synchronizations of block momentum (blockSizePerWorker)',
       expects: wholeNumber,
     },
     ...cudnnEraOptions,

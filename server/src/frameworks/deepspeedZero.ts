@@ -29,7 +29,7 @@ import { gathersOfForward, shardedMessages, shardStream, type Unit, unitOf } fro
 
 export const deepspeedZero: FrameworkEntry = {
   name: 'deepspeed-zero',
-  documentation: 'DeepSpeed ZeRO 1, 2 or 3: optimizer state, gradients, parameters in shards',
+  documentation: 'DeepSpeed ZeRO 1, 2 or 3: sharded optimizer state, gradients, parameters',
   overlaps:
     'input: read, decoded and copied ahead; gradients: in buckets, with `overlap-comm` and stage 3 during backward; parameters: after the update, in stage 3 ahead of their use; update: after all',
   sources: [
@@ -53,19 +53,19 @@ export const deepspeedZero: FrameworkEntry = {
     {
       name: 'overlap-comm',
       default: 'auto',
-      documentation: 'true: gradients travel during backward; auto: in stage 3',
+      documentation: 'true: gradients are sent during backward; auto: only in stage 3',
       expects: oneOf('auto', 'true', 'false'),
     },
     {
       name: 'prefetch-bucket-size',
       default: '5e7',
-      documentation: 'of stage 3, elements gathered ahead of their use',
+      documentation: 'stage 3: elements gathered ahead of their use',
       expects: positiveNumber,
     },
     {
       name: 'persistence-threshold',
       default: '1e5',
-      documentation: 'of stage 3, parameters of at most so many elements stay whole',
+      documentation: 'stage 3: parameters with at most so many elements stay whole',
       expects: fromZero,
     },
     ...eagerOptions,

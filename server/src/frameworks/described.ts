@@ -30,8 +30,8 @@ export const describedFramework = (description: FrameworkDescription): Framework
   return {
     name: description.name,
     documentation: description.title,
-    overlaps: 'as its description says',
-    sources: ["a person's own description"],
+    overlaps: 'as described',
+    sources: ['user-defined framework'],
     options: isPytorch ? eagerOptions : cudnnEraOptions,
     create: (options): FrameworkBehaviour => ({
       ...(isPytorch ? eagerPytorch(options) : cudnnEra(options)),
@@ -43,7 +43,7 @@ export const describedFramework = (description: FrameworkDescription): Framework
         reads: description.input.reads === 'everything' ? 'everything' : 'own share',
       },
       exchange: (gradients, group) => exchangeOf(description, gradients, group),
-      notes: [`${description.title}, by a description of one's own`],
+      notes: [`${description.title}, user-defined framework`],
     }),
   };
 };

@@ -57,13 +57,13 @@ export const horovod: FrameworkEntry = {
     {
       name: 'operations',
       default: 'nccl',
-      documentation: 'who runs all-reduces: nccl, or mpi through host memory (HOROVOD_GPU_OPERATIONS)',
+      documentation: 'library of all-reduce: nccl, or mpi through host memory (HOROVOD_GPU_OPERATIONS)',
       expects: oneOf('nccl', 'mpi'),
     },
     {
       name: 'waits-for-data',
       default: 'false',
-      documentation: 'true: its thread waits until gradients are there, as up to Horovod 0.22',
+      documentation: 'true: the background thread waits for the gradients, as up to Horovod 0.22',
       expects: oneOf('true', 'false'),
     },
     {

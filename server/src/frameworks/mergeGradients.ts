@@ -43,7 +43,7 @@ export const mergeGradients = (
   });
 
 /**
- * The earlier rule: wait for the next gradient where that takes less than 2·P·α, α = 20 µs·P for P workers.
+ * The earlier rule: wait for the next gradient if that takes less than 2·P·α, α = 20 µs·P for P workers.
  * Source: hclhkbu/B-Caffe.
  */
 export const mergeWithinWait = (

@@ -21,7 +21,7 @@ import { wireBytes, wireOption } from './wireType.ts';
 export const mgWfbp: FrameworkEntry = {
   name: 'mg-wfbp',
   documentation:
-    'MG-WFBP: gradients merged where a start-up costs more than the wait, all-reduced during backward',
+    'MG-WFBP: gradients merged if a start-up costs more than the wait, all-reduced during backward',
   overlaps: 'input: read, decoded and copied ahead; gradients: merged, during backward; update: after all',
   sources: [
     'Shi, Chu, Li, "MG-WFBP", INFOCOM 2019, arXiv 1811.11141',
@@ -31,33 +31,32 @@ export const mgWfbp: FrameworkEntry = {
     {
       name: 'rule',
       default: 'mg-wfbp',
-      documentation: 'mg-wfbp, or b-caffe: wait for the next gradient where that takes less than 2·P·20 µs·P',
+      documentation: 'mg-wfbp, or b-caffe: wait for the next gradient if that takes less than 2·P·20 µs·P',
       expects: oneOf('mg-wfbp', 'b-caffe'),
     },
     {
       name: 'startup-us',
       default: 'fitted',
-      documentation:
-        'start-up of a message that merges are chosen by, in microseconds, or fitted to the cluster',
+      documentation: 'message start-up cost used for merging, in microseconds, or fitted to the cluster',
       expects: fittedOrNumber,
     },
     {
       name: 'ns-per-byte',
       default: 'fitted',
-      documentation: 'and what each of its bytes takes, in nanoseconds, or fitted to the cluster',
+      documentation: 'message time per byte used for merging, in nanoseconds, or fitted to the cluster',
       expects: fittedOrNumber,
     },
     {
       name: 'fewest-elements',
       default: '0',
-      documentation: 'of mg-wfbp, a message of fewer elements takes the next gradient in whatever that costs',
+      documentation: 'mg-wfbp: a message with fewer elements always merges the next gradient',
       expects: fromZero,
     },
     {
       name: 'kept-fp32',
       default: 'none',
       documentation:
-        'none, or batch-norm: where gradients are narrower those of batch normalizations stay fp32 (apex O2), and a message has the type of its first',
+        'none, or batch-norm: gradients of batch normalization stay fp32 (apex O2); a message has the dtype of its first gradient',
       expects: oneOf('none', 'batch-norm'),
     },
     wireOption,

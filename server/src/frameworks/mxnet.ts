@@ -58,13 +58,14 @@ export const mxnet: FrameworkEntry = {
     {
       name: 'split-elements',
       default: '1000000',
-      documentation: 'tensors of so many elements are split over all servers (MXNET_KVSTORE_BIGARRAY_BOUND)',
+      documentation:
+        'tensors with at least so many elements are split over all servers (MXNET_KVSTORE_BIGARRAY_BOUND)',
       expects: wholeNumber,
     },
     {
       name: 'reduction-threads',
       default: '4',
-      documentation: 'threads that add in host memory (MXNET_KVSTORE_REDUCTION_NTHREADS)',
+      documentation: 'threads that sum in host memory (MXNET_KVSTORE_REDUCTION_NTHREADS)',
       expects: wholeNumber,
     },
     ...serverOptions,

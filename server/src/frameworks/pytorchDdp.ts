@@ -34,39 +34,40 @@ export const eagerOptions: readonly FrameworkOption[] = [
     name: 'gradients',
     default: 'new',
     documentation:
-      'new in each step (zero_grad gives up the old ones, the default since PyTorch 2.0) or added (to old ones filled with zeros, which stay for the whole step, the default before)',
+      'new: allocated in each step (zero_grad frees the old ones, the default since PyTorch 2.0); added: to zeroed gradients that stay allocated (the default before)',
     expects: oneOf('new', 'added'),
   },
   {
     name: 'weights',
     default: 'fp32',
     documentation:
-      'in fp16 and bf16: fp32 (weights stay fp32 and are cast), half (the model itself is in half precision, with its gradients and what the optimizer keeps) or half-with-copy (so too, but the optimizer keeps an fp32 copy and updates that, as O2 of apex)',
+      'in fp16 and bf16: fp32 (autocast casts fp32 weights), half (weights, gradients and optimizer state in half precision) or half-with-copy (half, plus an fp32 copy that the optimizer updates, as O2 of apex)',
     expects: oneOf('fp32', 'half', 'half-with-copy'),
   },
   {
     name: 'reentrant',
     default: 'false',
     documentation:
-      'with checkpoints: true computes a block again to its end (use_reentrant=True, and PyTorch before 2.1), false until all is there that backward needs',
+      'with checkpointing: true recomputes a block to its end (use_reentrant=True, and PyTorch before 2.1); false stops when backward has what it needs',
     expects: oneOf('true', 'false'),
   },
   {
     name: 'clip-norm',
     default: 'false',
-    documentation: 'true clips gradients by the norm of all of them before the update (clip_grad_norm_)',
+    documentation: 'true: clip gradients by their total norm before the update (clip_grad_norm_)',
     expects: oneOf('true', 'false'),
   },
   {
     name: 'conv-tf32',
     default: 'true',
-    documentation: 'fp32 convolutions use TF32 where the GPU has it (torch.backends.cudnn.allow_tf32)',
+    documentation: 'fp32 convolutions use TF32 on GPUs that have it (torch.backends.cudnn.allow_tf32)',
     expects: oneOf('true', 'false'),
   },
   {
     name: 'fused-calls',
     default: 'true',
-    documentation: 'attention, GELU and the like are one call each; false where the model writes them out',
+    documentation:
+      'attention, GELU and similar operations are one call each; false: the model writes them out',
     expects: oneOf('true', 'false'),
   },
   {
@@ -79,14 +80,14 @@ export const eagerOptions: readonly FrameworkOption[] = [
   {
     name: 'memory-format',
     default: 'channels-first',
-    documentation: 'how images lie in memory: channels-first (NCHW, the default) or channels-last (NHWC)',
+    documentation: 'memory format of images: channels-first (NCHW, the default) or channels-last (NHWC)',
     expects: oneOf('channels-first', 'channels-last'),
   },
   {
     name: 'launch-us',
     default: String(eagerLaunch.middle * 1e6),
     documentation:
-      'host time of one kernel launch in microseconds: what a step of tiny kernels takes, over their number',
+      'host time of one kernel launch in microseconds; measure it as the time of a step of tiny kernels ÷ their number',
     expects: positiveNumber,
   },
 ];
@@ -117,7 +118,7 @@ export const pytorchDdp: FrameworkEntry = {
     {
       name: 'gradient-as-bucket-view',
       default: 'false',
-      documentation: 'true makes gradients views of the buckets, which saves their copy',
+      documentation: 'true: gradients are views of the buckets, without a copy',
       expects: oneOf('true', 'false'),
     },
     ...eagerOptions,

@@ -20,7 +20,7 @@ import { gathersOfForward, shardedMessages, type Unit, unitOf } from './shardedU
 
 export const pytorchFsdp: FrameworkEntry = {
   name: 'pytorch-fsdp',
-  documentation: 'PyTorch FSDP: parameters, gradients and optimizer state in shards, gathered block by block',
+  documentation: 'PyTorch FSDP: sharded parameters, gradients and optimizer state, gathered block by block',
   overlaps:
     'input: read, decoded and copied ahead; parameters: the next block during the current one; gradients: by block, during backward; update: after all',
   sources: [
@@ -44,14 +44,14 @@ export const pytorchFsdp: FrameworkEntry = {
       name: 'communication-dtype',
       default: 'auto',
       documentation:
-        'type that parameters and gradients travel in: fp32, bf16, or auto, that of the precision',
+        'dtype of parameters and gradients on the wire: fp32, bf16, or auto (from the precision)',
       expects: oneOf('auto', 'fp32', 'bf16'),
     },
     {
       name: 'reduce-dtype',
       default: 'auto',
       documentation:
-        'type that gradients are added in (MixedPrecision.reduce_dtype): fp32, bf16, or auto, that they travel in as parameters do',
+        'dtype of gradient reduction (MixedPrecision.reduce_dtype): fp32, bf16, or auto (the dtype of parameters on the wire)',
       expects: oneOf('auto', 'fp32', 'bf16'),
     },
     ...eagerOptions,

@@ -10,13 +10,13 @@ export const serverOptions: readonly FrameworkOption[] = [
   {
     name: 'servers',
     default: 'nodes',
-    documentation: 'number of parameter servers, or nodes: as many as there are nodes',
+    documentation: 'number of parameter servers, or `nodes`: one per node',
     expects: nodesOrNumber,
   },
   {
     name: 'colocated',
     default: 'true',
-    documentation: 'true: servers run on the nodes of the workers; false: on nodes of their own',
+    documentation: 'true: servers run on the workers’ nodes; false: on separate nodes',
     expects: oneOf('true', 'false'),
   },
 ];

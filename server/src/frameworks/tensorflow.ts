@@ -67,13 +67,13 @@ export const tensorflow: FrameworkEntry = {
       name: 'local-parameter-device',
       default: 'gpu',
       documentation:
-        'where variables of parameter-server are on one node, or kept by a worker of several: cpu or gpu',
+        'device of variables: of parameter-server on one node, or of a worker on several nodes: cpu or gpu',
       expects: oneOf('cpu', 'gpu'),
     },
     {
       name: 'all-reduce',
       default: 'nccl',
-      documentation: 'how replicated adds gradients: nccl, or copies between GPUs',
+      documentation: 'how replicated sums gradients: nccl, or copies between GPUs',
       expects: oneOf('nccl', 'copies'),
     },
     {
@@ -85,20 +85,20 @@ export const tensorflow: FrameworkEntry = {
     {
       name: 'staged-vars',
       default: 'false',
-      documentation: 'true: variables are fetched during the step before and are one step old',
+      documentation: 'true: variables are fetched during the previous step and are one step old',
       expects: oneOf('true', 'false'),
     },
     {
       name: 'grpc-gbs',
       default: '0.4',
-      documentation: 'what one server moves by gRPC, one way, in GB/s',
+      documentation: 'throughput of one server over gRPC, one way, in GB/s',
       expects: positiveNumber,
     },
     {
       name: 'gpu-receive-gbs',
       default: '0.2',
       documentation:
-        'what a worker takes in of variables that its GPUs cache (local-parameter-device gpu), in GB/s',
+        'throughput of a worker receiving variables that its GPUs cache (local-parameter-device gpu), in GB/s',
       expects: positiveNumber,
     },
     ...serverOptions,

@@ -5,7 +5,7 @@ import { type FrameworkOption, oneOf } from './options.ts';
 export const wireOption: FrameworkOption = {
   name: 'gradient-dtype',
   default: 'fp32',
-  documentation: 'fp32, or fp16/bf16 with a compression hook: the type of gradients on the wire',
+  documentation: 'dtype of gradients on the wire: fp32, or fp16/bf16 with a compression hook',
   expects: oneOf('fp32', 'fp16', 'bf16'),
 };
 

@@ -81,7 +81,7 @@ export function readClusterProfile(text: string): {
     return failure([
       {
         ...structureIssue,
-        message: `${pathText(path)} must be 1 or more, what the nodes of a switch offer over what its uplinks take, not ${ratio}`,
+        message: `${pathText(path)} must be at least 1 (node bandwidth ÷ uplink bandwidth of a switch), not ${ratio}`,
         span: spanOfPath(contents, path, text.length),
       },
     ]);
@@ -90,7 +90,7 @@ export function readClusterProfile(text: string): {
     return failure([
       {
         ...structureIssue,
-        message: `"link" is missing: say how the ${cluster.gpusPerNode.value} GPUs of a node are linked ("kind", "busBandwidthGBs")`,
+        message: `"link" is missing: describe the link between the ${cluster.gpusPerNode.value} GPUs of a node ("kind", "busBandwidthGBs")`,
         span: spanOfPath(contents, ['gpusPerNode'], text.length),
       },
     ]);
@@ -109,7 +109,7 @@ const nestedIndicators = new RegExp(`(?:[-?:][ \\t]+){${deepestNesting + 1}}`);
 /** What no profile is: the library for YAML would take seconds over it, or more stack than there is. */
 function whyNotRead(text: string): Pick<Issue, 'message' | 'span'> | undefined {
   if (text.length > longestText) {
-    const message = `The cluster profile is ${text.length.toLocaleString('en-US')} characters long, more than ${longestText.toLocaleString('en-US')}: give the file that describes the cluster`;
+    const message = `The cluster profile is ${text.length.toLocaleString('en-US')} characters long, more than ${longestText.toLocaleString('en-US')}: check that it is the right file`;
     return { message, span: { start: 0, end: text.length } };
   }
   let depth = 0;
@@ -125,7 +125,7 @@ function whyNotRead(text: string): Pick<Issue, 'message' | 'span'> | undefined {
     : { message: tooDeep, span: { start: nested.index, end: nested.index + 1 } };
 }
 
-const tooDeep = `The cluster profile is nested more than ${deepestNesting} levels deep: profiles take three`;
+const tooDeep = `The cluster profile is nested more than ${deepestNesting} levels deep: profiles have three levels`;
 
 const wholeNumbers = ({ gpusPerNode, link, network, host }: ClusterProfile) => [
   { path: ['gpusPerNode'], value: gpusPerNode.value },

@@ -33,7 +33,7 @@ function lensesOf(view: ModelView): readonly CodeLens[] {
     ...(measured === undefined ? [] : [measuredText(measured, view.measurements)]),
     `${bound(formatBytes(totals.memory.peak))} of ${totals.memory.capacity === null ? '?' : formatBytes(bytes(totals.memory.capacity))}`,
     ...(totals.time.exact ? [] : ['at least']),
-    ...(view.stale ? ['before the line that cannot be read'] : []),
+    ...(view.stale ? ['from before the line that cannot be read'] : []),
   ].join(' · ');
   // Sums of nothing would read like a model that costs nothing.
   const title = costed ? total : `${view.estimate.opened.name} · cost unknown`;

@@ -91,7 +91,7 @@ function diagnosticsOfFindings(view: ModelView): readonly Diagnostic[] {
               ...(first.fix === '' ? [] : [first.fix]),
               ...(findings.length > 1
                 ? [
-                    `the same holds for ${findings.length - 1} other ${findings.length === 2 ? 'repetition' : 'repetitions'} of this line`,
+                    `this also holds for ${findings.length - 1} other ${findings.length === 2 ? 'repetition' : 'repetitions'} of this line`,
                   ]
                 : []),
             ].join('. '),

@@ -88,7 +88,7 @@ function rowLines(view: ModelView, row: LayerRow): readonly string[] {
     cell(
       'memory',
       [
-        cost.saved === 0 && cost.exact ? 'saved nothing new' : `saved ${bound(formatBytes(cost.saved))}`,
+        cost.saved === 0 && cost.exact ? 'saves no activations' : `saved ${bound(formatBytes(cost.saved))}`,
         ...(cost.gradient > 0 ? [`gradient ${formatBytes(cost.gradient)}`] : []),
         ...(cost.optimizerState > 0 ? [`${optimizer} state ${formatBytes(cost.optimizerState)}`] : []),
       ].join(' · '),
@@ -109,8 +109,8 @@ function rowLines(view: ModelView, row: LayerRow): readonly string[] {
 }
 
 function exposureText(exposed: Seconds | null): string {
-  if (exposed === null) return 'how much is hidden is unknown';
-  return exposed > 0 ? `${formatTime(exposed)} not hidden` : 'hidden by backward';
+  if (exposed === null) return 'overlap unknown';
+  return exposed > 0 ? `${formatTime(exposed)} exposed` : 'hidden by backward';
 }
 
 /** FLOPs, or element-wise operations where a layer has no others. */

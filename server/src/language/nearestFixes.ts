@@ -59,7 +59,7 @@ function missingComma(source: string, view: ModelView, diagnostic: Diagnostic): 
   const corrected = `${source.slice(0, at)},${source.slice(at)}`;
   if (syntaxErrors(corrected) >= syntaxErrors(source)) return undefined;
   return {
-    title: 'Put a comma',
+    title: 'Insert a comma',
     diagnostic,
     edits: [{ span: { start: at, end: at }, text: ',' }],
     preferred: true,

@@ -35,7 +35,7 @@ const asPairs = (pairs: Group): string =>
     .join(',');
 
 export const settingsShape = {
-  /** Name of a built-in cluster or GPU, or the path of a profile of one's own. */
+  /** Name of a built-in cluster or GPU, or the path of a user's profile. */
   cluster: z.string().default('dgx-h100'),
   /** `null`: as many as the GPUs need. */
   nodes: count.default(null),
@@ -47,7 +47,7 @@ export const settingsShape = {
   dimensions: z.record(z.string(), z.number().int().nonnegative()).default({}),
   precision: z.enum(precisions).default('fp32'),
   optimizer: z.enum(optimizers).default('adamw'),
-  /** Name, or the path of a description of one's own, then options: `pytorch-ddp,bucket-mb=50`. */
+  /** Name, or the path of a user's description, then options: `pytorch-ddp,bucket-mb=50`. */
   framework: z
     .string()
     .superRefine((text, context) => {
@@ -93,7 +93,7 @@ export function readSettings(sent: unknown): { settings: Settings; problems: rea
       const reasons = read.error.issues.filter(({ code }) => code === 'custom');
       const why = reasons.map(({ message }) => `: ${message}`).join('');
       problems.push(
-        `setting layercost.${key} has a value that cannot be used (${JSON.stringify(value)})${why}; its default holds`,
+        `setting layercost.${key} has an invalid value (${JSON.stringify(value)})${why}; its default is used`,
       );
     }
   }

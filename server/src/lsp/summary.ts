@@ -34,11 +34,11 @@ function summaryOfModel(view: ModelView): ModelSummary {
     },
     state: totals.time.exact ? 'exact' : 'at-least',
     detail: view.stale
-      ? 'a line cannot be read yet: the numbers are those from before it was written'
+      ? 'a line cannot be read yet; the numbers are from before the edit'
       : totals.exact
         ? unknownInput === undefined
           ? 'every operator is costed'
-          : `the step is a lower bound: unknown is ${unknownInput}`
+          : `the step is a lower bound; unknown: ${unknownInput}`
         : `totals are lower bounds: ${totals.unknown.length} unknown, first ${unknown?.operator ?? '?'} (${unknown?.reason ?? '?'})`,
   };
 }

@@ -1,5 +1,5 @@
 /**
- * Cluster profiles and framework descriptions of one's own: `layercost.cluster` and `layercost.framework` may be the path
+ * Users' cluster profiles and framework descriptions: `layercost.cluster` and `layercost.framework` may be the path
  * of a file, relative to the workspace folder. A file is read once, and again when it changes.
  */
 
@@ -99,7 +99,7 @@ function userProfiles<Value>(
       if (!kind.isPath(setting)) return undefined;
       const uri = await resolve(setting, model);
       if (uri === undefined) {
-        const message = `\`${kind.setting}\` is "${setting}", which is no path of this workspace`;
+        const message = `\`${kind.setting}\` is "${setting}", which is not a path in this workspace`;
         return { value: undefined, issues: [{ code: kind.unknown, severity: 'error', message }] };
       }
       if (!watched.has(uri)) {

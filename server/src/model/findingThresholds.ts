@@ -1,30 +1,30 @@
 /**
- * From where on something is a finding: one number for each, which a person may set.
+ * Thresholds above which a finding is reported, one for each; users may set them.
  *
- * Shares are of the step unless the documentation says otherwise. The defaults report what a person would change a
- * configuration for, and nothing on one that is healthy.
+ * Fractions are of the step unless the documentation says otherwise. The defaults report what is worth a change of the
+ * configuration, and nothing on a healthy one.
  */
 
 export const findingThresholds = {
   'exposed-communication': {
     default: 0.03,
-    documentation: 'share of the step that waits for gradients',
+    documentation: 'fraction of the step spent waiting for gradients',
   },
   'late-gradient': {
     default: 0.25,
-    documentation: 'share of all gradient bytes in one tensor that is ready only as backward ends',
+    documentation: 'fraction of all gradient bytes in one tensor that is ready only when backward ends',
   },
   'small-messages': {
     default: 0.5,
-    documentation: 'share of the communication time that start-up costs take',
+    documentation: 'fraction of communication time spent on start-up costs',
   },
   'server-saturated': {
     default: 0.8,
-    documentation: 'share of the step in which the busiest parameter server is busy',
+    documentation: 'fraction of the step in which the busiest parameter server is busy',
   },
   'serial-rank': {
     default: 0.05,
-    documentation: 'share of the step in which every worker waits for the first one',
+    documentation: 'fraction of the step in which every worker waits for the first one',
   },
   'low-efficiency': {
     default: 0.75,
@@ -32,23 +32,23 @@ export const findingThresholds = {
   },
   'input-bound': {
     default: 0.05,
-    documentation: 'share of the step that waits for samples to be read and decoded',
+    documentation: 'fraction of the step spent waiting for samples to be read and decoded',
   },
   'copy-bound': {
     default: 0.05,
-    documentation: 'share of the step that waits for samples to be copied to the GPU',
+    documentation: 'fraction of the step spent waiting for samples to be copied to the GPU',
   },
   'load-imbalance': {
     default: 0.05,
-    documentation: 'share of the step that workers wait for the slowest',
+    documentation: 'fraction of the step that workers wait for the slowest',
   },
   'slow-start': {
     default: 0.1,
-    documentation: 'share of a whole run that is spent before its first step',
+    documentation: 'fraction of a whole run spent before its first step',
   },
   'launch-bound': {
     default: 0.2,
-    documentation: 'share of the step in which the GPU waits for the host to launch kernels',
+    documentation: 'fraction of the step in which the GPU waits for the host to launch kernels',
   },
 } as const satisfies Readonly<Record<string, { readonly default: number; readonly documentation: string }>>;
 

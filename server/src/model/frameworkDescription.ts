@@ -16,7 +16,7 @@ export interface FrameworkDescription {
     readonly send: 'when-ready' | 'after-backward';
     readonly over: 'all-reduce' | 'parameter-servers' | 'reduce-and-broadcast';
     readonly library: 'nccl' | 'open-mpi' | 'mpich';
-    /** The GPUs of a node first, then the nodes. */
+    /** Reduce within each node first, then between nodes. */
     readonly hierarchical: boolean;
     readonly order: 'first-come' | 'by-priority';
     readonly neededBy: 'update' | 'next-use';

@@ -21,14 +21,14 @@ export const issueCodes = {
     explanation: 'A length in the file points past its end. Copy or export the model again.',
   },
   'file/corrupt': {
-    title: 'The file is damaged',
+    title: 'The file is corrupt',
     explanation:
-      'It begins like a model and then holds bytes that cannot be part of one. Copy or export the model again.',
+      'It begins like a model, but later bytes cannot be part of one. Copy or export the model again.',
   },
   'file/not-a-model': {
     title: 'The file is not a model Layercost reads',
     explanation:
-      'Layercost reads ONNX models (binary, ONNX text, protobuf text, JSON), layer specs (*.layers.yaml) and Caffe nets (.prototxt). The content decides, not the name.',
+      'Layercost reads ONNX models (binary, ONNX text, protobuf text, JSON), layer specs (*.layers.yaml) and Caffe nets (.prototxt). The content decides the format, not the name.',
   },
   'file/unreadable': {
     title: 'The file cannot be read',
@@ -36,7 +36,7 @@ export const issueCodes = {
   },
   'onnx/newer-ir': {
     title: 'The file uses a newer ONNX IR version than this version of Layercost knows',
-    explanation: 'Known fields are read as before; what is new is listed, so that nothing is lost silently.',
+    explanation: 'Known fields are read as usual. Unknown fields are listed, so nothing is lost silently.',
   },
   'onnx/unknown-field': {
     title: 'The file has a field this version of Layercost does not know',
@@ -45,12 +45,11 @@ export const issueCodes = {
   'onnx/text-syntax': {
     title: 'The text of an ONNX model cannot be read',
     explanation:
-      'ONNX text follows docs/Syntax.md of the ONNX project, protobuf text and JSON follow onnx.proto. The message says what was expected at this place.',
+      'ONNX text follows docs/Syntax.md of the ONNX project; protobuf text and JSON follow onnx.proto. The message says what was expected here.',
   },
   'onnx/external-data-missing': {
     title: 'The file that holds the weights is missing',
-    explanation:
-      'Costs need only shapes, so they are complete; running the model needs the weights beside it.',
+    explanation: 'Costs need only shapes, so they are complete. To run the model, put the weights beside it.',
   },
   'onnx/external-data-outside': {
     title: 'External data points outside the model folder',
@@ -59,71 +58,72 @@ export const issueCodes = {
   'onnx/not-writable': {
     title: 'The model cannot be written',
     explanation:
-      'Converting writes what reading keeps. Values that no reader keeps, such as tables of tree ensembles, types that could not be inferred, and files beyond protobuf’s 2 GiB cannot be written; the message says which.',
+      'Conversion writes only what the reader keeps. Tables of tree ensembles, types that could not be inferred, and files beyond protobuf’s 2 GiB cannot be written. The message says which one applies.',
   },
   'onnx/unknown-element-type': {
     title: 'A tensor has an element type this version of Layercost does not know',
     explanation: 'Its size is unknown, so totals that contain it are lower bounds.',
   },
   'onnx/payload-size': {
-    title: 'The data of a tensor do not fit its type',
+    title: 'The data of a tensor does not fit its type',
     explanation:
-      'Runtimes refuse it. Costs follow the shape; export the model again, or correct the shape of the tensor.',
+      'Runtimes refuse such a tensor. Costs follow its shape. Export the model again, or correct the shape of the tensor.',
   },
   'graph/cycle': {
     title: 'The graph has a cycle',
     explanation:
-      'An operator needs, through others, its own output. ONNX graphs are acyclic; export the model again.',
+      'An operator depends on its own output through other operators. ONNX graphs are acyclic; export the model again.',
   },
   'graph/undefined-value': {
-    title: 'An operator reads a value that nothing defines',
-    explanation: 'The name is neither an input, an initializer nor the output of another operator.',
+    title: 'An operator reads an undefined value',
+    explanation: 'The name is not an input, an initializer or the output of another operator.',
   },
   'graph/duplicate-value': {
     title: 'Two operators define the same value',
     explanation:
-      'ONNX graphs are in single-assignment form; the first definition is used. Where very many operators only define again what is defined before them, they are left out.',
+      'ONNX graphs are in single-assignment form; the first definition is used. If very many operators only redefine values, they are dropped.',
   },
   'graph/crowded-operators': {
-    title: 'More operators than bytes can name',
+    title: 'Implausibly many operators for the size of the file',
     explanation:
-      'More than 50,000 operators take fewer than 24 bytes each, which hold hardly their names: no exporter writes such a file, it is damaged or made to harm. What comes after the first 50,000 is left out; export the model again.',
+      'More than 50,000 operators take under 24 bytes each, too few even for their names: the file is corrupt or malicious. Operators after the first 50,000 are dropped. Export the model again.',
   },
   'graph/idle-operators': {
     title: 'Very many operators have no output',
     explanation:
-      'What gives nothing has no use, and no exporter writes it: the file is damaged or made to harm. They are left out; export the model again.',
+      'An operator without outputs has no effect; no exporter emits one. The file is corrupt or malicious. These operators are dropped. Export the model again.',
   },
   'graph/missing-type': {
     title: 'An input has no element type',
-    explanation: 'ONNX demands one, and bytes depend on it. Export the model again, or declare the type.',
+    explanation:
+      'ONNX requires one, and sizes in bytes depend on it. Export the model again, or declare the type.',
   },
   'graph/missing-contents': {
-    title: 'A size is to be read from a tensor that the file stores without data',
+    title: 'A shape depends on a tensor whose data is not in the file',
     explanation:
-      'Weights may be left out, because costs need only their shapes; small tensors that shapes are computed from may not.',
+      'A file may omit the data of weights, because costs need only their shapes. It may not omit small tensors that shapes are computed from.',
   },
   'graph/unknown-operator': {
-    title: 'An operator is not known',
+    title: 'Unknown operator',
     explanation:
-      'Its cost and output shapes are unknown, so totals are lower bounds. It is an error in a domain of ONNX itself, where no runtime can have it.',
+      'Its cost and output shapes are unknown, so totals are lower bounds. In a domain of ONNX itself it is an error, because no runtime has the operator.',
   },
   'graph/invalid-operator': {
     title: 'An operator is used in a way its definition does not allow',
     explanation:
-      'An attribute or an input is missing, superfluous, or has a value or element type that the operator refuses.',
+      'An attribute or input is missing, superfluous, or has a value or element type that the operator does not accept.',
   },
   'graph/attribute': {
-    title: 'An operator does not take an attribute as it is written',
+    title: 'An attribute of an operator is wrong',
     explanation:
-      'Its name is not one that this version of the operator has, its value is of another type, or one that the operator needs is missing. `onnx.checker` and runtimes refuse the model, and the cost is that of the default.',
+      'The operator version has no attribute of this name, its value has another type, or a required one is missing. `onnx.checker` refuses the model. The cost assumes the default.',
   },
   'graph/unsupported-operator': {
     title: 'An operator is known but its cost is not',
     explanation: 'Totals that contain it are lower bounds.',
   },
   'graph/nothing-costed': {
-    title: 'Nothing of the model could be costed',
+    title: 'No part of the model could be costed',
     explanation: 'The other messages say why. Most often a symbolic dimension has no value.',
   },
   'shape/mismatch': {
@@ -131,13 +131,13 @@ export const issueCodes = {
     explanation: 'An operator cannot be applied to inputs of these shapes.',
   },
   'shape/unknown': {
-    title: 'A shape cannot be known',
+    title: 'A shape is unknown',
     explanation:
-      'It depends on data or on something unknown before it; totals that contain it are lower bounds.',
+      'It depends on data, or on an unknown shape before it. Totals that contain it are lower bounds.',
   },
   'shape/unbound-dimension': {
     title: 'A symbolic dimension has no value',
-    explanation: 'Give it one with --dim NAME=VALUE, in the settings, or in the layer spec under dims.',
+    explanation: 'Set it with --dim NAME=VALUE, in the settings, or in the layer spec under dims.',
   },
   'spec/syntax': {
     title: 'The layer spec is not valid YAML',
@@ -152,8 +152,8 @@ export const issueCodes = {
     explanation: 'A layer is one call in PyTorch style, such as Linear(768, 3072).',
   },
   'spec/unknown-layer': {
-    title: 'A layer type is not known',
-    explanation: 'Neither a built-in layer nor a block of this file has this name.',
+    title: 'Unknown layer type',
+    explanation: 'No built-in layer and no block of this file has this name.',
   },
   'spec/argument': {
     title: 'A layer argument is wrong',
@@ -174,20 +174,20 @@ export const issueCodes = {
   'spec/include': {
     title: 'A file cannot be included in a layer spec',
     explanation:
-      'Included files are layer specs in the folder of the model or below it; their blocks can be called like those of the file itself. A block sees its parameters and the dims of its own file.',
+      'Included files are layer specs in the folder of the model or below it. Their blocks are called like blocks of the file itself. A block sees its parameters and the dims of its own file.',
   },
   'spec/model': {
-    title: 'A file holds several models, or not the one asked for',
-    explanation: 'The first is taken; FILE#NAME on the command line chooses another one.',
+    title: 'The file holds several models, or not the requested one',
+    explanation: 'The first one is used. Choose another with FILE#NAME on the command line.',
   },
   'spec/unused': {
-    title: 'Nothing uses a block or a dimension',
-    explanation: 'It costs nothing. Remove it, or check the name where it was meant to be used.',
+    title: 'A block or dimension is unused',
+    explanation: 'It costs nothing. Remove it, or check the name where you meant to use it.',
   },
   'spec/unread-layer': {
-    title: 'Nothing reads a layer',
+    title: 'The output of a layer is unused',
     explanation:
-      'No other layer takes its output, and it is no output of the model: its forward is computed, nothing flows back to its weights. Name it in `outputs`, read it, or remove it. A layer reads the one above unless it names others with `from` or among its arguments.',
+      'No other layer reads its output, and the model does not return it. Forward is computed, but no gradient reaches its weights. Add it to `outputs`, read it, or remove it. A layer reads the one above, unless `from` or its arguments name others.',
   },
   'spec/scenario': {
     title: 'The scenario of the layer spec is wrong',
@@ -197,48 +197,48 @@ export const issueCodes = {
   'caffe/syntax': {
     title: 'The prototxt cannot be read',
     explanation:
-      'A prototxt is protobuf text: fields are written `name: value` or `name { fields }`. Reading goes on at the next layer.',
+      'A prototxt is protobuf text: fields are written `name: value` or `name { fields }`. Reading continues at the next layer.',
   },
   'caffe/not-a-net': {
     title: 'The prototxt is not a Caffe net',
     explanation:
-      'A net is a list of layers. A solver, a label map or another message has the same ending but no layers; open the net itself.',
+      'A net is a list of layers. A solver or a label map has the same file extension but no layers. Open the net itself.',
   },
   'caffe/unknown-field': {
     title: 'A Caffe message has no such field',
     explanation:
-      'Neither BVLC Caffe nor the forks Layercost knows have it. Caffe itself refuses such a file; the field is skipped here.',
+      'BVLC Caffe and the known forks do not have it. Caffe refuses such a file; Layercost skips the field.',
   },
   'caffe/value': {
     title: 'A field of a Caffe net has a wrong value',
-    explanation: 'The value is of another kind than the field takes, or is given too often.',
+    explanation: 'The value has the wrong type, or the field is repeated.',
   },
   'caffe/unknown-layer': {
-    title: 'A Caffe layer type is not known',
+    title: 'Unknown Caffe layer type',
     explanation:
-      'It is neither of BVLC Caffe nor of a fork Layercost knows, so its outputs and its cost are unknown and totals are lower bounds.',
+      'BVLC Caffe and the known forks do not have it. Its outputs and cost are unknown, so totals are lower bounds.',
   },
   'caffe/layer': {
-    title: 'A Caffe layer is not complete',
-    explanation: 'A bottom, a top or a parameter is missing, superfluous, or has a value that Caffe refuses.',
+    title: 'A Caffe layer is wrong or incomplete',
+    explanation:
+      'A bottom, a top or a parameter is missing, superfluous, or has a value that Caffe does not accept.',
   },
   'caffe/unknown-blob': {
     title: 'A Caffe layer reads a blob that no layer above it writes',
-    explanation:
-      'Bottoms are tops of layers above, in the order of the file, that are in the net in the same phase, or inputs of the net.',
+    explanation: 'A bottom must be an input of the net, or a top of a layer above in the same phase.',
   },
   'caffe/data-shape': {
-    title: 'The net does not say how large its data is',
+    title: 'The net does not give the shape of its data',
     explanation:
-      'A data layer takes the size of its samples from the data base, which is not part of the net. Give it with --dim, or as layercost.dimensions in the settings.',
+      'A data layer takes the sample size from the database, which is not part of the net. Set it with --dim or the setting layercost.dimensions.',
   },
   'caffe/unknown-cost': {
-    title: 'The cost of a Caffe layer cannot be known',
+    title: 'The cost of a Caffe layer is unknown',
     explanation:
-      'What it computes is in another file or depends on the data, so its cost is left out and totals are lower bounds.',
+      'Its computation is in another file or depends on the data. Its cost is not counted, so totals are lower bounds.',
   },
   'scenario/unknown-cluster': {
-    title: 'The cluster is not known',
+    title: 'Unknown cluster',
     explanation: '`layercost clusters` lists the built-in profiles.',
   },
   'scenario/invalid': {
@@ -248,22 +248,21 @@ export const issueCodes = {
   'scenario/fixed-batch': {
     title: 'The model fixes its batch size',
     explanation:
-      'The file was exported with a constant batch, so the requested one cannot be applied. Export with a dynamic batch.',
+      'The file was exported with a constant batch, so the requested batch cannot be applied. Export it with a dynamic batch.',
   },
   'scenario/no-blocks': {
     title: 'No blocks to checkpoint',
     explanation:
-      'Checkpointing keeps what goes into repeated blocks: numbered modules, such as `layers.0` and `layers.1`, whose weights have the same shapes. The model has none, or its file does not name its modules.',
+      'Checkpointing keeps the inputs of repeated blocks. Repeated blocks are numbered modules, such as `layers.0` and `layers.1`, whose weights have the same shapes. The model has none, or its file does not name its modules.',
   },
   'scenario/opened-batch': {
-    title: 'The batch of the model was opened',
+    title: 'The fixed batch of the model was replaced',
     explanation:
-      'The file was exported with a constant batch. Costs for another batch are those of the same layers with the leading dimension of the inputs replaced, which was checked to give the same model.',
+      'The file was exported with a constant batch. Costs for another batch replace the leading dimension of the inputs. The result was checked to be the same model.',
   },
   'scenario/default-batch': {
     title: 'The batch has no value',
-    explanation:
-      'The model leaves the batch open and no value was given, so it is costed for one sample per GPU.',
+    explanation: 'The model leaves the batch open and no value was given. Costs assume one sample per GPU.',
   },
   'framework/syntax': {
     title: 'The description of the framework is not valid YAML',
@@ -272,12 +271,12 @@ export const issueCodes = {
   'framework/structure': {
     title: 'The description of the framework has an unexpected structure',
     explanation:
-      'A key is missing, unknown, has the wrong kind of value, or contradicts another. `docs/frameworks.md` shows an example with all keys.',
+      'A key is missing, unknown, of the wrong type, or contradicts another key. `docs/frameworks.md` shows an example with all keys.',
   },
   'framework/file': {
     title: 'The file that describes the framework cannot be read',
     explanation:
-      'A layer spec names a file below its own folder, as `framework: ./mine.yaml`; on the command line any path will do.',
+      'A layer spec can name a file below its own folder, such as `framework: ./mine.yaml`. The command line accepts any path.',
   },
   'cluster/syntax': {
     title: 'The cluster profile is not valid JSON',
@@ -289,41 +288,40 @@ export const issueCodes = {
       'A key is missing, unknown, or has the wrong kind of value. `layercost clusters NAME` shows a built-in profile.',
   },
   'scenario/unknown-framework': {
-    title: 'The framework is not known',
-    explanation: 'The message lists the frameworks whose behaviour is built in.',
+    title: 'Unknown framework',
+    explanation: 'The message lists the built-in frameworks.',
   },
   'measurement/trace': {
     title: 'A layer trace cannot be used as it is',
     explanation:
-      'A trace has a header line with the columns layer, forward_ms and backward_ms (or _s, _us, _ns), and one row per layer named as the report names it.',
+      'A trace has a header with the columns layer, forward_ms and backward_ms (or _s, _us, _ns). It has one row per layer, with the layer names of the report.',
   },
   'findings/out-of-memory': {
     title: 'The step does not fit in GPU memory',
-    explanation: 'Peak memory is above what the GPU has. The message names the largest batch that fits.',
+    explanation: 'Peak memory exceeds GPU memory. The message gives the largest batch that fits.',
   },
   'findings/little-memory-left': {
     title: 'The step fits in GPU memory with little to spare',
     explanation:
-      'Tensors fit, but the caching allocator reserves more than they need, and driver and kernels take memory beside it. The message names both.',
+      'The tensors fit, but the caching allocator reserves more than they need. The driver and kernels need memory too. The message gives both.',
   },
   'findings/exposed-communication': {
-    title: 'Gradient communication is not hidden',
+    title: 'Gradient communication is exposed',
     explanation: 'Backward computation is too short to hide the all-reduce of this layer.',
   },
   'findings/late-gradient': {
-    title: 'One huge gradient is ready only as backward ends',
+    title: 'One very large gradient is ready only when backward ends',
     explanation:
-      'It is a large share of all gradient bytes, and nothing computes after it that could hide its message.',
+      'It is a large fraction of all gradient bytes. No computation follows that could hide its message.',
   },
   'findings/small-messages': {
     title: 'Communication is bound by the start-up cost of small messages',
     explanation:
-      'Every message pays a start-up cost whatever its size. Merging gradients or larger buckets pay it less often.',
+      'Every message has a start-up cost, whatever its size. Merge gradients or use larger buckets to send fewer messages.',
   },
   'findings/server-saturated': {
     title: 'A parameter server limits the step',
-    explanation:
-      'It is busy nearly all of the step with what workers send and fetch, so that more workers only wait longer.',
+    explanation: 'It spends nearly the whole step serving the workers. More workers only wait longer.',
   },
   'findings/serial-rank': {
     title: 'Every worker waits for the first one',
@@ -331,47 +329,48 @@ export const issueCodes = {
   },
   'findings/slow-network': {
     title: 'The network between nodes is slower than the model needs',
-    explanation: 'Gradients cannot hide behind backward at the bandwidth that a node has.',
+    explanation: 'At the bandwidth of a node, backward is too short to hide the gradient communication.',
   },
   'findings/oversubscribed-network': {
     title: 'The job spans more nodes than one switch holds',
     explanation:
-      'Uplinks of an oversubscribed fabric carry a part of what the ports of a switch do, so traffic between switches is slower.',
+      'The uplinks of an oversubscribed fabric carry less than the ports of a switch. Traffic between switches is slower.',
   },
   'findings/buffers-out-of-memory': {
     title: 'Communication buffers do not fit',
-    explanation: 'The step would fit without the copies of gradients that messages are sent from.',
+    explanation: 'The step would fit without the gradient copies in communication buffers.',
   },
   'findings/low-efficiency': {
-    title: 'GPUs do much less than they could',
+    title: 'Scaling efficiency is low',
     explanation:
-      'Efficiency is the step of one GPU by itself over the step on all of them. The message says up to how many GPUs it holds.',
+      'Efficiency is the step time on one GPU ÷ the step time on all GPUs. The message gives the number of GPUs up to which it holds.',
   },
   'findings/slower-than-fewer': {
     title: 'The job is slower than on fewer GPUs',
-    explanation: 'What GPUs add to computing is less than what they add to waiting.',
+    explanation: 'Each added GPU costs more in waiting than it saves in compute.',
   },
   'findings/input-bound': {
     title: 'GPUs wait for samples',
-    explanation: 'Reading or decoding a batch takes longer than the step that it is for.',
+    explanation: 'Reading or decoding a batch takes longer than the step that uses it.',
   },
   'findings/copy-bound': {
     title: 'GPUs wait for samples to be copied to them',
-    explanation: 'The link from the host to the GPU is slower than the GPU takes samples.',
+    explanation: 'The link from host to GPU delivers samples more slowly than the GPU processes them.',
   },
   'findings/load-imbalance': {
     title: 'Workers wait for the slowest',
-    explanation: 'A synchronous step takes as long as its slowest worker, or the one with the most samples.',
+    explanation:
+      'A synchronous step takes as long as its slowest worker, or the worker with the most samples.',
   },
   'findings/slow-start': {
     title: 'Much of the run is spent before its first step',
     explanation:
-      'Starting and reading the data set take a large share of the run, which more workers do not shorten.',
+      'Start-up and reading the data set take a large fraction of the run. More workers do not shorten it.',
   },
   'findings/launch-bound': {
     title: 'The step is bound by kernel launches',
     explanation:
-      'Kernels are so small that the host cannot launch them fast enough. Raise the batch or compile the model.',
+      'The kernels are so short that the host cannot launch them fast enough. Raise the batch or compile the model.',
   },
   'findings/unaligned-tensor-cores': {
     title: 'A matrix dimension is not aligned for tensor cores',
@@ -379,7 +378,7 @@ export const issueCodes = {
   },
   'findings/unsupported-precision': {
     title: 'The GPU has no fast path for this precision',
-    explanation: 'The precision runs at the rate of a wider one, or not at all, on this GPU.',
+    explanation: 'On this GPU the precision runs at the rate of a wider one, or not at all.',
   },
 } as const satisfies Readonly<Record<string, CodeEntry>>;
 

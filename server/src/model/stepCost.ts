@@ -84,7 +84,7 @@ export interface TotalCost {
   };
   /** Samples per second over all GPUs. */
   readonly throughput: number | null;
-  /** Step time of one GPU by itself over step time here. */
+  /** Step time of a single GPU over step time here. */
   readonly scalingEfficiency: number | null;
   /** Model FLOPs per second over the dense peak of the number type they run in. */
   readonly mfu: number | null;

@@ -37,18 +37,18 @@ function checkFile(folder: string, path: string, tensors: number): Issue | undef
   try {
     const target = realpathSync(join(folder, path));
     if (!isInside(relative(realpathSync(folder), target))) {
-      return outside(`${tensorsIn}, a link that leaves the model's folder and is not followed`);
+      return outside(`${tensorsIn}, a link out of the model's folder, which is not followed`);
     }
     return statSync(target).isFile()
       ? undefined
-      : outside(`${tensorsIn}, which is no file and is never opened`);
+      : outside(`${tensorsIn}, which is not a file and is never opened`);
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined;
     if (code === 'ELOOP') return outside(`${tensorsIn}, a link that leads to itself`);
     return {
       code: 'onnx/external-data-missing',
       severity: 'information',
-      message: `${tensorsIn}, which is not beside the model; costs are complete without them, running the model needs the file`,
+      message: `${tensorsIn}, which is not beside the model; costs are complete, but running the model needs the file`,
     };
   }
 }

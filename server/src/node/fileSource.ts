@@ -111,24 +111,24 @@ function isGzip(source: ByteSource): boolean {
 
 function notAFile(status: Stats): string {
   if (status.isDirectory()) return reasons.EISDIR ?? '';
-  if (status.isFIFO()) return 'it is a pipe, and models are read by position; write it to a file first';
+  if (status.isFIFO()) return 'it is a pipe, but models are read by position; write it to a file first';
   return 'it is a device, not a file; give the path of a model file';
 }
 
 const reasons: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file; check the path',
-  ENOTDIR: 'a part of its path is no folder; check the path',
+  ENOTDIR: 'a part of the path is not a folder; check the path',
   EACCES: 'permission is denied; check its access rights',
   EPERM: 'permission is denied; check its access rights',
   EISDIR: 'it is a folder; give the path of a model file',
-  ELOOP: 'its links lead to each other; check where they point',
+  ELOOP: 'its links form a cycle; check where they point',
   ENAMETOOLONG: 'its path is too long; check the path',
   ENXIO: 'it is a socket or a device, not a file; give the path of a model file',
-  EIO: 'the disk or network it lies on gives an error; copy it elsewhere',
-  ESTALE: 'the network drive it lies on has lost it; try again',
+  EIO: 'its disk or network reports an error; copy it elsewhere',
+  ESTALE: 'its network drive lost it; try again',
   EMFILE: 'too many files are open; close some programs',
-  ERR_INVALID_ARG_VALUE: 'its path holds a character that no path has; check the path',
-  ERR_BUFFER_TOO_LARGE: 'it is compressed and unpacks to far more than a model; unpack it with gunzip first',
+  ERR_INVALID_ARG_VALUE: 'its path contains an invalid character; check the path',
+  ERR_BUFFER_TOO_LARGE: 'it is compressed and unpacks to an implausible size; unpack it with gunzip first',
   Z_DATA_ERROR: 'it looks gzip-compressed but cannot be unpacked; copy or export it again',
   Z_BUF_ERROR: 'it looks gzip-compressed but ends too early; copy or export it again',
 };

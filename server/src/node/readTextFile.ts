@@ -19,7 +19,7 @@ export function readTextFile(
   const { source, spoiled, close } = result.file;
   try {
     if (source.size > longest) {
-      const message = `cannot read ${path}: it is longer than ${formatBytes(bytes(longest))}; check that it is the file you mean`;
+      const message = `cannot read ${path}: it is longer than ${formatBytes(bytes(longest))}; check that it is the right file`;
       return { issue: { code: 'file/unreadable', severity: 'error', message } };
     }
     const text = decodeText(source);

@@ -91,7 +91,7 @@ describe('what is wrong is said at its place', () => {
     [
       'name: m\ninput: { xyz: 1 }',
       'framework/structure',
-      '`input.xyz` is not known; here stand ahead, reads and pipelined',
+      '`input.xyz` is not known; known keys: ahead, reads and pipelined',
       'xyz',
     ],
     [

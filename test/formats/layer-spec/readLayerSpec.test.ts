@@ -43,7 +43,7 @@ inputs:
   d: float32[n, 3
 #                ^ [spec/structure] \`]\` is missing; write it here
   e-f: float32[n]
-# ^^^ [spec/structure] an input is named by letters, digits and \`_\`, not \`e-f\`
+# ^^^ [spec/structure] \`e-f\` is not a name of an input: use letters, digits and \`_\`
 layers:
   - a: GELU()
 `));
@@ -58,9 +58,9 @@ layers:
   - GELU()
 #   ^^^^^^ [spec/structure] a layer is written with a name before it: \`- name: GELU()\`
   - fc = nn.Linear(8, 8)
-#   ^^^^^^^^^^^^^^^^^^^^ [spec/structure] a layer is written with \`:\` behind its name: \`- fc: nn.Linear(8, 8)\`
+#   ^^^^^^^^^^^^^^^^^^^^ [spec/structure] a layer is written with \`:\` after its name: \`- fc: nn.Linear(8, 8)\`
   - self.act = ReLU()
-#   ^^^^^^^^^^^^^^^^^ [spec/structure] a layer is written with \`:\` behind its name: \`- act: ReLU()\`
+#   ^^^^^^^^^^^^^^^^^ [spec/structure] a layer is written with \`:\` after its name: \`- act: ReLU()\`
   - b:
 #   ^ [spec/call] \`b\` has no call; write one such as \`Linear(768, 3072)\`
   - c: Linear(3, bias=)
@@ -76,7 +76,7 @@ layers:
 inputs: { x: 'float32[n]' }
 blocks:
   a(b, 3):
-#      ^ [spec/call] a parameter of a block is a name, with \`=\` and a default where it has one
+#      ^ [spec/call] a block parameter is a name, optionally with \`=\` and a default
     - c: GELU()
   d: 3
 #    ^ [spec/structure] \`d\` is a list of layers, each \`- name: Layer(…)\`
@@ -112,9 +112,9 @@ layers:
   d: GELU()
 # ^ [spec/syntax] \`-\` is missing in front of an item of the list
    - b: GELU()
-#  ^^^^^^^^^^^ [spec/syntax] the line is indented by 3, but what it stands beside by 2; indent them alike
+#  ^^^^^^^^^^^ [spec/syntax] the line is indented by 3, its neighbours by 2; indent them alike
  - c: GELU()
-#^^^^^^^^^^^ [spec/syntax] the line is indented by 1, but what it stands beside by 2; indent them alike
+#^^^^^^^^^^^ [spec/syntax] the line is indented by 1, its neighbours by 2; indent them alike
   - lin
 #   ^^^ [spec/structure] a layer is written \`- name: Layer(…)\`
   -
@@ -240,7 +240,7 @@ models:
     inputs: { x: float32[n, 8] }
 #                ^^^^^^^^^^^^^ [spec/syntax] \`float32[n, 8]\` needs quotes between brackets, because of its own
   m 2: { layers: [], inputs: {} }
-# ^^^ [spec/structure] a model is named by letters, digits, \`_\`, \`-\` and \`.\`, not \`m 2\`
+# ^^^ [spec/structure] \`m 2\` is not a model name: use letters, digits, \`_\`, \`-\` and \`.\`
   m3:
 # ^^ [spec/structure] the model \`m3\` has no \`inputs\`; add \`inputs: { x: "float32[batch, 768]" }\`
 # ^^ [spec/structure] the model \`m3\` has no \`layers\`; add \`layers:\` and below it lines such as \`- fc: Linear(768, 3072)\`

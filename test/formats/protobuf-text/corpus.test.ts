@@ -33,7 +33,7 @@ test(sharedTestName('every model written as protobuf text reads, the one that mu
   }
   expect(paths).toHaveLength(234);
   expect(refused).toEqual([
-    'ngraph-onnx-prototxt/filename.prototxt: `INT32` is no value of `elem_type`, which is a number in ONNX: write 6',
+    'ngraph-onnx-prototxt/filename.prototxt: `INT32` is not a value of `elem_type`, a number in ONNX: write 6',
   ]);
 });
 

@@ -130,11 +130,7 @@ describe('payloads are counted, not kept', () => {
 
 describe('what is odd', () => {
   test.each([
-    [
-      'ir_version: 8 graph { } color: "red"',
-      'onnx/unknown-field',
-      /^Field `color` of ModelProto is not known/,
-    ],
+    ['ir_version: 8 graph { } color: "red"', 'onnx/unknown-field', /^Field `color` of ModelProto is unknown/],
     [
       'ir_version: 8 graph { node { op_type: "A" tint { a: 1 } } }',
       'onnx/unknown-field',
@@ -151,11 +147,11 @@ describe('what is odd', () => {
     ['ir_version: 8 graph: 3', '3', /^`graph` is a message: write its fields in braces/],
     ['ir_version: 8 graph { name: 3 }', '3', /^`name` is a text: write it in quotes/],
     ['ir_version: "8"', '"8', /^`ir_version` is a number: write it without quotes and braces/],
-    ['ir_version: 8.5', '8.5', /^`8.5` is no value of `ir_version`: write a number/],
+    ['ir_version: 8.5', '8.5', /^`8.5` is not a value of `ir_version`: write a number/],
     [
       'graph { initializer { data_type: FLOAT } }',
       'FLOAT',
-      /^`FLOAT` is no value of `data_type`, which is a number in ONNX: write 1/,
+      /^`FLOAT` is not a value of `data_type`, a number in ONNX: write 1/,
     ],
     ['graph {', '{', /^A message has no end/],
   ])('%s is refused', (text, underlined, message) => {

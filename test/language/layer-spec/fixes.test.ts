@@ -77,7 +77,7 @@ it.each([
   ['Linear[d, (d)] * 2', 'Write parentheses', 'Linear(d, (d)) * 2'],
   ['Linear{d, d}', 'Write parentheses', 'Linear(d, d)'],
   ['Linear(d, d]', 'Change to `)`', 'Linear(d, d)'],
-  ['Linear(d, d])', 'Take `]` out', 'Linear(d, d)'],
+  ['Linear(d, d])', 'Remove `]`', 'Linear(d, d)'],
   ['Linear(d, d', 'Put `)`', 'Linear(d, d)'],
   ['GELU() x 3', 'Write `*`', 'GELU() * 3'],
   ['GELU', 'Write `GELU()`', 'GELU()'],

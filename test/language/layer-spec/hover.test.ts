@@ -59,10 +59,10 @@ const scenario = `${text}scenario:
 `;
 
 it.each([
-  ['a key of the scenario', 'pre|cision: bf16', ['`precision`: Arithmetic', 'One of fp32']],
+  ['a key of the scenario', 'pre|cision: bf16', ['`precision`: Number format', 'One of fp32']],
   ['a cluster', 'dgx-h|100', ['**', 'H100']],
   ['a framework', 'pytorch|-ddp', ['`pytorch-ddp`: ']],
-  ['an option', 'bucket|-mb: 50', ['`bucket-mb` of `pytorch-ddp`, 25 where left out: ']],
+  ['an option', 'bucket|-mb: 50', ['`bucket-mb` of `pytorch-ddp`, default 25: ']],
   ['the value of an option', 'compile: tr|ue', ['`compile` of `pytorch-ddp`']],
 ] as const)('hovers %s', (_, marked, parts) =>
   check(scenario.replace(marked.replace('|', ''), marked), ...parts),

@@ -51,9 +51,9 @@ it('renames a layer inside a block where its weight is shared', () => {
 });
 
 it.each([
-  ['a name with a blank', '|d: 64', 'my size', 'is no name'],
-  ['a name that begins with a digit', '|d: 64', '2d', 'is no name'],
-  ['a word of the language', '|d: 64', 'from', 'is a word of the language'],
+  ['a name with a blank', '|d: 64', 'my size', 'is not a name'],
+  ['a name that begins with a digit', '|d: 64', '2d', 'is not a name'],
+  ['a word of the language', '|d: 64', 'from', 'is a reserved word'],
   ['the name of another dim', '|d: 64', 'batch', 'is already a dim'],
   ['a parameter that would hide it', '|d: 64', 'width', 'is already a block parameter'],
   ['the name of a layer', '|d: 64', 'first', 'is already a layer'],

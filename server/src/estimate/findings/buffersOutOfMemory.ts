@@ -18,7 +18,7 @@ export function buffersOutOfMemory({ plan, memory }: EstimatedStep): readonly Fi
       message: `The step would fit without its ${formatBytes(memory.communicationBuffers)} of communication buffers`,
       fix: views
         ? 'Make gradients views of the buckets: gradient-as-bucket-view=true'
-        : 'Use a smaller buffer for messages, or a framework that sends gradients from where they are',
+        : 'Use smaller message buffers, or a framework that sends gradients without a copy',
       ...(views
         ? { change: { kind: 'framework-option', name: 'gradient-as-bucket-view', value: 'true' } }
         : {}),

@@ -51,18 +51,18 @@ function messageText(step: EstimatedStep, message: MessageCost, position: number
   const fetched = plan.exchange.messages.some(({ before }) => before.pass !== 'update');
   const learns = plan.scenario.mode === 'training';
   const what = !learns ? 'parameters' : fetched ? 'gradients and parameters' : 'gradients';
-  return `${formatPercent(timeline.exposedTime / timeline.step)} of the step waits for ${what}. ${place} (${content}) ${lateness(step, position)}: ${formatTime(message.time)} by ${message.description}, ${formatTime(message.exposed)} of it not hidden`;
+  return `${formatPercent(timeline.exposedTime / timeline.step)} of the step waits for ${what}. ${place} (${content}) ${lateness(step, position)}: ${formatTime(message.time)} by ${message.description}, ${formatTime(message.exposed)} of it exposed`;
 }
 
 /** A message that comes before the update waits for backward to end; others are fetched for the layers they belong to. */
 function lateness({ plan, timeline }: EstimatedStep, position: number): string {
   const before = plan.exchange.messages[position]?.before.pass ?? 'update';
-  if (before === 'forward' || before === 'backward') return `is still on the way when ${before} needs it`;
+  if (before === 'forward' || before === 'backward') return `is still in flight when ${before} needs it`;
   const start = timeline.messages[position]?.start ?? 0;
   const backwardEnd = timeline.backwardEnds.at(-1) ?? 0;
   return start >= backwardEnd * (1 - 1e-9)
     ? 'starts after backward has ended'
-    : 'is still on the way when backward ends';
+    : 'is still in flight when backward ends';
 }
 
 /** What would hide it: a larger batch, found by growing the GPU's work until less than the threshold is exposed. */

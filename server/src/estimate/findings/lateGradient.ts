@@ -3,7 +3,7 @@
 import type { Gradient } from '../../frameworks/gradient.ts';
 import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatBytes, formatPercent, formatTime } from '../../model/format.ts';
-import type { Finding } from '../../model/stepCost.ts';
+import type { Finding, MessageCost } from '../../model/stepCost.ts';
 import { seconds } from '../../model/units.ts';
 import { layerOfOperators } from '../layerCosts.ts';
 import type { EstimatedStep } from './estimatedStep.ts';
@@ -40,8 +40,13 @@ export function lateGradient({ plan, timeline, messages }: EstimatedStep): reado
       code: 'findings/late-gradient',
       severity: 'warning',
       layer,
-      message: `The gradient of ${layer} is ${formatPercent(largest.bytes / total)} of all gradient bytes, and ready ${left > 0 ? `only when ${formatTime(seconds(left))} of backward are left to hide it` : 'only as backward ends'}: ${formatTime(cost.exposed)} of the ${formatTime(cost.time)} of its message are not hidden, and no other bucket size would hide them`,
+      message: `The gradient of ${layer} is ${formatPercent(largest.bytes / total)} of all gradient bytes, and ready ${left > 0 ? `with only ${formatTime(seconds(left))} of backward left to hide it` : 'only when backward ends'}: ${exposureText(cost)}. Other bucket sizes do not help`,
       fix: `Make the layer's ${formatBytes(largest.bytes)} smaller, split it over the GPUs, or send its gradient in half precision`,
     },
   ];
 }
+
+const exposureText = ({ time, exposed }: MessageCost): string =>
+  exposed >= time
+    ? `its message (${formatTime(time)}) is fully exposed`
+    : `${formatTime(exposed)} of its message (${formatTime(time)}) are exposed`;

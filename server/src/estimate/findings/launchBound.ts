@@ -36,7 +36,7 @@ export function launchBound(step: EstimatedStep): readonly Finding[] {
       code: 'findings/launch-bound',
       severity: 'information',
       layer: '',
-      message: `The GPU waits for the host during ${formatPercent(waiting)} of the step: ${formatCount(launches)} kernels of ${formatTime(onAverage)} on average, launched every ${formatTime(plan.behaviour.launch.middle)}`,
+      message: `The GPU waits for the host during ${formatPercent(waiting)} of the step: ${formatCount(launches)} kernels with a mean of ${formatTime(onAverage)}, launched every ${formatTime(plan.behaviour.launch.middle)}`,
       fix:
         batch === undefined
           ? `${capitalized(otherwise)}${advice === undefined ? '' : ', or use a smaller GPU'}`
@@ -60,8 +60,8 @@ function compilation({ behaviour, scenario }: StepPlan): {
   if (compile === 'reduce-overhead' || compile === 'max-autotune') return {};
   const option = { name: 'compile', value: 'reduce-overhead' };
   return compile === 'false'
-    ? { advice: 'compile the model (compile=reduce-overhead), so that fewer kernels are launched', option }
-    : { advice: 'let CUDA graphs launch its kernels (compile=reduce-overhead)', option };
+    ? { advice: 'compile the model (compile=reduce-overhead) to launch fewer kernels', option }
+    : { advice: 'launch the kernels by CUDA graphs (compile=reduce-overhead)', option };
 }
 
 const totalOf = (columns: readonly Float64Array[]): number =>

@@ -20,16 +20,16 @@ export function littleMemoryLeft({ plan, memory, reserved }: EstimatedStep): rea
     fits: (there) => there.surelyFitsIn(least),
     taken: (there) => Math.max(there.bounds.high, there.held().reserved),
   });
-  const segments = 'set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, which fragments less';
+  const segments = 'set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to reduce fragmentation';
   return [
     {
       code: 'findings/little-memory-left',
       severity: 'information',
       layer: '',
-      message: `Tensors need ${formatBytes(memory.peak)} at once${peak > longer * memory.peak ? `, ${formatBytes(peak)} where variables hold what they name until calls return` : ''}, for which the caching allocator reserves up to ${formatBytes(most)}; ${tightestGpu(plan).title} has ${formatBytes(memory.capacity)}, of which ${formatBytes(runtimeReserve)} to ${formatBytes(mostRuntimeReserve)} go to driver, framework and what kernels work in`,
+      message: `Tensors need ${formatBytes(memory.peak)} at once${peak > longer * memory.peak ? `, ${formatBytes(peak)} while Python variables keep tensors alive until calls return` : ''}, for which the caching allocator reserves up to ${formatBytes(most)}; ${tightestGpu(plan).title} has ${formatBytes(memory.capacity)}, of which ${formatBytes(runtimeReserve)} to ${formatBytes(mostRuntimeReserve)} go to driver, framework and what kernels work in`,
       fix:
         batch > 0
-          ? `Lower the batch per GPU to ${batch} to be sure that it fits, or ${segments}`
+          ? `Lower the batch per GPU to ${batch}, which certainly fits, or ${segments}`
           : capitalized(segments),
       ...(batch > 0 ? { change: { kind: 'batch', batch } } : {}),
     },

@@ -28,7 +28,7 @@ export function loadImbalance({ plan, timeline }: EstimatedStep): readonly Findi
       severity: 'warning',
       layer: '',
       message: `${faster.count} × ${fast} wait ${formatTime(waits)}, ${formatPercent(waits / timeline.step)} of the step, for ${gpus - faster.count} × ${slow}`,
-      fix: `Leave ${slow} out, give it fewer samples of a step, or let workers go on without each other (an asynchronous parameter server)`,
+      fix: `Remove ${slow}, give it fewer samples per step, or do not synchronize workers (an asynchronous parameter server)`,
     });
   }
   if (unlike >= threshold) {
@@ -36,8 +36,8 @@ export function loadImbalance({ plan, timeline }: EstimatedStep): readonly Findi
       code: 'findings/load-imbalance',
       severity: 'warning',
       layer: '',
-      message: `Workers wait ${formatTime(seconds(unlike * timeline.step))}, ${formatPercent(unlike)} of the step, for the slowest of ${gpus}, which takes ${imbalance.toFixed(2)} times ${workers?.straggler === undefined ? 'the average' : 'as long as the others'}`,
-      fix: 'Give workers the same GPUs and the same amount of work (bucket samples by length), or find the slow one',
+      message: `Workers wait ${formatTime(seconds(unlike * timeline.step))}, ${formatPercent(unlike)} of the step, for the slowest of ${gpus}, which takes ${imbalance.toFixed(2)} times ${workers?.straggler === undefined ? 'the mean' : 'as long as the others'}`,
+      fix: 'Give workers the same GPUs and the same amount of work (bucket samples by length), or find the slow worker',
     });
   }
   if (globalBatch !== undefined && idle >= threshold) {
@@ -46,8 +46,8 @@ export function loadImbalance({ plan, timeline }: EstimatedStep): readonly Findi
       code: 'findings/load-imbalance',
       severity: 'warning',
       layer: '',
-      message: `A batch of ${globalBatch} does not divide by ${gpus} GPUs: the busiest takes ${batchPerGpu} samples, and ${formatPercent(idle)} of the GPUs' time is lost`,
-      fix: `Use a batch of ${divides} or of ${divides - gpus}, which divide by ${gpus}`,
+      message: `A batch of ${globalBatch} does not divide by ${gpus} GPUs: the busiest GPU takes ${batchPerGpu} samples, and ${formatPercent(idle)} of GPU time is lost`,
+      fix: `Use a batch of ${divides} or ${divides - gpus}, multiples of ${gpus}`,
     });
   }
   return findings;

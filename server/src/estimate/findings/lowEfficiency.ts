@@ -1,7 +1,7 @@
 /**
  * `findings/low-efficiency` and `findings/slower-than-fewer`: what GPUs add is lost to waiting for each other.
  *
- * Efficiency is the step of one GPU by itself over the step here. It falls as GPUs are added, so that the largest
+ * Efficiency is the step of a single GPU over the step here. It falls as GPUs are added, so that the largest
  * number that keeps it, of those that halve, is found by bisection.
  */
 
@@ -43,15 +43,15 @@ export function lowEfficiency({ plan, timeline, alone }: EstimatedStep): readonl
           code: 'findings/slower-than-fewer',
           severity: 'warning',
           layer: '',
-          message: `${gpus} GPUs do the work of ${inWords(useful)}, and ${count === 1 ? 'one does' : `${count} do`} that of ${inWords(count * kept)}: the job is slower than on fewer GPUs`,
-          fix: `Use ${count === 1 ? 'one GPU' : `${count} GPUs`}, or see what the other findings say of communication`,
+          message: `${gpus} GPUs do the work of ${inWords(useful)}, but ${count === 1 ? 'one does' : `${count} do`} the work of ${inWords(count * kept)}: the job is slower than on fewer GPUs`,
+          fix: `Use ${count === 1 ? 'one GPU' : `${count} GPUs`}, or reduce communication: see the other findings`,
         }
       : {
           code: 'findings/low-efficiency',
           severity: 'warning',
           layer: '',
           message: `${gpus} GPUs do the work of ${inWords(useful)}: efficiency is ${formatPercent(efficiency)}. ${count === 1 ? `Two already have less than ${formatPercent(threshold)}` : `${count} still have ${formatPercent(kept)}`}`,
-          fix: `Use ${count === 1 ? 'one GPU' : `at most ${count} GPUs`}, or hide communication: the other findings say where it is lost`,
+          fix: `Use ${count === 1 ? 'one GPU' : `at most ${count} GPUs`}, or hide communication: the other findings say where time is lost`,
         },
   ];
 }

@@ -26,14 +26,14 @@ export function outOfMemory({ plan, memory, reserved, timeline }: EstimatedStep)
       code: 'findings/out-of-memory',
       severity: 'warning',
       layer: '',
-      message: `The step needs ${formatBytes(memory.peak)}${memory.peak > room ? '' : `, for which the caching allocator reserves up to ${formatBytes(reserved().bounds.high)}`}; ${title} has ${formatBytes(memory.capacity)}, of which ${formatBytes(runtimeReserve)} go to driver and framework. The largest part is ${kind}, ${formatBytes(size)}`,
+      message: `The step needs ${formatBytes(memory.peak)}${memory.peak > room ? '' : `, for which the caching allocator reserves up to ${formatBytes(reserved().bounds.high)}`}; ${title} has ${formatBytes(memory.capacity)}, of which driver and framework take ${formatBytes(runtimeReserve)}. The largest part is ${kind}, ${formatBytes(size)}`,
       fix:
         batch > 0
           ? [
               `Lower the batch per GPU to ${batch}, the largest ${isLong(plan) ? 'whose tensors fit' : 'found that fits'}`,
               ...advice,
             ].join('; or ')
-          : `No batch fits: ${formatBytes(bytes(memory.parameters + memory.optimizerState + memory.communicationBuffers))} of parameters, optimizer state and buffers stay, and a single sample comes on top. ${capitalized([...advice, 'choose a GPU with more memory'].join('; or '))}`,
+          : `No batch fits: ${formatBytes(bytes(memory.parameters + memory.optimizerState + memory.communicationBuffers))} of parameters, optimizer state and buffers stay, before the first sample. ${capitalized([...advice, 'choose a GPU with more memory'].join('; or '))}`,
       ...(batch > 0 ? { change: { kind: 'batch', batch } } : {}),
     },
   ];
@@ -67,7 +67,7 @@ function checkpointAdvice(plan: StepPlan, memory: StepMemory, step: number): rea
   const longer = step > 0 ? timesOf(after, 'middle').step / step - 1 : 0;
   const needs = peak <= room ? `needs ${formatBytes(peak)}` : `lets a batch of ${batch} fit`;
   return [
-    `keep only what goes into its ${blocks} blocks (checkpoint: block), which ${needs} and takes ${formatPercent(longer)} longer at the same batch`,
+    `keep only the inputs of its ${blocks} blocks (checkpoint: block), which ${needs} and takes ${formatPercent(longer)} longer at the same batch`,
   ];
 }
 

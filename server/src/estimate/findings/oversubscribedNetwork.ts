@@ -23,7 +23,7 @@ export function oversubscribedNetwork({ plan, timeline }: EstimatedStep): readon
       code: 'findings/oversubscribed-network',
       severity: 'warning',
       layer: '',
-      message: `${nodes} nodes are more than the ${perSwitch} of one switch, whose uplinks carry 1/${ratio} of their traffic: ${formatBandwidth(left)} per node are left of ${formatBandwidth(network.nodeBandwidth.value)}, and ${formatPercent(timeline.exposedTime / timeline.step)} of the step waits for gradients`,
+      message: `${nodes} nodes exceed the ${perSwitch} of one switch, whose uplinks carry 1/${ratio} of their traffic: ${formatBandwidth(left)} of ${formatBandwidth(network.nodeBandwidth.value)} remain per node, and ${formatPercent(timeline.exposedTime / timeline.step)} of the step waits for gradients`,
       fix: `Keep the job below one switch: at most ${perSwitch} nodes, placed together`,
     },
   ];

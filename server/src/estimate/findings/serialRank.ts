@@ -20,8 +20,8 @@ export function serialRank({ plan, timeline }: EstimatedStep): readonly Finding[
       code: 'findings/serial-rank',
       severity: 'warning',
       layer: '',
-      message: `Rank 0 exchanges a header with each of ${workers - 1} other workers, one by one: ${formatTime(seconds(time))}, ${formatPercent(time / timeline.step)} of the step, and in proportion to the number of workers`,
-      fix: 'Raise the batch per GPU so that steps are fewer and longer, use fewer workers, or a framework that exchanges no headers',
+      message: `Rank 0 exchanges a header with each of ${workers - 1} other workers, one by one: ${formatTime(seconds(time))}, ${formatPercent(time / timeline.step)} of the step, growing linearly with the number of workers`,
+      fix: 'Raise the batch per GPU for fewer, longer steps, use fewer workers, or use a framework without header exchange',
     },
   ];
 }

@@ -37,8 +37,8 @@ export function slowNetwork({ plan, timeline }: EstimatedStep): readonly Finding
       code: 'findings/slow-network',
       severity: 'warning',
       layer: '',
-      message: `Gradients need ${formatBandwidth(needs)} between nodes to travel in the ${formatTime(seconds(window))} that backward leaves them; ${network.title} carries ${formatBandwidth(has)} per node`,
-      fix: 'Choose a cluster with a faster network, or nodes with more GPUs so that there are fewer of them',
+      message: `Hiding the gradients in ${formatTime(seconds(window))} of backward needs ${formatBandwidth(needs)} between nodes; ${network.title} carries ${formatBandwidth(has)} per node`,
+      fix: 'Choose a cluster with a faster network, or fewer nodes with more GPUs each',
     },
   ];
 }

@@ -19,10 +19,10 @@ export function slowStart({ plan, timeline }: EstimatedStep): readonly Finding[]
       code: 'findings/slow-start',
       severity: 'warning',
       layer: '',
-      message: `${formatPercent(share)} of the run (${formatTime(run.initialisation)} of ${formatTime(run.time)}) is spent before its first step${loading > 0 ? `, ${formatTime(run.loading)} of it to read the data set` : ''}${reads ? `: each of ${scenario.gpus} workers reads all of it` : ''}`,
+      message: `${formatPercent(share)} of the run (${formatTime(run.initialisation)} of ${formatTime(run.time)}) is spent before its first step${loading > 0 ? `, including ${formatTime(run.loading)} to read the data set` : ''}${reads ? `: each of ${scenario.gpus} workers reads all of it` : ''}`,
       fix: reads
-        ? 'Use fewer workers, spread the file over more of the storage, or copy it to disks of the nodes'
-        : 'Use fewer workers, faster storage, or a longer run from one start',
+        ? 'Use fewer workers, stripe the file over more storage, or copy it to local disks'
+        : 'Use fewer workers, faster storage, or a longer run per start',
     },
   ];
 }

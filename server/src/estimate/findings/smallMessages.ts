@@ -34,7 +34,7 @@ export function smallMessages({ plan, timeline }: EstimatedStep): readonly Findi
       code: 'findings/small-messages',
       severity: 'warning',
       layer: '',
-      message: `Gradients travel in ${count} messages of ${formatBytes(bytes(total / count))} on average, and ${formatPercent(startup / whole)} of their time (${formatTime(seconds(startup))}) is start-up cost, which larger messages would pay less often`,
+      message: `Gradients are sent in ${count} messages with a mean of ${formatBytes(bytes(total / count))}; ${formatPercent(startup / whole)} of their time (${formatTime(seconds(startup))}) is start-up cost. Fewer, larger messages cost less`,
       ...remedyOf(plan.behaviour.name, total, startup / count, (whole - startup) / total, share),
     },
   ];
@@ -54,12 +54,12 @@ function remedyOf(
   const needed = (perMessage * (1 - share)) / (share * perByte);
   if (needed >= total) {
     return {
-      fix: 'Even one message of all gradients would mostly be start-up: use fewer GPUs, or raise the batch so that backward hides it',
+      fix: 'Even one message of all gradients would be mostly start-up cost: use fewer GPUs, or raise the batch so that backward hides it',
     };
   }
   const name = sizeOption(framework);
   if (name === undefined) {
-    return { fix: 'Merge gradients before they are sent: mg-wfbp chooses which, pytorch-ddp fills buckets' };
+    return { fix: 'Merge gradients before sending: use pytorch-ddp (buckets) or mg-wfbp (merges by cost)' };
   }
   const value = String(sizes.find((size) => size * 2 ** 20 > needed) ?? Math.ceil(needed / 2 ** 20));
   return { fix: `Send larger messages: ${name}=${value}`, change: { kind: 'framework-option', name, value } };

@@ -36,7 +36,7 @@ export function unalignedTensorCores({ plan }: EstimatedStep): readonly Finding[
         code: 'findings/unaligned-tensor-cores',
         severity: 'information',
         layer: layer.name,
-        message: `The weight is ${sides.join(' × ')}, and ${odd} is no multiple of 8: tensor cores run below their rate on ${formatPercent(cost.forward.flops / total)} of the FLOPs. By how much depends on the library; the predicted time does not contain it`,
+        message: `The weight is ${sides.join(' × ')}, and ${odd} is not a multiple of 8: tensor cores run below peak on ${formatPercent(cost.forward.flops / total)} of the FLOPs. The slowdown depends on the library; the predicted time does not include it`,
         fix: `Pad ${odd} to ${Math.ceil(odd / 64) * 64}`,
         change: { kind: 'size', from: odd, to: Math.ceil(odd / 64) * 64 },
       });

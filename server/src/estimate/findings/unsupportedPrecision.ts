@@ -20,11 +20,11 @@ export function unsupportedPrecision({ plan }: EstimatedStep): readonly Finding[
       code: 'findings/unsupported-precision',
       severity: 'warning',
       layer: '',
-      message: `${gpu.title} has no ${precision} tensor cores: products run in ${path.actual}, at ${formatFlopRate(path.peak)} at most`,
+      message: `${gpu.title} has no ${precision} tensor cores: matrix multiplications fall back to ${path.actual} (peak ${formatFlopRate(path.peak)})`,
       fix:
         better === undefined
           ? `Use fp32, or a GPU with ${precision}`
-          : `Use ${better}, which this GPU computes at ${formatFlopRate(computePath(gpu, better).peak)}`,
+          : `Use ${better} (peak ${formatFlopRate(computePath(gpu, better).peak)} on this GPU)`,
       ...(better === undefined ? {} : { change: { kind: 'precision', precision: better } }),
     },
   ];

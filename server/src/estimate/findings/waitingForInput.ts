@@ -24,7 +24,7 @@ export function waitingForInput({ plan, timeline }: EstimatedStep): readonly Fin
           severity: 'warning',
           layer: '',
           message: `${waits}: copying a batch to the GPU takes ${formatTime(input.copying)}${sharing > 1 ? `, because ${sharing} GPUs share one link to the host` : ''}`,
-          fix: 'Copy fewer bytes (images as 8-bit integers, converted on the GPU), copy ahead of the step, or use nodes whose GPUs have links of their own',
+          fix: 'Copy fewer bytes (images as 8-bit integers, converted on the GPU), prefetch copies, or use nodes with one host link per GPU',
         }
       : {
           code: 'findings/input-bound',
@@ -33,11 +33,11 @@ export function waitingForInput({ plan, timeline }: EstimatedStep): readonly Fin
           message:
             input.slowest === 'storage'
               ? `${waits}: reading a batch takes ${formatTime(input.storage)}`
-              : `${waits}: decoding a batch takes ${formatTime(input.decoding)} of the host's cores`,
+              : `${waits}: decoding a batch takes ${formatTime(input.decoding)} on the host's cores`,
           fix:
             input.slowest === 'storage'
-              ? 'Put the data on faster storage or on disks of the nodes, store smaller samples, or use fewer GPUs'
-              : 'Decode on the GPU, store samples decoded or smaller, or use nodes with more cores per GPU',
+              ? 'Move the data to faster storage or to local disks, store smaller samples, or use fewer GPUs'
+              : 'Decode on the GPU, store decoded or smaller samples, or use nodes with more cores per GPU',
         },
   ];
 }

@@ -92,7 +92,7 @@ function cumulative(times: Float64Array): Float64Array {
 
 /**
  * The same kernels, as measured where they are, on another number of GPUs of the cluster. Of two kinds as many stay the
- * other kind as there are, and at least one of the cluster's own; one GPU by itself is the slower kind.
+ * other kind as there are, and at least one of the cluster's own; a single GPU is the slower kind.
  */
 export function planForGpus(plan: StepPlan, gpus: number): StepPlan {
   const { training, cluster, measured, faster } = plan;

@@ -29,9 +29,13 @@ export function renderTable(report: Report, width?: number): string {
     '',
     ...lines,
     ...(left.length > 0
-      ? wrapText(`no room for ${left.join(', ')}; --width ${whole} shows them`, width, 2)
+      ? wrapText(
+          `${left.length === 1 ? 'column' : 'columns'} ${left.map((title) => `\`${title}\``).join(', ')} hidden; use --width ${whole}`,
+          width,
+          2,
+        )
       : []),
-    ...(free > 0 ? [`${free} more without cost (views, shape arithmetic)`] : []),
+    ...(free > 0 ? [`${free} more have no cost (views, shape arithmetic)`] : []),
     '',
     ...summaryLines(report, width),
     ...unknownLines(report).flatMap((line) => wrapText(line, width, 4)),

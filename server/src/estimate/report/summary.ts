@@ -38,16 +38,19 @@ export const describeParameters = (report: Report): string =>
 const hasAllParameters = ({ model, totals }: Report): boolean =>
   totals.exact || model.format === 'onnx' || model.format === 'onnx-text';
 
-/** `kernels 71 % on curves of this GPU and 20 % on curves of others`; the rest is on a roofline. */
+/** `20 % of kernel time from this GPU's curves, 80 % from another GPU's`; the rest is a roofline. */
 function basisText({ measured, transferred }: NonNullable<Report['totals']['basis']>): string {
   const parts = [
-    ...(measured >= 0.005 ? [`${formatPercent(measured)} on curves of this GPU`] : []),
-    ...(transferred >= 0.005 ? [`${formatPercent(transferred)} on curves of others`] : []),
+    ...(measured >= 0.005 ? [`${formatPercent(measured)} of kernel time from this GPU’s curves`] : []),
+    ...(transferred >= 0.005 ? [`${formatPercent(transferred)} from another GPU’s`] : []),
   ];
-  return parts.length === 0 ? 'kernels on a roofline' : `kernels ${parts.join(' and ')}`;
+  if (parts.length === 0) return 'kernel time from a roofline';
+  return measured >= 0.005
+    ? parts.join(', ')
+    : `${formatPercent(transferred)} of kernel time from another GPU’s curves`;
 }
 
-/** The totals, most asked-for first. Lower bounds are marked. */
+/** The totals, the most important first. Lower bounds are marked. */
 export function summarize(report: Report): readonly SummaryRow[] {
   const { totals, scenario } = report;
   const { time, memory } = totals;
@@ -116,7 +119,7 @@ export function summarize(report: Report): readonly SummaryRow[] {
         ...(memory.communicationBuffers > 0
           ? [`communication buffers ${formatBytes(bytes(memory.communicationBuffers))}`]
           : []),
-        `most in ${memory.peakAt.phase}${memory.peakAt.layer === '' ? '' : ` at ${memory.peakAt.layer}`}`,
+        `peak in ${memory.peakAt.phase}${memory.peakAt.layer === '' ? '' : ` at ${memory.peakAt.layer}`}`,
       ].join(', '),
     },
     {
@@ -147,7 +150,7 @@ function inputRows({ input, time }: Report['totals']): readonly SummaryRow[] {
 
 function asynchronousText({ staleness, saturatesAt }: NonNullable<Report['totals']['asynchronous']>): string {
   const servers =
-    saturatesAt === null ? '' : `, servers the limit from ${formatCount(Math.ceil(saturatesAt))} GPUs`;
+    saturatesAt === null ? '' : `, servers saturated from ${formatCount(Math.ceil(saturatesAt))} GPUs`;
   return `asynchronous, ${formatCount(staleness)} updates stale on average${servers}`;
 }
 
@@ -161,7 +164,7 @@ function runRows({ run, time }: Report['totals']): readonly SummaryRow[] {
       detail: [
         `${formatCount(run.steps)} steps`,
         run.initialisation === null
-          ? 'without initialisation, which is not known'
+          ? 'without initialisation, which is unknown'
           : `${timeText(run.initialisation)} before the first`,
         ...(run.price === null ? [] : [atLeast(formatPrice(run.price), isKnown)]),
       ].join(', '),

@@ -61,7 +61,7 @@ const remarks = (scaling: Scaling): readonly string[] => {
   return missing === '' ? [] : [missing, ''];
 };
 
-/** Ten blocks for all of the throughput of one GPU by itself. */
+/** Ten blocks for all of the throughput of a single GPU. */
 const barOf = (efficiency: number): string =>
   '█'.repeat(Math.max(0, Math.min(10, Math.round(10 * efficiency))));
 

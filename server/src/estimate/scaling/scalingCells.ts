@@ -83,8 +83,8 @@ function textOfLimit(
 const limitNames: LimitNames = {
   host: 'host launches',
   input: 'input',
-  latency: 'start-up of messages',
-  communication: 'bandwidth of messages',
+  latency: 'message start-up',
+  communication: 'message bandwidth',
   server: 'parameter servers',
   imbalance: 'slowest worker',
 };

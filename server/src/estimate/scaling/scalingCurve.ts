@@ -1,7 +1,7 @@
 /**
  * How a step changes with the number of GPUs: each point with its efficiency and what limits it.
  *
- * Weak scaling keeps the batch of each GPU; strong scaling keeps the batch over all of them, so that one GPU by itself
+ * Weak scaling keeps the batch of each GPU; strong scaling keeps the batch over all of them, so that a single GPU
  * takes the whole batch. Efficiency is the throughput of a GPU here over that of one by itself.
  */
 
@@ -20,7 +20,7 @@ export interface ScalingPoint {
   readonly exposedCommunication: Seconds | null;
   readonly throughput: number | null;
   readonly scalingEfficiency: number | null;
-  /** Over one GPU by itself. */
+  /** Over a single GPU. */
   readonly speedup: number | null;
   readonly limit: StepLimit;
   /** The most that tensors need at once on a GPU. */

@@ -16,17 +16,24 @@ export const frameworkFile = z.strictObject({
     .regex(/^[a-z0-9][a-z0-9._-]*$/, 'must be lower case letters, digits, dots and hyphens')
     .describe('Name shown in reports.'),
   title: z.string().min(1).optional().describe('One line: what it is.'),
-  kernels: z.enum(['pytorch', 'cudnn-era']).default('pytorch').describe('Whose kernels it launches.'),
+  kernels: z
+    .enum(['pytorch', 'cudnn-era'])
+    .default('pytorch')
+    .describe('Framework whose kernels it launches.'),
   gradients: z
     .strictObject({
       messages: z
         .enum(['buckets', 'tensors', 'layers', 'one'])
         .default('buckets')
-        .describe('What is sent together.'),
+        .describe('Which gradients are sent together.'),
       bucketMiB: size.default(25).describe('Size at which a bucket is full.'),
-      firstBucketMiB: size.optional().describe('Size of the first bucket; like the others where left out.'),
-      partMiB: z.number().min(leastPartMiB).optional().describe('Larger messages go in parts of this size.'),
-      bytesPerElement: z.number().positive().max(8).optional().describe('On the wire.'),
+      firstBucketMiB: size.optional().describe('Size of the first bucket; default: the size of the others.'),
+      partMiB: z
+        .number()
+        .min(leastPartMiB)
+        .optional()
+        .describe('Larger messages are split into parts of this size.'),
+      bytesPerElement: z.number().positive().max(8).optional().describe('Number format on the wire.'),
       send: z
         .enum(['when-ready', 'after-backward'])
         .default('when-ready')
@@ -34,29 +41,36 @@ export const frameworkFile = z.strictObject({
       over: z
         .enum(['all-reduce', 'parameter-servers', 'reduce-and-broadcast'])
         .default('all-reduce')
-        .describe('How it travels.'),
-      library: z.enum(['nccl', 'open-mpi', 'mpich']).default('nccl').describe('Who runs collectives.'),
-      hierarchical: z.boolean().default(false).describe('The GPUs of a node first, then the nodes.'),
+        .describe('How messages are exchanged.'),
+      library: z
+        .enum(['nccl', 'open-mpi', 'mpich'])
+        .default('nccl')
+        .describe('Library that runs collectives.'),
+      hierarchical: z.boolean().default(false).describe('Reduce within each node first, then between nodes.'),
       order: z
         .enum(['first-come', 'by-priority'])
         .default('first-come')
-        .describe('Which of the ready messages goes first; by priority, what the next forward needs first.'),
+        .describe(
+          'Which ready message is sent first; by priority: the one that the next forward needs first.',
+        ),
       neededBy: z.enum(['update', 'next-use']).default('update').describe('What waits for a message.'),
-      everySteps: count.default(1).describe('Sent once in so many steps.'),
+      everySteps: count.default(1).describe('Steps between two exchanges.'),
       stepsLater: z
         .int()
         .nonnegative()
         .max(mostStepsLater)
         .default(0)
-        .describe('Steps that training goes on without it.'),
+        .describe('Delay of an update in steps.'),
     })
     .prefault({}),
   servers: z
     .strictObject({
-      count: count.max(mostServers).optional().describe('As many as nodes where left out.'),
-      colocated: z.boolean().default(true).describe("On the workers' nodes."),
-      splitFromElements: count.optional().describe('Tensors of so many elements are split over all servers.'),
-      asynchronous: z.boolean().default(false).describe('No worker waits for another.'),
+      count: count.max(mostServers).optional().describe('Default: the number of nodes.'),
+      colocated: z.boolean().default(true).describe("Whether servers run on the workers' nodes."),
+      splitFromElements: count
+        .optional()
+        .describe('Tensors with at least so many elements are split over all servers.'),
+      asynchronous: z.boolean().default(false).describe('Whether workers do not wait for each other.'),
     })
     .prefault({}),
   update: z
@@ -68,9 +82,12 @@ export const frameworkFile = z.strictObject({
       ahead: z
         .enum(['nothing', 'reading', 'reading-and-copying'])
         .default('reading-and-copying')
-        .describe('What is done for the next steps while one computes.'),
+        .describe('Which stages of the input pipeline overlap with the step.'),
       reads: z.enum(['own-share', 'everything']).default('own-share').describe('What each worker reads.'),
-      pipelined: z.boolean().default(true).describe('Reading and copying of different batches run at once.'),
+      pipelined: z
+        .boolean()
+        .default(true)
+        .describe('Whether reading and copying of different batches overlap.'),
     })
     .prefault({}),
 });

@@ -1,4 +1,4 @@
-/** Reads a person's own description of a framework: YAML or JSON, checked by schema, errors at the place. */
+/** Reads user-defined framework of a framework: YAML or JSON, checked by schema, errors at the place. */
 
 import { isMap, parseDocument } from 'yaml';
 import type { FrameworkDescription } from '../../model/frameworkDescription.ts';
@@ -32,7 +32,7 @@ export function readFrameworkDescription(text: string): ReadFramework {
   }
   const value = plainValue(document);
   if (value === undefined) {
-    const message = 'The description of the framework repeats anchors too often; write what they stand for';
+    const message = 'The description of the framework repeats anchors too often; write their values';
     return failure([{ ...structure, message, span: { start: 0, end: text.length } }]);
   }
   const checked = frameworkFile.safeParse(value);

@@ -28,7 +28,7 @@ export function takeJoinedTensors(cursor: TokenCursor, written: string): LayerCa
   const { start } = left.span;
   const span = isWhole ? { start, end: right.span.end } : cursor.spanFrom(start);
   const call = `\`${name}(${left.text}, ${isWhole ? right.text : '…'})\``;
-  cursor.report(span, `a layer is one call: write ${call} in the place of \`${operator.text}\``);
+  cursor.report(span, `a layer is one call: write ${call} instead of \`${operator.text}\``);
   cursor.skipRest();
   if (!isWhole) return undefined;
   return {
@@ -68,7 +68,7 @@ export function reportNoCall(cursor: TokenCursor): void {
   const next = cursor.peek();
   const hint =
     kind === 'number' && next.text === '*'
-      ? `; a repetition stands behind the call: \`decoder() * ${text}\``
+      ? `; write a repetition after the call: \`decoder() * ${text}\``
       : text === '-' && next.kind === 'name'
         ? `; write \`neg(${next.text})\``
         : '';
@@ -79,8 +79,8 @@ export function reportNoCall(cursor: TokenCursor): void {
 export function reportSubscript(cursor: TokenCursor, { text, span }: Name, isMember: boolean): void {
   const message =
     isMember && text === 'shape'
-      ? 'a size is no layer; write the dim, such as `batch`, where it is needed'
-      : `\`${text}[…]\` is no call: parts of a tensor are taken by \`select\`, \`narrow\`, \`slice\` or \`split\`, and blocks are called with parentheses`;
+      ? 'a size is not a layer; write the dim, such as `batch`, where it is needed'
+      : `\`${text}[…]\` is not a call: use \`select\`, \`narrow\`, \`slice\` or \`split\` for parts of a tensor, and parentheses to call a block`;
   cursor.report(cursor.spanFrom(span.start), message);
   cursor.skipRest();
 }
@@ -98,7 +98,7 @@ export function takeMisplacedArguments(cursor: TokenCursor, { text, span }: Name
   if (isWord || !['name', 'number', 'string'].includes(token.kind)) {
     cursor.report(span, `\`${text}\` is not called; write \`${text}()\``);
   } else {
-    cursor.report(cursor.spanFrom(token.span.start), `arguments stand in parentheses: \`${text}(…)\``);
+    cursor.report(cursor.spanFrom(token.span.start), `write arguments in parentheses: \`${text}(…)\``);
     cursor.skipRest();
   }
   return [];
@@ -120,7 +120,7 @@ export function takeSecondCall(cursor: TokenCursor, { text }: Name): readonly Re
   });
   const names = sources.map((source) => source.text).join(', ');
   const example = `\`${text}(…) from ${names === '' ? 'x' : names}\``;
-  cursor.report({ start, end: cursor.previousEnd }, `inputs stand behind \`from\`: ${example}`);
+  cursor.report({ start, end: cursor.previousEnd }, `write inputs after \`from\`: ${example}`);
   return sources;
 }
 
@@ -130,7 +130,7 @@ export function expectEndOfCall(cursor: TokenCursor): void {
   const next = cursor.peek();
   const rest = cursor.spanFrom(span.start);
   if (text === ',' || (text === '-' && next.text === '>')) {
-    const message = 'a layer is one call: write what follows on a line of its own, as `- name: Layer(…)`';
+    const message = 'a layer is one call: put the rest on its own line, as `- name: Layer(…)`';
     cursor.report(rest, message);
     return;
   }
@@ -141,5 +141,5 @@ export function expectEndOfCall(cursor: TokenCursor): void {
     return;
   }
   const example = name === undefined ? `${next.text}(…)` : `${name}(…, …)`;
-  cursor.report(rest, `a layer is one call: write what follows on a line of its own, as \`${example}\``);
+  cursor.report(rest, `a layer is one call: put the rest on its own line, as \`${example}\``);
 }

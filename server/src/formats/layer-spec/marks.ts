@@ -15,17 +15,16 @@ export const markDefinitions: readonly MarkDefinition[] = [
   {
     name: 'frozen',
     documentation:
-      'Its parameters are not trained: no gradients, no optimizer state, nothing to communicate. Gradients still pass through it to trained layers above.',
+      'Its parameters are frozen: no gradients, no optimizer state, no communication. Gradients still flow through it to trained layers above.',
   },
   {
     name: 'recompute',
-    documentation:
-      'Activation checkpointing: what is inside is not kept for backward but computed again there, from its inputs alone.',
+    documentation: 'Activation checkpointing: backward recomputes the activations inside from its inputs.',
   },
   {
     name: 'precision',
     values: precisions,
-    documentation: 'The arithmetic of this layer, whatever the precision of the scenario.',
+    documentation: 'The precision of this layer; overrides the precision of the scenario.',
   },
 ];
 

@@ -47,7 +47,7 @@ function takeNames(cursor: TokenCursor): readonly Name[] | undefined {
     if (name === undefined) {
       cursor.report(
         cursor.token.span,
-        'a layer is named by letters, digits and `_`; several outputs by names with commas between them',
+        'a layer name has letters, digits and `_`; separate several outputs with commas',
       );
       return names.length === 0 ? undefined : names;
     }

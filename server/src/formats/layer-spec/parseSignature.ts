@@ -40,7 +40,7 @@ function takeParameters(cursor: TokenCursor): readonly BlockParameter[] {
     else if (value.kind === 'name') {
       parameters.push({ name: { text: value.name, span: value.span }, default: undefined });
     } else {
-      cursor.report(span, 'a parameter of a block is a name, with `=` and a default where it has one');
+      cursor.report(span, 'a block parameter is a name, optionally with `=` and a default');
     }
   }
   return parameters;

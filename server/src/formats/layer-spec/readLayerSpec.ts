@@ -30,7 +30,7 @@ export interface ReadSpec {
 /** `memory` holds what was read of an earlier state of the text, and then what is read of this one. */
 export function readLayerSpec(text: string, memory = new ReadingCache()): ReadSpec {
   if (text.length > longestSpec) {
-    const message = `the layer spec is ${text.length} characters long, more than ${longestSpec}; put what repeats into blocks, or export the model as ONNX`;
+    const message = `the layer spec is ${text.length} characters long, more than ${longestSpec}; put repeated layers into blocks, or export the model as ONNX`;
     const span = { start: 0, end: 0 };
     return { spec: undefined, issues: [{ code: 'file/unreadable', severity: 'error', message, span }] };
   }
@@ -87,7 +87,7 @@ function readModels(reading: SpecReading, entry: YamlEntry | undefined): readonl
   for (const model of reading.mappingOf(entry, 'models')) {
     const name = nameOf(model.key);
     if (!/^[\p{L}\p{N}_][\p{L}\p{N}_.-]*$/u.test(name.text)) {
-      const message = `a model is named by letters, digits, \`_\`, \`-\` and \`.\`, not \`${name.text}\``;
+      const message = `\`${name.text}\` is not a model name: use letters, digits, \`_\`, \`-\` and \`.\``;
       reading.report('spec/structure', message, name.span);
       continue;
     }

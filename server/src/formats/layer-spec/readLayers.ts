@@ -65,7 +65,7 @@ function readLayer(reading: SpecReading, { key, value }: YamlEntry): SpecLayer |
 function layerMeant(written: string): string {
   const [, name, call] = /^(?:self\.)?([A-Za-z_]\w*)\s*=\s*([A-Za-z_][\w.]*\(.*)$/s.exec(written) ?? [];
   if (name !== undefined && call !== undefined && written.length < longestShown) {
-    return `with \`:\` behind its name: \`- ${name}: ${call}\``;
+    return `with \`:\` after its name: \`- ${name}: ${call}\``;
   }
   const isCall = /^[A-Za-z_][\w.]*\(.*\)$/s.test(written) && written.length < longestShown;
   return isCall ? `with a name before it: \`- name: ${written}\`` : '`- name: Layer(…)`';

@@ -22,44 +22,44 @@ export const scenarioKeys = {
     documentation: 'Name of a cluster or GPU profile; `layercost clusters` lists them.',
   },
   nodes: { kind: 'count', documentation: 'Machines used.' },
-  gpus: { kind: 'count', documentation: 'GPUs used in all.' },
+  gpus: { kind: 'count', documentation: 'Total number of GPUs.' },
   batch: { kind: 'count', documentation: 'Samples per GPU and step.' },
-  precision: { kind: precisions, documentation: 'Arithmetic; fp16 and bf16 mean mixed precision.' },
-  optimizer: { kind: optimizers, documentation: 'What keeps state beside every parameter.' },
+  precision: { kind: precisions, documentation: 'Number format; fp16 and bf16 mean mixed precision.' },
+  optimizer: { kind: optimizers, documentation: 'Optimizer; it determines the state kept per parameter.' },
   framework: {
     kind: 'framework',
     documentation:
-      'Name of a framework, with options: `pytorch-ddp,bucket-mb=50` or `{ name: pytorch-ddp, bucket-mb: 50 }`; or a YAML file beside this one that describes one.',
+      'Name of a framework, with options: `pytorch-ddp,bucket-mb=50` or `{ name: pytorch-ddp, bucket-mb: 50 }`; or a YAML file beside this one that describes your own.',
   },
   mode: { kind: modes, documentation: 'Training or inference.' },
   accumulate: {
     kind: 'count',
-    documentation: 'Passes of a step, whose gradients are added up before the update.',
+    documentation: 'Gradient accumulation: passes per step, whose gradients are summed before the update.',
   },
   checkpoint: {
     kind: checkpoints,
     documentation:
-      'What repeated blocks keep for backward: all it needs (none), their inputs (block), or also the results of all products (selective) or of every second one (alternate).',
+      'What repeated blocks keep for backward: all activations (none), their inputs (block), or also the outputs of all matmuls (selective) or of every second one (alternate).',
   },
   thresholds: {
     kind: 'thresholds',
-    documentation: 'From where on something is a finding: `exposed-communication=0.1,low-efficiency=0.5`.',
+    documentation:
+      'Thresholds above which a finding is reported: `exposed-communication=0.1,low-efficiency=0.5`.',
   },
-  'global-batch': { kind: 'count', documentation: 'Samples of a step over all GPUs, in the place of batch.' },
+  'global-batch': { kind: 'count', documentation: 'Samples per step over all GPUs; replaces `batch`.' },
   input: {
     kind: 'group',
-    documentation:
-      'Reading and decoding: `sample-bytes=110000,decode-rate=200`, `source=local`, `read-gbs=2`.',
+    documentation: 'Input pipeline: `sample-bytes=110000,decode-rate=200`, `source=local`, `read-gbs=2`.',
   },
   workers: {
     kind: 'group',
     documentation:
-      'How unlike workers are: `imbalance=1.1`, or `spread=0.05` of their times, `straggler=2`, `other-gpu=k80,other-count=4`.',
+      'Variation between workers: `imbalance=1.1`, `spread=0.05`, `straggler=2`, `other-gpu=k80,other-count=4`.',
   },
   run: {
     kind: 'group',
     documentation:
-      'A whole run: `samples=1281167,epochs=90`, `start-seconds=60`, `price=2.5` per GPU and hour.',
+      'A whole run: `samples=1281167,epochs=90`, `start-seconds=60`, `price=2.5` US dollars per GPU-hour.',
   },
 } as const;
 
@@ -191,7 +191,7 @@ function readThresholds(text: string, report: (message: string) => void): Thresh
     if (!isThresholdName(name)) {
       report(`\`${name}\` is not the name of a threshold${didYouMean(name, thresholdNames)}`);
     } else if (isShare(share)) thresholds[name] = share;
-    else report(`\`${name}\` takes a share from 0 to 1, such as \`${name}=0.1\``);
+    else report(`\`${name}\` takes a fraction from 0 to 1, such as \`${name}=0.1\``);
   }
   return thresholds;
 }

@@ -31,7 +31,7 @@ const refusals: Readonly<Record<string, string>> = {
   '|': 'a text block is not used in layer specs; write the value on the line',
   '>': 'a text block is not used in layer specs; write the value on the line',
   '?': 'write `key: value`',
-  '-': 'a list begins on a line of its own',
+  '-': 'start a list on its own line',
   '%': 'a value cannot begin with `%`; put it in quotes',
   '@': 'a value cannot begin with `@`; put it in quotes',
   '`': 'a value cannot begin with a backtick; put it in quotes',
@@ -86,7 +86,7 @@ function readPlain(cursor: LineCursor, position: number, column: number): YamlSc
     const next = cursor.line;
     if (next === undefined) break;
     if (isCommented || next.afterComment) {
-      const message = 'a comment cannot stand inside a value that goes on over several lines';
+      const message = 'a comment cannot stand inside a value of several lines';
       cursor.report(message, { start: next.first, end: next.end });
       isBroken = true;
     }

@@ -23,7 +23,7 @@ export function readYaml(text: string): {
   const root = line && readBlock(cursor, line.first, -1);
   const rest = cursor.line;
   if (rest !== undefined && root !== undefined) {
-    cursor.report('the text goes on where nothing can follow', { start: rest.first, end: rest.end });
+    cursor.report('unexpected content after the end of the document', { start: rest.first, end: rest.end });
   }
   return { root, problems: cursor.problems };
 }
@@ -185,7 +185,7 @@ function readBelow(cursor: LineCursor, column: number, isKey: boolean): YamlNode
 }
 
 function reportMisplaced(cursor: LineCursor, line: YamlLine, column: number): void {
-  const message = `the line is indented by ${indentOf(line)}, but what it stands beside by ${column}; indent them alike`;
+  const message = `the line is indented by ${indentOf(line)}, its neighbours by ${column}; indent them alike`;
   reportLine(cursor, line, message);
 }
 

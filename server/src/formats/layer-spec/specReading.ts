@@ -79,7 +79,7 @@ export class SpecReading {
   /** Whether a name can stand in expressions, which is said where it cannot. */
   isIdentifier(name: Name, what: string): boolean {
     if (/^[\p{L}_][\p{L}\p{N}_]*$/u.test(name.text)) return true;
-    const message = `${what} is named by letters, digits and \`_\`, not \`${name.text}\``;
+    const message = `\`${name.text}\` is not a name of ${what}: use letters, digits and \`_\``;
     this.report('spec/structure', message, name.span);
     return false;
   }

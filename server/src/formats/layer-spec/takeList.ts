@@ -37,7 +37,7 @@ export function takeList(
     if (!cursor.at(close) && !cursor.at(',') && !cursor.ended) {
       const isCall = cursor.at('(') && cursor.previous?.kind === 'name';
       const message = isCall
-        ? 'an argument holds no call: a tensor gets a line of its own, a size is a dim, such as `batch`'
+        ? 'an argument cannot be a call: put a tensor on its own line; for a size use a dim, such as `batch`'
         : `expected \`,\` or \`${close}\`, found \`${cursor.token.text}\``;
       if (isCall) cursor.holdsCall = true;
       if (isRead) cursor.report(cursor.token.span, message);

@@ -25,7 +25,7 @@ export function takeMark(cursor: TokenCursor, others: readonly Mark[]): Mark | u
     if (value === undefined) cursor.report(cursor.token.span, `\`${name.text}\` needs a word after \`=\``);
   }
   if (others.some((mark) => mark.name.text === name.text)) {
-    cursor.report(name.span, `\`${name.text}\` is already said`);
+    cursor.report(name.span, `\`${name.text}\` is given twice; remove one`);
   }
   checkValue(cursor, definition, name, value);
   return { name, value };
@@ -39,7 +39,7 @@ function checkValue(
 ): void {
   if (values === undefined) {
     if (value !== undefined) {
-      cursor.report(value.span, `\`${text}\` stands alone; take \`=${value.text}\` out`);
+      cursor.report(value.span, `\`${text}\` takes no value; remove \`=${value.text}\``);
     }
   } else if (value === undefined) {
     cursor.report(span, `\`${text}\` needs a value, one of ${values.join(', ')}`);

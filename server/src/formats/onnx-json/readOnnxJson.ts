@@ -21,7 +21,8 @@ export function readOnnxJson(text: string): ReadOnnx {
   if ('problem' in parsed)
     return refuse(`The text is not valid JSON (${parsed.problem}): export the model again`);
   const { value } = parsed;
-  if (!isObject(value)) return refuse('The JSON is not an object, so no ONNX model: open the model itself');
+  if (!isObject(value))
+    return refuse('The JSON is not an object, so not an ONNX model: open the model itself');
   if (isTooDeep(value)) {
     return refuse(`Objects are nested more than ${deepest} levels deep: export the model again`);
   }

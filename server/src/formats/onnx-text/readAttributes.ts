@@ -44,7 +44,7 @@ export function readAttributeValue(inner: InnerReading): Attribute<OnnxGraph> {
     type = cursor.identifier('the type of an attribute');
     if (!attributeTypeNames.has(type)) {
       cursor.failWith(
-        `\`${type}\` is no type of an attribute: write one of ${[...attributeTypeNames].join(', ')}`,
+        `\`${type}\` is not an attribute type: write one of ${[...attributeTypeNames].join(', ')}`,
         start,
         start + type.length,
       );
@@ -67,7 +67,7 @@ function readList(inner: InnerReading, type: string | undefined, start: number):
   const entryType = type?.replace(/s$/, '');
   if (cursor.matches(']')) {
     if (type === undefined || entryType === type) {
-      const what = type === undefined ? 'an empty list needs a type' : `an empty list is no \`${type}\``;
+      const what = type === undefined ? 'an empty list needs a type' : `an empty list is not a \`${type}\``;
       cursor.failWith(`${what}: write \`name: ints = []\``, start, cursor.tokenEnd);
     }
     return listOf(entryType ?? '', []);

@@ -29,8 +29,8 @@ const containers: ReadonlySet<string> = new Set(['seq', 'map', 'optional', 'spar
 export const unknownType = (word: string): string => {
   const nearest = nearestName(word, [...elementTypesByName.keys(), ...containers]);
   return nearest === undefined
-    ? `\`${word}\` is no type: ${typeHint}`
-    : `\`${word}\` is no type; did you mean \`${nearest}\`?`;
+    ? `\`${word}\` is not a type: ${typeHint}`
+    : `\`${word}\` is not a type; did you mean \`${nearest}\`?`;
 };
 
 /** Whether a type is next. A container's name is one only before its parenthesis; a value may have it too. */
@@ -107,7 +107,7 @@ function readElementType(cursor: TextCursor): ElementType {
   const word = cursor.identifier('an element type');
   const type = word === 'undefined' ? 'undefined' : elementTypesByName.get(word);
   if (type === undefined) {
-    cursor.failWith(`\`${word}\` is no element type: ${typeHint}`, start, start + word.length);
+    cursor.failWith(`\`${word}\` is not an element type: ${typeHint}`, start, start + word.length);
   }
   return type ?? 'undefined';
 }
@@ -193,7 +193,7 @@ function readContent(
   }
   if (sparse) {
     cursor.failWith(
-      'ONNX text has no values of sparse tensors: write `{...}`, or the tensor as a dense one',
+      'ONNX text cannot write values of sparse tensors: write `{...}`, or a dense tensor',
       cursor.tokenEnd - 1,
       cursor.tokenEnd,
     );

@@ -60,7 +60,7 @@ export function readOnnx(source: ByteSource, at?: (offset: number) => string): R
     reading.issues.unshift({
       code: 'onnx/newer-ir',
       severity: 'information',
-      message: `IR version ${model.irVersion} is newer than ${knownIrVersion}, the newest known here: known fields are read, what is new is reported field by field`,
+      message: `IR version ${model.irVersion} is newer than ${knownIrVersion}, the newest supported one: known fields are read, unknown fields are reported one by one`,
     });
   }
   return { model: { ...rest, graph }, issues: reading.issues };
@@ -173,12 +173,12 @@ function refuseProblem(problem: WireProblem, began: boolean, at: string): ReadOn
     case 'malformed':
       return refuse(
         'file/corrupt',
-        `The file is damaged (${problem.what} ${at}): copy or export the model again`,
+        `The file is corrupt (${problem.what} ${at}): copy or export the model again`,
       );
     case 'depth':
       return refuse(
         'file/corrupt',
-        `The file is damaged or made to harm (${problem.what} ${at}): export the model again`,
+        `The file is corrupt or malicious (${problem.what} ${at}): export the model again`,
       );
   }
 }

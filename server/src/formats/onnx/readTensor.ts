@@ -261,7 +261,7 @@ function locationOf(
 export const outsideFolder = (tensor: string, path: string): Issue => ({
   code: 'onnx/external-data-outside',
   severity: 'warning',
-  message: `Tensor \`${tensor}\` stores its data at \`${path}\`, outside the folder of the model: it is never opened, save the model again with its data beside it`,
+  message: `Tensor \`${tensor}\` stores its data at \`${path}\`, outside the folder of the model; it is never opened. Save the model again with its data beside it`,
   value: tensor,
 });
 

@@ -209,7 +209,7 @@ class ModelWriting {
     this.issues.push({
       code: 'onnx/unknown-field',
       severity: 'warning',
-      message: `Field \`${name}\` of ${message}${place.words === '' ? '' : ` ${place.words}`} is not known and was skipped: if it changes what the model computes, its cost differs`,
+      message: `Field \`${name}\` of ${message}${place.words === '' ? '' : ` ${place.words}`} is unknown and was skipped: if it changes the computation, the cost differs`,
       ...(place.span === undefined ? {} : { span: place.span }),
     });
   }
@@ -252,8 +252,8 @@ function notANumber(text: string, name: string): string {
     ? elementTypes.findIndex((known) => onnxName(known) === text)
     : -1;
   return type < 0
-    ? `\`${shown}\` is no value of \`${name}\`: write a number`
-    : `\`${shown}\` is no value of \`${name}\`, which is a number in ONNX: write ${type}`;
+    ? `\`${shown}\` is not a value of \`${name}\`: write a number`
+    : `\`${shown}\` is not a value of \`${name}\`, a number in ONNX: write ${type}`;
 }
 
 /** `TensorProto.DataType` says FLOAT and DOUBLE where NumPy says float32 and float64. */

@@ -61,7 +61,7 @@ export class Reading {
     this.report(`${message}.${field}`, {
       code: 'onnx/unknown-field',
       severity: 'warning',
-      message: `Field ${field} of ${message} ${this.at(fieldOffset)} is not known and was skipped: if it changes what the model computes, its cost differs`,
+      message: `Field ${field} of ${message} ${this.at(fieldOffset)} is unknown and was skipped: if it changes the computation, the cost differs`,
     });
   }
 
@@ -76,7 +76,7 @@ export class Reading {
       this.report(`${message}.${field} wire type`, {
         code: 'onnx/unknown-field',
         severity: 'warning',
-        message: `Field ${field} of ${message} ${this.at(fieldOffset)} is not encoded as ONNX encodes it and was skipped: export the model again`,
+        message: `Field ${field} of ${message} ${this.at(fieldOffset)} is not encoded as ONNX requires and was skipped: export the model again`,
       });
     }
     return false;
@@ -211,7 +211,7 @@ export class Reading {
     this.report(`element type ${dataType}`, {
       code: 'onnx/unknown-element-type',
       severity: 'warning',
-      message: `Element type ${dataType} of ${where} is not known: its size is counted as unknown`,
+      message: `Element type ${dataType} of ${where} is unknown: its size is counted as unknown`,
     });
     return 'undefined';
   }

@@ -182,7 +182,7 @@ class OnnxWriter {
         this.issues.push({
           code: 'onnx/not-writable',
           severity: 'error',
-          message: `The value of ${where} (${attribute.value}) is not kept when a model is read, so it cannot be written: use the model itself`,
+          message: `The value of ${where} (${attribute.value}) is not kept when a model is read, so it cannot be written: use the original model`,
         });
         return undefined;
     }
@@ -194,7 +194,7 @@ class OnnxWriter {
       this.issues.push({
         code: 'onnx/not-writable',
         severity: 'error',
-        message: `The contents of ${where} are not known, so they cannot be written: say what takes their place`,
+        message: `The contents of ${where} are unknown, so they cannot be written: give --weights`,
       });
     }
     writeTensor(this.wire, field, tensor, this.#payloads.get(tensor));

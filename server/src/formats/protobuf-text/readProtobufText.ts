@@ -135,7 +135,7 @@ class ProtobufTextReader {
       do {
         const next = this.#next();
         if (this.#text.charAt(next) === '[') {
-          this.#failAt('a value that is no list', next);
+          this.#failAt('a value that is not a list', next);
           break;
         }
         const value = this.#value(depth, true);

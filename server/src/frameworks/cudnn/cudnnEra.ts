@@ -29,7 +29,7 @@ export const cudnnEraOptions: readonly FrameworkOption[] = [
     name: 'input-gradient',
     default: 'false',
     documentation:
-      'true: backward goes on to the gradient of what went into the model, as modules of Torch 7 do',
+      'true: backward also computes the gradient of the model’s inputs, as modules of Torch 7 do',
     expects: oneOf('true', 'false'),
   },
 ];

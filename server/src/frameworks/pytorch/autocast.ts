@@ -39,7 +39,7 @@ export interface TypeAssignment {
 }
 
 export interface TypeOptions {
-  /** `torch.backends.cudnn.allow_tf32`, true by default: fp32 convolutions use TF32 where the GPU has it. */
+  /** `torch.backends.cudnn.allow_tf32`, true by default: fp32 convolutions use TF32 on GPUs that have it. */
   readonly convolutionTf32: boolean;
   /** Attention, GELU and the like are one call each, not written out operator by operator. */
   readonly fusedCalls: boolean;

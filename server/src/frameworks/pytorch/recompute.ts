@@ -20,7 +20,7 @@ import { isMatmulClass } from '../../operators/definition.ts';
 import type { KeptTensor, LoweredOperator } from '../behaviour.ts';
 
 /**
- * The operators with those of the groups computed again in backward. `stored` gives the memory of a value as it lies
+ * The operators with those of the groups recomputed in backward. `stored` gives the memory of a value as it lies
  * there, without a cast.
  */
 export function recompute(

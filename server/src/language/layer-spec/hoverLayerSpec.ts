@@ -69,7 +69,7 @@ class Hovers {
     const start = source.lastIndexOf('input', offset);
     if (word === null || block === undefined || offset > start + word[0].length) return undefined;
     return {
-      parts: [`\`input\`: what block \`${block.name.text}\` is given`],
+      parts: [`\`input\`: the input of block \`${block.name.text}\``],
       span: { start, end: start + word[0].length },
     };
   }
@@ -122,7 +122,7 @@ class Hovers {
     return {
       parts: [
         `\`\`\`python\n${parameter.name}${type}${otherwise}\n\`\`\``,
-        [parameter.documentation, parameter.follows ? 'Follows from the input and may be left out.' : '']
+        [parameter.documentation, parameter.follows ? 'Optional; inferred from the input.' : '']
           .filter((part) => part !== '')
           .join(' '),
         this.valueOf(argument, block),

@@ -44,5 +44,5 @@ function describePart({ scenario }: SpecBody, part: string): string {
   const option = framework.options.find((candidate) => candidate.name === name);
   return option === undefined
     ? ''
-    : `\`${option.name}\` of \`${framework.name}\`, ${option.default} where left out: ${option.documentation}`;
+    : `\`${option.name}\` of \`${framework.name}\`, default ${option.default}: ${option.documentation}`;
 }

@@ -66,6 +66,6 @@ function activeParameter(callable: Callable, open: OpenCall): number | undefined
 }
 
 function documentationOf({ documentation, follows }: CallableParameter): string {
-  const note = follows ? 'Follows from the input and may be left out.' : '';
+  const note = follows ? 'Optional; inferred from the input.' : '';
   return [documentation, note].filter((part) => part !== '').join(' ');
 }

@@ -29,9 +29,11 @@ export function renameLayerSpec(
   const { name } = found;
   if (newName === name.text) return { kind: 'done', result: [] };
   if (!/^[\p{L}_][\p{L}\p{N}_]*$/u.test(newName)) {
-    return refused(`\`${newName}\` is no name: use letters, digits and \`_\`, and begin with no digit`);
+    return refused(
+      `\`${newName}\` is not a name: use letters, digits and \`_\`, and do not begin with a digit`,
+    );
   }
-  if (words.has(newName)) return refused(`\`${newName}\` is a word of the language; choose another name`);
+  if (words.has(newName)) return refused(`\`${newName}\` is a reserved word; choose another name`);
   const rival = names.find((other) => other !== name && other.text === newName && meet(name, other));
   if (rival !== undefined) {
     return refused(`\`${newName}\` is already ${kinds[rival.kind]} here; choose another name`);

@@ -19,7 +19,7 @@ export function snippetsAt(place: CursorPlace['kind']): readonly Snippet[] {
 const wholeParts: readonly Snippet[] = [
   {
     name: 'model',
-    documentation: 'a whole layer spec to begin with',
+    documentation: 'a complete layer spec to start from',
     body: [
       'name: ${1:model}',
       '',
@@ -35,7 +35,7 @@ const wholeParts: readonly Snippet[] = [
   },
   {
     name: 'scenario of a cluster',
-    documentation: 'where the model is trained',
+    documentation: 'cluster and job of the training',
     body: 'scenario: { cluster: ${1:dgx-h100}, gpus: ${2:8}, precision: ${3:bf16}, optimizer: ${4:adamw} }$0',
   },
 ];

@@ -70,7 +70,7 @@ export function visibleTensors(
     (name): VisibleTensor => ({
       name,
       kind: 'input',
-      detail: `what ${own?.name.text} is given`,
+      detail: `input of ${own?.name.text}`,
       start: undefined,
     }),
   );

@@ -39,5 +39,5 @@ export function describeAttribute(
   const page = `onnx_${domain === 'ai.onnx' ? '' : domain.replaceAll('.', '')}_${type}`;
   const operator = `[${type}](https://onnx.ai/onnx/operators/${page}.html)`;
   const versions = version === undefined ? '' : `, operator set ${version}`;
-  return `Attribute of ${operator}${versions}. ${required ? 'It has to be given.' : 'It may be left out.'}`;
+  return `Attribute of ${operator}${versions}. ${required ? 'Required.' : 'Optional.'}`;
 }

@@ -26,14 +26,13 @@ export function layerSpecSchema(): Json {
     dims: {
       type: 'object',
       description:
-        'Sizes with names: a number, an expression over the others, or nothing where the value is given outside.',
+        'Named sizes: a number, an expression over other names, or nothing where the value is set elsewhere.',
       propertyNames: { pattern: identifier },
       additionalProperties: { type: ['integer', 'string', 'null'] },
     },
     inputs: {
       type: 'object',
-      description:
-        'What the model is given: names with an element type and a shape, such as int64[batch, seq].',
+      description: 'Inputs of the model: names with an element type and a shape, such as int64[batch, seq].',
       propertyNames: { pattern: identifier },
       additionalProperties: {
         type: 'string',
@@ -50,12 +49,12 @@ export function layerSpecSchema(): Json {
     layers: { $ref: '#/definitions/layers' },
     outputs: {
       type: 'array',
-      description: 'Layers whose outputs leave the model; the last one where this is left out.',
+      description: 'Layers whose outputs the model returns; default: the last one.',
       items: { type: 'string' },
     },
     scenario: {
       type: 'object',
-      description: 'Where the model is trained; the options of the command line.',
+      description: 'Scenario of the training; the options of the command line.',
       additionalProperties: false,
       properties: Object.fromEntries(
         Object.entries(scenarioKeys).map(([key, { kind, documentation }]): [string, Json] => {
@@ -78,7 +77,7 @@ export function layerSpecSchema(): Json {
     models: {
       type: 'object',
       description:
-        'Several models in one file: names with the keys in which each differs from what the top level says for all.',
+        'Several models in one file: names with the keys in which each differs from the top level.',
       propertyNames: { pattern: '^[A-Za-z0-9_][A-Za-z0-9_.-]*$' },
       additionalProperties: { type: ['object', 'null'], additionalProperties: false, properties: ofModel },
     },
@@ -93,8 +92,7 @@ export function layerSpecSchema(): Json {
     definitions: {
       layers: {
         type: 'array',
-        description:
-          'Layers in order; each takes the output of the one above unless it names others with `from`.',
+        description: 'Layers in order; each reads the output of the one above unless `from` names others.',
         items: { $ref: '#/definitions/layer' },
       },
       layer: {

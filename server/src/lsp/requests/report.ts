@@ -41,7 +41,7 @@ function* reportOf(
     return {
       name,
       text: [`# ${name}`, '', 'The model cannot be costed.', '', ...reasons, ''].join('\n'),
-      refusal: `${name} has no ${page === 'report' ? 'report' : 'scaling curve'}, because nothing of it could be costed: ${errors[0] ?? 'the log has the details'}`,
+      refusal: `${name} has no ${page === 'report' ? 'report' : 'scaling curve'}, because no part of it could be costed: ${errors[0] ?? 'the log has the details'}`,
     };
   }
   if (page === 'scaling') return yield* scalingOf(view.estimate, format);

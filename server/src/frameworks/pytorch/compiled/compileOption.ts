@@ -11,7 +11,7 @@ export const compileOption: FrameworkOption = {
   name: 'compile',
   default: 'false',
   documentation:
-    'torch.compile: false (eager), true or default (fused kernels), reduce-overhead (and CUDA graphs), max-autotune (as reduce-overhead; what tuning gains is not counted)',
+    'torch.compile: false (eager), true or default (fused kernels), reduce-overhead (and CUDA graphs), max-autotune (like reduce-overhead; gains of tuning are not counted)',
   expects: oneOf('false', 'true', 'default', 'reduce-overhead', 'max-autotune'),
 };
 

@@ -13,10 +13,10 @@ export function callFixes({
   const change = (title: string, ...edits: readonly [TextSpan, string][]): readonly Change[] => [
     { title, edits: edits.map(([place, text]) => ({ span: place, text })) },
   ];
-  const joined = /write `(\w+\([^`…]*\))` in the place of/.exec(message)?.[1];
+  const joined = /write `(\w+\([^`…]*\))` instead of/.exec(message)?.[1];
   if (joined !== undefined) return change(`Write \`${joined}\``, [span, joined]);
   const inputs = /^\(\s*([\w.]+(?:\s*,\s*[\w.]+)*)\s*\)$/.exec(written)?.[1];
-  if (message.startsWith('inputs stand behind') && inputs !== undefined) {
+  if (message.startsWith('write inputs after') && inputs !== undefined) {
     return change(`Write \`from ${inputs}\``, [span, ` from ${inputs}`]);
   }
   if (message.includes('is called with parentheses')) {
@@ -28,7 +28,7 @@ export function callFixes({
   if (right !== undefined) {
     const isThere = source.slice(span.end).trimStart().startsWith(right);
     return isThere
-      ? change(`Take \`${written}\` out`, [span, ''])
+      ? change(`Remove \`${written}\``, [span, ''])
       : change(`Change to \`${right}\``, [span, right]);
   }
   const missing = /^`(.)` is missing; write it here$/.exec(message)?.[1];

@@ -22,7 +22,7 @@ export function frameworkKeyProposals(
   site: ProposalSite,
   { framework, written }: FrameworkMapping,
 ): readonly Completion[] {
-  const about = 'Which framework: a built-in one, or a file that describes one.';
+  const about = 'Name of a built-in framework, or a file that describes your own.';
   const options = findFramework(framework)?.options ?? [];
   return [proposal(site, 'name', 'key', '', about), ...options.map((option) => settingProposal(site, option))]
     .filter(({ label }) => !written.includes(label) || label === site.context.word)

@@ -19,12 +19,11 @@ export function keyProposals(site: ProposalSite, known: readonly SpecKey[]): rea
 const keyDocumentation: Readonly<Record<SpecKey, string>> = {
   name: 'Name of the model.',
   include: 'Files whose blocks can be called here, as paths relative to this file.',
-  models:
-    'Several models in one file: each a name, and the keys in which it differs from what stands beside it.',
-  dims: 'Sizes with names, such as `d: 768`; a value may be an expression over the others.',
-  inputs: 'What the model is given: a name, an element type and a shape, such as `int64[batch, seq]`.',
-  blocks: 'Lists of layers that are used more than once.',
+  models: 'Several models in one file: each a name, and the keys in which it differs from the top level.',
+  dims: 'Named sizes, such as `d: 768`; a value may be an expression over other names.',
+  inputs: 'Inputs of the model: a name, an element type and a shape, such as `int64[batch, seq]`.',
+  blocks: 'Lists of layers to use more than once.',
   layers: 'The layers in order, each one call.',
-  outputs: 'Layers whose outputs leave the model; the last one where this is left out.',
-  scenario: 'Where the model is trained; goes before the settings.',
+  outputs: 'Layers whose outputs the model returns; default: the last one.',
+  scenario: 'Scenario of the training; overrides the settings.',
 };

@@ -10,7 +10,7 @@ export function markProposals(
   hasSources: boolean,
   written: readonly string[],
 ): readonly Completion[] {
-  const from = 'Takes its input from the layers named here, not from the one above.';
+  const from = 'Reads the layers named here instead of the one above.';
   return [
     ...(hasSources ? [] : [{ ...proposal(site, 'from', 'key', '', from), insert: 'from ' }]),
     ...markDefinitions

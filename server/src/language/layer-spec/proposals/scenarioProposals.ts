@@ -36,7 +36,7 @@ export function scenarioValueProposals(
 const clusterProposals = (site: ProposalSite): readonly Completion[] =>
   builtInClusters.map(({ name, title, gpu, gpusPerNode }) => {
     const isGpu = name === gpu.name;
-    const about = isGpu ? 'One GPU by itself.' : `${gpusPerNode.value} × ${gpu.title} per node.`;
+    const about = isGpu ? 'A single GPU.' : `${gpusPerNode.value} × ${gpu.title} per node.`;
     return proposal(site, name, 'value', title, about);
   });
 

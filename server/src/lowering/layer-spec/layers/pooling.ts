@@ -135,7 +135,7 @@ const adaptivePooling = (kind: 'Avg' | 'Max', axes: SpatialAxes): LayerDefinitio
     ...(kind === 'Max' ? [returnIndices] : []),
   ],
   ...(kind === 'Max' ? { outputs: ['output', 'indices'] } : {}),
-  work: 'Where the size of the input is no multiple of that of the output, windows are costed as if all were equal.',
+  work: 'If the input size is not a multiple of the output size, costs assume equal windows.',
   example: { inputs: { x: exampleImage(axes) }, call: `Adaptive${kind}Pool${axes}d(1)` },
   lower: (call) => {
     if (!hasSpatialAxes(call, axes)) return undefined;
