@@ -21,8 +21,10 @@ function lanesOf(name: string, architecture: string): number {
 
 describe('built-in profiles', () => {
   // Nothing checks them at start, so that this test is what keeps them well-formed.
-  test.each(filesIn('gpus'))('%s is a GPU by the schema', (_, path) => {
-    expect(gpuFile.safeParse(contentOf(path)).error?.issues).toBeUndefined();
+  test.each(filesIn('gpus'))('%s is a GPU by the schema, and built in', (_, path) => {
+    const { data, error } = gpuFile.safeParse(contentOf(path));
+    expect(error?.issues).toBeUndefined();
+    expect(builtInGpus.map(({ name }) => name)).toContain(data?.name);
   });
 
   test.each(filesIn('clusters'))('%s is a cluster by the schema, and built in', (_, path) => {

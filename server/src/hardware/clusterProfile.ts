@@ -128,7 +128,7 @@ export function singleGpuCluster(gpu: GpuProfile): ClusterProfile {
     name: gpu.name,
     title: gpu.title,
     gpu,
-    gpusPerNode: { value: 1, source: 'a single GPU' },
+    gpusPerNode: { value: 1, source: 'by definition: a single GPU' },
     link: undefined,
     network: undefined,
     host: undefined,
