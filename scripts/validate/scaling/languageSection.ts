@@ -46,8 +46,8 @@ factor for each GPU; it is the mean of the sources' own, and each source is judg
 ${[...groups].map(([title, group]) => lineOf(title, group)).join('\n')}
 
 - The factor is ${factorOf('a100-sxm-80gb')} on A100 and ${factorOf('h100-sxm')} on H100, where two sources with other models, libraries and clusters agree within a
-  tenth. Which part of it is the limit of power, the release of cuBLAS (CUDA 11.8 and 12.1) or what collectives take is not
-  told: a step of 2025 may be faster on H100. It is of products alone; what fused attention reaches on either GPU is what the
+  tenth. Which part of it is the limit of power, the release of cuBLAS (CUDA 11.8 and 12.1) or what collectives take is
+  unknown: a step of 2025 may be faster on H100. It is of products alone; what fused attention reaches on either GPU is what the
   papers of its authors say, and PyTorch's code shows that recomputation of a block stops at the last tensor that backward needs.
   All three were looked for because these rows stood out (H100 was a quarter too fast), so they are not wholly unseen.
 - llm-foundry's A100 rows are of PyTorch 1.13 and 2.0: networks of less than a billion parameters and short sequences are up to

@@ -30,7 +30,7 @@ export function fileReader(connection: Connection, platform: Platform, clientRea
 }
 
 export const tooLong = ({ longest }: FileBounds): string =>
-  `it is longer than ${formatBytes(bytes(longest))}; check that it is the file you mean`;
+  `it is longer than ${formatBytes(bytes(longest))}; check that it is the right file`;
 
 export const unreadable = (uri: string, reason: string): FileOpening => ({
   kind: 'failed',
