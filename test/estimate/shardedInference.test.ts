@@ -16,6 +16,15 @@ function costOf(name: string, options: FrameworkChoice['options'] = {}, gpus = 1
   return cost;
 }
 
+test('no gradient is late where there are none', () => {
+  const vgg = openGraph('samples/vgg16.onnx');
+  const request = { cluster: 'dgx-1-v100', nodes: 4, mode: 'inference', batch: 1 } as const;
+  const { cost } = estimateModel(vgg, [{ ...request, framework: { name: 'pytorch-fsdp', options: {} } }]);
+  const codes = cost?.findings.map(({ code }) => code);
+  expect(codes).toContain('findings/exposed-communication');
+  expect(codes).not.toContain('findings/late-gradient');
+});
+
 describe.each([
   ['pytorch-fsdp', {}],
   ['deepspeed-zero', { stage: '3' }],

@@ -7,6 +7,7 @@
  * holds least); the one-server form is Paleo's OneToAll (Qi et al., ICLR 2017).
  */
 
+import { floatAt } from '../model/at.ts';
 import { type Bytes, type BytesPerSecond, bytes, type Seconds, seconds, times } from '../model/units.ts';
 
 export interface ServerPlacement {
@@ -28,12 +29,12 @@ export function placeTensors(
   const serverOf = tensors.map((size) => {
     if (size >= splitFrom) {
       for (let server = 0; server < servers; server++) {
-        loads[server] = (loads[server] ?? 0) + size / servers;
+        loads[server] = floatAt(loads, server) + size / servers;
       }
       return undefined;
     }
     const least = leastLoaded(loads);
-    loads[least] = (loads[least] ?? 0) + size;
+    loads[least] = floatAt(loads, least) + size;
     return least;
   });
   return {
@@ -46,7 +47,7 @@ export function placeTensors(
 function leastLoaded(loads: Float64Array): number {
   let least = 0;
   for (let server = 1; server < loads.length; server += 1) {
-    if ((loads[server] ?? 0) < (loads[least] ?? 0)) least = server;
+    if (floatAt(loads, server) < floatAt(loads, least)) least = server;
   }
   return least;
 }

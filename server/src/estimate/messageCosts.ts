@@ -1,6 +1,7 @@
 /** What each message of a step costs, and what of that falls to the layers whose gradients or parameters it carries. */
 
 import type { Message } from '../frameworks/exchange.ts';
+import { intAt } from '../model/at.ts';
 import { formatTime } from '../model/format.ts';
 import type { Layer } from '../model/graph.ts';
 import { memoize } from '../model/memoize.ts';
@@ -37,7 +38,7 @@ export function messageCosts(plan: StepPlan, timeline: StepTimeline): readonly M
       exposed: sent?.exposed ?? seconds(0),
       slack: sent?.slack ?? seconds(0),
       layers: layersOf(message.gradients),
-      readyAfter: layerOf[message.after.pass === 'backward' ? last - message.after.position : 0] ?? 0,
+      readyAfter: intAt(layerOf, message.after.pass === 'backward' ? last - message.after.position : 0),
       isAllReduce: isAllReduce(message.stages),
       description,
     };

@@ -1,5 +1,6 @@
 /** What a step waits for beside computation, and whether that is worth a word. */
 
+import { floatAt } from '../model/at.ts';
 import type { StepLimit } from '../model/stepCost.ts';
 import type { StepTimeline } from '../schedule/stepTimeline.ts';
 import { type StepPlan, waitingForSlower, workerTimeline } from './plan/stepPlan.ts';
@@ -43,7 +44,7 @@ function exposedByCause(
   let server = timeline.step - step;
   let communication: number = slowedTime;
   for (let index = 0; index < exposed.length; index += 1) {
-    const ownExposed = exposed[index] ?? 0;
+    const ownExposed = floatAt(exposed, index);
     if (ownExposed === 0) continue;
     const stages = traffic.stages[index] ?? [];
     let whole = 0;

@@ -14,6 +14,7 @@
  */
 
 import type { Operation } from '../communication/operation.ts';
+import { floatAt } from '../model/at.ts';
 import { type Bytes, bytes, bytesPerSecond, type Seconds, seconds } from '../model/units.ts';
 import { bySize } from './bySize.ts';
 import {
@@ -148,7 +149,7 @@ function fusedMessages(
     while (end < gradients.length && enqueued(end) <= round) end += 1;
     free = round + agreeing(end - first);
     for (const bucket of packBuckets(gradients.slice(first, end), [threshold], wireBytes(options))) {
-      const ready = ends[bucket.readyAfter] ?? 0;
+      const ready = floatAt(ends, bucket.readyAfter);
       const leaves = Math.max(free, ready);
       const coordinating = seconds(Math.max(0, leaves - Math.max(ready, left)));
       messages.push({

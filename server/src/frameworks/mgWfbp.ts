@@ -7,6 +7,7 @@
  */
 
 import { fitLinearCost, type LinearCost } from '../communication/formulas/linkCost.ts';
+import { floatAt } from '../model/at.ts';
 import { largestOf } from '../model/extremes.ts';
 import { type Bytes, bytes, seconds, sum } from '../model/units.ts';
 import { noExchange, type ProfiledStep } from './exchange.ts';
@@ -70,7 +71,7 @@ export const mgWfbp: FrameworkEntry = {
       const ends = profiled.backwardEnds();
       const wire = wireBytes(options);
       const ready = gradients.map((gradient) => ({
-        ready: seconds(ends[gradient.readyAfter] ?? 0),
+        ready: seconds(floatAt(ends, gradient.readyAfter)),
         bytes: wire === undefined ? gradient.bytes : bytes(gradient.elements * wire),
         elements: gradient.elements,
       }));

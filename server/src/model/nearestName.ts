@@ -1,5 +1,7 @@
 /** The known name a person most likely meant. */
 
+import { intAt } from './at.ts';
+
 /**
  * The candidate closest to `name` by edits (insert, delete, replace, swap of neighbours), ignoring case, if it is close
  * enough to be a slip: at most a third of its length. Between equals one that begins with what is written wins, as it
@@ -58,10 +60,10 @@ function editDistance(left: string, right: string, most: number): number {
     row[first - 1] = leastOfRow;
     for (let j = first; j <= end; j += 1) {
       const other = right.charCodeAt(j - 1);
-      let best = Math.min((last[j - 1] ?? 0) + (letter === other ? 0 : 1), (row[j - 1] ?? 0) + 1);
-      if (j < i + most || i === 1) best = Math.min(best, (last[j] ?? 0) + 1);
+      let best = Math.min(intAt(last, j - 1) + (letter === other ? 0 : 1), intAt(row, j - 1) + 1);
+      if (j < i + most || i === 1) best = Math.min(best, intAt(last, j) + 1);
       if (i > 1 && j > 1 && letter === right.charCodeAt(j - 2) && left.charCodeAt(i - 2) === other) {
-        best = Math.min(best, (beforeLast[j - 2] ?? 0) + 1);
+        best = Math.min(best, intAt(beforeLast, j - 2) + 1);
       }
       row[j] = best;
       leastOfRow = Math.min(leastOfRow, best);
@@ -71,7 +73,7 @@ function editDistance(left: string, right: string, most: number): number {
     leastOfLast = leastOfRow;
     [beforeLast, last, row] = [last, row, beforeLast];
   }
-  return last[columns] ?? 0;
+  return intAt(last, columns);
 }
 
 const tooFar = 1_000;

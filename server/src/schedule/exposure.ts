@@ -1,5 +1,6 @@
 /** To which messages the GPU's waiting belongs, and how much later messages could end without making it wait. */
 
+import { floatAt, intAt } from '../model/at.ts';
 import type { Jobs } from './jobs.ts';
 
 /** The GPU waits from one time until another, when a message of a step arrives. */
@@ -21,17 +22,17 @@ export function exposureOfMessages(stalls: readonly Stall[], jobs: Jobs, message
     let upper = stall.until;
     let job = jobs.jobOf(stall.step, stall.message + 1) - 1;
     while (upper > stall.from && job >= 0) {
-      const start = starts[job] ?? 0;
+      const start = floatAt(starts, job);
       const kind = job % jobsPerStep;
-      const message = messageOf[kind] ?? 0;
-      exposed[message] = (exposed[message] ?? 0) + upper - Math.max(start, stall.from);
+      const message = intAt(messageOf, kind);
+      exposed[message] = floatAt(exposed, message) + upper - Math.max(start, stall.from);
       upper = start;
-      const isHeldByChannel = start - (ready[job] ?? 0) > rounding * start;
+      const isHeldByChannel = start - floatAt(ready, job) > rounding * start;
       const isLaterStage = kind > 0 && messageOf[kind - 1] === message;
-      job = isHeldByChannel ? (previous[job] ?? -1) : isLaterStage ? job - 1 : -1;
+      job = isHeldByChannel ? intAt(previous, job) : isLaterStage ? job - 1 : -1;
     }
     if (upper > stall.from) {
-      exposed[stall.message] = (exposed[stall.message] ?? 0) + upper - stall.from;
+      exposed[stall.message] = floatAt(exposed, stall.message) + upper - stall.from;
     }
   }
   return exposed;
@@ -58,25 +59,25 @@ export function slackOfMessages(
   /** Infinite for a job that has not started. */
   const latestStart = new Float64Array(end.length).fill(Number.POSITIVE_INFINITY);
   for (let at = startedCount - 1; at >= 0; at -= 1) {
-    const job = started[at] ?? 0;
+    const job = intAt(started, at);
     const kind = job % jobsPerStep;
-    const message = messageOf[kind] ?? 0;
+    const message = intAt(messageOf, kind);
     const isLast = messageOf[kind + 1] !== message;
     const needed = isLast
       ? (neededAt[(job - kind) / jobsPerStep]?.[message] ?? Number.POSITIVE_INFINITY)
       : (latestStart[job + 1] ?? Number.POSITIVE_INFINITY);
-    const latest = Math.min(latestEnd[job] ?? 0, needed);
+    const latest = Math.min(floatAt(latestEnd, job), needed);
     latestEnd[job] = latest;
     if (latest === Number.POSITIVE_INFINITY) continue;
-    const latestOfStart = latest - ((end[job] ?? 0) - (start[job] ?? 0));
+    const latestOfStart = latest - (floatAt(end, job) - floatAt(start, job));
     latestStart[job] = latestOfStart;
-    const before = previous[job] ?? -1;
-    if (before >= 0) latestEnd[before] = Math.min(latestEnd[before] ?? 0, latestOfStart);
+    const before = intAt(previous, job);
+    if (before >= 0) latestEnd[before] = Math.min(floatAt(latestEnd, before), latestOfStart);
   }
   const slack = new Float64Array(messages);
   for (let message = 0; message < messages; message += 1) {
     const job = jobs.jobOf(step, message + 1) - 1;
-    const spare = (latestEnd[job] ?? 0) - (end[job] ?? 0);
+    const spare = floatAt(latestEnd, job) - floatAt(end, job);
     slack[message] = Number.isFinite(spare) ? Math.max(0, spare) : 0;
   }
   return slack;

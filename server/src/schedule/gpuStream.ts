@@ -1,5 +1,6 @@
 /** The stream of one GPU and the host that launches onto it: each does one thing at a time, in order. */
 
+import { floatAt } from '../model/at.ts';
 import type { LaunchedWork } from './stepWork.ts';
 
 export interface GpuStream {
@@ -72,10 +73,10 @@ export function createGpuStream(from: number, launchFrom: number, slowing?: Slow
       const { host, device } = pieces;
       let [free, ready, idle, slowed] = [state.computed, state.launched, 0, 0];
       for (let index = first; index < end; index += 1) {
-        ready += host[index] ?? 0;
+        ready += floatAt(host, index);
         if (ready > free) idle += ready - free;
         const start = Math.max(ready, free);
-        const work = device[index] ?? 0;
+        const work = floatAt(device, index);
         let done = start + work;
         if (slowing !== undefined) {
           // Most pieces begin and end while nothing changes.
@@ -88,7 +89,7 @@ export function createGpuStream(from: number, launchFrom: number, slowing?: Slow
         ends[index] = done;
         free = done;
       }
-      moved[first] = (moved[first] ?? 0) + state.heldUp;
+      moved[first] = floatAt(moved, first) + state.heldUp;
       state.heldUp = 0;
       state.computed = free;
       state.launched = ready;

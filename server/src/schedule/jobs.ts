@@ -1,5 +1,7 @@
 /** What happened on the channels, for those who ask when a message travelled and not only when it arrived. */
 
+import { intAt } from '../model/at.ts';
+
 /**
  * Columns by job; the job of stage k of a message of a step is `jobOf(step, message) + k`. They grow with the steps, so
  * that a column is asked for where it is used.
@@ -35,7 +37,7 @@ export class Records implements Jobs {
     readonly messageOf: Int32Array,
   ) {}
 
-  jobOf = (step: number, message: number): number => step * this.perStep + (this.first[message] ?? 0);
+  jobOf = (step: number, message: number): number => step * this.perStep + intAt(this.first, message);
 
   /** There are jobs of so many steps. */
   hold(steps: number): void {

@@ -5,6 +5,7 @@
  * follow, what waits for them and where they go is put into columns once.
  */
 
+import { intAt } from '../model/at.ts';
 import type { TimedMessage } from './timedMessage.ts';
 
 export interface MessageColumns {
@@ -32,9 +33,9 @@ export function messageColumns(messages: readonly TimedMessage[]): MessageColumn
   const count = messages.length;
   const firstStage = new Int32Array(count + 1);
   for (let index = 0; index < count; index += 1) {
-    firstStage[index + 1] = (firstStage[index] ?? 0) + (messages[index]?.stages.length ?? 0);
+    firstStage[index + 1] = intAt(firstStage, index) + (messages[index]?.stages.length ?? 0);
   }
-  const stageCount = firstStage[count] ?? 0;
+  const stageCount = intAt(firstStage, count);
   const { ranks, distinct } = ranksOf(messages.map(({ priority }) => priority));
   const columns = {
     count,

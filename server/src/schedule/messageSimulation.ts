@@ -5,6 +5,7 @@
  * before that arrival: what the channels choose from is then always known.
  */
 
+import { floatAt, intAt } from '../model/at.ts';
 import type { Pace } from './gpuStream.ts';
 import { type Jobs, longer, Records } from './jobs.ts';
 import type { MessageColumns } from './messageColumns.ts';
@@ -70,7 +71,7 @@ export function createMessageSimulation(
     releasedAt = longer(releasedAt, new Float64Array(messages.count * capacity));
     records?.hold(capacity);
   };
-  const jobOf = (step: number, message: number): number => step * perStep + (first[message] ?? 0);
+  const jobOf = (step: number, message: number): number => step * perStep + intAt(first, message);
   /** The job of the first step that it is like. */
   const kindOf = (job: number): number => (job < perStep ? job : job % perStep);
 
@@ -86,15 +87,15 @@ export function createMessageSimulation(
   const pace = { until: never, factor: 1 };
 
   const enqueue = (job: number, kind: number): void => {
-    const channel = channelOf[kind] ?? 0;
-    queues[channel]?.push(job, isByPriority[channel] === 1 ? (rank[messageOf[kind] ?? 0] ?? 0) : 0, links);
+    const channel = intAt(channelOf, kind);
+    queues[channel]?.push(job, isByPriority[channel] === 1 ? (rank[intAt(messageOf, kind)] ?? 0) : 0, links);
   };
   /** All that happens next, at one time: jobs end, released ones and next stages queue, free channels take what goes first. */
   const pass = (): void => {
     const time = pace.until;
     for (let channel = 0; channel < count; channel += 1) {
       if ((busyUntil[channel] ?? never) > time) continue;
-      const job = running[channel] ?? 0;
+      const job = intAt(running, channel);
       running[channel] = -1;
       busyUntil[channel] = never;
       const kind = kindOf(job);
@@ -106,41 +107,41 @@ export function createMessageSimulation(
     const { given } = queued;
     let { taken } = queued;
     for (; taken < given; taken += 1) {
-      const at = releasedAt[taken] ?? 0;
+      const at = floatAt(releasedAt, taken);
       if (at > time) break;
-      const job = released[taken] ?? 0;
+      const job = intAt(released, taken);
       if (records !== undefined) records.ready[job] = at;
       enqueue(job, kindOf(job));
     }
     queued.taken = taken;
     // A literal: with `never`, which V8 does not know to be a number here, each time it takes would be one on the heap.
     let next = Number.POSITIVE_INFINITY;
-    if (taken < given) next = releasedAt[taken] ?? 0;
+    if (taken < given) next = floatAt(releasedAt, taken);
     let slowdown = 0;
     for (let channel = 0; channel < count; channel += 1) {
-      if ((running[channel] ?? 0) < 0) {
+      if (intAt(running, channel) < 0) {
         const job = queues[channel]?.pop(links) ?? -1;
         if (job < 0) continue;
         running[channel] = job;
         const kind = kindOf(job);
-        const until = time + (durationOf[kind] ?? 0);
+        const until = time + floatAt(durationOf, kind);
         busyUntil[channel] = until;
         if (records !== undefined) {
           records.start[job] = time;
           records.end[job] = until;
-          records.previous[job] = last[channel] ?? -1;
+          records.previous[job] = intAt(last, channel);
           records.started[records.startedCount] = job;
           records.startedCount += 1;
           last[channel] = job;
         }
-        const message = messageOf[kind] ?? 0;
+        const message = intAt(messageOf, kind);
         if (messageOf[kind + 1] !== message) {
           arrived[((job - kind) / perStep) * messages.count + message] = until;
         }
       }
       const until = busyUntil[channel] ?? never;
       if (until < next) next = until;
-      const share = shares[channel] ?? 0;
+      const share = floatAt(shares, channel);
       if (share > slowdown) slowdown = share;
     }
     pace.until = next;
@@ -179,20 +180,20 @@ export function createMessageSimulation(
         if (!(pace.until < never)) throw new Error('a message is waited for that was never sent');
         pass();
       }
-      return arrived[at] ?? 0;
+      return floatAt(arrived, at);
     },
     outstanding: (step, time) => {
       while (pace.until < time) pass();
       const begin = step * perStep;
       const jobs: number[] = [];
       for (let channel = 0; channel < count; channel += 1) {
-        const job = running[channel] ?? -1;
+        const job = intAt(running, channel);
         jobs.push(job < 0 ? noJob : job - begin);
         for (const waiting of queues[channel]?.waiting(links) ?? []) jobs.push(waiting - begin);
         jobs.push(noJob);
       }
       // What is released and not yet queued became ready at `time` itself.
-      for (let at = queued.taken; at < queued.given; at += 1) jobs.push((released[at] ?? 0) - begin);
+      for (let at = queued.taken; at < queued.given; at += 1) jobs.push(intAt(released, at) - begin);
       return { jobs, left: Array.from(busyUntil, (until) => (until === never ? 0 : until - time)) };
     },
     jobs: records,

@@ -6,6 +6,8 @@
  * comes, so that one that waits alone stands in no line.
  */
 
+import { intAt } from '../model/at.ts';
+
 export interface Queue {
   /** `links`: by job, the one behind it in its line; a job waits in one queue at a time, so that queues share it. */
   readonly push: (job: number, rank: number, links: Int32Array) => void;
@@ -25,7 +27,7 @@ export function createQueue(ranks: number): Queue {
     let index = rank;
     for (const level of levels) {
       const word = index >>> 5;
-      const before = level[word] ?? 0;
+      const before = intAt(level, word);
       level[word] = before | bitOf(index);
       if (before !== 0) return;
       index = word;
@@ -35,7 +37,7 @@ export function createQueue(ranks: number): Queue {
     let index = rank;
     for (const level of levels) {
       const word = index >>> 5;
-      const left = (level[word] ?? 0) & ~bitOf(index);
+      const left = intAt(level, word) & ~bitOf(index);
       level[word] = left;
       if (left !== 0) return;
       index = word;
@@ -43,10 +45,10 @@ export function createQueue(ranks: number): Queue {
   };
   const line = (job: number, rank: number, links: Int32Array): void => {
     links[job] = -1;
-    if ((heads[rank] ?? -1) < 0) {
+    if (intAt(heads, rank) < 0) {
       heads[rank] = job;
       mark(rank);
-    } else links[tails[rank] ?? 0] = job;
+    } else links[intAt(tails, rank)] = job;
     tails[rank] = job;
   };
   const state = { waits: 0, alone: -1, rankOfAlone: 0 };
@@ -74,8 +76,8 @@ export function createQueue(ranks: number): Queue {
       for (let level = top; level >= 0; level -= 1) {
         rank = 32 * rank + Math.clz32(levels[level]?.[rank] ?? 0);
       }
-      const job = heads[rank] ?? -1;
-      const next = links[job] ?? -1;
+      const job = intAt(heads, rank);
+      const next = intAt(links, job);
       heads[rank] = next;
       if (next < 0) unmark(rank);
       return job;
@@ -84,7 +86,7 @@ export function createQueue(ranks: number): Queue {
       if (state.alone >= 0) return [state.alone];
       const jobs: number[] = [];
       for (const head of heads) {
-        for (let job = head; job >= 0; job = links[job] ?? -1) jobs.push(job);
+        for (let job = head; job >= 0; job = intAt(links, job)) jobs.push(job);
       }
       return jobs;
     },

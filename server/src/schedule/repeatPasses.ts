@@ -1,5 +1,6 @@
 /** A step of several passes forward and backward, whose gradients are added up before one update. */
 
+import { floatAt } from '../model/at.ts';
 import { lazy } from '../model/lazy.ts';
 import { seconds } from '../model/units.ts';
 import type { SentStage, StepTimeline, StepTimes } from './stepTimeline.ts';
@@ -12,12 +13,16 @@ export function repeatPasses(last: StepTimeline, earlier: StepTimeline, passes: 
   if (passes === 1) return last;
   const more = passes - 1;
   const before = timeBefore(earlier, passes);
-  const exposed = last.exposed.map((time, index) => time + more * (earlier.exposed[index] ?? 0));
+  // Passes that only add to the gradients send nothing.
+  const exposed =
+    earlier.exposed.length === 0
+      ? last.exposed
+      : last.exposed.map((time, index) => time + more * floatAt(earlier.exposed, index));
   const messages = lazy(() =>
     last.messages.map((message, index) => ({
       ...message,
       ...shifted(message, before),
-      exposed: seconds(exposed[index] ?? 0),
+      exposed: seconds(floatAt(exposed, index)),
     })),
   );
   return {
@@ -43,7 +48,7 @@ export function repeatTimes(last: StepTimes, earlier: StepTimes, passes: number)
   const before = timeBefore(earlier, passes);
   const later = (column: Float64Array): Float64Array => column.map((end) => end + before);
   const added = (column: Float64Array, again: Float64Array): Float64Array =>
-    column.map((time, index) => time + more * (again[index] ?? 0));
+    column.map((time, index) => time + more * floatAt(again, index));
   const total = (key: TimeOfPasses) => seconds(last[key] + more * earlier[key]);
   return {
     forward: added(last.forward, earlier.forward),

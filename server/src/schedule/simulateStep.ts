@@ -1,5 +1,6 @@
 /** One step after another on its resources: when each piece of work ends, and for which messages the GPU waits. */
 
+import { floatAt, intAt } from '../model/at.ts';
 import type { Stall } from './exposure.ts';
 import { createGpuStream } from './gpuStream.ts';
 import type { InputSupply } from './inputSupply.ts';
@@ -49,10 +50,10 @@ export function simulateStep(
 
   const release = (position: number, time: number): void => {
     const { all, first } = order.released;
-    const end = first[position + 1] ?? 0;
-    for (let at = first[position] ?? 0; at < end; at += 1) traffic.release(step, all[at] ?? 0, time);
+    const end = intAt(first, position + 1);
+    for (let at = intAt(first, position); at < end; at += 1) traffic.release(step, intAt(all, at), time);
   };
-  const sentIn = (message: number): number => step - (order.lags[message] ?? 0);
+  const sentIn = (message: number): number => step - intAt(order.lags, message);
   const arrivalOf = (message: number): number =>
     sentIn(message) < 0 ? 0 : traffic.arrival(sentIn(message), message);
   const launchesOf = (launchShare: number): number => Math.max(1, (update.launches ?? 1) * launchShare);
@@ -83,8 +84,8 @@ export function simulateStep(
     updateTime += time;
     if (time > 0) updates.push({ time, end: gpu.freeAt() });
   };
-  const shareOf = (message: number): number => messages.updateShare[message] ?? 0;
-  const launchShareOf = (message: number): number => messages.launchShare[message] ?? 0;
+  const shareOf = (message: number): number => floatAt(messages.updateShare, message);
+  const launchShareOf = (message: number): number => floatAt(messages.launchShare, message);
 
   release(0, start);
   let done = 0;
@@ -98,9 +99,9 @@ export function simulateStep(
     if (stop === count) break;
     const launch = stop < split ? forward.host[stop] : backward.host[stop - split];
     const { all, first } = order.waitedFor;
-    const end = first[stop + 1] ?? 0;
-    for (let at = first[stop] ?? 0; at < end; at += 1) {
-      const message = all[at] ?? 0;
+    const end = intAt(first, stop + 1);
+    for (let at = intAt(first, stop); at < end; at += 1) {
+      const message = intAt(all, at);
       const share = shareOf(message);
       waitFor(message, share > 0 ? firstLaunch(launchShareOf(message)) : (launch ?? 0));
       if (share > 0) updateBy(share, launchShareOf(message));

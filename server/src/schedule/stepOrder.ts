@@ -1,5 +1,6 @@
 /** Where in the work of a step messages are released and waited for. */
 
+import { floatAt, intAt } from '../model/at.ts';
 import { memoizeRecent } from '../model/memoizeRecent.ts';
 import type { MessageColumns } from './messageColumns.ts';
 import type { StepWork } from './stepWork.ts';
@@ -51,13 +52,13 @@ function placeMessages({ messages, split, count }: Places): Order {
   let sharedLaunches = 1;
   let keepsArrivals = false;
   for (let message = 0; message < messages.count; message += 1) {
-    const [after, before] = [messages.after[message] ?? 0, messages.before[message] ?? 0];
-    const updateShare = messages.updateShare[message] ?? 0;
-    const lag = (before > after ? 0 : 1) + (messages.stepsLater[message] ?? 0);
+    const [after, before] = [intAt(messages.after, message), intAt(messages.before, message)];
+    const updateShare = floatAt(messages.updateShare, message);
+    const lag = (before > after ? 0 : 1) + intAt(messages.stepsLater, message);
     lags[message] = lag;
     longestLag = Math.max(longestLag, lag);
     sharedUpdate -= updateShare;
-    sharedLaunches -= messages.launchShare[message] ?? 0;
+    sharedLaunches -= floatAt(messages.launchShare, message);
     if (lag > 0 && before === count && updateShare > 0) keepsArrivals = true;
     if (after < count) isStop[after + 1] = 1;
     isStop[before] = 1;
@@ -85,15 +86,15 @@ export interface Listed {
 /** By the place of each, `shift` further. */
 function listedBy(count: number, places: Int32Array, shift = 0): Listed {
   const first = new Int32Array(count + 1);
-  for (const place of places) first[place + shift + 1] = (first[place + shift + 1] ?? 0) + 1;
+  for (const place of places) first[place + shift + 1] = intAt(first, place + shift + 1) + 1;
   for (let place = 1; place <= count; place += 1) {
-    first[place] = (first[place] ?? 0) + (first[place - 1] ?? 0);
+    first[place] = intAt(first, place) + intAt(first, place - 1);
   }
   const next = first.slice();
   const all = new Int32Array(places.length);
   for (let index = 0; index < places.length; index += 1) {
-    const place = (places[index] ?? 0) + shift;
-    const at = next[place] ?? 0;
+    const place = intAt(places, index) + shift;
+    const at = intAt(next, place);
     all[at] = index;
     next[place] = at + 1;
   }

@@ -12,6 +12,7 @@
  * while the layer before it back-propagates, the wait-free recursion τ_c(l) = max(τ_c(l+1) + t_c(l+1), τ_b(l) + t_b(l)).
  */
 
+import { floatAt, intAt } from '../model/at.ts';
 import { lazy } from '../model/lazy.ts';
 import { sumOf } from '../model/sumOf.ts';
 import { type Seconds, seconds } from '../model/units.ts';
@@ -166,10 +167,10 @@ function sentMessages(
   const sent: SentMessage[] = [];
   for (let index = 0; index < messages.count; index += 1) {
     sent.push({
-      start: seconds((start[jobs.jobOf(shown, index)] ?? 0) - from),
-      end: seconds((end[jobs.jobOf(shown, index + 1) - 1] ?? 0) - from),
-      exposed: seconds(exposed[index] ?? 0),
-      slack: seconds(slack[index] ?? 0),
+      start: seconds(floatAt(start, jobs.jobOf(shown, index)) - from),
+      end: seconds(floatAt(end, jobs.jobOf(shown, index + 1) - 1) - from),
+      exposed: seconds(floatAt(exposed, index)),
+      slack: seconds(floatAt(slack, index)),
     });
   }
   return sent;
@@ -182,9 +183,9 @@ function stageOf({ messages }: StepWork, settled: SettledSteps): StepTimeline['s
   return (message, stage) => {
     const job = jobOf(shown, message) + stage;
     return {
-      channel: messages.channel[(messages.firstStage[message] ?? 0) + stage] ?? 0,
-      start: seconds((start[job] ?? 0) - from),
-      end: seconds((end[job] ?? 0) - from),
+      channel: messages.channel[intAt(messages.firstStage, message) + stage] ?? 0,
+      start: seconds(floatAt(start, job) - from),
+      end: seconds(floatAt(end, job) - from),
     };
   };
 }
@@ -207,7 +208,7 @@ function meanColumn(columns: readonly Float64Array[]): Float64Array {
   if (first === undefined || columns.length === 1) return first ?? new Float64Array(0);
   return first.map((_, index) => {
     let sum = 0;
-    for (const column of columns) sum += column[index] ?? 0;
+    for (const column of columns) sum += floatAt(column, index);
     return sum / columns.length;
   });
 }

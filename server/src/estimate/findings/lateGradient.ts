@@ -1,6 +1,7 @@
 /** `findings/late-gradient`: one tensor has a large share of all gradient bytes and is ready only as backward ends. */
 
 import type { Gradient } from '../../frameworks/gradient.ts';
+import { floatAt, intAt, itemAt } from '../../model/at.ts';
 import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatBytes, formatPercent, formatTime } from '../../model/format.ts';
 import type { Finding, MessageCost } from '../../model/stepCost.ts';
@@ -15,7 +16,8 @@ const leastExposed = 0.01;
 const endOfBackward = 0.95;
 
 export function lateGradient({ plan, timeline, messages }: EstimatedStep): readonly Finding[] {
-  const { thresholds } = plan.scenario;
+  const { thresholds, mode } = plan.scenario;
+  if (mode === 'inference') return [];
   if (timeline.exposedTime < thresholdOf(thresholds, 'exposed-communication') * timeline.step) return [];
   let total = 0;
   let largest: (Gradient & { readonly message: number }) | undefined;
@@ -30,11 +32,13 @@ export function lateGradient({ plan, timeline, messages }: EstimatedStep): reado
   const cost = messages[largest?.message ?? -1];
   if (largest === undefined || cost === undefined || cost.exposed < leastExposed * timeline.step) return [];
   if (largest.bytes < thresholdOf(thresholds, 'late-gradient') * total) return [];
-  const ready = timeline.backwardEnds[largest.readyAfter] ?? 0;
-  const left = (timeline.backwardEnds.at(-1) ?? 0) - ready;
+  const ready = floatAt(timeline.backwardEnds, largest.readyAfter);
+  const left = floatAt(timeline.backwardEnds, timeline.backwardEnds.length - 1) - ready;
   if (left > (1 - endOfBackward) * timeline.backwardTime) return [];
-  const operator = plan.training.analysis.parameters[largest.index]?.operators[0] ?? -1;
-  const layer = plan.training.analysis.layers[layerOfOperators(plan.training)[operator] ?? -1]?.name ?? '';
+  const { parameters, layers } = plan.training.analysis;
+  const operator = itemAt(parameters, largest.index).operators[0];
+  if (operator === undefined) return [];
+  const layer = itemAt(layers, intAt(layerOfOperators(plan.training), operator)).name;
   return [
     {
       code: 'findings/late-gradient',

@@ -11,6 +11,7 @@
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { LoweredGraph } from '../../frameworks/behaviour.ts';
 import { broadcastOperand } from '../../frameworks/pytorch/broadcastOperand.ts';
+import { floatAt } from '../../model/at.ts';
 import { distinct } from '../../model/distinct.ts';
 import { bitsPerElement } from '../../model/elementType.ts';
 import { parameterBytes } from '../plan/gradients.ts';
@@ -24,7 +25,7 @@ export function parameterGradients(
   const column = ownGradients(training, operators, bytesPerElement);
   let born = 0;
   for (let index = operators - 1; index >= 0; index -= 1) {
-    born += column[index] ?? 0;
+    born += floatAt(column, index);
     column[index] = born;
   }
   return column;
@@ -53,7 +54,7 @@ function ownGradients({ analysis }: TrainingGraph, operators: number, bytesPerEl
   const column = new Float64Array(operators);
   for (const parameter of analysis.parameters) {
     const last = parameter.operators.at(-1);
-    if (last !== undefined) column[last] = (column[last] ?? 0) + parameterBytes(parameter, bytesPerElement);
+    if (last !== undefined) column[last] = floatAt(column, last) + parameterBytes(parameter, bytesPerElement);
   }
   return column;
 }

@@ -1,6 +1,7 @@
 /** What forward keeps for backward, and what backward makes again, operator by operator. */
 
 import type { LoweredGraph } from '../../frameworks/behaviour.ts';
+import { floatAt } from '../../model/at.ts';
 
 /** Bytes, in columns aligned with the operators of the graph. */
 export interface SavedBytes {
@@ -24,7 +25,7 @@ export function savedBytes({ operators }: LoweredGraph): SavedBytes {
       if (seen.has(tensor.key)) continue;
       seen.add(tensor.key);
       const column = tensor.weightCopy ? weightCopies : activations;
-      column[index] = (column[index] ?? 0) + tensor.bytes;
+      column[index] = floatAt(column, index) + tensor.bytes;
     }
   }
   /** By group: what has been made again so far, which is what its backward still holds at each operator. */
@@ -38,7 +39,7 @@ export function savedBytes({ operators }: LoweredGraph): SavedBytes {
       if (seen.has(tensor.key) || group.keys.has(tensor.key)) continue;
       group.keys.add(tensor.key);
       group.bytes += tensor.bytes;
-      if (tensor.weightCopy) recopied[index] = (recopied[index] ?? 0) + tensor.bytes;
+      if (tensor.weightCopy) recopied[index] = floatAt(recopied, index) + tensor.bytes;
     }
     again[index] = group.bytes;
   }

@@ -12,6 +12,7 @@
  */
 
 import type { GpuProfile } from '../../hardware/clusterProfile.ts';
+import { floatAt } from '../../model/at.ts';
 import type { PeakMemory } from '../../model/stepCost.ts';
 import { sumOf } from '../../model/sumOf.ts';
 import { type Bytes, bytes } from '../../model/units.ts';
@@ -124,9 +125,9 @@ function forwardOf(plan: StepPlan, unkept: Float64Array, { gradients }: ModelSta
   const copies = runningSum(weightCopies, 0);
   const held = runningSum(recopied, 0);
   return {
-    copies: copies.map((size, index) => size + (held[index] ?? 0)),
+    copies: copies.map((size, index) => size + floatAt(held, index)),
     gradients: new Float64Array(unkept.length).fill(addsToGradients(plan) ? gradients : 0),
-    kept: unkept.map((size, index) => size + (kept[index] ?? 0)),
+    kept: unkept.map((size, index) => size + floatAt(kept, index)),
     workspace: new Float64Array(unkept.length),
   };
 }
@@ -142,7 +143,7 @@ function backwardOf(plan: StepPlan, between: Float64Array, inputs: number): Pass
           (size) => size / exchange.shards.gradients,
         ),
     kept: runningSum(saved.activations, held),
-    workspace: between.map((size, index) => size + (saved.again[index] ?? 0)),
+    workspace: between.map((size, index) => size + floatAt(saved.again, index)),
   };
 }
 
@@ -155,13 +156,13 @@ function peakOf(
   let most = Number.NEGATIVE_INFINITY;
   for (let index = 0; index < kept.length; index += 1) {
     const size =
-      (copies[index] ?? 0) + (gradients[index] ?? 0) + (kept[index] ?? 0) + (workspace[index] ?? 0);
+      floatAt(copies, index) + floatAt(gradients, index) + floatAt(kept, index) + floatAt(workspace, index);
     if (size <= most) continue;
     most = size;
     best = index;
   }
   if (best < 0) return [];
-  const at = (column: Float64Array): number => column[best] ?? 0;
+  const at = (column: Float64Array): number => floatAt(column, best);
   return [
     {
       phase,
@@ -190,7 +191,10 @@ function largestBatch(
   consider(update.copies + update.gradients + update.temporaries, update.kept + update.workspace);
   for (const { copies, gradients, kept, workspace } of passes) {
     for (let index = 0; index < kept.length; index += 1) {
-      consider((copies[index] ?? 0) + (gradients[index] ?? 0), (kept[index] ?? 0) + (workspace[index] ?? 0));
+      consider(
+        floatAt(copies, index) + floatAt(gradients, index),
+        floatAt(kept, index) + floatAt(workspace, index),
+      );
     }
   }
   return Math.floor(fewest);
@@ -198,7 +202,7 @@ function largestBatch(
 
 function mostOf(column: Float64Array): number {
   let most = 0;
-  for (let index = 0; index < column.length; index += 1) most = Math.max(most, column[index] ?? 0);
+  for (let index = 0; index < column.length; index += 1) most = Math.max(most, floatAt(column, index));
   return most;
 }
 
@@ -206,7 +210,7 @@ function runningSum(column: Float64Array, start: number): Float64Array {
   const sums = new Float64Array(column.length);
   let total = start;
   for (let index = 0; index < column.length; index += 1) {
-    total += column[index] ?? 0;
+    total += floatAt(column, index);
     sums[index] = total;
   }
   return sums;

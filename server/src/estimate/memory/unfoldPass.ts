@@ -4,6 +4,7 @@
  */
 
 import { type Fold, type FoldLayout, keptAtEnd, keptAtStart } from '../../analysis/repetition/foldGraph.ts';
+import { intAt } from '../../model/at.ts';
 import { backwardPlace, forwardPlace, type PassEvents } from './passEvents.ts';
 
 /** `undefined` where the blocks kept do not do the same, so that nothing says what those left out do. */
@@ -34,7 +35,7 @@ function unfoldBlocks(fold: Fold, pass: PassEvents): PassEvents | undefined {
     for (let copy = 0; copy < copies; copy += 1) taken.push({ bytes, place: -1 });
   }
   const copyOf = (number: number, copy: number): number =>
-    copy === 0 ? number : (firstCopies[number] ?? 0) + copy - 1;
+    copy === 0 ? number : intAt(firstCopies, number) + copy - 1;
   /** The same of a block before or behind. */
   const sameOf = (number: number, blocks: number): number => {
     const place = pass.taken[number]?.place ?? 0;
@@ -132,7 +133,7 @@ function allocationRanksOf({ events, taken }: PassEvents): AllocationRanks {
   for (const numbers of byPlace) {
     for (const [ordinal, number] of numbers.entries()) ordinals[number] = ordinal;
   }
-  return { of: (number) => ordinals[number] ?? 0, at: (place, ordinal) => byPlace[place]?.[ordinal] };
+  return { of: (number) => intAt(ordinals, number), at: (place, ordinal) => byPlace[place]?.[ordinal] };
 }
 
 /** Whether the last block before the cut, the one before it and the one behind do the same. */

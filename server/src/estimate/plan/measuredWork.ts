@@ -6,6 +6,7 @@
  * update included, in proportion to the prediction.
  */
 
+import { floatAt } from '../../model/at.ts';
 import { type Estimate, estimateOf } from '../../model/estimate.ts';
 import type { Layer } from '../../model/graph.ts';
 import type { LayerMeasurement, LayerMeasurements } from '../../model/measurement.ts';
@@ -63,8 +64,8 @@ function fillOf(
   for (const layer of layers) {
     const measured = given.layers.get(layer.name);
     for (const [pass, timeOf] of [
-      ['forward', (operator: number) => forward[operator] ?? 0],
-      ['backward', (operator: number) => backward[last - operator] ?? 0],
+      ['forward', (operator: number) => floatAt(forward, operator)],
+      ['backward', (operator: number) => (backward.length === 0 ? 0 : floatAt(backward, last - operator))],
     ] as const) {
       const time = measured?.[pass];
       if (time !== undefined) fixed += time;
@@ -84,9 +85,9 @@ function replaceLayers(
   for (const layer of layers) {
     const time = measuredTime(layer);
     let predicted = 0;
-    if (time !== undefined) for (const operator of layer.operators) predicted += column[operator] ?? 0;
+    if (time !== undefined) for (const operator of layer.operators) predicted += floatAt(column, operator);
     const factor = time === undefined ? scale : predicted > 0 ? time / predicted : 0;
-    for (const operator of layer.operators) result[operator] = (column[operator] ?? 0) * factor;
+    for (const operator of layer.operators) result[operator] = floatAt(column, operator) * factor;
     const [first] = layer.operators;
     if (time !== undefined && predicted === 0 && first !== undefined) result[first] = time;
   }
@@ -104,8 +105,11 @@ export function withMeasurement(
   const measured: LayerMeasurement = layers.get(layer.name) ?? {};
   const isReplaced = measured.forward !== undefined || measured.backward !== undefined;
   if (!isReplaced && step === undefined) return layer;
+  // Inference has no column of backward.
   const total = (column: Float64Array): number =>
-    operators.operators.reduce((sum, operator) => sum + passes * (column[operator] ?? 0), 0);
+    column.length === 0
+      ? 0
+      : operators.operators.reduce((sum, operator) => sum + passes * floatAt(column, operator), 0);
   const { middle, low, high } = estimateOf(
     (bound) => total(work.forward[bound]) + total(work.backward[bound]),
   );

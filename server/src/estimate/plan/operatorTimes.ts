@@ -6,6 +6,7 @@ import type { GpuProfile } from '../../hardware/clusterProfile.ts';
 import type { TimeBasis } from '../../hardware/kernels/bodyTime.ts';
 import { type KernelTime, kernelTime } from '../../hardware/kernelTime.ts';
 import type { KernelWork } from '../../hardware/kernelWork.ts';
+import { floatAt } from '../../model/at.ts';
 
 /** Columns aligned with the operators of the graph, in seconds. */
 export interface PassTimes {
@@ -129,5 +130,5 @@ function raiseTo(column: Float64Array, index: number, least: number): void {
 }
 
 function addTo(column: Float64Array, index: number, amount: number): void {
-  column[index] = (column[index] ?? 0) + amount;
+  column[index] = floatAt(column, index) + amount;
 }

@@ -7,6 +7,7 @@ import { type OperationTime, operationTime } from '../../communication/operation
 import type { Placement } from '../../communication/placement.ts';
 import type { Channel, Exchange, Message, SyncPoint } from '../../frameworks/exchange.ts';
 import type { ClusterProfile } from '../../hardware/clusterProfile.ts';
+import { floatAt, intAt } from '../../model/at.ts';
 import { type Bound, type Estimate, estimateOf } from '../../model/estimate.ts';
 import { lazy } from '../../model/lazy.ts';
 import { memoize } from '../../model/memoize.ts';
@@ -126,7 +127,7 @@ function timedMessages(
   for (let index = 0; index < messages.length; index += 1) {
     const message = messages[index];
     if (message === undefined) break;
-    const updateShare = shares.elements[index] ?? 0;
+    const updateShare = floatAt(shares.elements, index);
     if (last === undefined || message !== before || last.updateShare !== updateShare) {
       last = {
         after: workOf(message.after, operators),
@@ -135,7 +136,7 @@ function timedMessages(
         priority: message.priority ?? 0,
         stages: stagesOf(message.stages),
         updateShare,
-        launchShare: shares.parameters[index] ?? 0,
+        launchShare: floatAt(shares.parameters, index),
       };
       before = message;
     }
@@ -163,7 +164,7 @@ function timesByStage(
     if (stages !== before) own = timesOf(stages);
     before = stages;
     for (let stage = 0; stage < own.length; stage += 1) {
-      times[at] = (own[stage] ?? 0) / everySteps;
+      times[at] = floatAt(own, stage) / everySteps;
       at += 1;
     }
   }
@@ -249,10 +250,10 @@ function updateShares(
   let all = 0;
   for (const { elements } of parameters) all += elements;
   for (const [index, { elements }] of parameters.entries()) {
-    const message = lastOf[index] ?? -1;
+    const message = intAt(lastOf, index);
     if (message < 0 || all === 0) continue;
-    shares.elements[message] = (shares.elements[message] ?? 0) + elements / all;
-    shares.parameters[message] = (shares.parameters[message] ?? 0) + 1 / parameters.length;
+    shares.elements[message] = floatAt(shares.elements, message) + elements / all;
+    shares.parameters[message] = floatAt(shares.parameters, message) + 1 / parameters.length;
   }
   return shares;
 }

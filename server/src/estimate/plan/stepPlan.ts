@@ -6,6 +6,7 @@ import type { FrameworkBehaviour, Update } from '../../frameworks/behaviour.ts';
 import { resolveFramework } from '../../frameworks/registry.ts';
 import type { ClusterProfile } from '../../hardware/clusterProfile.ts';
 import { findGpu } from '../../hardware/gpus.ts';
+import { floatAt } from '../../model/at.ts';
 import { type Bound, estimateOf } from '../../model/estimate.ts';
 import { lazy } from '../../model/lazy.ts';
 import type { LayerMeasurements } from '../../model/measurement.ts';
@@ -177,14 +178,14 @@ function backwardProfile(
   let launched = 0;
   let forwardEnd = 0;
   for (let index = 0; index < forward.middle.length; index += 1) {
-    launched += (forward.launches[index] ?? 0) * launch;
-    forwardEnd = Math.max(forwardEnd, launched) + (forward.middle[index] ?? 0) * slowdown;
+    launched += floatAt(forward.launches, index) * launch;
+    forwardEnd = Math.max(forwardEnd, launched) + floatAt(forward.middle, index) * slowdown;
   }
   const launches = launchEnds(times, launch, forwardEnd);
   let computed = 0;
   const ends = launches.map((time, position) => {
     computed =
-      Math.max(computed, time) + (backward.middle[backward.middle.length - 1 - position] ?? 0) * slowdown;
+      Math.max(computed, time) + floatAt(backward.middle, backward.middle.length - 1 - position) * slowdown;
     return computed;
   });
   return { launches, ends };
@@ -200,7 +201,7 @@ export function launchEnds(
   let launched = sumOf(forward.launches) * launch;
   const start = Math.max(launched, forwardTime);
   return Float64Array.from({ length: last + 1 }, (_, position) => {
-    launched += (backward.launches[last - position] ?? 0) * launch;
+    launched += floatAt(backward.launches, last - position) * launch;
     return launched - start;
   });
 }
@@ -218,7 +219,7 @@ export function timelineOf(plan: StepPlan, bound: Bound): StepTimeline {
     exposed,
     messages: line.messages.map((message, index) => ({
       ...message,
-      exposed: seconds(exposed[index] ?? 0),
+      exposed: seconds(floatAt(exposed, index)),
       slack: seconds(0),
     })),
   };
@@ -319,8 +320,8 @@ function computeOf(
       device,
       host: new Float64Array(device.length),
     });
-    const whole = plan.wholeUpdateTimes.middle[0] ?? 0;
-    const share = whole === 0 ? 1 : (updateTimes.middle[0] ?? 0) / whole;
+    const whole = floatAt(plan.wholeUpdateTimes.middle, 0);
+    const share = whole === 0 ? 1 : floatAt(updateTimes.middle, 0) / whole;
     return {
       forward: unlaunched(scaled(measured.forward[bound], factor)),
       backward: unlaunched(reversed(measured.backward[bound], factor)),
@@ -339,9 +340,9 @@ function computeOf(
           }
         : { device: new Float64Array(0), host: new Float64Array(0) },
     update: {
-      device: seconds((updateTimes[bound][0] ?? 0) * imbalance),
-      host: seconds((updateTimes.launches[0] ?? 0) * launch),
-      launches: Math.max(1, updateTimes.launches[0] ?? 1),
+      device: seconds(floatAt(updateTimes[bound], 0) * imbalance),
+      host: seconds(floatAt(updateTimes.launches, 0) * launch),
+      launches: Math.max(1, floatAt(updateTimes.launches, 0)),
     },
   };
 }
@@ -378,7 +379,7 @@ const queued = <Times extends StepTimes>(times: Times, time: number): Times => (
 function scaled(column: Float64Array, factor: number): Float64Array {
   if (factor === 1) return column;
   const result = new Float64Array(column.length);
-  for (let index = 0; index < column.length; index += 1) result[index] = (column[index] ?? 0) * factor;
+  for (let index = 0; index < column.length; index += 1) result[index] = floatAt(column, index) * factor;
   return result;
 }
 
@@ -386,6 +387,6 @@ function scaled(column: Float64Array, factor: number): Float64Array {
 function reversed(column: Float64Array, factor: number): Float64Array {
   const last = column.length - 1;
   const result = new Float64Array(last + 1);
-  for (let index = 0; index <= last; index += 1) result[index] = (column[last - index] ?? 0) * factor;
+  for (let index = 0; index <= last; index += 1) result[index] = floatAt(column, last - index) * factor;
   return result;
 }

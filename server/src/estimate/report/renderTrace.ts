@@ -6,6 +6,7 @@
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { ClusterProfile } from '../../hardware/clusterProfile.ts';
+import { floatAt, intAt } from '../../model/at.ts';
 import type { LayerMeasurements } from '../../model/measurement.ts';
 import type { Scenario } from '../../model/scenario.ts';
 import {
@@ -84,7 +85,7 @@ function computeEvents(plan: StepPlan, timeline: StepTimeline): readonly TraceEv
   const operatorEvents = (index: number, phase: string, host: number, all: number, end: number): void => {
     const time = all / passes;
     const operator = graph.operators[index];
-    const name = layers[layerOf[index] ?? -1]?.name ?? operator?.name ?? '';
+    const name = layers[intAt(layerOf, index)]?.name ?? operator?.name ?? '';
     const args = { phase, operator: operator?.name, type: operator?.type };
     if (host > 0) events.push({ ...complete(name, hostTrack, launched, host), cat: phase, args });
     launched += host;
@@ -92,10 +93,10 @@ function computeEvents(plan: StepPlan, timeline: StepTimeline): readonly TraceEv
   };
   const last = graph.operators.length - 1;
   for (const [index, end] of timeline.forwardEnds.entries()) {
-    operatorEvents(index, 'forward', forward.host[index] ?? 0, timeline.forward[index] ?? 0, end);
+    operatorEvents(index, 'forward', floatAt(forward.host, index), floatAt(timeline.forward, index), end);
   }
   for (const [at, end] of timeline.backwardEnds.entries()) {
-    operatorEvents(last - at, 'backward', backward.host[at] ?? 0, timeline.backward[at] ?? 0, end);
+    operatorEvents(last - at, 'backward', floatAt(backward.host, at), floatAt(timeline.backward, at), end);
   }
   const args = { optimizer: scenario.optimizer };
   if (update.host > 0) {

@@ -16,6 +16,7 @@
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { Keeping, RecomputedGroups } from '../../analysis/recomputedGroups.ts';
 import type { KernelWork } from '../../hardware/kernelWork.ts';
+import { intAt } from '../../model/at.ts';
 import { isMatmulClass } from '../../operators/definition.ts';
 import type { KeptTensor, LoweredOperator } from '../behaviour.ts';
 
@@ -31,7 +32,7 @@ export function recompute(
   reentrant: boolean,
 ): readonly (LoweredOperator | undefined)[] {
   const members: number[][] = keeping.map(() => []);
-  for (let index = 0; index < groupOf.length; index += 1) members[groupOf[index] ?? -1]?.push(index);
+  for (let index = 0; index < groupOf.length; index += 1) members[intAt(groupOf, index)]?.push(index);
   const changed = [...operators];
   for (const [number, group] of members.entries()) {
     if (!isPassedByBackward(training, group)) continue;

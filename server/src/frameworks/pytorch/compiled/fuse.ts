@@ -12,6 +12,7 @@
 
 import type { KernelEnvironment } from '../../../hardware/kernelEnvironment.ts';
 import type { KernelWork } from '../../../hardware/kernelWork.ts';
+import { intAt } from '../../../model/at.ts';
 import { bytes, flops } from '../../../model/units.ts';
 import type { Step } from './step.ts';
 
@@ -111,7 +112,7 @@ function fusionLevelsOf(
       const producer = producers.get(value) ?? -1;
       const before = steps[producer];
       if (before === undefined || producer >= index) continue;
-      level = Math.max(level, (levels[producer] ?? 0) + (endsLevel(before, step) ? 1 : 0));
+      level = Math.max(level, intAt(levels, producer) + (endsLevel(before, step) ? 1 : 0));
     }
     levels[index] = level;
   }
@@ -122,10 +123,10 @@ function fusionLevelsOf(
     for (const value of step.writes) {
       for (const reader of readers.get(value) ?? []) {
         const behind = steps[reader]?.kind === 'window' ? 1 : 0;
-        earliest = Math.min(earliest, (levels[reader] ?? 0) - behind);
+        earliest = Math.min(earliest, intAt(levels, reader) - behind);
       }
     }
-    if (earliest !== Number.POSITIVE_INFINITY) levels[index] = Math.max(levels[index] ?? 0, earliest);
+    if (earliest !== Number.POSITIVE_INFINITY) levels[index] = Math.max(intAt(levels, index), earliest);
   }
   return levels;
 }
