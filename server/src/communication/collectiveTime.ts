@@ -36,7 +36,7 @@ export interface CollectiveRequest {
    * version that the cluster names, else the newest; Open MPI on a cluster of CPUs.
    */
   readonly library?: NcclVersionName | MpiLibrary;
-  /** Only this algorithm, where the library or a framework above it is told to; ignored where it cannot run. */
+  /** The algorithm that the library or the framework is configured to use; ignored where it cannot run. */
   readonly algorithm?: Algorithm;
   /** Collectives on the same links at a time, this one included. */
   readonly concurrent?: number;

@@ -17,7 +17,7 @@ export interface Links {
   readonly generation: Generation;
   /** Bus bandwidth among the used GPUs of a node; infinite for one GPU per node. */
   readonly inside: BytesPerSecond;
-  /** GPUs on NVSwitch that `inside` is told of, an all-reduce of a whole node; undefined on other links. */
+  /** Number of GPUs of the all-reduce on NVSwitch that `inside` was measured with; undefined on other links. */
   readonly switchedGpus: number | undefined;
   /** Bus bandwidth of an all-reduce that the switches add up, where they can. */
   readonly inSwitch: BytesPerSecond | undefined;

@@ -73,7 +73,7 @@ export function estimateStep(
   const unknown = unknownParts(training, origins);
   const exact = unknown.length === 0;
   const alone = exact && isInputKnown(plan) ? timesAlone(plan, 'middle').step : null;
-  // What takes long is told when it is asked for: the point of a scaling curve is its totals.
+  // What takes long is computed when it is read: a point of a scaling curve needs the totals alone.
   const messages = lazy(() => messageCosts(plan, timeline));
   const layers = lazy(() => layersOf(plan, { middle: timeline, ...bounds() }, messages(), exact, origins));
   const findings = lazy(() =>
@@ -168,7 +168,7 @@ function totalsOf(
 
 const isInputKnown = ({ input }: StepPlan): boolean => input === undefined || input.unknown.length === 0;
 
-/** What is told only where it was asked for, or is so. */
+/** Parts of the totals that only some scenarios have. */
 function partsOf(
   plan: StepPlan,
   timeline: StepTimeline,
@@ -284,7 +284,7 @@ function layersOf(
     scenario.mode === 'training' ? backward.toReversed() : new Float64Array(training.costs.length);
   const { measured } = plan;
   if (measured !== undefined) {
-    // What bounds a layer, and where its prediction comes from, is told of the kernels.
+    // The bound of a layer and the origin of its prediction are those of its kernels.
     const { measured: _, ...predicted } = plan;
     const alone = estimateOf((bound) => timesAlone(predicted, bound));
     return layersOf(predicted, alone, messages, exact, origins).map((layer, index) => {
@@ -307,7 +307,7 @@ function layersOf(
     passes: passesOf(scenario),
     weightBytesPerElement: plan.weightBytesPerElement,
     isRecomputed: ({ operators }) =>
-      operators.some((index) => plan.lowered.operators[index]?.again !== undefined),
+      operators.some((index) => plan.lowered.operators[index]?.recomputed !== undefined),
     stateBytesPerElement: elements === 0 ? 0 : update.stateBytes / elements,
     communication: communicationByLayer(training.analysis.layers, messages),
     exposureKnown: exact,

@@ -11,7 +11,7 @@ import type { StepTimeline } from '../schedule/stepTimeline.ts';
 import { type LayerCommunication, layerOfOperators } from './layerCosts.ts';
 import { exchangesPerStep, type StepPlan } from './plan/stepPlan.ts';
 
-/** Messages that carry the same, or travel alike, share what is told of that: a gradient may be sent in many parts. */
+/** Messages with equal contents or routes share their descriptions: a gradient may be sent in many parts. */
 export function messageCosts(plan: StepPlan, timeline: StepTimeline): readonly MessageCost[] {
   const { training, traffic, exchange } = plan;
   const layerOf = layerOfOperators(training);

@@ -1,6 +1,6 @@
 /**
- * Steps of one job that have been laid out, by the number of its GPUs: who asks on how many GPUs it is efficient asks for
- * what the other points of a scaling curve have found.
+ * Simulated steps of one job, by the number of its GPUs. The search for an efficient number of GPUs reuses the points of a
+ * scaling curve.
  */
 
 import type { LoweredGraph } from '../frameworks/behaviour.ts';

@@ -70,7 +70,7 @@ export interface LoweredOperator {
   /** One kernel by assumption: what it is, and the kernels where the model writes it out. */
   readonly assumed?: AssumedKernel;
   /** Made again in backward, and held until backward has passed the operator. */
-  readonly again?: AgainTensors;
+  readonly recomputed?: RecomputedTensors;
 }
 
 export interface AssumedKernel {
@@ -80,7 +80,7 @@ export interface AssumedKernel {
   readonly backward: readonly KernelWork[];
 }
 
-export interface AgainTensors {
+export interface RecomputedTensors {
   /** Operators of one group are computed again together. */
   readonly group: number;
   readonly tensors: readonly KeptTensor[];

@@ -304,7 +304,7 @@ function divideUnknown(
 const reasonOf = (left: Dimension, right: Dimension): string =>
   isUnknown(left) ? left.reason : isUnknown(right) ? right.reason : '';
 
-/** The dimension as it is, where there is no bound to be told. */
+/** The dimension itself where it has no bound. */
 function unlessUnbounded(
   dimension: Dimension,
   reason: string,

@@ -1,4 +1,4 @@
-/** What frameworks and people call a precision, to be told its name here. */
+/** The names that frameworks and people give to precisions, and ours. */
 
 import { nearestName } from './nearestName.ts';
 import { type Precision, precisions } from './scenario.ts';

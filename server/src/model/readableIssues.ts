@@ -1,5 +1,5 @@
 /**
- * Keeps a list of issues short enough to be read: a file that is wrong in one way forty thousand times is told so in a
+ * Keeps a list of issues short enough to be read: a file that is wrong in one way forty thousand times is reported in a
  * hundred lines and a count, and a name of a megabyte is shown by its ends.
  */
 

@@ -21,7 +21,7 @@ export function recentKeys(map: ReadonlyMap<string, unknown>): readonly string[]
     walk = { keys: map.keys(), walked: 0, recent: [] };
     walks.set(map, walk);
   }
-  // An iterator of a map goes on with what is added, unless it was told that it is at the end.
+  // The iterator of a map continues with what is added, unless it has reached the end.
   for (; walk.walked < map.size; walk.walked += 1) {
     const { done, value } = walk.keys.next();
     if (done === true) break;

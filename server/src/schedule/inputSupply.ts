@@ -11,7 +11,7 @@ import type { TimedInput } from './stepWork.ts';
 export interface InputSupply {
   /** When the step, which could start at `time`, has its batch. Asked for step by step. */
   readonly arrival: (step: number, time: number) => number;
-  /** What the step that begins at `time` finds of batches before it, told from there: with the same, steps go on alike. */
+  /** The state of earlier batches, relative to `time`, when the step begins then. Steps with equal states repeat. */
   readonly ahead: (step: number, time: number) => readonly number[];
   readonly batches: readonly SuppliedBatch[];
 }

@@ -1,8 +1,8 @@
 /**
  * The messages of a step in columns, in the order they are issued.
  *
- * A step may send tens of thousands, and is laid out several times with other times of the same messages: what they
- * follow, what waits for them and where they go is put into columns once.
+ * A step may send tens of thousands, and is simulated several times with other times of the same messages. What they
+ * follow, what waits for them and their channels are put into columns once.
  */
 
 import { intAt } from '../model/at.ts';

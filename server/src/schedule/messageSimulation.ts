@@ -25,7 +25,7 @@ export interface MessageSimulation {
   /** How kernels are slowed, until something happens next. */
   readonly pace: Pace;
   /**
-   * What is on its way at `time`, where `step` begins, told from there: two steps that begin with the same go on alike.
+   * What is outstanding when `step` begins at `time`, relative to it. Steps that begin with the same repeat.
    * Nothing may be released before `time` any more.
    */
   readonly outstanding: (step: number, time: number) => Outstanding;
@@ -44,7 +44,7 @@ export interface Outstanding {
 const noJob = Number.NEGATIVE_INFINITY;
 const never = Number.POSITIVE_INFINITY;
 
-/** `steps`: how many will mostly be laid out. */
+/** `steps`: how many are usually simulated. */
 export function createMessageSimulation(
   messages: MessageColumns,
   channels: readonly ChannelOrder[],

@@ -7,7 +7,7 @@ import type { SentStage, StepTimeline, StepTimes } from './stepTimeline.ts';
 
 /**
  * `last` is the step as its last pass alone would be; the passes before it run as `earlier` does up to its update.
- * Times of forward, backward and messages are those of all passes; when they end and start is told of the last one.
+ * Times of forward, backward and messages are those of all passes. Their start and end are those of the last pass.
  */
 export function repeatPasses(last: StepTimeline, earlier: StepTimeline, passes: number): StepTimeline {
   if (passes === 1) return last;

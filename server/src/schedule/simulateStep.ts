@@ -8,7 +8,7 @@ import type { MessageSimulation } from './messageSimulation.ts';
 import type { Order } from './stepOrder.ts';
 import type { StepWork } from './stepWork.ts';
 
-export interface LaidStep {
+export interface SimulatedStep {
   readonly start: number;
   /** When it has its batch. */
   readonly fed: number;
@@ -31,9 +31,9 @@ export function simulateStep(
   order: Order,
   traffic: MessageSimulation,
   supply: InputSupply | undefined,
-  steps: readonly LaidStep[],
+  steps: readonly SimulatedStep[],
   start: number,
-): LaidStep {
+): SimulatedStep {
   const step = steps.length;
   const { forward, backward, messages, update, hostWaits = false } = work;
   const split = forward.device.length;

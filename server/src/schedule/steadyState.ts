@@ -1,23 +1,22 @@
 /**
- * Steps laid out one after another until they repeat.
+ * Simulates steps one after another until they repeat.
  *
- * What a step does follows from what is on its way when it begins: messages on and before channels, and batches that are
- * read ahead. Where a step begins and ends with the same, told from its begin and its end, all later steps are like it.
- * That is a proof, and mostly found in the first step or the second. A message of an earlier step that has arrived before
- * a step begins is no part of it: nothing waits for it any more.
+ * A step depends on what is outstanding when it begins: messages on and before channels, and batches read ahead. Where
+ * the same is outstanding at its begin and its end, relative to either, all later steps repeat it. This is a proof. It
+ * mostly succeeds in the first or second step. A message that has arrived before a step begins is not outstanding.
  *
- * Steps may also take the same time while ever more is on its way, where nothing waits for that; and they may never come
- * to rest. So steps are alike, too, where several take the same time, and after a while their average is told.
+ * The queue of messages may grow while steps take the same time, where nothing waits for them. So steps also count as
+ * steady where several take the same time. Steps that never become steady are averaged.
  */
 
 import { createInputSupply, type InputSupply } from './inputSupply.ts';
 import { createMessageSimulation, type MessageSimulation, type Outstanding } from './messageSimulation.ts';
-import { type LaidStep, simulateStep } from './simulateStep.ts';
+import { type SimulatedStep, simulateStep } from './simulateStep.ts';
 import { type Order, orderOf } from './stepOrder.ts';
 import type { StepWork } from './stepWork.ts';
 
-export interface SettledSteps {
-  readonly steps: readonly LaidStep[];
+export interface SteadyState {
+  readonly steps: readonly SimulatedStep[];
   readonly traffic: MessageSimulation;
   readonly supply: InputSupply | undefined;
   /** The step that stands for all, and of how many up to it times are averaged. */
@@ -28,26 +27,26 @@ export interface SettledSteps {
   /** Lays out the steps that wait for what the shown one sends. */
   readonly follow: () => void;
   /** Lays out one more. */
-  readonly lay: () => LaidStep;
+  readonly lay: () => SimulatedStep;
 }
 
 /** `isRecorded`: when each message travels can be asked for, and not only when what waits for it goes on. */
-export function steadyState(work: StepWork, isRecorded = false): SettledSteps {
+export function steadyState(work: StepWork, isRecorded = false): SteadyState {
   const order = orderOf(work);
   const { longestLag } = order;
   const traffic = createMessageSimulation(work.messages, work.channels, work.slowing, {
-    // A step that is like the one before it; of those that wait for what it sends, messages alone tell.
+    // A step that is like the one before it; steps that wait for what it sends differ in their messages alone.
     steps: longestLag === 0 ? 1 : isRecorded ? 2 + longestLag : 2,
     isRecorded,
   });
   const supply = work.input === undefined ? undefined : createInputSupply(work.input);
-  const steps: LaidStep[] = [];
-  const lay = (): LaidStep => {
+  const steps: SimulatedStep[] = [];
+  const lay = (): SimulatedStep => {
     const step = simulateStep(work, order, traffic, supply, steps, steps.at(-1)?.end ?? 0);
     steps.push(step);
     return step;
   };
-  const settled = (shown: number, averaged: number, isProved: boolean): SettledSteps => ({
+  const steady = (shown: number, averaged: number, isProved: boolean): SteadyState => ({
     steps,
     traffic,
     supply,
@@ -61,7 +60,7 @@ export function steadyState(work: StepWork, isRecorded = false): SettledSteps {
   });
   if (longestLag === 0 && supply === undefined) {
     lay();
-    return settled(0, 1, true);
+    return steady(0, 1, true);
   }
   const memory = memoryBetweenSteps(order, traffic, supply);
   let begin = memory(0, 0);
@@ -72,17 +71,17 @@ export function steadyState(work: StepWork, isRecorded = false): SettledSteps {
     const duration = step.end - step.start;
     const end = memory(steps.length, step.end);
     if (begin !== undefined && end !== undefined && isSame(begin, end, duration)) {
-      return settled(steps.length - 1, 1, true);
+      return steady(steps.length - 1, 1, true);
     }
     begin = end;
     alike = before !== undefined && isClose(duration, before.end - before.start) ? alike + 1 : 1;
-    // What the shown step sends for later ones has been waited for by the steps laid out after it.
-    if (alike === stepsAlike + longestLag) return settled(steps.length - 1 - longestLag, 1, false);
+    // The steps simulated after the shown one wait for what it sends to later steps.
+    if (alike === stepsAlike + longestLag) return steady(steps.length - 1 - longestLag, 1, false);
   }
-  return settled(steps.length - 1 - longestLag, stepsAveraged, false);
+  return steady(steps.length - 1 - longestLag, stepsAveraged, false);
 }
 
-/** Periods settle within a few steps; where steps of two or three kinds alternate, their average is told. */
+/** Steps become steady within a few; where steps of two or three kinds alternate, they are averaged. */
 const settlingSteps = 14;
 const stepsAlike = 3;
 const stepsAveraged = 6;

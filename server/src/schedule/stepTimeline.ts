@@ -5,7 +5,7 @@
  * The GPU runs its work in the order it is launched, as a CUDA stream does; a piece starts when it has been launched
  * and what it waits for has arrived. Each step's launches begin when the one before has ended, as in a loop that reads
  * its loss. Where something of one step is used in a later one (prefetched input, parameters that only the next forward
- * needs), steps are laid out until they repeat (`steadyState.ts`). Messages that are kernels themselves slow those beside them.
+ * needs), steps are simulated until they repeat (`steadyState.ts`). Messages that are kernels themselves slow those beside them.
  *
  * The closed forms of the literature are special cases (Shi, Wang, Chu, arXiv 1711.05979 and 1811.11141): without
  * messages t = t_f + t_b + t_u; with messages after backward t = t_f + t_b + t_c + t_u; with one for each layer, sent
@@ -19,8 +19,8 @@ import { type Seconds, seconds } from '../model/units.ts';
 import { exposureOfMessages, slackOfMessages } from './exposure.ts';
 import type { SuppliedBatch } from './inputSupply.ts';
 import type { Jobs } from './jobs.ts';
-import type { LaidStep } from './simulateStep.ts';
-import { type SettledSteps, steadyState } from './steadyState.ts';
+import type { SimulatedStep } from './simulateStep.ts';
+import { type SteadyState, steadyState } from './steadyState.ts';
 import type { StepWork } from './stepWork.ts';
 
 /** How long a step takes, and what of it. */
@@ -90,16 +90,16 @@ export interface SentMessage {
 }
 
 export function stepTimeline(work: StepWork): StepTimeline {
-  const settled = steadyState(work, true);
-  const exposed = exposedParts(work, settled);
-  const followed = lazy((): SettledSteps => {
-    settled.follow();
-    return settled;
+  const steady = steadyState(work, true);
+  const exposed = exposedParts(work, steady);
+  const followed = lazy((): SteadyState => {
+    steady.follow();
+    return steady;
   });
   const messages = lazy(() => sentMessages(work, followed(), exposed));
   const stages = lazy(() => stageOf(work, followed()));
   return {
-    ...timesOf(work, settled),
+    ...timesOf(work, steady),
     exposed,
     get messages() {
       return messages();
@@ -115,12 +115,12 @@ export function stepTimeline(work: StepWork): StepTimeline {
 export const stepTimes = (work: StepWork): StepTimes => timesOf(work, steadyState(work));
 
 /** They are the average of some steps, the last of which is the one whose messages and batch are shown. */
-function timesOf(work: StepWork, { steps, shown, averaged }: SettledSteps): StepTimes {
+function timesOf(work: StepWork, { steps, shown, averaged }: SteadyState): StepTimes {
   const step = steps[shown];
   if (step === undefined) throw new Error('no step was laid out');
   const recent = steps.slice(shown + 1 - averaged, shown + 1);
   const from = step.start;
-  const mean = (timeOf: (one: LaidStep) => number): Seconds => {
+  const mean = (timeOf: (one: SimulatedStep) => number): Seconds => {
     let total = 0;
     for (const one of recent) total += timeOf(one);
     return seconds(total / averaged);
@@ -146,20 +146,20 @@ function timesOf(work: StepWork, { steps, shown, averaged }: SettledSteps): Step
   };
 }
 
-function exposedParts({ messages }: StepWork, settled: SettledSteps): Float64Array {
-  const { steps, shown, averaged } = settled;
+function exposedParts({ messages }: StepWork, steady: SteadyState): Float64Array {
+  const { steps, shown, averaged } = steady;
   const stalls = steps.slice(shown + 1 - averaged, shown + 1).flatMap((one) => one.stalls);
-  const exposed = exposureOfMessages(stalls, recordedJobs(settled), messages.count);
+  const exposed = exposureOfMessages(stalls, recordedJobs(steady), messages.count);
   return averaged === 1 ? exposed : exposed.map((time) => time / averaged);
 }
 
 function sentMessages(
   { messages }: StepWork,
-  settled: SettledSteps,
+  steady: SteadyState,
   exposed: Float64Array,
 ): readonly SentMessage[] {
-  const { steps, shown } = settled;
-  const jobs = recordedJobs(settled);
+  const { steps, shown } = steady;
+  const jobs = recordedJobs(steady);
   const from = steps[shown]?.start ?? 0;
   const neededAt = steps.map((step) => step.neededAt);
   const slack = slackOfMessages(shown, neededAt, jobs, messages.count);
@@ -176,9 +176,9 @@ function sentMessages(
   return sent;
 }
 
-function stageOf({ messages }: StepWork, settled: SettledSteps): StepTimeline['stageOf'] {
-  const { start, end, jobOf } = recordedJobs(settled);
-  const { steps, shown } = settled;
+function stageOf({ messages }: StepWork, steady: SteadyState): StepTimeline['stageOf'] {
+  const { start, end, jobOf } = recordedJobs(steady);
+  const { steps, shown } = steady;
   const from = steps[shown]?.start ?? 0;
   return (message, stage) => {
     const job = jobOf(shown, message) + stage;
@@ -190,12 +190,12 @@ function stageOf({ messages }: StepWork, settled: SettledSteps): StepTimeline['s
   };
 }
 
-function batchDuring({ steps, supply, shown }: SettledSteps): SuppliedBatch | undefined {
+function batchDuring({ steps, supply, shown }: SteadyState): SuppliedBatch | undefined {
   const batch = supply?.batches[Math.min(shown + 1, supply.batches.length - 1)];
   return batch && shifted(batch, -(steps[shown]?.start ?? 0));
 }
 
-function recordedJobs({ traffic: { jobs } }: SettledSteps): Jobs {
+function recordedJobs({ traffic: { jobs } }: SteadyState): Jobs {
   if (jobs === undefined) throw new Error('messages of steps that were not recorded are asked for');
   return jobs;
 }

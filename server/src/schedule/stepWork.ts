@@ -1,4 +1,4 @@
-/** What a step consists of, in seconds, before it is laid on a timeline. */
+/** The work of one step in seconds: the input of the simulation. */
 
 import type { Seconds } from '../model/units.ts';
 import type { MessageColumns } from './messageColumns.ts';

@@ -59,7 +59,7 @@ function ownGradients({ analysis }: TrainingGraph, operators: number, bytesPerEl
   return column;
 }
 
-/** Is told of memory as it is taken and given back. */
+/** Records memory as it is allocated and freed. */
 export interface MemoryRecorder {
   /** A number to give it back by. */
   readonly take: (bytes: number) => number;

@@ -10,7 +10,7 @@ import { bitsPerElement } from '../../model/elementType.ts';
 import type { BoundTensor } from '../../operators/definition.ts';
 import { type LoweredTraining, type Variables, valueLifetimes } from './valueLifetimes.ts';
 
-/** Is told of memory as it is taken and given back. */
+/** Records memory as it is allocated and freed. */
 export interface ForwardRecorder {
   readonly begins: (operator: number) => void;
   /** A number to give it back by. */

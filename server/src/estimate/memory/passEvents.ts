@@ -74,13 +74,13 @@ export function passEvents(plan: PassOfPlan, variables?: Variables): PassEvents 
   if (plan.scenario.mode === 'training') {
     const born = bornGradients(parameters, weightBytesPerElement, exchange.shards.gradients);
     const isAdded = addsToGradients(plan);
-    const again = new AgainTaken(lowered, take);
+    const recomputed = new RecomputedMemory(lowered, take);
     gradientsBetween(training, lowered, {
       take,
       give,
       begins: (index) => {
         place = backwardPlace(index, operators);
-        again.begin(index);
+        recomputed.begin(index);
       },
       ends: (index) => {
         for (const size of born.get(index) ?? []) {
@@ -88,7 +88,7 @@ export function passEvents(plan: PassOfPlan, variables?: Variables): PassEvents 
           if (isAdded) give(gradient);
         }
         for (const number of keptBy.get(index) ?? []) give(number);
-        for (const number of again.end(index)) give(number);
+        for (const number of recomputed.end(index)) give(number);
       },
     });
   }
@@ -115,7 +115,7 @@ function bornGradients(
 }
 
 /** What is made again: of a whole group when backward reaches it, given back operator by operator. */
-class AgainTaken {
+class RecomputedMemory {
   private group: number | undefined;
   private readonly byOperator = new Map<number, number[]>();
   private readonly members = new Map<number, number[]>();
@@ -127,20 +127,20 @@ class AgainTaken {
   ) {
     this.kept = new Set(lowered.operators.flatMap((operator) => operator?.saved.map(({ key }) => key) ?? []));
     for (const [index, operator] of lowered.operators.entries()) {
-      if (operator?.again === undefined) continue;
-      const others = this.members.get(operator.again.group) ?? [];
+      if (operator?.recomputed === undefined) continue;
+      const others = this.members.get(operator.recomputed.group) ?? [];
       others.push(index);
-      this.members.set(operator.again.group, others);
+      this.members.set(operator.recomputed.group, others);
     }
   }
 
   begin(index: number): void {
-    const group = this.lowered.operators[index]?.again?.group;
+    const group = this.lowered.operators[index]?.recomputed?.group;
     if (group === undefined || group === this.group) return;
     this.group = group;
     const made = new Set<string>();
     for (const member of this.members.get(group) ?? []) {
-      for (const { key, bytes } of this.lowered.operators[member]?.again?.tensors ?? []) {
+      for (const { key, bytes } of this.lowered.operators[member]?.recomputed?.tensors ?? []) {
         if (this.kept.has(key) || made.has(key)) continue;
         made.add(key);
         const others = this.byOperator.get(member) ?? [];

@@ -9,7 +9,7 @@ export interface SavedBytes {
   readonly activations: Float64Array;
   readonly weightCopies: Float64Array;
   /** What was made again and is there while the backward of each operator runs. */
-  readonly again: Float64Array;
+  readonly recomputed: Float64Array;
   /** Copies of weights that forward holds, and backward makes again. */
   readonly recopied: Float64Array;
 }
@@ -17,7 +17,7 @@ export interface SavedBytes {
 export function savedBytes({ operators }: LoweredGraph): SavedBytes {
   const activations = new Float64Array(operators.length);
   const weightCopies = new Float64Array(operators.length);
-  const again = new Float64Array(operators.length);
+  const recomputed = new Float64Array(operators.length);
   const recopied = new Float64Array(operators.length);
   const seen = new Set<string>();
   for (let index = 0; index < operators.length; index += 1) {
@@ -31,7 +31,7 @@ export function savedBytes({ operators }: LoweredGraph): SavedBytes {
   /** By group: what has been made again so far, which is what its backward still holds at each operator. */
   const made = new Map<number, { readonly keys: Set<string>; bytes: number }>();
   for (let index = 0; index < operators.length; index += 1) {
-    const repeated = operators[index]?.again;
+    const repeated = operators[index]?.recomputed;
     if (repeated === undefined) continue;
     const group = made.get(repeated.group) ?? { keys: new Set(), bytes: 0 };
     made.set(repeated.group, group);
@@ -41,7 +41,7 @@ export function savedBytes({ operators }: LoweredGraph): SavedBytes {
       group.bytes += tensor.bytes;
       if (tensor.weightCopy) recopied[index] = floatAt(recopied, index) + tensor.bytes;
     }
-    again[index] = group.bytes;
+    recomputed[index] = group.bytes;
   }
-  return { activations, weightCopies, again, recopied };
+  return { activations, weightCopies, recomputed, recopied };
 }

@@ -7,7 +7,7 @@
  * optimizer has temporaries. What the model is given stays, and what it gives out until backward has ended, as a training
  * loop holds them. The workspace is the most that gradients between operators take at once, what is made again instead of
  * kept, and the matrix library's own. Where gradients are added to those of the passes or the step before, these are there
- * from the start. What the caching allocator takes for it is told apart (`reservedMemory.ts`).
+ * from the start. What the caching allocator reserves for it is found in `reservedMemory.ts`.
  * Inference: parameters and the largest set of values alive at once.
  */
 
@@ -143,7 +143,7 @@ function backwardOf(plan: StepPlan, between: Float64Array, inputs: number): Pass
           (size) => size / exchange.shards.gradients,
         ),
     kept: runningSum(saved.activations, held),
-    workspace: between.map((size, index) => size + floatAt(saved.again, index)),
+    workspace: between.map((size, index) => size + floatAt(saved.recomputed, index)),
   };
 }
 

@@ -94,7 +94,7 @@ function lowerFolded(
     saved: {
       activations: unfoldColumn(layout, saved.activations),
       weightCopies: unfoldColumn(layout, saved.weightCopies),
-      again: unfoldColumn(layout, saved.again),
+      recomputed: unfoldColumn(layout, saved.recomputed),
       recopied: unfoldColumn(layout, saved.recopied),
     },
     folded: { training: training.folded, lowered },

@@ -1,9 +1,9 @@
 /**
- * Measured times in the place of predicted ones: layers by name, and the whole step.
+ * Measured times replace predicted ones: of layers by name, and of the whole step.
  *
- * Measured times are of one GPU without communication, the host's part included, so they take the place of kernels and
- * launches both; messages stay predicted and are laid over them. A measured step fills what was not measured, the
- * update included, in proportion to the prediction.
+ * They are of one GPU without communication and include the host, so they replace kernels and launches. Messages stay
+ * predicted and overlap them. A measured step fills what was not measured, the update included, in proportion to the
+ * prediction.
  */
 
 import { floatAt } from '../../model/at.ts';

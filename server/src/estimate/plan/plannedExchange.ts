@@ -81,10 +81,10 @@ function exchangeOf(
   }
   let isOfStep = false;
   const noticed =
-    <Told>(tell: () => Told) =>
-    (): Told => {
+    <Value>(read: () => Value) =>
+    (): Value => {
       isOfStep = true;
-      return tell();
+      return read();
     };
   const exchange = behaviour.exchange(gradients, group, {
     backwardEnds: noticed(profile.backwardEnds),

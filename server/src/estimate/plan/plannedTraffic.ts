@@ -19,7 +19,7 @@ export interface PlannedTraffic {
   readonly channels: readonly Channel[];
   /** With middle, low and high shares, by channel (`StepWork.slowing`). */
   readonly slowing: Estimate<readonly number[]>;
-  /** Ways that messages go, in the order they are first gone. */
+  /** Distinct routes, in the order of first use. */
   readonly routes: readonly Route[];
   /** By message: what each of its stages takes. */
   readonly stages: readonly (readonly OperationTime[])[];
@@ -33,10 +33,10 @@ export interface PlannedTraffic {
 export interface Route {
   readonly stages: Message['stages'];
   readonly times: readonly OperationTime[];
-  /** How many go it, and how many of these carry gradients or parameters. */
+  /** How many messages take it, and how many of these carry gradients or parameters. */
   readonly messages: number;
   readonly withGradients: number;
-  /** How many go it in a step: less than one where a message is sent once in several. */
+  /** Messages per step: below one where a message is sent once in several steps. */
   readonly perStep: number;
 }
 
@@ -84,25 +84,25 @@ export function timeTraffic(
   };
 }
 
-/** What is told of each message by its route: found once where messages side by side are the same, as parts are. */
-function byMessage<Told>(
+/** A value of each message, by its route. It is found once for equal neighbours, as the parts of a message are. */
+function byMessage<Value>(
   messages: readonly Message[],
   routes: ReadonlyMap<Message['stages'], Route>,
-  tell: (route: Route, message: Message) => Told,
-): readonly Told[] {
-  const told: Told[] = [];
+  valueBy: (route: Route, message: Message) => Value,
+): readonly Value[] {
+  const values: Value[] = [];
   let before: Message | undefined;
-  let same: Told | undefined;
+  let same: Value | undefined;
   for (const message of messages) {
     if (message !== before || same === undefined) {
       const route = routes.get(message.stages);
-      if (route === undefined) throw new Error('a message goes no route');
-      same = tell(route, message);
+      if (route === undefined) throw new Error('a message without a route');
+      same = valueBy(route, message);
       before = message;
     }
-    told.push(same);
+    values.push(same);
   }
-  return told;
+  return values;
 }
 
 /** In the order they are first used. */
@@ -171,15 +171,15 @@ function timesByStage(
   return times;
 }
 
-/** Moments as the timeline counts work: forward, then backward, then the update. */
-function workOf(moment: SyncPoint, operators: number): number {
-  switch (moment.pass) {
+/** Points as the timeline counts work: forward, then backward, then the update. */
+function workOf(point: SyncPoint, operators: number): number {
+  switch (point.pass) {
     case 'start':
       return -1;
     case 'forward':
-      return moment.position;
+      return point.position;
     case 'backward':
-      return operators + moment.position;
+      return operators + point.position;
     case 'update':
       return 2 * operators;
   }

@@ -1,4 +1,4 @@
-/** What a step consists of before it is laid on its timeline: kernels with times, messages with times, the update. */
+/** The work of a step before it is simulated: kernels with times, messages with times, the update. */
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import { nodesFor, placeGpus } from '../../communication/placement.ts';
@@ -232,16 +232,16 @@ export function timesOf(plan: StepPlan, bound: Bound, growth = 1): StepTimes {
   return time === 0 ? times : queued(times, time);
 }
 
-/** Of one worker, without queues at servers that others cause; kept for those who tell the two apart. */
+/** The timeline of one worker, without queues at servers that other workers cause. */
 export const workerTimeline = (plan: StepPlan, bound: Bound): StepTimeline =>
-  plan.exchange.synchrony === 'synchronous' ? layWorkerTimeline(plan, bound) : keptTimeline(plan, bound);
+  plan.exchange.synchrony === 'synchronous' ? simulateWorker(plan, bound) : keptTimeline(plan, bound);
 
 const keptTimeline = memoizeRecent(
-  (plan: StepPlan, bound: Bound): StepTimeline => layWorkerTimeline(plan, bound),
+  (plan: StepPlan, bound: Bound): StepTimeline => simulateWorker(plan, bound),
   (known, asked) => known === asked,
 );
 
-function layWorkerTimeline(plan: StepPlan, bound: Bound): StepTimeline {
+function simulateWorker(plan: StepPlan, bound: Bound): StepTimeline {
   const work = workOf(plan, bound);
   const pass = stepTimeline(work);
   const passes = passesOf(plan.scenario);

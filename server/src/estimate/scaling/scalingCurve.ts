@@ -25,7 +25,7 @@ export interface ScalingPoint {
   readonly limit: StepLimit;
   /** The most that tensors need at once on a GPU. */
   readonly memory: Bytes;
-  /** null where its memory is not told. */
+  /** `null` where its memory is unknown. */
   readonly fits: Fit | null;
   /** Where a run is described: seconds, and US dollars where there is a price. */
   readonly runTime: Seconds | null;

@@ -105,7 +105,7 @@ function recomputeGroup(
         ...lowered.backwardData,
       ],
       saved,
-      again: { group: number, tensors: lowered.saved },
+      recomputed: { group: number, tensors: lowered.saved },
     };
   }
 }

@@ -124,7 +124,7 @@ const elementwise = (operator: number, kernel: KernelWork): Step => ({
 /** `num_batches_tracked` of batch normalization goes up by one. */
 const counted = elementwiseKernel(16, 1);
 
-/** Weights of windows wider than one are laid out anew for each step, and so are images that come in. */
+/** Filters larger than 1 × 1 and input images change their layout in each step. */
 function layoutCopies(graph: CompiledGraph, operator: Operator): readonly KernelWork[] {
   const { values, inputs } = graph.training.analysis.graph;
   const copies: KernelWork[] = [];
