@@ -22,7 +22,7 @@ const requests: readonly (readonly [string, ScenarioRequest])[] = [
   ['bf16, adamw', { precision: 'bf16', optimizer: 'adamw' }],
   ['bf16, momentum, accumulated', { precision: 'bf16', optimizer: 'momentum', accumulate: 4 }],
   ['fp16, adamw, checkpointed', { precision: 'fp16', optimizer: 'adamw', checkpoint: 'block' }],
-  ['inference', { mode: 'inference' }],
+  ['inference', { mode: 'inference', framework: { name: 'pytorch-ddp', options: { attention: 'fused' } } }],
   ['FSDP', { precision: 'bf16', gpus: 8, framework: { name: 'pytorch-fsdp', options: {} } }],
 ];
 

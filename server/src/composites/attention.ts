@@ -36,24 +36,22 @@ function match(graph: Graph, softmax: Operator): CompositeMatch | undefined {
   const query = queryChain(graph, scores.query, scores.product);
   const key = keyChain(graph, scores.key, scores.product, values);
   const value = key.isRepeated ? values : { source: weights.value, operators: [] };
-  const launchedAs = evidenceOf(graph, { scores, weights, query, key });
+  const evidence = evidenceOf(graph, { scores, weights, query, key });
   const path = [...scores.operators, softmax, ...weights.operators];
-  const own = launchedAs === 'several' ? [] : [...query.operators, ...key.operators, ...value.operators];
+  const isOne = evidence.launchedAs !== 'several';
+  const own = isOne ? [...query.operators, ...key.operators, ...value.operators] : [];
   const mask = scores.masks[0];
-  const built = launchedAs === 'one' && !weights.isGuarded ? causalMask(graph, mask, path) : [];
+  const isGenerated = evidence.launchedAs === 'one' && !weights.isGuarded;
+  const built = isGenerated ? causalMask(graph, mask, path) : [];
   const operators = new Set([...path, ...own, ...built].map(({ index }) => index));
-  const [first, second, third] =
-    launchedAs === 'several'
-      ? [scores.query, scores.key, weights.value]
-      : [query.source, key.source, value.source];
   return {
     operators: [...operators].sort((a, b) => a - b),
     roles: {
-      query: first,
-      key: second,
-      value: third,
+      query: isOne ? query.source : scores.query,
+      key: isOne ? key.source : scores.key,
+      value: isOne ? value.source : weights.value,
       ...(mask === undefined || built.length > 0 ? {} : { mask }),
     },
-    launchedAs,
+    ...evidence,
   };
 }

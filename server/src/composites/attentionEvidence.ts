@@ -11,7 +11,7 @@ import type { Graph } from '../model/graph.ts';
 import { type KeyChain, type OperandChain, scaleBefore } from './attentionOperands.ts';
 import { isOne, type Scores } from './attentionScores.ts';
 import type { Weights } from './attentionWeights.ts';
-import type { LaunchedAs } from './composite.ts';
+import type { CompositeMatch } from './composite.ts';
 import { producerOf } from './walk.ts';
 
 export function evidenceOf(
@@ -22,17 +22,19 @@ export function evidenceOf(
     readonly query: OperandChain;
     readonly key: KeyChain;
   },
-): LaunchedAs {
+): Pick<CompositeMatch, 'launchedAs' | 'isFusible'> {
   const { scores, weights, query, key } = found;
-  if (scores.isChanged || scores.isShared || weights.isChanged || weights.isShared) return 'several';
-  if (scores.product.type === 'Einsum' || weights.product.type === 'Einsum') return 'several';
-  if (scores.isScaled) return 'several';
+  const isFusible =
+    !(scores.isChanged || scores.isShared || weights.isChanged || weights.isShared) &&
+    [scores.product, weights.product].every(({ type }) => type !== 'Einsum');
+  const several = { launchedAs: 'several', isFusible } as const;
+  if (!isFusible || scores.isScaled) return several;
   if (query.scale !== undefined && key.scale !== undefined)
-    return sameNumber(graph, query.scale, key.scale) ? 'one' : 'several';
-  if (weights.isGuarded || key.isExported) return 'one';
+    return sameNumber(graph, query.scale, key.scale) ? { launchedAs: 'one' } : several;
+  if (weights.isGuarded || key.isExported) return { launchedAs: 'one' };
   const single =
     query.scale ?? key.scale ?? scaleBefore(graph, scores.query) ?? scaleBefore(graph, scores.key);
-  return single === undefined || isOne(graph, single) ? 'assumed-one' : 'several';
+  return single === undefined || isOne(graph, single) ? { launchedAs: 'assumed-one' } : several;
 }
 
 /** The same value, the same contents, or the same computed twice, as the TorchScript exporter does. */

@@ -13,9 +13,9 @@ export interface Scores {
   readonly key: string;
   /** What is added to the scores or chosen in their place, nearest to the softmax first. */
   readonly masks: readonly string[];
-  /** They are multiplied or divided, by a number or by a tensor such as a temperature per head. */
+  /** They are multiplied or divided. */
   readonly isScaled: boolean;
-  /** Something that no attention kernel does between the products: a cap, a sink, a limit. */
+  /** Something that no attention kernel does between the products: a cap, a sink, a limit, a temperature per head. */
   readonly isChanged: boolean;
   /** Something else reads them. */
   readonly isShared: boolean;
@@ -43,7 +43,12 @@ export function followScores(graph: Graph, softmax: Operator, axis: number): Sco
     isScaled: steps.some(
       ({ operator, through }) => scaling.has(operator.type) && !isUnit(graph, operator, through),
     ),
-    isChanged: steps.some(({ operator }) => changing.has(operator.type)),
+    isChanged: steps.some(
+      ({ operator, through }) =>
+        changing.has(operator.type) ||
+        (scaling.has(operator.type) &&
+          operator.inputs.some((input) => input !== through && !isScalar(graph, input))),
+    ),
     isShared: operators.some(({ outputs }) =>
       readersOf(graph, outputs[0]).some((reader) => !members.has(reader)),
     ),

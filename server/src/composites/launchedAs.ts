@@ -6,7 +6,8 @@ import type { CompositeMatch, CompositePattern, LaunchedAs, OperatorOrigin } fro
  * The torch.export-based exporter records the call that each operator is a part of (`pkg.torch.onnx.name_scopes`): a
  * composite of one call was one function of ATen, one of several calls was written out, or one that the exporter
  * decomposed, as it does RMSNorm before operator set 23. Those stand in a module of `torch.nn`, or show in a call that
- * only decompositions make. A layer of a layer spec is one by its definition.
+ * only decompositions make. A layer of a layer spec is one by its definition. A pattern
+ * without modules shows in the graph how it was launched, but where nothing does.
  */
 export function launchedAs(
   { modules }: Pick<CompositePattern, 'modules'>,
@@ -15,15 +16,20 @@ export function launchedAs(
 ): LaunchedAs {
   const origins = match.operators.map(originOf);
   const [first] = origins;
-  if (first === undefined || modules === undefined) return match.launchedAs;
+  if (first === undefined) return match.launchedAs;
+  const calls = origins.flatMap(({ call }) => call ?? []);
+  const isOneCall = new Set(calls.map(({ name }) => name)).size === 1;
+  if (modules === undefined) {
+    if (match.launchedAs !== 'assumed-one' || calls.length === 0) return match.launchedAs;
+    return isOneCall ? 'one' : 'several';
+  }
   const own = origins.every(({ moduleClass }) => isOneOf(modules, moduleClass));
   if (first.layer !== undefined) {
     return own && origins.every(({ layer }) => layer === first.layer) ? 'one' : 'several';
   }
   if (own) return 'one';
-  const calls = origins.flatMap(({ call }) => call ?? []);
   if (calls.length === 0) return first.moduleClass === undefined ? match.launchedAs : 'several';
-  if (new Set(calls.map(({ name }) => name)).size === 1) return 'one';
+  if (isOneCall) return 'one';
   return calls.some((call) => decomposed.has(call.function)) ? 'one' : 'several';
 }
 

@@ -2,7 +2,7 @@
 
 import type { Graph, Operator } from '../model/graph.ts';
 import { intAttribute, shapeOf } from './axis.ts';
-import { baseOf, producerOf } from './walk.ts';
+import { baseOf } from './walk.ts';
 
 export interface MatrixProduct {
   readonly operator: Operator;
@@ -78,6 +78,6 @@ function einsumProduct(graph: Graph, operator: Operator): MatrixProduct | undefi
 
 /** Whether a step computes or is given a tensor, rather than the file storing it, in whatever layout. */
 function isComputed(graph: Graph, name: string): boolean {
-  const base = baseOf(graph, name);
-  return producerOf(graph, base) !== undefined || graph.values.get(base)?.role === 'input';
+  const role = graph.values.get(baseOf(graph, name))?.role;
+  return role === 'activation' || role === 'input';
 }

@@ -1,5 +1,6 @@
 /** Every pattern, larger ones first. */
 
+import { attention } from './attention.ts';
 import type { CompositePattern } from './composite.ts';
 import { gelu } from './gelu.ts';
 import { glu } from './glu.ts';
@@ -13,6 +14,7 @@ import { silu } from './silu.ts';
 import { softplus } from './softplus.ts';
 
 export const compositePatterns: readonly CompositePattern[] = [
+  attention,
   groupNorm,
   layerNorm,
   rmsNorm,

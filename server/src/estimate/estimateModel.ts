@@ -13,6 +13,7 @@ import { readableIssues } from '../model/readableIssues.ts';
 import type { Scenario, ScenarioRequest } from '../model/scenario.ts';
 import type { StepCost } from '../model/stepCost.ts';
 import { finish, type Steps } from '../model/steps.ts';
+import { attentionIssues } from './attentionIssues.ts';
 import type { EstimateCache } from './estimateCache.ts';
 import { estimateStep } from './estimateStep.ts';
 import { resolveScenario } from './resolveScenario.ts';
@@ -74,7 +75,7 @@ export function* estimateInSteps(
   const known = memory?.find(basis);
   const bindings = new Map(Object.entries(scenario.dimensions));
   const training = known?.training ?? bindTrainingGraph(analysis, bindings, scenario.mode);
-  const issues = [...resolved.issues, ...fusedAnyway(training, scenario)].map((issue) =>
+  const issues = [...resolved.issues, ...attentionIssues(training, scenario)].map((issue) =>
     locate(issue, opened, requests),
   );
   yield;
@@ -96,23 +97,6 @@ export function* estimateInSteps(
       ...readableIssues([...issues, ...(costed || explained ? [] : [nothingCosted(training)])]),
     ],
   };
-}
-
-/** An operator that is attention as a whole stores no scores, whatever the framework is told. */
-function fusedAnyway(training: TrainingGraph, { framework }: Scenario): readonly Issue[] {
-  if (framework.options.attention !== 'eager') return [];
-  const { graph } = (training.folded ?? training).analysis;
-  const whole = graph.operators.find(({ domain, type }) => domain === '' && type === 'Attention');
-  if (whole === undefined) return [];
-  return [
-    {
-      code: 'scenario/invalid',
-      severity: 'information',
-      message: `\`attention=eager\` has no effect on \`Attention\` operators, which are one kernel, first \`${whole.name || whole.outputs[0]}\`; in a layer spec, \`fused=False\` writes attention out`,
-      scenarioKey: 'framework',
-      scenarioPart: 'attention',
-    },
-  ];
 }
 
 /** A layer spec that asks for the impossible does so at one key of its scenario, or at one option of its framework. */

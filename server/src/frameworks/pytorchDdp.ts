@@ -72,10 +72,10 @@ export const eagerOptions: readonly FrameworkOption[] = [
   },
   {
     name: 'attention',
-    default: 'fused',
+    default: 'as-exported',
     documentation:
-      'fused (one kernel, as scaled_dot_product_attention since PyTorch 2.0) or eager (scores are stored)',
-    expects: oneOf('fused', 'eager'),
+      'fused (one kernel, as scaled_dot_product_attention since PyTorch 2.0), eager (scores are stored) or as-exported (as the graph shows it, fused where it does not)',
+    expects: oneOf('as-exported', 'fused', 'eager'),
   },
   {
     name: 'memory-format',
@@ -172,7 +172,8 @@ export function eagerPytorch(
   const clipped = options.get('clip-norm') === 'true';
   const convolutionTf32 = options.get('conv-tf32') !== 'false';
   const fusedCalls = options.get('fused-calls') !== 'false';
-  const fusedAttention = options.get('attention') !== 'eager';
+  const attention = options.get('attention');
+  const fusedAttention = attention === 'fused' ? true : attention === 'eager' ? false : undefined;
   const channelsLast = options.get('memory-format') === 'channels-last';
   const kernels = kernelsOf(options.get('optimizer-kernels'));
   const addsGradients = options.get('gradients') === 'added';

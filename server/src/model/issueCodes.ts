@@ -260,6 +260,11 @@ export const issueCodes = {
     explanation:
       'The file was exported with a constant batch. Costs for another batch replace the leading dimension of the inputs. The result was checked to be the same model.',
   },
+  'scenario/assumed-attention': {
+    title: 'It is assumed that attention is one kernel',
+    explanation:
+      'Exporters and models scale attention differently, which shows whether it was one call of `scaled_dot_product_attention` or written out. Attention without a scale shows neither. It is costed as one fused kernel, which stores no scores; set the framework option `attention=eager` if the model is trained with several kernels.',
+  },
   'scenario/default-batch': {
     title: 'The batch has no value',
     explanation: 'The model leaves the batch open and no value was given. Costs assume one sample per GPU.',

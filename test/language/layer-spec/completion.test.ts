@@ -100,7 +100,7 @@ it('proposes what a scenario may say', () => {
   check(`${frame}scenario:\n  framework: |`, ['pytorch-ddp']);
   expect(labels(`${frame}scenario:\n  framework: pytorch-ddp,|`)).toContain('bucket-mb');
   const framework = (text: string): string => `${frame}scenario:\n  framework: ${text}`;
-  check(framework('pytorch-ddp,attention=|'), ['fused', 'eager'], true);
+  check(framework('pytorch-ddp,attention=|'), ['as-exported', 'fused', 'eager'], true);
   check(framework('pytorch-ddp,bucket-mb=|'), ['25'], true);
   check(framework('"pytorch-ddp,bucket-mb=50,memory-format=ch|"'), ['channels-first', 'channels-last'], true);
   check(framework('pytorch-ddp,nothing=|'), [], true);
@@ -116,7 +116,7 @@ it('proposes what a scenario may say', () => {
     ['{ name: pytorch-ddp, | }', 'bucket-mb'],
     ['{ name: pytorch-ddp, buck| }', 'bucket-mb'],
     ['{ compile: true, name: pytorch-ddp, | }', 'bucket-mb'],
-    ['{ name: pytorch-ddp, attention: | }', 'fused'],
+    ['{ name: pytorch-ddp, attention: | }', 'as-exported'],
     ['{ name: pytorch-ddp, bucket-mb: | }', '25'],
     ['{ bucket-mb: |, name: pytorch-ddp }', '25'],
   ] as const) {
@@ -129,7 +129,7 @@ it('proposes what a scenario may say', () => {
   check(`${frame}scenario:\n  framework:\n    name: horovod\n    |\n  gpus: 8`, ['fusion-mb']);
   check(
     `${frame}scenario:\n  framework:\n    attention: |\n    name: pytorch-ddp\n`,
-    ['fused', 'eager'],
+    ['as-exported', 'fused', 'eager'],
     true,
   );
 });

@@ -43,8 +43,8 @@ export interface TypeOptions {
   readonly convolutionTf32: boolean;
   /** Attention, GELU and the like are one call each, not written out operator by operator. */
   readonly fusedCalls: boolean;
-  /** Attention is one kernel that never stores the scores, as since PyTorch 2.0. */
-  readonly fusedAttention: boolean;
+  /** Whether attention is one kernel that never stores the scores; left out, as the graph shows it. */
+  readonly fusedAttention?: boolean | undefined;
   /** Images in channels-last memory format. */
   readonly channelsLast: boolean;
   /**

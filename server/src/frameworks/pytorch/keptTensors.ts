@@ -61,7 +61,7 @@ export function keptValue(
   const computed = bytesPerElementOf(whole, type.bytesPerElement);
   const stored = bytesPerElementOf(whole, types.elementBytes.get(root) ?? 4);
   const bytesPerElement = type.readsAsStored ? stored : computed;
-  const writtenOut = broadcastOperand(training, operator, name);
+  const writtenOut = laidOut ? broadcastOperand(training, operator, name) : undefined;
   // A table is there all the time, unless an operator makes it in each step.
   if (isTable(training, value) && writtenOut === undefined) return noTensors;
   if (isWeight(value.role) && bytesPerElement === stored) return noTensors;

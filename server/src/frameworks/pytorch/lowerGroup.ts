@@ -25,7 +25,8 @@ const none: readonly never[] = [];
 
 /**
  * Forward reads inputs and writes outputs; backward reads inputs and output gradients (attention its output
- * too) and writes input gradients. Attention recomputes the scores in backward: five matmuls for four
+ * too) and writes input gradients. Attention keeps its mask with queries, keys and values
+ * (`_scaled_dot_product_efficient_attention` in PyTorch 2.x tools/autograd/derivatives.yaml) and recomputes the scores in backward: five matmuls for four
  * (FlashAttention, arXiv 2205.14135, algorithm 4).
  */
 export function lowerGroup(
@@ -92,7 +93,10 @@ export function lowerGroup(
       : [],
     backwardWeight: [],
     saved: learns
-      ? [...[...learned, ...(attention ? group.outputs : [])].flatMap(keep), ...statisticsOf(training, group)]
+      ? [
+          ...(attention ? [...tensors, ...group.outputs] : learned).flatMap(keep),
+          ...statisticsOf(training, group),
+        ]
       : [],
   };
 }

@@ -160,5 +160,6 @@ function costOfAttention(context: CostContext): OperatorCost {
       valueSize: productOfSizes(value?.size),
     },
     [0, 1, 2],
+    { mask: 3 },
   );
 }

@@ -4,7 +4,7 @@
  * FLOPs follow `torch.utils.flop_counter`: forward 2·batch·heads·queries·keys·(d + d_v), a causal mask not halved;
  * backward is that of flash attention, which computes the scores again: three matmuls of the size of queries by
  * keys by d, two by d_v (`sdpa_backward_flop_count`). Kept are query, key, value, output and one logarithm per query
- * (`_scaled_dot_product_flash_attention`), never the scores.
+ * (`_scaled_dot_product_flash_attention`), and a mask where there is one, never the scores.
  */
 
 import type {
@@ -58,6 +58,8 @@ export function attentionCost(
     readonly projection?: Projection;
     /** Element-wise operations beside the softmax: rotation, normalization of heads. */
     readonly operations?: number;
+    /** The input that is added to the scores, which is kept as numbers. */
+    readonly mask?: number;
     /** What the inputs move, where not every input is read whole. */
     readonly read?: MemoryAccess;
   } = {},
@@ -97,8 +99,17 @@ export function attentionCost(
   return cost('attention', forward, {
     data,
     weight,
-    saved: [...operands.map(savedInput), savedOutput(0), logarithms],
+    saved: [...operands.map(savedInput), savedOutput(0), logarithms, ...keptMask(context, options.mask)],
   });
+}
+
+/** `convert_boolean_attn_mask` makes numbers of one that says which keys count (PyTorch 2.x transformers/attention.cpp). */
+function keptMask(context: CostContext, mask: number | undefined): readonly SavedTensor[] {
+  const tensor = mask === undefined ? undefined : context.input(mask);
+  if (mask === undefined || tensor === undefined) return [];
+  if (tensor.elementType !== 'bool') return [savedInput(mask)];
+  const traffic = { float32Elements: tensor.elements, fixedBytes: 0 };
+  return [{ kind: 'extra', name: 'mask as numbers', traffic }];
 }
 
 const allInputs = (context: CostContext): readonly (BoundTensor | undefined)[] =>
