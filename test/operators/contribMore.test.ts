@@ -23,6 +23,17 @@ describe('shapes', () => {
       contrib('NhwcConv', ['float16[N, 32, 30, 8]', 'float16[16, 8, 3, 3]'], window),
       ['float16[N, 16, 15, 16]'],
     ],
+    [
+      contrib(
+        'QLinearConv',
+        [
+          ...['uint8[N, 32, 30, 8]', 'float32[]', 'uint8[]', 'uint8[16, 8, 3, 3]'],
+          ...['float32[]', 'uint8[]', 'float32[]', 'uint8[]'],
+        ],
+        { ...window, channels_last: 1 },
+      ),
+      ['uint8[N, 16, 15, 16]'],
+    ],
     [contrib('NhwcMaxPool', ['uint8[1, 32, 30, 8]'], window), ['uint8[1, 16, 15, 8]']],
     [
       nchwc(contrib('Conv', ['float32[N, 8, 32, 30]', 'float32[16, 8, 3, 3]'], window)),

@@ -170,10 +170,12 @@ const channelsSecond = <Size>([batch, ...rest]: readonly Size[]): readonly Size[
 const channelsToEnd = <Size>([batch, channels, ...spatial]: readonly Size[]): readonly Size[] =>
   batch === undefined || channels === undefined ? [] : [batch, ...spatial, channels];
 
-const channelsBehind = (type: ValueType): ValueType =>
+/** The type of a tensor with its channels moved last. */
+export const channelsBehind = (type: ValueType): ValueType =>
   type.kind === 'tensor' && isKnownShape(type.shape) ? { ...type, shape: channelsToEnd(type.shape) } : type;
 
-const withChannelsSecond = (context: InferenceContext): InferenceContext => ({
+/** The same operator with the channels of its input, which are last, second. */
+export const withChannelsSecond = (context: InferenceContext): InferenceContext => ({
   ...context,
   inputShape: (index) => {
     const shape = context.inputShape(index);
@@ -181,7 +183,7 @@ const withChannelsSecond = (context: InferenceContext): InferenceContext => ({
   },
 });
 
-function boundWithChannelsSecond(context: CostContext): CostContext {
+export function boundWithChannelsSecond(context: CostContext): CostContext {
   const turned = (tensor: BoundTensor | undefined): BoundTensor | undefined =>
     tensor && { ...tensor, dimensions: channelsSecond(tensor.dimensions) };
   return {

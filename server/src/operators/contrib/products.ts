@@ -39,6 +39,7 @@ import {
   unknownShapeCost,
   work,
 } from '../vocabulary/work.ts';
+import { boundWithChannelsSecond, channelsBehind, withChannelsSecond } from './blockedLayouts.ts';
 
 const fusedMatMuls = (['FusedMatMul', 'TransposeMatMul', 'FusedMatMulActivation'] as const).map((type) =>
   defineContrib({
@@ -113,6 +114,9 @@ const fusedConv = defineContrib({
   },
 });
 
+const hasChannelsLast = (context: Pick<InferenceContext, 'int'>): boolean =>
+  context.int('channels_last', 0) !== 0;
+
 const qLinearConv = defineContrib({
   type: 'QLinearConv',
   documentation: 'convolution of quantized tensors, quantized again',
@@ -128,16 +132,22 @@ const qLinearConv = defineContrib({
     detached('B'),
   ],
   pytorch: { layer: 'QLinearConv', autocast: 'half' },
-  infer: (context) => inferConvolution(context, elementTypeOf(context, 7), 0, 3),
+  infer: (context) => {
+    const isLast = hasChannelsLast(context);
+    const inner = isLast ? withChannelsSecond(context) : context;
+    const inference = inferConvolution(inner, elementTypeOf(context, 7), 0, 3);
+    return isLast ? { ...inference, outputs: inference.outputs.map(channelsBehind) } : inference;
+  },
   dimensions: (context) =>
     convolutionMap(context, {
       weight: 3,
       bias: 8,
       perChannel: [4, 5],
       nonlinear: true,
-      channelsLast: context.int('channels_last', 0) !== 0,
+      channelsLast: hasChannelsLast(context),
     }),
-  cost: (context) => convolutionCost(context, 0, 3, 8),
+  cost: (context) =>
+    convolutionCost(hasChannelsLast(context) ? boundWithChannelsSecond(context) : context, 0, 3, 8),
 });
 
 const integerMatmuls = [
