@@ -61,6 +61,7 @@ rows = [
     ("ExpandDims", contrib, [f(4, 6), i32(1)], {}, 1),
     ("GatherND", contrib, [f(4, 6, 2), i64([[0, 1], [2, 3]])], {}, 1),
     ("Pad", contrib, [f(4, 6), i64([0, 1, 0, 2])], {}, 1),
+    ("Trilu", contrib, [f(4, 6, 6), i64(0)], {}, 1),
     ("Range", contrib, [i32(0), i32(6), i32(1)], {}, 1),
     ("GridSample", contrib, [f(2, 4, 5, 5), np.tanh(f(2, 6, 4, 2))], {}, 1),
     ("CropAndResize", contrib, [f(2, 4, 8, 8), positive(4, 4) / 4, i32([0, 1, 0, 1]), i32([3, 3])], {}, 1),
