@@ -361,8 +361,8 @@ describe('what this version does not know', () => {
       },
     });
     expect(codes).toEqual(['onnx/unknown-field', 'onnx/unknown-field']);
-    expect(messages[0]).toMatch(/^Field 77 of NodeProto at byte \d+ is not known/);
-    expect(messages[1]).toMatch(/^Field 77 of GraphProto at byte \d+ is not known/);
+    expect(messages[0]).toMatch(/^Field 77 of NodeProto at byte \d+ is unknown/);
+    expect(messages[1]).toMatch(/^Field 77 of GraphProto at byte \d+ is unknown/);
   });
 
   test('a thousand new fields are a hundred issues', () => {

@@ -94,7 +94,7 @@ test.each([
 
 test('nesting has an end', () => {
   expect(readProtobufText('a{'.repeat(10_000)).problem?.message).toContain('levels deep');
-  expect(readProtobufText(`a: ${'['.repeat(10_000)}`).problem?.message).toContain('no list');
+  expect(readProtobufText(`a: ${'['.repeat(10_000)}`).problem?.message).toContain('not a list');
 });
 
 test('of a long run of numbers the first are kept and the rest counted', () => {
