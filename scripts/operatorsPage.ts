@@ -45,7 +45,7 @@ export function operatorsPage(): string {
     'trained, the numbers of a **host** input are read before anything is launched, of a **shape** only the sizes, and all',
     'others are data. No gradient flows through those marked °; … may be given any number of times. The layer is what',
     'PyTorch calls it, with trained weights after the stroke, {n} the number of spatial axes; autocast is what it runs in',
-    'under `torch.autocast`; backward is what eager PyTorch launches there, where it is not one kernel; measured is the rule',
+    'under `torch.autocast`; kernels is how eager PyTorch departs from one that reads any strides and one for each gradient; measured is the rule',
     'of `layercost benchmark`, or why there is none.',
     '',
     ...domains.flatMap(sectionOf),
@@ -80,12 +80,12 @@ function sectionOf(domain: string): readonly string[] {
       costedAs(row),
       row.documentation,
     ]),
-    ...table(['operator', 'inputs', 'traits', 'layer', 'autocast', 'backward', 'measured'], (row) => [
+    ...table(['operator', 'inputs', 'traits', 'layer', 'autocast', 'kernels', 'measured'], (row) => [
       row.inputs.map(inputText).join(', '),
       (row.traits ?? []).join(', '),
       layersText(row.pytorch),
       row.pytorch.autocast,
-      backwardText(row.pytorch),
+      launchedText(row.pytorch),
       'rule' in row.runner ? row.runner.rule : row.runner.reason,
     ]),
   ];
@@ -108,7 +108,13 @@ function sectionOf(domain: string): readonly string[] {
 const layersText = ({ layer, weightedLayer }: PyTorchFacts): string =>
   weightedLayer === undefined ? layer : `${layer} / ${weightedLayer}`;
 
-function backwardText({ backwardKernels = [], columnsPerBlock, channelReads }: PyTorchFacts): string {
+function launchedText({
+  view,
+  operands,
+  backwardKernels = [],
+  columnsPerBlock,
+  channelReads,
+}: PyTorchFacts): string {
   const kernels = backwardKernels.map((kernel) => {
     if ('masks' in kernel) return `masks ${kernel.masks}, tensors ${kernel.tensors}`;
     const share = `${Math.round(100 * kernel.share)} % of the traffic`;
@@ -118,7 +124,8 @@ function backwardText({ backwardKernels = [], columnsPerBlock, channelReads }: P
   const reads =
     channelReads &&
     `a block per channel reads ${channelReads.backward} times, forward ${channelReads.forward}`;
-  return [...kernels, ...blocks, ...(reads ? [reads] : [])].join('; ');
+  const lies = [...(view ? [`view: ${view}`] : []), ...(operands ? [`operands: ${operands}`] : [])];
+  return [...lies, ...kernels, ...blocks, ...(reads ? [reads] : [])].join('; ');
 }
 
 const inputText = ({ name, role, gradient, variadic }: OperatorInput): string =>

@@ -179,10 +179,7 @@ function isLearnedOperand(value: Value, elements: number): boolean {
 
 /** Whether all that is computed from it goes through sine and cosine: a frequency of positions, not a weight. */
 function isFrequency(value: Value, graph: Graph): boolean {
-  const bends = (index: number): boolean => {
-    const type = graph.operators[index]?.type;
-    return type === 'Sin' || type === 'Cos';
-  };
+  const bends = (index: number): boolean => hasTrait(graph.operators[index], 'periodic');
   const users = value.consumers.flatMap((index) => graph.operators[index] ?? []);
   return (
     users.length > 0 &&

@@ -8,6 +8,7 @@
  */
 
 import type { OnnxGraph } from '../formats/onnx/syntax.ts';
+import { hasTrait } from '../operators/operatorFacts.ts';
 import type { FlatNode } from './expandFunctions.ts';
 
 export function splitMergedCalls(nodes: readonly FlatNode[], graph: OnnxGraph): readonly FlatNode[] {
@@ -37,7 +38,7 @@ export function splitMergedCalls(nodes: readonly FlatNode[], graph: OnnxGraph): 
     const [source = ''] = node.inputs;
     const [result = ''] = node.outputs;
     const reading = readers.get(result) ?? [];
-    if (!activations.has(node.type) || reading.length < 2 || weights.has(source)) continue;
+    if (!hasTrait(node, 'activation') || reading.length < 2 || weights.has(source)) continue;
     // A module that is the activation alone is called by the one around it.
     const callers = isAlone(flat) ? scope.paths.slice(0, -1) : scope.paths;
     const caller = callers.at(-1);
@@ -76,7 +77,7 @@ function areActivationsShared(nodes: readonly FlatNode[]): boolean {
   const results = new Set<string>();
   let inModule = false;
   for (const { node, scope } of nodes) {
-    if (!activations.has(node.type)) continue;
+    if (!hasTrait(node, 'activation')) continue;
     results.add(node.outputs[0] ?? '');
     inModule ||= scope.paths.length > 1;
   }
@@ -109,20 +110,3 @@ function copyOf(
     scope: { ...scope, paths: own === module ? around : [...around, own] },
   };
 }
-
-/** Functions of one tensor, without weights, that programs call by themselves. */
-const activations: ReadonlySet<string> = new Set([
-  'Celu',
-  'Elu',
-  'Gelu',
-  'HardSigmoid',
-  'HardSwish',
-  'LeakyRelu',
-  'Mish',
-  'Relu',
-  'Selu',
-  'Sigmoid',
-  'Softplus',
-  'Softsign',
-  'Tanh',
-]);

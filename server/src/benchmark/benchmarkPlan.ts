@@ -13,6 +13,7 @@ import { evaluateDimension } from '../model/dimension.ts';
 import { isInteger } from '../model/elementType.ts';
 import type { GraphAttribute, Operator, Value } from '../model/graph.ts';
 import { modes, optimizers, precisions, type Scenario } from '../model/scenario.ts';
+import { hasTrait, passesElements } from '../operators/operatorFacts.ts';
 
 /** Raised when an older runner could misread a newer plan. */
 const planVersion = 1;
@@ -235,21 +236,9 @@ function plannedLiteral(literal: TensorLiteral): z.infer<typeof tensorSchema> {
   };
 }
 
-/** Operators that hand elements through unchanged, so that a bound on their output bounds their input. */
-const passesElements: ReadonlySet<string> = new Set([
-  'Cast',
-  'Concat',
-  'Expand',
-  'Flatten',
-  'Identity',
-  'Reshape',
-  'Slice',
-  'Split',
-  'Squeeze',
-  'Tile',
-  'Transpose',
-  'Unsqueeze',
-]);
+/** Whether elements come out unchanged, so that a bound on its results bounds what goes in. */
+const keepsElements = (operator: Operator): boolean =>
+  passesElements(operator, 0) || hasTrait(operator, 'copies-elements') || hasTrait(operator, 'joins');
 
 /** For integer values that index a table: how many rows it has, followed back to where the integers come from. */
 function indexLimits(operators: readonly Operator[], training: TrainingGraph): ReadonlyMap<string, number> {
@@ -262,14 +251,14 @@ function indexLimits(operators: readonly Operator[], training: TrainingGraph): R
   };
   for (const operator of operators.toReversed()) {
     const [first, second] = operator.inputs;
-    if (operator.type === 'Gather' || operator.type === 'GatherElements') {
+    if (hasTrait(operator, 'looks-up')) {
       const table = training.tensors.get(first ?? '')?.dimensions;
       const axis = operator.attributes.get('axis');
       lower(second, table?.at(axis?.kind === 'int' ? axis.value : 0));
-    } else if (passesElements.has(operator.type)) {
+    } else if (keepsElements(operator)) {
       for (const output of operator.outputs) {
         const limit = limits.get(output);
-        for (const input of operator.type === 'Concat' ? operator.inputs : [first]) lower(input, limit);
+        for (const input of hasTrait(operator, 'joins') ? operator.inputs : [first]) lower(input, limit);
       }
     }
   }

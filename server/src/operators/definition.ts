@@ -55,12 +55,42 @@ export interface OperatorInput {
  */
 export type InputRole = 'data' | 'weight' | 'operand' | 'statistic' | 'host' | 'shape';
 
-/**
- * `constant`: stands for a tensor that the model stores. `layout`: gives the elements of its first input in another arrangement, so that a stored tensor behind it is still that
- * tensor. `passes-elements`: as `layout`, but maybe in another number type. `generator`: makes a tensor out of a shape
- * and nothing else. `random`: another result every time.
- */
-export type Trait = 'constant' | 'generator' | 'layout' | 'passes-elements' | 'random';
+/** What is true of an operator, and of few others. */
+export type Trait =
+  /** A function of one tensor without weights, which programs call by itself. */
+  | 'activation'
+  /** Normalizes by statistics of the batch. */
+  | 'batch-statistics'
+  /** Converts elements to the number type that it names. */
+  | 'casts'
+  /** Stands for a tensor that the model stores. */
+  | 'constant'
+  /** Its results hold no elements but those of its first input. */
+  | 'copies-elements'
+  /** Makes a tensor out of a shape and nothing else. */
+  | 'generator'
+  /** Its result holds all inputs, one after another. */
+  | 'joins'
+  /** Gives the elements of its first input in another arrangement: a stored tensor behind it is still that tensor. */
+  | 'layout'
+  /** The second input says which entries of the first come out. */
+  | 'looks-up'
+  /** A loss that computes a log-softmax of its scores first. */
+  | 'loss-of-scores'
+  /** The gradient of an input is that of the result times a tensor, in the size of the result. */
+  | 'multiplies'
+  /** As `layout`, but maybe in another number type. */
+  | 'passes-elements'
+  /** The gradient of an input that has the size of the result is that of the result itself. */
+  | 'passes-gradient'
+  /** Turns positions to waves, as tables of positions do with frequencies. */
+  | 'periodic'
+  /** Another result every time. */
+  | 'random'
+  /** Backward needs only whether its input is beyond a threshold. */
+  | 'threshold'
+  /** As `threshold`, told by its result, which backward reads once. */
+  | 'threshold-of-result';
 
 /** What eager PyTorch makes of an operator. */
 export interface PyTorchFacts {
@@ -69,6 +99,13 @@ export interface PyTorchFacts {
   /** As `layer`, where one of its inputs is trained. */
   readonly weightedLayer?: string;
   readonly autocast: Autocast;
+  /** How its result shows the memory of its first input; absent where it is written. */
+  readonly view?: 'reshape' | 'permute' | 'expand' | 'slice' | 'split';
+  /**
+   * How its operands must lie, where it does not take any strides: `matrices` or one stack of them, with batch axes written out
+   * (aten/src/ATen/native/LinearAlgebra.cpp, `_matmul_impl`), or `contiguous` (layer_norm.h, `expect_contiguous`).
+   */
+  readonly operands?: 'matrices' | 'contiguous';
   /** The kernels of the gradients of its inputs, where they are not one. */
   readonly backwardKernels?: readonly BackwardKernel[];
   /** How many columns one block sums, where gradients of its weights are sums over rows by such blocks. */

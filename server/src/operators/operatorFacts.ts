@@ -1,6 +1,6 @@
 /** What the definition of an operator says of it, whatever its version. An operator without a definition says nothing. */
 
-import type { OperatorInput, Trait } from './definition.ts';
+import type { OperatorInput, PyTorchFacts, Trait } from './definition.ts';
 import { definitionOf, type OperatorName } from './registry.ts';
 
 /** What is known of input `index`; `undefined` where the operator or such an input of it is not known. */
@@ -30,3 +30,7 @@ export const hasTrait = (operator: OperatorName | undefined, trait: Trait): bool
 /** Whether input `index` comes out again, so that a tensor behind the operator is still the tensor. */
 export const passesElements = (operator: OperatorName, index: number): boolean =>
   index === 0 && (hasTrait(operator, 'layout') || hasTrait(operator, 'passes-elements'));
+
+/** What eager PyTorch makes of it. */
+export const inPyTorch = (operator: OperatorName | undefined): PyTorchFacts | undefined =>
+  operator && definitionOf(operator)?.pytorch;

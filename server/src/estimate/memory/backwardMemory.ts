@@ -14,6 +14,7 @@ import { broadcastOperand } from '../../frameworks/pytorch/broadcastOperand.ts';
 import { floatAt } from '../../model/at.ts';
 import { distinct } from '../../model/distinct.ts';
 import { bitsPerElement } from '../../model/elementType.ts';
+import { hasTrait, inPyTorch } from '../../operators/operatorFacts.ts';
 import { parameterBytes } from '../plan/gradients.ts';
 
 /** Bytes of the gradients of parameters when the backward of each operator has run, by operator. */
@@ -94,16 +95,18 @@ export function gradientsBetween(
       continue;
     }
     const handsOn =
-      kernels !== undefined && kernels.inside !== true && (kernels.view || sums.has(operator.type));
+      kernels !== undefined &&
+      kernels.inside !== true &&
+      (kernels.view || hasTrait(operator, 'passes-gradient') || hasTrait(operator, 'joins'));
     const computed = computedBytes(training, lowered, index);
-    if (operator.type === 'SoftmaxCrossEntropyLoss') live.pass(2 * computed);
+    if (hasTrait(operator, 'loss-of-scores')) live.pass(2 * computed);
     const [output] = operator.outputs;
     const elements = training.tensors.get(output ?? '')?.elements;
     for (const name of distinct(operator.inputs)) {
       if (kernels === undefined || output === undefined) continue;
       if (!training.requiresGradient.has(name)) continue;
       if (graph.values.get(name)?.role !== 'activation') continue;
-      const whole = operator.type === 'Concat' || training.tensors.get(name)?.elements === elements;
+      const whole = hasTrait(operator, 'joins') || training.tensors.get(name)?.elements === elements;
       if (handsOn && whole) live.handOn(output, name, gradientBytes(training, lowered, name));
       else live.arrive(name, gradientBytes(training, lowered, name), kernels.inside === true);
     }
@@ -129,7 +132,7 @@ function computedBytes(training: TrainingGraph, lowered: LoweredGraph, index: nu
   if (tensor?.elementType !== 'float32') return 0;
   const { values } = training.analysis.graph;
   const stored = lowered.operators[values.get(input)?.producer ?? -1]?.bytesPerElement ?? 4;
-  const isLoss = operator.type === 'SoftmaxCrossEntropyLoss';
+  const isLoss = hasTrait(operator, 'loss-of-scores');
   return kernels.bytesPerElement > stored || isLoss ? tensor.elements * kernels.bytesPerElement : 0;
 }
 
@@ -141,8 +144,8 @@ function broadcastBytes(training: TrainingGraph, lowered: LoweredGraph, index: n
   const operator = training.analysis.graph.operators[index];
   const kernels = lowered.operators[index];
   if (operator === undefined || kernels === undefined || kernels.inside === true) return 0;
-  const isMatmul = operator.type === 'MatMul';
-  if (!isMatmul && !multiplies.has(operator.type)) return 0;
+  const isMatmul = inPyTorch(operator)?.operands === 'matrices';
+  if (!isMatmul && !hasTrait(operator, 'multiplies')) return 0;
   const output = training.tensors.get(operator.outputs[0] ?? '')?.elements ?? 0;
   let most = 0;
   for (const name of operator.inputs) {
@@ -153,11 +156,6 @@ function broadcastBytes(training: TrainingGraph, lowered: LoweredGraph, index: n
   }
   return most;
 }
-
-const multiplies: ReadonlySet<string> = new Set(['Mul', 'Div']);
-
-/** Operators whose inputs get the output's gradient itself, or a view of it. */
-const sums: ReadonlySet<string> = new Set(['Add', 'Sum', 'Concat', 'Identity']);
 
 /** Bytes of a value's gradient, in the type of the value; none inside a fused kernel. */
 function gradientBytes(training: TrainingGraph, lowered: LoweredGraph, name: string): number {

@@ -2,6 +2,7 @@
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { Operator } from '../../model/graph.ts';
+import { inPyTorch } from '../../operators/operatorFacts.ts';
 
 /**
  * Elements of the copy of an operand, `undefined` where it is read as it lies. A matmul of more than two axes on both
@@ -11,10 +12,11 @@ import type { Operator } from '../../model/graph.ts';
  */
 export function broadcastOperand(
   { tensors }: TrainingGraph,
-  { type, inputs, outputs }: Operator,
+  operator: Operator,
   name: string,
 ): number | undefined {
-  if (type !== 'MatMul') return undefined;
+  if (inPyTorch(operator)?.operands !== 'matrices') return undefined;
+  const { inputs, outputs } = operator;
   const operand = tensors.get(name)?.dimensions;
   const output = tensors.get(outputs[0] ?? '')?.dimensions;
   if (operand === undefined || output === undefined || operand.length < 2) return undefined;

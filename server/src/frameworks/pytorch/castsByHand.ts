@@ -9,6 +9,7 @@
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { Operator } from '../../model/graph.ts';
+import { hasTrait } from '../../operators/operatorFacts.ts';
 
 export class CastsByHand {
   /** Bytes per element of what was cast first, by value computed from it and module. */
@@ -21,7 +22,7 @@ export class CastsByHand {
     const [source = ''] = operator.inputs;
     const [result = ''] = operator.outputs;
     const module = operator.scope.at(-1) ?? '';
-    if (operator.type !== 'Cast' || !this.isFloat(source) || !this.isFloat(result)) {
+    if (!hasTrait(operator, 'casts') || !this.isFloat(source) || !this.isFloat(result)) {
       this.follow(operator, module);
       return undefined;
     }

@@ -5,7 +5,7 @@ import { bitsPerElement } from '../../model/elementType.ts';
 import { isWeight, type Value } from '../../model/graph.ts';
 import { bytes } from '../../model/units.ts';
 import type { BoundTensor, SavedTensor } from '../../operators/definition.ts';
-import { hasTrait } from '../../operators/operatorFacts.ts';
+import { hasTrait, inPyTorch } from '../../operators/operatorFacts.ts';
 import type { KeptTensor } from '../behaviour.ts';
 import { broadcastOperand } from './broadcastOperand.ts';
 import { bytesOf, type EagerStep, type TypedOperator } from './eagerStep.ts';
@@ -38,7 +38,9 @@ function keptTensor(
     ];
   }
   const name = (tensor.kind === 'input' ? operator.inputs : operator.outputs)[tensor.index];
-  return name === undefined ? noTensors : keptValue(step, typed, name, operator.type === 'MatMul');
+  return name === undefined
+    ? noTensors
+    : keptValue(step, typed, name, inPyTorch(operator)?.operands === 'matrices');
 }
 
 /**

@@ -7,6 +7,7 @@ import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { RecomputedGroups } from '../../analysis/recomputedGroups.ts';
 import type { KernelEnvironment, Layout } from '../../hardware/kernelEnvironment.ts';
 import type { Mode, Precision } from '../../model/scenario.ts';
+import { hasTrait } from '../../operators/operatorFacts.ts';
 import type { AssumedKernel, KeptTensor, LoweredGraph, LoweredOperator } from '../behaviour.ts';
 import { assignTypes, type OperatorType, type TypeOptions } from './autocast.ts';
 import type { EagerStep, TypedOperator } from './eagerStep.ts';
@@ -53,11 +54,14 @@ export function eagerOperators(
     ? fusedGroups(training, options.fusedAttention)
     : new Map<number, FusedGroup>();
   const types = assignTypes(training, precision, options, groups);
-  const views = viewStorage(
-    training,
-    ({ type, inputs: [source = ''], outputs: [result = ''] }) =>
-      type === 'Cast' && (types.elementBytes.get(source) ?? 4) !== (types.elementBytes.get(result) ?? 4),
-  );
+  const views = viewStorage(training, (operator) => {
+    const [source = ''] = operator.inputs;
+    const [result = ''] = operator.outputs;
+    return (
+      hasTrait(operator, 'casts') &&
+      (types.elementBytes.get(source) ?? 4) !== (types.elementBytes.get(result) ?? 4)
+    );
+  });
   const step: EagerStep = { training, types, mode, ...views };
   const environmentOf = environments(options.channelsLast ? 'channels-last' : 'channels-first');
   const lowerOperator = operatorLowering(step, groups);

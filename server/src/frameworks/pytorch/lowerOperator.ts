@@ -2,6 +2,7 @@
 
 import type { KernelWork } from '../../hardware/kernelWork.ts';
 import { distinct } from '../../model/distinct.ts';
+import { inPyTorch } from '../../operators/operatorFacts.ts';
 import type { LoweredOperator } from '../behaviour.ts';
 import { broadcastOperand } from './broadcastOperand.ts';
 import { type EagerStep, noKernels, storedBytesPerElement, type TypedOperator } from './eagerStep.ts';
@@ -26,7 +27,7 @@ export function operatorLowering(
   const learns = mode === 'training';
   return (typed) => {
     const { operator, cost, type } = typed;
-    if (operator.type === 'Transpose') return lowerTranspose(step, typed, groups);
+    if (inPyTorch(operator)?.view === 'permute') return lowerTranspose(step, typed, groups);
     if (step.copies.has(operator.index)) return lowerCopy(step, typed);
     if (isView(cost, operator)) return { ...absorbed(type), view: true };
     const isFolded = isFoldedBias(training, operator);
@@ -88,7 +89,7 @@ function broadcastCopies(
   { training }: EagerStep,
   { operator, type, environment }: TypedOperator,
 ): readonly KernelWork[] {
-  if (operator.type !== 'MatMul') return noKernels;
+  if (inPyTorch(operator)?.operands !== 'matrices') return noKernels;
   return distinct(operator.inputs).flatMap((name) => {
     const elements = broadcastOperand(training, operator, name);
     if (elements === undefined) return noKernels;

@@ -10,6 +10,7 @@
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { Operator } from '../../model/graph.ts';
+import { inPyTorch } from '../../operators/operatorFacts.ts';
 import type { FusedGroup } from './fusedGroups.ts';
 
 /** How often the output of a `Transpose` is copied forward, and its gradient backward. */
@@ -49,14 +50,15 @@ export function copiesOfTransposed(
 
 /** The shape that a reader makes of a tensor before it computes; `undefined` where it takes any strides. */
 function shapeRead(training: TrainingGraph, reader: Operator, name: string): readonly number[] | undefined {
-  if (reader.type === 'MatMul') {
+  const { operands, view } = inPyTorch(reader) ?? {};
+  if (operands === 'matrices') {
     const [left, right] = reader.inputs.map((input) => training.tensors.get(input)?.dimensions);
     const own = reader.inputs[0] === name ? left : right;
     if (left === undefined || right === undefined || own === undefined || own.length < 3) return undefined;
     return left.length > 2 && right.length > 2 ? stack(own) : matrix(own);
   }
-  if (reader.type === 'LayerNormalization') return flat(training.tensors.get(name)?.dimensions);
-  return reshapes.has(reader.type) ? training.tensors.get(reader.outputs[0] ?? '')?.dimensions : undefined;
+  if (operands === 'contiguous') return flat(training.tensors.get(name)?.dimensions);
+  return view === 'reshape' ? training.tensors.get(reader.outputs[0] ?? '')?.dimensions : undefined;
 }
 
 /** The shape that the gradient of a tensor is needed in by what made the tensor. */
@@ -69,20 +71,19 @@ function shapeWritten(
   const maker = operators[values.get(name)?.producer ?? -1];
   if (maker === undefined || groups.has(maker.index)) return undefined;
   const own = training.tensors.get(name)?.dimensions;
-  if (maker.type === 'MatMul' && own !== undefined && own.length > 2) {
+  const { operands, view } = inPyTorch(maker) ?? {};
+  if (operands === 'matrices' && own !== undefined && own.length > 2) {
     const isStack = maker.inputs.every((input) => (training.tensors.get(input)?.dimensions.length ?? 0) > 2);
     return isStack ? stack(own) : matrix(own);
   }
-  if (maker.type === 'LayerNormalization') return flat(own);
+  if (operands === 'contiguous') return flat(own);
   const [first = '', second = ''] = maker.inputs;
   // A bias that is added to a product is part of it.
   if (maker.type === 'Add' && training.tensors.get(second)?.dimensions.length === 1)
     return shapeWritten(training, first, groups);
-  if (!reshapes.has(maker.type)) return undefined;
+  if (view !== 'reshape') return undefined;
   return shapeWritten(training, first, groups) ?? training.tensors.get(first)?.dimensions;
 }
-
-const reshapes: ReadonlySet<string> = new Set(['Reshape', 'Flatten', 'Squeeze', 'Unsqueeze']);
 
 const stack = (sizes: readonly number[]): readonly number[] => [
   product(sizes.slice(0, -2)),

@@ -3,6 +3,7 @@
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { Operator } from '../../model/graph.ts';
 import type { KnownCost } from '../../operators/definition.ts';
+import { inPyTorch } from '../../operators/operatorFacts.ts';
 import { isViewable } from './stridedCopies.ts';
 
 export interface ViewStorage {
@@ -29,7 +30,8 @@ export function viewStorage(training: TrainingGraph, isCast: (operator: Operator
     const [source] = operator.inputs;
     if (cost?.kind !== 'known' || source === undefined) continue;
     const root = roots.get(source) ?? source;
-    if (operator.type === 'Split') {
+    const view = inPyTorch(operator)?.view;
+    if (view === 'split') {
       for (const output of operator.outputs) roots.set(output, root);
       continue;
     }
@@ -42,15 +44,15 @@ export function viewStorage(training: TrainingGraph, isCast: (operator: Operator
     const from = training.tensors.get(source)?.dimensions;
     const to = training.tensors.get(output)?.dimensions;
     if (from === undefined || to === undefined) continue;
-    if (operator.type === 'Expand') {
+    if (view === 'expand') {
       roots.set(output, root);
       strides.set(output, expandedStrides(from, to));
       continue;
     }
     const expanded = strides.get(source);
     if (expanded === undefined) {
-      if (sizeOf(from) === sizeOf(to) || operator.type === 'Slice') roots.set(output, root);
-    } else if (operator.type !== 'Transpose' && sizeOf(from) === sizeOf(to)) {
+      if (sizeOf(from) === sizeOf(to) || view === 'slice') roots.set(output, root);
+    } else if (view !== 'permute' && sizeOf(from) === sizeOf(to)) {
       if (isViewable({ sizes: from, strides: expanded }, to)) roots.set(output, root);
       else copies.add(operator.index);
     }
@@ -59,7 +61,7 @@ export function viewStorage(training: TrainingGraph, isCast: (operator: Operator
 }
 
 export const isView = (cost: KnownCost, operator: Operator): boolean =>
-  cost.class === 'view' || operator.type === 'Transpose';
+  cost.class === 'view' || inPyTorch(operator)?.view === 'permute';
 
 const sizeOf = (shape: readonly number[]): number => shape.reduce((total, size) => total * size, 1);
 

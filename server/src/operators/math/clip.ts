@@ -13,6 +13,7 @@ export const clip: OperatorDefinition = define({
   type: 'Clip',
   documentation: 'elements limited to a range; ReLU6 is one (ONNX Operators, Clip-13)',
   inputs: [data('input'), detached('min'), detached('max')],
+  traits: ['threshold'],
   pytorch: { layer: 'Hardtanh', autocast: 'widest' },
   runner: { rule: 'Clip' },
   infer: (context) => {

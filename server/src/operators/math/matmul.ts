@@ -40,7 +40,7 @@ const matMul = define({
   type: 'MatMul',
   documentation: 'matmul with broadcast batch dimensions, as numpy.matmul (ONNX Operators, MatMul-13)',
   inputs: [operand('A'), operand('B')],
-  pytorch: { layer: 'MatMul', weightedLayer: 'Linear', autocast: 'half' },
+  pytorch: { layer: 'MatMul', weightedLayer: 'Linear', autocast: 'half', operands: 'matrices' },
   runner: { rule: 'MatMul' },
   infer: (context) => inferMatMul(context, elementTypeOf(context, 0), 0, 1),
   dimensions: (context) => matMulMap(context, { left: 0, right: 1 }),

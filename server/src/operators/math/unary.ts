@@ -13,6 +13,7 @@ import type {
   OperatorInput,
   PyTorchFacts,
   Runner,
+  Trait,
 } from '../definition.ts';
 import { likeInputMap } from '../dimensions/elementwise.ts';
 import { define } from '../vocabulary/define.ts';
@@ -39,6 +40,7 @@ interface UnaryRow extends OperatorFacts {
 /** Where nothing else is said, PyTorch calls it by the same name, autocast lists it nowhere, and the runner has its rule. */
 interface UnaryFacts extends Partial<PyTorchFacts> {
   readonly input: OperatorInput;
+  readonly traits?: readonly Trait[];
   readonly runner?: Runner;
 }
 
@@ -95,12 +97,21 @@ const rows: readonly UnaryRow[] = [
     'Celu',
     12,
     28,
-    { input: data('X'), layer: 'CELU' },
+    { input: data('X'), layer: 'CELU', traits: ['activation'] },
     'continuously differentiable exponential unit',
     4,
     readsInput(4),
   ),
-  row('Cos', 7, 22, { input: data('input') }, 'cosine, element by element', 1, readsInput(3), Math.cos),
+  row(
+    'Cos',
+    7,
+    22,
+    { input: data('input'), traits: ['periodic'] },
+    'cosine, element by element',
+    1,
+    readsInput(3),
+    Math.cos,
+  ),
   row(
     'Cosh',
     9,
@@ -111,7 +122,15 @@ const rows: readonly UnaryRow[] = [
     readsInput(2),
     Math.cosh,
   ),
-  row('Elu', 1, 22, { input: data('X'), layer: 'ELU' }, 'x, or α(eˣ − 1) below 0', 3, readsInput(4)),
+  row(
+    'Elu',
+    1,
+    22,
+    { input: data('X'), layer: 'ELU', traits: ['activation'] },
+    'x, or α(eˣ − 1) below 0',
+    3,
+    readsInput(4),
+  ),
   row('Erf', 9, 13, { input: data('input') }, 'error function, element by element', 1, readsInput(4)),
   row(
     'Exp',
@@ -138,7 +157,7 @@ const rows: readonly UnaryRow[] = [
     'Gelu',
     20,
     20,
-    { input: data('X'), layer: 'GELU' },
+    { input: data('X'), layer: 'GELU', traits: ['activation'] },
     'x·Φ(x), Gaussian error linear unit',
     5,
     readsInput(10),
@@ -147,7 +166,7 @@ const rows: readonly UnaryRow[] = [
     'HardSigmoid',
     1,
     22,
-    { input: data('X'), layer: 'Hardsigmoid' },
+    { input: data('X'), layer: 'Hardsigmoid', traits: ['activation'] },
     'max(0, min(1, αx + β))',
     4,
     readsInput(3),
@@ -156,7 +175,7 @@ const rows: readonly UnaryRow[] = [
     'HardSwish',
     14,
     22,
-    { input: data('X'), layer: 'Hardswish' },
+    { input: data('X'), layer: 'Hardswish', traits: ['activation'] },
     'x·max(0, min(1, x/6 + 1/2))',
     5,
     readsInput(5),
@@ -186,7 +205,15 @@ const rows: readonly UnaryRow[] = [
     'bool',
   ),
   // `leaky_relu_` keeps its result, `leaky_relu` its input. Nets are written with the first, behind normalizations.
-  row('LeakyRelu', 1, 16, { input: data('X'), layer: 'LeakyReLU' }, 'x, or αx below 0', 2, readsOutput(2)),
+  row(
+    'LeakyRelu',
+    1,
+    16,
+    { input: data('X'), layer: 'LeakyReLU', traits: ['threshold', 'activation'] },
+    'x, or αx below 0',
+    2,
+    readsOutput(2),
+  ),
   row(
     'Log',
     1,
@@ -197,7 +224,7 @@ const rows: readonly UnaryRow[] = [
     readsInput(1),
     Math.log,
   ),
-  row('Mish', 18, 22, { input: data('X') }, 'x·tanh(ln(1 + eˣ))', 4, readsInput(10)),
+  row('Mish', 18, 22, { input: data('X'), traits: ['activation'] }, 'x·tanh(ln(1 + eˣ))', 4, readsInput(10)),
   row('Neg', 1, 13, { input: data('X') }, '−x, element by element', 1, readsNothing(1), (value) => -value),
   row('Not', 1, 1, { input: detached('X') }, 'logical negation', 1, undefined, (value) =>
     value === 0 ? 1 : 0,
@@ -216,7 +243,7 @@ const rows: readonly UnaryRow[] = [
     'Relu',
     1,
     14,
-    { input: data('X'), layer: 'ReLU' },
+    { input: data('X'), layer: 'ReLU', traits: ['threshold-of-result', 'activation'] },
     'max(0, x), element by element',
     1,
     readsOutput(1),
@@ -234,7 +261,15 @@ const rows: readonly UnaryRow[] = [
     roundHalfEven,
     unchanged,
   ),
-  row('Selu', 1, 22, { input: data('X'), layer: 'SELU' }, 'γ·x, or γ·α(eˣ − 1) below 0', 4, readsInput(4)),
+  row(
+    'Selu',
+    1,
+    22,
+    { input: data('X'), layer: 'SELU', traits: ['activation'] },
+    'γ·x, or γ·α(eˣ − 1) below 0',
+    4,
+    readsInput(4),
+  ),
   row(
     'Shrink',
     9,
@@ -248,14 +283,23 @@ const rows: readonly UnaryRow[] = [
     'Sigmoid',
     1,
     13,
-    { input: data('X') },
+    { input: data('X'), traits: ['activation'] },
     '1/(1 + e⁻ˣ)',
     4,
     readsOutput(3),
     (value) => 1 / (1 + Math.exp(-value)),
   ),
   row('Sign', 9, 13, { input: detached('input') }, '−1, 0 or 1', 1, readsNothing(1), Math.sign),
-  row('Sin', 7, 22, { input: data('input') }, 'sine, element by element', 1, readsInput(2), Math.sin),
+  row(
+    'Sin',
+    7,
+    22,
+    { input: data('input'), traits: ['periodic'] },
+    'sine, element by element',
+    1,
+    readsInput(2),
+    Math.sin,
+  ),
   row(
     'Sinh',
     9,
@@ -266,8 +310,16 @@ const rows: readonly UnaryRow[] = [
     readsInput(2),
     Math.sinh,
   ),
-  row('Softplus', 1, 22, { input: data('X'), autocast: 'fp32' }, 'ln(1 + eˣ)', 3, readsInput(4)),
-  row('Softsign', 1, 22, { input: data('input') }, 'x/(1 + |x|)', 3, readsInput(4)),
+  row(
+    'Softplus',
+    1,
+    22,
+    { input: data('X'), autocast: 'fp32', traits: ['activation'] },
+    'ln(1 + eˣ)',
+    3,
+    readsInput(4),
+  ),
+  row('Softsign', 1, 22, { input: data('input'), traits: ['activation'] }, 'x/(1 + |x|)', 3, readsInput(4)),
   row('Sqrt', 1, 13, { input: data('X') }, 'square root', 1, readsOutput(2), Math.sqrt),
   row('Swish', 24, 24, { input: data('X') }, 'x·sigmoid(αx)', 5, readsInput(6)),
   row(
@@ -280,8 +332,25 @@ const rows: readonly UnaryRow[] = [
     readsOutput(3),
     Math.tan,
   ),
-  row('Tanh', 1, 13, { input: data('input') }, 'hyperbolic tangent', 1, readsOutput(3), Math.tanh),
-  row('ThresholdedRelu', 10, 22, { input: data('X') }, 'x, or 0 up to α', 1, readsInput(1)),
+  row(
+    'Tanh',
+    1,
+    13,
+    { input: data('input'), traits: ['activation'] },
+    'hyperbolic tangent',
+    1,
+    readsOutput(3),
+    Math.tanh,
+  ),
+  row(
+    'ThresholdedRelu',
+    10,
+    22,
+    { input: data('X'), traits: ['threshold'] },
+    'x, or 0 up to α',
+    1,
+    readsInput(1),
+  ),
 ];
 
 function row(
@@ -301,6 +370,7 @@ function row(
     since,
     documentation: `${documentation} (ONNX Operators, ${type}-${newest})`,
     inputs: [facts.input],
+    ...(facts.traits && { traits: facts.traits }),
     pytorch: { layer: facts.layer ?? type, autocast: facts.autocast ?? 'widest' },
     runner: facts.runner ?? { rule: type },
     operations,

@@ -41,6 +41,7 @@ export const losses: readonly OperatorDefinition[] = [
     since: 12,
     documentation: 'cross entropy of softmax scores (ONNX Operators, SoftmaxCrossEntropyLoss-13)',
     inputs: [data('scores'), detached('labels'), detached('weights')],
+    traits: ['loss-of-scores'],
     pytorch: { layer: 'SoftmaxCrossEntropyLoss', autocast: 'fp32' },
     runner: noRule.unwritten,
     infer: (context) => inferLoss(context, true),

@@ -63,6 +63,7 @@ const batchNormalization = define({
   // cuDNN's `CUDNN_BATCHNORM_SPATIAL` (PyTorch 1.5 to 2.x aten/src/ATen/native/cudnn/BatchNorm.cpp; `SPATIAL_PERSISTENT` is for
   // channels last alone): a block for each channel reads its elements twice, and backward the gradient's beside them. PyTorch's
   // own kernels for bf16 have blocks of planes too (cuda/Normalization.cuh, `batch_norm_collect_statistics_kernel`).
+  traits: ['batch-statistics'],
   pytorch: { layer: 'BatchNorm{n}d', autocast: 'widest', channelReads: { forward: 2, backward: 4 } },
   runner: { rule: 'BatchNormalization' },
   infer: (context) => {
@@ -124,7 +125,7 @@ const layerNormalization = define({
   // Scale and shift are summed over all rows by a kernel with one block for each 32 columns (PyTorch 1.13 to 2.6
   // aten/src/ATen/native/cuda/layer_norm_kernel.cu, `GammaBetaBackwardCUDAKernel_32x32`; pull request 147773: "for large M and
   // small N, we were only using few SMs"). Since 2.7 rows are shared out as well.
-  pytorch: { layer: 'LayerNorm', autocast: 'fp32', columnsPerBlock: 32 },
+  pytorch: { layer: 'LayerNorm', autocast: 'fp32', columnsPerBlock: 32, operands: 'contiguous' },
   runner: { rule: 'LayerNormalization' },
   infer: (context) => inferWithStatistics(context, -1),
   dimensions: (context) => layerNormalizationMap(context),

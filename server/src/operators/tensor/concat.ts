@@ -24,6 +24,7 @@ export const concat = define({
   type: 'Concat',
   documentation: 'tensors joined along an axis (ONNX Operators, Concat-13)',
   inputs: [variadic(data('inputs'))],
+  traits: ['joins'],
   pytorch: { layer: 'Concat', autocast: 'widest' },
   runner: { rule: 'Concat' },
   infer: inferConcat,

@@ -60,6 +60,7 @@ const gather = define({
   type: 'Gather',
   documentation: 'entries along an axis at given indices: selection or embedding (ONNX Operators, Gather-13)',
   inputs: [operand('data'), detached('indices')],
+  traits: ['looks-up'],
   pytorch: { layer: 'Gather', weightedLayer: 'Embedding', autocast: 'widest' },
   runner: { rule: 'Gather' },
   infer: inferGather,
@@ -72,6 +73,7 @@ const gatherElements = define({
   since: 11,
   documentation: 'one element per index along an axis, as torch.gather (ONNX Operators, GatherElements-13)',
   inputs: [data('data'), detached('indices')],
+  traits: ['looks-up'],
   pytorch: { layer: 'GatherElements', autocast: 'widest' },
   runner: { rule: 'GatherElements' },
   infer: (context) => {

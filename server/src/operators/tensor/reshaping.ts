@@ -45,7 +45,7 @@ const reshape = define({
     'the same elements in another shape; 0 copies a size, −1 takes what is left (ONNX Operators, Reshape-25)',
   inputs: [data('data'), host('shape')],
   traits: ['layout'],
-  pytorch: { layer: 'Reshape', autocast: 'widest' },
+  pytorch: { layer: 'Reshape', autocast: 'widest', view: 'reshape' },
   runner: { rule: 'Reshape' },
   infer: inferReshape,
   dimensions: (context) => reshapeMap(context, inferReshape(context)),
@@ -57,7 +57,7 @@ const flatten = define({
   documentation: 'the axes before and from `axis` on, each merged into one (ONNX Operators, Flatten-25)',
   inputs: [data('input')],
   traits: ['layout'],
-  pytorch: { layer: 'Flatten', autocast: 'widest' },
+  pytorch: { layer: 'Flatten', autocast: 'widest', view: 'reshape' },
   runner: { rule: 'Flatten' },
   infer: (context) => {
     const input = context.inputShape(0);
@@ -80,7 +80,7 @@ const squeeze = define({
   documentation: 'axes of size 1 removed (ONNX Operators, Squeeze-25)',
   inputs: [data('data'), host('axes')],
   traits: ['layout'],
-  pytorch: { layer: 'Squeeze', autocast: 'widest' },
+  pytorch: { layer: 'Squeeze', autocast: 'widest', view: 'reshape' },
   runner: { rule: 'Squeeze' },
   infer: inferSqueeze,
   dimensions: squeezeMap,
@@ -92,7 +92,7 @@ const unsqueeze = define({
   documentation: 'axes of size 1 inserted (ONNX Operators, Unsqueeze-25)',
   inputs: [data('data'), host('axes')],
   traits: ['layout'],
-  pytorch: { layer: 'Unsqueeze', autocast: 'widest' },
+  pytorch: { layer: 'Unsqueeze', autocast: 'widest', view: 'reshape' },
   runner: { rule: 'Unsqueeze' },
   infer: inferUnsqueeze,
   dimensions: unsqueezeMap,
@@ -103,7 +103,7 @@ const identity = define({
   type: 'Identity',
   documentation: 'the input itself (ONNX Operators, Identity-25)',
   inputs: [data('input')],
-  traits: ['layout'],
+  traits: ['passes-gradient', 'layout'],
   pytorch: { layer: 'Identity', autocast: 'widest' },
   runner: { rule: 'Identity' },
   infer: (context) => {
@@ -119,7 +119,7 @@ const transpose = define({
   documentation: 'axes in another order, a view in PyTorch (ONNX Operators, Transpose-25)',
   inputs: [data('data')],
   traits: ['layout'],
-  pytorch: { layer: 'Transpose', autocast: 'widest' },
+  pytorch: { layer: 'Transpose', autocast: 'widest', view: 'permute' },
   runner: { rule: 'Transpose' },
   infer: (context) => {
     const input = context.inputShape(0);
@@ -144,7 +144,8 @@ const expand = define({
   since: 8,
   documentation: 'the input broadcast to a shape, a view in PyTorch (ONNX Operators, Expand-13)',
   inputs: [data('input'), host('shape')],
-  pytorch: { layer: 'Expand', autocast: 'widest' },
+  traits: ['copies-elements'],
+  pytorch: { layer: 'Expand', autocast: 'widest', view: 'expand' },
   runner: { rule: 'Expand' },
   infer: (context) => {
     const elementType = elementTypeOf(context, 0);

@@ -165,7 +165,7 @@ const cast = define({
   type: 'Cast',
   documentation: 'elements converted to another type (ONNX Operators, Cast-28)',
   inputs: [data('input')],
-  traits: ['passes-elements'],
+  traits: ['casts', 'passes-elements'],
   pytorch: { layer: 'Cast', autocast: 'widest' },
   runner: { rule: 'Cast' },
   infer: (context) => inferCast(context, targetOf(context)),

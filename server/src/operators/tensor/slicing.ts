@@ -27,6 +27,7 @@ const tile = define({
   type: 'Tile',
   documentation: 'the input repeated along axes (ONNX Operators, Tile-13)',
   inputs: [data('input'), host('repeats')],
+  traits: ['copies-elements'],
   pytorch: { layer: 'Tile', autocast: 'widest' },
   runner: { rule: 'Tile' },
   infer: (context) => {

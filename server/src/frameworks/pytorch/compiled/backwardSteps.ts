@@ -7,6 +7,7 @@
 
 import { distinct } from '../../../model/distinct.ts';
 import type { Operator } from '../../../model/graph.ts';
+import { hasTrait, inPyTorch } from '../../../operators/operatorFacts.ts';
 import { elementwiseKernel } from '../elementwiseKernel.ts';
 import { columnStages } from './columnStages.ts';
 import { type CompiledGraph, extra, piece } from './compiledGraph.ts';
@@ -101,7 +102,7 @@ class Backward {
       case 'rows': {
         const domain = Math.max(written, ...inputs.map((name) => graph.elementsOf(name)));
         // A mean or a sum hands its gradient to all that went into it.
-        const isSpread = domain > written && operator.type !== 'SoftmaxCrossEntropyLoss';
+        const isSpread = domain > written && !hasTrait(operator, 'loss-of-scores');
         this.give(operator, inputs, {
           kind: isSpread ? 'pointwise' : 'rows',
           domain,
@@ -139,12 +140,12 @@ class Backward {
         return;
       }
       case 'pointwise': {
-        const isSum = sums.has(operator.type);
+        const isSum = hasTrait(operator, 'passes-gradient');
         for (const name of inputs) {
           const elements = graph.elementsOf(name);
           const [gradient] = gradients;
           if (isSum && elements === written && gradient !== undefined) this.arrive(name, gradient, index);
-          else if (elements >= written || operator.type === 'Concat' || operator.type === 'Gather') {
+          else if (elements >= written || hasTrait(operator, 'joins') || hasTrait(operator, 'looks-up')) {
             this.give(operator, [name], { kind: 'pointwise', domain: elements, reads, operations });
           } else {
             // Broadcast on the way in, summed on the way back.
@@ -195,7 +196,7 @@ class Backward {
     });
     const [only] = arrived;
     if (only === undefined) return;
-    if (operator.type !== 'Split') {
+    if (inPyTorch(operator)?.view !== 'split') {
       this.arrive(receiver, only.gradient, operator.index);
       return;
     }
@@ -308,8 +309,6 @@ class Backward {
     });
   }
 }
-
-const sums: ReadonlySet<string> = new Set(['Add', 'Sum', 'Identity']);
 
 const isTrained = (graph: CompiledGraph, name: string): boolean =>
   graph.training.analysis.graph.values.get(name)?.role === 'parameter';

@@ -6,6 +6,7 @@ import { bitsPerElement } from '../../../model/elementType.ts';
 import { isWeight, type Operator } from '../../../model/graph.ts';
 import { bytes } from '../../../model/units.ts';
 import { isMatmulClass, type KnownCost } from '../../../operators/definition.ts';
+import { hasTrait, inPyTorch } from '../../../operators/operatorFacts.ts';
 import type { KeptTensor, LoweredOperator } from '../../behaviour.ts';
 import type { FusedGroup } from '../fusedGroups.ts';
 
@@ -43,7 +44,8 @@ export class CompiledGraph {
     this.channelsLast = channelsLast;
     for (const operator of training.analysis.graph.operators) {
       const [input = '', output = ''] = [operator.inputs[0], operator.outputs[0]];
-      if (operator.type === 'Split') for (const name of operator.outputs) this.parts.set(name, name);
+      if (inPyTorch(operator)?.view === 'split')
+        for (const name of operator.outputs) this.parts.set(name, name);
       else if (eager.operators[operator.index]?.view === true && this.sameElements(input, output)) {
         const part = this.parts.get(input);
         if (part !== undefined) this.parts.set(output, part);
@@ -124,7 +126,7 @@ export class CompiledGraph {
     if (group !== undefined) return group.kind === 'normalization' ? 'rows' : 'pointwise';
     if (cost.class === 'shape') return 'nothing';
     if (isMatmulClass(cost.class)) return 'extern';
-    if (operator.type === 'BatchNormalization') return 'batch normalization';
+    if (hasTrait(operator, 'batch-statistics')) return 'batch normalization';
     if (operator.type === 'Add' && this.foldedMatmul(operator) !== undefined) return 'folded bias';
     if (cost.class === 'pooling') return this.isGlobal(operator) ? 'rows' : 'window';
     if (cost.class === 'normalization' || cost.class === 'reduction') return 'rows';

@@ -2,6 +2,7 @@
 
 import type { KernelWork } from '../../../hardware/kernelWork.ts';
 import type { Operator } from '../../../model/graph.ts';
+import { hasTrait } from '../../../operators/operatorFacts.ts';
 import { elementwiseKernel } from '../elementwiseKernel.ts';
 import { columnStages } from './columnStages.ts';
 import { type CompiledGraph, extra, piece } from './compiledGraph.ts';
@@ -80,7 +81,7 @@ function addSteps(graph: CompiledGraph, operator: Operator, steps: Step[], copie
       return;
     case 'embedding':
     case 'pointwise':
-      if (operator.type === 'Concat') {
+      if (hasTrait(operator, 'joins')) {
         addPieces(graph, operator, steps);
         return;
       }

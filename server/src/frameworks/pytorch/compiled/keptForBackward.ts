@@ -1,6 +1,7 @@
 /** What compiled forward keeps for backward, by what the backward of each operator reads. */
 
 import type { Operator } from '../../../model/graph.ts';
+import { hasTrait } from '../../../operators/operatorFacts.ts';
 import type { KeptTensor } from '../../behaviour.ts';
 import { type CompiledGraph, extra, keptTensor } from './compiledGraph.ts';
 import { type Asked, keptOf } from './keep.ts';
@@ -15,9 +16,6 @@ export interface KeptForBackward {
   /** Backward of the operator normalizes a batch again, and uses the result more than once. */
   readonly normalizesAgain: (operator: Operator) => boolean;
 }
-
-/** One byte per element: whether a value is above a threshold. */
-const thresholds: ReadonlySet<string> = new Set(['Relu', 'Clip', 'LeakyRelu', 'ThresholdedRelu']);
 
 export function keptForBackward(graph: CompiledGraph): KeptForBackward {
   const asked = new Map<string, Asked>();
@@ -73,7 +71,7 @@ export function keptForBackward(graph: CompiledGraph): KeptForBackward {
     return [...found];
   };
   const normalizesAgain = (operator: Operator): boolean =>
-    !usedOnce.has(operator.type) &&
+    !hasTrait(operator, 'threshold-of-result') &&
     (reads.get(operator.index) ?? []).some((key) => {
       const name = maskedValue(key) ?? key;
       const producer = producerOf(graph, values.has(key) || values.has(name) ? '' : name);
@@ -81,9 +79,6 @@ export function keptForBackward(graph: CompiledGraph): KeptForBackward {
     });
   return { values, saved, readBy, normalizesAgain };
 }
-
-/** Their backward reads what they were given in one place. */
-const usedOnce: ReadonlySet<string> = new Set(['Relu']);
 
 const producerOf = ({ training }: CompiledGraph, name: string): Operator | undefined =>
   training.analysis.graph.operators[training.analysis.graph.values.get(name)?.producer ?? -1];
@@ -106,14 +101,16 @@ function askedBy(graph: CompiledGraph, operator: Operator): readonly Request[] {
     // The partitioner takes the backward of other pooling for a library's, which reads the input as it is.
     return graph.readsOf(operator).map((name) => request(graph, name, true));
   }
-  const isThreshold = thresholds.has(operator.type);
+  const isToldByResult = hasTrait(operator, 'threshold-of-result');
+  // One byte per element: whether a value is above a threshold.
+  const isThreshold = isToldByResult || hasTrait(operator, 'threshold');
   return lowered.saved.flatMap((tensor): readonly Request[] => {
     if (tensor.weightCopy) return [tensor];
     const name = nameIn(tensor.key);
     if (name === undefined) return [request(graph, extra(tensor.key, tensor.bytes), true)];
     if (isThreshold) {
       // `threshold_backward` asks for the result, the others for what they were given.
-      const from = operator.type === 'Relu' ? output : graph.eager.storage(operator.inputs[0] ?? '');
+      const from = isToldByResult ? output : graph.eager.storage(operator.inputs[0] ?? '');
       const mask = extra(`mask of ${from}`, graph.elementsOf(output));
       return [{ key: mask, bytes: graph.bytesOf(mask), mustStay: false, from: [from] }];
     }
@@ -152,7 +149,7 @@ function sources(graph: CompiledGraph): (key: string) => readonly string[] | und
       ];
     }
     if (part !== 'pointwise') return undefined;
-    const own = operator.type === 'Dropout' ? statisticsOf(graph, operator) : [];
+    const own = hasTrait(operator, 'random') ? statisticsOf(graph, operator) : [];
     return [...graph.readsOf(operator).filter((name) => !graph.isWeight(name)), ...own];
   };
 }

@@ -12,6 +12,7 @@
 import type { TrainingGraph } from '../../../analysis/modelAnalysis.ts';
 import type { KernelWork } from '../../../hardware/kernelWork.ts';
 import type { Mode } from '../../../model/scenario.ts';
+import { hasTrait } from '../../../operators/operatorFacts.ts';
 import type { KeptTensor, LoweredOperator } from '../../behaviour.ts';
 import { backwardSteps } from './backwardSteps.ts';
 import { CompiledGraph, type EagerLowering, piece } from './compiledGraph.ts';
@@ -42,8 +43,8 @@ export function lowerCompiled(
   const kept = mode === 'training' ? keptForBackward(subject) : undefined;
   const outputs = new Set(training.analysis.graph.outputs.map(eager.storage));
   const wholes = new Set(
-    training.analysis.graph.operators.flatMap(({ type, outputs: [name = ''] }) =>
-      type === 'Concat' ? [name] : [],
+    training.analysis.graph.operators.flatMap((operator) =>
+      hasTrait(operator, 'joins') ? operator.outputs.slice(0, 1) : [],
     ),
   );
   const forward = fuse(forwardSteps(subject, copied), {
