@@ -3,6 +3,7 @@
  * `npm run calibrate`. Prints what is left over on rows that the fit has not seen.
  */
 
+import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -49,3 +50,11 @@ for (let round = 1; ; round += 1) {
   }
   factors = matmuls;
 }
+
+execFileSync(process.execPath, [
+  join(root, 'node_modules/@biomejs/biome/bin/biome'),
+  'format',
+  '--write',
+  join(hardware, 'curves.json'),
+  file,
+]);
