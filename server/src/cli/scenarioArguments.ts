@@ -130,7 +130,7 @@ function readFramework(text: string): FrameworkChoice | undefined {
 }
 
 export function readDimensions(given: string | string[] | undefined): Readonly<Record<string, number>> {
-  const dimensions: Record<string, number> = {};
+  const dimensions = new Map<string, number>();
   for (const text of given === undefined ? [] : [given].flat()) {
     const [, name, value] = /^([^=]+)=(\d+)$/.exec(text) ?? [];
     if (name === undefined || value === undefined) {
@@ -138,9 +138,10 @@ export function readDimensions(given: string | string[] | undefined): Readonly<R
         `--dim ${text} is not NAME=VALUE with a whole number, such as --dim sequence=1024`,
       );
     }
-    dimensions[name] = Number(value);
+    dimensions.set(name, Number(value));
   }
-  return dimensions;
+  // Not by assignment: a dimension may be called `__proto__`.
+  return Object.fromEntries(dimensions);
 }
 
 function readThresholds(given: string | string[] | undefined): Thresholds | undefined {

@@ -67,8 +67,11 @@ export function* estimateInSteps(
     };
   }
   const own = customCluster === undefined ? [] : [{ cluster: customCluster.name }];
-  const resolved = resolveScenario([...withoutRivals(requests, customCluster), ...own], analysis, (name) =>
-    name === customCluster?.name ? customCluster : findCluster(name),
+  const resolved = resolveScenario(
+    [...withoutRivals(requests, customCluster), ...own],
+    analysis,
+    (name) => (name === customCluster?.name ? customCluster : findCluster(name)),
+    opened.selectedModel?.dims.map(({ name }) => name.text),
   );
   const { scenario, cluster } = resolved;
   const basis = { analysis, scenario, cluster, measurements };

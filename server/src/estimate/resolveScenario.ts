@@ -25,12 +25,14 @@ export interface ResolvedScenario {
 
 /**
  * Defaults: cluster `dgx-h100`, all GPUs of one node, the model's batch or 1, fp32, AdamW, PyTorch DDP, training.
- * `lookup` finds clusters by name; a person's own profile is found by it too.
+ * `lookup` finds clusters by name; a person's own profile is found by it too. `settled` are dimensions that got their
+ * values before the graph was made: the dims of a layer spec.
  */
 export function resolveScenario(
   requests: readonly ScenarioRequest[],
   analysis: ModelAnalysis,
   lookup: (name: string) => ClusterProfile | undefined = findCluster,
+  settled: readonly string[] = [],
 ): ResolvedScenario {
   const issues: Issue[] = [];
   const report: Report = (severity, code, message, scenarioKey) => {
@@ -39,7 +41,7 @@ export function resolveScenario(
   const cluster = resolveCluster(first(requests, 'cluster'), lookup, report);
   const { nodes, gpus } = resolveRequestedSize(cluster, requests, report);
   const given = mergeDimensions(requests);
-  reportUnknownDimensions(given, analysis, report);
+  reportUnknownDimensions(given, analysis, settled, report);
   const mode = first(requests, 'mode') ?? 'training';
   const accumulate = resolveAccumulation(first(requests, 'accumulate'), report);
   const passes = gpus * (mode === 'inference' ? 1 : accumulate);
@@ -231,9 +233,10 @@ function mergeDimensions(requests: readonly ScenarioRequest[]): ReadonlyMap<stri
 function reportUnknownDimensions(
   given: ReadonlyMap<string, number>,
   analysis: ModelAnalysis,
+  settled: readonly string[],
   report: Report,
 ): void {
-  const known = analysis.symbols.map(({ name }) => name);
+  const known = [...new Set([...analysis.symbols.map(({ name }) => name), ...settled])];
   for (const [name, value] of given) {
     // 0 is a size: a decoder's past is empty at its first step.
     if (!(Number.isInteger(value) && value >= 0)) {
