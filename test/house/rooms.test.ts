@@ -89,8 +89,6 @@ it('every file of the server is imported: a profile, framework, finding, layer o
   const imported = new Set(users.flatMap(localImportsOf));
   const orphans = readdirSync(source, { recursive: true, encoding: 'utf8' })
     .filter((name) => /\.(ts|json)$/.test(name))
-    // Not used yet.
-    .filter((name) => !name.startsWith('composites'))
     .filter((name) => !entries.includes(name.split(sep).join('/')) && !imported.has(join(source, name)));
   expect(orphans).toEqual([]);
 });

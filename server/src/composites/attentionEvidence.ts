@@ -12,7 +12,7 @@ import { type KeyChain, type OperandChain, scaleBefore } from './attentionOperan
 import { isOne, type Scores } from './attentionScores.ts';
 import type { Weights } from './attentionWeights.ts';
 import type { CompositeMatch } from './composite.ts';
-import { producerOf } from './walk.ts';
+import { producerOf } from './flow.ts';
 
 export function evidenceOf(
   graph: Graph,

@@ -1,6 +1,5 @@
 /**
- * Composites: operators of a graph that together are one thing with a name (attention, GELU, LayerNorm, a rotary
- * embedding), because an exporter wrote one call as several operators or a model wrote the formula out.
+ * Composites: operators of a graph that together are one thing with a name (attention, GELU, LayerNorm), because an exporter wrote one call as several operators or a model wrote the formula out.
  *
  * They are found by data flow alone, never by what a module scope is called or contains, once per graph. Names that
  * people see, kernels, memory, autocast, compilation and the benchmark plan all rest on what was found here.
@@ -19,11 +18,7 @@ export type CompositeKind =
   | 'glu'
   | 'layer-norm'
   | 'rms-norm'
-  | 'group-norm'
-  | 'rotary-embedding'
-  | 'cross-entropy'
-  | 'linear'
-  | 'convolution-with-folded-normalization';
+  | 'group-norm';
 
 /**
  * Whether the framework ran one kernel for it. `one` and `several` are known: from what the file says of the call or

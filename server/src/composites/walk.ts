@@ -1,9 +1,7 @@
 /** Steps from a value to what computes it and to what reads it. */
 
 import type { Graph, Operator } from '../model/graph.ts';
-
-export const producerOf = (graph: Graph, name: string | undefined): Operator | undefined =>
-  graph.operators[graph.values.get(name ?? '')?.producer ?? -1];
+import { producerOf } from './flow.ts';
 
 /** The operators that read the elements of a value; its shape may be read besides. */
 export const readersOf = (graph: Graph, name: string | undefined): readonly Operator[] =>
