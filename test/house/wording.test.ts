@@ -91,6 +91,11 @@ describe('sentences', () => {
     'docs/clusters.md',
     'docs/steps.md',
     'docs/caffe.md',
+    'docs/layer-spec.md',
+    'docs/onnx-text.md',
+    ...pagesIn('docs/spec'),
+    'samples/README.md',
+    'measured/README.md',
     ...pagesIn('docs/findings'),
   ];
   it.each([
