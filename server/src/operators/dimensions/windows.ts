@@ -3,6 +3,7 @@
 import { divideExactly, productOfDimensions } from '../../model/dimension.ts';
 import type { InferenceContext } from '../definition.ts';
 import { type DimensionMap, type Place, unknownMap } from '../dimensionMap.ts';
+import { lengthOf } from '../vocabulary/axes.ts';
 import { whyUnknown } from '../vocabulary/types.ts';
 import { type AxisLabel, type AxisLabels, type FactorDetails, mapOfLabels } from './labels.ts';
 
@@ -159,10 +160,11 @@ export function gridSampleMap(context: InferenceContext): DimensionMap {
 
 /** Coordinates are relative to the whole image: only samples are apart. */
 export function affineGridMap(context: InferenceContext): DimensionMap {
-  const rank = context.inputShape(1)?.[0];
+  const rank = lengthOf(context, 1);
+  if (rank === undefined) return unknownMap(whyUnknown(context, 1));
   return mapOfLabels(context, {
     inputs: { 0: ['n', undefined, undefined] },
-    outputs: [['n', ...Array.from({ length: typeof rank === 'number' ? rank - 1 : 3 }, () => undefined)]],
+    outputs: [['n', ...Array.from({ length: Math.max(0, rank - 1) }, () => undefined)]],
     details: { n: { sizes: [{ kind: 'content', input: 1, element: 0 }] } },
   });
 }
