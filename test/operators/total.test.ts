@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type Dimension, symbol, unknownDimension } from '../../server/src/model/dimension.ts';
+import { type Dimension, isUnknown, symbol, unknownDimension } from '../../server/src/model/dimension.ts';
 import type { ElementType } from '../../server/src/model/elementType.ts';
 import { isKnownShape, type TensorContent, type ValueType } from '../../server/src/model/graph.ts';
 import {
@@ -116,6 +116,33 @@ test('shape rules answer everything', () => {
     { numRuns: 6000 },
   );
 });
+
+test('no input that is there is called missing', () => {
+  fc.assert(
+    fc.property(operator, application, (definition, facts) => {
+      const { outputs } = definition.infer(
+        makeInferenceContext({
+          ...facts,
+          attributes: attributesOf(facts.attributes),
+          inferSubgraph: (_, inputs) => inputs,
+        }),
+      );
+      for (const reason of outputs.flatMap(reasonsOf)) {
+        const missing = /^input (\d+) is missing$/.exec(reason)?.[1];
+        if (missing !== undefined) expect(facts.inputs[Number(missing)], definition.type).toBeUndefined();
+      }
+    }),
+    { numRuns: 6000 },
+  );
+});
+
+function reasonsOf(type: ValueType): readonly string[] {
+  if (type.kind === 'unknown') return [type.reason];
+  if (type.kind !== 'tensor') return reasonsOf(type.kind === 'map' ? type.value : type.element);
+  return isKnownShape(type.shape)
+    ? type.shape.flatMap((size) => (isUnknown(size) ? [size.reason] : []))
+    : [type.shape.reason];
+}
 
 test('dimension maps answer everything, with places that exist', () => {
   fc.assert(

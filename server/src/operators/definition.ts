@@ -146,6 +146,8 @@ export interface InferenceContext {
   readonly opset: number;
   readonly inputCount: number;
   readonly outputCount: number;
+  /** Position among the operator's inputs, where a rule sees only some of them. */
+  readonly ownIndex?: (index: number) => number;
   inputType(index: number): ValueType | undefined;
   /** Dimensions of a tensor input of known rank. */
   inputShape(index: number): readonly Dimension[] | undefined;

@@ -121,7 +121,9 @@ const shortTimeFourierTransform = define({
     const [batch = 1, samples = 1] = signal;
     const step = scalarOf(context, 1) ?? unknownDimension(whyUnknown(context, 1));
     const frame =
-      scalarOf(context, 3) ?? context.inputShape(2)?.[0] ?? unknownDimension('the frame length is unknown');
+      scalarOf(context, 3) ??
+      context.inputShape(2)?.[0] ??
+      unknownDimension(whyUnknown(context, context.inputType(3) === undefined ? 2 : 3));
     const frames = addDimensions(floorDivideDimensions(subtractDimensions(samples, frame), step), 1);
     const bins = context.int('onesided', 1) === 1 ? oneSided(frame) : frame;
     return single(tensor(elementType, [batch, frames, bins, 2]));

@@ -5,7 +5,7 @@
  * input of an average pool (`avg_pool2d`); a global average is a mean and keeps nothing.
  */
 
-import type { Dimension } from '../../model/dimension.ts';
+import { type Dimension, unknownDimension } from '../../model/dimension.ts';
 import type {
   CostContext,
   Inference,
@@ -26,6 +26,7 @@ import {
   single,
   tensor,
   unknownBecause,
+  whyUnknown,
 } from '../vocabulary/types.ts';
 import { outputSize, windowProblem, windowsOf } from '../vocabulary/window.ts';
 import {
@@ -135,7 +136,11 @@ const maxUnpool = define({
       return mismatch(`indices ${printShape(indices)} do not fit the input ${printShape(input)}`);
     const requested = context.inputContent(2)?.elements;
     if (requested !== undefined) return single(tensor(elementTypeOf(context, 0), requested));
-    if (context.inputType(2) !== undefined) return unknownBecause(context, 2, elementTypeOf(context, 0));
+    if (context.inputType(2) !== undefined) {
+      const unknown = unknownDimension(whyUnknown(context, 2));
+      const shape = input.map((size, axis) => (axis < 2 ? size : unknown));
+      return single(tensor(elementTypeOf(context, 0), shape));
+    }
     const windows = windowsOf(context, context.ints('kernel_shape') ?? []);
     const sizes = windows.map((window, axis): Dimension => {
       const size = input[axis + 2];

@@ -25,6 +25,7 @@ import { contentOf, coordinatesOf, elementAt } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';
 import { elementwiseCost, inferLikeInput, readsNothing } from '../vocabulary/elementwise.ts';
 import { data, detached, host, noRule } from '../vocabulary/facts.ts';
+import { oneOf, withoutSomeAxes } from '../vocabulary/openAxes.ts';
 import {
   elementTypeOf,
   mismatch,
@@ -256,16 +257,13 @@ function inferReduction(context: InferenceContext, row: ReductionRow): Inference
       return single(
         tensor(
           elementType,
-          input.map(() => unknownDimension(reason)),
+          input.map((size) => (count === input.length ? 1 : oneOf([size, 1], reason))),
         ),
       );
     return single(
       count === undefined
         ? tensorOfUnknownShape(elementType, reason)
-        : tensor(
-            elementType,
-            Array.from({ length: Math.max(0, input.length - count) }, () => unknownDimension(reason)),
-          ),
+        : tensor(elementType, withoutSomeAxes(input, count, reason)),
     );
   }
   const empty = numbers === undefined || numbers.length === 0;

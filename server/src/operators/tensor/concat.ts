@@ -34,12 +34,14 @@ export const concat = define({
 
 export function inferConcat(context: InferenceContext): Inference {
   const elementType = elementTypeOf(context, 0);
-  const shapes: (readonly Dimension[])[] = [];
-  for (let index = 0; index < context.inputCount; index += 1) {
-    const shape = context.inputShape(index);
-    if (shape === undefined) return unknownBecause(context, index, elementType);
-    shapes.push(shape);
-  }
+  const given = Array.from({ length: context.inputCount }, (_, index) => context.inputShape(index));
+  const ranked = given.find((shape) => shape !== undefined);
+  const open = given.indexOf(undefined);
+  if (ranked === undefined && open >= 0) return unknownBecause(context, open, elementType);
+  // An input of unknown rank has the rank of the others.
+  const shapes = given.map(
+    (shape, index) => shape ?? (ranked ?? []).map(() => unknownDimension(whyUnknown(context, index))),
+  );
   const [first] = shapes;
   // Before version 4 the axis was optional and 1.
   const axis = normalizeAxis(context.int('axis', 1), first?.length ?? 0);

@@ -3,6 +3,7 @@
 import {
   type Dimension,
   isUnknown,
+  minimumOfDimensions,
   printDimension,
   productOfDimensions,
   unknownDimension,
@@ -144,7 +145,9 @@ export const dataDependentOperators: readonly OperatorDefinition[] = [
       // Boxes are [batch, boxes, 4], scores [batch, classes, boxes]; without a count none is kept.
       const [batch, boxes] = context.inputShape(0) ?? [];
       const classes = context.inputShape(1)?.[1];
-      const perClass = scalarOf(context, 2) ?? boxes;
+      const asked = scalarOf(context, 2);
+      const perClass =
+        asked === undefined || boxes === undefined ? (asked ?? boxes) : minimumOfDimensions(asked, boxes);
       const limit =
         batch === undefined || classes === undefined || perClass === undefined
           ? undefined

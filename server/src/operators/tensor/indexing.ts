@@ -152,7 +152,7 @@ const topK = define({
     const given = integersOf(context, 1, 'k');
     const count = given.kind === 'known' ? given.values[0] : undefined;
     const shape = input.map((size, position) =>
-      position === axis ? (count ?? unknownDimension(whyUnknown(context, 1))) : size,
+      position === axis ? (count ?? unknownDimension(whyUnknown(context, 1), size)) : size,
     );
     const size = input[axis];
     const outputs = [tensor(elementType, shape), tensor('int64', shape)];

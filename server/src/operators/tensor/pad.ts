@@ -48,11 +48,12 @@ function inferPad(context: InferenceContext): Inference {
       ? input.map((_, axis) => axis)
       : normalizeAxes(numbersOf(axesGiven) ?? [Number.NaN], input.length);
   if (pads.kind !== 'known' || axesUnknown || axes === undefined) {
-    const reason = whyUnknown(context, axesUnknown ? 3 : 1);
+    const unknown = unknownDimension(whyUnknown(context, axesUnknown ? 3 : 1));
+    const mayChange = (axis: number): boolean => axesUnknown || axes === undefined || axes.includes(axis);
     return single(
       tensor(
         elementType,
-        input.map(() => unknownDimension(reason)),
+        input.map((size, axis) => (mayChange(axis) ? unknown : size)),
       ),
     );
   }

@@ -27,15 +27,16 @@ import { gatherContent, reshapeContent } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';
 import { data, host } from '../vocabulary/facts.ts';
 import { copyCost, viewCost } from '../vocabulary/movement.ts';
+import { withoutSomeAxes, withSomeAxesInserted } from '../vocabulary/openAxes.ts';
 import {
   elementTypeOf,
+  listedElements,
   mismatch,
   printShape,
   single,
   tensor,
   tensorOfUnknownShape,
   unknownBecause,
-  unknownBecauseOfShapeInput,
   whyUnknown,
 } from '../vocabulary/types.ts';
 
@@ -151,8 +152,8 @@ const expand = define({
     const elementType = elementTypeOf(context, 0);
     const input = context.inputShape(0);
     if (input === undefined) return unknownBecause(context, 0);
-    const requested = context.inputContent(1)?.elements;
-    if (requested === undefined) return unknownBecauseOfShapeInput(context, 1, input.length);
+    const requested = listedElements(context, 1);
+    if (requested === undefined) return single(tensorOfUnknownShape(elementType, whyUnknown(context, 1)));
     const shape = broadcastShapes([input, requested]);
     if (shape === undefined) {
       return mismatch(
@@ -216,31 +217,37 @@ export const reshapingOperators: readonly OperatorDefinition[] = [
 /** ONNX Operators, Reshape-21; −1 is solved by exact division of polynomials. */
 function inferReshape(context: InferenceContext): Inference {
   const elementType = elementTypeOf(context, 0);
-  const requested = integersOf(context, 1, 'shape');
-  if (requested.kind !== 'known') return unknownBecauseOfShapeInput(context, 1);
+  const requested = context.inputType(1) === undefined ? context.ints('shape') : listedElements(context, 1);
+  if (requested === undefined) return single(tensorOfUnknownShape(elementType, whyUnknown(context, 1)));
   const input = context.inputShape(0);
   const allowZero = context.int('allowzero', 0) === 1;
-  const shape = requested.values.map((size, axis): Dimension => {
+  const shape = requested.map((size, axis): Dimension => {
     if (size !== 0 || allowZero) return size;
     return input === undefined
       ? unknownDimension(whyUnknown(context, 0))
       : (input[axis] ?? unknownDimension(`Reshape copies size ${axis}, which the input does not have`));
   });
-  const open = shape.indexOf(-1);
-  if (shape.lastIndexOf(-1) !== open) {
+  if (shape.lastIndexOf(-1) !== shape.indexOf(-1)) {
     return mismatch(
       `Reshape to ${printShape(shape)} leaves more than one size open; give all but one`,
       tensorOfUnknownShape(elementType, 'Reshape leaves more than one size open'),
     );
   }
   const total = input === undefined ? undefined : productOfDimensions(input);
+  // A single size that only a run tells is what the others leave, written as −1 or not.
+  const unknown = shape.filter(isUnknown);
+  const open = shape.includes(-1)
+    ? shape.indexOf(-1)
+    : unknown.length === 1
+      ? shape.findIndex(isUnknown)
+      : -1;
   if (open >= 0) shape[open] = sizeLeft(context, total, shape, open);
   const type = tensor(elementType, shape);
   if (total !== undefined && typeof total === 'number') {
     const count = productOfDimensions(shape);
     if (typeof count === 'number' && count !== total) {
       return mismatch(
-        `${printShape(input ?? [])} has ${total} elements, which do not fill ${printShape(requested.values)}`,
+        `${printShape(input ?? [])} has ${total} elements, which do not fill ${printShape(requested)}`,
         type,
       );
     }
@@ -282,7 +289,14 @@ function inferSqueeze(context: InferenceContext): Inference {
   const axes = integersOf(context, 1, 'axes');
   const given = axes.kind === 'known' ? numbersOf(axes.values) : undefined;
   if (axes.kind === 'unknown' || (axes.kind === 'known' && given === undefined)) {
-    return single(tensorOfUnknownShape(elementType, whyUnknown(context, 1)));
+    const count = lengthOf(context, 1);
+    const reason = whyUnknown(context, 1);
+    const mayGo = (size: Dimension): boolean => typeof size !== 'number' || size === 1;
+    return single(
+      count === undefined
+        ? tensorOfUnknownShape(elementType, reason)
+        : tensor(elementType, withoutSomeAxes(input, count, reason, mayGo)),
+    );
   }
   if (given === undefined) {
     const open = input.find((dimension) => typeof dimension !== 'number');
@@ -324,10 +338,7 @@ function inferUnsqueeze(context: InferenceContext): Inference {
     return single(
       count === undefined
         ? tensorOfUnknownShape(elementType, reason)
-        : tensor(
-            elementType,
-            Array.from({ length: input.length + count }, () => unknownDimension(reason)),
-          ),
+        : tensor(elementType, withSomeAxesInserted(input, count, reason)),
     );
   }
   const rank = input.length + given.length;

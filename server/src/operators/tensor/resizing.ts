@@ -3,6 +3,7 @@
 import {
   type Dimension,
   floorDivideDimensions,
+  isUnknown,
   multiplyDimensions,
   productOfDimensions,
   unknownDimension,
@@ -18,6 +19,7 @@ import { data, detached, host, noRule } from '../vocabulary/facts.ts';
 import { copyCost } from '../vocabulary/movement.ts';
 import {
   elementTypeOf,
+  listedElements,
   mismatch,
   printShape,
   single,
@@ -66,22 +68,14 @@ const upsample = define({
     const attribute = context.attribute('scales');
     const height = context.float('height_scale', 1);
     const width = context.float('width_scale', 1);
-    const content = context.inputContent(1)?.elements;
     const scales =
       attribute?.kind === 'floats' || attribute?.kind === 'ints'
         ? attribute.value
-        : content === undefined
-          ? context.inputType(1) === undefined
-            ? [1, 1, height, width]
-            : undefined
-          : numbersOf(content);
-    return scaled(
-      context,
-      input,
-      scales,
-      input.map((_, axis) => axis),
-      1,
-    );
+        : context.inputType(1) === undefined
+          ? [1, 1, height, width]
+          : context.inputContent(1)?.elements;
+    const axes = input.map((_, axis) => axis);
+    return scaled(context, input, scales, axes, whyUnknown(context, 1));
   },
   dimensions: (context) => resizeMap(context, upsample.infer(context).outputs),
   cost: (context) => copyCost(context, { operations: context.output(0)?.elements ?? 0 }),
@@ -117,10 +111,16 @@ const affineGrid = define({
   pytorch: { layer: 'AffineGrid', autocast: 'widest' },
   runner: noRule.unwritten,
   infer: (context) => {
-    const size = context.inputContent(1)?.elements;
     const elementType = elementTypeOf(context, 0);
+    const [own, axes] = context.inputShape(0) ?? [];
+    const unknown = unknownDimension(whyUnknown(context, 1));
+    // Theta is [batch, axes, axes + 1] of an image or a volume: it tells the rank where the length of the size does not.
+    const size =
+      listedElements(context, 1) ??
+      (axes === 2 || axes === 3 ? Array.from({ length: axes + 2 }, () => unknown) : undefined);
     if (size === undefined) return single(tensorOfUnknownShape(elementType, whyUnknown(context, 1)));
-    const [batch = 1, , ...spatial] = size;
+    const [asked = 1, , ...spatial] = size;
+    const batch = isUnknown(asked) ? (own ?? asked) : asked;
     return single(tensor(elementType, [batch, ...spatial, spatial.length]));
   },
   dimensions: affineGridMap,
@@ -137,7 +137,7 @@ const columnsToImage = define({
   infer: (context) => {
     const input = context.inputShape(0);
     const elementType = elementTypeOf(context, 0);
-    const image = context.inputContent(1)?.elements;
+    const image = listedElements(context, 1);
     const block = context.inputContent(2)?.elements;
     if (input === undefined) return unknownBecause(context, 0);
     if (image === undefined) return single(tensorOfUnknownShape(elementType, whyUnknown(context, 1)));
@@ -202,32 +202,27 @@ function inferResize(context: InferenceContext): Inference {
     return single(tensor(elementType, shape));
   }
   const scales = context.inputContent(scalesIndex)?.elements;
-  return scaled(
-    context,
-    input,
-    scales && numbersOf(scales),
-    axes,
-    context.opset < 11 || scales !== undefined ? scalesIndex : 3,
-  );
+  const bySizes = context.opset >= 11 && context.inputType(3) !== undefined && sizes === undefined;
+  const reason = whyUnknown(context, bySizes ? 3 : scalesIndex);
+  return scaled(context, input, bySizes ? undefined : scales, axes, reason);
 }
 
 function scaled(
   context: InferenceContext,
   input: readonly Dimension[],
-  scales: readonly number[] | undefined,
+  scales: readonly Dimension[] | undefined,
   axes: readonly number[],
-  reasonIndex: number,
+  reason: string,
 ): Inference {
   const elementType = elementTypeOf(context, 0);
   const shape = input.map((size, axis): Dimension => {
     const position = axes.indexOf(axis);
     if (position < 0) return size;
     const scale = scales?.[position];
-    if (scale === undefined) return unknownDimension(whyUnknown(context, reasonIndex));
+    if (scale === undefined) return unknownDimension(reason);
+    if (typeof scale !== 'number' || Number.isInteger(scale)) return multiplyDimensions(size, scale);
     if (typeof size === 'number') return Math.floor(size * scale + 1e-6);
-    return Number.isInteger(scale)
-      ? multiplyDimensions(size, scale)
-      : unknownDimension(`a symbolic size scaled by ${scale}`);
+    return unknownDimension(`a symbolic size scaled by ${scale}`);
   });
   return single(tensor(elementType, shape));
 }

@@ -35,12 +35,12 @@ import { data, detached, host, measured, noRule } from '../vocabulary/facts.ts';
 import { fillCost } from '../vocabulary/movement.ts';
 import {
   elementTypeOf,
+  listedElements,
   mismatch,
   printShape,
   single,
   tensor,
   tensorOfUnknownShape,
-  unknownBecauseOfShapeInput,
   whyUnknown,
 } from '../vocabulary/types.ts';
 import {
@@ -111,14 +111,8 @@ const constantOfShape = define({
   infer: (context) => {
     const value = context.tensor('value');
     const elementType = value?.elementType ?? 'float32';
-    const requested = context.inputContent(0)?.elements;
-    if (requested === undefined) {
-      return {
-        outputs: unknownBecauseOfShapeInput(context, 0).outputs.map((type) =>
-          type.kind === 'tensor' ? { ...type, elementType } : type,
-        ),
-      };
-    }
+    const requested = listedElements(context, 0);
+    if (requested === undefined) return single(tensorOfUnknownShape(elementType, whyUnknown(context, 0)));
     const element = value === undefined ? 0 : value.elements?.[0];
     return single(
       tensor(elementType, requested),
@@ -140,7 +134,7 @@ const constantFill = define({
   infer: (context) => {
     const elementType = elementTypeOfNumber(context.int('dtype', 1)) ?? 'float32';
     const given = context.int('input_as_shape', 0) === 0 ? context.ints('shape') : undefined;
-    const requested = given ?? context.inputContent(0)?.elements;
+    const requested = given ?? listedElements(context, 0);
     return requested === undefined
       ? single(tensorOfUnknownShape(elementType, whyUnknown(context, 0)))
       : single(tensor(elementType, requested));

@@ -15,7 +15,7 @@ import {
 } from '../../model/dimension.ts';
 import type { Inference, InferenceContext } from '../definition.ts';
 import { sliceMap } from '../dimensions/axes.ts';
-import { integersOf, normalizeAxes, numbersOf } from '../vocabulary/axes.ts';
+import { integersOf, lengthOf, normalizeAxes, numbersOf } from '../vocabulary/axes.ts';
 import { gatherContent } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';
 import { data, host } from '../vocabulary/facts.ts';
@@ -51,8 +51,11 @@ function inferSlice(context: InferenceContext): Inference {
   const ends = integersOf(context, 2, 'ends');
   const axesGiven = integersOf(context, 3, 'axes');
   const stepsGiven = integersOf(context, 4, 'steps');
+  // Without axes, starts and ends are those of the first axes; their number may be known where they are not.
   const count =
-    starts.kind === 'known' ? starts.values.length : ends.kind === 'known' ? ends.values.length : undefined;
+    [starts, ends].find((list) => list.kind === 'known')?.values.length ??
+    lengthOf(context, 1) ??
+    lengthOf(context, 2);
   const axes =
     axesGiven.kind === 'known'
       ? normalizeAxes(numbersOf(axesGiven.values) ?? [Number.NaN], input.length)
@@ -68,7 +71,7 @@ function inferSlice(context: InferenceContext): Inference {
     return single(
       tensor(
         elementType,
-        input.map(() => unknownDimension(reason)),
+        input.map((size) => unknownDimension(reason, size)),
       ),
     );
   }

@@ -11,6 +11,7 @@ import { data, detached, host, noRule } from '../vocabulary/facts.ts';
 import { copyCost } from '../vocabulary/movement.ts';
 import {
   elementTypeOf,
+  listedElements,
   mismatch,
   printShape,
   single,
@@ -34,16 +35,8 @@ const tile = define({
     const input = context.inputShape(0);
     const elementType = elementTypeOf(context, 0);
     if (input === undefined) return unknownBecause(context, 0);
-    const repeats = context.inputContent(1)?.elements;
-    if (repeats === undefined) {
-      const reason = whyUnknown(context, 1);
-      return single(
-        tensor(
-          elementType,
-          input.map(() => unknownDimension(reason)),
-        ),
-      );
-    }
+    const unknown = unknownDimension(whyUnknown(context, 1));
+    const repeats = listedElements(context, 1) ?? input.map(() => unknown);
     if (repeats.length !== input.length) {
       return mismatch(
         `${repeats.length} repeats do not fit the ${input.length} axes of ${printShape(input)}`,

@@ -4,6 +4,9 @@ import {
   addDimensions,
   type Dimension,
   floorDivideDimensions,
+  isUnknown,
+  minimumOfDimensions,
+  subtractDimensions,
   unknownDimension,
 } from '../../model/dimension.ts';
 import type { TensorContent } from '../../model/graph.ts';
@@ -54,9 +57,9 @@ function inferSplit(context: InferenceContext): Inference {
   }
   const parts = integersOf(context, 1, 'split');
   const sizes = Array.from({ length: context.outputCount }, (_, index): Dimension => {
-    if (parts.kind === 'known')
-      return parts.values[index] ?? unknownDimension('Split gives fewer sizes than outputs');
-    if (parts.kind === 'unknown') return unknownDimension(whyUnknown(context, 1));
+    if (parts.kind === 'known') return partOf(size, parts.values, index);
+    if (parts.kind === 'unknown')
+      return context.outputCount === 1 ? size : unknownDimension(whyUnknown(context, 1), size);
     return equalPart(size, index, context.int('num_outputs', context.outputCount));
   });
   const types = sizes.map((part) =>
@@ -87,6 +90,17 @@ function inferSplit(context: InferenceContext): Inference {
     );
   });
   return { outputs: types, contents };
+}
+
+/** A single part that is not known is what the others leave. */
+function partOf(size: Dimension, parts: readonly Dimension[], index: number): Dimension {
+  const part = parts[index];
+  if (part === undefined) return unknownDimension('Split gives fewer sizes than outputs');
+  if (!isUnknown(part)) return part;
+  const others = parts.filter((_, position) => position !== index);
+  return others.some(isUnknown)
+    ? minimumOfDimensions(part, size)
+    : others.reduce((left, other) => subtractDimensions(left, other), size);
 }
 
 /** Equal parts of ⌈size / count⌉, the last one smaller where that does not divide (Split-18). */

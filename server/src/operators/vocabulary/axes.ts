@@ -34,7 +34,8 @@ export type Integers =
 export function integersOf(context: InferenceContext, index: number, attribute: string): Integers {
   if (context.inputType(index) !== undefined) {
     const content = context.inputContent(index);
-    return content === undefined ? { kind: 'unknown' } : { kind: 'known', values: content.elements };
+    if (content !== undefined) return { kind: 'known', values: content.elements };
+    return lengthOf(context, index) === 0 ? { kind: 'known', values: [] } : { kind: 'unknown' };
   }
   const values = context.ints(attribute);
   return values === undefined ? { kind: 'absent' } : { kind: 'known', values };

@@ -6,6 +6,7 @@ export function pickInputs(context: InferenceContext, indices: readonly number[]
   return {
     ...context,
     inputCount: indices.length,
+    ownIndex: place,
     inputType: (index) => context.inputType(place(index)),
     inputShape: (index) => context.inputShape(place(index)),
     inputElementType: (index) => context.inputElementType(place(index)),

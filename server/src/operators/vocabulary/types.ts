@@ -57,12 +57,13 @@ export const elementTypeOf = (context: InferenceContext, index: number): Element
 /** Why the shape or contents of an input are not known. */
 export function whyUnknown(context: InferenceContext, index: number): string {
   const type = context.inputType(index);
-  if (type === undefined) return `input ${index} is missing`;
+  const own = context.ownIndex?.(index) ?? index;
+  if (type === undefined) return `input ${own} is missing`;
   if (type.kind === 'unknown') return type.reason;
-  if (type.kind !== 'tensor') return `input ${index} is a ${type.kind}, not a tensor`;
+  if (type.kind !== 'tensor') return `input ${own} is a ${type.kind}, not a tensor`;
   if (!isKnownShape(type.shape)) return type.shape.reason;
   const unknown = type.shape.find(isUnknown);
-  return unknown?.reason ?? `the contents of input ${index} are known only when the model runs`;
+  return unknown?.reason ?? `the contents of input ${own} are known only when the model runs`;
 }
 
 /** `[2, batch, ?]`, for messages. */
@@ -72,16 +73,11 @@ export const printShape = (shape: readonly Dimension[]): string =>
 /** A type without what is known of it beyond its kind, for operators that hand values through. */
 export const unknownValue = (reason: string): ValueType => ({ kind: 'unknown', reason });
 
-/** Output whose shape is the contents of an input that is not known: its rank may still be. */
-export function unknownBecauseOfShapeInput(
-  context: InferenceContext,
-  index: number,
-  leastRank = 0,
-): Inference {
-  const elementType = elementTypeOf(context, 0);
-  const rank = lengthOf(context, index);
-  const reason = whyUnknown(context, index);
-  if (rank === undefined) return single(tensorOfUnknownShape(elementType, reason));
-  const dimensions = Array.from({ length: Math.max(rank, leastRank) }, () => unknownDimension(reason));
-  return single(tensor(elementType, dimensions));
+/** Elements of an input that lists axes or sizes: unknown ones where only its length is known before the model runs. */
+export function listedElements(context: InferenceContext, index: number): readonly Dimension[] | undefined {
+  const elements = context.inputContent(index)?.elements;
+  if (elements !== undefined) return elements;
+  const length = lengthOf(context, index);
+  const unknown = unknownDimension(whyUnknown(context, index));
+  return length === undefined ? undefined : Array.from({ length }, () => unknown);
 }
