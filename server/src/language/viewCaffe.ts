@@ -2,7 +2,7 @@
 
 import type { ModelEstimate } from '../estimate/estimateModel.ts';
 import type { CaffeLayer, CaffeMessage, CaffeNet } from '../formats/caffe/syntax.ts';
-import { caffeLayerEntries } from '../lowering/caffe/layerDefinitions.ts';
+import { findCaffeEntry } from '../lowering/caffe/layerDefinitions.ts';
 import type { TextSpan } from '../model/issue.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
 import type { LayerRow, ModelView, TextBlock } from './modelView.ts';
@@ -32,7 +32,7 @@ export function caffeDocumentation(view: ModelView, line: number): string {
     const [first, last] = linesOf(view.text, span);
     return first <= line && line <= last;
   });
-  const entry = caffeLayerEntries.find(({ type }) => type === layer?.type);
+  const entry = findCaffeEntry(layer?.type);
   return entry === undefined ? '' : `\`${entry.type}\`: ${entry.documentation} (${entry.source})`;
 }
 

@@ -232,6 +232,11 @@ export const issueCodes = {
     explanation:
       'A data layer takes the sample size from the database, which is not part of the net. Set it with --dim or the setting layercost.dimensions.',
   },
+  'caffe/host-layer': {
+    title: 'A Caffe layer runs on the host',
+    explanation:
+      'The layer computes on the CPU between kernels, and the GPU waits for it. Its outputs are taken as inputs of the net. The time on the host is not counted.',
+  },
   'caffe/unknown-cost': {
     title: 'The cost of a Caffe layer is unknown',
     explanation:

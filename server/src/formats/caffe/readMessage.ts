@@ -41,7 +41,8 @@ export function readMessage(
         'caffe/unknown-field',
         `${type} has no field \`${written.name}\`, so it is skipped${hint}`,
         written.nameSpan,
-        'warning',
+        // A name that is like none of them is a fork's, and no slip of the pen.
+        hint === '' ? 'information' : 'warning',
       );
       continue;
     }

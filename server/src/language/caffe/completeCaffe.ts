@@ -33,8 +33,8 @@ export function completeCaffe(
     }));
   }
   if (field.name === 'type' && message.name === 'LayerParameter') {
-    return caffeLayerEntries.map(({ type, documentation, source: page }) =>
-      quoted(propose(type, 'module', page, documentation)),
+    return caffeLayerEntries.flatMap(({ type, aliases, documentation, source: page }) =>
+      [type, ...aliases].map((name) => quoted(propose(name, 'module', page, documentation))),
     );
   }
   if (field.name === 'bottom') {

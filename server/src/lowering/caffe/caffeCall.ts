@@ -7,6 +7,7 @@ import type { TextSpan } from '../../model/issue.ts';
 import type { IssueCode } from '../../model/issueCodes.ts';
 import type { Tensor } from '../layer-spec/layerDefinition.ts';
 import type { CaffeRun } from './caffeRun.ts';
+import { hostBlob } from './hostBlobs.ts';
 import type { CaffeCall, CaffeLayerDefinition } from './layerDefinition.ts';
 import { weightOf } from './sharedWeights.ts';
 
@@ -19,7 +20,8 @@ export function makeCaffeCall(
   run: CaffeRun,
 ): CaffeCall {
   const { graph } = run;
-  const field = definition.parameters ?? '';
+  const fields = [definition.parameters ?? '', ...(definition.otherParameters ?? [])];
+  const field = fields.find((each) => messageOf(layer.fields, each) !== undefined) ?? fields[0] ?? '';
   const type = findMessage('LayerParameter')?.fields.get(field)?.type;
   const message = type?.kind === 'message' ? type.message : '';
   const parameters = messageOf(layer.fields, field) ?? {
@@ -40,6 +42,15 @@ export function makeCaffeCall(
       graph.node(name, '', operator, tensors, outputs, attributes),
     weight: (index, suffix, dimensions) => weightOf(layer, index, name, suffix, dimensions, run),
     buffer: (suffix, dimensions) => graph.stored(`${name}.${suffix}`, 'buffer', dimensions),
+    fromHost: (index, shape, elementType = 'float32') =>
+      hostBlob(layer.tops[index]?.text ?? `${name}:${index}`, elementType, shape, run),
+    size: (dimension, standard) => {
+      const size = run.dimensions.get(dimension) ?? standard;
+      run.usedSizes.set(dimension, size);
+      return size;
+    },
+    batch: graph.batch ?? 1,
+    isTraining: run.isTraining(),
     integers: (values) => graph.constant('int64', [values.length], values),
     scalar: (value, elementType = 'float32') => graph.constant(elementType, [], [value]),
     problem: (what, span) => problem('caffe/layer', what, span),
@@ -48,6 +59,7 @@ export function makeCaffeCall(
         ? undefined
         : problem('caffe/layer', `\`${needed}\` is missing: ${what}`, spanOf(parameters, needed)),
     mismatch: (what, span) => problem('shape/mismatch', what, span),
+    remark: (code, message, severity) => run.report(code, message, layer.typeSpan, severity),
     unknown: (reason) => {
       run.reasons.set(layer, reason);
       const what = `The cost of ${layer.type} is unknown: ${reason}`;

@@ -1,6 +1,6 @@
 /** One Caffe net while it is lowered: what its layers become, and what is said on the way. */
 
-import type { CaffeLayer, CaffeNet } from '../../formats/caffe/syntax.ts';
+import { type CaffeLayer, type CaffeNet, numbersOf } from '../../formats/caffe/syntax.ts';
 import type { Issue, TextSpan } from '../../model/issue.ts';
 import type { IssueCode } from '../../model/issueCodes.ts';
 import { lazy } from '../../model/lazy.ts';
@@ -18,6 +18,8 @@ export class CaffeRun {
   readonly issues: Issue[] = [];
   /** By name: what was last written to a blob. */
   readonly blobs = new Map<string, Tensor>();
+  /** Names of blobs that the host makes, whose shape their reader knows. */
+  readonly shapelessBlobs = new Set<string>();
   /** Blobs nothing has read yet. */
   readonly unread = new Map<string, Tensor>();
   /** By name: parameters that layers share. */
@@ -37,6 +39,16 @@ export class CaffeRun {
   /** Blobs that the layers of this phase, and those of all phases, write; found when the first is missed. */
   readonly topsOfPhase = lazy(() => topsOf(this.state.layers));
   readonly topsOfNet = lazy(() => topsOf(this.net.layers));
+
+  /** Whether the net is opened for training, and has a loss. */
+  readonly isTraining = lazy(
+    () =>
+      this.state.phase === 'TRAIN' &&
+      this.state.layers.some(
+        ({ type, fields }) =>
+          /loss/i.test(type) || numbersOf(fields, 'loss_weight').some((weight) => weight !== 0),
+      ),
+  );
 
   constructor(
     readonly net: CaffeNet,

@@ -32,7 +32,7 @@ export function reportUnknownType(layer: CaffeLayer, run: CaffeRun): void {
   } else if (type !== '') {
     const hint = didYouMean(
       type,
-      caffeLayerEntries.map((entry) => entry.type),
+      caffeLayerEntries.flatMap((entry) => [entry.type, ...entry.aliases]),
     );
     const message = `\`${type}\` is no layer of Caffe that is known here, so its cost is left out${hint}`;
     run.report('caffe/unknown-layer', message, typeSpan, 'warning');

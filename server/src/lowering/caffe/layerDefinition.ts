@@ -6,24 +6,34 @@
  */
 
 import type { CaffeLayer, CaffeMessage } from '../../formats/caffe/syntax.ts';
+import type { Dimension } from '../../model/dimension.ts';
 import type { ElementType } from '../../model/elementType.ts';
 import type { TextSpan } from '../../model/issue.ts';
+import type { IssueCode } from '../../model/issueCodes.ts';
 import type { NodeAttributes, Tensor } from '../layer-spec/layerDefinition.ts';
 
 export interface CaffeLayerDefinition {
   /** As nets write it: `Convolution`. */
   readonly type: string;
+  /** Other names that forks give the same layer. */
+  readonly aliases?: readonly string[];
   /** One line: what it computes. */
   readonly documentation: string;
   /** Where its shapes are written: a file below src/caffe/layers of BVLC Caffe, or the fork that has it. */
   readonly source: string;
   /** The field of its parameters, such as `convolution_param`. */
   readonly parameters?: string;
+  /** Fields that hold the same parameters in other forks. */
+  readonly otherParameters?: readonly string[];
   /** How many blobs it reads and writes, least and most. */
   readonly bottoms: Range;
   readonly tops: Range;
   /** Its first top counts in the objective unless `loss_weight` says otherwise. */
   readonly isLoss?: true;
+  /** All bottoms have one shape, class numbers without the axis of classes; so has a blob of the host that it reads. */
+  readonly comparesBottoms?: true;
+  /** Nothing of it runs on the GPU, so that the shapes of its bottoms do not matter. */
+  readonly readsOnHost?: true;
   /** Bottoms that are class numbers or indices rather than values. */
   readonly indexBottoms?: readonly number[];
   /** One tensor per top; `undefined` where it cannot be lowered, after saying why. */
@@ -54,6 +64,14 @@ export interface CaffeCall {
   weight(index: number, name: string, dimensions: readonly number[]): Tensor;
   /** A stored tensor that is not trained. */
   buffer(name: string, dimensions: readonly number[]): Tensor;
+  /** What the host makes for top `index` in every step; without a shape, the layer that reads it knows it. */
+  fromHost(index: number, shape?: readonly Dimension[], elementType?: ElementType): Tensor;
+  /** How many samples a step takes. */
+  readonly batch: Dimension;
+  /** A size that is not in the net: the one that is given from outside, else `standard`. */
+  size(name: string, standard: number): number;
+  /** Whether the net has a loss, and is opened for training. */
+  readonly isTraining: boolean;
   integers(values: readonly number[]): Tensor;
   scalar(value: number, elementType?: ElementType): Tensor;
   /** Something Caffe refuses. Gives `undefined`, to be returned. */
@@ -62,6 +80,8 @@ export interface CaffeCall {
   missing(field: string, what: string): undefined;
   /** Shapes that contradict each other. */
   mismatch(message: string, span?: TextSpan): undefined;
+  /** Something that is assumed, or left out of the cost. */
+  remark(code: IssueCode, message: string, severity: 'warning' | 'information'): void;
   /** A cost that no one can know from the net alone, and why. */
   unknown(reason: string): undefined;
 }

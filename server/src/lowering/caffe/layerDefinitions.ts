@@ -8,6 +8,7 @@ import { combiningLayers } from './layers/combining.ts';
 import { convolutionLayers } from './layers/convolution.ts';
 import { dataLayers } from './layers/data.ts';
 import { detectionLayers } from './layers/detection.ts';
+import { hostLayers } from './layers/hostLayers.ts';
 import { innerProductLayers } from './layers/innerProduct.ts';
 import { lossLayers } from './layers/loss.ts';
 import { normalizationLayers } from './layers/normalization.ts';
@@ -15,6 +16,7 @@ import { plumbingLayers } from './layers/plumbing.ts';
 import { poolingLayers } from './layers/pooling.ts';
 import { recurrentLayers } from './layers/recurrent.ts';
 import { reductionLayers } from './layers/reduction.ts';
+import { regionLayers } from './layers/regions.ts';
 import { reshapingLayers } from './layers/reshaping.ts';
 import { resizingLayers } from './layers/resizing.ts';
 import { slicingLayers } from './layers/slicing.ts';
@@ -33,16 +35,23 @@ const caffeLayerDefinitions: readonly CaffeLayerDefinition[] = [
   ...lossLayers,
   ...recurrentLayers,
   ...detectionLayers,
+  ...regionLayers,
+  ...hostLayers,
   ...plumbingLayers,
 ];
 
-const byType = new Map(caffeLayerDefinitions.map((definition) => [definition.type, definition]));
+const byType = new Map(
+  caffeLayerDefinitions.flatMap((definition) =>
+    [definition.type, ...(definition.aliases ?? [])].map((type) => [type, definition] as const),
+  ),
+);
 
 export const findCaffeLayer = (type: string): CaffeLayerDefinition | undefined => byType.get(type);
 
 /** What an editor offers for `type:`, and below the layer's own message. */
 export interface CaffeLayerEntry {
   readonly type: string;
+  readonly aliases: readonly string[];
   readonly documentation: string;
   readonly source: string;
   /** The field of its parameters, such as `convolution_param`. */
@@ -52,10 +61,23 @@ export interface CaffeLayerEntry {
 
 /** Every layer type with its fields, data layers first. */
 export const caffeLayerEntries: readonly CaffeLayerEntry[] = [...dataLayers, ...caffeLayerDefinitions].map(
-  ({ type, documentation, source, parameters }) => {
+  ({ type, aliases = [], documentation, source, parameters }) => {
     const field =
       parameters === undefined ? undefined : findMessage('LayerParameter')?.fields.get(parameters);
     const message = field?.type.kind === 'message' ? findMessage(field.type.message) : undefined;
-    return { type, documentation, source, parameters, fields: [...(message?.fields.values() ?? [])] };
+    return {
+      type,
+      aliases,
+      documentation,
+      source,
+      parameters,
+      fields: [...(message?.fields.values() ?? [])],
+    };
   },
 );
+
+/** The entry of a layer type, by any of its names. */
+export const findCaffeEntry = (type: string | undefined): CaffeLayerEntry | undefined =>
+  caffeLayerEntries.find(
+    (entry) => entry.type === type || (type !== undefined && entry.aliases.includes(type)),
+  );

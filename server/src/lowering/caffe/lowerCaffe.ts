@@ -13,9 +13,10 @@ import type { ProvidedStructure } from '../providedStructure.ts';
 import { makeCaffeCall } from './caffeCall.ts';
 import { CaffeRun } from './caffeRun.ts';
 import { hasRightBlobs, reportUnknownType } from './checkCaffeLayer.ts';
+import { isShapeless, shapedByReader } from './hostBlobs.ts';
+import { isDataLayer } from './isDataLayer.ts';
 import type { CaffeLayerDefinition } from './layerDefinition.ts';
 import { findCaffeLayer } from './layerDefinitions.ts';
-import { isDataLayer } from './layers/data.ts';
 import { type NamedLayer, nameLayers } from './nameLayers.ts';
 import { addDataLayer, addOldInputs, batchName } from './netInputs.ts';
 import type { NetInPhase } from './netState.ts';
@@ -44,7 +45,7 @@ export function lowerCaffe(
   addOldInputs(run);
   const named = nameLayers(state.layers);
   for (const layer of state.layers) {
-    if (isDataLayer(layer.type)) addDataLayer(layer, run);
+    if (isDataLayer(layer)) addDataLayer(layer, run);
     else lowerLayer(layer, named(layer), run);
   }
   const { graph, objectives } = run;
@@ -88,7 +89,7 @@ function lowerLayer(layer: CaffeLayer, { name, ancestors }: NamedLayer, run: Caf
     // A loss need not name its top: Caffe gives it one.
     const top = layer.tops[index]?.text ?? `${name}:${index}`;
     run.blobs.set(top, tensor);
-    run.unread.set(top, tensor);
+    if (!isShapeless(tensor, run)) run.unread.set(top, tensor);
     noteObjective(layer, definition, index, tensor, run);
   }
 }
@@ -103,7 +104,9 @@ function lowerDefined(
   if (!hasRightBlobs(layer, definition, run)) return undefined;
   const known = inputs.filter((input) => input !== undefined);
   if (known.length < inputs.length) return undefined;
-  return definition.lower(makeCaffeCall(layer, definition, name, known, run));
+  const shaped = shapedByReader(known, definition, run);
+  if (!definition.readsOnHost && shaped.some((input) => isShapeless(input, run))) return undefined;
+  return definition.lower(makeCaffeCall(layer, definition, name, shaped, run));
 }
 
 function noteObjective(

@@ -13,8 +13,9 @@ import { type Dimension, symbol } from '../../model/dimension.ts';
 import type { ElementType } from '../../model/elementType.ts';
 import type { CaffeRun } from './caffeRun.ts';
 import { findCaffeLayer } from './layerDefinitions.ts';
-import { dataShapes } from './layers/data.ts';
+import { dataShapes, findDataLayer } from './layers/data.ts';
 import { recurrentTypes } from './layers/recurrent.ts';
+import { isRegionData, regionDataShapes } from './layers/regionData.ts';
 
 export const batchName = 'batch';
 
@@ -35,10 +36,16 @@ export function addOldInputs(run: CaffeRun): void {
 }
 
 export function addDataLayer(layer: CaffeLayer, run: CaffeRun): void {
-  const { shapes, remark, used, missing, problem } = dataShapes(layer, run.dimensions);
+  const { shapes, remark, used, missing, problem } = isRegionData(layer)
+    ? regionDataShapes(layer, run.dimensions)
+    : dataShapes(layer, run.dimensions);
   if (problem !== undefined) run.report('caffe/layer', capitalized(problem.message), problem.span);
   if (remark !== undefined) {
     run.report('caffe/data-shape', remark.message, layer.typeSpan, remark.severity);
+  }
+  if (layer.type !== 'Python' && findDataLayer(layer.type) === undefined) {
+    const message = `\`${layer.type}\` is not known here; it reads nothing, so it is taken as a data layer`;
+    run.report('caffe/unknown-layer', message, layer.typeSpan, 'information');
   }
   for (const name of missing) run.missingSizes.add(name);
   for (const name of used) run.usedSizes.set(name, run.dimensions.get(name) ?? 0);
@@ -48,6 +55,7 @@ export function addDataLayer(layer: CaffeLayer, run: CaffeRun): void {
 /** A graph input; its batch axis is open where it has the size of the first one's. */
 function addInput({ text }: Word, shape: readonly Dimension[] | undefined, run: CaffeRun): void {
   if (shape === undefined) {
+    run.shapelessBlobs.add(text);
     run.blobs.set(text, { name: text, elementType: 'float32', shape: undefined });
     return;
   }

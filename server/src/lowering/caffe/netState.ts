@@ -12,7 +12,7 @@ import {
   wordsOf,
 } from '../../formats/caffe/syntax.ts';
 import type { Issue } from '../../model/issue.ts';
-import { isDataLayer } from './layers/data.ts';
+import { isDataLayer } from './isDataLayer.ts';
 
 export type Phase = 'TRAIN' | 'TEST';
 
@@ -32,7 +32,7 @@ export function netInPhase(net: CaffeNet, phase: Phase): NetInPhase {
   const layers = layersInState(net, phase, stages);
   if (hasData(net, layers)) return { phase, layers, assumedStages: [] };
   const rules = net.layers
-    .filter(({ type }) => isDataLayer(type))
+    .filter(isDataLayer)
     .flatMap(({ fields }) => messagesOf(fields, 'include'))
     .filter((rule) => (textOf(rule, 'phase') ?? phase) === phase);
   const assumedStages = rules.map(stagesOf).find((asked) => asked.length > 0) ?? [];
@@ -42,10 +42,10 @@ export function netInPhase(net: CaffeNet, phase: Phase): NetInPhase {
 
 /** Whether anything is computed, from data that comes in. */
 export const isWhole = (net: CaffeNet, { layers }: NetInPhase): boolean =>
-  hasData(net, layers) && layers.some(({ type }) => !isDataLayer(type));
+  hasData(net, layers) && layers.some((layer) => !isDataLayer(layer));
 
 const hasData = (net: CaffeNet, layers: readonly CaffeLayer[]): boolean =>
-  net.fields.fields.has('input') || layers.some(({ type }) => isDataLayer(type) || type === 'Parameter');
+  net.fields.fields.has('input') || layers.some((layer) => isDataLayer(layer) || layer.type === 'Parameter');
 
 const stagesOf = (rule: CaffeMessage): readonly string[] => wordsOf(rule, 'stage').map(({ text }) => text);
 

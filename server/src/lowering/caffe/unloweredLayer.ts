@@ -5,6 +5,7 @@ import { symbolsOf } from '../../model/dimension.ts';
 import { type Tensor, text } from '../layer-spec/layerDefinition.ts';
 import { caffeDomain } from '../providedStructure.ts';
 import type { CaffeRun } from './caffeRun.ts';
+import { isShapeless } from './hostBlobs.ts';
 
 /** The tops of one operator that nothing knows, which says why. */
 export function unloweredLayer(
@@ -13,7 +14,9 @@ export function unloweredLayer(
   inputs: readonly (Tensor | undefined)[],
   run: CaffeRun,
 ): readonly Tensor[] {
-  const known = inputs.filter((input) => input !== undefined && input.elementType !== undefined);
+  const known = inputs.filter(
+    (input) => input !== undefined && input.elementType !== undefined && !isShapeless(input, run),
+  );
   const reason = run.reasons.get(layer) ?? reasonOf(layer, inputs, run);
   const type = layer.type || 'layer';
   const tops = Math.max(1, layer.tops.length);

@@ -124,6 +124,11 @@ export class GraphBuilder {
     return type?.kind === 'tensor' && isKnownShape(type.shape) ? type.shape[0] : undefined;
   }
 
+  /** `name`, or with a number where that is taken. */
+  freeName(name: string): string {
+    return this.types.has(name) ? this.uniqueName(name) : name;
+  }
+
   input(name: string, elementType: ElementType, shape: readonly Dimension[]): Tensor {
     const dimensions = shape.map((size, axis) => {
       if (typeof size === 'number') return size;

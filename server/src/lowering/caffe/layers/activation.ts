@@ -103,6 +103,25 @@ export const activationLayers: readonly CaffeLayerDefinition[] = [
       call.emit('Elu', call.inputs, { alpha: float(numberOf(call.parameters, 'alpha') ?? 1) }),
     ],
   },
+  {
+    ...plain(
+      'SeLu',
+      'Selu',
+      'λ · x above 0, λ · α · (eˣ − 1) below.',
+      'selu_layer.cpp of py-RFCN-priv',
+      'selu_param',
+    ),
+    aliases: ['SELU', 'Selu'],
+  },
+  {
+    type: 'ReLU6',
+    documentation: 'Values brought between 0 and 6.',
+    source: 'relu6_layer.cpp of the forks for MobileNet',
+    parameters: 'relu_param',
+    otherParameters: ['relu6_param'],
+    ...oneToOne,
+    lower: (call) => [call.emit('Clip', [call.inputs[0], call.scalar(0), call.scalar(6)])],
+  },
   plain('Sigmoid', 'Sigmoid', '1 / (1 + e⁻ˣ).', 'sigmoid_layer.cpp', 'sigmoid_param'),
   plain('TanH', 'Tanh', 'Hyperbolic tangent.', 'tanh_layer.cpp', 'tanh_param'),
   plain('AbsVal', 'Abs', 'Absolute value.', 'absval_layer.cpp'),
@@ -171,9 +190,11 @@ export const activationLayers: readonly CaffeLayerDefinition[] = [
   },
   {
     type: 'Dropout',
+    aliases: ['SpatialDropout', 'SeLuDropout'],
     documentation: 'Elements set to 0 at random in training, the input itself in inference.',
     source: 'dropout_layer.cpp',
     parameters: 'dropout_param',
+    otherParameters: ['spatial_dropout_param', 'selu_dropout_param'],
     ...oneToOne,
     lower: (call) => {
       const ratio = numberOf(call.parameters, 'dropout_ratio') ?? 0.5;

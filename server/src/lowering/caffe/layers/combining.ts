@@ -167,6 +167,7 @@ export const combiningLayers: readonly CaffeLayerDefinition[] = [
     documentation: 'Sum, product or maximum of blobs of one shape.',
     source: 'eltwise_layer.cpp',
     parameters: 'eltwise_param',
+    comparesBottoms: true,
     bottoms: [2, any],
     tops: [1, 1],
     lower: lowerEltwise,

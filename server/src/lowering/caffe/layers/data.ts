@@ -8,12 +8,14 @@ import {
   messagesOf,
   numberOf,
   numbersOf,
+  textOf,
 } from '../../../formats/caffe/syntax.ts';
 import { type Dimension, symbol, unknownDimension } from '../../../model/dimension.ts';
 import type { TextSpan } from '../../../model/issue.ts';
 
 export interface DataLayerDefinition {
   readonly type: string;
+  readonly aliases?: readonly string[];
   readonly documentation: string;
   readonly source: string;
   readonly parameters: string;
@@ -82,14 +84,41 @@ export const dataLayers: readonly DataLayerDefinition[] = [
     source: 'window_data_layer.cpp',
     parameters: 'window_data_param',
   },
+  {
+    type: 'ImageSegData',
+    aliases: ['ImageLabelmapData', 'ImageDimData', 'WindowSegData', 'SegData'],
+    documentation: 'Images and labels of every pixel, listed in a file.',
+    source: 'image_seg_data_layer.cpp of DeepLab and PSPNet; image_labelmap_data_layer.cpp of HED',
+    parameters: 'image_data_param',
+  },
+  {
+    type: 'DenseImageData',
+    documentation: 'Images and images of labels, listed in a file.',
+    source: 'dense_image_data_layer.cpp of SegNet',
+    parameters: 'dense_image_data_param',
+  },
+  {
+    type: 'CPMData',
+    aliases: ['CPMBottomUpData', 'OPData'],
+    documentation: 'Images, and maps of parts of bodies.',
+    source: 'cpm_data_layer.cpp of OpenPose training',
+    parameters: 'data_param',
+  },
+  {
+    type: 'VideoData',
+    documentation: 'Frames of videos, and their labels.',
+    source: 'video_data_layer.cpp of C3D and of SSD',
+    parameters: 'video_data_param',
+  },
 ];
 
-export const isDataLayer = (type: string): boolean => dataLayers.some((layer) => layer.type === type);
+/** The data layer of a type, by any of its names. */
+export const findDataLayer = (type: string): DataLayerDefinition | undefined =>
+  dataLayers.find((layer) => layer.type === type || layer.aliases?.includes(type));
 
 /** Shapes of the tops of a data layer. `given` are dimensions from outside: channels, height, width, features. */
 export function dataShapes(layer: CaffeLayer, given: ReadonlyMap<string, number>): DataShapes {
-  const field = dataLayers.find(({ type }) => type === layer.type)?.parameters ?? '';
-  const parameters = messageOf(layer.fields, field);
+  const parameters = parametersOf(layer);
   switch (layer.type) {
     case 'Input':
       return sized(layer, shapesOf(messagesOf(parameters, 'shape'), layer), '`input_param`');
@@ -105,6 +134,15 @@ export function dataShapes(layer: CaffeLayer, given: ReadonlyMap<string, number>
     default:
       return fromFiles(layer, parameters, given);
   }
+}
+
+/** Its own message; for a layer that is not known, the one of a data layer that it has. */
+function parametersOf(layer: CaffeLayer): CaffeMessage | undefined {
+  const known = findDataLayer(layer.type);
+  const fields = known === undefined ? dataLayers.map(({ parameters }) => parameters) : [known.parameters];
+  return [...fields, 'data_param', 'image_data_param']
+    .map((field) => messageOf(layer.fields, field))
+    .find((message) => message !== undefined);
 }
 
 function sized(
@@ -151,12 +189,24 @@ function dummyShapes(
   });
 }
 
+/** Labels are one number of each sample where BVLC Caffe has the layer; else their reader knows their shape. */
 const withLabels = (
   layer: CaffeLayer,
   image: readonly Dimension[] | undefined,
   batch: Dimension | undefined,
 ): readonly (readonly Dimension[] | undefined)[] =>
-  layer.tops.map((_, index) => (index === 0 ? image : batch === undefined ? undefined : [batch]));
+  layer.tops.map((_, index) => {
+    if (index === 0) return image;
+    return batch === undefined || !labelsSamples.has(layer.type) ? undefined : [batch];
+  });
+
+const labelsSamples: ReadonlySet<string> = new Set([
+  'Data',
+  'ImageData',
+  'HDF5Data',
+  'MemoryData',
+  'WindowData',
+]);
 
 /** Images of files: their size is in the net only where they are cropped or resized (data_transformer.cpp, InferBlobShape). */
 function fromFiles(
@@ -164,7 +214,8 @@ function fromFiles(
   parameters: CaffeMessage | undefined,
   given: ReadonlyMap<string, number>,
 ): DataShapes {
-  const batch: Dimension = numberOf(parameters, 'batch_size') ?? unknownDimension('no batch_size is given');
+  const stated = numberOf(parameters, 'batch_size') ?? pythonNumber(layer, 'batch_size');
+  const batch: Dimension = stated ?? unknownDimension('no batch_size is given');
   const done = (
     sample: readonly Dimension[],
     used: readonly string[],
@@ -228,16 +279,17 @@ function imageSides(
 ): readonly [height: number | undefined, width: number | undefined] {
   const transform = messageOf(layer.fields, 'transform_param');
   const resize = messageOf(transform, 'resize_param');
-  const side = (crop: string, ...others: readonly (number | undefined)[]): number | undefined =>
+  const side = (crop: readonly string[], ...others: readonly (number | undefined)[]): number | undefined =>
     [
       numberOf(transform, 'crop_size'),
-      numberOf(transform, crop),
+      ...crop.map((name) => numberOf(transform, name)),
       numberOf(parameters, 'crop_size'),
+      pythonNumber(layer, 'crop_size'),
       ...others,
     ].find((value) => value !== undefined && value > 0);
   return [
-    side('crop_h', numberOf(parameters, 'new_height'), numberOf(resize, 'height')),
-    side('crop_w', numberOf(parameters, 'new_width'), numberOf(resize, 'width')),
+    side(['crop_h', 'crop_height'], numberOf(parameters, 'new_height'), numberOf(resize, 'height')),
+    side(['crop_w', 'crop_width'], numberOf(parameters, 'new_width'), numberOf(resize, 'width')),
   ];
 }
 
@@ -248,6 +300,13 @@ function channelsOf(layer: CaffeLayer, parameters: CaffeMessage | undefined): nu
   if (booleanOf(transform, 'force_color') || booleanOf(parameters, 'force_encoded_color')) return 3;
   const means = numbersOf(transform, 'mean_value').length;
   if (means > 1) return means;
-  if (layer.type === 'ImageData') return booleanOf(parameters, 'is_color') === false ? 1 : 3;
+  if (parameters?.schema.has('is_color')) return booleanOf(parameters, 'is_color') === false ? 1 : 3;
   return layer.type === 'WindowData' ? 3 : undefined;
+}
+
+/** A number of a Python class's parameters, which are a dictionary as Python or JSON writes one. */
+function pythonNumber(layer: CaffeLayer, name: string): number | undefined {
+  const text = textOf(messageOf(layer.fields, 'python_param'), 'param_str') ?? '';
+  const found = new RegExp(`\\b${name}\\b['"]?\\s*[:=]\\s*(\\d{1,9})\\b`).exec(text);
+  return found === null ? undefined : Number(found[1]);
 }

@@ -61,13 +61,6 @@ export const detectionLayers: readonly CaffeLayerDefinition[] = [
     lower: lowerPriorBox,
   },
   opaque(
-    'DetectionOutput',
-    'Boxes that are left after suppression of overlapping ones.',
-    'detection_output_layer.cpp of SSD',
-    'how many boxes are left, and what sorting them costs, depends on the data',
-    'detection_output_param',
-  ),
-  opaque(
     'MultiBoxLoss',
     'Loss of boxes matched to the ground truth.',
     'multibox_loss_layer.cpp of SSD',
@@ -82,16 +75,4 @@ export const detectionLayers: readonly CaffeLayerDefinition[] = [
     'the cost of correlations is not modelled',
     'correlation_param',
   ),
-  {
-    ...opaque('Python', 'Whatever its Python class computes.', 'python_layer.hpp', '', 'python_param'),
-    lower: (call) => {
-      const values = ['module', 'layer'].map(
-        (name) => call.parameters.fields.get(name)?.values.at(-1)?.value,
-      );
-      const named = values.every((value) => typeof value === 'string')
-        ? `\`${values.join('.')}\``
-        : 'a class';
-      return call.unknown(`what it computes is Python code, ${named}, which is not part of the net`);
-    },
-  },
 ];

@@ -5,7 +5,7 @@ import { int, type Tensor } from '../../layer-spec/layerDefinition.ts';
 import type { CaffeCall, CaffeLayerDefinition } from '../layerDefinition.ts';
 import { axisOf, fixed, shapeOf } from '../shapes.ts';
 
-const loss = { isLoss: true, bottoms: [2, 2], tops: [0, 1] } as const;
+const loss = { isLoss: true, comparesBottoms: true, bottoms: [2, 3], tops: [0, 1] } as const;
 
 /** The sum over everything: one number. */
 const total = (call: CaffeCall, tensor: Tensor | undefined): Tensor =>
@@ -24,6 +24,23 @@ function lowerSigmoidLoss(call: CaffeCall): readonly Tensor[] | undefined {
   const each = call.emit('Sub', [call.emit('Softplus', [scores]), call.emit('Mul', [scores, targets])]);
   const value = total(call, each);
   return call.tops < 2 ? [value] : [value, call.emit('Sigmoid', [scores])];
+}
+
+/** A loss of each region beside the sum, which the choice of hard examples reads (softmax_loss_ohem_layer.cpp). */
+function lowerSoftmaxLossOhem(call: CaffeCall): readonly Tensor[] | undefined {
+  const [scores, labels] = call.inputs;
+  const value = call.emit('SoftmaxCrossEntropyLoss', [scores, labels]);
+  if (call.tops < 2) return [value];
+  const probabilities = call.emit('Softmax', [scores], { axis: int(1) });
+  if (call.tops < 3) return [value, probabilities];
+  const each = call.emit('ReduceMax', [call.emit('Log', [probabilities]), call.integers([1])]);
+  return [value, probabilities, each];
+}
+
+function lowerSmoothL1Ohem(call: CaffeCall): readonly Tensor[] | undefined {
+  const each = smoothDifferences(call);
+  const value = total(call, each);
+  return call.tops < 2 ? [value] : [value, call.emit('ReduceSum', [each, call.integers([1])])];
 }
 
 function lowerEuclideanLoss(call: CaffeCall): readonly Tensor[] | undefined {
@@ -73,14 +90,18 @@ function lowerContrastiveLoss(call: CaffeCall): readonly Tensor[] | undefined {
 }
 
 /** 0.5 · x² near 0, |x| − 0.5 beyond, of a difference with weights (smooth_L1_loss_layer.cpp of Fast R-CNN). */
-function lowerSmoothL1(call: CaffeCall): readonly Tensor[] | undefined {
+const lowerSmoothL1 = (call: CaffeCall): readonly Tensor[] | undefined => [
+  total(call, smoothDifferences(call)),
+];
+
+function smoothDifferences(call: CaffeCall): Tensor {
   const [predicted, target, inside] = call.inputs;
   let difference = call.emit('Sub', [predicted, target]);
   if (inside !== undefined) difference = call.emit('Mul', [difference, inside]);
   const size = call.emit('Abs', [difference]);
   const near = call.emit('Clip', [size, call.scalar(0), call.scalar(1)]);
   const rest = call.emit('Sub', [size, near]);
-  return [total(call, call.emit('Add', [call.emit('Mul', [near, near]), rest]))];
+  return call.emit('Add', [call.emit('Mul', [near, near]), rest]);
 }
 
 function lowerAccuracy(call: CaffeCall): readonly Tensor[] | undefined {
@@ -183,10 +204,31 @@ export const lossLayers: readonly CaffeLayerDefinition[] = [
     lower: lowerSmoothL1,
   },
   {
+    type: 'SoftmaxWithLossOHEM',
+    documentation: 'Cross entropy of the softmax, with the loss of each region.',
+    source: 'softmax_loss_ohem_layer.cpp of R-FCN',
+    parameters: 'softmax_param',
+    ...loss,
+    tops: [0, 3],
+    indexBottoms: [1],
+    lower: lowerSoftmaxLossOhem,
+  },
+  {
+    type: 'SmoothL1LossOHEM',
+    documentation: 'Squared differences near 0, magnitudes beyond, with the loss of each region.',
+    source: 'smooth_L1_loss_ohem_layer.cpp of R-FCN',
+    parameters: 'smooth_l1_loss_param',
+    ...loss,
+    bottoms: [2, 4],
+    tops: [0, 2],
+    lower: lowerSmoothL1Ohem,
+  },
+  {
     type: 'Accuracy',
     documentation: 'Share of samples whose label is among the highest scores.',
     source: 'accuracy_layer.cpp',
     parameters: 'accuracy_param',
+    comparesBottoms: true,
     bottoms: [2, 2],
     tops: [1, 2],
     indexBottoms: [1],

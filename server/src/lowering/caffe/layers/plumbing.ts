@@ -10,6 +10,7 @@ export const plumbingLayers: readonly CaffeLayerDefinition[] = [
     source: 'silence_layer.cpp',
     bottoms: [1, any],
     tops: [0, 0],
+    readsOnHost: true,
     lower: () => [],
   },
   {
@@ -19,6 +20,7 @@ export const plumbingLayers: readonly CaffeLayerDefinition[] = [
     parameters: 'hdf5_output_param',
     bottoms: [2, 2],
     tops: [0, 0],
+    readsOnHost: true,
     lower: () => [],
   },
   {

@@ -163,17 +163,4 @@ export const poolingLayers: readonly CaffeLayerDefinition[] = [
     tops: [1, 1],
     lower: lowerPyramid,
   },
-  {
-    type: 'ROIPooling',
-    documentation: 'Maximum of a grid of windows in each region of interest.',
-    source: 'roi_pooling_layer.cpp of Fast R-CNN',
-    parameters: 'roi_pooling_param',
-    bottoms: [2, 2],
-    tops: [1, 1],
-    lower: (call) => {
-      const [height = 0, width = 0] = ['pooled_h', 'pooled_w'].map((name) => numberOf(call.parameters, name));
-      if (height < 1 || width < 1) return call.problem('`pooled_h` and `pooled_w` must be above 0');
-      return [call.emit('MaxRoiPool', call.inputs, { pooled_shape: ints([height, width]) })];
-    },
-  },
 ];

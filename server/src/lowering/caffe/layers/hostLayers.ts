@@ -1,0 +1,133 @@
+/**
+ * Layers of detectors that run on the host, between kernels: their tops come from there, and no gradient passes them.
+ *
+ * Sizes are those of py-faster-rcnn, lib/fast_rcnn/config.py, unless the net or a person gives others.
+ */
+
+import { type CaffeMessage, messageOf, numberOf, numbersOf, textOf } from '../../../formats/caffe/syntax.ts';
+import { type Dimension, multiplyDimensions } from '../../../model/dimension.ts';
+import type { Tensor } from '../../layer-spec/layerDefinition.ts';
+import { any, type CaffeCall, type CaffeLayerDefinition } from '../layerDefinition.ts';
+
+/** TRAIN.RPN_POST_NMS_TOP_N, TEST.RPN_POST_NMS_TOP_N and TRAIN.BATCH_SIZE. */
+const proposalsInTraining = 2000;
+const proposalsInInference = 300;
+const sampledRegions = 128;
+
+const onHost = (call: CaffeCall, what: string): void =>
+  call.remark(
+    'caffe/host-layer',
+    `${what} on the host while the GPU waits: the time of this is not counted`,
+    'warning',
+  );
+
+/** All tops, whose shapes are those that their readers need. */
+const shapeless = (call: CaffeCall): readonly Tensor[] =>
+  Array.from({ length: Math.max(1, call.tops) }, (_, index) => call.fromHost(index));
+
+/** `count` rows for each image of a step. */
+const rowsFor = (call: CaffeCall, count: number): Dimension => multiplyDimensions(call.batch, count);
+
+/** Regions [image, x1, y1, x2, y2] that are left after suppression, and their scores. */
+function lowerProposals(call: CaffeCall): readonly Tensor[] | undefined {
+  const stated = numberOf(call.parameters, 'post_nms_topn') ?? numbersOf(call.parameters, 'post_nms_topn')[0];
+  const count = call.size('rois', stated ?? (call.isTraining ? proposalsInTraining : proposalsInInference));
+  if (stated === undefined) {
+    const message = `${count} regions of an image are assumed, as many as py-faster-rcnn keeps: --dim rois=N gives another number`;
+    call.remark('caffe/data-shape', message, 'information');
+  }
+  onHost(call, 'Regions are chosen');
+  const rows = rowsFor(call, count);
+  return Array.from({ length: Math.max(1, call.tops) }, (_, index) =>
+    call.fromHost(index, [rows, index === 0 ? 5 : 1]),
+  );
+}
+
+/** As many regions as training samples from an image, with what they should become. */
+function lowerProposalTargets(call: CaffeCall): readonly Tensor[] | undefined {
+  const count = call.size('sampled_rois', sampledRegions);
+  const message = `${count} sampled regions of an image are assumed, as in py-faster-rcnn: --dim sampled_rois=N gives another number`;
+  call.remark('caffe/data-shape', message, 'information');
+  onHost(call, 'Regions are sampled');
+  return Array.from({ length: Math.max(1, call.tops) }, (_, index) =>
+    index === 0 ? call.fromHost(0, [rowsFor(call, count), 5]) : call.fromHost(index),
+  );
+}
+
+function lowerTargets(call: CaffeCall): readonly Tensor[] | undefined {
+  onHost(call, 'Targets are made');
+  return shapeless(call);
+}
+
+/** Layers that are Python classes, by the name of the class. */
+const pythonLayers: ReadonlyMap<string, (call: CaffeCall) => readonly Tensor[] | undefined> = new Map([
+  ['ProposalLayer', lowerProposals],
+  ['ProposalTargetLayer', lowerProposalTargets],
+  ['AnchorTargetLayer', lowerTargets],
+]);
+
+/** What `module.layer` names, by the end of the class: forks keep the names and add to them. */
+function lowerPython(call: CaffeCall): readonly Tensor[] | undefined {
+  const name = textOf(call.parameters, 'layer') ?? '';
+  const known = pythonLayers.get(name);
+  if (known !== undefined) return known(call);
+  const module = textOf(call.parameters, 'module');
+  const named = name === '' || module === undefined ? 'a class' : `\`${module}.${name}\``;
+  return call.unknown(`what it computes is Python code, ${named}, which is not part of the net`);
+}
+
+/** Boxes [image, class, score, corners] that are left, `keep_top_k` of each image at most. */
+function lowerDetections(call: CaffeCall): readonly Tensor[] | undefined {
+  const suppression: CaffeMessage | undefined = messageOf(call.parameters, 'nms_param');
+  const kept = numberOf(call.parameters, 'keep_top_k') ?? -1;
+  const count = kept > 0 ? kept : (numberOf(suppression, 'top_k') ?? 0);
+  onHost(call, 'Overlapping boxes are suppressed');
+  if (count <= 0) return shapeless(call);
+  return [call.fromHost(0, [1, 1, rowsFor(call, count), 7])];
+}
+
+const hostLayer = { bottoms: [0, any], tops: [0, any], readsOnHost: true } as const;
+
+export const hostLayers: readonly CaffeLayerDefinition[] = [
+  {
+    type: 'Python',
+    documentation: 'Whatever its Python class computes.',
+    source: 'python_layer.hpp; lib/rpn of py-faster-rcnn',
+    parameters: 'python_param',
+    ...hostLayer,
+    lower: lowerPython,
+  },
+  {
+    type: 'Proposal',
+    aliases: ['RPNProposal', 'ProposalLayer', 'SimplerNMS'],
+    documentation: 'Regions of interest from scores and shifts of anchors.',
+    source: 'proposal_layer.cpp of PVANET and of Intel Caffe',
+    parameters: 'proposal_param',
+    ...hostLayer,
+    lower: lowerProposals,
+  },
+  {
+    type: 'DetectionOutput',
+    documentation: 'Boxes that are left after suppression of overlapping ones.',
+    source: 'detection_output_layer.cpp of SSD',
+    parameters: 'detection_output_param',
+    ...hostLayer,
+    lower: lowerDetections,
+  },
+  {
+    type: 'DetectionEvaluate',
+    documentation: 'Whether boxes are found that are there.',
+    source: 'detection_evaluate_layer.cpp of SSD',
+    parameters: 'detection_evaluate_param',
+    ...hostLayer,
+    lower: lowerTargets,
+  },
+  {
+    type: 'BoxAnnotatorOHEM',
+    documentation: 'Labels and weights of the regions with the largest losses.',
+    source: 'box_annotator_ohem_layer.cpp of R-FCN',
+    parameters: 'box_annotator_ohem_param',
+    ...hostLayer,
+    lower: lowerTargets,
+  },
+];

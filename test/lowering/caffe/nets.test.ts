@@ -1,0 +1,45 @@
+/** Small nets as the forks of Caffe write them: what is costed, what they train, and what is said of them. */
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { bindTrainingGraph } from '../../../server/src/analysis/bindTrainingGraph.ts';
+import { openCaffe } from '../../../server/src/analysis/openModel.ts';
+
+const folder = new URL('nets/', import.meta.url);
+
+function open(file: string) {
+  const opened = openCaffe(readFileSync(new URL(file, folder), 'utf8'), file);
+  const { analysis } = opened;
+  if (analysis === undefined) throw new Error('nothing was read');
+  const { costs } = bindTrainingGraph(analysis, new Map([['batch', 1]]), 'training');
+  return { ...opened, analysis, costs };
+}
+
+test.each(readdirSync(folder))('every operator of %s is costed', (file) => {
+  const { issues, costs, analysis } = open(file);
+  expect(issues.filter(({ severity }) => severity === 'error')).toEqual([]);
+  const unknown = costs.flatMap((cost, index) =>
+    cost.kind === 'unknown' ? [`${analysis.graph.operators[index]?.name}: ${cost.reason}`] : [],
+  );
+  expect(unknown).toEqual([]);
+});
+
+const messagesOf = (file: string): readonly string[] =>
+  open(file).issues.map(({ code, severity }) => `${severity} ${code}`);
+
+/** What host layers give, by py-faster-rcnn's lib/fast_rcnn/config.py. */
+test('regions of interest: 128 sampled in training, 300 kept in inference, and both are said', () => {
+  const resultOf = (file: string, layer: string): readonly number[] | undefined => {
+    const { analysis } = open(file);
+    const training = bindTrainingGraph(analysis, new Map([['batch', 2]]), 'training');
+    const index = analysis.graph.operators.findIndex(({ name }) => name === layer);
+    const [output = ''] = analysis.graph.operators[index]?.outputs ?? [];
+    return training.tensors.get(output)?.dimensions;
+  };
+  expect(resultOf('faster_rcnn_train.prototxt', 'fc6/Gemm')).toEqual([2 * 128, 64]);
+  expect(resultOf('faster_rcnn_test.prototxt', 'fc6/Gemm')).toEqual([2 * 300, 64]);
+  expect(messagesOf('faster_rcnn_test.prototxt')).toEqual([
+    'information caffe/data-shape',
+    'warning caffe/host-layer',
+  ]);
+});
