@@ -47,6 +47,7 @@ function costOf(file: string, precision: Precision, options: Readonly<Record<str
   const { forward, backward } = cost.totals.time;
   return {
     saved: cost.totals.memory.activations,
+    flops: cost.totals.flops,
     time: (forward ?? Number.NaN) + (backward ?? Number.NaN),
     assumed: issues.filter(({ code }) => code === 'scenario/assumed-attention').length,
   };
@@ -79,5 +80,7 @@ describe('costs are those of the operator Attention', () => {
     const [own, other] = [costOf(file, 'bf16'), costOf(twin, 'bf16')];
     expect(Math.abs(own.saved / other.saved - 1)).toBeLessThan(0.03);
     expect(Math.abs(own.time / other.time - 1)).toBeLessThan(0.1);
+    // Backward counts gradients, whichever operators compute them: twice forward, without recomputation.
+    expect(own.flops).toEqual(other.flops);
   });
 });

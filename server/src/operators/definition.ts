@@ -299,6 +299,8 @@ export interface RepeatedMatmul {
 export interface Work {
   /** Multiply-adds of matmuls, convolutions, recurrent cells, attention: 2 each. */
   readonly flops: number;
+  /** FLOPs of forward that a kernel of backward computes again: part of its time, not of the model's FLOPs. */
+  readonly recomputedFlops?: number;
   /** Element-wise operations, counted apart. */
   readonly operations: number;
   /** Each tensor read once and written once. */

@@ -103,7 +103,7 @@ function kernelOf({ cost, type, environment }: TypedOperator, work: Work): reado
     {
       class: cost.class,
       dtype: type.dtype,
-      flops: flops(work.flops),
+      flops: flops(work.flops + (work.recomputedFlops ?? 0)),
       operations: work.operations,
       bytes: size,
       launches: work.kernels,

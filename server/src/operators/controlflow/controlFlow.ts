@@ -113,6 +113,7 @@ function repeated(context: CostContext, count: number): OperatorCost {
   if (body === undefined) return unknownCost('the cost of the body is unknown');
   const times = (work: Work): Work => ({
     flops: work.flops * count,
+    ...(work.recomputedFlops === undefined ? {} : { recomputedFlops: work.recomputedFlops * count }),
     operations: work.operations * count,
     traffic: {
       float32Elements: work.traffic.float32Elements * count,

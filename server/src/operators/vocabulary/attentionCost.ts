@@ -2,8 +2,8 @@
  * What attention costs, whichever operator computes it.
  *
  * FLOPs follow `torch.utils.flop_counter`: forward 2·batch·heads·queries·keys·(d + d_v), a causal mask not halved;
- * backward is that of flash attention, which computes the scores again: three matmuls of the size of queries by
- * keys by d, two by d_v (`sdpa_backward_flop_count`). Kept are query, key, value, output and one logarithm per query
+ * backward has the two matmuls of each gradient, as that of the same attention written out. That flash attention computes
+ * the scores again (`sdpa_backward_flop_count`) is part of its time only. Kept are query, key, value, output and one logarithm per query
  * (`_scaled_dot_product_flash_attention`), and a mask where there is one, never the scores.
  */
 
@@ -79,7 +79,8 @@ export function attentionCost(
   if (!needsGradient(context)) return cost('attention', forward);
   // One fused kernel computes the gradients of queries, keys and values; the projection has two matmuls of its own.
   const core = work({
-    flops: 2 * scores * (3 * size + 2 * valueSize),
+    flops: 4 * scores * (size + valueSize),
+    recomputedFlops: 2 * scores * size,
     operations: 10 * scores,
     traffic: trafficOf(...tensors, output, output, ...tensors),
   });

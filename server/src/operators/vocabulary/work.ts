@@ -52,6 +52,7 @@ export function addTraffic(...parts: readonly MemoryAccess[]): MemoryAccess {
 /** One kernel unless said otherwise. */
 export function work(parts: {
   readonly flops?: number;
+  readonly recomputedFlops?: number;
   readonly operations?: number;
   readonly traffic: MemoryAccess;
   readonly kernels?: number;
@@ -66,6 +67,7 @@ export function work(parts: {
     operations: parts.operations ?? 0,
     traffic: parts.traffic,
     kernels: parts.kernels ?? 1,
+    ...(parts.recomputedFlops === undefined ? {} : { recomputedFlops: parts.recomputedFlops }),
     ...(matmuls.length === 0 ? {} : { matmuls }),
     ...(parts.rowLength === undefined ? {} : { rowLength: parts.rowLength }),
   };
@@ -77,8 +79,10 @@ export function addWork(...parts: readonly Work[]): Work {
   if (parts.length === 1) return only;
   const matmuls = parts.flatMap((part) => part.matmuls ?? []);
   const rowLength = parts.find((part) => part.rowLength !== undefined)?.rowLength;
+  const recomputedFlops = sum(parts, (part) => part.recomputedFlops ?? 0);
   return {
     flops: sum(parts, (part) => part.flops),
+    ...(recomputedFlops === 0 ? {} : { recomputedFlops }),
     operations: sum(parts, (part) => part.operations),
     traffic: addTraffic(...parts.map(({ traffic }) => traffic)),
     kernels: sum(parts, (part) => part.kernels),
