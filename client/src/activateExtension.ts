@@ -25,12 +25,13 @@ export async function activateExtension(
 ): Promise<void> {
   const log = vscode.window.createOutputChannel('Layercost', { log: true });
   const trace = vscode.window.createOutputChannel('Layercost Trace', { log: true });
-  const initializationOptions: InitializationOptions = {
+  // Asked for at every start: a server that is started again learns what holds by then.
+  const initializationOptions = (): InitializationOptions => ({
     trusted: vscode.workspace.isTrusted,
     readsBytes: true,
     hasCommands: true,
     issuesPage: vscode.Uri.joinPath(context.extensionUri, 'docs', 'issues.md').toString(),
-  };
+  });
   const options: LanguageClientOptions = {
     // No scheme: estimation works in virtual workspaces too.
     documentSelector: Object.values(languageIds).map((language) => ({ language })),

@@ -32,6 +32,9 @@ export const commands = {
   openBinary: 'layercost.openAsBinary',
 } as const;
 
+/** Begins the name of the server's worker in a browser, which is also that of a lock it holds as long as it lives. */
+export const workerLock = 'layercost-server-';
+
 /** `initializationOptions` of `initialize`. Every part may be absent: another editor sends none of it. */
 export interface InitializationOptions {
   /** Whether the person trusts the workspace; the benchmark runs nowhere else. */

@@ -2,12 +2,13 @@
 
 import { expect } from 'vitest';
 import type { EditorPage } from './harness/editorPage.ts';
+import type { Host } from './harness/host.ts';
 import { placeIn, placeOf, smallSpec, wideSpec, workspaceFiles } from './harness/workspace.ts';
 
 /** A scenario: what it shows, and the steps. */
 export interface Scenario {
   readonly name: string;
-  readonly steps: (editor: EditorPage) => Promise<void>;
+  readonly steps: (editor: EditorPage, host: Host) => Promise<void>;
 }
 
 /** Such as `231 GFLOP · 1.2 ms`. */
@@ -138,6 +139,27 @@ const navigates: Scenario = {
   },
 };
 
+const survivesItsServer: Scenario = {
+  name: 'a server that is killed is started again with its documents',
+  steps: async (editor, host) => {
+    await editor.openFile('alexnet.onnx');
+    await editor.lineMatching(/Conv.*FLOP/);
+    await editor.openFile('gpt2.layers.yaml');
+    await editor.lensMatching(/batch 8/);
+    const [server] = await host.languageServers(editor.page);
+    if (server === undefined) throw new Error('no language server is found');
+    await server.kill();
+    await editor.until('another language server', async () =>
+      (await host.languageServers(editor.page)).find(({ id }) => id !== server.id),
+    );
+    await editor.typeOver(placeOf('gpt2.layers.yaml', 'batch: ', '8'), '256');
+    await editor.lensMatching(/batch 256/);
+    await editor.problemMatching(/memory/i);
+    await editor.openFile('alexnet.onnx');
+    await editor.lineMatching(/Conv.*FLOP/);
+  },
+};
+
 /** Of the whole model, wherever it is shown. */
 const total = /step time/;
 
@@ -199,6 +221,7 @@ export const scenarios: readonly Scenario[] = [
   typesLayer,
   appliesFinding,
   navigates,
+  survivesItsServer,
 ];
 
 /** Needs processes, which a browser cannot start. */

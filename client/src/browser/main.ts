@@ -3,13 +3,14 @@
 import { type ExtensionContext, Uri } from 'vscode';
 import { LanguageClient } from 'vscode-languageclient/browser';
 import { activateExtension } from '../activateExtension.ts';
+import { serverWorker } from './serverWorker.ts';
 
 export function activate(context: ExtensionContext): Promise<void> {
-  const worker = new Worker(Uri.joinPath(context.extensionUri, 'dist', 'server-worker.js').toString(true));
-  context.subscriptions.push({ dispose: () => worker.terminate() });
+  const worker = serverWorker(Uri.joinPath(context.extensionUri, 'dist', 'server-worker.js').toString(true));
+  context.subscriptions.push(worker);
   return activateExtension(context, {
     rendersPages: false,
     canBenchmark: false,
-    createClient: (_, name, options) => new LanguageClient('layercost', name, worker, options),
+    createClient: (_, name, options) => new LanguageClient('layercost', name, worker.start, options),
   });
 }

@@ -1,10 +1,12 @@
 /** The two editors: VS Code for the Web, and code-server for the extension host of the desktop. */
 
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { createWriteStream, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createWriteStream, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
+import type { Page } from 'playwright-core';
+import { workerLock } from '../../../server/src/protocol.ts';
 import type { Setting } from './setting.ts';
 import { createWorkspace, type WorkspaceWishes } from './workspace.ts';
 
@@ -15,7 +17,15 @@ export interface Host {
   readonly folder: string;
   /** What the server wrote so far. */
   readonly log: () => string;
+  /** The language servers that run now. */
+  readonly languageServers: (page: Page) => Promise<readonly LanguageServer[]>;
   readonly close: () => Promise<void>;
+}
+
+export interface LanguageServer {
+  readonly id: string;
+  /** Ends it as a system does that runs out of memory: it is told nothing. */
+  readonly kill: () => Promise<void>;
 }
 
 const root = resolve(import.meta.dirname, '../../..');
@@ -28,7 +38,17 @@ export async function launchWeb(setting: Setting, wishes: WorkspaceWishes = {}):
   const script = join(root, 'scripts/serveWebEditor.mjs');
   const server = start([script, setting.webEditor, setting.unpacked, folder], join(state, 'log'));
   const address = await server.waitFor(/^(http:\S+)$/m);
-  return hostOf('web', address, folder, state, server);
+  return hostOf('web', address, folder, state, server, serverWorkers);
+}
+
+/** In a browser the server is a worker of the extension host, which is one too. */
+async function serverWorkers(page: Page): Promise<readonly LanguageServer[]> {
+  const servers: LanguageServer[] = [];
+  for (const worker of page.workers()) {
+    const id = await worker.evaluate<string>('self.name').catch(() => '');
+    if (id.includes(workerLock)) servers.push({ id, kill: () => worker.evaluate('self.close()') });
+  }
+  return servers;
 }
 
 /** Installs the package into an empty code-server, then starts it. */
@@ -72,7 +92,22 @@ export async function launchCodeServer(setting: Setting, wishes: WorkspaceWishes
   );
   await server.waitFor(/HTTP server listening on (\S+)/);
   const address = `http://127.0.0.1:${port}/?folder=${encodeURIComponent(folder)}`;
-  return hostOf('code-server', address, folder, state, server);
+  return hostOf('code-server', address, folder, state, server, async () => serverProcesses(extensions));
+}
+
+function serverProcesses(extensions: string): readonly LanguageServer[] {
+  const commandLine = (id: string): string => {
+    try {
+      return readFileSync(`/proc/${id}/cmdline`, 'utf8');
+    } catch {
+      // It has ended meanwhile.
+      return '';
+    }
+  };
+  return readdirSync('/proc')
+    .filter((id) => /^\d+$/.test(id))
+    .filter((id) => commandLine(id).includes(extensions) && commandLine(id).includes('dist/server.js'))
+    .map((id) => ({ id, kill: async () => void process.kill(Number(id), 'SIGKILL') }));
 }
 
 interface Server {
@@ -81,11 +116,19 @@ interface Server {
   readonly waitFor: (pattern: RegExp) => Promise<string>;
 }
 
-function hostOf(name: Host['name'], address: string, folder: string, state: string, server: Server): Host {
+function hostOf(
+  name: Host['name'],
+  address: string,
+  folder: string,
+  state: string,
+  server: Server,
+  languageServers: Host['languageServers'],
+): Host {
   return {
     name,
     address,
     folder,
+    languageServers,
     log: () => readFileSync(server.logFile, 'utf8'),
     close: async () => {
       await end(server.process);

@@ -12,7 +12,7 @@ export function testIn(launch: (setting: Setting) => Promise<Host>, scenarios: r
     it(name, async () => {
       const host = await launch(setting);
       try {
-        await inEditor(host, setting, name, steps);
+        await inEditor(host, setting, name, (editor) => steps(editor, host));
       } finally {
         await host.close();
       }
