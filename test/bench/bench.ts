@@ -15,6 +15,7 @@ import { writeExternalModel, writeLargeModel } from './hugeModels.ts';
 import { showKeystrokes } from './keystrokes.ts';
 import { llamaGraph } from './llamaGraph.ts';
 import { median, repeat, show } from './measure.ts';
+import { showOpenDocuments } from './openDocuments.ts';
 import { showRealExports } from './realExports.ts';
 
 const scenario = ['--cluster', 'dgx-a100', '--gpus', '16', '--batch', '64', '--precision', 'bf16'];
@@ -35,6 +36,7 @@ export async function bench(root: string): Promise<void> {
     showGrowth();
     showEditing();
     await showKeystrokes();
+    await showOpenDocuments(root, folder);
     showFrameworks();
   } finally {
     rmSync(folder, { recursive: true, force: true });

@@ -47,6 +47,7 @@ it.each([['--stdio'], ['']])(
 
 it('runs as a worker with nothing but what a browser has', async () => {
   const sent: { id?: number; result?: { capabilities?: unknown } }[] = [];
+  const held: string[] = [];
   const scope: Record<string, unknown> = {
     postMessage: (message: { id?: number }) => sent.push(message),
     addEventListener: () => {},
@@ -58,6 +59,15 @@ it('runs as a worker with nothing but what a browser has', async () => {
     queueMicrotask,
     TextDecoder,
     TextEncoder,
+    name: 'editor -> layercost-server-1',
+    navigator: {
+      userAgent: 'a browser',
+      locks: {
+        request: async (name: string) => {
+          held.push(name);
+        },
+      },
+    },
     URL,
     atob,
     btoa,
@@ -73,4 +83,6 @@ it('runs as a worker with nothing but what a browser has', async () => {
   if (typeof receive !== 'function') throw new Error('the worker listens to no messages');
   receive({ data: { jsonrpc: '2.0', id: 1, method: 'initialize', params } });
   await expect.poll(() => sent.find(({ id }) => id === 1)?.result?.capabilities).toBeDefined();
+  // By which the client learns of its end.
+  expect(held).toEqual(['layercost-server-1']);
 });

@@ -1,5 +1,6 @@
 /**
- * Binary models by address: opened once, printed once, forgotten when the file changes or no text shows it.
+ * Binary models by address: opened once, printed once, forgotten when the file changes, no text shows it, or others were
+ * opened since.
  * A model that cannot be read has a text too: one that says why.
  */
 
@@ -22,6 +23,9 @@ export interface OnnxFiles {
   forget(uri: string): void;
 }
 
+/** An editor asks for a text and shows it at once; what it shows is kept with the document. */
+const mostFiles = 8;
+
 export function onnxFiles(read: ReadFile, platform: Platform): OnnxFiles {
   const files = new Map<string, Promise<OnnxFile>>();
   return {
@@ -30,6 +34,7 @@ export function onnxFiles(read: ReadFile, platform: Platform): OnnxFiles {
       if (known !== undefined) return known;
       const opening = read(uri).then((file) => openOnnx(file, uri, platform));
       files.set(uri, opening);
+      for (const oldest of [...files.keys()].slice(0, -mostFiles)) files.delete(oldest);
       opening.catch(() => files.delete(uri));
       return opening;
     },

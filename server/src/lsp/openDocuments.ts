@@ -16,6 +16,8 @@ import {
   recostSpec,
   type ViewSources,
 } from './makeView.ts';
+import { recentDocuments } from './recentDocuments.ts';
+import { modelBehind } from './virtualText.ts';
 
 export interface OpenDocuments {
   /** A document was opened or edited, or what it depends on changed. */
@@ -23,7 +25,7 @@ export interface OpenDocuments {
   close(uri: string): void;
   /** The view of the present text, once it is there; `undefined` for a document that is not a model. */
   view(uri: string): Promise<ModelView | undefined>;
-  /** The view that was made last, whatever was typed since. */
+  /** The view that was made last, whatever was typed since; `undefined` also where it was let go of. */
   shownView(uri: string): ModelView | undefined;
   /** How the text of a layer spec is costed: with the settings and files of the open one. */
   recost(uri: string): Promise<Recost>;
@@ -34,20 +36,28 @@ export interface OpenDocuments {
   keepMeasurements(uri: string, model: string | undefined, measurements: LayerMeasurements): void;
 }
 
-/** An editor asks again by itself after a keystroke; after anything else it has to be asked to. */
-export type Cause = 'keystroke' | 'other';
+/**
+ * An editor asks again by itself after a keystroke, and is the one that asks for a view that was let go of; after
+ * anything else it has to be asked to.
+ */
+export type Cause = 'keystroke' | 'asked' | 'other';
 
 export interface DocumentSources extends ViewSources {
+  /** Whether the editor asks for what it shows; else it is sent to it, for documents in the background too. */
+  readonly editorAsks: () => boolean;
   readonly onView: (document: TextDocument, view: ModelView | undefined, cause: Cause) => void;
   readonly onFailure: (error: unknown) => void;
 }
 
 interface State {
-  readonly cache: DocumentCache;
+  readonly document: TextDocument;
+  cache: DocumentCache;
   /** Grows with every change; work started for an older one is dropped. */
   generation: number;
   /** What the view under way is for: 'other' until the editor has been asked to refresh. */
   cause: Cause;
+  /** The document was not used for long, and its view is made again when it is asked for. */
+  letGo: boolean;
   /** Milliseconds that the last view took. */
   duration: number;
   timer: ReturnType<typeof setTimeout> | undefined;
@@ -60,9 +70,29 @@ interface State {
 
 export function openDocuments(sources: DocumentSources): OpenDocuments {
   const states = new Map<string, State>();
+  const recent = recentDocuments();
+  /** Documents that were let go of are costed one after another, so that memory holds one of them. */
+  let background: Promise<void> = Promise.resolve();
 
-  const run = async (document: TextDocument, state: State): Promise<void> => {
-    const { generation } = state;
+  const letGo = (state: State): void => {
+    state.letGo = true;
+    state.shown = undefined;
+    state.lastGood = undefined;
+    state.cache = { ...documentCache(), measured: state.cache.measured };
+    const source = modelBehind(state.document.uri);
+    if (source !== undefined) sources.files.forget(source);
+  };
+
+  const use = ({ document, shown }: State): void => {
+    for (const uri of recent.use(document.uri, shown?.estimate.training?.costs.length ?? 1)) {
+      const state = states.get(uri);
+      // One that is being made is used when it is there.
+      if (state?.settled === true) letGo(state);
+    }
+  };
+
+  const run = async (state: State): Promise<void> => {
+    const { document, generation } = state;
     const superseded = (): boolean => state.generation !== generation;
     const started = performance.now();
     try {
@@ -80,19 +110,39 @@ export function openDocuments(sources: DocumentSources): OpenDocuments {
     } catch (error) {
       sources.onFailure(error);
     }
-    if (!superseded()) settleNow(state);
+    if (superseded()) return;
+    settleNow(state);
+    if (state.letGo) letGo(state);
+    else use(state);
+  };
+
+  const start = (state: State, cause: Cause): void => {
+    state.generation += 1;
+    clearTimeout(state.timer);
+    if (state.settled) unsettle(state);
+    if (cause !== 'keystroke' && state.cause !== 'other') state.cause = cause;
+    const delay = cause === 'keystroke' ? quietTime(state.duration) : 0;
+    state.timer = setTimeout(() => void run(state), delay);
+  };
+
+  /** What a document that nobody looks at depends on has changed. Editors that ask will ask. */
+  const startInBackground = (state: State): void => {
+    if (sources.editorAsks()) return;
+    state.generation += 1;
+    state.cause = 'asked';
+    if (state.settled) unsettle(state);
+    const { generation } = state;
+    background = background.then(() => (state.generation === generation ? run(state) : undefined));
   };
 
   return {
     touch: (document, cause) => {
-      const state = states.get(document.uri) ?? newState();
+      const known = states.get(document.uri);
+      const state = known?.document === document ? known : newState(document);
       states.set(document.uri, state);
-      state.generation += 1;
-      clearTimeout(state.timer);
-      if (state.settled) unsettle(state);
-      if (cause === 'other') state.cause = cause;
-      const delay = cause === 'keystroke' ? quietTime(state.duration) : 0;
-      state.timer = setTimeout(() => void run(document, state), delay);
+      if (state.letGo && cause === 'other') return startInBackground(state);
+      state.letGo = false;
+      start(state, cause);
     },
     close: (uri) => {
       const state = states.get(uri);
@@ -101,11 +151,19 @@ export function openDocuments(sources: DocumentSources): OpenDocuments {
       clearTimeout(state.timer);
       settleNow(state);
       states.delete(uri);
+      recent.forget(uri);
     },
     view: async (uri) => {
       const state = states.get(uri);
-      await state?.ready;
-      return state?.shown;
+      if (state === undefined) return undefined;
+      if (state.letGo) {
+        state.letGo = false;
+        start(state, 'asked');
+      }
+      await state.ready;
+      const { shown } = state;
+      if (state.settled && states.get(uri) === state) use(state);
+      return shown;
     },
     shownView: (uri) => states.get(uri)?.shown,
     recost: (uri) => recostSpec(uri, sources),
@@ -128,8 +186,10 @@ const quietTime = (duration: number): number => (duration < soon ? 0 : Math.min(
 const soon = 150;
 const longestQuiet = 150;
 
-function newState(): State {
-  const state: State = {
+function newState(document: TextDocument): State {
+  return {
+    document,
+    letGo: false,
     cache: documentCache(),
     generation: 0,
     cause: 'other',
@@ -141,7 +201,6 @@ function newState(): State {
     shown: undefined,
     lastGood: undefined,
   };
-  return state;
 }
 
 function unsettle(state: State): void {

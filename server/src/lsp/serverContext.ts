@@ -82,6 +82,7 @@ export function serverContext(connection: Connection, platform: Platform): Serve
     frameworks,
     includes,
     nextTurn,
+    editorAsks: shown.pullsDiagnostics,
     onView: (document, view, cause) => inBackground('showing costs', () => shown.show(document, view, cause)),
     onFailure: (error) =>
       inBackground('costing', () => {
