@@ -184,6 +184,21 @@ it('scales one batch over all GPUs: speed-up over one that takes it whole', asyn
   }
 });
 
+it('ends with 1 wherever a part of the model is left out', async () => {
+  const cut = written(
+    'cut.layers.yaml',
+    'inputs:\n  x: float32[batch, 64]\nlayers:\n  - fc: Linear(64) * 1099511627776\n',
+  );
+  const report = await run('report', cut);
+  expect([report.status, report.out]).toEqual([1, expect.stringMatching(/^step time +≥ /m)]);
+  expect(report.out).toMatch(/part of the file: .*the model has more than 16000 layers/);
+  const scaled = await run('scale', cut, '--gpus', '1,8');
+  expect([scaled.status, scaled.out]).toEqual([1, expect.stringMatching(/^ +8 .*≥ .*≤ .*≥ /m)]);
+  const compared = await run('compare', cut, small);
+  expect([compared.status, compared.out]).toEqual([1, expect.stringMatching(/^parameters +≥ /m)]);
+  expect((await run('compare', small, cut)).status).toBe(1);
+});
+
 it('compares the two forms of a sample', async () => {
   const [left, right] = ['alexnet.onnx', 'alexnet.layers.yaml'].map((name) => join(samples, name));
   const result = await run('compare', left ?? '', right ?? '', '--batch', '4', '--cluster', 'v100-sxm2-16gb');

@@ -150,6 +150,7 @@ function bindGraph(graph: Graph, plan: CostingPlan, surroundings: BindingSurroun
   const subgraphCost = (operator: Operator, attributeName: string): KnownCost | undefined => {
     const attribute = operator.attributes.get(attributeName);
     if (attribute?.kind !== 'graph' || surroundings.depth >= deepestNesting) return undefined;
+    if (attribute.value.unread) return undefined;
     const trained = planCosting(attribute.value, undefined, {
       requires,
       stored: gradients.isStored,

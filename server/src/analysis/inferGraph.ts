@@ -512,6 +512,7 @@ function attributeWithoutGraphs(
     operators: [],
     values: new Map(),
     operatorSets,
+    unread: true,
   });
   if (attribute.kind === 'graph') return { kind: 'graph', value: empty(attribute.value) };
   if (attribute.kind === 'graphs') return { kind: 'graphs', value: attribute.value.map(empty) };

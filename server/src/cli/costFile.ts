@@ -127,6 +127,13 @@ export function costModelFile(file: ModelFile, request: ScenarioRequest): ModelE
 }
 
 /**
+ * 1 where errors keep part of the model from being costed: what is printed are lower bounds. An error that leaves every
+ * cost known, such as a wrong declaration in an exported file, is reported but does not affect the exit status.
+ */
+export const statusOf = ({ exact }: { readonly exact: boolean }, issues: readonly Issue[]): 0 | 1 =>
+  !exact && issues.some(({ severity }) => severity === 'error') ? 1 : 0;
+
+/**
  * Exit status of a model that was read but not costed: 2 where the command line's own scenario is at fault, 1 where
  * the model is, or what a layer spec asks for.
  */

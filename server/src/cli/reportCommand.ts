@@ -9,7 +9,7 @@ import { renderTable } from '../estimate/report/renderTable.ts';
 import { renderTrace } from '../estimate/report/renderTrace.ts';
 import type { Report } from '../estimate/report/report.ts';
 import type { Arguments, ReportFormat } from './arguments.ts';
-import { costModelFile, failureStatus, openModelFile, printIssues } from './costFile.ts';
+import { costModelFile, failureStatus, openModelFile, printIssues, statusOf } from './costFile.ts';
 import { printsToTerminal } from './printsToTerminal.ts';
 import { printOrWrite } from './writeOutput.ts';
 
@@ -24,17 +24,8 @@ export async function runReportCommand(given: Extract<Arguments, { command: 'rep
   }
   // The other renderings say it themselves.
   if (given.format === 'csv' || given.format === 'trace') printIssues(given.file, estimate.issues);
-  const status = statusOf(estimate);
+  const status = estimate.cost === undefined ? 1 : statusOf(estimate.cost.totals, estimate.issues);
   return printOrWrite(given.output, text) ? status : 1;
-}
-
-/**
- * 1 where errors keep part of the model from being costed: the report is printed, but its totals are lower bounds. An
- * error that leaves every cost known, such as a wrong declaration in an exported file, is reported but does not affect the exit status.
- */
-function statusOf({ cost, issues }: ModelEstimate): 0 | 1 {
-  const complete = cost?.totals.exact === true;
-  return !complete && issues.some(({ severity }) => severity === 'error') ? 1 : 0;
 }
 
 /** `--width`, or the width of the terminal; a table for a file or a pipe is as wide as it needs to be. */

@@ -18,6 +18,7 @@ import {
   type ModelFile,
   openModelFile,
   printIssues,
+  statusOf,
 } from './costFile.ts';
 import { printOrWrite } from './writeOutput.ts';
 
@@ -38,7 +39,11 @@ export async function runScaleCommand(given: Extract<Arguments, { command: 'scal
   );
   printIssues(given.file, scaling.issues);
   const [firstMissing] = scaling.missing;
-  const status = firstMissing === undefined ? 0 : failureStatus(file, { ...request, gpus: firstMissing });
+  const exact = scaling.points.every(({ memoryExact }) => memoryExact);
+  const status =
+    firstMissing === undefined
+      ? statusOf({ exact }, scaling.issues)
+      : failureStatus(file, { ...request, gpus: firstMissing });
   if (scaling.points.length === 0) return status;
   return printOrWrite(given.output, render[given.format](scaling)) ? status : 1;
 }

@@ -22,6 +22,8 @@ export interface CostBasis {
 /** What was found for a basis. */
 export interface KnownEstimate {
   readonly training: TrainingGraph;
+  /** What the cost is a lower bound for, beside operators of unknown cost. */
+  readonly leftOut: readonly string[];
   /** Absent where the scenario has an error. */
   readonly cost: StepCost | undefined;
 }

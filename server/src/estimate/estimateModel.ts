@@ -10,12 +10,14 @@ import { formatPercent } from '../model/format.ts';
 import type { Issue } from '../model/issue.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
 import { readableIssues } from '../model/readableIssues.ts';
+import { isSameContent } from '../model/sameContent.ts';
 import type { Scenario, ScenarioRequest } from '../model/scenario.ts';
 import type { StepCost } from '../model/stepCost.ts';
 import { finish, type Steps } from '../model/steps.ts';
 import { attentionIssues } from './attentionIssues.ts';
 import type { EstimateCache } from './estimateCache.ts';
 import { estimateStep } from './estimateStep.ts';
+import { leftOutOf } from './leftOut.ts';
 import { resolveScenario } from './resolveScenario.ts';
 
 export interface ModelEstimate {
@@ -28,6 +30,8 @@ export interface ModelEstimate {
   readonly cost: StepCost | undefined;
   /** Whether any operator has a cost; without one the numbers of `cost` say nothing. */
   readonly costed: boolean;
+  /** Issues that say what of the file is not in the graph: totals are lower bounds. */
+  readonly leftOut: readonly Issue[];
   /** What took the place of predicted compute. */
   readonly measurements?: LayerMeasurements;
   /** Issues of the file, then those of the scenario. */
@@ -63,6 +67,7 @@ export function* estimateInSteps(
       training: undefined,
       cost: undefined,
       costed: false,
+      leftOut: [],
       issues: opened.issues,
     };
   }
@@ -75,9 +80,12 @@ export function* estimateInSteps(
   );
   const { scenario, cluster } = resolved;
   const basis = { analysis, scenario, cluster, measurements };
-  const known = memory?.find(basis);
+  const before = memory?.find(basis);
   const bindings = new Map(Object.entries(scenario.dimensions));
-  const training = known?.training ?? bindTrainingGraph(analysis, bindings, scenario.mode);
+  const training = before?.training ?? bindTrainingGraph(analysis, bindings, scenario.mode);
+  const leftOut = leftOutOf(opened, training);
+  const reasons = leftOut.map(({ message }) => message);
+  const known = before !== undefined && isSameContent(before.leftOut, reasons) ? before : undefined;
   const issues = [...resolved.issues, ...attentionIssues(training, scenario)].map((issue) =>
     locate(issue, opened, requests),
   );
@@ -85,8 +93,13 @@ export function* estimateInSteps(
   const costed = training.costs.some(({ kind }) => kind === 'known');
   const explained = [...opened.issues, ...issues].some(({ severity }) => severity === 'error');
   const sound = issues.every(({ severity }) => severity !== 'error');
-  const cost = sound ? (known?.cost ?? estimateStep(training, scenario, cluster, measurements)) : undefined;
-  memory?.keep(basis, known !== undefined && known.cost === cost ? known : { training, cost });
+  const cost = sound
+    ? (known?.cost ?? estimateStep(training, scenario, cluster, measurements, reasons))
+    : undefined;
+  memory?.keep(
+    basis,
+    known !== undefined && known.cost === cost ? known : { training, leftOut: reasons, cost },
+  );
   return {
     opened,
     scenario,
@@ -94,6 +107,7 @@ export function* estimateInSteps(
     training,
     cost,
     costed,
+    leftOut,
     ...(measurements === undefined ? {} : { measurements }),
     issues: [
       ...opened.issues,

@@ -35,6 +35,7 @@ import { flops, type Seconds, seconds } from '../model/units.ts';
 import type { StepTimeline, StepTimes } from '../schedule/stepTimeline.ts';
 import { findingsOf } from './findings/findings.ts';
 import { layerCosts, layerOfOperators } from './layerCosts.ts';
+import { partsLeftOut } from './leftOut.ts';
 import { memoryOf } from './memory/memoryOf.ts';
 import { fitOf, type ReservedMemory, reservedMemory, runtimeReserve } from './memory/reservedMemory.ts';
 import type { StepMemory } from './memory/stepMemory.ts';
@@ -56,12 +57,16 @@ import { meanWorkerStep, throughputOf } from './throughput.ts';
 import { unknownParts } from './unknownParts.ts';
 import { wholeRun } from './wholeRun.ts';
 
-/** `measurements` take the place of predicted compute (`measuredWork.ts`). */
+/**
+ * `measurements` take the place of predicted compute (`measuredWork.ts`); `leftOut` says what of the file is not in the
+ * graph (`leftOut.ts`).
+ */
 export function estimateStep(
   training: TrainingGraph,
   scenario: Scenario,
   cluster: ClusterProfile,
   measurements?: LayerMeasurements,
+  leftOut: readonly string[] = [],
 ): StepCost {
   const plan = planStep(training, scenario, cluster, measurements);
   const timeline = timelineOf(plan, 'middle');
@@ -70,7 +75,7 @@ export function estimateStep(
   // Placing a step takes longer than costing it: only reports and steps near the limit ask for it.
   const reserved = lazy(() => reservedMemory(plan, memory.peak));
   const origins = unknownOrigins(training);
-  const unknown = unknownParts(training, origins);
+  const unknown = [...unknownParts(training, origins), ...partsLeftOut(leftOut)];
   const exact = unknown.length === 0;
   const alone = exact && isInputKnown(plan) ? timesAlone(plan, 'middle').step : null;
   // What takes long is computed when it is read: a point of a scaling curve needs the totals alone.
@@ -84,7 +89,9 @@ export function estimateStep(
     gpu: plan.cluster.gpu.title,
     totals: totalsOf(plan, timeline, bounds, alone, memory, reserved, unknown),
     get fits() {
-      return fitOf(memory, reserved);
+      const fit = fitOf(memory, reserved);
+      // What is unknown takes memory too.
+      return exact || fit === 'no' ? fit : 'may';
     },
     get layers() {
       return layers();

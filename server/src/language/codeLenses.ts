@@ -1,5 +1,6 @@
 /** The totals of each model of the text above its first line, and the scenario they hold for. */
 
+import { hasAllParameters } from '../estimate/leftOut.ts';
 import { atLeast, formatBytes, formatFlops, formatShortCount, formatTime } from '../model/format.ts';
 import type { Scenario } from '../model/scenario.ts';
 import { bytes } from '../model/units.ts';
@@ -27,7 +28,7 @@ function lensesOf(view: ModelView): readonly CodeLens[] {
   const measured = view.measurements?.step;
   const total = [
     view.estimate.opened.name,
-    `${formatShortCount(parameters)} parameters`,
+    `${atLeast(formatShortCount(parameters), hasAllParameters(view.estimate.opened.format, totals))} parameters`,
     `${bound(formatFlops(totals.flops.forward))} forward${training ? `, ${bound(formatFlops(totals.flops.backward))} backward` : ''}`,
     `step ${atLeast(formatTime(totals.time.step), totals.time.exact)}`,
     ...(measured === undefined ? [] : [measuredText(measured, view.measurements)]),

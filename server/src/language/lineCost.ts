@@ -38,7 +38,7 @@ export function lineCost(row: LayerRow): LineCost {
   let gradient = 0;
   let saved = 0;
   let optimizerState = 0;
-  let exact = true;
+  let exact = row.partial !== true;
   let unknown = true;
   for (const layer of row.layers) {
     const { time, memory } = layer;
@@ -75,7 +75,7 @@ export function lineCost(row: LayerRow): LineCost {
 }
 
 /** Whether nothing of what the layers on a line cost is unknown. */
-export const isExact = (row: LayerRow): boolean => row.layers.every(isWhole);
+export const isExact = (row: LayerRow): boolean => row.partial !== true && row.layers.every(isWhole);
 
 const isWhole = ({ time, flops, unknown }: LayerCost): boolean =>
   time.forward !== null && flops.forward !== null && unknown === undefined;

@@ -57,6 +57,8 @@ export interface LayerRow {
   /** All lines that belong to it, the hint's line included. */
   readonly lines: readonly number[];
   readonly layers: readonly LayerCost[];
+  /** True where a part of what stands on these lines is not in the graph: their numbers are lower bounds. */
+  readonly partial?: true;
   /** True for the line that calls a block: its layers also stand on lines of their own. */
   readonly group: boolean;
 }

@@ -6,6 +6,7 @@ import { findCaffeEntry } from '../lowering/caffe/layerDefinitions.ts';
 import type { TextSpan } from '../model/issue.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
 import type { LayerRow, ModelView, TextBlock } from './modelView.ts';
+import { markPartial } from './partialRows.ts';
 import { positionAt, rangeOfSpan, splitLines, type TextLines } from './textLines.ts';
 
 export function viewCaffe(
@@ -18,7 +19,7 @@ export function viewCaffe(
   return {
     text,
     estimate,
-    rows: rows(text, net, estimate),
+    rows: markPartial(text, rows(text, net, estimate), estimate),
     nodeLines: linesOfNodes(text, estimate),
     valueLines: new Map(),
     blocks: (net?.layers ?? []).flatMap((layer) => blocksOf(text, layer)),

@@ -11,6 +11,7 @@ import type { TextSpan } from '../model/issue.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
 import type { LayerCost } from '../model/stepCost.ts';
 import type { LayerRow, ModelPart, ModelView, TextBlock } from './modelView.ts';
+import { markPartial } from './partialRows.ts';
 import { positionAt, rangeOfSpan, splitLines, type TextLines } from './textLines.ts';
 
 export function viewLayerSpec(
@@ -29,7 +30,11 @@ export function viewLayerSpec(
   return {
     text,
     estimate,
-    rows: [...own, ...calls].sort((left, right) => left.line - right.line),
+    rows: markPartial(
+      text,
+      [...own, ...calls].sort((left, right) => left.line - right.line),
+      estimate,
+    ),
     // Asked for where an operator has something to say; most texts are typed without.
     get nodeLines() {
       nodeLines ??= linesOfNodes(text, estimate);

@@ -6,6 +6,7 @@ import type { PrintedOnnx } from '../formats/onnx-text/printedOnnx.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
 import type { OperatorCost } from '../operators/definition.ts';
 import type { LayerRow, ModelView } from './modelView.ts';
+import { markPartial } from './partialRows.ts';
 import { rangeOfLine, splitLines, type TextLines } from './textLines.ts';
 
 /** What of a printed model the view needs. */
@@ -22,7 +23,7 @@ export function viewOnnxText(
   return {
     text,
     estimate,
-    rows: rows(text, printed, estimate),
+    rows: markPartial(text, rows(text, printed, estimate), estimate),
     nodeLines: printed.nodes.map((node) => node.line),
     valueLines: printed.valueLines,
     blocks: printed.sections.map(({ kind, line, lastLine }) => ({ name: kind, firstLine: line, lastLine })),

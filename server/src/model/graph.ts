@@ -19,6 +19,8 @@ export interface Graph {
   readonly values: ReadonlyMap<string, Value>;
   /** Operator-set version by domain; the default domain is ''. */
   readonly operatorSets: ReadonlyMap<string, number>;
+  /** A subgraph whose operators were not read: its operator did not ask for it, or a limit kept it from that. */
+  readonly unread?: true;
 }
 
 export interface Operator {

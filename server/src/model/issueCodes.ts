@@ -8,6 +8,11 @@ interface CodeEntry {
   readonly title: string;
   /** Why it matters and what to do, one or two sentences. */
   readonly explanation: string;
+  /**
+   * An error of this code keeps a part of the model out of the graph, or puts it there other than it is written, without
+   * an operator of unknown cost in its place: totals are lower bounds.
+   */
+  readonly leavesOut?: true;
 }
 
 export const issueCodes = {
@@ -41,11 +46,13 @@ export const issueCodes = {
   'onnx/unknown-field': {
     title: 'The file has a field this version of Layercost does not know',
     explanation: 'The field is skipped. If it changes what the model computes, the cost may differ.',
+    leavesOut: true,
   },
   'onnx/text-syntax': {
     title: 'The text of an ONNX model cannot be read',
     explanation:
       'ONNX text follows docs/Syntax.md of the ONNX project; protobuf text and JSON follow onnx.proto. The message says what was expected here.',
+    leavesOut: true,
   },
   'onnx/external-data-missing': {
     title: 'The file that holds the weights is missing',
@@ -77,21 +84,25 @@ export const issueCodes = {
   'graph/undefined-value': {
     title: 'An operator reads an undefined value',
     explanation: 'The name is not an input, an initializer or the output of another operator.',
+    leavesOut: true,
   },
   'graph/duplicate-value': {
     title: 'Two operators define the same value',
     explanation:
       'ONNX graphs are in single-assignment form; the first definition is used. If very many operators only redefine values, they are dropped.',
+    leavesOut: true,
   },
   'graph/crowded-operators': {
     title: 'Implausibly many operators for the size of the file',
     explanation:
       'More than 50,000 operators take under 24 bytes each, too few even for their names: the file is corrupt or malicious. Operators after the first 50,000 are dropped. Export the model again.',
+    leavesOut: true,
   },
   'graph/idle-operators': {
     title: 'Very many operators have no output',
     explanation:
       'An operator without outputs has no effect; no exporter emits one. The file is corrupt or malicious. These operators are dropped. Export the model again.',
+    leavesOut: true,
   },
   'graph/missing-type': {
     title: 'An input has no element type',
@@ -117,10 +128,12 @@ export const issueCodes = {
     title: 'An attribute of an operator is wrong',
     explanation:
       'The operator version has no attribute of this name, its value has another type, or a required one is missing. `onnx.checker` refuses the model. The cost assumes the default.',
+    leavesOut: true,
   },
   'graph/unsupported-operator': {
     title: 'An operator is known but its cost is not',
     explanation: 'Totals that contain it are lower bounds.',
+    leavesOut: true,
   },
   'graph/nothing-costed': {
     title: 'No part of the model could be costed',
@@ -142,14 +155,23 @@ export const issueCodes = {
   'spec/syntax': {
     title: 'The layer spec is not valid YAML',
     explanation: 'The text cannot be read as YAML at this place.',
+    leavesOut: true,
   },
   'spec/structure': {
     title: 'The layer spec has an unexpected structure',
     explanation: 'A key is missing, unknown, or has the wrong kind of value.',
+    leavesOut: true,
+  },
+  'spec/too-long': {
+    title: 'The layer spec has more layers than Layercost costs',
+    explanation:
+      'More than 16,000 layers, or 64,000 tensors, are a slip in a repetition. Layers beyond are left out, so totals are lower bounds.',
+    leavesOut: true,
   },
   'spec/call': {
     title: 'A layer call cannot be read',
     explanation: 'A layer is one call in PyTorch style, such as Linear(768, 3072).',
+    leavesOut: true,
   },
   'spec/unknown-layer': {
     title: 'Unknown layer type',
@@ -158,23 +180,28 @@ export const issueCodes = {
   'spec/argument': {
     title: 'A layer argument is wrong',
     explanation: 'An argument is missing, unknown, repeated, or has the wrong kind of value.',
+    leavesOut: true,
   },
   'spec/unknown-source': {
     title: 'A layer takes its input from a layer that does not exist',
     explanation: 'Sources are layers above, model inputs, or `input` inside a block.',
+    leavesOut: true,
   },
   'spec/duplicate-name': {
     title: 'Two layers have the same name',
     explanation: 'Names are unique inside a block and at the top level, so that sources are unambiguous.',
+    leavesOut: true,
   },
   'spec/dimension': {
     title: 'A dimension cannot be evaluated',
     explanation: 'Dimensions are integers, names under dims, and arithmetic on them.',
+    leavesOut: true,
   },
   'spec/include': {
     title: 'A file cannot be included in a layer spec',
     explanation:
       'Included files are layer specs in the folder of the model or below it. Their blocks are called like blocks of the file itself. A block sees its parameters and the dims of its own file.',
+    leavesOut: true,
   },
   'spec/model': {
     title: 'The file holds several models, or not the requested one',
@@ -198,6 +225,7 @@ export const issueCodes = {
     title: 'The prototxt cannot be read',
     explanation:
       'A prototxt is protobuf text: fields are written `name: value` or `name { fields }`. Reading continues at the next layer.',
+    leavesOut: true,
   },
   'caffe/not-a-net': {
     title: 'The prototxt is not a Caffe net',
@@ -212,6 +240,7 @@ export const issueCodes = {
   'caffe/value': {
     title: 'A field of a Caffe net has a wrong value',
     explanation: 'The value has the wrong type, or the field is repeated.',
+    leavesOut: true,
   },
   'caffe/unknown-layer': {
     title: 'Unknown Caffe layer type',
@@ -222,10 +251,12 @@ export const issueCodes = {
     title: 'A Caffe layer is wrong or incomplete',
     explanation:
       'A bottom, a top or a parameter is missing, superfluous, or has a value that Caffe does not accept.',
+    leavesOut: true,
   },
   'caffe/unknown-blob': {
     title: 'A Caffe layer reads a blob that no layer above it writes',
     explanation: 'A bottom must be an input of the net, or a top of a layer above in the same phase.',
+    leavesOut: true,
   },
   'caffe/data-shape': {
     title: 'The net does not give the shape of its data',
@@ -393,3 +424,6 @@ export const issueCodes = {
 } as const satisfies Readonly<Record<string, CodeEntry>>;
 
 export type IssueCode = keyof typeof issueCodes;
+
+/** Whether an error of this code leaves a part of the model out of the graph. */
+export const leavesOut = (code: IssueCode): boolean => (issueCodes[code] as CodeEntry).leavesOut === true;

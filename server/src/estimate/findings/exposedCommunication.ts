@@ -1,7 +1,8 @@
 /**
  * `findings/exposed-communication`: the update waits for gradient messages that backward did not hide.
  *
- * Reported from a share of the step in all, at most the three messages that wait the longest, each of at least 1 %.
+ * The sum over all messages decides. Where at most three messages make most of it, each is named; else the layers are
+ * that make most of it.
  */
 
 import type { Message } from '../../frameworks/exchange.ts';
@@ -9,36 +10,77 @@ import { hasOption } from '../../frameworks/registry.ts';
 import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatBytes, formatPercent, formatTime } from '../../model/format.ts';
 import type { Finding, MessageCost } from '../../model/stepCost.ts';
+import { communicationByLayer } from '../messageCosts.ts';
 import { type StepPlan, timesOf } from '../plan/stepPlan.ts';
 import { batchWhere, largestGrowth } from './batchWhere.ts';
 import type { EstimatedStep } from './estimatedStep.ts';
 import { largestBatch } from './outOfMemory.ts';
 
-const exposedShareOfMessage = 0.01;
+/** Of what is exposed in all: what is named makes at least so much of it. */
+const most = 0.5;
+const mostMessages = 3;
+/** Of the step: a message that is waited for less is not worth a line beside others. */
+const leastOfMessage = 0.01;
 
 export function exposedCommunication(step: EstimatedStep): readonly Finding[] {
   const { timeline, messages } = step;
   const threshold = thresholdOf(step.plan.scenario.thresholds, 'exposed-communication');
-  if (timeline.step === 0 || timeline.exposedTime < threshold * timeline.step) return [];
-  const waiting = messages
+  if (timeline.exposedTime <= 0 || timeline.exposedTime < threshold * timeline.step) return [];
+  const longest = messages
     .map((message, position) => ({ message, position }))
-    .filter(({ message }) => message.exposed >= exposedShareOfMessage * timeline.step)
     .sort((a, b) => b.message.exposed - a.message.exposed)
-    .slice(0, 3);
-  if (waiting.length === 0) return [];
+    .slice(0, mostMessages);
   const { fix, change } = remedyOf(step);
-  return waiting.map(({ message, position }) => ({
+  const finding = (layer: string, message: string): Finding => ({
     code: 'findings/exposed-communication',
     severity: 'warning',
-    layer: largestLayer(step, message),
-    message: messageText(step, message, position),
+    layer,
+    message: `${formatPercent(timeline.exposedTime / timeline.step)} of the step waits for ${contentOf(step)}. ${message}`,
     fix,
     ...(change === undefined ? {} : { change }),
+  });
+  const named = longest.reduce((total, { message }) => total + message.exposed, 0);
+  if (named < most * timeline.exposedTime) {
+    const [layer, text] = textOfLayers(step);
+    return [finding(layer, text)];
+  }
+  const worthALine = longest.filter(({ message }) => message.exposed >= leastOfMessage * timeline.step);
+  return (worthALine.length > 0 ? worthALine : longest.slice(0, 1)).map(({ message, position }) =>
+    finding(largestLayer(step, message), messageText(step, message, position)),
+  );
+}
+
+/** The layers that make most of what is exposed, the first of them, and what each makes of the step. */
+function textOfLayers({ plan, timeline, messages }: EstimatedStep): readonly [layer: string, text: string] {
+  const { layers } = plan.training.analysis;
+  const exposed = communicationByLayer(layers, messages).map(({ exposed: time }, index) => ({
+    name: layers[index]?.name ?? '',
+    time,
   }));
+  const longest = exposed.filter(({ time }) => time > 0).sort((a, b) => b.time - a.time);
+  const sum = (some: readonly { readonly time: number }[]): number =>
+    some.reduce((total, { time }) => total + time, 0);
+  let count = 0;
+  while (count < longest.length && sum(longest.slice(0, count)) < most * timeline.exposedTime) count += 1;
+  const share = (time: number): string => formatPercent(time / timeline.step);
+  const shown = longest.slice(0, Math.min(count, mostMessages));
+  const rest = count - shown.length;
+  const names = shown.map(({ name, time }) => `${name} (${share(time)})`).join(', ');
+  const others = rest > 0 ? ` and ${rest} more ${rest === 1 ? 'layer' : 'layers'}` : '';
+  const waited = messages.filter((message) => message.exposed > 0).length;
+  const text = `No message makes most of it: ${waited} of ${messages.length} are exposed`;
+  const made = share(sum(longest.slice(0, count)));
+  return [shown[0]?.name ?? '', shown.length === 0 ? text : `${text}, ${made} by ${names}${others}`];
+}
+
+function contentOf({ plan }: EstimatedStep): string {
+  if (plan.scenario.mode !== 'training') return 'parameters';
+  const fetched = plan.exchange.messages.some(({ before }) => before.pass !== 'update');
+  return fetched ? 'gradients and parameters' : 'gradients';
 }
 
 function messageText(step: EstimatedStep, message: MessageCost, position: number): string {
-  const { plan, timeline, messages } = step;
+  const { messages } = step;
   const place =
     position === messages.length - 1 ? 'The last message' : `Message ${position + 1} of ${messages.length}`;
   const others = message.layers.length - 1;
@@ -48,10 +90,7 @@ function messageText(step: EstimatedStep, message: MessageCost, position: number
       ? ''
       : `${layer}${others > 0 ? ` and ${others} more ${others === 1 ? 'layer' : 'layers'}` : ''}, `;
   const content = `${named}${formatBytes(message.bytes)}`;
-  const fetched = plan.exchange.messages.some(({ before }) => before.pass !== 'update');
-  const learns = plan.scenario.mode === 'training';
-  const what = !learns ? 'parameters' : fetched ? 'gradients and parameters' : 'gradients';
-  return `${formatPercent(timeline.exposedTime / timeline.step)} of the step waits for ${what}. ${place} (${content}) ${lateness(step, position)}: ${formatTime(message.time)} by ${message.description}, ${formatTime(message.exposed)} of it exposed`;
+  return `${place} (${content}) ${lateness(step, position)}: ${formatTime(message.time)} by ${message.description}, ${formatTime(message.exposed)} of it exposed`;
 }
 
 /** A message that comes before the update waits for backward to end; others are fetched for the layers they belong to. */

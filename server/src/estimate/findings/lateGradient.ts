@@ -1,5 +1,6 @@
 /** `findings/late-gradient`: one tensor has a large share of all gradient bytes and is ready only as backward ends. */
 
+import type { Message } from '../../frameworks/exchange.ts';
 import type { Gradient } from '../../frameworks/gradient.ts';
 import { floatAt, intAt, itemAt } from '../../model/at.ts';
 import { thresholdOf } from '../../model/findingThresholds.ts';
@@ -19,18 +20,8 @@ export function lateGradient({ plan, timeline, messages }: EstimatedStep): reado
   const { thresholds, mode } = plan.scenario;
   if (mode === 'inference') return [];
   if (timeline.exposedTime < thresholdOf(thresholds, 'exposed-communication') * timeline.step) return [];
-  let total = 0;
-  let largest: (Gradient & { readonly message: number }) | undefined;
-  let message = 0;
-  for (const { gradients } of plan.exchange.messages) {
-    for (const gradient of gradients) {
-      total += gradient.bytes;
-      if (gradient.bytes > (largest?.bytes ?? 0)) largest = { ...gradient, message };
-    }
-    message += 1;
-  }
-  const cost = messages[largest?.message ?? -1];
-  if (largest === undefined || cost === undefined || cost.exposed < leastExposed * timeline.step) return [];
+  const { largest, total } = largestGradient(plan.exchange.messages, messages);
+  if (largest === undefined || largest.exposed < leastExposed * timeline.step) return [];
   if (largest.bytes < thresholdOf(thresholds, 'late-gradient') * total) return [];
   const ready = floatAt(timeline.backwardEnds, largest.readyAfter);
   const left = floatAt(timeline.backwardEnds, timeline.backwardEnds.length - 1) - ready;
@@ -44,13 +35,50 @@ export function lateGradient({ plan, timeline, messages }: EstimatedStep): reado
       code: 'findings/late-gradient',
       severity: 'warning',
       layer,
-      message: `The gradient of ${layer} is ${formatPercent(largest.bytes / total)} of all gradient bytes, and ready ${left > 0 ? `with only ${formatTime(seconds(left))} of backward left to hide it` : 'only when backward ends'}: ${exposureText(cost)}. Other bucket sizes do not help`,
+      message: `The gradient of ${layer} is ${formatPercent(largest.bytes / total)} of all gradient bytes, and ready ${left > 0 ? `with only ${formatTime(seconds(left))} of backward left to hide it` : 'only when backward ends'}: ${exposureText(largest)}. Other bucket sizes do not help`,
       fix: `Make the layer's ${formatBytes(largest.bytes)} smaller, split it over the GPUs, or send its gradient in half precision`,
     },
   ];
 }
 
-const exposureText = ({ time, exposed }: MessageCost): string =>
-  exposed >= time
-    ? `its message (${formatTime(time)}) is fully exposed`
-    : `${formatTime(exposed)} of its message (${formatTime(time)}) are exposed`;
+interface SentGradient extends Gradient {
+  readonly messages: number;
+  readonly time: number;
+  readonly exposed: number;
+}
+
+/** The largest gradient with the messages that carry it, and the bytes of all; one may be sent in many parts. */
+function largestGradient(
+  messages: readonly Message[],
+  costs: readonly MessageCost[],
+): { readonly largest: SentGradient | undefined; readonly total: number } {
+  const sent = new Map<number, Gradient>();
+  for (const { gradients } of messages) for (const gradient of gradients) sent.set(gradient.index, gradient);
+  let total = 0;
+  let largest: Gradient | undefined;
+  for (const gradient of sent.values()) {
+    total += gradient.bytes;
+    if (gradient.bytes > (largest?.bytes ?? 0)) largest = gradient;
+  }
+  if (largest === undefined) return { largest, total };
+  const { index } = largest;
+  const carried = costs.filter((_, position) => {
+    const message = messages[position];
+    return message?.after.pass === 'backward' && message.gradients.some((each) => each.index === index);
+  });
+  const sum = (part: 'time' | 'exposed'): number => carried.reduce((whole, cost) => whole + cost[part], 0);
+  return {
+    largest: { ...largest, messages: carried.length, time: sum('time'), exposed: sum('exposed') },
+    total,
+  };
+}
+
+function exposureText({ messages, time, exposed }: SentGradient): string {
+  const [what, are, of] =
+    messages === 1
+      ? ['its message', 'is', 'its message']
+      : [`its ${messages} messages`, 'are', 'its messages'];
+  return exposed >= time
+    ? `${what} (${formatTime(seconds(time))}) ${are} fully exposed`
+    : `${formatTime(seconds(exposed))} of ${of} (${formatTime(seconds(time))}) are exposed`;
+}

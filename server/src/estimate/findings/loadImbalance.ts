@@ -21,7 +21,12 @@ export function loadImbalance({ plan, timeline }: EstimatedStep): readonly Findi
   const findings: Finding[] = [];
   const { faster } = plan;
   const waits = waitingForSlower(plan, timeline.step);
-  if (faster !== undefined && waits > 0 && waits >= threshold * timeline.step) {
+  // The sum decides. Each part over the threshold is named, or the largest where none is.
+  const parts = [waits / timeline.step, unlike, idle];
+  const whole = parts.reduce((total, part) => total + part, 0);
+  if (whole <= 0 || whole < threshold) return [];
+  const named = Math.min(threshold, Math.max(...parts));
+  if (faster !== undefined && waits > 0 && waits >= named * timeline.step) {
     const [slow, fast] = [plan.cluster.gpu.title, faster.plan.cluster.gpu.title];
     findings.push({
       code: 'findings/load-imbalance',
@@ -31,7 +36,7 @@ export function loadImbalance({ plan, timeline }: EstimatedStep): readonly Findi
       fix: `Remove ${slow}, give it fewer samples per step, or do not synchronize workers (an asynchronous parameter server)`,
     });
   }
-  if (unlike >= threshold) {
+  if (unlike > 0 && unlike >= named) {
     findings.push({
       code: 'findings/load-imbalance',
       severity: 'warning',
@@ -40,7 +45,7 @@ export function loadImbalance({ plan, timeline }: EstimatedStep): readonly Findi
       fix: 'Give workers the same GPUs and the same amount of work (bucket samples by length), or find the slow worker',
     });
   }
-  if (globalBatch !== undefined && idle >= threshold) {
+  if (globalBatch !== undefined && idle > 0 && idle >= named) {
     const divides = batchPerGpu * gpus;
     findings.push({
       code: 'findings/load-imbalance',

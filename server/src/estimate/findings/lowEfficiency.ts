@@ -43,7 +43,7 @@ export function lowEfficiency({ plan, timeline, alone }: EstimatedStep): readonl
           code: 'findings/slower-than-fewer',
           severity: 'warning',
           layer: '',
-          message: `${gpus} GPUs do the work of ${inWords(useful)}, but ${count === 1 ? 'one does' : `${count} do`} the work of ${inWords(count * kept)}: the job is slower than on fewer GPUs`,
+          message: `${gpus} GPUs do the work of ${inWords(useful)} (efficiency ${formatPercent(efficiency)}), but ${count === 1 ? 'one does' : `${count} do`} the work of ${inWords(count * kept)}: the job is slower than on fewer GPUs`,
           fix: `Use ${count === 1 ? 'one GPU' : `${count} GPUs`}, or reduce communication: see the other findings`,
         }
       : {

@@ -13,6 +13,7 @@ import {
   formatTime,
 } from '../../model/format.ts';
 import { bytes, flops, type Seconds, seconds } from '../../model/units.ts';
+import { hasAllParameters } from '../leftOut.ts';
 import { counted } from './counted.ts';
 import type { Report } from './report.ts';
 
@@ -32,11 +33,9 @@ export function describeModel(report: Report): string {
 
 /** `25,557,032 parameters`; what could not be read of a spec or a net may have more. */
 export const describeParameters = (report: Report): string =>
-  `${atLeast(formatCount(report.model.parameters), hasAllParameters(report))} parameters`;
+  `${atLeast(formatCount(report.model.parameters), hasAllWeights(report))} parameters`;
 
-/** A file of ONNX lists its weights; those of a layer spec or a Caffe net follow from layers, as far as these are understood. */
-const hasAllParameters = ({ model, totals }: Report): boolean =>
-  totals.exact || model.format === 'onnx' || model.format === 'onnx-text';
+export const hasAllWeights = ({ model, totals }: Report): boolean => hasAllParameters(model.format, totals);
 
 /** `20 % of kernel time from this GPU's curves, 80 % from another GPU's`; the rest is a roofline. */
 function basisText({ measured, transferred }: NonNullable<Report['totals']['basis']>): string {
@@ -55,7 +54,7 @@ export function summarize(report: Report): readonly SummaryRow[] {
   const { totals, scenario } = report;
   const { time, memory } = totals;
   const bound = (text: string): string => atLeast(text, totals.exact);
-  const weights = (text: string): string => atLeast(text, hasAllParameters(report));
+  const weights = (text: string): string => atLeast(text, hasAllWeights(report));
   const training = scenario.mode === 'training';
   return [
     {
@@ -67,11 +66,11 @@ export function summarize(report: Report): readonly SummaryRow[] {
           : [`${timeText(time.stepRange[0])} to ${timeText(time.stepRange[1])}`]),
         `forward ${bound(timeText(time.forward))}`,
         ...(training
-          ? [`backward ${bound(timeText(time.backward))}`, `update ${timeText(time.update)}`]
+          ? [`backward ${bound(timeText(time.backward))}`, `update ${weights(timeText(time.update))}`]
           : []),
         ...(scenario.gpus > 1 && (training || (time.communication ?? 0) > 0)
           ? [
-              `${timeText(time.exposedCommunication)} of ${timeText(time.communication)} communication exposed`,
+              `${timeText(time.exposedCommunication)} of ${weights(timeText(time.communication))} communication exposed`,
             ]
           : []),
         ...(time.exposedInput === null || time.exposedInput < 1e-9
@@ -117,7 +116,7 @@ export function summarize(report: Report): readonly SummaryRow[] {
         `activations ${bound(formatBytes(bytes(memory.activations)))}`,
         `workspace ${formatBytes(bytes(memory.workspace))}`,
         ...(memory.communicationBuffers > 0
-          ? [`communication buffers ${formatBytes(bytes(memory.communicationBuffers))}`]
+          ? [`communication buffers ${weights(formatBytes(bytes(memory.communicationBuffers)))}`]
           : []),
         `peak in ${memory.peakAt.phase}${memory.peakAt.layer === '' ? '' : ` at ${memory.peakAt.layer}`}`,
       ].join(', '),

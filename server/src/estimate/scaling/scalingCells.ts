@@ -37,7 +37,9 @@ export function scalingColumns({ points, isStrong }: Scaling): readonly ScalingC
     right('range', ({ stepRange }) =>
       stepRange === null ? '' : `${formatTime(stepRange.low)} to ${formatTime(stepRange.high)}`,
     ),
-    right('communication', ({ communication }) => formatTime(communication)),
+    right('communication', ({ communication, memoryExact }) =>
+      atLeast(formatTime(communication), memoryExact || communication === null),
+    ),
     right('exposed', ({ exposedCommunication }) => formatTime(exposedCommunication)),
     right('throughput', ({ throughput, exact }) => atMost(formatRate(throughput), exact)),
     ...(isStrong

@@ -38,13 +38,14 @@ export function readTensor(reading: Reading, end: number): TensorLiteral {
   let segmented = false;
   let location = 0;
   let storedBytes = 0;
+  let rank = 0;
   const dimensions: number[] = [];
   const parts: Part[] = [];
   let external: Map<string, string> | undefined;
   while (wire.nextField(end)) {
     switch (wire.field) {
       case TensorProto.dims:
-        reading.integers('TensorProto', dimensions, keptIntegers);
+        rank += reading.integers('TensorProto', dimensions, keptIntegers);
         break;
       case TensorProto.data_type:
         dataTypeOffset = wire.fieldOffset;
@@ -94,6 +95,7 @@ export function readTensor(reading: Reading, end: number): TensorLiteral {
   );
   const base = { name, elementType, dimensions, storedBytes };
   if (wire.problem !== undefined) return base;
+  checkRank(reading, name, rank);
   if (location === externalLocation || external !== undefined) {
     return { ...base, external: locationOf(reading, name, external ?? new Map()) };
   }
@@ -102,6 +104,16 @@ export function readTensor(reading: Reading, end: number): TensorLiteral {
   if (segmented || count < 0 || count > keptElements(elementType) || parts.length > keptIntegers) return base;
   const elements = readElements(reading, elementType, count, parts);
   return elements === undefined ? base : { ...base, elements };
+}
+
+function checkRank(reading: Reading, name: string, rank: number): void {
+  if (rank <= keptIntegers) return;
+  reading.report('rank', {
+    code: 'onnx/unknown-field',
+    severity: 'error',
+    message: `Tensor \`${name}\` has ${rank} dimensions, and those after the first ${keptIntegers} were skipped: export the model again`,
+    value: name,
+  });
 }
 
 /**
@@ -145,11 +157,12 @@ export function readSparseTensor(reading: Reading, end: number): TensorLiteral {
   let name = '';
   let elementType: ElementType = 'undefined';
   let storedBytes = 0;
+  let rank = 0;
   const dimensions: number[] = [];
   while (wire.nextField(end)) {
     const { field } = wire;
     if (field === SparseTensorProto.dims) {
-      reading.integers('SparseTensorProto', dimensions, keptIntegers);
+      rank += reading.integers('SparseTensorProto', dimensions, keptIntegers);
     } else if (field === SparseTensorProto.values || field === SparseTensorProto.indices) {
       const inner = reading.message('SparseTensorProto');
       if (inner === undefined) continue;
@@ -163,6 +176,7 @@ export function readSparseTensor(reading: Reading, end: number): TensorLiteral {
       reading.skip('SparseTensorProto', SparseTensorProto);
     }
   }
+  checkRank(reading, name, rank);
   return { name, elementType, dimensions, storedBytes };
 }
 

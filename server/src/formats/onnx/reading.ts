@@ -3,6 +3,7 @@
 import type { Attribute } from '../../model/attribute.ts';
 import { type ElementType, elementTypeOfNumber } from '../../model/elementType.ts';
 import type { Issue } from '../../model/issue.ts';
+import { leavesOut } from '../../model/issueCodes.ts';
 import { OperatorSetIdProto, StringStringEntryProto } from './fields.ts';
 import type { OnnxGraph, OnnxType } from './syntax.ts';
 import { type WireReader, wireTypes } from './wireReader.ts';
@@ -47,7 +48,9 @@ export class Reading {
 
   /** Adds an issue unless one with this key is there: a model repeats itself a thousand times. */
   report(key: string, issue: Issue): void {
-    if (this.#reported.has(key) || this.issues.length >= mostIssues) return;
+    if (this.#reported.has(key)) return;
+    const isNeeded = issue.severity === 'error' && leavesOut(issue.code);
+    if (!isNeeded && this.issues.length >= mostIssues) return;
     this.#reported.add(key);
     this.issues.push(issue);
   }
@@ -75,7 +78,7 @@ export class Reading {
     if (wire.problem === undefined) {
       this.report(`${message}.${field} wire type`, {
         code: 'onnx/unknown-field',
-        severity: 'warning',
+        severity: 'error',
         message: `Field ${field} of ${message} ${this.at(fieldOffset)} is not encoded as ONNX requires and was skipped: export the model again`,
       });
     }

@@ -114,8 +114,8 @@ function isTooLong(call: LayerCall | undefined, name: Name, scope: Scope, run: L
   if (run.callCount <= mostLayers && !hasTooManyTensors) return false;
   if (!run.saidTooLong) {
     const [most, what] = hasTooManyTensors ? [mostTensors, 'tensors'] : [mostLayers, 'layers'];
-    const message = `the model has more than ${most} ${what}; is a repetition too large?`;
-    reportError(scope, 'spec/structure', message, call?.repetition?.span ?? name.span);
+    const message = `the model has more than ${most} ${what}; is a repetition too large? Those beyond are left out`;
+    reportError(scope, 'spec/too-long', message, call?.repetition?.span ?? name.span);
   }
   run.saidTooLong = true;
   return true;

@@ -74,7 +74,7 @@ const loop = define({
   dimensions: () => unknownMap(subgraphs),
   cost: (context) => {
     const count = context.inputContent(0)?.[0];
-    if (count !== undefined) return repeated(context, count);
+    if (count !== undefined && count < endless) return repeated(context, count);
     return unknownCount(
       'how often the Loop runs is known only when the model runs',
       'one iteration',
@@ -82,6 +82,9 @@ const loop = define({
     );
   },
 });
+
+/** `while` loops are exported with the largest trip count of 64 or 32 bits: their condition ends them. */
+const endless = 2 ** 31 - 1;
 
 const scan = define({
   type: 'Scan',

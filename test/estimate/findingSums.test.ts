@@ -1,0 +1,92 @@
+/** Findings whose limit is on a sum: the sum decides, however small its parts are. */
+
+import { expect, it, test } from 'vitest';
+import { openLayerSpec } from '../../server/src/analysis/openModel.ts';
+import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
+import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
+import type { Finding, StepCost } from '../../server/src/model/stepCost.ts';
+
+const costOf = (inputs: string, layers: readonly string[], request: ScenarioRequest): StepCost => {
+  const text = `inputs: { x: "${inputs}" }\nlayers:\n${layers.map((layer) => `  - ${layer}\n`).join('')}`;
+  const { cost, issues } = estimateModel(openLayerSpec(text, 'm.layers.yaml'), [request]);
+  if (cost === undefined) throw new Error(JSON.stringify(issues));
+  return cost;
+};
+
+const found = ({ findings }: StepCost, code: Finding['code']): readonly Finding[] =>
+  findings.filter((finding) => finding.code === code);
+
+const many = ['fc: Linear(64, bias=False) * 200'];
+
+it.each(['caffe-mpi', 'bytescheduler', 'horovod,fusion-mb=0'])(
+  'names the layers that wait under %s',
+  (named) => {
+    const [name = '', ...options] = named.split(',');
+    const framework = { name, options: Object.fromEntries(options.map((option) => option.split('='))) };
+    const cost = costOf('float32[batch, 64]', many, { cluster: 'k80-10gbe', gpus: 16, batch: 8, framework });
+    const { exposedCommunication, step } = cost.totals.time;
+    expect((exposedCommunication ?? 0) / (step ?? 1)).toBeGreaterThan(0.9);
+    expect(cost.messages?.every(({ exposed }) => exposed < 0.01 * (step ?? 0))).toBe(true);
+    const findings = found(cost, 'findings/exposed-communication');
+    expect(findings).toHaveLength(1);
+    expect(findings[0]?.message).toMatch(
+      /^9\d % of the step waits for .*\. No message makes most of it: 19\d of 200 are exposed, 4\d % by fc\[\d+\] \(0\.5 %\), .* and \d\d more layers$/,
+    );
+    expect(findings[0]?.layer).toMatch(/^fc\[\d+\]$/);
+  },
+);
+
+it('names single messages where they make most of the wait', () => {
+  const cost = costOf('float32[batch, 4096]', ['a: Linear(4096)', 'b: Linear(4096)'], {
+    cluster: 'k80-10gbe',
+    gpus: 16,
+    batch: 8,
+  });
+  const [finding] = found(cost, 'findings/exposed-communication');
+  expect(finding?.message).toMatch(/The last message \(a, .*\) starts after backward has ended/);
+});
+
+it.each(['byteps', 'bytescheduler'])('finds a late gradient that %s sends in parts', (name) => {
+  const cost = costOf(
+    'int64[batch, 64]',
+    ['e: Embedding(250000, 512)', 'h: Linear(512) * 4', 'm: mean(dim=1)', 'f: Linear(10)'],
+    { cluster: 'dgx-1-v100', nodes: 4, batch: 8, framework: { name, options: {} } },
+  );
+  const [finding] = found(cost, 'findings/late-gradient');
+  expect(finding?.layer).toBe('e');
+  expect(finding?.message).toMatch(
+    /99 % of all gradient bytes.* of its messages \(.*\) are exposed|fully exposed/,
+  );
+});
+
+it('adds up small weights that tensor cores read slowly', () => {
+  const on = (layers: readonly string[]) =>
+    found(
+      costOf('float32[batch, 1001]', layers, { cluster: 'a100-sxm-80gb', batch: 512, precision: 'bf16' }),
+      'findings/unaligned-tensor-cores',
+    );
+  expect(on(['fc: Linear(1001) * 100']).map(({ message, fix }) => [message, fix])).toEqual([
+    [
+      expect.stringMatching(
+        /^100 weights .*, such as 1001 × 1001 of fc\[0\]: together .* 100 % of the FLOPs/,
+      ),
+      'Pad 1001 to 1024',
+    ],
+  ]);
+  expect(on(['fc: Linear(1001) * 4'])).toHaveLength(4);
+});
+
+test('kinds of waiting for other workers count together', () => {
+  const cost = (workers: number, batch: number): StepCost =>
+    costOf('float32[batch, 64, 256, 256]', ['conv: Conv2d(64, kernel_size=3, padding=1) * 8'], {
+      cluster: 'dgx-a100',
+      gpus: 8,
+      globalBatch: batch,
+      workers: { imbalance: workers },
+    });
+  const messages = (each: StepCost): readonly string[] =>
+    found(each, 'findings/load-imbalance').map(({ message }) => message);
+  expect(messages(cost(1.04, 200))).toEqual([]);
+  expect(messages(cost(1, 193))).toEqual([]);
+  expect(messages(cost(1.04, 193))).toHaveLength(1);
+});
