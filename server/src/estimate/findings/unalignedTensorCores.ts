@@ -6,6 +6,7 @@
  * many by itself, smaller ones together.
  */
 
+import type { GpuProfile } from '../../hardware/clusterProfile.ts';
 import { computePath } from '../../hardware/computePath.ts';
 import { itemAt } from '../../model/at.ts';
 import { distinct } from '../../model/distinct.ts';
@@ -19,9 +20,12 @@ const shareOfFlops = 0.02;
 
 export function unalignedTensorCores({ plan }: EstimatedStep): readonly Finding[] {
   const { training } = plan;
+  // Blocks that repeat have what the first of them has: most models have none, and are not written out to say so.
+  const { gpu } = plan.cluster;
+  if (plan.folded !== undefined && unalignedWeights(plan.folded, gpu).length === 0) return [];
   let total = 0;
   for (const cost of training.costs) if (cost.kind === 'known') total += cost.forward.flops;
-  const unaligned = unalignedWeights(plan);
+  const unaligned = unalignedWeights(plan, gpu);
   const whole = unaligned.reduce((sum, { flops }) => sum + flops, 0);
   if (whole === 0 || whole < shareOfFlops * total) return [];
   const large = unaligned.filter(({ flops }) => flops >= shareOfFlops * total);
@@ -72,7 +76,10 @@ interface UnalignedWeight {
 }
 
 /** Weights of two axes, one of which is no multiple of 8, that tensor cores multiply in half precision. */
-function unalignedWeights({ training, lowered, cluster }: StepPlan): readonly UnalignedWeight[] {
+function unalignedWeights(
+  { training, lowered }: Pick<StepPlan, 'training' | 'lowered'>,
+  gpu: GpuProfile,
+): readonly UnalignedWeight[] {
   const { graph, layers } = training.analysis;
   return layers.flatMap(({ operators }, layer) =>
     operators.flatMap((index): readonly UnalignedWeight[] => {
@@ -80,7 +87,7 @@ function unalignedWeights({ training, lowered, cluster }: StepPlan): readonly Un
       const operator = lowered.operators[index];
       if (cost?.kind !== 'known' || cost.class !== 'matmul' || cost.forward.flops === 0) return [];
       if (operator?.bytesPerElement !== 2 || operator.dtype === undefined) return [];
-      if (computePath(cluster.gpu, operator.dtype).unit !== 'tensor') return [];
+      if (computePath(gpu, operator.dtype).unit !== 'tensor') return [];
       const weight = graph.operators[index]?.inputs.find((input) => isWeight(graph.values.get(input)?.role));
       const sides = weight === undefined ? undefined : training.tensors.get(weight)?.dimensions;
       const odd = sides?.find((side) => side % 8 !== 0);
