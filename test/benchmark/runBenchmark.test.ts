@@ -1,8 +1,10 @@
 /** Bad companions: every way a runner can misbehave ends in one clear message and no process left behind. */
 
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { findPythons } from '../../server/src/benchmark/findPythons.ts';
 import {
   type BenchmarkOptions,
   type BenchmarkOutcome,
@@ -99,6 +101,37 @@ describe('an interpreter that cannot be started', () => {
     expect(failure?.kind).toBe('no-interpreter');
     expect(failure?.message).toMatch(message);
   });
+
+  it('names the Pythons that are there', async () => {
+    const found = [
+      { path: '/opt/python3', version: '3.12.1', hasTorch: true },
+      { path: '/usr/bin/python3', version: '3.14.0', hasTorch: false },
+      { path: '/usr/bin/python2', version: '2.7.18', hasTorch: true },
+    ];
+    const { failure } = await run('good', { python: '/nowhere/python3', findPythons: async () => found });
+    expect(failure?.message).toMatch(
+      /\. Found: \/opt\/python3 \(3\.12\.1, with torch\), \/usr\/bin\/python3 \(3\.14\.0, without torch\), \/usr\/bin\/python2 \(2\.7\.18, older than 3\.9\)$/,
+    );
+    const none = await run('silent', { findPythons: async () => [] });
+    expect(none.failure?.message).toMatch(/No Python was found in the folders of PATH$/);
+  });
+});
+
+it('finds Pythons in folders, each once, those with torch first', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'layercost-pythons-'));
+  const write = (name: string, script: string): void =>
+    writeFileSync(join(folder, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+  write('python3.6', 'echo 3.6.8 0');
+  write('python3.12', 'echo 3.12.1 1');
+  write('python2', 'exit 1');
+  write('python3-config', 'echo 3.12.1 1');
+  symlinkSync(join(folder, 'python3.12'), join(folder, 'python3'));
+  const found = await findPythons([folder, join(folder, 'absent'), folder]);
+  expect(found.map(({ version, hasTorch }) => `${version} ${hasTorch}`)).toEqual([
+    '3.12.1 true',
+    '3.6.8 false',
+  ]);
+  rmSync(folder, { recursive: true });
 });
 
 describe('cancelling', () => {

@@ -45,6 +45,27 @@ it.each([['--stdio'], ['']])(
   },
 );
 
+it('refuses what is asked before it is initialized, and after it was asked to shut down', async () => {
+  const server = spawn(process.execPath, [bundle, '--stdio']);
+  const connection = createProtocolConnection(
+    new StreamMessageReader(server.stdout),
+    new StreamMessageWriter(server.stdin),
+  );
+  connection.listen();
+  const ask = (): Promise<unknown> =>
+    connection.sendRequest('textDocument/hover', {
+      textDocument: { uri: 'file:///m.layers.yaml' },
+      position: { line: 0, character: 0 },
+    });
+  await expect(ask()).rejects.toMatchObject({ code: -32002 });
+  await connection.sendRequest('initialize', { processId: null, rootUri: null, capabilities: {} });
+  await expect(ask()).resolves.toBeNull();
+  await connection.sendRequest('shutdown');
+  await expect(ask()).rejects.toMatchObject({ code: -32600 });
+  server.kill();
+  connection.dispose();
+});
+
 it('runs as a worker with nothing but what a browser has', async () => {
   const sent: { id?: number; result?: { capabilities?: unknown } }[] = [];
   const held: string[] = [];

@@ -1,6 +1,7 @@
 /** Why a benchmark run gave nothing, in words for the person who started it. */
 
 import type { ErrorEvent } from './benchmarkEvents.ts';
+import type { FoundPython } from './findPythons.ts';
 
 export type BenchmarkFailureKind =
   | ErrorEvent['kind']
@@ -28,6 +29,22 @@ export function cannotStart(python: string, code: string | undefined): string {
   }
   if (code === 'EACCES') return `${python} is not an executable file: ${choosePython}`;
   return `${python} could not be started (${code ?? 'unknown reason'}): ${choosePython}`;
+}
+
+/** The oldest Python that the runner's sources can be read by. */
+const oldestPython = [3, 9] as const;
+
+/** Which Pythons a person can choose instead of `python`, in one sentence. */
+export function otherPythons(found: readonly FoundPython[]): string {
+  if (found.length === 0) return 'No Python was found in the folders of PATH';
+  return `Found: ${found.map(describePython).join(', ')}`;
+}
+
+function describePython({ path, version, hasTorch }: FoundPython): string {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const isOld = major < oldestPython[0] || (major === oldestPython[0] && minor < oldestPython[1]);
+  const use = isOld ? `older than ${oldestPython.join('.')}` : hasTorch ? 'with torch' : 'without torch';
+  return `${path} (${version}, ${use})`;
 }
 
 export const cancelled = 'The benchmark was cancelled; the runner and what it started have been stopped';

@@ -21,12 +21,14 @@ import {
   newerProtocol,
   notAnEvent,
   nothingMeasured,
+  otherPythons,
   reported,
   silent,
   tookTooLong,
 } from './benchmarkFailure.ts';
 import type { BenchmarkMeasurements, MeasuredLayer, MeasuredStep } from './benchmarkMeasurements.ts';
 import type { BenchmarkPlan } from './benchmarkPlan.ts';
+import { type FoundPython, findPythons } from './findPythons.ts';
 import { startRunner } from './runnerProcess.ts';
 
 export interface BenchmarkOptions {
@@ -42,6 +44,8 @@ export interface BenchmarkOptions {
   readonly onLog?: (text: string) => void;
   /** The runner reports every second; silence this long means that it hangs. 60 unless given. */
   readonly silenceSeconds?: number;
+  /** The Pythons of this machine, asked for where the chosen one cannot be used. */
+  readonly findPythons?: () => Promise<readonly FoundPython[]>;
   /** Ten times the plan's budget and at least 600 unless given. */
   readonly totalSeconds?: number;
 }
@@ -70,6 +74,7 @@ export function runBenchmark(plan: BenchmarkPlan, options: BenchmarkOptions): Pr
   return new Promise((resolve) => {
     const collected = new CollectedEvents(plan);
     let log = '';
+    let greeted = false;
     let phase = 'start-up';
     let fraction = 0;
     /** Set once the run is decided; the promise resolves when the process is gone. */
@@ -97,10 +102,13 @@ export function runBenchmark(plan: BenchmarkPlan, options: BenchmarkOptions): Pr
     };
     const fail = (kind: BenchmarkFailureKind, message: string): void =>
       finish({ failure: { kind, message, log } });
+    const failForPython = async (kind: BenchmarkFailureKind, message: string): Promise<void> =>
+      fail(kind, `${message}. ${otherPythons(await (options.findPythons ?? findPythons)())}`);
 
     const receive = (event: BenchmarkEvent): void => {
       switch (event.event) {
         case 'hello':
+          greeted = true;
           if (event.protocol !== protocolVersion) {
             giveUp('protocol', newerProtocol(event.protocol, protocolVersion));
           }
@@ -144,10 +152,13 @@ export function runBenchmark(plan: BenchmarkPlan, options: BenchmarkOptions): Pr
           options.onLog?.(text);
         },
         refused(code) {
-          fail('no-interpreter', cannotStart(python, code));
+          void failForPython('no-interpreter', cannotStart(python, code));
         },
         ended(code, signal) {
-          if (failure !== undefined) fail(failure.kind, failure.message);
+          if (failure?.kind === 'torch-missing') void failForPython(failure.kind, failure.message);
+          else if (failure !== undefined) fail(failure.kind, failure.message);
+          // It said nothing at all: an interpreter too old to read the runner's source.
+          else if (!greeted) void failForPython('crash', endedEarly(code, signal, phase, log));
           else if (!collected.done) fail('crash', endedEarly(code, signal, phase, log));
           else finish(collected.outcome(log));
         },

@@ -3,7 +3,13 @@
  * shown once, and answered empty. The server never goes down on a request.
  */
 
-import { type CancellationToken, type Connection, LSPErrorCodes, ResponseError } from 'vscode-languageserver';
+import {
+  type CancellationToken,
+  type Connection,
+  ErrorCodes,
+  LSPErrorCodes,
+  ResponseError,
+} from 'vscode-languageserver';
 import { type ServerProblemParams, serverProblem } from '../protocol.ts';
 
 export interface Answering {
@@ -15,6 +21,8 @@ export interface Answering {
   ): (params: Params, token: CancellationToken) => Promise<Result | ResponseError<void>>;
   /** Runs work that nobody waits for. */
   inBackground(name: string, work: () => Promise<void> | void): void;
+  /** The editor has introduced itself; what it asks before is refused. Source: LSP 3.17, "Initialize Request". */
+  start(): void;
   /** The connection is going away: what still runs fails, and nobody is left to tell. */
   stop(): void;
 }
@@ -28,9 +36,9 @@ export function stopIfCancelled(token: CancellationToken): void {
 
 export function answering(connection: Connection): Answering {
   const shown = new Set<string>();
-  let stopped = false;
+  let phase: 'waiting' | 'serving' | 'stopped' = 'waiting';
   const report = (name: string, error: unknown): void => {
-    if (stopped) return;
+    if (phase === 'stopped') return;
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
     connection.console.error(`${name} failed: ${text}`);
     if (shown.has(name)) return;
@@ -40,6 +48,7 @@ export function answering(connection: Connection): Answering {
   };
   return {
     handler: (name, empty, work) => async (params, token) => {
+      if (phase !== 'serving') return refusal[phase];
       try {
         stopIfCancelled(token);
         const result = await work(params, token);
@@ -57,8 +66,19 @@ export function answering(connection: Connection): Answering {
         .then(work)
         .catch((error: unknown) => report(name, error));
     },
+    start: () => {
+      phase = 'serving';
+    },
     stop: () => {
-      stopped = true;
+      phase = 'stopped';
     },
   };
 }
+
+const refusal = {
+  waiting: new ResponseError<void>(
+    ErrorCodes.ServerNotInitialized,
+    'Send `initialize` before any other request',
+  ),
+  stopped: new ResponseError<void>(ErrorCodes.InvalidRequest, 'The server was asked to shut down'),
+};

@@ -1,6 +1,7 @@
 /** `layercost/listClusters` and `listFrameworks`: the built-in ones, described for a picker. */
 
-import { frameworks } from '../../frameworks/registry.ts';
+import type { CancellationToken } from 'vscode-languageserver';
+import { frameworks as builtInFrameworks } from '../../frameworks/registry.ts';
 import { builtInClusters } from '../../hardware/clusters.ts';
 import {
   type ClusterChoice,
@@ -11,9 +12,12 @@ import {
 import type { Request } from './request.ts';
 
 export const choices: Request = {
-  serve: ({ connection }) => {
-    connection.onRequest(listClusters, clusterChoices);
-    connection.onRequest(listFrameworks, frameworkChoices);
+  serve: ({ connection, handler }) => {
+    const clusters = handler('clusters', [], clusterChoices);
+    const frameworks = handler('frameworks', [], frameworkChoices);
+    // A request without parameters is handed its token alone.
+    connection.onRequest(listClusters, (token: CancellationToken) => clusters(undefined, token));
+    connection.onRequest(listFrameworks, (token: CancellationToken) => frameworks(undefined, token));
   },
 };
 
@@ -28,4 +32,4 @@ const clusterChoices = (): readonly ClusterChoice[] =>
   }));
 
 const frameworkChoices = (): readonly FrameworkChoiceItem[] =>
-  frameworks.map(({ name, documentation, overlaps }) => ({ name, documentation, overlaps }));
+  builtInFrameworks.map(({ name, documentation, overlaps }) => ({ name, documentation, overlaps }));

@@ -10,6 +10,7 @@ export function serveLifecycle(context: ServerContext, requests: readonly Reques
   const { connection, session, texts, documents } = context;
   connection.onInitialize((params: InitializeParams) => {
     connect(session, params);
+    context.start();
     const declared = requests.map(({ capabilities }) => capabilities?.(context));
     return { serverInfo: { name: 'layercost' }, capabilities: Object.assign({}, ...declared) };
   });
