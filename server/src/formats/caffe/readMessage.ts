@@ -8,8 +8,9 @@ import type { IssueCode } from '../../model/issueCodes.ts';
 import { didYouMean } from '../../model/nearestName.ts';
 import { decodeQuoted } from '../protobuf-text/decodeQuoted.ts';
 import type { TextField, TextMessage, TextValue } from '../protobuf-text/syntax.ts';
-import { findMessage, uncheckedMessage } from './messages.ts';
-import type { FieldSchema } from './schema.ts';
+import { presentLayerType } from './layerTypes.ts';
+import { findMessage, openMessage, uncheckedMessage } from './messages.ts';
+import type { FieldSchema, FieldType } from './schema.ts';
 import type { CaffeField, CaffeMessage, CaffeValue } from './syntax.ts';
 
 export interface MessageReading {
@@ -31,11 +32,12 @@ export function readMessage(
   const schema = findMessage(type)?.fields ?? new Map<string, FieldSchema>();
   const fields = new Map<string, CaffeField & { readonly values: CaffeValue[] }>();
   if (type === uncheckedMessage) return { fields, schema, span };
+  const isOpen = type === openMessage;
   for (const written of message.fields) {
     if (reading.takesStray(written)) continue;
-    const field = schema.get(written.name);
+    const hint = schema.has(written.name) || isOpen ? '' : didYouMean(written.name, schema.keys());
+    const field = schema.get(written.name) ?? fieldOfFork(written, type, hint);
     if (field === undefined) {
-      const hint = didYouMean(written.name, schema.keys());
       problem(
         reading,
         'caffe/unknown-field',
@@ -66,6 +68,16 @@ export function readMessage(
   return { fields, schema, span };
 }
 
+/** A message that a fork adds to its layers, and every field in it. A name like a known one is a slip of the pen. */
+function fieldOfFork({ name, value }: TextField, type: string, hint: string): FieldSchema | undefined {
+  const isParameter = type === 'LayerParameter' && name.endsWith('_param') && hint === '';
+  if (!isParameter && type !== openMessage) return undefined;
+  const isMessage =
+    value.kind === 'message' || (value.kind === 'list' && value.values[0]?.kind === 'message');
+  const kind: FieldType = isMessage ? { kind: 'message', message: openMessage } : { kind: 'open' };
+  return { name, type: kind, repeated: true, default: undefined, documentation: '' };
+}
+
 function readValue(reading: MessageReading, field: FieldSchema, value: TextValue): CaffeValue | undefined {
   const { type } = field;
   const { span } = value;
@@ -85,6 +97,15 @@ function readValue(reading: MessageReading, field: FieldSchema, value: TextValue
       const text = new TextDecoder().decode(decodeQuoted(reading.text, value.pieces));
       return { kind: 'text', value: text, span: { start: first, end: Math.max(first, span.end) } };
     }
+    case 'open': {
+      if (value.kind === 'quoted') return readValue(reading, { ...field, type: { kind: 'string' } }, value);
+      if (value.kind !== 'scalar') return undefined;
+      const number = floatNumber(value.text);
+      const flag = /^[A-Za-z]/.test(value.text) ? booleans.get(value.text) : undefined;
+      if (number !== undefined) return { kind: 'number', value: number, span };
+      if (flag !== undefined) return { kind: 'bool', value: flag, span };
+      return { kind: 'text', value: value.text, span };
+    }
     case 'word':
       return value.kind === 'scalar' ? { kind: 'text', value: value.text, span } : refuse('a name');
     case 'enum': {
@@ -92,6 +113,11 @@ function readValue(reading: MessageReading, field: FieldSchema, value: TextValue
       const named = value.kind === 'scalar' ? enumValue(type.values, value.text) : undefined;
       if (named !== undefined) return { kind: 'text', value: named, span };
       const hint = value.kind === 'scalar' ? didYouMean(value.text, names) : '';
+      // Types of layers are names that forks add to; the rest of the net is read.
+      if (value.kind === 'scalar' && field.name === 'type' && /^[A-Z][A-Z0-9_]*$/.test(value.text)) {
+        const isForks = hint === '' || presentLayerType(value.text) !== undefined;
+        if (isForks) return { kind: 'text', value: value.text, span };
+      }
       const few = names.length > 8 ? `a name such as ${names.slice(3, 6).join(', ')}` : names.join(', ');
       return refuse(few, hint);
     }

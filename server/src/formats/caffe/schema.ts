@@ -10,6 +10,8 @@ export type FieldType =
   | { readonly kind: 'whole' | 'float' | 'bool' | 'string' }
   /** A whole number that may be negative: axes, labels, dimensions. */
   | { readonly kind: 'integer' }
+  /** Whatever a fork writes there. */
+  | { readonly kind: 'open' }
   /** A value of an enumeration that no cost depends on. */
   | { readonly kind: 'word' }
   | { readonly kind: 'enum'; readonly values: readonly string[] }

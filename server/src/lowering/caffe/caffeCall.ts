@@ -60,7 +60,8 @@ export function makeCaffeCall(
         : problem('caffe/layer', `\`${needed}\` is missing: ${what}`, spanOf(parameters, needed)),
     mismatch: (what, span) => problem('shape/mismatch', what, span),
     remark: (code, message, severity) => run.report(code, message, layer.typeSpan, severity),
-    unknown: (reason) => {
+    unknown: (reason, shapes = []) => {
+      run.statedShapes.set(layer, shapes);
       run.reasons.set(layer, reason);
       const what = `The cost of ${layer.type} is unknown: ${reason}`;
       return run.report('caffe/unknown-cost', what, layer.typeSpan, 'warning');

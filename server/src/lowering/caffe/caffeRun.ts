@@ -1,6 +1,7 @@
 /** One Caffe net while it is lowered: what its layers become, and what is said on the way. */
 
 import { type CaffeLayer, type CaffeNet, numbersOf } from '../../formats/caffe/syntax.ts';
+import type { Dimension } from '../../model/dimension.ts';
 import type { Issue, TextSpan } from '../../model/issue.ts';
 import type { IssueCode } from '../../model/issueCodes.ts';
 import { lazy } from '../../model/lazy.ts';
@@ -29,6 +30,8 @@ export class CaffeRun {
   readonly missingSizes = new Set<string>();
   /** Why layers are of unknown cost, where more is known than that they could not be read. */
   readonly reasons = new Map<CaffeLayer, string>();
+  /** Shapes of the tops of layers of unknown cost, where they are known. */
+  readonly statedShapes = new Map<CaffeLayer, readonly (readonly Dimension[] | undefined)[]>();
   /** By node. */
   readonly nodeSpans: TextSpan[] = [];
   /** Tensors that training makes small. */

@@ -32,7 +32,7 @@ export interface CaffeLayerDefinition {
   readonly isLoss?: true;
   /** All bottoms have one shape, class numbers without the axis of classes; so has a blob of the host that it reads. */
   readonly comparesBottoms?: true;
-  /** Nothing of it runs on the GPU, so that the shapes of its bottoms do not matter. */
+  /** Bottoms that the host makes stay there, so that their shapes do not matter. */
   readonly readsOnHost?: true;
   /** Bottoms that are class numbers or indices rather than values. */
   readonly indexBottoms?: readonly number[];
@@ -82,6 +82,6 @@ export interface CaffeCall {
   mismatch(message: string, span?: TextSpan): undefined;
   /** Something that is assumed, or left out of the cost. */
   remark(code: IssueCode, message: string, severity: 'warning' | 'information'): void;
-  /** A cost that no one can know from the net alone, and why. */
-  unknown(reason: string): undefined;
+  /** A cost that no one can know from the net alone, and why; `shapes` are those of the tops, where they are known. */
+  unknown(reason: string, shapes?: readonly (readonly Dimension[] | undefined)[]): undefined;
 }

@@ -5,9 +5,12 @@ import type { FieldSchema } from '../../formats/caffe/schema.ts';
 import type { CaffeLayerDefinition } from './layerDefinition.ts';
 import { activationLayers } from './layers/activation.ts';
 import { combiningLayers } from './layers/combining.ts';
+import { composedLayers } from './layers/composed.ts';
 import { convolutionLayers } from './layers/convolution.ts';
 import { dataLayers } from './layers/data.ts';
 import { detectionLayers } from './layers/detection.ts';
+import { faceLayers } from './layers/faces.ts';
+import { flowLayers } from './layers/flow.ts';
 import { hostLayers } from './layers/hostLayers.ts';
 import { innerProductLayers } from './layers/innerProduct.ts';
 import { lossLayers } from './layers/loss.ts';
@@ -37,6 +40,9 @@ const caffeLayerDefinitions: readonly CaffeLayerDefinition[] = [
   ...detectionLayers,
   ...regionLayers,
   ...hostLayers,
+  ...composedLayers,
+  ...flowLayers,
+  ...faceLayers,
   ...plumbingLayers,
 ];
 

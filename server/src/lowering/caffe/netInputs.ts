@@ -70,9 +70,21 @@ function addInput({ text }: Word, shape: readonly Dimension[] | undefined, run: 
   run.blobs.set(text, run.graph.input(text, elementTypeOf(text, run), opened));
 }
 
-/** Recurrent layers take time first. */
-const batchAxisOf = ({ state }: CaffeRun): number =>
-  state.layers.some(({ type }) => recurrentTypes.has(type)) ? 1 : 0;
+/** Recurrent layers take time first, where they read what comes into the net, or rows that it looks up. */
+function batchAxisOf({ net, state }: CaffeRun): number {
+  const inputs = new Set(wordsOf(net.fields, 'input').map(({ text }) => text));
+  for (const layer of state.layers) {
+    const isLookup = layer.type === 'Embed' && layer.bottoms.every(({ text }) => inputs.has(text));
+    if (isLookup || findDataLayer(layer.type) !== undefined) {
+      for (const { text } of layer.tops) inputs.add(text);
+    }
+  }
+  const readsInput = state.layers.some(
+    ({ type, bottoms }) =>
+      recurrentTypes.has(type) && bottoms.slice(0, 2).some(({ text }) => inputs.has(text)),
+  );
+  return readsInput ? 1 : 0;
+}
 
 /** Class numbers and indices are integers, everything else is a number. */
 function elementTypeOf(blob: string, { state }: CaffeRun): ElementType {

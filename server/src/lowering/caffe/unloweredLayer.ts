@@ -20,7 +20,13 @@ export function unloweredLayer(
   const reason = run.reasons.get(layer) ?? reasonOf(layer, inputs, run);
   const type = layer.type || 'layer';
   const tops = Math.max(1, layer.tops.length);
-  return run.graph.node(name, caffeDomain, type, known, tops, { reason: text(reason) });
+  const shapes = run.statedShapes.get(layer);
+  return run.graph
+    .node(name, caffeDomain, type, known, tops, { reason: text(reason) })
+    .map((tensor, index) => {
+      const shape = shapes?.[index];
+      return shape === undefined ? tensor : run.graph.declare(tensor.name, 'float32', shape);
+    });
 }
 
 function reasonOf(layer: CaffeLayer, inputs: readonly (Tensor | undefined)[], run: CaffeRun): string {

@@ -38,6 +38,7 @@ export class GraphBuilder {
   private readonly initializers: TensorLiteral[] = [];
   private readonly constants = new Map<string, TensorLiteral>();
   private readonly inputs: OnnxValueInfo[] = [];
+  private readonly declared: OnnxValueInfo[] = [];
   private readonly types = new Map<string, ValueType>();
   private readonly suffixes = new Map<string, number>();
   private readonly contents = new Map<string, TensorContent>();
@@ -127,6 +128,13 @@ export class GraphBuilder {
   /** `name`, or with a number where that is taken. */
   freeName(name: string): string {
     return this.types.has(name) ? this.uniqueName(name) : name;
+  }
+
+  /** Gives a result the type that is known of it, although its operator is not. */
+  declare(name: string, elementType: ElementType, shape: readonly Dimension[]): Tensor {
+    const dimensions = shape.map((size) => (typeof size === 'number' ? size : printDimension(size)));
+    this.declared.push({ name, type: { kind: 'tensor', elementType, shape: dimensions } });
+    return this.typed(name, { kind: 'tensor', elementType, shape });
   }
 
   input(name: string, elementType: ElementType, shape: readonly Dimension[]): Tensor {
@@ -261,7 +269,7 @@ export class GraphBuilder {
         nodes: this.nodes,
         inputs: this.inputs,
         outputs: outputs.map((output) => ({ name: output.name, type: undefined })),
-        valueInfos: [],
+        valueInfos: this.declared,
         initializers: this.initializers,
         sparseInitializers: [],
       },

@@ -1,7 +1,7 @@
 /** Layers that compute each element apart (src/caffe/layers/, one file each). */
 
 import { booleanOf, numberOf, spanOf } from '../../../formats/caffe/syntax.ts';
-import { float, type Tensor } from '../../layer-spec/layerDefinition.ts';
+import { float, int, type Tensor } from '../../layer-spec/layerDefinition.ts';
 import type { CaffeCall, CaffeLayerDefinition } from '../layerDefinition.ts';
 import { fixed, shapeOf } from '../shapes.ts';
 
@@ -112,6 +112,45 @@ export const activationLayers: readonly CaffeLayerDefinition[] = [
       'selu_param',
     ),
     aliases: ['SELU', 'Selu'],
+  },
+  {
+    ...plain('HardSwish', 'HardSwish', 'x · hard sigmoid of x.', 'of the forks for MobileNet v3'),
+    aliases: ['HSwish', 'Hswish'],
+  },
+  {
+    ...plain('HardSigmoid', 'HardSigmoid', 'A line between 0 and 1.', 'of the forks for MobileNet v3'),
+    aliases: ['HSigmoid', 'Hsigmoid'],
+  },
+  plain('Mish', 'Mish', 'x · tanh(log(1 + eˣ)).', 'mish_layer.cpp of the forks for YOLO v4'),
+  plain('Softplus', 'Softplus', 'log(1 + eˣ).', 'softplus_layer.cpp of the forks'),
+  plain('Softsign', 'Softsign', 'x / (1 + |x|).', 'softsign_layer.cpp of the forks'),
+  plain('Sqrt', 'Sqrt', 'Square root.', 'sqrt_layer.cpp of the forks'),
+  {
+    ...plain('NegReLU', 'Relu', 'max(−x, 0).', 'neg_relu_layer.cu of FlowNet 2'),
+    lower: (call) => [call.emit('Relu', [call.emit('Neg', call.inputs)])],
+  },
+  {
+    ...plain(
+      'CReLU',
+      'Relu',
+      'max(x, 0) and max(−x, 0), joined.',
+      'crelu_layer.cpp of the forks',
+      'crelu_param',
+    ),
+    aliases: ['CRelu'],
+    lower: (call) => {
+      const both = call.emit('Concat', [call.inputs[0], call.emit('Neg', call.inputs)], { axis: int(1) });
+      return [call.emit('Relu', [both])];
+    },
+  },
+  {
+    type: 'RReLU',
+    aliases: ['RandomizedReLU', 'LeakyReLU', 'LReLU'],
+    documentation: 'max(x, 0); below 0 a slope · x that is drawn at random or fixed.',
+    source: 'rrelu_layer.cpp of the forks',
+    parameters: 'rrelu_param',
+    ...oneToOne,
+    lower: (call) => [call.emit('LeakyRelu', call.inputs, { alpha: float(0.1) })],
   },
   {
     type: 'ReLU6',

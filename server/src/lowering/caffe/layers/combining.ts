@@ -2,7 +2,7 @@
 
 import { booleanOf, numberOf, numbersOf, spanOf, textOf } from '../../../formats/caffe/syntax.ts';
 import { type Dimension, equalDimensions, isUnknown } from '../../../model/dimension.ts';
-import { int, type Tensor } from '../../layer-spec/layerDefinition.ts';
+import { int, ints, type Tensor } from '../../layer-spec/layerDefinition.ts';
 import { any, type CaffeCall, type CaffeLayerDefinition } from '../layerDefinition.ts';
 import { axisOf, printShape, shapeOf } from '../shapes.ts';
 
@@ -45,6 +45,7 @@ function lowerEltwise(call: CaffeCall): readonly Tensor[] | undefined {
     );
   }
   if (operation === 'MAX') return [call.emit('Max', call.inputs)];
+  if (operation === 'MIN') return [call.emit('Min', call.inputs)];
   if (operation === 'PROD') return [chain(call, 'Mul', call.inputs)];
   const scaled = call.inputs.map((input, index) => {
     const factor = factors[index] ?? 1;
@@ -161,6 +162,21 @@ function lowerAxpy(call: CaffeCall): readonly Tensor[] | undefined {
   return [call.emit('Add', [call.emit('Mul', [x, wide]), y])];
 }
 
+/** Products of matrices, the last two axes of each blob (matmul_layer.cpp; inner_product_blob_layer.cpp of py-RFCN-priv). */
+function lowerMatMul(call: CaffeCall): readonly Tensor[] | undefined {
+  const [left, right] = call.inputs;
+  const rank = right?.shape?.length;
+  if (left?.shape === undefined || rank === undefined) return undefined;
+  const isBlob = call.layer.type === 'InnerProductBlob';
+  const turned = isBlob
+    ? booleanOf(call.parameters, 'transpose') !== false
+    : booleanOf(call.parameters, 'transpose_b') === true;
+  const order = Array.from({ length: rank }, (_, axis) => axis);
+  const swapped = [...order.slice(0, -2), rank - 1, rank - 2];
+  const second = turned && rank > 1 ? call.emit('Transpose', [right], { perm: ints(swapped) }) : right;
+  return [call.emit('MatMul', [left, second])];
+}
+
 export const combiningLayers: readonly CaffeLayerDefinition[] = [
   {
     type: 'Eltwise',
@@ -207,5 +223,16 @@ export const combiningLayers: readonly CaffeLayerDefinition[] = [
     bottoms: [3, 3],
     tops: [1, 1],
     lower: lowerAxpy,
+  },
+  {
+    type: 'MatMul',
+    aliases: ['Matmul', 'BatchMatMul', 'InnerProductBlob'],
+    documentation: 'Product of two blobs as matrices.',
+    source: 'matmul_layer.cpp of the forks; inner_product_blob_layer.cpp of py-RFCN-priv',
+    parameters: 'matmul_param',
+    otherParameters: ['inner_product_blob_param'],
+    bottoms: [2, 2],
+    tops: [1, 1],
+    lower: lowerMatMul,
   },
 ];

@@ -1,11 +1,11 @@
 /** Convolutions: sizes round down (src/caffe/layers/conv_layer.cpp, deconv_layer.cpp, base_conv_layer.cpp). */
 
-import { booleanOf, numberOf, numbersOf, spanOf } from '../../../formats/caffe/syntax.ts';
+import { booleanOf, messageOf, numberOf, numbersOf, spanOf } from '../../../formats/caffe/syntax.ts';
 import { int, ints, type NodeAttributes, type Tensor } from '../../layer-spec/layerDefinition.ts';
 import { any, type CaffeCall, type CaffeLayerDefinition } from '../layerDefinition.ts';
-import { fixed, printShape, shapeOf } from '../shapes.ts';
+import { fixed, printShape, shapeOf, shapeOfRank } from '../shapes.ts';
 
-interface Window {
+export interface Window {
   readonly kernel: readonly number[];
   readonly stride: readonly number[];
   readonly pad: readonly number[];
@@ -15,6 +15,8 @@ interface Window {
 /** Kernel, stride, padding and dilation of each spatial axis; says what is wrong with them. */
 function windowOf(call: CaffeCall, axes: number): Window | undefined {
   const { parameters } = call;
+  const stated = windowWithTime(call, axes);
+  if (stated !== undefined) return stated;
   const repeated = (name: string, standard: number | undefined): readonly number[] | undefined => {
     const given = numbersOf(parameters, name);
     if (given.length === 0 && standard === undefined)
@@ -57,6 +59,38 @@ function windowOf(call: CaffeCall, axes: number): Window | undefined {
       return call.problem(`\`${name}\` must be above 0`, spanOf(parameters, name));
   }
   return { kernel, stride, pad, dilation };
+}
+
+/**
+ * Windows over three axes as the forks for video write them: `kernel_depth`, `temporal_stride` and `temporal_pad` of
+ * C3D (convolution3d_layer.cpp), `kernel_shape`, `stride_shape` and `pad_shape` of video-caffe (cudnn_ndconv_layer.cpp).
+ */
+export function windowWithTime(call: CaffeCall, axes: number): Window | undefined {
+  const { parameters } = call;
+  const listed = numbersOf(messageOf(parameters, 'kernel_shape'), 'dim');
+  const depth = numberOf(parameters, 'kernel_depth');
+  const ones = Array.from({ length: axes }, () => 1);
+  if (listed.length === axes) {
+    const list = (name: string, standard: number): readonly number[] => {
+      const values = numbersOf(messageOf(parameters, name), 'dim');
+      return values.length === axes ? values : ones.map(() => standard);
+    };
+    return { kernel: listed, stride: list('stride_shape', 1), pad: list('pad_shape', 0), dilation: ones };
+  }
+  if (depth === undefined || axes !== 3) return undefined;
+  const spatial = (name: string, standard: number): readonly number[] =>
+    [`${name}_h`, `${name}_w`].map(
+      (own) =>
+        numbersOf(parameters, own)[0] ??
+        numbersOf(parameters, name === 'kernel' ? 'kernel_size' : name)[0] ??
+        standard,
+    );
+  return {
+    kernel: [depth, ...spatial('kernel', 1)],
+    stride: [numberOf(parameters, 'temporal_stride') ?? 1, ...spatial('stride', 1)],
+    pad: [numberOf(parameters, 'temporal_pad') ?? 0, ...spatial('pad', 0)],
+    dilation: ones,
+  };
 }
 
 function lowerConvolution(
@@ -124,6 +158,13 @@ const common = { parameters: 'convolution_param', bottoms: [1, any], tops: [1, a
 export const convolutionLayers: readonly CaffeLayerDefinition[] = [
   {
     type: 'Convolution',
+    aliases: [
+      'Convolution3D',
+      'NdConvolution',
+      'ConvolutionRistretto',
+      'CConvolution',
+      'QuantizedConvolution',
+    ],
     documentation: 'Convolution of [batch, channels, sizes], over any number of spatial axes.',
     source: 'conv_layer.cpp',
     ...common,
@@ -131,20 +172,30 @@ export const convolutionLayers: readonly CaffeLayerDefinition[] = [
   },
   {
     type: 'Deconvolution',
+    aliases: ['Deconvolution3D', 'NdDeconvolution', 'DeconvolutionRistretto'],
     documentation: 'Transposed convolution, which gives stride times as many positions.',
     source: 'deconv_layer.cpp',
     ...common,
     lower: (call) => lowerConvolution(call, true, false),
   },
-  ...['DepthwiseConvolution', 'ConvolutionDepthwise'].map(
-    (type): CaffeLayerDefinition => ({
-      type,
-      documentation: 'Convolution of each channel apart.',
-      source: 'depthwise convolution of the forks for MobileNet',
-      ...common,
-      lower: (call) => lowerConvolution(call, false, true),
-    }),
-  ),
+  {
+    type: 'DepthwiseConvolution',
+    aliases: ['ConvolutionDepthwise', 'DepthWiseConvolution', 'ConvolutionDepthWise'],
+    documentation: 'Convolution of each channel apart.',
+    source: 'depthwise convolution of the forks for MobileNet',
+    ...common,
+    lower: (call) => lowerConvolution(call, false, true),
+  },
+  {
+    type: 'DeformableConvolution',
+    documentation: 'Convolution that samples at the offsets of its second bottom.',
+    source: 'deformable_conv_layer.cpp of Deformable ConvNets for Caffe',
+    parameters: 'deformable_convolution_param',
+    otherParameters: ['convolution_param'],
+    bottoms: [2, 3],
+    tops: [1, 1],
+    lower: lowerDeformable,
+  },
   {
     type: 'Im2col',
     documentation: 'Windows of the input as channels, [batch, channels · kernel, positions].',
@@ -155,6 +206,36 @@ export const convolutionLayers: readonly CaffeLayerDefinition[] = [
     lower: lowerIm2col,
   },
 ];
+
+function lowerDeformable(call: CaffeCall): readonly Tensor[] | undefined {
+  const shape = shapeOfRank(call, 4, '[batch, channels, height, width]');
+  const window = shape === undefined ? undefined : windowOf(call, 2);
+  const channels = fixed(shape?.[1]);
+  const { parameters } = call;
+  if (shape === undefined || window === undefined || channels === undefined) return undefined;
+  const outputs = numberOf(parameters, 'num_output');
+  const group = numberOf(parameters, 'group') ?? 1;
+  if (outputs === undefined || outputs < 1) {
+    return call.missing('num_output', 'give the channels of the output, from 1');
+  }
+  if (group < 1 || channels % group !== 0 || outputs % group !== 0) {
+    return call.mismatch(
+      `${channels} input and ${outputs} output channels do not divide into ${group} groups`,
+    );
+  }
+  const weight = call.weight(0, 'weight', [outputs, channels / group, ...window.kernel]);
+  const bias = booleanOf(parameters, 'bias_term') === false ? undefined : call.weight(1, 'bias', [outputs]);
+  const [input, offsets, mask] = call.inputs;
+  const attributes: NodeAttributes = {
+    kernel_shape: ints(window.kernel),
+    strides: ints(window.stride),
+    pads: ints([...window.pad, ...window.pad]),
+    dilations: ints(window.dilation),
+    group: int(group),
+    offset_group: int(numberOf(parameters, 'deformable_group') ?? 1),
+  };
+  return [call.emit('DeformConv', [input, weight, offsets, bias, mask], attributes)];
+}
 
 /** Pad, gather rows and columns of every window, and bring both kernel axes beside the channels. */
 function lowerIm2col(call: CaffeCall): readonly Tensor[] | undefined {

@@ -197,8 +197,16 @@ const withLabels = (
 ): readonly (readonly Dimension[] | undefined)[] =>
   layer.tops.map((_, index) => {
     if (index === 0) return image;
+    if (index === 1 && labelsPixels(layer) && image?.length === 4) {
+      return [image[0], 1, image[2], image[3]].flatMap((size) => size ?? []);
+    }
     return batch === undefined || !labelsSamples.has(layer.type) ? undefined : [batch];
   });
+
+/** Layers whose label is an image, unless they say that it is a number of each image. */
+const labelsPixels = (layer: CaffeLayer): boolean =>
+  (findDataLayer(layer.type)?.type === 'ImageSegData' || layer.type === 'DenseImageData') &&
+  !['IMAGE', 'NONE'].includes(textOf(parametersOf(layer), 'label_type') ?? '');
 
 const labelsSamples: ReadonlySet<string> = new Set([
   'Data',

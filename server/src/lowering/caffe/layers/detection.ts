@@ -1,7 +1,7 @@
 /** Layers of detectors (SSD), and those whose cost no net tells. */
 
-import { booleanOf, numbersOf } from '../../../formats/caffe/syntax.ts';
-import type { Tensor } from '../../layer-spec/layerDefinition.ts';
+import { booleanOf, numberOf, numbersOf } from '../../../formats/caffe/syntax.ts';
+import { int, type Tensor } from '../../layer-spec/layerDefinition.ts';
 import { any, type CaffeCall, type CaffeLayerDefinition } from '../layerDefinition.ts';
 import { fixed, shapeOfRank } from '../shapes.ts';
 
@@ -32,27 +32,48 @@ function lowerPriorBox(call: CaffeCall): readonly Tensor[] | undefined {
   return [call.buffer('boxes', [1, 2, height * width * priors * 4])];
 }
 
-const opaque = (
-  type: string,
-  documentation: string,
-  source: string,
-  reason: string,
-  parameters?: string,
-  isLoss?: true,
-): CaffeLayerDefinition => ({
-  type,
-  documentation,
-  source,
-  ...(parameters === undefined ? {} : { parameters }),
-  ...(isLoss === undefined ? {} : { isLoss }),
-  bottoms: [0, any],
-  tops: [0, any],
-  lower: (call) => call.unknown(reason),
-});
+/** What matches boxes or samples on the host; the loss is costed for all of them, as its gradient is as large. */
+const matchedOnHost = (call: CaffeCall): void =>
+  call.remark(
+    'caffe/host-layer',
+    'Boxes are matched on the host while the GPU waits: the time of this is not counted',
+    'warning',
+  );
+
+/** Differences of all boxes and cross entropy of all classes (multibox_loss_layer.cpp of SSD). */
+function lowerMultiBoxLoss(call: CaffeCall): readonly Tensor[] | undefined {
+  const [places, classes] = call.inputs;
+  const count = numberOf(call.parameters, 'num_classes');
+  if (count === undefined || count < 1)
+    return call.missing('num_classes', 'give the number of classes, from 1');
+  if (places?.shape === undefined || classes?.shape === undefined) return undefined;
+  matchedOnHost(call);
+  const size = call.emit('Abs', [call.emit('Sub', [places, call.fromHost(1, places.shape)])]);
+  const near = call.emit('Clip', [size, call.scalar(0), call.scalar(1)]);
+  const each = call.emit('Add', [call.emit('Mul', [near, near]), call.emit('Sub', [size, near])]);
+  const rows = call.emit('Reshape', [classes, call.integers([-1, count])]);
+  const labels = call.fromHost(2, rows.shape?.slice(0, 1) ?? [1], 'int64');
+  const parts = [
+    call.emit('ReduceSum', [each], { keepdims: int(0) }),
+    call.emit('SoftmaxCrossEntropyLoss', [rows, labels]),
+  ];
+  return [call.emit('Add', parts)];
+}
+
+/** Squared differences from targets that are matched on the host. */
+function lowerMatchedLoss(call: CaffeCall): readonly Tensor[] | undefined {
+  const [predicted] = call.inputs;
+  if (predicted?.shape === undefined) return undefined;
+  matchedOnHost(call);
+  const squashed = call.emit('Sigmoid', [predicted]);
+  const difference = call.emit('Sub', [squashed, call.fromHost(call.tops, predicted.shape)]);
+  return [call.emit('ReduceSumSquare', [difference], { keepdims: int(0) })];
+}
 
 export const detectionLayers: readonly CaffeLayerDefinition[] = [
   {
     type: 'PriorBox',
+    aliases: ['DensePriorBox'],
     documentation: 'Boxes around every position of a blob, the same in every step.',
     source: 'prior_box_layer.cpp of SSD',
     parameters: 'prior_box_param',
@@ -60,19 +81,28 @@ export const detectionLayers: readonly CaffeLayerDefinition[] = [
     tops: [1, 1],
     lower: lowerPriorBox,
   },
-  opaque(
-    'MultiBoxLoss',
-    'Loss of boxes matched to the ground truth.',
-    'multibox_loss_layer.cpp of SSD',
-    'which boxes are matched depends on the data',
-    'multibox_loss_param',
-    true,
-  ),
-  opaque(
-    'Correlation',
-    'Products of patches of two blobs at every displacement.',
-    'correlation_layer.cu of FlowNet',
-    'the cost of correlations is not modelled',
-    'correlation_param',
-  ),
+  {
+    type: 'MultiBoxLoss',
+    aliases: ['MultiBoxFocalLoss'],
+    documentation: 'Loss of boxes matched to the ground truth.',
+    source: 'multibox_loss_layer.cpp of SSD',
+    parameters: 'multibox_loss_param',
+    isLoss: true,
+    readsOnHost: true,
+    bottoms: [3, any],
+    tops: [0, 1],
+    lower: lowerMultiBoxLoss,
+  },
+  {
+    type: 'RegionLoss',
+    aliases: ['YoloLoss', 'Yolov3', 'YoloV3Loss', 'EvalDetection', 'DetectionLoss'],
+    documentation: 'Loss of a grid of boxes matched to the ground truth.',
+    source: 'region_loss_layer.cpp of the forks for YOLO',
+    parameters: 'region_loss_param',
+    isLoss: true,
+    readsOnHost: true,
+    bottoms: [2, any],
+    tops: [0, any],
+    lower: lowerMatchedLoss,
+  },
 ];

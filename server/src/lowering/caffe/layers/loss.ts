@@ -104,6 +104,15 @@ function smoothDifferences(call: CaffeCall): Tensor {
   return call.emit('Add', [call.emit('Mul', [near, near]), rest]);
 }
 
+/** Logarithms of the classes at every step; the sum over alignments is a recursion of its own kernel (warp-ctc). */
+function lowerCtcLoss(call: CaffeCall): readonly Tensor[] | undefined {
+  const rank = shapeOf(call)?.length;
+  if (rank === undefined) return undefined;
+  const message = 'The recursion over alignments is not counted, only the softmax of the scores';
+  call.remark('caffe/unknown-cost', message, 'warning');
+  return [total(call, call.emit('LogSoftmax', [call.inputs[0]], { axis: int(Math.min(2, rank - 1)) }))];
+}
+
 function lowerAccuracy(call: CaffeCall): readonly Tensor[] | undefined {
   const [scores, labels] = call.inputs;
   const shape = shapeOf(call);
@@ -126,12 +135,20 @@ function lowerAccuracy(call: CaffeCall): readonly Tensor[] | undefined {
   const wide = count === 1 ? labels : call.emit('Unsqueeze', [labels, call.integers([axis])]);
   const right = call.emit('Cast', [call.emit('Equal', [best, wide])], { to: int(1) });
   const value = call.emit(count === 1 ? 'ReduceMean' : 'ReduceSum', [right], { keepdims: int(0) });
-  return call.tops < 2 ? [value] : call.unknown('it counts classes apart, which is left out');
+  return call.tops < 2 ? [value] : [value, call.fromHost(1, [classes ?? 1])];
 }
 
 export const lossLayers: readonly CaffeLayerDefinition[] = [
   {
     type: 'SoftmaxWithLoss',
+    aliases: [
+      'SoftmaxLoss',
+      'FocalLoss',
+      'SoftmaxWithFocalLoss',
+      'SoftmaxFocalLoss',
+      'WeightedSoftmaxWithLoss',
+      'SoftmaxWithWeightedLoss',
+    ],
     documentation: 'Cross entropy of the softmax of scores and class numbers.',
     source: 'softmax_loss_layer.cpp',
     parameters: 'softmax_param',
@@ -142,6 +159,13 @@ export const lossLayers: readonly CaffeLayerDefinition[] = [
   },
   {
     type: 'SigmoidCrossEntropyLoss',
+    aliases: [
+      'ClassBalancedSigmoidCrossEntropyLoss',
+      'BalanceCrossEntropyLoss',
+      'WeightedSigmoidCrossEntropyLoss',
+      'SigmoidFocalLoss',
+      'MultiLabelLoss',
+    ],
     documentation: 'Cross entropy of the sigmoid of scores and targets from 0 to 1.',
     source: 'sigmoid_cross_entropy_loss_layer.cpp',
     parameters: 'loss_param',
@@ -151,6 +175,7 @@ export const lossLayers: readonly CaffeLayerDefinition[] = [
   },
   {
     type: 'EuclideanLoss',
+    aliases: ['WeightedEuclideanLoss', 'MaskedEuclideanLoss', 'EuclideanLossOHEM'],
     documentation: 'Half the sum of squared differences.',
     source: 'euclidean_loss_layer.cpp',
     ...loss,
@@ -222,6 +247,19 @@ export const lossLayers: readonly CaffeLayerDefinition[] = [
     bottoms: [2, 4],
     tops: [0, 2],
     lower: lowerSmoothL1Ohem,
+  },
+  {
+    type: 'CTCLoss',
+    aliases: ['CtcLoss', 'WarpCTC', 'WarpCtcLoss'],
+    documentation: 'Likelihood of a sequence of labels over all alignments.',
+    source: 'warp_ctc_loss_layer.cpp of the forks for CRNN',
+    parameters: 'ctc_loss_param',
+    otherParameters: ['warp_ctc_loss_param'],
+    isLoss: true,
+    tops: [0, 1],
+    readsOnHost: true,
+    bottoms: [2, 4],
+    lower: lowerCtcLoss,
   },
   {
     type: 'Accuracy',

@@ -31,13 +31,42 @@ function lowerLrn(call: CaffeCall): readonly Tensor[] | undefined {
   return [call.emit('Mul', [input, call.emit('Pow', [sum, call.scalar(-beta)])])];
 }
 
-/** Caffe normalizes here and scales in a Scale layer of its own. */
+/** Caffe normalizes here and scales in a Scale layer of its own, unless NVIDIA's `scale_bias` is set. */
 function lowerBatchNorm(call: CaffeCall): readonly Tensor[] | undefined {
   const channels = fixed(shapeOf(call)?.[1]);
   if (channels === undefined) return undefined;
-  const stored = ['ones', 'zeros', 'mean', 'variance'].map((name) => call.buffer(name, [channels]));
+  const trained = booleanOf(call.parameters, 'scale_bias') === true;
+  const stored = [
+    trained ? call.weight(3, 'scale', [channels]) : call.buffer('ones', [channels]),
+    trained ? call.weight(4, 'bias', [channels]) : call.buffer('zeros', [channels]),
+    ...['mean', 'variance'].map((name) => call.buffer(name, [channels])),
+  ];
   const epsilon = float(numberOf(call.parameters, 'eps') ?? 1e-5);
   return [call.emit('BatchNormalization', [call.inputs[0], ...stored], { epsilon })];
+}
+
+/** Normalization per channel with trained factors and shifts, its first two parameters (bn_layer.cpp). */
+function lowerTrainedNorm(call: CaffeCall): readonly Tensor[] | undefined {
+  const channels = fixed(shapeOf(call)?.[1]);
+  if (channels === undefined) return undefined;
+  const trained = ['scale', 'shift'].map((name, index) => call.weight(index, name, [channels]));
+  const stored = ['mean', 'variance'].map((name) => call.buffer(name, [channels]));
+  const epsilon = float(numberOf(call.parameters, 'eps') ?? 1e-5);
+  return [call.emit('BatchNormalization', [call.inputs[0], ...trained, ...stored], { epsilon })];
+}
+
+/** Statistics of each sample: of each channel, or of groups of them. */
+function lowerSampleNorm(call: CaffeCall): readonly Tensor[] | undefined {
+  const channels = fixed(shapeOf(call)?.[1]);
+  if (channels === undefined) return undefined;
+  const groups = numberOf(call.parameters, 'group_num') ?? numberOf(call.parameters, 'num_groups') ?? 32;
+  if (call.layer.type === 'GroupNorm' && (groups < 1 || channels % groups !== 0)) {
+    return call.mismatch(`${channels} channels do not divide into ${groups} groups`);
+  }
+  const trained = ['scale', 'bias'].map((name, index) => call.weight(index, name, [channels]));
+  return call.layer.type === 'GroupNorm'
+    ? [call.emit('GroupNormalization', [call.inputs[0], ...trained], { num_groups: int(groups) })]
+    : [call.emit('InstanceNormalization', [call.inputs[0], ...trained])];
 }
 
 function lowerMvn(call: CaffeCall): readonly Tensor[] | undefined {
@@ -77,6 +106,7 @@ function lowerSoftmax(call: CaffeCall): readonly Tensor[] | undefined {
 export const normalizationLayers: readonly CaffeLayerDefinition[] = [
   {
     type: 'LRN',
+    aliases: ['LRNRistretto'],
     documentation: 'Division by a power of the sum of squares over neighbouring channels or positions.',
     source: 'lrn_layer.cpp',
     parameters: 'lrn_param',
@@ -90,6 +120,26 @@ export const normalizationLayers: readonly CaffeLayerDefinition[] = [
     parameters: 'batch_norm_param',
     ...oneToOne,
     lower: lowerBatchNorm,
+  },
+  {
+    type: 'BN',
+    aliases: ['SyncBN', 'BatchNormalization', 'CuDNNBatchNorm', 'CuDNNBatchNormalization'],
+    documentation: 'Normalization per channel, with trained factors and shifts.',
+    source: 'bn_layer.cpp of SegNet, and of PSPNet',
+    parameters: 'bn_param',
+    otherParameters: ['batch_norm_param'],
+    ...oneToOne,
+    lower: lowerTrainedNorm,
+  },
+  {
+    type: 'InstanceNorm',
+    aliases: ['GroupNorm', 'InstanceNormalization'],
+    documentation: 'Normalization of the channels of each sample, alone or in groups.',
+    source: 'instance_norm_layer.cpp and group_norm_layer.cpp of the forks',
+    parameters: 'group_norm_param',
+    otherParameters: ['instance_norm_param'],
+    ...oneToOne,
+    lower: lowerSampleNorm,
   },
   {
     type: 'MVN',

@@ -15,10 +15,11 @@ export const plumbingLayers: readonly CaffeLayerDefinition[] = [
   },
   {
     type: 'HDF5Output',
+    aliases: ['FLOWriter', 'IMGWriter', 'PFMWriter', 'MatWrite', 'Print'],
     documentation: 'Writes blobs to a file; nothing of it runs on a GPU.',
     source: 'hdf5_output_layer.cpp',
     parameters: 'hdf5_output_param',
-    bottoms: [2, 2],
+    bottoms: [1, any],
     tops: [0, 0],
     readsOnHost: true,
     lower: () => [],

@@ -3,7 +3,8 @@
 import { booleanOf, numberOf, numbersOf, spanOf, textOf } from '../../../formats/caffe/syntax.ts';
 import { int, ints, type NodeAttributes, type Tensor } from '../../layer-spec/layerDefinition.ts';
 import type { CaffeCall, CaffeLayerDefinition } from '../layerDefinition.ts';
-import { fixed, printShape, shapeOfRank } from '../shapes.ts';
+import { fixed, printShape, shapeOf, shapeOfRank } from '../shapes.ts';
+import { windowWithTime } from './convolution.ts';
 
 /**
  * Positions of a window along an axis by Caffe's rule: ⌈(size + 2·pad − kernel) / stride⌉ + 1, less one where there is
@@ -51,6 +52,7 @@ function paddingOf(
 function lowerPooling(call: CaffeCall): readonly Tensor[] | undefined {
   const { parameters } = call;
   const [input] = call.inputs;
+  if (shapeOf(call)?.length === 5) return lowerPoolOverTime(call);
   const shape = shapeOfRank(call, 4, '[batch, channels, height, width]');
   if (shape === undefined) return undefined;
   const method = textOf(parameters, 'pool') ?? 'MAX';
@@ -103,6 +105,34 @@ function lowerPooling(call: CaffeCall): readonly Tensor[] | undefined {
   });
 }
 
+/** Pools of [batch, channels, frames, height, width], by the rule of pooledSize (pooling3d_layer.cpp of C3D). */
+function lowerPoolOverTime(call: CaffeCall): readonly Tensor[] | undefined {
+  const { parameters } = call;
+  const sizes = (shapeOf(call) ?? []).slice(2).map(fixed);
+  const isMax = (textOf(parameters, 'pool') ?? 'MAX') === 'MAX';
+  if (booleanOf(parameters, 'global_pooling')) {
+    return [call.emit(isMax ? 'GlobalMaxPool' : 'GlobalAveragePool', call.inputs)];
+  }
+  const side = numberOf(parameters, 'kernel_size') ?? 1;
+  const window = windowWithTime(call, 3) ?? {
+    kernel: [side, side, side],
+    stride: Array.from({ length: 3 }, () => numberOf(parameters, 'stride') ?? 1),
+    pad: Array.from({ length: 3 }, () => numberOf(parameters, 'pad') ?? 0),
+  };
+  const { kernel, stride, pad } = window;
+  if ([...kernel, ...stride].some((each) => each < 1)) {
+    return call.problem('kernel and stride must be above 0');
+  }
+  return [
+    call.emit(isMax ? 'MaxPool' : 'AveragePool', call.inputs, {
+      kernel_shape: ints(kernel),
+      strides: ints(stride),
+      ...paddingOf(sizes, kernel, stride, pad, true),
+      ...(isMax ? {} : { count_include_pad: int(1) }),
+    }),
+  ];
+}
+
 /** Pools of 1, 4, 16, … windows, flattened and joined (src/caffe/layers/spp_layer.cpp). */
 function lowerPyramid(call: CaffeCall): readonly Tensor[] | undefined {
   const { parameters } = call;
@@ -147,6 +177,7 @@ const deepestPyramid = 12;
 export const poolingLayers: readonly CaffeLayerDefinition[] = [
   {
     type: 'Pooling',
+    aliases: ['Pooling3D', 'NdPooling'],
     documentation: 'Maximum or mean of windows; sizes round up.',
     source: 'pooling_layer.cpp',
     parameters: 'pooling_param',

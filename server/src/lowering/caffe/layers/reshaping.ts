@@ -1,6 +1,6 @@
 /** Layers that give the same elements another shape or order (src/caffe/layers/reshape_layer.cpp, flatten_layer.cpp). */
 
-import { messageOf, numberOf, numbersOf, spanOf } from '../../../formats/caffe/syntax.ts';
+import { booleanOf, messageOf, numberOf, numbersOf, spanOf } from '../../../formats/caffe/syntax.ts';
 import { type Dimension, divideExactly } from '../../../model/dimension.ts';
 import { int, ints, type Tensor } from '../../layer-spec/layerDefinition.ts';
 import type { CaffeCall, CaffeLayerDefinition } from '../layerDefinition.ts';
@@ -109,6 +109,63 @@ function lowerShuffle(call: CaffeCall): readonly Tensor[] | undefined {
   return joined === undefined ? undefined : [joined];
 }
 
+/** Positions of a square become channels, or the other way (reorg_layer.cpp: `stride`, `reverse`). */
+function lowerReorg(call: CaffeCall): readonly Tensor[] | undefined {
+  const shape = shapeOfRank(call, 4, '[batch, channels, height, width]');
+  const { parameters } = call;
+  const factor =
+    numberOf(parameters, 'stride') ??
+    numberOf(parameters, 'up_scale') ??
+    numberOf(parameters, 'upscale_factor') ??
+    2;
+  const reversed = booleanOf(parameters, 'reverse') === true || call.layer.type !== 'Reorg';
+  if (shape === undefined) return undefined;
+  const fits = reversed
+    ? divideExactly(shape[1] ?? 0, factor * factor) !== undefined
+    : shape.slice(2).every((size) => divideExactly(size, factor) !== undefined);
+  if (factor < 1 || !fits) {
+    return call.mismatch(`${printShape(shape)} does not divide by ${factor}`, spanOf(parameters, 'stride'));
+  }
+  return [call.emit(reversed ? 'DepthToSpace' : 'SpaceToDepth', call.inputs, { blocksize: int(factor) })];
+}
+
+function lowerTranspose(call: CaffeCall): readonly Tensor[] | undefined {
+  const rank = shapeOf(call)?.length;
+  const order = numbersOf(call.parameters, 'dim');
+  if (rank === undefined) return undefined;
+  if (new Set(order).size !== rank || order.some((axis) => axis < 0 || axis >= rank)) {
+    return call.problem(
+      `dim ${order.join(', ')} is no order of ${rank} axes`,
+      spanOf(call.parameters, 'dim'),
+    );
+  }
+  return [call.emit('Transpose', call.inputs, { perm: ints(order) })];
+}
+
+/** An axis read from its end. */
+function lowerReverse(call: CaffeCall): readonly Tensor[] | undefined {
+  const rank = shapeOf(call)?.length;
+  if (rank === undefined) return undefined;
+  const axis = axisOf(call, numberOf(call.parameters, 'axis') ?? 0, rank, spanOf(call.parameters, 'axis'));
+  if (axis === undefined) return undefined;
+  const bounds = [[-1], [-(2 ** 31)], [axis], [-1]].map((values) => call.integers(values));
+  return [call.emit('Slice', [call.inputs[0], ...bounds])];
+}
+
+/** Zeros around an image, as the forks name the sides. */
+function lowerPadding(call: CaffeCall): readonly Tensor[] | undefined {
+  if (shapeOfRank(call, 4, '[batch, channels, height, width]') === undefined) return undefined;
+  const side = (...names: readonly string[]): number =>
+    names.map((name) => numberOf(call.parameters, name)).find((size) => size !== undefined) ?? 0;
+  const [top, left] = [
+    side('top', 'pad_t', 'pad_top', 'pad_h', 'pad'),
+    side('left', 'pad_l', 'pad_left', 'pad_w', 'pad'),
+  ];
+  const bottom = side('bottom', 'pad_b', 'pad_bottom', 'pad_h', 'pad');
+  const right = side('right', 'pad_r', 'pad_right', 'pad_w', 'pad');
+  return [call.emit('Pad', [call.inputs[0], call.integers([0, 0, top, left, 0, 0, bottom, right])])];
+}
+
 export const reshapingLayers: readonly CaffeLayerDefinition[] = [
   {
     type: 'Reshape',
@@ -136,10 +193,50 @@ export const reshapingLayers: readonly CaffeLayerDefinition[] = [
   },
   {
     type: 'ShuffleChannel',
+    aliases: ['ChannelShuffle'],
     documentation: 'Channels of groups interleaved.',
     source: 'shuffle_channel_layer.cpp of ShuffleNet',
     parameters: 'shuffle_channel_param',
     ...oneToOne,
     lower: lowerShuffle,
+  },
+  {
+    type: 'Reorg',
+    aliases: ['PixelShuffle', 'SubPixel'],
+    documentation: 'Positions of squares as channels, or channels as positions.',
+    source: 'reorg_layer.cpp of the forks for YOLO v2; pixel_shuffle_layer.cpp',
+    parameters: 'reorg_param',
+    otherParameters: ['pixel_shuffle_param', 'sub_pixel_param'],
+    bottoms: [1, 2],
+    tops: [1, 1],
+    lower: lowerReorg,
+  },
+  {
+    type: 'Transpose',
+    documentation: 'Axes in another order.',
+    source: 'transpose_layer.cpp of the forks for CRNN',
+    parameters: 'transpose_param',
+    ...oneToOne,
+    lower: lowerTranspose,
+  },
+  {
+    type: 'Reverse',
+    aliases: ['ReverseAxis'],
+    documentation: 'An axis from its end.',
+    source: 'reverse_layer.cpp of the forks for CRNN',
+    parameters: 'reverse_param',
+    otherParameters: ['reverse_axis_param'],
+    ...oneToOne,
+    lower: lowerReverse,
+  },
+  {
+    type: 'Padding',
+    aliases: ['Pad', 'PadLayer'],
+    documentation: 'Zeros around an image.',
+    source: 'padding_layer.cpp of the forks',
+    parameters: 'padding_param',
+    otherParameters: ['pad_param'],
+    ...oneToOne,
+    lower: lowerPadding,
   },
 ];

@@ -71,12 +71,26 @@ function lowerUpsample(call: CaffeCall): readonly Tensor[] | undefined {
   ];
 }
 
+/** By `factor`, to a size of the target, or by 8 (imresize_layer.cpp). */
+function lowerImageResize(call: CaffeCall): readonly Tensor[] | undefined {
+  const shape = shapeOfRank(call, 4, '[batch, channels, height, width]');
+  const factor = numberOf(call.parameters, 'factor') || 8;
+  const [height, width] = ['target_spatial_height', 'target_spatial_width'].map((name, axis) => {
+    const size = fixed(shape?.[2 + axis]);
+    return numberOf(call.parameters, name) || (size === undefined ? undefined : Math.round(size * factor));
+  });
+  if (height === undefined || width === undefined) return undefined;
+  return resize(call, height, width, { mode: text('cubic') });
+}
+
 export const resizingLayers: readonly CaffeLayerDefinition[] = [
   {
     type: 'Interp',
+    aliases: ['Resize', 'ResizeBilinear', 'NNInterp', 'ImageResize'],
     documentation: 'Bilinear resizing.',
     source: 'interp_layer.cpp of DeepLab',
     parameters: 'interp_param',
+    otherParameters: ['resize_param', 'nninterp_param', 'image_resize_param'],
     bottoms: [1, 2],
     tops: [1, 1],
     lower: lowerInterp,
@@ -89,5 +103,14 @@ export const resizingLayers: readonly CaffeLayerDefinition[] = [
     bottoms: [1, 2],
     tops: [1, 1],
     lower: lowerUpsample,
+  },
+  {
+    type: 'ImResize',
+    documentation: 'Maps made larger, bicubic.',
+    source: 'imresize_layer.cpp of OpenPose',
+    parameters: 'imresize_param',
+    bottoms: [1, 1],
+    tops: [1, 1],
+    lower: lowerImageResize,
   },
 ];
