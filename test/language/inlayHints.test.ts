@@ -19,14 +19,14 @@ function check(text: string, request?: ScenarioRequest): void {
 const patternOf = (text: string): RegExp =>
   new RegExp(`^${text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replaceAll('…', '.*')}$`);
 
-it('shows FLOPs of forward and the time of both directions', () => {
+it('shows FLOPs and time of both directions together', () => {
   check(`
 dims: { batch: 4 }
 inputs:
   x: float32[batch, 1024]
 layers:
   - fc: Linear(1024, 4096)
-  # hint: 33.6 MFLOP · … µs
+  # hint: 67.1 MFLOP · … µs
   - act: ReLU()
   # hint: … µs
 `);
@@ -39,9 +39,9 @@ inputs:
   x: float32[batch, 4096]
 layers:
   - first: Linear(4096, 4096)
-  # hint: 134 MFLOP · … · grad 64.0 MiB, … exposed
+  # hint: 268 MFLOP · … · grad 64.0 MiB, … exposed
   - second: Linear(4096, 4096)
-  # hint: 134 MFLOP · … · grad 64.0 MiB…
+  # hint: 403 MFLOP · … · grad 64.0 MiB…
 `,
     { cluster: 'k80-10gbe', gpus: 8, batch: 4 },
   );
@@ -54,12 +54,12 @@ inputs:
 blocks:
   pair:
     - a: Linear(512, 512)
-    # hint: 1.57 MFLOP · … · sum of 3
+    # hint: 4.19 MFLOP · … · sum of 3
     - b: ReLU()
     # hint: … · sum of 3
 layers:
   - body: pair() * 3
-  # hint: 1.57 MFLOP · … · sum of 6
+  # hint: 4.19 MFLOP · … · sum of 6
 `);
 });
 
@@ -92,8 +92,11 @@ it('shows measured times beside predicted ones, where every layer of the line wa
     layers: new Map([['a', { forward: seconds(1e-3), backward: seconds(2e-3) }]]),
   };
   const [first, second] = inlayHints(viewOf(text, oneGpu, measurements), 0, 10);
-  expect(first?.text).toContain(' · measured 3.00 ms');
+  expect(first?.text).toContain(' · measured 3.00 ms on a test');
   expect(second?.text).not.toContain('measured');
   const [onCpu] = inlayHints(viewOf(text, oneGpu, { ...measurements, origin: 'CPU (a test)' }), 0, 10);
   expect(onCpu?.text).toContain(' · measured 3.00 ms on CPU');
+  const origin = 'NVIDIA H200, torch 2.13.0, 2026-11-21';
+  const [onGpu] = inlayHints(viewOf(text, oneGpu, { ...measurements, origin }), 0, 10);
+  expect(onGpu?.text).toContain(' · measured 3.00 ms on H200');
 });

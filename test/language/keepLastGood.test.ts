@@ -27,6 +27,15 @@ it('keeps the numbers of lines above and below a half-written one', () => {
   ]);
 });
 
+it('keeps nothing of a text that was emptied', () => {
+  for (const empty of ['', '\n  \n']) {
+    const shown = keepLastGood(viewOf(empty), viewOf(good));
+    expect(inlayHints(shown, 0, 100)).toEqual([]);
+    expect(codeLenses(shown)).toEqual([]);
+    expect(diagnostics(shown)).toHaveLength(1);
+  }
+});
+
 it('moves them with the text', () => {
   expect(hintsAfter(good.replace('  - b:', '  - new: (\n\n  - b:'))).toEqual([
     '- a: Linear(8, 16)',

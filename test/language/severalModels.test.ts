@@ -20,10 +20,10 @@ inputs:
 blocks:
   mlp:
     - fc: Linear(d, d)
-    # hint: small 33.6 MFLOP · … | large 134 MFLOP · …
+    # hint: small 67.1 MFLOP · … | large 268 MFLOP · …
 layers:
   - body: mlp()
-  # hint: small 33.6 MFLOP · … | large 134 MFLOP · …
+  # hint: small 67.1 MFLOP · … | large 268 MFLOP · …
   - act: ReLU()
   # hint: small … | large …
 models:
@@ -37,7 +37,7 @@ models:
       y: float32[batch, 1024]
     layers:
       - a: Linear(1024, 1024)
-      # hint: 8.39 MFLOP · …
+      # hint: 16.8 MFLOP · …
 `;
 
 const patternOf = (expected: string): RegExp =>
@@ -72,7 +72,7 @@ it('shows what a shared line costs in each', () => {
 it('names the model that alone can be costed on a shared line', () => {
   const wrong = text.replace('{ precision: fp16 }', '{ cluster: nowhere }');
   expect(inlayHints(viewOf(wrong), 6, 6).map((hint) => hint.text)).toEqual([
-    expect.stringMatching(/^small 33\.6 MFLOP/),
+    expect.stringMatching(/^small 67\.1 MFLOP/),
   ]);
 });
 

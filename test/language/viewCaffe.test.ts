@@ -61,7 +61,7 @@ it('hints each layer on the line its block begins', () => {
     lines[lineOf('"a"')],
   ]);
   // 2 · 8 · 30 · 30 positions · 16 · 27.
-  expect(hints[0]).toMatchObject({ position: { line: 7 }, text: expect.stringMatching(/^6\.22 MFLOP · /) });
+  expect(hints[0]).toMatchObject({ position: { line: 7 }, text: expect.stringMatching(/^12\.4 MFLOP · /) });
   expect(hints[3]?.text).toContain('sum of 2');
 });
 

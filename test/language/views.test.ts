@@ -66,6 +66,16 @@ it('puts the totals and the scenario above the first line', () => {
   expect([totals?.line, scenario?.line]).toEqual([0, 0]);
 });
 
+it.each([
+  ['fits', 1, /· \d\S* MiB of 79\.1 GiB$/],
+  ['does not fit', 2 ** 23, /· out of memory: \S+ [GT]iB of 79\.1 GiB$/],
+])('marks a step that %s, by the memory that decides', (_, batch, memory) => {
+  const shown = viewOf(text.replace('batch: 8, ', ''), { ...oneGpu, batch });
+  const { totals } = shown.estimate.cost ?? {};
+  expect(codeLenses(shown)[0]?.title).toMatch(memory);
+  expect(totals?.memory.context).toBeGreaterThan(0);
+});
+
 it('outlines blocks with their lines, and layers', () => {
   const outline = (symbols: readonly DocumentSymbol[]): unknown =>
     symbols.map(({ name, children }) => (children.length === 0 ? name : [name, outline(children)]));

@@ -63,7 +63,7 @@ it('annotates a layer spec', async () => {
   await open(specUri, 'layer-spec', spec);
   const shown = await hints(specUri);
   expect(shown.map(({ line }) => line)).toEqual([4, 5]);
-  expect(shown[0]?.text).toMatch(/^524 kFLOP · \S+ µs/);
+  expect(shown[0]?.text).toMatch(/^1\.05 MFLOP · \S+ µs/);
   const textDocument = { uri: specUri };
   expect(
     await connection.sendRequest('textDocument/hover', { textDocument, position: { line: 4, character: 5 } }),
@@ -205,7 +205,7 @@ models:
 `,
   );
   expect((await hints(uri)).map(({ line, text }) => [line, text.replace(/ · [^|]*(?= |$)/g, '')])).toEqual([
-    [3, 'small 4.19 MFLOP | large 16.8 MFLOP'],
+    [3, 'small 8.39 MFLOP | large 33.6 MFLOP'],
   ]);
   expect(await connection.sendRequest('textDocument/codeLens', { textDocument: { uri } })).toMatchObject([
     { command: { arguments: [uri, 'small'] } },
@@ -276,7 +276,7 @@ small (float[N,512] x) => (float[N,512] y)
   await open(uri, 'onnx-text', text);
   const shown = await hints(uri);
   expect(shown.map(({ line }) => line)).toEqual([4, 5]);
-  expect(shown[0]?.text).toMatch(/^524 kFLOP · \S+ µs/);
+  expect(shown[0]?.text).toMatch(/^1\.05 MFLOP · \S+ µs/);
   const textDocument = { uri };
   expect(
     await connection.sendRequest('textDocument/hover', { textDocument, position: { line: 6, character: 5 } }),
@@ -336,7 +336,7 @@ layer { name: "s" type: "Softmx" bottom: "fc" top: "s" }
   await open(uri, 'caffe-prototxt', net);
   // 2 · 4 samples · 16 features · 10 outputs.
   expect(await hints(uri)).toMatchObject([
-    { line: 1, text: expect.stringMatching(/^1\.28 kFLOP · /) },
+    { line: 1, text: expect.stringMatching(/^2\.56 kFLOP · /) },
     { line: 5, text: 'cost unknown' },
   ]);
   expect(await diagnostics(uri, 1)).toMatchObject([{ code: 'caffe/unknown-layer' }]);
@@ -347,7 +347,7 @@ it('follows typing and answers for the newest text only', async () => {
   await open(specUri, 'layer-spec', spec);
   await change(specUri, 2, spec.replace('Linear(512, 512)', 'Linear(512, '));
   await change(specUri, 3, spec.replace('Linear(512, 512)', 'Linear(512, 2048)'));
-  expect((await hints(specUri))[0]?.text).toMatch(/^2\.10 MFLOP/);
+  expect((await hints(specUri))[0]?.text).toMatch(/^4\.19 MFLOP/);
   expect((await diagnostics(specUri, 3)).filter(({ severity }) => severity === 1)).toEqual([]);
 });
 
@@ -392,7 +392,7 @@ it('shows the kinds of hints that are switched on', async () => {
   await open(specUri, 'layer-spec', spec);
   expect((await hints(specUri)).slice(0, 2).map(({ text }) => text)).toEqual([
     '[1, 512]',
-    expect.stringContaining('kFLOP'),
+    expect.stringContaining('FLOP'),
   ]);
   await changeSettings({ hints: { cost: false, shape: true } });
   expect((await hints(specUri)).map(({ text }) => text)).toEqual(['[1, 512]', '[1, 512]']);
@@ -520,7 +520,7 @@ it('costs included blocks, and again when their file changes', async () => {
   files.set(address, new TextEncoder().encode(blocks(512)));
   const text = `include: blocks/mlp.layers.yaml\ninputs:\n  x: float32[batch, 512]\nlayers:\n  - a: mlp()\n`;
   await open(specUri, 'layer-spec', text);
-  expect((await hints(specUri))[0]?.text).toContain('524 kFLOP');
+  expect((await hints(specUri))[0]?.text).toContain('1.05 MFLOP');
   const position = { line: 4, character: 8 };
   const asked = { textDocument: { uri: specUri }, position };
   expect(await connection.sendRequest('textDocument/definition', asked)).toMatchObject([
@@ -536,11 +536,11 @@ it('costs included blocks, and again when their file changes', async () => {
   await connection.sendNotification('workspace/didChangeWatchedFiles', {
     changes: [{ uri: address, type: 2 }],
   });
-  expect((await hints(specUri))[0]?.text).toContain('1.05 MFLOP');
+  expect((await hints(specUri))[0]?.text).toContain('2.10 MFLOP');
   await open(address, 'layer-spec', blocks(2048));
-  await expect.poll(async () => (await hints(specUri))[0]?.text).toContain('2.10 MFLOP');
-  await change(address, 2, blocks(4096));
   await expect.poll(async () => (await hints(specUri))[0]?.text).toContain('4.19 MFLOP');
+  await change(address, 2, blocks(4096));
+  await expect.poll(async () => (await hints(specUri))[0]?.text).toContain('8.39 MFLOP');
 });
 
 it('makes text of a binary model whose bytes the client hands over, and annotates it', async () => {
@@ -552,7 +552,7 @@ it('makes text of a binary model whose bytes the client hands over, and annotate
   expect(text).toContain('MatMul');
   await open(uri, 'onnx-text', text);
   const line = text.split('\n').findIndex((content) => content.includes('MatMul'));
-  expect(await hints(uri)).toEqual([{ line, text: expect.stringMatching(/^64 FLOP · /) }]);
+  expect(await hints(uri)).toEqual([{ line, text: expect.stringMatching(/^128 FLOP · /) }]);
 });
 
 it('asks the editor for the text again when the file changes', async () => {
@@ -574,7 +574,7 @@ it('asks the editor for the text again when the file changes', async () => {
     textDocument: { uri, version: 2 },
     contentChanges: [{ text }],
   });
-  expect((await hints(uri))[0]?.text).toMatch(/^128 FLOP/);
+  expect((await hints(uri))[0]?.text).toMatch(/^256 FLOP/);
 });
 
 it.each([
@@ -614,7 +614,7 @@ it('lists clusters and frameworks, and renders reports', async () => {
 });
 
 it('runs the benchmark in trusted workspaces only, shows its progress and its times', async () => {
-  const { open, connection, progress, hints } = await start({
+  const { open, change, connection, progress, hints } = await start({
     initialization: { trusted: false },
     platform: {
       benchmark: async (_, { onProgress }) => {
@@ -631,7 +631,12 @@ it('runs the benchmark in trusted workspaces only, shows its progress and its ti
   await connection.sendNotification(trustGranted);
   expect(await run()).toEqual({ kind: 'done', summary: 'measured' });
   expect(progress).toMatchObject([{ uri: specUri, message: 'layer a', fraction: 0.5 }]);
+  expect((await hints(specUri))[0]?.text).toContain('measured 3.00 ms on a fake');
+  // Another comment is no other model; another width is.
+  await change(specUri, 2, `# a note\n${spec}`);
   expect((await hints(specUri))[0]?.text).toContain('measured 3.00 ms');
+  await change(specUri, 3, spec.replaceAll('512', '256'));
+  expect((await hints(specUri))[0]?.text).not.toContain('measured');
 });
 
 it('ends a benchmark that is cancelled', async () => {

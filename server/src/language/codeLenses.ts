@@ -3,6 +3,7 @@
 import { hasAllParameters } from '../estimate/leftOut.ts';
 import { atLeast, formatBytes, formatFlops, formatShortCount, formatTime } from '../model/format.ts';
 import type { Scenario } from '../model/scenario.ts';
+import type { Fit, StepCost } from '../model/stepCost.ts';
 import { bytes } from '../model/units.ts';
 import { measuredText } from './lineCost.ts';
 import { type ModelView, viewsOf } from './modelView.ts';
@@ -25,14 +26,15 @@ function lensesOf(view: ModelView): readonly CodeLens[] {
   const { totals } = cost;
   const bound = (text: string): string => atLeast(text, totals.exact);
   const training = cost.scenario.mode === 'training';
-  const measured = view.measurements?.step;
+  const { measurements } = view;
+  const measured = measurements?.step;
   const total = [
     view.estimate.opened.name,
     `${atLeast(formatShortCount(parameters), hasAllParameters(view.estimate.opened.format, totals))} parameters`,
     `${bound(formatFlops(totals.flops.forward))} forward${training ? `, ${bound(formatFlops(totals.flops.backward))} backward` : ''}`,
     `step ${atLeast(formatTime(totals.time.step), totals.time.exact)}`,
-    ...(measured === undefined ? [] : [measuredText(measured, view.measurements)]),
-    `${bound(formatBytes(totals.memory.peak))} of ${totals.memory.capacity === null ? '?' : formatBytes(bytes(totals.memory.capacity))}`,
+    ...(measured === undefined || measurements === undefined ? [] : [measuredText(measured, measurements)]),
+    memoryText(cost),
     ...(totals.time.exact ? [] : ['at least']),
     ...(view.stale ? ['from before the line that cannot be read'] : []),
   ].join(' · ');
@@ -45,6 +47,20 @@ function lensesOf(view: ModelView): readonly CodeLens[] {
     { ...place, title: describeScenario(cost.scenario), action: 'choose-cluster' },
   ];
 }
+
+/**
+ * `13.4 GiB of 79.2 GiB`: what decides whether the step fits, driver and framework included. That is what tensors need,
+ * or, where only their places do not fit, what the caching allocator reserves.
+ */
+function memoryText({ fits, totals }: StepCost): string {
+  const { peak, reserved, context, capacity } = totals.memory;
+  const needed = bytes(peak + context);
+  if (capacity === null) return `${atLeast(formatBytes(needed), totals.exact)} of unknown memory`;
+  const decides = fits === 'yes' || needed > capacity ? needed : bytes(reserved.high + context);
+  return `${marks[fits]}${atLeast(formatBytes(decides), totals.exact)} of ${formatBytes(bytes(capacity))}`;
+}
+
+const marks: Readonly<Record<Fit, string>> = { yes: '', may: 'may not fit: ', no: 'out of memory: ' };
 
 /** `dgx-a100 · 8 GPUs · batch 32 · bf16 · pytorch-ddp`; on one GPU, and in inference, no framework sends gradients. */
 function describeScenario(scenario: Scenario): string {

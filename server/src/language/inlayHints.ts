@@ -3,7 +3,7 @@
  *
  *     - fc: Linear(d, 4*d)          38.7 GFLOP · 0.21 ms · grad 9.00 MiB, 0.04 ms exposed
  *
- * FLOPs are those of forward, time is forward and backward together. A line without cost has no such hint.
+ * FLOPs and time are of forward and backward together. A line without cost has no such hint.
  * A second kind, which can be switched on by itself, shows the shape that the layer gives: `[8, 1024, 3072]`.
  * A line that several models of a text share says what it costs in each:
  *
@@ -134,12 +134,14 @@ function hintText(
 ): string {
   const cost = lineCost(row);
   if (cost.unknown) return unknownText(row);
+  const flops = add(cost.flops.forward, cost.flops.backward);
   const time = add(cost.time.forward, cost.time.backward);
-  const measured = measuredTime(row, view.measurements);
+  const { measurements } = view;
+  const measured = measuredTime(row, measurements);
   const parts = [
-    ...(cost.flops.forward > 0 ? [atLeast(print.flops(cost.flops.forward), cost.exact)] : []),
+    ...(flops > 0 ? [atLeast(print.flops(flops), cost.exact)] : []),
     ...(time > 0 ? [atLeast(print.time(time), cost.exact)] : []),
-    ...(measured === undefined ? [] : [measuredText(measured, view.measurements)]),
+    ...(measured === undefined || measurements === undefined ? [] : [measuredText(measured, measurements)]),
     ...(cost.time.communication > 0 && cost.gradient > 0
       ? [
           `grad ${print.bytes(cost.gradient)}${cost.time.exposed !== null && cost.time.exposed >= worthSaying ? `, ${print.time(cost.time.exposed)} exposed` : ''}`,

@@ -13,8 +13,9 @@ import { isExact } from './lineCost.ts';
 import { joinViews, type LayerRow, type ModelView, rangeOfIssue, viewsOf } from './modelView.ts';
 import type { Range, TextLines } from './textLines.ts';
 
-/** The view to show for `current`, given the last view that could be read in full. */
+/** The view to show for `current`, given the last view that could be read in full. An emptied text has no numbers. */
 export function keepLastGood(current: ModelView, lastGood: ModelView | undefined): ModelView {
+  if (current.text.lines.every((line) => line.trim() === '')) return current;
   const before = lastGood === undefined ? [] : viewsOf(lastGood);
   const kept = viewsOf(current).map((view) =>
     keepOne(

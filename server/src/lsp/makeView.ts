@@ -182,10 +182,17 @@ function withMeasured(
   return scenario !== undefined && measurementKey(view, scenario) === measured.key ? view : make(undefined);
 }
 
-/** What measured times depend on: the text, and what of the scenario reaches a single GPU's work. */
+/** What measured times depend on: the layers, whatever else the text says, and what of the scenario reaches one GPU. */
 export const measurementKey = (view: ModelView, scenario: Scenario): string =>
   JSON.stringify([
-    view.text.lines,
+    view.estimate.cost?.layers.map(({ name, type, parameters, flops, operations, output }) => [
+      name,
+      type,
+      parameters,
+      flops.forward,
+      operations.forward,
+      output,
+    ]),
     scenario.batchPerGpu,
     scenario.dimensions,
     scenario.precision,

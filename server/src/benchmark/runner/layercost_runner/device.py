@@ -119,7 +119,10 @@ def open_device(wanted: str, precision: str) -> Device:
                 f"{torch.cuda.device_count()} GPUs are there; one was used, communication between them was not measured"
             )
     else:
-        device = Device("cpu", f"CPU ({_processor()}, {torch.get_num_threads()} threads)", precision)
+        threads = torch.get_num_threads()
+        device = Device(
+            "cpu", f"CPU ({_processor()}, {threads} {'thread' if threads == 1 else 'threads'})", precision
+        )
         if wanted == "auto":
             device.notes.append(f"No GPU: {_why_no_gpu()}; measured on the CPU, which says nothing about a GPU")
         _cap_memory()
