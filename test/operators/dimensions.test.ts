@@ -56,6 +56,11 @@ const notExecuted: Readonly<Record<string, readonly string[]>> = {
       .concat(['QOrderedMatMul', 'RelativePositionBias', 'RemovePadding', 'RestorePadding'])
       .concat(['SimplifiedLayerNormalization', 'SkipGroupNorm', 'SparseAttention', 'TorchEmbedding'])
       .map((type) => `com.microsoft:${type}`),
+    ...['qonnx.custom_op.general', 'onnx.brevitas', 'finn.custom_op.general'].flatMap((domain) =>
+      ['BipolarQuant', 'FloatQuant', 'Im2Col', 'IntQuant', 'MultiThreshold', 'Quant', 'QuantAvgPool2d']
+        .concat(['Trunc', 'XnorPopcountMatMul'])
+        .map((type) => `${domain}:${type}`),
+    ),
   ],
 };
 

@@ -1,4 +1,4 @@
-/** Operators of ONNX Runtime, as its optimizer and exporters of transformers write them. */
+/** Operators of ONNX Runtime, as its optimizer and exporters of transformers write them, and of other public domains. */
 
 import type { OperatorDefinition } from '../definition.ts';
 import { contribActivations } from './activations.ts';
@@ -8,6 +8,7 @@ import { mixturesOfExperts } from './mixtureOfExperts.ts';
 import { contribNormalizations } from './normalizations.ts';
 import { contribMatmuls } from './products.ts';
 import { quantizedOperators } from './quantized.ts';
+import { quantizers } from './quantizers.ts';
 import { standardOperators } from './standardOperators.ts';
 import { contribTensors } from './tensors.ts';
 import { textGeneration } from './textGeneration.ts';
@@ -20,6 +21,7 @@ export const contribOperators: readonly OperatorDefinition[] = [
   ...contribMatmuls,
   ...mixturesOfExperts,
   ...quantizedOperators,
+  ...quantizers,
   ...standardOperators,
   ...contribTensors,
   ...textGeneration,
