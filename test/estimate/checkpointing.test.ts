@@ -27,7 +27,7 @@ const openText = (text: string): Opened => openModel(byteSourceOfBuffer(Buffer.f
 
 const timeOf = ({ totals }: StepCost): number => totals.time.step ?? Number.NaN;
 
-describe.each(models)('$path', ({ opened, path }) => {
+describe.each(models)('$path', ({ opened }) => {
   describe.each(['fp32', 'bf16'] as const)('%s', (precision) => {
     const costs = new Map(
       checkpoints.map((checkpoint) => [checkpoint, costOf(opened, { precision, checkpoint })]),
@@ -38,8 +38,7 @@ describe.each(models)('$path', ({ opened, path }) => {
       return found;
     };
 
-    // The blocks of this spec are marked `recompute` anyway.
-    test.skipIf(path.includes('llama'))('more is kept, less is computed again', () => {
+    test('more is kept, less is computed again', () => {
       const saved = (['block', 'alternate', 'selective', 'none'] as const).map(
         (checkpoint) => cost(checkpoint).totals.memory.activations,
       );
@@ -84,6 +83,62 @@ layers:
     const { scenario: __, ...asked } = costOf(open(''), { precision, checkpoint: 'block' });
     expect({ ...asked, layers: asked.layers.length }).toEqual({ ...marked, layers: marked.layers.length });
   }
+});
+
+test.each([
+  [
+    'none',
+    0,
+    '`checkpoint: none` replaces the `recompute` of 5 layers, first `stem`; leave `checkpoint` out to cost the marks',
+  ],
+  [
+    'block',
+    1,
+    '`checkpoint: block` replaces the `recompute` of 4 layers, first `h[0].a`; leave `checkpoint` out to cost the marks',
+  ],
+] as const)(
+  '`checkpoint: %s` goes before the marks it speaks of, and says so',
+  (checkpoint, kept, message) => {
+    const opened = openText(`name: m
+inputs:
+  x: float32[8, 64]
+blocks:
+  layer:
+    - a: Linear(64, 64)
+    - b: Linear(64, 64)
+layers:
+  - stem: Linear(64, 64) recompute
+  - h: layer() * 2 recompute
+`);
+    const { cost, issues } = estimateModel(opened, [{ gpus: 1, checkpoint }]);
+    const said = issues.filter(({ code }) => code === 'scenario/overridden-marks');
+    expect(said.map((issue) => issue.message)).toEqual([message]);
+    const recomputed = cost?.layers.filter(({ notes }) => notes.includes('recomputed in backward')) ?? [];
+    expect(recomputed.filter(({ name }) => name === 'stem')).toHaveLength(kept);
+  },
+);
+
+test('the sample marked throughout takes what is asked, and the marks where nothing is', () => {
+  const opened = openGraph('samples/more/llama-3-8b.layers.yaml');
+  const asked = [undefined, ...checkpoints].map((checkpoint) => {
+    const cost = costOf(opened, {
+      cluster: 'dgx-a100',
+      gpus: 8,
+      batch: 1,
+      precision: 'bf16',
+      framework: { name: 'pytorch-fsdp', options: {} },
+      ...(checkpoint === undefined ? {} : { checkpoint }),
+    });
+    return [checkpoint, Math.round(timeOf(cost) * 100) / 100, Math.round(cost.totals.memory.peak / 2 ** 30)];
+  });
+  // Seconds and GiB.
+  expect(asked).toEqual([
+    [undefined, 3.15, 23],
+    ['none', 2.54, 61],
+    ['block', 3.15, 23],
+    ['selective', 2.59, 45],
+    ['alternate', 2.78, 35],
+  ]);
 });
 
 describe('by hand: Linear, ReLU, Linear in blocks of 8 × 64', () => {

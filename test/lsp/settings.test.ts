@@ -15,7 +15,6 @@ test('what is not set is not asked for', () => {
       optimizer: 'adamw',
       framework: { name: 'pytorch-ddp', options: {} },
       mode: 'training',
-      checkpoint: 'none',
     },
   });
 });

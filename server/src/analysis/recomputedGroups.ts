@@ -1,5 +1,6 @@
 /** Which operators backward computes again together: those that lines of a layer spec mark, and the blocks of a model. */
 
+import type { Layer } from '../model/graph.ts';
 import { memoizeRecent } from '../model/memoizeRecent.ts';
 import type { Checkpoint } from '../model/scenario.ts';
 import type { ModelAnalysis } from './modelAnalysis.ts';
@@ -17,24 +18,41 @@ export interface RecomputedGroups {
 export type Keeping = 'nothing' | 'matmuls' | 'alternate matmuls';
 
 /**
- * `undefined` where nothing is computed again. A block is kept whole by its mark, whatever the other blocks keep. They are
- * found once for an analysis: neither the batch nor the number of GPUs changes them.
+ * `undefined` where nothing is computed again. What a person asks of the model goes before the marks of its layers: `none`
+ * before all of them, else before those within blocks; `checkpoint` left out, marks decide. Groups are found once for an
+ * analysis: neither the batch nor the number of GPUs changes them.
  */
 export const recomputedGroups = (
   analysis: ModelAnalysis,
-  checkpoint: Checkpoint,
+  checkpoint: Checkpoint | undefined,
 ): RecomputedGroups | undefined => knownGroups(analysis, checkpoint).groups;
 
 const knownGroups = memoizeRecent(
-  (analysis: ModelAnalysis, checkpoint: Checkpoint): { readonly groups: RecomputedGroups | undefined } => ({
+  (
+    analysis: ModelAnalysis,
+    checkpoint: Checkpoint | undefined,
+  ): { readonly groups: RecomputedGroups | undefined } => ({
     groups: findGroups(analysis, checkpoint),
   }),
   (known, asked) => known === asked,
 );
 
-function findGroups(analysis: ModelAnalysis, checkpoint: Checkpoint): RecomputedGroups | undefined {
+/** Layers whose mark `recompute` `checkpoint` takes the place of. */
+export function overriddenMarks(analysis: ModelAnalysis, checkpoint: Checkpoint): readonly Layer[] {
+  const blocks = repeatedBlocks(analysis);
+  return analysis.layers.filter(
+    ({ marks }, index) =>
+      marks?.recomputed !== undefined && (checkpoint === 'none' || blocks?.[index] !== undefined),
+  );
+}
+
+function findGroups(
+  analysis: ModelAnalysis,
+  checkpoint: Checkpoint | undefined,
+): RecomputedGroups | undefined {
+  if (checkpoint === 'none') return undefined;
   const { layers } = analysis;
-  const blocks = checkpoint === 'none' ? undefined : repeatedBlocks(analysis);
+  const blocks = checkpoint === undefined ? undefined : repeatedBlocks(analysis);
   if (blocks === undefined && layers.every(({ marks }) => marks?.recomputed === undefined)) return undefined;
   const ofBlocks: Keeping =
     checkpoint === 'selective' ? 'matmuls' : checkpoint === 'alternate' ? 'alternate matmuls' : 'nothing';
@@ -45,8 +63,7 @@ function findGroups(analysis: ModelAnalysis, checkpoint: Checkpoint): Recomputed
   for (const [index, { marks, operators }] of layers.entries()) {
     const mark = marks?.recomputed;
     const block = blocks?.[index];
-    // A mark within a block that is computed again as a whole changes nothing.
-    const key = checkpoint === 'block' ? (block ?? mark) : (mark ?? block);
+    const key = block ?? mark;
     if (key === undefined) continue;
     for (const operator of operators) keyOf[operator] = key;
     keepingOf.set(key, typeof key === 'number' ? 'nothing' : ofBlocks);

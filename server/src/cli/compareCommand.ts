@@ -19,7 +19,14 @@ import {
 import { bytes, flops, seconds } from '../model/units.ts';
 import type { Arguments } from './arguments.ts';
 import type { ComparedFile } from './comparisonArguments.ts';
-import { costModelFile, failureStatus, openModelFile, printIssues, statusOf } from './costFile.ts';
+import {
+  costModelFile,
+  failureStatus,
+  openModelFile,
+  printIssues,
+  statusOf,
+  withOptionEffects,
+} from './costFile.ts';
 import { printData } from './streams.ts';
 
 export async function runCompareCommand(given: Extract<Arguments, { command: 'compare' }>): Promise<number> {
@@ -39,7 +46,7 @@ async function costSide({
 }: ComparedFile): Promise<{ readonly report: Report; readonly status: 0 | 1 } | 1 | 2> {
   const opened = await openModelFile(file, scenario);
   if (opened === undefined) return 1;
-  const estimate = costModelFile(opened, scenario.request);
+  const estimate = withOptionEffects(costModelFile(opened, scenario.request), opened);
   const { cost, costed, training, issues } = estimate;
   if (cost === undefined || training === undefined || !costed) {
     printIssues(file, issues);

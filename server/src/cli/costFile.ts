@@ -5,6 +5,7 @@ import { basename, dirname } from 'node:path';
 import type { OpenedModel } from '../analysis/openedModel.ts';
 import { type OpenOptions, openModel } from '../analysis/openModel.ts';
 import { estimateModel, type ModelEstimate } from '../estimate/estimateModel.ts';
+import { optionsWithoutEffect } from '../estimate/optionEffects.ts';
 import { readLayerTrace } from '../estimate/plan/readLayerTrace.ts';
 import { type ResolvedScenario, resolveScenario } from '../estimate/resolveScenario.ts';
 import { type ByteSource, decodeText } from '../formats/byteSource.ts';
@@ -124,6 +125,13 @@ export function costModelFile(file: ModelFile, request: ScenarioRequest): ModelE
     ...estimate,
     issues: [...estimate.issues, ...strangersIssue(trace.origin, strangers)],
   };
+}
+
+/** The estimate with an issue for each option that changes nothing of it: costing the step again takes its time. */
+export function withOptionEffects(estimate: ModelEstimate, { text }: ModelFile): ModelEstimate {
+  const found = optionsWithoutEffect(estimate);
+  const issues = text === undefined ? found : locateIssues(found, text);
+  return { ...estimate, issues: [...estimate.issues, ...issues] };
 }
 
 /**

@@ -9,14 +9,21 @@ import { renderTable } from '../estimate/report/renderTable.ts';
 import { renderTrace } from '../estimate/report/renderTrace.ts';
 import type { Report } from '../estimate/report/report.ts';
 import type { Arguments, ReportFormat } from './arguments.ts';
-import { costModelFile, failureStatus, openModelFile, printIssues, statusOf } from './costFile.ts';
+import {
+  costModelFile,
+  failureStatus,
+  openModelFile,
+  printIssues,
+  statusOf,
+  withOptionEffects,
+} from './costFile.ts';
 import { printsToTerminal } from './printsToTerminal.ts';
 import { printOrWrite } from './writeOutput.ts';
 
 export async function runReportCommand(given: Extract<Arguments, { command: 'report' }>): Promise<number> {
   const file = await openModelFile(given.file, given.scenario);
   if (file === undefined) return 1;
-  const estimate = costModelFile(file, given.scenario.request);
+  const estimate = withOptionEffects(costModelFile(file, given.scenario.request), file);
   const text = estimate.costed ? render(estimate, given.format, widthOf(given)) : undefined;
   if (text === undefined) {
     printIssues(given.file, estimate.issues);

@@ -19,6 +19,7 @@ import {
   openModelFile,
   printIssues,
   statusOf,
+  withOptionEffects,
 } from './costFile.ts';
 import { printOrWrite } from './writeOutput.ts';
 
@@ -38,6 +39,13 @@ export async function runScaleCommand(given: Extract<Arguments, { command: 'scal
     ),
   );
   printIssues(given.file, scaling.issues);
+  // On the most GPUs: what has no effect there has none on fewer.
+  const most = Math.max(...scaling.points.map(({ gpus }) => gpus), 1);
+  const { issues } = withOptionEffects(costModelFile(file, { ...request, gpus: most }), file);
+  printIssues(
+    given.file,
+    issues.filter(({ code }) => code === 'scenario/no-effect'),
+  );
   const [firstMissing] = scaling.missing;
   const exact = scaling.points.every(({ memoryExact }) => memoryExact);
   const status =

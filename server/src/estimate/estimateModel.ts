@@ -21,6 +21,7 @@ import { leftOutOf } from './leftOut.ts';
 import { resolveScenario } from './resolveScenario.ts';
 
 export interface ModelEstimate {
+  readonly asked: AskedEstimate;
   readonly opened: OpenedModel;
   /** Absent where the file could not be analysed. */
   readonly scenario: Scenario | undefined;
@@ -36,6 +37,14 @@ export interface ModelEstimate {
   readonly measurements?: LayerMeasurements;
   /** Issues of the file, then those of the scenario. */
   readonly issues: readonly Issue[];
+}
+
+/** What an estimate was asked of; `estimateModel` explains each. */
+export interface AskedEstimate {
+  readonly model: OpenedModel;
+  readonly requests: readonly ScenarioRequest[];
+  readonly customCluster: ClusterProfile | undefined;
+  readonly measurements: LayerMeasurements | undefined;
 }
 
 /**
@@ -57,10 +66,12 @@ export function* estimateInSteps(
   measurements?: LayerMeasurements,
   memory?: EstimateCache,
 ): Steps<ModelEstimate> {
+  const asked = { model, requests, customCluster, measurements };
   const opened = withRequestedBatch(inRequestedMode(model, requests), requests);
   const { analysis } = opened;
   if (analysis === undefined) {
     return {
+      asked,
       opened,
       scenario: undefined,
       cluster: undefined,
@@ -101,6 +112,7 @@ export function* estimateInSteps(
     known !== undefined && known.cost === cost ? known : { training, leftOut: reasons, cost },
   );
   return {
+    asked,
     opened,
     scenario,
     cluster,
@@ -117,7 +129,7 @@ export function* estimateInSteps(
 }
 
 /** A layer spec that asks for the impossible does so at one key of its scenario, or at one option of its framework. */
-function locate(issue: Issue, opened: OpenedModel, requests: readonly ScenarioRequest[]): Issue {
+export function locate(issue: Issue, opened: OpenedModel, requests: readonly ScenarioRequest[]): Issue {
   const { scenarioKey: key, scenarioPart: part, span } = issue;
   if (key === undefined || span !== undefined) return issue;
   const asked = requests.find((request) => request[key] !== undefined);

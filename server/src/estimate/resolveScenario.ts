@@ -1,6 +1,7 @@
 /** Fills a scenario from what was asked for, first request first, and from defaults; says what does not fit together. */
 
 import type { ModelAnalysis } from '../analysis/modelAnalysis.ts';
+import { overriddenMarks } from '../analysis/recomputedGroups.ts';
 import { repeatedBlocks } from '../analysis/repeatedBlocks.ts';
 import { nodesFor } from '../communication/placement.ts';
 import { defaultFramework, resolveFramework } from '../frameworks/registry.ts';
@@ -333,14 +334,25 @@ function resolveAccumulation(asked: number | undefined, report: Report): number 
   return 1;
 }
 
-/** `undefined` where all is kept, and in inference, which has no backward. */
+/** `undefined` where nothing takes the place of what the layers are marked with, and in inference, which has no backward. */
 function resolveCheckpoint(
   asked: Checkpoint | undefined,
   mode: Mode,
   analysis: ModelAnalysis,
   report: Report,
 ): Checkpoint | undefined {
-  if (asked === undefined || asked === 'none' || mode === 'inference') return undefined;
+  if (asked === undefined || mode === 'inference') return undefined;
+  const overridden = overriddenMarks(analysis, asked);
+  const [first] = overridden;
+  if (first !== undefined) {
+    report(
+      'information',
+      'scenario/overridden-marks',
+      `\`checkpoint: ${asked}\` replaces the \`recompute\` of ${overridden.length === 1 ? 'layer' : `${overridden.length} layers, first`} \`${first.name}\`; leave \`checkpoint\` out to cost the marks`,
+      'checkpoint',
+    );
+  }
+  if (asked === 'none') return first === undefined ? undefined : 'none';
   if (repeatedBlocks(analysis) === undefined) {
     report(
       'warning',

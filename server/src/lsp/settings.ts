@@ -116,7 +116,8 @@ export function scenarioOfSettings(settings: Settings): ScenarioRequest {
     framework: readFrameworkText(settings.framework).choice ?? defaultFramework,
     mode: settings.mode,
     ...(settings.accumulate === null ? {} : { accumulate: settings.accumulate }),
-    checkpoint: settings.checkpoint,
+    // A default is no request: marks of layers hold.
+    ...(settings.checkpoint === 'none' ? {} : { checkpoint: settings.checkpoint }),
     ...(input === undefined ? {} : { input }),
     ...(workers === undefined ? {} : { workers }),
     ...(run === undefined ? {} : { run }),

@@ -291,6 +291,16 @@ export const issueCodes = {
     explanation:
       'Checkpointing keeps the inputs of repeated blocks. Repeated blocks are numbered modules, such as `layers.0` and `layers.1`, whose weights have the same shapes. The model has none, or its file does not name its modules.',
   },
+  'scenario/overridden-marks': {
+    title: 'The scenario replaces marks of the model',
+    explanation:
+      'Layers of the spec are marked `recompute`, and the scenario sets `checkpoint`. The scenario wins: `none` keeps all activations, the other values decide for repeated blocks.',
+  },
+  'scenario/no-effect': {
+    title: 'An option has no effect',
+    explanation:
+      'The step costs the same with and without the option. The message says what would have to change for it to matter, where that was found by costing.',
+  },
   'scenario/opened-batch': {
     title: 'The fixed batch of the model was replaced',
     explanation:

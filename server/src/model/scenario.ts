@@ -98,7 +98,7 @@ export interface Scenario {
   readonly optimizer: Optimizer;
   readonly framework: FrameworkChoice;
   readonly mode: Mode;
-  /** Left out: `none`. */
+  /** Left out: what the marks of layers say, and else `none`. */
   readonly checkpoint?: Checkpoint;
   /** Replaces predicted compute of the whole step by a measured time. */
   readonly measuredStep?: Seconds;

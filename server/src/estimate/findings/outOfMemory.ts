@@ -54,7 +54,7 @@ function placeable(plan: StepPlan, memory: StepMemory, room: number): number {
 function checkpointAdvice(plan: StepPlan, memory: StepMemory, step: number): readonly string[] {
   const { scenario, training } = plan;
   const room = memory.capacity - runtimeReserve;
-  if (scenario.mode !== 'training' || scenario.checkpoint !== undefined) return [];
+  if (scenario.mode !== 'training' || (scenario.checkpoint ?? 'none') !== 'none') return [];
   // Costing again takes as long as costing: not where activations are not what is in the way.
   if (stateOf(memory) + memory.communicationBuffers > room) return [];
   const blocks = new Set(repeatedBlocks(training.analysis)?.flatMap((block) => block ?? [])).size;
@@ -62,6 +62,8 @@ function checkpointAdvice(plan: StepPlan, memory: StepMemory, step: number): rea
   if (after === undefined) return [];
   const less = memoryOf(after);
   const { peak } = less;
+  // Marks of layers have it already.
+  if (peak >= memory.peak) return [];
   const batch = peak <= room ? training.batch : placeable(after, less, room);
   if (batch === 0) return [];
   const longer = step > 0 ? timesOf(after, 'middle').step / step - 1 : 0;

@@ -54,7 +54,7 @@ interface LoweringQuestion {
 /** What backward computes again instead of keeping it; nothing in inference. */
 export const recomputedSteps = (
   { analysis }: TrainingGraph,
-  { mode, checkpoint = 'none' }: Pick<Scenario, 'mode' | 'checkpoint'>,
+  { mode, checkpoint }: Pick<Scenario, 'mode' | 'checkpoint'>,
 ): RecomputedGroups | undefined => (mode === 'training' ? recomputedGroups(analysis, checkpoint) : undefined);
 
 /** Where blocks repeat, one block is lowered for all. */

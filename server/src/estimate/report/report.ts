@@ -37,7 +37,10 @@ const scenarioSchema = z.object({
   framework: z.string(),
   frameworkOptions: z.record(z.string(), z.string()).optional().describe('Those that were asked for'),
   mode: z.string(),
-  checkpoint: z.string().optional().describe('What repeated blocks keep for backward; none where absent'),
+  checkpoint: z
+    .string()
+    .optional()
+    .describe('What repeated blocks keep for backward; where absent, all but what marks of layers recompute'),
 });
 
 const totalsSchema = z.object({

@@ -1,6 +1,7 @@
 /** `layercost/report`: the report of a model, or its scaling curve. A page says why where there is nothing to show. */
 
 import { estimateModel, type ModelEstimate } from '../../estimate/estimateModel.ts';
+import { optionsWithoutEffect } from '../../estimate/optionEffects.ts';
 import { makeReport as reportOfStep } from '../../estimate/report/makeReport.ts';
 import { renderMarkdown } from '../../estimate/report/renderMarkdown.ts';
 import { renderTable } from '../../estimate/report/renderTable.ts';
@@ -45,7 +46,7 @@ function* reportOf(
     };
   }
   if (page === 'scaling') return yield* scalingOf(view.estimate, format);
-  const report = reportOfStep(opened, analysis, cost, issues);
+  const report = reportOfStep(opened, analysis, cost, [...issues, ...optionsWithoutEffect(view.estimate)]);
   return { name, text: format === 'markdown' ? renderMarkdown(report) : renderTable(report) };
 }
 

@@ -160,7 +160,7 @@ function checkpointed(wrong: Wrong): readonly Change[] {
       scenario?.checkpoint === checkpoint &&
       cost?.findings.every(({ code }) => code !== diagnostic.code) === true;
     const what = checkpoint === 'block' ? 'Checkpoint blocks' : 'Checkpoint blocks selectively';
-    return view.estimate.scenario?.checkpoint === undefined ? costed(wrong, edits, what, fits) : [];
+    return (view.estimate.scenario?.checkpoint ?? 'none') === 'none' ? costed(wrong, edits, what, fits) : [];
   });
 }
 
