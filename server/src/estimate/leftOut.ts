@@ -37,9 +37,10 @@ export const hasAllParameters = (
 
 const partOfFile = 'part of the file';
 
-/** Sizes of a layer spec that contradict each other are those of its text; of other files they are only declared. */
-const isLeftOut = ({ code, severity }: Issue, { format }: OpenedModel): boolean =>
-  severity === 'error' && (leavesOut(code) || (format === 'layer-spec' && code === 'shape/mismatch'));
+/** A size that contradicts the text of a layer spec is one of its lines; of other files it is only declared. */
+const isLeftOut = ({ code, severity, span }: Issue, { format }: OpenedModel): boolean =>
+  severity === 'error' &&
+  (leavesOut(code) || (format === 'layer-spec' && code === 'shape/mismatch' && span !== undefined));
 
 const holds = (outer: TextSpan, inner: TextSpan): boolean =>
   outer.start <= inner.start && inner.end <= outer.end;

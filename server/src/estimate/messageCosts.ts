@@ -30,7 +30,10 @@ export function messageCosts(plan: StepPlan, timeline: StepTimeline): readonly M
     description: stages.map(({ description }) => description).join(', then '),
   }));
   return exchange.messages.map((message, position) => {
-    const { time, description } = routeOf(traffic.stages[position] ?? noStages);
+    const route = routeOf(traffic.stages[position] ?? noStages);
+    const { description } = route;
+    // What is sent every some steps makes so much less of each.
+    const time = times(route.time, 1 / (message.everySteps ?? 1));
     const sent = timeline.messages[position];
     return {
       bytes: message.bytes,

@@ -2,15 +2,17 @@
 
 import type { Issue } from '../model/issue.ts';
 
-/** The issues with line and column in front of their messages, in the place of their spans. */
+/** The issues with line and column in front of their messages; those that have them stay as they are. */
 export function locateIssues(issues: readonly Issue[], text: string): readonly Issue[] {
   let starts: readonly number[] | undefined;
-  return issues.map(({ span, ...issue }) => {
+  return issues.map((issue) => {
+    const { span, message } = issue;
     if (span === undefined) return issue;
     starts ??= lineStarts(text);
     const line = lineAt(starts, span.start);
     const column = span.start - (starts[line] ?? 0) + 1;
-    return { ...issue, message: `line ${line + 1}, column ${column}: ${issue.message}` };
+    const place = `line ${line + 1}, column ${column}: `;
+    return message.startsWith(place) ? issue : { ...issue, message: `${place}${message}` };
   });
 }
 

@@ -63,7 +63,8 @@ export function repeatTimes(last: StepTimes, earlier: StepTimes, passes: number)
     communicationTime: total('communicationTime'),
     exposedTime: total('exposedTime'),
     updateTime: last.updateTime,
-    hostTime: total('hostTime'),
+    hostTime: seconds(last.hostTime + more * (earlier.hostTime - earlier.updateHostTime)),
+    updateHostTime: last.updateHostTime,
     slowedTime: total('slowedTime'),
     step: seconds(last.step + before),
   };
@@ -85,5 +86,4 @@ type TimeOfPasses =
   | 'backwardTime'
   | 'communicationTime'
   | 'exposedTime'
-  | 'hostTime'
   | 'slowedTime';

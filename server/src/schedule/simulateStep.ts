@@ -20,6 +20,8 @@ export interface SimulatedStep {
   readonly updateTime: number;
   readonly updates: readonly { readonly time: number; readonly end: number }[];
   readonly hostTime: number;
+  /** Of it, the part in the update. */
+  readonly updateHostTime: number;
   readonly slowedTime: number;
   readonly stalls: readonly Stall[];
   /** By message: when what waits for it started; infinite where the step ended before. */
@@ -47,6 +49,7 @@ export function simulateStep(
   const isSlowed = work.slowing?.some((share) => share > 0) ?? false;
   const gpu = createGpuStream(fed, isHeldByInput ? fed : start, isSlowed ? traffic : undefined);
   let updateTime = 0;
+  let updateHostTime = 0;
 
   const release = (position: number, time: number): void => {
     const { all, first } = order.released;
@@ -84,6 +87,12 @@ export function simulateStep(
     updateTime += time;
     if (time > 0) updates.push({ time, end: gpu.freeAt() });
   };
+  /** Waits and runs kernels of the update, whose host is waited for in neither forward nor backward. */
+  const updating = (run: () => void): void => {
+    const before = gpu.hostTime();
+    run();
+    updateHostTime += gpu.hostTime() - before;
+  };
   const shareOf = (message: number): number => floatAt(messages.updateShare, message);
   const launchShareOf = (message: number): number => floatAt(messages.launchShare, message);
 
@@ -103,28 +112,35 @@ export function simulateStep(
     for (let at = intAt(first, stop); at < end; at += 1) {
       const message = intAt(all, at);
       const share = shareOf(message);
-      waitFor(message, share > 0 ? firstLaunch(launchShareOf(message)) : (launch ?? 0));
-      if (share > 0) updateBy(share, launchShareOf(message));
+      if (share === 0) waitFor(message, launch ?? 0);
+      else {
+        updating(() => {
+          waitFor(message, firstLaunch(launchShareOf(message)));
+          updateBy(share, launchShareOf(message));
+        });
+      }
     }
   }
   const { all: waiting, first: placed } = order.waitedFor;
   const awaited = waiting.subarray(placed[count], placed[count + 1]);
   const apart = awaited.filter((message) => shareOf(message) > 0);
-  for (const message of apart.sort((a, b) => arrivalOf(a) - arrivalOf(b))) {
-    const [share, launchShare] = [shareOf(message), launchShareOf(message)];
-    waitFor(message, firstLaunch(launchShare), hostWaits ? share : 0, launchShare);
-    updateBy(share, launchShare);
-  }
-  for (const message of awaited) {
-    if (shareOf(message) === 0)
-      waitFor(
-        message,
-        firstLaunch(order.sharedLaunches),
-        hostWaits ? order.sharedUpdate : 0,
-        order.sharedLaunches,
-      );
-  }
-  updateBy(order.sharedUpdate, order.sharedLaunches);
+  updating(() => {
+    for (const message of apart.sort((a, b) => arrivalOf(a) - arrivalOf(b))) {
+      const [share, launchShare] = [shareOf(message), launchShareOf(message)];
+      waitFor(message, firstLaunch(launchShare), hostWaits ? share : 0, launchShare);
+      updateBy(share, launchShare);
+    }
+    for (const message of awaited) {
+      if (shareOf(message) === 0)
+        waitFor(
+          message,
+          firstLaunch(order.sharedLaunches),
+          hostWaits ? order.sharedUpdate : 0,
+          order.sharedLaunches,
+        );
+    }
+    updateBy(order.sharedUpdate, order.sharedLaunches);
+  });
   release(count + 1, gpu.freeAt());
   return {
     start,
@@ -137,6 +153,7 @@ export function simulateStep(
     updateTime,
     updates,
     hostTime: gpu.hostTime(),
+    updateHostTime,
     slowedTime: gpu.slowedTime(),
     stalls,
     neededAt,

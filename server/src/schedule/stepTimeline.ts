@@ -49,6 +49,8 @@ export interface StepTimes {
   readonly updateTime: Seconds;
   /** Of forward, backward and update: the GPU has nothing to run until the host has launched it. */
   readonly hostTime: Seconds;
+  /** Of it, the part in the update. */
+  readonly updateHostTime: Seconds;
   /** Of forward and backward: by how much messages that run beside them slow them. */
   readonly slowedTime: Seconds;
   readonly step: Seconds;
@@ -141,6 +143,7 @@ function timesOf(work: StepWork, { steps, shown, averaged }: SteadyState): StepT
     exposedTime: mean((one) => one.stalls.reduce((sum, stall) => sum + stall.until - stall.from, 0)),
     updateTime: mean((one) => one.updateTime),
     hostTime: mean((one) => one.hostTime),
+    updateHostTime: mean((one) => one.updateHostTime),
     slowedTime: mean((one) => one.slowedTime),
     step: mean((one) => one.end - one.start),
   };

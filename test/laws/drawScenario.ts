@@ -1,0 +1,250 @@
+/** Random models under random scenarios, each with the command line that costs it. */
+
+import fc from 'fast-check';
+import type { OpenedModel } from '../../server/src/analysis/openedModel.ts';
+import { frameworks } from '../../server/src/frameworks/registry.ts';
+import { builtInClusters } from '../../server/src/hardware/clusters.ts';
+import { builtInGpus } from '../../server/src/hardware/gpus.ts';
+import {
+  checkpoints,
+  optimizers,
+  precisions,
+  type ScenarioRequest,
+} from '../../server/src/model/scenario.ts';
+
+/** A model to cost: a text that was drawn, or a file of the project. */
+export type DrawnModel =
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'file'; readonly path: string };
+
+export interface DrawnScenario {
+  readonly model: DrawnModel;
+  readonly request: ScenarioRequest;
+  /** Which of the laws that cost the model again are tried, by a number that chooses among them. */
+  readonly again: number;
+}
+
+/** A drawn scenario with its model. */
+export interface Case extends DrawnScenario {
+  readonly opened: OpenedModel;
+}
+
+const size = fc.constantFrom(8, 24, 64, 100, 256, 1000);
+
+const dense = fc
+  .record({
+    width: size,
+    layers: fc.array(
+      fc.oneof(
+        size.map((to) => `Linear(${to})`),
+        fc.constantFrom(
+          'ReLU()',
+          'GELU()',
+          'LayerNorm()',
+          'Dropout(0.1)',
+          'Tanh()',
+          'Softmax(dim=-1)',
+          'BatchNorm1d()',
+        ),
+      ),
+      { minLength: 1, maxLength: 10 },
+    ),
+    times: fc.constantFrom(1, 1, 3, 20),
+  })
+  .map(
+    ({ width, layers, times }) =>
+      [
+        `x: "float32[batch, ${width}]"`,
+        [...layers, ...(times > 1 ? [`Linear(${width})`, `Linear(${width}) * ${times}`] : []), 'Linear(10)'],
+      ] as const,
+  );
+
+const convolutional = fc
+  .record({
+    side: fc.constantFrom(8, 16, 32, 64),
+    layers: fc.array(
+      fc.oneof(
+        fc
+          .tuple(fc.constantFrom(8, 16, 64, 128), fc.constantFrom(1, 3, 5), fc.constantFrom(1, 1, 2))
+          .map(
+            ([to, kernel, stride]) =>
+              `Conv2d(${to}, kernel_size=${kernel}, stride=${stride}, padding=${kernel >> 1})`,
+          ),
+        fc.constantFrom(
+          'BatchNorm2d()',
+          'ReLU()',
+          'SiLU()',
+          'MaxPool2d(2, stride=1)',
+          'Dropout2d(0.2)',
+          'GroupNorm(1)',
+        ),
+      ),
+      { minLength: 1, maxLength: 12 },
+    ),
+  })
+  .map(
+    ({ side, layers }) =>
+      [
+        `x: "float32[batch, 3, ${side}, ${side}]"`,
+        [...layers, 'AdaptiveAvgPool2d(1)', 'Flatten()', 'Linear(100)'],
+      ] as const,
+  );
+
+const transformer = fc
+  .record({
+    sequence: fc.constantFrom(16, 64, 128),
+    width: fc.constantFrom(32, 64, 256),
+    words: fc.constantFrom(100, 1001, 30_000),
+    layers: fc.integer({ min: 1, max: 6 }),
+    norm: fc.boolean(),
+    head: fc.boolean(),
+  })
+  .map(
+    ({ sequence, width, words, layers, norm, head }) =>
+      [
+        `x: "int64[batch, ${sequence}]"`,
+        [
+          `Embedding(${words}, ${width})`,
+          `TransformerEncoderLayer(${width}, 4, dim_feedforward=${4 * width}, batch_first=True, norm_first=${norm ? 'True' : 'False'}) * ${layers}`,
+          ...(norm ? ['LayerNorm()'] : []),
+          ...(head ? [`Linear(${words}, bias=False)`] : ['mean(dim=1)', 'Linear(2)']),
+        ],
+      ] as const,
+  );
+
+const recurrent = fc
+  .record({
+    sequence: fc.constantFrom(5, 30),
+    width: fc.constantFrom(16, 128),
+    layers: fc.integer({ min: 1, max: 3 }),
+  })
+  .map(
+    ({ sequence, width, layers }) =>
+      [
+        `x: "float32[batch, ${sequence}, ${width}]"`,
+        [`LSTM(${width}, ${2 * width}, num_layers=${layers}, batch_first=True)`, 'Linear(10)'],
+      ] as const,
+  );
+
+const specText: fc.Arbitrary<DrawnModel> = fc
+  .oneof(dense, convolutional, transformer, recurrent)
+  .map(([input, layers]) => ({
+    kind: 'text' as const,
+    text: `inputs: { ${input} }\nlayers:\n${layers.map((layer, index) => `  - l${index}: ${layer}\n`).join('')}`,
+  }));
+
+/** Left out eight times of nine. */
+const rarely = <Value>(arbitrary: fc.Arbitrary<Value>): fc.Arbitrary<Value | undefined> =>
+  fc.oneof({ weight: 8, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary });
+
+/** Options of a framework, each left at its default mostly. */
+const frameworkChoice = fc.constantFrom(...frameworks).chain(({ name, options }) =>
+  fc
+    .record(
+      Object.fromEntries(
+        options.map((option) => [
+          option.name,
+          rarely(fc.constantFrom(...(option.expects.choices ?? valuesOf(option.name, option.default)))),
+        ]),
+      ),
+    )
+    .map((chosen) => ({
+      name,
+      options: Object.fromEntries(
+        Object.entries(chosen).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
+      ),
+    })),
+);
+
+/** Values of an option that takes numbers: its default, half of it and four times as much. */
+function valuesOf(name: string, otherwise: string): readonly [string, ...string[]] {
+  const number = Number(otherwise);
+  if (!Number.isFinite(number) || otherwise.trim() === '' || number === 0) return [otherwise];
+  const isWhole = Number.isInteger(number) && !/-(mb|ms|us)$/.test(name);
+  return isWhole ? [otherwise, String(4 * number)] : [otherwise, String(number / 2), String(4 * number)];
+}
+
+/** Clusters, with as many GPUs as they have, and single GPUs. */
+const places = fc.oneof(
+  {
+    weight: 5,
+    arbitrary: fc.constantFrom(...builtInClusters).chain(({ name, gpusPerNode, network }) =>
+      fc.constantFrom(1, 2, 3, 4, 8, 16, 32, 64, 256).map((gpus) => ({
+        cluster: name,
+        gpus: network === undefined ? Math.min(gpus, gpusPerNode.value) : gpus,
+      })),
+    ),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom(...builtInGpus).map(({ name }) => ({ cluster: name, gpus: 1 })),
+  },
+);
+
+/** The arbitrary of scenarios over drawn specs and these files. */
+export function scenariosOver(files: readonly string[]): fc.Arbitrary<DrawnScenario> {
+  const file = files.length === 0 ? [] : [{ weight: 1, arbitrary: fc.constantFrom(...files) }];
+  return fc
+    .record({
+      model: fc.oneof(
+        { weight: 7, arbitrary: specText },
+        ...file.map(({ weight, arbitrary }) => ({
+          weight,
+          arbitrary: arbitrary.map((path): DrawnModel => ({ kind: 'file', path })),
+        })),
+      ),
+      place: places,
+      batch: fc.constantFrom(1, 2, 7, 16, 64),
+      precision: fc.constantFrom(...precisions),
+      optimizer: fc.constantFrom(...optimizers),
+      framework: frameworkChoice,
+      mode: fc.constantFrom(
+        'training' as const,
+        'training' as const,
+        'training' as const,
+        'inference' as const,
+      ),
+      checkpoint: rarely(fc.constantFrom(...checkpoints)),
+      accumulate: rarely(fc.constantFrom(2, 4)),
+      workers: rarely(fc.constantFrom({ imbalance: 1.1 }, { spread: 0.05 })),
+      again: fc.nat(999),
+    })
+    .map(({ model, again, place, ...request }) => ({
+      model,
+      again,
+      request: withoutAbsent({ ...place, ...request }),
+    }));
+}
+
+type Present<Fields> = { readonly [Key in keyof Fields]?: Exclude<Fields[Key], undefined> };
+
+const withoutAbsent = <Fields extends object>(fields: Fields): Present<Fields> =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Present<Fields>;
+
+/** What a person types to see the same. */
+export function commandOf({ model, request }: DrawnScenario): string {
+  const { cluster, gpus, batch, precision, optimizer, framework, mode, checkpoint, accumulate, workers } =
+    request;
+  const options = Object.entries(framework?.options ?? {}).map(([name, value]) => `,${name}=${value}`);
+  const flags = [
+    ['cluster', cluster],
+    ['gpus', gpus],
+    ['batch', batch],
+    ['accumulate', accumulate],
+    ['precision', precision],
+    ['optimizer', optimizer],
+    ['framework', framework && `${framework.name}${options.join('')}`],
+    ['mode', mode],
+    ['checkpoint', checkpoint],
+    [
+      'workers',
+      workers &&
+        Object.entries(workers)
+          .map(([name, value]) => `${name}=${value}`)
+          .join(),
+    ],
+  ].flatMap(([name, value]) => (value === undefined ? [] : [`--${name} ${value}`]));
+  const path = model.kind === 'file' ? model.path : 'drawn.layers.yaml';
+  const text = model.kind === 'text' ? `cat > drawn.layers.yaml <<'END'\n${model.text}END\n` : '';
+  return `${text}npx layercost report ${path} ${flags.join(' ')}`;
+}

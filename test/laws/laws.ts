@@ -1,0 +1,410 @@
+/**
+ * What holds of a step whatever the model, the cluster and the framework.
+ *
+ * A law takes a costed scenario and says what is wrong with it; '' where it holds, or has nothing to say. Laws of change
+ * cost the model again in another scenario, or on a cluster with other numbers. Scheduling anomalies are named where they
+ * are allowed: giving a list schedule shorter jobs can make it longer (Graham, "Bounds on Multiprocessing Timing
+ * Anomalies", SIAM J. Appl. Math. 17, 1969), since what is ready earlier takes a channel from what is more urgent.
+ */
+
+import type { OpenedModel } from '../../server/src/analysis/openedModel.ts';
+import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
+import { makeReport } from '../../server/src/estimate/report/makeReport.ts';
+import { renderTable } from '../../server/src/estimate/report/renderTable.ts';
+import { type Report, reportSchema } from '../../server/src/estimate/report/report.ts';
+import { scaleInSteps } from '../../server/src/estimate/scaling/scaleJob.ts';
+import type { ClusterProfile } from '../../server/src/hardware/clusterProfile.ts';
+import { findCluster } from '../../server/src/hardware/clusters.ts';
+import { thresholdOf } from '../../server/src/model/findingThresholds.ts';
+import type { Scenario, ScenarioRequest } from '../../server/src/model/scenario.ts';
+import type { StepCost } from '../../server/src/model/stepCost.ts';
+import { finish } from '../../server/src/model/steps.ts';
+import type { BytesPerSecond, Seconds } from '../../server/src/model/units.ts';
+
+export interface CostedCase {
+  readonly opened: OpenedModel;
+  readonly request: ScenarioRequest;
+  readonly scenario: Scenario;
+  readonly cluster: ClusterProfile;
+  readonly cost: StepCost;
+  readonly report: Report;
+  /** The same model in another scenario; `undefined` where that cannot be costed. */
+  readonly again: (change: Partial<ScenarioRequest>, cluster?: ClusterProfile) => StepCost | undefined;
+}
+
+export type Law = (of: CostedCase) => string;
+
+/** The case of a request; `undefined` where it cannot be costed, such as more GPUs than a cluster has. */
+export function costCase(opened: OpenedModel, request: ScenarioRequest): CostedCase | undefined {
+  const estimate = estimateModel(opened, [request]);
+  const { scenario, cluster, cost, costed, training, issues } = estimate;
+  if (
+    !costed ||
+    scenario === undefined ||
+    cluster === undefined ||
+    cost === undefined ||
+    training === undefined
+  ) {
+    return undefined;
+  }
+  return {
+    opened: estimate.opened,
+    request,
+    scenario,
+    cluster,
+    cost,
+    report: makeReport(estimate.opened, training.analysis, cost, issues),
+    again: (change, other) => {
+      const { cluster: _, ...unplaced } = { ...request, ...change };
+      const asked = other === undefined ? { ...request, ...change } : unplaced;
+      const there = estimateModel(opened, [asked], other);
+      // A request that cannot be met is another one.
+      return there.issues.some(
+        ({ code, severity }) => severity !== 'information' && code.startsWith('scenario/'),
+      )
+        ? undefined
+        : there.cost;
+    },
+  };
+}
+
+const share = 1e-9;
+const isEqual = (left: number, right: number): boolean =>
+  Math.abs(left - right) <= share * Math.max(Math.abs(left), Math.abs(right)) + 1e-15;
+const atMost = (left: number, right: number, factor = 1 + share): boolean => left <= right * factor + 1e-15;
+
+const equal = (what: string, left: number | null, right: number | null): string =>
+  left === right || (left !== null && right !== null && isEqual(left, right))
+    ? ''
+    : `${what}: ${left} and ${right}`;
+const first = (...found: readonly string[]): string => found.find((text) => text !== '') ?? '';
+
+const sumOf = (numbers: readonly (number | null | undefined)[]): number =>
+  numbers.reduce<number>((total, number) => total + (number ?? 0), 0);
+
+const everyNumber: Law = ({ report }) => {
+  const odd: string[] = [];
+  const visit = (value: unknown, path: string): void => {
+    if (typeof value === 'number' && !(Number.isFinite(value) && value >= 0)) odd.push(`${path} is ${value}`);
+    else if (typeof value === 'object' && value !== null) {
+      for (const [key, inner] of Object.entries(value)) visit(inner, `${path}.${key}`);
+    }
+  };
+  visit(report.totals, 'totals');
+  for (const layer of report.layers) visit(layer, layer.name);
+  visit(report.messages, 'messages');
+  return odd[0] ?? '';
+};
+
+const layersToTotals: Law = ({ cost, scenario }) => {
+  const { layers, totals, messages = [] } = cost;
+  const { time, flops } = totals;
+  // Headers that workers exchange belong to no layer.
+  const ofLayers = messages.filter((message) => message.layers.some(({ bytes }) => bytes > 0));
+  const sum = (read: (layer: (typeof layers)[number]) => number | null): number => sumOf(layers.map(read));
+  const backward = (layer: (typeof layers)[number]): number =>
+    sumOf([layer.flops.backwardData, layer.flops.backwardWeight]);
+  return first(
+    equal(
+      'forward FLOPs',
+      sum((layer) => layer.flops.forward),
+      flops.forward,
+    ),
+    equal('backward FLOPs', sum(backward), flops.backward),
+    equal(
+      'forward',
+      sum((layer) => layer.time.forward),
+      time.forward,
+    ),
+    equal(
+      'backward',
+      sum((layer) => layer.time.backward),
+      time.backward,
+    ),
+    scenario.mode === 'training'
+      ? equal(
+          'saved activations',
+          sum((layer) => layer.memory.activations),
+          totals.memory.activations,
+        )
+      : '',
+    equal(
+      'communication',
+      sum((layer) => layer.time.communication),
+      sumOf(ofLayers.map(({ time: sent }) => sent)),
+    ),
+    totals.exact
+      ? equal(
+          'exposed',
+          sum((layer) => layer.time.exposedCommunication),
+          sumOf(ofLayers.map(({ exposed }) => exposed)),
+        )
+      : '',
+    equal('messages', sumOf(messages.map(({ time: sent }) => sent)), time.communication),
+  );
+};
+
+const partsOfTheStep: Law = ({ cost }) => {
+  const { time, exact } = cost.totals;
+  if (!exact || time.step === null) return '';
+  const parts = [time.forward, time.backward, time.update, time.exposedCommunication, time.exposedInput];
+  return first(
+    equal('parts of the step', sumOf(parts), time.step),
+    equal('messages', sumOf((cost.messages ?? []).map(({ exposed }) => exposed)), time.exposedCommunication),
+    atMost(time.exposedCommunication ?? 0, time.communication ?? 0) ? '' : 'more is exposed than sent',
+    atMost(time.waitingForHost ?? 0, time.step) ? '' : 'the host is waited for longer than the step',
+  );
+};
+
+const partsOfMemory: Law = ({ cost }) => {
+  const { peak, peakAt, reserved } = cost.totals.memory;
+  const { parameters, gradients, optimizerState, activations, workspace, communicationBuffers } = peakAt;
+  return first(
+    equal(
+      'parts of the peak',
+      sumOf([parameters, gradients, optimizerState, activations, workspace, communicationBuffers]),
+      peak,
+    ),
+    reserved.low <= reserved.high ? '' : 'the range of reserved memory is upside down',
+    atMost(peak, reserved.high) ? '' : `reserved up to ${reserved.high}, less than the peak of ${peak}`,
+  );
+};
+
+const rangesHold: Law = ({ cost }) => {
+  const { step, range } = cost.totals.time;
+  const holds = (
+    time: number | null,
+    within: { readonly low: number; readonly high: number } | null,
+  ): boolean => time === null || within === null || (atMost(within.low, time) && atMost(time, within.high));
+  const wrong = cost.layers.find(
+    (layer) =>
+      layer.unknown === undefined &&
+      !holds(
+        layer.time.forward === null ? null : sumOf([layer.time.forward, layer.time.backward]),
+        layer.range,
+      ),
+  );
+  return first(
+    holds(step, range) ? '' : `the step of ${step} is not in ${range?.low} to ${range?.high}`,
+    wrong === undefined ? '' : `the time of ${wrong.name} is not in its range`,
+  );
+};
+
+const exactMeansWhole: Law = ({ cost, report }) => {
+  const { exact, unknown, time } = cost.totals;
+  return first(
+    exact === (unknown.length === 0) ? '' : 'exact although something is unknown',
+    time.exact && !exact ? 'the step is exact, the totals are not' : '',
+    exact || report.findings.length > 0 ? '' : 'inexact without a finding',
+    !exact || cost.layers.every((layer) => layer.unknown === undefined)
+      ? ''
+      : 'a layer is unknown, the totals exact',
+  );
+};
+
+const findingsAreThere: Law = ({ cost, scenario }) => {
+  const { time, exact } = cost.totals;
+  if (!exact || time.step === null) return '';
+  const has = (code: string): boolean => cost.findings.some((finding) => finding.code === `findings/${code}`);
+  const waits = (time.exposedCommunication ?? 0) / time.step;
+  const host = (time.waitingForHost ?? 0) / time.step;
+  const limits = scenario.thresholds;
+  return first(
+    waits > thresholdOf(limits, 'exposed-communication') && !has('exposed-communication')
+      ? `${waits} of the step is exposed without a finding`
+      : '',
+    host > thresholdOf(limits, 'launch-bound') && !has('launch-bound')
+      ? `${host} of the step waits for the host without a finding`
+      : '',
+    cost.fits === 'no' && !has('out-of-memory') ? 'out of memory without a finding' : '',
+    cost.fits === 'may' && !has('little-memory-left') && exact ? 'little memory left without a finding' : '',
+  );
+};
+
+const reportReadsBack: Law = ({ report }) => {
+  const read = reportSchema.parse(JSON.parse(JSON.stringify(report)));
+  const [left, right] = [renderTable(read), renderTable(report)];
+  return left === right ? '' : 'the JSON report shows another table';
+};
+
+const curveIsReport: Law = ({ opened, cost, request, scenario, again }) => {
+  if (scenario.globalBatch !== undefined) return '';
+  const costOn = (gpus: number) => estimateModel(opened, [{ ...request, gpus }]);
+  const curve = finish(scaleInSteps('m', [scenario.gpus], costOn));
+  const [point] = curve.points;
+  if (point === undefined) return 'the curve has no point';
+  const { totals } = cost;
+  const alone = again({ gpus: 1, nodes: 1, workers: {} })?.totals.time.step ?? null;
+  return first(
+    equal('step', point.step, totals.time.step),
+    equal('throughput', point.throughput, totals.throughput),
+    equal('efficiency', point.scalingEfficiency, totals.scalingEfficiency),
+    equal('memory', point.memory, totals.memory.peak),
+    // Workers that are unlike have no single GPU that stands for all.
+    request.workers === undefined && alone !== null && totals.time.exact && totals.scalingEfficiency !== null
+      ? equal('efficiency', totals.scalingEfficiency, alone / (totals.time.step ?? 1))
+      : '',
+  );
+};
+
+const inferenceIsLess: Law = ({ cost, scenario, again }) => {
+  if (scenario.mode !== 'training') return '';
+  const there = again({ mode: 'inference' });
+  if (there === undefined || !there.totals.exact || !cost.totals.exact) return '';
+  return first(
+    atMost(there.totals.flops.forward, cost.totals.flops.forward) ? '' : 'inference has more forward FLOPs',
+    atMost(there.totals.time.step ?? 0, cost.totals.time.step ?? 0)
+      ? ''
+      : `inference takes ${there.totals.time.step}, training ${cost.totals.time.step}`,
+    atMost(there.totals.memory.parameters, cost.totals.memory.parameters)
+      ? ''
+      : `inference holds ${there.totals.memory.parameters} of parameters, training ${cost.totals.memory.parameters}`,
+  );
+};
+
+const accumulationAddsPasses: Law = ({ cost, scenario, again }) => {
+  if (scenario.mode !== 'training') return '';
+  const passes = scenario.accumulate ?? 1;
+  const there = again({ accumulate: 2 * passes });
+  const [before, after] = [cost.totals, there?.totals];
+  if (after === undefined || !before.exact) return '';
+  return first(
+    equal('FLOPs of twice the passes', after.flops.forward, 2 * before.flops.forward),
+    atMost(before.time.step ?? 0, after.time.step ?? 0)
+      ? ''
+      : `twice the passes take ${after.time.step}, less than ${before.time.step}`,
+    // Messages of the last passes may go where one step had none to hide them.
+    atMost(after.time.step ?? 0, 2 * (before.time.step ?? 0), 1.001)
+      ? ''
+      : `twice the passes take ${after.time.step}, more than twice ${before.time.step}`,
+  );
+};
+
+const batchIsMonotone: Law = ({ cost, scenario, again }) => {
+  const there = again({ batch: 2 * scenario.batchPerGpu });
+  const [before, after] = [cost.totals, there?.totals];
+  if (after === undefined || !before.exact || !after.exact) return '';
+  return first(
+    equal('FLOPs of twice the batch', after.flops.forward, 2 * before.flops.forward),
+    equal('backward FLOPs of twice the batch', after.flops.backward, 2 * before.flops.backward),
+    // MG-WFBP merges gradients by the time of backward, and so into other buffers.
+    scenario.framework.name === 'mg-wfbp' || atMost(before.memory.peak, after.memory.peak)
+      ? ''
+      : `twice the batch takes ${after.memory.peak}, less than ${before.memory.peak}`,
+    // Messages that run beside kernels slow them, and may run beside others of a longer step. A compiler launches
+    // another number of kernels: a reduction to few elements is split.
+    scenario.gpus > 1 ||
+      (scenario.framework.options.compile ?? 'false') !== 'false' ||
+      atMost(before.time.forward ?? 0, after.time.forward ?? 0, 1 + 1e-6)
+      ? ''
+      : `forward of twice the batch takes ${after.time.forward}, less than ${before.time.forward}`,
+  );
+};
+
+const shardsShrink: Law = ({ cost, scenario, again }) => {
+  const { name, options } = scenario.framework;
+  const isSharded = name === 'pytorch-fsdp' && (options.sharding ?? 'full') === 'full';
+  if (!isSharded || scenario.gpus < 2) return '';
+  const there = again({ gpus: 2 * scenario.gpus });
+  const [before, after] = [cost.totals.memory, there?.totals.memory];
+  if (after === undefined) return '';
+  return first(
+    equal('sharded parameters', before.parameters, 2 * after.parameters),
+    equal('sharded optimizer state', before.optimizerState, 2 * after.optimizerState),
+    atMost(after.peak, before.peak) ? '' : `twice the GPUs take ${after.peak} each, more than ${before.peak}`,
+  );
+};
+
+/**
+ * By framework, how much longer a step may be after shorter messages, as measured over 20,000 scenarios. ByteScheduler
+ * sends the most urgent part that is ready: one that is ready earlier takes the channel from a more urgent one behind it
+ * (3.1 % at most). MG-WFBP merges gradients by what messages cost, and merges others (0.04 %). All others: not at all.
+ */
+const anomalies: Readonly<Record<string, number>> = { bytescheduler: 0.05, 'mg-wfbp': 0.005 };
+
+const withNetwork = (cluster: ClusterProfile, bandwidth: number, latency: number): ClusterProfile => {
+  const wider = <Entry extends { readonly value: BytesPerSecond }>(entry: Entry): Entry => ({
+    ...entry,
+    value: (entry.value * bandwidth) as BytesPerSecond,
+  });
+  const sooner = <Entry extends { readonly value: Seconds }>(entry: Entry): Entry => ({
+    ...entry,
+    value: (entry.value * latency) as Seconds,
+  });
+  const { link, network } = cluster;
+  return {
+    ...cluster,
+    name: `${cluster.name}-changed`,
+    link: link && {
+      ...link,
+      busBandwidth: wider(link.busBandwidth),
+      latency: sooner(link.latency),
+      groups: link.groups && { ...link.groups, acrossBandwidth: wider(link.groups.acrossBandwidth) },
+      inSwitchReduction: link.inSwitchReduction && wider(link.inSwitchReduction),
+    },
+    network: network && {
+      ...network,
+      portBandwidth: wider(network.portBandwidth),
+      nodeBandwidth: wider(network.nodeBandwidth),
+      latency: sooner(network.latency),
+    },
+  };
+};
+
+function fasterNetwork(what: string, bandwidth: number, latency: number): Law {
+  return ({ cost, cluster, scenario, again }) => {
+    const before = cost.totals.time;
+    if (scenario.gpus === 1 || !cost.totals.exact || findCluster(cluster.name) === undefined) return '';
+    const there = again({}, withNetwork(cluster, bandwidth, latency));
+    const after = there?.totals.time;
+    if (there === undefined || after === undefined) return '';
+    const anomaly = anomalies[scenario.framework.name] ?? 0;
+    return atMost(after.step ?? 0, before.step ?? 0, 1 + anomaly + 1e-6)
+      ? ''
+      : `${what}: ${after.step}, longer than ${before.step}`;
+  };
+}
+
+/** Of a single GPU: messages that run beside kernels slow others where kernels take less time. */
+const biggerMemoryIsFaster: Law = ({ cost, cluster, scenario, again }) => {
+  if (!cost.totals.exact || scenario.gpus > 1) return '';
+  const { gpu } = cluster;
+  const wide: ClusterProfile = {
+    ...cluster,
+    name: `${cluster.name}-changed`,
+    gpu: {
+      ...gpu,
+      memoryBandwidth: { ...gpu.memoryBandwidth, value: (gpu.memoryBandwidth.value * 1.5) as BytesPerSecond },
+    },
+  };
+  const there = again({}, wide);
+  if (there === undefined) return '';
+  const [before, after] = [cost.totals.time, there.totals.time];
+  return atMost(sumOf([after.forward, after.backward]), sumOf([before.forward, before.backward]), 1 + 1e-6)
+    ? ''
+    : `more memory bandwidth: forward and backward ${sumOf([after.forward, after.backward])}, longer than ${sumOf([before.forward, before.backward])}`;
+};
+
+/** Read off one estimate. */
+export const lawsOfOne: Readonly<Record<string, Law>> = {
+  'every number is finite and not negative': everyNumber,
+  'layers add up to totals': layersToTotals,
+  'parts add up to the step': partsOfTheStep,
+  'parts of memory add up to the peak': partsOfMemory,
+  'ranges hold what they are of': rangesHold,
+  'nothing is exact where anything is left out': exactMeansWhole,
+  'what passes its threshold has its finding': findingsAreThere,
+  'a JSON report reads back as the same table': reportReadsBack,
+};
+
+/** That cost the model again; some of them are tried on each case. */
+export const lawsOfChange: Readonly<Record<string, Law>> = {
+  'a point of a curve is the report of its GPUs': curveIsReport,
+  'inference takes no more than training': inferenceIsLess,
+  'twice the passes take up to twice the time': accumulationAddsPasses,
+  'work is linear in the batch, and memory never less': batchIsMonotone,
+  'shards shrink with the GPUs': shardsShrink,
+  'more bandwidth is never slower': fasterNetwork('twice the bandwidth', 2, 1),
+  'less latency is never slower': fasterNetwork('half the latency', 1, 0.5),
+  'more memory bandwidth is never slower': biggerMemoryIsFaster,
+};
