@@ -90,3 +90,21 @@ test('kinds of waiting for other workers count together', () => {
   expect(messages(cost(1, 193))).toEqual([]);
   expect(messages(cost(1.04, 193))).toHaveLength(1);
 });
+
+it.each([
+  // A small model is one bucket, which is ready when backward ends: DDP overlaps already.
+  ['pytorch-ddp', {}, /^Raise the batch|^No batch/],
+  ['horovod', {}, /^Raise the batch|^No batch/],
+  ['deepspeed-zero', { stage: '1' }, /^Let communication overlap with backward \(overlap-comm=true\)$/],
+  ['naive', {}, /^Use a framework that overlaps communication with backward, such as pytorch-ddp$/],
+])('advises %s what it does not do yet', (name, options, fix) => {
+  const cost = costOf('float32[batch, 512]', ['a: Linear(512)', 'b: Linear(512)'], {
+    cluster: 'dgx-1-v100',
+    nodes: 2,
+    batch: 1,
+    framework: { name, options },
+  });
+  const findings = found(cost, 'findings/exposed-communication');
+  expect(findings.map((finding) => finding.fix)).not.toEqual([]);
+  for (const finding of findings) expect(finding.fix).toMatch(fix);
+});

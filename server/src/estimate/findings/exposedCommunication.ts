@@ -5,7 +5,6 @@
  * that make most of it.
  */
 
-import type { Message } from '../../frameworks/exchange.ts';
 import { hasOption } from '../../frameworks/registry.ts';
 import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatBytes, formatPercent, formatTime } from '../../model/format.ts';
@@ -61,7 +60,11 @@ function textOfLayers({ plan, timeline, messages }: EstimatedStep): readonly [la
   const sum = (some: readonly { readonly time: number }[]): number =>
     some.reduce((total, { time }) => total + time, 0);
   let count = 0;
-  while (count < longest.length && sum(longest.slice(0, count)) < most * timeline.exposedTime) count += 1;
+  for (let made = 0; made < most * timeline.exposedTime; count += 1) {
+    const next = longest[count];
+    if (next === undefined) break;
+    made += next.time;
+  }
   const share = (time: number): string => formatPercent(time / timeline.step);
   const shown = longest.slice(0, Math.min(count, mostMessages));
   const rest = count - shown.length;
@@ -109,8 +112,13 @@ function remedyOf(step: EstimatedStep): Pick<Finding, 'fix' | 'change'> {
   const { plan, memory } = step;
   const batch = plan.training.batch;
   const threshold = thresholdOf(plan.scenario.thresholds, 'exposed-communication');
-  if (plan.exchange.messages.every((message) => isAfterBackward(message, plan)))
-    return { fix: 'Use a framework that overlaps communication with backward, such as pytorch-ddp' };
+  const backwardEnd = plan.training.costs.length - 1;
+  const sent = plan.exchange.messages.flatMap(({ after }) =>
+    after.pass === 'backward' ? [after.position] : [],
+  );
+  const isLate = sent.length > 0 && sent.every((position) => position >= backwardEnd);
+  const overlap = isLate ? overlapAdvice(plan) : undefined;
+  if (overlap !== undefined) return { fix: overlap };
   const learns = plan.scenario.mode === 'training';
   const whole = 'keep the parameters whole on each GPU (pytorch-ddp)';
   const narrower = !learns
@@ -137,8 +145,18 @@ function remedyOf(step: EstimatedStep): Pick<Finding, 'fix' | 'change'> {
       };
 }
 
-const isAfterBackward = ({ after }: Message, { training }: StepPlan): boolean =>
-  after.pass === 'backward' && after.position >= training.costs.length - 1;
+/**
+ * What overlaps communication with backward where nothing does. A framework with messages of a size that can be set
+ * overlaps already: the model is small enough for one message, and only more work hides it.
+ */
+function overlapAdvice({ behaviour: { name }, scenario }: StepPlan): string | undefined {
+  const option = ['overlap-comm', 'overlap'].find((each) => hasOption(name, each));
+  if (option !== undefined && scenario.framework.options[option] !== 'true')
+    return `Let communication overlap with backward (${option}=true)`;
+  const sizes = ['bucket-mb', 'fusion-mb', 'reduce-bucket-size', 'partition-mb', 'partition-elements'];
+  if (sizes.some((each) => hasOption(name, each))) return undefined;
+  return 'Use a framework that overlaps communication with backward, such as pytorch-ddp';
+}
 
 function largestLayer({ plan }: EstimatedStep, message: MessageCost): string {
   const { layers } = plan.training.analysis;

@@ -8,7 +8,6 @@ import type { FindingChange } from '../../../model/stepCost.ts';
 import { bytes } from '../../../model/units.ts';
 import { gainOf, throughputGainOf } from '../../fix.ts';
 import { applyEdits, type TextEdit } from '../../textEdit.ts';
-import { calledLayers } from '../specText.ts';
 import { frameworkEdit } from './frameworkEdit.ts';
 import { scenarioEdit } from './scenarioEdit.ts';
 import { sizeEdits } from './sizeEdits.ts';
@@ -20,7 +19,7 @@ export function findingFixes(wrong: Wrong): readonly Change[] {
   const advised = diagnostic.change === undefined ? [] : changesFor(wrong, diagnostic.change);
   switch (diagnostic.code) {
     case 'findings/out-of-memory':
-      return [...advised, ...checkpointed(wrong), ...fewerRepetitions(wrong)];
+      return [...advised, ...checkpointed(wrong)];
     case 'findings/exposed-communication':
       return [...advised, ...gradientOptions(wrong)];
     case 'findings/launch-bound':
@@ -162,33 +161,6 @@ function checkpointed(wrong: Wrong): readonly Change[] {
     const what = checkpoint === 'block' ? 'Checkpoint blocks' : 'Checkpoint blocks selectively';
     return (view.estimate.scenario?.checkpoint ?? 'none') === 'none' ? costed(wrong, edits, what, fits) : [];
   });
-}
-
-/** A repeated line, repeated as often as memory allows. */
-function fewerRepetitions(wrong: Wrong): readonly Change[] {
-  const { document, view } = wrong;
-  for (const { call } of calledLayers(document.spec)) {
-    const { repetition } = call;
-    if (repetition?.kind !== 'number' || repetition.value < 2) continue;
-    const edits = (count: number): readonly TextEdit[] => [{ span: repetition.span, text: String(count) }];
-    const fits = (count: number): boolean => {
-      const { cost } = recosted(wrong, edits(count));
-      return cost !== undefined && !cost.findings.some(({ code }) => code === 'findings/out-of-memory');
-    };
-    const { peak, capacity } = view.estimate.cost?.totals.memory ?? { peak: 0, capacity: 0 };
-    // Memory grows with the repetitions, so a first guess is close.
-    let count = Math.min(
-      repetition.value - 1,
-      Math.floor((repetition.value * (capacity ?? 0)) / Math.max(1, peak)),
-    );
-    for (let tries = 0; count >= 1 && tries < mostTries; tries += 1) {
-      if (fits(count)) {
-        return costed(wrong, edits(count), `Repeat \`${call.callee.text}\` ${count} times`, () => true);
-      }
-      count = Math.min(count - 1, Math.floor(count * 0.9));
-    }
-  }
-  return [];
 }
 
 const mostTries = 8;
