@@ -21,6 +21,7 @@ import { groupLayers } from './groupLayers.ts';
 import { hoistInitializers } from './hoistInitializers.ts';
 import { inferGraph, mostNamedReasons, mostSubgraphs } from './inferGraph.ts';
 import { collectIssues } from './issueCollector.ts';
+import { issuesOfComputedWeights } from './issuesOfComputedWeights.ts';
 import type { ModelAnalysis } from './modelAnalysis.ts';
 import { collectOperatorKinds } from './operatorKinds.ts';
 import { originOf } from './originOf.ts';
@@ -29,6 +30,7 @@ import { foldGraph } from './repetition/foldGraph.ts';
 import { proveRepetition } from './repetition/proveRepetition.ts';
 import { statedRepetitions } from './repetition/statedRepetitions.ts';
 import { unfoldAnalysis } from './repetition/unfoldAnalysis.ts';
+import { restoreWeights } from './restoreWeights.ts';
 import { splitMergedCalls } from './splitMergedCalls.ts';
 import { unrollLoops } from './unrollLoops.ts';
 
@@ -52,11 +54,14 @@ export function* analyzeInSteps(
   const expanded = expandFunctions(model);
   const useful = dropDeadNodes(expanded.nodes, model.graph);
   const unrolled = unrollLoops(useful.nodes, model.graph);
-  const nodes = provided === undefined ? splitMergedCalls(unrolled, model.graph) : unrolled;
+  const { nodes, graph } =
+    provided === undefined
+      ? restoreWeights({ nodes: splitMergedCalls(unrolled, model.graph), graph: model.graph })
+      : { nodes: unrolled, graph: model.graph };
   const issues = [...(provided?.issues ?? []), ...expanded.issues, ...useful.issues];
   const given = givenLayers(provided?.layers ?? [], model.graph.nodes.length);
-  const repetitions = folds ? statedRepetitions(model, nodes, provided) : [];
-  const subject = { model, graph: model.graph, nodes, issues, provided, given };
+  const repetitions = folds ? statedRepetitions({ ...model, graph }, nodes, provided) : [];
+  const subject = { model, graph, nodes, issues, provided, given };
   return (yield* analyzeNodes(subject, repetitions)).analysis;
 }
 
@@ -119,6 +124,7 @@ function* analyzeGraph({
   });
   yield;
   const { roles, parameters, frozen, uses } = findRoles(graph, captured, provided?.roles ?? new Map());
+  issues.push(...issuesOfComputedWeights(graph, parameters));
   const withParameters = withRoles(graph, roles);
   const auxiliary = findAuxiliaryOperators(withParameters);
   const finished = withRoles(withParameters, rolesBehind(withParameters, auxiliary));

@@ -21,6 +21,12 @@ export interface FlatNode {
   readonly operatorSets?: ReadonlyMap<string, number>;
 }
 
+/** Flattened nodes, and the graph that holds what they read. */
+export interface StoredGraph {
+  readonly nodes: readonly FlatNode[];
+  readonly graph: OnnxGraph;
+}
+
 /** Top-level nodes with every call expanded. Calls that never end, or that make too many nodes, stay calls. */
 export function expandFunctions(model: OnnxModel): {
   readonly nodes: readonly FlatNode[];

@@ -6,8 +6,10 @@
  * it), a number that is part of a formula, a table or mask that the exporter computed beforehand.
  */
 
+import type { TensorOrigin } from '../model/attribute.ts';
 import { isFloatingPoint } from '../model/elementType.ts';
 import { type Graph, isKnownShape, type Operator, type Value, type ValueRole } from '../model/graph.ts';
+import { isAnonymousTensor, isBufferName } from '../model/tensorNames.ts';
 import { hasTrait, inputOf, isWeightInput, passesElements } from '../operators/operatorFacts.ts';
 import type { Parameter } from './modelAnalysis.ts';
 
@@ -101,7 +103,7 @@ function findUses(graph: Graph, captured: ReadonlyMap<number, readonly string[]>
         if (flows) for (const user of passed.operators) use.operators.push(user);
         continue;
       }
-      if (isWeightInput(operator, position)) use.asWeight = true;
+      if (isWeightInput(operator, position) && !isFoldedVector(name, input?.role, graph)) use.asWeight = true;
       if (input?.role !== 'weight' && input?.role !== 'statistic') use.asWeightOnly = false;
       if (flows) use.operators.push(index);
     }
@@ -115,6 +117,12 @@ function findUses(graph: Graph, captured: ReadonlyMap<number, readonly string[]>
   }
   return uses;
 }
+
+/** A vector that the exporter named, as a factor of a product: positions or frequencies, where weights are matrices. */
+const isFoldedVector = (name: string, role: string | undefined, graph: Graph): boolean => {
+  const value = graph.values.get(name);
+  return role === 'operand' && value !== undefined && isAnonymousTensor(name) && rankOf(value) === 1;
+};
 
 function isLive(name: string, uses: ReadonlyMap<string, Use>, graph: Graph): boolean {
   if (uses.get(name)?.differentiable !== true) return false;
@@ -131,10 +139,12 @@ function isTrained(value: Value, use: Use | undefined, graph: Graph, otherInputs
     isFloatingPoint(value.type.elementType) ||
     (isStored(value) && value.producer === undefined && use.asWeight);
   if (!trainable || isFrequency(value, graph)) return false;
+  const recorded = isRecordedParameter(value.literal?.origin);
+  if (recorded !== undefined) return recorded;
   switch (originOf(value, graph)) {
     case 'initializer':
     case 'generated':
-      return use.asWeight || isLearnedOperand(value, elements);
+      return !isBufferName(value.name) && (use.asWeight || isLearnedOperand(value, elements, graph));
     case 'constant':
       // Some exporters keep weights in `Constant` nodes; PyTorch's, which names them by path, never does.
       return use.asWeight && elements > 1 && rankOf(value) > 0 && !value.name.startsWith('/');
@@ -143,6 +153,12 @@ function isTrained(value: Value, use: Use | undefined, graph: Graph, otherInputs
     case 'computed':
       return false;
   }
+}
+
+/** Whether the exporter recorded that it is trained, or computed from what is; `undefined` where it recorded nothing. */
+function isRecordedParameter(origin: TensorOrigin | undefined): boolean | undefined {
+  if (origin?.kind !== undefined) return origin.kind === 'parameter';
+  return origin?.foldedFrom?.some((name) => moduleNames.test(name) && !isBufferName(name));
 }
 
 type Origin = 'initializer' | 'generated' | 'constant' | 'input' | 'computed';
@@ -170,11 +186,11 @@ const isInitializer = (value: Value | undefined): boolean =>
 const isStored = (value: Value): boolean => value.literal !== undefined;
 
 /** Whether a stored operand of arithmetic is learned: a layer scale or a position embedding, not a table. */
-function isLearnedOperand(value: Value, elements: number): boolean {
-  if (bufferNames.test(value.name)) return false;
-  if (elements === 1) return !isAnonymous(value.name) && moduleNames.test(value.name);
-  if (!isAnonymous(value.name)) return true;
-  return wideAxes(value) < 3 && !tableNames.test(value.name);
+function isLearnedOperand(value: Value, elements: number, graph: Graph): boolean {
+  if (elements === 1) return !isAnonymousTensor(value.name) && moduleNames.test(value.name);
+  if (computedNames.test(value.name)) return false;
+  if (!isAnonymousTensor(value.name)) return true;
+  return wideAxes(value) < 3 && !isMask(value, graph) && !tableNames.test(value.name);
 }
 
 /** Whether all that is computed from it goes through sine and cosine: a frequency of positions, not a weight. */
@@ -190,18 +206,29 @@ function isFrequency(value: Value, graph: Graph): boolean {
   );
 }
 
-/** Names that PyTorch modules register as buffers: statistics, masks, indices, rotary and coordinate tables. */
-const bufferNames =
-  /(^|[./_])(running_mean|running_var|(attn|attention|causal|padding|src|tgt)?_?mask|masked_bias|relative_position_index|relative_coords_table|position_ids|inv_freq|freqs(_cis)?|(cos|sin)(_?(cached?|table|emb|embed))?|rope(_(cos|sin|cache))?|anchors?|(pixel|image)_(mean|std))$/i;
-
 /** Nameless tensors that are first spread, chosen from or bent are tables (rotary frequencies), not folded biases. */
 const tableNames = /^onnx::(Clip|Cos|Expand|Pow|Range|Sin|Where)_/;
 
+/**
+ * Values that PyTorch's newer exporter names after the operator that computed them: tables and masks. A folded look-up is a
+ * part of a position embedding.
+ */
+const computedNames =
+  /^_?(add|arange|cat|clone|convert_element_type_default|cos|cumsum|div|eq|expand|full|ge|gt|index|le|lt|masked_fill|mul|ne|neg|ones|permute|pow|reciprocal|repeat|reshape|rsub|select|sin|slice|stack|sub|to_copy|transpose|tril|triu|unsafe_view|unsqueeze|view|where|zeros)(_\d+)?$/;
+
+/** One square that is added for all samples and heads, as attention masks are stored. */
+function isMask({ type, consumers }: Value, graph: Graph): boolean {
+  const isAdded = consumers.every((index) => addingTypes.has(graph.operators[index]?.type ?? ''));
+  if (!isAdded) return false;
+  if (type.kind !== 'tensor' || !isKnownShape(type.shape) || type.shape.length < 3) return false;
+  const [rows, columns] = type.shape.slice(-2);
+  return rows === columns && type.shape.slice(0, -2).every((dimension) => dimension === 1);
+}
+
+const addingTypes: ReadonlySet<string> = new Set(['Add', 'Mul', 'Sub', 'Where']);
+
 /** A name inside a module, or one that says it is trained. */
 const moduleNames = /\.|(weight|bias|scale|gain|gamma|beta|alpha|temperature)$/i;
-
-/** Names that exporters invent for tensors they folded: `onnx::Add_1175`, `/Constant_output_0`, `val_12`, `42`. */
-const isAnonymous = (name: string): boolean => /^(onnx::|\/|_?val_\d+$|\d+$|const)/i.test(name);
 
 /** Axes longer than 1: a folded bias has one, a folded table of position biases (heads × n × n) three. */
 function wideAxes(value: Value): number {

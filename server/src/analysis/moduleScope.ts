@@ -13,6 +13,24 @@ export interface ModuleScope {
 
 export const rootScope: ModuleScope = { paths: [], moduleClass: undefined };
 
+/**
+ * The path that PyTorch knows the innermost module by, as in the names of its parameters; empty at the root.
+ *
+ * The newer exporter records it, with `@1` behind where a module is called again. The TorchScript exporter joins names of
+ * attributes (`/layer1/layer1.0/conv1`), where what stands in a container has the container's name in front.
+ */
+export function qualifiedName({ paths }: ModuleScope): string {
+  const innermost = paths.at(-1) ?? '';
+  if (!innermost.startsWith('/')) return innermost.replace(/@\d+(?=\.|$)/g, '');
+  const parts: string[] = [];
+  for (const segment of innermost.slice(1).split('/')) {
+    const container = parts.at(-1);
+    if (container !== undefined && segment.startsWith(`${container}.`)) parts.pop();
+    parts.push(segment);
+  }
+  return parts.join('.');
+}
+
 /** Scopes of the nodes of one model; nodes that stand in the same module by their names share theirs. */
 export function collectScopes(): (node: OnnxNode) => ModuleScope {
   const byModule = new Map<string, ModuleScope>();

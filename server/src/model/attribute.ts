@@ -17,6 +17,20 @@ export interface TensorLiteral {
   readonly storedBytes: number;
   /** Where the data lies when it is not in this file. Never opened. */
   readonly external?: ExternalLocation;
+  /** What is known of a stored tensor beside its contents. */
+  readonly origin?: TensorOrigin;
+}
+
+/** Where a stored tensor comes from: what the exporter recorded, and what its bytes show where they are in the file. */
+export interface TensorOrigin {
+  /** What PyTorch's exporter recorded of it. */
+  readonly kind?: 'parameter' | 'buffer' | 'constant';
+  /** The tensors that constant folding computed it from, as the exporter recorded them. */
+  readonly foldedFrom?: readonly string[];
+  /** The stored matrix whose transpose it is. */
+  readonly transposeOf?: string;
+  /** Whether all its elements are one number. */
+  readonly isUniform?: boolean;
 }
 
 export interface ExternalLocation {

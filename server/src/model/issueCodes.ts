@@ -114,6 +114,11 @@ export const issueCodes = {
     explanation:
       'A file may omit the data of weights, because costs need only their shapes. It may not omit small tensors that shapes are computed from.',
   },
+  'graph/computed-weights': {
+    title: 'Weights were computed from parameters when the model was exported',
+    explanation:
+      'Constant folding cuts a position embedding to the length of the example, or spreads a bias table by its index. The parameter itself is then not in the file, and its elements cannot be counted exactly.',
+  },
   'graph/unknown-operator': {
     title: 'Unknown operator',
     explanation:

@@ -126,7 +126,11 @@ const kinds = {
     indices: 'TensorProto',
     dims: 'integer',
   }),
-  ValueInfoProto: kindsOf(ValueInfoProto, { name: 'text', type: 'TypeProto' }),
+  ValueInfoProto: kindsOf(ValueInfoProto, {
+    name: 'text',
+    type: 'TypeProto',
+    metadata_props: 'StringStringEntryProto',
+  }),
   TypeProto: kindsOf(TypeProto, {
     tensor_type: 'TensorTypeProto',
     sequence_type: 'ElementTypeProto',

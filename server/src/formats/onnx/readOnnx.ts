@@ -11,6 +11,7 @@ import { knownIrVersion, ModelProto } from './fields.ts';
 import { type GraphParts, readFunction, readGraph } from './readGraph.ts';
 import { Reading } from './reading.ts';
 import type { OnnxFunction, OnnxGraph, OnnxModel } from './syntax.ts';
+import { withOrigins } from './tensorOrigins.ts';
 import { type WireProblem, WireReader, wireTypes } from './wireReader.ts';
 
 export interface ReadOnnx {
@@ -54,8 +55,9 @@ export function readOnnx(source: ByteSource, at?: (offset: number) => string): R
       `The file is not an ONNX model (${where}): open the .onnx file of the model itself`,
     );
   }
-  const { fields: _, graph, ...rest } = model;
-  if (graph === undefined) return { model: undefined, issues: reading.issues };
+  const { fields: _, graph: parts, ...rest } = model;
+  if (parts === undefined) return { model: undefined, issues: reading.issues };
+  const graph = { ...parts, initializers: withOrigins(parts, source, reading.payloads) };
   if (model.irVersion > knownIrVersion) {
     reading.issues.unshift({
       code: 'onnx/newer-ir',

@@ -101,7 +101,13 @@ export function readTensor(reading: Reading, end: number): TensorLiteral {
   }
   const count = dimensions.reduce((product, size) => product * size, 1);
   if (!segmented) checkPayload(reading, base, count, parts);
-  if (segmented || count < 0 || count > keptElements(elementType) || parts.length > keptIntegers) return base;
+  if (segmented || count < 0 || count > keptElements(elementType) || parts.length > keptIntegers) {
+    const [part] = parts;
+    if (!segmented && parts.length === 1 && part?.field === TensorProto.raw_data) {
+      reading.payloads.set(base, { start: part.start, end: part.end });
+    }
+    return base;
+  }
   const elements = readElements(reading, elementType, count, parts);
   return elements === undefined ? base : { ...base, elements };
 }

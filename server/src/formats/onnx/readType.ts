@@ -18,6 +18,7 @@ export function readValueInfo(reading: Reading, end: number): OnnxValueInfo {
   const { wire } = reading;
   let name = '';
   let type: OnnxType | undefined;
+  let metadata: Map<string, string> | undefined;
   while (wire.nextField(end)) {
     if (wire.field === ValueInfoProto.name) {
       name = reading.string('ValueInfoProto');
@@ -26,11 +27,14 @@ export function readValueInfo(reading: Reading, end: number): OnnxValueInfo {
       if (typeEnd !== undefined) {
         type = reading.once(reading.types, typeEnd, () => readType(reading, typeEnd, name));
       }
+    } else if (wire.field === ValueInfoProto.metadata_props) {
+      metadata ??= new Map();
+      reading.entry('ValueInfoProto', metadata);
     } else {
       reading.skip('ValueInfoProto', ValueInfoProto);
     }
   }
-  return { name, type };
+  return metadata === undefined ? { name, type } : { name, type, metadata };
 }
 
 /** `where` names the value in issues. */

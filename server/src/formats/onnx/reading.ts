@@ -1,12 +1,18 @@
 /** What the readers of all messages share: the bytes, the issues, and the care for fields nobody asked for. */
 
-import type { Attribute } from '../../model/attribute.ts';
+import type { Attribute, TensorLiteral } from '../../model/attribute.ts';
 import { type ElementType, elementTypeOfNumber } from '../../model/elementType.ts';
 import type { Issue } from '../../model/issue.ts';
 import { leavesOut } from '../../model/issueCodes.ts';
 import { OperatorSetIdProto, StringStringEntryProto } from './fields.ts';
 import type { OnnxGraph, OnnxType } from './syntax.ts';
 import { type WireReader, wireTypes } from './wireReader.ts';
+
+/** Offsets in the file. */
+export interface PayloadRange {
+  readonly start: number;
+  readonly end: number;
+}
 
 export interface ReadAttribute {
   readonly name: string;
@@ -35,6 +41,8 @@ export class Reading {
   readonly types = new Map<string, OnnxType | undefined>();
   /** Descriptions (`doc_string`) below the model that were skipped: they change no cost. */
   descriptions = 0;
+  /** Where the raw bytes of tensors lie that are too large to keep. */
+  readonly payloads = new Map<TensorLiteral, PayloadRange>();
   /** Paths of external data that were looked at and stay beside the model: all tensors name the same few. */
   readonly insidePaths = new Set<string>();
 

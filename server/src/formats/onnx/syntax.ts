@@ -64,6 +64,8 @@ export interface OnnxFunction {
 export interface OnnxValueInfo {
   readonly name: string;
   readonly type: OnnxType | undefined;
+  /** Absent where there is none. */
+  readonly metadata?: ReadonlyMap<string, string>;
 }
 
 /** What the file says of a value's type. */

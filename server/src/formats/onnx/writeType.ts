@@ -16,10 +16,12 @@ import type { WireWriter } from './wireWriter.ts';
 
 export const numberOfElementType = (type: ElementType): number => elementTypes.indexOf(type);
 
-export function writeValueInfo(wire: WireWriter, field: number, { name, type }: OnnxValueInfo): void {
+export function writeValueInfo(wire: WireWriter, field: number, value: OnnxValueInfo): void {
+  const { name, type, metadata } = value;
   wire.message(field, () => {
     wire.text(ValueInfoProto.name, name);
     if (type !== undefined) writeType(wire, ValueInfoProto.type, type);
+    for (const [key, text] of metadata ?? []) wire.entry(ValueInfoProto.metadata_props, key, text);
   });
 }
 

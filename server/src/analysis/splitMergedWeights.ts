@@ -1,0 +1,264 @@
+/**
+ * Weights that are equal when a model is exported, and stored once.
+ *
+ * Exporters merge equal tensors (torch/onnx/utils.py `_jit_pass_onnx_deduplicate_initializers`; onnxscript's
+ * `DeduplicateInitializersPass`). Weights and biases of fresh normalizations are all ones and zeros, and layers that
+ * `nn.TransformerEncoder` copies begin alike, so that many layers seem to share one tensor. They are trained apart.
+ *
+ * A module that a program calls several times is one module, with one path: what it reads is shared indeed. Readers in
+ * different modules share a weight that the program ties, which is a table or matrix with contents of its own. They have
+ * been merged where the modules are members of one list (`layers.0.fc`, `layers.1.fc`), where all elements are one number,
+ * and where the tensor is a vector whose contents are not known: programs tie matrices. The TorchScript exporter says it
+ * itself: it keeps the name of each merged parameter, as the output of an Identity.
+ */
+
+import type { TensorLiteral } from '../model/attribute.ts';
+import { isFloatingPoint } from '../model/elementType.ts';
+import { isAnonymousTensor, isBufferName } from '../model/tensorNames.ts';
+import { inputOf, isWeightInput } from '../operators/operatorFacts.ts';
+import type { FlatNode, StoredGraph } from './expandFunctions.ts';
+import { type ModuleScope, qualifiedName } from './moduleScope.ts';
+import { holdsGraph } from './subgraphs.ts';
+
+export const splitMergedWeights = (stored: StoredGraph): StoredGraph => splitByModule(splitByName(stored));
+
+/** Each merged parameter that an Identity names as a tensor of its own. */
+function splitByName(stored: StoredGraph): StoredGraph {
+  const { nodes, graph } = stored;
+  const tensors = new Map(graph.initializers.map((tensor) => [tensor.name, tensor]));
+  const copies: TensorLiteral[] = [];
+  const remaining = nodes.filter((flat) => {
+    const { source, output } = mergedBy(flat) ?? {};
+    const tensor = tensors.get(source ?? '');
+    if (tensor === undefined || output === undefined || !isParameterPath(output)) return true;
+    copies.push({ ...tensor, name: output });
+    return false;
+  });
+  if (copies.length === 0) return stored;
+  return { nodes: remaining, graph: { ...graph, initializers: [...graph.initializers, ...copies] } };
+}
+
+/** What an Identity of the TorchScript exporter merges: the tensor that was removed, and the one that is stored. */
+function mergedBy({
+  node,
+  scope,
+}: FlatNode): { readonly source: string; readonly output: string } | undefined {
+  const [source = ''] = node.inputs;
+  const [output = ''] = node.outputs;
+  const isMerging = isParameterPath(output) || output.startsWith('onnx::');
+  return node.type === 'Identity' && scope.paths.length === 0 && isMerging ? { source, output } : undefined;
+}
+
+/** A name as PyTorch gives parameters: attributes joined by dots. */
+const isParameterPath = (name: string): boolean => /^\w+(\.\w+)+$/.test(name);
+
+function splitByModule(stored: StoredGraph): StoredGraph {
+  const { nodes, graph } = stored;
+  const tensors = new Map<string, TensorLiteral>();
+  for (const tensor of graph.initializers) {
+    if (isFloatingPoint(tensor.elementType) && wideAxes(tensor) > 0) tensors.set(tensor.name, tensor);
+  }
+  // A subgraph sees the values around it by their names.
+  if (tensors.size === 0 || nodes.some(({ node }) => holdsGraph(node.attributes))) return stored;
+  const taken = new Set([
+    ...graph.initializers.map(({ name }) => name),
+    ...graph.inputs.map(({ name }) => name),
+  ]);
+  const copies: TensorLiteral[] = [];
+  /** What a node reads at an input instead. */
+  const instead = new Map<FlatNode, Map<number, string>>();
+  const replaced = new Set<FlatNode>();
+  const readingsByName = readingsOf(nodes, tensors);
+  const sameModule = modulesOfSeveralPaths(readingsByName, tensors);
+  for (const [name, readings] of readingsByName) {
+    const tensor = tensors.get(name);
+    if (tensor === undefined) continue;
+    const trained = readings.filter(({ flat, position }) => !isStatistic(flat, position));
+    const byModule = groupByModule(trained, sameModule);
+    const home = homeOf(tensor, [...byModule.keys()], trained);
+    if (home === undefined) continue;
+    const others = [...byModule].filter(([module]) => module !== home.module);
+    if (trained.length < readings.length && isBufferName(name)) {
+      // A statistic was kept, and what it stands for are weights.
+      others.push(...[...byModule].filter(([module]) => module === home.module));
+    }
+    if (others.length === 0 || !isMerged(tensor, [...byModule.keys()])) continue;
+    for (const [module, members] of others) {
+      const removed = members.find(({ merging }) => merging !== undefined)?.merging;
+      const copy =
+        removed?.node.outputs[0] ?? unusedName(`${module === '' ? '' : `${module}.`}${home.leaf}`, taken);
+      taken.add(copy);
+      if (removed !== undefined) replaced.add(removed);
+      const { origin: _, ...rest } = tensor;
+      copies.push({ ...rest, name: copy });
+      for (const { flat, position } of members) {
+        instead.set(flat, (instead.get(flat) ?? new Map<number, string>()).set(position, copy));
+      }
+    }
+  }
+  if (copies.length === 0) return stored;
+  return {
+    nodes: nodes.flatMap((flat) => {
+      const names = instead.get(flat);
+      if (replaced.has(flat)) return [];
+      if (names === undefined) return [flat];
+      const inputs = flat.node.inputs.map((name, position) => names.get(position) ?? name);
+      return [{ ...flat, node: { ...flat.node, inputs } }];
+    }),
+    graph: { ...graph, initializers: [...graph.initializers, ...copies] },
+  };
+}
+
+/**
+ * The module that a node stands in, also where it is called again: the TorchScript exporter numbers further calls
+ * (`/fc_1` behind `/fc`).
+ */
+function calledModules(nodes: readonly FlatNode[]): (scope: ModuleScope) => string {
+  const paths = new Set(nodes.flatMap(({ scope }) => scope.paths));
+  const known = new Map<ModuleScope, string>();
+  const firstCall = (path: string): string => {
+    const parts: string[] = [];
+    for (const segment of path.split('/')) {
+      const first = segment.replace(/_\d+$/, '');
+      parts.push(first !== segment && paths.has([...parts, first].join('/')) ? first : segment);
+    }
+    return parts.join('/');
+  };
+  return (scope) => {
+    const before = known.get(scope);
+    if (before !== undefined) return before;
+    const innermost = scope.paths.at(-1) ?? '';
+    const isCounted = innermost.startsWith('/') && /_\d+(\/|$)/.test(innermost);
+    const module = qualifiedName(isCounted ? { ...scope, paths: [firstCall(innermost)] } : scope);
+    known.set(scope, module);
+    return module;
+  };
+}
+
+/**
+ * Modules that several others hold, by the path of each place: a matrix of module `proj` is read by `blocks.0.proj` and
+ * `blocks.1.proj`. Vectors alone prove nothing, as fresh ones are equal.
+ */
+function modulesOfSeveralPaths(
+  readings: ReadonlyMap<string, readonly Reading[]>,
+  tensors: ReadonlyMap<string, TensorLiteral>,
+): ReadonlyMap<string, string> {
+  const paths = new Map<string, string>();
+  for (const [name, members] of readings) {
+    const tensor = tensors.get(name);
+    if (tensor === undefined || wideAxes(tensor) < 2 || isUniform(tensor) === true) continue;
+    const modules = new Set(members.map(({ module }) => module));
+    const home = homeOf(tensor, [...modules], members)?.module;
+    if (home === undefined || home === '') continue;
+    for (const module of modules) if (module.endsWith(`.${home}`)) paths.set(module, home);
+  }
+  return paths;
+}
+
+function groupByModule(
+  readings: readonly Reading[],
+  sameModule: ReadonlyMap<string, string>,
+): ReadonlyMap<string, readonly Reading[]> {
+  const groups = new Map<string, Reading[]>();
+  for (const reading of readings) {
+    const module = sameModule.get(reading.module) ?? reading.module;
+    const group = groups.get(module);
+    if (group === undefined) groups.set(module, [reading]);
+    else group.push(reading);
+  }
+  return groups;
+}
+
+interface Reading {
+  readonly flat: FlatNode;
+  readonly position: number;
+  readonly module: string;
+  /** The Identity that it is read through. */
+  readonly merging?: FlatNode;
+}
+
+/** By tensor that is read more than once: where. */
+function readingsOf(
+  nodes: readonly FlatNode[],
+  tensors: ReadonlyMap<string, TensorLiteral>,
+): ReadonlyMap<string, readonly Reading[]> {
+  const readings = new Map<string, Reading[]>();
+  const moduleOf = calledModules(nodes);
+  const mergings = new Map<string, FlatNode>();
+  for (const flat of nodes) {
+    const merged = mergedBy(flat);
+    if (merged !== undefined && tensors.has(merged.source)) {
+      mergings.set(merged.output, flat);
+      continue;
+    }
+    for (const [position, name] of flat.node.inputs.entries()) {
+      const merging = mergings.get(name);
+      const source = merging?.node.inputs[0] ?? name;
+      if (!tensors.has(source)) continue;
+      const reading = {
+        flat,
+        position,
+        module: moduleOf(flat.scope),
+        ...(merging === undefined ? {} : { merging }),
+      };
+      const others = readings.get(source);
+      if (others === undefined) readings.set(source, [reading]);
+      else others.push(reading);
+    }
+  }
+  for (const [name, { length }] of readings) if (length < 2) readings.delete(name);
+  return readings;
+}
+
+const isStatistic = ({ node }: FlatNode, position: number): boolean =>
+  inputOf(node, position)?.role === 'statistic';
+
+interface Home {
+  /** The module that the tensor is stored for. */
+  readonly module: string;
+  /** Its name in there. */
+  readonly leaf: string;
+}
+
+/** Of the modules that read a tensor: the one that it is named after. A tensor without such a name is a weight by its use. */
+function homeOf(
+  { name, origin }: TensorLiteral,
+  modules: readonly string[],
+  readings: readonly Reading[],
+): Home | undefined {
+  const source = origin?.foldedFrom?.length === 1 ? (origin.foldedFrom[0] ?? name) : name;
+  const asWeight = readings.every(({ flat, position }) => position > 0 && isWeightInput(flat.node, position));
+  if (!isBufferName(source) || asWeight) {
+    const inside = modules.filter((module) => module !== '' && source.startsWith(`${module}.`));
+    const module = inside.reduce<string | undefined>(
+      (longest, next) => (longest === undefined || next.length > longest.length ? next : longest),
+      undefined,
+    );
+    if (module !== undefined) return { module, leaf: leafOf(source.slice(module.length + 1)) };
+  }
+  const [first = ''] = modules;
+  return asWeight && isAnonymousTensor(source) ? { module: first, leaf: 'weight' } : undefined;
+}
+
+/** A fresh running mean is all zeros like a bias, a running variance all ones like a weight. */
+const leafOf = (leaf: string): string =>
+  leaf.replace(/running_mean$/, 'bias').replace(/running_var$/, 'weight');
+
+function isMerged(tensor: TensorLiteral, modules: readonly string[]): boolean {
+  const lists = new Set(modules.map((module) => module.replace(/\d+/g, '#')));
+  return lists.size < modules.length || (isUniform(tensor) ?? wideAxes(tensor) < 2);
+}
+
+/** Whether all elements are one number; `undefined` where they are not in the file. */
+const isUniform = ({ elements, origin }: TensorLiteral): boolean | undefined =>
+  origin?.isUniform ?? elements?.every((element) => element === elements[0]);
+
+const wideAxes = ({ dimensions }: TensorLiteral): number =>
+  dimensions.filter((dimension) => dimension !== 1).length;
+
+function unusedName(name: string, taken: ReadonlySet<string>): string {
+  if (!taken.has(name)) return name;
+  let count = 2;
+  while (taken.has(`${name}#${count}`)) count += 1;
+  return `${name}#${count}`;
+}

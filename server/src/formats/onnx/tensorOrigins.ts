@@ -1,0 +1,158 @@
+/**
+ * Where stored tensors come from, which an exporter may record and their bytes may show.
+ *
+ * PyTorch 2.9 and later record it for each stored tensor (`value_info.metadata_props`): whether `torch.export` takes it as
+ * a parameter or a buffer (torch/onnx/_internal/exporter/_core.py), and what constant folding computed it from
+ * (onnxscript/optimizer/_constant_folding.py). Other files show a folded transpose by its bytes alone.
+ */
+
+import type { TensorLiteral, TensorOrigin } from '../../model/attribute.ts';
+import { isAnonymousTensor } from '../../model/tensorNames.ts';
+import type { ByteSource } from '../byteSource.ts';
+import type { PayloadRange } from './reading.ts';
+import type { OnnxGraph, OnnxValueInfo } from './syntax.ts';
+
+/** The initializers of `graph` with their origins; the same objects where nothing is known of any. */
+export function withOrigins(
+  graph: OnnxGraph,
+  source: ByteSource,
+  payloads: ReadonlyMap<TensorLiteral, PayloadRange>,
+): readonly TensorLiteral[] {
+  const { initializers } = graph;
+  const recorded = new Map<string, TensorOrigin>();
+  for (const info of graph.valueInfos) {
+    const origin = recordedOrigin(info);
+    if (origin !== undefined) recorded.set(info.name, origin);
+  }
+  const samples = sampleTensors(source, payloads);
+  const transposes = recorded.size > 0 ? new Map() : findTransposes(initializers, samples);
+  const shared = readSeveralTimes(graph);
+  if (recorded.size === 0 && transposes.size === 0 && shared.size === 0) return initializers;
+  return initializers.map((tensor) => {
+    const { name } = tensor;
+    const transposeOf = transposes.get(name);
+    const isUniform = shared.has(name) ? samples.isUniform(tensor) : undefined;
+    const origin = {
+      ...recorded.get(name),
+      ...(transposeOf === undefined ? {} : { transposeOf }),
+      ...(isUniform === undefined ? {} : { isUniform }),
+    };
+    return Object.keys(origin).length === 0 ? tensor : { ...tensor, origin };
+  });
+}
+
+function recordedOrigin({ metadata }: OnnxValueInfo): TensorOrigin | undefined {
+  if (metadata === undefined) return undefined;
+  const kind = kinds[metadata.get('pkg.torch.export.graph_signature.InputSpec.kind') ?? ''];
+  const folded = metadata.get('pkg.onnxscript.optimizer.folded_from');
+  if (kind === undefined && folded === undefined) return undefined;
+  return {
+    ...(kind === undefined ? {} : { kind }),
+    ...(folded === undefined
+      ? {}
+      : { foldedFrom: [...folded.matchAll(/'([^']*)'/g)].map(([, name = '']) => name) }),
+  };
+}
+
+/** `torch.export.graph_signature.InputKind`. */
+const kinds: Readonly<Record<string, TensorOrigin['kind']>> = {
+  PARAMETER: 'parameter',
+  BUFFER: 'buffer',
+  CONSTANT_TENSOR: 'constant',
+};
+
+function readSeveralTimes({ nodes }: OnnxGraph): ReadonlySet<string> {
+  const once = new Set<string>();
+  const several = new Set<string>();
+  for (const { inputs } of nodes) {
+    for (const name of inputs) {
+      if (once.has(name)) several.add(name);
+      else once.add(name);
+    }
+  }
+  return several;
+}
+
+/** Of matrices that the exporter named itself: the named one whose transpose each is. */
+function findTransposes(
+  initializers: readonly TensorLiteral[],
+  samples: TensorSamples,
+): ReadonlyMap<string, string> {
+  const found = new Map<string, string>();
+  const named = new Map<string, TensorLiteral[]>();
+  const shapeKey = (tensor: TensorLiteral, dimensions: readonly number[]) =>
+    `${tensor.elementType} ${dimensions.join(' ')}`;
+  for (const tensor of initializers) {
+    if (tensor.dimensions.length !== 2 || isAnonymousTensor(tensor.name)) continue;
+    const key = shapeKey(tensor, tensor.dimensions);
+    const others = named.get(key);
+    if (others === undefined) named.set(key, [tensor]);
+    else others.push(tensor);
+  }
+  if (named.size === 0) return found;
+  for (const tensor of initializers) {
+    if (tensor.dimensions.length !== 2 || !isAnonymousTensor(tensor.name)) continue;
+    const [rows = 0, columns = 0] = tensor.dimensions;
+    const candidates = named.get(shapeKey(tensor, [columns, rows])) ?? [];
+    const original = candidates
+      .slice(0, mostCandidates)
+      .find((candidate) => samples.isTranspose(tensor, candidate));
+    if (original !== undefined) found.set(tensor.name, original.name);
+  }
+  return found;
+}
+
+/** Weights of one shape that a matrix is compared with: a tied one is among the first. */
+const mostCandidates = 64;
+
+interface TensorSamples {
+  /** Whether the sampled elements are all the same bytes; `undefined` where the file does not hold them. */
+  readonly isUniform: (tensor: TensorLiteral) => boolean | undefined;
+  /** Whether the sampled elements of two matrices are the same at transposed places, and not all alike. */
+  readonly isTranspose: (tensor: TensorLiteral, original: TensorLiteral) => boolean;
+}
+
+/**
+ * Compares a sample of elements byte by byte, at most `sampledElements` of a tensor: nothing is decoded. Trained or
+ * random fp32 weights agree in one place by chance once in millions.
+ */
+function sampleTensors(
+  source: ByteSource,
+  payloads: ReadonlyMap<TensorLiteral, PayloadRange>,
+): TensorSamples {
+  /** The bytes of elements `indices`, as texts. */
+  const elementsAt = (tensor: TensorLiteral, indices: readonly number[]): readonly string[] | undefined => {
+    const range = payloads.get(tensor);
+    const count = tensor.dimensions.reduce((product, size) => product * size, 1);
+    const width = range === undefined ? 0 : (range.end - range.start) / count;
+    if (range === undefined || !Number.isInteger(width) || width < 1) return undefined;
+    return indices.map((index) => source.read(range.start + index * width, width).join());
+  };
+  const areAlike = (texts: readonly string[]): boolean => texts.every((text) => text === texts[0]);
+  return {
+    isUniform: (tensor) => {
+      const texts = elementsAt(
+        tensor,
+        sampledPlaces(tensor.dimensions.reduce((left, right) => left * right, 1)),
+      );
+      return texts === undefined ? undefined : areAlike(texts);
+    },
+    isTranspose: (tensor, original) => {
+      const [rows = 0, columns = 0] = tensor.dimensions;
+      const places = sampledPlaces(rows * columns);
+      const left = elementsAt(tensor, places);
+      if (left === undefined || areAlike(left)) return false;
+      const transposed = places.map((place) => (place % columns) * rows + Math.floor(place / columns));
+      const right = elementsAt(original, transposed);
+      return right?.every((text, index) => text === left[index]) ?? false;
+    },
+  };
+}
+
+const sampledElements = 32;
+
+/** Places spread over `count` elements by the golden ratio, so that they meet all rows and columns evenly. */
+const sampledPlaces = (count: number): readonly number[] =>
+  Array.from({ length: sampledElements }, (_, index) =>
+    Math.min(count - 1, Math.floor((((index + 1) * 0.618_033_988_749_894_9) % 1) * count)),
+  );

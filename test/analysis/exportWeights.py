@@ -1,0 +1,141 @@
+"""Writes models whose weights exporters store otherwise than the program has them: `python exportWeights.py FOLDER`.
+
+Tied and untied output layers, layers that begin alike, a layer called twice, tables that are not trained. Each is written by
+PyTorch's exporters; FOLDER gets the models and `parameters.json`, PyTorch's own count of parameters. torch 2.13, onnx 1.23.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from pathlib import Path
+
+import onnx
+import torch
+from torch import nn
+
+warnings.filterwarnings("ignore")
+TOKENS, WIDTH, LENGTH = 40, 16, 6
+
+
+class Language(nn.Module):
+    """An embedding, a block and an output layer, which may be the embedding's."""
+
+    def __init__(self, tied: bool) -> None:
+        super().__init__()
+        self.tok = nn.Embedding(TOKENS, WIDTH)
+        self.up = nn.Linear(WIDTH, 2 * WIDTH, bias=False)
+        self.down = nn.Linear(2 * WIDTH, WIDTH, bias=False)
+        self.head = nn.Linear(WIDTH, TOKENS, bias=False)
+        if tied:
+            self.head.weight = self.tok.weight
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        x = self.tok(tokens)
+        return self.head(x + self.down(torch.relu(self.up(x))))
+
+
+class Pair(nn.Module):
+    """Two embeddings and an output layer of one table, as encoder-decoder models have them; a bias of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.source = nn.Embedding(TOKENS, WIDTH)
+        self.target = nn.Embedding(TOKENS, WIDTH)
+        self.mix = nn.Linear(WIDTH, WIDTH)
+        self.head = nn.Linear(WIDTH, TOKENS)
+        self.target.weight = self.source.weight
+        self.head.weight = self.source.weight
+        nn.init.normal_(self.head.bias)
+
+    def forward(self, source: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        return self.head(self.mix(self.source(source)) + self.target(target))
+
+
+class Alike(nn.Module):
+    """Normalizations and layers that all begin alike, and one of them that is called several times."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norms = nn.ModuleList([nn.LayerNorm(WIDTH) for _ in range(3)])
+        first = nn.Linear(WIDTH, WIDTH)
+        self.layers = nn.ModuleList([nn.Linear(WIDTH, WIDTH) for _ in range(3)])
+        for layer in self.layers:
+            layer.load_state_dict(first.state_dict())
+        self.shared = nn.Linear(WIDTH, WIDTH)
+        self.norm = nn.LayerNorm(WIDTH)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for norm, layer in zip(self.norms, self.layers):
+            x = x + layer(norm(x))
+            x = torch.tanh(self.shared(self.norm(x)))
+        return x
+
+
+class Tables(nn.Module):
+    """A rotary table and a mask; a learned scale and learned positions are all that is trained."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("inv_freq", 1 / 10000 ** (torch.arange(0, WIDTH, 2) / WIDTH))
+        self.learned = nn.Parameter(torch.randn(1, LENGTH, WIDTH))
+        self.scale = nn.Parameter(torch.randn(WIDTH))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        angles = torch.outer(torch.arange(LENGTH).float(), self.inv_freq).repeat(1, 2)
+        x = x * angles.cos() + torch.flip(x, [-1]) * angles.sin() + self.learned
+        scores = x @ x.transpose(-1, -2)
+        mask = torch.ones(LENGTH, LENGTH, dtype=torch.bool).tril()
+        return torch.softmax(torch.where(mask, scores, float("-inf")), -1) @ (x * self.scale)
+
+
+def copies() -> nn.Module:
+    """`nn.TransformerEncoder` copies the layer that it is given."""
+    return nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 2)
+
+
+tokens = torch.randint(0, TOKENS, (2, LENGTH))
+values = torch.randn(2, LENGTH, WIDTH)
+MODELS = {
+    "tied": (lambda: Language(True), (tokens,)),
+    "untied": (lambda: Language(False), (tokens,)),
+    "pair": (Pair, (tokens, torch.randint(0, TOKENS, (2, LENGTH)))),
+    "alike": (Alike, (values,)),
+    "copies": (copies, (values[..., :8],)),
+    "tables": (Tables, (values,)),
+}
+EXPORTS = {
+    "default": {},
+    "inline": {"external_data": False},
+    "plain": {"optimize": False},
+    "legacy": {"dynamo": False},
+    "unfolded": {"dynamo": False, "do_constant_folding": False},
+}
+
+
+def main(folder: Path) -> None:
+    counts = {}
+    for name, (make, example) in MODELS.items():
+        torch.manual_seed(0)
+        model = make()
+        with torch.no_grad():  # The optimizer of the newer exporter drops biases that are zero.
+            for parameter, value in model.named_parameters():
+                if parameter.endswith("bias") and not value.any():
+                    value.fill_(0.5)
+        counts[name] = sum(value.numel() for _, value in model.named_parameters())
+        for export, options in EXPORTS.items():
+            path = folder / f"{name}.{export}.onnx"
+            torch.onnx.export(model.train(), example, path, verbose=False, **options)
+            path.with_suffix(".onnx.data").unlink(missing_ok=True)
+            stored = onnx.load(path, load_external_data=False)
+            for node in stored.graph.node:
+                kept = [entry for entry in node.metadata_props if entry.key.endswith(("name_scopes", "class_hierarchy"))]
+                del node.metadata_props[:]
+                node.metadata_props.extend(kept)
+            onnx.save(stored, path)
+    (folder / "parameters.json").write_text(json.dumps(counts, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

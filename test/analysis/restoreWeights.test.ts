@@ -1,0 +1,53 @@
+/** Weights of the program, from files that store them otherwise; `exportWeights.py` makes the files and PyTorch's counts. */
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import type { ModelAnalysis } from '../../server/src/analysis/modelAnalysis.ts';
+import { openModel } from '../../server/src/analysis/openModel.ts';
+import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
+
+const folder = 'test/analysis/weights';
+const counts: Readonly<Record<string, number>> = JSON.parse(
+  readFileSync(`${folder}/parameters.json`, 'utf8'),
+);
+const exporters = ['default', 'inline', 'plain', 'legacy', 'unfolded'];
+
+function analysisOf(file: string): ModelAnalysis {
+  const { analysis } = openModel(byteSourceOfBuffer(readFileSync(`${folder}/${file}.onnx`)), `${file}.onnx`);
+  if (analysis === undefined) throw new Error(file);
+  return analysis;
+}
+
+test('every file of the folder is counted', () => {
+  const files = readdirSync(folder).filter((name) => name.endsWith('.onnx'));
+  const expected = Object.keys(counts).flatMap((name) => exporters.map((each) => `${name}.${each}.onnx`));
+  expect(files.sort()).toEqual(expected.sort());
+});
+
+describe.each(Object.entries(counts))('%s', (name, parameters) => {
+  test.each(exporters)('%s: as many parameters as PyTorch has', (exporter) => {
+    const analysis = analysisOf(`${name}.${exporter}`);
+    expect(analysis.parameters.reduce((total, { elements }) => total + elements, 0)).toBe(parameters);
+  });
+});
+
+/** By parameter that several operators use: how many. */
+const shared = (file: string): readonly number[] =>
+  analysisOf(file)
+    .parameters.map(({ operators }) => operators.length)
+    .filter((uses) => uses > 1);
+
+test.each([
+  { model: 'tied', uses: [2] },
+  { model: 'untied', uses: [] },
+  { model: 'pair', uses: [3] },
+  { model: 'copies', uses: [] },
+])('$model: weights that are used several times', ({ model, uses }) => {
+  for (const exporter of exporters)
+    expect([exporter, shared(`${model}.${exporter}`)]).toEqual([exporter, uses]);
+});
+
+test.each(exporters)('alike: the layer and the normalization that are called three times, %s', (exporter) => {
+  const uses = shared(`alike.${exporter}`);
+  expect(uses).toEqual([3, 3, 3, 3]);
+});
