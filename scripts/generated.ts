@@ -2,6 +2,7 @@
 
 import { z } from 'zod';
 import { reportSchema } from '../server/src/estimate/report/report.ts';
+import { customOperators } from '../server/src/formats/custom-operators/customOperatorsSchema.ts';
 import { frameworkFile } from '../server/src/formats/framework/frameworkSchema.ts';
 import { clusterFile } from '../server/src/hardware/profileSchema.ts';
 import { layerSpecSchema } from '../server/src/lowering/layer-spec/layerSpecSchema.ts';
@@ -19,6 +20,10 @@ export function generatedFiles(): readonly (readonly [path: string, text: string
     ['docs/layers.md', layersPage()],
     ['docs/operators.md', operatorsPage()],
     ['syntaxes/cluster-profile.schema.json', `${JSON.stringify(z.toJSONSchema(clusterFile), null, 2)}\n`],
+    [
+      'syntaxes/custom-operators.schema.json',
+      `${JSON.stringify(z.toJSONSchema(customOperators, { io: 'input' }), null, 2)}\n`,
+    ],
     [
       'syntaxes/framework.schema.json',
       `${JSON.stringify(z.toJSONSchema(frameworkFile, { io: 'input' }), null, 2)}\n`,

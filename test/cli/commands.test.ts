@@ -1,6 +1,6 @@
 /** The commands as a shell sees them: exit status, data on standard output, everything else on standard error. */
 
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, describe, expect, it, vi } from 'vitest';
@@ -230,6 +230,32 @@ describe('convert', () => {
     const result = await run('convert', small, '--dim', 'batch=3');
     expect(result.status).toBe(0);
     expect(result.out).toMatch(/^ {3}float\[3,64\] x$/m);
+  });
+
+  it('reads what a file beside the model says of its custom operators', async () => {
+    const inner = join(folder, 'custom');
+    mkdirSync(inner);
+    const model = join(inner, 'model.onnxtxt');
+    writeFileSync(
+      model,
+      `<ir_version: 8, opset_import: ["" : 17, "com.example" : 1]>
+g (float[N, 64] x) => (float[N, 64] y) { y = com.example.Mix <steps: int = 3> (x) }`,
+    );
+    const before = await run('report', model, '--format', 'json', '--cluster', 'dgx-a100', '--dim', 'N=4');
+    expect(before.err).toContain('describe it in `custom-operators.layercost.yaml` beside the model');
+    const file = join(inner, 'custom-operators.layercost.yaml');
+    writeFileSync(
+      file,
+      'operators:\n  com.example.Mix: { inputs: { x: [B, D] }, attributes: { steps: 1 }, outputs: { y: [B, D] }, flops: 2*B*D*D*steps }\n',
+    );
+    const after = await run('report', model, '--format', 'json', '--cluster', 'dgx-a100', '--dim', 'N=4');
+    expect(after.err).toBe('');
+    const { totals } = reportSchema.parse(JSON.parse(after.out));
+    expect([totals.exact, totals.flops.forward]).toEqual([true, 2 * 4 * 64 * 64 * 3]);
+    writeFileSync(file, 'operators:\n  com.example.Mix: { flops: 1 }\n');
+    const wrong = await run('report', model, '--cluster', 'dgx-a100', '--dim', 'N=4');
+    expect(wrong.err).toContain('custom-operators.layercost.yaml: line 2');
+    rmSync(inner, { recursive: true });
   });
 
   it('takes one model of several, and what a spec includes', async () => {

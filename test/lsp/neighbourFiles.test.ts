@@ -94,3 +94,25 @@ test.each(['//server/share/profile.json', '\\\\server\\share\\profile.json'])(
     await client.stop();
   },
 );
+
+const model = `<ir_version: 8, opset_import: ["" : 17, "com.example" : 1]>
+g (float[4, 64] x) => (float[4, 64] y) { y = com.example.Mix (x) }`;
+
+test.each([
+  ['a file beside the model', true, false],
+  ['a link out of the folder', false, true],
+] as const)('custom operators are described by %s: %s', async (_, isRead, isLink) => {
+  const inner = mkdtempSync(join(folder, 'custom-'));
+  const description = 'operators: { com.example.Mix: { like: Relu } }\n';
+  const file = join(inner, 'custom-operators.layercost.yaml');
+  if (isLink) {
+    writeFileSync(join(outside, 'operators.yaml'), description);
+    symlinkSync(join(outside, 'operators.yaml'), file);
+  } else writeFileSync(file, description);
+  const client = await startTestServer({ platform: nodePlatform, pullsDiagnostics: false });
+  const uri = pathToFileURL(join(inner, 'model.onnxtxt')).href;
+  await client.open(uri, 'onnx-text', model);
+  const codes = (await client.diagnostics(uri, 1)).map(({ code }) => code);
+  expect(codes.includes('graph/unknown-operator')).toBe(!isRead);
+  await client.stop();
+});

@@ -8,6 +8,7 @@
 import type { OnnxGraph, OnnxNode, OnnxValueInfo } from '../formats/onnx/syntax.ts';
 import { caffeDomain, unloweredDomain } from '../lowering/providedStructure.ts';
 import type { Attribute, TensorLiteral } from '../model/attribute.ts';
+import { customOperatorsFile } from '../model/declaredOperator.ts';
 import type { Graph, GraphAttribute, Operator, TensorContent, Value, ValueType } from '../model/graph.ts';
 import { makeInferenceContext } from '../operators/context.ts';
 import type { InferenceContext } from '../operators/definition.ts';
@@ -390,7 +391,7 @@ function inferOperator(
     surroundings.issues.add(`unknown operator ${reason}`, () => ({
       code: 'graph/unknown-operator',
       severity: isNotOfOnnx(operator.domain, opset) ? 'error' : 'warning',
-      message: `${capitalized(reason)}, first at \`${operator.name}\`; what it costs is left out of the totals`,
+      message: `${capitalized(reason)}, first at \`${operator.name}\`; what it costs is left out of the totals${proposal(operator.domain)}`,
       operator: flat.source,
     }));
     const type: ValueType = { kind: 'unknown', reason };
@@ -560,3 +561,9 @@ const describe = (flat: FlatNode | undefined): string =>
 
 const sourceOf = (flat: FlatNode | undefined): { readonly operator?: number } =>
   flat === undefined ? {} : { operator: flat.source };
+
+/** A custom operator may be described; one of ONNX or ONNX Runtime is theirs to define. */
+const proposal = (domain: string): string =>
+  domain === '' || domain.startsWith('ai.onnx') || domain.startsWith('com.microsoft')
+    ? ''
+    : `; describe it in \`${customOperatorsFile}\` beside the model`;

@@ -5,6 +5,7 @@
  */
 
 import { type ByteSource, decodeText } from '../formats/byteSource.ts';
+import type { ReadCustomOperators } from '../formats/custom-operators/readCustomOperators.ts';
 import type { ReadFramework } from '../formats/framework/readFrameworkDescription.ts';
 import { type ReadSpec, readLayerSpec } from '../formats/layer-spec/readLayerSpec.ts';
 import { modelNames, selectModel } from '../formats/layer-spec/selectModel.ts';
@@ -30,6 +31,7 @@ import { bytes } from '../model/units.ts';
 import type { AnalysisCache } from './analysisCache.ts';
 import { analyzeInSteps } from './analyzeOnnx.ts';
 import { checkNodeAttributes } from './checkNodeAttributes.ts';
+import { describeOperators } from './describeOperators.ts';
 import { limitNodeCount } from './limitNodeCount.ts';
 import { openCaffeNet } from './openCaffeNet.ts';
 import type { OpenedModel } from './openedModel.ts';
@@ -50,6 +52,8 @@ export interface OpenOptions {
    * check it take longer to load than most models to open, and hardly a spec asks for it.
    */
   readonly readFramework?: ((text: string) => ReadFramework) | undefined;
+  /** Operators that a person describes in a file beside the model. */
+  readonly operators?: ReadCustomOperators | undefined;
   /** What was found out about an earlier state of a layer spec's text, by whoever opens it again and again. */
   readonly memory?: LoweringCache | undefined;
   /** What came out of earlier states of the text. */
@@ -83,14 +87,14 @@ export function openModel(source: ByteSource, name: string, options: OpenOptions
       return openLayerSpec(decodeText(source), name, options);
     case 'onnx': {
       const { model, issues } = readOnnx(source);
-      return openRead('onnx', name, model, issues, source.size);
+      return openRead('onnx', name, model, issues, source.size, options);
     }
     case 'onnx-text':
-      return openWholeOnnxText(decodeText(source), name);
+      return openWholeOnnxText(decodeText(source), name, options);
     case 'onnx-protobuf-text':
-      return openWritten(readOnnxProtobufText, decodeText(source), name);
+      return openWritten(readOnnxProtobufText, decodeText(source), name, options);
     case 'onnx-json':
-      return openWritten(readOnnxJson, decodeText(source), name);
+      return openWritten(readOnnxJson, decodeText(source), name, options);
     case 'prototxt':
       return openWholeCaffe(decodeText(source), name, options.dimensions);
     case undefined:
@@ -182,14 +186,18 @@ function choiceOfModel(spec: LayerSpec, wanted: string | undefined): Issue | und
  * Opens ONNX text, as an editor holds it: where some nodes are wrong, the others are costed, and what follows from the
  * gaps is not reported.
  */
-export const openOnnxText = (text: string, name: string): OpenedModel =>
-  finish(openOnnxTextInSteps(text, name));
+export const openOnnxText = (text: string, name: string, options: OpenOptions = {}): OpenedModel =>
+  finish(openOnnxTextInSteps(text, name, options));
 
 /** The same in steps: reading, and those of the analysis. */
-export function* openOnnxTextInSteps(text: string, name: string): Steps<OpenedModel> {
+export function* openOnnxTextInSteps(
+  text: string,
+  name: string,
+  options: OpenOptions = {},
+): Steps<OpenedModel> {
   const { model, partial, issues, spans } = readOnnxText(text);
   yield;
-  const opened = yield* openReadInSteps('onnx-text', name, model ?? partial, issues, text.length);
+  const opened = yield* openReadInSteps('onnx-text', name, model ?? partial, issues, text.length, options);
   const shown =
     model === undefined
       ? opened.issues.filter((issue) => issue.code !== 'graph/undefined-value')
@@ -198,9 +206,9 @@ export function* openOnnxTextInSteps(text: string, name: string): Steps<OpenedMo
 }
 
 /** Opens ONNX text, as a file holds it: all of it, or none. */
-function openWholeOnnxText(text: string, name: string): OpenedModel {
+function openWholeOnnxText(text: string, name: string, options: OpenOptions): OpenedModel {
   const { model, issues, spans } = readOnnxText(text);
-  return { ...openRead('onnx-text', name, model, issues, text.length), onnxSpans: spans };
+  return { ...openRead('onnx-text', name, model, issues, text.length, options), onnxSpans: spans };
 }
 
 /**
@@ -231,9 +239,14 @@ function openWholeCaffe(
 }
 
 /** Opens a textual form of protobuf, which no editor shows: what is wrong says its place in words. */
-function openWritten(read: (text: string) => ReadOnnx, text: string, name: string): OpenedModel {
+function openWritten(
+  read: (text: string) => ReadOnnx,
+  text: string,
+  name: string,
+  options: OpenOptions = {},
+): OpenedModel {
   const { model, issues } = read(text);
-  return openRead('onnx', name, model, locateIssues(issues, text), text.length);
+  return openRead('onnx', name, model, locateIssues(issues, text), text.length, options);
 }
 
 const openRead = (
@@ -242,7 +255,8 @@ const openRead = (
   read: OnnxModel | undefined,
   issues: readonly Issue[],
   size: number,
-): OpenedModel => finish(openReadInSteps(format, name, read, issues, size));
+  options: OpenOptions,
+): OpenedModel => finish(openReadInSteps(format, name, read, issues, size, options));
 
 function* openReadInSteps(
   format: 'onnx' | 'onnx-text',
@@ -250,6 +264,7 @@ function* openReadInSteps(
   read: OnnxModel | undefined,
   issues: readonly Issue[],
   size: number,
+  { operators }: OpenOptions,
 ): Steps<OpenedModel> {
   if (read === undefined) {
     return {
@@ -262,14 +277,21 @@ function* openReadInSteps(
     };
   }
   const { model, issues: crowded } = limitNodeCount(read, size);
-  const analysis = yield* analyzeInSteps(model, recordedStructure(model));
+  const described = operators === undefined ? model : describeOperators(model, operators.operators);
+  const analysis = yield* analyzeInSteps(described, recordedStructure(model));
   return {
     format,
     name: model.graph.name || name,
     analysis,
     onnx: model,
     scenario: {},
-    issues: readableIssues([...issues, ...crowded, ...checkNodeAttributes(model), ...analysis.issues]),
+    issues: readableIssues([
+      ...issues,
+      ...crowded,
+      ...(operators?.issues ?? []),
+      ...checkNodeAttributes(model),
+      ...analysis.issues,
+    ]),
   };
 }
 

@@ -2,6 +2,7 @@
 
 import { existsSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
+import { hasUnknownOperators } from '../analysis/describeOperators.ts';
 import type { OpenedModel } from '../analysis/openedModel.ts';
 import { type OpenOptions, openModel } from '../analysis/openModel.ts';
 import { estimateModel, type ModelEstimate } from '../estimate/estimateModel.ts';
@@ -13,6 +14,7 @@ import { locateIssues } from '../formats/locateIssues.ts';
 import { longestProfile } from '../formats/longestProfile.ts';
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
 import { findCluster } from '../hardware/clusters.ts';
+import { customOperatorsFile } from '../model/declaredOperator.ts';
 import type { Issue } from '../model/issue.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
 import { type FrameworkChoice, isFrameworkPath, type ScenarioRequest } from '../model/scenario.ts';
@@ -55,17 +57,25 @@ export async function openModelFile(
     return undefined;
   }
   try {
-    const open = (readFramework?: OpenOptions['readFramework']): OpenedModel =>
+    const readInclude = includeReader(dirname(path));
+    const open = (more: Pick<OpenOptions, 'readFramework' | 'operators'> = {}): OpenedModel =>
       openModel(file.file.source, basename(path), {
         dimensions: scenario.request.dimensions,
         model,
-        readInclude: includeReader(dirname(path)),
-        readFramework,
+        readInclude,
+        ...more,
       });
     let read = open();
     if (isFrameworkPath(read.scenario.framework?.name ?? '')) {
       const { readFrameworkDescription } = await import('../formats/framework/readFrameworkDescription.ts');
-      read = open(readFrameworkDescription);
+      read = open({ readFramework: readFrameworkDescription });
+    }
+    const described = hasUnknownOperators(read) ? readInclude(customOperatorsFile) : undefined;
+    if (described !== undefined) {
+      const { readCustomOperatorsBeside } = await import(
+        '../formats/custom-operators/readCustomOperators.ts'
+      );
+      read = open({ operators: readCustomOperatorsBeside(described) });
     }
     const spoiled = file.file.spoiled();
     if (spoiled !== undefined) {

@@ -88,7 +88,12 @@ function typeAt(schema: z.ZodType, path: readonly PropertyKey[]): z.ZodType | un
   let type: z.ZodType | undefined = schema;
   for (const key of path) {
     const map: z.ZodType | undefined = type && mapOf(type);
-    const inner: unknown = map instanceof z.ZodObject ? map.shape[String(key)] : undefined;
+    const inner: unknown =
+      map instanceof z.ZodObject
+        ? map.shape[String(key)]
+        : map instanceof z.ZodRecord
+          ? map.valueType
+          : undefined;
     type = inner instanceof z.ZodType ? inner : undefined;
   }
   return type;

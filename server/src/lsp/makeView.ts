@@ -5,6 +5,7 @@
 
 import type { TextDocument } from 'vscode-languageserver-textdocument';
 import { type AnalysisCache, analysisCache } from '../analysis/analysisCache.ts';
+import { hasUnknownOperators } from '../analysis/describeOperators.ts';
 import type { OpenedModel } from '../analysis/openedModel.ts';
 import { openCaffe, openOnnxTextInSteps, openSpecInSteps } from '../analysis/openModel.ts';
 import { type EstimateCache, estimateCache } from '../estimate/estimateCache.ts';
@@ -27,6 +28,7 @@ import { finish, type Steps } from '../model/steps.ts';
 import { languageIds } from '../protocol.ts';
 import type { IncludedFiles } from './includedFiles.ts';
 import type { OnnxFiles } from './onnxFiles.ts';
+import { operatorsBeside } from './operatorsBeside.ts';
 import { runSteps } from './runSteps.ts';
 import type { Settings } from './settings.ts';
 import { estimateWith, settingsScenario, type UserProfiles } from './settingsScenario.ts';
@@ -104,7 +106,14 @@ export async function makeView(
   const text = document.getText();
   switch (document.languageId) {
     case languageIds.onnxText: {
-      const opened = await run(openOnnxTextInSteps(text, fileName(document.uri)));
+      let opened = await run(openOnnxTextInSteps(text, fileName(document.uri)));
+      if (opened === undefined) return undefined;
+      const operators = hasUnknownOperators(opened)
+        ? await operatorsBeside(sources.includes)(document.uri)
+        : undefined;
+      if (operators !== undefined) {
+        opened = await run(openOnnxTextInSteps(text, fileName(document.uri), { operators }));
+      }
       if (opened === undefined) return undefined;
       const located = locateOnnxText(text, opened.onnxSpans ?? noSpans);
       return view(await costed(opened), (estimate, measured) => viewOnnxText(located, estimate, measured));

@@ -4,11 +4,13 @@
  * A model that cannot be read has a text too: one that says why.
  */
 
+import { hasUnknownOperators } from '../analysis/describeOperators.ts';
 import type { OpenedModel } from '../analysis/openedModel.ts';
 import { openModel } from '../analysis/openModel.ts';
 import { printOnnxText } from '../formats/onnx-text/printOnnxText.ts';
 import type { PrintedText } from '../language/viewOnnxText.ts';
 import type { Issue } from '../model/issue.ts';
+import type { OperatorsBeside } from './operatorsBeside.ts';
 import type { FileOpening, Platform } from './platform.ts';
 import type { ReadFile } from './readFile.ts';
 import { fileName } from './virtualText.ts';
@@ -26,13 +28,13 @@ export interface OnnxFiles {
 /** An editor asks for a text and shows it at once; what it shows is kept with the document. */
 const mostFiles = 8;
 
-export function onnxFiles(read: ReadFile, platform: Platform): OnnxFiles {
+export function onnxFiles(read: ReadFile, platform: Platform, operatorsOf: OperatorsBeside): OnnxFiles {
   const files = new Map<string, Promise<OnnxFile>>();
   return {
     open: (uri) => {
       const known = files.get(uri);
       if (known !== undefined) return known;
-      const opening = read(uri).then((file) => openOnnx(file, uri, platform));
+      const opening = read(uri).then((file) => openOnnx(file, uri, platform, operatorsOf));
       files.set(uri, opening);
       for (const oldest of [...files.keys()].slice(0, -mostFiles)) files.delete(oldest);
       opening.catch(() => files.delete(uri));
@@ -44,11 +46,18 @@ export function onnxFiles(read: ReadFile, platform: Platform): OnnxFiles {
   };
 }
 
-function openOnnx(file: FileOpening, uri: string, platform: Platform): OnnxFile {
+async function openOnnx(
+  file: FileOpening,
+  uri: string,
+  platform: Platform,
+  operatorsOf: OperatorsBeside,
+): Promise<OnnxFile> {
   const name = fileName(uri);
   if (file.kind === 'failed') return failedFile(name, [file.issue]);
   try {
-    const read = openModel(file.source, name);
+    let read = openModel(file.source, name);
+    const operators = hasUnknownOperators(read) ? await operatorsOf(uri) : undefined;
+    if (operators !== undefined) read = openModel(file.source, name, { operators });
     const spoiled = file.spoiled?.();
     if (spoiled !== undefined) return failedFile(name, [spoiled]);
     // Where the file itself is text, its spans mean nothing in the text that is shown.

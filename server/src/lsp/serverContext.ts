@@ -10,6 +10,7 @@ import { folderLister, type ListFolder } from './listFolder.ts';
 import { type OnnxFiles, onnxFiles } from './onnxFiles.ts';
 import { type OpenDocuments, openDocuments } from './openDocuments.ts';
 import { type OpenTexts, openTexts } from './openTexts.ts';
+import { operatorsBeside } from './operatorsBeside.ts';
 import type { Platform } from './platform.ts';
 import { fileReader } from './readFile.ts';
 import { type RelatedSpecs, relatedSpecs } from './relatedSpecs.ts';
@@ -70,7 +71,7 @@ export function serverContext(connection: Connection, platform: Platform): Serve
     openText: (uri) => texts.get(uri)?.getText(),
     watch: (uri) => inBackground('watching an included file', () => watchFile(uri)),
   });
-  const files = onnxFiles(read, platform);
+  const files = onnxFiles(read, platform, operatorsBeside(includes));
   const clusters = clusterFiles(profiles);
   const frameworks = frameworkFiles(profiles);
   const nextTurn = platform.nextTurn ?? turnOfTimer;

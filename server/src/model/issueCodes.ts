@@ -119,6 +119,11 @@ export const issueCodes = {
     explanation:
       'Constant folding cuts a position embedding to the length of the example, or spreads a bias table by its index. The parameter itself is then not in the file, and its elements cannot be counted exactly.',
   },
+  'operators/file': {
+    title: 'A description of custom operators has a mistake',
+    explanation:
+      'The file custom-operators.layercost.yaml beside the model describes shapes and work of operators. An operator with a mistake is left out; the others hold.',
+  },
   'graph/unknown-operator': {
     title: 'Unknown operator',
     explanation:

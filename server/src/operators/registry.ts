@@ -1,7 +1,9 @@
 /** The operators Layercost knows, by domain, type and operator-set version. */
 
+import { memoize } from '../model/memoize.ts';
 import { contribOperators } from './contrib/contribOperators.ts';
 import { controlFlowOperators } from './controlflow/controlFlow.ts';
+import { declaredDomain, declaredOperator } from './declared/declaredOperator.ts';
 import type { OperatorDefinition } from './definition.ts';
 import { generators } from './generator/generators.ts';
 import { binaryOperators, variadicOperators } from './math/binary.ts';
@@ -108,4 +110,8 @@ const definitionsByName: ReadonlyMap<string, ReadonlyMap<string, readonly Operat
 })();
 
 const versionsOf = (domain: string, type: string): readonly OperatorDefinition[] | undefined =>
-  definitionsByName.get(domain === 'ai.onnx' ? '' : domain)?.get(type);
+  domain === declaredDomain
+    ? declaredVersions(type)
+    : definitionsByName.get(domain === 'ai.onnx' ? '' : domain)?.get(type);
+
+const declaredVersions = memoize((type: string): readonly OperatorDefinition[] => [declaredOperator(type)]);

@@ -9,8 +9,11 @@ export const textSynchronization: Request = {
   serve: ({ connection, inBackground, texts, documents, includes, files, shown }) => {
     const touchIncluders = (uri: string): void => {
       for (const model of includes.includers(uri)) {
-        const document = texts.get(model);
-        if (document !== undefined) documents.touch(document, 'other');
+        files.forget(model);
+        for (const document of texts.all()) {
+          const isShown = document.uri === model || modelBehind(document.uri) === model;
+          if (isShown) documents.touch(document, 'other');
+        }
       }
     };
     texts.onDidOpen(({ document }) => documents.touch(document, 'other'));

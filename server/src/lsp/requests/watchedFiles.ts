@@ -9,6 +9,7 @@ export const watchedFiles: Request = {
       inBackground('reading changed files', async () => {
         for (const change of changes) {
           files.forget(change.uri);
+          for (const model of includes.includers(change.uri)) files.forget(model);
           clusters.forget(change.uri);
           frameworks.forget(change.uri);
           includes.forget(change.uri);
