@@ -114,6 +114,7 @@ const scaling: Scaling = {
   name: 'a|b <c>',
   job: 'dgx-a100: batch 4 per GPU, fp32',
   isStrong: false,
+  notes: [],
   points: [
     point(1, { scalingEfficiency: 1, limit: { kind: 'compute', share: 1 } }),
     point(8, { fits: 'no' }),

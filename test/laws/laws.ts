@@ -216,6 +216,9 @@ const findingsAreThere: Law = ({ cost, scenario }) => {
     host > thresholdOf(limits, 'launch-bound') && !has('launch-bound')
       ? `${host} of the step waits for the host without a finding`
       : '',
+    (cost.totals.scalingEfficiency ?? 0) > 1.006 && !/over 100 %/.test(cost.totals.efficiencyNotes.join())
+      ? 'an efficiency above 100 % is not explained'
+      : '',
     cost.fits === 'no' && !has('out-of-memory') ? 'out of memory without a finding' : '',
     cost.fits === 'may' && !has('little-memory-left') && exact ? 'little memory left without a finding' : '',
   );

@@ -31,8 +31,9 @@ import type {
   UnknownPart,
 } from '../model/stepCost.ts';
 import { sumOf } from '../model/sumOf.ts';
-import { flops, type Seconds, seconds } from '../model/units.ts';
+import { flops, seconds } from '../model/units.ts';
 import type { StepTimeline, StepTimes } from '../schedule/stepTimeline.ts';
+import { efficiencyNotes } from './efficiencyNotes.ts';
 import { findingsOf } from './findings/findings.ts';
 import { layerCosts, layerOfOperators } from './layerCosts.ts';
 import { partsLeftOut } from './leftOut.ts';
@@ -77,12 +78,12 @@ export function estimateStep(
   const origins = unknownOrigins(training);
   const unknown = [...unknownParts(training, origins), ...partsLeftOut(leftOut)];
   const exact = unknown.length === 0;
-  const alone = exact && isInputKnown(plan) ? timesAlone(plan, 'middle').step : null;
+  const alone = exact && isInputKnown(plan) ? timesAlone(plan, 'middle') : null;
   // What takes long is computed when it is read: a point of a scaling curve needs the totals alone.
   const messages = lazy(() => messageCosts(plan, timeline));
   const layers = lazy(() => layersOf(plan, { middle: timeline, ...bounds() }, messages(), exact, origins));
   const findings = lazy(() =>
-    findingsOf({ plan, timeline, alone, memory, reserved, messages: messages(), exact }),
+    findingsOf({ plan, timeline, alone: alone?.step ?? null, memory, reserved, messages: messages(), exact }),
   );
   return {
     scenario,
@@ -109,7 +110,7 @@ function totalsOf(
   plan: StepPlan,
   middle: StepTimeline,
   bounds: () => Range<StepTimes>,
-  alone: Seconds | null,
+  alone: StepTimes | null,
   memory: StepMemory,
   reserved: () => ReservedMemory,
   unknown: readonly UnknownPart[],
@@ -163,7 +164,10 @@ function totalsOf(
       },
     },
     throughput: step === null ? null : throughputOf(plan, step),
-    scalingEfficiency: step === null || alone === null ? null : alone / step,
+    scalingEfficiency: step === null || alone === null ? null : alone.step / step,
+    get efficiencyNotes() {
+      return alone === null ? [] : efficiencyNotes(plan, middle, alone);
+    },
     mfu: step === null || !isStepExact ? null : (passes * timeAtPeak(plan)) / step,
     limit: stepLimit(plan, middle),
     ...partsOf(plan, middle),

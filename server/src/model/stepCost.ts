@@ -86,6 +86,8 @@ export interface TotalCost {
   readonly throughput: number | null;
   /** Step time of a single GPU over step time here. */
   readonly scalingEfficiency: number | null;
+  /** Clauses that explain it where it is more than 1, or a single GPU has no memory for the step. */
+  readonly efficiencyNotes: readonly string[];
   /** Model FLOPs per second over the dense peak of the number type they run in. */
   readonly mfu: number | null;
   /** What the step is made of, and what of it keeps more GPUs from being faster. */

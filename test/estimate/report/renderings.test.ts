@@ -70,6 +70,7 @@ const report: Report = {
     },
     throughput: 188_235,
     scalingEfficiency: 0.53,
+    efficiencyNotes: [],
     mfu: 0.137,
     limit: { kind: 'compute', share: 1 },
     exact: false,

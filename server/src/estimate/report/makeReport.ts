@@ -58,6 +58,7 @@ export function makeReport(
       memory: memoryReport(totals.memory),
       throughput: totals.throughput,
       scalingEfficiency: totals.scalingEfficiency,
+      efficiencyNotes: totals.efficiencyNotes,
       mfu: totals.mfu,
       limit: { ...totals.limit },
       ...(totals.input === undefined ? {} : { input: { ...totals.input } }),

@@ -101,6 +101,9 @@ const totalsSchema = z.object({
     .describe('Bytes per GPU'),
   throughput: orUnknown(amount).describe('Samples per second over all GPUs'),
   scalingEfficiency: orUnknown(amount),
+  efficiencyNotes: z
+    .array(z.string())
+    .describe('What explains an efficiency above 1, or a single GPU without memory for the step'),
   mfu: orUnknown(amount),
   limit: z
     .object({ kind: z.enum(stepLimits), share: amount })

@@ -92,7 +92,14 @@ export function summarize(report: Report): readonly SummaryRow[] {
       name: 'throughput',
       value: totals.throughput === null ? '?' : atMost(formatRate(totals.throughput), time.exact),
       detail: [
-        ...(scenario.gpus > 1 ? [`scaling efficiency ${formatPercent(totals.scalingEfficiency)}`] : []),
+        ...(scenario.gpus > 1
+          ? [
+              [
+                `scaling efficiency ${formatPercent(totals.scalingEfficiency)}`,
+                ...totals.efficiencyNotes,
+              ].join(', '),
+            ]
+          : []),
         ...(totals.asynchronous === undefined ? [] : [asynchronousText(totals.asynchronous)]),
         `MFU ${formatPercent(totals.mfu)}`,
       ].join(', '),

@@ -11,7 +11,7 @@ import type { ScalingPoint } from './scalingCurve.ts';
 export function renderScalingTable(scaling: Scaling): string {
   const columns = scalingColumns(scaling);
   const rows = scaling.points.map((point) => columns.map(({ cell }) => cell(point)));
-  return `${layoutColumns(columns, rows).join('\n')}\n`;
+  return `${[...layoutColumns(columns, rows), ...scaling.notes.flatMap((note) => ['', note])].join('\n')}\n`;
 }
 
 /** The same with a heading, as the text of an editor. */
@@ -35,6 +35,7 @@ export function renderScalingMarkdown(scaling: Scaling): string {
     `|${columns.map(({ align }) => (align === 'right' ? '--:' : '---')).join('|')}|`,
     ...scaling.points.map((point) => row(columns.map(({ cell }) => cell(point)))),
     '',
+    ...scaling.notes.flatMap((note) => [`${escapeMarkdown(note)}.`, '']),
     ...remarks(scaling).map(escapeMarkdown),
   ].join('\n');
 }

@@ -1,8 +1,10 @@
 /** The same job on other numbers of GPUs. */
 
+import { formatBytes, formatPercent } from '../../model/format.ts';
 import type { Issue } from '../../model/issue.ts';
 import type { StepCost } from '../../model/stepCost.ts';
 import type { Steps } from '../../model/steps.ts';
+import { bytes } from '../../model/units.ts';
 import type { ModelEstimate } from '../estimateModel.ts';
 import { describeJob } from '../report/describeScenario.ts';
 import { reportScenario } from '../report/reportScenario.ts';
@@ -16,6 +18,8 @@ export interface Scaling {
   /** The batch over all GPUs is what all points share; else that of each GPU is. */
   readonly isStrong: boolean;
   readonly points: readonly ScalingPoint[];
+  /** Sentences that explain an efficiency above 100 %, or a single GPU without memory for the step. */
+  readonly notes: readonly string[];
   /** Numbers of GPUs that could not be costed; `issues` say why. */
   readonly missing: readonly number[];
   /** Of all points, each said once. */
@@ -44,12 +48,38 @@ export function* scaleInSteps(
   const [first] = costs;
   const isStrong = first?.scenario.globalBatch !== undefined;
   const alone = !isStrong ? undefined : first.scenario.gpus === 1 ? first : costAlone().cost;
+  const points = scalingCurve(costs, alone);
   return {
     name,
     job: first === undefined ? '' : describeJob(reportScenario(first), batchSymbol ?? null),
     isStrong,
-    points: scalingCurve(costs, alone),
+    points,
+    notes: notesOf(costs, points, alone),
     missing,
     issues: [...issues.values()],
   };
+}
+
+/** Of the point with the highest efficiency; of a batch that all share, a single GPU takes the whole. */
+function notesOf(
+  costs: readonly StepCost[],
+  points: readonly ScalingPoint[],
+  alone: StepCost | undefined,
+): readonly string[] {
+  const efficiency = (index: number): number => points[index]?.scalingEfficiency ?? 0;
+  const shared = costs.map((_, index) => index).filter((index) => (points[index]?.gpus ?? 1) > 1);
+  const best = shared.reduce<number | undefined>(
+    (most, index) => (most === undefined || efficiency(index) > efficiency(most) ? index : most),
+    undefined,
+  );
+  const cost = costs[best ?? -1];
+  if (cost === undefined || best === undefined) return [];
+  const own = `With ${points[best]?.gpus} GPUs the efficiency is ${formatPercent(efficiency(best))}`;
+  if (alone === undefined) return cost.totals.efficiencyNotes.map((note) => `${own}, ${note}`);
+  const { peak, capacity } = alone.totals.memory;
+  return alone.fits === 'no' && capacity !== null
+    ? [
+        `A single GPU would need ${formatBytes(peak)} of its ${formatBytes(bytes(capacity))} for the whole batch`,
+      ]
+    : [];
 }

@@ -26,6 +26,7 @@ ${efficiencyChart(scaling.points)}
 <tbody>
 ${scaling.points.map((point) => `<tr>${columns.map(({ cell: textOf, align }) => cell('td', textOf(point), align)).join('')}`).join('\n')}
 </table>
+${scaling.notes.map((note) => `<p>${escapeHtml(note)}.</p>`).join('\n')}
 ${missing === '' ? '' : `<p>${escapeHtml(missing)}</p>`}
 </html>
 `;
