@@ -198,9 +198,9 @@ def more(name: str, source: str, build: Callable[[], torch.nn.Module], inputs, *
     return Row(name, source, (f"samples/more/{name}.layers.yaml",), build, inputs, **rest)
 
 
-def timm_row(name: str, size: int = 224) -> Row:
+def timm_row(name: str, size: int = 224, options: str = "") -> Row:
     graph = f"shared/timm-train/{name}.onnx.gz"
-    return Row(f"timm {name}", f"timm {name}", (graph,), timm_model(name), image(size))
+    return Row(f"timm {name}", f"timm {name}", (graph,), timm_model(name), image(size), options=options)
 
 
 ROWS = [
@@ -275,7 +275,7 @@ ROWS = [
     timm_row("mixer_b16_224"),
     timm_row("regnety_016"),
     timm_row("inception_v3", 299),
-    timm_row("cspdarknet53", 256),
+    timm_row("cspdarknet53", 256, "in-place=true"),
     timm_row("poolformer_s12"),
     timm_row("resmlp_12_224"),
     timm_row("ghostnet_100"),

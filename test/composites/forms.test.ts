@@ -47,8 +47,6 @@ function keptBytes(file: string): number {
 
 /** Where the ratio is another, and why; a form is named by how its files begin. */
 const otherRatios: Readonly<Record<string, number>> = {
-  // Costed as in place, as networks use it: then the result is kept.
-  'leaky-relu': 0.667,
   // The same operators as of `F.layer_norm`: assumed to be one kernel.
   'layer-norm-written-legacy13': 0.755,
   // On the CPU several kernels; on a GPU `_fused_rms_norm`, which keeps the input and a statistic of each row.

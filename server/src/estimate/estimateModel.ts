@@ -14,7 +14,7 @@ import { isSameContent } from '../model/sameContent.ts';
 import type { Scenario, ScenarioRequest } from '../model/scenario.ts';
 import type { StepCost } from '../model/stepCost.ts';
 import { finish, type Steps } from '../model/steps.ts';
-import { attentionIssues } from './attentionIssues.ts';
+import { assumptionsOf } from './assumptions.ts';
 import type { EstimateCache } from './estimateCache.ts';
 import { estimateStep } from './estimateStep.ts';
 import { leftOutOf } from './leftOut.ts';
@@ -97,7 +97,7 @@ export function* estimateInSteps(
   const leftOut = leftOutOf(opened, training);
   const reasons = leftOut.map(({ message }) => message);
   const known = before !== undefined && isSameContent(before.leftOut, reasons) ? before : undefined;
-  const issues = [...resolved.issues, ...attentionIssues(training, scenario)].map((issue) =>
+  const issues = [...resolved.issues, ...assumptionsOf(training, scenario)].map((issue) =>
     locate(issue, opened, requests),
   );
   yield;

@@ -78,6 +78,13 @@ export const eagerOptions: readonly FrameworkOption[] = [
     expects: oneOf('as-exported', 'fused', 'eager'),
   },
   {
+    name: 'in-place',
+    default: 'false',
+    documentation:
+      'true: LeakyReLU, ELU, SELU and CELU have inplace=True and keep their result for backward, not their input',
+    expects: oneOf('true', 'false'),
+  },
+  {
     name: 'memory-format',
     default: 'channels-first',
     documentation: 'memory format of images: channels-first (NCHW, the default) or channels-last (NHWC)',
@@ -175,6 +182,7 @@ export function eagerPytorch(
   const attention = options.get('attention');
   const fusedAttention = attention === 'fused' ? true : attention === 'eager' ? false : undefined;
   const channelsLast = options.get('memory-format') === 'channels-last';
+  const inPlace = options.get('in-place') === 'true';
   const kernels = kernelsOf(options.get('optimizer-kernels'));
   const addsGradients = options.get('gradients') === 'added';
   const reentrant = options.get('reentrant') === 'true';
@@ -192,6 +200,7 @@ export function eagerPytorch(
           fusedCalls,
           fusedAttention,
           channelsLast,
+          inPlace,
           wholeHalf: !casts,
           compiled: mode !== undefined,
           reentrant,

@@ -321,6 +321,11 @@ export const issueCodes = {
     explanation:
       'Exporters and models scale attention differently, which shows whether it was one call of `scaled_dot_product_attention` or written out. Attention without a scale shows neither. It is costed as one fused kernel, which stores no scores; set the framework option `attention=eager` if the model is trained with several kernels.',
   },
+  'scenario/assumed-in-place': {
+    title: 'It is assumed that activations are not computed in place',
+    explanation:
+      'LeakyReLU, ELU, SELU and CELU keep their input for backward, or their result with `inplace=True`. An exported graph does not show which. The result is often kept anyway, so `inplace=True` then saves the memory of one tensor per activation. Set the framework option `in-place=true` if the model has it.',
+  },
   'scenario/default-batch': {
     title: 'The batch has no value',
     explanation: 'The model leaves the batch open and no value was given. Costs assume one sample per GPU.',

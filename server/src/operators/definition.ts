@@ -79,6 +79,8 @@ export type Trait =
   | 'loss-of-scores'
   /** The gradient of an input is that of the result times a tensor, in the size of the result. */
   | 'multiplies'
+  /** Backward keeps its input; its result, where PyTorch computes it in place (`inplace=True`). */
+  | 'keeps-result-in-place'
   /** As `layout`, but maybe in another number type. */
   | 'passes-elements'
   /** The gradient of an input that has the size of the result is that of the result itself. */

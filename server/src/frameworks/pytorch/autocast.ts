@@ -47,6 +47,8 @@ export interface TypeOptions {
   readonly fusedAttention?: boolean | undefined;
   /** Images in channels-last memory format. */
   readonly channelsLast: boolean;
+  /** Activations have `inplace=True`. */
+  readonly inPlace?: boolean | undefined;
   /**
    * In fp16 and bf16 everything is computed and stored in them, weights too, and nothing is cast: as after
    * `model.to(bfloat16)`, and with FSDP's `MixedPrecision(param_dtype=bfloat16)`.

@@ -14,6 +14,8 @@ export interface EagerStep extends ViewStorage {
   readonly training: TrainingGraph;
   readonly types: TypeAssignment;
   readonly mode: Mode;
+  /** Activations that can be computed in place are. */
+  readonly inPlace: boolean;
 }
 
 export interface TypedOperator {

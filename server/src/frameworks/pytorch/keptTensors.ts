@@ -12,12 +12,16 @@ import { bytesOf, type EagerStep, type TypedOperator } from './eagerStep.ts';
 
 /** Parameters are kept anyway, but the half-precision copy that autocast made of one is kept for backward too. */
 export function keptForBackward(step: EagerStep, typed: TypedOperator): readonly KeptTensor[] {
-  const { saved } = typed.cost;
+  // `leaky_relu` and `elu` keep their input, `leaky_relu_` and `elu_` their result (PyTorch 2.x derivatives.yaml).
+  const isInPlace = step.inPlace && hasTrait(typed.operator, 'keeps-result-in-place');
+  const saved = isInPlace ? ofResult : typed.cost.saved;
   const [first] = saved;
   if (first === undefined) return noTensors;
   if (saved.length === 1) return keptTensor(step, typed, first, 0);
   return saved.flatMap((tensor, index) => keptTensor(step, typed, tensor, index));
 }
+
+const ofResult: readonly SavedTensor[] = [{ kind: 'output', index: 0 }];
 
 const noTensors: readonly KeptTensor[] = [];
 

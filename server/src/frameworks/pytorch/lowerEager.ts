@@ -62,7 +62,7 @@ export function eagerOperators(
       (types.elementBytes.get(source) ?? 4) !== (types.elementBytes.get(result) ?? 4)
     );
   });
-  const step: EagerStep = { training, types, mode, ...views };
+  const step: EagerStep = { training, types, mode, inPlace: options.inPlace === true, ...views };
   const environmentOf = environments(options.channelsLast ? 'channels-last' : 'channels-first');
   const lowerOperator = operatorLowering(step, groups);
   const kernelsOf = operatorKernels(training, mode);

@@ -2,7 +2,8 @@
 
 import type { KernelWork } from '../../hardware/kernelWork.ts';
 import { distinct } from '../../model/distinct.ts';
-import { inPyTorch } from '../../operators/operatorFacts.ts';
+import { type Graph, isWeight } from '../../model/graph.ts';
+import { hasTrait, inPyTorch } from '../../operators/operatorFacts.ts';
 import type { LoweredOperator } from '../behaviour.ts';
 import { broadcastOperand } from './broadcastOperand.ts';
 import { type EagerStep, noKernels, storedBytesPerElement, type TypedOperator } from './eagerStep.ts';
@@ -106,9 +107,21 @@ function biasOf(
   { training }: EagerStep,
   { operator, cost, type, environment }: TypedOperator,
 ): readonly KernelWork[] {
-  if (cost.class !== 'convolution' || operator.inputs.length < 3) return noKernels;
+  const bias = operator.inputs[2] ?? '';
+  if (cost.class !== 'convolution' || bias === '' || isZero(training.analysis.graph, bias)) return noKernels;
   const elements = training.tensors.get(operator.outputs[0] ?? '')?.elements ?? 0;
   return [elementwiseKernel(2 * elements * type.bytesPerElement, elements, environment)];
+}
+
+/** `torch.export` writes a convolution without bias with one of zeros, which the optimizer of the exporter takes away. */
+function isZero(graph: Graph, name: string): boolean {
+  const value = graph.values.get(name);
+  // A bias that is trained may begin as zeros.
+  if (isWeight(value?.role)) return false;
+  if (value?.content !== undefined) return value.content.elements.every((element) => element === 0);
+  const maker = graph.operators[value?.producer ?? -1];
+  const repeats = maker !== undefined && (hasTrait(maker, 'casts') || hasTrait(maker, 'copies-elements'));
+  return repeats && isZero(graph, maker.inputs[0] ?? '');
 }
 
 /** Most operators have no casts; their kernels are passed on without a copy. */

@@ -28,7 +28,7 @@ import type {
 import { privateMap } from '../dimensionMap.ts';
 import { filledMap } from '../dimensions/axes.ts';
 import { broadcastMap, likeInputMap } from '../dimensions/elementwise.ts';
-import { combineContents, content, contentOf, scalarOf } from '../vocabulary/contents.ts';
+import { combineContents, content, contentOf, largestContent, scalarOf } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';
 import { elementwiseCost, inferBroadcast, inferLikeInput, readsNothing } from '../vocabulary/elementwise.ts';
 import { data, detached, host, measured, noRule } from '../vocabulary/facts.ts';
@@ -46,7 +46,6 @@ import {
 import {
   backwardOf,
   cost,
-  isShapeArithmetic,
   needsGradient,
   savedInput,
   shapeCost,
@@ -330,12 +329,13 @@ function inferCast(context: InferenceContext, elementType: ElementType): Inferen
   });
 }
 
-/** A conversion to the same type is no work; the gradient is converted back. */
+/** A conversion to the same type is no work; the gradient is converted back. Of `CastLike`'s target only the type counts. */
 function castCost(context: CostContext): OperatorCost {
   const input = context.input(0);
   const output = context.output(0);
   if (input === undefined || output === undefined) return unknownShapeCost;
-  if (isShapeArithmetic(context) && !needsGradient(context)) return shapeCost;
+  const isKnown = context.inputContent(0) !== undefined && output.elements <= largestContent;
+  if (isKnown && !needsGradient(context)) return shapeCost;
   if (input.elementType === output.elementType)
     return cost('view', work({ traffic: trafficOf(), kernels: 0 }));
   const forward = work({ operations: output.elements, traffic: trafficOf(input, output) });

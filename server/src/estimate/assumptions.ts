@@ -1,12 +1,37 @@
-/** What a report says of attention: what was assumed of it, and what the option `attention` of a framework cannot change. */
+/** What was assumed because the graph does not show it, and what options of a framework cannot change. */
 
 import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
 import { hasOption } from '../frameworks/registry.ts';
 import type { Graph } from '../model/graph.ts';
 import type { Issue } from '../model/issue.ts';
 import type { Scenario } from '../model/scenario.ts';
+import { hasTrait } from '../operators/operatorFacts.ts';
 
-export function attentionIssues(training: TrainingGraph, { framework }: Scenario): readonly Issue[] {
+export const assumptionsOf = (training: TrainingGraph, scenario: Scenario): readonly Issue[] => [
+  ...attentionIssues(training, scenario),
+  ...inPlaceIssues(training, scenario),
+];
+
+/** In place, an activation keeps its result; otherwise its input, which nothing else may need. */
+function inPlaceIssues(training: TrainingGraph, { framework, mode }: Scenario): readonly Issue[] {
+  if (mode !== 'training' || !hasOption(framework.name, 'in-place')) return [];
+  if (framework.options['in-place'] !== undefined) return [];
+  const { operators } = (training.folded ?? training).analysis.graph;
+  const found = operators.filter((operator) => hasTrait(operator, 'keeps-result-in-place'));
+  const [first] = found;
+  if (first === undefined) return [];
+  return [
+    {
+      code: 'scenario/assumed-in-place',
+      severity: 'information',
+      message: `${found.length} ${first.type} or similar are costed as not in place, first \`${first.name || first.outputs[0]}\`: each keeps its input; set \`in-place=true\` if they have \`inplace=True\``,
+      scenarioKey: 'framework',
+      scenarioPart: 'in-place',
+    },
+  ];
+}
+
+function attentionIssues(training: TrainingGraph, { framework }: Scenario): readonly Issue[] {
   const { graph, composites } = (training.folded ?? training).analysis;
   const { attention = 'as-exported' } = framework.options;
   if (attention === 'eager') return fusedAnyway(graph);
