@@ -31,3 +31,22 @@ it('says nothing where attention is written out: its scores are stored', () => {
   // Two samples, four heads, scores of 128 × 128 in fp32, kept once as what softmax gives.
   expect(cost?.layers[0]?.memory.activations).toBeGreaterThanOrEqual(2 * 4 * 128 * 128 * 4);
 });
+
+it.each([
+  ['', 'as-exported', 'one'],
+  ['', 'fused', 'one'],
+  [', fused=False', 'as-exported', 'several'],
+  [', fused=False', 'eager', 'several'],
+  [', fused=False', 'fused', 'several'],
+  [', fused=True', 'fused', 'one'],
+  [', fused=True', 'eager', 'one'],
+])('the line decides before the option: `%s`, attention=%s', (fused, attention, kernels) => {
+  const text = spec(fused).replace('attention=eager', `attention=${attention}`);
+  const opened = openLayerSpec(text, 'm.layers.yaml');
+  const { cost, issues } = estimateModel(opened, [opened.scenario]);
+  const saved = cost?.layers[0]?.memory.activations ?? 0;
+  // Inputs of the projections, queries, keys, values and what attention gives; and scores where they are stored.
+  expect(saved > 2 * 4 * 128 * 128 * 4).toBe(kernels === 'several');
+  const isOverridden = attention === (kernels === 'one' ? 'eager' : 'fused');
+  expect(issues.map(({ scenarioPart }) => scenarioPart)).toEqual(isOverridden ? ['attention'] : []);
+});

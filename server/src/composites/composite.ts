@@ -33,7 +33,7 @@ export interface CompositeMatch {
   readonly operators: readonly number[];
   /** Values computed outside by role ("query", "key", "value", "mask", "input", "scale", "bias"). */
   readonly roles: Readonly<Record<string, string>>;
-  /** Where it was several: one kernel computes the same, and is launched where a person says so. */
+  /** Where it was several: one kernel computes the same, and is launched where a person says so of the model. */
   readonly isFusible?: boolean;
   /** As the graph alone shows it; `launchedAs.ts` goes before it where the file says more. */
   readonly launchedAs: LaunchedAs;

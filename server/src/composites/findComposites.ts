@@ -2,7 +2,7 @@
 
 import type { Graph, Operator } from '../model/graph.ts';
 import type { Composite, CompositeMatch, CompositePattern, OperatorOrigin } from './composite.ts';
-import { launchedAs } from './launchedAs.ts';
+import { isOfOneLine, launchedAs } from './launchedAs.ts';
 
 /** By the index of each of their operators. An operator is part of one composite at most. */
 export type Composites = ReadonlyMap<number, Composite>;
@@ -26,6 +26,7 @@ export function findComposites(
         kind: pattern.kind,
         name: pattern.name,
         launchedAs: launchedAs(pattern, match, originOf),
+        ...(isOfOneLine(match, originOf) ? { isFusible: false } : {}),
         ...boundaryOf(graph, match, given),
       };
       for (const index of match.operators) found.set(index, composite);

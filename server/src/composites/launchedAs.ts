@@ -33,6 +33,15 @@ export function launchedAs(
   return calls.some((call) => decomposed.has(call.function)) ? 'one' : 'several';
 }
 
+/** Whether one line of a layer spec stands for all of it: that line says how it runs, whatever is asked of the model. */
+export function isOfOneLine(
+  { operators }: CompositeMatch,
+  originOf: (index: number) => OperatorOrigin,
+): boolean {
+  const lines = new Set(operators.map((index) => originOf(index).layer));
+  return lines.size === 1 && !lines.has(undefined);
+}
+
 const isOneOf = (modules: readonly string[], moduleClass: string | undefined): boolean => {
   if (moduleClass === undefined) return false;
   const name = moduleClass.slice(moduleClass.lastIndexOf('.') + 1);

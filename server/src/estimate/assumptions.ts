@@ -1,6 +1,7 @@
 /** What was assumed because the graph does not show it, and what options of a framework cannot change. */
 
 import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
+import type { Composites } from '../composites/findComposites.ts';
 import { hasOption } from '../frameworks/registry.ts';
 import type { Graph } from '../model/graph.ts';
 import type { Issue } from '../model/issue.ts';
@@ -35,6 +36,7 @@ function attentionIssues(training: TrainingGraph, { framework }: Scenario): read
   const { graph, composites } = (training.folded ?? training).analysis;
   const { attention = 'as-exported' } = framework.options;
   if (attention === 'eager') return fusedAnyway(graph);
+  if (attention === 'fused') return writtenOutAnyway(graph, composites);
   if (attention !== 'as-exported' || !hasOption(framework.name, 'attention')) return [];
   const assumed = [...composites.values()].find(
     ({ kind, launchedAs }) => kind === 'attention' && launchedAs === 'assumed-one',
@@ -46,6 +48,25 @@ function attentionIssues(training: TrainingGraph, { framework }: Scenario): read
       code: 'scenario/assumed-attention',
       severity: 'information',
       message: `The graph does not show whether attention was one fused kernel or several, first at \`${last.name || last.outputs[0]}\`: one is costed; set \`attention=eager\` if scores are stored`,
+      scenarioKey: 'framework',
+      scenarioPart: 'attention',
+    },
+  ];
+}
+
+/** What its line writes out, or returns more than one kernel gives, stays so. */
+function writtenOutAnyway(graph: Graph, composites: Composites): readonly Issue[] {
+  const written = [...composites.values()].find(
+    ({ kind, launchedAs, isFusible }) =>
+      kind === 'attention' && launchedAs === 'several' && isFusible === false,
+  );
+  const last = graph.operators[written?.operators.at(-1) ?? -1];
+  if (last === undefined) return [];
+  return [
+    {
+      code: 'scenario/invalid',
+      severity: 'information',
+      message: `\`attention=fused\` has no effect on attention that stays several kernels, first \`${last.name || last.outputs[0]}\`; in a layer spec, take \`fused=False\` out of its line`,
       scenarioKey: 'framework',
       scenarioPart: 'attention',
     },

@@ -74,7 +74,7 @@ export const eagerOptions: readonly FrameworkOption[] = [
     name: 'attention',
     default: 'as-exported',
     documentation:
-      'fused (one kernel, as scaled_dot_product_attention since PyTorch 2.0), eager (scores are stored) or as-exported (as the graph shows it, fused where it does not)',
+      'fused (one kernel, as scaled_dot_product_attention since PyTorch 2.0), eager (scores are stored) or as-exported (as the graph shows it, fused where it does not); `fused` of a layer in a spec wins over it',
     expects: oneOf('as-exported', 'fused', 'eager'),
   },
   {

@@ -17,7 +17,7 @@ import { flag, followingSize, integer, number } from './parameters.ts';
 export const fusedFlag = flag(
   'fused',
   true,
-  'Whether attention runs as one kernel that stores no scores, as PyTorch runs it; False writes it out, as exporters do.',
+  'Whether attention runs as one kernel that stores no scores, as PyTorch runs it; False writes it out, as exporters do. It wins over the framework option attention.',
   { beyond: true },
 );
 
