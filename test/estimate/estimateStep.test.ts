@@ -356,3 +356,20 @@ test('message costs name the layers whose gradients they carry', () => {
   expect(messages?.map(({ layers: shares }) => shares.map(({ index }) => index))).toEqual([[2], [0]]);
   expect(messages?.[0]?.bytes).toBe(bytes(32e6));
 });
+
+test.each([
+  ['v100-infiniband', 'fp16', 'fp16'],
+  ['v100-infiniband', 'fp32', 'fp16'],
+  ['cpu-10gbe', 'fp32', 'fp16'],
+  ['dgx-a100', 'bf16', 'bf16'],
+  ['dgx-a100', 'fp16', 'fp16'],
+] as const)('advice for gradients on %s in %s names %s', (name, precision, advised) => {
+  const graph = chain(
+    [1, 2, 3].map((each) => ({ name: `l${each}`, flops: 1e6, parameters: 1e9, output: 10 })),
+    1,
+  );
+  const asked = scenario({ cluster: name, nodes: 4, gpus: 4 * cluster(name).gpusPerNode.value, precision });
+  const { findings } = estimateStep(graph, asked, cluster(name));
+  const { fix } = findings.find(({ code }) => code === 'findings/exposed-communication') ?? { fix: '' };
+  expect(/gradient-dtype=(\w+)/.exec(fix)?.[1]).toBe(advised);
+});

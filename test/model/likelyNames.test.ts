@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { builtInClusters } from '../../server/src/hardware/clusters.ts';
 import { didYouMeanOneOf, likelyNames } from '../../server/src/model/likelyNames.ts';
 import { meantPrecision } from '../../server/src/model/precisionNames.ts';
 
@@ -38,4 +39,16 @@ test.each([
   ['int8', undefined],
 ])('as a precision %j means %s', (written, meant) => {
   expect(meantPrecision(written)).toBe(meant);
+});
+
+const clusters = builtInClusters.map(({ name }) => name);
+
+test.each([
+  ['p3dn', ['p3-16xlarge']],
+  ['dgx-v100', ['dgx-1-v100']],
+  ['h1OO', expect.arrayContaining(['dgx-h100', 'h100-sxm'])],
+  ['v100x', expect.arrayContaining(['v100-infiniband', 'dgx-1-v100'])],
+  ['xyz', []],
+])('the cluster %j is likely one of %j', (written, meant) => {
+  expect(likelyNames(written, clusters)).toEqual(meant);
 });

@@ -37,6 +37,11 @@ describe.runIf(process.platform !== 'win32')('what is no readable file is refuse
   const broken = written('broken.onnx', gzipSync(new Uint8Array(5000)).subarray(0, 15));
   test.each([
     ['a missing file', at('missing.onnx'), /^cannot read missing.onnx: there is no such file; check/],
+    [
+      'a misspelt file',
+      at('brokn.onnx'),
+      /there is no such file; check the path \(did you mean `broken.onnx`\?\)$/,
+    ],
     ['a file in a file', join(bomb, 'a.onnx'), /not a folder; check/],
     ['a folder', at('folder'), /it is a folder; give/],
     ['the root', '/', /^cannot read \/: it is a folder; give/],

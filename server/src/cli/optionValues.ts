@@ -1,6 +1,6 @@
 /** Values of options: each gives what was written, or says what is wrong with it and what it takes. */
 
-import { nearestName } from '../model/nearestName.ts';
+import { didYouMeanOneOf } from '../model/likelyNames.ts';
 import { meantPrecision } from '../model/precisionNames.ts';
 
 /** Carries a message out of the readers of arguments; `readArguments` catches it. */
@@ -34,8 +34,8 @@ export function chosen<Name extends string>(
   if (text === undefined) return undefined;
   const found = names.find((name) => name === text);
   if (found !== undefined) return found;
-  const near = option === '--precision' ? meantPrecision(text) : nearestName(text, names);
-  const meant = near === undefined ? '' : ` (did you mean \`${near}\`?)`;
+  const precision = option === '--precision' ? meantPrecision(text) : undefined;
+  const meant = precision === undefined ? didYouMeanOneOf(text, names) : ` (did you mean \`${precision}\`?)`;
   throw new WrongArgument(`${option} ${text || "''"} is not known${meant}; it takes ${names.join(', ')}`);
 }
 

@@ -8,7 +8,7 @@
 
 import { repeatedBlocks } from '../analysis/repeatedBlocks.ts';
 import { defaultFramework, findFramework } from '../frameworks/registry.ts';
-import { computePath } from '../hardware/computePath.ts';
+import { halfPrecision } from '../hardware/computePath.ts';
 import type { Issue } from '../model/issue.ts';
 import { isSameContent } from '../model/sameContent.ts';
 import type { Precision, ScenarioRequest } from '../model/scenario.ts';
@@ -267,8 +267,7 @@ function circumstances({ scenario, cluster, opened }: ModelEstimate): readonly C
         ? { request: { cluster: 'dgx-h100', gpus: 8, nodes: 1 }, where: 'on several GPUs' }
         : { request: { cluster: cluster.name, gpus: 2, nodes: 2 }, where: 'on 2 nodes' };
   const isWide = scenario.precision === 'fp32' || scenario.precision === 'tf32';
-  const half = (['bf16', 'fp16'] as const).find((each) => computePath(cluster.gpu, each).actual === each);
-  const other: Precision | undefined = isWide ? half : 'fp32';
+  const other: Precision | undefined = isWide ? halfPrecision(cluster.gpu) : 'fp32';
   const found: (Circumstance | false | undefined)[] = [
     scenario.mode === 'inference' && {
       request: { mode: 'training' },

@@ -11,7 +11,7 @@ import { builtInGpus, findGpu } from '../hardware/gpus.ts';
 import type { Thresholds } from '../model/findingThresholds.ts';
 import type { Issue, Severity } from '../model/issue.ts';
 import type { IssueCode } from '../model/issueCodes.ts';
-import { didYouMean } from '../model/nearestName.ts';
+import { didYouMeanOneOf } from '../model/likelyNames.ts';
 import type { Checkpoint, Mode, Scenario, ScenarioRequest, WorkersScenario } from '../model/scenario.ts';
 import type { ScenarioKey } from '../model/scenarioKey.ts';
 
@@ -302,14 +302,14 @@ function reportOtherGpus(workers: WorkersScenario | undefined, gpus: number, rep
   const { others } = workers ?? {};
   if (others === undefined) return;
   if (findGpu(others.gpu) === undefined) {
-    const hint = didYouMean(
+    const hint = didYouMeanOneOf(
       others.gpu,
       builtInGpus.map(({ name }) => name),
     );
     report(
       'error',
       'scenario/invalid',
-      `\`other-gpu\` is \`${others.gpu}\`, which is not a built-in GPU${hint || '; `layercost clusters` lists them'}`,
+      `\`other-gpu\` is \`${others.gpu}\`, which is not a built-in GPU${hint}; \`layercost clusters\` lists them`,
       'workers',
     );
   } else if (others.count > gpus) {

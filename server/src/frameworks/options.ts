@@ -1,7 +1,7 @@
 /** Options of frameworks: read from text, checked, with the values they take. */
 
 import type { Issue } from '../model/issue.ts';
-import { nearestName } from '../model/nearestName.ts';
+import { didYouMeanOneOf } from '../model/likelyNames.ts';
 
 export interface FrameworkOption {
   readonly name: string;
@@ -38,11 +38,10 @@ export function readOptions(
     const option = known.find((candidate) => candidate.name === name);
     const expected = option?.expects(text);
     if (option === undefined) {
-      const near = nearestName(
+      const meant = didYouMeanOneOf(
         name,
         known.map((each) => each.name),
       );
-      const meant = near === undefined ? '' : ` (did you mean \`${near}\`?)`;
       issues.push(
         invalid(name, `\`${framework}\` has no option \`${name}\`${meant}; it has ${listOf(known)}`),
       );

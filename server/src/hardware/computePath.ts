@@ -32,6 +32,10 @@ export function computePath(gpu: GpuProfile, requested: Dtype): ComputePath {
     : { requested, actual, unit: 'tensor', peak: sustained(gpu, matrixFp32.value) };
 }
 
+/** The half precision that a GPU multiplies in: bf16 where it has both; `undefined` where it has neither. */
+export const halfPrecision = (gpu: GpuProfile): 'bf16' | 'fp16' | undefined =>
+  (['bf16', 'fp16'] as const).find((each) => computePath(gpu, each).actual === each);
+
 /** FLOP per byte at which a GPU's compute roof meets its memory roof, for matmuls of this type. */
 export function ridge(gpu: GpuProfile, dtype: Dtype): number {
   return computePath(gpu, dtype).peak / gpu.memoryBandwidth.value;

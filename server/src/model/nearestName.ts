@@ -33,8 +33,16 @@ export function nearestName(name: string, candidates: Iterable<string>): string 
 
 /** `; did you mean \`x\`` for the end of a message, or '' where nothing is near. */
 export function didYouMean(name: string, candidates: Iterable<string>): string {
-  const nearest = nearestName(name, candidates);
+  const known = [...candidates];
+  const nearest = nearestName(name, known) ?? onlyHolder(name, known);
   return nearest === undefined ? '' : `; did you mean \`${nearest}\`?`;
+}
+
+/** The one name that has what is written as a part: `sample` of `sample-bytes`. */
+function onlyHolder(name: string, known: readonly string[]): string | undefined {
+  const written = name.toLowerCase();
+  const holders = known.filter((each) => each.toLowerCase().includes(written));
+  return written.length >= 3 && holders.length === 1 ? holders[0] : undefined;
 }
 
 /** The name that `didYouMean` put at the end of a message. */

@@ -3,12 +3,22 @@
  * opened by reading the few kilobytes that matter. A gzip-compressed model is unpacked in memory.
  */
 
-import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  existsSync,
+  fstatSync,
+  openSync,
+  readdirSync,
+  readSync,
+  type Stats,
+} from 'node:fs';
 import { createRequire } from 'node:module';
-import { basename } from 'node:path';
+import { basename, dirname } from 'node:path';
 import type Zlib from 'node:zlib';
 import { type ByteSource, byteSourceOfBuffer } from '../formats/byteSource.ts';
 import type { Issue } from '../model/issue.ts';
+import { didYouMeanOneOf } from '../model/likelyNames.ts';
 
 export interface OpenFile {
   readonly source: ByteSource;
@@ -42,7 +52,7 @@ export function openFileSource(path: string): FileResult {
     return file;
   } catch (error) {
     if (descriptor !== undefined) closeSync(descriptor);
-    return failed(path, reasonOf(error));
+    return failed(path, existsSync(path) ? reasonOf(error) : `${reasonOf(error)}${neighboursLike(path)}`);
   }
 }
 
@@ -137,6 +147,15 @@ function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
   return reasons[code] ?? `${error.message.split('\n', 1)[0]?.replace(/\.+$/, '')}; check the path`;
+}
+
+/** ` (did you mean …?)` with the names of files beside a path that are like its own, or ''. */
+function neighboursLike(path: string): string {
+  try {
+    return didYouMeanOneOf(basename(path), readdirSync(dirname(path)));
+  } catch {
+    return '';
+  }
 }
 
 const failed = (path: string, reason: string): FileResult => ({

@@ -289,28 +289,28 @@ layers:
 `;
   const request = { cluster: 'k80-10gbe', gpus: 8 } as const;
   const found = fixes(text, 'findings/exposed-communication', request);
-  const narrow = found.find(({ title }) => title.startsWith('Send gradients as bf16'));
+  const narrow = found.find(({ title }) => title.startsWith('Send gradients as fp16'));
   expect(narrow?.title).toMatch(/faster/);
-  expect(narrow?.text).toBe(`${text}\nscenario: { framework: "pytorch-ddp,gradient-dtype=bf16" }\n`);
+  expect(narrow?.text).toBe(`${text}\nscenario: { framework: "pytorch-ddp,gradient-dtype=fp16" }\n`);
   const own = `${text}scenario: { gpus: 8 }\n`;
   const inOwn = fixes(own, 'findings/exposed-communication', request).find(({ title }) =>
-    title.startsWith('Send gradients as bf16'),
+    title.startsWith('Send gradients as fp16'),
   );
-  expect(inOwn?.text).toContain('scenario: { gpus: 8, framework: "pytorch-ddp,gradient-dtype=bf16" }');
+  expect(inOwn?.text).toContain('scenario: { gpus: 8, framework: "pytorch-ddp,gradient-dtype=fp16" }');
   const mappings = [
-    ['{ framework: { name: pytorch-ddp } }', '{ framework: { name: pytorch-ddp, gradient-dtype: bf16 } }'],
+    ['{ framework: { name: pytorch-ddp } }', '{ framework: { name: pytorch-ddp, gradient-dtype: fp16 } }'],
     [
       '{ framework: { gradient-dtype: fp32, name: pytorch-ddp } }',
-      '{ framework: { gradient-dtype: bf16, name: pytorch-ddp } }',
+      '{ framework: { gradient-dtype: fp16, name: pytorch-ddp } }',
     ],
     [
       '\n  framework:\n    name: pytorch-ddp # ours\n  gpus: 8',
-      '\n  framework:\n    name: pytorch-ddp # ours\n    gradient-dtype: bf16\n  gpus: 8',
+      '\n  framework:\n    name: pytorch-ddp # ours\n    gradient-dtype: fp16\n  gpus: 8',
     ],
   ];
   for (const [before = '', after] of mappings) {
     const change = fixes(`${text}scenario: ${before}\n`, 'findings/exposed-communication', request).find(
-      ({ title }) => title.startsWith('Send gradients as bf16'),
+      ({ title }) => title.startsWith('Send gradients as fp16'),
     );
     expect(change?.text).toBe(`${text}scenario: ${after}\n`);
   }

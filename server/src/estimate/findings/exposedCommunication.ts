@@ -6,6 +6,7 @@
  */
 
 import { hasOption } from '../../frameworks/registry.ts';
+import { halfPrecision } from '../../hardware/computePath.ts';
 import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatBytes, formatPercent, formatTime } from '../../model/format.ts';
 import type { Finding, MessageCost } from '../../model/stepCost.ts';
@@ -121,11 +122,13 @@ function remedyOf(step: EstimatedStep): Pick<Finding, 'fix' | 'change'> {
   if (overlap !== undefined) return { fix: overlap };
   const learns = plan.scenario.mode === 'training';
   const whole = 'keep the parameters whole on each GPU (pytorch-ddp)';
+  const { options } = plan.scenario.framework;
+  const isNarrow = (options['gradient-dtype'] ?? 'fp32') !== 'fp32';
   const narrower = !learns
     ? whole
-    : hasOption(plan.behaviour.name, 'gradient-dtype')
-      ? 'send gradients in half precision (gradient-dtype=bf16)'
-      : 'send fewer bytes: gradients in half precision, or fewer parameters';
+    : hasOption(plan.behaviour.name, 'gradient-dtype') && !isNarrow
+      ? `send gradients in half precision (gradient-dtype=${narrowGradients(plan)})`
+      : `send fewer bytes: ${isNarrow ? '' : 'gradients in half precision, or '}fewer parameters`;
   const hides = batchWhere(batch, (growth) => {
     const { exposedTime, step: time } = timesOf(plan, 'middle', growth);
     return exposedTime < threshold * time;
@@ -157,6 +160,13 @@ function overlapAdvice({ behaviour: { name }, scenario }: StepPlan): string | un
   if (sizes.some((each) => hasOption(name, each))) return undefined;
   return 'Use a framework that overlaps communication with backward, such as pytorch-ddp';
 }
+
+/** The half precision that the step computes in, or could: a GPU without bf16 has no use for its range. */
+export const narrowGradients = ({
+  scenario,
+  cluster,
+}: Pick<StepPlan, 'scenario' | 'cluster'>): 'bf16' | 'fp16' =>
+  scenario.precision === 'fp16' ? 'fp16' : (halfPrecision(cluster.gpu) ?? 'fp16');
 
 function largestLayer({ plan }: EstimatedStep, message: MessageCost): string {
   const { layers } = plan.training.analysis;

@@ -1,6 +1,7 @@
 /** What an estimate advises, done in the text, with what it saves: found by costing the edited text. */
 
 import type { ModelEstimate } from '../../../estimate/estimateModel.ts';
+import { narrowGradients } from '../../../estimate/findings/exposedCommunication.ts';
 import { selectModel } from '../../../formats/layer-spec/selectModel.ts';
 import { hasOption } from '../../../frameworks/registry.ts';
 import { formatBytes } from '../../../model/format.ts';
@@ -93,9 +94,9 @@ function sizeChange(wrong: Wrong, from: number, to: number): readonly (Change & 
 
 /** Buckets of another size, and gradients in half precision, where that makes the step shorter. */
 function gradientOptions(wrong: Wrong): readonly Change[] {
-  const { scenario } = wrong.view.estimate;
-  if (scenario?.framework.name !== 'pytorch-ddp') return [];
-  const narrow = optionChange(wrong, 'gradient-dtype', 'bf16');
+  const { scenario, cluster } = wrong.view.estimate;
+  if (scenario?.framework.name !== 'pytorch-ddp' || cluster === undefined) return [];
+  const narrow = optionChange(wrong, 'gradient-dtype', narrowGradients({ scenario, cluster }));
   const buckets = bucketSizes
     .flatMap((size) => {
       const edits = optionEdits(wrong, 'bucket-mb', String(size));
