@@ -44,6 +44,7 @@ const values: Readonly<Record<keyof typeof scenarioOptions, readonly (readonly [
     ['tf32', 'tf32'],
     ['fp8', 'fp8'],
   ],
+  freeze: [['*', 'freeze']],
   optimizer: [
     ['sgd', 'sgd'],
     ['none', 'none'],

@@ -182,6 +182,14 @@ const rows: readonly Row[] = [
     after: 'block',
   },
   {
+    option: 'freeze',
+    given: '*',
+    setting: ['freeze', ['*']],
+    of: scenario('freeze'),
+    before: undefined,
+    after: ['*'],
+  },
+  {
     option: 'threshold',
     given: 'launch-bound=0.9',
     setting: ['findings.thresholds', { 'launch-bound': 0.9 }],

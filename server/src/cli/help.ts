@@ -27,6 +27,8 @@ scenario
   --mode NAME             training, inference
   --checkpoint NAME       what repeated blocks keep for backward: none (keep all), block (inputs only),
                           selective (matmuls and attention too), alternate (every second matmul)
+  --freeze PATTERN        parameters or modules that are not trained, such as 'encoder.*'; with ! in front, that
+                          are; repeatable, the last match decides
   --threshold NAME=FRACTION  report a finding above this fraction; repeatable (docs/issues.md)
   --input sample-bytes=N,decode-rate=N,source=local|shared,read-gbs=N
                           input pipeline: size of a sample, samples per second and core

@@ -4,6 +4,7 @@ import { readFrameworkText } from '../formats/frameworkText.ts';
 import {
   type GroupResult,
   readInputGroup,
+  readPatterns,
   readRunGroup,
   readWorkersGroup,
 } from '../formats/scenarioGroups.ts';
@@ -52,6 +53,7 @@ export const scenarioOptions = {
   'measured-step': { type: 'string' },
   'layer-trace': { type: 'string' },
   checkpoint: { type: 'string' },
+  freeze: { type: 'string', multiple: true },
   threshold: { type: 'string', multiple: true },
   input: { type: 'string' },
   workers: { type: 'string' },
@@ -78,6 +80,7 @@ export function readScenario(values: ScenarioValues, gpus: number | undefined): 
   const optimizer = chosen('--optimizer', textOf(values.optimizer), optimizers);
   const mode = chosen('--mode', textOf(values.mode), modes);
   const checkpoint = chosen('--checkpoint', textOf(values.checkpoint), checkpoints);
+  const freeze = [values.freeze ?? []].flat().flatMap(readPatterns);
   const givenFramework = textOf(values.framework);
   const chosenFramework = givenFramework === undefined ? undefined : readFramework(givenFramework);
   const isDescribed = chosenFramework !== undefined && isFrameworkPath(chosenFramework.name);
@@ -100,6 +103,7 @@ export function readScenario(values: ScenarioValues, gpus: number | undefined): 
       ...(optimizer === undefined ? {} : { optimizer }),
       ...(mode === undefined ? {} : { mode }),
       ...(checkpoint === undefined ? {} : { checkpoint }),
+      ...(freeze.length === 0 ? {} : { freeze }),
       ...(chosenFramework === undefined || isDescribed ? {} : { framework: chosenFramework }),
       ...(measuredStep === undefined ? {} : { measuredStep: seconds(measuredStep) }),
       ...(thresholds === undefined ? {} : { thresholds }),

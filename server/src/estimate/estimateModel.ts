@@ -1,6 +1,7 @@
 /** From an opened model and what a person asks for to the cost of a step: the engine's one entry. */
 
 import { bindTrainingGraph } from '../analysis/bindTrainingGraph.ts';
+import { freezeParameters } from '../analysis/freezeParameters.ts';
 import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
 import { openBatch } from '../analysis/openBatch.ts';
 import type { OpenedModel } from '../analysis/openedModel.ts';
@@ -9,6 +10,7 @@ import { findCluster } from '../hardware/clusters.ts';
 import { formatPercent } from '../model/format.ts';
 import type { Issue } from '../model/issue.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
+import { didYouMean } from '../model/nearestName.ts';
 import { readableIssues } from '../model/readableIssues.ts';
 import { isSameContent } from '../model/sameContent.ts';
 import type { Scenario, ScenarioRequest } from '../model/scenario.ts';
@@ -67,7 +69,10 @@ export function* estimateInSteps(
   memory?: EstimateCache,
 ): Steps<ModelEstimate> {
   const asked = { model, requests, customCluster, measurements };
-  const opened = withRequestedBatch(inRequestedMode(model, requests), requests);
+  const { opened, issues: frozenIssues } = withFrozenParameters(
+    withRequestedBatch(inRequestedMode(model, requests), requests),
+    requests,
+  );
   const { analysis } = opened;
   if (analysis === undefined) {
     return {
@@ -97,7 +102,7 @@ export function* estimateInSteps(
   const leftOut = leftOutOf(opened, training);
   const reasons = leftOut.map(({ message }) => message);
   const known = before !== undefined && isSameContent(before.leftOut, reasons) ? before : undefined;
-  const issues = [...resolved.issues, ...assumptionsOf(training, scenario)].map((issue) =>
+  const issues = [...resolved.issues, ...frozenIssues, ...assumptionsOf(training, scenario)].map((issue) =>
     locate(issue, opened, requests),
   );
   yield;
@@ -163,6 +168,25 @@ function withRequestedBatch(opened: OpenedModel, requests: readonly ScenarioRequ
     analysis: open.analysis,
     ...(open.structure && { structure: open.structure }),
     issues: [...opened.issues, { code: 'scenario/opened-batch', severity: 'information', message }],
+  };
+}
+
+/** A model of which some parameters are not trained. A pattern that names none is a mistake. */
+function withFrozenParameters(
+  opened: OpenedModel,
+  requests: readonly ScenarioRequest[],
+): { readonly opened: OpenedModel; readonly issues: readonly Issue[] } {
+  const patterns = requests.find(({ freeze }) => freeze !== undefined)?.freeze ?? [];
+  if (opened.analysis === undefined || patterns.length === 0) return { opened, issues: [] };
+  const { analysis, unmatched, names } = freezeParameters(opened.analysis, patterns);
+  return {
+    opened: { ...opened, analysis },
+    issues: unmatched.map((pattern) => ({
+      code: 'scenario/invalid',
+      severity: 'error',
+      message: `No parameter or module matches \`${pattern}\`${didYouMean(pattern.replace(/^!/, ''), names)}; write a name, with \`*\` for any characters`,
+      scenarioKey: 'freeze',
+    })),
   };
 }
 

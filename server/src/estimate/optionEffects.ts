@@ -61,7 +61,7 @@ interface Part {
 function partsOf(request: ScenarioRequest, otherwise: string): readonly Part[] {
   const defaults: Partial<Record<ScenarioKey, unknown>> = { checkpoint: 'none', accumulate: 1 };
   const single = (
-    ['nodes', 'gpus', 'precision', 'optimizer', 'checkpoint', 'accumulate', 'measuredStep'] as const
+    ['nodes', 'gpus', 'precision', 'optimizer', 'checkpoint', 'freeze', 'accumulate', 'measuredStep'] as const
   ).flatMap((key): readonly Part[] =>
     request[key] === undefined
       ? []

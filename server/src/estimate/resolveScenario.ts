@@ -76,6 +76,7 @@ export function resolveScenario(
   const measuredStep = first(requests, 'measuredStep');
   const thresholds = mergeThresholds(requests);
   const checkpoint = resolveCheckpoint(first(requests, 'checkpoint'), mode, analysis, report);
+  const freeze = mode === 'training' ? (first(requests, 'freeze') ?? []) : [];
   return {
     scenario: {
       cluster: cluster.name,
@@ -95,6 +96,7 @@ export function resolveScenario(
       ...(run === undefined ? {} : { run }),
       ...(thresholds === undefined ? {} : { thresholds }),
       ...(checkpoint === undefined ? {} : { checkpoint }),
+      ...(freeze.length === 0 ? {} : { freeze }),
       ...(mode === 'inference' || accumulate === 1 ? {} : { accumulate }),
     },
     cluster,

@@ -149,3 +149,10 @@ function readPairs(
   }
   return { numbers, words, problems };
 }
+
+/** `encoder, !encoder.*.lora_*`: names of parameters and modules, with `*` for any characters. */
+export const readPatterns = (text: string): readonly string[] =>
+  text
+    .split(',')
+    .map((pattern) => pattern.trim())
+    .filter((pattern) => pattern !== '');

@@ -57,6 +57,8 @@ export const settingsShape = {
     .default(defaultFramework.name),
   mode: z.enum(modes).default('training'),
   checkpoint: z.enum(checkpoints).default('none'),
+  /** Patterns of parameters that are not trained. */
+  freeze: z.array(z.string()).default([]),
   /** Passes of one step; `null`: one. */
   accumulate: count.default(null),
   input: group(readInputGroup),
@@ -118,6 +120,7 @@ export function scenarioOfSettings(settings: Settings): ScenarioRequest {
     ...(settings.accumulate === null ? {} : { accumulate: settings.accumulate }),
     // A default is no request: marks of layers hold.
     ...(settings.checkpoint === 'none' ? {} : { checkpoint: settings.checkpoint }),
+    ...(settings.freeze.length === 0 ? {} : { freeze: settings.freeze }),
     ...(input === undefined ? {} : { input }),
     ...(workers === undefined ? {} : { workers }),
     ...(run === undefined ? {} : { run }),

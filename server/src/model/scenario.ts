@@ -100,6 +100,8 @@ export interface Scenario {
   readonly mode: Mode;
   /** Left out: what the marks of layers say, and else `none`. */
   readonly checkpoint?: Checkpoint;
+  /** Patterns of parameters that are not trained; left out: all are that the model trains. */
+  readonly freeze?: readonly string[];
   /** Replaces predicted compute of the whole step by a measured time. */
   readonly measuredStep?: Seconds;
   /** From where on something is a finding, where a person set it. */
@@ -124,6 +126,7 @@ export interface ScenarioRequest extends Partial<Record<ScenarioKey, unknown>> {
   readonly framework?: FrameworkChoice;
   readonly mode?: Mode;
   readonly checkpoint?: Checkpoint;
+  readonly freeze?: readonly string[];
   readonly measuredStep?: Seconds;
   readonly thresholds?: Thresholds;
   readonly input?: InputScenario;

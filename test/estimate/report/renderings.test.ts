@@ -170,7 +170,7 @@ it.each([
 
 it('renders a table', () => {
   expect(renderTable(report)).toMatchInlineSnapshot(`
-    "tiny (onnx): 2,362,368 parameters, 3 operators in 3 layers
+    "tiny (onnx): 2,362,368 parameters, all taken as trained, 3 operators in 3 layers
     dgx-a100: 1 node, 8 × A100 SXM 40 GB, batch 4 per GPU, seq = 128, bf16, adamw, pytorch-ddp, training
 
     layer           type    output      params     forward    backward     time  bound      saved    comm  exposed
@@ -196,7 +196,7 @@ it('renders Markdown', () => {
   expect(renderMarkdown(report)).toMatchInlineSnapshot(`
     "# tiny
 
-    2,362,368 parameters. dgx-a100: 1 node, 8 × A100 SXM 40 GB, batch 4 per GPU, seq = 128, bf16, adamw, pytorch-ddp, training.
+    2,362,368 parameters, all taken as trained. dgx-a100: 1 node, 8 × A100 SXM 40 GB, batch 4 per GPU, seq = 128, bf16, adamw, pytorch-ddp, training.
 
     | | | |
     |---|--:|---|

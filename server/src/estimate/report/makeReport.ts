@@ -29,6 +29,9 @@ export function makeReport(
       format: opened.format,
       operators: cost.layers.reduce((total, layer) => total + layer.operators.length, 0),
       parameters: analysis.parameters.reduce((total, parameter) => total + parameter.elements, 0),
+      ...(analysis.frozen.length === 0
+        ? {}
+        : { frozenParameters: analysis.frozen.reduce((total, { elements }) => total + elements, 0) }),
       batchDimension: analysis.batchSymbol ?? null,
       parameterBytes: analysis.parameters.reduce(
         (total, parameter) => total + (parameter.elements * (bitsPerElement(parameter.elementType) ?? 0)) / 8,

@@ -19,6 +19,7 @@ const modelSchema = z.object({
   format: z.enum(['onnx', 'onnx-text', 'layer-spec', 'prototxt']),
   operators: count,
   parameters: count.describe('Trainable elements, each once however often it is shared'),
+  frozenParameters: count.optional().describe('Elements of weights that are not trained; 0 where absent'),
   batchDimension: orUnknown(z.string()).describe('Symbol that stands for the batch; null where it is fixed'),
   parameterBytes: amount.describe('Bytes of the trainable elements at the width of the file'),
 });
@@ -41,6 +42,7 @@ const scenarioSchema = z.object({
     .string()
     .optional()
     .describe('What repeated blocks keep for backward; where absent, all but what marks of layers recompute'),
+  freeze: z.array(z.string()).optional().describe('Patterns of parameters that are not trained'),
 });
 
 const totalsSchema = z.object({

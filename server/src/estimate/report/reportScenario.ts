@@ -20,4 +20,5 @@ export const reportScenario = ({ scenario, gpu }: StepCost): Report['scenario'] 
     : { frameworkOptions: { ...scenario.framework.options } }),
   mode: scenario.mode,
   ...(scenario.checkpoint === undefined ? {} : { checkpoint: scenario.checkpoint }),
+  ...(scenario.freeze === undefined ? {} : { freeze: [...scenario.freeze] }),
 });

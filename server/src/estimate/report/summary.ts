@@ -33,7 +33,14 @@ export function describeModel(report: Report): string {
 
 /** `25,557,032 parameters`; what could not be read of a spec or a net may have more. */
 export const describeParameters = (report: Report): string =>
-  `${atLeast(formatCount(report.model.parameters), hasAllWeights(report))} parameters`;
+  `${atLeast(formatCount(report.model.parameters), hasAllWeights(report))} parameters${trainedText(report)}`;
+
+/** Exported graphs do not say what is trained. */
+function trainedText({ model, scenario }: Report): string {
+  if (model.frozenParameters !== undefined)
+    return ` trained and ${formatCount(model.frozenParameters)} frozen`;
+  return scenario.mode === 'training' && model.format.startsWith('onnx') ? ', all taken as trained' : '';
+}
 
 export const hasAllWeights = ({ model, totals }: Report): boolean => hasAllParameters(model.format, totals);
 

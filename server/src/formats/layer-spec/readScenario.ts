@@ -11,7 +11,13 @@ import type { Issue, TextSpan } from '../../model/issue.ts';
 import { didYouMean, nearestName } from '../../model/nearestName.ts';
 import { meantPrecision } from '../../model/precisionNames.ts';
 import { checkpoints, modes, optimizers, precisions, type ScenarioRequest } from '../../model/scenario.ts';
-import { type GroupResult, readInputGroup, readRunGroup, readWorkersGroup } from '../scenarioGroups.ts';
+import {
+  type GroupResult,
+  readInputGroup,
+  readPatterns,
+  readRunGroup,
+  readWorkersGroup,
+} from '../scenarioGroups.ts';
 import { readScenarioFramework } from './readFramework.ts';
 import { scalarValue, type YamlEntry } from './yamlTree.ts';
 
@@ -40,6 +46,11 @@ export const scenarioKeys = {
     kind: checkpoints,
     documentation:
       'What repeated blocks keep for backward: all activations (none), their inputs (block), or also the outputs of all matmuls (selective) or of every second one (alternate).',
+  },
+  freeze: {
+    kind: 'group',
+    documentation:
+      'Parameters or modules that are not trained, by name: `encoder, !encoder.*.lora_*`. `*` stands for any characters; `!` takes out again.',
   },
   thresholds: {
     kind: 'thresholds',
@@ -160,6 +171,9 @@ export function readScenario(
         break;
       case 'checkpoint':
         assign(scenario, 'checkpoint', choose(checkpoints));
+        break;
+      case 'freeze':
+        scenario.freeze = readPatterns(String(content));
         break;
       case 'thresholds':
         assign(

@@ -1,0 +1,110 @@
+/**
+ * Parameters that a person says are not trained: fine-tuning of a head or of adapters.
+ *
+ * ONNX has no `requires_grad`. A frozen parameter receives no gradient, so that it has no optimizer state and no message,
+ * and backward ends where nothing before it is trained (PyTorch, "Autograd mechanics", `requires_grad`).
+ */
+
+import { matchesGlob } from '../model/glob.ts';
+import type { Graph } from '../model/graph.ts';
+import { memoizeRecent } from '../model/memoizeRecent.ts';
+import { isSameContent } from '../model/sameContent.ts';
+import type { ModelAnalysis, Parameter } from './modelAnalysis.ts';
+import { qualifiedName } from './moduleScope.ts';
+import { planCosting } from './planCosting.ts';
+
+export interface FrozenAnalysis {
+  readonly analysis: ModelAnalysis;
+  /** Patterns that no parameter matches. */
+  readonly unmatched: readonly string[];
+  /** Names that patterns are matched with. */
+  readonly names: readonly string[];
+}
+
+/**
+ * The analysis with the parameters frozen that `patterns` name. A pattern names a parameter, or a module with all inside;
+ * `*` stands for any characters. With `!` in front it takes parameters out again; the last one that matches decides.
+ */
+export const freezeParameters = memoizeRecent(
+  (analysis: ModelAnalysis, patterns: readonly string[]): FrozenAnalysis => {
+    const named = analysis.parameters.map((parameter) => ({
+      parameter,
+      names: namesOf(parameter, analysis),
+    }));
+    const matched = new Set<string>();
+    const frozen: Parameter[] = [];
+    for (const { parameter, names } of named) {
+      let isFrozen = false;
+      for (const pattern of patterns) {
+        const glob = pattern.replace(/^!/, '');
+        if (!names.some((name) => isInside(glob, name))) continue;
+        matched.add(pattern);
+        isFrozen = glob === pattern;
+      }
+      if (isFrozen) frozen.push(parameter);
+    }
+    return {
+      analysis: frozen.length === 0 ? analysis : withFrozen(analysis, frozen),
+      unmatched: patterns.filter((pattern) => !matched.has(pattern)),
+      names: [
+        ...new Set(named.flatMap(({ names }) => names.flatMap((name) => [name, ...modulesAround(name)]))),
+      ],
+    };
+  },
+  isSameContent,
+);
+
+/** Whether a pattern matches a name, or what the name is inside of. */
+const isInside = (glob: string, name: string): boolean =>
+  [name, ...modulesAround(name)].some((candidate) => matchesGlob(glob, candidate));
+
+/** `encoder.0` and `encoder` of `encoder.0.weight`; `h[3]` and `h` of `h[3].fc`. */
+const modulesAround = (name: string): readonly string[] =>
+  [...name.matchAll(/[./[]/g)].flatMap(({ index }) => (index > 0 ? [name.slice(0, index)] : []));
+
+/** Its name, that of the parameter it was folded from, and one by the module that uses it. */
+function namesOf({ name, operators }: Parameter, { graph }: ModelAnalysis): readonly string[] {
+  const sources = graph.values.get(name)?.literal?.origin?.foldedFrom ?? [];
+  const [first] = operators;
+  const scope = first === undefined ? [] : (graph.operators[first]?.scope ?? []);
+  const module = qualifiedName({ paths: scope, moduleClass: undefined });
+  return [
+    ...(sources.length === 0 ? [name] : sources.filter((source) => source.includes('.'))),
+    ...(module === '' || name.startsWith(`${module}.`)
+      ? []
+      : [`${module}.${name.split('.').at(-1) ?? name}`]),
+  ];
+}
+
+/** The same analysis, costed without gradients of `frozen`; it is not folded, as blocks may differ in what is trained. */
+function withFrozen(analysis: ModelAnalysis, frozen: readonly Parameter[]): ModelAnalysis {
+  const names = new Set(frozen.map(({ name }) => name));
+  const graph = withFrozenValues(analysis.graph, names, analysis.costing.auxiliary.storedLayout);
+  return {
+    graph,
+    composites: analysis.composites,
+    layers: analysis.layers,
+    parameters: analysis.parameters.filter(({ name }) => !names.has(name)),
+    frozen: [...analysis.frozen, ...frozen],
+    batchSymbol: analysis.batchSymbol,
+    fixedBatch: analysis.fixedBatch,
+    symbols: analysis.symbols,
+    issues: analysis.issues,
+    costing: planCosting(graph, analysis.costing.auxiliary),
+  };
+}
+
+/** A parameter in another layout is frozen with it. */
+function withFrozenValues(graph: Graph, names: ReadonlySet<string>, storedLayout: readonly boolean[]): Graph {
+  const values = new Map(graph.values);
+  const freeze = (name: string): void => {
+    const value = values.get(name);
+    if (value !== undefined) values.set(name, { ...value, role: 'frozen' });
+  };
+  for (const name of names) freeze(name);
+  for (const { index, inputs, outputs } of graph.operators) {
+    if (storedLayout[index] !== true || values.get(inputs[0] ?? '')?.role !== 'frozen') continue;
+    for (const name of outputs) if (name !== '') freeze(name);
+  }
+  return { ...graph, values };
+}

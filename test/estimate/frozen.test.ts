@@ -1,0 +1,72 @@
+/** Models of which a part is trained, against PyTorch; `exportFrozen.py` makes the files and the table. */
+
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { openModel } from '../../server/src/analysis/openModel.ts';
+import { estimateModel, type ModelEstimate } from '../../server/src/estimate/estimateModel.ts';
+import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
+
+const folder = 'test/estimate/frozen';
+
+interface Row {
+  readonly model: string;
+  readonly freeze: readonly string[];
+  /** That PyTorch trains. */
+  readonly parameters: number;
+  /** Bytes that autograd keeps. */
+  readonly saved: number;
+}
+
+const table: readonly Row[] = JSON.parse(readFileSync(`${folder}/frozen.json`, 'utf8'));
+
+function estimate(model: string, freeze: readonly string[]): ModelEstimate {
+  const opened = openModel(byteSourceOfBuffer(readFileSync(`${folder}/${model}.onnx`)), `${model}.onnx`);
+  return estimateModel(opened, [
+    {
+      cluster: 'dgx-a100',
+      precision: 'fp32',
+      optimizer: 'adam',
+      framework: { name: 'pytorch-ddp', options: {} },
+      ...(freeze.length === 0 ? {} : { freeze }),
+    },
+  ]);
+}
+
+describe.each(table)('$model, frozen $freeze', ({ model, freeze, parameters, saved }) => {
+  const { cost, training, issues } = estimate(model, freeze);
+
+  test('trains as many parameters as PyTorch', () => {
+    expect(issues.filter(({ severity }) => severity === 'error')).toEqual([]);
+    expect(training?.analysis.parameters.reduce((total, { elements }) => total + elements, 0)).toBe(
+      parameters,
+    );
+  });
+
+  test('has gradients, messages and optimizer state of these alone', () => {
+    expect(cost?.totals.memory.gradients).toBe(4 * parameters);
+    expect(cost?.totals.memory.optimizerState).toBe(8 * parameters);
+    expect(cost?.messages?.reduce((total, { bytes }) => total + bytes, 0)).toBe(4 * parameters);
+  });
+
+  test('keeps what autograd keeps, within 3 %', () => {
+    const kept = (cost?.totals.memory.activations ?? 0) / saved;
+    expect(kept).toBeGreaterThan(0.97);
+    expect(kept).toBeLessThan(1.03);
+  });
+});
+
+test('costs no backward where nothing is trained', () => {
+  const { cost } = estimate('convolutions', ['*']);
+  expect(cost?.totals.flops.backward).toBe(0);
+  expect(cost?.messages ?? []).toEqual([]);
+});
+
+test.each([
+  ['conv3', 'No parameter or module matches `conv3`; did you mean `conv'],
+  ['!bn3.weight', 'No parameter or module matches `!bn3.weight`; did you mean `bn'],
+  ['encoder.*', 'No parameter or module matches `encoder.*`;'],
+])('%s matches nothing', (pattern, message) => {
+  const { issues, cost } = estimate('convolutions', ['*', pattern]);
+  expect(issues.map((issue) => issue.message).join()).toContain(message);
+  expect(cost).toBeUndefined();
+});
