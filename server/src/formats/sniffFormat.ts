@@ -40,7 +40,7 @@ export function sniffFormat(source: ByteSource, name: string): Sniffed {
   if (looksBinary(head) && !startsWithUtf16Mark(head) && !isModelHeader(decodeBytes(head))) {
     return { format: 'onnx', reason: 'The content is binary, and ONNX is the only supported binary format' };
   }
-  const text = decodeBytes(head);
+  const text = withoutLongName(decodeBytes(head), source);
   const byContent = formatOfText(text);
   if (byContent !== undefined) return byContent;
   if (byName !== undefined) {
@@ -52,6 +52,24 @@ export function sniffFormat(source: ByteSource, name: string): Sniffed {
       'The text is neither a layer spec (a `layers:` key at the top level) nor ONNX text: see the samples for both',
   };
 }
+
+/** A text that begins with a name longer than its head, with an empty one: what follows says what it is. */
+function withoutLongName(head: string, source: ByteSource): string {
+  const opening = /^\s*name\s*:\s*(["'])(?:(?!\1)[^\n])*$/.exec(head);
+  if (opening === null || source.size <= headBytes) return head;
+  const quote = opening[1]?.charCodeAt(0) ?? 0;
+  for (let start = headBytes; start < Math.min(source.size, longestName); start += headBytes) {
+    const chunk = source.read(start, Math.min(headBytes, source.size - start));
+    const end = chunk.indexOf(quote);
+    if (end < 0) continue;
+    const after = start + end + 1;
+    return `name: ""${decodeBytes(source.read(after, Math.min(headBytes, source.size - after)))}`;
+  }
+  return head;
+}
+
+/** Bytes of a name that are looked through for its end. */
+const longestName = 2 ** 25;
 
 /**
  * ONNX writers put `ir_version` first: field 1 as a varint, then a field of `ModelProto`. A text that begins with
@@ -75,6 +93,13 @@ function formatOfText(text: string): Sniffed | undefined {
     return {
       format: undefined,
       reason: 'The text is a TensorFlow graph: convert the model with `tf2onnx`',
+    };
+  }
+  if (tritonField.test(body) && !/^\s*layers?\s*:?\s*\{/m.test(body)) {
+    return {
+      format: undefined,
+      reason:
+        'The text is a model configuration of Triton Inference Server: open the model beside it, such as 1/model.onnx',
     };
   }
   if (protobufTextField.test(body)) {
@@ -122,6 +147,10 @@ const withoutComments = (text: string): string => {
 /** A model begins with a field of its own: Caffe nets and layer specs have none of these. */
 const protobufTextField =
   /^(ir_version\s*:|opset_import\s*:?\s*[{<[]|graph\s*:?\s*[{<]|functions\s*:?\s*[{<[]|metadata_props\s*:?\s*[{<[]|(producer_name|producer_version|domain|doc_string)\s*:\s*["']|model_version\s*:)/;
+
+/** Fields of Triton's ModelConfig that no net and no model has (triton-inference-server/common, model_config.proto). */
+const tritonField =
+  /^(platform\s*:\s*["']|backend\s*:\s*["']|max_batch_size\s*:|default_model_filename\s*:|(instance_group|dynamic_batching|sequence_batching|ensemble_scheduling|model_warmup|version_policy)\s*:?\s*[[{<])/m;
 
 const jsonField =
   /"(irVersion|ir_version|opsetImport|opset_import|producerName|producer_name|graph)"\s*:\s*["\d{[]/;

@@ -47,6 +47,21 @@ test.each([
   ['a Caffe solver by its name', text('net: "train_val.prototxt"\n'), 'solver.prototxt', 'prototxt'],
   ['an old Caffe net', text('layers {\n  type: CONVOLUTION\n'), '', 'prototxt'],
   ['a Caffe net with inputs', text('name: "CaffeNet"\ninput: "data"\ninput_dim: 10\n'), '', 'prototxt'],
+  [
+    'a Caffe net with a very long name',
+    text(`name: "${'a'.repeat(8_000_000)}"\nlayer {\n`),
+    'x.txt',
+    'prototxt',
+  ],
+  [
+    'a configuration of Triton',
+    text(
+      'name: "resnet"\nplatform: "onnxruntime_onnx"\nmax_batch_size: 8\ninput [ { name: "x" dims: [ 3 ] } ]\n',
+    ),
+    'config.pbtxt',
+    undefined,
+  ],
+  ['a configuration of Triton by its backend', text('backend: "onnxruntime"\n'), 'config.pbtxt', undefined],
   ['an empty spec by its name', text(''), 'new.layers.yaml', 'layer-spec'],
   ['an unclear text by its name', text('hello\n'), 'new.layers.yml', 'layer-spec'],
   ['prose', text('Dear reader,\n'), 'letter.txt', undefined],

@@ -59,18 +59,25 @@ function lowerTargets(call: CaffeCall): readonly Tensor[] | undefined {
   return shapeless(call);
 }
 
-/** Layers that are Python classes, by the name of the class. */
-const pythonLayers: ReadonlyMap<string, (call: CaffeCall) => readonly Tensor[] | undefined> = new Map([
-  ['ProposalLayer', lowerProposals],
-  ['ProposalTargetLayer', lowerProposalTargets],
-  ['AnchorTargetLayer', lowerTargets],
-]);
+/** Channels set to 0 at random in training (spatial_dropout.py of ENet). */
+function lowerDropoutOnHost(call: CaffeCall): readonly Tensor[] | undefined {
+  onHost(call, 'Channels are dropped');
+  return [call.emit('Dropout', [call.inputs[0]])];
+}
 
-/** What `module.layer` names, by the end of the class: forks keep the names and add to them. */
+/** Layers that are Python classes, by what the name of the class says: forks keep the word and add to it. */
+const pythonLayers: readonly (readonly [RegExp, (call: CaffeCall) => readonly Tensor[] | undefined])[] = [
+  [/ProposalTarget/, lowerProposalTargets],
+  [/AnchorTarget/, lowerTargets],
+  [/Proposal/, lowerProposals],
+  [/SpatialDropout/, lowerDropoutOnHost],
+];
+
+/** What `module.layer` names. */
 function lowerPython(call: CaffeCall): readonly Tensor[] | undefined {
   const name = textOf(call.parameters, 'layer') ?? '';
-  const known = pythonLayers.get(name);
-  if (known !== undefined) return known(call);
+  const known = pythonLayers.find(([pattern]) => pattern.test(name));
+  if (known !== undefined) return known[1](call);
   const module = textOf(call.parameters, 'module');
   const named = name === '' || module === undefined ? 'a class' : `\`${module}.${name}\``;
   return call.unknown(`what it computes is Python code, ${named}, which is not part of the net`);
@@ -99,7 +106,7 @@ export const hostLayers: readonly CaffeLayerDefinition[] = [
   },
   {
     type: 'Proposal',
-    aliases: ['RPNProposal', 'ProposalLayer', 'SimplerNMS', 'BoxOutput', 'BoxGroupOutput'],
+    aliases: ['RPN', 'RPNProposal', 'ProposalLayer', 'SimplerNMS', 'BoxOutput', 'BoxGroupOutput'],
     documentation: 'Regions of interest from scores and shifts of anchors.',
     source: 'proposal_layer.cpp of PVANET and of Intel Caffe',
     parameters: 'proposal_param',

@@ -14,7 +14,7 @@ const regionsOfStep = 128;
 const imagesWithRegions = 2;
 
 export const isRegionData = (layer: CaffeLayer): boolean =>
-  /^(RoI|ROI|Roi)DataLayer$/.test(textOf(messageOf(layer.fields, 'python_param'), 'layer') ?? '');
+  /R[oO][iI]\w*Data/.test(textOf(messageOf(layer.fields, 'python_param'), 'layer') ?? '');
 
 /** `given` are sizes from outside: height, width. */
 export function regionDataShapes(layer: CaffeLayer, given: ReadonlyMap<string, number>): DataShapes {
