@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { numberIn, readMeasured } from '../../scripts/measured/readMeasured.ts';
 import { findGpu } from '../../server/src/hardware/gpus.ts';
-import { uncorrectedTime } from '../../server/src/hardware/kernelTime.ts';
+import { kernelTime, uncorrectedTime } from '../../server/src/hardware/kernelTime.ts';
 import type { ChannelSums, KernelWork } from '../../server/src/hardware/kernelWork.ts';
 import { bytes, flops } from '../../server/src/model/units.ts';
 
@@ -48,6 +48,13 @@ const time = (name: string, channels: number, bytesPerElement: number): number =
 
 test('few channels wait for their loads: half of the bytes take far more than half of the time', () => {
   expect(time('b200', 64, 2) / time('b200', 64, 4)).toBeGreaterThan(0.85);
+});
+
+test('few channels are bound by memory, whose loads they wait for, not by arithmetic', () => {
+  const gpu = findGpu('a100-sxm-80gb');
+  if (gpu === undefined) throw new Error('no A100');
+  for (const pass of ['forward', 'backward'] as const)
+    expect(kernelTime(gpu, normalization(pass, 64, 800_000, 2)).bound).toBe('memory');
 });
 
 test('channels beyond what is on the GPU at once wait for another round', () => {

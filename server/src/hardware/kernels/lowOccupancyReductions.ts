@@ -36,9 +36,9 @@ export function channelReductionFloor(
   return atLeast(body, (rate) => moved + (rounds * loads) / clock.value / channelLoads[pass][rate]);
 }
 
-/** `timeAt` takes the bound of a rate: the lower it is, the longer the time. */
+/** `timeAt` takes the bound of a rate: the lower it is, the longer the time. What is waited for is memory, not arithmetic. */
 function atLeast(body: BodyTime, timeAt: (rate: Bound) => number): BodyTime {
   const time = timeAt('middle');
   if (time <= body.time) return body;
-  return { ...body, time, low: timeAt('high'), high: Math.max(timeAt('low'), body.high), bound: 'compute' };
+  return { ...body, time, low: timeAt('high'), high: Math.max(timeAt('low'), body.high), bound: 'memory' };
 }
