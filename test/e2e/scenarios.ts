@@ -111,7 +111,8 @@ const appliesFinding: Scenario = {
     await editor.typeOver(placeIn(wideSpec.replace('rtx-4090', 't4'), 'precision: ', 'fp32'), 'bf16');
     await editor.problemMatching(/has no bf16 tensor cores/);
     await editor.lensMatching(/bf16/);
-    await editor.goTo(1, 2);
+    const precision = placeIn(wideSpec.replace('rtx-4090', 't4'), 'precision: ', 'fp32');
+    await editor.goTo(precision.line, precision.column + 1);
     await editor.fix(/^Use fp16: .* faster/);
     await editor.noProblemMatching(/tensor cores/);
     await editor.lineMatching(/scenario: .*fp16/);

@@ -57,5 +57,5 @@ scenario: { cluster: t4, precision: bf16, optimizer: sgd }
   const { stated, found } = checkFindings(fence);
   expect(stated).toHaveLength(2);
   expect(found.slice(0, 2)).toEqual(['line 4 warning: is not so', 'line 4 fix: belongs to no finding']);
-  expect(found[2]).toMatch(/^line 2 unstated warning: \[findings\/unsupported-precision\]/);
+  expect(found[2]).toMatch(/^line 5 unstated warning: \[findings\/unsupported-precision\]/);
 });

@@ -1,5 +1,9 @@
 import { expect, it } from 'vitest';
+import { openOnnxText } from '../../server/src/analysis/openModel.ts';
+import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
 import { diagnostics } from '../../server/src/language/diagnostics.ts';
+import { locateOnnxText } from '../../server/src/language/locateOnnxText.ts';
+import { viewOnnxText } from '../../server/src/language/viewOnnxText.ts';
 import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
 import { expectations, oneGpu, viewOf } from './fixture.ts';
 
@@ -144,4 +148,23 @@ layers:
   }
   expect([...perLine.values()].every((count) => count === 1)).toBe(true);
   expect(found.some(({ code }) => code === 'findings/exposed-communication')).toBe(true);
+});
+
+it.each([
+  [
+    '<ir_version: 8, opset_import: ["" : 17]>\nnet (float[batch, 4096] x) => (float[batch, 4096] y) {\n  y = Relu (x)\n}\n',
+    1,
+  ],
+  [
+    '<\n  ir_version: 8,\n  opset_import: ["" : 17]\n>\nnet (float[batch, 4096] x) => (float[batch, 4096] y) {\n  y = Relu (x)\n}\n',
+    4,
+  ],
+])('puts a finding about a whole ONNX text on its graph, not on its header', (text, line) => {
+  const opened = openOnnxText(text, 'net.onnxtxt');
+  const spans = opened.onnxSpans ?? { nodes: [], values: new Map(), sections: [] };
+  const estimate = estimateModel(opened, [{ ...oneGpu, batch: 10_000_000 }]);
+  const found = diagnostics(viewOnnxText(locateOnnxText(text, spans), estimate));
+  expect(
+    found.filter(({ code }) => code === 'findings/out-of-memory').map(({ range }) => range.start.line),
+  ).toEqual([line]);
 });

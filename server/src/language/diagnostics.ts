@@ -1,10 +1,18 @@
 /** Issues of the file and findings of the estimate, each on the narrowest range it concerns. */
 
 import type { Severity } from '../model/issue.ts';
-import type { IssueCode } from '../model/issueCodes.ts';
+import { causesOf, type IssueCode } from '../model/issueCodes.ts';
 import type { Finding, FindingChange } from '../model/stepCost.ts';
-import { firstRange, type ModelView, rangeOfIssue, rowOfLayer, viewOfModel, viewsOf } from './modelView.ts';
-import type { Range } from './textLines.ts';
+import {
+  firstRange,
+  holdsLine,
+  type ModelView,
+  rangeOfIssue,
+  rowOfLayer,
+  viewOfModel,
+  viewsOf,
+} from './modelView.ts';
+import { type Range, rangeOfSpan } from './textLines.ts';
 
 export interface Diagnostic {
   readonly range: Range;
@@ -71,7 +79,7 @@ function diagnosticsOfFindings(view: ModelView): readonly Diagnostic[] {
   const groups = new Map<string, { readonly range: Range; readonly findings: Finding[] }>();
   for (const finding of view.estimate.cost?.findings ?? []) {
     const row = finding.layer === '' ? undefined : rowOfLayer(view, finding.layer);
-    const range = row?.range ?? firstRange(view);
+    const range = row?.range ?? rangeOfCause(view, finding);
     const key = `${finding.code} ${range.start.line} ${row === undefined ? finding.message : ''}`;
     const group = groups.get(key) ?? { range, findings: [] };
     group.findings.push(finding);
@@ -99,6 +107,21 @@ function diagnosticsOfFindings(view: ModelView): readonly Diagnostic[] {
           },
         ];
   });
+}
+
+/** Where the scenario sets what causes a finding about the whole step; where it sets none of it, the model's first line. */
+function rangeOfCause(view: ModelView, { code }: Finding): Range {
+  const { selectedModel, analysis } = view.estimate.opened;
+  for (const cause of causesOf(code)) {
+    const batch = cause === 'batch' ? analysis?.batchSymbol : undefined;
+    const dim = selectedModel?.dims.find(({ name }) => name.text === batch);
+    const span = selectedModel?.scenarioSpans.get(cause) ?? dim?.value?.span;
+    if (span === undefined) continue;
+    const range = rangeOfSpan(view.text, span);
+    // What several models of a text share is above the model that the finding is about.
+    if (view.part === undefined || holdsLine(view, range.start.line)) return range;
+  }
+  return firstRange(view);
 }
 
 /** The file's issues may reach the view twice: by reading, and by the report of the estimate. */

@@ -111,9 +111,12 @@ export function rangeOfIssue(view: ModelView, issue: Issue): Range {
   return line === undefined ? firstRange(view) : rangeOfLine(view.text, line);
 }
 
-/** Where stands what is about the model as a whole: its first line. */
-export const firstRange = ({ part, text }: ModelView): Range =>
-  rangeOfLine(text, part?.firstLine ?? firstLineWithText(text));
+/** Where stands what is about the model as a whole: its first line, after the header of an ONNX text. */
+export const firstRange = ({ part, text, blocks }: ModelView): Range => {
+  const header = blocks.find(({ name }) => name === 'header');
+  const first = header === undefined ? firstLineWithText(text) : header.lastLine + 1;
+  return rangeOfLine(text, part?.firstLine ?? Math.min(first, text.lines.length - 1));
+};
 
 /** The first line that says something: neither blank nor a comment. */
 const firstLineWithText = (text: TextLines): number =>

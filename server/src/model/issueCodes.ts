@@ -13,7 +13,20 @@ interface CodeEntry {
    * an operator of unknown cost in its place: totals are lower bounds.
    */
   readonly leavesOut?: true;
+  /** Keys of the scenario that cause a finding about the whole step, the likeliest first: it stands where one is set. */
+  readonly causes?: readonly ScenarioCause[];
 }
+
+export type ScenarioCause =
+  | 'batch'
+  | 'globalBatch'
+  | 'cluster'
+  | 'framework'
+  | 'gpus'
+  | 'input'
+  | 'precision'
+  | 'run'
+  | 'workers';
 
 export const issueCodes = {
   'file/empty': {
@@ -365,15 +378,18 @@ export const issueCodes = {
   'findings/out-of-memory': {
     title: 'The step does not fit in GPU memory',
     explanation: 'Peak memory exceeds GPU memory. The message gives the largest batch that fits.',
+    causes: ['batch', 'cluster'],
   },
   'findings/little-memory-left': {
     title: 'The step fits in GPU memory with little to spare',
     explanation:
       'The tensors fit, but the caching allocator reserves more than they need. The driver and kernels need memory too. The message gives both.',
+    causes: ['batch', 'cluster'],
   },
   'findings/exposed-communication': {
     title: 'Gradient communication is exposed',
     explanation: 'Backward computation is too short to hide the all-reduce of this layer.',
+    causes: ['gpus', 'cluster'],
   },
   'findings/late-gradient': {
     title: 'One very large gradient is ready only when backward ends',
@@ -384,59 +400,72 @@ export const issueCodes = {
     title: 'Communication is bound by the start-up cost of small messages',
     explanation:
       'Every message has a start-up cost, whatever its size. Merge gradients or use larger buckets to send fewer messages.',
+    causes: ['framework', 'batch'],
   },
   'findings/server-saturated': {
     title: 'A parameter server limits the step',
     explanation: 'It spends nearly the whole step serving the workers. More workers only wait longer.',
+    causes: ['framework', 'gpus'],
   },
   'findings/serial-rank': {
     title: 'Every worker waits for the first one',
     explanation: 'Rank 0 exchanges a message with each other worker in turn, in every step.',
+    causes: ['framework'],
   },
   'findings/slow-network': {
     title: 'The network between nodes is slower than the model needs',
     explanation: 'At the bandwidth of a node, backward is too short to hide the gradient communication.',
+    causes: ['cluster'],
   },
   'findings/oversubscribed-network': {
     title: 'The job spans more nodes than one switch holds',
     explanation:
       'The uplinks of an oversubscribed fabric carry less than the ports of a switch. Traffic between switches is slower.',
+    causes: ['cluster', 'gpus'],
   },
   'findings/buffers-out-of-memory': {
     title: 'Communication buffers do not fit',
     explanation: 'The step would fit without the gradient copies in communication buffers.',
+    causes: ['framework', 'batch', 'cluster'],
   },
   'findings/low-efficiency': {
     title: 'Scaling efficiency is low',
     explanation:
       'Efficiency is the step time on one GPU ÷ the step time on all GPUs. The message gives the number of GPUs up to which it holds.',
+    causes: ['gpus', 'cluster', 'framework'],
   },
   'findings/slower-than-fewer': {
     title: 'The job is slower than on fewer GPUs',
     explanation: 'Each added GPU costs more in waiting than it saves in compute.',
+    causes: ['gpus', 'cluster'],
   },
   'findings/input-bound': {
     title: 'GPUs wait for samples',
     explanation: 'Reading or decoding a batch takes longer than the step that uses it.',
+    causes: ['input', 'batch'],
   },
   'findings/copy-bound': {
     title: 'GPUs wait for samples to be copied to them',
     explanation: 'The link from host to GPU delivers samples more slowly than the GPU processes them.',
+    causes: ['input', 'batch'],
   },
   'findings/load-imbalance': {
     title: 'Workers wait for the slowest',
     explanation:
       'A synchronous step takes as long as its slowest worker, or the worker with the most samples.',
+    causes: ['workers', 'globalBatch', 'gpus'],
   },
   'findings/slow-start': {
     title: 'Much of the run is spent before its first step',
     explanation:
       'Start-up and reading the data set take a large fraction of the run. More workers do not shorten it.',
+    causes: ['run', 'input'],
   },
   'findings/launch-bound': {
     title: 'The step is bound by kernel launches',
     explanation:
       'The kernels are so short that the host cannot launch them fast enough. Raise the batch or compile the model.',
+    causes: ['batch', 'cluster'],
   },
   'findings/unaligned-tensor-cores': {
     title: 'A matrix dimension is not aligned for tensor cores',
@@ -445,6 +474,7 @@ export const issueCodes = {
   'findings/unsupported-precision': {
     title: 'The GPU has no fast path for this precision',
     explanation: 'On this GPU the precision runs at the rate of a wider one, or not at all.',
+    causes: ['precision', 'cluster'],
   },
 } as const satisfies Readonly<Record<string, CodeEntry>>;
 
@@ -452,3 +482,7 @@ export type IssueCode = keyof typeof issueCodes;
 
 /** Whether an error of this code leaves a part of the model out of the graph. */
 export const leavesOut = (code: IssueCode): boolean => (issueCodes[code] as CodeEntry).leavesOut === true;
+
+/** What of a scenario causes findings of this code; nothing where they are about a layer. */
+export const causesOf = (code: IssueCode): readonly ScenarioCause[] =>
+  (issueCodes[code] as CodeEntry).causes ?? [];
