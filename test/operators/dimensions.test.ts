@@ -61,6 +61,11 @@ const notExecuted: Readonly<Record<string, readonly string[]>> = {
         .concat(['Trunc', 'XnorPopcountMatMul'])
         .map((type) => `${domain}:${type}`),
     ),
+    ...['mmcv', 'mmdeploy'].flatMap((domain) =>
+      ['MMCVDeformConv2d', 'MMCVModulatedDeformConv2d', 'MMCVRoiAlign', 'grid_sampler'].map(
+        (type) => `${domain}:${type}`,
+      ),
+    ),
   ],
 };
 

@@ -5,6 +5,7 @@ import { contribActivations } from './activations.ts';
 import { contribAttention } from './attention.ts';
 import { blockedLayouts } from './blockedLayouts.ts';
 import { mixturesOfExperts } from './mixtureOfExperts.ts';
+import { mmcvOperators } from './mmcv.ts';
 import { contribNormalizations } from './normalizations.ts';
 import { contribMatmuls } from './products.ts';
 import { quantizedOperators } from './quantized.ts';
@@ -22,6 +23,7 @@ export const contribOperators: readonly OperatorDefinition[] = [
   ...mixturesOfExperts,
   ...quantizedOperators,
   ...quantizers,
+  ...mmcvOperators,
   ...standardOperators,
   ...contribTensors,
   ...textGeneration,

@@ -238,7 +238,7 @@ export function inferGlobalPool(context: InferenceContext): Inference {
   return single(tensor(elementTypeOf(context, 0), shape));
 }
 
-function inferRegions(context: InferenceContext, pooled: readonly number[]): Inference {
+export function inferRegions(context: InferenceContext, pooled: readonly number[]): Inference {
   const elementType = elementTypeOf(context, 0);
   const input = context.inputShape(0);
   if (input === undefined) return unknownBecause(context, 0);

@@ -1,5 +1,5 @@
 /**
- * Quantizers of QONNX, Brevitas and FINN: shapes, work and gradients, worked out by hand from docs/qonnx-custom-ops and
+ * Operators of other public domains. Quantizers of QONNX, Brevitas and FINN: shapes, work and gradients, worked out by hand from docs/qonnx-custom-ops and
  * src/qonnx/custom_op/general of fastmachinelearning/qonnx.
  */
 
@@ -13,6 +13,21 @@ const qonnx = (
   attributes: Application['attributes'] = {},
 ): Application => ({ type, domain: 'qonnx.custom_op.general', inputs, attributes });
 const brevitas = (application: Application): Application => ({ ...application, domain: 'onnx.brevitas' });
+
+const mmcv = (
+  type: string,
+  inputs: Application['inputs'],
+  attributes: Application['attributes'] = {},
+): Application => ({ type, domain: 'mmcv', inputs, attributes });
+
+test('a deformable convolution has the FLOPs of a convolution', () => {
+  const { forward } = costText(
+    mmcv('MMCVDeformConv2d', ['float32[2, 8, 20, 20]', 'float32[2, 18, 18, 18]', 'float32[16, 4, 3, 3]'], {
+      groups: 2,
+    }),
+  );
+  expect(forward.flops).toBe(2 * 2 * 18 * 18 * 16 * 4 * 9);
+});
 
 const scalars = ['float32[]', 'float32[]', 'float32[]'];
 const columns = {
@@ -38,6 +53,31 @@ test.each<readonly [Application, readonly string[]]>([
   [
     qonnx('QuantAvgPool2d', ['float32[N, 8, 8, 3]'], { kernel: 2, stride: 2, data_layout: 'NHWC' }),
     ['float32[N, 4, 4, 3]'],
+  ],
+  [
+    mmcv('MMCVRoiAlign', ['float32[1, 8, 20, 20]', 'float32[R, 5]'], { output_height: 7, output_width: 6 }),
+    ['float32[R, 8, 7, 6]'],
+  ],
+  [mmcv('grid_sampler', ['float32[N, 8, 20, 20]', 'float32[N, 5, 6, 2]']), ['float32[N, 8, 5, 6]']],
+  [
+    mmcv(
+      'MMCVModulatedDeformConv2d',
+      [
+        'float32[N, 8, 20, 20]',
+        'float32[N, 18, 10, 10]',
+        'float32[N, 9, 10, 10]',
+        'float32[16, 8, 3, 3]',
+        'float32[16]',
+      ],
+      { stride: [2, 2], padding: [1, 1], dilation: [1, 1], groups: 1, deform_groups: 1 },
+    ),
+    ['float32[N, 16, 10, 10]'],
+  ],
+  [
+    mmcv('MMCVDeformConv2d', ['float32[N, 8, 20, 20]', 'float32[N, 18, 18, 18]', 'float32[16, 4, 3, 3]'], {
+      groups: 2,
+    }),
+    ['float32[N, 16, 18, 18]'],
   ],
 ])('shape %#', (application, expected) => expect(outputsOf(application)).toEqual(expected));
 
