@@ -16,6 +16,7 @@ import { findCluster } from '../../server/src/hardware/clusters.ts';
 import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
 import { finish } from '../../server/src/model/steps.ts';
 import { bytes, seconds } from '../../server/src/model/units.ts';
+import { openGraph } from '../support/savedActivations.ts';
 
 describe('numbers of GPUs where nobody said which', () => {
   test.each([
@@ -89,6 +90,32 @@ describe('a job on other numbers of GPUs', () => {
   });
 });
 
+test('a report gives both efficiencies of a batch over all GPUs, and the strong one is that of the curve', () => {
+  const opened = openGraph('samples/gpt2.onnx');
+  const request: ScenarioRequest = { cluster: 'dgx-a100', precision: 'bf16', globalBatch: 64 };
+  const costOn = (gpus: number) => estimateModel(opened, [{ ...request, gpus }]);
+  const { points } = finish(scaleInSteps('gpt2', [8, 16], costOn, () => costOn(1)));
+  for (const { gpus, scaling: kind, scalingEfficiency } of points) {
+    const totals = costOn(gpus).cost?.totals;
+    expect(kind).toBe('strong');
+    expect(totals?.strongScalingEfficiency).toBeCloseTo(scalingEfficiency ?? Number.NaN, 12);
+    expect(totals?.scalingEfficiency).toBeGreaterThan(scalingEfficiency ?? 0);
+  }
+});
+
+test.each(['pytorch-fsdp', 'deepspeed-zero'])('low efficiency is found for %s', (name) => {
+  const opened = openGraph('samples/more/llama-3-8b.layers.yaml');
+  const options = name === 'deepspeed-zero' ? { stage: '3' } : {};
+  const { cost } = estimateModel(opened, [
+    { cluster: 'v100-infiniband', nodes: 8, batch: 1, precision: 'fp16', framework: { name, options } },
+  ]);
+  expect(cost?.totals.time.exposedCommunication).toBeGreaterThan((cost?.totals.time.step ?? 0) / 2);
+  const finding = cost?.findings.find(({ code }) => code === 'findings/low-efficiency');
+  expect(finding?.message).toContain('of a GPU that updates its shard and waits for nobody');
+  // Parameters and state of 8 billion fit on no single GPU.
+  expect(finding?.fix).toMatch(/^Raise the batch per GPU/);
+});
+
 const point = (gpus: number, changes: Partial<ScalingPoint> = {}): ScalingPoint => ({
   gpus,
   nodes: Math.ceil(gpus / 8),
@@ -99,6 +126,7 @@ const point = (gpus: number, changes: Partial<ScalingPoint> = {}): ScalingPoint 
   exposedCommunication: seconds(0.01),
   throughput: 40 * gpus,
   scalingEfficiency: 0.9,
+  scaling: 'weak',
   speedup: 0.9 * gpus,
   limit: { kind: 'server', share: 0.1 },
   memory: bytes(2 ** 30),
@@ -128,10 +156,10 @@ describe('renderings', () => {
   it('a table says what limits each point, what does not fit and what is a bound', () => {
     expect(renderScalingTable(scaling)).toBe(
       [
-        'GPUs  nodes      step              range  communication  exposed       throughput  efficiency    memory  limit',
-        '   1      1    100 ms  80.0 ms to 130 ms        20.0 ms  10.0 ms   40.0 samples/s       100 %  1.00 GiB  compute',
-        '   8      1    100 ms  80.0 ms to 130 ms        20.0 ms  10.0 ms    320 samples/s        90 %  1.00 GiB  out of memory',
-        '  16      2  ≥ 100 ms                           20.0 ms  10.0 ms  ≤ 640 samples/s           ?  1.00 GiB  ?',
+        'GPUs  nodes      step              range  communication  exposed       throughput  weak efficiency    memory  limit',
+        '   1      1    100 ms  80.0 ms to 130 ms        20.0 ms  10.0 ms   40.0 samples/s            100 %  1.00 GiB  compute',
+        '   8      1    100 ms  80.0 ms to 130 ms        20.0 ms  10.0 ms    320 samples/s             90 %  1.00 GiB  out of memory',
+        '  16      2  ≥ 100 ms                           20.0 ms  10.0 ms  ≤ 640 samples/s                ?  1.00 GiB  ?',
         '',
       ].join('\n'),
     );

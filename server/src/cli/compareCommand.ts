@@ -119,7 +119,7 @@ const quantities: readonly Quantity[] = [
     bound: 'at most',
     isExact: isStepExact,
   },
-  { name: 'efficiency', of: ({ totals }) => totals.scalingEfficiency, format: formatPercent },
+  { name: 'weak efficiency', of: ({ totals }) => totals.scalingEfficiency, format: formatPercent },
   { name: 'MFU', of: ({ totals }) => totals.mfu, format: formatPercent },
 ];
 

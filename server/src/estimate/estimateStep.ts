@@ -53,6 +53,7 @@ import {
   timesOf,
   waitingForSlower,
 } from './plan/stepPlan.ts';
+import { recost } from './recost.ts';
 import { stepLimit } from './stepLimit.ts';
 import { meanWorkerStep, throughputOf } from './throughput.ts';
 import { unknownParts } from './unknownParts.ts';
@@ -165,6 +166,9 @@ function totalsOf(
     },
     throughput: step === null ? null : throughputOf(plan, step),
     scalingEfficiency: step === null || alone === null ? null : alone.step / step,
+    get strongScalingEfficiency() {
+      return step === null || !isStepExact ? null : strongEfficiency(plan, step);
+    },
     get efficiencyNotes() {
       return alone === null ? [] : efficiencyNotes(plan, middle, alone);
     },
@@ -175,6 +179,14 @@ function totalsOf(
     exact,
     unknown,
   };
+}
+
+/** A single GPU takes the whole batch, in as many passes as each does here. */
+function strongEfficiency(plan: StepPlan, step: number): number | null {
+  const { gpus, globalBatch } = plan.scenario;
+  if (globalBatch === undefined || gpus < 2 || plan.measured !== undefined) return null;
+  const whole = recost(plan, { batchPerGpu: Math.ceil(globalBatch / passesOf(plan.scenario)) });
+  return whole === undefined ? null : timesAlone(whole, 'middle').step / (gpus * step);
 }
 
 const isInputKnown = ({ input }: StepPlan): boolean => input === undefined || input.unknown.length === 0;

@@ -431,7 +431,7 @@ export const issueCodes = {
   'findings/low-efficiency': {
     title: 'Scaling efficiency is low',
     explanation:
-      'Efficiency is the step time on one GPU ÷ the step time on all GPUs. The message gives the number of GPUs up to which it holds.',
+      'Weak scaling efficiency is the step time on one GPU ÷ the step time on all GPUs, with the same batch per GPU. Sharded training is compared with one GPU that updates only its shard. The message gives the number of GPUs up to which it holds.',
     causes: ['gpus', 'cluster', 'framework'],
   },
   'findings/slower-than-fewer': {

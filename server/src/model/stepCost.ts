@@ -84,8 +84,10 @@ export interface TotalCost {
   };
   /** Samples per second over all GPUs. */
   readonly throughput: number | null;
-  /** Step time of a single GPU over step time here. */
+  /** Weak scaling: step time of a single GPU with the batch of a GPU, over step time here. */
   readonly scalingEfficiency: number | null;
+  /** Strong scaling: throughput of a GPU over that of one with the whole batch; where a batch over all GPUs was asked for. */
+  readonly strongScalingEfficiency: number | null;
   /** Clauses that explain it where it is more than 1, or a single GPU has no memory for the step. */
   readonly efficiencyNotes: readonly string[];
   /** Model FLOPs per second over the dense peak of the number type they run in. */

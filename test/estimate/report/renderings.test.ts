@@ -179,7 +179,7 @@ it('renders a table', () => {
     1 more have no cost (views, shape arithmetic)
 
     step time   ≥ 170 µs             forward ≥ 20.0 µs, backward ≥ 40.0 µs, update 30.0 µs, 80.0 µs of 120 µs communication exposed
-    throughput  ≤ 188,235 samples/s  scaling efficiency 53 %, MFU 14 %
+    throughput  ≤ 188,235 samples/s  weak scaling efficiency 53 %, MFU 14 %
     memory      ≥ 64.0 MiB           of 40.0 GiB, parameters 9.01 MiB, gradients 9.01 MiB, optimizer 18.0 MiB, activations ≥ 3.00 MiB, workspace 0 B, communication buffers 25.0 MiB, peak in update
     FLOPs       ≥ 7.25 GFLOP         forward ≥ 2.42 GFLOP, backward ≥ 4.83 GFLOP per GPU
 
@@ -201,7 +201,7 @@ it('renders Markdown', () => {
     | | | |
     |---|--:|---|
     | step time | ≥ 170 µs | forward ≥ 20.0 µs, backward ≥ 40.0 µs, update 30.0 µs, 80.0 µs of 120 µs communication exposed |
-    | throughput | ≤ 188,235 samples/s | scaling efficiency 53 %, MFU 14 % |
+    | throughput | ≤ 188,235 samples/s | weak scaling efficiency 53 %, MFU 14 % |
     | memory | ≥ 64.0 MiB | of 40.0 GiB, parameters 9.01 MiB, gradients 9.01 MiB, optimizer 18.0 MiB, activations ≥ 3.00 MiB, workspace 0 B, communication buffers 25.0 MiB, peak in update |
     | FLOPs | ≥ 7.25 GFLOP | forward ≥ 2.42 GFLOP, backward ≥ 4.83 GFLOP per GPU |
 

@@ -1,7 +1,8 @@
 /**
  * `findings/low-efficiency` and `findings/slower-than-fewer`: what GPUs add is lost to waiting for each other.
  *
- * Efficiency is the step of a single GPU over the step here. It falls as GPUs are added, so that the largest
+ * Weak scaling efficiency is the step of a single GPU over the step here; of sharded training, of one that updates as much
+ * as each does here. It falls as GPUs are added, so that the largest
  * number that keeps it, of those that halve, is found by bisection.
  */
 
@@ -10,51 +11,69 @@ import type { Channel } from '../../frameworks/exchange.ts';
 import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatPercent } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
-import { planForGpus, type StepPlan, timesOf } from '../plan/stepPlan.ts';
+import { memoryOf } from '../memory/memoryOf.ts';
+import { planForGpus, type StepPlan, timesAlone, timesOf } from '../plan/stepPlan.ts';
 import { stepsByGpus } from '../stepsByGpus.ts';
 import type { EstimatedStep } from './estimatedStep.ts';
+import { largestBatch } from './outOfMemory.ts';
 
 export function lowEfficiency({ plan, timeline, alone }: EstimatedStep): readonly Finding[] {
   const { gpus, nodes, mode, thresholds } = plan.scenario;
   if (gpus < 2 || mode !== 'training' || timeline.step === 0 || alone === null) return [];
   const threshold = thresholdOf(thresholds, 'low-efficiency');
-  const efficiency = alone / timeline.step;
+  const isSharded = plan.exchange.shards.optimizerState > 1 && plan.exchange.update !== 'at servers';
+  const baseline = isSharded ? updatingShard(plan) : alone;
+  const efficiency = baseline / timeline.step;
   const steps = stepsByGpus(plan);
   if (nodes === nodesFor(plan.cluster, gpus)) steps.set(gpus, timeline.step);
   if (efficiency >= threshold) return [];
   const efficiencyOf = (fewer: number): number => {
     if (fewer === 1) return 1;
     const known = steps.get(fewer);
-    if (known !== undefined) return alone / known;
+    if (known !== undefined && !isSharded) return alone / known;
     const there = planForGpus(plan, fewer);
-    const most = alone / leastStep(there);
+    const base = isSharded ? updatingShard(there) : alone;
+    const most = base / leastStep(there);
     // Where even that is too little, the timeline could only say so again.
     if (most < threshold) return most;
-    const { step } = timesOf(there, 'middle');
+    const { step } = known === undefined ? timesOf(there, 'middle') : { step: known };
     steps.set(fewer, step);
-    return alone / step;
+    return base / step;
   };
   const { count, kept } = mostEfficient(gpus, threshold, efficiencyOf);
   const useful = gpus * efficiency;
-  const slower = count * kept > useful;
+  const there = isSharded ? planForGpus(plan, count) : undefined;
+  const baseThere = there === undefined ? alone : updatingShard(there);
+  // By samples per second: of sharded training a GPU updates more where there are fewer.
+  const slower = (count * kept) / baseThere > useful / baseline;
+  const fits = there === undefined || largestBatch(memoryOf(there)) >= plan.training.batch;
+  const fewer = count === 1 ? 'one GPU' : `at most ${count} GPUs`;
+  const ofWhat = isSharded ? ', of a GPU that updates its shard and waits for nobody' : '';
   return [
     slower
       ? {
           code: 'findings/slower-than-fewer',
           severity: 'warning',
           layer: '',
-          message: `${gpus} GPUs do the work of ${inWords(useful)} (efficiency ${formatPercent(efficiency)}), but ${count === 1 ? 'one does' : `${count} do`} the work of ${inWords(count * kept)}: the job is slower than on fewer GPUs`,
+          message: `${gpus} GPUs do the work of ${inWords(useful)} (weak scaling efficiency ${formatPercent(efficiency)}), but ${count === 1 ? 'one does' : `${count} do`} the work of ${inWords(count * kept)}: the job is slower than on fewer GPUs`,
           fix: `Use ${count === 1 ? 'one GPU' : `${count} GPUs`}, or reduce communication: see the other findings`,
         }
       : {
           code: 'findings/low-efficiency',
           severity: 'warning',
           layer: '',
-          message: `${gpus} GPUs do the work of ${inWords(useful)}: efficiency is ${formatPercent(efficiency)}. ${count === 1 ? `Two already have less than ${formatPercent(threshold)}` : `${count} still have ${formatPercent(kept)}`}`,
-          fix: `Use ${count === 1 ? 'one GPU' : `at most ${count} GPUs`}, or hide communication: the other findings say where time is lost`,
+          message: `${gpus} GPUs do the work of ${inWords(useful)}: weak scaling efficiency is ${formatPercent(efficiency)}${ofWhat}. ${count === 1 ? `Two already have less than ${formatPercent(threshold)}` : `${count} still have ${formatPercent(kept)}`}`,
+          fix: `${fits ? `Use ${fewer}` : `Raise the batch per GPU (${count === 1 ? 'one GPU has' : `${count} GPUs have`} no memory for the step)`}, or hide communication: the other findings say where time is lost`,
         },
   ];
 }
+
+/**
+ * The step of one GPU that sends nothing and updates its shard alone. A GPU that updates all parameters takes longer, so
+ * that sharded training would seem efficient however long it waits.
+ */
+const updatingShard = (plan: StepPlan): number =>
+  timesAlone({ ...plan, wholeUpdateTimes: plan.updateTimes }, 'middle').step;
 
 /** No step is shorter than what one of its channels carries in it, one message at a time. */
 function leastStep({ traffic }: StepPlan): number {

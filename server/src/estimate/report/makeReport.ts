@@ -61,6 +61,9 @@ export function makeReport(
       memory: memoryReport(totals.memory),
       throughput: totals.throughput,
       scalingEfficiency: totals.scalingEfficiency,
+      ...(cost.scenario.globalBatch === undefined || cost.scenario.gpus < 2
+        ? {}
+        : { strongScalingEfficiency: totals.strongScalingEfficiency }),
       efficiencyNotes: totals.efficiencyNotes,
       mfu: totals.mfu,
       limit: { ...totals.limit },

@@ -102,7 +102,14 @@ const totalsSchema = z.object({
     })
     .describe('Bytes per GPU'),
   throughput: orUnknown(amount).describe('Samples per second over all GPUs'),
-  scalingEfficiency: orUnknown(amount),
+  scalingEfficiency: orUnknown(amount).describe(
+    'Weak scaling: step time on one GPU with the batch of a GPU ÷ step time here',
+  ),
+  strongScalingEfficiency: orUnknown(amount)
+    .optional()
+    .describe(
+      'Strong scaling: throughput per GPU ÷ that of one GPU with the whole batch; with globalBatch only',
+    ),
   efficiencyNotes: z
     .array(z.string())
     .describe('What explains an efficiency above 1, or a single GPU without memory for the step'),

@@ -102,8 +102,13 @@ export function summarize(report: Report): readonly SummaryRow[] {
         ...(scenario.gpus > 1
           ? [
               [
-                `scaling efficiency ${formatPercent(totals.scalingEfficiency)}`,
+                `weak scaling efficiency ${formatPercent(totals.scalingEfficiency)}`,
                 ...totals.efficiencyNotes,
+                ...(totals.strongScalingEfficiency === undefined
+                  ? []
+                  : [
+                      `strong scaling efficiency ${formatPercent(totals.strongScalingEfficiency)} (one GPU takes the whole batch)`,
+                    ]),
               ].join(', '),
             ]
           : []),

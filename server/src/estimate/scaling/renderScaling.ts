@@ -4,7 +4,13 @@ import { layoutColumns } from '../report/columns.ts';
 import { type CsvColumn, csvOf } from '../report/csv.ts';
 import { escapeMarkdown, unbroken } from '../report/markdown.ts';
 import type { Scaling } from './scaleJob.ts';
-import { missingText, type ScalingColumn, scalingColumns, shortLimitText } from './scalingCells.ts';
+import {
+  efficiencyName,
+  missingText,
+  type ScalingColumn,
+  scalingColumns,
+  shortLimitText,
+} from './scalingCells.ts';
 import type { ScalingPoint } from './scalingCurve.ts';
 
 /** Aligned columns, for a terminal. */
@@ -47,7 +53,8 @@ const narrowColumns: readonly (string | ScalingColumn)[] = [
   'step',
   'throughput',
   'speed-up',
-  'efficiency',
+  efficiencyName(false),
+  efficiencyName(true),
   { title: '', align: 'left', cell: ({ scalingEfficiency }) => barOf(scalingEfficiency ?? 0) },
   { title: 'limit', align: 'left', cell: shortLimitText },
   'exposed',
@@ -80,6 +87,7 @@ const csvColumns: readonly CsvColumn<ScalingPoint>[] = [
   ['exposed_communication_s', ({ exposedCommunication }) => exposedCommunication],
   ['throughput_per_s', ({ throughput }) => throughput],
   ['scaling_efficiency', ({ scalingEfficiency }) => scalingEfficiency],
+  ['scaling', ({ scaling }) => scaling],
   ['speedup', ({ speedup }) => speedup],
   ['memory_bytes', ({ memory }) => memory],
   ['fits', ({ fits }) => fits],

@@ -20,6 +20,10 @@ export interface ScalingColumn extends Column {
   readonly cell: (point: ScalingPoint) => string;
 }
 
+/** Weak scaling keeps the batch of each GPU, strong scaling that over all of them. */
+export const efficiencyName = (isStrong: boolean): string =>
+  isStrong ? 'strong efficiency' : 'weak efficiency';
+
 /** Columns that have something to say of these points. */
 export function scalingColumns({ points, isStrong }: Scaling): readonly ScalingColumn[] {
   const right = (title: string, cell: ScalingColumn['cell']): ScalingColumn => ({
@@ -45,7 +49,7 @@ export function scalingColumns({ points, isStrong }: Scaling): readonly ScalingC
     ...(isStrong
       ? [right('speed-up', ({ speedup }) => (speedup === null ? '?' : `${significant(speedup)} ×`))]
       : []),
-    right('efficiency', ({ scalingEfficiency }) => formatPercent(scalingEfficiency)),
+    right(efficiencyName(isStrong), ({ scalingEfficiency }) => formatPercent(scalingEfficiency)),
     right('memory', ({ memory, memoryExact }) => atLeast(formatBytes(memory), memoryExact)),
     ...(hasRun
       ? [

@@ -20,6 +20,8 @@ export interface ScalingPoint {
   readonly exposedCommunication: Seconds | null;
   readonly throughput: number | null;
   readonly scalingEfficiency: number | null;
+  /** What `scalingEfficiency` is of: the batch of each GPU is kept, or that over all of them. */
+  readonly scaling: 'weak' | 'strong';
   /** Over a single GPU. */
   readonly speedup: number | null;
   readonly limit: StepLimit;
@@ -55,6 +57,7 @@ export function scalingCurve(costs: readonly StepCost[], alone?: StepCost): read
       exposedCommunication: totals.time.exposedCommunication,
       throughput: totals.throughput,
       scalingEfficiency: efficiency,
+      scaling: alone === undefined ? ('weak' as const) : ('strong' as const),
       speedup: efficiency === null ? null : efficiency * gpus,
       limit: totals.limit,
       memory: totals.memory.peak,

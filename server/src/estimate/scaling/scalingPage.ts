@@ -19,7 +19,7 @@ export function renderScalingHtml(scaling: Scaling): string {
 </style>
 <h1>${escapeHtml(scaling.name)}: scaling</h1>
 <p>${escapeHtml(scaling.job)}</p>
-<h2>Throughput of a GPU over that of one by itself</h2>
+<h2>${scaling.isStrong ? 'Strong scaling efficiency: throughput of a GPU over that of one with the whole batch' : 'Weak scaling efficiency: throughput of a GPU over that of one by itself, with the same batch'}</h2>
 ${efficiencyChart(scaling.points)}
 <table>
 <thead><tr>${columns.map(({ title, align }) => cell('th', title, align)).join('')}
