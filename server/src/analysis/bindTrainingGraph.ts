@@ -191,6 +191,7 @@ function bindGraph(graph: Graph, plan: CostingPlan, surroundings: BindingSurroun
           contents: operator.inputs.map(contents),
           gradients: operator.inputs.map((_, index) => gradients.gradientOf(operator, index)),
           attributes: operator.attributes,
+          training: mode === 'training',
           subgraphCost: (attributeName) => subgraphCost(operator, attributeName),
         }),
       );

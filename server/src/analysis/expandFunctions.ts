@@ -49,7 +49,8 @@ export function expandFunctions(model: OnnxModel): {
     refused: new Set(),
   };
   const scopeOf = collectScopes();
-  model.graph.nodes.forEach((node, source) => {
+  model.graph.nodes.forEach((node, index) => {
+    const source = node.standsFor ?? index;
     const flat: FlatNode = { node, source, scope: scopeOf(node) };
     const body = functionOf(expansion, node);
     if (body === undefined) expansion.nodes.push(flat);

@@ -36,6 +36,8 @@ export interface OpenedModel {
   readonly caffeNet?: CaffeNet;
   /** The file as inference runs it, where that is another network: a Caffe net chooses its layers by phase. */
   readonly inference?: () => OpenedModel;
+  /** The syntax tree of the file as it is trained, where that is another graph; `analysis` is then of it. */
+  readonly trained?: OnnxModel;
   /** What a layer spec asks for under `scenario`. */
   readonly scenario: ScenarioRequest;
   /** Everything wrong with the file: reading, graph and shapes. */

@@ -48,7 +48,7 @@ export function recordLayer(
 }
 
 /** As Python prints a list of strings. */
-const pythonList = (texts: readonly string[]): string =>
+export const pythonList = (texts: readonly string[]): string =>
   `[${texts.map((text) => (text.includes("'") ? `"${text}"` : `'${text}'`)).join(', ')}]`;
 
 /** `undefined` for a model that was not converted from a lowering. */

@@ -5,6 +5,7 @@ import { freezeParameters } from '../analysis/freezeParameters.ts';
 import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
 import { openBatch } from '../analysis/openBatch.ts';
 import type { OpenedModel } from '../analysis/openedModel.ts';
+import { asTrainedInSteps } from '../analysis/restoration/asTrained.ts';
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
 import { findCluster } from '../hardware/clusters.ts';
 import { formatPercent } from '../model/format.ts';
@@ -70,7 +71,7 @@ export function* estimateInSteps(
 ): Steps<ModelEstimate> {
   const asked = { model, requests, customCluster, measurements };
   const { opened, issues: frozenIssues } = withFrozenParameters(
-    withRequestedBatch(inRequestedMode(model, requests), requests),
+    withRequestedBatch(yield* inRequestedMode(model, requests), requests),
     requests,
   );
   const { analysis } = opened;
@@ -143,15 +144,16 @@ export function locate(issue: Issue, opened: OpenedModel, requests: readonly Sce
   return place === undefined ? issue : { ...issue, span: place };
 }
 
-/** A file that is another network in inference is costed as that one. */
-function inRequestedMode(opened: OpenedModel, requests: readonly ScenarioRequest[]): OpenedModel {
+/** A file that is another network in inference is costed as that one; one that was changed for inference, as it is trained. */
+function* inRequestedMode(opened: OpenedModel, requests: readonly ScenarioRequest[]): Steps<OpenedModel> {
   const mode = requests.find((request) => request.mode !== undefined)?.mode;
-  return mode === 'inference' ? (opened.inference?.() ?? opened) : opened;
+  return mode === 'inference' ? (opened.inference?.() ?? opened) : yield* asTrainedInSteps(opened);
 }
 
 /** A file that fixes its batch is costed for another one where its batch can be opened. */
 function withRequestedBatch(opened: OpenedModel, requests: readonly ScenarioRequest[]): OpenedModel {
-  const { analysis, onnx, structure } = opened;
+  const { analysis, structure } = opened;
+  const onnx = opened.trained ?? opened.onnx;
   const batch = requests.find((request) => request.batch !== undefined)?.batch;
   if (analysis?.fixedBatch === undefined || onnx === undefined) return opened;
   if (batch === undefined || batch === analysis.fixedBatch) return opened;

@@ -36,8 +36,7 @@ function rows(text: TextLines, printed: PrintedText, estimate: ModelEstimate): r
   if (analysis === undefined || estimate.cost === undefined) return [];
   const costs = new Map(estimate.cost.layers.map((layer) => [layer.name, layer]));
   const sourceOf = sourceOfOperators(analysis);
-  const made: LayerRow[] = [];
-  const taken = new Set<number>();
+  const made = new Map<number, LayerRow>();
   for (const layer of analysis.layers) {
     const cost = costs.get(layer.name);
     const lines = new Set<number>();
@@ -54,10 +53,13 @@ function rows(text: TextLines, printed: PrintedText, estimate: ModelEstimate): r
       }
     }
     if (cost === undefined || line === undefined) continue;
-    // Two layers never share a node, so they share a line only if the printer put two nodes on one.
-    if (taken.has(line)) continue;
-    taken.add(line);
-    made.push({
+    // Layers share a line where one was put back that the file has folded into the other's node.
+    const shared = made.get(line);
+    if (shared !== undefined) {
+      made.set(line, { ...shared, layers: [...shared.layers, cost] });
+      continue;
+    }
+    made.set(line, {
       name: layer.name,
       line,
       range: rangeOfLine(text, line),
@@ -66,7 +68,7 @@ function rows(text: TextLines, printed: PrintedText, estimate: ModelEstimate): r
       group: false,
     });
   }
-  return made.sort((left, right) => left.line - right.line);
+  return [...made.values()].sort((left, right) => left.line - right.line);
 }
 
 /** Orders operators by what they cost: FLOPs first, memory traffic where there are none. */

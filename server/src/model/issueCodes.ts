@@ -296,6 +296,21 @@ export const issueCodes = {
     explanation:
       'Its computation is in another file or depends on the data. Its cost is not counted, so totals are lower bounds.',
   },
+  'graph/restored-normalization': {
+    title: 'Batch normalization that was folded is costed as trained',
+    explanation:
+      'Exporters fold batch normalization into the convolution or matmul in front of it. The file is then right for inference only. For a training step its parameters, statistics, kernels and saved activations are put back.',
+  },
+  'graph/restored-bias': {
+    title: 'Biases that the exporter left out are costed as trained',
+    explanation:
+      'PyTorch’s exporter removes biases that are all 0, as they are before training. The file lists the parameters of the model, so a training step is costed with them.',
+  },
+  'graph/folded-normalization': {
+    title: 'Batch normalization was folded and could not be restored',
+    explanation:
+      'Exporters fold batch normalization into the convolution or matmul in front of it. Training costs leave it out. Export the model without optimization.',
+  },
   'scenario/unknown-cluster': {
     title: 'Unknown cluster',
     explanation: '`layercost clusters` lists the built-in profiles.',

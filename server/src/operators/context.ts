@@ -58,6 +58,8 @@ export interface CostFacts {
   readonly gradients?: readonly ('weight' | 'data' | 'none')[];
   readonly attributes?: Attributes;
   readonly subgraphCost?: (attributeName: string) => KnownCost | undefined;
+  /** False in inference. */
+  readonly training?: boolean;
 }
 
 /** What a cost rule sees, from plain facts. */
@@ -70,6 +72,7 @@ export function makeCostContext(facts: CostFacts): CostContext {
     input: (index) => facts.inputs[index],
     output: (index) => facts.outputs[index],
     inputContent: (index) => facts.contents?.[index],
+    training: facts.training ?? true,
     gradient: (index) => facts.gradients?.[index] ?? 'none',
     ...attributeReaders(facts.attributes ?? noAttributes),
     subgraphCost: facts.subgraphCost ?? (() => undefined),

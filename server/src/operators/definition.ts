@@ -205,6 +205,8 @@ export interface CostContext {
   input(index: number): BoundTensor | undefined;
   output(index: number): BoundTensor | undefined;
   inputContent(index: number): readonly number[] | undefined;
+  /** Whether it is costed in a training step. In inference no operator runs as in training, whatever the file says. */
+  readonly training: boolean;
   /** Which gradient input `index` receives: of a parameter, of an activation, or none. */
   gradient(index: number): 'weight' | 'data' | 'none';
   attribute(name: string): Attribute<Graph> | undefined;

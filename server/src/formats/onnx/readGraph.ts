@@ -23,6 +23,7 @@ export interface GraphParts extends OnnxGraph {
   readonly valueInfos: OnnxValueInfo[];
   readonly initializers: TensorLiteral[];
   readonly sparseInitializers: TensorLiteral[];
+  metadata?: Map<string, string>;
 }
 
 export const emptyGraph = (): GraphParts => ({
@@ -66,6 +67,10 @@ export function readGraph(reading: Reading, end: number, graph: GraphParts = emp
         break;
       case GraphProto.value_info:
         nested(reading, 'GraphProto', (inner) => valueInfos.push(readValueInfo(reading, inner)));
+        break;
+      case GraphProto.metadata_props:
+        graph.metadata ??= new Map();
+        reading.entry('GraphProto', graph.metadata);
         break;
       default:
         reading.skip('GraphProto', GraphProto);

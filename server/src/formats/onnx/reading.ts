@@ -29,6 +29,9 @@ const mostIssues = 100;
 /** Longest text kept of a value that nothing is computed from, in bytes. */
 const longestText = 64 * 1024;
 
+/** PyTorch's exporter lists all parameters of the model in one entry of the graph, 100 bytes for each. */
+const longestSignature = 4 * 1024 * 1024;
+
 export class Reading {
   readonly wire: WireReader;
   readonly issues: Issue[] = [];
@@ -107,13 +110,16 @@ export class Reading {
   }
 
   /** A string that may be a file by itself; a long one is skipped and described. */
-  boundedString(message: string): { readonly text: string; readonly skippedBytes: number } {
+  boundedString(
+    message: string,
+    longest = longestText,
+  ): { readonly text: string; readonly skippedBytes: number } {
     const { wire } = this;
     if (!this.expect(message, wireTypes.length)) return { text: '', skippedBytes: 0 };
     const start = wire.position;
     const end = wire.lengthDelimited();
     const skippedBytes = end - wire.position;
-    if (skippedBytes > longestText) {
+    if (skippedBytes > longest) {
       wire.position = end;
       return { text: '', skippedBytes };
     }
@@ -182,18 +188,20 @@ export class Reading {
   entry(message: string, into: Map<string, string>): void {
     const end = this.message(message);
     if (end === undefined) return;
-    const { key, value } = this.once(this.#entries, end, () => this.#entry(end));
+    const { key, value } = this.once(this.#entries, end, () =>
+      this.#entry(end, message === 'GraphProto' ? longestSignature : longestText),
+    );
     into.set(key, value);
   }
 
-  #entry(end: number): { readonly key: string; readonly value: string } {
+  #entry(end: number, longest: number): { readonly key: string; readonly value: string } {
     let key = '';
     let value = '';
     while (this.wire.nextField(end)) {
       if (this.wire.field === StringStringEntryProto.key) {
         key = this.string('StringStringEntryProto');
       } else if (this.wire.field === StringStringEntryProto.value) {
-        const read = this.boundedString('StringStringEntryProto');
+        const read = this.boundedString('StringStringEntryProto', longest);
         value = read.skippedBytes === 0 ? read.text : `(${read.skippedBytes} bytes)`;
       } else {
         this.skip('StringStringEntryProto', StringStringEntryProto);

@@ -33,6 +33,8 @@ export interface OnnxGraph {
   readonly initializers: readonly TensorLiteral[];
   /** Sparse initializers: the dense shape, the stored bytes of values and indices. */
   readonly sparseInitializers: readonly TensorLiteral[];
+  /** Absent where there is none. */
+  readonly metadata?: ReadonlyMap<string, string>;
 }
 
 export interface OnnxNode {
@@ -44,6 +46,8 @@ export interface OnnxNode {
   readonly outputs: readonly string[];
   readonly attributes: ReadonlyMap<string, Attribute<OnnxGraph>>;
   readonly metadata: ReadonlyMap<string, string>;
+  /** Of a node that a rewrite put into the graph: the index of the file's node that it stands for. */
+  readonly standsFor?: number;
 }
 
 export interface OnnxFunction {

@@ -83,6 +83,7 @@ class OnnxWriter {
       for (const value of graph.valueInfos) writeValueInfo(wire, GraphProto.value_info, value);
       for (const tensor of graph.sparseInitializers)
         writeSparseZeros(wire, GraphProto.sparse_initializer, tensor);
+      for (const [key, value] of graph.metadata ?? []) wire.entry(GraphProto.metadata_props, key, value);
     });
   }
 

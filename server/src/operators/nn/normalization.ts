@@ -96,7 +96,9 @@ const batchNormalization = define({
     if (input === undefined || output === undefined) return unknownShapeCost;
     const channels = input.dimensions[1] ?? 1;
     // A network that is being trained normalizes with the statistics of its batch, however it was exported.
-    const training = context.int('training_mode', 0) === 1 || needsGradient(context);
+    const inTraining =
+      context.int('training_mode', 0) === 1 || (context.opset < 14 && context.outputCount > 1);
+    const training = context.training && (inTraining || needsGradient(context));
     return normalizationCost(context, {
       operations: training ? 8 : 2,
       reads: training ? 2 : 1,

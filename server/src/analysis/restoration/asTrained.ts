@@ -1,0 +1,78 @@
+/** A file as training runs it, where the file holds the graph of inference. */
+
+import type { Issue } from '../../model/issue.ts';
+import { finish, type Steps } from '../../model/steps.ts';
+import { analyzeInSteps } from '../analyzeOnnx.ts';
+import type { OpenedModel } from '../openedModel.ts';
+import type { FoldedNormalization } from './foldedNormalization.ts';
+import { restoreNormalizations } from './restoreNormalizations.ts';
+
+/**
+ * `opened` with what folding took out of its graph put back, and issues that say so; the same object where nothing was. Worked
+ * out once for each analysis.
+ */
+export function* asTrainedInSteps(opened: OpenedModel): Steps<OpenedModel> {
+  const { analysis, onnx, structure } = opened;
+  if (analysis === undefined || onnx === undefined || structure !== undefined) return opened;
+  const known = trainedBefore.get(analysis);
+  const found = known ?? (yield* changesOf(opened));
+  trainedBefore.set(analysis, found);
+  const { issues, ...changes } = found;
+  return issues.length === 0 ? opened : { ...opened, ...changes, issues: [...opened.issues, ...issues] };
+}
+
+/** The same at once. */
+export const asTrained = (opened: OpenedModel): OpenedModel => finish(asTrainedInSteps(opened));
+
+type Changes = Pick<OpenedModel, 'issues'> & Partial<Pick<OpenedModel, 'analysis' | 'trained'>>;
+
+const trainedBefore = new WeakMap<object, Changes>();
+
+function* changesOf({ analysis, onnx }: OpenedModel): Steps<Changes> {
+  if (analysis === undefined || onnx === undefined) return { issues: [] };
+  const found = restoreNormalizations(onnx, analysis);
+  if (found === undefined) return { issues: [] };
+  const { model, restored, biases, left } = found;
+  const unknown = left === 0 ? [] : [leftFolded(left)];
+  if (restored.length + biases === 0) return { issues: unknown };
+  yield;
+  return {
+    analysis: yield* analyzeInSteps(model),
+    trained: model,
+    issues: [
+      ...(restored.length === 0 ? [] : [restoredIssue(restored)]),
+      ...(biases === 0 ? [] : [restoredBiases(biases)]),
+      ...unknown,
+    ],
+  };
+}
+
+function restoredIssue(restored: readonly FoldedNormalization[]): Issue {
+  const [first] = restored;
+  const count =
+    restored.length === 1 ? '1 batch normalization is' : `${restored.length} batch normalizations are`;
+  return {
+    code: 'graph/restored-normalization',
+    severity: 'information',
+    message: `${count} folded into other operators in the file, and costed as trained; to export the graph of training, ${howToExport[first?.by ?? 'optimizer']}`,
+  };
+}
+
+const howToExport: Readonly<Record<FoldedNormalization['by'], string>> = {
+  onnxscript: 'call `torch.onnx.export` with `optimize=False`',
+  torchscript:
+    'call `torch.onnx.export` with `training=TrainingMode.TRAINING` and `do_constant_folding=False`',
+  optimizer: 'take the file from before it was optimized',
+};
+
+const restoredBiases = (count: number): Issue => ({
+  code: 'graph/restored-bias',
+  severity: 'information',
+  message: `${count === 1 ? '1 bias is' : `${count} biases are`} 0 before training, so that the exporter left ${count === 1 ? 'it' : 'them'} out of the file; they are costed as trained`,
+});
+
+const leftFolded = (count: number): Issue => ({
+  code: 'graph/folded-normalization',
+  severity: 'warning',
+  message: `${count} operators have a batch normalization folded in that could not be restored, as the shape of their weights is unknown; training costs leave it out`,
+});

@@ -1,0 +1,15 @@
+/** What the torch.export-based exporter records of the program that it exported. */
+
+import type { OnnxGraph } from '../../formats/onnx/syntax.ts';
+
+/**
+ * Names of all parameters that the exported program had, also of those that the exporter's optimizer took out of the graph;
+ * `undefined` where nothing is recorded (`torch.export.ExportGraphSignature`, PyTorch 2.5 and later).
+ */
+export function parametersOfProgram({ metadata }: OnnxGraph): ReadonlySet<string> | undefined {
+  const signature = metadata?.get('pkg.torch.export.ExportedProgram.graph_signature');
+  if (signature === undefined) return undefined;
+  const names = new Set<string>();
+  for (const [, name = ''] of signature.matchAll(/: PARAMETER target=["']([^"'\n]*)["']/g)) names.add(name);
+  return names.size === 0 ? undefined : names;
+}
