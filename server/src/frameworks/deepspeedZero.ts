@@ -3,7 +3,7 @@
  *
  * Rules, DeepSpeed 0.1x, deepspeed/runtime/zero: stages 1 and 2 scatter gradients in buckets of `reduce-bucket-size`
  * elements as they become ready (stage_1_and_2.py), on the stream of backward unless `overlap-comm`, and gather the
- * updated parameters in pieces of `allgather-bucket-size`. Stage 3 gathers parameters before they are used, as far ahead
+ * updated parameters at once, or in equal pieces of `allgather-bucket-size`. Stage 3 gathers parameters before they are used, as far ahead
  * as `prefetch-bucket-size` elements; those of at most `persistence-threshold` elements stay whole
  * (partition_parameters.py). Parameters and gradients are stored in the precision of the scenario.
  */
@@ -22,10 +22,13 @@ import {
 import type { FrameworkEntry } from './frameworkEntry.ts';
 import type { Gradient } from './gradient.ts';
 import { fromZero, oneOf, positiveNumber } from './options.ts';
-import { packBuckets } from './packBuckets.ts';
+import { packBuckets, packWithin } from './packBuckets.ts';
 import { eagerOptions, eagerPytorch } from './pytorchDdp.ts';
 import { bytesPerElementOf } from './pytorchFsdp.ts';
 import { gathersOfForward, shardedMessages, shardStream, type Unit, unitOf } from './shardedUnits.ts';
+
+const allOrNumber = (text: string): string | undefined =>
+  text === 'all' || positiveNumber(text) === undefined ? undefined : 'all or a positive number';
 
 export const deepspeedZero: FrameworkEntry = {
   name: 'deepspeed-zero',
@@ -46,9 +49,10 @@ export const deepspeedZero: FrameworkEntry = {
     },
     {
       name: 'allgather-bucket-size',
-      default: '5e8',
-      documentation: 'elements of a piece of updated parameters',
-      expects: positiveNumber,
+      default: 'all',
+      documentation:
+        'all: updated parameters are gathered at once, as from PyTorch 1.13 on; or elements of a piece, before',
+      expects: allOrNumber,
     },
     {
       name: 'overlap-comm',
@@ -95,14 +99,17 @@ function shardedGradients(
   const bytesPerElement = bytesPerElementOf('auto', group);
   const limit = Number(options.get('reduce-bucket-size')) * bytesPerElement;
   const overlaps = options.get('overlap-comm') === 'true';
-  const buckets = packBuckets(gradients, [limit], bytesPerElement);
+  const buckets = packWithin(gradients, limit, bytesPerElement);
   const last = group.operators - 1;
+  // The gradient that does not fit sends the bucket before it; the last one goes at the end of backward.
+  const closedAfter = (index: number): number =>
+    Math.max(buckets[index]?.readyAfter ?? 0, buckets[index + 1]?.gradients[0]?.readyAfter ?? last);
   const scatters = buckets.map(
-    ({ gradients: own, bytes: size, readyAfter }): Message => ({
+    ({ gradients: own, bytes: size }, index): Message => ({
       gradients: own,
       bytes: size,
-      after: backwardAt(readyAfter),
-      before: overlaps || readyAfter >= last ? theUpdate : backwardAt(readyAfter + 1),
+      after: backwardAt(closedAfter(index)),
+      before: overlaps || closedAfter(index) >= last ? theUpdate : backwardAt(closedAfter(index) + 1),
       stages: [
         {
           channel: shardStream,
@@ -111,24 +118,22 @@ function shardedGradients(
       ],
     }),
   );
-  const gathers = packBuckets(
+  const elements = gradients.reduce((total, gradient) => total + gradient.elements, 0);
+  const pieces = piecesOf(elements, options.get('allgather-bucket-size') ?? 'all');
+  const size = bytes((elements * bytesPerElement) / pieces);
+  const gather: Message = {
     gradients,
-    [Number(options.get('allgather-bucket-size')) * bytesPerElement],
-    bytesPerElement,
-  ).map(
-    ({ gradients: own, bytes: size }): Message => ({
-      gradients: own,
-      bytes: size,
-      after: theUpdate,
-      before: forwardAt(0),
-      stages: [
-        {
-          channel: shardStream,
-          operation: { kind: 'collective', collective: 'all-gather', bytes: size, over: 'all' },
-        },
-      ],
-    }),
-  );
+    bytes: size,
+    after: theUpdate,
+    before: forwardAt(0),
+    stages: [
+      {
+        channel: shardStream,
+        operation: { kind: 'collective', collective: 'all-gather', bytes: size, over: 'all' },
+      },
+    ],
+  };
+  const gathers = elements === 0 ? [] : Array.from({ length: pieces }, () => gather);
   const largest = buckets.reduce((most, bucket) => Math.max(most, bucket.bytes), 0);
   return {
     ...noExchange,
@@ -141,6 +146,10 @@ function shardedGradients(
     buffers: bytes(overlaps ? 2 * largest : largest),
   };
 }
+
+/** Equal pieces (deepspeed/runtime/utils.py, `all_gather_dp_groups`), or all at once (`all_gather_into_tensor_dp_groups`). */
+const piecesOf = (elements: number, limit: string): number =>
+  limit === 'all' ? 1 : Math.max(1, Math.floor(elements / Number(limit)));
 
 function shardedParameters(
   gradients: readonly Gradient[],

@@ -29,7 +29,7 @@ import {
 import type { FrameworkEntry } from './frameworkEntry.ts';
 import type { Gradient } from './gradient.ts';
 import { fromZero, oneOf } from './options.ts';
-import { ncclStream, packBuckets } from './packBuckets.ts';
+import { ncclStream, packWithin } from './packBuckets.ts';
 import { eagerOptions, eagerPytorch } from './pytorchDdp.ts';
 import { wireBytes, wireOption } from './wireType.ts';
 
@@ -148,7 +148,7 @@ function fusedMessages(
     let end = first + 1;
     while (end < gradients.length && enqueued(end) <= round) end += 1;
     free = round + agreeing(end - first);
-    for (const bucket of packBuckets(gradients.slice(first, end), [threshold], wireBytes(options))) {
+    for (const bucket of packWithin(gradients.slice(first, end), threshold, wireBytes(options))) {
       const ready = floatAt(ends, bucket.readyAfter);
       const leaves = Math.max(free, ready);
       const coordinating = seconds(Math.max(0, leaves - Math.max(ready, left)));

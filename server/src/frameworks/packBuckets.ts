@@ -28,12 +28,7 @@ export function packBuckets(
   let open: Gradient[] = [];
   let size = 0;
   const close = (): void => {
-    if (open.length === 0) return;
-    buckets.push({
-      gradients: open,
-      bytes: bytes(size),
-      readyAfter: largestOf(open.map((gradient) => gradient.readyAfter)),
-    });
+    if (open.length > 0) buckets.push(bucketOf(open, size));
     open = [];
     size = 0;
   };
@@ -46,6 +41,40 @@ export function packBuckets(
   close();
   return buckets;
 }
+
+/**
+ * Walks gradients in ready order and closes a bucket before it would pass `limit`; a larger gradient is one by itself.
+ * Sources: horovod/common/controller.cc, `FuseResponses`; deepspeed/runtime/zero/stage_1_and_2.py,
+ * `reduce_independent_p_g_buckets_and_remove_grads`.
+ */
+export function packWithin(
+  gradients: readonly Gradient[],
+  limit: number,
+  wireBytesPerElement?: number,
+): readonly Bucket[] {
+  const buckets: Bucket[] = [];
+  let open: Gradient[] = [];
+  let size = 0;
+  const close = (): void => {
+    if (open.length > 0) buckets.push(bucketOf(open, size));
+    open = [];
+    size = 0;
+  };
+  for (const gradient of gradients) {
+    const own = wireBytesPerElement === undefined ? gradient.bytes : gradient.elements * wireBytesPerElement;
+    if (size + own > limit) close();
+    open.push(gradient);
+    size += own;
+  }
+  close();
+  return buckets;
+}
+
+const bucketOf = (gradients: readonly Gradient[], size: number): Bucket => ({
+  gradients,
+  bytes: bytes(size),
+  readyAfter: largestOf(gradients.map((gradient) => gradient.readyAfter)),
+});
 
 /** The gradients of one layer, those that become ready together, as one bucket. */
 export function packLayers(gradients: readonly Gradient[]): readonly Bucket[] {

@@ -11,12 +11,13 @@
  */
 
 import { type Bytes, bytes } from '../model/units.ts';
-import { noExchange, type WorkerGroup, wholeState } from './exchange.ts';
+import { type Exchange, noExchange, type WorkerGroup, wholeState } from './exchange.ts';
 import type { FrameworkEntry } from './frameworkEntry.ts';
 import type { Gradient } from './gradient.ts';
 import { oneOf } from './options.ts';
+import { allReduceEach } from './packBuckets.ts';
 import { eagerOptions, eagerPytorch } from './pytorchDdp.ts';
-import { gathersOfForward, shardedMessages, type Unit, unitOf } from './shardedUnits.ts';
+import { gathersOfForward, shardedMessages, shardStream, type Unit, unitOf } from './shardedUnits.ts';
 
 export const pytorchFsdp: FrameworkEntry = {
   name: 'pytorch-fsdp',
@@ -63,12 +64,13 @@ export const pytorchFsdp: FrameworkEntry = {
     exchange: (gradients, group) => {
       if (group.gpus === 1) return noExchange;
       const sharding = options.get('sharding');
-      const isHybrid = sharding === 'hybrid' && group.gpusPerNode > 1;
+      const isHybrid = sharding === 'hybrid';
       const keeps = sharding === 'shard-grad-op';
       const parameterBytesPerElement = bytesPerElementOf(options.get('communication-dtype'), group);
       const gradientBytesPerElement = gradientBytesPerElementOf(options, group);
       const units = blocksOf(gradients, group);
       const over = isHybrid ? group.gpusPerNode : group.gpus;
+      if (over === 1) return replicated(units, parameterBytesPerElement, gradientBytesPerElement);
       return {
         ...noExchange,
         messages: shardedMessages(units, group, {
@@ -91,8 +93,9 @@ export const pytorchFsdp: FrameworkEntry = {
     },
     exchangeInInference: (parameters, group) => {
       const sharding = options.get('sharding');
-      if (group.gpus === 1 || sharding === 'shard-grad-op') return noExchange;
-      const isHybrid = sharding === 'hybrid' && group.gpusPerNode > 1;
+      const isHybrid = sharding === 'hybrid';
+      const over = isHybrid ? group.gpusPerNode : group.gpus;
+      if (over === 1 || sharding === 'shard-grad-op') return noExchange;
       const parameterBytesPerElement = bytesPerElementOf(options.get('communication-dtype'), group);
       const units = blocksOf(parameters, group);
       return {
@@ -102,7 +105,7 @@ export const pytorchFsdp: FrameworkEntry = {
           parameterBytesPerElement,
           ahead: 2,
         }),
-        shards: { ...wholeState, parameters: isHybrid ? group.gpusPerNode : group.gpus },
+        shards: { ...wholeState, parameters: over },
         buffers: wholeUnits(units, parameterBytesPerElement, 0),
       };
     },
@@ -111,6 +114,25 @@ export const pytorchFsdp: FrameworkEntry = {
     ],
   }),
 };
+
+/**
+ * Nodes of one GPU have nobody to share with: each keeps all (`_init_utils.py`: "switching to NO_SHARD"), and gradients
+ * of a unit are added up across nodes.
+ */
+function replicated(units: readonly Unit[], parameterBytes: number, gradientBytes: number): Exchange {
+  const buckets = units
+    .map(({ gradients, elements, backwardLast }) => ({
+      gradients,
+      bytes: bytes(elements * gradientBytes),
+      readyAfter: backwardLast,
+    }))
+    .sort((a, b) => a.readyAfter - b.readyAfter);
+  return {
+    ...noExchange,
+    messages: allReduceEach(buckets, {}, shardStream),
+    buffers: castGradients(units, parameterBytes, gradientBytes),
+  };
+}
 
 export const bytesPerElementOf = (type: string | undefined, { precision }: WorkerGroup): number =>
   type === 'fp32' || (type === 'auto' && (precision === 'fp32' || precision === 'tf32')) ? 4 : 2;

@@ -67,7 +67,8 @@ function fillOf(
       ['forward', (operator: number) => floatAt(forward, operator)],
       ['backward', (operator: number) => (backward.length === 0 ? 0 : floatAt(backward, last - operator))],
     ] as const) {
-      const time = measured?.[pass];
+      // Inference has no backward, whatever was measured of one.
+      const time = pass === 'backward' && backward.length === 0 ? seconds(0) : measured?.[pass];
       if (time !== undefined) fixed += time;
       else for (const operator of layer.operators) open += timeOf(operator);
     }
@@ -114,7 +115,11 @@ export function withMeasurement(
     (bound) => total(work.forward[bound]) + total(work.backward[bound]),
   );
   const timeOf = (predicted: Seconds | null, given: Seconds | undefined, column: Float64Array) =>
-    given === undefined ? (predicted === null ? null : seconds(total(column))) : seconds(given * passes);
+    given === undefined || column.length === 0
+      ? predicted === null
+        ? null
+        : seconds(total(column))
+      : seconds(given * passes);
   const forward = timeOf(layer.time.forward, measured.forward, work.forward.middle);
   const backward = timeOf(layer.time.backward, measured.backward, work.backward.middle);
   return {
