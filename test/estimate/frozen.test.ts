@@ -55,6 +55,16 @@ describe.each(table)('$model, frozen $freeze', ({ model, freeze, parameters, sav
   });
 });
 
+test('proposes to train the adapters alone, where there are some', () => {
+  const changes = (model: string, freeze: readonly string[] = []) =>
+    estimate(model, freeze).cost?.findings.flatMap(({ change }) =>
+      change?.kind === 'freeze' ? [change.patterns] : [],
+    );
+  expect(changes('blocks')).toEqual([['*', '!*lora*']]);
+  expect(changes('blocks', ['*', '!*lora*'])).toEqual([]);
+  expect(changes('convolutions')).toEqual([]);
+});
+
 test('costs no backward where nothing is trained', () => {
   const { cost } = estimate('convolutions', ['*']);
   expect(cost?.totals.flops.backward).toBe(0);

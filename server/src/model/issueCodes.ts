@@ -486,6 +486,10 @@ export const issueCodes = {
     title: 'A matrix dimension is not aligned for tensor cores',
     explanation: 'Dimensions that are multiples of 8 (fp16, bf16) use tensor cores at full rate.',
   },
+  'findings/trained-adapters': {
+    title: 'Low-rank adapters and the weights beside them are trained',
+    explanation: 'A LoRA fine-tune freezes all but the adapters. The file does not say so; `freeze` does.',
+  },
   'findings/unsupported-precision': {
     title: 'The GPU has no fast path for this precision',
     explanation: 'On this GPU the precision runs at the rate of a wider one, or not at all.',

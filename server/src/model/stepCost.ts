@@ -268,4 +268,5 @@ export type FindingChange =
   | { readonly kind: 'precision'; readonly precision: Precision }
   /** A size of the layer's weight, and what it would be padded to. */
   | { readonly kind: 'size'; readonly from: number; readonly to: number }
+  | { readonly kind: 'freeze'; readonly patterns: readonly string[] }
   | { readonly kind: 'framework-option'; readonly name: string; readonly value: string };

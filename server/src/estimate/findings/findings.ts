@@ -16,6 +16,7 @@ import { serverSaturated } from './serverSaturated.ts';
 import { slowNetwork } from './slowNetwork.ts';
 import { slowStart } from './slowStart.ts';
 import { smallMessages } from './smallMessages.ts';
+import { trainedAdapters } from './trainedAdapters.ts';
 import { unalignedTensorCores } from './unalignedTensorCores.ts';
 import { unsupportedPrecision } from './unsupportedPrecision.ts';
 import { waitingForInput } from './waitingForInput.ts';
@@ -33,6 +34,7 @@ export function findingsOf(step: EstimatedStep): readonly Finding[] {
     ...waiting,
     unsupportedPrecision,
     unalignedTensorCores,
+    trainedAdapters,
   ].flatMap((find) => find(step));
 }
 

@@ -51,6 +51,17 @@ function changesFor(wrong: Wrong, change: FindingChange): readonly Change[] {
         .sort((left, right) => left.step - right.step)
         .map(({ title, edits }) => ({ title, edits }));
     }
+    case 'freeze': {
+      const edits = [
+        scenarioEdit(document, 'freeze', `'${change.patterns.join(', ')}'`, wrong.diagnostic.model),
+      ];
+      return costed(
+        wrong,
+        edits,
+        'Train the adapters alone',
+        ({ scenario }) => scenario?.freeze !== undefined,
+      );
+    }
     case 'framework-option':
       return optionChange(wrong, change.name, change.value);
   }
