@@ -3,6 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { bindTrainingGraph } from '../../server/src/analysis/bindTrainingGraph.ts';
 import { openOnnxText } from '../../server/src/analysis/openModel.ts';
+import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
 import { readCustomOperatorsBeside } from '../../server/src/formats/custom-operators/readCustomOperators.ts';
 
 const text = `<ir_version: 8, opset_import: ["" : 17, "com.example" : 1]>
@@ -84,6 +85,14 @@ g (bool c, float[2, 3] x) => (float[2, 3] y)
   test('one of unknown size keeps its reason', () => {
     const { costs } = open(scores.replace('S // 2 + 1', 'S // (heads - heads)'));
     expect(costs[1]?.kind).toBe('unknown');
+  });
+
+  test('keep their description where another batch is asked for', () => {
+    const fixed = text.replaceAll('float[N, ', 'float[2, ');
+    const opened = openOnnxText(fixed, 'model.onnxtxt', { operators: readCustomOperatorsBeside(scores) });
+    const messages = estimateModel(opened, [{ batch: 8 }]).issues.map(({ message }) => message);
+    expect(messages.filter((message) => message.includes('not known'))).toEqual([]);
+    expect(messages.join('\n')).toContain('its description does not say which dimensions belong together');
   });
 
   test('without a description the message says where it belongs', () => {

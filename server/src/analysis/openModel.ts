@@ -284,6 +284,7 @@ function* openReadInSteps(
     name: model.graph.name || name,
     analysis,
     onnx: model,
+    ...(described === model ? {} : { described }),
     scenario: {},
     issues: readableIssues([
       ...issues,

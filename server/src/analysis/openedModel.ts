@@ -19,6 +19,8 @@ export interface OpenedModel {
   readonly analysis: ModelAnalysis | undefined;
   /** The syntax tree of an ONNX file, for its text view. */
   readonly onnx: OnnxModel | undefined;
+  /** The same with the custom operators that a file beside it describes, as it was analysed; absent without any. */
+  readonly described?: OnnxModel;
   /** Where the nodes of an ONNX text are in it, as far as it could be read. */
   readonly onnxSpans?: OnnxTextSpans;
   /** What the lowering of a layer spec or a Caffe net knows of the graph: `Layer.given` counts its layers. */

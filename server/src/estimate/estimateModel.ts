@@ -153,7 +153,7 @@ function* inRequestedMode(opened: OpenedModel, requests: readonly ScenarioReques
 /** A file that fixes its batch is costed for another one where its batch can be opened. */
 function withRequestedBatch(opened: OpenedModel, requests: readonly ScenarioRequest[]): OpenedModel {
   const { analysis, structure } = opened;
-  const onnx = opened.trained ?? opened.onnx;
+  const onnx = opened.trained ?? opened.described ?? opened.onnx;
   const batch = requests.find((request) => request.batch !== undefined)?.batch;
   if (analysis?.fixedBatch === undefined || onnx === undefined) return opened;
   if (batch === undefined || batch === analysis.fixedBatch) return opened;
@@ -162,7 +162,7 @@ function withRequestedBatch(opened: OpenedModel, requests: readonly ScenarioRequ
   if (open.kind === 'fixed') {
     const message = `The batch of the file cannot be changed: ${open.reason}`;
     const why: Issue = { code: 'scenario/fixed-batch', severity: 'information', message };
-    return { ...opened, issues: [...opened.issues, why] };
+    return { ...opened, issues: [...opened.issues, ...readableIssues([why])] };
   }
   const message = `The file fixes its batch at ${analysis.fixedBatch}; costs for ${batch} replace the leading dimension of its inputs${sharedWork(open.shared)}`;
   return {

@@ -28,7 +28,8 @@ type Changes = Pick<OpenedModel, 'issues'> & Partial<Pick<OpenedModel, 'analysis
 
 const trainedBefore = new WeakMap<object, Changes>();
 
-function* changesOf({ analysis, onnx }: OpenedModel): Steps<Changes> {
+function* changesOf({ analysis, ...file }: OpenedModel): Steps<Changes> {
+  const onnx = file.described ?? file.onnx;
   if (analysis === undefined || onnx === undefined) return { issues: [] };
   const found = restoreNormalizations(onnx, analysis);
   if (found === undefined) return { issues: [] };
