@@ -107,6 +107,25 @@ test('inference runs a normalization as inference does, whatever its mode in the
   expect(spec(1).cost?.totals.time.step).toBe(spec(0).cost?.totals.time.step);
 });
 
+describe('an export in evaluation mode', () => {
+  test.each([
+    ['normalized-default', 'information'],
+    ['normalized-torchscript', 'information'],
+    ['normalized-default-train', undefined],
+    ['normalized-unoptimized', undefined],
+    ['normalized-torchscript-train', undefined],
+    ['biased-default', undefined],
+    ['dropped', 'warning'],
+    ['dropped-train', undefined],
+  ])('%s: %s', (name, severity) => {
+    const found = estimate(name).issues.filter(({ code }) => code === 'graph/evaluation-export');
+    expect(found.map((issue) => issue.severity)).toEqual(severity === undefined ? [] : [severity]);
+    expect(estimate(name, { mode: 'inference' }).issues.map(({ code }) => code)).not.toContain(
+      'graph/evaluation-export',
+    );
+  });
+});
+
 const textOf = (mode: number): string => `<ir_version: 10, opset_import: ["" : 17]>
 bn (float[8, 4, 64, 64] x, float[4] s, float[4] b, float[4] m, float[4] v) => (float[8, 4, 64, 64] y) {
   y = BatchNormalization<training_mode=${mode}>(x, s, b, m, v)

@@ -59,6 +59,18 @@ class Biased(nn.Module):
         return self.classes(torch.relu(self.zero(torch.relu(self.first(x)))).mean((2, 3)))
 
 
+class Dropped(nn.Module):
+    """Dropout, which evaluation leaves out."""
+
+    def __init__(self):
+        super().__init__()
+        self.drop = nn.Dropout(0.3)
+        self.classes = nn.Linear(768, 10)
+
+    def forward(self, x):
+        return self.classes(self.drop(torch.relu(x.flatten(1))))
+
+
 def write(model, name, train, **options):
     path = str(FOLDER / f"{name}.onnx")
     model.train(train)
@@ -95,3 +107,6 @@ for kind in (Normalized, Biased):
     write(made, f"{stem}-unoptimized", True, dynamo=True, optimize=False)
     write(made, f"{stem}-torchscript", False, dynamo=False)
     write(made, f"{stem}-torchscript-train", True, dynamo=False, do_constant_folding=False)
+
+write(Dropped(), "dropped", False, dynamo=True, optimize=False)
+write(Dropped(), "dropped-train", True, dynamo=True)

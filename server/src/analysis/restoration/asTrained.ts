@@ -4,6 +4,7 @@ import type { Issue } from '../../model/issue.ts';
 import { finish, type Steps } from '../../model/steps.ts';
 import { analyzeInSteps } from '../analyzeOnnx.ts';
 import type { OpenedModel } from '../openedModel.ts';
+import { evaluationExport } from './evaluationExport.ts';
 import type { FoldedNormalization } from './foldedNormalization.ts';
 import { restoreNormalizations } from './restoreNormalizations.ts';
 
@@ -32,10 +33,13 @@ function* changesOf({ analysis, ...file }: OpenedModel): Steps<Changes> {
   const onnx = file.described ?? file.onnx;
   if (analysis === undefined || onnx === undefined) return { issues: [] };
   const found = restoreNormalizations(onnx, analysis);
-  if (found === undefined) return { issues: [] };
+  const isFolded = found?.restored.some(({ by }) => by === 'torchscript') ?? false;
+  const evaluated = evaluationExport(onnx, isFolded);
+  const missing = evaluated === undefined ? [] : [evaluated];
+  if (found === undefined) return { issues: missing };
   const { model, restored, biases, left } = found;
   const unknown = left === 0 ? [] : [leftFolded(left)];
-  if (restored.length + biases === 0) return { issues: unknown };
+  if (restored.length + biases === 0) return { issues: [...unknown, ...missing] };
   yield;
   return {
     analysis: yield* analyzeInSteps(model),
@@ -44,6 +48,7 @@ function* changesOf({ analysis, ...file }: OpenedModel): Steps<Changes> {
       ...(restored.length === 0 ? [] : [restoredIssue(restored)]),
       ...(biases === 0 ? [] : [restoredBiases(biases)]),
       ...unknown,
+      ...missing,
     ],
   };
 }
