@@ -200,6 +200,11 @@ export const issueCodes = {
     title: 'Unknown layer type',
     explanation: 'No built-in layer and no block of this file has this name.',
   },
+  'spec/dense-gradient': {
+    title: 'A sparse gradient is costed as dense',
+    explanation:
+      'Messages and optimizer state are those of the whole table. Frameworks that gather the rows that were used send less.',
+  },
   'spec/argument': {
     title: 'A layer argument is wrong',
     explanation: 'An argument is missing, unknown, repeated, or has the wrong kind of value.',

@@ -436,3 +436,13 @@ it('lowers any spec without failing', () => {
     { numRuns: 300 },
   );
 });
+
+it.each([
+  ["EmbeddingBag(100, 8, mode='sum', sparse=True)", ['spec/dense-gradient']],
+  ['Embedding(100, 8, sparse=True)', ['spec/dense-gradient']],
+  ['Embedding(100, 8, sparse=False)', []],
+  ['Embedding(100, 8)', []],
+])('warns that a sparse gradient is costed as dense: %s', (call, codes) => {
+  const { issues } = lower(`inputs: { ids: 'int64[4, 3]' }\nlayers:\n  - table: ${call}\n`);
+  expect(issues.map(({ code }) => code)).toEqual(codes);
+});

@@ -36,6 +36,7 @@ const embedding: LayerDefinition = {
   example: { inputs: { tokens: 'int64[8, 128]' }, call: 'Embedding(50257, 768)' },
   lower: (call) => {
     if (!areIndices(call)) return undefined;
+    call.checkSparseGradient();
     const shape = [call.integer('num_embeddings'), call.integer('embedding_dim')];
     const weight = ownOrTied(call, shape);
     return weight && call.emit('Gather', [weight, call.inputs[0]], { axis: int(0) });
@@ -73,6 +74,7 @@ const embeddingBag: LayerDefinition = {
   example: { inputs: { ids: 'int64[256, 20]' }, call: "EmbeddingBag(10000, 64, mode='sum')" },
   lower: (call) => {
     if (!areIndices(call)) return undefined;
+    call.checkSparseGradient();
     const shape = [call.integer('num_embeddings'), call.integer('embedding_dim')];
     const [input, offsets] = call.inputs;
     const rank = input?.shape?.length;
