@@ -64,6 +64,19 @@ layers { layer { name: "a" type: "relu" } bottom: "data" top: "a" }
 #^^^^^ [caffe/layer] The layer is written in the oldest form: bring the net up to date with Caffe's upgrade_net_proto_text`);
   });
 
+  test('fields of a fork are read, and a slip of the pen is told from them', () => {
+    const text = `${input}
+layer { name: "a" type: "ReLU" bottom: "data" top: "a" weird_param { mode: FAST sizes: [1, 2] inner { on: true } } }
+layer { name: "b" type: "ReLU" bottom: "a" top: "b" rleu_param { negative_slope: 0.1 } }
+layer { name: "c" type: "Convolution" bottom: "b" top: "c" convolution_param { num_output: 1 kernel_size: 1 engine: MKL2017 fast_math: 1 } }`;
+    const { net, issues } = readCaffeNet(text);
+    expect(issues.map(({ severity, message }) => `${severity}: ${message}`)).toEqual([
+      'warning: LayerParameter has no field `rleu_param`, so it is skipped; did you mean `relu_param`?',
+      'information: ConvolutionParameter has no field `fast_math`, so it is skipped',
+    ]);
+    expect(net?.layers[1]?.fields.fields.has('weird_param')).toBe(true);
+  });
+
   test('a syntax error ends one layer, not the net', () => {
     const text = `${input}
 layer { name: "a" type: "ReLU" bottom: "data" top: "a" relu_param { negative_slope 0.1 } }

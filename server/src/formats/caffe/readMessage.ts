@@ -5,7 +5,7 @@
 
 import type { Issue, TextSpan } from '../../model/issue.ts';
 import type { IssueCode } from '../../model/issueCodes.ts';
-import { didYouMean } from '../../model/nearestName.ts';
+import { didYouMean, nearestName } from '../../model/nearestName.ts';
 import { decodeQuoted } from '../protobuf-text/decodeQuoted.ts';
 import type { TextField, TextMessage, TextValue } from '../protobuf-text/syntax.ts';
 import { presentLayerType } from './layerTypes.ts';
@@ -35,7 +35,7 @@ export function readMessage(
   const isOpen = type === openMessage;
   for (const written of message.fields) {
     if (reading.takesStray(written)) continue;
-    const hint = schema.has(written.name) || isOpen ? '' : didYouMean(written.name, schema.keys());
+    const hint = schema.has(written.name) || isOpen ? '' : hintOf(written.name, schema);
     const field = schema.get(written.name) ?? fieldOfFork(written, type, hint);
     if (field === undefined) {
       problem(
@@ -68,9 +68,21 @@ export function readMessage(
   return { fields, schema, span };
 }
 
+/** What was meant by a field that is not known. Messages of layers all end alike, which makes no two of them near. */
+function hintOf(name: string, schema: ReadonlyMap<string, FieldSchema>): string {
+  if (!name.endsWith(messageEnding)) return didYouMean(name, schema.keys());
+  const stems = [...schema.keys()].flatMap((key) =>
+    key.endsWith(messageEnding) ? [key.slice(0, -messageEnding.length)] : [],
+  );
+  const meant = nearestName(name.slice(0, -messageEnding.length), stems);
+  return meant === undefined ? '' : didYouMean(name, [meant + messageEnding]);
+}
+
+const messageEnding = '_param';
+
 /** A message that a fork adds to its layers, and every field in it. A name like a known one is a slip of the pen. */
 function fieldOfFork({ name, value }: TextField, type: string, hint: string): FieldSchema | undefined {
-  const isParameter = type === 'LayerParameter' && name.endsWith('_param') && hint === '';
+  const isParameter = type === 'LayerParameter' && name.endsWith(messageEnding) && hint === '';
   if (!isParameter && type !== openMessage) return undefined;
   const isMessage =
     value.kind === 'message' || (value.kind === 'list' && value.values[0]?.kind === 'message');
