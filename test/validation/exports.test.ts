@@ -44,6 +44,7 @@ type Quantity = (typeof quantities)[number];
 /** Codes that name a difference, and of what. */
 const names: Readonly<Record<string, readonly Quantity[]>> = {
   'graph/computed-weights': ['parameters', 'messages'],
+  'graph/fused-operators': ['saved', 'time', 'clusterTime'],
   'scenario/assumed-in-place': ['saved'],
 };
 
@@ -78,12 +79,6 @@ const open: readonly {
     models: /^mixtral$/,
     exports: /^legacy /,
     of: ['time', 'clusterTime'],
-  },
-  {
-    cause: 'RMSNorm is one operator from opset 23, several kernels where the model writes it out',
-    models: /^(llama|t5|mixtral)$/,
-    exports: /^opset23 /,
-    of: ['saved', 'time', 'clusterTime'],
   },
   {
     cause: 'keys and values that several heads share are repeated in several ways',

@@ -22,6 +22,7 @@ import { hoistInitializers } from './hoistInitializers.ts';
 import { inferGraph, mostNamedReasons, mostSubgraphs } from './inferGraph.ts';
 import { collectIssues } from './issueCollector.ts';
 import { issuesOfComputedWeights } from './issuesOfComputedWeights.ts';
+import { issuesOfFusedOperators } from './issuesOfFusedOperators.ts';
 import type { ModelAnalysis } from './modelAnalysis.ts';
 import { collectOperatorKinds } from './operatorKinds.ts';
 import { originOf } from './originOf.ts';
@@ -58,7 +59,8 @@ export function* analyzeInSteps(
     provided === undefined
       ? restoreWeights({ nodes: splitMergedCalls(unrolled, model.graph), graph: model.graph })
       : { nodes: unrolled, graph: model.graph };
-  const issues = [...(provided?.issues ?? []), ...expanded.issues, ...useful.issues];
+  const fused = issuesOfFusedOperators(model.graph.nodes);
+  const issues = [...(provided?.issues ?? []), ...expanded.issues, ...useful.issues, ...fused];
   const given = givenLayers(provided?.layers ?? [], model.graph.nodes.length);
   const repetitions = folds ? statedRepetitions({ ...model, graph }, nodes, provided) : [];
   const subject = { model, graph, nodes, issues, provided, given };

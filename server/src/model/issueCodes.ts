@@ -316,6 +316,11 @@ export const issueCodes = {
     explanation:
       'PyTorch’s exporter removes biases that are all 0, as they are before training. The file lists the parameters of the model, so a training step is costed with them.',
   },
+  'graph/fused-operators': {
+    title: 'The exporter fused operators that the model writes out',
+    explanation:
+      'PyTorch’s exporter replaces operators by one, such as RMSNormalization from opset 23. It is costed as one kernel, which is faster and keeps less than several. Models of transformers run several unless they use fused kernels.',
+  },
   'graph/folded-normalization': {
     title: 'Batch normalization was folded and could not be restored',
     explanation:
