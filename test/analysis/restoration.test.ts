@@ -132,6 +132,18 @@ bn (float[8, 4, 64, 64] x, float[4] s, float[4] b, float[4] m, float[4] v) => (f
 }
 `;
 
+test('a statistic that is stored as one tensor with a parameter hands no gradient back', () => {
+  const step = (mean: string) =>
+    estimateModel(
+      openModel(
+        byteSourceOfBuffer(Buffer.from(textOf(1).replace('s, b, m, v)\n', `s, b, ${mean}, v)\n`))),
+        'bn.onnxtxt',
+      ),
+      [{}],
+    ).cost?.totals.time.step;
+  expect(step('b')).toBe(step('m'));
+});
+
 describe('evidence of a folded normalization', () => {
   const pytorch = { ...onnxModel({ nodes: [] }), producerName: 'pytorch', producerVersion: '2.4.0' };
   const other = onnxModel({ nodes: [] });

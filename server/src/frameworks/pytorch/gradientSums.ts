@@ -8,6 +8,7 @@
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { KernelEnvironment } from '../../hardware/kernelEnvironment.ts';
 import type { Operator } from '../../model/graph.ts';
+import { isDifferentiableInput } from '../../operators/operatorFacts.ts';
 import type { LoweredOperator } from '../behaviour.ts';
 import { elementwiseKernel } from './elementwiseKernel.ts';
 import type { FusedGroup } from './fusedGroups.ts';
@@ -77,12 +78,12 @@ function depthsOf({ analysis: { graph } }: TrainingGraph): Int32Array {
 /** What hands a gradient back: the inputs of an operator whose outputs have one; a fused group reads each of its own once. */
 function readBy(
   { requiresGradient }: TrainingGraph,
-  { inputs, outputs }: Operator,
+  operator: Operator,
   group: FusedGroup | undefined,
 ): readonly string[] {
-  const given = group?.outputs ?? outputs;
+  const given = group?.outputs ?? operator.outputs;
   if (!given.some((name) => requiresGradient.has(name))) return none;
-  return group?.inputs ?? inputs;
+  return group?.inputs ?? operator.inputs.filter((_, index) => isDifferentiableInput(operator, index));
 }
 
 const none: readonly string[] = [];
