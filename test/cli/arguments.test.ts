@@ -55,6 +55,7 @@ describe('arguments', () => {
         file: 'm.onnx',
         format: 'json',
         output: 'o.json',
+        summary: false,
         scenario: {
           clusterFile: undefined,
           layerTrace: 't.csv',
@@ -105,7 +106,7 @@ describe('arguments', () => {
   it.each([
     [
       'frobnicate',
-      'there is no command frobnicate; the commands are report, scale, compare, clusters, benchmark, convert and lsp',
+      'there is no command frobnicate; the commands are report, scale, compare, sweep, clusters, benchmark, convert and lsp',
     ],
     ['report', 'layercost report needs a model file: layercost report FILE'],
     ['report -', 'standard input cannot be read'],

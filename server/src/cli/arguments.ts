@@ -16,6 +16,7 @@ import {
   type ScenarioArguments,
   scenarioOptions,
 } from './scenarioArguments.ts';
+import { readSweep, type SweepArguments } from './sweepArguments.ts';
 
 const reportFormats = ['table', 'json', 'markdown', 'csv', 'html', 'trace'] as const;
 export type ReportFormat = (typeof reportFormats)[number];
@@ -31,6 +32,8 @@ export type Arguments =
       readonly output: string | undefined;
       /** Characters in a line of the table. */
       readonly width: number | undefined;
+      /** Totals and findings without the layers. */
+      readonly summary: boolean;
       readonly scenario: ScenarioArguments;
     }
   | {
@@ -43,6 +46,7 @@ export type Arguments =
       readonly scenario: ScenarioArguments;
     }
   | ComparisonArguments
+  | SweepArguments
   | { readonly command: 'clusters'; readonly name: string | undefined; readonly format: 'table' | 'json' }
   | {
       readonly command: 'benchmark';
@@ -88,7 +92,16 @@ export function readArguments(argv: readonly string[]): ArgumentsResult {
   }
 }
 
-const commands: readonly string[] = ['report', 'scale', 'compare', 'clusters', 'benchmark', 'convert', 'lsp'];
+const commands: readonly string[] = [
+  'report',
+  'scale',
+  'compare',
+  'sweep',
+  'clusters',
+  'benchmark',
+  'convert',
+  'lsp',
+];
 
 const textOption = { type: 'string' } as const;
 
@@ -100,13 +113,21 @@ function readCommand(command: string, rest: readonly string[]): Arguments {
         format: textOption,
         output: textOption,
         width: textOption,
+        summary: { type: 'boolean' },
       });
+      const format = oneOf('--format', values.format, reportFormats, 'table');
+      if (values.summary === true && format !== 'table') {
+        throw new WrongArgument(
+          `--summary is for the table; --format ${format} has the totals beside the layers`,
+        );
+      }
       return {
         command,
         file: onlyFile(command, positionals),
-        format: oneOf('--format', values.format, reportFormats, 'table'),
+        format,
         output: values.output,
         width: wholeNumber('--width', values.width, 40),
+        summary: values.summary ?? false,
         scenario: readScenario(values, wholeNumber('--gpus', values.gpus, 1)),
       };
     }
@@ -127,6 +148,8 @@ function readCommand(command: string, rest: readonly string[]): Arguments {
     }
     case 'compare':
       return readCompare(rest);
+    case 'sweep':
+      return readSweep(rest, (words) => onlyFile(command, words));
     case 'clusters': {
       const { values, positionals } = parseOptions(rest, { format: textOption });
       if (positionals.length > 1) throw new WrongArgument('layercost clusters takes at most one name');

@@ -3,12 +3,14 @@
 export const help = `layercost: cost of a training step of a neural network on a GPU cluster, layer by layer
 
 usage
-  layercost report FILE [scenario] [--output PATH] [--width N]
+  layercost report FILE [scenario] [--output PATH] [--width N] [--summary]
                    [--format table|json|markdown|csv|html|trace]
   layercost scale FILE [scenario] [--gpus 1,2,4,8]     step, throughput, efficiency, memory by GPU count
                    [--format table|json|markdown|csv|html] [--output PATH]
   layercost compare A B [scenario]                     two models, or one model in two scenarios:
                    FILE --left "OPTIONS" --right "OPTIONS"
+  layercost sweep FILE [scenario]                      one row per combination of lists: --batch 1,2,4,8
+                   [--format table|json|csv]           --checkpoint none,selective,block
   layercost clusters [NAME] [--format table|json]      built-in clusters and GPUs, with sources
   layercost benchmark FILE [scenario] [--device auto|cuda|cpu] [--python PATH] [--format table|json]
   layercost convert FILE [--to onnx|onnx-text] [--output PATH] [--force]

@@ -30,6 +30,8 @@ async function main(): Promise<number> {
       return (await import('./scaleCommand.ts')).runScaleCommand(given);
     case 'compare':
       return (await import('./compareCommand.ts')).runCompareCommand(given);
+    case 'sweep':
+      return (await import('./sweepCommand.ts')).runSweepCommand(given);
     case 'clusters':
       return (await import('./clustersCommand.ts')).runClustersCommand(given);
     case 'benchmark':

@@ -24,7 +24,7 @@ export async function runReportCommand(given: Extract<Arguments, { command: 'rep
   const file = await openModelFile(given.file, given.scenario);
   if (file === undefined) return 1;
   const estimate = withOptionEffects(costModelFile(file, given.scenario.request), file);
-  const text = estimate.costed ? render(estimate, given.format, widthOf(given)) : undefined;
+  const text = estimate.costed ? render(estimate, given) : undefined;
   if (text === undefined) {
     printIssues(given.file, estimate.issues);
     return failureStatus(file, given.scenario.request);
@@ -44,20 +44,20 @@ function widthOf({ width, output }: Extract<Arguments, { command: 'report' }>): 
 /** `undefined` where the scenario cannot be costed. */
 function render(
   estimate: ModelEstimate,
-  format: ReportFormat,
-  width: number | undefined,
+  given: Extract<Arguments, { command: 'report' }>,
 ): string | undefined {
   const { opened, training, scenario, cluster, cost, issues } = estimate;
   if (training === undefined || scenario === undefined || cluster === undefined || cost === undefined) {
     return undefined;
   }
+  const { format } = given;
   return format === 'trace'
     ? renderTrace(training, scenario, cluster, estimate.measurements)
-    : renderings[format](makeReport(opened, training.analysis, cost, issues), width);
+    : renderings[format](makeReport(opened, training.analysis, cost, issues), widthOf(given), given.summary);
 }
 
 const renderings: Readonly<
-  Record<Exclude<ReportFormat, 'trace'>, (report: Report, width?: number) => string>
+  Record<Exclude<ReportFormat, 'trace'>, (report: Report, width?: number, isSummary?: boolean) => string>
 > = {
   table: renderTable,
   json: (report) => `${JSON.stringify(report, null, 2)}\n`,

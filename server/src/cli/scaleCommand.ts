@@ -39,13 +39,16 @@ export async function runScaleCommand(given: Extract<Arguments, { command: 'scal
     ),
   );
   printIssues(given.file, scaling.issues);
-  // On the most GPUs: what has no effect there has none on fewer.
-  const most = Math.max(...scaling.points.map(({ gpus }) => gpus), 1);
-  const { issues } = withOptionEffects(costModelFile(file, { ...request, gpus: most }), file);
-  printIssues(
-    given.file,
-    issues.filter(({ code }) => code === 'scenario/no-effect'),
-  );
+  const others = Object.keys(request).filter((key) => key !== 'gpus' && key !== 'batch' && key !== 'cluster');
+  if (others.length > 0) {
+    // On the most GPUs: what has no effect there has none on fewer.
+    const most = Math.max(...scaling.points.map(({ gpus }) => gpus), 1);
+    const { issues } = withOptionEffects(costModelFile(file, { ...request, gpus: most }), file);
+    printIssues(
+      given.file,
+      issues.filter(({ code }) => code === 'scenario/no-effect'),
+    );
+  }
   const [firstMissing] = scaling.missing;
   const exact = scaling.points.every(({ memoryExact }) => memoryExact);
   const status =

@@ -56,6 +56,7 @@ import {
 import { recost } from './recost.ts';
 import { stepLimit } from './stepLimit.ts';
 import { meanWorkerStep, throughputOf } from './throughput.ts';
+import { tokensPerSample } from './tokens.ts';
 import { unknownParts } from './unknownParts.ts';
 import { wholeRun } from './wholeRun.ts';
 
@@ -195,10 +196,12 @@ const isInputKnown = ({ input }: StepPlan): boolean => input === undefined || in
 function partsOf(
   plan: StepPlan,
   timeline: StepTimeline,
-): Pick<TotalCost, 'input' | 'imbalance' | 'mixed' | 'asynchronous' | 'run'> {
+): Pick<TotalCost, 'input' | 'imbalance' | 'mixed' | 'asynchronous' | 'run' | 'tokensPerSample'> {
   const { scenario, cluster, placement, behaviour, input, imbalance, exchange, faster } = plan;
   const run = wholeRun(scenario, cluster, placement, behaviour.input, timeline.step);
+  const tokens = tokensPerSample(plan.training);
   return {
+    ...(tokens === undefined ? {} : { tokensPerSample: tokens }),
     ...(input === undefined
       ? {}
       : {

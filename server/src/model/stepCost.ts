@@ -84,6 +84,8 @@ export interface TotalCost {
   };
   /** Samples per second over all GPUs. */
   readonly throughput: number | null;
+  /** Of a sample, where the model reads tokens. */
+  readonly tokensPerSample?: number;
   /** Weak scaling: step time of a single GPU with the batch of a GPU, over step time here. */
   readonly scalingEfficiency: number | null;
   /** Strong scaling: throughput of a GPU over that of one with the whole batch; where a batch over all GPUs was asked for. */

@@ -60,6 +60,12 @@ export function makeReport(
       },
       memory: memoryReport(totals.memory),
       throughput: totals.throughput,
+      ...(totals.tokensPerSample === undefined
+        ? {}
+        : {
+            tokensPerSample: totals.tokensPerSample,
+            tokenThroughput: totals.throughput === null ? null : totals.throughput * totals.tokensPerSample,
+          }),
       scalingEfficiency: totals.scalingEfficiency,
       ...(cost.scenario.globalBatch === undefined || cost.scenario.gpus < 2
         ? {}

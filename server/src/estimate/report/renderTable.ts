@@ -16,7 +16,8 @@ import { describeModel, summarize } from './summary.ts';
  * arithmetic) are counted, not listed. Plain text without colours, so that it can be piped and compared. Lines are as
  * long as they need to be, or fit into `width` characters.
  */
-export function renderTable(report: Report, width?: number): string {
+export function renderTable(report: Report, width?: number, isSummary = false): string {
+  if (isSummary) return renderSummary(report, width);
   const training = report.scenario.mode === 'training';
   const communicates = training && report.scenario.gpus > 1;
   const listed = report.layers.filter(costsSomething);
@@ -45,6 +46,20 @@ export function renderTable(report: Report, width?: number): string {
     .map(printable)
     .join('\n');
 }
+
+/** Totals and findings, without a line per layer. */
+const renderSummary = (report: Report, width: number | undefined): string =>
+  [
+    ...wrapText(describeModel(report), width, 2),
+    ...wrapText(describeScenario(report), width, 2),
+    '',
+    ...summaryLines(report, width),
+    ...unknownLines(report).flatMap((line) => wrapText(line, width, 4)),
+    ...findingLines(report).flatMap((line) => wrapText(line, width, 2)),
+    '',
+  ]
+    .map(printable)
+    .join('\n');
 
 function tableColumns(training: boolean, communicates: boolean): Column[] {
   return [

@@ -102,6 +102,8 @@ const totalsSchema = z.object({
     })
     .describe('Bytes per GPU'),
   throughput: orUnknown(amount).describe('Samples per second over all GPUs'),
+  tokensPerSample: count.optional().describe('Where the model reads tokens; absent elsewhere'),
+  tokenThroughput: orUnknown(amount).optional().describe('Tokens per second over all GPUs'),
   scalingEfficiency: orUnknown(amount).describe(
     'Weak scaling: step time on one GPU with the batch of a GPU ÷ step time here',
   ),

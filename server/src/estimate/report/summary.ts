@@ -99,6 +99,9 @@ export function summarize(report: Report): readonly SummaryRow[] {
       name: 'throughput',
       value: totals.throughput === null ? '?' : atMost(formatRate(totals.throughput), time.exact),
       detail: [
+        ...(totals.tokenThroughput === undefined || totals.tokenThroughput === null
+          ? []
+          : [atMost(formatRate(totals.tokenThroughput, 'tokens'), time.exact)]),
         ...(scenario.gpus > 1
           ? [
               [

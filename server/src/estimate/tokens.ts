@@ -1,0 +1,31 @@
+/** Tokens of a sample, where the model reads tokens: what people count the speed of a language model in. */
+
+import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
+import { type Graph, isWeight } from '../model/graph.ts';
+
+/**
+ * The length of the first input [batch, sequence] of whole numbers that picks rows of a weight; `undefined` where there is
+ * none. A model with an encoder and a decoder is counted by the encoder's.
+ */
+export function tokensPerSample(training: TrainingGraph): number | undefined {
+  const { analysis, tensors } = training.folded ?? training;
+  const { graph } = analysis;
+  for (const name of graph.inputs) {
+    const dimensions = tensors.get(name)?.dimensions;
+    const length = dimensions?.length === 2 ? dimensions[1] : undefined;
+    if (length !== undefined && length > 1 && picksRows(graph, name)) return length;
+  }
+  return undefined;
+}
+
+/** Directly, or after it was given another shape or type, as `input_ids.view(-1, length)` does. */
+function picksRows(graph: Graph, name: string): boolean {
+  const readers = graph.values.get(name)?.consumers.flatMap((reader) => graph.operators[reader] ?? []) ?? [];
+  return readers.some(({ type, inputs, outputs }) => {
+    if (type === 'Gather') return inputs[1] === name && isWeight(graph.values.get(inputs[0] ?? '')?.role);
+    const [only] = outputs;
+    return reshaping.has(type) && inputs[0] === name && only !== undefined && picksRows(graph, only);
+  });
+}
+
+const reshaping: ReadonlySet<string> = new Set(['Cast', 'Identity', 'Reshape']);
