@@ -7,10 +7,12 @@ import type { Graph } from '../model/graph.ts';
 import type { Issue } from '../model/issue.ts';
 import type { Scenario } from '../model/scenario.ts';
 import { hasTrait } from '../operators/operatorFacts.ts';
+import { missingLoss } from './missingLoss.ts';
 
 export const assumptionsOf = (training: TrainingGraph, scenario: Scenario): readonly Issue[] => [
   ...attentionIssues(training, scenario),
   ...inPlaceIssues(training, scenario),
+  ...missingLoss(training, scenario),
 ];
 
 /** In place, an activation keeps its result; otherwise its input, which nothing else may need. */

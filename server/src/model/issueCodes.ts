@@ -369,6 +369,11 @@ export const issueCodes = {
     explanation:
       'LeakyReLU, ELU, SELU and CELU keep their input for backward, or their result with `inplace=True`. An exported graph does not show which. The result is often kept anyway, so `inplace=True` then saves the memory of one tensor per activation. Set the framework option `in-place=true` if the model has it.',
   },
+  'scenario/no-loss': {
+    title: 'No loss is costed',
+    explanation:
+      'A language model in training mode ends in logits. Cross-entropy keeps log-probabilities in fp32, one per token and entry of the vocabulary, and needs as much again for their gradient. End a layer spec with `CrossEntropyLoss`, or export the model with its loss.',
+  },
   'scenario/default-batch': {
     title: 'The batch has no value',
     explanation: 'The model leaves the batch open and no value was given. Costs assume one sample per GPU.',
