@@ -127,12 +127,13 @@ export function judgeLivePeaks(
 /** Of cuBLAS on an RTX 3090, which no tensor is. */
 const libraryWorkspace = 4096 * 1024 * 2 + 16 * 1024 * 8;
 
+/** Activations of timm are in place (`BatchNormAct2d` of timm/layers/norm_act.py has `inplace=True`). */
 const timmTraining = {
   cluster: 'rtx-3090',
   gpus: 1,
   precision: 'fp16',
   optimizer: 'momentum',
-  framework: { name: 'pytorch-ddp', options: { attention: 'eager' } },
+  framework: { name: 'pytorch-ddp', options: { attention: 'eager', 'in-place': 'true' } },
 } as const;
 
 const nextBatch = (batch: number): number =>
