@@ -3,6 +3,7 @@
 import { largestOf } from '../../model/extremes.ts';
 import { formatCount } from '../../model/format.ts';
 import { groupUnknown, listOperators } from '../unknownParts.ts';
+import { adviceOnce } from './adviceOnce.ts';
 import { describeScenario } from './describeScenario.ts';
 import { escapeHtml, pageStyle } from './html.ts';
 import { costsSomething, type LayerCells, layerTime, layerWriter } from './layerCells.ts';
@@ -60,7 +61,7 @@ function row(layer: LayerReport, cells: LayerCells, longest: number): string {
 
 function findings(report: Report): string {
   if (report.findings.length === 0) return '';
-  const items = report.findings.map(
+  const items = adviceOnce(report).map(
     (finding) =>
       `<li class="${finding.severity}"><b>${finding.severity}</b> <code>${escapeHtml(finding.code)}</code> ${escapeHtml(finding.message)}${finding.fix === '' ? '' : `<br>${escapeHtml(finding.fix)}`}`,
   );

@@ -3,6 +3,7 @@
 import { formatCount } from '../../model/format.ts';
 import { printable } from '../../model/readableIssues.ts';
 import { groupUnknown, listOperators } from '../unknownParts.ts';
+import { adviceOnce } from './adviceOnce.ts';
 import { describeScenario } from './describeScenario.ts';
 import { costsSomething, type LayerCells, layerWriter } from './layerCells.ts';
 import { codeInMarkdown, escapeMarkdown, unbroken } from './markdown.ts';
@@ -59,7 +60,7 @@ function findings(report: Report): string[] {
   return [
     '## Findings',
     '',
-    ...report.findings.map(
+    ...adviceOnce(report).map(
       (finding) =>
         `- **${finding.severity}** \`${finding.code}\`: ${escapeMarkdown(finding.message)}${finding.fix === '' ? '' : `. ${escapeMarkdown(finding.fix)}`}`,
     ),

@@ -4,6 +4,7 @@ import { formatShortCount } from '../../model/format.ts';
 import { memoize } from '../../model/memoize.ts';
 import { printable } from '../../model/readableIssues.ts';
 import { boundOfParts, boundText, groupUnknown, listOperators } from '../unknownParts.ts';
+import { adviceOnce } from './adviceOnce.ts';
 import { type Column, fitColumns } from './columns.ts';
 import { describeScenario } from './describeScenario.ts';
 import { wrapText } from './fitText.ts';
@@ -140,7 +141,7 @@ function unknownLines(report: Report): string[] {
 const mostGroups = 10;
 
 function findingLines(report: Report): string[] {
-  return report.findings.flatMap((finding) => [
+  return adviceOnce(report).flatMap((finding) => [
     '',
     `${finding.severity} ${finding.code}: ${finding.message}`,
     ...(finding.fix === '' ? [] : [`  ${finding.fix}`]),

@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest';
+import { estimateModel } from '../../../server/src/estimate/estimateModel.ts';
+import { makeReport } from '../../../server/src/estimate/report/makeReport.ts';
+import { renderHtml } from '../../../server/src/estimate/report/renderHtml.ts';
+import { renderMarkdown } from '../../../server/src/estimate/report/renderMarkdown.ts';
+import { renderTable } from '../../../server/src/estimate/report/renderTable.ts';
+import { openGraph } from '../../support/savedActivations.ts';
+
+test('the same advice of several findings is read once, and each has it in the data', () => {
+  const opened = openGraph('samples/more/dlrm.layers.yaml');
+  const { cost, training, issues } = estimateModel(opened, [opened.scenario]);
+  if (cost === undefined || training === undefined) throw new Error('no cost');
+  const report = makeReport(opened, training.analysis, cost, issues);
+  const fixes = report.findings
+    .filter(({ code }) => code === 'findings/exposed-communication')
+    .map(({ fix }) => fix);
+  expect([fixes.length, new Set(fixes).size]).toEqual([3, 1]);
+  for (const text of [renderTable(report), renderMarkdown(report), renderHtml(report)]) {
+    expect(text.match(/Raise the batch per GPU to/g)).toHaveLength(1);
+    expect(text.match(/exposed-communication/g)).toHaveLength(3);
+  }
+});
