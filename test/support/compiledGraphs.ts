@@ -1,15 +1,12 @@
 /** The rows of `measured/compiled-graphs.csv`, and what this project says of the same graphs. */
 
-import { readFileSync } from 'node:fs';
 import { numberIn, readMeasured } from '../../scripts/measured/readMeasured.ts';
 import { bindTrainingGraph } from '../../server/src/analysis/bindTrainingGraph.ts';
-import type { OpenedModel } from '../../server/src/analysis/openedModel.ts';
-import { openLayerSpec } from '../../server/src/analysis/openModel.ts';
 import { savedBytes } from '../../server/src/estimate/memory/savedBytes.ts';
 import { lowerCompiled } from '../../server/src/frameworks/pytorch/compiled/lowerCompiled.ts';
 import { prefersChannelsLast } from '../../server/src/frameworks/pytorch/compiled/prefersChannelsLast.ts';
 import { eagerOperators } from '../../server/src/frameworks/pytorch/lowerEager.ts';
-import { openGraph } from './savedActivations.ts';
+import { openGraph, openWithFusedAttention } from './savedActivations.ts';
 
 export interface CompiledRow {
   readonly model: string;
@@ -37,7 +34,9 @@ export function compiledRows(): readonly CompiledRow[] {
 export type CompiledFigures = Pick<CompiledRow, 'forward' | 'backward' | 'saved'>;
 
 export function compiledFigures({ graph, batch }: Pick<CompiledRow, 'graph' | 'batch'>): CompiledFigures {
-  const { analysis } = graph.endsWith('.layers.yaml') ? openFused(graph) : openGraph(graph);
+  // The networks that were compiled have `scaled_dot_product_attention`. TinyLlama's spec is not among them: its fused
+  // attention reads shared keys where they are, for which transformers made copies.
+  const { analysis } = graph.endsWith('.layers.yaml') ? openWithFusedAttention(graph) : openGraph(graph);
   if (analysis === undefined) throw new Error(`${graph} cannot be read`);
   const bindings = new Map(
     analysis.symbols.flatMap(({ name, default: size }) =>
@@ -60,10 +59,3 @@ export function compiledFigures({ graph, batch }: Pick<CompiledRow, 'graph' | 'b
   const saved = savedBytes({ operators }).activations.reduce((total, size) => total + size, 0);
   return { ...generated, saved };
 }
-
-/**
- * The samples write attention out; the networks that were compiled have `scaled_dot_product_attention`. TinyLlama's spec is
- * not among them: its fused attention reads shared keys where they are, for which transformers made copies.
- */
-const openFused = (path: string): OpenedModel =>
-  openLayerSpec(readFileSync(path, 'utf8').replaceAll(', fused=False', ''), path);

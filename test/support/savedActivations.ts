@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { numberIn, readMeasured } from '../../scripts/measured/readMeasured.ts';
 import type { OpenedModel } from '../../server/src/analysis/openedModel.ts';
-import { openModel } from '../../server/src/analysis/openModel.ts';
+import { openLayerSpec, openModel } from '../../server/src/analysis/openModel.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
 import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
 import { readShared } from './sharedModels.ts';
@@ -61,3 +61,7 @@ export function openGraph(path: string, dimensions: Readonly<Record<string, numb
   const bytes = path.startsWith('shared/') ? readShared(path.slice('shared/'.length)) : readFileSync(path);
   return openModel(byteSourceOfBuffer(bytes), basename(path), { dimensions });
 }
+
+/** A layer spec whose attention, which it writes out, is one kernel. */
+export const openWithFusedAttention = (path: string): OpenedModel =>
+  openLayerSpec(readFileSync(path, 'utf8').replaceAll(', fused=False', ''), basename(path));
