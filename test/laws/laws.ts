@@ -319,7 +319,7 @@ const shardsShrink: Law = ({ cost, scenario, again }) => {
 };
 
 /**
- * By framework, how much longer a step may be after shorter messages, as measured over 20,000 scenarios. ByteScheduler
+ * By framework, how much longer a step may be after shorter messages, as measured over 10,000 scenarios. ByteScheduler
  * sends the most urgent part that is ready: one that is ready earlier takes the channel from a more urgent one behind it
  * (3.1 % at most). MG-WFBP merges gradients by what messages cost, and merges others (0.04 %). All others: not at all.
  */

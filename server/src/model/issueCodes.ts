@@ -378,6 +378,10 @@ export const issueCodes = {
     title: 'The batch has no value',
     explanation: 'The model leaves the batch open and no value was given. Costs assume one sample per GPU.',
   },
+  'scenario/defaults': {
+    title: 'Parts of the scenario are defaults',
+    explanation: 'Costs are for a cluster and a precision that nobody chose. Set yours to get your numbers.',
+  },
   'framework/syntax': {
     title: 'The description of the framework is not valid YAML',
     explanation: 'The text cannot be read as YAML or JSON at this place.',
