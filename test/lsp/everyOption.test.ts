@@ -277,6 +277,13 @@ beforeAll(async () => {
 });
 afterAll(() => client.stop());
 
+/** An editor's settings have a value each, which its lens shows: there nothing is left to a default. */
+const withoutDefaults = (report: string): string =>
+  report
+    .split('\n')
+    .filter((line) => !line.includes('`scenario/defaults`'))
+    .join('\n');
+
 /** Keys with dots are nested, as an editor sends them. */
 const sent = ([key, value]: readonly [string, unknown]): Record<string, unknown> =>
   key.split('.').reduceRight<unknown>((inner, name) => ({ [name]: inner }), value) as Record<string, unknown>;
@@ -290,8 +297,8 @@ test.each(rows.filter(({ setting }) => setting !== undefined))(
       page: 'report',
       format: 'markdown',
     });
-    expect(text).toBe(await commandLine(`--${option}`, given, '--format', 'markdown'));
-    expect(text).not.toBe(await commandLine('--format', 'markdown'));
+    expect(text).toBe(withoutDefaults(await commandLine(`--${option}`, given, '--format', 'markdown')));
+    expect(text).not.toBe(withoutDefaults(await commandLine('--format', 'markdown')));
   },
 );
 

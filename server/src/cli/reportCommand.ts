@@ -8,7 +8,7 @@ import { renderMarkdown } from '../estimate/report/renderMarkdown.ts';
 import { renderTable } from '../estimate/report/renderTable.ts';
 import { renderTrace } from '../estimate/report/renderTrace.ts';
 import type { Report } from '../estimate/report/report.ts';
-import type { ScenarioRequest } from '../model/scenario.ts';
+import { scenarioDefaults } from '../estimate/scenarioDefaults.ts';
 import type { Arguments, ReportFormat } from './arguments.ts';
 import {
   costModelFile,
@@ -19,18 +19,12 @@ import {
   withOptionEffects,
 } from './costFile.ts';
 import { printsToTerminal } from './printsToTerminal.ts';
-import { defaultsIssue } from './scenarioDefaults.ts';
 import { printOrWrite } from './writeOutput.ts';
 
 export async function runReportCommand(given: Extract<Arguments, { command: 'report' }>): Promise<number> {
   const file = await openModelFile(given.file, given.scenario);
   if (file === undefined) return 1;
-  const { request } = given.scenario;
-  const estimate = withDefaults(withOptionEffects(costModelFile(file, request), file), [
-    request,
-    file.opened.scenario,
-    file.customCluster === undefined ? {} : { cluster: file.customCluster.name },
-  ]);
+  const estimate = withDefaults(withOptionEffects(costModelFile(file, given.scenario.request), file));
   const text = estimate.costed ? render(estimate, given) : undefined;
   if (text === undefined) {
     printIssues(given.file, estimate.issues);
@@ -43,10 +37,10 @@ export async function runReportCommand(given: Extract<Arguments, { command: 'rep
 }
 
 /** The estimate with what of its scenario nobody chose. */
-const withDefaults = (estimate: ModelEstimate, requests: readonly ScenarioRequest[]): ModelEstimate =>
-  estimate.scenario === undefined
-    ? estimate
-    : { ...estimate, issues: [...estimate.issues, ...defaultsIssue(requests, estimate.scenario)] };
+const withDefaults = (estimate: ModelEstimate): ModelEstimate => ({
+  ...estimate,
+  issues: [...estimate.issues, ...scenarioDefaults(estimate)],
+});
 
 /** `--width`, or the width of the terminal; a table for a file or a pipe is as wide as it needs to be. */
 function widthOf({ width, output }: Extract<Arguments, { command: 'report' }>): number | undefined {

@@ -128,7 +128,7 @@ function totalsOf(
       work.backward += cost.backwardData.flops + cost.backwardWeight.flops;
     }
   }
-  const { peakAt, largestBatch: _, ...kinds } = memory;
+  const { peakAt, largestBatch, ...kinds } = memory;
   const { operator: peakOperator, ...atPeak } = peakAt;
   const peakLayer = peakOperator === undefined ? undefined : layerOfOperators(training)[peakOperator];
   // Unknown work in backward may hide communication, and adds to what the step computes: both stay open.
@@ -160,6 +160,10 @@ function totalsOf(
         return reserved().bounds;
       },
       context: runtimeReserve,
+      get largestBatch() {
+        const largest = largestBatch(memory.capacity - runtimeReserve);
+        return exact && Number.isFinite(largest) ? largest : null;
+      },
       peakAt: {
         ...atPeak,
         layer: peakLayer === undefined ? '' : (training.analysis.layers[peakLayer]?.name ?? ''),

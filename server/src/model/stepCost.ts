@@ -80,6 +80,8 @@ export interface TotalCost {
     /** What driver and framework take beside it. */
     readonly context: Bytes;
     readonly capacity: Bytes | null;
+    /** The largest batch of a GPU whose tensors fit; null where something is unknown, or nothing grows with the batch. */
+    readonly largestBatch: number | null;
     readonly peakAt: PeakMemory;
   };
   /** Samples per second over all GPUs. */

@@ -57,6 +57,7 @@ const report: Report = {
       reserved: [67_158_016, 80_589_619],
       context: 536_870_912,
       capacity: 42_949_672_960,
+      largestBatch: null,
       peakAt: {
         phase: 'update',
         layer: '',

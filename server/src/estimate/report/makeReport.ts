@@ -167,6 +167,7 @@ function memoryReport(memory: TotalCost['memory']): Report['totals']['memory'] {
       return pair(memory.reserved);
     },
     context: memory.context,
+    largestBatch: memory.largestBatch,
     peakAt: memory.peakAt,
   };
 }

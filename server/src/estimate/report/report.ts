@@ -87,6 +87,7 @@ const totalsSchema = z.object({
         ),
       context: amount.describe('What driver and framework take beside it; an assumption'),
       capacity: orUnknown(amount),
+      largestBatch: orUnknown(count).describe('The largest batch of a GPU whose tensors fit'),
       peakAt: z
         .object({
           phase: z.enum(['forward', 'backward', 'update']),

@@ -141,6 +141,9 @@ export function summarize(report: Report): readonly SummaryRow[] {
           ? [`communication buffers ${weights(formatBytes(bytes(memory.communicationBuffers)))}`]
           : []),
         `peak in ${memory.peakAt.phase}${memory.peakAt.layer === '' ? '' : ` at ${memory.peakAt.layer}`}`,
+        ...(memory.largestBatch === null
+          ? []
+          : [memory.largestBatch === 0 ? 'no batch fits' : `tensors fit up to batch ${memory.largestBatch}`]),
       ].join(', '),
     },
     {
