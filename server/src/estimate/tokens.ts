@@ -18,14 +18,24 @@ export function tokensPerSample(training: TrainingGraph): number | undefined {
   return undefined;
 }
 
-/** Directly, or after it was given another shape or type, as `input_ids.view(-1, length)` does. */
-function picksRows(graph: Graph, name: string): boolean {
-  const readers = graph.values.get(name)?.consumers.flatMap((reader) => graph.operators[reader] ?? []) ?? [];
-  return readers.some(({ type, inputs, outputs }) => {
-    if (type === 'Gather') return inputs[1] === name && isWeight(graph.values.get(inputs[0] ?? '')?.role);
-    const [only] = outputs;
-    return reshaping.has(type) && inputs[0] === name && only !== undefined && picksRows(graph, only);
-  });
+/**
+ * Directly, or after it was given another shape or type, as `input_ids.view(-1, length)` does. A file may chain as many of
+ * these as it has operators, so the walk keeps a list of its own.
+ */
+function picksRows(graph: Graph, input: string): boolean {
+  const waiting = [input];
+  for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {
+    for (const reader of graph.values.get(name)?.consumers ?? []) {
+      const operator = graph.operators[reader];
+      if (operator === undefined) continue;
+      const { type, inputs, outputs } = operator;
+      if (type === 'Gather' && inputs[1] === name && isWeight(graph.values.get(inputs[0] ?? '')?.role))
+        return true;
+      const [only] = outputs;
+      if (reshaping.has(type) && inputs[0] === name && only !== undefined) waiting.push(only);
+    }
+  }
+  return false;
 }
 
 const reshaping: ReadonlySet<string> = new Set(['Cast', 'Identity', 'Reshape']);
