@@ -62,11 +62,21 @@ export function followBatch(
       inputs: graph.inputs.map((info) => (data.has(info.name) ? openLeading(info, batch, name) : info)),
       // Declared shapes repeat the constant batch; they are inferred again.
       outputs: graph.outputs.map(({ name: output }) => ({ name: output, type: undefined })),
-      valueInfos: [],
+      valueInfos: ofSplits(graph, batch),
       initializers: [...graph.initializers, ...following.added],
     },
     nodesOf,
   };
+}
+
+/** Of what is split into sequences, whose number of parts follows from its size, all dimensions but those of the batch. */
+function ofSplits({ nodes, valueInfos }: OnnxGraph, batch: number): readonly OnnxValueInfo[] {
+  const split = new Set(nodes.flatMap(({ type, inputs }) => (type === 'SplitToSequence' ? inputs[0] : [])));
+  return valueInfos.flatMap(({ name, type }) =>
+    split.has(name) && type?.kind === 'tensor'
+      ? [{ name, type: { ...type, shape: type.shape?.map((size) => (size === batch ? undefined : size)) } }]
+      : [],
+  );
 }
 
 interface Following {

@@ -3,23 +3,27 @@
  *
  * TorchScript exports `tensor_split` and Python lists as a `Loop` that fills a sequence. Elements of a sequence
  * share one type in ONNX, so that their shapes, and what follows from them, would be unknown although the file
- * says everything.
+ * says everything. PyTorch's exporter writes `split` as a sequence too, where it does not optimize: the same parts are
+ * those of a `Split`.
  */
 
 import type { OnnxGraph, OnnxNode } from '../formats/onnx/syntax.ts';
 import type { TensorLiteral } from '../model/attribute.ts';
 import type { FlatNode } from './expandFunctions.ts';
 import { renameNode } from './renameNode.ts';
+import { partsOfSplits, type SplitParts } from './splitSequences.ts';
 
 /** The nodes with short loops written out; the same list where there are none. */
 export function unrollLoops(
   nodes: readonly FlatNode[],
-  graph: Pick<OnnxGraph, 'initializers' | 'outputs'>,
+  graph: Pick<OnnxGraph, 'initializers' | 'inputs' | 'outputs' | 'valueInfos'>,
 ): readonly FlatNode[] {
   if (!nodes.some(({ node }) => node.type === 'Loop' || node.type === 'SequenceAt')) return nodes;
   const constants = constantsOf(nodes, graph.initializers);
   const unrolled = nodes.flatMap((flat) => (flat.node.type === 'Loop' ? unroll(flat, constants) : [flat]));
-  return resolveSequences(unrolled, constants, new Set(graph.outputs.map(({ name }) => name)));
+  const splits = partsOfSplits(unrolled, graph, constants);
+  const outputs = new Set(graph.outputs.map(({ name }) => name));
+  return resolveSequences(unrolled, constants, splits, outputs);
 }
 
 type Constants = ReadonlyMap<string, readonly number[]>;
@@ -117,9 +121,11 @@ function shapeOfInput(body: OnnxGraph, index: number): readonly number[] {
 function resolveSequences(
   nodes: readonly FlatNode[],
   constants: Constants,
+  splits: ReadonlyMap<FlatNode, SplitParts>,
   graphOutputs: ReadonlySet<string>,
 ): readonly FlatNode[] {
   const sequences = new Map<string, readonly string[]>();
+  const taken = new Set<string>();
   const resolved = nodes.map((flat) => {
     const { node } = flat;
     const [input = '', second = '', third = ''] = node.inputs;
@@ -132,6 +138,11 @@ function resolveSequences(
       case 'SequenceConstruct':
         sequences.set(output, node.inputs);
         return flat;
+      case 'SplitToSequence': {
+        const parts = splits.get(flat);
+        if (parts !== undefined) sequences.set(output, parts.names);
+        return flat;
+      }
       case 'Identity':
         if (given !== undefined) sequences.set(output, given);
         return flat;
@@ -145,13 +156,18 @@ function resolveSequences(
       case 'SequenceAt': {
         const element = given?.at(constants.get(second)?.[0] ?? Number.NaN);
         if (element === undefined || constants.get(second) === undefined) return flat;
+        taken.add(element);
         return { ...flat, node: identityNode(node.name, element, output) };
       }
       default:
         return flat;
     }
   });
-  return withoutUnread(resolved, sequences, graphOutputs);
+  const split = resolved.flatMap((flat) => {
+    const parts = splits.get(flat);
+    return parts?.names.some((name) => taken.has(name)) ? [...parts.nodes, flat] : [flat];
+  });
+  return withoutUnread(split, sequences, graphOutputs);
 }
 
 /** Drops what only made sequences that nothing reads any more. */
