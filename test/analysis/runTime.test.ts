@@ -5,8 +5,14 @@ import { describe, expect, test } from 'vitest';
 import { openModel } from '../../server/src/analysis/openModel.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
 import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
+import { printDimension } from '../../server/src/model/dimension.ts';
+import { isKnownShape } from '../../server/src/model/graph.ts';
 
 const folder = 'test/analysis/run-time';
+
+const flops: Readonly<Record<string, { readonly forward: number; readonly backward: number }>> = JSON.parse(
+  readFileSync(`${folder}/flops.json`, 'utf8'),
+);
 
 function costOf(file: string, batch: number) {
   const name = `${file}.onnx`;
@@ -30,4 +36,55 @@ describe('lists of parts are followed: an export that is not optimized costs wha
     const [own, other] = [plain, usual].map(({ time }) => time.step ?? Number.NaN);
     expect(Math.abs((own ?? Number.NaN) / (other ?? Number.NaN) - 1)).toBeLessThan(tolerance);
   });
+});
+
+describe('experts that take the tokens routed to them: FLOPs are those that PyTorch counts, experts chosen equally often', () => {
+  test.each([
+    ...['experts-mask', 'experts-compare'].flatMap((model) =>
+      ['default', 'unoptimized', 'legacy'].map((exporter) => ({ model, exporter })),
+    ),
+    // The default exporter refuses both.
+    { model: 'experts-hit', exporter: 'legacy' },
+    { model: 'experts-loop', exporter: 'legacy' },
+  ])('$model, $exporter', ({ model, exporter }) => {
+    const { flops: own, exact, memory, issues } = costOf(`${model}.${exporter}`, 4);
+    expect(own).toEqual(flops[model]);
+    expect(exact).toBe(true);
+    expect(issues.map(({ code }) => code)).toContain('scenario/assumed-routing');
+    // What every expert keeps: its tokens, what it computes of them, and what is added to the result.
+    expect(memory.activations).toBeGreaterThan(8 * 16 * (32 + 64 + 32) * 2);
+  });
+});
+
+/** Two of four experts for each token, and a lookup of where the first was chosen. */
+const lookedUp = (nodes: string): string => `<ir_version: 8, opset_import: ["" : 18]>
+  routed (float[tokens, 4] scores) => (int64[2, n] found)
+  <int64[1] k = {2}, int64 depth = {4}, int64[2] ends = {0, 1}, int64 expert = {0}, int64 none = {0}, int64[4] all = {0, 1, 2, 3}, int64[1] last = {-1}, int64[1] places = {1}>
+  {
+    weights, chosen = TopK (scores, k)
+    ${nodes}
+    found = NonZero (hits)
+  }`;
+
+test.each<[string, string, string]>([
+  ['one-hot', 'hits = OneHot (chosen, depth, ends)', '2*tokens'],
+  ['compared with one expert', 'hits = Equal (chosen, expert)', 'floor((2*tokens + 3)/(4))'],
+  ['compared with all', 'wide = Unsqueeze (chosen, last) hits = Equal (wide, all)', '2*tokens'],
+  [
+    'experts of each token',
+    'mask = OneHot (chosen, depth, ends) sum = ReduceSum <keepdims = 0> (mask, places) hits = Greater (sum, none)',
+    '2*tokens',
+  ],
+])('%s: as many lookups as are expected', (_, nodes, expected) => {
+  const { analysis } = openModel(byteSourceOfBuffer(Buffer.from(lookedUp(nodes))), 'routed.onnxtxt');
+  const type = analysis?.graph.values.get('found')?.type;
+  const count = type?.kind === 'tensor' && isKnownShape(type.shape) ? type.shape[1] : undefined;
+  expect(count === undefined ? '' : printDimension(count)).toBe(expected);
+});
+
+test('what was not routed is looked up as often as the data says', () => {
+  const text = `<ir_version: 8, opset_import: ["" : 18]>
+    plain (float[tokens, 4] x) => (int64[2, n] found) <float zero = {0.0}> { hits = Greater (x, zero) found = NonZero (hits) }`;
+  const { analysis } = openModel(byteSourceOfBuffer(Buffer.from(text)), 'plain.onnxtxt');
+  expect(analysis?.graph.values.get('hits')?.routing).toBeUndefined();
 });

@@ -24,6 +24,7 @@ import { type ModuleScope, rootScope } from './moduleScope.ts';
 import type { InferredOutputs, OperatorKinds } from './operatorKinds.ts';
 import { orderNodes } from './orderNodes.ts';
 import { holdsGraph } from './subgraphs.ts';
+import { expectedHits, routingOf } from './tokenRouting.ts';
 import { typeOfInput, typeOfOnnx } from './typeOfOnnx.ts';
 
 /** A graph, and beside each operator what the graph itself has no place for. */
@@ -119,17 +120,18 @@ export function inferGraph(
         ofItsKind = false;
         return;
       }
-      const inferred = outputs.types[outputIndex] ?? notInferred(flat);
+      const found = outputs.types[outputIndex] ?? notInferred(flat);
+      const inferred = expectedHits(operator, inputs, found);
+      if (inferred !== found) ofItsKind = false;
       const information = declared.get(name);
       const type =
         information === undefined
           ? inferred
           : reconcileTypes(name, inferred, typeOfOnnx(information.type), surroundings.issues, flat.source);
       if (type !== inferred) ofItsKind = false;
-      drafts.set(
-        name,
-        draftOf(name, type, outputs.contents[outputIndex], literalOfConstant(operator), index),
-      );
+      const draft = draftOf(name, type, outputs.contents[outputIndex], literalOfConstant(operator), index);
+      const routing = routingOf(operator, inputs, outputs.types, outputIndex);
+      drafts.set(name, routing === undefined ? draft : { ...draft, routing });
     });
     operators.push(ofItsKind ? operator : withoutKind(operator));
   }

@@ -31,7 +31,8 @@ export function sumOfCosts(
       const name = (tensor.kind === 'input' ? operator.inputs : operator.outputs)[tensor.index];
       if (name === undefined || name === '' || kept.has(name)) continue;
       kept.add(name);
-      saved.push({ kind: 'extra', name, traffic: trafficOf(tensorOf(name)) });
+      const own = { kind: 'extra', name, traffic: trafficOf(tensorOf(name)) } as const;
+      saved.push(graph.values.has(name) ? own : { ...own, fromAround: true });
     }
   }
   return {

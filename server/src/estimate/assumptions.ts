@@ -12,6 +12,7 @@ import { missingLoss } from './missingLoss.ts';
 export const assumptionsOf = (training: TrainingGraph, scenario: Scenario): readonly Issue[] => [
   ...attentionIssues(training, scenario),
   ...inPlaceIssues(training, scenario),
+  ...routingIssues(training),
   ...missingLoss(training, scenario),
 ];
 
@@ -30,6 +31,23 @@ function inPlaceIssues(training: TrainingGraph, { framework, mode }: Scenario): 
       message: `${found.length} ${first.type} or similar are costed as not in place, first \`${first.name || first.outputs[0]}\`: each keeps its input; set \`in-place=true\` if they have \`inplace=True\``,
       scenarioKey: 'framework',
       scenarioPart: 'in-place',
+    },
+  ];
+}
+
+/** How many tokens an expert takes is known only when the model runs. */
+function routingIssues(training: TrainingGraph): readonly Issue[] {
+  const { operators, values } = training.analysis.graph;
+  const lookups = operators.filter(
+    ({ type, inputs }) => type === 'NonZero' && values.get(inputs[0] ?? '')?.routing?.kind === 'hits',
+  );
+  const [first] = lookups;
+  if (first === undefined) return [];
+  return [
+    {
+      code: 'scenario/assumed-routing',
+      severity: 'information',
+      message: `Which experts take which tokens is known only when the model runs. Every expert is costed as if all were chosen equally often, first at \`${first.name || first.outputs[0]}\`. FLOPs of all experts together do not depend on it, times do`,
     },
   ];
 }

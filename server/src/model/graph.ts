@@ -70,7 +70,14 @@ export interface Value {
   readonly producer?: number;
   /** Indices of the operators that read it, in order, each once. */
   readonly consumers: readonly number[];
+  /** Where it says which experts take which tokens (`analysis/tokenRouting.ts`). */
+  readonly routing?: Routing;
 }
+
+/** The experts that were chosen, by number; or elements that are not 0 where one was: `share` of `of` of them. */
+export type Routing =
+  | { readonly kind: 'choice'; readonly experts: number }
+  | { readonly kind: 'hits'; readonly share: number; readonly of: number };
 
 export type ValueType =
   | TensorType

@@ -364,6 +364,11 @@ export const issueCodes = {
     explanation:
       'Exporters and models scale attention differently, which shows whether it was one call of `scaled_dot_product_attention` or written out. Attention without a scale shows neither. It is costed as one fused kernel, which stores no scores; set the framework option `attention=eager` if the model is trained with several kernels.',
   },
+  'scenario/assumed-routing': {
+    title: 'It is assumed that experts are chosen equally often',
+    explanation:
+      'A mixture of experts that is exported as a loop looks up the tokens of each expert. How many there are is known only when the model runs. Each of n experts is costed with tokens × k ÷ n, where the router chooses k experts for each token. Every expert is taken to be hit. The FLOPs of all experts together are the same for any routing that drops no token. Times of single experts and memory depend on the routing.',
+  },
   'scenario/assumed-in-place': {
     title: 'It is assumed that activations are not computed in place',
     explanation:

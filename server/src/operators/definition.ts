@@ -321,7 +321,13 @@ export interface Work {
 export type SavedTensor =
   | { readonly kind: 'input'; readonly index: number }
   | { readonly kind: 'output'; readonly index: number }
-  | { readonly kind: 'extra'; readonly name: string; readonly traffic: MemoryAccess };
+  | {
+      readonly kind: 'extra';
+      readonly name: string;
+      readonly traffic: MemoryAccess;
+      /** Of a subgraph: taken from the graph around it, so that however often it runs, there is one. */
+      readonly fromAround?: true;
+    };
 
 export interface KnownCost {
   readonly kind: 'known';

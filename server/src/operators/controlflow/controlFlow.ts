@@ -7,6 +7,7 @@ import type {
   Inference,
   InferenceContext,
   KnownCost,
+  MemoryAccess,
   OperatorCost,
   OperatorDefinition,
   Work,
@@ -118,10 +119,7 @@ function repeated(context: CostContext, count: number): OperatorCost {
     flops: work.flops * count,
     ...(work.recomputedFlops === undefined ? {} : { recomputedFlops: work.recomputedFlops * count }),
     operations: work.operations * count,
-    traffic: {
-      float32Elements: work.traffic.float32Elements * count,
-      fixedBytes: work.traffic.fixedBytes * count,
-    },
+    traffic: scaledTraffic(work.traffic, count),
     kernels: work.kernels * count,
     ...(work.matmuls === undefined
       ? {}
@@ -133,8 +131,19 @@ function repeated(context: CostContext, count: number): OperatorCost {
     forward: times(body.forward),
     backwardData: times(body.backwardData),
     backwardWeight: times(body.backwardWeight),
+    // Every iteration keeps its own.
+    saved: body.saved.map((tensor) =>
+      tensor.kind !== 'extra' || tensor.fromAround
+        ? tensor
+        : { ...tensor, traffic: scaledTraffic(tensor.traffic, count) },
+    ),
   };
 }
+
+const scaledTraffic = ({ float32Elements, fixedBytes }: MemoryAccess, count: number): MemoryAccess => ({
+  float32Elements: float32Elements * count,
+  fixedBytes: fixedBytes * count,
+});
 
 /** Loops of exporters over a few parts are followed iteration by iteration; longer ones are summed up. */
 const mostIterations = 16;
