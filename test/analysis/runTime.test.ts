@@ -88,3 +88,46 @@ test('what was not routed is looked up as often as the data says', () => {
   const { analysis } = openModel(byteSourceOfBuffer(Buffer.from(text)), 'plain.onnxtxt');
   expect(analysis?.graph.values.get('hits')?.routing).toBeUndefined();
 });
+
+describe('bags of embeddings that are exported as a loop over bags are one lookup and one sum', () => {
+  const rows = 32 * 20;
+  test.each(
+    ['bag-sum', 'bag-mean', 'bag-max', 'bag-offsets'].flatMap((model) =>
+      ['default', 'unoptimized', 'legacy'].map((exporter) => ({ model, exporter })),
+    ),
+  )('$model, $exporter', ({ model, exporter }) => {
+    const file = `${model}.${exporter}.onnx`;
+    const opened = openModel(byteSourceOfBuffer(readFileSync(`${folder}/${file}`)), file);
+    const { graph } = opened.analysis ?? {};
+    expect(graph?.operators.filter(({ type }) => type === 'Loop')).toEqual([]);
+    const added = graph?.operators.find(({ type }) => type === 'ScatterND');
+    const shapes = added?.inputs.map((name) => graph?.values.get(name)?.type);
+    expect(shapes).toMatchObject([{ shape: [32, 32] }, { shape: [rows, 1] }, { shape: [rows, 32] }]);
+    const cost = costOf(`${model}.${exporter}`, 32);
+    expect(cost.exact).toBe(true);
+    expect(cost.flops).toEqual(flops[model]);
+  });
+});
+
+test.each([
+  ['a sum along another axis', 'one', 'weights'],
+  ['rows of the body itself', 'zero', 'own'],
+])('a loop with %s stays a loop', (_, axis, table) => {
+  const text = `<ir_version: 8, opset_import: ["" : 18]>
+    plain (int64[20] ids, int64[4] offsets) => (float[a, b] y)
+    <float[10, 8] weights, int64 bags = {4}, bool yes = {1}, int64[1] zero = {0}, int64[1] one = {1}>
+    {
+      y = Loop <body = body (int64 i, bool c) => (bool d, float[e] s) {
+        own = Identity (weights)
+        start = Gather (offsets, i)
+        first = Unsqueeze (start, zero)
+        last = Add (first, one)
+        part = Slice (ids, first, last, zero)
+        rows = Gather (${table}, part)
+        s = ReduceSum <keepdims = 0> (rows, ${axis})
+        d = Identity (c)
+      }> (bags, yes)
+    }`;
+  const { analysis } = openModel(byteSourceOfBuffer(Buffer.from(text)), 'loop.onnxtxt');
+  expect(analysis?.graph.operators.map(({ type }) => type)).not.toContain('ScatterND');
+});

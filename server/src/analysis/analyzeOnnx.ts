@@ -15,6 +15,7 @@ import type { Issue } from '../model/issue.ts';
 import { finish, type Steps } from '../model/steps.ts';
 import { type AuxiliaryOperators, findAuxiliaryOperators } from './auxiliaryOperators.ts';
 import { dropDeadNodes } from './dropDeadNodes.ts';
+import { writeOutBags } from './embeddingBags.ts';
 import { expandFunctions, type FlatNode } from './expandFunctions.ts';
 import { findRoles, type Roles } from './findRoles.ts';
 import { groupLayers } from './groupLayers.ts';
@@ -54,7 +55,7 @@ export function* analyzeInSteps(
   const model = { ...file, graph: hoistInitializers(file.graph) };
   const expanded = expandFunctions(model);
   const useful = dropDeadNodes(expanded.nodes, model.graph);
-  const unrolled = unrollLoops(useful.nodes, model.graph);
+  const unrolled = unrollLoops(writeOutBags(useful.nodes, model.graph), model.graph);
   const { nodes, graph } =
     provided === undefined
       ? restoreWeights({ nodes: splitMergedCalls(unrolled, model.graph), graph: model.graph })

@@ -9,6 +9,7 @@
 
 import type { OnnxGraph, OnnxNode } from '../formats/onnx/syntax.ts';
 import type { TensorLiteral } from '../model/attribute.ts';
+import { type Constants, constantsOf } from './constantsOfNodes.ts';
 import type { FlatNode } from './expandFunctions.ts';
 import { renameNode } from './renameNode.ts';
 import { partsOfSplits, type SplitParts } from './splitSequences.ts';
@@ -26,26 +27,9 @@ export function unrollLoops(
   return resolveSequences(unrolled, constants, splits, outputs);
 }
 
-type Constants = ReadonlyMap<string, readonly number[]>;
-
 /** Loops that make more nodes than this stay loops: their cost is that of the body times the iterations. */
 const mostUnrolledNodes = 512;
 const mostIterations = 16;
-
-function constantsOf(nodes: readonly FlatNode[], initializers: readonly TensorLiteral[]): Constants {
-  const constants = new Map<string, readonly number[]>();
-  for (const { name, elements } of initializers) if (elements !== undefined) constants.set(name, elements);
-  for (const { node } of nodes) {
-    const [output] = node.outputs;
-    if (node.type !== 'Constant' || output === undefined) continue;
-    const value = node.attributes.get('value');
-    const integer = node.attributes.get('value_int');
-    if (value?.kind === 'tensor' && value.value.elements !== undefined) {
-      constants.set(output, value.value.elements);
-    } else if (integer?.kind === 'int') constants.set(output, [integer.value]);
-  }
-  return constants;
-}
 
 function unroll(flat: FlatNode, constants: Constants): readonly FlatNode[] {
   const { node } = flat;
