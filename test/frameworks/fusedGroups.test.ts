@@ -1,8 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import type { TrainingGraph } from '../../server/src/analysis/modelAnalysis.ts';
+import { openModel } from '../../server/src/analysis/openModel.ts';
 import { planCosting } from '../../server/src/analysis/planCosting.ts';
 import { findComposites } from '../../server/src/composites/findComposites.ts';
 import { compositePatterns } from '../../server/src/composites/patterns.ts';
+import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
+import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
 import { fusedGroups } from '../../server/src/frameworks/pytorch/fusedGroups.ts';
 import { resolveFramework } from '../../server/src/frameworks/registry.ts';
 import type { Graph, Value } from '../../server/src/model/graph.ts';
@@ -226,6 +229,18 @@ describe('group normalization', () => {
     expect(forward).toMatchObject([{ class: 'normalization', launches: 3, bytes: 3 * image }]);
     expect(backward).toMatchObject([{ class: 'normalization', launches: 5, bytes: 5 * image }]);
     expect([...forward, ...backward].every((kernel) => kernel.rowLength === undefined)).toBe(true);
+  });
+
+  test('is the same where it is one operator', () => {
+    const text =
+      'inputs:\n  x: float32[8, 4, 6, 6]\nlayers:\n  - in: Conv2d(4, 4, 1)\n  - norm: GroupNorm(2, 4)\n';
+    const opened = openModel(byteSourceOfBuffer(new TextEncoder().encode(text)), 'net.layers.yaml');
+    const { training } = estimateModel(opened, [{ cluster: 'dgx-a100' }]);
+    if (training === undefined) throw new Error('not costed');
+    const norm = behaviour.lower(training, 'fp32', 'training').operators.at(-1);
+    expect(norm?.forward).toMatchObject([{ class: 'normalization', launches: 3 }]);
+    expect(norm?.backwardData).toMatchObject([{ class: 'normalization', launches: 5 }]);
+    expect(norm?.saved.map((kept) => kept.bytes)).toEqual([image, 8 * 2 * 8]);
   });
 
   test('keeps mean and deviation of each group of each image', () => {

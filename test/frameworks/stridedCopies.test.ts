@@ -46,6 +46,9 @@ const shuffle = `
   - shuffled: reshape((batch, 10, 64))
   - out: Linear(64, 64)`;
 
+/** The same, as unoptimized exports write `contiguous()`. */
+const contiguous = shuffle.replace('  - shuffled', '  - lies: Identity()\n  - shuffled');
+
 const lastTwo = `
   - swapped: transpose(x, 1, 2)
   - scores: matmul(x, swapped)
@@ -57,6 +60,7 @@ test.each([
   ['attention, 1 sequence', attention, 1, [1, 2]],
   ['heads beside sequences', stacked, 3, [1, 3]],
   ['channel shuffle', shuffle, 3, [1, 1]],
+  ['channel shuffle, made contiguous', contiguous, 3, [1, 1]],
   ['a matrix transposed in its stack', lastTwo, 3, [0, 0]],
 ])('%s: as often copied as PyTorch does', (_, layers, batch, expected) => {
   const input = layers === stacked ? '[10, batch, 64]' : '[batch, 10, 64]';

@@ -190,6 +190,8 @@ function isLearnedOperand(value: Value, elements: number, graph: Graph): boolean
   if (elements === 1) return !isAnonymousTensor(value.name) && moduleNames.test(value.name);
   if (computedNames.test(value.name)) return false;
   if (!isAnonymousTensor(value.name)) return true;
+  // A mask is begun as zeros.
+  if (value.literal === undefined) return false;
   return wideAxes(value) < 3 && !isMask(value, graph) && !tableNames.test(value.name);
 }
 

@@ -226,7 +226,8 @@ function homeOf(
   modules: readonly string[],
   readings: readonly Reading[],
 ): Home | undefined {
-  const source = origin?.foldedFrom?.length === 1 ? (origin.foldedFrom[0] ?? name) : name;
+  const folded = origin?.foldedFrom?.length === 1 ? origin.foldedFrom[0] : undefined;
+  const source = origin?.parameter ?? folded ?? name;
   const asWeight = readings.every(({ flat, position }) => position > 0 && isWeightInput(flat.node, position));
   if (!isBufferName(source) || asWeight) {
     const inside = modules.filter((module) => module !== '' && source.startsWith(`${module}.`));

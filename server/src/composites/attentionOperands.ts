@@ -2,8 +2,8 @@
 
 import type { Graph, Operator } from '../model/graph.ts';
 import { intAttribute, sameShape, shapeOf } from './axis.ts';
-import { producerOf } from './flow.ts';
-import { baseOf, isScalar, readersOf } from './walk.ts';
+import { producerOf, readersOf } from './flow.ts';
+import { baseOf, isScalar } from './walk.ts';
 
 export interface OperandChain {
   /** The tensor that the call was given. */

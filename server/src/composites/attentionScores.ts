@@ -2,9 +2,9 @@
 
 import type { Graph, Operator } from '../model/graph.ts';
 import { axisBefore, sameShape, shapeOf } from './axis.ts';
-import { producerOf } from './flow.ts';
+import { producerOf, readersOf } from './flow.ts';
 import { type MatrixProduct, matrixProduct } from './matrixProduct.ts';
-import { casts, isScalar, readersOf, views } from './walk.ts';
+import { casts, isScalar, views } from './walk.ts';
 
 export interface Scores {
   /** The product first, then what lies between it and the softmax. */

@@ -2,8 +2,9 @@
 
 import type { Graph, Operator } from '../model/graph.ts';
 import { axisBehind } from './axis.ts';
+import { readersOf } from './flow.ts';
 import { matrixProduct } from './matrixProduct.ts';
-import { casts, isScalar, readersOf, views } from './walk.ts';
+import { casts, isScalar, views } from './walk.ts';
 
 export interface Weights {
   /** What lies between the softmax and the product, then the product. */

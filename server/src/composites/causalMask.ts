@@ -2,8 +2,7 @@
 
 import type { Graph, Operator } from '../model/graph.ts';
 import { intAttribute } from './axis.ts';
-import { producerOf } from './flow.ts';
-import { readersOf } from './walk.ts';
+import { producerOf, readersOf } from './flow.ts';
 
 /**
  * The operators that make `mask` from sizes alone by a lower triangle and that nothing but `path` reads; none where it is

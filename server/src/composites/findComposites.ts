@@ -2,6 +2,7 @@
 
 import type { Graph, Operator } from '../model/graph.ts';
 import type { Composite, CompositeMatch, CompositePattern, OperatorOrigin } from './composite.ts';
+import { readersOf } from './flow.ts';
 import { isOfOneLine, launchedAs } from './launchedAs.ts';
 
 /** By the index of each of their operators. An operator is part of one composite at most. */
@@ -64,7 +65,7 @@ function boundaryOf(
       if (input !== '' && (producer === undefined || !members.has(producer))) inputs.add(input);
     }
     for (const output of operator.outputs) {
-      const isRead = graph.values.get(output)?.consumers.some((reader) => !members.has(reader)) === true;
+      const isRead = readersOf(graph, output).some(({ index: reader }) => !members.has(reader));
       if (isRead || given.has(output)) outputs.push(output);
     }
   }

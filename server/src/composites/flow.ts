@@ -1,6 +1,7 @@
 /** Steps along the data flow of a graph, which patterns are made of. */
 
 import { type Graph, isKnownShape, type Operator, type Value } from '../model/graph.ts';
+import { readsElements } from '../operators/operatorFacts.ts';
 
 const outputs = new WeakMap<Graph, ReadonlySet<string>>();
 
@@ -14,12 +15,16 @@ function outputsOf(graph: Graph): ReadonlySet<string> {
 export const producerOf = ({ operators, values }: Graph, name: string | undefined): Operator | undefined =>
   operators[values.get(name ?? '')?.producer ?? -1];
 
+/** The operators that read the elements of a value; its sizes and type may be read besides. */
+export const readersOf = (graph: Graph, name = ''): readonly Operator[] =>
+  (graph.values.get(name)?.consumers ?? [])
+    .flatMap((index) => graph.operators[index] ?? [])
+    .filter((operator) => readsElements(operator, name));
+
 /** The one operator that reads a value; `undefined` where there are more, or the model gives it out. */
 export function soleReader(graph: Graph, name: string | undefined): Operator | undefined {
-  const consumers = graph.values.get(name ?? '')?.consumers ?? [];
-  return consumers.length === 1 && !outputsOf(graph).has(name ?? '')
-    ? graph.operators[consumers[0] ?? -1]
-    : undefined;
+  const [reader, ...others] = readersOf(graph, name);
+  return others.length === 0 && !outputsOf(graph).has(name ?? '') ? reader : undefined;
 }
 
 /** A known number, whatever its shape; `undefined` for everything else. */

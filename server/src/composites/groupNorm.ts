@@ -2,7 +2,7 @@
 
 import type { Graph, Operator } from '../model/graph.ts';
 import type { CompositePattern } from './composite.ts';
-import { isStored, otherOperand, producerOf, rankOf, soleReader } from './flow.ts';
+import { beforeCasts, isStored, otherOperand, producerOf, rankOf, soleReader } from './flow.ts';
 
 export const groupNorm: CompositePattern = {
   kind: 'group-norm',
@@ -40,5 +40,7 @@ function affine(
   const operator = soleReader(graph, outputs[0]);
   if (operator?.type !== type) return undefined;
   const stored = otherOperand(operator, outputs[0] ?? '');
-  return stored !== undefined && isStored(graph, stored) ? { operator, stored } : undefined;
+  return stored !== undefined && isStored(graph, beforeCasts(graph, stored))
+    ? { operator, stored }
+    : undefined;
 }

@@ -1,13 +1,7 @@
 /** Steps from a value to what computes it and to what reads it. */
 
-import type { Graph, Operator } from '../model/graph.ts';
+import type { Graph } from '../model/graph.ts';
 import { producerOf } from './flow.ts';
-
-/** The operators that read the elements of a value; its shape may be read besides. */
-export const readersOf = (graph: Graph, name: string | undefined): readonly Operator[] =>
-  (graph.values.get(name ?? '')?.consumers ?? [])
-    .flatMap((index) => graph.operators[index] ?? [])
-    .filter(({ type }) => type !== 'Shape' && type !== 'Size');
 
 /** The same elements in another arrangement, as long as nothing is repeated. */
 export const views: ReadonlySet<string> = new Set([

@@ -23,10 +23,12 @@ export interface TensorLiteral {
 
 /** Where a stored tensor comes from: what the exporter recorded, and what its bytes show where they are in the file. */
 export interface TensorOrigin {
-  /** What PyTorch's exporter recorded of it. */
+  /** What PyTorch's exporter recorded of it, or of what it was folded from. */
   readonly kind?: 'parameter' | 'buffer' | 'constant';
   /** The tensors that constant folding computed it from, as the exporter recorded them. */
   readonly foldedFrom?: readonly string[];
+  /** The one parameter of the program among them. */
+  readonly parameter?: string;
   /** The stored matrix whose transpose it is. */
   readonly transposeOf?: string;
   /** Whether all its elements are one number. */

@@ -51,7 +51,7 @@ export interface OperatorInput {
 /**
  * `data` is computed with, a `weight` is trained, an `operand` is a weight where it is stored and data where it is not; a
  * `statistic` is stored and not trained; what `host` is read for are its numbers, before anything is launched; of `shape` only
- * the sizes are read.
+ * sizes or element type are read.
  */
 export type InputRole = 'data' | 'weight' | 'operand' | 'statistic' | 'host' | 'shape';
 

@@ -24,6 +24,12 @@ export function isWeightInput(operator: OperatorName, index: number): boolean {
 export const isHostInput = (operator: OperatorName, index: number): boolean =>
   inputOf(operator, index)?.role === 'host';
 
+/** Whether an operator reads elements of a tensor, not its sizes or type alone. */
+export const readsElements = (
+  operator: OperatorName & { readonly inputs: readonly string[] },
+  name: string,
+) => operator.inputs.some((input, index) => input === name && inputOf(operator, index)?.role !== 'shape');
+
 export const hasTrait = (operator: OperatorName | undefined, trait: Trait): boolean =>
   (operator && definitionOf(operator)?.traits?.includes(trait)) ?? false;
 

@@ -1,5 +1,6 @@
 /** Rewrites a graph so that batch normalizations which were folded into other operators stand in it again. */
 
+import { parametersOfProgram } from '../../formats/onnx/graphSignature.ts';
 import type { OnnxGraph, OnnxModel, OnnxNode } from '../../formats/onnx/syntax.ts';
 import type { TensorLiteral } from '../../model/attribute.ts';
 import type { ElementType } from '../../model/elementType.ts';
@@ -14,7 +15,6 @@ import {
   hosts,
   moduleOfWeight,
 } from './foldedNormalization.ts';
-import { parametersOfProgram } from './graphSignature.ts';
 
 export interface RestoredNormalizations {
   readonly model: OnnxModel;

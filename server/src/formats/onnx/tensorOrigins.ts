@@ -9,6 +9,7 @@
 import type { TensorLiteral, TensorOrigin } from '../../model/attribute.ts';
 import { isAnonymousTensor } from '../../model/tensorNames.ts';
 import type { ByteSource } from '../byteSource.ts';
+import { parametersOfProgram } from './graphSignature.ts';
 import type { PayloadRange } from './reading.ts';
 import type { OnnxGraph, OnnxValueInfo } from './syntax.ts';
 
@@ -20,8 +21,9 @@ export function withOrigins(
 ): readonly TensorLiteral[] {
   const { initializers } = graph;
   const recorded = new Map<string, TensorOrigin>();
+  const parameters = parametersOfProgram(graph);
   for (const info of graph.valueInfos) {
-    const origin = recordedOrigin(info);
+    const origin = recordedOrigin(info, parameters);
     if (origin !== undefined) recorded.set(info.name, origin);
   }
   const samples = sampleTensors(source, payloads);
@@ -41,16 +43,23 @@ export function withOrigins(
   });
 }
 
-function recordedOrigin({ metadata }: OnnxValueInfo): TensorOrigin | undefined {
+/** `parameters`: all that the program has, where they are recorded. */
+function recordedOrigin(
+  { metadata }: OnnxValueInfo,
+  parameters: ReadonlySet<string> | undefined,
+): TensorOrigin | undefined {
   if (metadata === undefined) return undefined;
   const kind = kinds[metadata.get('pkg.torch.export.graph_signature.InputSpec.kind') ?? ''];
   const folded = metadata.get('pkg.onnxscript.optimizer.folded_from');
-  if (kind === undefined && folded === undefined) return undefined;
+  if (folded === undefined) return kind === undefined ? undefined : { kind };
+  const foldedFrom = [...folded.matchAll(/'([^']*)'/g)].map(([, name = '']) => name);
+  if (parameters === undefined) return { ...(kind === undefined ? {} : { kind }), foldedFrom };
+  const trained = foldedFrom.filter((name) => parameters.has(name));
+  const [parameter] = trained;
   return {
-    ...(kind === undefined ? {} : { kind }),
-    ...(folded === undefined
-      ? {}
-      : { foldedFrom: [...folded.matchAll(/'([^']*)'/g)].map(([, name = '']) => name) }),
+    kind: parameter === undefined ? 'constant' : 'parameter',
+    foldedFrom,
+    ...(parameter === undefined || trained.length > 1 ? {} : { parameter }),
   };
 }
 

@@ -6,6 +6,8 @@
  * call, that decides; else it is taken for one, as current libraries write it. The option `attention` says it of
  * attention for models that were exported otherwise than they are trained. The option `fused-calls=false` takes everything
  * for written out.
+ *
+ * A group normalization that is one operator has the kernels of one that was exported as several.
  */
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
@@ -33,6 +35,10 @@ export function fusedGroups(
     const known: Composite = isAsked ? { ...composite, launchedAs: 'one' } : composite;
     const group = { kind, composite: known, operators, inputs, outputs };
     for (const index of operators) groups.set(index, group);
+  }
+  for (const { index, type, inputs, outputs } of analysis.graph.operators) {
+    if (type !== 'GroupNormalization' || groups.has(index) || costs[index]?.kind !== 'known') continue;
+    groups.set(index, { kind: 'normalization', operators: [index], inputs, outputs });
   }
   return groups;
 }

@@ -4,6 +4,7 @@ import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { KernelEnvironment } from '../../hardware/kernelEnvironment.ts';
 import type { KernelWork } from '../../hardware/kernelWork.ts';
 import { bitsPerElement } from '../../model/elementType.ts';
+import type { Operator } from '../../model/graph.ts';
 import { bytes, flops } from '../../model/units.ts';
 import type { BoundTensor, KernelClass, Work } from '../../operators/definition.ts';
 import type { KeptTensor, LoweredOperator } from '../behaviour.ts';
@@ -101,17 +102,36 @@ export function lowerGroup(
   };
 }
 
+interface GatheredTensor {
+  readonly elements: number;
+  /** Groups of all images, each with a mean and a deviation. */
+  readonly rows: number;
+}
+
 /**
- * What comes in, [images, groups, the rest], where mean and deviation of a group are gathered before it is normalized; the
- * exporter writes a group normalization as an `InstanceNormalization`. Forward is three kernels (moments; scale and shift
+ * What comes in where mean and deviation of a group are gathered before it is normalized. Before operator set 21 exporters
+ * write a group normalization as an `InstanceNormalization` of [images, groups, the rest]. Forward is three kernels (moments; scale and shift
  * of each channel; both applied), backward five (sums of each channel; three coefficients of each channel, in two; the gradient
  * of the input; those of scale and shift), of which the first and the applying one read whole tensors (PyTorch 2.x
  * aten/src/ATen/native/cuda/group_norm_kernel.cu, read at commit 0081abf: `GroupNormKernelImplInternal` and its backward).
  */
-function gatheredTensor(training: TrainingGraph, group: FusedGroup): BoundTensor | undefined {
+function gatheredTensor(training: TrainingGraph, group: FusedGroup): GatheredTensor | undefined {
   const { operators } = training.analysis.graph;
-  const found = group.operators.find((index) => operators[index]?.type === 'InstanceNormalization');
-  return training.tensors.get(operators[found ?? -1]?.inputs[0] ?? '');
+  for (const index of group.operators) {
+    const operator = operators[index];
+    const tensor = training.tensors.get(operator?.inputs[0] ?? '');
+    if (operator === undefined || tensor === undefined) continue;
+    const [images = 1, groups = 1] = tensor.dimensions;
+    const { elements } = tensor;
+    if (operator.type === 'InstanceNormalization') return { elements, rows: images * groups };
+    if (operator.type === 'GroupNormalization') return { elements, rows: images * groupsOf(operator) };
+  }
+  return undefined;
+}
+
+function groupsOf({ attributes }: Operator): number {
+  const groups = attributes.get('num_groups');
+  return groups?.kind === 'int' ? groups.value : 1;
 }
 
 const isImage = (training: TrainingGraph, { outputs }: FusedGroup): boolean =>
@@ -140,8 +160,7 @@ function statisticsOf(training: TrainingGraph, group: FusedGroup): readonly Kept
   const name = group.kind === 'attention' ? operators[softmax ?? -1]?.outputs[0] : group.outputs[0];
   const tensor = training.tensors.get(name ?? '');
   const gathered = gatheredTensor(training, group);
-  const rows =
-    gathered === undefined ? rowsOf(tensor) : (gathered.dimensions[0] ?? 1) * (gathered.dimensions[1] ?? 1);
+  const rows = gathered?.rows ?? rowsOf(tensor);
   return [
     {
       key: `${group.operators[0]}/statistics`,

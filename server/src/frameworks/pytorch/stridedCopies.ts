@@ -25,7 +25,6 @@ export function copiesOfTransposed(
   operator: Operator,
   groups: ReadonlyMap<number, FusedGroup>,
 ): StridedCopies {
-  const { operators, values } = training.analysis.graph;
   const [source = ''] = operator.inputs;
   const [output = ''] = operator.outputs;
   const sizes = training.tensors.get(source)?.dimensions;
@@ -34,10 +33,9 @@ export function copiesOfTransposed(
   const given = permuted(contiguous(sizes), order);
   let reshaped = 0;
   let forward = 0;
-  for (const index of values.get(output)?.consumers ?? []) {
-    const consumer = operators[index];
-    if (consumer === undefined || groups.has(index)) continue;
-    const target = shapeRead(training, consumer, output);
+  for (const { consumer, name } of readersOf(training, output)) {
+    if (groups.has(consumer.index)) continue;
+    const target = shapeRead(training, consumer, name);
     if (target === undefined) continue;
     reshaped += 1;
     if (!isViewable(given, target)) forward += 1;
@@ -46,6 +44,24 @@ export function copiesOfTransposed(
   const wanted = shapeWritten(training, source, groups);
   const back = permuted(contiguous(given.sizes), inverse(order));
   return { forward, backward: wanted === undefined || isViewable(back, wanted) ? 0 : 1 };
+}
+
+interface Reader {
+  readonly consumer: Operator;
+  /** The tensor that it reads. */
+  readonly name: string;
+}
+
+/** What reads a tensor as it lies; unoptimized exports write `contiguous()` and `clone()` as an Identity between. */
+function readersOf(training: TrainingGraph, name: string): readonly Reader[] {
+  const { operators, values } = training.analysis.graph;
+  return (values.get(name)?.consumers ?? []).flatMap((index): readonly Reader[] => {
+    const consumer = operators[index];
+    if (consumer === undefined) return [];
+    return consumer.type === 'Identity'
+      ? readersOf(training, consumer.outputs[0] ?? '')
+      : [{ consumer, name }];
+  });
 }
 
 /** The shape that a reader makes of a tensor before it computes; `undefined` where it takes any strides. */
@@ -81,6 +97,7 @@ function shapeWritten(
   // A bias that is added to a product is part of it.
   if (maker.type === 'Add' && training.tensors.get(second)?.dimensions.length === 1)
     return shapeWritten(training, first, groups);
+  if (maker.type === 'Identity') return shapeWritten(training, first, groups);
   if (view !== 'reshape') return undefined;
   return shapeWritten(training, first, groups) ?? training.tensors.get(first)?.dimensions;
 }

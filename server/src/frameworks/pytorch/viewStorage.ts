@@ -53,8 +53,12 @@ export function viewStorage(training: TrainingGraph, isCast: (operator: Operator
     if (expanded === undefined) {
       if (sizeOf(from) === sizeOf(to) || view === 'slice') roots.set(output, root);
     } else if (view !== 'permute' && sizeOf(from) === sizeOf(to)) {
-      if (isViewable({ sizes: from, strides: expanded }, to)) roots.set(output, root);
-      else copies.add(operator.index);
+      if (!isViewable({ sizes: from, strides: expanded }, to)) copies.add(operator.index);
+      else {
+        roots.set(output, root);
+        // Unoptimized exports write `clone` and `contiguous()` so, before the reshape that copies.
+        if (operator.type === 'Identity') strides.set(output, expanded);
+      }
     }
   }
   return { storage: (name) => roots.get(name) ?? name, copies };

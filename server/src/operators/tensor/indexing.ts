@@ -248,10 +248,9 @@ function gatherCost(context: CostContext): OperatorCost {
   if (indices.elements === 1 && indices.dimensions.length === 0 && context.inputContent(1) !== undefined) {
     return viewCost(context, 'scatter');
   }
+  // `aten::embedding` takes a matrix; what is chosen from more axes are whole matrices (experts), copied like any tensor.
   const kernelClass =
-    context.gradient(0) === 'weight' || (table.dimensions.length === 2 && context.int('axis', 0) === 0)
-      ? 'embedding'
-      : 'movement';
+    table.dimensions.length === 2 && context.int('axis', 0) === 0 ? 'embedding' : 'movement';
   const read = trafficOfElements(table, output.elements);
   const forward = work({ traffic: addTraffic(read, trafficOf(indices, output)) });
   if (!needsGradient(context)) return cost(kernelClass, forward);

@@ -170,7 +170,7 @@ const castLike = define({
   type: 'CastLike',
   since: 15,
   documentation: 'elements converted to the type of another tensor (ONNX Operators, CastLike-25)',
-  inputs: [data('input'), detached('target_type')],
+  inputs: [data('input'), measured('target_type')],
   traits: ['passes-elements'],
   pytorch: { layer: 'CastLike', autocast: 'widest' },
   runner: { rule: 'CastLike' },

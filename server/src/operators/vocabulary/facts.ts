@@ -20,7 +20,7 @@ export const statistic = (name: string): OperatorInput => ({ name, role: 'statis
 /** A tensor whose numbers the host reads: a target shape, axes, scales. */
 export const host = (name: string): OperatorInput => ({ name, role: 'host', gradient: false });
 
-/** A tensor of which only the sizes are read. */
+/** A tensor of which only sizes or element type are read. */
 export const measured = (name: string): OperatorInput => ({ name, role: 'shape', gradient: false });
 
 /** An input that may be given any number of times, the last of its operator. */

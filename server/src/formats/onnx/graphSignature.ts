@@ -1,6 +1,6 @@
 /** What the torch.export-based exporter records of the program that it exported. */
 
-import type { OnnxGraph } from '../../formats/onnx/syntax.ts';
+import type { OnnxGraph } from './syntax.ts';
 
 /**
  * Names of all parameters that the exported program had, also of those that the exporter's optimizer took out of the graph;
