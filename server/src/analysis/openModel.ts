@@ -7,9 +7,10 @@
 import { type ByteSource, decodeText } from '../formats/byteSource.ts';
 import type { ReadCustomOperators } from '../formats/custom-operators/readCustomOperators.ts';
 import type { ReadFramework } from '../formats/framework/readFrameworkDescription.ts';
-import { type ReadSpec, readLayerSpec } from '../formats/layer-spec/readLayerSpec.ts';
+import { readLayerSpec } from '../formats/layer-spec/readLayerSpec.ts';
 import { modelNames, selectModel } from '../formats/layer-spec/selectModel.ts';
 import { isLibrary } from '../formats/layer-spec/specKeys.ts';
+import type { ReadSpec } from '../formats/layer-spec/specReading.ts';
 import type { LayerSpec } from '../formats/layer-spec/syntax.ts';
 import { locateIssues } from '../formats/locateIssues.ts';
 import { type ReadOnnx, readOnnx } from '../formats/onnx/readOnnx.ts';

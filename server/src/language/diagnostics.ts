@@ -1,11 +1,14 @@
 /** Issues of the file and findings of the estimate, each on the narrowest range it concerns. */
 
-import type { Severity } from '../model/issue.ts';
+import type { Issue, Repair, Severity } from '../model/issue.ts';
 import { causesOf, type IssueCode } from '../model/issueCodes.ts';
+import { meantName } from '../model/nearestName.ts';
 import type { Finding, FindingChange } from '../model/stepCost.ts';
+import { misspeltDefinition } from './misspeltDefinition.ts';
 import {
   firstRange,
   holdsLine,
+  isReadingError,
   type ModelView,
   rangeOfIssue,
   rowOfLayer,
@@ -21,6 +24,8 @@ export interface Diagnostic {
   readonly message: string;
   /** What the estimate advises, for a program that can do it. */
   readonly change?: FindingChange;
+  /** The edit that the reader went on as if it had been made. */
+  readonly repair?: Repair;
   /** True for text that could go: an editor shows it pale. */
   readonly unnecessary?: true;
   /** The model it is about, where the text holds several. */
@@ -54,23 +59,71 @@ export function diagnostics(view: ModelView): readonly Diagnostic[] {
 
 function diagnosticsOf(view: ModelView): readonly Diagnostic[] {
   const issues = view.estimate.issues.map((issue) => ({ issue, range: rangeOfIssue(view, issue) }));
-  // What follows from a line that is itself wrong would only repeat it in other words.
-  const wrongLines = new Set(
-    issues.flatMap(({ issue, range }) =>
-      issue.span !== undefined && issue.severity === 'error' ? [range.start.line] : [],
-    ),
-  );
-  const shown = issues
-    .filter(({ issue, range }) => issue.operator === undefined || !wrongLines.has(range.start.line))
-    .map(({ issue: { code, severity, message }, range }) => ({
+  const shown = withoutConsequences(view, issues).map(
+    ({ issue: { code, severity, message, repair }, range }) => ({
       range,
       severity,
       code,
       message,
+      ...(repair === undefined ? {} : { repair }),
       ...(unnecessary.has(code) ? { unnecessary: true as const } : {}),
-    }));
+    }),
+  );
   return withoutRepetition([...shown, ...diagnosticsOfFindings(view)]);
 }
+
+interface PlacedIssue {
+  readonly issue: Issue;
+  readonly range: Range;
+}
+
+/**
+ * What follows from a line that is itself wrong would only repeat it in other words. Where a line cannot be read, what is
+ * missing or unlike elsewhere may be so because of it, and is said when the line can be.
+ */
+function withoutConsequences(view: ModelView, issues: readonly PlacedIssue[]): readonly PlacedIssue[] {
+  const lineOf = ({ range }: PlacedIssue): number => range.start.line;
+  const linesOf = (some: readonly PlacedIssue[]): ReadonlySet<number> => new Set(some.map(lineOf));
+  const errors = issues.filter(({ issue }) => issue.severity === 'error' && issue.span !== undefined);
+  const unread = errors.filter(({ issue }) => isReadingError(issue));
+  const wrongLines = linesOf(errors);
+  const unreadLines = linesOf(unread);
+  const brokenCalls = new Set<number>();
+  const misnamed = new Set<string>();
+  return issues.filter((placed) => {
+    const { issue } = placed;
+    const line = lineOf(placed);
+    if (isReadingError(issue)) {
+      // The rest of a call is read by guessing.
+      const isRepeated = issue.code === 'spec/call' && brokenCalls.has(line);
+      brokenCalls.add(line);
+      return !isRepeated;
+    }
+    if (issue.operator !== undefined && (unread.length > 0 || wrongLines.has(line))) return false;
+    if (issue.span === undefined) return true;
+    if (unnecessary.has(issue.code)) return errors.length === 0;
+    // A definition that is misspelt is missing wherever it is read.
+    const meant = following.has(issue.code) ? meantName(issue.message) : undefined;
+    const word = meant === undefined ? '' : textIn(view, placed.range);
+    if (meant !== undefined && misspeltDefinition(view.text.lines.join('\n'), word, meant) !== undefined) {
+      if (misnamed.has(word)) return false;
+      misnamed.add(word);
+    }
+    return !unreadLines.has(line) && !(unread.length > 0 && following.has(issue.code));
+  });
+}
+
+const textIn = ({ text }: ModelView, { start, end }: Range): string =>
+  text.lines[start.line]?.slice(start.character, end.character) ?? '';
+
+/** What may be so only because a line could not be read. */
+const following: ReadonlySet<IssueCode> = new Set<IssueCode>([
+  'spec/unknown-source',
+  'spec/unknown-layer',
+  'spec/dimension',
+  'spec/argument',
+  'shape/mismatch',
+]);
 
 const unnecessary: ReadonlySet<IssueCode> = new Set<IssueCode>(['spec/unused', 'spec/unread-layer']);
 

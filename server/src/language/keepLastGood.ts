@@ -7,10 +7,16 @@
  */
 
 import { type Dimension, equalDimensions } from '../model/dimension.ts';
-import type { IssueCode } from '../model/issueCodes.ts';
 import type { LayerCost } from '../model/stepCost.ts';
 import { isExact } from './lineCost.ts';
-import { joinViews, type LayerRow, type ModelView, rangeOfIssue, viewsOf } from './modelView.ts';
+import {
+  isReadingError,
+  joinViews,
+  type LayerRow,
+  type ModelView,
+  rangeOfIssue,
+  viewsOf,
+} from './modelView.ts';
 import type { Range, TextLines } from './textLines.ts';
 
 /** The view to show for `current`, given the last view that could be read in full. An emptied text has no numbers. */
@@ -99,15 +105,8 @@ export function isComplete(view: ModelView): boolean {
 
 /** Whether no line of the text is half written. */
 export function isReadable(view: ModelView): boolean {
-  return !view.estimate.issues.some((issue) => issue.severity === 'error' && unfinished.has(issue.code));
+  return !view.estimate.issues.some(isReadingError);
 }
-
-const unfinished: ReadonlySet<IssueCode> = new Set<IssueCode>([
-  'spec/syntax',
-  'spec/call',
-  'spec/structure',
-  'onnx/text-syntax',
-]);
 
 /** Where a line of `before` is in `after`; `undefined` for lines the edit touched. */
 function lineShift(before: TextLines, after: TextLines): (line: number) => number | undefined {

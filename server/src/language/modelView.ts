@@ -7,6 +7,7 @@
 
 import type { ModelEstimate } from '../estimate/estimateModel.ts';
 import type { Issue } from '../model/issue.ts';
+import type { IssueCode } from '../model/issueCodes.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
 import type { LayerCost } from '../model/stepCost.ts';
 import { spanOfAttribute } from './onnx-text/spanOfAttribute.ts';
@@ -124,3 +125,16 @@ const firstLineWithText = (text: TextLines): number =>
     0,
     text.lines.findIndex((line) => /^\s*[^\s#]/.test(line)),
   );
+
+/** Whether a line could not be read, or is half written; what is wrong with lines that can be read is another matter. */
+export const isReadingError = ({ severity, code }: Issue): boolean =>
+  severity === 'error' && isReadingCode(code);
+
+export const isReadingCode = (code: IssueCode): boolean => readingCodes.has(code);
+
+const readingCodes: ReadonlySet<IssueCode> = new Set<IssueCode>([
+  'spec/syntax',
+  'spec/call',
+  'spec/structure',
+  'onnx/text-syntax',
+]);

@@ -12,8 +12,9 @@ import { type EstimateCache, estimateCache } from '../estimate/estimateCache.ts'
 import type { ModelEstimate } from '../estimate/estimateModel.ts';
 import { readFrameworkDescription } from '../formats/framework/readFrameworkDescription.ts';
 import { ReadingCache } from '../formats/layer-spec/readingCache.ts';
-import { type ReadSpec, readLayerSpec } from '../formats/layer-spec/readLayerSpec.ts';
+import { readLayerSpec } from '../formats/layer-spec/readLayerSpec.ts';
 import { modelNames } from '../formats/layer-spec/selectModel.ts';
+import type { ReadSpec } from '../formats/layer-spec/specReading.ts';
 import type { OnnxTextSpans } from '../formats/onnx-text/textSpans.ts';
 import type { Recost } from '../language/fix.ts';
 import { locateOnnxText } from '../language/locateOnnxText.ts';

@@ -16,6 +16,14 @@ export interface TextSpan {
   readonly end: number;
 }
 
+/** One edit of the text that takes an issue away: `span` becomes `text`. */
+export interface Repair {
+  /** What it does, as an editor offers it. */
+  readonly title: string;
+  readonly span: TextSpan;
+  readonly text: string;
+}
+
 export interface Issue {
   readonly code: IssueCode;
   readonly severity: Severity;
@@ -33,4 +41,13 @@ export interface Issue {
   readonly scenarioKey?: ScenarioKey;
   /** Which part of that key's value: `name`, or an option of the framework. */
   readonly scenarioPart?: string;
+  /** What the reader took the text for, written out: reading went on as if it stood there. */
+  readonly repair?: Repair;
 }
+
+/** Puts `text` at an offset, where it is missing. */
+export const insertion = (text: string, at: number): Repair => ({
+  title: `Insert \`${text.trim()}\``,
+  span: { start: at, end: at },
+  text,
+});

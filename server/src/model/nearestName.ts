@@ -34,8 +34,14 @@ export function nearestName(name: string, candidates: Iterable<string>): string 
 /** `; did you mean \`x\`` for the end of a message, or '' where nothing is near. */
 export function didYouMean(name: string, candidates: Iterable<string>): string {
   const known = [...candidates];
-  const nearest = nearestName(name, known) ?? onlyHolder(name, known);
+  const nearest = likelyName(name, known);
   return nearest === undefined ? '' : `; did you mean \`${nearest}\`?`;
+}
+
+/** The nearest name, else the one that has what is written as a part. */
+export function likelyName(name: string, candidates: Iterable<string>): string | undefined {
+  const known = [...candidates];
+  return nearestName(name, known) ?? onlyHolder(name, known);
 }
 
 /** The one name that has what is written as a part: `sample` of `sample-bytes`. */

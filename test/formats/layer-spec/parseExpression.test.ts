@@ -110,7 +110,7 @@ it.each([
 it.each([
   ['GELU', 'GELU()', '0-4 `GELU` is not called; write `GELU()`'],
   ['Linear(d, 4*d', 'Linear(d, (4 * d))', '13-13 `)` is missing; write it here'],
-  ['Linear(d 4, 8)', 'Linear(d, 8)', '9-10 expected `,` or `)`, found `4`'],
+  ['Linear(d 4, 8)', 'Linear(d, 4, 8)', '9-10 `,` is missing before `4`'],
   ['Linear[d, 4]', 'Linear(d, 4)', '6-7 `Linear` is called with parentheses, `Linear(…)`, not with `[]`'],
   ['Linear{d, 4}', 'Linear(d, 4)', '6-7 `Linear` is called with parentheses, `Linear(…)`, not with `{}`'],
   [
@@ -180,7 +180,7 @@ it.each([
   ['Linear(, d)', 'Linear(d)', '7-8 expected a value, found `,`'],
   ['Linear(d, bias=)', 'Linear(d)', '15-16 expected a value, found `)`'],
   ['Linear(d, 4*(d, 8)', 'Linear(d, (4 * [d, 8]))', '18-18 `)` is missing; write it here'],
-  ["GELU('tanh)", 'GELU()', "5-11 the text in quotes does not end; close it with `'`"],
+  ["GELU('tanh)", "GELU('tanh')", "5-10 the text in quotes does not end; close it with `'`"],
   ['GELU() from', 'GELU()', '11-11 expected the name of a layer or input after `from`'],
   ['GELU() x y', 'GELU()', '7-8 unexpected `x` after the call'],
   ['GELU() frozn', 'GELU()', '7-12 unexpected `frozn` after the call; did you mean `frozen`?'],

@@ -130,7 +130,7 @@ layers:
 word
 #^^^ [spec/syntax] expected \`key: value\`
 scenario: { cluster: dgx-1, gpus: 8
-#         ^ [spec/syntax] \`{\` is not closed
+#                                  ^ [spec/syntax] \`{\` is not closed; write \`}\` here
 `));
 
 describe('the tree of blocks, models and includes', () => {

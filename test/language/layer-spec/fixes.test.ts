@@ -78,7 +78,7 @@ it.each([
   ['Linear{d, d}', 'Write parentheses', 'Linear(d, d)'],
   ['Linear(d, d]', 'Change to `)`', 'Linear(d, d)'],
   ['Linear(d, d])', 'Remove `]`', 'Linear(d, d)'],
-  ['Linear(d, d', 'Put `)`', 'Linear(d, d)'],
+  ['Linear(d, d', 'Insert `)`', 'Linear(d, d)'],
   ['GELU() x 3', 'Write `*`', 'GELU() * 3'],
   ['GELU', 'Write `GELU()`', 'GELU()'],
 ])('writes the call that %s means', (before, title, after) => {

@@ -75,6 +75,29 @@ export function reportNoCall(cursor: TokenCursor): void {
   cursor.report(span, `expected the name of a layer, found \`${text}\`${hint}`);
 }
 
+/**
+ * `Linear4*d, d)`: a bracket closes that none opened. Whether there is one; where the name ends is for those to say who
+ * know the layers.
+ */
+export function reportMissingOpening(cursor: TokenCursor): boolean {
+  let at = 0;
+  while (cursor.peek(at).kind === 'name' && cursor.peek(at + 1).text === '.') at += 2;
+  const { kind, text, span } = cursor.peek(at);
+  if (kind !== 'name') return false;
+  let depth = 0;
+  for (at += 1; cursor.peek(at).kind !== 'end' && depth >= 0; at += 1) {
+    const token = cursor.peek(at);
+    if (token.kind === 'string') continue;
+    // An opening bracket right behind the name is the call's.
+    if (token.text === '(' && depth === 0) return false;
+    if (token.text === '(') depth += 1;
+    if (token.text === ')') depth -= 1;
+  }
+  if (depth >= 0) return false;
+  cursor.report(span, `\`(\` is missing after the name of the layer, in \`${text}\``);
+  return true;
+}
+
 /** `x[:, 0]` and `x.shape[0]`: parts of a tensor and its sizes, as Python takes them. */
 export function reportSubscript(cursor: TokenCursor, { text, span }: Name, isMember: boolean): void {
   const message =
@@ -129,6 +152,14 @@ export function expectEndOfCall(cursor: TokenCursor): void {
   const { kind, text, span } = cursor.token;
   const next = cursor.peek();
   const rest = cursor.spanFrom(span.start);
+  if ((text === ')' || text === ']') && kind !== 'string') {
+    cursor.report(span, `\`${text}\` closes nothing; remove it`, {
+      title: `Remove \`${text}\``,
+      span,
+      text: '',
+    });
+    return;
+  }
   if (text === ',' || (text === '-' && next.text === '>')) {
     const message = 'a layer is one call: put the rest on its own line, as `- name: Layer(…)`';
     cursor.report(rest, message);

@@ -15,8 +15,13 @@ export const moveCall = (call: LayerCall, by: number): LayerCall => ({
 
 export const moveName = ({ text, span }: Name, by: number): Name => ({ text, span: moveSpan(span, by) });
 
-export const moveIssue = (issue: Issue, by: number): Issue =>
-  issue.span === undefined ? issue : { ...issue, span: moveSpan(issue.span, by) };
+export const moveIssue = (issue: Issue, by: number): Issue => ({
+  ...issue,
+  ...(issue.span === undefined ? {} : { span: moveSpan(issue.span, by) }),
+  ...(issue.repair === undefined
+    ? {}
+    : { repair: { ...issue.repair, span: moveSpan(issue.repair.span, by) } }),
+});
 
 const moveSpan = ({ start, end }: TextSpan, by: number): TextSpan => ({ start: start + by, end: end + by });
 

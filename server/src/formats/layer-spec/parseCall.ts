@@ -6,6 +6,7 @@
 
 import {
   expectEndOfCall,
+  reportMissingOpening,
   reportNoCall,
   reportSubscript,
   takeJoinedTensors,
@@ -25,6 +26,7 @@ export function parseCall(text: string, start: number, end: number): Parsed<Laye
 }
 
 function takeCall(cursor: TokenCursor, written: string): LayerCall | undefined {
+  if (reportMissingOpening(cursor)) return undefined;
   const joined = takeJoinedTensors(cursor, written);
   if (joined !== undefined || cursor.issues.length > 0) return joined;
   const { callee, receiver } = takeCallee(cursor);

@@ -1,5 +1,6 @@
 /** Expressions as Python writes them: numbers, names, arithmetic on them, tuples. */
 
+import { insertion } from '../../model/issue.ts';
 import type { BinaryOperator, Expression } from './syntax.ts';
 import { takeList } from './takeList.ts';
 import { type Parsed, parseTokens, type TokenCursor } from './tokenCursor.ts';
@@ -95,8 +96,14 @@ function takeAtom(cursor: TokenCursor, depth: number): Expression | undefined {
     case 'string':
       cursor.advance();
       return { kind: 'string', value: text, span };
+    case 'unknown':
+      if (!/^['"]/.test(text)) break;
+      cursor.advance();
+      cursor.report(span, whyNoValue(token), insertion(text[0] ?? '', span.end));
+      return { kind: 'string', value: text.slice(1), span };
     case 'name':
       cursor.advance();
+      if (takeLoneQuote(cursor, token)) return { kind: 'string', value: text, span };
       if (text === 'True' || text === 'true') return { kind: 'boolean', value: true, span };
       if (text === 'False' || text === 'false') return { kind: 'boolean', value: false, span };
       if (text === 'None' || text === 'null') return { kind: 'none', span };
@@ -104,9 +111,19 @@ function takeAtom(cursor: TokenCursor, depth: number): Expression | undefined {
     default:
       if (text === '(') return takeGroup(cursor, ')', depth);
       if (text === '[') return takeGroup(cursor, ']', depth);
-      cursor.report(span, whyNoValue(token));
-      return undefined;
   }
+  cursor.report(span, whyNoValue(token));
+  return undefined;
+}
+
+/** The quote that ends a word whose first quote is missing: `tanh'`. */
+function takeLoneQuote(cursor: TokenCursor, { text, span }: Token): boolean {
+  const { token } = cursor;
+  if (token.kind !== 'unknown' || !/^['"]$/.test(token.text) || token.span.start !== span.end) return false;
+  const message = `\`${token.text}\` is missing before \`${text}\``;
+  cursor.report(span, message, insertion(token.text, span.start));
+  cursor.advance();
+  return true;
 }
 
 /** Python writes `1_000` too. */

@@ -1,5 +1,7 @@
 /** Names of tensors: those a layer gives its outputs, and those by which others read them. */
 
+import { nearestName } from '../../model/nearestName.ts';
+import { wordsBehindCall } from './marks.ts';
 import type { Name, Reference } from './syntax.ts';
 import { type Parsed, parseTokens, type TokenCursor } from './tokenCursor.ts';
 
@@ -24,9 +26,19 @@ export function takeReferences(cursor: TokenCursor, what: string): readonly Refe
     const reference = takeReference(cursor, what);
     if (reference === undefined) return references;
     references.push(reference);
-  } while (cursor.take(','));
+  } while (cursor.take(',') || missesComma(cursor));
   return references;
 }
+
+/** Another name where the words behind a list of tensors would stand. */
+function missesComma(cursor: TokenCursor): boolean {
+  const { kind, text } = cursor.token;
+  if (kind !== 'name' || nearestName(text, wordsBehindNames) !== undefined) return false;
+  cursor.reportComma();
+  return true;
+}
+
+const wordsBehindNames: readonly string[] = [...wordsBehindCall, 'to'];
 
 function takeReference(cursor: TokenCursor, what: string): Reference | undefined {
   const name = cursor.takeName();
@@ -52,7 +64,7 @@ function takeNames(cursor: TokenCursor): readonly Name[] | undefined {
       return names.length === 0 ? undefined : names;
     }
     names.push(name);
-  } while (cursor.take(','));
+  } while (cursor.take(',') || missesComma(cursor));
   cursor.expectEnd('the name');
   return names;
 }

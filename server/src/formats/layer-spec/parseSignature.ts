@@ -21,6 +21,10 @@ function takeSignature(cursor: TokenCursor): Signature | undefined {
     );
     return undefined;
   }
+  if (!cursor.at('(') && cursor.endsWith(')')) {
+    cursor.report(name.span, `\`(\` is missing after the name of the block, in \`${name.text}\``);
+    return undefined;
+  }
   const parameters = cursor.at('(') ? takeParameters(cursor) : [];
   const inputs = cursor.takeWord('from') ? takeReferences(cursor, 'the name of an input of the block') : [];
   for (const { output } of inputs) {

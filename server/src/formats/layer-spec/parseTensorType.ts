@@ -1,5 +1,7 @@
 /** The type of an input: `int64[batch, seq]`. */
 
+import { elementTypes } from '../../model/elementType.ts';
+import { insertion } from '../../model/issue.ts';
 import { takeExpression } from './parseExpression.ts';
 import type { Expression, Name } from './syntax.ts';
 import { takeList } from './takeList.ts';
@@ -17,6 +19,12 @@ export function parseTensorType(text: string, start: number, end: number): Parse
 
 function takeTensorType(cursor: TokenCursor): TensorType | undefined {
   const elementType = cursor.takeName();
+  const glued = elementType && elementTypes.find((type) => elementType.text.startsWith(type));
+  if (elementType !== undefined && glued !== undefined && !cursor.at('[') && cursor.endsWith(']')) {
+    const at = elementType.span.start + glued.length;
+    cursor.report(elementType.span, `\`[\` is missing after \`${glued}\``, insertion('[', at));
+    return undefined;
+  }
   if (elementType === undefined || !cursor.take('[')) {
     cursor.report(cursor.token.span, 'an input has a type such as `float32[batch, 3, 224, 224]`');
     return undefined;

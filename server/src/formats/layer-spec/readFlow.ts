@@ -5,9 +5,18 @@
  * around it go on.
  */
 
-import type { TextSpan } from '../../model/issue.ts';
-import { quotedEnd, quotedScalar, unclosedScalar } from './yamlQuotes.ts';
-import type { YamlEntry, YamlItem, YamlNode, YamlProblem, YamlScalar } from './yamlTree.ts';
+import { insertion, type TextSpan } from '../../model/issue.ts';
+import { quotedEnd, quotedScalar, unclosedScalar, unopenedScalar } from './yamlQuotes.ts';
+import {
+  dividedAtBlank,
+  missingColon,
+  type YamlEntry,
+  type YamlItem,
+  type YamlNode,
+  type YamlProblem,
+  type YamlScalar,
+} from './yamlTree.ts';
+import { trimEnd } from './yamlWords.ts';
 
 /** Nobody nests deeper; reading recurses. */
 const deepestNesting = 64;
@@ -15,6 +24,8 @@ const deepestNesting = 64;
 export class FlowReader {
   private depth = 0;
   private lineEnd: number;
+  /** A comma that is missing has been reported where it belongs. */
+  private missesComma = false;
 
   /** `position` is at the opening bracket; `nextLine` gives the place to go on at when a line is used up. */
   constructor(
@@ -26,21 +37,24 @@ export class FlowReader {
     this.lineEnd = nextLine(position)?.end ?? position;
   }
 
-  collection(): YamlNode {
+  /** `missing` is the opening bracket where it does not stand at the present place. */
+  collection(missing?: '{'): YamlNode {
     const start = this.position;
-    const open = this.text[start];
+    const open = missing ?? this.text[start];
     const close = open === '[' ? ']' : '}';
-    this.position += 1;
+    if (missing === undefined) this.position += 1;
     const items: YamlItem[] = [];
     const entries: YamlEntry[] = [];
     const keys = new Set<string>();
     let closed = true;
+    let end = this.position;
     while (!this.takeAt(close)) {
       if (!this.skipSpace()) {
         closed = false;
         this.report({
-          message: `\`${open}\` is not closed`,
-          span: { start, end: start + 1 },
+          message: `\`${open}\` is not closed; write \`${close}\` here`,
+          span: { start: end, end },
+          repair: insertion(open === '{' ? ' }' : close, end),
         });
         break;
       }
@@ -52,10 +66,11 @@ export class FlowReader {
         const value = this.node();
         items.push({ value, span: value.span });
       } else this.entry(entries, keys);
+      end = this.position;
       this.separator(close);
       if (this.position === before) this.position += 1;
     }
-    const span = { start, end: closed ? this.position : Math.min(this.position, this.lineEnd) };
+    const span = { start, end: closed ? this.position : end };
     return open === '[' ? { kind: 'list', items, span } : { kind: 'map', entries, span };
   }
 
@@ -70,9 +85,13 @@ export class FlowReader {
     }
     keys.add(node.text);
     let value: YamlNode | undefined;
-    if (this.takeAt(':') && this.skipSpace() && !/[,\]}]/.test(this.text[this.position] ?? '')) {
-      value = this.node();
+    if (!this.takeAt(':')) {
+      const divided = dividedAtBlank(this.text, node);
+      if (divided !== undefined) this.report(missingColon(divided.key));
+      entries.push(divided ?? { key: node, value });
+      return;
     }
+    if (this.skipSpace() && !/[,\]}]/.test(this.text[this.position] ?? '')) value = this.node(true);
     entries.push({ key: node, value });
   }
 
@@ -84,6 +103,15 @@ export class FlowReader {
       return;
     }
     if (this.text[this.position] === close) return;
+    if (this.missesComma) {
+      this.missesComma = false;
+      return;
+    }
+    const word = /^[\w"'{[-]+/.exec(this.text.slice(this.position, this.lineEnd))?.[0];
+    if (word !== undefined) {
+      this.report(commaBefore(this.text, this.position, word));
+      return;
+    }
     this.report({
       message: `expected \`,\` or \`${close}\``,
       span: { start: this.position, end: this.position + 1 },
@@ -91,7 +119,8 @@ export class FlowReader {
     if (/[\]}:]/.test(this.text[this.position] ?? '')) this.position += 1;
   }
 
-  private node(): YamlNode {
+  /** `isValue` where it stands behind a colon: then another key in it begins the next item. */
+  private node(isValue = false): YamlNode {
     const start = this.position;
     const sign = this.text[start] ?? '';
     if (sign === '"' || sign === "'") return this.quoted();
@@ -107,20 +136,33 @@ export class FlowReader {
       this.report({ message: 'the text is nested too deeply', span });
       return { kind: 'unreadable', span };
     }
-    return this.plain();
+    return this.plain(isValue);
   }
 
   private quoted(): YamlNode {
     const start = this.position;
     const close = quotedEnd(this.text, start, this.lineEnd);
-    this.position = close ?? this.lineEnd;
+    this.position = close ?? this.unquotedEnd(start + 1);
     return close === undefined
-      ? unclosedScalar(this.text, start, this.lineEnd, this.report)
+      ? unclosedScalar(this.text, start, this.position, this.report)
       : quotedScalar(this.text, start, close);
   }
 
+  /** Where a value ends that begins at `start`, by its own brackets. */
+  private unquotedEnd(start: number): number {
+    let open = 0;
+    let at = start;
+    for (; at < this.lineEnd; at += 1) {
+      const sign = this.text[at] ?? '';
+      if (open === 0 && /[,\]}]/.test(sign)) break;
+      if (/[([]/.test(sign)) open += 1;
+      if (/[)\]]/.test(sign)) open -= 1;
+    }
+    return trimEnd(this.text, start, at);
+  }
+
   /** A plain value ends at a comma or bracket. One with brackets of its own, such as a call, is read and reported. */
-  private plain(): YamlScalar | YamlNode {
+  private plain(isValue: boolean): YamlScalar | YamlNode {
     const start = this.position;
     const sign = this.text[start] ?? '';
     let open = 0;
@@ -136,6 +178,20 @@ export class FlowReader {
       if (next === '[' || (next === ',' && open > 0)) needsQuotes = true;
     }
     while (at > start && /\s/.test(this.text[at - 1] ?? '')) at -= 1;
+    // `768 heads: 12`: the last word is the next key.
+    const isFollowed = /^\s*:/.test(this.text.slice(at, this.lineEnd));
+    const before = isValue && isFollowed ? /^(.*\S)\s+(\S+)$/s.exec(this.text.slice(start, at)) : null;
+    if (before !== null) {
+      const [, value = '', key = ''] = before;
+      this.report(commaBefore(this.text, at - key.length, key));
+      this.missesComma = true;
+      at = start + value.length;
+    }
+    const closing = this.text[at - 1] ?? '';
+    if (at - start > 1 && /['"]/.test(closing) && this.text.indexOf(closing, start) === at - 1) {
+      this.position = at;
+      return unopenedScalar(this.text, start, at, this.report);
+    }
     const span = { start, end: at };
     this.position = at;
     if (/^[&*!|>%@`]/.test(sign)) {
@@ -144,7 +200,11 @@ export class FlowReader {
     }
     if (needsQuotes) {
       const written = this.text.slice(start, at);
-      this.report({ message: `\`${written}\` needs quotes between brackets, because of its own`, span });
+      this.report({
+        message: `\`${written}\` needs quotes between brackets, because of its own`,
+        span,
+        repair: { title: 'Put it in quotes', span, text: `"${written}"` },
+      });
     }
     return {
       kind: 'scalar',
@@ -178,3 +238,9 @@ export class FlowReader {
     }
   }
 }
+
+const commaBefore = (text: string, start: number, word: string): YamlProblem => ({
+  message: `\`,\` is missing before \`${word}\``,
+  span: { start, end: start + word.length },
+  repair: insertion(',', trimEnd(text, 0, start)),
+});

@@ -6,6 +6,7 @@
  */
 
 import type { Issue } from '../../model/issue.ts';
+import { issuesOfIndents, meantIndents } from './meantIndents.ts';
 import { parseReference } from './parseNames.ts';
 import { readBlocks } from './readBlocks.ts';
 import { readDims, readInputs } from './readInputs.ts';
@@ -14,18 +15,13 @@ import { readLayers } from './readLayers.ts';
 import { readScenario } from './readScenario.ts';
 import { readYaml } from './readYaml.ts';
 import { has, isLibrary, modelKeys, neededKeys, specKeys } from './specKeys.ts';
-import { nameOf, SpecReading, spanOf } from './specReading.ts';
+import { type IndentedSpec, nameOf, type ReadSpec, SpecReading, spanOf } from './specReading.ts';
 import type { LayerSpec, Name, Reference, SpecBody, SpecInclude, SpecModel } from './syntax.ts';
-import type { YamlEntry } from './yamlTree.ts';
+import type { MeantIndents } from './yamlLines.ts';
+import type { YamlEntry, YamlNode, YamlProblem } from './yamlTree.ts';
 
 /** People write a few hundred lines; lines of a megabyte are no model anyone wrote. */
 const longestSpec = 2 ** 20;
-
-export interface ReadSpec {
-  /** `undefined` only where the text is too long or not a mapping at all. */
-  readonly spec: LayerSpec | undefined;
-  readonly issues: readonly Issue[];
-}
 
 /** `memory` holds what was read of an earlier state of the text, and then what is read of this one. */
 export function readLayerSpec(text: string, memory = new ReadingCache()): ReadSpec {
@@ -35,15 +31,39 @@ export function readLayerSpec(text: string, memory = new ReadingCache()): ReadSp
     return { spec: undefined, issues: [{ code: 'file/unreadable', severity: 'error', message, span }] };
   }
   memory.turnTo(text);
-  const reading = new SpecReading(text, memory);
-  const spec = readSpec(reading);
-  return { spec, issues: [...reading.issues].sort((a, b) => (a.span?.start ?? 0) - (b.span?.start ?? 0)) };
+  const asWritten = readIndented(text, memory, new Map());
+  if (!asWritten.isMisplaced) return asWritten;
+  const meant = meantIndents(text, (indents) => readIndented(text, memory, indents));
+  if (meant.size === 0) return asWritten;
+  const { spec, issues } = readIndented(text, memory, meant);
+  return { spec, issues: inOrder([...issuesOfIndents(text, meant), ...issues]) };
 }
 
-function readSpec(reading: SpecReading): LayerSpec | undefined {
-  const { root, problems } = readYaml(reading.text);
-  for (const { message, span, duplicate } of problems) {
-    reading.report(duplicate ? 'spec/duplicate-name' : 'spec/syntax', message, span);
+function readIndented(text: string, memory: ReadingCache, meant: MeantIndents): IndentedSpec {
+  const reading = new SpecReading(text, memory);
+  const { root, problems } = readYaml(text, meant);
+  const spec = readSpec(reading, root, problems);
+  const isUnknownKey = root?.kind === 'map' && (spec?.sections.length ?? 0) < root.entries.length;
+  return {
+    spec,
+    issues: inOrder(reading.issues),
+    isMisplaced: isUnknownKey || problems.some(({ misplaced }) => misplaced),
+  };
+}
+
+const inOrder = (issues: readonly Issue[]): readonly Issue[] =>
+  [...issues].sort((a, b) => (a.span?.start ?? 0) - (b.span?.start ?? 0));
+
+function readSpec(
+  reading: SpecReading,
+  root: YamlNode | undefined,
+  problems: readonly YamlProblem[],
+): LayerSpec | undefined {
+  const reported = new Set<string>();
+  for (const problem of problems) {
+    // Where one line stands in the wrong place, those after it seem to.
+    if (!problem.misplaced || !reported.has(problem.message)) reading.reportProblem(problem);
+    reported.add(problem.message);
   }
   if (root === undefined) {
     const message = 'the layer spec is empty; it needs `inputs` and `layers`';

@@ -3,7 +3,7 @@
 import { isNothing, type SpecReading } from './specReading.ts';
 import type { LayerCall, SpecLayer } from './syntax.ts';
 import type { Parsed } from './tokenCursor.ts';
-import type { YamlEntry, YamlList } from './yamlTree.ts';
+import { dividedAtBlank, missingColon, type YamlEntry, type YamlList } from './yamlTree.ts';
 
 /** The layers below `layers`, or below the key of a block. */
 export function readLayers(reading: SpecReading, entry: YamlEntry | undefined): readonly SpecLayer[] {
@@ -23,24 +23,32 @@ function readItems(reading: SpecReading, { items }: YamlList): readonly SpecLaye
   for (const { value: item, span } of items) {
     if (item?.kind !== 'map') {
       if (item?.kind === 'unreadable' || (item?.kind === 'scalar' && item.broken)) continue;
+      const divided = item?.kind === 'scalar' ? dividedAtBlank(reading.text, item) : undefined;
+      if (divided !== undefined && /^[A-Za-z_]/.test(divided.value.text)) {
+        reading.reportProblem(missingColon(divided.key));
+        addLayer(reading, divided, layers, names);
+        continue;
+      }
       const written = item?.kind === 'scalar' ? item.text : '';
       reading.report('spec/structure', `a layer is written ${layerMeant(written)}`, span);
       continue;
     }
-    for (const line of item.entries) {
-      const layer = readLayer(reading, line);
-      if (layer === undefined) continue;
-      for (const name of layer.names) {
-        if (names.has(name.text)) {
-          const message = `a layer named \`${name.text}\` is already here; give this one another name`;
-          reading.report('spec/duplicate-name', message, name.span);
-        }
-        names.add(name.text);
-      }
-      layers.push(layer);
-    }
+    for (const line of item.entries) addLayer(reading, line, layers, names);
   }
   return layers;
+}
+
+function addLayer(reading: SpecReading, line: YamlEntry, layers: SpecLayer[], names: Set<string>): void {
+  const layer = readLayer(reading, line);
+  if (layer === undefined) return;
+  for (const name of layer.names) {
+    if (names.has(name.text)) {
+      const message = `a layer named \`${name.text}\` is already here; give this one another name`;
+      reading.report('spec/duplicate-name', message, name.span);
+    }
+    names.add(name.text);
+  }
+  layers.push(layer);
 }
 
 function readLayer(reading: SpecReading, { key, value }: YamlEntry): SpecLayer | undefined {

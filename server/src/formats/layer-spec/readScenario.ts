@@ -8,7 +8,7 @@ import {
   thresholdNames,
 } from '../../model/findingThresholds.ts';
 import type { Issue, TextSpan } from '../../model/issue.ts';
-import { didYouMean, nearestName } from '../../model/nearestName.ts';
+import { didYouMean, likelyName, nearestName } from '../../model/nearestName.ts';
 import { meantPrecision } from '../../model/precisionNames.ts';
 import { checkpoints, modes, optimizers, precisions, type ScenarioRequest } from '../../model/scenario.ts';
 import {
@@ -86,7 +86,8 @@ export function readScenario(
   const scenario: { -readonly [Key in keyof ScenarioRequest]: ScenarioRequest[Key] } = {};
   const spans = new Map<string, TextSpan>();
   const keySpans = new Map<string, TextSpan>();
-  for (const { key, value } of entries) {
+  for (const { key: writtenKey, value } of entries) {
+    let key = writtenKey;
     const report = (message: string, span: TextSpan) =>
       issues.push({ code: 'spec/scenario', severity: 'error', message, span });
     const known = Object.keys(scenarioKeys);
@@ -94,7 +95,9 @@ export function readScenario(
       const near =
         key.text === 'dims' ? '; write it at the top level, beside `layers`' : didYouMean(key.text, known);
       report(`\`${key.text}\` is not a key of the scenario${near}`, key.span);
-      continue;
+      const meant = likelyName(key.text, known);
+      if (meant === undefined || entries.some((entry) => entry.key.text === meant)) continue;
+      key = { ...key, text: meant };
     }
     keySpans.set(key.text, key.span);
     if (value?.kind === 'unreadable') continue;

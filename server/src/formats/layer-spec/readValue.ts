@@ -1,9 +1,9 @@
 /** Reads what stands behind a key or a dash: a word, a text in quotes, a list or mapping in brackets. */
 
-import type { TextSpan } from '../../model/issue.ts';
+import { insertion, type TextSpan } from '../../model/issue.ts';
 import { FlowReader } from './readFlow.ts';
 import { indentOf, type LineCursor } from './yamlLines.ts';
-import { quotedEnd, quotedScalar, unclosedScalar } from './yamlQuotes.ts';
+import { quotedEnd, quotedScalar, unclosedScalar, unopenedScalar } from './yamlQuotes.ts';
 import type { YamlNode, YamlScalar } from './yamlTree.ts';
 import { isBlank, isBlankAt, isDash, keyEnd, plainEnd, skipBlanks, trimEnd } from './yamlWords.ts';
 
@@ -13,6 +13,12 @@ export function readValue(cursor: LineCursor, position: number, column: number):
   const sign = text[position] ?? '';
   if (sign === '"' || sign === "'") return readQuoted(cursor, position, column);
   if (sign === '[' || sign === '{') return readBrackets(cursor, position, column);
+  const end = line === undefined ? position : plainEnd(text, position, line.end);
+  if (/^[^{]*:[ \t][^{]*\}$/.test(text.slice(position, end))) {
+    const message = '`{` is missing before the first key';
+    cursor.report(message, { start: position, end: position + 1 }, insertion('{ ', position));
+    return readBrackets(cursor, position, column, '{');
+  }
   const refusal = refusals[sign];
   const needsBlank = sign === '?' || sign === '-';
   if (refusal === undefined || (needsBlank && !isBlankAt(text, position + 1))) {
@@ -59,7 +65,8 @@ function readQuoted(cursor: LineCursor, position: number, column: number): YamlS
   const close = quotedEnd(text, position, limit);
   if (close === undefined || line === undefined) {
     cursor.advance();
-    return unclosedScalar(text, position, line?.end ?? limit, (problem) => cursor.problems.push(problem));
+    const lineEnd = line === undefined ? limit : plainEnd(text, position, line.end);
+    return unclosedScalar(text, position, lineEnd, (problem) => cursor.problems.push(problem));
   }
   while ((cursor.line?.end ?? close) < close) cursor.advance();
   expectBlank(cursor, close, cursor.line?.end ?? close);
@@ -73,6 +80,11 @@ function readPlain(cursor: LineCursor, position: number, column: number): YamlSc
   let end = plainEnd(text, position, lineEnd);
   let isBroken = false;
   const colon = /:(?=[ \t]|$)/.exec(text.slice(position, end));
+  const sign = text[end - 1] ?? '';
+  if (colon === null && /['"]/.test(sign) && text.indexOf(sign, position) === end - 1 && end - position > 1) {
+    cursor.advance();
+    return unopenedScalar(text, position, end, (problem) => cursor.problems.push(problem));
+  }
   if (colon !== null) {
     const at = position + colon.index;
     const message = '`:` cannot stand inside a value; put the value in quotes';
@@ -120,14 +132,14 @@ function continuations(cursor: LineCursor, column: number): number {
 }
 
 /** A list or mapping in brackets. */
-function readBrackets(cursor: LineCursor, position: number, column: number): YamlNode {
+function readBrackets(cursor: LineCursor, position: number, column: number, missing?: '{'): YamlNode {
   const reader = new FlowReader(
     cursor.text,
     position,
     (after) => nextFlowLine(cursor, after, column),
     (problem) => cursor.problems.push(problem),
   );
-  const node = reader.collection();
+  const node = reader.collection(missing);
   const last = cursor.line?.end ?? reader.position;
   cursor.advance();
   expectBlank(cursor, reader.position, last);

@@ -9,21 +9,24 @@
 
 import type { TextSpan } from '../../model/issue.ts';
 import { readKey, readValue } from './readValue.ts';
-import { indentOf, LineCursor, type YamlLine } from './yamlLines.ts';
-import type { YamlEntry, YamlItem, YamlNode, YamlProblem } from './yamlTree.ts';
-import { isBlank, isDash, keyEnd, skipBlanks } from './yamlWords.ts';
+import { indentOf, LineCursor, type MeantIndents, type YamlLine } from './yamlLines.ts';
+import { missingColon, type YamlEntry, type YamlItem, type YamlNode, type YamlProblem } from './yamlTree.ts';
+import { isBlank, isDash, keyEnd, skipBlanks, wordEnd } from './yamlWords.ts';
 
 /** `root` is `undefined` for a text that says nothing. */
-export function readYaml(text: string): {
+export function readYaml(
+  text: string,
+  meant: MeantIndents = new Map(),
+): {
   readonly root: YamlNode | undefined;
   readonly problems: readonly YamlProblem[];
 } {
-  const cursor = new LineCursor(text);
+  const cursor = new LineCursor(text, meant);
   const { line } = cursor;
   const root = line && readBlock(cursor, line.first, -1);
   const rest = cursor.line;
   if (rest !== undefined && root !== undefined) {
-    cursor.report('unexpected content after the end of the document', { start: rest.first, end: rest.end });
+    reportLine(cursor, rest, 'unexpected content after the end of the document');
   }
   return { root, problems: cursor.problems };
 }
@@ -47,11 +50,24 @@ function readBlock(
   cursor.depth += 1;
   const node = isDash(text, position, line.end)
     ? readList(cursor, position, floor)
-    : keyEnd(text, position, line.end) === undefined
+    : keyEnd(text, position, line.end) === undefined && (isItem || !missesColon(cursor, position))
       ? readValue(cursor, position, floor)
       : readMap(cursor, position, floor, isItem);
   cursor.depth -= 1;
   return node;
+}
+
+/** Whether a line of one word, or one that begins with one, can only be a key: others like it follow, or what it holds. */
+function missesColon(cursor: LineCursor, position: number, isInMap = false): boolean {
+  const { text, line } = cursor;
+  const next = cursor.peek(1);
+  const end = line && wordEnd(text, position, line.end);
+  if (line === undefined || end === undefined) return false;
+  const isAlone = isBlank(text, skipBlanks(text, end, line.end), line.end);
+  const indent = next === undefined ? -1 : indentOf(next) - indentOf(line);
+  if (next === undefined || indent < 0) return isInMap && !isAlone;
+  if (isDash(text, next.first, next.end)) return isAlone && indent >= 0;
+  return keyEnd(text, next.first, next.end) !== undefined && (isAlone ? indent > 0 : indent === 0);
 }
 
 /** Items at the column of `position`; a line less indented than that but more than `floor` is a slip. */
@@ -108,7 +124,10 @@ function readMap(cursor: LineCursor, position: number, floor: number, isItem: bo
       if (indent < column || !extendLastList(cursor, entries, line, column, isItem)) break;
       continue;
     }
-    if (keyEnd(text, line.first, line.end) !== undefined) {
+    if (
+      (indent === column && missesColon(cursor, line.first)) ||
+      keyEnd(text, line.first, line.end) !== undefined
+    ) {
       if (indent !== column) reportMisplaced(cursor, line, column);
       readEntry(cursor, entries, keys, line.first, column);
     } else {
@@ -159,15 +178,18 @@ function readEntry(
   column: number,
 ): void {
   const { text, line } = cursor;
-  const end = line && keyEnd(text, position, line.end);
-  if (line === undefined || end === undefined) return;
+  if (line === undefined) return;
+  const colon = keyEnd(text, position, line.end);
+  const end = colon ?? wordEnd(text, position, line.end);
+  if (end === undefined) return;
   const key = readKey(cursor, position, end);
+  if (colon === undefined) cursor.problems.push(missingColon(key));
   if (keys.has(key.text)) {
     const message = 'the key is already used in this mapping';
     cursor.problems.push({ message, span: key.span, duplicate: true });
   }
   keys.add(key.text);
-  const inside = skipBlanks(text, end + 1, line.end);
+  const inside = skipBlanks(text, colon === undefined ? end : colon + 1, line.end);
   const value = isBlank(text, inside, line.end)
     ? readBelow(cursor, column, true)
     : readValue(cursor, inside, column);
@@ -189,10 +211,12 @@ function reportMisplaced(cursor: LineCursor, line: YamlLine, column: number): vo
   reportLine(cursor, line, message);
 }
 
-const reportLine = (cursor: LineCursor, { first, end }: YamlLine, message: string): void =>
-  cursor.report(message, { start: first, end });
+function reportLine(cursor: LineCursor, { first, end }: YamlLine, message: string): void {
+  cursor.problems.push({ message, span: { start: first, end }, misplaced: true });
+}
 
-const columnAt = ({ line }: LineCursor, position: number): number => position - (line?.start ?? 0);
+const columnAt = ({ line }: LineCursor, position: number): number =>
+  line === undefined ? position : position - line.first + indentOf(line);
 
 /** The column of the dash before an item that begins at `offset`. */
 function columnOfItem(text: string, offset: number): number {

@@ -1,12 +1,31 @@
 /** A layer spec while it is read: its text, what is kept of earlier states, and what is wrong. */
 
-import type { Issue, TextSpan } from '../../model/issue.ts';
+import type { Issue, Repair, TextSpan } from '../../model/issue.ts';
 import type { IssueCode } from '../../model/issueCodes.ts';
-import { didYouMean } from '../../model/nearestName.ts';
+import { didYouMean, likelyName } from '../../model/nearestName.ts';
 import type { ReadingCache } from './readingCache.ts';
-import type { Name } from './syntax.ts';
+import type { LayerSpec, Name } from './syntax.ts';
 import type { Parsed } from './tokenCursor.ts';
-import type { YamlEntry, YamlNode, YamlScalar } from './yamlTree.ts';
+import {
+  dividedAtBlank,
+  missingColon,
+  type YamlEntry,
+  type YamlNode,
+  type YamlProblem,
+  type YamlScalar,
+} from './yamlTree.ts';
+
+/** What a text says and what is wrong with it. */
+export interface ReadSpec {
+  /** `undefined` only where the text is too long or not a mapping at all. */
+  readonly spec: LayerSpec | undefined;
+  readonly issues: readonly Issue[];
+}
+
+export interface IndentedSpec extends ReadSpec {
+  /** Whether a line may be wrong only by its indent. */
+  readonly isMisplaced: boolean;
+}
 
 export class SpecReading {
   readonly issues: Issue[] = [];
@@ -16,11 +35,16 @@ export class SpecReading {
     readonly memory: ReadingCache,
   ) {}
 
-  report(code: IssueCode, message: string, span: TextSpan): undefined {
-    this.issues.push({ code, severity: 'error', message, span });
+  report(code: IssueCode, message: string, span: TextSpan, repair?: Repair): undefined {
+    const issue: Issue = { code, severity: 'error', message, span };
+    this.issues.push(repair === undefined ? issue : { ...issue, repair });
   }
 
-  /** Entries by key, without those that are not `known` in `what` they stand in. */
+  reportProblem({ message, span, duplicate, repair }: YamlProblem): void {
+    this.report(duplicate ? 'spec/duplicate-name' : 'spec/syntax', message, span, repair);
+  }
+
+  /** Entries by key; one that is not `known` in `what` it stands in is read as the key it is nearest to, or left out. */
   knownEntries(
     entries: readonly YamlEntry[],
     known: readonly string[],
@@ -31,7 +55,13 @@ export class SpecReading {
       const { text, span } = entry.key;
       if (known.includes(text)) found.set(text, entry);
       else {
-        this.report('spec/structure', `\`${text}\` is not a key of ${what}${didYouMean(text, known)}`, span);
+        const meant = likelyName(text, known);
+        const isFree = entries.every(({ key }) => key.text !== meant);
+        if (meant !== undefined && isFree) {
+          found.set(meant, { ...entry, key: { ...entry.key, text: meant } });
+        }
+        const message = `\`${text}\` is not a key of ${what}${didYouMean(text, known)}`;
+        this.report('spec/structure', message, span, meant === undefined ? undefined : change(span, meant));
       }
     }
     return found;
@@ -42,6 +72,11 @@ export class SpecReading {
     const value = entry?.value;
     if (value === undefined || value.kind === 'unreadable' || isNothing(value)) return [];
     if (value.kind === 'map') return value.entries;
+    const divided = value.kind === 'scalar' ? dividedAtBlank(this.text, value) : undefined;
+    if (divided !== undefined) {
+      this.reportProblem(missingColon(divided.key));
+      return [divided];
+    }
     this.report('spec/structure', `\`${what}\` is a mapping of names to values`, value.span);
     return [];
   }
@@ -84,6 +119,13 @@ export class SpecReading {
     return false;
   }
 }
+
+/** A misspelt word becomes the one it was read as. */
+export const change = (span: TextSpan, meant: string): Repair => ({
+  title: `Change to \`${meant}\``,
+  span,
+  text: meant,
+});
 
 export const nameOf = (key: YamlScalar): Name => ({ text: key.text, span: key.content });
 

@@ -1,5 +1,7 @@
 /** Items between brackets, separated by commas: of a call, a tuple, a shape. One that cannot be read is left out. */
 
+import { insertion } from '../../model/issue.ts';
+import { findMark, wordsBehindCall } from './marks.ts';
 import type { TokenCursor } from './tokenCursor.ts';
 
 export type Bracket = ')' | ']' | '}' | '>';
@@ -15,9 +17,11 @@ export function takeList(
   takeItem: () => boolean,
 ): { readonly commas: number; readonly closed: boolean } {
   let commas = 0;
+  let isCommaReported = false;
   while (!cursor.at(close)) {
     if (cursor.ended) {
-      cursor.report(cursor.token.span, `\`${close}\` is missing; write it here`);
+      const message = `\`${close}\` is missing; write it here`;
+      cursor.report(cursor.token.span, message, insertion(close, cursor.previousEnd));
       return { commas, closed: false };
     }
     if (commas >= mostItems) {
@@ -40,6 +44,17 @@ export function takeList(
         ? 'an argument cannot be a call: put a tensor on its own line; for a size use a dim, such as `batch`'
         : `expected \`,\` or \`${close}\`, found \`${cursor.token.text}\``;
       if (isCall) cursor.holdsCall = true;
+      if (close === ')' && isRead && isBehindCall(cursor)) {
+        const found = `\`)\` is missing before \`${cursor.token.text}\``;
+        cursor.report(cursor.token.span, found, insertion(')', cursor.previousEnd));
+        return { commas, closed: true };
+      }
+      if (isRead && !isCall && /^(?:name|number|string)$/.test(cursor.token.kind)) {
+        if (!isCommaReported) cursor.reportComma();
+        isCommaReported = true;
+        commas += 1;
+        continue;
+      }
       if (isRead) cursor.report(cursor.token.span, message);
       skipItem(cursor, close);
     }
@@ -52,6 +67,13 @@ export function takeList(
 
 /** Nobody writes a call or a shape of more; a file of nothing but commas would become hundreds of thousands of operators. */
 const mostItems = 1_000;
+
+/** `from`, or a mark, which no argument can be. */
+function isBehindCall(cursor: TokenCursor): boolean {
+  const { kind, text } = cursor.token;
+  if (kind !== 'name' || !wordsBehindCall.includes(text)) return false;
+  return cursor.peek().text !== '=' || findMark(text)?.values !== undefined;
+}
 
 const isOtherClose = (cursor: TokenCursor, close: Bracket): boolean =>
   !cursor.at(close) && (cursor.at(')') || cursor.at(']') || cursor.at('}'));

@@ -1,6 +1,6 @@
 /** Where a parser by recursive descent stands among the tokens of a text, and what it has found wrong so far. */
 
-import type { Issue, TextSpan } from '../../model/issue.ts';
+import { type Issue, insertion, type Repair, type TextSpan } from '../../model/issue.ts';
 import type { Name } from './syntax.ts';
 import { type Token, tokenize } from './tokenize.ts';
 
@@ -52,6 +52,12 @@ export class TokenCursor {
     return this.token.kind === 'end';
   }
 
+  /** Whether the last token is this sign. */
+  endsWith(sign: string): boolean {
+    const last = this.tokens.at(-2);
+    return last?.text === sign && last.kind !== 'string';
+  }
+
   /** From `start` to the end of the text. */
   spanFrom(start: number): TextSpan {
     return { start, end: this.tokens.at(-1)?.span.end ?? start };
@@ -100,9 +106,21 @@ export class TokenCursor {
   }
 
   /** One issue per place: a failure is often noticed by several rules on the way out. */
-  report(span: TextSpan, message: string): void {
+  report(span: TextSpan, message: string, repair?: Repair): void {
     if (this.issues.some((issue) => issue.span?.start === span.start)) return;
-    this.issues.push({ code: 'spec/call', severity: 'error', message, span });
+    this.issues.push({
+      code: 'spec/call',
+      severity: 'error',
+      message,
+      span,
+      ...(repair === undefined ? {} : { repair }),
+    });
+  }
+
+  /** A comma is missing before the present token. */
+  reportComma(): void {
+    const { text, span } = this.token;
+    this.report(span, `\`,\` is missing before \`${text}\``, insertion(',', this.previousEnd));
   }
 }
 

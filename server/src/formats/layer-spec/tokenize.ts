@@ -12,7 +12,7 @@ export interface Token {
 /**
  * Tokens of `text[start, end)`, closed by an `end` token. Spans are offsets in `text`.
  *
- * An unclosed string ends at the end of its line and is `unknown`, so that what follows is still read.
+ * An unclosed string ends after its first word and is `unknown`, so that what follows is still read.
  */
 export function tokenize(text: string, start: number, end: number): readonly Token[] {
   const tokens: Token[] = [];
@@ -120,7 +120,9 @@ function stringEnd(
     if (code === opening) return { end: position + 1, closed: true };
     if (code === 10) break;
   }
-  return { end: position, closed: false };
+  let wordEnd = start + 1;
+  while (wordEnd < end && /[\w.-]/.test(text[wordEnd] ?? '')) wordEnd += 1;
+  return { end: wordEnd, closed: false };
 }
 
 /** Characters beyond the basic plane take two code units. */

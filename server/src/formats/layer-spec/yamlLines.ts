@@ -1,6 +1,6 @@
 /** The lines of a YAML text that say something, and a reader's place among them. */
 
-import type { TextSpan } from '../../model/issue.ts';
+import type { Repair, TextSpan } from '../../model/issue.ts';
 import type { YamlProblem, YamlUnreadable } from './yamlTree.ts';
 import { isBlankAt, trimEnd } from './yamlWords.ts';
 
@@ -10,12 +10,16 @@ export interface YamlLine {
   readonly first: number;
   /** Without the line break and blanks before it. */
   readonly end: number;
+  /** How far its first word is from the margin, or was meant to be. */
+  readonly indent: number;
   /** Whether a comment stands between this line and the one before. */
   readonly afterComment: boolean;
 }
 
-/** How far its first word is from the margin. */
-export const indentOf = ({ start, first }: YamlLine): number => first - start;
+export const indentOf = ({ indent }: YamlLine): number => indent;
+
+/** Indents of lines, by where they start, in the place of those that are written. */
+export type MeantIndents = ReadonlyMap<number, number>;
 
 export class LineCursor {
   readonly problems: YamlProblem[] = [];
@@ -24,8 +28,11 @@ export class LineCursor {
   private readonly lines: readonly YamlLine[];
   private row = 0;
 
-  constructor(readonly text: string) {
-    this.lines = contentLines(text, (message, span) => this.report(message, span));
+  constructor(
+    readonly text: string,
+    meant: MeantIndents,
+  ) {
+    this.lines = contentLines(text, meant, (problem) => this.problems.push(problem));
   }
 
   /** The line being read; after a value, the next one. */
@@ -42,8 +49,8 @@ export class LineCursor {
     this.row += 1;
   }
 
-  report(message: string, span: TextSpan): void {
-    this.problems.push({ message, span });
+  report(message: string, span: TextSpan, repair?: Repair): void {
+    this.problems.push({ message, span, ...(repair === undefined ? {} : { repair }) });
   }
 
   refuse(message: string, start: number, end: number): YamlUnreadable {
@@ -53,7 +60,11 @@ export class LineCursor {
 }
 
 /** Without blank lines, comments, and the markers around the one document that is read. */
-function contentLines(text: string, report: (message: string, span: TextSpan) => void): readonly YamlLine[] {
+export function contentLines(
+  text: string,
+  meant: MeantIndents,
+  report: (problem: YamlProblem) => void,
+): readonly YamlLine[] {
   const lines: YamlLine[] = [];
   let start = text.startsWith('\uFEFF') ? 1 : 0;
   let afterComment = false;
@@ -68,14 +79,15 @@ function contentLines(text: string, report: (message: string, span: TextSpan) =>
       const marker = first === start ? documentMarker.exec(text.slice(first, end)) : null;
       if (marker !== null && (lines.length > 0 || marker[0] === '...')) {
         const message = 'a layer spec is one document; what follows is not read';
-        if (marker[0] === '---') report(message, { start: first, end });
+        if (marker[0] === '---') report({ message, span: { start: first, end } });
         break;
       }
       if (marker === null) {
-        if (text.slice(start, first).includes('\t')) {
-          report('a tab cannot indent YAML; use spaces', { start, end: first });
+        if (text.slice(start, first).includes('\t') && !meant.has(start)) {
+          const message = 'a tab cannot indent YAML; use spaces';
+          report({ message, span: { start, end: first }, misplaced: true });
         }
-        lines.push({ start, first, end, afterComment });
+        lines.push({ start, first, end, indent: meant.get(start) ?? first - start, afterComment });
       }
       afterComment = false;
     }

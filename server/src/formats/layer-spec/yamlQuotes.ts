@@ -1,5 +1,6 @@
 /** Quoted scalars of YAML: where they end, and what they say. */
 
+import { insertion } from '../../model/issue.ts';
 import type { YamlProblem, YamlScalar } from './yamlTree.ts';
 
 /** The offset after the closing quote of the scalar that opens at `start`; `undefined` where it is not before `limit`. */
@@ -33,9 +34,25 @@ export function unclosedScalar(
   report: (problem: YamlProblem) => void,
 ): YamlScalar {
   const span = { start, end };
-  report({ message: `\`${text[start]}\` is not closed on this line`, span });
+  const quote = text[start] ?? '';
+  report({ message: `\`${quote}\` is not closed on this line`, span, repair: insertion(quote, end) });
   const content = { start: Math.min(start + 1, end), end };
   return { kind: 'scalar', quoted: true, span, content, text: text.slice(content.start, end), broken: true };
+}
+
+/** A scalar that ends with a quote and does not begin with one, which is said. */
+export function unopenedScalar(
+  text: string,
+  start: number,
+  end: number,
+  report: (problem: YamlProblem) => void,
+): YamlScalar {
+  const span = { start, end };
+  const quote = text[end - 1] ?? '';
+  const written = text.slice(start, end);
+  report({ message: `\`${quote}\` is missing before \`${written}\``, span, repair: insertion(quote, start) });
+  const content = { start, end: end - 1 };
+  return { kind: 'scalar', quoted: true, span, content, text: text.slice(start, end - 1), broken: true };
 }
 
 /** What a scalar says, given with its quotes: escapes resolved, line breaks folded (YAML 1.2, 7.3.1 and 7.3.2). */

@@ -1,6 +1,6 @@
 /** The part of YAML that layer specs are written in: scalars, mappings and lists, each with its place. */
 
-import type { TextSpan } from '../../model/issue.ts';
+import { insertion, type Repair, type TextSpan } from '../../model/issue.ts';
 
 export type YamlNode = YamlScalar | YamlMap | YamlList | YamlUnreadable;
 
@@ -54,6 +54,38 @@ export interface YamlProblem {
   readonly span: TextSpan;
   /** The second use of a key in one mapping: nothing is lost by it. */
   readonly duplicate?: true;
+  readonly repair?: Repair;
+  /** The line stands where none of its kind can, which the line's indent may be to blame for. */
+  readonly misplaced?: true;
+}
+
+/** A key that nothing parts from its value. */
+export const missingColon = ({ text, span }: YamlScalar): YamlProblem => ({
+  message: `\`:\` is missing after \`${text}\``,
+  span,
+  repair: insertion(':', span.end),
+});
+
+/** `d 768` as the entry that was meant; `undefined` for a scalar that does not begin with a name. */
+export function dividedAtBlank(
+  text: string,
+  { quoted, content }: YamlScalar,
+): { readonly key: YamlScalar; readonly value: YamlScalar } | undefined {
+  const written = text.slice(content.start, content.end);
+  const found = quoted
+    ? null
+    : /^([\p{L}_][\p{L}\p{N}_-]*(?:,\s*[\p{L}_][\p{L}\p{N}_]*)*)\s+(?=\S)/u.exec(written);
+  if (found === null) return undefined;
+  const keyEnd = content.start + (found[1] ?? '').length;
+  return {
+    key: plainScalar(text, content.start, keyEnd),
+    value: plainScalar(text, content.start + found[0].length, content.end),
+  };
+}
+
+function plainScalar(text: string, start: number, end: number): YamlScalar {
+  const span = { start, end };
+  return { kind: 'scalar', quoted: false, span, content: span, text: text.slice(start, end) };
 }
 
 /** What a scalar means: quoted text is text, plain words may be numbers, truth values, or nothing (YAML 1.2 core schema). */

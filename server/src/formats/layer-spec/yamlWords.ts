@@ -42,9 +42,17 @@ export function keyEnd(text: string, position: number, end: number): number | un
   for (let at = position; at < end; at += 1) {
     const code = text.charCodeAt(at);
     if (code === colonSign && at > position && isBlankAt(text, at + 1)) return at;
-    if (code === hashSign && isBlankAt(text, at - 1)) return undefined;
+    if (code === openBrace || (code === hashSign && isBlankAt(text, at - 1))) return undefined;
   }
   return undefined;
+}
+
+/** Where a key ends whose colon is missing: after the word at `position`, with the parameters of a block. */
+export function wordEnd(text: string, position: number, end: number): number | undefined {
+  const word = /^[\p{L}_][\p{L}\p{N}_-]*(?:\([^()]*(?:\([^()]*\)[^()]*)*\))?(?=[ \t]|$)/u.exec(
+    text.slice(position, end),
+  );
+  return word === null ? undefined : position + word[0].length;
 }
 
 /** Where a plain value that begins at `position` ends on its line: before a comment. */
@@ -56,4 +64,5 @@ export function plainEnd(text: string, position: number, end: number): number {
 }
 
 const hashSign = 35;
+const openBrace = 123;
 const colonSign = 58;

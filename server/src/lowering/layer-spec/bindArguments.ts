@@ -3,7 +3,7 @@
 import type { Argument, Expression, LayerCall } from '../../formats/layer-spec/syntax.ts';
 import { isSymbolic } from '../../model/dimension.ts';
 import type { Issue, TextSpan } from '../../model/issue.ts';
-import { didYouMean } from '../../model/nearestName.ts';
+import { didYouMean, nearestName } from '../../model/nearestName.ts';
 import { evaluate, layerIn, type Values } from './evaluate.ts';
 import {
   type ParameterDefinition,
@@ -50,27 +50,32 @@ export function bindArguments(
   };
 
   const named = given.filter((argument) => argument.keyword !== undefined);
+  const filled = new Set<string>();
   for (const argument of named) {
     const { keyword } = argument;
     if (keyword === undefined) continue;
     const parameter = parameters.find((candidate) => candidate.name === keyword.text);
+    filled.add(keyword.text);
     if (parameter === undefined) {
       const names = parameters.map((candidate) => candidate.name);
       problem(
         `${call.callee.text} has no argument \`${keyword.text}\`${didYouMean(keyword.text, names) || `; it is ${signature}`}`,
         keyword.span,
       );
+      const meant = nearestName(keyword.text, names);
+      const near = parameters.find(({ name }) => name === meant);
+      const isFree = named.every((other) => other.keyword?.text !== meant);
+      // Read as the argument that was meant, so that nothing else seems wrong because of it.
+      if (near === undefined || !isFree || filled.has(near.name)) continue;
+      filled.add(near.name);
+      accept(near, argument.value, argument.span);
     } else if (bound.has(parameter.name) || failed.has(parameter.name)) {
       problem(`\`${keyword.text}\` is given twice`, argument.span);
     } else accept(parameter, argument.value, argument.span);
   }
 
   const positional = given.filter((argument) => argument.keyword === undefined);
-  const order = orderOf(
-    parameters,
-    positional.length,
-    new Set(named.map((argument) => argument.keyword?.text)),
-  );
+  const order = orderOf(parameters, positional.length, filled);
   const firstNamed = named[0]?.span.start ?? Number.POSITIVE_INFINITY;
   for (const [index, argument] of positional.entries()) {
     const parameter = order[index];
@@ -113,7 +118,7 @@ export function bindArguments(
 function orderOf(
   parameters: readonly ParameterDefinition[],
   count: number,
-  named: ReadonlySet<string | undefined>,
+  named: ReadonlySet<string>,
 ): readonly ParameterDefinition[] {
   const required = (parameter: ParameterDefinition, index: number) =>
     index >= count && parameter.default === undefined && !parameter.follows && !named.has(parameter.name);

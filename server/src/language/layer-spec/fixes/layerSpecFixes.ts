@@ -8,6 +8,7 @@ import type { SpecText } from '../specText.ts';
 import { argumentFixes } from './argumentFixes.ts';
 import { callFixes } from './callFixes.ts';
 import { findingFixes } from './findingFixes.ts';
+import { isCure } from './isCure.ts';
 import { nameFixes } from './nameFixes.ts';
 import { removalFixes } from './removalFixes.ts';
 import { unreadFixes } from './unreadFixes.ts';
@@ -31,7 +32,9 @@ export function layerSpecFixes(
       span,
       recost: (source) => recost(source, model),
     };
+    const { repair } = diagnostic;
     const changes = [
+      ...(repair === undefined ? [] : [{ title: repair.title, edits: [repair] }]),
       ...nameFixes(wrong),
       ...argumentFixes(wrong),
       ...callFixes(wrong),
@@ -39,7 +42,10 @@ export function layerSpecFixes(
       ...unreadFixes(wrong),
       ...findingFixes(wrong),
     ];
-    return changes.map(({ title, edits }, index): Fix => {
+    const offered = changes
+      .filter(({ title }, index) => changes.findIndex((other) => other.title === title) === index)
+      .filter((change) => isCure(wrong, change));
+    return offered.map(({ title, edits }, index): Fix => {
       const fix = { title, edits, diagnostic };
       return index === 0 ? { ...fix, preferred: true } : fix;
     });

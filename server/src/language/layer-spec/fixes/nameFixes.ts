@@ -7,7 +7,8 @@ import { builtInClusters } from '../../../hardware/clusters.ts';
 import { layerDefinitions } from '../../../lowering/layer-spec/layerDefinitions.ts';
 import { elementTypes } from '../../../model/elementType.ts';
 import { likelyNames, mostProposed } from '../../../model/likelyNames.ts';
-import { nearestName } from '../../../model/nearestName.ts';
+import { likelyName } from '../../../model/nearestName.ts';
+import { misspeltDefinition } from '../../misspeltDefinition.ts';
 import { callableBlocks, findCallable, onnxOperators } from '../callable.ts';
 import { calledLayers, holds, type SpecText } from '../specText.ts';
 import { layersAt, visibleTensors, visibleValues } from '../visibleNames.ts';
@@ -26,9 +27,14 @@ export function nameFixes(wrong: Wrong): readonly Change[] {
   const meant =
     diagnostic.code === 'scenario/unknown-cluster'
       ? likelyNames(bare, candidates).slice(0, mostProposed)
-      : [nearestName(bare, candidates)];
+      : [likelyName(bare, candidates)];
   const quoted = word.length - bare.length === 2;
   const place = quoted ? { start: span.start + 1, end: span.end - 1 } : span;
+  const [first = ''] = meant;
+  const definition = misspeltDefinition(document.source, bare, first);
+  if (definition !== undefined) {
+    return [{ title: `Rename \`${first}\` to \`${bare}\``, edits: [{ span: definition, text: bare }] }];
+  }
   return meant.flatMap((name) => (name === undefined || name === bare ? [] : [replacement(place, name)]));
 }
 
