@@ -15,6 +15,7 @@ import { answerFileRequests } from './fileBytes.ts';
 import { registerFrameworkPicker } from './frameworkPicker.ts';
 import { registerOnnxEditor } from './onnxEditor.ts';
 import { registerOnnxTextFiles } from './onnxTextFiles.ts';
+import { registerOpenConfig } from './openConfig.ts';
 import type { ClientPlatform } from './platform.ts';
 import { registerReport } from './report.ts';
 import { registerStatus } from './status.ts';
@@ -54,6 +55,7 @@ export async function activateExtension(
     answerFileRequests(client),
     registerOnnxTextFiles(client, started),
     registerOnnxEditor(started, log),
+    registerOpenConfig(client, started),
     registerStatus(client, estimates),
     registerClusterPicker(client, started, estimates),
     registerFrameworkPicker(client, started, estimates),

@@ -28,6 +28,7 @@ export const commands = {
   choosePrecision: 'layercost.choosePrecision',
   chooseFramework: 'layercost.chooseFramework',
   benchmark: 'layercost.benchmark',
+  openConfig: 'layercost.openConfig',
   showLog: 'layercost.showLog',
   openBinary: 'layercost.openAsBinary',
 } as const;
@@ -107,6 +108,19 @@ export interface ReportResult {
   readonly name: string;
   /** Why there is no report: nothing of the model could be costed. The text says so too. */
   readonly refusal?: string;
+}
+
+/** Client to server: the layer spec of a `config.json` of transformers. */
+export const writeConfigSpec = 'layercost/configSpec';
+export interface ConfigSpecParams {
+  readonly text: string;
+  readonly name: string;
+}
+export interface ConfigSpecResult {
+  /** Absent where no spec can be written. */
+  readonly spec?: string;
+  /** What is wrong with the config, or is left out of the spec; one sentence. */
+  readonly problem?: string;
 }
 
 /** Server to client, after every estimate of an open document. */

@@ -29,6 +29,16 @@ const opensBinaryModel: Scenario = {
   },
 };
 
+const opensConfig: Scenario = {
+  name: 'the config of a model opens as a layer spec with costs',
+  steps: async (editor) => {
+    await editor.openFile(workspaceFiles.config);
+    await editor.runCommand('Open Config as Layer Spec');
+    await editor.lensMatching(/llama/);
+    expect(await editor.lineMatching(/q_proj: Linear\(512.*FLOP/)).toMatch(costHint);
+  },
+};
+
 const opensCaffeNet: Scenario = {
   name: 'a Caffe net opens with costs',
   steps: async (editor) => {
@@ -216,6 +226,7 @@ async function showReport(editor: EditorPage): Promise<void> {
 export const scenarios: readonly Scenario[] = [
   opensBinaryModel,
   opensCaffeNet,
+  opensConfig,
   showsBrokenModel,
   changesCluster,
   warnsWhileTyping,

@@ -5,6 +5,7 @@ import { seconds } from '../../server/src/model/units.ts';
 import {
   type BenchmarkResult,
   type ClusterChoice,
+  type ConfigSpecResult,
   type FrameworkChoiceItem,
   listClusters,
   listFrameworks,
@@ -12,6 +13,7 @@ import {
   type ReportResult,
   runBenchmark,
   trustGranted,
+  writeConfigSpec,
 } from '../../server/src/protocol.ts';
 import { encodeModel } from '../support/onnxBytes.ts';
 import { startTestServer, type TestClient, type TestServerOptions, textAddress } from './testServer.ts';
@@ -611,6 +613,14 @@ it('lists clusters and frameworks, and renders reports', async () => {
     connection.sendRequest(makeReport, { uri: specUri, page: 'report', format });
   expect((await report('markdown')).text).toMatch(/^# small\n/);
   expect((await report('text')).text).toMatch(/^small \(layer-spec\)/);
+});
+
+it('writes the layer spec of a config', async () => {
+  const { connection } = await start();
+  const ask = (config: object): Promise<ConfigSpecResult> =>
+    connection.sendRequest(writeConfigSpec, { text: JSON.stringify(config), name: 'config.json' });
+  expect((await ask({ model_type: 'llama' })).spec).toMatch(/^ {2}- layers: decoder\(\) \* 32$/m);
+  expect(await ask({ model_type: 'lama' })).toEqual({ problem: expect.stringContaining('"llama"') });
 });
 
 it('runs the benchmark in trusted workspaces only, shows its progress and its times', async () => {

@@ -19,6 +19,7 @@ import { readOnnxJson } from '../formats/onnx-json/readOnnxJson.ts';
 import { readOnnxText } from '../formats/onnx-text/readOnnxText.ts';
 import { readOnnxProtobufText } from '../formats/protobuf-text/readOnnxProtobufText.ts';
 import { isOnnxProtobufText, sniffFormat } from '../formats/sniffFormat.ts';
+import type { SpecOfConfig } from '../lowering/hugging-face/specOfConfig.ts';
 import type { ReadInclude } from '../lowering/layer-spec/blockTable.ts';
 import { describeFramework } from '../lowering/layer-spec/describedFramework.ts';
 import type { LoweringCache } from '../lowering/layer-spec/loweringCache.ts';
@@ -53,6 +54,11 @@ export interface OpenOptions {
    * check it take longer to load than most models to open, and hardly a spec asks for it.
    */
   readonly readFramework?: ((text: string) => ReadFramework) | undefined;
+  /**
+   * Writes the layer spec of a `config.json` of transformers. It is handed in, because its tables are needed for no
+   * other file.
+   */
+  readonly specOfConfig?: ((text: string, name: string) => SpecOfConfig) | undefined;
   /** Operators that a person describes in a file beside the model. */
   readonly operators?: ReadCustomOperators | undefined;
   /** What was found out about an earlier state of a layer spec's text, by whoever opens it again and again. */
@@ -96,6 +102,8 @@ export function openModel(source: ByteSource, name: string, options: OpenOptions
       return openWritten(readOnnxProtobufText, decodeText(source), name, options);
     case 'onnx-json':
       return openWritten(readOnnxJson, decodeText(source), name, options);
+    case 'hugging-face-config':
+      return openConfig(decodeText(source), name, options);
     case 'prototxt':
       return openWholeCaffe(decodeText(source), name, options.dimensions);
     case undefined:
@@ -110,6 +118,34 @@ export function openModel(source: ByteSource, name: string, options: OpenOptions
 /** Opens the text of a layer spec, as an editor holds it. */
 export const openLayerSpec = (text: string, name: string, options: OpenOptions = {}): OpenedModel =>
   openReadSpec(readLayerSpec(text), name, options);
+
+/** Opens a config as the layer spec it describes; places in that text are nobody's to see. */
+function openConfig(text: string, name: string, options: OpenOptions): OpenedModel {
+  const spec = options.specOfConfig?.(text, name);
+  if (spec === undefined) {
+    return unreadable(name, {
+      code: 'file/not-a-model',
+      severity: 'error',
+      message: 'The file is the `config.json` of a model, which is not read here: open it as a layer spec',
+    });
+  }
+  if (spec.text === undefined) {
+    return {
+      format: 'layer-spec',
+      name,
+      analysis: undefined,
+      onnx: undefined,
+      scenario: {},
+      issues: spec.issues,
+    };
+  }
+  const opened = openLayerSpec(spec.text, name, options);
+  return {
+    ...opened,
+    writtenSpec: spec.text,
+    issues: [...spec.issues, ...opened.issues.map(({ span: _, ...issue }) => issue)],
+  };
+}
 
 /** Opens one model of a layer spec that was read: whoever opens several of them reads the text once. */
 export const openReadSpec = (read: ReadSpec, name: string, options: OpenOptions = {}): OpenedModel =>

@@ -27,6 +27,8 @@ export interface OpenedModel {
   readonly structure?: ProvidedStructure;
   /** The syntax tree of a layer spec, as far as it could be read. */
   readonly layerSpec?: LayerSpec;
+  /** The text of the layer spec, where it was written from a config and is not the file's. */
+  readonly writtenSpec?: string;
   /** The model of the layer spec that was opened: with several in a file, one of them. */
   readonly selectedModel?: SelectedModel;
   /**

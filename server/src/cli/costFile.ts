@@ -12,6 +12,7 @@ import { type ResolvedScenario, resolveScenario } from '../estimate/resolveScena
 import { type ByteSource, decodeText } from '../formats/byteSource.ts';
 import { locateIssues } from '../formats/locateIssues.ts';
 import { longestProfile } from '../formats/longestProfile.ts';
+import { sniffFormat } from '../formats/sniffFormat.ts';
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
 import { findCluster } from '../hardware/clusters.ts';
 import { customOperatorsFile } from '../model/declaredOperator.ts';
@@ -58,8 +59,13 @@ export async function openModelFile(
   }
   try {
     const readInclude = includeReader(dirname(path));
+    const config = sniffFormat(file.file.source, basename(path)).format === 'hugging-face-config';
+    const specOfConfig = config
+      ? (await import('../lowering/hugging-face/specOfConfig.ts')).specOfConfig
+      : undefined;
     const open = (more: Pick<OpenOptions, 'readFramework' | 'operators'> = {}): OpenedModel =>
       openModel(file.file.source, basename(path), {
+        specOfConfig,
         dimensions: scenario.request.dimensions,
         model,
         readInclude,
@@ -83,13 +89,14 @@ export async function openModelFile(
       return undefined;
     }
     const external = read.onnx === undefined ? [] : checkExternalData(read.onnx, path);
-    const located = withPlaces(read, file.file.source);
+    const located = config ? read : withPlaces(read, file.file.source);
     const complete = { ...located, issues: [...located.issues, ...external] };
     if (complete.analysis === undefined) {
       printIssues(path, complete.issues);
       return undefined;
     }
-    const text = complete.layerSpec === undefined ? undefined : decodeText(file.file.source);
+    const text =
+      complete.writtenSpec ?? (complete.layerSpec === undefined ? undefined : decodeText(file.file.source));
     return { opened: complete, customCluster, customFramework, trace, text };
   } finally {
     file.file.close();

@@ -2,13 +2,18 @@
 
 import { type ByteSource, decodeBytes, startsWithUtf16Mark } from './byteSource.ts';
 import { looksBinary, recognizeForeignFormat } from './foreignFormats.ts';
+import { looksLikeConfig } from './hugging-face/readConfig.ts';
 
-/** `onnx` is the binary format, `onnx-text` ONNX's own syntax, `onnx-protobuf-text` and `onnx-json` protobuf's. */
+/**
+ * `onnx` is the binary format, `onnx-text` ONNX's own syntax, `onnx-protobuf-text` and `onnx-json` protobuf's;
+ * `hugging-face-config` is the `config.json` of a model of transformers.
+ */
 export type SniffedFormat =
   | 'onnx'
   | 'onnx-text'
   | 'onnx-protobuf-text'
   | 'onnx-json'
+  | 'hugging-face-config'
   | 'layer-spec'
   | 'prototxt';
 
@@ -118,8 +123,15 @@ function formatOfText(text: string): Sniffed | undefined {
   if (body.startsWith('{') && jsonField.test(body)) {
     return { format: 'onnx-json', reason: 'The content is an ONNX model as JSON' };
   }
+  if (looksLikeConfig(body)) {
+    return { format: 'hugging-face-config', reason: 'The content is the config of a model of transformers' };
+  }
   if (body.startsWith('{') || body.startsWith('[')) {
-    return { format: undefined, reason: 'The file is JSON: open an ONNX model or a layer spec' };
+    return {
+      format: undefined,
+      reason:
+        'The file is JSON, but no ONNX model and no `config.json` with a `model_type`: open one of these or a layer spec',
+    };
   }
   return undefined;
 }

@@ -7,6 +7,7 @@ import { choices } from './requests/choices.ts';
 import { codeActions } from './requests/codeActions.ts';
 import { codeLens } from './requests/codeLens.ts';
 import { completion } from './requests/completion.ts';
+import { configSpec } from './requests/configSpec.ts';
 import { configuration } from './requests/configuration.ts';
 import { definition } from './requests/definition.ts';
 import { diagnostics } from './requests/diagnostics.ts';
@@ -55,6 +56,7 @@ const requests: readonly Request[] = [
   workspaceSymbols,
   foldingRanges,
   choices,
+  configSpec,
   report,
   benchmark,
 ];

@@ -46,11 +46,27 @@ export const issueCodes = {
   'file/not-a-model': {
     title: 'The file is not a model Layercost reads',
     explanation:
-      'Layercost reads ONNX models (binary, ONNX text, protobuf text, JSON), layer specs (*.layers.yaml) and Caffe nets (.prototxt). The content decides the format, not the name.',
+      'Layercost reads ONNX models (binary, ONNX text, protobuf text, JSON), layer specs (*.layers.yaml), Caffe nets (.prototxt) and the `config.json` of models of transformers. The content decides the format, not the name.',
   },
   'file/unreadable': {
     title: 'The file cannot be read',
     explanation: 'The operating system refused to open or read the file.',
+  },
+  'config/unreadable': {
+    title: 'The config of a model cannot be read',
+    explanation:
+      'A `config.json` of Hugging Face transformers is a JSON object with `model_type` and the sizes of the model.',
+  },
+  'config/unknown-type': {
+    title: 'The architecture of the config is not known',
+    explanation:
+      'Layercost knows many types of transformers and writes each as a layer spec. A type that it does not know would have other costs, so none are shown. Export the model instead.',
+  },
+  'config/part': {
+    title: 'A part of the model in a config is left out',
+    explanation:
+      'The config describes several networks, such as one of text and one of images. Only the one of text is known, so that totals are lower bounds. Export the model for the whole.',
+    leavesOut: true,
   },
   'onnx/newer-ir': {
     title: 'The file uses a newer ONNX IR version than this version of Layercost knows',

@@ -34,6 +34,7 @@ export const workspaceFiles = {
   empty: 'empty.onnx',
   small: 'small.layers.yaml',
   wide: 'wide.layers.yaml',
+  config: 'config.json',
 } as const;
 
 export interface WorkspaceWishes {
@@ -57,7 +58,17 @@ export function createWorkspace({ settings = {}, samplesOnly = false }: Workspac
   return folder;
 }
 
+/** Sizes of a small Llama; what is missing is as transformers has it. */
+const config = {
+  model_type: 'llama',
+  hidden_size: 512,
+  num_hidden_layers: 4,
+  num_attention_heads: 8,
+  intermediate_size: 1408,
+};
+
 function writeTestModels(folder: string): void {
+  writeFileSync(join(folder, workspaceFiles.config), JSON.stringify(config, undefined, 2));
   const whole = readFileSync(join(samples, 'resnet50.onnx'));
   writeFileSync(join(folder, workspaceFiles.truncated), whole.subarray(0, Math.floor(whole.length / 2)));
   writeFileSync(join(folder, workspaceFiles.random), pseudoRandomBytes(4096));

@@ -29,6 +29,7 @@ export const mixtureOfExperts: LayerDefinition = {
     choice('activation', activations, 'silu', 'Between the layers of an expert.'),
     flag('gated', false, 'Whether a third matrix gates the activation (SwiGLU).', { beyond: true }),
     flag('bias', false, 'Whether the layers of experts have biases.'),
+    flag('router_bias', false, 'Whether the router adds a bias.', { beyond: true }),
     number(
       'capacity_factor',
       'Tokens an expert has room for, in multiples of an equal share; all are computed, used or not. None: as many as the router sends.',
@@ -54,7 +55,8 @@ export const mixtureOfExperts: LayerDefinition = {
       );
     }
     const flat = call.emit('Reshape', [input, call.integersConstant([-1, width])]);
-    const scores = project(call, flat, call.parameter('router.weight', [experts, width]), undefined);
+    const bias = call.boolean('router_bias') ? call.parameter('router.bias', [experts]) : undefined;
+    const scores = project(call, flat, call.parameter('router.weight', [experts, width]), bias);
     const probabilities = call.emit('Softmax', [scores], { axis: int(-1) });
     const of = { width, experts, hidden: call.integer('dim_feedforward') };
     const output =

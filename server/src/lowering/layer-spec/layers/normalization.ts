@@ -191,7 +191,17 @@ const rmsNorm: LayerDefinition = {
   documentation: 'Normalises over the last axes by their root mean square.',
   source: 'torch.nn.RMSNorm.html',
   inputs: { names: ['input'], least: 1 },
-  parameters: [lastAxes, eps(null), affine('elementwise_affine')],
+  parameters: [
+    lastAxes,
+    eps(null),
+    affine('elementwise_affine'),
+    flag(
+      'fused',
+      true,
+      'Whether one kernel computes it, as that of torch.nn does; False writes it out, as models of transformers do.',
+      { beyond: true },
+    ),
+  ],
   work: '1 parameter per element of the last axes.',
   example: { inputs: { x: 'float32[8, 128, 768]' }, call: 'RMSNorm(768)' },
   lower: (call) => {
@@ -200,12 +210,23 @@ const rmsNorm: LayerDefinition = {
     const weight = (call.boolean('elementwise_affine') ? call.parameter : call.buffer)('weight', sizes);
     // Without eps PyTorch uses the smallest step of the element type.
     const epsilon = call.value('eps') === null ? 1.1920929e-7 : call.number('eps');
+    if (!call.boolean('fused')) return writtenOut(call, weight, sizes.length, epsilon);
     return call.emit('RMSNormalization', [call.inputs[0], weight], {
       axis: int(-sizes.length),
       epsilon: float(epsilon),
     });
   },
 };
+
+/** Operator by operator in fp32, as `LlamaRMSNorm` of transformers has it (5.18, modeling_llama.py). */
+function writtenOut(call: LayerLowering, weight: Tensor, axes: number, epsilon: number): Tensor {
+  const [input] = call.inputs;
+  const squared = call.emit('Pow', [input, call.scalarConstant(2, 'float32')]);
+  const over = call.integersConstant(Array.from({ length: axes }, (_, axis) => axis - axes));
+  const mean = call.emit('ReduceMean', [squared, over]);
+  const root = call.emit('Sqrt', [call.emit('Add', [mean, call.scalarConstant(epsilon, 'float32')])]);
+  return call.emit('Mul', [weight, call.emit('Mul', [input, call.emit('Reciprocal', [root])])]);
+}
 
 /** The normalised sizes: those given, checked against the last axes of the input, or its last axis. */
 function normalizedSizes(call: LayerLowering): readonly number[] | undefined {

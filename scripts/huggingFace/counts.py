@@ -1,0 +1,79 @@
+"""
+Writes what transformers builds from the configs of test/lowering/hugging-face/configs.jsonl beside each: elements of
+all parameters and of the trained ones, and FLOPs of forward (PyTorch's FlopCounterMode) at batch 2 and 128 tokens.
+
+Usage: python3 scripts/huggingFace/counts.py   (needs torch and transformers; no weights are made: the meta device)
+
+Experts run by `batched_mm`, which computes those a token chooses. Causal models get their mask, whose making needs
+values that meta tensors lack.
+"""
+
+import inspect
+import json
+import sys
+import types
+from pathlib import Path
+
+# torchvision's compiled operators are not needed, and do not load beside every PyTorch.
+sys.modules['torchvision._meta_registrations'] = types.ModuleType('torchvision._meta_registrations')
+import torch  # noqa: E402
+import transformers  # noqa: E402
+from torch.utils.flop_counter import FlopCounterMode  # noqa: E402
+
+batch, seq = 2, 128
+# Types whose forward takes one mask for each kind of layer.
+masked_by_layer = {'gemma2', 'gemma3_text', 'qwen2', 'qwen3', 'gpt_oss', 'cohere2', 'ministral', 'olmo3', 'smollm3',
+                   'exaone4', 'qwen2_moe'}
+
+
+def build(fields):
+    fields = dict(fields)
+    config = transformers.AutoConfig.for_model(fields.pop('model_type'), **fields)
+    config._attn_implementation = 'eager'
+    config._experts_implementation = 'batched_mm'
+    config.use_cache = False
+    with torch.device('meta'):
+        return getattr(transformers, config.architectures[0])(config).eval()
+
+
+def example(model):
+    config, kind = model.config, model.config.model_type
+    ids = torch.zeros(batch, seq, dtype=torch.long, device='meta')
+    mask = torch.zeros(batch, 1, seq, seq, device='meta')
+    if model.main_input_name == 'pixel_values':
+        return {'pixel_values': torch.empty(batch, config.num_channels, config.image_size, config.image_size, device='meta')}
+    if kind == 'whisper':
+        frames = torch.empty(batch, config.num_mel_bins, 2 * config.max_source_positions, device='meta')
+        return {'input_features': frames, 'decoder_input_ids': ids, 'decoder_attention_mask': mask}
+    if config.is_encoder_decoder:
+        return {'input_ids': ids, 'decoder_input_ids': ids}
+    names = inspect.signature(model.forward).parameters
+    inputs = {'input_ids': ids}
+    if 'position_ids' in names:
+        inputs['position_ids'] = ids
+    if 'attention_mask' in names:
+        layers = set(getattr(config, 'layer_types', None) or [])
+        inputs['attention_mask'] = {layer: mask for layer in layers} if kind in masked_by_layer and layers else mask
+    return inputs
+
+
+def count(fields):
+    model = build(fields)
+    counts = {
+        'parameters': sum(p.numel() for p in model.parameters()),
+        'trained': sum(p.numel() for p in model.parameters() if p.requires_grad),
+    }
+    try:
+        with torch.no_grad(), FlopCounterMode(display=False) as counter, torch.device('meta'):
+            model(**example(model))
+        counts['flops'] = counter.get_total_flops()
+    except (RuntimeError, TypeError, ValueError) as error:
+        print(f'{fields["model_type"]}: FLOPs were not counted: {str(error)[:100]}', file=sys.stderr)
+    return counts
+
+
+if __name__ == '__main__':
+    path = Path(__file__).parents[2] / 'test/lowering/hugging-face/configs.jsonl'
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    counted = [{'name': row['name'], **count(row['config']), 'config': row['config']} for row in rows]
+    path.write_text(''.join(f'{json.dumps(row)}\n' for row in counted))

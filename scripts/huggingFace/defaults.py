@@ -1,0 +1,46 @@
+"""
+Writes server/src/lowering/hugging-face/configDefaults.json: for each type of model that Layercost knows, the defaults
+of its fields and what it calls them, as the configuration classes of transformers have them.
+
+Usage: python3 scripts/huggingFace/defaults.py [NEW TYPE...]   (needs transformers; types that are there stay)
+"""
+
+import dataclasses
+import json
+import sys
+import types
+from pathlib import Path
+
+# torchvision's compiled operators are not needed, and do not load beside every PyTorch.
+sys.modules['torchvision._meta_registrations'] = types.ModuleType('torchvision._meta_registrations')
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING  # noqa: E402
+
+# Fields of training, generation and bookkeeping, which change no size.
+ignored = {
+    'transformers_version', 'architectures', 'output_hidden_states', 'return_dict', 'dtype', 'chunk_size_feed_forward',
+    'is_encoder_decoder', 'label2id', 'problem_type', 'initializer_range', 'use_cache', 'pad_token_id', 'bos_token_id',
+    'eos_token_id', 'sep_token_id', 'cls_token_id', 'decoder_start_token_id', 'forced_eos_token_id', 'pretraining_tp',
+    'router_aux_loss_coef', 'output_router_logits', 'router_z_loss_coef', 'begin_suppress_tokens', 'suppress_tokens',
+    'initializer_factor', 'classifier_dropout', 'norm_topk_prob', 'routed_scaling_factor', 'rope_theta',
+}
+
+
+def known(model_type):
+    config = CONFIG_MAPPING[model_type]
+    defaults = {}
+    for field in dataclasses.fields(config):
+        if field.name in ignored or field.default is dataclasses.MISSING or field.default is None:
+            continue
+        value = field.default
+        if isinstance(value, tuple):
+            value = list(value)
+        if isinstance(value, (bool, int, float, str, list)):
+            defaults[field.name] = value
+    return {'names': getattr(config, 'attribute_map', {}) or {}, 'defaults': defaults}
+
+
+if __name__ == '__main__':
+    path = Path(__file__).parents[2] / 'server/src/lowering/hugging-face/configDefaults.json'
+    names = sorted({*json.loads(path.read_text()), *sys.argv[1:]})
+    lines = ',\n'.join(f'  {json.dumps(name)}: {json.dumps(known(name), sort_keys=True)}' for name in names)
+    path.write_text('{\n' + lines + '\n}\n')

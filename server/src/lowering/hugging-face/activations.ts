@@ -1,0 +1,45 @@
+/** Activations by the names that configs give them (transformers 5.18, activations.py, `ACT2CLS`). */
+
+/** The call of a known activation: a layer of PyTorch, or a block of `activationBlocks`. */
+export const activationCall = (name: string): string =>
+  (Object.hasOwn(activations, name) ? activations[name] : undefined) ?? 'Identity()';
+
+export const isKnownActivation = (name: string): boolean => Object.hasOwn(activations, name);
+
+/** The blocks that calls in `lines` need, written as transformers computes them: operator by operator. */
+export const activationBlocks = (lines: readonly string[]): Readonly<Record<string, readonly string[]>> =>
+  Object.fromEntries(
+    Object.entries(writtenOut).filter(([name]) => lines.some((line) => line.includes(`: ${name}()`))),
+  );
+
+const activations: Readonly<Record<string, string>> = {
+  silu: 'SiLU()',
+  swish: 'SiLU()',
+  gelu: 'GELU()',
+  gelu_python: 'GELU()',
+  gelu_pytorch_tanh: "GELU(approximate='tanh')",
+  gelu_new: 'gelu_new()',
+  gelu_fast: 'gelu_new()',
+  gelu_python_tanh: 'gelu_new()',
+  quick_gelu: 'quick_gelu()',
+  relu: 'ReLU()',
+  relu2: 'relu_squared()',
+  tanh: 'Tanh()',
+  sigmoid: 'Sigmoid()',
+  mish: 'Mish()',
+};
+
+const writtenOut: Readonly<Record<string, readonly string[]>> = {
+  gelu_new: [
+    'half: mul(input, 0.5)',
+    'cubed: pow(input, 3)',
+    'small: mul(0.044715)',
+    'inner: add(input, small)',
+    'scaled: mul(0.7978845608)',
+    'curve: tanh()',
+    'shifted: add(1)',
+    'output: mul(half, shifted)',
+  ],
+  quick_gelu: ['scaled: mul(input, 1.702)', 'gate: sigmoid()', 'output: mul(input, gate)'],
+  relu_squared: ['positive: ReLU()', 'output: pow(2)'],
+};

@@ -1,0 +1,116 @@
+/**
+ * Fields of a config by the names that most types of model use, with the defaults of transformers.
+ *
+ * A file holds what differs from the defaults of its type, and a type may call a field otherwise (`n_embd`).
+ */
+
+import { type HuggingFaceConfig, isObject } from '../../formats/hugging-face/readConfig.ts';
+import knownTypes from './configDefaults.json' with { type: 'json' };
+
+interface KnownType {
+  /** What a field is called in files of this type. */
+  readonly names: Readonly<Record<string, string>>;
+  readonly defaults: Readonly<Record<string, unknown>>;
+}
+
+const typesByName: Readonly<Record<string, KnownType>> = knownTypes;
+
+/** More than any network has; a size beyond it is a mistake. */
+const largest = 2 ** 40;
+
+export class ConfigFields {
+  readonly #config: HuggingFaceConfig;
+  readonly #known: KnownType;
+  /** What is missing or of another kind, one sentence each. */
+  readonly problems: string[] = [];
+
+  constructor(config: HuggingFaceConfig) {
+    this.#config = config;
+    this.#known = (Object.hasOwn(typesByName, config.type) ? typesByName[config.type] : undefined) ?? {
+      names: {},
+      defaults: {},
+    };
+  }
+
+  get type(): string {
+    return this.#config.type;
+  }
+
+  get architecture(): string | undefined {
+    return this.#config.architecture;
+  }
+
+  /** The value in the file, or the default of its type; `null` where neither is there. */
+  #value(name: string): unknown {
+    const own = this.#known.names[name] ?? name;
+    for (const key of [own, name]) {
+      if (Object.hasOwn(this.#config.fields, key)) return this.#config.fields[key];
+    }
+    for (const key of [own, name]) {
+      if (Object.hasOwn(this.#known.defaults, key)) return this.#known.defaults[key];
+    }
+    return null;
+  }
+
+  /** Whether the field has a value other than null. */
+  has(name: string): boolean {
+    const value = this.#value(name);
+    return value !== null && value !== undefined;
+  }
+
+  /** A whole number of at least one. */
+  size(name: string): number {
+    const value = this.#value(name);
+    if (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= largest) return value;
+    const own = this.#known.names[name] ?? name;
+    this.problems.push(
+      value === null || value === undefined
+        ? `\`${own}\` is missing`
+        : `\`${own}\` must be a whole number of at least 1`,
+    );
+    return 1;
+  }
+
+  /** The same, or `undefined` where it is null, zero or not there. */
+  optionalSize(name: string): number | undefined {
+    const value = this.#value(name);
+    return value === null || value === undefined || value === 0 || value === false
+      ? undefined
+      : this.size(name);
+  }
+
+  /** A number of any kind. */
+  number(name: string, otherwise: number): number {
+    const value = this.#value(name);
+    return typeof value === 'number' && Number.isFinite(value) ? value : otherwise;
+  }
+
+  flag(name: string, otherwise = false): boolean {
+    const value = this.#value(name);
+    return typeof value === 'boolean' ? value : otherwise;
+  }
+
+  text(name: string, otherwise: string): string {
+    const value = this.#value(name);
+    return typeof value === 'string' ? value : otherwise;
+  }
+
+  list(name: string): readonly unknown[] | undefined {
+    const value = this.#value(name);
+    return Array.isArray(value) ? value : undefined;
+  }
+
+  /** How many entries a table has. */
+  entries(name: string): number | undefined {
+    const value = this.#value(name);
+    return isObject(value) ? Object.keys(value).length : undefined;
+  }
+
+  /** A config inside this one, such as `text_config`; its type is the one it names, else `type`. */
+  inner(name: string, type: string): ConfigFields | undefined {
+    const value = this.#value(name);
+    if (!isObject(value)) return undefined;
+    const own = typeof value.model_type === 'string' ? value.model_type : type;
+    return new ConfigFields({ type: own, architecture: this.architecture, fields: value });
+  }
+}

@@ -1,0 +1,592 @@
+/**
+ * What types of transformers are made of, one entry per `model_type`: the differences from Llama.
+ *
+ * Source: `modeling_*.py` and `configuration_*.py` of transformers 5.18; `test/lowering/hugging-face/` holds the
+ * parameters and FLOPs of every type against what transformers builds.
+ */
+
+import { isKnownActivation } from './activations.ts';
+import type { Attention } from './attentionLines.ts';
+import type { ConfigFields } from './configFields.ts';
+import type { Decoder, Run } from './decoder.ts';
+import type { FeedForward, Mixture } from './feedForwardLines.ts';
+import type { LatentAttention } from './latentAttentionLines.ts';
+
+export type DecoderType = (fields: ConfigFields) => Decoder;
+
+export const rmsNorm =
+  (eps: number) =>
+  (size: string): string =>
+    `RMSNorm(${size}, eps=${eps}, fused=False)`;
+
+export const layerNorm =
+  (eps: number, options = '') =>
+  (size: string): string =>
+    `LayerNorm(${size}, eps=${eps}${options})`;
+
+/** Llama (transformers, modeling_llama.py), which most types inherit from, with what a type has otherwise. */
+function llamaLike(
+  fields: ConfigFields,
+  changes: {
+    readonly attention?: Partial<Attention>;
+    readonly feedForward?: (layer: number) => FeedForward;
+  } & Partial<Omit<Decoder, 'runs'>> = {},
+): Decoder {
+  const { attention: attentionChanges, feedForward, ...rest } = changes;
+  const attention = groupedAttention(fields, attentionChanges);
+  const layers = fields.size('num_hidden_layers');
+  return {
+    hidden: fields.size('hidden_size'),
+    vocabulary: fields.size('vocab_size'),
+    longest: longestOf(fields),
+    norm: rmsNorm(fields.number('rms_norm_eps', 1e-6)),
+    runs:
+      feedForward === undefined
+        ? [{ count: layers, attention, feedForward: gated(fields) }]
+        : runsOf(layers, (layer) => ({ attention, feedForward: feedForward(layer) })),
+    order: 'pre',
+    finalNorm: true,
+    head: headOf(fields),
+    dropout: shareOf(fields, [
+      'hidden_dropout',
+      'resid_pdrop',
+      'residual_dropout',
+      'dropout',
+      'resid_dropout',
+    ]),
+    embeddingDropout: shareOf(fields, ['embd_pdrop', 'embedding_dropout']),
+    ...rest,
+  };
+}
+
+/** The first of these fields that the type has. */
+const shareOf = (fields: ConfigFields, names: readonly string[]): number =>
+  fields.number(names.find((name) => fields.has(name)) ?? '', 0);
+
+/** By the class that was saved: a model alone, one that classifies sequences, or one of language. */
+function headOf(fields: ConfigFields): Decoder['head'] {
+  const architecture = fields.architecture ?? '';
+  if (/(?<!LMHead)Model$/.test(architecture)) return 'none';
+  if (architecture.endsWith('ForSequenceClassification')) return { classes: labelsOf(fields) };
+  return fields.flag('tie_word_embeddings', true) ? 'tied' : 'own';
+}
+
+/** Labels of a classifier: two where the config names none (configuration_utils.py). */
+export const labelsOf = (fields: ConfigFields): number =>
+  fields.optionalSize('num_labels') ?? fields.entries('id2label') ?? 2;
+
+const longestOf = (fields: ConfigFields): number =>
+  fields.has('max_position_embeddings') ? fields.size('max_position_embeddings') : 2048;
+
+function groupedAttention(fields: ConfigFields, changes: Partial<Attention> = {}): Attention {
+  const heads = fields.size('num_attention_heads');
+  const headSize = fields.optionalSize('head_dim') ?? Math.floor(fields.size('hidden_size') / heads);
+  const bias = fields.flag('attention_bias');
+  return {
+    heads,
+    groups: fields.optionalSize('num_key_value_heads') ?? heads,
+    headSize,
+    bias,
+    outputBias: bias,
+    rotated: rotatedOf(fields, headSize),
+    causal: true,
+    dropout: shareOf(fields, ['attention_dropout', 'attn_pdrop', 'attn_dropout']),
+    ...changes,
+  };
+}
+
+/** Elements of a head that are rotated: all, or the share that `partial_rotary_factor` or `rotary_pct` says. */
+function rotatedOf(fields: ConfigFields, headSize: number): number {
+  const inner = fields.inner('rope_parameters', fields.type);
+  const share = inner?.number('partial_rotary_factor', Number.NaN) ?? Number.NaN;
+  const own = fields.number('partial_rotary_factor', fields.number('rotary_pct', 1));
+  const rotated = Math.floor(headSize * (Number.isNaN(share) ? own : share));
+  return rotated - (rotated % 2);
+}
+
+const gated = (
+  fields: ConfigFields,
+  hidden = fields.size('intermediate_size'),
+  bias = fields.flag('mlp_bias'),
+): FeedForward => ({
+  kind: 'gated',
+  hidden,
+  activation: activationOf(fields),
+  bias,
+});
+
+const plain = (fields: ConfigFields, bias: boolean, names?: readonly [string, string]): FeedForward => ({
+  kind: 'plain',
+  hidden: fields.optionalSize('intermediate_size') ?? 4 * fields.size('hidden_size'),
+  activation: activationOf(fields),
+  bias,
+  ...(names === undefined ? {} : { names }),
+});
+
+/** The activation a config names; one that is not known is a problem of the config. */
+export function activationOf(fields: ConfigFields, otherwise = 'silu'): string {
+  const field = ['hidden_act', 'hidden_activation', 'activation_function', 'activation'].find((name) =>
+    fields.has(name),
+  );
+  const name = field === undefined ? otherwise : fields.text(field, otherwise);
+  return knownActivation(fields, name);
+}
+
+export function knownActivation(fields: ConfigFields, name: string): string {
+  if (!isKnownActivation(name)) fields.problems.push(`the activation "${name}" is not known`);
+  return name;
+}
+
+/** Consecutive layers that are made alike, as one run each. */
+function runsOf(layers: number, of: (layer: number) => Omit<Run, 'count'>): readonly Run[] {
+  const runs: Run[] = [];
+  let last = '';
+  for (let layer = 0; layer < Math.min(layers, mostLayers); layer += 1) {
+    const made = of(layer);
+    const key = JSON.stringify(made);
+    const previous = runs.at(-1);
+    if (previous !== undefined && key === last)
+      runs[runs.length - 1] = { ...previous, count: previous.count + 1 };
+    else runs.push({ ...made, count: 1 });
+    last = key;
+  }
+  return runs;
+}
+
+/** More layers than any model has. */
+const mostLayers = 10_000;
+
+/** Experts as the types after Mixtral have them. */
+function mixture(fields: ConfigFields, changes: Partial<Mixture> = {}): Mixture {
+  return {
+    kind: 'mixture',
+    experts: changes.experts ?? fields.size('num_local_experts'),
+    chosen: changes.chosen ?? fields.size('num_experts_per_tok'),
+    hidden: changes.hidden ?? fields.size('intermediate_size'),
+    activation: activationOf(fields),
+    ...changes,
+  };
+}
+
+/** Experts in every layer but those that `mlp_only_layers` and `decoder_sparse_step` take out (Qwen). */
+function sparseBySteps(fields: ConfigFields, experts: Mixture): (layer: number) => FeedForward {
+  const step = fields.number('decoder_sparse_step', 1);
+  const dense = new Set(fields.list('mlp_only_layers') ?? []);
+  const plainLayer = gated(fields);
+  return (layer) => (!dense.has(layer) && step > 0 && (layer + 1) % step === 0 ? experts : plainLayer);
+}
+
+/** Dense layers first, then experts with shared ones beside them (DeepSeek). */
+function sparseAfterDense(fields: ConfigFields): (layer: number) => FeedForward {
+  const dense = fields.number('first_k_dense_replace', 0);
+  const hidden = fields.size('moe_intermediate_size');
+  const shared = fields.optionalSize('n_shared_experts');
+  const experts = mixture(fields, {
+    experts: fields.size(fields.has('n_routed_experts') ? 'n_routed_experts' : 'num_local_experts'),
+    hidden,
+    ...(shared === undefined ? {} : { shared: { hidden: hidden * shared, gate: false } }),
+  });
+  const plainLayer = gated(fields);
+  return (layer) => (layer < dense ? plainLayer : experts);
+}
+
+function latent(fields: ConfigFields): LatentAttention {
+  return {
+    latent: true,
+    heads: fields.size('num_attention_heads'),
+    queryRank: fields.optionalSize('q_lora_rank'),
+    keyRank: fields.size('kv_lora_rank'),
+    rotated: fields.size('qk_rope_head_dim'),
+    unrotated: fields.size('qk_nope_head_dim'),
+    valueSize: fields.size('v_head_dim'),
+    bias: fields.flag('attention_bias'),
+    norm: rmsNorm(fields.number('rms_norm_eps', 1e-6)),
+  };
+}
+
+const deepSeek: DecoderType = (fields) => {
+  const of = sparseAfterDense(fields);
+  const attention = latent(fields);
+  return {
+    ...llamaLike(fields),
+    runs: runsOf(fields.size('num_hidden_layers'), (layer) => ({ attention, feedForward: of(layer) })),
+  };
+};
+
+const headNorm = (fields: ConfigFields): NonNullable<Attention['queryNorm']> => ({
+  over: 'head',
+  call: rmsNorm(fields.number('rms_norm_eps', 1e-6)),
+});
+
+const wholeNorm = (fields: ConfigFields): NonNullable<Attention['queryNorm']> => ({
+  over: 'all',
+  call: rmsNorm(fields.number('rms_norm_eps', 1e-6)),
+});
+
+/** A norm of every head with a trained scale of its own (Cohere, StableLM). */
+const eachHeadNorm = (fields: ConfigFields): NonNullable<Attention['queryNorm']> => ({
+  over: 'each-head',
+  call: layerNorm(fields.number('layer_norm_eps', 1e-5), ', elementwise_affine=False'),
+});
+
+const gptj: DecoderType = (fields) => {
+  const heads = fields.size('num_attention_heads');
+  const headSize = Math.floor(fields.size('hidden_size') / heads);
+  return llamaLike(fields, {
+    norm: layerNorm(fields.number('layer_norm_epsilon', 1e-5)),
+    order: 'parallel',
+    attention: {
+      bias: false,
+      outputBias: false,
+      rotated: fields.optionalSize('rotary_dim') ?? headSize,
+      packed: fields.type === 'codegen',
+    },
+    feedForward: () => plainOf(fields, 'n_inner'),
+    headBias: true,
+  });
+};
+
+const gpt2: DecoderType = (fields) =>
+  llamaLike(fields, {
+    norm: layerNorm(fields.number('layer_norm_epsilon', 1e-5)),
+    positions: longestOf(fields),
+    attention: { packed: true, bias: true, outputBias: true, rotated: 0, names: gpt2Names },
+    feedForward: () => plainOf(fields, 'n_inner', ['c_fc', 'c_proj_2']),
+  });
+
+const qwen3Moe: DecoderType = (fields) =>
+  llamaLike(fields, {
+    attention: { queryNorm: headNorm(fields) },
+    feedForward: sparseBySteps(
+      fields,
+      mixture(fields, {
+        experts: fields.size('num_experts'),
+        hidden: fields.size('moe_intermediate_size'),
+      }),
+    ),
+  });
+
+const llama: DecoderType = (fields) => llamaLike(fields);
+
+export const decoderTypes: Readonly<Record<string, DecoderType>> = {
+  llama,
+  mistral: llama,
+  ministral: llama,
+  ministral3: llama,
+  smollm3: llama,
+  ernie4_5: (fields) => {
+    const bias = fields.flag('use_bias');
+    return llamaLike(fields, {
+      attention: { bias, outputBias: bias },
+      feedForward: () => gated(fields, undefined, bias),
+    });
+  },
+  helium: (fields) => llamaLike(fields, { attention: { outputBias: false } }),
+  cwm: llama,
+  vaultgemma: (fields) => llamaLike(fields, { embeddingScale: true }),
+  granite: (fields) => llamaLike(fields, { embeddingScale: true }),
+  arcee: (fields) => llamaLike(fields, { feedForward: () => plain(fields, fields.flag('mlp_bias')) }),
+  seed_oss: (fields) => llamaLike(fields, { attention: { outputBias: fields.flag('attention_out_bias') } }),
+  qwen2: (fields) => llamaLike(fields, { attention: { bias: true, outputBias: false } }),
+  hunyuan_v1_dense: (fields) => llamaLike(fields, { attention: { queryNorm: headNorm(fields) } }),
+  qwen3: (fields) => llamaLike(fields, { attention: { queryNorm: headNorm(fields) } }),
+  phi3: (fields) =>
+    llamaLike(fields, {
+      attention: { packed: true, bias: false, outputBias: false },
+      feedForward: () => ({ ...gated(fields, undefined, false), packed: true }) as FeedForward,
+    }),
+  mixtral: (fields) => llamaLike(fields, { feedForward: () => mixture(fields) }),
+  granitemoe: (fields) => llamaLike(fields, { embeddingScale: true, feedForward: () => mixture(fields) }),
+  minimax_m2: (fields) =>
+    llamaLike(fields, { attention: { queryNorm: wholeNorm(fields) }, feedForward: () => mixture(fields) }),
+  phimoe: (fields) =>
+    llamaLike(fields, {
+      norm: layerNorm(fields.number('rms_norm_eps', 1e-5)),
+      feedForward: () => mixture(fields),
+      headBias: fields.flag('lm_head_bias'),
+    }),
+  qwen2_moe: (fields) =>
+    llamaLike(fields, {
+      attention: { bias: fields.flag('qkv_bias', true), outputBias: false },
+      feedForward: sparseBySteps(
+        fields,
+        mixture(fields, {
+          experts: fields.size('num_experts'),
+          hidden: fields.size('moe_intermediate_size'),
+          shared: { hidden: fields.size('shared_expert_intermediate_size'), gate: true },
+        }),
+      ),
+    }),
+  mellum: qwen3Moe,
+  qwen3_moe: qwen3Moe,
+  olmoe: (fields) =>
+    llamaLike(fields, {
+      attention: { queryNorm: wholeNorm(fields) },
+      feedForward: () => mixture(fields, { experts: fields.size('num_experts') }),
+    }),
+  flex_olmo: (fields) =>
+    llamaLike(fields, {
+      order: 'post',
+      attention: { queryNorm: wholeNorm(fields) },
+      feedForward: () => mixture(fields, { experts: fields.size('num_experts') }),
+    }),
+  deepseek_v2: deepSeek,
+  deepseek_v3: deepSeek,
+  glm4_moe: (fields) =>
+    llamaLike(fields, {
+      attention: {
+        outputBias: false,
+        ...(fields.flag('use_qk_norm') ? { queryNorm: headNorm(fields) } : {}),
+      },
+      feedForward: sparseAfterDense(fields),
+    }),
+  gemma: (fields) => llamaLike(fields, { embeddingScale: true }),
+  gemma2: (fields) =>
+    llamaLike(fields, {
+      embeddingScale: true,
+      order: 'sandwich',
+      softcap: fields.has('final_logit_softcapping'),
+      attention: { softcap: fields.has('attn_logit_softcapping') },
+    }),
+  gemma3_text: (fields) =>
+    llamaLike(fields, {
+      embeddingScale: true,
+      order: 'sandwich',
+      softcap: fields.has('final_logit_softcapping'),
+      attention: { queryNorm: headNorm(fields), softcap: fields.has('attn_logit_softcapping') },
+    }),
+  gpt_oss: (fields) =>
+    llamaLike(fields, {
+      attention: { sinks: true },
+      feedForward: () => mixture(fields, { bias: true, routerBias: true }),
+    }),
+  olmo: (fields) => llamaLike(fields, { norm: layerNorm(1e-5, ', elementwise_affine=False') }),
+  olmo2: (fields) =>
+    llamaLike(fields, {
+      order: 'post',
+      attention: { queryNorm: wholeNorm(fields) },
+    }),
+  olmo3: (fields) =>
+    llamaLike(fields, {
+      order: 'post',
+      attention: { queryNorm: wholeNorm(fields) },
+    }),
+  exaone4: (fields) =>
+    llamaLike(fields, {
+      order: 'post',
+      attention: { bias: false, outputBias: false, queryNorm: headNorm(fields) },
+    }),
+  starcoder2: (fields) => {
+    const bias = fields.flag('use_bias', true);
+    return llamaLike(fields, {
+      norm: layerNorm(fields.number('norm_epsilon', 1e-5)),
+      attention: { bias, outputBias: bias },
+      feedForward: () => plain(fields, bias, ['c_fc', 'c_proj']),
+    });
+  },
+  stablelm: (fields) =>
+    llamaLike(fields, {
+      norm: layerNorm(fields.number('layer_norm_eps', 1e-5)),
+      order: fields.flag('use_parallel_residual') ? 'parallel' : 'pre',
+      attention: {
+        bias: fields.flag('use_qkv_bias'),
+        outputBias: false,
+        ...(fields.flag('qk_layernorm') ? { queryNorm: eachHeadNorm(fields) } : {}),
+      },
+    }),
+  cohere: (fields) =>
+    llamaLike(fields, {
+      norm: layerNorm(fields.number('layer_norm_eps', 1e-5), ', bias=False'),
+      order: 'parallel',
+      ...(fields.flag('use_qk_norm') ? { attention: { queryNorm: eachHeadNorm(fields) } } : {}),
+    }),
+  cohere2: (fields) =>
+    llamaLike(fields, {
+      norm: layerNorm(fields.number('layer_norm_eps', 1e-5), ', bias=False'),
+      order: 'parallel',
+    }),
+  glm: (fields) =>
+    llamaLike(fields, {
+      attention: { outputBias: false },
+      feedForward: () => ({ ...gated(fields, undefined, false), packed: true }) as FeedForward,
+    }),
+  glm4: (fields) =>
+    llamaLike(fields, {
+      order: 'sandwich',
+      attention: { outputBias: false },
+      feedForward: () => ({ ...gated(fields, undefined, false), packed: true }) as FeedForward,
+    }),
+  phi: (fields) =>
+    llamaLike(fields, {
+      norm: layerNorm(fields.number('layer_norm_eps', 1e-5)),
+      order: 'parallel',
+      attention: {
+        bias: true,
+        outputBias: true,
+        ...(fields.flag('qk_layernorm')
+          ? { queryNorm: { over: 'head', call: layerNorm(fields.number('layer_norm_eps', 1e-5)) } }
+          : {}),
+      },
+      feedForward: () => plain(fields, true, ['fc1', 'fc2']),
+      headBias: true,
+    }),
+  gpt_neox: (fields) => {
+    const bias = fields.flag('attention_bias', true);
+    return llamaLike(fields, {
+      norm: layerNorm(fields.number('layer_norm_eps', 1e-5)),
+      order: fields.flag('use_parallel_residual', true) ? 'parallel-two-norms' : 'pre',
+      attention: { packed: true, bias, outputBias: bias, names: neoxNames },
+      feedForward: () => plain(fields, true, ['dense_h_to_4h', 'dense_4h_to_h']),
+    });
+  },
+  gptj,
+  codegen: gptj,
+  opt: (fields) =>
+    llamaLike(fields, {
+      norm: layerNorm(
+        1e-5,
+        fields.flag('layer_norm_elementwise_affine', true) ? '' : ', elementwise_affine=False',
+      ),
+      // Two positions stand before the first (modeling_opt.py, `OPTLearnedPositionalEmbedding`).
+      positions: longestOf(fields) + 2,
+      order: fields.flag('do_layer_norm_before', true) ? 'pre' : 'post',
+      finalNorm: fields.flag('do_layer_norm_before', true) && !fields.flag('_remove_final_layer_norm'),
+      embedding: fields.optionalSize('word_embed_proj_dim') ?? fields.size('hidden_size'),
+      attention: {
+        bias: fields.flag('enable_bias', true),
+        outputBias: fields.flag('enable_bias', true),
+        rotated: 0,
+        names: optNames,
+      },
+      feedForward: () => ({
+        kind: 'plain',
+        hidden: fields.size('ffn_dim'),
+        activation: activationOf(fields, 'relu'),
+        bias: fields.flag('enable_bias', true),
+        names: ['fc1', 'fc2'],
+      }),
+    }),
+  gpt2,
+  'gpt-sw3': gpt2,
+  gpt_bigcode: (fields) =>
+    llamaLike(fields, {
+      norm: layerNorm(fields.number('layer_norm_epsilon', 1e-5)),
+      positions: longestOf(fields),
+      attention: {
+        packed: true,
+        bias: true,
+        outputBias: true,
+        rotated: 0,
+        names: gpt2Names,
+        ...(fields.flag('multi_query', true) ? { groups: 1 } : {}),
+      },
+      feedForward: () => plainOf(fields, 'n_inner', ['c_fc', 'c_proj_2']),
+    }),
+  falcon: (fields) => {
+    const bias = fields.flag('bias');
+    const fresh = fields.flag('new_decoder_architecture');
+    const norms = fields.number('num_ln_in_parallel_attn', 2);
+    const heads = fields.size('num_attention_heads');
+    return llamaLike(fields, {
+      norm: layerNorm(fields.number('layer_norm_epsilon', 1e-5)),
+      order: fields.flag('parallel_attn', true)
+        ? fresh && norms === 2
+          ? 'parallel-two-norms'
+          : 'parallel'
+        : 'pre',
+      attention: {
+        packed: true,
+        bias,
+        outputBias: bias,
+        groups: fresh
+          ? (fields.optionalSize('num_kv_heads') ?? heads)
+          : fields.flag('multi_query', true)
+            ? 1
+            : heads,
+        names: neoxNames,
+        ...(fields.flag('alibi') ? { rotated: 0 } : {}),
+      },
+      feedForward: () => ({
+        kind: 'plain',
+        hidden: fields.optionalSize('ffn_hidden_size') ?? 4 * fields.size('hidden_size'),
+        activation: activationOf(fields, 'gelu'),
+        bias,
+        names: ['dense_h_to_4h', 'dense_4h_to_h'],
+      }),
+    });
+  },
+  mpt: (fields) =>
+    llamaLike(fields, {
+      norm: layerNorm(fields.number('layer_norm_epsilon', 1e-5), ', bias=False'),
+      longest: fields.size('max_seq_len'),
+      attention: { packed: true, bias: false, outputBias: false, rotated: 0, written: true, names: mptNames },
+      feedForward: () => ({
+        kind: 'plain',
+        hidden: 4 * fields.size('hidden_size'),
+        activation: 'gelu',
+        bias: false,
+      }),
+    }),
+  nemotron: (fields) =>
+    llamaLike(fields, {
+      norm: layerNorm(fields.number('norm_eps', 1e-5)),
+      feedForward: () => plain(fields, fields.flag('mlp_bias')),
+    }),
+  persimmon: (fields) =>
+    llamaLike(fields, {
+      norm: layerNorm(fields.number('layer_norm_eps', 1e-5)),
+      attention: {
+        packed: true,
+        bias: true,
+        outputBias: true,
+        names: neoxNames,
+        ...(fields.flag('qk_layernorm', true)
+          ? { queryNorm: { over: 'head', call: layerNorm(fields.number('layer_norm_eps', 1e-5)) } }
+          : {}),
+      },
+      feedForward: () => plain(fields, true, ['dense_h_to_4h', 'dense_4h_to_h']),
+    }),
+  bloom: (fields) =>
+    llamaLike(fields, {
+      norm: layerNorm(fields.number('layer_norm_epsilon', 1e-5)),
+      embeddingNorm: true,
+      longest: 2048,
+      attention: { packed: true, bias: true, outputBias: true, rotated: 0, written: true, names: neoxNames },
+      feedForward: () => ({
+        kind: 'plain',
+        hidden: 4 * fields.size('hidden_size'),
+        activation: 'gelu_new',
+        bias: true,
+        names: ['dense_h_to_4h', 'dense_4h_to_h'],
+      }),
+    }),
+};
+
+const plainOf = (
+  fields: ConfigFields,
+  inner: string,
+  names: readonly [string, string] = ['fc_in', 'fc_out'],
+): FeedForward => ({
+  kind: 'plain',
+  hidden: fields.optionalSize(inner) ?? 4 * fields.size('hidden_size'),
+  activation: activationOf(fields, 'gelu_new'),
+  bias: true,
+  names,
+});
+
+const neoxNames = {
+  q_proj: 'query',
+  k_proj: 'key',
+  v_proj: 'value',
+  qkv_proj: 'query_key_value',
+  o_proj: 'dense',
+};
+const mptNames = { q_proj: 'query', k_proj: 'key', v_proj: 'value', qkv_proj: 'Wqkv', o_proj: 'out_proj' };
+const gpt2Names = { q_proj: 'query', k_proj: 'key', v_proj: 'value', qkv_proj: 'c_attn', o_proj: 'c_proj' };
+const optNames = {
+  q_proj: 'q_proj',
+  k_proj: 'k_proj',
+  v_proj: 'v_proj',
+  qkv_proj: 'qkv_proj',
+  o_proj: 'out_proj',
+};

@@ -1,0 +1,227 @@
+/** Encoders after BERT (transformers 5.18, modeling_bert.py and what inherits from it), as lines of a layer spec. */
+
+import { activationBlocks, activationCall } from './activations.ts';
+import { type Attention, attentionLines } from './attentionLines.ts';
+import type { ConfigFields } from './configFields.ts';
+import { activationOf, labelsOf, layerNorm } from './decoderTypes.ts';
+import type { SpecParts } from './specText.ts';
+
+export type EncoderType = (fields: ConfigFields, name: string) => SpecParts;
+
+const bertNames = {
+  q_proj: 'query',
+  k_proj: 'key',
+  v_proj: 'value',
+  qkv_proj: 'query_key_value',
+  o_proj: 'attention_dense',
+};
+
+const dropoutOf = (fields: ConfigFields, name: string): string | undefined => {
+  const share = fields.number(name, 0);
+  return share > 0 ? `Dropout(${share})` : undefined;
+};
+
+export const selfAttention = (fields: ConfigFields, changes: Partial<Attention> = {}): Attention => {
+  const heads = fields.size('num_attention_heads');
+  return {
+    heads,
+    groups: heads,
+    headSize: Math.floor(fields.size('hidden_size') / heads),
+    bias: true,
+    outputBias: true,
+    rotated: 0,
+    causal: false,
+    dropout: fields.number('attention_probs_dropout_prob', 0),
+    names: bertNames,
+    ...changes,
+  };
+};
+
+/** Word, position and segment embeddings, post-norm blocks, and the head of the class that was saved. */
+function bertLike(
+  fields: ConfigFields,
+  name: string,
+  head: (fields: ConfigFields) => readonly string[],
+  changes: { readonly segments?: boolean; readonly positions?: number; readonly embedding?: number } = {},
+): SpecParts {
+  const norm = layerNorm(fields.number('layer_norm_eps', 1e-12));
+  const hidden = fields.size('hidden_size');
+  const width = changes.embedding ?? hidden;
+  const drop = dropoutOf(fields, 'hidden_dropout_prob');
+  const longest = fields.size('max_position_embeddings');
+  const segments = changes.segments ?? fields.optionalSize('type_vocab_size') !== undefined;
+  const dropped = (line: string): readonly string[] => (drop === undefined ? [] : [`${line}: ${drop}`]);
+  const attended = drop === undefined ? 'attention_dense' : 'attention_dropout';
+  const fed = drop === undefined ? 'output_dense' : 'output_dropout';
+  const block = [
+    ...attentionLines(selfAttention(fields), { source: 'input', length: 'seq' }),
+    ...dropped('attention_dropout'),
+    `attention_residual: add(${attended}, input)`,
+    `attention_norm: ${norm('hidden_size')}`,
+    `intermediate_dense: Linear(${fields.size('intermediate_size')})`,
+    `intermediate_act: ${activationCall(activationOf(fields, 'gelu'))}`,
+    'output_dense: Linear(hidden_size)',
+    ...dropped('output_dropout'),
+    `output_residual: add(${fed}, attention_norm)`,
+    `output_norm: ${norm('hidden_size')}`,
+  ];
+  const size = width === hidden ? 'hidden_size' : String(width);
+  const layers = [
+    `word_embeddings: Embedding(vocab_size, ${size}) from tokens`,
+    `position_embeddings: Embedding(${changes.positions ?? longest}, ${size}) from positions`,
+    'placed: add(word_embeddings, position_embeddings)',
+    ...(segments
+      ? [
+          `token_type_embeddings: Embedding(${fields.size('type_vocab_size')}, ${size}) from segments`,
+          'embedded: add(token_type_embeddings, placed)',
+        ]
+      : []),
+    `embeddings_norm: ${norm(size)}`,
+    ...dropped('embeddings_dropout'),
+    ...(width === hidden ? [] : ['embeddings_project: Linear(hidden_size)']),
+    `encoder: encoder_layer() * ${fields.size('num_hidden_layers')}`,
+    ...head(fields),
+  ];
+  return {
+    name,
+    comments: [],
+    dims: {
+      batch: 8,
+      seq: Math.min(longest, 512),
+      hidden_size: hidden,
+      vocab_size: fields.size('vocab_size'),
+    },
+    inputs: {
+      tokens: 'int64[batch, seq]',
+      positions: 'int64[1, seq]',
+      ...(segments ? { segments: 'int64[batch, seq]' } : {}),
+    },
+    blocks: { ...activationBlocks(block), encoder_layer: block },
+    layers,
+    ...(layers.some((line) => line.startsWith('seq_relationship:'))
+      ? { outputs: ['seq_relationship', 'decoder'] }
+      : {}),
+  };
+}
+
+const vocabularyHead = (fields: ConfigFields): string =>
+  `Linear(vocab_size${fields.flag('tie_word_embeddings', true) ? ', weight=word_embeddings' : ''})`;
+
+const firstToken = 'first_token: select(encoder, 1, 0)';
+
+const pooler = [firstToken, 'pooler: Linear(hidden_size)', 'pooler_act: Tanh()'];
+
+/** Heads by the end of a class's name. */
+function headOf(
+  fields: ConfigFields,
+  masked: readonly string[],
+  pooled: readonly string[],
+): readonly string[] {
+  const architecture = fields.architecture ?? '';
+  if (/For(MaskedLM|CausalLM)$|LMHeadModel$/.test(architecture)) return masked;
+  if (/ForPreTraining$/.test(architecture)) {
+    return [...pooler, 'seq_relationship: Linear(2)', ...masked];
+  }
+  if (/ForSequenceClassification$/.test(architecture))
+    return [...pooled, `classifier: Linear(${labelsOf(fields)})`];
+  if (/ForTokenClassification$/.test(architecture))
+    return [`classifier: Linear(${labelsOf(fields)}) from encoder`];
+  if (/ForQuestionAnswering$/.test(architecture)) return ['qa_outputs: Linear(2) from encoder'];
+  return pooler;
+}
+
+/** Which model of a class has a pooler: `add_pooling_layer` of its constructor. */
+const bertHead = (fields: ConfigFields): readonly string[] => {
+  const norm = layerNorm(fields.number('layer_norm_eps', 1e-12));
+  const masked = [
+    'transform: Linear(hidden_size) from encoder',
+    `transform_act: ${activationCall(activationOf(fields, 'gelu'))}`,
+    `transform_norm: ${norm('hidden_size')}`,
+    `decoder: ${vocabularyHead(fields)}`,
+  ];
+  return headOf(fields, masked, pooler);
+};
+
+const robertaHead = (fields: ConfigFields): readonly string[] => {
+  const norm = layerNorm(fields.number('layer_norm_eps', 1e-5));
+  const masked = [
+    'lm_head_dense: Linear(hidden_size) from encoder',
+    'lm_head_act: GELU()',
+    `lm_head_norm: ${norm('hidden_size')}`,
+    `lm_head: ${vocabularyHead(fields)}`,
+  ];
+  return headOf(fields, masked, [
+    firstToken,
+    'classifier_dense: Linear(hidden_size)',
+    'classifier_act: Tanh()',
+  ]);
+};
+
+const roberta: EncoderType = (fields, name) => bertLike(fields, name, robertaHead);
+
+export const encoderTypes: Readonly<Record<string, EncoderType>> = {
+  bert: (fields, name) => bertLike(fields, name, bertHead),
+  roberta,
+  'xlm-roberta': roberta,
+  camembert: roberta,
+  vit: (fields, name) => vit(fields, name),
+  deit: (fields, name) => vit(fields, name, 2),
+};
+
+/** Images as patches (transformers, modeling_vit.py): pre-norm blocks behind a convolution. */
+function vit(fields: ConfigFields, name: string, tokens = 1): SpecParts {
+  const norm = layerNorm(fields.number('layer_norm_eps', 1e-12))('hidden_size');
+  const hidden = fields.size('hidden_size');
+  const image = fields.size('image_size');
+  const patch = fields.size('patch_size');
+  const patches = Math.floor(image / patch) ** 2;
+  const bias = fields.flag('qkv_bias', true);
+  const drop = dropoutOf(fields, 'hidden_dropout_prob');
+  const dropped = (line: string): readonly string[] => (drop === undefined ? [] : [`${line}: ${drop}`]);
+  const block = [
+    `layernorm_before: ${norm}`,
+    ...attentionLines(selfAttention(fields, { bias }), { source: 'layernorm_before', length: 'places' }),
+    ...dropped('attention_dropout'),
+    `attention_residual: add(${drop === undefined ? 'attention_dense' : 'attention_dropout'}, input)`,
+    `layernorm_after: ${norm}`,
+    `intermediate_dense: Linear(${fields.size('intermediate_size')})`,
+    `intermediate_act: ${activationCall(activationOf(fields, 'gelu'))}`,
+    'output_dense: Linear(hidden_size)',
+    ...dropped('output_dropout'),
+    `output: add(${drop === undefined ? 'output_dense' : 'output_dropout'}, attention_residual)`,
+  ];
+  const architecture = fields.architecture ?? '';
+  const distilled = /WithTeacher$/.test(architecture);
+  const classified = /ForImageClassification/.test(architecture);
+  return {
+    name,
+    comments: [],
+    dims: { batch: 8, places: patches + tokens, hidden_size: hidden },
+    inputs: { image: `float32[batch, ${fields.size('num_channels')}, ${image}, ${image}]` },
+    blocks: { ...activationBlocks(block), encoder_layer: block },
+    layers: [
+      `patch_embeddings: Conv2d(hidden_size, kernel_size=${patch}, stride=${patch})`,
+      'flat: flatten(2)',
+      'patches: transpose(1, 2)',
+      `cls_token: Parameter(1, ${tokens}, hidden_size)`,
+      `cls_tokens: expand(cls_token, batch, ${tokens}, hidden_size)`,
+      'with_cls: cat((cls_tokens, patches), dim=1)',
+      'position_embeddings: Parameter(1, places, hidden_size)',
+      'embedded: add(with_cls, position_embeddings)',
+      ...dropped('embeddings_dropout'),
+      `encoder: encoder_layer() * ${fields.size('num_hidden_layers')}`,
+      `layernorm: ${norm}`,
+      'first_token: select(layernorm, 1, 0)',
+      ...(classified
+        ? [`classifier: Linear(${labelsOf(fields)})`]
+        : ['pooler: Linear(hidden_size)', 'pooler_act: Tanh()']),
+      ...(distilled
+        ? [
+            'second_token: select(layernorm, 1, 1)',
+            `distillation_classifier: Linear(${labelsOf(fields)})`,
+            'sum: add(classifier, distillation_classifier)',
+          ]
+        : []),
+    ],
+  };
+}

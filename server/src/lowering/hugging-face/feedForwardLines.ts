@@ -1,0 +1,106 @@
+/** The part of a block that works on every token alone: two or three products, or a mixture of experts. */
+
+import { activationCall } from './activations.ts';
+
+export type FeedForward =
+  | {
+      readonly kind: 'gated' | 'plain';
+      readonly hidden: number;
+      readonly activation: string;
+      readonly bias: boolean;
+      /** Whether gate and up are one projection. */
+      readonly packed?: boolean;
+      /** Names of up and down where they are not `up_proj` and `down_proj`. */
+      readonly names?: readonly [up: string, down: string];
+    }
+  | Mixture;
+
+export interface Mixture {
+  readonly kind: 'mixture';
+  readonly experts: number;
+  readonly chosen: number;
+  readonly hidden: number;
+  readonly activation: string;
+  readonly bias?: boolean;
+  readonly routerBias?: boolean;
+  /** An expert that every token runs through, and whether its result is weighed by a gate of its own. */
+  readonly shared?: { readonly hidden: number; readonly gate: boolean };
+}
+
+/** Lines that begin at `source`; the last is the output. */
+export function feedForwardLines(of: FeedForward, source: string): readonly string[] {
+  switch (of.kind) {
+    case 'gated':
+      return gatedLines(of, source, '');
+    case 'plain': {
+      const [up, down] = of.names ?? ['up_proj', 'down_proj'];
+      const bias = of.bias ? '' : ', bias=False';
+      return [
+        `${up}: Linear(${of.hidden}${bias}) from ${source}`,
+        `act_fn: ${activationCall(of.activation)}`,
+        `${down}: Linear(hidden_size${bias})`,
+      ];
+    }
+    case 'mixture':
+      return mixtureLines(of, source);
+  }
+}
+
+function gatedLines(
+  of: {
+    readonly hidden: number;
+    readonly activation: string;
+    readonly bias: boolean;
+    readonly packed?: boolean;
+  },
+  source: string,
+  prefix: string,
+): readonly string[] {
+  const bias = of.bias ? '' : ', bias=False';
+  const act = `${prefix}act_fn: ${activationCall(of.activation)}`;
+  const tail = [
+    `${prefix}gated: mul(${prefix}act_fn, ${prefix}up_proj)`,
+    `${prefix}down_proj: Linear(hidden_size${bias})`,
+  ];
+  if (of.packed === true) {
+    return [
+      `${prefix}gate_up_proj: Linear(${2 * of.hidden}${bias}) from ${source}`,
+      `${prefix}gate_proj, ${prefix}up_proj: chunk(2, dim=-1)`,
+      `${act} from ${prefix}gate_proj`,
+      ...tail,
+    ];
+  }
+  return [
+    `${prefix}gate_proj: Linear(${of.hidden}${bias}) from ${source}`,
+    act,
+    `${prefix}up_proj: Linear(${of.hidden}${bias}) from ${source}`,
+    ...tail,
+  ];
+}
+
+function mixtureLines(of: Mixture, source: string): readonly string[] {
+  const options = [
+    `num_experts=${of.experts}`,
+    `top_k=${of.chosen}`,
+    'gated=True',
+    ...(of.activation === 'silu' ? [] : [`activation='${of.activation}'`]),
+    ...(of.bias === true ? ['bias=True'] : []),
+    ...(of.routerBias === true ? ['router_bias=True'] : []),
+  ];
+  const experts = `experts: MixtureOfExperts(hidden_size, ${of.hidden}, ${options.join(', ')}) from ${source}`;
+  if (of.shared === undefined) return [experts];
+  const shared = gatedLines(
+    { hidden: of.shared.hidden, activation: of.activation, bias: false },
+    source,
+    'shared_',
+  );
+  if (!of.shared.gate) return [experts, ...shared, 'mixed: add(shared_down_proj, experts)'];
+  return [
+    experts,
+    ...shared,
+    `shared_expert_gate: Linear(1, bias=False) from ${source}`,
+    'shared_share: Sigmoid()',
+    'shared_weighed: mul(shared_share, shared_down_proj)',
+    'mixed: add(shared_weighed, experts)',
+  ];
+}

@@ -1,0 +1,52 @@
+/** Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434, section 2.1), one line each. */
+
+export interface LatentAttention {
+  readonly latent: true;
+  readonly heads: number;
+  /** Rank of queries; `undefined` where they are projected at once. */
+  readonly queryRank: number | undefined;
+  readonly keyRank: number;
+  /** Elements of a head's query and key that are rotated by position, and that are not. */
+  readonly rotated: number;
+  readonly unrotated: number;
+  readonly valueSize: number;
+  readonly bias: boolean;
+  readonly norm: (size: string) => string;
+}
+
+export function latentAttentionLines(of: LatentAttention, source: string): readonly string[] {
+  const bias = of.bias ? '' : ', bias=False';
+  const head = of.rotated + of.unrotated;
+  const queries =
+    of.queryRank === undefined
+      ? [`q_proj: Linear(${of.heads * head}, bias=False) from ${source}`]
+      : [
+          `q_a_proj: Linear(${of.queryRank}${bias}) from ${source}`,
+          `q_a_layernorm: ${of.norm(String(of.queryRank))}`,
+          `q_b_proj: Linear(${of.heads * head}, bias=False)`,
+        ];
+  return [
+    ...queries,
+    `q_split: reshape(batch, seq, ${of.heads}, ${head})`,
+    `q_plain, q_turning: split([${of.unrotated}, ${of.rotated}], dim=-1)`,
+    'q_rotary: RotaryPositionalEmbeddings() from q_turning',
+    'q_both: cat((q_plain, q_rotary), dim=-1)',
+    'q_heads: transpose(1, 2)',
+    `kv_a_proj_with_mqa: Linear(${of.keyRank + of.rotated}${bias}) from ${source}`,
+    `kv_latent, k_turning: split([${of.keyRank}, ${of.rotated}], dim=-1)`,
+    `k_split: reshape(k_turning, batch, seq, 1, ${of.rotated})`,
+    'k_rotary: RotaryPositionalEmbeddings()',
+    `k_shared: expand(batch, seq, ${of.heads}, ${of.rotated})`,
+    `kv_a_layernorm: ${of.norm(String(of.keyRank))} from kv_latent`,
+    `kv_b_proj: Linear(${of.heads * (of.unrotated + of.valueSize)}, bias=False)`,
+    `kv_split: reshape(batch, seq, ${of.heads}, ${of.unrotated + of.valueSize})`,
+    `k_plain, v_split: split([${of.unrotated}, ${of.valueSize}], dim=-1)`,
+    'k_both: cat((k_plain, k_shared), dim=-1)',
+    'k_heads: transpose(1, 2)',
+    'v_heads: transpose(v_split, 1, 2)',
+    'attention: scaled_dot_product_attention(q_heads, k_heads, v_heads, is_causal=True)',
+    'joined: transpose(1, 2)',
+    `merged: reshape(batch, seq, ${of.heads * of.valueSize})`,
+    `o_proj: Linear(hidden_size${bias})`,
+  ];
+}

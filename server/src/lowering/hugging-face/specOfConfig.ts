@@ -1,0 +1,116 @@
+/**
+ * The layer spec of a model that a config of Hugging Face transformers describes.
+ *
+ * What is written is what the classes of transformers compute, line by line, in their names. A type that is not known
+ * is refused: a network of another type would have other costs.
+ */
+
+import { type HuggingFaceConfig, readConfig } from '../../formats/hugging-face/readConfig.ts';
+import type { Issue } from '../../model/issue.ts';
+import { nearestName } from '../../model/nearestName.ts';
+import { ConfigFields } from './configFields.ts';
+import { decoderParts } from './decoder.ts';
+import { decoderTypes } from './decoderTypes.ts';
+import { encoderTypes } from './encoderTypes.ts';
+import { t5, whisper } from './sequenceToSequence.ts';
+import { type SpecParts, specText } from './specText.ts';
+
+export interface SpecOfConfig {
+  /** The text of a layer spec; `undefined` where the config cannot be expressed as one. */
+  readonly text: string | undefined;
+  readonly issues: readonly Issue[];
+}
+
+/** `name` is the file's, for a model whose config has no name. */
+export function specOfConfig(text: string, name: string): SpecOfConfig {
+  const { config, issues } = readConfig(text);
+  return config === undefined ? { text: undefined, issues } : specOf(config, name);
+}
+
+function specOf(config: HuggingFaceConfig, name: string): SpecOfConfig {
+  const fields = new ConfigFields(config);
+  const write = writerOf(config.type);
+  if (write === undefined) {
+    const text = fields.inner('text_config', `${config.type}_text`);
+    const writeText = text === undefined ? undefined : writerOf(text.type);
+    if (text !== undefined && writeText !== undefined) {
+      return specBy(writeText, text, nameOf(config, name), [
+        {
+          code: 'config/part',
+          severity: 'error',
+          message: `Only \`text_config\` of "${config.type}" is costed, and what works on images or sound is left out: export the model for the whole`,
+        },
+      ]);
+    }
+    const near = nearestName(config.type, Object.keys(types));
+    return failed(
+      'config/unknown-type',
+      `No architecture is known for the \`model_type\` "${config.type}"${near === undefined ? '' : `, only for "${near}"`}: export the model with \`torch.onnx.export\``,
+    );
+  }
+  return specBy(write, fields, nameOf(config, name), []);
+}
+
+function specBy(
+  write: WriteSpec,
+  fields: ConfigFields,
+  name: string,
+  issues: readonly Issue[],
+): SpecOfConfig {
+  const { architecture } = fields;
+  if (architecture !== undefined && !knownClasses.test(architecture)) {
+    return failed(
+      'config/unknown-type',
+      `The head of the class ${JSON.stringify(architecture.slice(0, 80))} is not known: export the model with \`torch.onnx.export\``,
+    );
+  }
+  const parts = write(fields, name);
+  const problem = fields.problems[0];
+  if (problem !== undefined) {
+    return failed(
+      'config/unreadable',
+      `In the config of type "${fields.type}", ${problem}: correct it in the file`,
+    );
+  }
+  const comments = [
+    `Written from the config of a model of type "${fields.type}", as transformers 5.18 computes it.`,
+  ];
+  return { text: specText({ ...parts, comments }), issues };
+}
+
+/** Ends of the names of classes whose head the types here write. */
+const knownClasses =
+  /(Model|For(CausalLM|MaskedLM|PreTraining|SequenceClassification|TokenClassification|QuestionAnswering|ConditionalGeneration|ImageClassification(WithTeacher)?))$/;
+
+type WriteSpec = (fields: ConfigFields, name: string) => SpecParts;
+
+const writerOf = (type: string): WriteSpec | undefined =>
+  Object.hasOwn(types, type) ? types[type] : undefined;
+
+/** Every type of model that is known, by `model_type`. */
+const types: Readonly<Record<string, WriteSpec>> = {
+  ...Object.fromEntries(
+    Object.entries(decoderTypes).map(([name, type]) => [
+      name,
+      (fields: ConfigFields, title: string) => decoderParts(type(fields), title),
+    ]),
+  ),
+  ...encoderTypes,
+  t5,
+  whisper,
+};
+
+export const knownTypes = Object.keys(types);
+
+const failed = (code: 'config/unreadable' | 'config/unknown-type', message: string): SpecOfConfig => ({
+  text: undefined,
+  issues: [{ code, severity: 'error', message }],
+});
+
+/** The name a config gives its model (`_name_or_path`), else the file's folder or type. */
+function nameOf({ type, fields }: HuggingFaceConfig, file: string): string {
+  const given = fields._name_or_path;
+  const own = typeof given === 'string' ? (given.split('/').at(-1) ?? '') : '';
+  if (/^[\w.-]+$/.test(own)) return own;
+  return /^config\.json$/i.test(file) ? type : file.replace(/\.json$/i, '');
+}

@@ -1,0 +1,148 @@
+/**
+ * Configs of transformers against what transformers builds from them: `configs.jsonl`, written by
+ * `scripts/huggingFace/counts.py` with torch 2.13 and transformers 5.18. Rows with an owner are public models, whose
+ * sizes are those of their `config.json`; the others draw sizes and flags at random. Left out are encoders whose head is
+ * not tied: transformers gives them a second bias that nothing reads.
+ */
+
+import { readFileSync } from 'node:fs';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { openLayerSpec } from '../../../server/src/analysis/openModel.ts';
+import { estimateModel } from '../../../server/src/estimate/estimateModel.ts';
+import { formatLayerSpec } from '../../../server/src/language/layer-spec/formatLayerSpec.ts';
+import configDefaults from '../../../server/src/lowering/hugging-face/configDefaults.json' with {
+  type: 'json',
+};
+import { knownTypes, specOfConfig } from '../../../server/src/lowering/hugging-face/specOfConfig.ts';
+
+interface Row {
+  readonly name: string;
+  readonly config: Readonly<Record<string, unknown>> & { readonly model_type: string };
+  readonly parameters: number;
+  readonly trained: number;
+  readonly flops?: number;
+}
+
+const rows: readonly Row[] = readFileSync(new URL('configs.jsonl', import.meta.url), 'utf8')
+  .trim()
+  .split('\n')
+  .map((line) => JSON.parse(line));
+
+const written = (config: object) => specOfConfig(JSON.stringify(config), 'config.json');
+
+function costed(text: string, dimensions: Readonly<Record<string, number>> = { batch: 2, seq: 128 }) {
+  const opened = openLayerSpec(text, 'config.json', { dimensions });
+  const { cost } = estimateModel(opened, [
+    { cluster: 'dgx-a100', gpus: 1, mode: 'inference', precision: 'fp32' },
+  ]);
+  if (cost === undefined) throw new Error(`not costed: ${opened.issues[0]?.message}`);
+  return { opened, cost };
+}
+
+test('every known type has rows and defaults', () => {
+  const rowTypes = new Set(rows.map(({ config }) => config.model_type));
+  expect(knownTypes.filter((type) => !rowTypes.has(type))).toEqual([]);
+  expect(Object.keys(configDefaults).sort()).toEqual([...knownTypes].sort());
+});
+
+test('the page lists every known type', () => {
+  const page = readFileSync(new URL('../../../docs/config.md', import.meta.url), 'utf8');
+  const listed = [...(page.split('## Types')[1] ?? '').matchAll(/`([\w-]+)`/g)].map(([, type]) => type);
+  expect(listed.filter((type) => type !== 'model_type')).toEqual([...knownTypes].sort());
+});
+
+describe('parameters and FLOPs are those of transformers', () => {
+  test.each(rows)('$name', ({ config, trained, flops }) => {
+    const { text, issues } = written(config);
+    expect(issues).toEqual([]);
+    const { opened, cost } = costed(text ?? '');
+    expect(opened.issues).toEqual([]);
+    expect(cost.layers.reduce((sum, layer) => sum + layer.parameters, 0)).toBe(trained);
+    expect(cost.totals.exact).toBe(true);
+    if (flops !== undefined) expect(cost.totals.flops.forward / flops).toBeCloseTo(1, 3);
+  });
+});
+
+test('what is written is written as the formatter writes it', () => {
+  const firsts = rows.filter(
+    ({ config }, index) => rows.findIndex((row) => row.config.model_type === config.model_type) === index,
+  );
+  for (const { config } of firsts) expect(formatLayerSpec(written(config).text ?? '')).toEqual([]);
+});
+
+const llama = { model_type: 'llama', architectures: ['LlamaForCausalLM'] };
+
+test.each([
+  ['{', 'The text is not valid JSON'],
+  ['[]', 'The JSON is not an object: download the file again'],
+  ['{"architectures": ["X"]}', 'has no `model_type`'],
+  ['{"model_type": "llamma"}', 'No architecture is known for the `model_type` "llamma", only for "llama"'],
+  [JSON.stringify({ ...llama, hidden_size: '4096' }), '`hidden_size` must be a whole number of at least 1'],
+  [JSON.stringify({ ...llama, hidden_size: null }), '`hidden_size` is missing: correct it in the file'],
+  [JSON.stringify({ ...llama, num_hidden_layers: 1e300 }), '`num_hidden_layers` must be a whole number'],
+  [JSON.stringify({ ...llama, hidden_act: 'xielu' }), 'the activation "xielu" is not known'],
+  [
+    JSON.stringify({ ...llama, architectures: ['LlamaForSomething'] }),
+    'The head of the class "LlamaForSomething"',
+  ],
+  [JSON.stringify({ model_type: 'whisper', architectures: ['WhisperForCausalLM'] }), 'is not known'],
+  [JSON.stringify({ model_type: '__proto__' }), 'No architecture is known'],
+])('%s is refused', (config, message) => {
+  const { text, issues } = specOfConfig(config, 'config.json');
+  expect(text).toBeUndefined();
+  expect(issues.map((issue) => issue.message).join()).toContain(message);
+});
+
+test('sizes that do not fit together are said of the spec, without an exception', () => {
+  const { text } = written({
+    ...llama,
+    num_attention_heads: 7,
+    num_key_value_heads: 3,
+    num_hidden_layers: 2 ** 30,
+  });
+  const opened = openLayerSpec(text ?? '', 'config.json');
+  expect(opened.issues.length).toBeGreaterThan(0);
+});
+
+test('of several networks the one of text is costed, and said to be a part', () => {
+  const text_config = {
+    model_type: 'gemma3_text',
+    hidden_size: 2560,
+    num_hidden_layers: 34,
+    intermediate_size: 10240,
+  };
+  const { text, issues } = written({
+    model_type: 'gemma3',
+    architectures: ['Gemma3ForConditionalGeneration'],
+    text_config,
+    vision_config: { hidden_size: 1152 },
+  });
+  expect(issues.map(({ code }) => code)).toEqual(['config/part']);
+  const alone = written({ architectures: ['Gemma3ForCausalLM'], ...text_config });
+  expect(costed(text ?? '').cost.totals.flops).toEqual(costed(alone.text ?? '').cost.totals.flops);
+});
+
+test('the head follows the class that was saved', () => {
+  const parameters = (architecture: string) => {
+    const { text } = written({ ...llama, architectures: [architecture], num_hidden_layers: 1 });
+    return costed(text ?? '').cost.layers.reduce((sum, layer) => sum + layer.parameters, 0);
+  };
+  expect(parameters('LlamaForCausalLM') - parameters('LlamaModel')).toBe(32_000 * 4096);
+  expect(parameters('LlamaForSequenceClassification') - parameters('LlamaModel')).toBe(2 * 4096);
+});
+
+test('whatever stands in a field, there is a spec or a reason', () => {
+  const fields = [...new Set(rows.flatMap(({ config }) => Object.keys(config)))];
+  const changes = fc.dictionary(
+    fc.constantFrom(...fields.filter((name) => name !== 'model_type')),
+    fc.jsonValue(),
+  );
+  fc.assert(
+    fc.property(fc.constantFrom(...rows), changes, ({ config }, changed) => {
+      const { text, issues } = written({ ...config, ...changed });
+      expect(text === undefined).toBe(issues.length > 0);
+    }),
+    { numRuns: 300 },
+  );
+});
