@@ -24,6 +24,8 @@ const mostGrownMegabytes = 30;
 const patienceMilliseconds = 20_000;
 /** So often that much, by the clock, where the process was kept from working. */
 const mostRounds = 6;
+/** How often an input may be answered before it counts as slow. */
+const mostTries = 3;
 
 interface Verdict {
   readonly number: number;
@@ -58,15 +60,18 @@ export function answerNumbers(root: string, seed: number): void {
     const input = inputOf(corpus, seed, number);
     process.send?.('made');
     let verdict = judge(number, input);
-    for (let again = 0; again < 2 && verdict.milliseconds > longestMilliseconds; again += 1) {
+    for (let tries = 1; tries < mostTries && verdict.milliseconds > longestMilliseconds; tries += 1) {
       process.send?.('made');
-      verdict = judge(number, input);
+      const again = judge(number, input);
+      // A fault that one answer of several shows is one; of their times the least is the engine's own.
+      if (verdict.problem === undefined && again.milliseconds < verdict.milliseconds) verdict = again;
     }
     process.send?.(verdict);
   });
 }
 
 function judge(number: number, input: FuzzInput): Verdict {
+  const slowness = slownessOfMachine();
   let elapsed = stopwatch();
   let opening = 0;
   let longest = 0;
@@ -81,11 +86,30 @@ function judge(number: number, input: FuzzInput): Verdict {
       );
     });
     checkAnswer(answer);
-    return { number, milliseconds: longest, problem: undefined };
+    return { number, milliseconds: longest / slowness, problem: undefined };
   } catch (error) {
     const problem = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    return { number, milliseconds: longest, problem };
+    return { number, milliseconds: longest / slowness, problem };
   }
+}
+
+/** The least that the same work took so far: this machine, undisturbed. */
+let leastOfSameWork = Number.POSITIVE_INFINITY;
+
+/**
+ * How much slower than at its best this machine works now, 1 or more. Neighbours on the other half of a core, in its caches
+ * and on its memory slow a thread down in its own processor time too.
+ */
+function slownessOfMachine(): number {
+  let least = Number.POSITIVE_INFINITY;
+  for (let round = 0; round < 5; round += 1) {
+    const elapsed = stopwatch();
+    const numbers = new Map<string, number>();
+    for (let index = 0; index < 10_000; index += 1) numbers.set(`value ${index % 5_000}`, index);
+    least = Math.min(least, elapsed());
+  }
+  leastOfSameWork = Math.min(leastOfSameWork, least);
+  return least / leastOfSameWork;
 }
 
 /**
@@ -141,9 +165,13 @@ export async function fuzz(root: string, bundle: string, words: readonly string[
   let helper = start();
   for (let index = 0; index < hostile.length || performance.now() < deadline; index += 1) {
     const number = hostile[index] ?? index - hostile.length;
-    resetPeak(helper);
-    const verdict = await ask(helper, number);
-    const megabytes = memoryOf(helper, 'VmHWM');
+    let { verdict, megabytes } = await measure(helper, number);
+    // What earlier inputs left to be collected is not this one's: a process of its own decides.
+    if (verdict.dead !== true && megabytes > mostMegabytes) {
+      helper.kill('SIGKILL');
+      helper = start();
+      ({ verdict, megabytes } = await measure(helper, number));
+    }
     const problems = [
       ...(verdict.problem === undefined ? [] : [verdict.problem]),
       ...(verdict.milliseconds > longestMilliseconds
@@ -208,12 +236,23 @@ export async function fuzz(root: string, bundle: string, words: readonly string[
 
   function start(): ChildProcess {
     const child = fork(bundle, ['--answer', root, String(seed)], {
-      execArgv: ['--enable-source-maps', '--max-old-space-size=600', '--max-semi-space-size=16'],
+      // Maps of the sources alone would take 40 MB; functions keep their names in the bundle.
+      execArgv: ['--max-old-space-size=600', '--max-semi-space-size=16'],
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });
     child.setMaxListeners(50);
     return child;
   }
+}
+
+/** The verdict on one input, and the most memory that the answering process had until then. */
+async function measure(
+  helper: ChildProcess,
+  number: number,
+): Promise<{ verdict: Verdict; megabytes: number }> {
+  resetPeak(helper);
+  const verdict = await ask(helper, number);
+  return { verdict, megabytes: memoryOf(helper, 'VmHWM') };
 }
 
 const unanswered = { milliseconds: 0, dead: true };

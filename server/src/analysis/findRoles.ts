@@ -49,7 +49,7 @@ export function findRoles(
       name: value.name,
       elements,
       elementType: value.type.elementType,
-      operators: [...new Set(use?.operators ?? value.consumers)].sort((left, right) => left - right),
+      operators: use === undefined ? [...new Set(value.consumers)] : operatorsOf(use),
     });
   }
   return { roles, parameters, frozen, uses };
@@ -63,8 +63,21 @@ export interface Use {
   asWeight: boolean;
   /** Nowhere is it anything but a weight or a statistic of an operator with weights. */
   asWeightOnly: boolean;
-  /** Operators that use it with a gradient. */
-  operators: number[];
+  /** Operators that use it itself with a gradient. */
+  readonly operators: number[];
+  /** What its elements are passed on to with a gradient: who uses that uses it too. */
+  readonly passedTo: Use[];
+}
+
+/** Operators that use it, or what its elements are passed on to, with a gradient, in order. */
+function operatorsOf(use: Use): readonly number[] {
+  const reached = new Set([use]);
+  const operators = new Set<number>();
+  for (const each of reached) {
+    for (const operator of each.operators) operators.add(operator);
+    for (const next of each.passedTo) reached.add(next);
+  }
+  return [...operators].sort((left, right) => left - right);
 }
 
 function findUses(graph: Graph, captured: ReadonlyMap<number, readonly string[]>): ReadonlyMap<string, Use> {
@@ -72,7 +85,7 @@ function findUses(graph: Graph, captured: ReadonlyMap<number, readonly string[]>
   const useOf = (name: string): Use => {
     let use = uses.get(name);
     if (use === undefined) {
-      use = { differentiable: false, asWeight: false, asWeightOnly: true, operators: [] };
+      use = { differentiable: false, asWeight: false, asWeightOnly: true, operators: [], passedTo: [] };
       uses.set(name, use);
     }
     return use;
@@ -100,7 +113,7 @@ function findUses(graph: Graph, captured: ReadonlyMap<number, readonly string[]>
       if (passed !== undefined && passed !== use) {
         if (passed.asWeight) use.asWeight = true;
         if (!passed.asWeightOnly) use.asWeightOnly = false;
-        if (flows) for (const user of passed.operators) use.operators.push(user);
+        if (flows) use.passedTo.push(passed);
         continue;
       }
       if (isWeightInput(operator, position) && !isFoldedVector(name, input?.role, graph)) use.asWeight = true;
