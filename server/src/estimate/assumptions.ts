@@ -8,11 +8,13 @@ import type { Issue } from '../model/issue.ts';
 import type { Scenario } from '../model/scenario.ts';
 import { hasTrait } from '../operators/operatorFacts.ts';
 import { missingLoss } from './missingLoss.ts';
+import { sparseGradientIssues } from './sparseGradients.ts';
 
 export const assumptionsOf = (training: TrainingGraph, scenario: Scenario): readonly Issue[] => [
   ...attentionIssues(training, scenario),
   ...inPlaceIssues(training, scenario),
   ...routingIssues(training),
+  ...sparseGradientIssues(training, scenario),
   ...missingLoss(training, scenario),
 ];
 

@@ -12,6 +12,7 @@ import type { Dtype } from '../model/dtype.ts';
 import type { Estimate } from '../model/estimate.ts';
 import type { Mode, Optimizer, Precision } from '../model/scenario.ts';
 import type { Bytes, Seconds } from '../model/units.ts';
+import type { EmbeddingHandling } from './embeddingTables.ts';
 import type { Exchange, InputHandling, ProfiledStep, WorkerGroup } from './exchange.ts';
 import type { Gradient } from './gradient.ts';
 
@@ -34,6 +35,8 @@ export interface FrameworkBehaviour {
   /** What a step of inference sends, for the parameters as they are used in backward order; left out, nothing. */
   readonly exchangeInInference?: (parameters: readonly Gradient[], group: WorkerGroup) => Exchange;
   readonly input: InputHandling;
+  /** What it makes of embedding tables; left out, gradients of whole tables, whatever their layers say. */
+  readonly embeddings?: EmbeddingHandling;
   /** Bytes per element of weights, their gradients and what the optimizer keeps of them; left out, 4 (fp32). */
   readonly weightBytesPerElement?: (precision: Precision) => number;
   /** Gradients of the step before stay, filled with zeros, and new ones are added to them. */

@@ -1,5 +1,6 @@
 /** A parameter's gradient at the moment backward has finished it. */
 
+import type { EmbeddingTable } from '../analysis/embeddingTables.ts';
 import type { Bytes } from '../model/units.ts';
 
 export interface Gradient {
@@ -13,6 +14,8 @@ export interface Gradient {
   readonly readyAfter: number;
   /** Position in forward order of the first operator that uses the parameter. */
   readonly usedFrom: number;
+  /** Where it is an embedding table that the framework does not send whole. */
+  readonly table?: EmbeddingTable;
   /** Weight or bias of a batch normalization. */
   readonly ofBatchNorm?: boolean;
 }

@@ -18,6 +18,13 @@ import { floatAt } from '../model/at.ts';
 import { type Bytes, bytes, bytesPerSecond, type Seconds, seconds } from '../model/units.ts';
 import { bySize } from './bySize.ts';
 import {
+  denseGradients,
+  embeddingHandling,
+  embeddingsOption,
+  gatheredRows,
+  receivedRows,
+} from './embeddingTables.ts';
+import {
   backwardAt,
   type Channel,
   type Message,
@@ -74,21 +81,28 @@ export const horovod: FrameworkEntry = {
       expects: oneOf('true', 'false'),
     },
     wireOption,
+    embeddingsOption('as-written', 'dense', 'sparse'),
     ...eagerOptions,
   ],
   create: (options) => {
     return {
       ...eagerPytorch(options),
       name: 'horovod',
-      exchange: (gradients, { gpus }, profiled) => {
-        if (gpus === 1) return noExchange;
-        const messages = fusedMessages(gradients, profiled, options);
+      embeddings: embeddingHandling(options),
+      exchange: (all, group, profiled) => {
+        if (group.gpus === 1) return noExchange;
+        const gradients = denseGradients(all);
+        const isMpi = options.get('operations') === 'mpi';
+        const messages = [
+          ...fusedMessages(gradients, profiled, options),
+          ...(isMpi ? gatheredRows(all, group, throughHost, 'open-mpi') : gatheredRows(all, group)),
+        ];
         // Allocated whole, at its first use (horovod/common/fusion_buffer_manager.cc, InitializeBuffer).
         return {
           ...noExchange,
           hostWaits: true,
           messages,
-          buffers: bytes(gradients.length > 1 ? thresholdOf(options) : 0),
+          buffers: bytes((gradients.length > 1 ? thresholdOf(options) : 0) + receivedRows(all, group)),
         };
       },
       notes: [

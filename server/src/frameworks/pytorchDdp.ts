@@ -10,7 +10,16 @@
 import type { Precision } from '../model/scenario.ts';
 import { bytes, sum } from '../model/units.ts';
 import type { FrameworkBehaviour } from './behaviour.ts';
-import { noExchange, prefetchedInput } from './exchange.ts';
+import {
+  denseGradients,
+  embeddingHandling,
+  embeddingsOption,
+  gatheredRows,
+  isSharded,
+  receivedRows,
+  shardedTables,
+} from './embeddingTables.ts';
+import { type Channel, type Message, noExchange, prefetchedInput } from './exchange.ts';
 import type { FrameworkEntry } from './frameworkEntry.ts';
 import { type FrameworkOption, oneOf, positiveNumber } from './options.ts';
 import { allReduceEach, type Bucket, packBuckets } from './packBuckets.ts';
@@ -128,6 +137,7 @@ export const pytorchDdp: FrameworkEntry = {
       documentation: 'true: gradients are views of the buckets, without a copy',
       expects: oneOf('true', 'false'),
     },
+    embeddingsOption('as-written', 'dense', 'sparse', 'table-wise', 'row-wise'),
     ...eagerOptions,
   ],
   create: createPytorchDdp,
@@ -138,24 +148,51 @@ function createPytorchDdp(options: ReadonlyMap<string, string>): FrameworkBehavi
   const first = Number(options.get('first-bucket-mb')) * 2 ** 20;
   const wire = wireBytes(options);
   const views = options.get('gradient-as-bucket-view') === 'true';
+  const embeddings = embeddingHandling(options);
   return {
     ...eagerPytorch(options),
     name: 'pytorch-ddp',
-    exchange: (gradients, { gpus }) => {
-      if (gpus === 1) return noExchange;
+    embeddings,
+    exchange: (gradients, group) => {
+      if (group.gpus === 1) return noExchange;
+      const dense = denseGradients(gradients);
       // What a bucket holds is counted before a hook narrows it (reducer.cpp, by `element_size` of the parameters).
-      const buckets = packBuckets(gradients, [Math.min(first, bucket), bucket]);
+      const whole = packBuckets(dense, [Math.min(first, bucket), bucket]);
+      const buckets = wire === undefined ? whole : whole.map((each) => narrowed(each, wire));
+      const isByGloo = dense.length < gradients.length && !isSharded(embeddings);
       return {
         ...noExchange,
-        messages: allReduceEach(wire === undefined ? buckets : buckets.map((each) => narrowed(each, wire))),
-        buffers: views ? bytes(0) : sum(gradients.map(({ bytes: size }) => size)),
+        messages: isByGloo
+          ? inReadyOrder([
+              ...allReduceEach(buckets, { library: 'open-mpi' }, gloo),
+              ...gatheredRows(gradients, group, gloo, 'open-mpi'),
+            ])
+          : [...shardedTables(gradients, group, embeddings, true), ...allReduceEach(buckets)],
+        buffers: bytes(
+          (views ? 0 : sum(dense.map(({ bytes: size }) => size))) +
+            (isByGloo ? receivedRows(gradients, group) : 0),
+        ),
       };
     },
+    ...(isSharded(embeddings) && {
+      exchangeInInference: (parameters, group) => ({
+        ...noExchange,
+        messages: shardedTables(parameters, group, embeddings, false),
+      }),
+    }),
     notes: [
       `PyTorch DDP, buckets of ${options.get('bucket-mb')} MiB in ready order, gradients as ${options.get('gradient-dtype')}`,
     ],
   };
 }
+
+/** Through host memory; its collectives are costed as those of Open MPI. */
+const gloo: Channel = { name: 'gloo', order: 'first come' };
+
+const inReadyOrder = (messages: readonly Message[]): readonly Message[] =>
+  [...messages].sort((a, b) => positionOf(a) - positionOf(b));
+
+const positionOf = ({ after }: Message): number => (after.pass === 'backward' ? after.position : -1);
 
 const narrowed = (bucket: Bucket, bytesPerElement: number): Bucket => ({
   ...bucket,

@@ -143,6 +143,8 @@ export interface Layer {
 export interface LayerMarks {
   /** Its parameters are not trained. */
   readonly frozen?: true;
+  /** The gradient of its table holds only the rows that were looked up. */
+  readonly sparseGradient?: true;
   /** The arithmetic it runs in, whatever that of the scenario. */
   readonly precision?: Precision;
   /**

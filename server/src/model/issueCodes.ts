@@ -216,11 +216,6 @@ export const issueCodes = {
     title: 'Unknown layer type',
     explanation: 'No built-in layer and no block of this file has this name.',
   },
-  'spec/dense-gradient': {
-    title: 'A sparse gradient is costed as dense',
-    explanation:
-      'Messages and optimizer state are those of the whole table. Frameworks that gather the rows that were used send less.',
-  },
   'spec/argument': {
     title: 'A layer argument is wrong',
     explanation: 'An argument is missing, unknown, repeated, or has the wrong kind of value.',
@@ -379,6 +374,21 @@ export const issueCodes = {
     title: 'It is assumed that attention is one kernel',
     explanation:
       'Exporters and models scale attention differently, which shows whether it was one call of `scaled_dot_product_attention` or written out. Attention without a scale shows neither. It is costed as one fused kernel, which stores no scores; set the framework option `attention=eager` if the model is trained with several kernels.',
+  },
+  'scenario/dense-gradient': {
+    title: 'A sparse gradient is costed as dense',
+    explanation:
+      'Gradient, messages and update are those of the whole table, because no source was read for what this framework does with sparse gradients.',
+  },
+  'scenario/gloo': {
+    title: 'Sparse gradients make DistributedDataParallel use gloo',
+    explanation:
+      'DistributedDataParallel all-reduces sparse gradients, which NCCL refuses and gloo takes. A process group has one backend for a device, so that all gradients go through host memory. Gloo is costed as Open MPI. Horovod gathers the rows by NCCL, and sharded tables send lookups.',
+  },
+  'scenario/assumed-lookups': {
+    title: 'It is assumed that embedding rows are looked up evenly',
+    explanation:
+      'A sparse gradient has a row for every lookup, and the update passes over the different rows among them. Of V rows, n even lookups meet V(1 − (1 − 1/V)ⁿ). Data of people looks up some rows often, so that fewer are different: the bounds are one row and the smaller of V and n.',
   },
   'scenario/assumed-routing': {
     title: 'It is assumed that experts are chosen equally often',

@@ -438,11 +438,12 @@ it('lowers any spec without failing', () => {
 });
 
 it.each([
-  ["EmbeddingBag(100, 8, mode='sum', sparse=True)", ['spec/dense-gradient']],
-  ['Embedding(100, 8, sparse=True)', ['spec/dense-gradient']],
-  ['Embedding(100, 8, sparse=False)', []],
-  ['Embedding(100, 8)', []],
-])('warns that a sparse gradient is costed as dense: %s', (call, codes) => {
-  const { issues } = lower(`inputs: { ids: 'int64[4, 3]' }\nlayers:\n  - table: ${call}\n`);
-  expect(issues.map(({ code }) => code)).toEqual(codes);
+  ["EmbeddingBag(100, 8, mode='sum', sparse=True)", { sparseGradient: true }],
+  ['Embedding(100, 8, sparse=True)', { sparseGradient: true }],
+  ['Embedding(100, 8, sparse=False)', undefined],
+  ['Embedding(100, 8)', undefined],
+])('marks the layers whose gradients are sparse: %s', (call, marks) => {
+  const { structure, issues } = lower(`inputs: { ids: 'int64[4, 3]' }\nlayers:\n  - table: ${call}\n`);
+  expect(issues).toEqual([]);
+  expect(structure.layers[0]?.marks).toEqual(marks);
 });

@@ -14,16 +14,16 @@ import { broadcastOperand } from '../../frameworks/pytorch/broadcastOperand.ts';
 import { floatAt } from '../../model/at.ts';
 import { distinct } from '../../model/distinct.ts';
 import { bitsPerElement } from '../../model/elementType.ts';
+import { sumOf } from '../../model/sumOf.ts';
 import { hasTrait, inPyTorch } from '../../operators/operatorFacts.ts';
-import { parameterBytes } from '../plan/gradients.ts';
 
-/** Bytes of the gradients of parameters when the backward of each operator has run, by operator. */
+/** Bytes of the gradients of parameters when the backward of each operator has run, by operator; `sizes` by parameter. */
 export function parameterGradients(
   training: TrainingGraph,
   operators: number,
-  bytesPerElement: number,
+  sizes: Float64Array,
 ): Float64Array {
-  const column = ownGradients(training, operators, bytesPerElement);
+  const column = ownGradients(training, operators, sizes);
   let born = 0;
   for (let index = operators - 1; index >= 0; index -= 1) {
     born += floatAt(column, index);
@@ -40,22 +40,19 @@ export function parameterGradients(
 export function addedGradients(
   training: TrainingGraph,
   operators: number,
-  bytesPerElement: number,
+  sizes: Float64Array,
   shards: number,
 ): Float64Array {
-  let all = 0;
-  for (const parameter of training.analysis.parameters) all += parameterBytes(parameter, bytesPerElement);
-  return ownGradients(training, operators, bytesPerElement).map(
-    (size) => all / shards + (shards === 1 ? size : 0),
-  );
+  const all = sumOf(sizes);
+  return ownGradients(training, operators, sizes).map((size) => all / shards + (shards === 1 ? size : 0));
 }
 
 /** Bytes of the gradients that arise in the backward of each operator, by operator. */
-function ownGradients({ analysis }: TrainingGraph, operators: number, bytesPerElement: number): Float64Array {
+function ownGradients({ analysis }: TrainingGraph, operators: number, sizes: Float64Array): Float64Array {
   const column = new Float64Array(operators);
-  for (const parameter of analysis.parameters) {
+  for (const [index, parameter] of analysis.parameters.entries()) {
     const last = parameter.operators.at(-1);
-    if (last !== undefined) column[last] = floatAt(column, last) + parameterBytes(parameter, bytesPerElement);
+    if (last !== undefined) column[last] = floatAt(column, last) + floatAt(sizes, index);
   }
   return column;
 }

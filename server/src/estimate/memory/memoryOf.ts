@@ -1,18 +1,21 @@
 /** The memory of a planned step: what the model, the optimizer and the exchange keep, and what comes and goes with it. */
 
 import type { Parameter } from '../../analysis/modelAnalysis.ts';
+import { sumOf } from '../../model/sumOf.ts';
 import { parameterBytes } from '../plan/gradients.ts';
 import type { StepPlan } from '../plan/stepPlan.ts';
+import { heldGradients, heldParameters } from './heldParameters.ts';
 import { type StepMemory, stepMemory } from './stepMemory.ts';
 
 export function memoryOf(plan: StepPlan): StepMemory {
   const { training, scenario, exchange, update } = plan;
   const { shards } = exchange;
   const { weightBytesPerElement } = plan;
-  const trained = totalBytes(training.analysis.parameters, weightBytesPerElement);
+  const trained = sumOf(heldParameters(plan));
+  const frozen = totalBytes(training.analysis.frozen, weightBytesPerElement);
   return stepMemory(plan, {
-    parameters: (trained + totalBytes(training.analysis.frozen, weightBytesPerElement)) / shards.parameters,
-    gradients: scenario.mode === 'training' ? trained / shards.gradients : 0,
+    parameters: (trained + frozen) / shards.parameters,
+    gradients: scenario.mode === 'training' ? sumOf(heldGradients(plan)) / shards.gradients : 0,
     optimizerState: update.stateBytes,
     communicationBuffers: exchange.buffers,
     updateTemporaries: update.temporaryBytes,

@@ -11,6 +11,7 @@ import { parameterBytes } from '../plan/gradients.ts';
 import { recomputedSteps } from '../plan/loweredStep.ts';
 import { addsToGradients, type StepPlan } from '../plan/stepPlan.ts';
 import type { Block, CachingAllocator } from './cachingAllocator.ts';
+import { heldGradients, heldParameters } from './heldParameters.ts';
 import { type PassEvents, passEvents } from './passEvents.ts';
 import { unfoldPass } from './unfoldPass.ts';
 import type { Variables } from './valueLifetimes.ts';
@@ -31,21 +32,22 @@ export interface MemoryTrace {
 /** `variables`: whether those of the program hold what they name as long as they can. */
 export function memoryTrace(plan: StepPlan, variables?: Variables): MemoryTrace {
   const { training, exchange, update, weightBytesPerElement } = plan;
-  const { parameters, frozen } = training.analysis;
-  const bytesPerElementOf = (share: number): readonly number[] =>
-    parameters.map((parameter) => parameterBytes(parameter, weightBytesPerElement) / share);
-  const whole = bytesPerElementOf(1).reduce((total, size) => total + size, 0);
+  const { frozen } = training.analysis;
+  const parameters = [...heldParameters(plan)];
+  const shared = (sizes: readonly number[], share: number): readonly number[] =>
+    sizes.map((size) => size / share);
+  const whole = parameters.reduce((total, size) => total + size, 0);
   const ofEach = (total: number): readonly number[] =>
-    whole === 0 ? [] : bytesPerElementOf(1).map((size) => (size * total) / whole);
+    whole === 0 ? [] : parameters.map((size) => (size * total) / whole);
   const { events, taken } = eventsOf(plan, variables);
   return {
     always: [
-      ...bytesPerElementOf(exchange.shards.parameters),
+      ...shared(parameters, exchange.shards.parameters),
       ...frozen.map(
         (parameter) => parameterBytes(parameter, weightBytesPerElement) / exchange.shards.parameters,
       ),
       ...(exchange.buffers > 0 ? [exchange.buffers] : []),
-      ...(addsToGradients(plan) ? bytesPerElementOf(exchange.shards.gradients) : []),
+      ...(addsToGradients(plan) ? shared([...heldGradients(plan)], exchange.shards.gradients) : []),
     ],
     // Moments of each parameter are tensors of their own.
     state: [...ofEach(update.stateBytes / 2), ...ofEach(update.stateBytes / 2)],

@@ -1,10 +1,12 @@
 /** What one pass takes and gives back, operator by operator. */
 
 import type { LoweredGraph } from '../../frameworks/behaviour.ts';
-import { parameterBytes } from '../plan/gradients.ts';
+import { floatAt } from '../../model/at.ts';
+import { heldTables } from '../plan/heldTables.ts';
 import { addsToGradients, type StepPlan } from '../plan/stepPlan.ts';
 import { gradientsBetween } from './backwardMemory.ts';
 import { forwardMemory } from './forwardMemory.ts';
+import { heldGradients } from './heldParameters.ts';
 import type { Variables } from './valueLifetimes.ts';
 
 /**
@@ -36,7 +38,7 @@ export type PassOfPlan = Pick<
 >;
 
 export function passEvents(plan: PassOfPlan, variables?: Variables): PassEvents {
-  const { training, lowered, weightBytesPerElement, exchange } = plan;
+  const { training, lowered, exchange } = plan;
   const { graph, parameters } = training.analysis;
   const operators = graph.operators.length;
   const events: number[][] = Array.from({ length: 2 * operators + 3 }, () => []);
@@ -72,7 +74,7 @@ export function passEvents(plan: PassOfPlan, variables?: Variables): PassEvents 
   );
   place = operators + 1;
   if (plan.scenario.mode === 'training') {
-    const born = bornGradients(parameters, weightBytesPerElement, exchange.shards.gradients);
+    const born = bornGradients(parameters, gradientsOf(plan), exchange.shards.gradients);
     const isAdded = addsToGradients(plan);
     const recomputed = new RecomputedMemory(lowered, take);
     gradientsBetween(training, lowered, {
@@ -97,18 +99,22 @@ export function passEvents(plan: PassOfPlan, variables?: Variables): PassEvents 
   return { operators, events, taken };
 }
 
+/** The plan may be that of a folded graph, whose parameters are numbered anew. */
+const gradientsOf = (plan: PassOfPlan): Float64Array =>
+  heldGradients({ ...plan, tables: heldTables(plan.training, plan.behaviour, plan.scenario.gpus) });
+
 /** By operator: bytes of the gradients of parameters that arise in its backward. */
 function bornGradients(
   parameters: StepPlan['training']['analysis']['parameters'],
-  bytesPerElement: number,
+  sizes: Float64Array,
   shards: number,
 ): ReadonlyMap<number, readonly number[]> {
   const born = new Map<number, number[]>();
-  for (const parameter of parameters) {
+  for (const [index, parameter] of parameters.entries()) {
     const last = parameter.operators.at(-1);
     if (last === undefined) continue;
     const others = born.get(last) ?? [];
-    others.push(parameterBytes(parameter, bytesPerElement) / shards);
+    others.push(floatAt(sizes, index) / shards);
     born.set(last, others);
   }
   return born;

@@ -19,6 +19,7 @@ import { type Bytes, bytes } from '../../model/units.ts';
 import { addsToGradients, type StepPlan } from '../plan/stepPlan.ts';
 import { addedGradients, parameterGradients } from './backwardMemory.ts';
 import { valueBytes } from './forwardMemory.ts';
+import { heldGradients } from './heldParameters.ts';
 import { tightestGpu } from './tightestGpu.ts';
 
 export interface StepMemory {
@@ -133,15 +134,14 @@ function forwardOf(plan: StepPlan, unkept: Float64Array, { gradients }: ModelSta
 }
 
 function backwardOf(plan: StepPlan, between: Float64Array, inputs: number): PassCandidates {
-  const { saved, training, exchange, weightBytesPerElement } = plan;
+  const { saved, training, exchange } = plan;
   const held = givenOutOf(plan) + inputs;
+  const sizes = heldGradients(plan);
   return {
     copies: runningSum(saved.weightCopies, 0),
     gradients: addsToGradients(plan)
-      ? addedGradients(training, between.length, weightBytesPerElement, exchange.shards.gradients)
-      : parameterGradients(training, between.length, weightBytesPerElement).map(
-          (size) => size / exchange.shards.gradients,
-        ),
+      ? addedGradients(training, between.length, sizes, exchange.shards.gradients)
+      : parameterGradients(training, between.length, sizes).map((size) => size / exchange.shards.gradients),
     kept: runningSum(saved.activations, held),
     workspace: between.map((size, index) => size + floatAt(saved.recomputed, index)),
   };

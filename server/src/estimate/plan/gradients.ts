@@ -1,5 +1,6 @@
 /** Gradients in the order backward completes them. */
 
+import type { EmbeddingTable } from '../../analysis/embeddingTables.ts';
 import type { ModelAnalysis, TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import { foldedIndex } from '../../analysis/repetition/foldGraph.ts';
 import type { Gradient } from '../../frameworks/gradient.ts';
@@ -15,29 +16,46 @@ import { type Bytes, bytes } from '../../model/units.ts';
 export const gradientsInReadyOrder = (
   { analysis, costs }: TrainingGraph,
   bytesPerElement = 4,
-): readonly Gradient[] => knownGradients(analysis, { operators: costs.length, bytesPerElement });
+  tables: readonly EmbeddingTable[] = noTables,
+): readonly Gradient[] => knownGradients(analysis, { operators: costs.length, bytesPerElement, tables });
+
+const noTables: readonly EmbeddingTable[] = [];
 
 const knownGradients = memoizeRecent(orderGradients, isSameContent);
 
+interface GradientQuestion {
+  readonly operators: number;
+  readonly bytesPerElement: number;
+  /** Those that are not sent whole. */
+  readonly tables: readonly EmbeddingTable[];
+}
+
 function orderGradients(
   analysis: ModelAnalysis,
-  { operators, bytesPerElement }: { readonly operators: number; readonly bytesPerElement: number },
+  { operators, bytesPerElement, tables }: GradientQuestion,
 ): readonly Gradient[] {
   const { parameters } = analysis;
   const last = operators - 1;
   const typeOf = typesOfOperators(analysis);
+  const tableOf = new Map(tables.map((table) => [table.index, table]));
   return parameters
-    .map((parameter, index) => ({
-      parameter: parameter.name,
-      index,
-      elements: parameter.elements,
-      bytes: parameterBytes(parameter, bytesPerElement),
-      readyAfter: last - (parameter.operators[0] ?? last),
-      usedFrom: parameter.operators[0] ?? 0,
-      ofBatchNorm: typeOf(parameter.operators[0] ?? -1) === 'BatchNormalization',
-    }))
+    .map(
+      (parameter, index): Gradient => ({
+        parameter: parameter.name,
+        index,
+        elements: parameter.elements,
+        bytes: parameterBytes(parameter, bytesPerElement),
+        readyAfter: last - (parameter.operators[0] ?? last),
+        usedFrom: parameter.operators[0] ?? 0,
+        ofBatchNorm: typeOf(parameter.operators[0] ?? -1) === 'BatchNormalization',
+        ...tableIn(tableOf.get(index)),
+      }),
+    )
     .sort((a, b) => a.readyAfter - b.readyAfter || b.index - a.index);
 }
+
+const tableIn = (table: EmbeddingTable | undefined): Pick<Gradient, 'table'> =>
+  table === undefined ? {} : { table };
 
 /** Of a folded analysis by the operator that each is a copy of: the whole graph is better not made for it. */
 function typesOfOperators(analysis: ModelAnalysis): (index: number) => string | undefined {

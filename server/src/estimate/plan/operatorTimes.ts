@@ -61,6 +61,34 @@ export function operatorTimes(gpu: GpuProfile, lowered: LoweredGraph): OperatorT
   return { forward, backward };
 }
 
+/** The same, but for the backward of some operators, which takes no time. */
+export function withoutBackward(
+  { forward, backward }: OperatorTimes,
+  operators: readonly number[],
+): OperatorTimes {
+  const silenced = (column: Float64Array): Float64Array => {
+    const copy = column.slice();
+    for (const index of operators) copy[index] = 0;
+    return copy;
+  };
+  return {
+    forward,
+    backward: {
+      middle: silenced(backward.middle),
+      low: silenced(backward.low),
+      high: silenced(backward.high),
+      launches: silenced(backward.launches),
+      compute: silenced(backward.compute),
+      memory: silenced(backward.memory),
+      launch: silenced(backward.launch),
+      onOwn: silenced(backward.onOwn),
+      onOther: silenced(backward.onOther),
+      onRoofline: silenced(backward.onRoofline),
+      bytes: silenced(backward.bytes),
+    },
+  };
+}
+
 /** The kernels of one piece of work, as columns of length 1. */
 export function kernelTimes(gpu: GpuProfile, kernels: readonly KernelWork[]): PassTimes {
   const times = emptyTimes(1);

@@ -14,6 +14,7 @@ import { LruCache } from '../../model/lruCache.ts';
 import { isSameContent } from '../../model/sameContent.ts';
 import type { Scenario } from '../../model/scenario.ts';
 import { gradientsInReadyOrder } from './gradients.ts';
+import { unlikeOthers } from './heldTables.ts';
 import { type PlannedTraffic, timeTraffic } from './plannedTraffic.ts';
 
 export interface PlannedExchange {
@@ -36,7 +37,11 @@ type MeasuredProfile = Pick<ProfiledStep, 'backwardEnds' | 'backwardLaunches'>;
 
 export function planExchange(step: ExchangingStep, profile: MeasuredProfile): PlannedExchange {
   const { training, scenario, cluster, placement, weightBytesPerElement } = step;
-  const gradients = gradientsInReadyOrder(training, weightBytesPerElement);
+  const gradients = gradientsInReadyOrder(
+    training,
+    weightBytesPerElement,
+    unlikeOthers(training, step.behaviour),
+  );
   const { framework, mode, precision, gpus } = scenario;
   const group: WorkerGroup = { ...placement, gpus, operators: training.costs.length, precision };
   const job: Job = { framework, mode, group, cluster };

@@ -13,15 +13,16 @@ import type { LayerMeasurements } from '../../model/measurement.ts';
 import { memoizeRecent } from '../../model/memoizeRecent.ts';
 import type { Optimizer, Scenario } from '../../model/scenario.ts';
 import { sumOf } from '../../model/sumOf.ts';
-import { type Seconds, seconds, sum } from '../../model/units.ts';
+import { bytes, type Seconds, seconds, sum } from '../../model/units.ts';
 import { noMessages } from '../../schedule/messageColumns.ts';
 import { repeatPasses, repeatTimes } from '../../schedule/repeatPasses.ts';
 import { type StepTimeline, type StepTimes, stepTimeline, stepTimes } from '../../schedule/stepTimeline.ts';
 import type { LaunchedWork, StepWork } from '../../schedule/stepWork.ts';
+import { type HeldTables, heldTables, silentBackward, updateOfTables } from './heldTables.ts';
 import { type InputWork, inputWork } from './inputWork.ts';
 import { type LoweredStep, lowerStep } from './loweredStep.ts';
 import { isMeasured, type MeasuredWork, measuredWork } from './measuredWork.ts';
-import { kernelTimes, type OperatorTimes, type PassTimes } from './operatorTimes.ts';
+import { kernelTimes, type OperatorTimes, type PassTimes, withoutBackward } from './operatorTimes.ts';
 import { type ExchangingStep, type PlannedExchange, planExchange } from './plannedExchange.ts';
 import { imbalanceFactor } from './workerImbalance.ts';
 
@@ -30,6 +31,8 @@ export interface StepPlan extends LoweredStep, ExchangingStep, PlannedExchange {
   readonly input: InputWork | undefined;
   /** Time of the slowest worker over the average. */
   readonly imbalance: number;
+  /** Embedding tables whose gradients are rows, or that are sharded. */
+  readonly tables: HeldTables;
   readonly update: Update;
   /** Of length 1. */
   readonly updateTimes: PassTimes;
@@ -125,7 +128,12 @@ function predictStep(training: TrainingGraph, scenario: Scenario, cluster: Clust
   const learned = scenario.mode === 'training' ? training.analysis.parameters : [];
   const placement = placeGpus(scenario.gpus, scenario.nodes);
   const weightBytesPerElement = behaviour.weightBytesPerElement?.(scenario.precision) ?? 4;
-  const computed = lowerStep(training, { behaviour, scenario, gpu: cluster.gpu });
+  const tables = heldTables(training, behaviour, scenario.gpus);
+  const lowered = lowerStep(training, { behaviour, scenario, gpu: cluster.gpu });
+  const computed: LoweredStep =
+    tables.size === 0
+      ? lowered
+      : { ...lowered, times: withoutBackward(lowered.times, silentBackward(tables)) };
   const profile = lazy(() =>
     backwardProfile(computed.times, behaviour.launch.middle, slowdownOf(behaviour, cluster)),
   );
@@ -134,12 +142,21 @@ function predictStep(training: TrainingGraph, scenario: Scenario, cluster: Clust
     { backwardEnds: () => profile().ends, backwardLaunches: () => profile().launches },
   );
   const { exchange } = exchanged;
-  const elements = learned.reduce((total, parameter) => total + parameter.elements, 0);
-  const updateOf = (optimizer: Optimizer, share: number): Update =>
-    behaviour.update(learned.length > 0 ? optimizer : 'none', scenario.precision, {
+  const dense = tables.size === 0 ? learned : learned.filter((_, index) => !tables.has(index));
+  const elements = dense.reduce((total, parameter) => total + parameter.elements, 0);
+  const updateOf = (optimizer: Optimizer, share: number): Update => {
+    const own = behaviour.update(dense.length > 0 ? optimizer : 'none', scenario.precision, {
       elements: elements * share,
-      tensors: learned.length,
+      tensors: dense.length,
     });
+    if (tables.size === 0 || learned.length === 0) return own;
+    const ofTables = updateOfTables(tables, optimizer, weightBytesPerElement);
+    return {
+      kernels: [...own.kernels, ...ofTables.kernels],
+      stateBytes: bytes(own.stateBytes + ofTables.stateBytes),
+      temporaryBytes: own.temporaryBytes,
+    };
+  };
   const whole = updateOf(scenario.optimizer, 1);
   const isWhole = exchange.update !== 'at servers' && exchange.shards.optimizerState === 1;
   const update = isWhole
@@ -158,6 +175,7 @@ function predictStep(training: TrainingGraph, scenario: Scenario, cluster: Clust
     weightBytesPerElement,
     ...exchanged,
     input: inputWork(training, scenario, cluster, placement, behaviour.input),
+    tables,
     imbalance: exchange.synchrony === 'synchronous' ? imbalanceFactor(scenario.workers, scenario.gpus) : 1,
     update,
     updateTimes: kernelTimes(cluster.gpu, update.kernels),

@@ -156,14 +156,6 @@ export function makeLayerLowering(
       const span = site.bound.get('batch_first')?.span ?? site.callee;
       site.report({ code: 'spec/argument', severity: 'warning', message, span });
     },
-    checkSparseGradient: () => {
-      const span = value('sparse') === true ? site.bound.get('sparse')?.span : undefined;
-      if (span === undefined) return;
-      // torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp, `allreduce_sparse`; github.com/pytorch/pytorch/issues/22400.
-      const message =
-        '`sparse=True` is costed as a dense gradient of the whole table. DistributedDataParallel sends sparse gradients with gloo only, because NCCL refuses them';
-      site.report({ code: 'spec/dense-gradient', severity: 'warning', message, span });
-    },
     problem,
   };
 }

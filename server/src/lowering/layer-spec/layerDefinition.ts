@@ -126,8 +126,6 @@ export interface LayerLowering {
   scalarConstant(value: number, elementType: ElementType): Tensor;
   /** Warns where axis 0 of an input is the model's batch although `batch_first` is False, PyTorch's default. */
   checkBatchFirst(input: Tensor): void;
-  /** Warns where the table's gradient is sparse, which is costed as dense. */
-  checkSparseGradient(): void;
   /** Reports at an argument, or at the call where that is not given. Gives `undefined`, to be returned. */
   problem(code: IssueCode, message: string, argument?: string): undefined;
 }

@@ -1,7 +1,9 @@
 /** A call of a layer as operators: those it had before, those of a line like it, or new ones. */
 
+import type { LayerMarks } from '../../model/graph.ts';
 import { operatorsOf } from './callOperators.ts';
 import { copyLayer, patternOf } from './copyLayer.ts';
+import { evaluate } from './evaluate.ts';
 import { type KeptLayer, type LayerBasis, readsOf } from './keptLayer.ts';
 import type { RunCache } from './loweringCache.ts';
 import type { Line, LoweringRun } from './loweringRun.ts';
@@ -26,8 +28,16 @@ export function lowerCall(line: Line, run: LoweringRun): Outputs {
   const { outputs, weights } =
     keptLayer(path, basis, run) ?? copiedLayer(path, basis, run) ?? freshLayer(line, feed, basis, run);
   scope.weights.set(layer.name.text, weights);
-  run.addLayer(path, call.callee.text, ancestors, start, scope.line ?? layer.span, marks);
+  const own: LayerMarks = hasSparseGradient(line) ? { ...marks, sparseGradient: true } : marks;
+  run.addLayer(path, call.callee.text, ancestors, start, scope.line ?? layer.span, own);
   return outputs;
+}
+
+/** `sparse=True` of a table. */
+function hasSparseGradient({ call, scope }: Line): boolean {
+  if (!call.callee.text.startsWith('Embedding')) return false;
+  const given = call.arguments.find(({ keyword }) => keyword?.text === 'sparse');
+  return given !== undefined && evaluate(given.value, scope.values, () => undefined) === true;
 }
 
 /** The layer as it was lowered before, where nothing it depends on has changed. */

@@ -23,7 +23,7 @@ const renormalization: readonly ParameterDefinition[] = [
   number('norm_type', 'Exponent of that norm.', { default: 2 }),
   flag('scale_grad_by_freq', false, 'Does not change the cost.'),
 ];
-const sparse = flag('sparse', false, 'Whether the gradient is sparse; costed as dense.');
+const sparse = flag('sparse', false, 'Whether the gradient holds only the rows that were looked up.');
 
 const embedding: LayerDefinition = {
   name: 'Embedding',
@@ -32,11 +32,10 @@ const embedding: LayerDefinition = {
   source: 'torch.nn.Embedding.html',
   inputs: { names: ['input'], least: 1 },
   parameters: [...table, paddingIndex, ...renormalization, sparse, tiedWeight],
-  work: 'rows·length parameters, and no FLOPs; the gradient is as large as the table.',
+  work: 'rows·length parameters, and no FLOPs; the gradient is as large as the table, with `sparse=True` as large as the rows looked up.',
   example: { inputs: { tokens: 'int64[8, 128]' }, call: 'Embedding(50257, 768)' },
   lower: (call) => {
     if (!areIndices(call)) return undefined;
-    call.checkSparseGradient();
     const shape = [call.integer('num_embeddings'), call.integer('embedding_dim')];
     const weight = ownOrTied(call, shape);
     return weight && call.emit('Gather', [weight, call.inputs[0]], { axis: int(0) });
@@ -74,7 +73,6 @@ const embeddingBag: LayerDefinition = {
   example: { inputs: { ids: 'int64[256, 20]' }, call: "EmbeddingBag(10000, 64, mode='sum')" },
   lower: (call) => {
     if (!areIndices(call)) return undefined;
-    call.checkSparseGradient();
     const shape = [call.integer('num_embeddings'), call.integer('embedding_dim')];
     const [input, offsets] = call.inputs;
     const rank = input?.shape?.length;

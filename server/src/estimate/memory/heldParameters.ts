@@ -1,0 +1,23 @@
+/** What one GPU holds of parameters and their gradients, embedding tables included. */
+
+import { parameterBytes } from '../plan/gradients.ts';
+import { gradientBytes } from '../plan/heldTables.ts';
+import type { StepPlan } from '../plan/stepPlan.ts';
+
+type Holding = Pick<StepPlan, 'training' | 'tables' | 'weightBytesPerElement'>;
+
+/** Bytes of each trained parameter on one GPU, before any sharding of all of them. */
+export const heldParameters = ({ training, tables, weightBytesPerElement }: Holding): Float64Array =>
+  Float64Array.from(
+    training.analysis.parameters,
+    (parameter, index) => parameterBytes(parameter, weightBytesPerElement) / (tables.get(index)?.shards ?? 1),
+  );
+
+/** The same of gradients: of tables the rows that were looked up. */
+export const heldGradients = ({ training, tables, weightBytesPerElement }: Holding): Float64Array =>
+  Float64Array.from(training.analysis.parameters, (parameter, index) => {
+    const table = tables.get(index);
+    return table === undefined
+      ? parameterBytes(parameter, weightBytesPerElement)
+      : gradientBytes(table, weightBytesPerElement);
+  });
