@@ -265,7 +265,9 @@ describe('findings', () => {
       { name: 'wte', flops: 1e9, parameters: 38.6e6, output: 1000 },
       { name: 'body', flops: 6e12, parameters: 1e6, output: 1000 },
     ];
-    const over = scenario({ cluster: 'k80-10gbe', gpus: 8, nodes: 2 });
+    // The message is exposed because its gradient is late, which would be said instead.
+    const thresholds = { 'late-gradient': 1 };
+    const over = scenario({ cluster: 'k80-10gbe', gpus: 8, nodes: 2, thresholds });
     const cost = estimateStep(chain(model, 4), over, cluster('k80-10gbe'));
     const finding = cost.findings.find(({ code }) => code === 'findings/exposed-communication');
     expect(finding?.layer).toBe('wte');
@@ -276,7 +278,10 @@ describe('findings', () => {
     const { time } = cost.totals;
     expect(cost.layers[0]?.time.exposedCommunication).toBeGreaterThan(0.9 * (time.exposedCommunication ?? 0));
     const share = (time.exposedCommunication ?? 0) / (time.step ?? 0);
-    const from = (threshold: number) => ({ ...over, thresholds: { 'exposed-communication': threshold } });
+    const from = (threshold: number) => ({
+      ...over,
+      thresholds: { ...thresholds, 'exposed-communication': threshold },
+    });
     expect(codes(estimateStep(chain(model, 4), from(share - 0.01), cluster('k80-10gbe')))).toContain(
       finding?.code,
     );

@@ -59,23 +59,6 @@ it.each(['byteps', 'bytescheduler'])('finds a late gradient that %s sends in par
   );
 });
 
-it('adds up small weights that tensor cores read slowly', () => {
-  const on = (layers: readonly string[]) =>
-    found(
-      costOf('float32[batch, 1001]', layers, { cluster: 'a100-sxm-80gb', batch: 512, precision: 'bf16' }),
-      'findings/unaligned-tensor-cores',
-    );
-  expect(on(['fc: Linear(1001) * 100']).map(({ message, fix }) => [message, fix])).toEqual([
-    [
-      expect.stringMatching(
-        /^100 weights .*, such as 1001 × 1001 of fc\[0\]: together .* 100 % of the FLOPs/,
-      ),
-      'Pad 1001 to 1024',
-    ],
-  ]);
-  expect(on(['fc: Linear(1001) * 4'])).toHaveLength(4);
-});
-
 test('kinds of waiting for other workers count together', () => {
   const cost = (workers: number, batch: number): StepCost =>
     costOf('float32[batch, 64, 256, 256]', ['conv: Conv2d(64, kernel_size=3, padding=1) * 8'], {

@@ -129,8 +129,10 @@ const unnecessary: ReadonlySet<IssueCode> = new Set<IssueCode>(['spec/unused', '
 
 /** Repetitions of a block share a line: the first finding speaks for the others and says how many they are. */
 function diagnosticsOfFindings(view: ModelView): readonly Diagnostic[] {
+  const isPartial = isHalfWritten(view);
   const groups = new Map<string, { readonly range: Range; readonly findings: Finding[] }>();
   for (const finding of view.estimate.cost?.findings ?? []) {
+    if (isPartial && !ofAnyModel.has(finding.code)) continue;
     const row = finding.layer === '' ? undefined : rowOfLayer(view, finding.layer);
     const range = row?.range ?? rangeOfCause(view, finding);
     const key = `${finding.code} ${range.start.line} ${row === undefined ? finding.message : ''}`;
@@ -138,9 +140,16 @@ function diagnosticsOfFindings(view: ModelView): readonly Diagnostic[] {
     group.findings.push(finding);
     groups.set(key, group);
   }
+  const lateLines = new Set(
+    [...groups.values()].flatMap(({ range, findings }) =>
+      findings[0]?.code === 'findings/late-gradient' ? range.start.line : [],
+    ),
+  );
   return [...groups.values()].flatMap(({ range, findings }) => {
     const [first] = findings;
-    return first === undefined
+    // The late gradient of a line is why its message is exposed.
+    const isNamed = first?.code === 'findings/exposed-communication' && lateLines.has(range.start.line);
+    return first === undefined || isNamed
       ? []
       : [
           {
@@ -161,6 +170,19 @@ function diagnosticsOfFindings(view: ModelView): readonly Diagnostic[] {
         ];
   });
 }
+
+/** A spec of one layer, or with a line that cannot be read: what its step waits for is not what it will. */
+function isHalfWritten({ estimate }: ModelView): boolean {
+  if (estimate.opened.layerSpec === undefined) return false;
+  return (estimate.cost?.layers.length ?? 0) < 2 || estimate.issues.some(isReadingError);
+}
+
+/** Findings that more layers do not take away. */
+const ofAnyModel: ReadonlySet<IssueCode> = new Set<IssueCode>([
+  'findings/out-of-memory',
+  'findings/unsupported-precision',
+  'findings/trained-adapters',
+]);
 
 /** Where the scenario sets what causes a finding about the whole step; where it sets none of it, the model's first line. */
 function rangeOfCause(view: ModelView, { code }: Finding): Range {

@@ -537,10 +537,6 @@ export const issueCodes = {
       'The kernels are so short that the host cannot launch them fast enough. Raise the batch or compile the model.',
     causes: ['batch', 'cluster'],
   },
-  'findings/unaligned-tensor-cores': {
-    title: 'A matrix dimension is not aligned for tensor cores',
-    explanation: 'Dimensions that are multiples of 8 (fp16, bf16) use tensor cores at full rate.',
-  },
   'findings/trained-adapters': {
     title: 'Low-rank adapters and the weights beside them are trained',
     explanation: 'A LoRA fine-tune freezes all but the adapters. The file does not say so; `freeze` does.',

@@ -270,7 +270,5 @@ export interface Finding {
 export type FindingChange =
   | { readonly kind: 'batch'; readonly batch: number }
   | { readonly kind: 'precision'; readonly precision: Precision }
-  /** A size of the layer's weight, and what it would be padded to. */
-  | { readonly kind: 'size'; readonly from: number; readonly to: number }
   | { readonly kind: 'freeze'; readonly patterns: readonly string[] }
   | { readonly kind: 'framework-option'; readonly name: string; readonly value: string };

@@ -252,21 +252,6 @@ layers:
   for (const { text: edited } of found) expect(edited).toContain('body: pair() * 40');
 });
 
-it('pads a size to a multiple of 8 or 64, the faster one first', () => {
-  const text = `dims: { batch: 8192, d: 768, vocab: 50257 }
-inputs:
-  x: float32[batch, d]
-layers:
-  - head: Linear(d, vocab, bias=False)
-`;
-  const found = fixes(text, 'findings/unaligned-tensor-cores');
-  expect(found.map(({ title }) => title).sort()).toEqual([
-    expect.stringMatching(/^Use vocab 50264: /),
-    expect.stringMatching(/^Use vocab 50304: /),
-  ]);
-  expect(found.map(({ text: edited }) => edited)).toContain(text.replace('50257', '50304'));
-});
-
 it('takes a precision that the GPU has', () => {
   const text = `dims: { batch: 512, d: 1024 }
 inputs:

@@ -10,6 +10,8 @@ import { halfPrecision } from '../../hardware/computePath.ts';
 import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatBytes, formatPercent, formatTime } from '../../model/format.ts';
 import type { Finding, MessageCost } from '../../model/stepCost.ts';
+import { memoryOf } from '../memory/memoryOf.ts';
+import { runtimeReserve } from '../memory/reservedMemory.ts';
 import { communicationByLayer } from '../messageCosts.ts';
 import { type StepPlan, timesOf } from '../plan/stepPlan.ts';
 import { batchWhere, largestGrowth } from './batchWhere.ts';
@@ -108,7 +110,7 @@ function lateness({ plan, timeline }: EstimatedStep, position: number): string {
     : 'is still in flight when backward ends';
 }
 
-/** What would hide it: a larger batch, found by growing the GPU's work until less than the threshold is exposed. */
+/** What would hide it: a larger batch, with which less than the threshold is exposed. */
 function remedyOf(step: EstimatedStep): Pick<Finding, 'fix' | 'change'> {
   const { plan, memory } = step;
   const batch = plan.training.batch;
@@ -129,16 +131,19 @@ function remedyOf(step: EstimatedStep): Pick<Finding, 'fix' | 'change'> {
     : hasOption(plan.behaviour.name, 'gradient-dtype') && !isNarrow
       ? `send gradients in half precision (gradient-dtype=${narrowGradients(plan)})`
       : `send fewer bytes: ${isNarrow ? '' : 'gradients in half precision, or '}fewer parameters`;
-  const hides = batchWhere(batch, (growth) => {
-    const { exposedTime, step: time } = timesOf(plan, 'middle', growth);
+  const found = batchWhere(plan, (there, growth) => {
+    const { exposedTime, step: time } = timesOf(there, 'middle', growth);
     return exposedTime < threshold * time;
   });
-  if (hides === undefined) {
+  if (found === undefined) {
     const fix = `No batch up to ${batch * largestGrowth} per GPU hides it: ${narrower}, use a faster network or fewer GPUs`;
     return { fix };
   }
-  const fits = largestBatch(memory);
-  return hides <= fits
+  const { batch: hides, plan: there } = found;
+  if (there === undefined) return { fix: `Raise the batch per GPU to about ${hides}, or ${narrower}` };
+  const less = memoryOf(there);
+  const fits = Math.min(largestBatch(memory), largestBatch(less));
+  return less.peak <= less.capacity - runtimeReserve
     ? {
         fix: `Raise the batch per GPU to ${hides}, or ${narrower}`,
         change: { kind: 'batch', batch: hides },

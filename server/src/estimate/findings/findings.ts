@@ -17,7 +17,6 @@ import { slowNetwork } from './slowNetwork.ts';
 import { slowStart } from './slowStart.ts';
 import { smallMessages } from './smallMessages.ts';
 import { trainedAdapters } from './trainedAdapters.ts';
-import { unalignedTensorCores } from './unalignedTensorCores.ts';
 import { unsupportedPrecision } from './unsupportedPrecision.ts';
 import { waitingForInput } from './waitingForInput.ts';
 
@@ -26,27 +25,26 @@ import { waitingForInput } from './waitingForInput.ts';
  * not communication that the unknown work may hide.
  */
 export function findingsOf(step: EstimatedStep): readonly Finding[] {
-  const waiting = step.exact ? [exposedCommunication, ...reasonsForExposure, ...otherWaiting] : [];
+  const waiting = step.exact ? [exposure, ...reasonsForExposure, ...otherWaiting] : [];
   return [
     outOfMemory,
     littleMemoryLeft,
     buffersOutOfMemory,
     ...waiting,
     unsupportedPrecision,
-    unalignedTensorCores,
     trainedAdapters,
   ].flatMap((find) => find(step));
 }
 
+/** The gradient that comes too late, and what else is exposed: a layer whose message is late is named once. */
+function exposure(step: EstimatedStep): readonly Finding[] {
+  const late = lateGradient(step);
+  const isNamed = ({ layer }: Finding): boolean => late.some((finding) => finding.layer === layer);
+  return [...exposedCommunication(step).filter((finding) => !isNamed(finding)), ...late];
+}
+
 /** Why communication is not hidden, where one cause stands out. */
-const reasonsForExposure = [
-  lateGradient,
-  smallMessages,
-  serverSaturated,
-  serialRank,
-  slowNetwork,
-  oversubscribedNetwork,
-];
+const reasonsForExposure = [smallMessages, serverSaturated, serialRank, slowNetwork, oversubscribedNetwork];
 
 /** What else GPUs wait for, and what that leaves of them. */
 const otherWaiting = [launchBound, waitingForInput, loadImbalance, slowStart, lowEfficiency];

@@ -35,7 +35,7 @@ export function lateGradient({ plan, timeline, messages }: EstimatedStep): reado
       code: 'findings/late-gradient',
       severity: 'warning',
       layer,
-      message: `The gradient of ${layer} is ${formatPercent(largest.bytes / total)} of all gradient bytes, and ready ${left > 0 ? `with only ${formatTime(seconds(left))} of backward left to hide it` : 'only when backward ends'}: ${exposureText(largest)}. Other bucket sizes do not help`,
+      message: `The gradient of ${layer} is ${formatPercent(largest.bytes / total)} of all gradient bytes, and ready ${left > 0 ? `with only ${formatTime(seconds(left))} of backward left to hide it` : 'only when backward ends'}: ${exposureText(largest)}, ${formatPercent(largest.exposed / timeline.step)} of the step. Other bucket sizes do not help`,
       fix: `Make the layer's ${formatBytes(largest.bytes)} smaller, split it over the GPUs, or send its gradient in half precision`,
     },
   ];

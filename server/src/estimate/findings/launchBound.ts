@@ -7,28 +7,28 @@ import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatCount, formatPercent, formatTime } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
 import { seconds } from '../../model/units.ts';
-import type { StepPlan } from '../plan/stepPlan.ts';
+import { type StepPlan, timesOf } from '../plan/stepPlan.ts';
 import { batchWhere } from './batchWhere.ts';
 import type { EstimatedStep } from './estimatedStep.ts';
 
 export function launchBound(step: EstimatedStep): readonly Finding[] {
   const { plan, timeline } = step;
-  const { forward, backward } = plan.times;
-  const model = plan.scenario.mode === 'training' ? [forward, backward] : [forward];
-  const ofModel = totalOf(model.map(({ middle }) => middle));
-  const ofUpdate = totalOf([plan.updateTimes.middle]);
   const threshold = thresholdOf(plan.scenario.thresholds, 'launch-bound');
   const waiting = timeline.hostTime / timeline.step;
   if (timeline.step === 0 || waiting < threshold) return [];
-  const launches = totalOf([...model, plan.updateTimes].map((pass) => pass.launches));
+  const { launches, ofModel, ofUpdate } = kernelsOf(plan);
   const onAverage = seconds((ofModel + ofUpdate) / Math.max(1, launches));
-  // Only what is above the time of empty kernels grows with the batch; the host's work does not.
-  const floor = emptyKernelTime * totalOf(model.map((pass) => pass.launches));
-  const host = launches * plan.behaviour.launch.middle;
-  const batch = batchWhere(plan.training.batch, (growth) => {
-    const busy = floor + (ofModel - floor) * growth + ofUpdate;
-    return busy >= (1 - threshold) * Math.max(busy, host);
+  const found = batchWhere(plan, (there, growth) => {
+    if (growth === 1) {
+      const { hostTime, step: time } = timesOf(there, 'middle');
+      return hostTime < threshold * time;
+    }
+    const kernels = kernelsOf(there);
+    // Only what is above the time of empty kernels grows with the batch; the host's work does not.
+    const busy = kernels.floor + (kernels.ofModel - kernels.floor) * growth + kernels.ofUpdate;
+    return busy >= (1 - threshold) * Math.max(busy, kernels.launches * there.behaviour.launch.middle);
   });
+  const batch = found?.batch;
   const { advice, option } = compilation(plan);
   const otherwise = advice ?? 'use a smaller GPU';
   return [
@@ -40,14 +40,32 @@ export function launchBound(step: EstimatedStep): readonly Finding[] {
       fix:
         batch === undefined
           ? `${capitalized(otherwise)}${advice === undefined ? '' : ', or use a smaller GPU'}`
-          : `Raise the batch per GPU to ${batch} or more${advice === undefined ? '' : `, or ${advice}`}`,
-      ...(batch !== undefined
-        ? { change: { kind: 'batch', batch } }
+          : `Raise the batch per GPU to ${found?.plan === undefined ? 'about ' : ''}${batch}${advice === undefined ? '' : `, or ${advice}`}`,
+      ...(found?.plan !== undefined
+        ? { change: { kind: 'batch', batch: found.batch } }
         : option !== undefined
           ? { change: { kind: 'framework-option', ...option } }
           : {}),
     },
   ];
+}
+
+interface Kernels {
+  readonly launches: number;
+  /** Seconds, of the model and of the update; `floor` were the model's kernels empty. */
+  readonly ofModel: number;
+  readonly ofUpdate: number;
+  readonly floor: number;
+}
+
+function kernelsOf({ times: { forward, backward }, updateTimes, scenario }: StepPlan): Kernels {
+  const model = scenario.mode === 'training' ? [forward, backward] : [forward];
+  return {
+    launches: totalOf([...model, updateTimes].map((pass) => pass.launches)),
+    ofModel: totalOf(model.map(({ middle }) => middle)),
+    ofUpdate: totalOf([updateTimes.middle]),
+    floor: emptyKernelTime * totalOf(model.map((pass) => pass.launches)),
+  };
 }
 
 /** What compiling would still do: fuse kernels, and launch them together as a CUDA graph. */

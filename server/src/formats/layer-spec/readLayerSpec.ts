@@ -43,7 +43,8 @@ function readIndented(text: string, memory: ReadingCache, meant: MeantIndents): 
   const reading = new SpecReading(text, memory);
   const { root, problems } = readYaml(text, meant);
   const spec = readSpec(reading, root, problems);
-  const isUnknownKey = root?.kind === 'map' && (spec?.sections.length ?? 0) < root.entries.length;
+  const keys = new Set(root?.kind === 'map' ? root.entries.map(({ key }) => key.text) : []);
+  const isUnknownKey = (spec?.sections.length ?? 0) < keys.size;
   return {
     spec,
     issues: inOrder(reading.issues),

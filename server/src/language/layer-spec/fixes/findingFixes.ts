@@ -11,7 +11,6 @@ import { gainOf, throughputGainOf } from '../../fix.ts';
 import { applyEdits, type TextEdit } from '../../textEdit.ts';
 import { frameworkEdit } from './frameworkEdit.ts';
 import { scenarioEdit } from './scenarioEdit.ts';
-import { sizeEdits } from './sizeEdits.ts';
 import type { Change, Wrong } from './wrong.ts';
 
 export function findingFixes(wrong: Wrong): readonly Change[] {
@@ -21,6 +20,7 @@ export function findingFixes(wrong: Wrong): readonly Change[] {
   switch (diagnostic.code) {
     case 'findings/out-of-memory':
       return [...advised, ...checkpointed(wrong)];
+    case 'findings/late-gradient':
     case 'findings/exposed-communication':
       return [...advised, ...gradientOptions(wrong)];
     case 'findings/launch-bound':
@@ -44,13 +44,6 @@ function changesFor(wrong: Wrong, change: FindingChange): readonly Change[] {
         ({ scenario }) => scenario?.precision === change.precision,
       );
     }
-    case 'size': {
-      const sizes = [Math.ceil(change.from / 8) * 8, Math.ceil(change.from / 64) * 64];
-      return [...new Set(sizes)]
-        .flatMap((to) => sizeChange(wrong, change.from, to))
-        .sort((left, right) => left.step - right.step)
-        .map(({ title, edits }) => ({ title, edits }));
-    }
     case 'freeze': {
       const edits = [
         scenarioEdit(document, 'freeze', `'${change.patterns.join(', ')}'`, wrong.diagnostic.model),
@@ -67,11 +60,8 @@ function changesFor(wrong: Wrong, change: FindingChange): readonly Change[] {
   }
 }
 
-/**
- * The batch is set where the text sets it: in its scenario, as a dim, or in a scenario that is new. Advice assumes that
- * all work grows with the batch; where the finding is still there when it is costed, a larger batch is tried.
- */
-function batchChange(wrong: Wrong, advised: number): readonly Change[] {
+/** The batch is set where the text sets it: in its scenario, as a dim, or in a scenario that is new. */
+function batchChange(wrong: Wrong, batch: number): readonly Change[] {
   const { document, diagnostic } = wrong;
   const { model } = diagnostic;
   const { inputs, dims } = selectModel(document.spec, model) ?? document.spec;
@@ -79,28 +69,17 @@ function batchChange(wrong: Wrong, advised: number): readonly Change[] {
   const dim = size?.kind === 'name' ? dims.find(({ name }) => name.text === size.name) : undefined;
   const inDims = dim?.value?.kind === 'number' ? dim.value.span : undefined;
   const ways = [
-    ...(inDims === undefined ? [] : [(batch: number) => [{ span: inDims, text: String(batch) }]]),
-    (batch: number) => [scenarioEdit(document, 'batch', String(batch), model)],
+    ...(inDims === undefined ? [] : [[{ span: inDims, text: String(batch) }]]),
+    [scenarioEdit(document, 'batch', String(batch), model)],
   ];
   for (const edits of ways) {
-    for (let [batch, tries] = [advised, 0]; tries < mostTries; tries += 1, batch *= 2) {
-      const after = recosted(wrong, edits(batch));
-      if (after.scenario?.batchPerGpu !== batch) break;
-      if (after.cost?.findings.some(({ code }) => code === diagnostic.code)) continue;
-      return costed(wrong, edits(batch), `Use a batch of ${batch}`, () => true);
-    }
+    const isDone = ({ scenario, cost }: ModelEstimate): boolean =>
+      scenario?.batchPerGpu === batch &&
+      cost?.findings.every(({ code }) => code !== diagnostic.code) === true;
+    const changes = costed(wrong, edits, `Use a batch of ${batch}`, isDone);
+    if (changes.length > 0) return changes;
   }
   return [];
-}
-
-function sizeChange(wrong: Wrong, from: number, to: number): readonly (Change & { readonly step: number })[] {
-  const found = sizeEdits(wrong.document, wrong.diagnostic, from, to);
-  if (found === undefined) return [];
-  const after = recosted(wrong, found.edits);
-  const step = after.cost?.totals.time.step ?? null;
-  if (step === null || countErrors(after) > countErrors(wrong.view.estimate)) return [];
-  const gain = gainOf(wrong.view.estimate.cost, after.cost);
-  return isLoss(gain) ? [] : [{ title: titled(`Use ${found.what}`, gain), edits: found.edits, step }];
 }
 
 /** Buckets of another size, and gradients in half precision, where that makes the step shorter. */
@@ -117,7 +96,7 @@ function gradientOptions(wrong: Wrong): readonly Change[] {
     .sort((left, right) => left.step - right.step);
   const [best] = buckets;
   const before = wrong.view.estimate.cost?.totals.time.step ?? null;
-  const worthwhile = best !== undefined && before !== null && best.step < before * 0.995;
+  const worthwhile = best !== undefined && before !== null && best.step < before * worthwhileStep;
   return [...narrow, ...(worthwhile ? optionChange(wrong, 'bucket-mb', String(best.size)) : [])];
 }
 
@@ -129,6 +108,9 @@ function compiled(wrong: Wrong): readonly Change[] {
   if (!hasOption(name, 'compile')) return [];
   return optionChange(wrong, 'compile', 'reduce-overhead');
 }
+
+/** Of the step now: a smaller gain is not worth a line. */
+const worthwhileStep = 0.99;
 
 const bucketSizes = [5, 10, 50, 100, 200];
 
@@ -175,8 +157,6 @@ function checkpointed(wrong: Wrong): readonly Change[] {
   });
 }
 
-const mostTries = 8;
-
 /** The change, if the edited text is as it should be and has no new errors. */
 function costed(
   wrong: Wrong,
@@ -191,12 +171,13 @@ function costed(
   return isLoss(gain) ? [] : [{ title: titled(what, gain), edits }];
 }
 
-/** Advice that makes things worse here is none. */
-const isLoss = (gain: string): boolean => / slower,| fewer samples/.test(gain);
+/** Advice that makes things worse here, or no better, is none. */
+const isLoss = (gain: string): boolean => / slower,| fewer samples|^as fast as now$/.test(gain);
 
 const memoryFindings: ReadonlySet<string> = new Set([
   'findings/out-of-memory',
   'findings/little-memory-left',
+  'findings/buffers-out-of-memory',
 ]);
 
 /** What the change is worth, in the terms of what it is against. */
