@@ -18,6 +18,7 @@ import { registerOnnxTextFiles } from './onnxTextFiles.ts';
 import { registerOpenConfig } from './openConfig.ts';
 import type { ClientPlatform } from './platform.ts';
 import { registerReport } from './report.ts';
+import { registerSetDimensions } from './setDimensions.ts';
 import { registerStatus } from './status.ts';
 
 export async function activateExtension(
@@ -59,6 +60,7 @@ export async function activateExtension(
     registerStatus(client, estimates),
     registerClusterPicker(client, started, estimates),
     registerFrameworkPicker(client, started, estimates),
+    registerSetDimensions(client, started, estimates),
     registerReport(client, started, estimates, platform.rendersPages),
     vscode.commands.registerCommand(commands.showLog, () => log.show()),
     registerBenchmark(client, platform.canBenchmark, estimates, log),

@@ -6,27 +6,37 @@ import {
   type ClusterChoice,
   commands,
   listClusters,
+  type ScenarioChange,
   type ScenarioSummary,
 } from '../../server/src/protocol.ts';
 import type { Estimates } from './estimates.ts';
-import { tellWhereFixed, writeSetting } from './scenarioSettings.ts';
+import { applyScenarioChange, changedModel } from './scenarioSettings.ts';
 
 export function registerClusterPicker(
   client: BaseLanguageClient,
   started: Promise<void>,
   estimates: Estimates,
 ): vscode.Disposable {
-  const summary = (): ScenarioSummary | undefined => estimates.active()?.summary;
+  const present = (): Present => ({
+    summary: estimates.active()?.summary,
+    set: (change) => applyScenarioChange(client, changedModel(estimates), change),
+  });
   return vscode.Disposable.from(
     vscode.commands.registerCommand(commands.chooseCluster, async () => {
       await started;
       const choices = await client.sendRequest<readonly ClusterChoice[]>(listClusters);
-      await chooseCluster(choices, summary());
+      await chooseCluster(choices, present());
     }),
-    vscode.commands.registerCommand(commands.chooseGpus, () => chooseCount('gpus', summary())),
-    vscode.commands.registerCommand(commands.chooseBatch, () => chooseCount('batch', summary())),
-    vscode.commands.registerCommand(commands.choosePrecision, () => choosePrecision(summary())),
+    vscode.commands.registerCommand(commands.chooseGpus, () => chooseCount('gpus', present())),
+    vscode.commands.registerCommand(commands.chooseBatch, () => chooseCount('batch', present())),
+    vscode.commands.registerCommand(commands.choosePrecision, () => choosePrecision(present())),
   );
+}
+
+/** What holds, and how it is changed. */
+interface Present {
+  readonly summary: ScenarioSummary | undefined;
+  readonly set: (change: ScenarioChange) => Promise<void>;
 }
 
 interface Choice extends vscode.QuickPickItem {
@@ -34,48 +44,52 @@ interface Choice extends vscode.QuickPickItem {
   readonly command?: string;
 }
 
-async function chooseCluster(
-  choices: readonly ClusterChoice[],
-  summary: ScenarioSummary | undefined,
-): Promise<void> {
+/** The present cluster first, then what else a scenario has, then what could be chosen instead, the newest first. */
+async function chooseCluster(choices: readonly ClusterChoice[], { summary, set }: Present): Promise<void> {
   const item = (cluster: ClusterChoice): Choice => ({
     label: cluster.title,
-    description:
-      cluster.name === summary?.cluster ? `${cluster.name} (${vscode.l10n.t('current')})` : cluster.name,
-    detail:
-      cluster.kind === 'gpu'
-        ? ''
-        : `${cluster.gpusPerNode} × ${cluster.gpu} per node${cluster.links === '' ? '' : `, ${cluster.links}`}`,
+    description: cluster.name,
+    ...(cluster.kind === 'gpu' || cluster.links === '' ? {} : { detail: cluster.links }),
     cluster,
   });
   const separator = (label: string): Choice => ({ label, kind: vscode.QuickPickItemKind.Separator });
+  const current = choices.find(({ name }) => name === summary?.cluster);
+  const others = (kind: ClusterChoice['kind']): readonly Choice[] =>
+    choices
+      .filter((each) => each.kind === kind && each !== current)
+      .map(item)
+      .reverse();
+  const parts: readonly Choice[] = [
+    {
+      label: vscode.l10n.t('GPUs…'),
+      description: summary === undefined ? '' : String(summary.gpus),
+      command: commands.chooseGpus,
+    },
+    {
+      label: vscode.l10n.t('Batch per GPU…'),
+      description: summary === undefined ? '' : String(summary.batch),
+      command: commands.chooseBatch,
+    },
+    {
+      label: vscode.l10n.t('Precision…'),
+      description: summary?.precision ?? '',
+      command: commands.choosePrecision,
+    },
+    {
+      label: vscode.l10n.t('Framework…'),
+      description: summary?.framework ?? '',
+      command: commands.chooseFramework,
+    },
+  ];
   const picked = await vscode.window.showQuickPick<Choice>(
     [
-      separator(vscode.l10n.t('Clusters')),
-      ...choices.filter(({ kind }) => kind === 'cluster').map(item),
+      ...(current === undefined ? [] : [separator(vscode.l10n.t('Current')), item(current)]),
       separator(vscode.l10n.t('Scenario')),
-      {
-        label: vscode.l10n.t('GPUs…'),
-        description: summary === undefined ? '' : String(summary.gpus),
-        command: commands.chooseGpus,
-      },
-      {
-        label: vscode.l10n.t('Batch per GPU…'),
-        description: summary === undefined ? '' : String(summary.batch),
-        command: commands.chooseBatch,
-      },
-      {
-        label: vscode.l10n.t('Precision…'),
-        description: summary?.precision ?? '',
-        command: commands.choosePrecision,
-      },
-      {
-        label: vscode.l10n.t('Framework…'),
-        description: summary?.framework ?? '',
-        command: commands.chooseFramework,
-      },
+      ...parts,
+      separator(vscode.l10n.t('Clusters')),
+      ...others('cluster'),
       separator(vscode.l10n.t('Single GPUs')),
-      ...choices.filter(({ kind }) => kind === 'gpu').map(item),
+      ...others('gpu'),
     ],
     {
       title: vscode.l10n.t('Layercost: Choose Cluster'),
@@ -85,17 +99,25 @@ async function chooseCluster(
     },
   );
   if (picked?.command !== undefined) await vscode.commands.executeCommand(picked.command);
-  if (picked?.cluster === undefined) return;
-  // Counts that belonged to another cluster would not fit a single GPU.
-  if (picked.cluster.kind === 'gpu') {
-    await writeSetting('gpus', undefined);
-    await writeSetting('nodes', undefined);
-  }
-  await writeSetting('cluster', picked.cluster.name);
-  tellWhereFixed('cluster', summary);
+  if (picked?.cluster !== undefined) await set(clusterChange(picked.cluster, summary));
 }
 
-async function chooseCount(key: 'gpus' | 'batch', summary: ScenarioSummary | undefined): Promise<void> {
+/** Counts that belonged to another cluster are dropped where they would not fit this one. */
+function clusterChange(
+  { name, gpusPerNode, isNetworked }: ClusterChoice,
+  summary: ScenarioSummary | undefined,
+): ScenarioChange {
+  const gpus = summary?.gpus ?? 0;
+  const fits = gpus > 0 && (gpus <= gpusPerNode || (isNetworked && gpus % gpusPerNode === 0));
+  const isOneNode = gpusPerNode === 1 && !isNetworked;
+  return {
+    cluster: name,
+    ...(fits && !isOneNode ? {} : { gpus: null }),
+    ...(gpusPerNode === summary?.gpusPerNode ? {} : { nodes: null }),
+  };
+}
+
+async function chooseCount(key: 'gpus' | 'batch', { summary, set }: Present): Promise<void> {
   const current = key === 'gpus' ? summary?.gpus : summary?.batch;
   const answer = await vscode.window.showInputBox({
     title: key === 'gpus' ? vscode.l10n.t('Layercost: GPUs') : vscode.l10n.t('Layercost: Batch per GPU'),
@@ -113,11 +135,10 @@ async function chooseCount(key: 'gpus' | 'batch', summary: ScenarioSummary | und
         : vscode.l10n.t('Enter a whole number of at least 1, or nothing'),
   });
   if (answer === undefined) return;
-  await writeSetting(key, answer.trim() === '' ? undefined : Number(answer.trim()));
-  tellWhereFixed(key, summary);
+  await set({ [key]: answer.trim() === '' ? null : Number(answer.trim()) });
 }
 
-async function choosePrecision(summary: ScenarioSummary | undefined): Promise<void> {
+async function choosePrecision({ summary, set }: Present): Promise<void> {
   const details: Readonly<Record<string, string>> = {
     fp32: vscode.l10n.t('32-bit floats throughout'),
     tf32: vscode.l10n.t('32-bit floats, matrix multiplications in TF32 on tensor cores'),
@@ -134,6 +155,5 @@ async function choosePrecision(summary: ScenarioSummary | undefined): Promise<vo
     { title: vscode.l10n.t('Layercost: Precision') },
   );
   if (picked === undefined) return;
-  await writeSetting('precision', picked.label);
-  tellWhereFixed('precision', summary);
+  await set({ precision: picked.label });
 }

@@ -4,7 +4,7 @@ import * as vscode from 'vscode';
 import type { BaseLanguageClient } from 'vscode-languageclient';
 import { commands, type FrameworkChoiceItem, listFrameworks } from '../../server/src/protocol.ts';
 import type { Estimates } from './estimates.ts';
-import { tellWhereFixed, writeSetting } from './scenarioSettings.ts';
+import { applyScenarioChange, changedModel } from './scenarioSettings.ts';
 
 export function registerFrameworkPicker(
   client: BaseLanguageClient,
@@ -15,6 +15,7 @@ export function registerFrameworkPicker(
     await started;
     const choices = await client.sendRequest<readonly FrameworkChoiceItem[]>(listFrameworks);
     const summary = estimates.active()?.summary;
+    const model = changedModel(estimates);
     const picked = await vscode.window.showQuickPick(
       choices.map(({ name, documentation, overlaps }) => ({
         label: name,
@@ -31,7 +32,6 @@ export function registerFrameworkPicker(
       },
     );
     if (picked === undefined) return;
-    await writeSetting('framework', picked.label);
-    tellWhereFixed('framework', summary);
+    await applyScenarioChange(client, model, { framework: picked.label });
   });
 }

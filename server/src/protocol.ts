@@ -3,6 +3,11 @@
  * names and shapes only, so that it adds nothing to a bundle.
  */
 
+import type { ScenarioChange } from './model/scenarioChange.ts';
+
+export type { DimensionChoice } from './language/dimensionChoices.ts';
+export type { ScenarioChange };
+
 /** Scheme of the read-only text of a binary model, produced by the server. */
 export const onnxTextScheme = 'onnx-text';
 
@@ -29,6 +34,8 @@ export const commands = {
   chooseFramework: 'layercost.chooseFramework',
   benchmark: 'layercost.benchmark',
   openConfig: 'layercost.openConfig',
+  setDimensions: 'layercost.setDimensions',
+  changeScenario: 'layercost.changeScenario',
   showLog: 'layercost.showLog',
   openBinary: 'layercost.openAsBinary',
 } as const;
@@ -80,6 +87,8 @@ export interface ClusterChoice {
   readonly gpusPerNode: number;
   /** GPUs of one node are linked, nodes are networked. */
   readonly links: string;
+  /** Whether there can be more nodes than one. */
+  readonly isNetworked: boolean;
   readonly kind: 'cluster' | 'gpu';
 }
 
@@ -90,6 +99,32 @@ export interface FrameworkChoiceItem {
   readonly documentation: string;
   /** What of a step it overlaps. */
   readonly overlaps: string;
+}
+
+/** Client to server: the dimensions of a model that a scenario gives values, those without one first. */
+export const listDimensions = 'layercost/listDimensions';
+export interface DimensionsParams {
+  readonly uri: string;
+  /** Which model of a text that holds several; the first where none is named. */
+  readonly model?: string;
+}
+/** Client to server: where a change of an open model's scenario is to be written. */
+export const placeScenarioChange = 'layercost/placeScenarioChange';
+export interface ScenarioChangeParams extends DimensionsParams {
+  readonly change: ScenarioChange;
+}
+export type ScenarioChangePlace =
+  /** In the text, which has a scenario of its own: these changes of it, as LSP's `TextEdit`. */
+  | { readonly kind: 'text'; readonly edits: readonly PlainTextEdit[] }
+  /** In the settings, of this file. */
+  | { readonly kind: 'settings'; readonly file: string };
+export interface PlainTextEdit {
+  readonly range: { readonly start: PlainPosition; readonly end: PlainPosition };
+  readonly newText: string;
+}
+interface PlainPosition {
+  readonly line: number;
+  readonly character: number;
 }
 
 /** Client to server: a page about an open document, as Markdown or as an aligned table in plain text. */
@@ -168,6 +203,8 @@ export const trustGranted = 'layercost/trustGranted';
 export const runBenchmark = 'layercost/benchmark';
 export interface BenchmarkParams {
   readonly uri: string;
+  /** The interpreter that the editor's Python extension has chosen; the setting goes before it. */
+  readonly python?: string;
   /** Which model of a text that holds several; the first where none is named. */
   readonly model?: string;
 }
@@ -175,7 +212,9 @@ export type BenchmarkResult =
   | { readonly kind: 'done'; readonly summary: string }
   | { readonly kind: 'cancelled' }
   /** What went wrong and what to do. */
-  | { readonly kind: 'failed'; readonly message: string };
+  | { readonly kind: 'failed'; readonly message: string; readonly remedy?: BenchmarkRemedy };
+/** What would help: another interpreter, or a workspace that is trusted. */
+export type BenchmarkRemedy = 'python' | 'trust';
 
 /** Server to client while a benchmark runs. */
 export const benchmarkProgress = 'layercost/benchmarkProgress';

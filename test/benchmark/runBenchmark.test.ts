@@ -61,7 +61,7 @@ describe('a runner that misbehaves', () => {
     ['killed', 'crash', /SIGKILL.* memory ran out: lower the batch/],
     ['silent', 'crash', /exit status 0 during start-up before it was done/],
     ['lacks', 'torch-missing', /has no torch .*`.* -m pip install torch`/],
-    ['gpuless', 'no-gpu', /sees no GPU .*--device cpu/],
+    ['gpuless', 'no-gpu', /sees no GPU .*benchmark on the CPU/],
     ['memory', 'out-of-memory', /Memory ran out at batch 4 .*lower the batch/],
     ['nothing', 'nothing-measured', /Nothing could be measured: MatMul failed: not implemented/],
   ])('%s: %s', async (behaviour, kind, message) => {

@@ -79,11 +79,11 @@ describe('sizes', () => {
     [{ cluster: 'rtx-4090-workstation', nodes: 2 }, /one node of 2 GPUs without a network/],
     [
       { cluster: 'dgx-a100', nodes: 1, gpus: 9 },
-      /9 GPUs do not fit on 1 node of 8: set only one of --gpus and --nodes, or use 1–8 GPUs$/,
+      /9 GPUs do not fit on 1 node of 8: set only one of `gpus` and `nodes`, or use 1–8 GPUs$/,
     ],
     [
       { cluster: 'dgx-a100', nodes: 4, gpus: 2 },
-      /2 GPUs do not fit on 4 nodes of 8: set only one of --gpus and --nodes, or use 4–32 GPUs$/,
+      /2 GPUs do not fit on 4 nodes of 8: set only one of `gpus` and `nodes`, or use 4–32 GPUs$/,
     ],
     [{ cluster: 'dgx-a100', gpus: 0 }, /`gpus` is 0; it takes a whole number from 1/],
     [{ cluster: 'dgx-a100', nodes: 1.5 }, /`nodes` is 1.5/],

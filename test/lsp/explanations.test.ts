@@ -8,8 +8,10 @@ import type { IssueCode } from '../../server/src/model/issueCodes.ts';
 
 const start = { line: 0, character: 0 };
 const linkOf = (code: IssueCode, page: string | undefined): string | undefined =>
-  toDiagnostic({ range: { start, end: start }, severity: 'warning', code, message: '' }, page).codeDescription
-    ?.href;
+  toDiagnostic(
+    { range: { start, end: start }, severity: 'warning', code, message: '' },
+    page === undefined ? {} : { issuesPage: page },
+  ).codeDescription?.href;
 
 it.each([
   ['shape/mismatch', 'file:///x/docs/issues.md', 'file:///x/docs/issues.md#shapemismatch'],

@@ -20,8 +20,8 @@ export interface BenchmarkFailure {
   readonly log: string;
 }
 
-/** How a person picks another interpreter, in the editor and on the command line. */
-const choosePython = 'choose another Python with the setting layercost.benchmark.python or --python PATH';
+/** Each surface says how. */
+const choosePython = 'choose another Python';
 
 export function cannotStart(python: string, code: string | undefined): string {
   if (code === 'ENOENT') {
@@ -87,7 +87,7 @@ export function reported(event: ErrorEvent, python: string, batch: number): stri
     case 'torch-missing':
       return `${python} has no torch (${event.message}): install it with \`${python} -m pip install torch\`, or ${choosePython}`;
     case 'no-gpu':
-      return `torch of ${python} sees no GPU (${event.message}): install a torch built for this GPU and its driver, or benchmark on the CPU with --device cpu`;
+      return `torch of ${python} sees no GPU (${event.message}): install a torch built for this GPU and its driver, or benchmark on the CPU`;
     case 'out-of-memory':
       return `Memory ran out at batch ${batch} (${event.message}): lower the batch, or stop what else uses the device`;
     case 'unsupported-operator':

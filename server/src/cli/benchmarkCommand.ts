@@ -10,6 +10,7 @@ import { formatBytes, formatTime, significant } from '../model/format.ts';
 import { bytes } from '../model/units.ts';
 import type { Arguments } from './arguments.ts';
 import { costModelFile, failureStatus, openModelFile, printIssues } from './costFile.ts';
+import { withBenchmarkOptions } from './optionAdvice.ts';
 import { printData, printMessage } from './streams.ts';
 
 export async function runBenchmarkCommand(
@@ -48,7 +49,7 @@ export async function runBenchmarkCommand(
 
   if (outcome.measurements === undefined) {
     if (outcome.failure.log !== '') printMessage(outcome.failure.log.trimEnd());
-    printMessage(`layercost: ${outcome.failure.message}`);
+    printMessage(`layercost: ${withBenchmarkOptions(outcome.failure)}`);
     return 1;
   }
   const comparison = compareMeasured(cost, outcome.measurements);

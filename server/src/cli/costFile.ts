@@ -23,6 +23,7 @@ import { checkExternalData } from '../node/externalData.ts';
 import { openFileSource } from '../node/fileSource.ts';
 import { includeReader } from '../node/includeReader.ts';
 import { readTextFile } from '../node/readTextFile.ts';
+import { withOptions } from './optionAdvice.ts';
 import type { ScenarioArguments } from './scenarioArguments.ts';
 import { printMessage } from './streams.ts';
 
@@ -204,7 +205,7 @@ function readTrace(path: string): LayerMeasurements | undefined {
 export function printIssues(file: string, issues: readonly Issue[]): void {
   for (const issue of issues) {
     if (issue.severity !== 'information' || issue.code === 'spec/model')
-      printMessage(`${file}: ${issue.severity} ${issue.code}: ${issue.message}`);
+      printMessage(`${file}: ${issue.severity} ${issue.code}: ${withOptions(issue).message}`);
   }
 }
 

@@ -18,6 +18,7 @@ import {
   statusOf,
   withOptionEffects,
 } from './costFile.ts';
+import { withOptions } from './optionAdvice.ts';
 import { printsToTerminal } from './printsToTerminal.ts';
 import { printOrWrite } from './writeOutput.ts';
 
@@ -60,7 +61,11 @@ function render(
   const { format } = given;
   return format === 'trace'
     ? renderTrace(training, scenario, cluster, estimate.measurements)
-    : renderings[format](makeReport(opened, training.analysis, cost, issues), widthOf(given), given.summary);
+    : renderings[format](
+        makeReport(opened, training.analysis, cost, issues.map(withOptions)),
+        widthOf(given),
+        given.summary,
+      );
 }
 
 const renderings: Readonly<

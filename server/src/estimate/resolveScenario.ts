@@ -36,8 +36,8 @@ export function resolveScenario(
   settled: readonly string[] = [],
 ): ResolvedScenario {
   const issues: Issue[] = [];
-  const report: Report = (severity, code, message, scenarioKey) => {
-    issues.push({ severity, code, message, scenarioKey });
+  const report: Report = (severity, code, message, scenarioKey, unset) => {
+    issues.push({ severity, code, message, scenarioKey, ...(unset === undefined ? {} : { unset }) });
   };
   const cluster = resolveCluster(first(requests, 'cluster'), lookup, report);
   const { nodes, gpus } = resolveRequestedSize(cluster, requests, report);
@@ -115,7 +115,13 @@ function askedBatch(requests: readonly ScenarioRequest[], passes: number): numbe
 }
 
 /** The key is the one that asked for it. */
-type Report = (severity: Severity, code: IssueCode, message: string, key: ScenarioKey) => void;
+type Report = (
+  severity: Severity,
+  code: IssueCode,
+  message: string,
+  key: ScenarioKey,
+  unset?: readonly string[],
+) => void;
 
 function first<Key extends keyof ScenarioRequest>(
   requests: readonly ScenarioRequest[],
@@ -207,7 +213,7 @@ function resolveSize(
     report(
       'error',
       'scenario/invalid',
-      `${gpus} ${plural(gpus, 'GPU')} do not fit on ${nodes} ${plural(nodes, 'node')} of ${perNode}: set only one of --gpus and --nodes, or use ${nodes}–${nodes * perNode} GPUs`,
+      `${gpus} ${plural(gpus, 'GPU')} do not fit on ${nodes} ${plural(nodes, 'node')} of ${perNode}: set only one of \`gpus\` and \`nodes\`, or use ${nodes}–${nodes * perNode} GPUs`,
       sizeKey,
     );
     return oneNode;
@@ -293,8 +299,9 @@ function resolveBatch(
   report(
     'information',
     'scenario/default-batch',
-    `The batch (\`${batchSymbol}\`) has no value; costs assume one sample per GPU. Set it with --batch`,
+    `The batch (\`${batchSymbol}\`) has no value; costs assume one sample per GPU`,
     'batch',
+    [batchSymbol],
   );
   return 1;
 }
@@ -380,8 +387,9 @@ function bindDimensions(
       report(
         'warning',
         'shape/unbound-dimension',
-        `Dimension \`${name}\` has no value, so costs that depend on it are unknown; set it with --dim ${name}=VALUE`,
+        `Dimension \`${name}\` has no value, so costs that depend on it are unknown`,
         'dimensions',
+        [name],
       );
     }
   }

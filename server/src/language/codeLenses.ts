@@ -5,13 +5,14 @@ import { atLeast, formatBytes, formatFlops, formatShortCount, formatTime } from 
 import type { Scenario } from '../model/scenario.ts';
 import type { Fit, StepCost } from '../model/stepCost.ts';
 import { bytes } from '../model/units.ts';
+import { unsetDimensions } from './dimensionChoices.ts';
 import { measuredText } from './lineCost.ts';
 import { type ModelView, viewsOf } from './modelView.ts';
 
 export interface CodeLens {
   readonly line: number;
   readonly title: string;
-  readonly action: 'show-report' | 'choose-cluster';
+  readonly action: 'show-report' | 'choose-cluster' | 'set-dimensions';
   /** The model it is about, where the text holds several. */
   readonly model?: string;
 }
@@ -40,11 +41,15 @@ function lensesOf(view: ModelView): readonly CodeLens[] {
   ].join(' · ');
   // Sums of nothing would read like a model that costs nothing.
   const title = costed ? total : `${view.estimate.opened.name} · cost unknown`;
+  const unset = unsetDimensions(view);
   const { part } = view;
   const place = { line: part?.firstLine ?? 0, ...(part === undefined ? {} : { model: part.name }) };
   return [
     { ...place, title, action: 'show-report' },
     { ...place, title: describeScenario(cost.scenario), action: 'choose-cluster' },
+    ...(unset.length === 0
+      ? []
+      : [{ ...place, title: `Set dimensions: ${unset.join(', ')}`, action: 'set-dimensions' as const }]),
   ];
 }
 

@@ -26,6 +26,8 @@ export interface Diagnostic {
   readonly change?: FindingChange;
   /** The edit that the reader went on as if it had been made. */
   readonly repair?: Repair;
+  /** Dimensions that could have a value. */
+  readonly unset?: readonly string[];
   /** True for text that could go: an editor shows it pale. */
   readonly unnecessary?: true;
   /** The model it is about, where the text holds several. */
@@ -60,12 +62,13 @@ export function diagnostics(view: ModelView): readonly Diagnostic[] {
 function diagnosticsOf(view: ModelView): readonly Diagnostic[] {
   const issues = view.estimate.issues.map((issue) => ({ issue, range: rangeOfIssue(view, issue) }));
   const shown = withoutConsequences(view, issues).map(
-    ({ issue: { code, severity, message, repair }, range }) => ({
+    ({ issue: { code, severity, message, repair, unset }, range }) => ({
       range,
       severity,
       code,
       message,
       ...(repair === undefined ? {} : { repair }),
+      ...(unset === undefined ? {} : { unset }),
       ...(unnecessary.has(code) ? { unnecessary: true as const } : {}),
     }),
   );

@@ -19,3 +19,17 @@ export function applyEdits(source: string, edits: readonly TextEdit[]): string {
 export type Outcome<Result> =
   | { readonly kind: 'done'; readonly result: Result }
   | { readonly kind: 'refused'; readonly reason: string };
+
+/** The one edit that makes the second text of the first; `undefined` where they are the same. */
+export function differenceOf(before: string, after: string): TextEdit | undefined {
+  if (before === after) return undefined;
+  const shorter = Math.min(before.length, after.length);
+  let start = 0;
+  while (start < shorter && before[start] === after[start]) start += 1;
+  let end = 0;
+  while (end < shorter - start && before[before.length - 1 - end] === after[after.length - 1 - end]) end += 1;
+  return {
+    span: { start, end: before.length - end },
+    text: after.slice(start, after.length - end),
+  };
+}

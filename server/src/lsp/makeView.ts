@@ -25,13 +25,14 @@ import { viewOnnxText } from '../language/viewOnnxText.ts';
 import { LoweringCache } from '../lowering/layer-spec/loweringCache.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
 import type { Scenario } from '../model/scenario.ts';
+import type { ScenarioChange } from '../model/scenarioChange.ts';
 import { finish, type Steps } from '../model/steps.ts';
 import { languageIds } from '../protocol.ts';
 import type { IncludedFiles } from './includedFiles.ts';
 import type { OnnxFiles } from './onnxFiles.ts';
 import { operatorsBeside } from './operatorsBeside.ts';
 import { runSteps } from './runSteps.ts';
-import type { Settings } from './settings.ts';
+import { type Settings, scenarioOfSettings, withScenario } from './settings.ts';
 import { estimateWith, settingsScenario, type UserProfiles } from './settingsScenario.ts';
 import { fileName, modelBehind } from './virtualText.ts';
 
@@ -165,6 +166,24 @@ export async function recostSpec(uri: string, sources: ViewSources): Promise<Rec
   return (text, model) => {
     const openSpec = specReader(uri, settings, sources.includes);
     return finish(estimateWith(finish(openSpec(readLayerSpec(text), model)), scenario));
+  };
+}
+
+/** How the model of a view is costed with a change of its scenario: as if the settings of its file said so. */
+export async function recostScenario(
+  uri: string,
+  view: ModelView,
+  sources: ViewSources,
+): Promise<(change: ScenarioChange) => ModelEstimate> {
+  const source = modelBehind(uri) ?? uri;
+  const settings = await sources.settingsOf(source);
+  const { cluster, request } = await settingsScenario(settings, source, sources);
+  const { model } = view.estimate.asked;
+  return (change) => {
+    const changed = scenarioOfSettings(withScenario(settings, { ...change }).settings);
+    // The description of a framework was read from the file that the settings name.
+    const framework = change.framework === undefined ? request.framework : changed.framework;
+    return finish(estimateWith(model, { request: { ...changed, ...(framework && { framework }) }, cluster }));
   };
 }
 

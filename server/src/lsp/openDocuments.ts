@@ -4,15 +4,18 @@
  */
 
 import type { TextDocument } from 'vscode-languageserver-textdocument';
+import type { ModelEstimate } from '../estimate/estimateModel.ts';
 import type { Recost } from '../language/fix.ts';
 import { isComplete, isReadable, keepLastGood } from '../language/keepLastGood.ts';
 import { type ModelView, viewOfModel } from '../language/modelView.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
+import type { ScenarioChange } from '../model/scenarioChange.ts';
 import {
   type DocumentCache,
   documentCache,
   makeView,
   measurementKey,
+  recostScenario,
   recostSpec,
   type ViewSources,
 } from './makeView.ts';
@@ -29,6 +32,8 @@ export interface OpenDocuments {
   shownView(uri: string): ModelView | undefined;
   /** How the text of a layer spec is costed: with the settings and files of the open one. */
   recost(uri: string): Promise<Recost>;
+  /** How a shown model is costed with something of its scenario changed. */
+  recostScenario(uri: string, view: ModelView): Promise<(change: ScenarioChange) => ModelEstimate>;
   /**
    * Measured times of a model of the document, shown for as long as neither the text nor the scenario's batch or
    * precision changes.
@@ -167,6 +172,7 @@ export function openDocuments(sources: DocumentSources): OpenDocuments {
     },
     shownView: (uri) => states.get(uri)?.shown,
     recost: (uri) => recostSpec(uri, sources),
+    recostScenario: (uri, view) => recostScenario(uri, view, sources),
     keepMeasurements: (uri, model, measurements) => {
       const state = states.get(uri);
       if (state?.shown === undefined) return;

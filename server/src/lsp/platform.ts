@@ -5,6 +5,7 @@ import type { ByteSource } from '../formats/byteSource.ts';
 import type { FolderEntry } from '../language/textFeatures.ts';
 import type { Issue } from '../model/issue.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
+import type { BenchmarkRemedy } from '../protocol.ts';
 
 export interface Platform {
   /** How file bytes travel when the client reads them: a worker takes them as they are, JSON does not. */
@@ -53,4 +54,4 @@ export interface BenchmarkOptions {
 export type BenchmarkOutcome =
   | { readonly kind: 'done'; readonly measurements: LayerMeasurements; readonly summary: string }
   | { readonly kind: 'cancelled' }
-  | { readonly kind: 'failed'; readonly message: string };
+  | { readonly kind: 'failed'; readonly message: string; readonly remedy?: BenchmarkRemedy };

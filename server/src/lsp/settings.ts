@@ -13,7 +13,14 @@ import {
 } from '../formats/scenarioGroups.ts';
 import { defaultFramework } from '../frameworks/registry.ts';
 import { thresholdNames } from '../model/findingThresholds.ts';
-import { checkpoints, modes, optimizers, precisions, type ScenarioRequest } from '../model/scenario.ts';
+import {
+  checkpoints,
+  isFrameworkPath,
+  modes,
+  optimizers,
+  precisions,
+  type ScenarioRequest,
+} from '../model/scenario.ts';
 
 const count = z.number().int().positive().nullable();
 
@@ -34,7 +41,7 @@ const asPairs = (pairs: Group): string =>
     .map(([name, value]) => `${name}=${value}`)
     .join(',');
 
-export const settingsShape = {
+const scenarioShape = {
   /** Name of a built-in cluster or GPU, or the path of a user's profile. */
   cluster: z.string().default('dgx-h100'),
   /** `null`: as many as the GPUs need. */
@@ -64,6 +71,12 @@ export const settingsShape = {
   input: group(readInputGroup),
   workers: group(readWorkersGroup),
   run: group(readRunGroup),
+} as const;
+
+export const settingsShape = {
+  ...scenarioShape,
+  /** What one model is costed for, by the end of its path: `{ "models/bert.onnx": { "batch": 8 } }`. */
+  models: z.record(z.string(), z.record(z.string(), z.unknown())).default({}),
   /** From where on something is a finding, by name. */
   'findings.thresholds': z.partialRecord(z.enum(thresholdNames), z.number().min(0).max(1)).default({}),
   'hints.cost': z.boolean().default(true),
@@ -100,6 +113,48 @@ export function readSettings(sent: unknown): { settings: Settings; problems: rea
     }
   }
   return { settings: settingsSchema.parse(values), problems };
+}
+
+/**
+ * The settings as they hold for the file at `path`: of the entries of `models` that name the end of it, the longest.
+ * A problem keeps its key out of the entry, and the others in.
+ */
+export function settingsForModel(
+  settings: Settings,
+  path: string,
+): { settings: Settings; problems: readonly string[] } {
+  const ends = (name: string): boolean => `/${path}`.endsWith(`/${name.replace(/^\/+/, '')}`);
+  const named = Object.keys(settings.models).filter((name) => name !== '' && ends(name));
+  const [name] = named.sort((left, right) => right.length - left.length);
+  const entry = name === undefined ? undefined : settings.models[name];
+  return entry === undefined
+    ? { settings, problems: [] }
+    : withScenario(settings, entry, `models["${name}"].`);
+}
+
+/** The settings with these keys of a scenario in place of their own; dimensions add to those that are set. */
+export function withScenario(
+  settings: Settings,
+  entry: Readonly<Record<string, unknown>>,
+  prefix = '',
+): { settings: Settings; problems: readonly string[] } {
+  const problems: string[] = [];
+  const own: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(entry)) {
+    const schema = Object.entries(scenarioShape).find(([known]) => known === key)?.[1];
+    const read = schema?.safeParse(value);
+    // A workspace that is not trusted sets this too, so it names no files.
+    const isPath =
+      (key === 'cluster' || key === 'framework') && isFrameworkPath(String(value).split(',')[0] ?? '');
+    if (read?.success === true && !isPath) own[key] = read.data;
+    else
+      problems.push(
+        `setting layercost.${prefix}${key} ${schema === undefined ? 'is not known' : `has an invalid value (${JSON.stringify(value)})`}; it is ignored`,
+      );
+  }
+  const changed = settingsSchema.parse({ ...settings, ...own });
+  const dimensions = { ...settings.dimensions, ...('dimensions' in own ? changed.dimensions : {}) };
+  return { settings: { ...changed, dimensions }, problems };
 }
 
 /** What the settings ask for; a layer spec's own scenario goes before it. */

@@ -1,7 +1,8 @@
 /** Settings per resource, asked of the editor once and kept until they change. */
 
 import type { Connection } from 'vscode-languageserver';
-import { defaultSettings, readSettings, type Settings } from './settings.ts';
+import { URI } from 'vscode-uri';
+import { defaultSettings, readSettings, type Settings, settingsForModel } from './settings.ts';
 
 export interface SettingsSource {
   of(uri: string): Promise<Settings>;
@@ -17,12 +18,19 @@ export function settingsSource(connection: Connection, canAsk: () => boolean): S
     for (const problem of problems) connection.console.warn(problem);
     return settings;
   };
+  const forModel = (settings: Settings, uri: string): Settings => {
+    const { settings: own, problems } = settingsForModel(settings, URI.parse(uri).path);
+    for (const problem of problems) connection.console.warn(problem);
+    return own;
+  };
   return {
     of: (uri) => {
-      if (!canAsk()) return Promise.resolve(pushed);
+      if (!canAsk()) return Promise.resolve(forModel(pushed, uri));
       const asked =
         known.get(uri) ??
-        connection.workspace.getConfiguration({ scopeUri: uri, section: 'layercost' }).then(logged);
+        connection.workspace
+          .getConfiguration({ scopeUri: uri, section: 'layercost' })
+          .then((sent) => forModel(logged(sent), uri));
       known.set(uri, asked);
       asked.catch(() => known.delete(uri));
       return asked;

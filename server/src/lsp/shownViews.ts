@@ -23,7 +23,7 @@ export function shownViews(connection: Connection, session: Session): ShownViews
   const lensTitles = new Map<string, string>();
   const pullsDiagnostics = (): boolean => session.client.textDocument?.diagnostic !== undefined;
   const diagnosticsOf = (view: ModelView): Diagnostic[] =>
-    diagnostics(view).map((each) => toDiagnostic(each, session.options.issuesPage));
+    diagnostics(view).map((each) => toDiagnostic(each, session.options));
 
   const refresh = async (): Promise<void> => {
     const { workspace } = session.client;

@@ -23,6 +23,7 @@ import { references } from './requests/references.ts';
 import { rename } from './requests/rename.ts';
 import { report } from './requests/report.ts';
 import type { Request } from './requests/request.ts';
+import { scenario } from './requests/scenario.ts';
 import { selectionRanges } from './requests/selectionRanges.ts';
 import { semanticTokens } from './requests/semanticTokens.ts';
 import { signatureHelp } from './requests/signatureHelp.ts';
@@ -57,6 +58,7 @@ const requests: readonly Request[] = [
   foldingRanges,
   choices,
   configSpec,
+  scenario,
   report,
   benchmark,
 ];

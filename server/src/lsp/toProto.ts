@@ -14,7 +14,7 @@ import type { TextEdit } from '../language/textEdit.ts';
 import { positionAt, rangeOfSpan, type TextLines } from '../language/textLines.ts';
 import type { WorkspaceSymbol } from '../language/workspaceSymbols.ts';
 import type { Severity } from '../model/issue.ts';
-import { commands } from '../protocol.ts';
+import { commands, type InitializationOptions } from '../protocol.ts';
 
 const severities: Readonly<Record<Severity, lsp.DiagnosticSeverity>> = {
   error: lsp.DiagnosticSeverity.Error,
@@ -35,8 +35,14 @@ export const toHover = (hover: Hover): lsp.Hover => ({
   range: hover.range,
 });
 
+const commandOf: Readonly<Record<CodeLens['action'], string>> = {
+  'show-report': commands.showReport,
+  'choose-cluster': commands.chooseCluster,
+  'set-dimensions': commands.setDimensions,
+};
+
 export function toCodeLens(lens: CodeLens, uri: string, hasCommands: boolean): lsp.CodeLens {
-  const command = lens.action === 'show-report' ? commands.showReport : commands.chooseCluster;
+  const command = commandOf[lens.action];
   const place = { line: lens.line, character: 0 };
   return {
     range: { start: place, end: place },
@@ -50,7 +56,10 @@ export function toCodeLens(lens: CodeLens, uri: string, hasCommands: boolean): l
   };
 }
 
-export function toDiagnostic(diagnostic: Diagnostic, issuesPage: string | undefined): lsp.Diagnostic {
+export function toDiagnostic(
+  diagnostic: Diagnostic,
+  { issuesPage, hasCommands = false }: InitializationOptions,
+): lsp.Diagnostic {
   const { code } = diagnostic;
   return {
     range: diagnostic.range,
@@ -58,9 +67,16 @@ export function toDiagnostic(diagnostic: Diagnostic, issuesPage: string | undefi
     source: 'layercost',
     code,
     ...(issuesPage === undefined ? {} : { codeDescription: { href: explanationOf(code, issuesPage) } }),
-    message: diagnostic.message,
+    message: `${diagnostic.message}${adviceOnUnset(diagnostic.unset, hasCommands)}`,
     ...(diagnostic.unnecessary ? { tags: [lsp.DiagnosticTag.Unnecessary] } : {}),
   };
+}
+
+/** How the editor gives what a message says is unset. */
+function adviceOnUnset(unset: readonly string[] = [], hasCommands: boolean): string {
+  if (unset.length === 0) return '';
+  const place = hasCommands ? '`Layercost: Set Dimensions…`' : 'the setting `layercost.dimensions`';
+  return `; set ${unset.length === 1 ? 'it' : 'them'} with ${place}`;
 }
 
 /** A finding has a page of its own beside that of all codes, whose headings they are. */

@@ -43,6 +43,8 @@ export interface Issue {
   readonly scenarioPart?: string;
   /** What the reader took the text for, written out: reading went on as if it stood there. */
   readonly repair?: Repair;
+  /** Dimensions that a person can give a value; the message says what holds without, each surface how to give it. */
+  readonly unset?: readonly string[];
 }
 
 /** Puts `text` at an offset, where it is missing. */

@@ -189,7 +189,8 @@ export const issueCodes = {
   },
   'shape/unbound-dimension': {
     title: 'A symbolic dimension has no value',
-    explanation: 'Set it with --dim NAME=VALUE, in the settings, or in the layer spec under dims.',
+    explanation:
+      'Costs that depend on it are lower bounds. Set it in the scenario: `Layercost: Set Dimensions` in the editor, `dims` in a layer spec.',
   },
   'spec/syntax': {
     title: 'The layer spec is not valid YAML',
@@ -300,7 +301,7 @@ export const issueCodes = {
   'caffe/data-shape': {
     title: 'The net does not give the shape of its data',
     explanation:
-      'A data layer takes the sample size from the database, which is not part of the net. Set it with --dim or the setting layercost.dimensions.',
+      'A data layer takes the sample size from the database, which is not part of the net. Set it as a dimension of the scenario: `Layercost: Set Dimensions` in the editor.',
   },
   'caffe/host-layer': {
     title: 'A Caffe layer runs on the host',

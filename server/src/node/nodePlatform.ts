@@ -59,7 +59,11 @@ export const nodePlatform: Platform = {
       onLog: options.onLog,
     });
     if (outcome.failure?.kind === 'cancelled') return { kind: 'cancelled' };
-    if (outcome.failure !== undefined) return { kind: 'failed', message: outcome.failure.message };
+    if (outcome.failure !== undefined) {
+      const { kind, message } = outcome.failure;
+      const isPython = kind === 'no-interpreter' || kind === 'torch-missing' || kind === 'no-gpu';
+      return { kind: 'failed', message, ...(isPython ? { remedy: 'python' as const } : {}) };
+    }
     const { measurements } = outcome;
     for (const note of measurements.notes) options.onLog(note);
     for (const [layer, reason] of measurements.notMeasured)

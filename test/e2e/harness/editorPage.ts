@@ -165,6 +165,8 @@ export class EditorPage {
       .locator('.quick-input-title', { hasText: 'Choose Cluster' })
       .waitFor({ timeout: patience });
     await this.chooseInQuickInput(name, name);
+    await this.page.locator('.quick-input-title', { hasText: 'Keep For' }).waitFor({ timeout: patience });
+    await this.chooseInQuickInput('This workspace', 'This workspace');
   }
 
   /** Puts the cursor at a place, both counted from 1; the place is scrolled into view. */

@@ -196,10 +196,10 @@ layer { name: "b" type: "InnerProduct" bottom: "data" top: "b" inner_product_par
 
   test('data whose size is not in the net', () => {
     check(`layer { name: "d" type: "Data" top: "data" top: "label" data_param { batch_size: 8 } }
-#                        ^^^^ [caffe/data-shape] The size of the images is in the data base, not in the net: give --dim channels=C --dim height=H --dim width=W
+#                        ^^^^ [caffe/data-shape] The size of the images is in the data base, not in the net: set \`channels\`, \`height\`, \`width\`
 layer { name: "a" type: "ReLU" bottom: "data" top: "a" }`);
     check(`layer { name: "d" type: "Data" top: "data" top: "label" data_param { batch_size: 8 } transform_param { crop_size: 24 } }
-#                        ^^^^ [caffe/data-shape] How many channels the images have is not in the net: 3 are assumed, --dim channels=C gives another number
+#                        ^^^^ [caffe/data-shape] How many channels the images have is not in the net: 3 are assumed
 layer { name: "a" type: "ReLU" bottom: "data" top: "a" }`);
   });
 });

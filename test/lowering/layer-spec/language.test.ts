@@ -49,7 +49,7 @@ dims:
   d: d
 #    ^ [spec/dimension] \`d\` depends on itself; write a number
   e:
-# ^ [spec/dimension] \`e\` has no value; write one here or give it with --dim e=VALUE
+# ^ [spec/dimension] \`e\` has no value: write one here
   f: 3
 # ^ [spec/unused] nothing reads the dimension \`f\`
   batch: 2

@@ -235,7 +235,7 @@ dims:
   d: 8
   e: d*2
   f:
-# ^ [spec/dimension] \`f\` has no value; write one here or give it with --dim f=VALUE
+# ^ [spec/dimension] \`f\` has no value: write one here
   g: d / 3
 #    ^^^^^ [spec/dimension] \`g\` is 2.6666666666666665; a dimension is a whole number above 0
 inputs: { x: 'float32[batch, d]' }

@@ -27,7 +27,7 @@ export function trainedAdapters({ plan }: EstimatedStep): readonly Finding[] {
       severity: 'information',
       layer: '',
       message: `Low-rank pairs such as \`${first.down}\` and \`${first.up}\` (rank ${first.rank}) are trained, and \`${first.beside}\` beside them too; LoRA trains the pairs alone`,
-      fix: `Freeze the rest with \`--freeze '${freeze.join(',')}'\`, if so: ${formatCount(left)} of ${formatCount(total)} parameters are then trained`,
+      fix: `Freeze the rest (\`freeze: '${freeze.join(', ')}'\`), if so: ${formatCount(left)} of ${formatCount(total)} parameters are then trained`,
       change: { kind: 'freeze', patterns: freeze },
     },
   ];

@@ -133,7 +133,7 @@ function unknownLines(report: Report): string[] {
     '',
     `Not counted, so totals are lower bounds (${unknown.length})${missing === null ? '' : `, low by at most ${boundText(missing)}`}:`,
     ...shown.map((group) => `  ${listOperators(group, (name) => name)}: ${group.text}`),
-    ...(rest > 0 ? [`  and ${rest} more; --format json lists all`] : []),
+    ...(rest > 0 ? [`  and ${rest} more; the JSON report lists all`] : []),
   ];
 }
 

@@ -59,7 +59,7 @@ export function makeCaffeCall(
         ? undefined
         : problem('caffe/layer', `\`${needed}\` is missing: ${what}`, spanOf(parameters, needed)),
     mismatch: (what, span) => problem('shape/mismatch', what, span),
-    remark: (code, message, severity) => run.report(code, message, layer.typeSpan, severity),
+    remark: (code, message, severity, unset) => run.report(code, message, layer.typeSpan, severity, unset),
     unknown: (reason, shapes = []) => {
       run.statedShapes.set(layer, shapes);
       run.reasons.set(layer, reason);

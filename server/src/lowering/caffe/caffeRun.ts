@@ -65,8 +65,15 @@ export class CaffeRun {
     message: string,
     span: TextSpan | undefined,
     severity: Issue['severity'] = 'error',
+    unset?: readonly string[],
   ): undefined {
-    this.issues.push({ code, severity, message, ...(span === undefined ? {} : { span }) });
+    this.issues.push({
+      code,
+      severity,
+      message,
+      ...(span === undefined ? {} : { span }),
+      ...(unset === undefined ? {} : { unset }),
+    });
   }
 }
 

@@ -81,7 +81,12 @@ export interface CaffeCall {
   /** Shapes that contradict each other. */
   mismatch(message: string, span?: TextSpan): undefined;
   /** Something that is assumed, or left out of the cost. */
-  remark(code: IssueCode, message: string, severity: 'warning' | 'information'): void;
+  remark(
+    code: IssueCode,
+    message: string,
+    severity: 'warning' | 'information',
+    unset?: readonly string[],
+  ): void;
   /** A cost that no one can know from the net alone, and why; `shapes` are those of the tops, where they are known. */
   unknown(reason: string, shapes?: readonly (readonly Dimension[] | undefined)[]): undefined;
 }

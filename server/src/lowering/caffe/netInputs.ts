@@ -41,7 +41,7 @@ export function addDataLayer(layer: CaffeLayer, run: CaffeRun): void {
     : dataShapes(layer, run.dimensions);
   if (problem !== undefined) run.report('caffe/layer', capitalized(problem.message), problem.span);
   if (remark !== undefined) {
-    run.report('caffe/data-shape', remark.message, layer.typeSpan, remark.severity);
+    run.report('caffe/data-shape', remark.message, layer.typeSpan, remark.severity, remark.unset);
   }
   if (layer.type !== 'Python' && findDataLayer(layer.type) === undefined) {
     const message = `\`${layer.type}\` is not known here; it reads nothing, so it is taken as a data layer`;

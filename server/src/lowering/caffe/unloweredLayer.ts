@@ -34,8 +34,8 @@ function reasonOf(layer: CaffeLayer, inputs: readonly (Tensor | undefined)[], ru
     const blob = `the size of \`${layer.bottoms[index]?.text}\``;
     if (input?.shape === undefined) return `${blob} is unknown`;
     const names = input.shape.flatMap(symbolsOf).filter((name) => run.missingSizes.has(name));
-    const options = [...new Set(names)].map((name) => `--dim ${name}=N`);
-    if (options.length > 0) return `${blob} is not known from the net: give ${options.join(' ')}`;
+    const missing = [...new Set(names)].map((name) => `\`${name}\``);
+    if (missing.length > 0) return `${blob} is not known from the net: set ${missing.join(', ')}`;
   }
   return 'the layer could not be read, see the messages about it';
 }

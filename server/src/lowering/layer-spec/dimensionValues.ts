@@ -24,8 +24,14 @@ export function dimensionValues(
   overrides: ReadonlyMap<string, number>,
   report: (issue: Issue) => void,
 ): DimensionValues {
-  const problem = (message: string, span: TextSpan): void =>
-    report({ code: 'spec/dimension', severity: 'error', message, span });
+  const problem = (message: string, span: TextSpan, unset?: readonly string[]): void =>
+    report({
+      code: 'spec/dimension',
+      severity: 'error',
+      message,
+      span,
+      ...(unset === undefined ? {} : { unset }),
+    });
   const values = new Map<string, SpecValue | undefined>();
   const symbolDefaults = new Map<string, number>();
   // A name is known before its value is, so that a dimension that failed is not taken for an unknown one.
@@ -41,8 +47,8 @@ export function dimensionValues(
       if (typeof given === 'number') symbolDefaults.set(name.text, given);
     } else {
       if (given === undefined && value === undefined) {
-        const message = `\`${name.text}\` has no value; write one here or give it with --dim ${name.text}=VALUE`;
-        problem(message, name.span);
+        const message = `\`${name.text}\` has no value: write one here`;
+        problem(message, name.span, [name.text]);
       }
       values.set(name.text, given);
     }

@@ -28,6 +28,7 @@ const clusterChoices = (): readonly ClusterChoice[] =>
     gpu: cluster.gpu.title,
     gpusPerNode: cluster.gpusPerNode.value,
     links: [cluster.link?.title, cluster.network?.title].filter((part) => part !== undefined).join(', '),
+    isNetworked: cluster.network !== undefined,
     kind: cluster.name === cluster.gpu.name ? 'gpu' : 'cluster',
   }));
 

@@ -3,15 +3,19 @@
 import * as lsp from 'vscode-languageserver';
 import { diagnostics } from '../../language/diagnostics.ts';
 import type { Fix } from '../../language/fix.ts';
+import { changeScenario } from '../../language/layer-spec/changeScenario.ts';
 import { layerSpecFixes } from '../../language/layer-spec/fixes/layerSpecFixes.ts';
 import { readSpecText } from '../../language/layer-spec/specText.ts';
 import { caffeFixes, onnxTextFixes } from '../../language/nearestFixes.ts';
+import { dimensionFixes, findingSettingFixes, type SettingFix } from '../../language/settingFixes.ts';
+import { differenceOf } from '../../language/textEdit.ts';
 import { type Range, splitLines } from '../../language/textLines.ts';
-import { languageIds } from '../../protocol.ts';
+import { commands, type InitializationOptions, languageIds } from '../../protocol.ts';
 import { stopIfCancelled } from '../answer.ts';
 import { toDiagnostic, toTextEdits } from '../toProto.ts';
 import { modelBehind } from '../virtualText.ts';
 import type { Request } from './request.ts';
+import { isOfText } from './scenario.ts';
 
 export const codeActions: Request = {
   capabilities: () => ({ codeActionProvider: { codeActionKinds: [lsp.CodeActionKind.QuickFix] } }),
@@ -42,19 +46,51 @@ export const codeActions: Request = {
           }
         };
         const lines = splitLines(source);
-        return fixes().map(
+        const isSpec = document.languageId === languageIds.layerSpec;
+        const inScenario = isSpec
+          ? []
+          : findingSettingFixes(view, here, await documents.recostScenario(uri, view));
+        const settingActions = [...dimensionFixes(view, here), ...inScenario].flatMap((fix) =>
+          toSettingAction(fix, uri, isSpec ? source : undefined, session.options),
+        );
+        const textActions = fixes().map(
           ({ title, diagnostic, edits, preferred }): lsp.CodeAction => ({
             title,
             kind: lsp.CodeActionKind.QuickFix,
-            diagnostics: [toDiagnostic(diagnostic, session.options.issuesPage)],
+            diagnostics: [toDiagnostic(diagnostic, session.options)],
             edit: { changes: { [uri]: toTextEdits(lines, edits) } },
             ...(preferred ? { isPreferred: true } : {}),
           }),
         );
+        return [...textActions, ...settingActions];
       }),
     );
   },
 };
+
+/** An edit of a layer spec that says this itself, else a command that writes the settings, where the editor has it. */
+function toSettingAction(
+  { title, diagnostic, change, preferred }: SettingFix,
+  uri: string,
+  spec: string | undefined,
+  options: InitializationOptions,
+): readonly lsp.CodeAction[] {
+  const { model } = diagnostic;
+  const action = {
+    title,
+    kind: lsp.CodeActionKind.QuickFix,
+    diagnostics: [toDiagnostic(diagnostic, options)],
+    ...(preferred ? { isPreferred: true } : {}),
+  };
+  if (spec !== undefined && isOfText(spec, change, model)) {
+    const edit = differenceOf(spec, changeScenario(spec, change, model));
+    return edit === undefined
+      ? []
+      : [{ ...action, edit: { changes: { [uri]: toTextEdits(splitLines(spec), [edit]) } } }];
+  }
+  const command = { title, command: commands.changeScenario, arguments: [uri, change, model ?? null] };
+  return options.hasCommands === true ? [{ ...action, command }] : [];
+}
 
 function touch(one: Range, other: lsp.Range): boolean {
   const isAfter = (left: lsp.Position, right: lsp.Position): boolean =>

@@ -26,7 +26,14 @@ export interface DataShapes {
   /** One per top; `undefined` where not even the rank is known. */
   readonly shapes: readonly (readonly Dimension[] | undefined)[];
   /** Sizes that were assumed, or that only the data base knows: said once, at the layer. */
-  readonly remark: { readonly severity: 'warning' | 'information'; readonly message: string } | undefined;
+  readonly remark:
+    | {
+        readonly severity: 'warning' | 'information';
+        readonly message: string;
+        /** Sizes that a person can give. */
+        readonly unset: readonly string[];
+      }
+    | undefined;
   /** Names of dimensions that were given from outside and used. */
   readonly used: readonly string[];
   /** Names of dimensions that were needed and not given. */
@@ -257,28 +264,32 @@ function fromFiles(
   }
   if (layer.type === 'HDF5Data' && height === undefined && width === undefined) {
     const message =
-      'The size of a sample is in the HDF5 files: give --dim features=N, or --dim channels=C --dim height=H --dim width=W';
-    return done([symbol('features')], used, ['features'], { severity: 'warning', message });
+      'The size of a sample is in the HDF5 files: set `features`, or `channels`, `height` and `width`';
+    return done([symbol('features')], used, ['features'], {
+      severity: 'warning',
+      message,
+      unset: ['features'],
+    });
   }
   const missing = [
     ...(channels === undefined ? ['channels'] : []),
     ...(height === undefined ? ['height'] : []),
     ...(width === undefined ? ['width'] : []),
   ];
-  const options = missing.map((name) => `--dim ${name}=${name.charAt(0).toUpperCase()}`).join(' ');
-  const message = `The size of the images is in the data base, not in the net: give ${options}`;
+  const names = missing.map((name) => `\`${name}\``).join(', ');
+  const message = `The size of the images is in the data base, not in the net: set ${names}`;
   return done(
     [channels ?? symbol('channels'), height ?? symbol('height'), width ?? symbol('width')],
     used,
     missing,
-    { severity: 'warning', message },
+    { severity: 'warning', message, unset: missing },
   );
 }
 
 const assumedChannels = {
   severity: 'information',
-  message:
-    'How many channels the images have is not in the net: 3 are assumed, --dim channels=C gives another number',
+  message: 'How many channels the images have is not in the net: 3 are assumed',
+  unset: ['channels'],
 } as const;
 
 function imageSides(

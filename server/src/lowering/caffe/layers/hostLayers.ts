@@ -33,8 +33,8 @@ function lowerProposals(call: CaffeCall): readonly Tensor[] | undefined {
   const stated = numberOf(call.parameters, 'post_nms_topn') ?? numbersOf(call.parameters, 'post_nms_topn')[0];
   const count = call.size('rois', stated ?? (call.isTraining ? proposalsInTraining : proposalsInInference));
   if (stated === undefined) {
-    const message = `${count} regions of an image are assumed, as many as py-faster-rcnn keeps: --dim rois=N gives another number`;
-    call.remark('caffe/data-shape', message, 'information');
+    const message = `${count} regions of an image are assumed, as many as py-faster-rcnn keeps`;
+    call.remark('caffe/data-shape', message, 'information', ['rois']);
   }
   onHost(call, 'Regions are chosen');
   const rows = rowsFor(call, count);
@@ -46,8 +46,8 @@ function lowerProposals(call: CaffeCall): readonly Tensor[] | undefined {
 /** As many regions as training samples from an image, with what they should become. */
 function lowerProposalTargets(call: CaffeCall): readonly Tensor[] | undefined {
   const count = call.size('sampled_rois', sampledRegions);
-  const message = `${count} sampled regions of an image are assumed, as in py-faster-rcnn: --dim sampled_rois=N gives another number`;
-  call.remark('caffe/data-shape', message, 'information');
+  const message = `${count} sampled regions of an image are assumed, as in py-faster-rcnn`;
+  call.remark('caffe/data-shape', message, 'information', ['sampled_rois']);
   onHost(call, 'Regions are sampled');
   return Array.from({ length: Math.max(1, call.tops) }, (_, index) =>
     index === 0 ? call.fromHost(0, [rowsFor(call, count), 5]) : call.fromHost(index),

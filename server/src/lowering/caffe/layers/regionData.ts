@@ -22,14 +22,14 @@ export function regionDataShapes(layer: CaffeLayer, given: ReadonlyMap<string, n
   const width = given.get('width') ?? imageWidth;
   const givesRegions = layer.tops.some(({ text }) => text === 'rois');
   const images = givesRegions ? imagesWithRegions : 1;
-  const message = `An image of 3 × ${height} × ${width} is assumed, as py-faster-rcnn scales them: --dim height=H --dim width=W gives another size`;
+  const message = `An image of 3 × ${height} × ${width} is assumed, as py-faster-rcnn scales them`;
   return {
     shapes: layer.tops.map(({ text }, index) => {
       if (index === 0) return [images, 3, height, width];
       if (text === 'im_info') return [images, 3];
       return text === 'rois' ? [regionsOfStep, 5] : undefined;
     }),
-    remark: { severity: 'information', message },
+    remark: { severity: 'information', message, unset: ['height', 'width'] },
     used: ['height', 'width'].filter((name) => given.has(name)),
     missing: [],
     problem: undefined,
