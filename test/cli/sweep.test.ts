@@ -3,7 +3,7 @@
 import { expect, test, vi } from 'vitest';
 import { readArguments } from '../../server/src/cli/arguments.ts';
 import { runReportCommand } from '../../server/src/cli/reportCommand.ts';
-import { printData } from '../../server/src/cli/streams.ts';
+import { printData, printMessage } from '../../server/src/cli/streams.ts';
 import { runSweepCommand } from '../../server/src/cli/sweepCommand.ts';
 
 vi.mock('../../server/src/cli/streams.ts', () => ({ printData: vi.fn(), printMessage: vi.fn() }));
@@ -69,6 +69,47 @@ test('a row has the numbers of the report', async () => {
     exact: true,
   });
   expect(row.tokens).toBe(8192 * row.throughput);
+});
+
+const firstCells = (table: string): readonly string[] =>
+  table
+    .trimEnd()
+    .split('\n')
+    .map((row) => row.trim().split(/\s{2,}/)[0] ?? '');
+
+test('frameworks with their options are listed', async () => {
+  const line = 'sweep samples/mobilenet_v2.layers.yaml --gpus 2 --framework';
+  expect(firstCells(await printed(`${line} horovod,pytorch-ddp,bucket-mb=50,compile,pytorch-fsdp`))).toEqual([
+    'framework',
+    'horovod',
+    'pytorch-ddp,bucket-mb=50,compile',
+    'pytorch-fsdp',
+  ]);
+});
+
+test('values of a dimension are listed', async () => {
+  const csv = await printed('sweep samples/gpt2.layers.yaml --dim seq=256,512 --batch 2 --format csv');
+  expect(csv.split('\r\n').map((line) => line.split(',')[0])).toEqual(['dim_seq', '256', '512', '']);
+  const json = JSON.parse(
+    await printed('sweep samples/gpt2.layers.yaml --dim seq=256,512 --batch 2 --format json'),
+  );
+  const one = JSON.parse(
+    await printed('report samples/gpt2.layers.yaml --dim seq=512 --batch 2 --format json'),
+  );
+  expect(json[1]).toMatchObject({ 'dim-seq': 512, step: one.totals.time.step });
+});
+
+test('an option without effect is named once; one that has an effect in some row is not', async () => {
+  const said = async (line: string): Promise<readonly string[]> => {
+    vi.mocked(printMessage).mockClear();
+    await printed(`sweep samples/mobilenet_v2.layers.yaml --gpus 1 ${line}`);
+    return vi
+      .mocked(printMessage)
+      .mock.calls.map(([text]) => String(text))
+      .filter((text) => text.includes('no-effect'));
+  };
+  expect(await said('--batch 1,2 --mode inference --accumulate 4')).toHaveLength(1);
+  expect(await said('--mode inference,training --optimizer sgd')).toEqual([]);
 });
 
 test('csv has a column for each option', async () => {

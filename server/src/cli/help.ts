@@ -10,7 +10,7 @@ usage
   layercost compare A B [scenario]                     two models, or one model in two scenarios:
                    FILE --left "OPTIONS" --right "OPTIONS"
   layercost sweep FILE [scenario]                      one row per combination of lists: --batch 1,2,4,8
-                   [--format table|json|csv]           --checkpoint none,selective,block
+                   [--format table|json|csv]           --checkpoint none,selective,block --dim seq=1024,2048
   layercost clusters [NAME] [--format table|json]      built-in clusters and GPUs, with sources
   layercost benchmark FILE [scenario] [--device auto|cuda|cpu] [--python PATH] [--format table|json]
   layercost convert FILE [--to onnx|onnx-text] [--output PATH] [--force]

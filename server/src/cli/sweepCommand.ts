@@ -7,7 +7,7 @@ import { atLeast, atMost, formatBytes, formatPercent, formatRate, formatTime } f
 import type { Issue } from '../model/issue.ts';
 import type { Fit } from '../model/stepCost.ts';
 import { type Bytes, bytes, type Seconds } from '../model/units.ts';
-import { costModelFile, failureStatus, openModelFile, printIssues } from './costFile.ts';
+import { costModelFile, failureStatus, openModelFile, printIssues, withOptionEffects } from './costFile.ts';
 import type { SweepArguments, SweepCase } from './sweepArguments.ts';
 import { printOrWrite } from './writeOutput.ts';
 
@@ -26,21 +26,45 @@ interface SweepRow {
 }
 
 export async function runSweepCommand(given: SweepArguments): Promise<number> {
-  const issues = new Map<string, Issue>();
+  const issues: Issue[][] = [];
   const rows: SweepRow[] = [];
   let status = 0;
   for (const each of given.cases) {
     const file = await openModelFile(given.file, each.scenario);
     if (file === undefined) return 1;
-    const estimate = costModelFile(file, each.scenario.request);
-    for (const issue of estimate.issues) issues.set(`${issue.code} ${issue.message}`, issue);
+    const estimate = withOptionEffects(costModelFile(file, each.scenario.request), file);
+    issues.push([...estimate.issues]);
     if (estimate.cost === undefined) status = failureStatus(file, each.scenario.request);
     rows.push(rowOf(each, estimate));
   }
-  printIssues(given.file, [...issues.values()]);
+  printIssues(given.file, issuesOfRows(given, issues));
   if (rows.every(({ step }) => step === null)) return status;
   return printOrWrite(given.output, render(given, rows)) ? status : 1;
 }
+
+/** What is said of any row, once. That an option has no effect is said where no row with its value shows one. */
+function issuesOfRows({ cases }: SweepArguments, issues: readonly (readonly Issue[])[]): readonly Issue[] {
+  const keyOf = ({ code, message }: Issue): string => `${code} ${message}`;
+  const keys = issues.map((each) => new Set(each.map(keyOf)));
+  const isSaidOfAll = (issue: Issue, values: SweepCase['values']): boolean => {
+    const option = optionOf(issue);
+    return keys.every((said, row) => said.has(keyOf(issue)) || cases[row]?.values[option] !== values[option]);
+  };
+  const shown = new Map<string, Issue>();
+  for (const [row, { values }] of cases.entries()) {
+    for (const issue of issues[row] ?? []) {
+      if (issue.code === 'scenario/no-effect' && !isSaidOfAll(issue, values)) continue;
+      shown.set(keyOf(issue), issue);
+    }
+  }
+  return [...shown.values()];
+}
+
+/** The option of the command line that an issue is about, as lists are named. */
+const optionOf = ({ scenarioKey, scenarioPart }: Issue): string =>
+  scenarioKey === 'dimensions'
+    ? `dim-${scenarioPart}`
+    : (scenarioKey ?? '').replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 
 function rowOf({ values }: SweepCase, { cost }: ModelEstimate): SweepRow {
   const totals = cost?.totals;
