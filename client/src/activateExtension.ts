@@ -13,6 +13,7 @@ import { registerClusterPicker } from './clusterPicker.ts';
 import { trackEstimates } from './estimates.ts';
 import { answerFileRequests } from './fileBytes.ts';
 import { registerFrameworkPicker } from './frameworkPicker.ts';
+import { registerHeatMarks } from './heatMarks.ts';
 import { registerOnnxEditor } from './onnxEditor.ts';
 import { registerOnnxTextFiles } from './onnxTextFiles.ts';
 import { registerOpenConfig } from './openConfig.ts';
@@ -61,6 +62,7 @@ export async function activateExtension(
     registerClusterPicker(client, started, estimates),
     registerFrameworkPicker(client, started, estimates),
     registerSetDimensions(client, started, estimates),
+    registerHeatMarks(client, started, estimates),
     registerReport(client, started, estimates, platform.rendersPages),
     vscode.commands.registerCommand(commands.showLog, () => log.show()),
     registerBenchmark(client, platform.canBenchmark, estimates, log),

@@ -5,6 +5,7 @@ import type { BaseLanguageClient } from 'vscode-languageclient';
 import {
   type BenchmarkParams,
   type BenchmarkProgressParams,
+  type BenchmarkRemedy,
   type BenchmarkResult,
   benchmarkProgress,
   commands,
@@ -18,14 +19,12 @@ export function registerBenchmark(
   estimates: Estimates,
   log: vscode.LogOutputChannel,
 ): vscode.Disposable {
-  // The palette offers the command only where it can work.
-  vscode.commands.executeCommand('setContext', 'layercost.canBenchmark', canBenchmark);
   const running = new Set<string>();
   return vscode.commands.registerCommand(commands.benchmark, async (uri?: unknown) => {
     const model = typeof uri === 'string' ? vscode.Uri.parse(uri) : activeModel()?.uri;
     const refusal = refuse(canBenchmark, model);
     if (refusal !== undefined || model === undefined) {
-      vscode.window.showWarningMessage(refusal ?? '');
+      await tellRefusal(refusal ?? { message: '' }, log);
       return;
     }
     const part = typeof uri === 'string' ? undefined : modelAtCursor(estimates);
@@ -35,25 +34,73 @@ export function registerBenchmark(
     try {
       const result = await runWithProgress(client, model, part);
       if (result.kind === 'done') vscode.window.setStatusBarMessage(`Layercost: ${result.summary}`, 30_000);
-      if (result.kind === 'failed') await tellFailure(result.message, log);
+      if (result.kind === 'failed') {
+        log.error(`benchmark: ${result.message}`);
+        await tellRefusal(result, log);
+      }
     } catch (error) {
-      await tellFailure(error instanceof Error ? error.message : String(error), log);
+      const message = error instanceof Error ? error.message : String(error);
+      log.error(`benchmark: ${message}`);
+      await tellRefusal({ message }, log);
     } finally {
       running.delete(key);
     }
   });
 }
 
-function refuse(canBenchmark: boolean, model: vscode.Uri | undefined): string | undefined {
+/** Why nothing ran, and what would help. */
+interface Refusal {
+  readonly message: string;
+  readonly remedy?: BenchmarkRemedy;
+}
+
+function refuse(canBenchmark: boolean, model: vscode.Uri | undefined): Refusal | undefined {
   if (!canBenchmark)
-    return vscode.l10n.t(
-      'The benchmark starts a process, which a browser cannot do. Open the folder in desktop VS Code, or on the machine with the GPU.',
-    );
+    return {
+      message: vscode.l10n.t(
+        'The benchmark starts a process, which a browser cannot do. Open the folder in desktop VS Code, or on the machine with the GPU.',
+      ),
+    };
   if (!vscode.workspace.isTrusted)
-    return vscode.l10n.t('The benchmark runs Python in this folder. Trust the workspace first.');
+    return {
+      message: vscode.l10n.t('The benchmark runs Python in this folder. Trust the workspace first.'),
+      remedy: 'trust',
+    };
   if (model === undefined)
-    return vscode.l10n.t('Open an ONNX model or a layer spec first; the benchmark runs the active editor.');
+    return {
+      message: vscode.l10n.t(
+        'Open an ONNX model or a layer spec first; the benchmark runs the active editor.',
+      ),
+    };
   return undefined;
+}
+
+/** The interpreter that the Python extension has chosen for the model's folder; `undefined` without that extension. */
+async function interpreterOf(model: vscode.Uri): Promise<string | undefined> {
+  const extension = vscode.extensions.getExtension<PythonExtension>(pythonExtension);
+  if (extension === undefined) return undefined;
+  try {
+    const { environments } = await extension.activate();
+    const chosen = environments?.getActiveEnvironmentPath?.(model);
+    if (chosen === undefined) return undefined;
+    // The path may be a folder; what is in it is known to the extension.
+    const resolved = await environments?.resolveEnvironment?.(chosen);
+    return resolved?.executable?.uri?.fsPath ?? chosen.path;
+  } catch {
+    return undefined;
+  }
+}
+
+const pythonExtension = 'ms-python.python';
+
+/** What of the Python extension is used, each part where it has it. Source: @vscode/python-extension. */
+interface PythonExtension {
+  readonly environments?: {
+    getActiveEnvironmentPath?(resource?: vscode.Uri): { readonly path: string };
+    resolveEnvironment?(environment: {
+      readonly path: string;
+    }): Promise<{ readonly executable?: { readonly uri?: vscode.Uri } } | undefined>;
+  };
 }
 
 function runWithProgress(
@@ -75,7 +122,12 @@ function runWithProgress(
       progress.report({ message: event.message, increment: Math.max(0, percent - shown) });
       shown = Math.max(shown, percent);
     });
-    const params: BenchmarkParams = { uri, ...(part === undefined ? {} : { model: part }) };
+    const python = await interpreterOf(model);
+    const params: BenchmarkParams = {
+      uri,
+      ...(part === undefined ? {} : { model: part }),
+      ...(python === undefined ? {} : { python }),
+    };
     try {
       return await client.sendRequest<BenchmarkResult>(runBenchmark, params, token);
     } catch (error) {
@@ -87,9 +139,23 @@ function runWithProgress(
   });
 }
 
-async function tellFailure(message: string, log: vscode.LogOutputChannel): Promise<void> {
-  log.error(`benchmark: ${message}`);
-  const showLog = vscode.l10n.t('Show Log');
-  const picked = await vscode.window.showErrorMessage(message, showLog);
-  if (picked === showLog) log.show();
+/** The message with a button for each thing that helps. */
+async function tellRefusal({ message, remedy }: Refusal, log: vscode.LogOutputChannel): Promise<void> {
+  const actions = new Map<string, () => unknown>();
+  const run =
+    (command: string, ...given: readonly unknown[]) =>
+    () =>
+      vscode.commands.executeCommand(command, ...given);
+  if (remedy === 'python') {
+    if (vscode.extensions.getExtension(pythonExtension) !== undefined)
+      actions.set(vscode.l10n.t('Select Interpreter'), run('python.setInterpreter'));
+    actions.set(
+      vscode.l10n.t('Open Settings'),
+      run('workbench.action.openSettings', 'layercost.benchmark.python'),
+    );
+  }
+  if (remedy === 'trust') actions.set(vscode.l10n.t('Manage Workspace Trust'), run('workbench.trust.manage'));
+  else actions.set(vscode.l10n.t('Show Log'), () => log.show());
+  const picked = await vscode.window.showWarningMessage(message, ...actions.keys());
+  if (picked !== undefined) await actions.get(picked)?.();
 }

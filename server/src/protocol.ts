@@ -5,6 +5,7 @@
 
 import type { ScenarioChange } from './model/scenarioChange.ts';
 
+export type { CostRow } from './language/costRows.ts';
 export type { DimensionChoice } from './language/dimensionChoices.ts';
 export type { ScenarioChange };
 
@@ -34,6 +35,11 @@ export const commands = {
   chooseFramework: 'layercost.chooseFramework',
   benchmark: 'layercost.benchmark',
   openConfig: 'layercost.openConfig',
+  chooseHeat: 'layercost.chooseHeat',
+  goToMostExpensive: 'layercost.goToMostExpensive',
+  goToNextExpensive: 'layercost.goToNextExpensive',
+  goToPreviousExpensive: 'layercost.goToPreviousExpensive',
+  listLayersByCost: 'layercost.listLayersByCost',
   setDimensions: 'layercost.setDimensions',
   changeScenario: 'layercost.changeScenario',
   showLog: 'layercost.showLog',
@@ -108,6 +114,12 @@ export interface DimensionsParams {
   /** Which model of a text that holds several; the first where none is named. */
   readonly model?: string;
 }
+/** Client to server: the lines of an open document with what they cost, in order of lines. */
+export const listCosts = 'layercost/listCosts';
+export interface CostsParams {
+  readonly uri: string;
+}
+
 /** Client to server: where a change of an open model's scenario is to be written. */
 export const placeScenarioChange = 'layercost/placeScenarioChange';
 export interface ScenarioChangeParams extends DimensionsParams {

@@ -310,7 +310,7 @@ test('no option of a scenario, setting of one, or member of a group is without a
   const declared = manifest.contributes.configuration.flatMap(({ properties }) => Object.keys(properties));
   const ofScenario = declared
     .map((key) => key.replace('layercost.', ''))
-    .filter((key) => !/^((hints|trace|benchmark)\.|models$)/.test(key));
+    .filter((key) => !/^((hints|trace|benchmark)\.|(models|heat)$)/.test(key));
   expect(ofScenario.filter((key) => !settings.has(key))).toEqual([]);
   const members = Object.entries(groupNames).flatMap(([group, names]) =>
     Object.keys(names).map((name) => [group, name] as const),

@@ -636,7 +636,11 @@ it('runs the benchmark in trusted workspaces only, shows its progress and its ti
   });
   await open(specUri, 'layer-spec', spec);
   const run = (): Promise<BenchmarkResult> => connection.sendRequest(runBenchmark, { uri: specUri });
-  expect(await run()).toMatchObject({ kind: 'failed', message: expect.stringContaining('not trusted') });
+  expect(await run()).toMatchObject({
+    kind: 'failed',
+    message: expect.stringContaining('not trusted'),
+    remedy: 'trust',
+  });
   expect(progress).toEqual([]);
   await connection.sendNotification(trustGranted);
   expect(await run()).toEqual({ kind: 'done', summary: 'measured' });
@@ -647,6 +651,29 @@ it('runs the benchmark in trusted workspaces only, shows its progress and its ti
   expect((await hints(specUri))[0]?.text).toContain('measured 3.00 ms');
   await change(specUri, 3, spec.replaceAll('512', '256'));
   expect((await hints(specUri))[0]?.text).not.toContain('measured');
+});
+
+it.each([
+  ['', undefined, ''],
+  ['', '/envs/torch/bin/python', '/envs/torch/bin/python'],
+  ['/opt/python', '/envs/torch/bin/python', '/opt/python'],
+])('runs with setting %j and the interpreter %s of the editor', async (setting, python, wanted) => {
+  const used: string[] = [];
+  const { open, connection } = await start({
+    initialization: { trusted: true },
+    settings: { benchmark: { python: setting } },
+    platform: {
+      benchmark: async (_, { python: chosen }) => {
+        used.push(chosen);
+        return { kind: 'failed', message: 'no torch', remedy: 'python' };
+      },
+    },
+  });
+  await open(specUri, 'layer-spec', spec);
+  expect(
+    await connection.sendRequest(runBenchmark, { uri: specUri, ...(python === undefined ? {} : { python }) }),
+  ).toEqual({ kind: 'failed', message: 'no torch', remedy: 'python' });
+  expect(used).toEqual([wanted]);
 });
 
 it('ends a benchmark that is cancelled', async () => {

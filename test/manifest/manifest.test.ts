@@ -105,6 +105,13 @@ describe('commands', () => {
   });
 });
 
+it('the palette keeps the benchmark where it cannot run: the command says why', () => {
+  const { commands: declared, menus } = manifest.contributes;
+  expect(declared.find(({ command }) => command === commands.benchmark)).not.toHaveProperty('enablement');
+  const [entry] = (menus.commandPalette ?? []).filter(({ command }) => command === commands.benchmark);
+  expect(entry?.when).not.toMatch(/canBenchmark|isWorkspaceTrusted/);
+});
+
 describe('strings', () => {
   it('that the manifest names are there, and no others', () => {
     const used = [...read('package.json').matchAll(/"%([^%"]+)%"/g)].map(([, key]) => key ?? '');

@@ -79,6 +79,8 @@ export const settingsShape = {
   models: z.record(z.string(), z.record(z.string(), z.unknown())).default({}),
   /** From where on something is a finding, by name. */
   'findings.thresholds': z.partialRecord(z.enum(thresholdNames), z.number().min(0).max(1)).default({}),
+  /** What marks in the gutter show; read by the client. */
+  heat: z.enum(['time', 'memory', 'exposed', 'off']).default('time'),
   'hints.cost': z.boolean().default(true),
   /** The shape of what a layer gives. */
   'hints.shape': z.boolean().default(false),

@@ -9,6 +9,7 @@ import { codeLens } from './requests/codeLens.ts';
 import { completion } from './requests/completion.ts';
 import { configSpec } from './requests/configSpec.ts';
 import { configuration } from './requests/configuration.ts';
+import { costs } from './requests/costs.ts';
 import { definition } from './requests/definition.ts';
 import { diagnostics } from './requests/diagnostics.ts';
 import { documentHighlights } from './requests/documentHighlights.ts';
@@ -59,6 +60,7 @@ const requests: readonly Request[] = [
   choices,
   configSpec,
   scenario,
+  costs,
   report,
   benchmark,
 ];

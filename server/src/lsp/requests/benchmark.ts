@@ -5,6 +5,7 @@ import { viewOfModel } from '../../language/modelView.ts';
 import {
   type BenchmarkParams,
   type BenchmarkProgressParams,
+  type BenchmarkRemedy,
   type BenchmarkResult,
   benchmarkProgress,
   runBenchmark,
@@ -28,13 +29,14 @@ export const benchmark: Request = {
 
 async function measure(
   { connection, platform, session, settings, texts, documents }: ServerContext,
-  { uri, model }: BenchmarkParams,
+  { uri, model, python }: BenchmarkParams,
   token: CancellationToken,
 ): Promise<BenchmarkResult> {
   const run = platform.benchmark;
   if (run === undefined)
     return failed('no process can be started here; open the folder in VS Code on the machine with the GPU');
-  if (!session.trusted) return failed('the workspace is not trusted; trust it and run the command again');
+  if (!session.trusted)
+    return failed('the workspace is not trusted; trust it and run the command again', 'trust');
   const shown = await documents.view(uri);
   const view = shown && viewOfModel(shown, model);
   if (view?.estimate.cost === undefined)
@@ -43,7 +45,8 @@ async function measure(
   const cancellation = token.onCancellationRequested(() => abort.abort());
   try {
     const outcome = await run(view.estimate, {
-      python: (await settings.of(modelBehind(uri) ?? uri))['benchmark.python'],
+      // The setting is a choice for this; the editor's interpreter is one for everything.
+      python: (await settings.of(modelBehind(uri) ?? uri))['benchmark.python'] || (python ?? ''),
       signal: abort.signal,
       onProgress: (message, fraction) => {
         const params: BenchmarkProgressParams = {
@@ -67,4 +70,8 @@ async function measure(
   }
 }
 
-const failed = (message: string): BenchmarkResult => ({ kind: 'failed', message });
+const failed = (message: string, remedy?: BenchmarkRemedy): BenchmarkResult => ({
+  kind: 'failed',
+  message,
+  ...(remedy === undefined ? {} : { remedy }),
+});
