@@ -66,6 +66,18 @@ layers:
   - act: ReLU()
 `;
 
+test('an ONNX file as a layer spec has its layers, and says which lines are none', () => {
+  const { content, notes } = converted(
+    '<ir_version: 8, opset_import: ["" : 17, "com.example" : 1]>\nagraph (float[2, 16] x) => (float[2, 16] z) {\n y = Relu(x)\n z = com.example.Special(y)\n}\n',
+    'm.onnxtxt',
+    { to: 'layer-spec' },
+  );
+  expect(content.to === 'layer-spec' ? content.text : '').toContain('- relu: ReLU()');
+  expect(notes).toEqual([
+    'line 8 is not one of a layer spec: com.example.Special is no operator of a layer spec',
+  ]);
+});
+
 test('a spec becomes a model that names its inputs, outputs and layers', () => {
   const { model } = readOnnx(byteSourceOfBuffer(bytesOf(spec, 's.layers.yaml')));
   expect(model?.producerName).toBe('layercost');
@@ -160,6 +172,14 @@ test('ONNX text without types of its outputs gets those that follow', () => {
 const text = '<ir_version: 10, opset_import: ["" : 21]> g (float[2] x) => (float[2] y) { y = Relu (x) }';
 
 test.each<[what: string, content: string | Uint8Array, name: string, request: Request, message: RegExp]>([
+  [
+    'a spec to a spec',
+    'layers:\n  - a: ReLU()\n',
+    'm.layers.yaml',
+    { to: 'layer-spec' },
+    /is a layer spec already/,
+  ],
+  ['weights of a spec', text, 'm.onnxtxt', { to: 'layer-spec', weights: 'zeros' }, /has no weights/],
   ['text to text', text, 'm.onnxtxt', { to: 'onnx-text' }, /is ONNX text already/],
   ['a copy without weights', binary, 'm.onnx', { to: 'onnx' }, /would lose them; say .* --weights zeros/],
   ['elided binary weights', text, 'm.onnxtxt', { weights: 'elided' }, /--weights elided is for ONNX text/],

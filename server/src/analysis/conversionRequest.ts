@@ -2,7 +2,7 @@
 
 import type { OpenOptions } from './openModel.ts';
 
-export const targetFormats = ['onnx', 'onnx-text'] as const;
+export const targetFormats = ['onnx', 'onnx-text', 'layer-spec'] as const;
 export type TargetFormat = (typeof targetFormats)[number];
 
 /** What stands for weights without contents. `elided` is `{...}`, of ONNX text only. */

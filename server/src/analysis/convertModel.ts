@@ -1,5 +1,6 @@
 /**
- * Writes a model file in another format: a layer spec or ONNX text as binary ONNX, any of them as ONNX text.
+ * Writes a model file in another format: a layer spec or ONNX text as binary ONNX, any of them as ONNX text, an ONNX file
+ * or a Caffe net as a layer spec.
  *
  * Weights are never read, so that those of a binary model stay where they are; nothing that is left out is left out
  * without a note.
@@ -22,17 +23,19 @@ import { formatBytes, formatCount } from '../model/format.ts';
 import type { Issue } from '../model/issue.ts';
 import { bytes } from '../model/units.ts';
 import { analyzeOnnx } from './analyzeOnnx.ts';
+import { specOfGraph } from './asSpec/specOfGraph.ts';
 import type { ConversionRequest, TargetFormat, WeightChoice } from './conversionRequest.ts';
 import { exportModel } from './exportModel.ts';
 import type { ModelAnalysis } from './modelAnalysis.ts';
 import { openModel } from './openModel.ts';
+import { asTrained } from './restoration/asTrained.ts';
 
 export type Conversion =
   | {
       readonly kind: 'converted';
       readonly content:
         | { readonly to: 'onnx'; readonly bytes: Uint8Array }
-        | { readonly to: 'onnx-text'; readonly text: string };
+        | { readonly to: 'onnx-text' | 'layer-spec'; readonly text: string };
       /** One line each: what the file does not hold, and where it is. */
       readonly notes: readonly string[];
       readonly issues: readonly Issue[];
@@ -45,6 +48,7 @@ export type Conversion =
 export function convertModel(source: ByteSource, name: string, request: ConversionRequest): Conversion {
   const { format } = sniffFormat(source, name);
   const to = request.to ?? (format === 'onnx-text' ? 'onnx' : 'onnx-text');
+  if (to === 'layer-spec') return asLayerSpec(source, name, request);
   const refusal = refusalOf(format, name, to, request.weights);
   if (refusal !== undefined) return { kind: 'refused', message: refusal };
 
@@ -99,6 +103,43 @@ function refusalOf(
   }
   return undefined;
 }
+
+/** The layers of a model as a layer spec, those of its training where the file holds inference. */
+function asLayerSpec(
+  source: ByteSource,
+  name: string,
+  { dimensions, model: chosen, weights, readInclude }: ConversionRequest,
+): Conversion {
+  if (weights !== undefined)
+    return { kind: 'refused', message: 'a layer spec has no weights: leave out --weights' };
+  const opened = openModel(source, name, { model: chosen, readInclude });
+  if (opened.format === 'layer-spec') return { kind: 'refused', message: `${name} is a layer spec already` };
+  const { analysis } = asTrained(opened);
+  if (analysis === undefined || opened.issues.some(({ severity }) => severity === 'error')) {
+    return { kind: 'failed', issues: opened.issues };
+  }
+  const { text, problems } = specOfGraph(withDefaults(analysis, dimensions), modelName(name));
+  return {
+    kind: 'converted',
+    content: { to: 'layer-spec', text },
+    notes: problems.map(({ line, message }) => `line ${line + 1} is not one of a layer spec: ${message}`),
+    issues: opened.issues,
+  };
+}
+
+const withDefaults = (
+  analysis: ModelAnalysis,
+  dimensions: Readonly<Record<string, number>>,
+): ModelAnalysis => ({
+  ...analysis,
+  symbols: analysis.symbols.map((symbol) => ({
+    ...symbol,
+    default: dimensions[symbol.name] ?? symbol.default,
+  })),
+});
+
+/** `resnet50.onnx` is called `resnet50`. */
+const modelName = (file: string): string => file.replace(/\.[a-z]+$/i, '');
 
 interface WholeModel {
   readonly model: OnnxModel | undefined;

@@ -19,7 +19,9 @@ export function runConvertCommand(given: Extract<Arguments, { command: 'convert'
   const { output } = given;
   const to = given.to ?? (output === undefined ? undefined : formatOfExtension(output));
   if (output !== undefined && to === undefined) {
-    printMessage(`layercost: ${output} has no known format: end it in .onnx or .onnxtxt, or give --to`);
+    printMessage(
+      `layercost: ${output} has no known format: end it in .onnx, .onnxtxt or .layers.yaml, or give --to`,
+    );
     return 2;
   }
   const { path, model } = splitModelName(given.file);
@@ -57,7 +59,8 @@ export function runConvertCommand(given: Extract<Arguments, { command: 'convert'
   }
 }
 
-const formatOfExtension = (path: string): TargetFormat | undefined => extensions[extname(path).toLowerCase()];
+const formatOfExtension = (path: string): TargetFormat | undefined =>
+  /\.layers\.ya?ml$/i.test(path) ? 'layer-spec' : extensions[extname(path).toLowerCase()];
 
 const extensions: Readonly<Record<string, TargetFormat>> = {
   '.onnx': 'onnx',

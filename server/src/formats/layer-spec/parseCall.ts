@@ -29,7 +29,7 @@ function takeCall(cursor: TokenCursor, written: string): LayerCall | undefined {
   if (reportMissingOpening(cursor)) return undefined;
   const joined = takeJoinedTensors(cursor, written);
   if (joined !== undefined || cursor.issues.length > 0) return joined;
-  const { callee, receiver } = takeCallee(cursor);
+  const { callee, receiver, isOperator } = takeCallee(cursor);
   if (callee === undefined) {
     reportNoCall(cursor);
     return undefined;
@@ -59,6 +59,7 @@ function takeCall(cursor: TokenCursor, written: string): LayerCall | undefined {
   return {
     written,
     callee,
+    ...(isOperator ? { isOperator } : {}),
     // `x.view(8)` is `view(x, 8)`.
     arguments: receiver === undefined ? given : [receiver, ...given],
     argumentsSpan,
@@ -72,6 +73,7 @@ function takeCall(cursor: TokenCursor, written: string): LayerCall | undefined {
 function takeCallee(cursor: TokenCursor): {
   readonly callee: Name | undefined;
   readonly receiver: Argument | undefined;
+  readonly isOperator: boolean;
 } {
   const names: Name[] = [];
   for (let name = cursor.takeName(); name !== undefined; name = cursor.takeName()) {
@@ -83,11 +85,13 @@ function takeCallee(cursor: TokenCursor): {
   const [object, member] = names.slice(0, -1);
   const isMethod = callee !== undefined && isFunction(callee) && names.length <= 3;
   if (!isMethod || object === undefined || pythonModules.has(object.text)) {
-    return { callee, receiver: undefined };
+    const isOperator = names.length === 2 && object?.text === 'onnx';
+    return { callee, receiver: undefined, isOperator };
   }
   const span = { start: object.span.start, end: (member ?? object).span.end };
   return {
     callee,
+    isOperator: false,
     receiver: {
       keyword: undefined,
       value:
@@ -104,7 +108,7 @@ const isFunction = ({ text }: Name): boolean => /^[a-z]/.test(text);
 
 /** What people put before a layer or function as Python does, though it is no tensor. */
 const pythonModules: ReadonlySet<string> = new Set(
-  'torch nn F functional self torchvision tv ops np numpy math timm einops transformers tf keras jax jnp'.split(
+  'onnx torch nn F functional self torchvision tv ops np numpy math timm einops transformers tf keras jax jnp'.split(
     ' ',
   ),
 );

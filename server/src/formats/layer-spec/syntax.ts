@@ -116,6 +116,8 @@ export interface LayerCall {
   readonly written: string;
   /** The last part of a dotted name: `nn.Linear` is `Linear`. */
   readonly callee: Name;
+  /** Written `onnx.Softmax`: the operator of ONNX, whatever layer has its name. */
+  readonly isOperator?: boolean;
   readonly arguments: readonly Argument[];
   /** From the opening parenthesis to the closing one, or to the end of the text where it is missing. */
   readonly argumentsSpan: TextSpan;

@@ -9,6 +9,7 @@ import { type LayerDefinition, printSignature, type Tensor } from './layerDefini
 import { findLayer } from './layerDefinitions.ts';
 import type { Line, LoweringRun } from './loweringRun.ts';
 import { operatorAttributes } from './operatorAttributes.ts';
+import { operatorInputs } from './operatorInputs.ts';
 import { type Outputs, reportError, weightsNamed, whyNoWeight } from './scope.ts';
 import { type Feed, givenTensors, inputsOf } from './tensorArguments.ts';
 import { hintForUnknown } from './unknownLayer.ts';
@@ -20,7 +21,8 @@ export interface CallOperators extends Pick<KeptLayer, 'weights' | 'pinned'> {
 
 /** Adds them to the graph of the run. */
 export function operatorsOf(line: Line, feed: Feed, run: LoweringRun): CallOperators {
-  const definition = findLayer(line.call.callee.text);
+  const { callee, isOperator } = line.call;
+  const definition = isOperator ? undefined : findLayer(callee.text);
   if (definition !== undefined) return lowerDefined(definition, line, feed, run);
   return { outputs: lowerOnnxOperator(line, feed, run), weights: new Map(), pinned: [] };
 }
@@ -65,7 +67,7 @@ function lowerDefined(
   return { outputs: { tensors, names: definition.outputs ?? [] }, weights, pinned };
 }
 
-/** Tensors first, attributes by keyword. */
+/** Tensors and constants by position, attributes by keyword. */
 function lowerOnnxOperator(line: Line, feed: Feed, { graph }: LoweringRun): Outputs | undefined {
   const { call, scope, path, layer } = line;
   const { text, span } = call.callee;
@@ -73,13 +75,10 @@ function lowerOnnxOperator(line: Line, feed: Feed, { graph }: LoweringRun): Outp
     const message = `\`${text}\` is not a layer${hintForUnknown(text, scope.home)}`;
     return reportError(scope, 'spec/unknown-layer', message, span);
   }
-  const anyTensors = { kind: 'function', inputs: { names: [], least: 1, variadic: true } } as const;
-  const given = givenTensors(anyTensors, call, scope, feed, graph);
-  const tensors = [...feed.sources, ...given.tensors];
-  const attributes = operatorAttributes(call, given.rest, scope);
+  const { tensors, rest } = operatorInputs(line, feed, graph);
+  const attributes = operatorAttributes(call, rest, scope);
   if (attributes === undefined) return undefined;
-  const inputs = tensors.length > 0 ? tensors : [feed.previous];
-  return { tensors: graph.node(path, '', text, inputs, layer.names.length, attributes), names: [] };
+  return { tensors: graph.node(path, '', text, tensors, layer.names.length, attributes), names: [] };
 }
 
 /** `Array.isArray` does not tell a readonly list from what else it may be. */
