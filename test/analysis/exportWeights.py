@@ -1,6 +1,7 @@
 """Writes models whose weights exporters store otherwise than the program has them: `python exportWeights.py FOLDER`.
 
-Tied and untied output layers, layers that begin alike, a layer called twice, tables that are not trained. Each is written by
+Tied and untied output layers, layers that begin alike, a layer called twice, tables that are not trained, tables
+that are looked up by constants. Each is written by
 PyTorch's exporters; FOLDER gets the models and `parameters.json`, PyTorch's own count of parameters. torch 2.13, onnx 1.23.
 """
 
@@ -90,6 +91,37 @@ class Tables(nn.Module):
         return torch.softmax(torch.where(mask, scores, float("-inf")), -1) @ (x * self.scale)
 
 
+class Window(nn.Module):
+    """Attention in a window of 3 × 3 places, with a table of relative position biases (Swin), and a scale (LayerScale)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        places = torch.stack(torch.meshgrid(torch.arange(3), torch.arange(3), indexing="ij")).flatten(1)
+        offsets = (places[:, :, None] - places[:, None, :]).permute(1, 2, 0) + 2
+        self.register_buffer("relative_position_index", (5 * offsets[..., 0] + offsets[..., 1]).flatten())
+        self.table = nn.Parameter(torch.randn(25, 2))
+        self.scale = nn.Parameter(torch.ones(2))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        bias = self.table[self.relative_position_index].view(9, 9, 2).permute(2, 0, 1).contiguous()
+        return x + self.scale[:, None, None] * (torch.softmax(x @ x.transpose(-1, -2) + bias[None], -1) @ x)
+
+
+class Windows(nn.Module):
+    """A token that is repeated for every image, and two windows that begin with equal scales."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.token = nn.Parameter(torch.zeros(1, 1, 8))
+        self.windows = nn.ModuleList([Window() for _ in range(2)])
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = torch.cat([self.token.expand(x.shape[0], -1, -1), x], 1).unflatten(2, (2, 4)).transpose(1, 2)
+        for window in self.windows:
+            x = window(x)
+        return x
+
+
 def copies() -> nn.Module:
     """`nn.TransformerEncoder` copies the layer that it is given."""
     return nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 2)
@@ -104,6 +136,7 @@ MODELS = {
     "alike": (Alike, (values,)),
     "copies": (copies, (values[..., :8],)),
     "tables": (Tables, (values,)),
+    "windows": (Windows, (torch.randn(2, 8, 8),)),
 }
 EXPORTS = {
     "default": {},

@@ -9,13 +9,19 @@ import type { Parameter } from './modelAnalysis.ts';
 
 export function issuesOfComputedWeights(graph: Graph, parameters: readonly Parameter[]): readonly Issue[] {
   const computed = parameters.flatMap(({ name }) => {
-    const sources = graph.values.get(name)?.literal?.origin?.foldedFrom ?? [];
-    const source = sources.find((candidate) => candidate.includes('.'));
-    return sources.length > 1 && source !== undefined ? [{ name, source }] : [];
+    const { foldedFrom = [], parameter } = graph.values.get(name)?.literal?.origin ?? {};
+    const source = parameter ?? foldedFrom.find((candidate) => candidate.includes('.'));
+    return source !== undefined && [...foldedFrom, name].some((each) => cutting.test(each))
+      ? [{ name, source }]
+      : [];
   });
   const [first] = computed;
   if (first === undefined) return [];
   const others = computed.length === 1 ? '' : `, and ${computed.length - 1} more like it`;
-  const message = `Constant folding computed \`${first.name}\` from \`${first.source}\`${others}: parameters are counted as the file stores them. Export with \`optimize=False\` to count them exactly`;
+  const message = `Constant folding replaced \`${first.source}\` by what was taken from it${others}: parameters are counted as the file stores them. Export with \`optimize=False\` to count them exactly`;
   return [{ code: 'graph/computed-weights', severity: 'information', message, value: first.name }];
 }
+
+/** Values that PyTorch's exporter names after operators that may leave elements out. */
+const cutting =
+  /^_?(chunk|embedding|gather|getitem|index|index_select|narrow|select|slice|split|unbind)(_\d+)*$/;

@@ -222,10 +222,11 @@ interface Home {
 
 /** Of the modules that read a tensor: the one that it is named after. A tensor without such a name is a weight by its use. */
 function homeOf(
-  { name, origin }: TensorLiteral,
+  tensor: TensorLiteral,
   modules: readonly string[],
   readings: readonly Reading[],
 ): Home | undefined {
+  const { name, origin } = tensor;
   const folded = origin?.foldedFrom?.length === 1 ? origin.foldedFrom[0] : undefined;
   const source = origin?.parameter ?? folded ?? name;
   const asWeight = readings.every(({ flat, position }) => position > 0 && isWeightInput(flat.node, position));
@@ -238,7 +239,9 @@ function homeOf(
     if (module !== undefined) return { module, leaf: leafOf(source.slice(module.length + 1)) };
   }
   const [first = ''] = modules;
-  return asWeight && isAnonymousTensor(source) ? { module: first, leaf: 'weight' } : undefined;
+  // A vector that the TorchScript exporter has merged: a scale or shift that it folded into a shape to multiply or add.
+  const isFolded = wideAxes(tensor) === 1 && readings.some(({ merging }) => merging !== undefined);
+  return isAnonymousTensor(source) && (asWeight || isFolded) ? { module: first, leaf: 'weight' } : undefined;
 }
 
 /** A fresh running mean is all zeros like a bias, a running variance all ones like a weight. */

@@ -33,6 +33,15 @@ export interface TensorOrigin {
   readonly transposeOf?: string;
   /** Whether all its elements are one number. */
   readonly isUniform?: boolean;
+  /** Where vectors of it are alike: it was looked up in a smaller table, or repeated. */
+  readonly repeats?: RepeatedVectors;
+}
+
+export interface RepeatedVectors {
+  /** The tensor is one slice along axis 0 again and again. */
+  readonly isBroadcast: boolean;
+  /** Of its vectors along `axis` so many are different. */
+  readonly lookup?: { readonly axis: number; readonly distinct: number };
 }
 
 export interface ExternalLocation {

@@ -319,9 +319,9 @@ export const issueCodes = {
       'Exporters fold batch normalization into the convolution or matmul in front of it. The file is then right for inference only. For a training step its parameters, statistics, kernels and saved activations are put back.',
   },
   'graph/evaluation-export': {
-    title: 'The model was exported in evaluation mode',
+    title: 'The model was exported in evaluation mode, or may have been',
     explanation:
-      'In evaluation mode dropout and stochastic depth do nothing, and exporters leave them out. A training step then lacks their time and masks. Batch normalization is costed with the statistics of the batch in any case.',
+      'In evaluation mode dropout and stochastic depth do nothing, and exporters leave them out. A training step then lacks their time and masks. Few files show the mode: modules of dropout that do nothing, and batch normalizations do. Batch normalization is costed with the statistics of the batch in any case.',
   },
   'graph/restored-bias': {
     title: 'Biases that the exporter left out are costed as trained',

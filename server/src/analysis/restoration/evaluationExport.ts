@@ -6,26 +6,28 @@ import { hasTrait } from '../../operators/operatorFacts.ts';
 import { scopeListOf } from '../moduleScope.ts';
 
 /**
- * What a step leaves out because PyTorch's exporter saw the model in evaluation mode; `undefined` where it did not, or where
- * nothing shows it. `isFolded` says that normalizations were folded in that mode.
+ * What a step leaves out because PyTorch's exporter saw the model in evaluation mode, or may leave out where nothing shows the
+ * mode; `undefined` where it saw the model in training mode. `isFolded` says that normalizations were folded in evaluation mode.
  */
 export function evaluationExport({ graph, producerName }: OnnxModel, isFolded: boolean): Issue | undefined {
   if (producerName !== 'pytorch' || graph.nodes.some((node) => hasTrait(node, 'random'))) return undefined;
+  const modes = new Set(graph.nodes.flatMap((node) => modeOf(node) ?? []));
+  if (modes.has('training')) return undefined;
+  const code = 'graph/evaluation-export';
   const modules = new Set(graph.nodes.flatMap((node) => dropoutModule(node) ?? []));
   if (modules.size > 0) {
     const [first] = modules;
     return {
-      code: 'graph/evaluation-export',
+      code,
       severity: 'warning',
-      message: `${modules.size === 1 ? '1 dropout module is' : `${modules.size} dropout modules are`} missing from the step, first \`${first}\`: the model was exported in evaluation mode; ${howToExport}`,
+      message: `${modules.size === 1 ? '1 dropout module does' : `${modules.size} dropout modules do`} nothing in the file, first \`${first}\`: the model was exported in evaluation mode, or its dropout is 0; the step leaves them out; ${howToExport}`,
     };
   }
-  if (!isFolded && !graph.nodes.some(isEvaluated)) return undefined;
-  return {
-    code: 'graph/evaluation-export',
-    severity: 'information',
-    message: `The model was exported in evaluation mode, so its dropout and stochastic depth, if any, are missing from the step; ${howToExport}`,
-  };
+  const isEvaluated = isFolded || modes.has('evaluation');
+  const message = isEvaluated
+    ? 'The model was exported in evaluation mode, so its dropout and stochastic depth, if any, are missing from the step'
+    : 'The file has no dropout or stochastic depth. If the model has any, it was exported in evaluation mode, and the step leaves them out';
+  return { code, severity: 'information', message: `${message}; ${howToExport}` };
 }
 
 const howToExport =
@@ -41,11 +43,14 @@ function dropoutModule(node: OnnxNode): string | undefined {
     : undefined;
 }
 
-/** A normalization with running statistics: `_native_batch_norm_legit_no_training`, or one result and no training mode. */
-function isEvaluated(node: OnnxNode): boolean {
-  const call = node.metadata.get('pkg.torch.onnx.fx_node');
-  if (call !== undefined) return /_no_training\b/.test(call);
+/** The mode that a batch normalization was exported in, with the statistics of the batch or running ones. */
+function modeOf(node: OnnxNode): 'training' | 'evaluation' | undefined {
+  const call = /\baten\.(_native_batch_norm_legit\w*)/.exec(
+    node.metadata.get('pkg.torch.onnx.fx_node') ?? '',
+  )?.[1];
+  if (call !== undefined) return call.endsWith('_no_training') ? 'evaluation' : 'training';
+  if (node.type !== 'BatchNormalization') return undefined;
   const mode = node.attributes.get('training_mode');
-  const isTrained = mode?.kind === 'int' && mode.value === 1;
-  return node.type === 'BatchNormalization' && node.outputs.length === 1 && !isTrained;
+  const isTrained = node.outputs.length > 1 || (mode?.kind === 'int' && mode.value === 1);
+  return isTrained ? 'training' : 'evaluation';
 }

@@ -7,10 +7,12 @@
  */
 
 import type { TensorLiteral, TensorOrigin } from '../../model/attribute.ts';
+import { isFloatingPoint } from '../../model/elementType.ts';
 import { isAnonymousTensor } from '../../model/tensorNames.ts';
 import type { ByteSource } from '../byteSource.ts';
 import { parametersOfProgram } from './graphSignature.ts';
 import type { PayloadRange } from './reading.ts';
+import { repeatedVectors } from './repeatedVectors.ts';
 import type { OnnxGraph, OnnxValueInfo } from './syntax.ts';
 
 /** The initializers of `graph` with their origins; the same objects where nothing is known of any. */
@@ -29,19 +31,40 @@ export function withOrigins(
   const samples = sampleTensors(source, payloads);
   const transposes = recorded.size > 0 ? new Map() : findTransposes(initializers, samples);
   const shared = readSeveralTimes(graph);
-  if (recorded.size === 0 && transposes.size === 0 && shared.size === 0) return initializers;
   return initializers.map((tensor) => {
     const { name } = tensor;
+    const known = recorded.get(name);
+    const repeats = mayBeLookedUp(tensor, known)
+      ? repeatedVectors(tensor, source, payloads.get(tensor), isExpanded(tensor, known))
+      : undefined;
     const transposeOf = transposes.get(name);
     const isUniform = shared.has(name) ? samples.isUniform(tensor) : undefined;
     const origin = {
-      ...recorded.get(name),
+      ...known,
+      ...(repeats === undefined ? {} : { repeats }),
       ...(transposeOf === undefined ? {} : { transposeOf }),
       ...(isUniform === undefined ? {} : { isUniform }),
     };
     return Object.keys(origin).length === 0 ? tensor : { ...tensor, origin };
   });
 }
+
+/**
+ * Constant folding recorded more than one source, of which one is trained; or nothing is recorded of a tensor that the exporter
+ * named, which has the shape of a bias of attention scores.
+ */
+function mayBeLookedUp(
+  { name, dimensions, elementType }: TensorLiteral,
+  known: TensorOrigin | undefined,
+): boolean {
+  if (known?.foldedFrom !== undefined) return known.parameter !== undefined && known.foldedFrom.length > 1;
+  const wide = dimensions.filter((size) => size > 1);
+  return wide.length === 3 && wide[1] === wide[2] && isAnonymousTensor(name) && isFloatingPoint(elementType);
+}
+
+/** Whether constant folding recorded that it repeats a parameter, which is done for each image of a batch. */
+const isExpanded = ({ name }: TensorLiteral, known: TensorOrigin | undefined): boolean =>
+  [name, ...(known?.foldedFrom ?? [])].some((each) => /^_?expand(_\d+)*$/.test(each));
 
 /** `parameters`: all that the program has, where they are recorded. */
 function recordedOrigin(

@@ -30,6 +30,7 @@ export function operatorLowering(
     const { operator, cost, type } = typed;
     if (inPyTorch(operator)?.view === 'permute') return lowerTranspose(step, typed, groups);
     if (step.copies.has(operator.index)) return lowerCopy(step, typed);
+    if (inPyTorch(operator)?.view === 'split') return lowerSplit(step, typed);
     if (isView(cost, operator)) return { ...absorbed(type), view: true };
     const isFolded = isFoldedBias(training, operator);
     const casts = castsOf(typed);
@@ -69,6 +70,17 @@ function lowerTranspose(
     forward: copies(forward),
     backwardData: mode === 'training' ? copies(backward) : noKernels,
   };
+}
+
+/** Views, whose gradients are put together again (PyTorch 2.x torch/csrc/autograd/FunctionsManual.cpp, `split_backward`). */
+function lowerSplit(step: EagerStep, { operator, type, environment }: TypedOperator): LoweredOperator {
+  const { training, mode } = step;
+  const view = { ...absorbed(type), view: true };
+  const [source = ''] = operator.inputs;
+  const learns = mode === 'training' && training.requiresGradient.has(source) && operator.outputs.length > 1;
+  if (!learns) return view;
+  const elements = training.tensors.get(source)?.elements ?? 0;
+  return { ...view, backwardData: [elementwiseKernel(2 * elements * type.bytesPerElement, 0, environment)] };
 }
 
 /** A reshape that writes out what is repeated, whose gradient is summed where it was, or a cast of the model's own. */

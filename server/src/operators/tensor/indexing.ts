@@ -248,12 +248,13 @@ function gatherCost(context: CostContext): OperatorCost {
   if (indices.elements === 1 && indices.dimensions.length === 0 && context.inputContent(1) !== undefined) {
     return viewCost(context, 'scatter');
   }
-  // `aten::embedding` takes a matrix; what is chosen from more axes are whole matrices (experts), copied like any tensor.
-  const kernelClass =
-    table.dimensions.length === 2 && context.int('axis', 0) === 0 ? 'embedding' : 'movement';
+  // `aten::embedding` takes a matrix; what is chosen from more axes (experts) is copied, as `GatherND` does.
+  if (table.dimensions.length !== 2 || context.int('axis', 0) !== 0) {
+    return copyCost(context, { read: output.elements, saved: [savedInput(1)], scatters: true });
+  }
   const read = trafficOfElements(table, output.elements);
   const forward = work({ traffic: addTraffic(read, trafficOf(indices, output)) });
-  if (!needsGradient(context)) return cost(kernelClass, forward);
+  if (!needsGradient(context)) return cost('embedding', forward);
   const { data, weight } = backwardOf(context, () =>
     work({
       operations: output.elements,
@@ -261,7 +262,7 @@ function gatherCost(context: CostContext): OperatorCost {
       kernels: 2,
     }),
   );
-  return cost(kernelClass, forward, { data, weight, saved: [savedInput(1)] });
+  return cost('embedding', forward, { data, weight, saved: [savedInput(1)] });
 }
 
 /** indices.shape[:-1] ++ data.shape[batch_dims + indices.shape[-1]:] (ONNX Operators, GatherND-13). */

@@ -1,0 +1,77 @@
+/** Tells by its bytes that a stored tensor was looked up in a smaller table, or repeats itself along its first axis. */
+
+import type { RepeatedVectors, TensorLiteral } from '../../model/attribute.ts';
+import type { ByteSource } from '../byteSource.ts';
+import type { PayloadRange } from './reading.ts';
+
+/**
+ * A table of position biases has one vector (an element per head) for each pair of positions, where pairs at the same distance
+ * have the same: counted are vectors along the shortest axis that are not alike. Nothing is decoded; tensors of more than
+ * `mostBytes` are not read. `undefined` where no vector repeats. A tensor without contents, or of
+ * one number, proves nothing, unless it `isExpanded`: recorded to repeat something.
+ */
+export function repeatedVectors(
+  tensor: TensorLiteral,
+  source: ByteSource,
+  range: PayloadRange | undefined,
+  isExpanded: boolean,
+): RepeatedVectors | undefined {
+  const { dimensions } = tensor;
+  const elements = elementsOf(tensor, source, range);
+  const count = dimensions.reduce((product, size) => product * size, 1);
+  const block = count / (dimensions[0] ?? 1);
+  if (elements === undefined || elements.every((element) => element === elements[0])) {
+    return isExpanded && block < count ? { isBroadcast: true } : undefined;
+  }
+  const isBroadcast =
+    block < count && elements.every((element, index) => element === elements[index % block]);
+  const lookup = lookupIn(isBroadcast ? [1, ...dimensions.slice(1)] : dimensions, elements);
+  return isBroadcast || lookup !== undefined
+    ? { isBroadcast, ...(lookup === undefined ? {} : { lookup }) }
+    : undefined;
+}
+
+function lookupIn(dimensions: readonly number[], elements: Float64Array): RepeatedVectors['lookup'] {
+  const axis = shortestAxis(dimensions);
+  const length = dimensions[axis] ?? 1;
+  if (axis < 0) return undefined;
+  const count = dimensions.reduce((product, size) => product * size, 1);
+  const stride = dimensions.slice(axis + 1).reduce((product, each) => product * each, 1);
+  const vectors = new Set<string>();
+  for (let outer = 0; outer < count; outer += length * stride) {
+    for (let inner = outer; inner < outer + stride; inner += 1) {
+      let vector = '';
+      for (let index = 0; index < length; index += 1) vector += `${elements[inner + index * stride]} `;
+      vectors.add(vector);
+    }
+  }
+  return vectors.size > 1 && vectors.size < count / length ? { axis, distinct: vectors.size } : undefined;
+}
+
+/** A number for each element, the same for those that are alike; `undefined` where the file does not hold them. */
+function elementsOf(
+  { dimensions, elements }: TensorLiteral,
+  source: ByteSource,
+  range: PayloadRange | undefined,
+): Float64Array | undefined {
+  if (elements !== undefined) return Float64Array.from(elements);
+  const size = range === undefined ? 0 : range.end - range.start;
+  const width = size / dimensions.reduce((product, each) => product * each, 1);
+  if (range === undefined || size > mostBytes || !(width === 1 || width === 2 || width === 4))
+    return undefined;
+  const bytes = source.read(range.start, size);
+  return Float64Array.from({ length: size / width }, (_, index) => {
+    let word = 0;
+    for (let byte = 0; byte < width; byte += 1) word = 256 * word + (bytes[index * width + byte] ?? 0);
+    return word;
+  });
+}
+
+const mostBytes = 2 ** 22;
+
+/** The shortest of the axes longer than 1; -1 where there are not two of them. */
+function shortestAxis(dimensions: readonly number[]): number {
+  const wide = dimensions.flatMap((size, axis) => (size > 1 ? [{ size, axis }] : []));
+  if (wide.length < 2) return -1;
+  return wide.reduce((shortest, each) => (each.size < shortest.size ? each : shortest)).axis;
+}
