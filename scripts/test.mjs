@@ -116,9 +116,11 @@ function module(path) {
   return join(root, 'node_modules', path);
 }
 
-/** Some of them run the real runner where a Python with torch is at hand, and say so where none is. */
+/** Some of them run the real runner where a Python with torch is at hand, or Neovim, and say so where none is. */
 async function testUnits(log) {
   const python = await provideProgram('torch');
+  const neovim = await provideProgram('neovim');
+  if ('missing' in neovim) console.log(`  ${neovim.missing}`);
   const env = 'path' in python ? { LAYERCOST_PYTHON: python.path } : {};
   const words = [module('vitest/vitest.mjs'), 'run'];
   return run(process.execPath, words, { cwd: root, log, timeout: 20 * 60_000, env });

@@ -4,6 +4,7 @@ import * as vscode from 'vscode';
 import type { LanguageClientOptions } from 'vscode-languageclient';
 import {
   commands,
+  explainIssue,
   type InitializationOptions,
   languageIds,
   trustGranted,
@@ -14,6 +15,8 @@ import { trackEstimates } from './estimates.ts';
 import { answerFileRequests } from './fileBytes.ts';
 import { registerFrameworkPicker } from './frameworkPicker.ts';
 import { registerHeatMarks } from './heatMarks.ts';
+import { registerIssuePages } from './issuePages.ts';
+import { registerNewSpec } from './newSpec.ts';
 import { registerOnnxEditor } from './onnxEditor.ts';
 import { registerOnnxTextFiles } from './onnxTextFiles.ts';
 import { registerOpenConfig } from './openConfig.ts';
@@ -33,7 +36,7 @@ export async function activateExtension(
     trusted: vscode.workspace.isTrusted,
     readsBytes: true,
     hasCommands: true,
-    issuesPage: vscode.Uri.joinPath(context.extensionUri, 'docs', 'issues.md').toString(),
+    issuesPage: `command:${explainIssue}`,
   });
   const options: LanguageClientOptions = {
     // No scheme: estimation works in virtual workspaces too.
@@ -58,6 +61,8 @@ export async function activateExtension(
     registerOnnxTextFiles(client, started),
     registerOnnxEditor(started, log),
     registerOpenConfig(client, started),
+    registerNewSpec(started),
+    registerIssuePages(context.extensionUri),
     registerStatus(client, estimates),
     registerClusterPicker(client, started, estimates),
     registerFrameworkPicker(client, started, estimates),

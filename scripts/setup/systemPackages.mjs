@@ -20,6 +20,7 @@ const programs = {
         '/Applications/Chromium.app/Contents/MacOS/Chromium',
       ),
   },
+  neovim: { what: 'Neovim', debian: ['neovim'], find: () => firstOnPath('nvim') },
   ripgrep: { what: 'ripgrep', debian: ['ripgrep'], find: () => firstOnPath('rg') },
   python: { what: 'Python 3.9 or newer', debian: ['python3'], find: () => firstOnPath('python3', 'python') },
   torch: {

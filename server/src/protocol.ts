@@ -34,6 +34,7 @@ export const commands = {
   choosePrecision: 'layercost.choosePrecision',
   chooseFramework: 'layercost.chooseFramework',
   benchmark: 'layercost.benchmark',
+  newSpec: 'layercost.newSpec',
   openConfig: 'layercost.openConfig',
   chooseHeat: 'layercost.chooseHeat',
   goToMostExpensive: 'layercost.goToMostExpensive',
@@ -46,6 +47,9 @@ export const commands = {
   openBinary: 'layercost.openAsBinary',
 } as const;
 
+/** Opens the page of an issue: its path below `docs`, such as `findings/out-of-memory.md`. Links of diagnostics call it. */
+export const explainIssue = 'layercost.explainIssue';
+
 /** Begins the name of the server's worker in a browser, which is also that of a lock it holds as long as it lives. */
 export const workerLock = 'layercost-server-';
 
@@ -53,7 +57,7 @@ export const workerLock = 'layercost-server-';
 export interface InitializationOptions {
   /** Whether the person trusts the workspace; the benchmark runs nowhere else. */
   readonly trusted?: boolean;
-  /** Address of the page that explains issue codes; diagnostics link to it. */
+  /** Address of the page that explains issue codes, or `command:` with one that shows a page; diagnostics link to it. */
   readonly issuesPage?: string;
   /** Whether the client answers `readBytes` and `listFolder`. */
   readonly readsBytes?: boolean;

@@ -1,7 +1,9 @@
 /**
  * Pages that explain a finding, manual and test at once: prose, and specs with their scenario in fenced blocks.
  *
- *     - fc: Linear(4096) # warning: [findings/exposed-communication] "12 % of the step" # fix: "Use a batch of 64"
+ *     <!-- expected, by line of the example
+ *     4 # warning: [findings/exposed-communication] "12 % of the step" # fix: "Use a batch of 64"
+ *     -->
  *
  * `warning` and `note` state a finding that stands on the line, by its code and a part of its message. A finding that is
  * not stated fails the page, so that an example without any shows a healthy configuration. `fix` states, by the start

@@ -38,6 +38,11 @@ describe.each(names)('%s', (name) => {
     expect(found).toEqual(stated);
   });
 
+  it('shows its readers no statements', () => {
+    const rendered = page.replace(/<!--[\s\S]*?-->/g, '');
+    expect(rendered).not.toMatch(/# (?:warning|note|fix|error):/);
+  });
+
   it('states its threshold', () => {
     const usual = isThresholdName(name) ? `${findingThresholds[name].default * 100} %` : '';
     expect(page).toContain(usual);

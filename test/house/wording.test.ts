@@ -91,6 +91,7 @@ describe('sentences', () => {
     'docs/clusters.md',
     'docs/steps.md',
     'docs/caffe.md',
+    'docs/editors.md',
     'docs/layer-spec.md',
     'docs/onnx-text.md',
     ...pagesIn('docs/spec'),
@@ -122,6 +123,7 @@ function manifestTexts(): readonly string[] {
 function paragraphsOf(page: string): readonly string[] {
   return page
     .replace(/^```[\s\S]*?^```$/gm, '')
+    .replace(/<!--[\s\S]*?-->/g, '')
     .split(/\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )/)
     .filter((part) => !/^\s*(?:#|\||!\[| {4})/.test(part))
     .map((part) => part.replace(/^\s*(?:[-*]|\d+\.) /, ''));

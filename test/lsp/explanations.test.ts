@@ -17,6 +17,7 @@ it.each([
   ['shape/mismatch', 'file:///x/docs/issues.md', 'file:///x/docs/issues.md#shapemismatch'],
   ['findings/launch-bound', 'file:///x/docs/issues.md', 'file:///x/docs/findings/launch-bound.md'],
   ['findings/launch-bound', undefined, undefined],
+  ['findings/launch-bound', 'command:x.explain', 'command:x.explain?%5B%22findings%2Flaunch-bound.md%22%5D'],
 ] as const)('%s leads from %s to %s', (code, page, link) => {
   expect(linkOf(code, page)).toBe(link);
 });

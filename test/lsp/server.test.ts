@@ -60,6 +60,31 @@ it('says what it can do', async () => {
   });
 });
 
+it('marks a dim that nothing reads when the file is saved, not while it is typed', async () => {
+  const { open, change, connection } = await start({ pullsDiagnostics: true });
+  const textDocument = { uri: specUri };
+  const unused = async (): Promise<readonly string[]> => {
+    const { items } = await connection.sendRequest<{ items: readonly { code: string; message: string }[] }>(
+      'textDocument/diagnostic',
+      { textDocument },
+    );
+    return items.flatMap(({ code, message }) => (code === 'spec/unused' ? [message] : []));
+  };
+  await open(specUri, 'layer-spec', spec);
+  await change(specUri, 2, `dims: { d: 8 }\n${spec}`);
+  expect(await unused()).toEqual([]);
+  await connection.sendNotification('textDocument/didSave', { textDocument });
+  expect(await unused()).toEqual(['nothing reads the dimension `d`']);
+  await change(specUri, 3, `dims: { d: 8, e: 9 }\n${spec}`);
+  expect(await unused()).toEqual(['nothing reads the dimension `d`']);
+});
+
+it('takes the language from the name of a file that an editor opens as YAML', async () => {
+  const { open, hints } = await start();
+  await open(specUri, 'yaml', spec);
+  expect(await hints(specUri)).toHaveLength(2);
+});
+
 it('annotates a layer spec', async () => {
   const { open, hints, connection, diagnostics, estimates } = await start();
   await open(specUri, 'layer-spec', spec);

@@ -29,12 +29,21 @@ export interface Fence {
   readonly model: string | undefined;
 }
 
+/** What is expected of a fence may stand behind it too, in a comment that no reader sees: `3 # warning: …` by line. */
 export function fencesOf(page: string): readonly Fence[] {
-  return [...page.matchAll(/^```yaml(.*)\n([\s\S]*?)^```$/gm)].map((match) => {
-    const [, info = '', text = ''] = match;
+  return [
+    ...page.matchAll(
+      /^```yaml(.*)\n([\s\S]*?)^```$(?:\n\n<!-- expected, by line of the example\n([\s\S]*?)^-->)?/gm,
+    ),
+  ].map((match) => {
+    const [, info = '', written = '', expected = ''] = match;
+    const lines = written.split('\n');
+    for (const [, line = '', statements = ''] of expected.matchAll(/^(\d+) (.*)$/gm)) {
+      lines[Number(line) - 1] += ` ${statements}`;
+    }
     return {
       line: page.slice(0, match.index).split('\n').length + 1,
-      text,
+      text: lines.join('\n'),
       file: /\bfile=(\S+)/.exec(info)?.[1],
       model: /\bmodel=(\S+)/.exec(info)?.[1],
     };

@@ -16,6 +16,8 @@ export interface Completion {
   readonly span: TextSpan;
   /** Arguments follow, so their help should open. */
   readonly asksForArguments?: true;
+  /** What follows is proposed too, so its proposals should open. */
+  readonly asksForProposals?: true;
 }
 
 export type CompletionKind =

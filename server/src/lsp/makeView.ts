@@ -29,6 +29,7 @@ import type { ScenarioChange } from '../model/scenarioChange.ts';
 import { finish, type Steps } from '../model/steps.ts';
 import { languageIds } from '../protocol.ts';
 import type { IncludedFiles } from './includedFiles.ts';
+import { languageOf } from './languageOf.ts';
 import type { OnnxFiles } from './onnxFiles.ts';
 import { operatorsBeside } from './operatorsBeside.ts';
 import { runSteps } from './runSteps.ts';
@@ -106,7 +107,7 @@ export async function makeView(
   }
   if (superseded()) return undefined;
   const text = document.getText();
-  switch (document.languageId) {
+  switch (languageOf(document)) {
     case languageIds.onnxText: {
       let opened = await run(openOnnxTextInSteps(text, fileName(document.uri)));
       if (opened === undefined) return undefined;

@@ -9,6 +9,7 @@ import { onnxTextFeatures } from '../language/onnx-text/onnxTextFeatures.ts';
 import type { TextFeatures } from '../language/textFeatures.ts';
 import { rangeOfSpan, splitLines, type TextLines } from '../language/textLines.ts';
 import { languageIds } from '../protocol.ts';
+import { languageOf, type ModelLanguage } from './languageOf.ts';
 
 export interface OpenTexts {
   /** `undefined` for a document that is not open or not a model. */
@@ -26,7 +27,7 @@ export interface OpenText {
 
 type MakeFeatures = (source: string, included: readonly IncludedText[]) => TextFeatures;
 
-const languages: Readonly<Record<string, MakeFeatures | undefined>> = {
+const languages: Readonly<Record<ModelLanguage, MakeFeatures>> = {
   [languageIds.layerSpec]: layerSpecFeatures,
   [languageIds.onnxText]: onnxTextFeatures,
   [languageIds.caffePrototxt]: caffeFeatures,
@@ -39,7 +40,8 @@ export function openTexts(
   const parsed = new WeakMap<TextDocument, OpenText>();
   const of = (uri: string): OpenText | undefined => {
     const document = documentAt(uri);
-    const make = document === undefined ? undefined : languages[document.languageId];
+    const language = document && languageOf(document);
+    const make = language && languages[language];
     if (document === undefined || make === undefined) return undefined;
     const known = parsed.get(document);
     const included = includedBy(uri);

@@ -18,6 +18,8 @@ export interface Platform {
   readonly checkNeighbours?: (opened: ModelEstimate['opened'], uri: string) => readonly Issue[];
   /** Resolves once messages that have arrived are seen; a timer does it where the platform has nothing faster. */
   readonly nextTurn?: () => Promise<void>;
+  /** Address of the page that explains issue codes, for editors that name none. */
+  readonly issuesPage?: string;
   /** Runs a model on this machine; absent where no process can be started. */
   readonly benchmark?: Benchmark;
 }

@@ -7,6 +7,7 @@ import { decodeText } from '../formats/byteSource.ts';
 import { readLayerSpec } from '../formats/layer-spec/readLayerSpec.ts';
 import type { RelatedTexts } from '../language/textFeatures.ts';
 import { languageIds } from '../protocol.ts';
+import { languageOf } from './languageOf.ts';
 import type { ListFolder } from './listFolder.ts';
 import type { ReadFile } from './readFile.ts';
 import { folderOf, holdingFolder, resolvePath } from './virtualText.ts';
@@ -37,7 +38,7 @@ export function relatedSpecs({
   const open = (uri: string): RelatedTexts => ({
     self: uri,
     texts: texts()
-      .filter(({ languageId }) => languageId === languageIds.layerSpec)
+      .filter((text) => languageOf(text) === languageIds.layerSpec)
       .flatMap((document) => [
         { address: document.uri, text: document.getText() },
         ...included(document.uri).flatMap(({ path, text }) => {

@@ -2,6 +2,7 @@
 
 import type { InitializeParams } from 'vscode-languageserver';
 import type { InitializationOptions } from '../protocol.ts';
+import type { Platform } from './platform.ts';
 
 export interface Session {
   options: InitializationOptions;
@@ -9,9 +10,16 @@ export interface Session {
   client: InitializeParams['capabilities'];
 }
 
-export function connect(session: Session, { capabilities, initializationOptions }: InitializeParams): void {
+export function connect(
+  session: Session,
+  { capabilities, initializationOptions }: InitializeParams,
+  { issuesPage }: Pick<Platform, 'issuesPage'>,
+): void {
   session.client = capabilities;
-  session.options = readOptions(initializationOptions);
+  session.options = {
+    ...(issuesPage === undefined ? {} : { issuesPage }),
+    ...readOptions(initializationOptions),
+  };
   session.trusted = session.options.trusted === true;
 }
 

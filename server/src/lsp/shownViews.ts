@@ -13,7 +13,9 @@ import { toDiagnostic } from './toProto.ts';
 
 export interface ShownViews {
   show(document: TextDocument, view: ModelView | undefined, cause: Cause): Promise<void>;
-  diagnosticsOf(view: ModelView): Diagnostic[];
+  diagnosticsOf(document: TextDocument, view: ModelView): Diagnostic[];
+  /** The document's text is as it is in its file. */
+  markSaved(document: TextDocument): void;
   /** Whether the editor requests diagnostics; they are pushed where it does not. */
   pullsDiagnostics(): boolean;
   forget(uri: string): void;
@@ -22,8 +24,18 @@ export interface ShownViews {
 export function shownViews(connection: Connection, session: Session): ShownViews {
   const lensTitles = new Map<string, string>();
   const pullsDiagnostics = (): boolean => session.client.textDocument?.diagnostic !== undefined;
-  const diagnosticsOf = (view: ModelView): Diagnostic[] =>
-    diagnostics(view).map((each) => toDiagnostic(each, session.options));
+  const savedVersions = new Map<string, number>();
+  /** What was unused when the document was saved; a name that is being typed is not read yet. */
+  const unusedWhenSaved = new Map<string, ReadonlySet<string>>();
+  const diagnosticsOf = ({ uri, version }: TextDocument, view: ModelView): Diagnostic[] => {
+    const all = diagnostics(view);
+    const unused = all.flatMap(({ code, message }) => (code === 'spec/unused' ? [message] : []));
+    if (savedVersions.get(uri) === version) unusedWhenSaved.set(uri, new Set(unused));
+    const known = unusedWhenSaved.get(uri);
+    return all
+      .filter(({ code, message }) => code !== 'spec/unused' || known?.has(message) === true)
+      .map((each) => toDiagnostic(each, session.options));
+  };
 
   const refresh = async (): Promise<void> => {
     const { workspace } = session.client;
@@ -48,16 +60,21 @@ export function shownViews(connection: Connection, session: Session): ShownViews
       if (view === undefined) return;
       const { uri, version } = document;
       if (!pullsDiagnostics())
-        await connection.sendDiagnostics({ uri, version, diagnostics: diagnosticsOf(view) });
+        await connection.sendDiagnostics({ uri, version, diagnostics: diagnosticsOf(document, view) });
       const params: EstimatedParams = { uri, ...summaryOf(view) };
       await connection.sendNotification(estimated, params);
       if (cause === 'other') await refresh();
       else await refreshLenses(uri, view);
     },
     diagnosticsOf,
+    markSaved: ({ uri, version }) => {
+      savedVersions.set(uri, version);
+    },
     pullsDiagnostics,
     forget: (uri) => {
       lensTitles.delete(uri);
+      savedVersions.delete(uri);
+      unusedWhenSaved.delete(uri);
     },
   };
 }

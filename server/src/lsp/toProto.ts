@@ -81,10 +81,11 @@ function adviceOnUnset(unset: readonly string[] = [], hasCommands: boolean): str
 
 /** A finding has a page of its own beside that of all codes, whose headings they are. */
 function explanationOf(code: string, issuesPage: string): string {
-  return code.startsWith('findings/')
-    ? issuesPage.replace(/[^/]*$/, `${code}.md`)
-    : // A Markdown renderer drops the slash from the anchor.
-      `${issuesPage}#${code.replace('/', '')}`;
+  // A Markdown renderer drops the slash from the anchor.
+  const path = code.startsWith('findings/') ? `${code}.md` : `issues.md#${code.replace('/', '')}`;
+  return issuesPage.startsWith('command:')
+    ? `${issuesPage}?${encodeURIComponent(JSON.stringify([path]))}`
+    : issuesPage.replace(/[^/]*$/, path);
 }
 
 export const toDocumentSymbol = (symbol: DocumentSymbol): lsp.DocumentSymbol => ({
@@ -132,7 +133,9 @@ export function toCompletionItem(
   client: { readonly snippets: boolean; readonly commands: boolean; readonly details: boolean },
 ): lsp.CompletionItem {
   const asSnippet = completion.snippet === true && client.snippets;
-  const plain = completion.snippet ? completion.insert.replace(/\$\d+/g, '') : completion.insert;
+  const plain = completion.snippet
+    ? completion.insert.replace(/\$\{\d+:([^}]*)\}|\$\d+/g, '$1')
+    : completion.insert;
   return {
     label: completion.label,
     kind: completionKinds[completion.kind],
@@ -144,8 +147,8 @@ export function toCompletionItem(
     ...(asSnippet && client.commands && completion.asksForArguments
       ? { command: { title: 'Show arguments', command: 'editor.action.triggerParameterHints' } }
       : {}),
-    ...(completion.kind === 'folder' && client.commands
-      ? { command: { title: 'Show its files', command: 'editor.action.triggerSuggest' } }
+    ...((completion.kind === 'folder' || (asSnippet && completion.asksForProposals)) && client.commands
+      ? { command: { title: 'Show what follows', command: 'editor.action.triggerSuggest' } }
       : {}),
   };
 }

@@ -1,7 +1,11 @@
 /** The language server as a Node process: started by the client, or by any editor with `--stdio`. */
 
+import { existsSync, realpathSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
 import { createConnection, ProposedFeatures } from 'vscode-languageserver/node';
+import type { Platform } from '../lsp/platform.ts';
 import { startServer } from '../lsp/startServer.ts';
 import { nodePlatform } from './nodePlatform.ts';
 
@@ -17,5 +21,11 @@ startServer(
   hasTransport
     ? createConnection(ProposedFeatures.all)
     : createConnection(ProposedFeatures.all, process.stdin, process.stdout),
-  nodePlatform,
+  { ...nodePlatform, ...issuesPage() },
 );
+
+/** The documentation lies beside `dist/`, in a clone and in an installed package alike. */
+function issuesPage(): Pick<Platform, 'issuesPage'> {
+  const page = resolve(dirname(realpathSync(process.argv[1] ?? '.')), '../docs/issues.md');
+  return existsSync(page) ? { issuesPage: pathToFileURL(page).href } : {};
+}

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { diagnostics } from '../../../server/src/language/diagnostics.ts';
 import { keepLastGood } from '../../../server/src/language/keepLastGood.ts';
 import { completeLayerSpec } from '../../../server/src/language/layer-spec/completeLayerSpec.ts';
 import { includeAt, includeProposals } from '../../../server/src/language/layer-spec/includeProposals.ts';
@@ -189,4 +190,24 @@ it.each([
     { name: '.git', isFolder: true },
   ];
   expect(includeProposals(document, place, entries, 'self.yaml').map(({ label }) => label)).toEqual(expected);
+});
+
+it('leaves something to go on with behind a key', () => {
+  const insertOf = (marked: string): string | undefined => {
+    const { document, offset } = atCursor(marked);
+    return completeLayerSpec(document, offset, undefined).find(({ label }) => label === 'layers')?.insert;
+  };
+  expect(insertOf('inputs: {}\nlay|')).toBe(`layers:\n  - \${1:fc}: $0`);
+});
+
+it('begins an empty text with a model, each of which can be costed', () => {
+  const { document, offset } = atCursor('|');
+  const models = completeLayerSpec(document, offset, undefined).slice(0, 4);
+  expect(models.map(({ label }) => label)).toEqual(['model', 'MLP', 'CNN', 'transformer']);
+  for (const { insert } of models) {
+    const text = insert.replace(/\$\{\d+:([^}]*)\}|\$\d+/g, '$1');
+    const view = viewOf(text);
+    expect(diagnostics(view).filter(({ severity }) => severity === 'error')).toEqual([]);
+    expect(view.estimate.cost?.totals.time.step ?? 0).toBeGreaterThan(0);
+  }
 });

@@ -252,6 +252,20 @@ layers:
   for (const { text: edited } of found) expect(edited).toContain('body: pair() * 40');
 });
 
+it('takes out the line by which a block calls itself', () => {
+  const text = (line: string): string => `inputs:
+  x: float32[8, 64]
+blocks:
+  decoder:
+    - fc: Linear(64)
+${line}layers:
+  - h: decoder() * 2
+  - act: ReLU()
+`;
+  const found = fixes(text('    - again: decoder()\n'), 'spec/structure');
+  expect(found).toEqual([{ title: 'Take the line out', text: text('') }]);
+});
+
 it('takes a precision that the GPU has', () => {
   const text = `dims: { batch: 512, d: 1024 }
 inputs:

@@ -37,7 +37,10 @@ function proposalsAt(site: ProposalSite): readonly Completion[] {
   const { place } = site.context;
   switch (place.kind) {
     case 'top-level-key':
-      return [...keyProposals(site, specKeys), ...snippetProposals(site)];
+      // An empty text is begun with a model.
+      return site.document.source.trim() === ''
+        ? [...snippetProposals(site), ...keyProposals(site, specKeys)]
+        : [...keyProposals(site, specKeys), ...snippetProposals(site)];
     case 'model-key':
       return keyProposals(site, modelKeys);
     case 'layer-start':

@@ -12,6 +12,7 @@ import { differenceOf } from '../../language/textEdit.ts';
 import { type Range, splitLines } from '../../language/textLines.ts';
 import { commands, type InitializationOptions, languageIds } from '../../protocol.ts';
 import { stopIfCancelled } from '../answer.ts';
+import { languageOf } from '../languageOf.ts';
 import { toDiagnostic, toTextEdits } from '../toProto.ts';
 import { modelBehind } from '../virtualText.ts';
 import type { Request } from './request.ts';
@@ -33,7 +34,7 @@ export const codeActions: Request = {
         const source = document.getText();
         const here = diagnostics(view).filter((diagnostic) => touch(diagnostic.range, range));
         const fixes = (): readonly Fix[] => {
-          switch (document.languageId) {
+          switch (languageOf(document)) {
             case languageIds.layerSpec:
               return layerSpecFixes(readSpecText(source, includes.texts(uri)), view, here, recost);
             case languageIds.onnxText:

@@ -14,7 +14,7 @@ export const diagnostics: Request = {
     shown.pullsDiagnostics()
       ? { diagnosticProvider: { interFileDependencies: false, workspaceDiagnostics: false } }
       : {},
-  serve: ({ connection, handler, documents, shown }) => {
+  serve: ({ connection, handler, texts, documents, shown }) => {
     connection.onRequest<DocumentDiagnosticReport | ResponseError<void>, void>(
       DocumentDiagnosticRequest.method,
       handler<DocumentDiagnosticParams, DocumentDiagnosticReport>(
@@ -23,7 +23,9 @@ export const diagnostics: Request = {
         async ({ textDocument }, token) => {
           const view = await documents.view(textDocument.uri);
           stopIfCancelled(token);
-          return { kind: 'full', items: view === undefined ? [] : shown.diagnosticsOf(view) };
+          const document = texts.get(textDocument.uri);
+          const isShown = view !== undefined && document !== undefined;
+          return { kind: 'full', items: isShown ? shown.diagnosticsOf(document, view) : [] };
         },
       ),
     );

@@ -9,7 +9,7 @@ import type { Request } from './request.ts';
 export function serveLifecycle(context: ServerContext, requests: readonly Request[]): void {
   const { connection, session, texts, documents } = context;
   connection.onInitialize((params: InitializeParams) => {
-    connect(session, params);
+    connect(session, params, context.platform);
     context.start();
     const declared = requests.map(({ capabilities }) => capabilities?.(context));
     return { serverInfo: { name: 'layercost' }, capabilities: Object.assign({}, ...declared) };

@@ -1,11 +1,13 @@
-/** `textDocument/didOpen`, `didChange` and `didClose`: a change costs the document again, and those that include it. */
+/** `textDocument/didOpen`, `didChange`, `didSave` and `didClose`: a change costs the document again, and those that include it. */
 
 import { TextDocumentSyncKind } from 'vscode-languageserver';
 import { modelBehind } from '../virtualText.ts';
 import type { Request } from './request.ts';
 
 export const textSynchronization: Request = {
-  capabilities: () => ({ textDocumentSync: { openClose: true, change: TextDocumentSyncKind.Incremental } }),
+  capabilities: () => ({
+    textDocumentSync: { openClose: true, change: TextDocumentSyncKind.Incremental, save: true },
+  }),
   serve: ({ connection, inBackground, texts, documents, includes, files, shown }) => {
     const touchIncluders = (uri: string): void => {
       for (const model of includes.includers(uri)) {
@@ -16,7 +18,14 @@ export const textSynchronization: Request = {
         }
       }
     };
-    texts.onDidOpen(({ document }) => documents.touch(document, 'other'));
+    texts.onDidOpen(({ document }) => {
+      shown.markSaved(document);
+      documents.touch(document, 'other');
+    });
+    texts.onDidSave(({ document }) => {
+      shown.markSaved(document);
+      documents.touch(document, 'other');
+    });
     texts.onDidChangeContent(({ document }) => {
       if (document.version > 1) documents.touch(document, 'keystroke');
       touchIncluders(document.uri);

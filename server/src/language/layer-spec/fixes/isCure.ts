@@ -13,6 +13,7 @@ export function isCure({ document, view, diagnostic, recost }: Wrong, { edits }:
   const edited = applyEdits(document.source, edits);
   const before = errorsOf(document.source, view.estimate);
   const after = errorsOf(edited, recost(edited));
+  if (edited.split('\n').length !== document.text.lines.length) return after.length < before.length;
   const lines = new Set([
     diagnostic.range.start.line,
     ...edits.map(({ span }) => positionAt(document.text, span.start).line),

@@ -8,6 +8,7 @@ import { layerDefinitions } from '../../../lowering/layer-spec/layerDefinitions.
 import { elementTypes } from '../../../model/elementType.ts';
 import { likelyNames, mostProposed } from '../../../model/likelyNames.ts';
 import { likelyName } from '../../../model/nearestName.ts';
+import type { Diagnostic } from '../../diagnostics.ts';
 import { misspeltDefinition } from '../../misspeltDefinition.ts';
 import { callableBlocks, findCallable, onnxOperators } from '../callable.ts';
 import { calledLayers, holds, type SpecText } from '../specText.ts';
@@ -15,9 +16,12 @@ import { layersAt, visibleTensors, visibleValues } from '../visibleNames.ts';
 import { frameworkFixes } from './frameworkFixes.ts';
 import type { Change, Wrong } from './wrong.ts';
 
+/** Another name would call another block. */
+const containsItself = ({ message }: Diagnostic): boolean => message.includes('contains itself');
+
 export function nameFixes(wrong: Wrong): readonly Change[] {
   const { document, diagnostic, span } = wrong;
-  if (diagnostic.severity !== 'error') return [];
+  if (diagnostic.severity !== 'error' || containsItself(diagnostic)) return [];
   const ofFramework = frameworkFixes(wrong);
   if (ofFramework !== undefined) return ofFramework;
   const word = document.source.slice(span.start, span.end);

@@ -8,6 +8,9 @@ import { blocksOf, bodiesOf, holds, type SpecText } from '../specText.ts';
 import type { Change, Wrong } from './wrong.ts';
 
 export function removalFixes({ document, diagnostic, span }: Wrong): readonly Change[] {
+  if (diagnostic.message.includes('contains itself')) {
+    return [{ title: 'Take the line out', edits: [{ span: linesOf(document.source, span), text: '' }] }];
+  }
   if (diagnostic.code === 'spec/unused') return unused(document, span);
   return diagnostic.code === 'spec/duplicate-name' ? duplicate(document, span) : [];
 }

@@ -1,5 +1,7 @@
 /** Keys of a layer spec, or of a model below `models`. */
 
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: tab stops are written so.
+
 import type { specKeys } from '../../../formats/layer-spec/specKeys.ts';
 import type { Completion } from '../../completion.ts';
 import { bodiesAt } from '../visibleNames.ts';
@@ -13,8 +15,24 @@ export function keyProposals(site: ProposalSite, known: readonly SpecKey[]): rea
   const present = new Set(body?.sections.map(({ key }) => key.text));
   return known
     .filter((key) => !present.has(key))
-    .map((key) => ({ ...proposal(site, key, 'key', '', keyDocumentation[key]), insert: `${key}:` }));
+    .map((key): Completion => {
+      const proposed = proposal(site, key, 'key', '', keyDocumentation[key]);
+      return { ...proposed, insert: `${key}:${keyValues[key]}`, snippet: true, asksForProposals: true };
+    });
 }
+
+/** What a person goes on with. */
+const keyValues: Readonly<Record<SpecKey, string>> = {
+  name: ' $0',
+  include: ' $0',
+  models: '\n  ${1:small}:\n    $0',
+  dims: ' { ${1:batch}: ${2:8} }$0',
+  inputs: '\n  ${1:x}: $0',
+  blocks: '\n  ${1:block}:\n    - ${2:fc}: $0',
+  layers: '\n  - ${1:fc}: $0',
+  outputs: ' [$0]',
+  scenario: ' { $0 }',
+};
 
 const keyDocumentation: Readonly<Record<SpecKey, string>> = {
   name: 'Name of the model.',
