@@ -1,13 +1,17 @@
 /** Embedding tables with sparse gradients, and sharded ones: volumes, memory and update by formula. */
 
+import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { distinctRows } from '../../server/src/analysis/embeddingTables.ts';
 import { openModel } from '../../server/src/analysis/openModel.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
 import { planStep } from '../../server/src/estimate/plan/stepPlan.ts';
+import { recost } from '../../server/src/estimate/recost.ts';
 import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
+import { formatTime } from '../../server/src/model/format.ts';
 import type { Optimizer } from '../../server/src/model/scenario.ts';
+import { seconds } from '../../server/src/model/units.ts';
 
 const [rows, width, batch, bag] = [1_000_000, 64, 512, 4];
 
@@ -211,4 +215,55 @@ test('distinct rows: at most the lookups and the rows, and those of even draws',
   // Ten draws of ten: 10 · (1 − 0.9¹⁰).
   expect(distinctRows(10, 10)).toBeCloseTo(6.513, 3);
   expect(distinctRows(1, 5)).toBe(1);
+});
+
+describe('DLRM of the samples: advice is to send lookups, and the step is the one it names', () => {
+  const dlrm = (name: string, options: Readonly<Record<string, string>> = {}) => {
+    const file = 'samples/more/dlrm.layers.yaml';
+    const opened = openModel(byteSourceOfBuffer(readFileSync(file)), file);
+    const framework = { name, options };
+    const { cost } = estimateModel(opened, [
+      { cluster: 'dgx-a100', gpus: 8, optimizer: 'sgd', precision: 'fp32', framework },
+    ]);
+    if (cost === undefined) throw new Error(file);
+    const found = cost.findings.find(
+      ({ code, fix }) => code === 'findings/exposed-communication' && fix !== '',
+    );
+    return { step: cost.totals.time.step ?? Number.NaN, memory: cost.totals.memory, found };
+  };
+
+  test.each([
+    {
+      name: 'pytorch-ddp',
+      value: 'table-wise',
+      how: 'hard the tables over the GPUs (embeddings=table-wise)',
+    },
+    { name: 'horovod', value: 'sparse', how: 'end only the rows looked up (embeddings=sparse)' },
+  ])('$name', ({ name, value, how }) => {
+    const [own, advised] = [dlrm(name), dlrm(name, { embeddings: value })];
+    expect(own.found?.fix).toContain(`${how}: the step takes ${formatTime(seconds(advised.step))}`);
+    expect(own.found?.fix).not.toContain('batch');
+    expect(own.found?.change).toEqual({ kind: 'framework-option', name: 'embeddings', value });
+    expect(advised.step).toBeLessThan(own.step / 4);
+    // 2.01 GiB of tables in 8 parts.
+    if (value === 'table-wise') expect(advised.memory.parameters).toBeLessThan(own.memory.parameters / 7.8);
+  });
+
+  test('a framework without the option is told which has it', () => {
+    const { found } = dlrm('pytorch-fsdp');
+    expect(found?.fix).toContain('(pytorch-ddp with embeddings=table-wise)');
+    expect(found?.change).toBeUndefined();
+  });
+
+  test('sharded tables are not advised again', () => {
+    expect(dlrm('pytorch-ddp', { embeddings: 'table-wise' }).found?.fix).not.toContain('able');
+  });
+});
+
+test('a batch that hides lookups is one at which less is exposed: rows grow with it', () => {
+  const { plan, time } = planOf('pytorch-ddp', { embeddings: 'table-wise' }, 64);
+  const larger = recost(plan, { batchPerGpu: 8 * plan.training.batch });
+  const sent = (each: typeof plan) => each.exchange.messages[1]?.bytes ?? Number.NaN;
+  expect(larger === undefined ? Number.NaN : sent(larger) / sent(plan)).toBe(8);
+  expect(time.exposedCommunication).toBeGreaterThan(0);
 });

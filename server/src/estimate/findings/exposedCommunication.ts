@@ -17,6 +17,7 @@ import { type StepPlan, timesOf } from '../plan/stepPlan.ts';
 import { batchWhere, largestGrowth } from './batchWhere.ts';
 import type { EstimatedStep } from './estimatedStep.ts';
 import { largestBatch } from './outOfMemory.ts';
+import { tableAdvice } from './tableAdvice.ts';
 
 /** Of what is exposed in all: what is named makes at least so much of it. */
 const most = 0.5;
@@ -81,6 +82,8 @@ function textOfLayers({ plan, timeline, messages }: EstimatedStep): readonly [la
 
 function contentOf({ plan }: EstimatedStep): string {
   if (plan.scenario.mode !== 'training') return 'parameters';
+  if (plan.tables.size > 0 && plan.exchange.messages.some(({ before }) => before.pass === 'forward'))
+    return 'gradients and looked-up rows';
   const fetched = plan.exchange.messages.some(({ before }) => before.pass !== 'update');
   return fetched ? 'gradients and parameters' : 'gradients';
 }
@@ -122,6 +125,8 @@ function remedyOf(step: EstimatedStep): Pick<Finding, 'fix' | 'change'> {
   const isLate = sent.length > 0 && sent.every((position) => position >= backwardEnd);
   const overlap = isLate ? overlapAdvice(plan) : undefined;
   if (overlap !== undefined) return { fix: overlap };
+  const ofTables = tableAdvice(plan, step.timeline.step);
+  if (ofTables !== undefined) return ofTables;
   const learns = plan.scenario.mode === 'training';
   const whole = 'keep the parameters whole on each GPU (pytorch-ddp)';
   const { options } = plan.scenario.framework;

@@ -9,6 +9,7 @@ import type { Finding, MessageCost } from '../../model/stepCost.ts';
 import { seconds } from '../../model/units.ts';
 import { layerOfOperators } from '../layerCosts.ts';
 import type { EstimatedStep } from './estimatedStep.ts';
+import { tableAdvice } from './tableAdvice.ts';
 
 /** Of the step, that its message is waited for. */
 const leastExposed = 0.01;
@@ -36,7 +37,9 @@ export function lateGradient({ plan, timeline, messages }: EstimatedStep): reado
       severity: 'warning',
       layer,
       message: `The gradient of ${layer} is ${formatPercent(largest.bytes / total)} of all gradient bytes, and ready ${left > 0 ? `with only ${formatTime(seconds(left))} of backward left to hide it` : 'only when backward ends'}: ${exposureText(largest)}, ${formatPercent(largest.exposed / timeline.step)} of the step. Other bucket sizes do not help`,
-      fix: `Make the layer's ${formatBytes(largest.bytes)} smaller, split it over the GPUs, or send its gradient in half precision`,
+      ...(tableAdvice(plan, timeline.step) ?? {
+        fix: `Make the layer's ${formatBytes(largest.bytes)} smaller, split it over the GPUs, or send its gradient in half precision`,
+      }),
     },
   ];
 }
@@ -53,7 +56,10 @@ function largestGradient(
   costs: readonly MessageCost[],
 ): { readonly largest: SentGradient | undefined; readonly total: number } {
   const sent = new Map<number, Gradient>();
-  for (const { gradients } of messages) for (const gradient of gradients) sent.set(gradient.index, gradient);
+  // Of tables that are not sent whole, rows are.
+  for (const { gradients } of messages) {
+    for (const gradient of gradients) if (gradient.table === undefined) sent.set(gradient.index, gradient);
+  }
   let total = 0;
   let largest: Gradient | undefined;
   for (const gradient of sent.values()) {

@@ -74,15 +74,34 @@ function checkpointAdvice(plan: StepPlan, memory: StepMemory, step: number): rea
 }
 
 /** Where every GPU keeps all of the model: what shards of it would leave on each. */
-function shardingAdvice({ scenario, exchange }: StepPlan, memory: StepMemory): readonly string[] {
+function shardingAdvice(plan: StepPlan, memory: StepMemory): readonly string[] {
+  const { scenario, exchange } = plan;
   const state = stateOf(memory);
   const learns = scenario.mode === 'training';
   const isSharded = (learns ? exchange.shards.optimizerState : exchange.shards.parameters) > 1;
   // Shards of little state help little.
   if (scenario.gpus === 1 || isSharded || state < memory.capacity / 4) return [];
+  const ofTables = tablesAdvice(plan, memory);
   return [
+    ...ofTables,
     `shard ${learns ? 'parameters, gradients and optimizer state' : 'parameters'} over the ${scenario.gpus} GPUs (pytorch-fsdp), which leaves ${formatBytes(bytes(state / scenario.gpus))} of their ${formatBytes(bytes(state))} on each`,
   ];
+}
+
+/** Where most of it is embedding tables: what their shards would leave. */
+function tablesAdvice(plan: StepPlan, memory: StepMemory): readonly string[] {
+  const { scenario, tables } = plan;
+  if (scenario.framework.name !== 'pytorch-ddp' || [...tables.values()].some(({ shards }) => shards > 1))
+    return [];
+  const options = { ...scenario.framework.options, embeddings: 'table-wise' };
+  const after = recost(plan, { framework: { name: 'pytorch-ddp', options } });
+  if (after === undefined || after.tables.size === 0) return [];
+  const { peak } = memoryOf(after);
+  return peak > memory.peak / 2
+    ? []
+    : [
+        `shard the embedding tables over the ${scenario.gpus} GPUs (embeddings=table-wise), which needs ${formatBytes(peak)}`,
+      ];
 }
 
 const stateOf = ({ parameters, gradients, optimizerState }: StepMemory): number =>

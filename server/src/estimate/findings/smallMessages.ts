@@ -34,11 +34,18 @@ export function smallMessages({ plan, timeline }: EstimatedStep): readonly Findi
       code: 'findings/small-messages',
       severity: 'warning',
       layer: '',
-      message: `Gradients are sent in ${count} messages with a mean of ${formatBytes(bytes(total / count))}; ${formatPercent(startup / whole)} of their time (${formatTime(seconds(startup))}) is start-up cost. Fewer, larger messages cost less`,
-      ...remedyOf(plan.behaviour.name, total, startup / count, (whole - startup) / total, share),
+      message: `${plan.tables.size > 0 ? 'Gradients and rows of tables' : 'Gradients'} are sent in ${count} messages with a mean of ${formatBytes(bytes(total / count))}; ${formatPercent(startup / whole)} of their time (${formatTime(seconds(startup))}) is start-up cost. Fewer, larger messages cost less`,
+      ...(plan.tables.size > 0
+        ? ofTables
+        : remedyOf(plan.behaviour.name, total, startup / count, (whole - startup) / total, share)),
     },
   ];
 }
+
+/** No option joins them with others. */
+const ofTables = {
+  fix: 'Rows of embedding tables are messages of their own: raise the batch per GPU, so that each carries more, or use fewer GPUs',
+};
 
 /**
  * Messages of which start-up is less than `share`: of a·(1 − share)/(share·b) bytes or more. `perMessage` is a in

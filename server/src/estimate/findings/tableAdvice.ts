@@ -1,0 +1,85 @@
+/**
+ * Advice where embedding tables make most of the gradients: to shard them, or to send the rows that were looked up, with the step
+ * that it comes to.
+ */
+
+import { embeddingTables } from '../../analysis/embeddingTables.ts';
+import { isSharded } from '../../frameworks/embeddingTables.ts';
+import { hasOption } from '../../frameworks/registry.ts';
+import { capitalized } from '../../model/capitalized.ts';
+import { formatPercent, formatTime } from '../../model/format.ts';
+import type { FrameworkChoice } from '../../model/scenario.ts';
+import type { Finding } from '../../model/stepCost.ts';
+import { seconds } from '../../model/units.ts';
+import { parameterBytes } from '../plan/gradients.ts';
+import { type StepPlan, timesOf } from '../plan/stepPlan.ts';
+import { recost } from '../recost.ts';
+import { counted } from '../report/counted.ts';
+
+/** Of the bytes of all gradients, that tables make. */
+const leastShare = 0.5;
+/** Of the step, that it must save. */
+const leastGain = 0.1;
+
+/** `step` is that of the plan, in seconds; `undefined` where other treatment of tables does not help. */
+export function tableAdvice(plan: StepPlan, step: number): Pick<Finding, 'fix' | 'change'> | undefined {
+  const { behaviour, scenario } = plan;
+  if (scenario.mode !== 'training' || scenario.gpus < 2 || plan.measured !== undefined) return undefined;
+  if (isSharded(behaviour.embeddings)) return undefined;
+  const { count, share } = tablesOf(plan);
+  if (count === 0 || share < leastShare) return undefined;
+  const own = hasOption(behaviour.name, 'embeddings') ? behaviour.name : undefined;
+  const there = own === undefined ? {} : scenario.framework.options;
+  const choices: readonly Choice[] = [
+    own === 'horovod'
+      ? { how: 'embeddings=sparse', framework: { name: own, options: { ...there, embeddings: 'sparse' } } }
+      : {
+          how: own === undefined ? 'pytorch-ddp with embeddings=table-wise' : 'embeddings=table-wise',
+          framework: { name: 'pytorch-ddp', options: { ...there, embeddings: 'table-wise' } },
+        },
+    ...(own === 'pytorch-ddp'
+      ? [
+          {
+            how: 'horovod with embeddings=sparse',
+            framework: { name: 'horovod', options: { embeddings: 'sparse' } },
+          },
+        ]
+      : []),
+  ];
+  const helpful = choices.flatMap(({ how, framework }) => {
+    const after = recost(plan, { framework });
+    const time = after === undefined ? step : timesOf(after, 'middle').step;
+    return time > (1 - leastGain) * step ? [] : [{ text: textOf(framework, how, time), framework }];
+  });
+  const [first] = helpful;
+  if (first === undefined) return undefined;
+  const { name, options } = first.framework;
+  const value = options.embeddings ?? '';
+  return {
+    fix: `${counted(count, 'embedding table')} make ${formatPercent(share)} of the gradients. ${capitalized(helpful.map(({ text }) => text).join('; or '))}`,
+    ...(name === own ? { change: { kind: 'framework-option', name: 'embeddings', value } } : {}),
+  };
+}
+
+interface Choice {
+  readonly how: string;
+  readonly framework: FrameworkChoice;
+}
+
+const textOf = ({ options }: FrameworkChoice, how: string, time: number): string =>
+  `${options.embeddings === 'sparse' ? 'send only the rows looked up' : 'shard the tables over the GPUs'} (${how}): the step takes ${formatTime(seconds(time))}`;
+
+/** How many tables there are, and what they make of the gradients of the model. */
+function tablesOf({ training, weightBytesPerElement }: StepPlan): {
+  readonly count: number;
+  readonly share: number;
+} {
+  const tables = new Set(embeddingTables(training).map(({ index }) => index));
+  let [own, all] = [0, 0];
+  for (const [index, parameter] of training.analysis.parameters.entries()) {
+    const size = parameterBytes(parameter, weightBytesPerElement);
+    all += size;
+    if (tables.has(index)) own += size;
+  }
+  return { count: tables.size, share: all === 0 ? 0 : own / all };
+}
