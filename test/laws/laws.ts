@@ -210,7 +210,10 @@ const findingsAreThere: Law = ({ cost, scenario }) => {
   const host = (time.waitingForHost ?? 0) / time.step;
   const limits = scenario.thresholds;
   return first(
-    waits > thresholdOf(limits, 'exposed-communication') && !has('exposed-communication')
+    // A late gradient that makes all of it says so itself.
+    waits > thresholdOf(limits, 'exposed-communication') &&
+      !has('exposed-communication') &&
+      !has('late-gradient')
       ? `${waits} of the step is exposed without a finding`
       : '',
     host > thresholdOf(limits, 'launch-bound') && !has('launch-bound')

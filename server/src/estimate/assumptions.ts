@@ -39,7 +39,7 @@ function inPlaceIssues(training: TrainingGraph, { framework, mode }: Scenario): 
 
 /** How many tokens an expert takes is known only when the model runs. */
 function routingIssues(training: TrainingGraph): readonly Issue[] {
-  const { operators, values } = training.analysis.graph;
+  const { operators, values } = (training.folded ?? training).analysis.graph;
   const lookups = operators.filter(
     ({ type, inputs }) => type === 'NonZero' && values.get(inputs[0] ?? '')?.routing?.kind === 'hits',
   );

@@ -56,7 +56,7 @@ export function tableAdvice(plan: StepPlan, step: number): Pick<Finding, 'fix' |
   const { name, options } = first.framework;
   const value = options.embeddings ?? '';
   return {
-    fix: `${counted(count, 'embedding table')} make ${formatPercent(share)} of the gradients. ${capitalized(helpful.map(({ text }) => text).join('; or '))}`,
+    fix: `${counted(count, 'embedding table')} ${count === 1 ? 'makes' : 'make'} ${formatPercent(share)} of the gradients. ${capitalized(helpful.map(({ text }) => text).join('; or '))}`,
     ...(name === own ? { change: { kind: 'framework-option', name: 'embeddings', value } } : {}),
   };
 }
