@@ -328,6 +328,13 @@ const contradictions: readonly (readonly [
     {},
     'the kernel [5, 5] is larger than the padded input [2, 2]',
   ],
+  // One less than the kernel gives no position: PyTorch refuses "Output size is too small".
+  [
+    'MaxPool',
+    ['float32[1, 3, 2, 4]'],
+    { kernel_shape: [3, 3], strides: [2, 2] },
+    'the kernel [3, 3] is larger than the padded input [2, 4]',
+  ],
   ['Reshape', ['float32[2, 3]', [4, 2]], {}, '[2, 3] has 6 elements, which do not fill [4, 2]'],
   [
     'Squeeze',

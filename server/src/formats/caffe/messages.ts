@@ -304,6 +304,7 @@ const tables: Readonly<Record<string, Readonly<Record<string, FieldText>>>> = {
     force_color: ['bool = false', 'Whether images are decoded to three channels.'],
     force_gray: ['bool = false', 'Whether images are decoded to one channel.'],
     resize_param: ['ResizeParameter', 'Size that images are brought to first.'],
+    random_resize_param: ['UncheckedParameter'],
     noise_param: ['UncheckedParameter'],
     distort_param: ['UncheckedParameter'],
     expand_param: ['UncheckedParameter'],
@@ -325,6 +326,8 @@ const tables: Readonly<Record<string, Readonly<Record<string, FieldText>>>> = {
     normalization: ['word', 'What the sum over samples is divided by.'],
     normalize: ['bool'],
     pre_fixed_normalizer: ['float = 1'],
+    weight_by_label_freqs: ['bool = false', 'Whether classes have weights (SegNet).'],
+    class_weighting: ['float*', 'Weight of each class (SegNet).'],
   },
   AccuracyParameter: {
     top_k: ['whole = 1', 'The label counts as found among this many highest scores.'],
@@ -347,6 +350,8 @@ const tables: Readonly<Record<string, Readonly<Record<string, FieldText>>>> = {
     eps: ['float = 1e-5'],
     fused_relu: ['bool = false'],
     scale_bias: ['bool = false', 'Whether factors and shifts are trained too.'],
+    filler: ['FillerParameter'],
+    bias_filler: ['FillerParameter'],
   },
   BiasParameter: {
     axis: ['integer = 1', 'First axis the bias covers.'],
@@ -622,7 +627,11 @@ const tables: Readonly<Record<string, Readonly<Record<string, FieldText>>>> = {
     axis: ['integer = 0', 'First axis that is reduced; all after it are too.'],
     coeff: ['float = 1', 'Factor of the result.'],
   },
-  ReLUParameter: { negative_slope: ['float = 0', 'Slope below 0.'], engine },
+  ReLUParameter: {
+    negative_slope: ['float = 0', 'Slope below 0.'],
+    fuse: ['bool = false', "Whether the layer before runs it (Intel's fork)."],
+    engine,
+  },
   ReshapeParameter: {
     shape: ['BlobShape', 'The new dimensions: 0 keeps one, -1 follows from the others.'],
     axis: ['integer = 0', 'First axis that is replaced.'],
@@ -683,6 +692,8 @@ const tables: Readonly<Record<string, Readonly<Record<string, FieldText>>>> = {
     new_height: ['whole = 0', 'Height that frames are resized to.'],
     new_width: ['whole = 0', 'Width that frames are resized to.'],
     new_length: ['whole', 'Frames of a sample.'],
+    modality: ['word', 'What the frames show; they are stacked as channels (TSN).'],
+    num_segments: ['whole'],
     shuffle: ['bool = false'],
     root_folder: ['string'],
   },

@@ -3,6 +3,7 @@
  * a layer writes them.
  */
 
+import { type CaffeLayer, messageOf } from '../../formats/caffe/syntax.ts';
 import type { Dimension } from '../../model/dimension.ts';
 import type { ElementType } from '../../model/elementType.ts';
 import type { Tensor } from '../layer-spec/layerDefinition.ts';
@@ -22,6 +23,19 @@ export function hostBlob(
   return { name, elementType, shape: undefined };
 }
 
+/** A blob that the host makes, where its reader states the shape: from here on it is an input of the graph. */
+function shapedBlob(
+  input: Tensor,
+  elementType: ElementType,
+  shape: readonly Dimension[],
+  run: CaffeRun,
+): Tensor {
+  run.shapelessBlobs.delete(input.name);
+  const tensor = run.graph.input(run.graph.freeName(input.name), elementType, shape);
+  run.blobs.set(input.name, tensor);
+  return tensor;
+}
+
 /**
  * The bottoms of a loss or measure, where those that the host makes have the shapes that the layer compares: class
  * numbers one for each vector of scores (softmax_loss_layer.cpp: the counts must agree), targets one for each value.
@@ -29,8 +43,15 @@ export function hostBlob(
 export function shapedByReader(
   inputs: readonly Tensor[],
   definition: CaffeLayerDefinition,
+  layer: CaffeLayer,
   run: CaffeRun,
 ): readonly Tensor[] {
+  const stated = definition.shapeOfHostBlob?.(messageOf(layer.fields, definition.parameters ?? ''));
+  if (stated !== undefined) {
+    return inputs.map((input) =>
+      isShapeless(input, run) ? shapedBlob(input, input.elementType ?? 'float32', stated, run) : input,
+    );
+  }
   if (!definition.comparesBottoms) return inputs;
   const shape = inputs.find((input) => input.shape !== undefined)?.shape;
   if (shape === undefined) return inputs;
@@ -38,14 +59,7 @@ export function shapedByReader(
     if (!isShapeless(input, run)) return input;
     const isIndex = definition.indexBottoms?.includes(index) === true;
     const wanted = isIndex ? shape.filter((_, axis) => axis !== 1) : shape;
-    run.shapelessBlobs.delete(input.name);
-    const tensor = run.graph.input(
-      run.graph.freeName(input.name),
-      isIndex ? 'int64' : (input.elementType ?? 'float32'),
-      wanted,
-    );
-    run.blobs.set(input.name, tensor);
-    return tensor;
+    return shapedBlob(input, isIndex ? 'int64' : (input.elementType ?? 'float32'), wanted, run);
   });
 }
 

@@ -32,6 +32,8 @@ export interface CaffeLayerDefinition {
   readonly isLoss?: true;
   /** All bottoms have one shape, class numbers without the axis of classes; so has a blob of the host that it reads. */
   readonly comparesBottoms?: true;
+  /** The shape of a blob of the host that it reads, where its parameters say it. */
+  readonly shapeOfHostBlob?: (parameters: CaffeMessage | undefined) => readonly number[] | undefined;
   /** Bottoms that the host makes stay there, so that their shapes do not matter. */
   readonly readsOnHost?: true;
   /** Bottoms that are class numbers or indices rather than values. */

@@ -104,7 +104,7 @@ function lowerDefined(
   if (!hasRightBlobs(layer, definition, run)) return undefined;
   const known = inputs.filter((input) => input !== undefined);
   if (known.length < inputs.length) return undefined;
-  const shaped = shapedByReader(known, definition, run);
+  const shaped = shapedByReader(known, definition, layer, run);
   if (!definition.readsOnHost && shaped.some((input) => isShapeless(input, run))) return undefined;
   return definition.lower(makeCaffeCall(layer, definition, name, shaped, run));
 }

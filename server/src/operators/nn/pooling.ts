@@ -217,7 +217,8 @@ export function inferPool(context: InferenceContext, moreOutputs: number): Infer
     ...windows.map((window, axis) => outputSize(spatial[axis] ?? 1, window)),
   ];
   const type = tensor(elementType, shape);
-  if (shape.some((dimension) => typeof dimension === 'number' && dimension < 0)) {
+  // As PyTorch does (pool_shape_check in aten/src/ATen/native/Pool.h).
+  if (shape.slice(2).some((dimension) => typeof dimension === 'number' && dimension < 1)) {
     return mismatch(
       `the kernel ${printShape(kernels)} is larger than the padded input ${printShape(spatial)}`,
       type,

@@ -123,7 +123,7 @@ export const dataLayers: readonly DataLayerDefinition[] = [
 export const findDataLayer = (type: string): DataLayerDefinition | undefined =>
   dataLayers.find((layer) => layer.type === type || layer.aliases?.includes(type));
 
-/** Shapes of the tops of a data layer. `given` are dimensions from outside: channels, height, width, features. */
+/** Shapes of the tops of a data layer. `given` are dimensions from outside: channels, frames, height, width, features. */
 export function dataShapes(layer: CaffeLayer, given: ReadonlyMap<string, number>): DataShapes {
   const parameters = parametersOf(layer);
   switch (layer.type) {
@@ -249,14 +249,18 @@ function fromFiles(
     cropHeight ?? given.get('height'),
     cropWidth ?? given.get('width'),
   ];
+  // Frames of a video, or slices of a volume, stand behind the channels (video_data_layer.cpp of C3D).
+  const frames = given.get('frames') ?? framesOf(layer, parameters);
+  const depth = frames === undefined ? [] : [frames];
   const used = [
+    ...(given.has('frames') ? ['frames'] : []),
     ...(told === undefined && channels !== undefined ? ['channels'] : []),
     ...(cropHeight === undefined && height !== undefined ? ['height'] : []),
     ...(cropWidth === undefined && width !== undefined ? ['width'] : []),
   ];
   if (height !== undefined && width !== undefined) {
     return done(
-      [channels ?? 3, height, width],
+      [channels ?? 3, ...depth, height, width],
       used,
       [],
       channels === undefined ? assumedChannels : undefined,
@@ -279,7 +283,7 @@ function fromFiles(
   const names = missing.map((name) => `\`${name}\``).join(', ');
   const message = `The size of the images is in the data base, not in the net: set ${names}`;
   return done(
-    [channels ?? symbol('channels'), height ?? symbol('height'), width ?? symbol('width')],
+    [channels ?? symbol('channels'), ...depth, height ?? symbol('height'), width ?? symbol('width')],
     used,
     missing,
     { severity: 'warning', message, unset: missing },
@@ -291,6 +295,13 @@ const assumedChannels = {
   message: 'How many channels the images have is not in the net: 3 are assumed',
   unset: ['channels'],
 } as const;
+
+/** More frames than one of a sample; forks that stack frames as channels say of what modality they are. */
+function framesOf(layer: CaffeLayer, parameters: CaffeMessage | undefined): number | undefined {
+  if (findDataLayer(layer.type)?.type !== 'VideoData' || parameters?.fields.has('modality')) return undefined;
+  const frames = numberOf(parameters, 'new_length');
+  return frames !== undefined && frames > 1 ? frames : undefined;
+}
 
 function imageSides(
   layer: CaffeLayer,

@@ -1,6 +1,13 @@
 /** Layers that give the same elements another shape or order (src/caffe/layers/reshape_layer.cpp, flatten_layer.cpp). */
 
-import { booleanOf, messageOf, numberOf, numbersOf, spanOf } from '../../../formats/caffe/syntax.ts';
+import {
+  booleanOf,
+  type CaffeMessage,
+  messageOf,
+  numberOf,
+  numbersOf,
+  spanOf,
+} from '../../../formats/caffe/syntax.ts';
 import { type Dimension, divideExactly } from '../../../model/dimension.ts';
 import { int, ints, type Tensor } from '../../layer-spec/layerDefinition.ts';
 import type { CaffeCall, CaffeLayerDefinition } from '../layerDefinition.ts';
@@ -24,6 +31,13 @@ function reshapeTo(
   });
   if (target.includes(undefined)) return call.unknown('its sizes are not known from the net');
   return call.emit('Reshape', [input, call.integers(target.map((size) => size ?? 0))]);
+}
+
+/** What it reshapes to, where that does not depend on what it reads. */
+function wholeShape(parameters: CaffeMessage | undefined): readonly number[] | undefined {
+  const sizes = numbersOf(messageOf(parameters, 'shape'), 'dim');
+  const isPart = (numberOf(parameters, 'axis') ?? 0) !== 0 || (numberOf(parameters, 'num_axes') ?? -1) !== -1;
+  return isPart || sizes.length === 0 || sizes.some((size) => size < 1) ? undefined : sizes;
 }
 
 function lowerReshape(call: CaffeCall): readonly Tensor[] | undefined {
@@ -173,6 +187,7 @@ export const reshapingLayers: readonly CaffeLayerDefinition[] = [
     source: 'reshape_layer.cpp',
     parameters: 'reshape_param',
     ...oneToOne,
+    shapeOfHostBlob: wholeShape,
     lower: lowerReshape,
   },
   {
