@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { inlayHints } from '../../server/src/language/inlayHints.ts';
+import { inlayHints, longestHint } from '../../server/src/language/inlayHints.ts';
 import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
 import { seconds } from '../../server/src/model/units.ts';
 import { expectations, oneGpu, viewOf } from './fixture.ts';
@@ -61,6 +61,36 @@ layers:
   - body: pair() * 3
   # hint: 4.19 MFLOP · … · sum of 6
 `);
+});
+
+it('has at most 60 characters, and keeps what matters most', () => {
+  const name = 'x'.repeat(40);
+  const models = ['one', 'two', 'three'].map(
+    (model, index) =>
+      `  ${model}_${name}:\n    dims: { d: ${4096 * (index + 1)} }\n    layers:\n      - a: body(d) * 32\n`,
+  );
+  const text = `inputs:\n  x: float32[batch, d]\nblocks:\n  body(d):\n    - fc: Linear(d, d)\nmodels:\n${models.join('')}`;
+  const plain = `inputs:\n  x: float32[batch, 8192]\nblocks:\n  body:\n    - fc: Linear(8192, 8192)\nlayers:\n  - all: body() * 32\n`;
+  const request = { cluster: 'k80-10gbe', gpus: 8, batch: 4 };
+  const predicted = viewOf(plain, request);
+  const measurements = {
+    origin: 'NVIDIA H100 80GB HBM3, torch 2.13.0',
+    layers: new Map(
+      (predicted.estimate.cost?.layers ?? []).map(({ name: layer }) => [
+        layer,
+        { forward: seconds(0.0123456), backward: seconds(0.0246912) },
+      ]),
+    ),
+  };
+  const measured = { ...predicted, measurements };
+  const hints = [viewOf(text, request), predicted, measured].flatMap((view) =>
+    inlayHints(view, 0, 1000, { cost: true, shape: true }),
+  );
+  expect(Math.max(...hints.map((hint) => hint.text.length))).toBeLessThanOrEqual(longestHint);
+  // Without the limit: `51.0 GFLOP · 961 ms · measured 1.19 s on H100 80GB HBM3 · grad 8.00 GiB, 11.7 s exposed · sum of 32`.
+  expect(inlayHints(measured, 4, 4).map((hint) => hint.text)).toEqual([
+    expect.stringMatching(/^[\d.]+ ms · measured 1\.19 s on H100/),
+  ]);
 });
 
 it('gives no hint to a line that costs nothing', () => {

@@ -5,6 +5,7 @@
  *
  * FLOPs and time are of forward and backward together. A line without cost has no such hint.
  * A second kind, which can be switched on by itself, shows the shape that the layer gives: `[8, 1024, 3072]`.
+ * A hint has at most 60 characters: more would be cut off beside the code, so what matters less is left to the hover.
  * A line that several models of a text share says what it costs in each:
  *
  *     - body: layer(d) * depth      small 268 MFLOP · 40.1 µs | large 25.8 GFLOP · 0.31 ms
@@ -85,11 +86,19 @@ function textOf(models: readonly SaidOfLine[], kind: number): string {
   if (first === undefined || texts.every(({ text }) => text === '')) return '';
   if (isClear && texts.every(({ text }) => text === first.text)) return first.text;
   const named = texts.map(({ model, text }) => (text === '' ? `${model} free` : `${model} ${text}`));
-  const shown = named.slice(0, mostModels);
-  return [...shown, ...(named.length > shown.length ? [`${named.length - shown.length} more`] : [])].join(
-    ' | ',
-  );
+  for (let count = Math.min(named.length, mostModels); count > 0; count -= 1) {
+    const rest = named.length - count;
+    const shown = [...named.slice(0, count), ...(rest > 0 ? [`${rest} more`] : [])].join(' | ');
+    if (shown.length <= longestHint) return shown;
+  }
+  return cutHint(named[0] ?? '');
 }
+
+/** In characters. */
+export const longestHint = 60;
+
+const cutHint = (text: string): string =>
+  text.length <= longestHint ? text : `${text.slice(0, longestHint - 1).trimEnd()}…`;
 
 /** More than this is a table, which the pointer shows. */
 const mostModels = 3;
@@ -103,7 +112,7 @@ export function hintTooltip(view: ModelView, line: number): string | undefined {
 /** `[8, 1024, 768]`: the output of the line's last layer, where it is known. */
 function shapeText(row: LayerRow): string {
   const shape = row.layers.at(-1)?.output.shape;
-  return shape === undefined || shape === null ? '' : `[${shape.map(printDimension).join(', ')}]`;
+  return shape === undefined || shape === null ? '' : cutHint(`[${shape.map(printDimension).join(', ')}]`);
 }
 
 /** `cost unknown since fc1, line 12` for what follows from it; each origin is looked up once. */
@@ -115,7 +124,9 @@ function unknownTexts(view: ModelView): (row: LayerRow) => string {
     const since = places.has(layer.unknownSince) ? places.get(layer.unknownSince) : unknownSince(view, layer);
     places.set(layer.unknownSince, since);
     const isElsewhere = since !== undefined && !lines.includes(since.line);
-    return isElsewhere ? `cost unknown since ${since.name}, line ${since.line + 1}` : 'cost unknown';
+    if (!isElsewhere) return 'cost unknown';
+    const text = `cost unknown since ${since.name}, line ${since.line + 1}`;
+    return text.length <= longestHint ? text : `cost unknown since line ${since.line + 1}`;
   };
 }
 
@@ -138,19 +149,38 @@ function hintText(
   const time = add(cost.time.forward, cost.time.backward);
   const { measurements } = view;
   const measured = measuredTime(row, measurements);
-  const parts = [
-    ...(flops > 0 ? [atLeast(print.flops(flops), cost.exact)] : []),
-    ...(time > 0 ? [atLeast(print.time(time), cost.exact)] : []),
-    ...(measured === undefined || measurements === undefined ? [] : [measuredText(measured, measurements)]),
-    ...(cost.time.communication > 0 && cost.gradient > 0
+  const { communication, exposed } = cost.time;
+  const isExposed = exposed !== null && exposed >= worthSaying;
+  const parts: readonly Part[] = [
+    ...(flops > 0 ? [{ text: atLeast(print.flops(flops), cost.exact), rank: 3 }] : []),
+    ...(time > 0 ? [{ text: atLeast(print.time(time), cost.exact), rank: 0 }] : []),
+    ...(measured === undefined || measurements === undefined
+      ? []
+      : [{ text: measuredText(measured, measurements), rank: 1 }]),
+    ...(communication > 0 && cost.gradient > 0
       ? [
-          `grad ${print.bytes(cost.gradient)}${cost.time.exposed !== null && cost.time.exposed >= worthSaying ? `, ${print.time(cost.time.exposed)} exposed` : ''}`,
+          {
+            text: `grad ${print.bytes(cost.gradient)}${isExposed ? `, ${print.time(exposed)} exposed` : ''}`,
+            rank: isExposed ? 2 : 5,
+          },
         ]
       : []),
   ];
   if (parts.length === 0) return cost.exact ? '' : unknownText(row);
-  if (cost.layers > 1) parts.push(`sum of ${cost.layers}`);
-  return parts.join(' · ');
+  return fitParts(cost.layers > 1 ? [...parts, { text: `sum of ${cost.layers}`, rank: 4 }] : parts);
+}
+
+/** A number of a hint; of those that do not fit, the one of the highest rank goes first. */
+interface Part {
+  readonly text: string;
+  readonly rank: number;
+}
+
+function fitParts(parts: readonly Part[]): string {
+  const text = parts.map((part) => part.text).join(' · ');
+  if (text.length <= longestHint || parts.length === 1) return cutHint(text);
+  const last = Math.max(...parts.map(({ rank }) => rank));
+  return fitParts(parts.filter(({ rank }) => rank !== last));
 }
 
 /** Exposed time below this is rounding of the timeline, not something to act on. */
