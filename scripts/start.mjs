@@ -27,9 +27,10 @@ const help = `npm start: what a training step costs, in the terminal and in an e
 Opens your VS Code where the command code is on the PATH, otherwise VS Code for the Web on 127.0.0.1.
 `;
 
-/** The table of the sample says what a real run would be, not batch 1 on one node. */
-const sample = 'samples/resnet50.onnx';
-const sampleScenario = ['--cluster', 'dgx-a100', '--gpus', '16', '--batch', '64', '--precision', 'bf16'];
+/** It holds a scenario of a real run, not batch 1 on one node. */
+const sample = 'samples/resnet50.layers.yaml';
+/** What fits on a screen. */
+const rows = ['--top', '15'];
 const wantedPort = 3000;
 
 const problem = nodeProblem();
@@ -100,11 +101,18 @@ function personFolder() {
 async function printTable({ file, options }) {
   const cli = join(root, 'dist/cli.js');
   const from = file === undefined ? root : personFolder();
-  const words =
-    file === undefined ? [sample, ...(options.length > 0 ? options : sampleScenario)] : [file, ...options];
+  // Options may ask for another format, which has no rows to choose from.
+  const isTable = !options.some((word) => /^--(?:format|top|summary)\b/.test(word));
+  const words = [file ?? sample, ...options, ...(isTable ? rows : [])];
   const shown = isAbsolute(words[0]) || from === root ? words : [resolve(from, words[0]), ...words.slice(1)];
   console.log(`\n$ npx layercost report ${shown.join(' ')}\n`);
   const { status } = await run(process.execPath, [cli, 'report', ...words], { cwd: from, show: true });
+  if (status === 0)
+    console.log(`next
+  npx layercost report ${shown[0]}                      every layer
+  npx layercost report ${shown[0]} --cluster dgx-h100   on another cluster
+  npx layercost scale ${shown[0]}                       by number of GPUs
+  npm start -- path/to/model.onnx                       your own model`);
   return status;
 }
 

@@ -56,6 +56,7 @@ describe('arguments', () => {
         format: 'json',
         output: 'o.json',
         summary: false,
+        top: undefined,
         scenario: {
           clusterFile: undefined,
           layerTrace: 't.csv',

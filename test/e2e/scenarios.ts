@@ -79,6 +79,36 @@ const changesCluster: Scenario = {
   },
 };
 
+const changesOwnScenario: Scenario = {
+  name: 'a choice edits the scenario of a layer spec, and can be undone',
+  steps: async (editor) => {
+    await editor.openFile('gpt2.layers.yaml');
+    await editor.lensMatching(/batch 8/);
+    await editor.runCommand('Layercost: Choose Batch per GPU');
+    await editor.answerInput('16');
+    await editor.lineMatching(/batch: 16/);
+    await editor.lensMatching(/batch 16/);
+    await editor.press('Control+z');
+    await editor.lineMatching(/batch: 8/);
+    await editor.lensMatching(/batch 8/);
+  },
+};
+
+const leadsToCosts: Scenario = {
+  name: 'marks show where time goes, and a command leads there',
+  steps: async (editor) => {
+    await editor.openFile('gpt2.layers.yaml');
+    await editor.lensMatching(/batch 8/);
+    await editor.until('marks in the gutter', async () =>
+      (await editor.gutterMarks()) > 0 ? true : undefined,
+    );
+    await editor.runCommand('Layercost: Go to Most Expensive Layer');
+    await editor.statusMatching(/1 of \d+ by cost/);
+    await editor.runCommand('Layercost: Go to Next Most Expensive Layer');
+    await editor.statusMatching(/2 of \d+ by cost/);
+  },
+};
+
 const warnsWhileTyping: Scenario = {
   name: 'warnings follow while a layer spec is typed',
   steps: async (editor) => {
@@ -229,6 +259,8 @@ export const scenarios: readonly Scenario[] = [
   opensConfig,
   showsBrokenModel,
   changesCluster,
+  changesOwnScenario,
+  leadsToCosts,
   warnsWhileTyping,
   typesLayer,
   appliesFinding,

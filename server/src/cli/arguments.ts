@@ -34,6 +34,8 @@ export type Arguments =
       readonly width: number | undefined;
       /** Totals and findings without the layers. */
       readonly summary: boolean;
+      /** Rows of the table, the most expensive first; all layers in their order where it is absent. */
+      readonly top: number | undefined;
       readonly scenario: ScenarioArguments;
     }
   | {
@@ -114,12 +116,16 @@ function readCommand(command: string, rest: readonly string[]): Arguments {
         output: textOption,
         width: textOption,
         summary: { type: 'boolean' },
+        top: textOption,
       });
       const format = oneOf('--format', values.format, reportFormats, 'table');
       if (values.summary === true && format !== 'table') {
         throw new WrongArgument(
           `--summary is for the table; --format ${format} has the totals beside the layers`,
         );
+      }
+      if (values.top !== undefined && (format !== 'table' || values.summary === true)) {
+        throw new WrongArgument('--top is for the table of layers; leave out --summary and --format');
       }
       return {
         command,
@@ -128,6 +134,7 @@ function readCommand(command: string, rest: readonly string[]): Arguments {
         output: values.output,
         width: wholeNumber('--width', values.width, 40),
         summary: values.summary ?? false,
+        top: wholeNumber('--top', values.top, 1),
         scenario: readScenario(values, wholeNumber('--gpus', values.gpus, 1)),
       };
     }

@@ -3,7 +3,7 @@
 export const help = `layercost: cost of a training step of a neural network on a GPU cluster, layer by layer
 
 usage
-  layercost report FILE [scenario] [--output PATH] [--width N] [--summary]
+  layercost report FILE [scenario] [--output PATH] [--width N] [--top N] [--summary]
                    [--format table|json|markdown|csv|html|trace]
   layercost scale FILE [scenario] [--gpus 1,2,4,8]     step, throughput, efficiency, memory by GPU count
                    [--format table|json|markdown|csv|html] [--output PATH]

@@ -65,11 +65,15 @@ function render(
         makeReport(opened, training.analysis, cost, issues.map(withOptions)),
         widthOf(given),
         given.summary,
+        given.top,
       );
 }
 
 const renderings: Readonly<
-  Record<Exclude<ReportFormat, 'trace'>, (report: Report, width?: number, isSummary?: boolean) => string>
+  Record<
+    Exclude<ReportFormat, 'trace'>,
+    (report: Report, width?: number, isSummary?: boolean, top?: number) => string
+  >
 > = {
   table: renderTable,
   json: (report) => `${JSON.stringify(report, null, 2)}\n`,

@@ -158,6 +158,20 @@ export class EditorPage {
     await this.quickInputRow(word).click({ timeout: patience });
   }
 
+  /** Types into the box that asks for a value, and accepts it. */
+  async answerInput(text: string): Promise<void> {
+    const input = this.quickInput();
+    await input.waitFor({ timeout: patience });
+    await input.fill(text);
+    await this.page.keyboard.press('Enter');
+    await input.waitFor({ state: 'hidden', timeout: patience });
+  }
+
+  /** How many pictures stand beside the lines in view. */
+  gutterMarks(): Promise<number> {
+    return this.editor().locator('.glyph-margin-widgets .cgmr, .margin-view-overlays .cgmr').count();
+  }
+
   /** Picks a cluster by its name, from the palette. */
   async chooseCluster(name: string): Promise<void> {
     await this.runCommand('Layercost: Choose Cluster');

@@ -8,22 +8,24 @@ import { adviceOnce } from './adviceOnce.ts';
 import { type Column, fitColumns } from './columns.ts';
 import { describeScenario } from './describeScenario.ts';
 import { wrapText } from './fitText.ts';
-import { costsSomething, layerWriter } from './layerCells.ts';
+import { foldLayers } from './foldLayers.ts';
+import { costsSomething, layerTime, layerWriter } from './layerCells.ts';
 import type { LayerReport, Report } from './report.ts';
 import { describeModel, summarize } from './summary.ts';
 
 /**
  * One line per layer that costs something, the totals, the findings. Layers without any cost (views, shape
  * arithmetic) are counted, not listed. Plain text without colours, so that it can be piped and compared. Lines are as
- * long as they need to be, or fit into `width` characters.
+ * long as they need to be, or fit into `width` characters. `top`: the rows that take the most time, repeated layers as one.
  */
-export function renderTable(report: Report, width?: number, isSummary = false): string {
+export function renderTable(report: Report, width?: number, isSummary = false, top?: number): string {
   if (isSummary) return renderSummary(report, width);
   const training = report.scenario.mode === 'training';
   const communicates = training && report.scenario.gpus > 1;
-  const listed = report.layers.filter(costsSomething);
+  const costing = report.layers.filter(costsSomething);
+  const listed = top === undefined ? costing : mostExpensive(costing, top);
   const columns = tableColumns(training, communicates);
-  const free = report.layers.length - listed.length;
+  const free = report.layers.length - costing.length;
   const { lines, left, whole } = fitColumns(columns, tableRows(listed, training, communicates), width);
   return [
     ...wrapText(describeModel(report), width, 2),
@@ -37,7 +39,10 @@ export function renderTable(report: Report, width?: number, isSummary = false): 
           2,
         )
       : []),
-    ...(free > 0 ? [`${free} more have no cost (views, shape arithmetic)`] : []),
+    ...(top === undefined
+      ? []
+      : [`the ${listed.length} most expensive of ${costing.length} layers, repeated ones in one row`]),
+    ...(free > 0 && top === undefined ? [`${free} more have no cost (views, shape arithmetic)`] : []),
     '',
     ...summaryLines(report, width),
     ...unknownLines(report).flatMap((line) => wrapText(line, width, 4)),
@@ -46,6 +51,13 @@ export function renderTable(report: Report, width?: number, isSummary = false): 
   ]
     .map(printable)
     .join('\n');
+}
+
+function mostExpensive(layers: readonly LayerReport[], top: number): readonly LayerReport[] {
+  const time = (layer: LayerReport): number => layerTime(layer) ?? Number.POSITIVE_INFINITY;
+  return foldLayers(layers)
+    .toSorted((left, right) => time(right) - time(left))
+    .slice(0, top);
 }
 
 /** Totals and findings, without a line per layer. */
