@@ -130,3 +130,20 @@ it('shows measured times beside predicted ones, where every layer of the line wa
   const [onGpu] = inlayHints(viewOf(text, oneGpu, { ...measurements, origin }), 0, 10);
   expect(onGpu?.text).toContain(' · measured 3.00 ms on H200');
 });
+
+it('shows the gradient of a parameter on its own line, not on the one that adds it', () => {
+  check(
+    `
+inputs:
+  x: float32[batch, 1024]
+layers:
+  - fc: Linear(1024, 1024)
+  # hint: … · grad 4.00 MiB…
+  - shift: Parameter(1024, 1024)
+  # hint: …grad 4.00 MiB…
+  - sum: add(fc, shift)
+  # hint: … µs
+`,
+    { cluster: 'dgx-a100', gpus: 2, batch: 1024, precision: 'fp32' },
+  );
+});

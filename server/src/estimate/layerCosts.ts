@@ -5,7 +5,7 @@
  * kept for the next number of GPUs.
  */
 
-import type { ModelAnalysis, TrainingGraph } from '../analysis/modelAnalysis.ts';
+import type { ModelAnalysis, Parameter, TrainingGraph } from '../analysis/modelAnalysis.ts';
 import type { LoweredGraph } from '../frameworks/behaviour.ts';
 import type { Dimension } from '../model/dimension.ts';
 import type { ElementType } from '../model/elementType.ts';
@@ -130,9 +130,9 @@ function nameInGraph({ graph: { operators } }: ModelAnalysis): (index: number) =
 function frozenByLayer(training: TrainingGraph, bytesPerElement: number): ReadonlyMap<number, FrozenWeights> {
   const byLayer = new Map<number, FrozenWeights>();
   if (training.analysis.frozen.length === 0) return byLayer;
-  const layerOf = layerOfOperators(training);
+  const layerOf = layerOfParameters(training);
   for (const parameter of training.analysis.frozen) {
-    const layer = layerOf[parameter.operators[0] ?? -1];
+    const layer = layerOf(parameter);
     if (layer === undefined) continue;
     const before = byLayer.get(layer) ?? { elements: 0, bytes: 0 };
     byLayer.set(layer, {
@@ -148,16 +148,29 @@ interface FrozenWeights {
   readonly bytes: number;
 }
 
-/** Indices of parameters by the layer that uses them first. */
+/** Indices of parameters by the layer that they belong to. */
 export function parametersByLayer(training: TrainingGraph): readonly (readonly number[])[] {
   const { layers, parameters } = training.analysis;
-  const layerOf = layerOfOperators(training);
+  const layerOf = layerOfParameters(training);
   const owned: number[][] = layers.map(() => []);
   parameters.forEach((parameter, index) => {
-    const layer = layerOf[parameter.operators[0] ?? -1];
+    const layer = layerOf(parameter);
     if (layer !== undefined) owned[layer]?.push(index);
   });
   return owned;
+}
+
+/**
+ * The layer that a parameter belongs to: the one that uses it first. `Parameter` lines of a spec only pass theirs on, so
+ * that another line uses it; such a line is found by its name, which begins the parameter's.
+ */
+export function layerOfParameters(training: TrainingGraph): (parameter: Parameter) => number | undefined {
+  const layerOf = layerOfOperators(training);
+  const passing = new Map<string, number>();
+  training.analysis.layers.forEach(({ name, type, given }, index) => {
+    if (given !== undefined && type === 'Parameter') passing.set(`${name}.weight`, index);
+  });
+  return ({ name, operators }) => passing.get(name) ?? layerOf[operators[0] ?? -1];
 }
 
 /** By operator: its layer; every operator has one. */

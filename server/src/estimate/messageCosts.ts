@@ -8,19 +8,21 @@ import { memoize } from '../model/memoize.ts';
 import type { MessageCost } from '../model/stepCost.ts';
 import { type Bytes, bytes, seconds, sum, times } from '../model/units.ts';
 import type { StepTimeline } from '../schedule/stepTimeline.ts';
-import { type LayerCommunication, layerOfOperators } from './layerCosts.ts';
+import { type LayerCommunication, layerOfOperators, layerOfParameters } from './layerCosts.ts';
 import { exchangesPerStep, type StepPlan } from './plan/stepPlan.ts';
 
 /** Messages with equal contents or routes share their descriptions: a gradient may be sent in many parts. */
 export function messageCosts(plan: StepPlan, timeline: StepTimeline): readonly MessageCost[] {
   const { training, traffic, exchange } = plan;
   const layerOf = layerOfOperators(training);
+  const ownerOf = layerOfParameters(training);
   const last = training.costs.length - 1;
   const { parameters } = training.analysis;
   const layersOf = memoize((gradients: Message['gradients']): MessageCost['layers'] => {
     const shares = new Map<number, Bytes>();
     for (const gradient of gradients) {
-      const layer = layerOf[parameters[gradient.index]?.operators[0] ?? -1];
+      const parameter = parameters[gradient.index];
+      const layer = parameter && ownerOf(parameter);
       if (layer !== undefined) shares.set(layer, bytes((shares.get(layer) ?? 0) + gradient.bytes));
     }
     return Array.from(shares, ([index, size]) => ({ index, bytes: size }));

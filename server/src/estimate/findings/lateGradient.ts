@@ -2,12 +2,12 @@
 
 import type { Message } from '../../frameworks/exchange.ts';
 import type { Gradient } from '../../frameworks/gradient.ts';
-import { floatAt, intAt, itemAt } from '../../model/at.ts';
+import { floatAt, itemAt } from '../../model/at.ts';
 import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatBytes, formatPercent, formatTime } from '../../model/format.ts';
 import type { Finding, MessageCost } from '../../model/stepCost.ts';
 import { seconds } from '../../model/units.ts';
-import { layerOfOperators } from '../layerCosts.ts';
+import { layerOfParameters } from '../layerCosts.ts';
 import type { EstimatedStep } from './estimatedStep.ts';
 import { tableAdvice } from './tableAdvice.ts';
 
@@ -28,9 +28,9 @@ export function lateGradient({ plan, timeline, messages }: EstimatedStep): reado
   const left = floatAt(timeline.backwardEnds, timeline.backwardEnds.length - 1) - ready;
   if (left > (1 - endOfBackward) * timeline.backwardTime) return [];
   const { parameters, layers } = plan.training.analysis;
-  const operator = itemAt(parameters, largest.index).operators[0];
-  if (operator === undefined) return [];
-  const layer = itemAt(layers, intAt(layerOfOperators(plan.training), operator)).name;
+  const owner = layerOfParameters(plan.training)(itemAt(parameters, largest.index));
+  if (owner === undefined) return [];
+  const layer = itemAt(layers, owner).name;
   return [
     {
       code: 'findings/late-gradient',
