@@ -66,6 +66,10 @@ const values: Readonly<Record<keyof typeof scenarioOptions, readonly (readonly [
     ['selective', 'checkpoint'],
     ['alternate', 'checkpoint'],
   ],
+  loss: [
+    ['none', 'loss'],
+    ['cross-entropy', 'loss'],
+  ],
   threshold: [['launch-bound=0.9', 'launch-bound=0.9']],
   input: [
     ['sample-bytes=100000', 'sample-bytes'],

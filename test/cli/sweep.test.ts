@@ -47,7 +47,7 @@ test('every combination is a row, in the order of the options, and says whether 
     'fits',
     'fits',
     'out of memory',
-    'may fit',
+    'out of memory',
     'fits',
   ]);
 });

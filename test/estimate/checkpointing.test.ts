@@ -133,11 +133,11 @@ test('the sample marked throughout takes what is asked, and the marks where noth
   });
   // Seconds and GiB.
   expect(asked).toEqual([
-    [undefined, 3.15, 23],
-    ['none', 2.54, 61],
-    ['block', 3.15, 23],
-    ['selective', 2.59, 45],
-    ['alternate', 2.78, 35],
+    [undefined, 3.16, 24],
+    ['none', 2.54, 63],
+    ['block', 3.16, 24],
+    ['selective', 2.6, 47],
+    ['alternate', 2.78, 37],
   ]);
 });
 

@@ -26,6 +26,8 @@ function estimate(model: string, freeze: readonly string[]): ModelEstimate {
       cluster: 'dgx-a100',
       precision: 'fp32',
       optimizer: 'adam',
+      // What was measured had none.
+      loss: 'none',
       framework: { name: 'pytorch-ddp', options: {} },
       ...(freeze.length === 0 ? {} : { freeze }),
     },

@@ -182,6 +182,14 @@ const rows: readonly Row[] = [
     after: 'block',
   },
   {
+    option: 'loss',
+    given: 'none',
+    setting: ['loss', 'none'],
+    of: scenario('loss'),
+    before: undefined,
+    after: 'none',
+  },
+  {
     option: 'freeze',
     given: '*',
     setting: ['freeze', ['*']],

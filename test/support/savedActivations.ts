@@ -49,6 +49,8 @@ export function savedBytesOf(row: SavedRow): number {
       cluster: 'a100-sxm-80gb',
       precision: 'fp32',
       optimizer: 'none',
+      // What was measured had none.
+      loss: 'none',
       batch: row.batch,
       framework: { name: 'pytorch-ddp', options: { ...row.options } },
     },

@@ -29,6 +29,8 @@ scenario
   --mode NAME             training, inference
   --checkpoint NAME       what repeated blocks keep for backward: none (keep all), block (inputs only),
                           selective (matmuls and attention too), alternate (every second matmul)
+  --loss NAME             the loss of a model that has none: auto (cross-entropy behind logits of tokens),
+                          cross-entropy (behind the last output that has classes), none
   --freeze PATTERN        parameters or modules that are not trained, such as 'encoder.*'; with ! in front, that
                           are; repeatable, the last match decides
   --threshold NAME=FRACTION  report a finding above this fraction; repeatable (docs/issues.md)

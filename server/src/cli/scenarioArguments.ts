@@ -20,6 +20,7 @@ import {
   checkpoints,
   type FrameworkChoice,
   isFrameworkPath,
+  lossChoices,
   modes,
   optimizers,
   precisions,
@@ -53,6 +54,7 @@ export const scenarioOptions = {
   'measured-step': { type: 'string' },
   'layer-trace': { type: 'string' },
   checkpoint: { type: 'string' },
+  loss: { type: 'string' },
   freeze: { type: 'string', multiple: true },
   threshold: { type: 'string', multiple: true },
   input: { type: 'string' },
@@ -80,6 +82,7 @@ export function readScenario(values: ScenarioValues, gpus: number | undefined): 
   const optimizer = chosen('--optimizer', textOf(values.optimizer), optimizers);
   const mode = chosen('--mode', textOf(values.mode), modes);
   const checkpoint = chosen('--checkpoint', textOf(values.checkpoint), checkpoints);
+  const loss = chosen('--loss', textOf(values.loss), lossChoices);
   const freeze = [values.freeze ?? []].flat().flatMap(readPatterns);
   const givenFramework = textOf(values.framework);
   const chosenFramework = givenFramework === undefined ? undefined : readFramework(givenFramework);
@@ -103,6 +106,7 @@ export function readScenario(values: ScenarioValues, gpus: number | undefined): 
       ...(optimizer === undefined ? {} : { optimizer }),
       ...(mode === undefined ? {} : { mode }),
       ...(checkpoint === undefined ? {} : { checkpoint }),
+      ...(loss === undefined ? {} : { loss }),
       ...(freeze.length === 0 ? {} : { freeze }),
       ...(chosenFramework === undefined || isDescribed ? {} : { framework: chosenFramework }),
       ...(measuredStep === undefined ? {} : { measuredStep: seconds(measuredStep) }),

@@ -7,7 +7,6 @@ import type { Graph } from '../model/graph.ts';
 import type { Issue } from '../model/issue.ts';
 import type { Scenario } from '../model/scenario.ts';
 import { hasTrait } from '../operators/operatorFacts.ts';
-import { missingLoss } from './missingLoss.ts';
 import { sparseGradientIssues } from './sparseGradients.ts';
 
 export const assumptionsOf = (training: TrainingGraph, scenario: Scenario): readonly Issue[] => [
@@ -15,7 +14,6 @@ export const assumptionsOf = (training: TrainingGraph, scenario: Scenario): read
   ...inPlaceIssues(training, scenario),
   ...routingIssues(training),
   ...sparseGradientIssues(training, scenario),
-  ...missingLoss(training, scenario),
 ];
 
 /** In place, an activation keeps its result; otherwise its input, which nothing else may need. */

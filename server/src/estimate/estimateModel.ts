@@ -17,6 +17,7 @@ import { isSameContent } from '../model/sameContent.ts';
 import type { Scenario, ScenarioRequest } from '../model/scenario.ts';
 import type { StepCost } from '../model/stepCost.ts';
 import { finish, type Steps } from '../model/steps.ts';
+import { withAddedLoss } from './addedLoss.ts';
 import { assumptionsOf } from './assumptions.ts';
 import type { EstimateCache } from './estimateCache.ts';
 import { estimateStep } from './estimateStep.ts';
@@ -70,10 +71,11 @@ export function* estimateInSteps(
   memory?: EstimateCache,
 ): Steps<ModelEstimate> {
   const asked = { model, requests, customCluster, measurements };
-  const { opened, issues: frozenIssues } = withFrozenParameters(
+  const { opened: trained, issues: lossIssues } = withAddedLoss(
     withRequestedBatch(yield* inRequestedMode(model, requests), requests),
     requests,
   );
+  const { opened, issues: frozenIssues } = withFrozenParameters(trained, requests);
   const { analysis } = opened;
   if (analysis === undefined) {
     return {
@@ -103,9 +105,12 @@ export function* estimateInSteps(
   const leftOut = leftOutOf(opened, training);
   const reasons = leftOut.map(({ message }) => message);
   const known = before !== undefined && isSameContent(before.leftOut, reasons) ? before : undefined;
-  const issues = [...resolved.issues, ...frozenIssues, ...assumptionsOf(training, scenario)].map((issue) =>
-    locate(issue, opened, requests),
-  );
+  const issues = [
+    ...resolved.issues,
+    ...lossIssues,
+    ...frozenIssues,
+    ...assumptionsOf(training, scenario),
+  ].map((issue) => locate(issue, opened, requests));
   yield;
   const costed = training.costs.some(({ kind }) => kind === 'known');
   const explained = [...opened.issues, ...issues].some(({ severity }) => severity === 'error');

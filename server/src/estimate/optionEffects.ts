@@ -59,9 +59,23 @@ interface Part {
 
 /** What a request asks for that may have no effect. Cluster, batch and mode have one, or an issue says why not. */
 function partsOf(request: ScenarioRequest, otherwise: string): readonly Part[] {
-  const defaults: Partial<Record<ScenarioKey, unknown>> = { checkpoint: 'none', accumulate: 1 };
+  const defaults: Partial<Record<ScenarioKey, unknown>> = {
+    checkpoint: 'none',
+    loss: 'auto',
+    accumulate: 1,
+  };
   const single = (
-    ['nodes', 'gpus', 'precision', 'optimizer', 'checkpoint', 'freeze', 'accumulate', 'measuredStep'] as const
+    [
+      'nodes',
+      'gpus',
+      'precision',
+      'optimizer',
+      'checkpoint',
+      'loss',
+      'freeze',
+      'accumulate',
+      'measuredStep',
+    ] as const
   ).flatMap((key): readonly Part[] =>
     request[key] === undefined
       ? []

@@ -76,6 +76,7 @@ export function resolveScenario(
   const measuredStep = first(requests, 'measuredStep');
   const thresholds = mergeThresholds(requests);
   const checkpoint = resolveCheckpoint(first(requests, 'checkpoint'), mode, analysis, report);
+  const loss = mode === 'training' ? first(requests, 'loss') : undefined;
   const freeze = mode === 'training' ? (first(requests, 'freeze') ?? []) : [];
   return {
     scenario: {
@@ -96,6 +97,7 @@ export function resolveScenario(
       ...(run === undefined ? {} : { run }),
       ...(thresholds === undefined ? {} : { thresholds }),
       ...(checkpoint === undefined ? {} : { checkpoint }),
+      ...(loss === undefined ? {} : { loss }),
       ...(freeze.length === 0 ? {} : { freeze }),
       ...(mode === 'inference' || accumulate === 1 ? {} : { accumulate }),
     },

@@ -16,6 +16,7 @@ import { thresholdNames } from '../model/findingThresholds.ts';
 import {
   checkpoints,
   isFrameworkPath,
+  lossChoices,
   modes,
   optimizers,
   precisions,
@@ -64,6 +65,7 @@ const scenarioShape = {
     .default(defaultFramework.name),
   mode: z.enum(modes).default('training'),
   checkpoint: z.enum(checkpoints).default('none'),
+  loss: z.enum(lossChoices).default('auto'),
   /** Patterns of parameters that are not trained. */
   freeze: z.array(z.string()).default([]),
   /** Passes of one step; `null`: one. */
@@ -177,6 +179,7 @@ export function scenarioOfSettings(settings: Settings): ScenarioRequest {
     ...(settings.accumulate === null ? {} : { accumulate: settings.accumulate }),
     // A default is no request: marks of layers hold.
     ...(settings.checkpoint === 'none' ? {} : { checkpoint: settings.checkpoint }),
+    ...(settings.loss === 'auto' ? {} : { loss: settings.loss }),
     ...(settings.freeze.length === 0 ? {} : { freeze: settings.freeze }),
     ...(input === undefined ? {} : { input }),
     ...(workers === undefined ? {} : { workers }),

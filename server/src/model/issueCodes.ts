@@ -401,10 +401,10 @@ export const issueCodes = {
     explanation:
       'LeakyReLU, ELU, SELU and CELU keep their input for backward, or their result with `inplace=True`. An exported graph does not show which. The result is often kept anyway, so `inplace=True` then saves the memory of one tensor per activation. Set the framework option `in-place=true` if the model has it.',
   },
-  'scenario/no-loss': {
-    title: 'No loss is costed',
+  'scenario/added-loss': {
+    title: 'A loss is added to the model',
     explanation:
-      'A language model in training mode ends in logits. Cross-entropy keeps log-probabilities in fp32, one per token and entry of the vocabulary, and needs as much again for their gradient. End a layer spec with `CrossEntropyLoss`, or export the model with its loss.',
+      'The model ends in the logits of tokens, and a training step needs a loss behind them. Cross-entropy is costed as the last layer. It keeps log-probabilities in fp32, one per token and entry of the vocabulary. Their gradient takes as much again. Set `loss` to `none` where the model is trained otherwise, or write the loss into the model.',
   },
   'scenario/default-batch': {
     title: 'The batch has no value',

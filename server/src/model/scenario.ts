@@ -24,6 +24,13 @@ export type Optimizer = (typeof optimizers)[number];
 export const checkpoints = ['none', 'block', 'selective', 'alternate'] as const;
 export type Checkpoint = (typeof checkpoints)[number];
 
+/**
+ * The loss of a step whose model has none: `auto` is cross-entropy behind outputs that are certainly the logits of
+ * tokens, `cross-entropy` behind the last output that has classes, `none` is no loss.
+ */
+export const lossChoices = ['auto', 'cross-entropy', 'none'] as const;
+export type LossChoice = (typeof lossChoices)[number];
+
 export const modes = ['training', 'inference'] as const;
 export type Mode = (typeof modes)[number];
 
@@ -100,6 +107,8 @@ export interface Scenario {
   readonly mode: Mode;
   /** Left out: what the marks of layers say, and else `none`. */
   readonly checkpoint?: Checkpoint;
+  /** Left out: `auto`. */
+  readonly loss?: LossChoice;
   /** Patterns of parameters that are not trained; left out: all are that the model trains. */
   readonly freeze?: readonly string[];
   /** Replaces predicted compute of the whole step by a measured time. */
@@ -126,6 +135,7 @@ export interface ScenarioRequest extends Partial<Record<ScenarioKey, unknown>> {
   readonly framework?: FrameworkChoice;
   readonly mode?: Mode;
   readonly checkpoint?: Checkpoint;
+  readonly loss?: LossChoice;
   readonly freeze?: readonly string[];
   readonly measuredStep?: Seconds;
   readonly thresholds?: Thresholds;

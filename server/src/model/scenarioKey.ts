@@ -13,6 +13,7 @@ export type ScenarioKey =
   | 'mode'
   | 'checkpoint'
   | 'freeze'
+  | 'loss'
   | 'measuredStep'
   | 'thresholds'
   | 'input'

@@ -38,6 +38,7 @@ function jobParts(scenario: ReportScenario, batchDimension: string | null): read
       : []),
     scenario.mode,
     ...(scenario.checkpoint === undefined ? [] : [`checkpoint ${scenario.checkpoint}`]),
+    ...(scenario.loss === undefined ? [] : [`loss ${scenario.loss}`]),
     ...(scenario.freeze === undefined ? [] : [`frozen ${scenario.freeze.join(' ')}`]),
   ];
 }

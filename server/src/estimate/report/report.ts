@@ -6,6 +6,7 @@
  */
 
 import { z } from 'zod';
+import { lossChoices } from '../../model/scenario.ts';
 import { stepLimits } from '../../model/stepCost.ts';
 
 const count = z.number().int().nonnegative();
@@ -38,6 +39,7 @@ const scenarioSchema = z.object({
   framework: z.string(),
   frameworkOptions: z.record(z.string(), z.string()).optional().describe('Those that were asked for'),
   mode: z.string(),
+  loss: z.enum(lossChoices).optional().describe('The loss that was asked for; auto where absent'),
   checkpoint: z
     .string()
     .optional()

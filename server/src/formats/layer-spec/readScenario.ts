@@ -10,7 +10,14 @@ import {
 import type { Issue, TextSpan } from '../../model/issue.ts';
 import { didYouMean, likelyName, nearestName } from '../../model/nearestName.ts';
 import { meantPrecision } from '../../model/precisionNames.ts';
-import { checkpoints, modes, optimizers, precisions, type ScenarioRequest } from '../../model/scenario.ts';
+import {
+  checkpoints,
+  lossChoices,
+  modes,
+  optimizers,
+  precisions,
+  type ScenarioRequest,
+} from '../../model/scenario.ts';
 import {
   type GroupResult,
   readInputGroup,
@@ -46,6 +53,11 @@ export const scenarioKeys = {
     kind: checkpoints,
     documentation:
       'What repeated blocks keep for backward: all activations (none), their inputs (block), or also the outputs of all matmuls (selective) or of every second one (alternate).',
+  },
+  loss: {
+    kind: lossChoices,
+    documentation:
+      'The loss of a model that has none: cross-entropy behind the logits of tokens (`auto`) or behind the last output that has classes (`cross-entropy`), or `none`.',
   },
   freeze: {
     kind: 'group',
@@ -174,6 +186,9 @@ export function readScenario(
         break;
       case 'checkpoint':
         assign(scenario, 'checkpoint', choose(checkpoints));
+        break;
+      case 'loss':
+        assign(scenario, 'loss', choose(lossChoices));
         break;
       case 'freeze':
         scenario.freeze = readPatterns(String(content));
