@@ -210,7 +210,7 @@ const findingsAreThere: Law = ({ cost, scenario }) => {
   const host = (time.waitingForHost ?? 0) / time.step;
   const limits = scenario.thresholds;
   return first(
-    // A late gradient that makes all of it says so itself.
+    // A late gradient that makes most of it says so itself.
     waits > thresholdOf(limits, 'exposed-communication') &&
       !has('exposed-communication') &&
       !has('late-gradient')

@@ -1,6 +1,7 @@
 /** Warnings that an estimate gives: each in a file of its own, asked in the order in which a person should read them. */
 
 import type { Finding } from '../../model/stepCost.ts';
+import { communicationByLayer } from '../messageCosts.ts';
 import { buffersOutOfMemory } from './buffersOutOfMemory.ts';
 import type { EstimatedStep } from './estimatedStep.ts';
 import { exposedCommunication } from './exposedCommunication.ts';
@@ -36,11 +37,24 @@ export function findingsOf(step: EstimatedStep): readonly Finding[] {
   ].flatMap((find) => find(step));
 }
 
-/** The gradient that comes too late, and what else is exposed: a layer whose message is late is named once. */
+/**
+ * What is exposed, and the gradient that comes too late for it: a late layer is named once. Its own finding says why;
+ * that of the whole step stays where the gradient does not make most of what is exposed.
+ */
 function exposure(step: EstimatedStep): readonly Finding[] {
   const late = lateGradient(step);
-  const isNamed = ({ layer }: Finding): boolean => late.some((finding) => finding.layer === layer);
-  return [...exposedCommunication(step).filter((finding) => !isNamed(finding)), ...late];
+  const exposed = exposedCommunication(step);
+  const others = exposed.filter(({ layer }) => late.every((finding) => finding.layer !== layer));
+  const isCovered = others.length > 0 || late.some(({ layer }) => makesMost(step, layer ?? ''));
+  return isCovered ? [...others, ...late] : exposed;
+}
+
+/** Whether the messages of a layer make most of what is exposed. */
+function makesMost({ plan, timeline, messages }: EstimatedStep, layer: string): boolean {
+  const { layers } = plan.training.analysis;
+  const costs = communicationByLayer(layers, messages);
+  const index = layers.findIndex(({ name }) => name === layer);
+  return (costs[index]?.exposed ?? 0) >= 0.5 * timeline.exposedTime;
 }
 
 /** Why communication is not hidden, where one cause stands out. */
