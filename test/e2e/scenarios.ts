@@ -118,7 +118,20 @@ const warnsWhileTyping: Scenario = {
     await editor.problemMatching(/memory/i);
     await editor.typeOver(placeOf('gpt2.layers.yaml', 'batch: ', '256'), '1');
     await editor.noProblemMatching(/does not fit/i);
-    await editor.problemMatching(/communication|gradients/i);
+    await editor.problemMatching(/communication|gradient/i);
+  },
+};
+
+const startsSpec: Scenario = {
+  name: 'a new spec begins with a model, and keys complete while typing',
+  steps: async (editor) => {
+    await editor.runCommand('Layercost: New Layer Spec');
+    await editor.proposalMatching(/^transformer/);
+    await editor.press('Escape');
+    await editor.type('lay');
+    await editor.proposalMatching(/^layers/);
+    await editor.press('Tab');
+    await editor.lineMatching(/- fc:/);
   },
 };
 
@@ -262,6 +275,7 @@ export const scenarios: readonly Scenario[] = [
   changesOwnScenario,
   leadsToCosts,
   warnsWhileTyping,
+  startsSpec,
   typesLayer,
   appliesFinding,
   navigates,

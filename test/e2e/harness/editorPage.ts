@@ -222,6 +222,15 @@ export class EditorPage {
     await row.click({ timeout: patience });
   }
 
+  /** Waits for a proposal that nobody asked for. */
+  async proposalMatching(label: RegExp): Promise<void> {
+    await this.page
+      .locator('.suggest-widget.visible .monaco-list-row')
+      .filter({ hasText: new RegExp(label.source.replace('^', '')) })
+      .first()
+      .waitFor({ timeout: patience });
+  }
+
   /** Asks for proposals, and waits for the list. */
   async propose(): Promise<void> {
     await this.until('proposals', async () => {
