@@ -126,6 +126,17 @@ describe('an export in evaluation mode', () => {
   });
 });
 
+test.each([
+  ['"com.microsoft" : 1, "com.microsoft.nchwc" : 1', 'training', 1],
+  ['"com.microsoft" : 1, "com.microsoft.nchwc" : 1', 'inference', 0],
+  ['"com.microsoft" : 1', 'training', 0],
+] as const)('a file that imports %s in %s: %i warnings', (domains, mode, count) => {
+  const text = textOf(1).replace('"" : 17', `"" : 17, ${domains}`);
+  const opened = openModel(byteSourceOfBuffer(Buffer.from(text)), 'optimized.onnxtxt');
+  const { issues } = estimateModel(opened, [{ mode }]);
+  expect(issues.filter(({ code }) => code === 'graph/runtime-optimized')).toHaveLength(count);
+});
+
 const textOf = (mode: number): string => `<ir_version: 10, opset_import: ["" : 17]>
 bn (float[8, 4, 64, 64] x, float[4] s, float[4] b, float[4] m, float[4] v) => (float[8, 4, 64, 64] y) {
   y = BatchNormalization<training_mode=${mode}>(x, s, b, m, v)

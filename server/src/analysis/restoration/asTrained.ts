@@ -7,6 +7,7 @@ import type { OpenedModel } from '../openedModel.ts';
 import { evaluationExport } from './evaluationExport.ts';
 import type { FoldedNormalization } from './foldedNormalization.ts';
 import { restoreNormalizations } from './restoreNormalizations.ts';
+import { runtimeOptimized } from './runtimeOptimized.ts';
 
 /**
  * `opened` with what folding took out of its graph put back, and issues that say so; the same object where nothing was. Worked
@@ -35,7 +36,7 @@ function* changesOf({ analysis, ...file }: OpenedModel): Steps<Changes> {
   const found = restoreNormalizations(onnx, analysis);
   const isFolded = found?.restored.some(({ by }) => by === 'torchscript') ?? false;
   const evaluated = evaluationExport(onnx, isFolded);
-  const missing = evaluated === undefined ? [] : [evaluated];
+  const missing = [runtimeOptimized(onnx) ?? [], evaluated ?? []].flat();
   if (found === undefined) return { issues: missing };
   const { model, restored, biases, left } = found;
   const unknown = left === 0 ? [] : [leftFolded(left)];
