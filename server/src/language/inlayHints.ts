@@ -85,14 +85,21 @@ function textOf(models: readonly SaidOfLine[], kind: number): string {
   const isClear = models.length > 1 || models.every(({ isOwn }) => isOwn);
   if (first === undefined || texts.every(({ text }) => text === '')) return '';
   if (isClear && texts.every(({ text }) => text === first.text)) return first.text;
-  const named = texts.map(({ model, text }) => (text === '' ? `${model} free` : `${model} ${text}`));
-  for (let count = Math.min(named.length, mostModels); count > 0; count -= 1) {
-    const rest = named.length - count;
-    const shown = [...named.slice(0, count), ...(rest > 0 ? [`${rest} more`] : [])].join(' | ');
-    if (shown.length <= longestHint) return shown;
+  const byWidth = [Number.POSITIVE_INFINITY, 2, 1].map((most) =>
+    texts.map(({ model, text }) => `${model} ${text === '' ? 'free' : firstParts(text, most)}`),
+  );
+  for (let count = Math.min(texts.length, mostModels); count > 0; count -= 1) {
+    const rest = texts.length - count;
+    for (const named of byWidth) {
+      const shown = [...named.slice(0, count), ...(rest > 0 ? [`${rest} more`] : [])].join(' | ');
+      if (shown.length <= longestHint) return shown;
+    }
   }
-  return cutHint(named[0] ?? '');
+  return cutHint(byWidth[0]?.[0] ?? '');
 }
+
+/** The first numbers of a hint. */
+const firstParts = (text: string, most: number): string => text.split(' · ').slice(0, most).join(' · ');
 
 /** In characters. */
 export const longestHint = 60;
