@@ -16,6 +16,7 @@ import { answerFileRequests } from './fileBytes.ts';
 import { registerFrameworkPicker } from './frameworkPicker.ts';
 import { registerHeatMarks } from './heatMarks.ts';
 import { registerIssuePages } from './issuePages.ts';
+import { registerModelTexts } from './modelTexts.ts';
 import { registerNewSpec } from './newSpec.ts';
 import { registerOnnxEditor } from './onnxEditor.ts';
 import { registerOnnxTextFiles } from './onnxTextFiles.ts';
@@ -60,6 +61,7 @@ export async function activateExtension(
     answerFileRequests(client),
     registerOnnxTextFiles(client, started),
     registerOnnxEditor(started, log),
+    registerModelTexts(client, started),
     registerOpenConfig(client, started),
     registerNewSpec(started),
     registerIssuePages(context.extensionUri),

@@ -1,11 +1,11 @@
 /**
- * Stands for a binary model when it is double-clicked: opens the text the server makes of it in the same place
+ * Stands for a binary model when it is double-clicked: opens the layers that the server tells of it in the same place
  * and gets out of the way. Every feature of the editor then works on text.
  */
 
 import * as vscode from 'vscode';
-import { commands, onnxEditor, onnxTextScheme } from '../../server/src/protocol.ts';
-import { textOf } from './onnxTextFiles.ts';
+import { commands, onnxEditor } from '../../server/src/protocol.ts';
+import { isOfModel, layersOf } from './onnxTextFiles.ts';
 
 export function registerOnnxEditor(started: Promise<void>, log: vscode.LogOutputChannel): vscode.Disposable {
   const provider: vscode.CustomReadonlyEditorProvider = {
@@ -42,7 +42,7 @@ async function showText(
     panel.webview.html = page('Open the file on its own to see its text and costs.');
     return;
   }
-  const opening = started.then(() => vscode.workspace.openTextDocument(textOf(model)));
+  const opening = started.then(() => vscode.workspace.openTextDocument(layersOf(model)));
   const timer = setTimeout(() => {
     vscode.window.withProgress(
       { location: vscode.ProgressLocation.Window, title: 'Layercost: reading the model' },
@@ -75,7 +75,7 @@ const tabOf = (model: vscode.Uri): vscode.Tab | undefined =>
 /** The binary behind the active text, in whatever editor the person picks. */
 async function openBinary(): Promise<void> {
   const { uri } = vscode.window.activeTextEditor?.document ?? {};
-  if (uri?.scheme !== onnxTextScheme) return;
+  if (uri === undefined || !isOfModel(uri)) return;
   await vscode.commands.executeCommand('vscode.openWith', vscode.Uri.parse(uri.query), 'default');
 }
 

@@ -6,7 +6,12 @@
 
 import * as vscode from 'vscode';
 import type { BaseLanguageClient } from 'vscode-languageclient';
-import { onnxTextScheme, onnxTextSuffix } from '../../server/src/protocol.ts';
+import {
+  onnxLayersScheme,
+  onnxLayersSuffix,
+  onnxTextScheme,
+  onnxTextSuffix,
+} from '../../server/src/protocol.ts';
 
 export function registerOnnxTextFiles(client: BaseLanguageClient, started: Promise<void>): vscode.Disposable {
   const changed = new vscode.EventEmitter<vscode.FileChangeEvent[]>();
@@ -32,7 +37,7 @@ export function registerOnnxTextFiles(client: BaseLanguageClient, started: Promi
 
   const follow = (text: vscode.Uri): void => {
     const key = text.toString();
-    if (text.scheme !== onnxTextScheme || watchers.has(key)) return;
+    if (!isOfModel(text) || watchers.has(key)) return;
     const model = vscode.Uri.parse(text.query);
     const name = model.path.split('/').pop() ?? '';
     const pattern = new vscode.RelativePattern(
@@ -77,10 +82,12 @@ export function registerOnnxTextFiles(client: BaseLanguageClient, started: Promi
   for (const { uri } of vscode.workspace.textDocuments) follow(uri);
   return vscode.Disposable.from(
     changed,
-    vscode.workspace.registerFileSystemProvider(onnxTextScheme, files, {
-      isReadonly: true,
-      isCaseSensitive: true,
-    }),
+    ...[onnxTextScheme, onnxLayersScheme].map((scheme) =>
+      vscode.workspace.registerFileSystemProvider(scheme, files, {
+        isReadonly: true,
+        isCaseSensitive: true,
+      }),
+    ),
     vscode.workspace.onDidOpenTextDocument(({ uri }) => follow(uri)),
     vscode.workspace.onDidCloseTextDocument(({ uri }) => {
       const key = uri.toString();
@@ -99,6 +106,18 @@ export const textOf = (model: vscode.Uri): vscode.Uri =>
     path: model.path + onnxTextSuffix,
     query: model.toString(),
   });
+
+/** The address of the same model as layers. */
+export const layersOf = (model: vscode.Uri): vscode.Uri =>
+  vscode.Uri.from({
+    scheme: onnxLayersScheme,
+    path: model.path + onnxLayersSuffix,
+    query: model.toString(),
+  });
+
+/** Whether a text stands for a binary model. */
+export const isOfModel = ({ scheme }: vscode.Uri): boolean =>
+  scheme === onnxTextScheme || scheme === onnxLayersScheme;
 
 function refuse(uri: vscode.Uri): never {
   throw vscode.FileSystemError.NoPermissions(uri);

@@ -95,7 +95,10 @@ export function registerReport(
 }
 
 function uriOf({ page, model, part }: PageOfModel, rendered: boolean): vscode.Uri {
-  const file = (model.path.split('/').pop() ?? '').replace(/\.(onnxtxt|ya?ml)$/, '');
+  const file = (model.path.split('/').pop() ?? '').replace(
+    /(?<=\.onnx)\.layers\.yaml$|\.(onnxtxt|ya?ml)$/,
+    '',
+  );
   const name = part === undefined ? file : `${file} ${part}`;
   return vscode.Uri.from({
     scheme,

@@ -12,6 +12,12 @@ export type { ScenarioChange };
 /** Scheme of the read-only text of a binary model, produced by the server. */
 export const onnxTextScheme = 'onnx-text';
 
+/** Scheme of the same model as layers, in the words of a layer spec. */
+export const onnxLayersScheme = 'onnx-layers';
+
+/** Appended to the path of the binary model to name its layers. */
+export const onnxLayersSuffix = '.layers.yaml';
+
 /** Appended to the path of the binary model to name its text. The query holds the whole address of the file. */
 export const onnxTextSuffix = '.onnxtxt';
 
@@ -45,6 +51,9 @@ export const commands = {
   changeScenario: 'layercost.changeScenario',
   showLog: 'layercost.showLog',
   openBinary: 'layercost.openAsBinary',
+  showOnnxText: 'layercost.showOnnxText',
+  showLayers: 'layercost.showLayers',
+  saveLayerSpec: 'layercost.saveAsLayerSpec',
 } as const;
 
 /** Opens the page of an issue: its path below `docs`, such as `findings/out-of-memory.md`. Links of diagnostics call it. */
@@ -172,6 +181,31 @@ export interface ConfigSpecResult {
   readonly spec?: string;
   /** What is wrong with the config, or is left out of the spec; one sentence. */
   readonly problem?: string;
+}
+
+/** Client to server: where a line of a model's text stands in the other one, of its operators and of its layers. */
+export const findCounterpart = 'layercost/findCounterpart';
+export interface CounterpartParams {
+  /** Address of the binary model. */
+  readonly model: string;
+  readonly from: 'layers' | 'text';
+  /** Counted from 0. */
+  readonly line: number;
+}
+export interface CounterpartResult {
+  readonly line: number;
+}
+
+/** Client to server: a binary model as a layer spec that can be saved. */
+export const writeLayerSpec = 'layercost/writeLayerSpec';
+export interface LayerSpecParams {
+  /** Address of the binary model. */
+  readonly model: string;
+}
+export interface LayerSpecResult {
+  readonly text: string;
+  /** What keeps lines from being a layer spec, one sentence each. */
+  readonly problems: readonly { readonly line: number; readonly message: string }[];
 }
 
 /** Server to client, after every estimate of an open document. */

@@ -15,7 +15,7 @@ export interface Scenario {
 const costHint = /\d (?:[kMGT]?FLOP)\b.*\d (?:ns|µs|ms|s)\b/;
 
 const opensBinaryModel: Scenario = {
-  name: 'a binary model opens as text with costs',
+  name: 'a binary model opens as layers with costs',
   steps: async (editor) => {
     await editor.openFile('resnet50.onnx');
     await editor.lensMatching(/25,557,032|25\.6 M/);

@@ -56,7 +56,7 @@ it('says what it can do', async () => {
     codeLensProvider: {},
     documentSymbolProvider: true,
     foldingRangeProvider: true,
-    workspace: { textDocumentContent: { schemes: ['onnx-text'] } },
+    workspace: { textDocumentContent: { schemes: ['onnx-text', 'onnx-layers'] } },
   });
 });
 
@@ -580,6 +580,24 @@ it('makes text of a binary model whose bytes the client hands over, and annotate
   await open(uri, 'onnx-text', text);
   const line = text.split('\n').findIndex((content) => content.includes('MatMul'));
   expect(await hints(uri)).toEqual([{ line, text: expect.stringMatching(/^128 FLOP · /) }]);
+});
+
+it('shows a binary model as layers with the costs of its graph, at the same places as its text', async () => {
+  const { open, hints, connection, files } = await start();
+  const address = 'vscode-vfs://host/models/tiny.onnx';
+  files.set(address, model(8));
+  const uri = textAddress(address).replace('onnx-text:', 'onnx-layers:').replace('.onnxtxt', '.layers.yaml');
+  const { text } = await connection.sendRequest<{ text: string }>('workspace/textDocumentContent', { uri });
+  const line = text.split('\n').findIndex((content) => /^ {2}- \w+: Linear\(/.test(content));
+  await open(uri, 'layer-spec', text);
+  expect(await hints(uri)).toEqual([{ line, text: expect.stringMatching(/^128 FLOP · /) }]);
+  const counterpart = (from: string, at: number): Promise<{ line: number }> =>
+    connection.sendRequest('layercost/findCounterpart', { model: address, from, line: at });
+  const there = await counterpart('layers', line);
+  expect(there.line).toBeGreaterThan(0);
+  expect(await counterpart('text', there.line)).toEqual({ line });
+  const spec = await connection.sendRequest('layercost/writeLayerSpec', { model: address });
+  expect(spec).toEqual({ text, problems: [] });
 });
 
 it('asks the editor for the text again when the file changes', async () => {

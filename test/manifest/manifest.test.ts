@@ -10,6 +10,7 @@ import {
   commands,
   languageIds,
   onnxEditor,
+  onnxLayersScheme,
   onnxTextScheme,
   onnxTextSuffix,
 } from '../../server/src/protocol.ts';
@@ -144,7 +145,10 @@ it('names languages and the editor as the protocol does', () => {
 });
 
 it('activates by what it contributes and for the texts it serves, never at startup', () => {
-  expect(manifest.activationEvents).toEqual([`onFileSystem:${onnxTextScheme}`]);
+  expect(manifest.activationEvents).toEqual([
+    `onFileSystem:${onnxTextScheme}`,
+    `onFileSystem:${onnxLayersScheme}`,
+  ]);
 });
 
 it('compiles against the oldest VS Code it says it runs in', () => {

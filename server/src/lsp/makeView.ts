@@ -21,6 +21,7 @@ import { locateOnnxText } from '../language/locateOnnxText.ts';
 import { joinViews, type ModelView } from '../language/modelView.ts';
 import { viewCaffe } from '../language/viewCaffe.ts';
 import { viewLayerSpec } from '../language/viewLayerSpec.ts';
+import { viewOnnxLayers } from '../language/viewOnnxLayers.ts';
 import { viewOnnxText } from '../language/viewOnnxText.ts';
 import { LoweringCache } from '../lowering/layer-spec/loweringCache.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
@@ -35,7 +36,7 @@ import { operatorsBeside } from './operatorsBeside.ts';
 import { runSteps } from './runSteps.ts';
 import { type Settings, scenarioOfSettings, withScenario } from './settings.ts';
 import { estimateWith, settingsScenario, type UserProfiles } from './settingsScenario.ts';
-import { fileName, modelBehind } from './virtualText.ts';
+import { fileName, modelBehind, showsLayers } from './virtualText.ts';
 
 export interface ViewSources extends UserProfiles {
   readonly files: OnnxFiles;
@@ -101,9 +102,14 @@ export async function makeView(
 
   if (source !== undefined) {
     const file = await sources.files.open(source);
+    const layers = showsLayers(document.uri) ? file.layers() : undefined;
     // The editor still shows the text of an older state of the file, and is being asked to fetch the new one.
-    if (superseded() || document.getText() !== file.text) return undefined;
-    return view(await costed(file.opened), (estimate, measured) => viewOnnxText(file, estimate, measured));
+    if (superseded() || document.getText() !== (layers ?? file).text) return undefined;
+    return view(await costed(file.opened), (estimate, measured) =>
+      layers === undefined
+        ? viewOnnxText(file, estimate, measured)
+        : viewOnnxLayers(layers, estimate, measured),
+    );
   }
   if (superseded()) return undefined;
   const text = document.getText();

@@ -4,12 +4,16 @@
  * A model that cannot be read has a text too: one that says why.
  */
 
+import { type SpecOfGraph, specOfGraph } from '../analysis/asSpec/specOfGraph.ts';
 import { hasUnknownOperators } from '../analysis/describeOperators.ts';
 import type { OpenedModel } from '../analysis/openedModel.ts';
 import { openModel } from '../analysis/openModel.ts';
+import { asTrained } from '../analysis/restoration/asTrained.ts';
 import { printOnnxText } from '../formats/onnx-text/printOnnxText.ts';
+import type { LayersText } from '../language/viewOnnxLayers.ts';
 import type { PrintedText } from '../language/viewOnnxText.ts';
 import type { Issue } from '../model/issue.ts';
+import { lazy } from '../model/lazy.ts';
 import type { OperatorsBeside } from './operatorsBeside.ts';
 import type { FileOpening, Platform } from './platform.ts';
 import type { ReadFile } from './readFile.ts';
@@ -17,7 +21,11 @@ import { fileName } from './virtualText.ts';
 
 export interface OnnxFile extends PrintedText {
   readonly opened: OpenedModel;
+  /** The same as layers; printed when it is first asked for. */
+  readonly layers: () => LayersOfFile;
 }
+
+export type LayersOfFile = LayersText & Pick<SpecOfGraph, 'problems'>;
 
 export interface OnnxFiles {
   /** The same promise for the same state of the file. */
@@ -66,6 +74,7 @@ async function openOnnx(
     const printed = printOnnxText(opened.onnx);
     const neighbours = platform.checkNeighbours?.(opened, uri) ?? [];
     return {
+      layers: lazy(() => layersOf(opened)),
       opened: { ...opened, issues: [...opened.issues, ...neighbours] },
       text: printed.text,
       nodes: printed.nodes,
@@ -75,6 +84,18 @@ async function openOnnx(
   } finally {
     file.close();
   }
+}
+
+/** The layers of the file as it is trained. */
+function layersOf(opened: OpenedModel): LayersOfFile {
+  const { analysis } = asTrained(opened);
+  if (analysis === undefined) return failedFile(opened.name, opened.issues).layers();
+  const spec = specOfGraph(analysis, opened.name.replace(/\.[a-z]+$/i, ''));
+  const operatorOf = new Map<string, number>();
+  for (const { index, outputs } of analysis.graph.operators) {
+    for (const output of outputs) if (output !== '') operatorOf.set(output, index);
+  }
+  return { ...spec, operatorOf };
 }
 
 function failedFile(name: string, issues: readonly Issue[]): OnnxFile {
@@ -87,9 +108,11 @@ function failedFile(name: string, issues: readonly Issue[]): OnnxFile {
     issues,
   };
   const reasons = issues.map((issue) => `# ${issue.message}`);
+  const text = [`# ${name} cannot be shown`, ...reasons, ''].join('\n');
   return {
     opened,
-    text: [`# ${name} cannot be shown`, ...reasons, ''].join('\n'),
+    layers: () => ({ text, lines: [], problems: [], operatorOf: new Map() }),
+    text,
     nodes: [],
     sections: [],
     valueLines: new Map(),

@@ -20,6 +20,7 @@ import { formatting } from './requests/formatting.ts';
 import { hover } from './requests/hover.ts';
 import { inlayHints } from './requests/inlayHints.ts';
 import { serveLifecycle } from './requests/lifecycle.ts';
+import { modelTexts } from './requests/modelTexts.ts';
 import { references } from './requests/references.ts';
 import { rename } from './requests/rename.ts';
 import { report } from './requests/report.ts';
@@ -59,6 +60,7 @@ const requests: readonly Request[] = [
   foldingRanges,
   choices,
   configSpec,
+  modelTexts,
   scenario,
   costs,
   report,

@@ -1,13 +1,17 @@
 /** Addresses of the read-only texts that stand for binary models. */
 
 import { URI, Utils } from 'vscode-uri';
-import { onnxTextScheme } from '../protocol.ts';
+import { onnxLayersScheme, onnxTextScheme } from '../protocol.ts';
 
 /** The binary model behind the address of a text; `undefined` for any other address. */
 export function modelBehind(uri: string): string | undefined {
   const parsed = URI.parse(uri);
-  return parsed.scheme === onnxTextScheme && parsed.query !== '' ? parsed.query : undefined;
+  const isVirtual = parsed.scheme === onnxTextScheme || parsed.scheme === onnxLayersScheme;
+  return isVirtual && parsed.query !== '' ? parsed.query : undefined;
 }
+
+/** Whether the text behind an address shows a binary model as layers. */
+export const showsLayers = (uri: string): boolean => URI.parse(uri).scheme === onnxLayersScheme;
 
 /** The last part of an address's path, for messages and names. */
 export const fileName = (uri: string): string => URI.parse(uri).path.split('/').pop() ?? '';

@@ -82,7 +82,9 @@ export class EditorPage {
   async openFile(name: string): Promise<void> {
     const row = this.explorerRows().filter({ has: this.page.getByText(name, { exact: true }) });
     await row.dblclick({ timeout: patience });
-    await this.activeTab(name.endsWith('.onnx') ? `${name}.onnxtxt` : name).waitFor({ timeout: patience });
+    await this.activeTab(name.endsWith('.onnx') ? `${name}.layers.yaml` : name).waitFor({
+      timeout: patience,
+    });
   }
 
   /** The tab in front, where its title has the text. */

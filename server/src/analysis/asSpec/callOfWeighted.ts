@@ -69,7 +69,7 @@ function linear(operator: Operator, facts: GraphFacts): SpecCall | undefined {
   const weight = facts.weight(name);
   const rank = facts.rankOf(input);
   if (weight?.shape.length !== 2 || rank === undefined || facts.weight(input) !== undefined) return undefined;
-  if (isGemm !== (rank === 2)) return undefined;
+  if (isGemm && rank !== 2) return undefined;
   const isFlipped = isGemm && numberOf(operator, 'transB', 0) === 1;
   if (isGemm && (numberOf(operator, 'transA', 0) !== 0 || numberOf(operator, 'alpha', 1) !== 1))
     return undefined;
@@ -83,7 +83,8 @@ function linear(operator: Operator, facts: GraphFacts): SpecCall | undefined {
     if (vector === undefined || vector.isFrozen !== weight.isFrozen) return undefined;
     return { ...call(ins, outs, true), ...made([operator], [weight]) };
   }
-  const sum = isGemm ? undefined : facts.onlyReader(operator.outputs[0] ?? '');
+  // A layer spec adds the bias of a matrix in the product.
+  const sum = rank === 2 ? undefined : facts.onlyReader(operator.outputs[0] ?? '');
   if (sum?.type === 'Add' && sum.domain === '') {
     const other = sum.inputs.find((each) => each !== operator.outputs[0]);
     const vector = ownVector(other, outs, facts);

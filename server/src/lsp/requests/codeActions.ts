@@ -36,6 +36,8 @@ export const codeActions: Request = {
         const fixes = (): readonly Fix[] => {
           switch (languageOf(document)) {
             case languageIds.layerSpec:
+              // The layers of a binary model are read-only.
+              if (modelBehind(uri) !== undefined) return [];
               return layerSpecFixes(readSpecText(source, includes.texts(uri)), view, here, recost);
             case languageIds.onnxText:
               // The text of a binary model is read-only.
@@ -47,7 +49,7 @@ export const codeActions: Request = {
           }
         };
         const lines = splitLines(source);
-        const isSpec = document.languageId === languageIds.layerSpec;
+        const isSpec = document.languageId === languageIds.layerSpec && modelBehind(uri) === undefined;
         const inScenario = isSpec
           ? []
           : findingSettingFixes(view, here, await documents.recostScenario(uri, view));

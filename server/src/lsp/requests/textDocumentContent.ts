@@ -1,12 +1,14 @@
 /** `workspace/textDocumentContent`: the text that stands for a binary model. */
 
-import { onnxTextScheme } from '../../protocol.ts';
+import { onnxLayersScheme, onnxTextScheme } from '../../protocol.ts';
 import { stopIfCancelled } from '../answer.ts';
-import { modelBehind } from '../virtualText.ts';
+import { modelBehind, showsLayers } from '../virtualText.ts';
 import type { Request } from './request.ts';
 
 export const textDocumentContent: Request = {
-  capabilities: () => ({ workspace: { textDocumentContent: { schemes: [onnxTextScheme] } } }),
+  capabilities: () => ({
+    workspace: { textDocumentContent: { schemes: [onnxTextScheme, onnxLayersScheme] } },
+  }),
   serve: ({ connection, handler, files }) => {
     connection.workspace.textDocumentContent.on(
       handler('reading the model', { text: failedText }, async ({ uri }: { uri: string }, token) => {
@@ -14,7 +16,7 @@ export const textDocumentContent: Request = {
         if (source === undefined) return { text: failedText };
         const file = await files.open(source);
         stopIfCancelled(token);
-        return { text: file.text };
+        return { text: showsLayers(uri) ? file.layers().text : file.text };
       }),
     );
   },
