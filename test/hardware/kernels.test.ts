@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { computePath } from '../../server/src/hardware/computePath.ts';
+import { sustainedMatmuls } from '../../server/src/hardware/corrections.ts';
 import { curvesOf, type MatmulCurve } from '../../server/src/hardware/curves.ts';
 import { builtInGpus, findGpu } from '../../server/src/hardware/gpus.ts';
 import { convolutionTime } from '../../server/src/hardware/kernels/convolutionTime.ts';
@@ -180,12 +181,26 @@ describe('curves', () => {
     ['a100-sxm-40gb', 'a100-sxm-80gb', 'architecture'],
     ['rtx-3090', 'a40', 'architecture'],
     ['rtx-2080-ti', 't4', 'architecture'],
-    ['h200-sxm', 'h100-sxm', 'architecture'],
-    ['b200', 'h100-sxm', 'generation'],
+    ['h100-pcie', 'h100-sxm', 'architecture'],
+    ['h200-sxm', 'h200-sxm', 'measured'],
+    ['b200', 'b200', 'measured'],
+    ['gb200', 'gb200', 'measured'],
+    ['rtx-4090', 'l40s', 'architecture'],
+    ['mi300x', 'h100-sxm', 'generation'],
   ])('tensor matmuls on %s follow %s (%s)', (name, from, nearness) => {
     const gpu = findGpu(name);
     const curve = gpu && curvesOf(gpu).matmul.tensor.tn;
     expect([curve?.gpu, curve?.nearness]).toEqual([from, nearness]);
+  });
+
+  test.each([
+    ['h200-sxm', 'h100-sxm'],
+    ['b200', 'h100-sxm'],
+    ['gb200', 'h100-sxm'],
+    ['a40', undefined],
+    ['l40s', undefined],
+  ])('matmuls of %s in a step are stretched as those of %s', (curve, from) => {
+    expect(sustainedMatmuls(curve)?.gpu).toBe(from);
   });
 });
 

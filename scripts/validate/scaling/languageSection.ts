@@ -37,7 +37,7 @@ export function languageSection(rows: readonly JudgedLanguage[]): string {
   }
   return `## Language models
 
-Steps of GPT and Llama in bf16 with PyTorch, by FSDP on 8 to 512 GPUs and on one, by \`measured/steps-language.csv\`: nothing of a step is
+Steps of GPT and Llama in bf16 with PyTorch, by FSDP, DDP and ZeRO on 8 to 512 GPUs and on one, by \`measured/steps-language.csv\`: nothing of a step is
 given but the model, the options and the machine. Products on tensor cores take longer in a step than one at a time, by a
 factor for each GPU; it is the mean of the sources' own, and each source is judged by the factor of the others.
 
@@ -45,11 +45,14 @@ factor for each GPU; it is the mean of the sources' own, and each source is judg
 | --- | --: | --: | --: | --: | --: | --: | --: | --: | --: |
 ${[...groups].map(([title, group]) => lineOf(title, group)).join('\n')}
 
-- The factor is ${factorOf('a100-sxm-80gb')} on A100 and ${factorOf('h100-sxm')} on H100, where two sources with other models, libraries and clusters agree within a
-  tenth. Which part of it is the limit of power, the release of cuBLAS (CUDA 11.8 and 12.1) or what collectives take is
-  unknown: a step of 2025 may be faster on H100. It is of products alone; what fused attention reaches on either GPU is what the
-  papers of its authors say, and PyTorch's code shows that recomputation of a block stops at the last tensor that backward needs.
-  All three were looked for because these rows stood out (H100 was a quarter too fast), so they are not wholly unseen.
+- The factor is ${factorOf('a100-sxm-80gb')} on A100 and ${factorOf('h100-sxm')} on H100, where three sources of 2023 to 2025 with other models,
+  libraries and clusters agree within a tenth. It is to the products of a cool GPU, one after the other as a CUDA graph
+  (AIConfigurator): those of H100 take 0.8 of its peak, in a step half of it. nanotron's rows came after the other two and set
+  nothing that they were judged by. H200, B200 and GB200 take H100's factor; no step in bf16 shows it there. It is of products alone; what fused attention reaches on
+  either GPU is what the papers of its authors say, and PyTorch's code shows that recomputation of a block stops at the last
+  tensor that backward needs.
+  All but nanotron's were looked at because they stood out (H100 was a quarter too fast), so they are not wholly unseen.
+- nanotron normalizes in one kernel, by its code; as PyTorch's operators its rows would be a sixth too slow.
 - llm-foundry's A100 rows are of PyTorch 1.13 and 2.0: networks of less than a billion parameters and short sequences are up to
   a fifth too fast there, MPT-30B on sequences of 8,192 is 0.7 of what it took, with memory all but full.
 - torchtune's compiled step is an eighth too slow.
