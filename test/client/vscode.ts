@@ -44,7 +44,11 @@ export const window = {
       ? undefined
       : editor.entered;
   },
-  showQuickPick: async (items: readonly Item[]) => items.find(({ label }) => label === editor.picked),
+  /** Of the scopes, the widest of this window. */
+  showQuickPick: async (items: readonly Item[]) => {
+    const scope = editor.workspace ? 'This workspace' : 'All workspaces';
+    return items.find(({ label }) => label === editor.picked || label === scope);
+  },
   showInformationMessage: (text: string) => editor.told.push(text),
 };
 export const workspace = {
