@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import type { ConversionRequest } from '../../server/src/analysis/conversionRequest.ts';
 import { type Conversion, convertModel } from '../../server/src/analysis/convertModel.ts';
+import { openLayerSpec } from '../../server/src/analysis/openModel.ts';
 import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
 import { readOnnx } from '../../server/src/formats/onnx/readOnnx.ts';
 import { costFacts } from '../support/costFacts.ts';
@@ -213,5 +214,30 @@ test.each<[what: string, content: string, name: string, code: string]>([
   expect(conversion).toMatchObject({
     kind: 'failed',
     issues: expect.arrayContaining([expect.objectContaining({ code })]),
+  });
+});
+
+describe('a config of transformers', () => {
+  const config = '{"model_type": "gpt2", "n_layer": 2}';
+
+  test('is written as a layer spec, with the sizes that are given', () => {
+    const written = convert(config, 'config.json', { dimensions: { seq: 256 } });
+    if (written.kind !== 'converted' || written.content.to !== 'layer-spec') throw new Error(written.kind);
+    expect(written.content.text).toMatch(/\n {2}seq: 256\n/);
+    expect(openLayerSpec(written.content.text, 'gpt2.layers.yaml').issues).toEqual([]);
+  });
+
+  test('is written as ONNX', () => {
+    expect(convert(config, 'config.json', { to: 'onnx' })).toMatchObject({
+      kind: 'converted',
+      content: { to: 'onnx' },
+    });
+  });
+
+  test('names the sizes it has', () => {
+    expect(convert(config, 'config.json', { dimensions: { sequence: 256 } })).toMatchObject({
+      kind: 'refused',
+      message: expect.stringContaining('it has batch, seq, hidden_size, vocab_size'),
+    });
   });
 });

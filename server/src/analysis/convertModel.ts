@@ -6,7 +6,7 @@
  * without a note.
  */
 
-import { type ByteSource, decodeText } from '../formats/byteSource.ts';
+import { type ByteSource, byteSourceOfBuffer, decodeText } from '../formats/byteSource.ts';
 import { readLayerSpec } from '../formats/layer-spec/readLayerSpec.ts';
 import { locateIssues } from '../formats/locateIssues.ts';
 import { fillWeights, type WeightForm } from '../formats/onnx/fillWeights.ts';
@@ -17,6 +17,7 @@ import { fileLimits } from '../formats/onnx-text/printLimits.ts';
 import { printOnnxText } from '../formats/onnx-text/printOnnxText.ts';
 import { readOnnxText } from '../formats/onnx-text/readOnnxText.ts';
 import { sniffFormat } from '../formats/sniffFormat.ts';
+import { specOfConfig } from '../lowering/hugging-face/specOfConfig.ts';
 import type { TensorLiteral } from '../model/attribute.ts';
 import { bitsPerElement } from '../model/elementType.ts';
 import { formatBytes, formatCount } from '../model/format.ts';
@@ -47,6 +48,7 @@ export type Conversion =
 /** Converts `source`, whose file is called `name`. Never throws on bad input. */
 export function convertModel(source: ByteSource, name: string, request: ConversionRequest): Conversion {
   const { format } = sniffFormat(source, name);
+  if (format === 'hugging-face-config') return convertConfig(source, name, request);
   const to = request.to ?? (format === 'onnx-text' ? 'onnx' : 'onnx-text');
   if (to === 'layer-spec') return asLayerSpec(source, name, request);
   const refusal = refusalOf(format, name, to, request.weights);
@@ -102,6 +104,40 @@ function refusalOf(
     return `weights are never read, so a copy of ${name} would lose them; say what takes their place with --weights zeros or --weights external, or convert it to ONNX text`;
   }
   return undefined;
+}
+
+/** A config is written as a layer spec, and as anything else from there. */
+function convertConfig(source: ByteSource, name: string, request: ConversionRequest): Conversion {
+  const { text, issues } = specOfConfig(decodeText(source), name);
+  if (text === undefined) return { kind: 'failed', issues };
+  const spec = byteSourceOfBuffer(new TextEncoder().encode(text));
+  if (request.to !== undefined && request.to !== 'layer-spec') {
+    const converted = convertModel(spec, 'config.layers.yaml', request);
+    return converted.kind === 'refused'
+      ? converted
+      : { ...converted, issues: [...issues, ...converted.issues] };
+  }
+  const sizes = Object.entries(request.dimensions);
+  const dims = text.slice(text.indexOf('\ndims:\n'), text.indexOf('\n\ninputs:'));
+  const stranger = sizes.find(([dimension]) => !dims.includes(`\n  ${dimension}: `));
+  if (stranger !== undefined) {
+    const known = [...dims.matchAll(/^ {2}(\w+):/gm)].map(([, dimension]) => dimension);
+    return {
+      kind: 'refused',
+      message: `${name} has no dimension ${stranger[0]}; it has ${known.join(', ')}`,
+    };
+  }
+  const sized = sizes.reduce(
+    (changed, [dimension, size]) =>
+      changed.replace(new RegExp(`^( {2}${dimension}): .*$`, 'm'), `$1: ${size}`),
+    dims,
+  );
+  return {
+    kind: 'converted',
+    content: { to: 'layer-spec', text: text.replace(dims, () => sized) },
+    notes: [],
+    issues,
+  };
 }
 
 /** The layers of a model as a layer spec, those of its training where the file holds inference. */
