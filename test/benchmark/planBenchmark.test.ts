@@ -1,7 +1,7 @@
 /** The plan of a small layer spec, whole, and what of a model never reaches the runner. */
 
 import { describe, expect, it } from 'vitest';
-import { openModel } from '../../server/src/analysis/openModel.ts';
+import { openLayerSpec, openModel } from '../../server/src/analysis/openModel.ts';
 import { benchmarkPlanSchema, planBenchmark } from '../../server/src/benchmark/benchmarkPlan.ts';
 import { compareMeasured } from '../../server/src/benchmark/compareMeasured.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
@@ -68,6 +68,22 @@ describe('planBenchmark', () => {
     expect(plan.values.filter(({ role }) => role === 'parameter').every(({ gradient }) => gradient)).toBe(
       true,
     );
+  });
+
+  it('bounds the labels of an added loss by the classes', () => {
+    const head = openLayerSpec(
+      'inputs: { tokens: "int64[3, 6]" }\nlayers:\n  - embed: Embedding(10, 4)\n  - head: Linear(10)\n',
+      'm.layers.yaml',
+    );
+    const { training, scenario } = estimateModel(head, [{}]);
+    if (training === undefined || scenario === undefined) throw new Error('no estimate');
+    const { values } = planBenchmark(training, scenario, { model: 'm', budgetSeconds: 5 });
+    expect(
+      values.filter(({ limit }) => limit !== undefined).map(({ shape, limit }) => [shape, limit]),
+    ).toEqual([
+      [[3, 6], 10],
+      [[3, 6], 10],
+    ]);
   });
 });
 

@@ -12,6 +12,7 @@ from unittest import mock
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "server/src/benchmark/runner"))
 
 import torch  # noqa: E402
+import torch.nn.functional as F  # noqa: E402
 
 from layercost_runner.benchmark import benchmark  # noqa: E402
 from layercost_runner.device import CudaClock, NoDevice, is_out_of_memory, open_device  # noqa: E402
@@ -135,6 +136,12 @@ class Rules(unittest.TestCase):
         image = torch.randn(1, 2, 5, 5)
         kernel = torch.randn(3, 2, 3, 3)
         cases = [
+            ("SoftmaxCrossEntropyLoss", [x[:, :, 0], ints(0, 2)], F.cross_entropy(x[:, :, 0], ints(0, 2)), {}),
+            ("SoftmaxCrossEntropyLoss", [x, ints([0, 1, 2, 0], [1, 1, 0, 2])],
+             F.cross_entropy(x, ints([0, 1, 2, 0], [1, 1, 0, 2]), reduction="sum"), {"reduction": "sum"}),
+            # Classes last, with a label for each token.
+            ("SoftmaxCrossEntropyLoss", [x, ints([0, 1, 3], [1, 1, 0])],
+             F.cross_entropy(x.flatten(0, 1), ints(0, 1, 3, 1, 1, 0)), {}),
             ("Slice", [x, ints(3), ints(-(2**53)), ints(2), ints(-2)], x.flip(2)[:, :, ::2], {}),
             ("Slice", [x, ints(1), ints(2**53), ints(1)], x[:, 1:], {}),
             ("Reshape", [x, ints(0, -1)], x.reshape(2, 12), {}),

@@ -12,6 +12,7 @@ import type { TensorLiteral } from '../model/attribute.ts';
 import { evaluateDimension } from '../model/dimension.ts';
 import { isInteger } from '../model/elementType.ts';
 import type { GraphAttribute, Operator, Value } from '../model/graph.ts';
+import { isSameContent } from '../model/sameContent.ts';
 import { modes, optimizers, precisions, type Scenario } from '../model/scenario.ts';
 import { hasTrait, passesElements } from '../operators/operatorFacts.ts';
 
@@ -240,7 +241,7 @@ function plannedLiteral(literal: TensorLiteral): z.infer<typeof tensorSchema> {
 const keepsElements = (operator: Operator): boolean =>
   passesElements(operator, 0) || hasTrait(operator, 'copies-elements') || hasTrait(operator, 'joins');
 
-/** For integer values that index a table: how many rows it has, followed back to where the integers come from. */
+/** For integer values that index a table or name a class: how many there are, followed back to where the integers come from. */
 function indexLimits(operators: readonly Operator[], training: TrainingGraph): ReadonlyMap<string, number> {
   const limits = new Map<string, number>();
   const lower = (name: string | undefined, limit: number | undefined): void => {
@@ -255,6 +256,11 @@ function indexLimits(operators: readonly Operator[], training: TrainingGraph): R
       const table = training.tensors.get(first ?? '')?.dimensions;
       const axis = operator.attributes.get('axis');
       lower(second, table?.at(axis?.kind === 'int' ? axis.value : 0));
+    } else if (hasTrait(operator, 'loss-of-scores')) {
+      const scores = training.tensors.get(first ?? '')?.dimensions;
+      const labels = training.tensors.get(second ?? '')?.dimensions;
+      const isLast = labels !== undefined && isSameContent(scores?.slice(0, -1), labels);
+      lower(second, scores?.at(isLast ? -1 : 1));
     } else if (keepsElements(operator)) {
       for (const output of operator.outputs) {
         const limit = limits.get(output);

@@ -43,7 +43,7 @@ export const losses: readonly OperatorDefinition[] = [
     inputs: [data('scores'), detached('labels'), detached('weights')],
     traits: ['loss-of-scores'],
     pytorch: { layer: 'SoftmaxCrossEntropyLoss', autocast: 'fp32' },
-    runner: noRule.unwritten,
+    runner: { rule: 'SoftmaxCrossEntropyLoss' },
     infer: (context) => inferLoss(context, true),
     dimensions: lossMap,
     cost: (context) => {

@@ -198,6 +198,23 @@ def log_softmax(call: Call) -> Tensor:
     return _softmax(call, F.log_softmax)
 
 
+@operator("SoftmaxCrossEntropyLoss")
+def softmax_cross_entropy_loss(call: Call) -> Outputs:
+    scores, labels = call[0], call[1].long()
+    # ONNX has classes on axis 1. A loss that was added to a language model has them last, with a label for each token.
+    if labels.shape != scores.shape[:1] + scores.shape[2:]:
+        scores, labels = scores.flatten(0, -2), labels.flatten()
+    options = {
+        "weight": call[2] if call.has(2) else None,
+        "ignore_index": call.attribute("ignore_index", -100),
+        "reduction": call.attribute("reduction", "mean"),
+    }
+    if not call.wants(1):
+        return F.cross_entropy(scores, labels, **options)
+    logarithms = F.log_softmax(scores, dim=1)
+    return F.nll_loss(logarithms, labels, **options), logarithms
+
+
 @operator("Dropout")
 def dropout(call: Call) -> Outputs:
     x = call[0]
