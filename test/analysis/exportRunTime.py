@@ -190,11 +190,21 @@ def without_weights(path: Path) -> onnx.ModelProto:
             tensor.ClearField(field)
         tensor.data_location = onnx.TensorProto.EXTERNAL
         tensor.external_data.add(key="location", value="weights")
-    for node in model.graph.node:
+    strip_source(model.graph)
+    for function in model.functions:
+        strip_source(function)
+    return model
+
+
+def strip_source(body: onnx.GraphProto | onnx.FunctionProto) -> None:
+    """Takes away where the exporter ran: stack traces, in the bodies of loops too."""
+    for node in body.node:
         kept = [entry for entry in node.metadata_props if "stack_trace" not in entry.key and "fx_node" not in entry.key]
         del node.metadata_props[:]
         node.metadata_props.extend(kept)
-    return model
+        for attribute in node.attribute:
+            for inner in [attribute.g, *attribute.graphs]:
+                strip_source(inner)
 
 
 def main() -> None:
