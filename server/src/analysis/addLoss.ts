@@ -9,7 +9,7 @@ import { type Dimension, equalDimensions } from '../model/dimension.ts';
 import { type Graph, isKnownShape, isWeight, type Layer, type Operator, type Value } from '../model/graph.ts';
 import { hasTrait } from '../operators/operatorFacts.ts';
 import type { Folded, ModelAnalysis } from './modelAnalysis.ts';
-import { type CostingPlan, planCosting } from './planCosting.ts';
+import { type CostingPlan, planWithLoss } from './planCosting.ts';
 import type { FoldLayout } from './repetition/foldGraph.ts';
 
 export interface Logits {
@@ -72,7 +72,8 @@ export function anyLogits(whole: ModelAnalysis): Logits | undefined {
 export function addCrossEntropy(analysis: ModelAnalysis, logits: Logits): ModelAnalysis {
   const { layers, folded } = analysis;
   const index = folded?.layout.count ?? analysis.graph.operators.length;
-  const graph = graphWithLoss(analysis.graph, index, logits);
+  const operator = lossOperator(index, logits);
+  const graph = graphWithLoss(analysis.graph, operator, logits);
   let costing: CostingPlan | undefined;
   return {
     graph,
@@ -90,10 +91,7 @@ export function addCrossEntropy(analysis: ModelAnalysis, logits: Logits): ModelA
     symbols: analysis.symbols,
     issues: analysis.issues,
     get costing() {
-      costing ??= planCosting(graph, {
-        shapeArithmetic: [...analysis.costing.auxiliary.shapeArithmetic, false],
-        storedLayout: [...analysis.costing.auxiliary.storedLayout, false],
-      });
+      costing ??= planWithLoss(analysis.costing, operator, logits.value, result);
       return costing;
     },
     ...(folded === undefined ? {} : { folded: withLoss(folded, logits, layers.length) }),
@@ -105,20 +103,21 @@ const labels = 'loss: labels';
 const result = 'loss: result';
 const loss = 'loss';
 
-function graphWithLoss(graph: Graph, index: number, logits: Logits): Graph {
-  const operator: Operator = {
-    index,
-    // No node of the file.
-    source: -1,
-    name: loss,
-    type: 'SoftmaxCrossEntropyLoss',
-    domain: '',
-    inputs: [logits.value, labels],
-    outputs: [result],
-    attributes: new Map(),
-    scope: [],
-    opset: lossOpset,
-  };
+const lossOperator = (index: number, logits: Logits): Operator => ({
+  index,
+  // No node of the file.
+  source: -1,
+  name: loss,
+  type: 'SoftmaxCrossEntropyLoss',
+  domain: '',
+  inputs: [logits.value, labels],
+  outputs: [result],
+  attributes: new Map(),
+  scope: [],
+  opset: lossOpset,
+});
+
+function graphWithLoss(graph: Graph, operator: Operator, logits: Logits): Graph {
   let operators: readonly Operator[] | undefined;
   let values: ReadonlyMap<string, Value> | undefined;
   return {
@@ -131,7 +130,7 @@ function graphWithLoss(graph: Graph, index: number, logits: Logits): Graph {
       return operators;
     },
     get values() {
-      values ??= valuesWithLoss(graph.values, index, logits);
+      values ??= valuesWithLoss(graph.values, operator.index, logits);
       return values;
     },
     operatorSets: graph.operatorSets,

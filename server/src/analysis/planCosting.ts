@@ -1,6 +1,6 @@
 /** What costing needs of a graph whatever the scenario, worked out once. */
 
-import type { Graph } from '../model/graph.ts';
+import type { Graph, Operator } from '../model/graph.ts';
 import { type AuxiliaryOperators, findAuxiliaryOperators } from './auxiliaryOperators.ts';
 import { findGradients, type Gradients, type OuterGradients } from './findGradients.ts';
 
@@ -19,6 +19,34 @@ export function planCosting(
 ): CostingPlan {
   const gradients = findGradients(graph, outer);
   return { auxiliary, gradients, groups: groupsOf(graph, auxiliary, gradients) };
+}
+
+/**
+ * The plan of a graph with a loss behind one of its outputs, which the loss differentiates. All before it stays as it was:
+ * the same values lead to an output, and the same receive gradients.
+ */
+export function planWithLoss(plan: CostingPlan, loss: Operator, output: string, result: string): CostingPlan {
+  const { auxiliary, gradients, groups } = plan;
+  const flows = gradients.requires.has(output);
+  const ofOutput = !flows ? 'none' : gradients.isStored(output) ? 'weight' : 'data';
+  return {
+    auxiliary: {
+      shapeArithmetic: [...auxiliary.shapeArithmetic, false],
+      storedLayout: [...auxiliary.storedLayout, false],
+    },
+    gradients: {
+      requires: flows ? new Set([...gradients.requires, result]) : gradients.requires,
+      isReached: (name) => name === result || gradients.isReached(name),
+      isStored: gradients.isStored,
+      gradientOf: (operator, index) =>
+        operator.index !== loss.index
+          ? gradients.gradientOf(operator, index)
+          : operator.inputs[index] === output
+            ? ofOutput
+            : 'none',
+    },
+    groups: [...groups, undefined],
+  };
 }
 
 /** The plan of a graph for inference: nothing receives a gradient, so what cost the same still does. */
