@@ -58,12 +58,22 @@ input:
   pipelined: true
 `;
 
-const sectionOf = ({ name, documentation, overlaps, sources, options, oneNode }: FrameworkEntry): string =>
+const sectionOf = ({
+  name,
+  documentation,
+  overlaps,
+  sources,
+  options,
+  oneNode,
+  trainsIn,
+}: FrameworkEntry): string =>
   `## ${name}
 
 ${documentation}.${oneNode ? ' One node only.' : ''}
 
 Overlap: ${overlaps}.
+
+Precision where none is chosen: ${trainsIn === 'half' ? 'the half precision of the GPU, mixed (bf16, or fp16 on V100 and T4), else fp32' : 'fp32'}.
 
 | option | default | values |
 | --- | --- | --- |

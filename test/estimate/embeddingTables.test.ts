@@ -199,7 +199,7 @@ layers:
   - head: Linear(1000, bias=False, weight=table)
 `;
   const opened = openModel(byteSourceOfBuffer(Buffer.from(tied)), 'tied.layers.yaml');
-  const { cost, issues } = estimateModel(opened, [{ cluster: 'dgx-a100', gpus: 1 }]);
+  const { cost, issues } = estimateModel(opened, [{ cluster: 'dgx-a100', gpus: 1, precision: 'fp32' }]);
   expect(issues.filter(({ severity }) => severity === 'error')).toEqual([]);
   expect(cost?.totals.memory.gradients).toBe(cost?.totals.memory.parameters);
 });

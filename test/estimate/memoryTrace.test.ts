@@ -22,12 +22,12 @@ const models = [
 }));
 
 const requests: readonly (readonly [string, ScenarioRequest])[] = [
-  ['fp32, sgd', { optimizer: 'sgd' }],
+  ['fp32, sgd', { precision: 'fp32', optimizer: 'sgd' }],
   ['bf16, adamw', { precision: 'bf16', optimizer: 'adamw' }],
   ['bf16, momentum, accumulated', { precision: 'bf16', optimizer: 'momentum', accumulate: 4 }],
   ['fp16, adamw, checkpointed', { precision: 'fp16', optimizer: 'adamw', checkpoint: 'block', loss: 'none' }],
   // Scores that are written out leave gaps of their size in the memory of inference.
-  ['inference, fused attention', { mode: 'inference' }],
+  ['inference, fused attention', { mode: 'inference', precision: 'fp32' }],
   ['FSDP', { precision: 'bf16', gpus: 8, framework: { name: 'pytorch-fsdp', options: {} } }],
 ];
 

@@ -20,7 +20,7 @@ function resolve(requests: readonly ScenarioRequest[], analysis: ModelAnalysis =
 }
 
 describe('defaults', () => {
-  test('one DGX H100 node, batch 1, fp32, AdamW, DDP, training', () => {
+  test('one DGX H100 node, batch 1, bf16, AdamW, DDP, training', () => {
     const { scenario, codes } = resolve([{}]);
     expect(scenario).toEqual({
       cluster: 'dgx-h100',
@@ -28,12 +28,31 @@ describe('defaults', () => {
       gpus: 8,
       batchPerGpu: 1,
       dimensions: { batch: 1 },
-      precision: 'fp32',
+      precision: 'bf16',
       optimizer: 'adamw',
       framework: { name: 'pytorch-ddp', options: {} },
       mode: 'training',
     });
     expect(codes).toEqual(['information scenario/default-batch']);
+  });
+
+  // The half precision of the tensor cores in PyTorch, fp32 elsewhere.
+  test.each([
+    ['h100-sxm', 'pytorch-ddp', 'bf16'],
+    ['rtx-3090', 'pytorch-fsdp', 'bf16'],
+    ['mi250x', 'horovod', 'bf16'],
+    ['v100-sxm2-16gb', 'pytorch-ddp', 'fp16'],
+    ['t4', 'deepspeed-zero', 'fp16'],
+    ['p100-sxm2', 'pytorch-ddp', 'fp32'],
+    ['k80-10gbe', 'pytorch-ddp', 'fp32'],
+    ['v100-sxm2-16gb', 'caffe-mpi', 'fp32'],
+    ['h100-sxm', 'tensorflow', 'fp32'],
+    ['h100-sxm', 'mxnet', 'fp32'],
+  ])('%s with %s: %s', (cluster, name, precision) => {
+    const { scenario, issues } = resolve([{ cluster, gpus: 1, framework: { name, options: {} } }]);
+    expect(issues.filter(({ severity }) => severity === 'error')).toEqual([]);
+    expect(scenario.precision).toBe(precision);
+    expect(resolve([{ precision: 'tf32' }, { cluster }]).scenario.precision).toBe('tf32');
   });
 
   test('the first request wins, option by option and dimension by dimension', () => {

@@ -24,7 +24,7 @@ layers:
 function totalsOf(checkpoint: Checkpoint) {
   const opened = openLayerSpec(stack, 'stack.layers.yaml');
   const { cost } = estimateModel(opened, [
-    { cluster: 'a100-sxm-40gb', gpus: 1, checkpoint, optimizer: 'sgd' },
+    { cluster: 'a100-sxm-40gb', gpus: 1, checkpoint, optimizer: 'sgd', precision: 'fp32' },
   ]);
   if (cost === undefined) throw new Error('no cost');
   return cost.totals;

@@ -10,10 +10,10 @@ it.each<[string, readonly ScenarioRequest[], string | undefined, string | undefi
     'nothing',
     [{}],
     undefined,
-    'Nobody chose dgx-h100 and fp32, which are defaults: set `cluster` and `precision`',
+    'Nobody chose dgx-h100 and bf16, which are defaults: set `cluster` and `precision`',
   ],
-  ['a cluster', [{ cluster: 't4' }], undefined, 'Nobody chose fp32, a default: set `precision`'],
-  ['a cluster of their own', [{}], 't4', 'Nobody chose fp32, a default: set `precision`'],
+  ['a cluster', [{ cluster: 't4' }], undefined, 'Nobody chose fp16, a default: set `precision`'],
+  ['a cluster of their own', [{}], 't4', 'Nobody chose fp16, a default: set `precision`'],
   [
     'a precision, in the file',
     [{}, { precision: 'bf16' }],

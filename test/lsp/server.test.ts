@@ -105,7 +105,7 @@ it('annotates a layer spec', async () => {
     },
     {
       command: {
-        title: 'dgx-h100 · 8 GPUs · batch 1 · fp32 · pytorch-ddp',
+        title: 'dgx-h100 · 8 GPUs · batch 1 · bf16 · pytorch-ddp',
         command: 'layercost.chooseCluster',
       },
     },
@@ -121,7 +121,7 @@ it('annotates a layer spec', async () => {
   expect(estimates.at(-1)).toMatchObject({
     uri: specUri,
     state: 'exact',
-    summary: { gpus: 8, precision: 'fp32', framework: 'pytorch-ddp' },
+    summary: { gpus: 8, precision: 'bf16', framework: 'pytorch-ddp' },
   });
 });
 
@@ -405,7 +405,7 @@ it('lets a layer spec override the settings', async () => {
   const { open, connection } = await start({ settings: { cluster: 'k80-10gbe', gpus: 4, batch: 2 } });
   await open(specUri, 'layer-spec', `${spec}scenario: { cluster: dgx-a100, gpus: 16 }\n`);
   const lenses = await connection.sendRequest('textDocument/codeLens', { textDocument: { uri: specUri } });
-  expect(JSON.stringify(lenses)).toContain('dgx-a100 · 16 GPUs · batch 2 · fp32');
+  expect(JSON.stringify(lenses)).toContain('dgx-a100 · 16 GPUs · batch 2 · bf16');
 });
 
 it('shows no hints when they are switched off', async () => {

@@ -11,7 +11,6 @@ test('what is not set is not asked for', () => {
     problems: [],
     scenario: {
       cluster: 'dgx-h100',
-      precision: 'fp32',
       optimizer: 'adamw',
       framework: { name: 'pytorch-ddp', options: {} },
       mode: 'training',

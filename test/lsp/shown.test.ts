@@ -32,7 +32,7 @@ test.each([
   expect(diagnostics.filter((each) => each.code === code).map((each) => each.severity)).toEqual([severity]);
 });
 
-// Of `a`: 3 rows of 512 floats are kept; its 512 · 513 parameters have a gradient, and AdamW two moments.
+// Of `a`: 3 rows of 512 numbers of 2 bytes are kept; its 512 · 513 parameters have a gradient, and AdamW two moments.
 test('the hover of a layer tells what is saved, its gradient and its optimizer state apart', async () => {
   client = await startTestServer({ settings: { batch: 3 } });
   await client.open(uri, 'layer-spec', spec);
@@ -41,6 +41,6 @@ test('the hover of a layer tells what is saved, its gradient and its optimizer s
     { textDocument: { uri }, position: { line: 3, character: 5 } },
   );
   const [line = ''] = contents.value.split('\n').filter((each) => each.startsWith('memory'));
-  expect(line.match(/[\d.]+ [KM]iB/g)).toEqual(['6.00 KiB', '1.00 MiB', '2.00 MiB']);
-  expect(line).toMatch(/save.* 6\.00 .*gradient 1\.00 .*state 2\.00/);
+  expect(line.match(/[\d.]+ [KM]iB/g)).toEqual(['3.00 KiB', '1.00 MiB', '2.00 MiB']);
+  expect(line).toMatch(/save.* 3\.00 .*gradient 1\.00 .*state 2\.00/);
 });

@@ -24,6 +24,7 @@ scenario
   --accumulate N          gradient accumulation: passes per step
   --dim NAME=VALUE        value of a symbolic dimension; repeatable
   --precision NAME        fp32, tf32, fp16, bf16, fp8 (fp16 and bf16: mixed precision)
+                          default: the half precision of the GPU with PyTorch, else fp32
   --optimizer NAME        sgd, momentum, adam, adamw, none
   --framework NAME|FILE[,option=value]   such as pytorch-ddp,bucket-mb=50; FILE: your own, described in YAML
   --mode NAME             training, inference

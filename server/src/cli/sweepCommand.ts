@@ -29,9 +29,14 @@ export async function runSweepCommand(given: SweepArguments): Promise<number> {
   const issues: Issue[][] = [];
   const rows: SweepRow[] = [];
   let status = 0;
+  /** A model is opened once for each choice of its dimensions and of the files beside it. */
+  const files = new Map<string, Awaited<ReturnType<typeof openModelFile>>>();
   for (const each of given.cases) {
-    const file = await openModelFile(given.file, each.scenario);
+    const { clusterFile, frameworkFile, layerTrace, request } = each.scenario;
+    const key = JSON.stringify([clusterFile, frameworkFile, layerTrace, request.dimensions]);
+    const file = files.get(key) ?? (await openModelFile(given.file, each.scenario));
     if (file === undefined) return 1;
+    files.set(key, file);
     const estimate = withOptionEffects(costModelFile(file, each.scenario.request), file);
     issues.push([...estimate.issues]);
     if (estimate.cost === undefined) status = failureStatus(file, each.scenario.request);

@@ -7,6 +7,7 @@ import { nodesFor } from '../communication/placement.ts';
 import { defaultFramework, resolveFramework } from '../frameworks/registry.ts';
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
 import { builtInClusters, findCluster, likelyClusters } from '../hardware/clusters.ts';
+import { halfPrecision } from '../hardware/computePath.ts';
 import { builtInGpus, findGpu } from '../hardware/gpus.ts';
 import type { Thresholds } from '../model/findingThresholds.ts';
 import type { Issue, Severity } from '../model/issue.ts';
@@ -25,7 +26,8 @@ export interface ResolvedScenario {
 }
 
 /**
- * Defaults: cluster `dgx-h100`, all GPUs of one node, the model's batch or 1, fp32, AdamW, PyTorch DDP, training.
+ * Defaults: cluster `dgx-h100`, all GPUs of one node, the model's batch or 1, AdamW, PyTorch DDP, training, and what people
+ * train in with the framework: mixed precision in the GPU's half precision (bf16 where it has it) with PyTorch, else fp32.
  * `lookup` finds clusters by name; a person's own profile is found by it too. `settled` are dimensions that got their
  * values before the graph was made: the dims of a layer spec.
  */
@@ -63,7 +65,7 @@ export function resolveScenario(
   ];
   reportOtherGpus(workers, gpus, report);
   const framework = first(requests, 'framework') ?? defaultFramework;
-  const { oneNode, issues: frameworkIssues } = resolveFramework(framework);
+  const { oneNode, trainsIn, issues: frameworkIssues } = resolveFramework(framework);
   issues.push(...frameworkIssues);
   if (oneNode && nodes > 1) {
     report(
@@ -87,7 +89,10 @@ export function resolveScenario(
       // A file that fixes its batch is costed for that.
       ...(globalBatch === undefined || batch !== Math.ceil(globalBatch / passes) ? {} : { globalBatch }),
       dimensions: bindDimensions(given, batch, analysis, report),
-      precision: first(requests, 'precision') ?? 'fp32',
+      precision:
+        first(requests, 'precision') ??
+        (trainsIn === 'half' ? halfPrecision(cluster.gpu) : undefined) ??
+        'fp32',
       optimizer: first(requests, 'optimizer') ?? 'adamw',
       framework,
       mode,

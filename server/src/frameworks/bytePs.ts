@@ -19,6 +19,7 @@ import { serverStages } from './serverStages.ts';
 export const bytePs: FrameworkEntry = {
   name: 'byteps',
   documentation: 'BytePS over PyTorch: gradients in parts through parameter servers, by priority',
+  trainsIn: 'half',
   overlaps:
     'input: read, decoded and copied ahead; gradients: in parts, during backward, and with `cross-barrier` during the next forward; update: after all, or as they arrive',
   sources: [

@@ -39,6 +39,7 @@ import { serverStages } from './serverStages.ts';
 export const byteScheduler: FrameworkEntry = {
   name: 'bytescheduler',
   documentation: 'ByteScheduler: gradients in parts, in the order in which the next forward needs them',
+  trainsIn: 'half',
   overlaps:
     'input: read, decoded and copied ahead; gradients: in parts, during backward and the next forward; update: as they arrive',
   sources: [

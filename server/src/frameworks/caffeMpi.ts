@@ -29,6 +29,7 @@ import { allReduceEach, ncclStream, packLayers } from './packBuckets.ts';
 export const caffeMpi: FrameworkEntry = {
   name: 'caffe-mpi',
   documentation: 'Caffe-MPI 2.0: gradients all-reduced layer by layer during backward, by NCCL 2',
+  trainsIn: 'fp32',
   overlaps:
     'input: read, decoded and copied ahead; gradients: by layer, during backward; update: as they arrive',
   sources: [

@@ -36,6 +36,7 @@ export const chainer: FrameworkEntry = {
   name: 'chainer',
   documentation:
     'Chainer: ParallelUpdater, MultiprocessParallelUpdater or ChainerMN, gradients after backward',
+  trainsIn: 'fp32',
   overlaps:
     'input: read and decoded ahead, copied before forward; gradients: after backward, or with `double-buffering` during the next step; update: after all',
   sources: [

@@ -33,6 +33,7 @@ const learners = ['data-parallel', 'one-bit', 'block-momentum'] as const;
 export const cntk: FrameworkEntry = {
   name: 'cntk',
   documentation: 'CNTK 2: data-parallel, 1-bit or block-momentum SGD, gradients after backward',
+  trainsIn: 'fp32',
   overlaps:
     'input: read, decoded and copied ahead, the whole data set by every worker; gradients: after backward; update: after all',
   sources: [

@@ -33,6 +33,7 @@ const allOrNumber = (text: string): string | undefined =>
 export const deepspeedZero: FrameworkEntry = {
   name: 'deepspeed-zero',
   documentation: 'DeepSpeed ZeRO 1, 2 or 3: sharded optimizer state, gradients, parameters',
+  trainsIn: 'half',
   overlaps:
     'input: read, decoded and copied ahead; gradients: in buckets, with `overlap-comm` and stage 3 during backward; parameters: after the update, in stage 3 ahead of their use; update: after all',
   sources: [

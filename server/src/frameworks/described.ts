@@ -30,6 +30,7 @@ export const describedFramework = (description: FrameworkDescription): Framework
   return {
     name: description.name,
     documentation: description.title,
+    trainsIn: isPytorch ? 'half' : 'fp32',
     overlaps: 'as described',
     sources: ['user-defined framework'],
     options: isPytorch ? eagerOptions : cudnnEraOptions,

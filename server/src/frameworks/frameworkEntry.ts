@@ -12,6 +12,11 @@ export interface FrameworkEntry {
   /** Where its rules come from. */
   readonly sources: readonly string[];
   readonly options: readonly FrameworkOption[];
+  /**
+   * What people train in with it where nobody says: `half` is mixed precision in the half precision of the GPU, where it
+   * has one; the systems of the literature trained in fp32.
+   */
+  readonly trainsIn: 'half' | 'fp32';
   /** It runs in one process, and so on one node. */
   readonly oneNode?: true;
   readonly create: (options: ReadonlyMap<string, string>) => FrameworkBehaviour;

@@ -43,6 +43,7 @@ import { wireBytes, wireOption } from './wireType.ts';
 export const horovod: FrameworkEntry = {
   name: 'horovod',
   documentation: 'Horovod over PyTorch: gradients fused into one buffer, all-reduced during backward',
+  trainsIn: 'half',
   overlaps: 'input: read, decoded and copied ahead; gradients: fused, during backward; update: after all',
   sources: [
     'Horovod documentation, "Tensor Fusion"',

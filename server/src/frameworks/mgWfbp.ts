@@ -23,6 +23,7 @@ export const mgWfbp: FrameworkEntry = {
   name: 'mg-wfbp',
   documentation:
     'MG-WFBP: gradients merged if a start-up costs more than the wait, all-reduced during backward',
+  trainsIn: 'half',
   overlaps: 'input: read, decoded and copied ahead; gradients: merged, during backward; update: after all',
   sources: [
     'Shi, Chu, Li, "MG-WFBP", INFOCOM 2019, arXiv 1811.11141',

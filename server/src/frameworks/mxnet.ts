@@ -41,6 +41,7 @@ const mxnetOptions: readonly FrameworkOption[] = cudnnEraOptions.map((option) =>
 export const mxnet: FrameworkEntry = {
   name: 'mxnet',
   documentation: 'MXNet 1: each tensor through the kvstore during backward and the next forward, by priority',
+  trainsIn: 'fp32',
   overlaps:
     'input: read, decoded and copied ahead; gradients: each tensor, during backward and the next forward; update: as they arrive, with `dist_*` at the servers',
   sources: [

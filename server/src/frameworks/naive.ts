@@ -13,6 +13,7 @@ import { wireBytes, wireOption } from './wireType.ts';
 export const naive: FrameworkEntry = {
   name: 'naive',
   documentation: 'naive synchronous SGD: one all-reduce after backward, nothing overlapped',
+  trainsIn: 'half',
   overlaps: 'input: read, decoded and copied ahead; gradients: after backward; update: after all',
   sources: ['Shi, Wang, Chu, arXiv 1711.05979, case without overlap of communication'],
   options: [wireOption, ...eagerOptions],

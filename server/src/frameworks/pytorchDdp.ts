@@ -111,6 +111,7 @@ export const eagerOptions: readonly FrameworkOption[] = [
 export const pytorchDdp: FrameworkEntry = {
   name: 'pytorch-ddp',
   documentation: 'PyTorch DistributedDataParallel: gradient buckets all-reduced during backward',
+  trainsIn: 'half',
   overlaps:
     'input: read, decoded and copied ahead; gradients: in buckets, during backward; update: after all',
   sources: [

@@ -16,6 +16,7 @@ import { eagerOptions, eagerPytorch } from './pytorchDdp.ts';
 export const pytorchDp: FrameworkEntry = {
   name: 'pytorch-dp',
   documentation: 'PyTorch DataParallel: one process, parameters and gradients through the first GPU',
+  trainsIn: 'half',
   overlaps:
     'input: read and decoded ahead, copied before forward; gradients: after backward; parameters: before forward; update: after all',
   sources: [

@@ -22,6 +22,7 @@ import { gathersOfForward, shardedMessages, shardStream, type Unit, unitOf } fro
 export const pytorchFsdp: FrameworkEntry = {
   name: 'pytorch-fsdp',
   documentation: 'PyTorch FSDP: sharded parameters, gradients and optimizer state, gathered block by block',
+  trainsIn: 'half',
   overlaps:
     'input: read, decoded and copied ahead; parameters: the next block during the current one; gradients: by block, during backward; update: after all',
   sources: [

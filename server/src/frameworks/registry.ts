@@ -54,6 +54,7 @@ export function resolveFramework(choice: FrameworkChoice): {
   readonly behaviour: FrameworkBehaviour;
   /** It cannot span nodes. */
   readonly oneNode: boolean;
+  readonly trainsIn: FrameworkEntry['trainsIn'];
   readonly issues: readonly Issue[];
 } {
   const { description } = choice;
@@ -62,6 +63,7 @@ export function resolveFramework(choice: FrameworkChoice): {
     return {
       behaviour: createWith(pytorchDdp.options, pytorchDdp.create),
       oneNode: false,
+      trainsIn: pytorchDdp.trainsIn,
       issues: choice.problems ?? [
         {
           code: 'scenario/unknown-framework',
@@ -74,7 +76,8 @@ export function resolveFramework(choice: FrameworkChoice): {
     };
   }
   const { values, issues } = readOptions(entry.name, entry.options, choice.options);
-  return { behaviour: entry.create(values), oneNode: entry.oneNode === true, issues };
+  const { oneNode = false, trainsIn } = entry;
+  return { behaviour: entry.create(values), oneNode, trainsIn, issues };
 }
 
 const names = frameworks.map(({ name }) => name);

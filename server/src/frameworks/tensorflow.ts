@@ -48,6 +48,7 @@ export const tensorflow: FrameworkEntry = {
   name: 'tensorflow',
   documentation:
     'TensorFlow 1 (tf_cnn_benchmarks): parameter servers, replicated or distributed-replicated variables',
+  trainsIn: 'fp32',
   overlaps:
     'input: read, decoded and copied ahead; gradients: each tensor, during backward; variables: before their layer in the next step, or one step late; update: at the servers, or after all',
   sources: [

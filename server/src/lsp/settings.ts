@@ -53,7 +53,8 @@ const scenarioShape = {
   batch: count.default(null),
   /** Values of symbolic dimensions, by name. */
   dimensions: z.record(z.string(), z.number().int().nonnegative()).default({}),
-  precision: z.enum(precisions).default('fp32'),
+  /** `auto`: what people train in with the framework on the GPU. */
+  precision: z.enum(['auto', ...precisions]).default('auto'),
   optimizer: z.enum(optimizers).default('adamw'),
   /** Name, or the path of a user's description, then options: `pytorch-ddp,bucket-mb=50`. */
   framework: z
@@ -172,7 +173,7 @@ export function scenarioOfSettings(settings: Settings): ScenarioRequest {
     ...(settings.gpus === null ? {} : { gpus: settings.gpus }),
     ...(settings.batch === null ? {} : { batch: settings.batch }),
     ...(Object.keys(settings.dimensions).length === 0 ? {} : { dimensions: settings.dimensions }),
-    precision: settings.precision,
+    ...(settings.precision === 'auto' ? {} : { precision: settings.precision }),
     optimizer: settings.optimizer,
     framework: readFrameworkText(settings.framework).choice ?? defaultFramework,
     mode: settings.mode,

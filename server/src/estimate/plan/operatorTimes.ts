@@ -71,22 +71,7 @@ export function withoutBackward(
     for (const index of operators) copy[index] = 0;
     return copy;
   };
-  return {
-    forward,
-    backward: {
-      middle: silenced(backward.middle),
-      low: silenced(backward.low),
-      high: silenced(backward.high),
-      launches: silenced(backward.launches),
-      compute: silenced(backward.compute),
-      memory: silenced(backward.memory),
-      launch: silenced(backward.launch),
-      onOwn: silenced(backward.onOwn),
-      onOther: silenced(backward.onOther),
-      onRoofline: silenced(backward.onRoofline),
-      bytes: silenced(backward.bytes),
-    },
-  };
+  return { forward, backward: mapColumns(backward, silenced) };
 }
 
 /** The kernels of one piece of work, as columns of length 1. */
@@ -98,21 +83,23 @@ export function kernelTimes(gpu: GpuProfile, kernels: readonly KernelWork[]): Pa
 
 /** Times of the folded graph for the operators of the whole one. */
 export function unfoldTimes(layout: FoldLayout, { forward, backward }: OperatorTimes): OperatorTimes {
-  const unfold = (pass: PassTimes): PassTimes => ({
-    middle: unfoldColumn(layout, pass.middle),
-    low: unfoldColumn(layout, pass.low),
-    high: unfoldColumn(layout, pass.high),
-    launches: unfoldColumn(layout, pass.launches),
-    compute: unfoldColumn(layout, pass.compute),
-    memory: unfoldColumn(layout, pass.memory),
-    launch: unfoldColumn(layout, pass.launch),
-    onOwn: unfoldColumn(layout, pass.onOwn),
-    onOther: unfoldColumn(layout, pass.onOther),
-    onRoofline: unfoldColumn(layout, pass.onRoofline),
-    bytes: unfoldColumn(layout, pass.bytes),
-  });
+  const unfold = (pass: PassTimes): PassTimes => mapColumns(pass, (column) => unfoldColumn(layout, column));
   return { forward: unfold(forward), backward: unfold(backward) };
 }
+
+const mapColumns = (pass: PassTimes, of: (column: Float64Array) => Float64Array): PassTimes => ({
+  middle: of(pass.middle),
+  low: of(pass.low),
+  high: of(pass.high),
+  launches: of(pass.launches),
+  compute: of(pass.compute),
+  memory: of(pass.memory),
+  launch: of(pass.launch),
+  onOwn: of(pass.onOwn),
+  onOther: of(pass.onOther),
+  onRoofline: of(pass.onRoofline),
+  bytes: of(pass.bytes),
+});
 
 function emptyTimes(count: number): PassTimes {
   const column = () => new Float64Array(count);

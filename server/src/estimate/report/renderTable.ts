@@ -19,7 +19,7 @@ import { describeModel, summarize } from './summary.ts';
  * long as they need to be, or fit into `width` characters. `top`: the rows that take the most time, repeated layers as one.
  */
 export function renderTable(report: Report, width?: number, isSummary = false, top?: number): string {
-  if (isSummary) return renderSummary(report, width);
+  if (isSummary) return written(report, width, []);
   const training = report.scenario.mode === 'training';
   const communicates = training && report.scenario.gpus > 1;
   const costing = report.layers.filter(costsSomething);
@@ -27,10 +27,7 @@ export function renderTable(report: Report, width?: number, isSummary = false, t
   const columns = tableColumns(training, communicates);
   const free = report.layers.length - costing.length;
   const { lines, left, whole } = fitColumns(columns, tableRows(listed, training, communicates), width);
-  return [
-    ...wrapText(describeModel(report), width, 2),
-    ...wrapText(describeScenario(report), width, 2),
-    '',
+  return written(report, width, [
     ...lines,
     ...(left.length > 0
       ? wrapText(
@@ -44,6 +41,16 @@ export function renderTable(report: Report, width?: number, isSummary = false, t
       : [`the ${listed.length} most expensive of ${costing.length} layers, repeated ones in one row`]),
     ...(free > 0 && top === undefined ? [`${free} more have no cost (views, shape arithmetic)`] : []),
     '',
+  ]);
+}
+
+/** What the model is, what it is costed for, the lines of its layers, totals and findings. */
+const written = (report: Report, width: number | undefined, layers: readonly string[]): string =>
+  [
+    ...wrapText(describeModel(report), width, 2),
+    ...wrapText(describeScenario(report), width, 2),
+    '',
+    ...layers,
     ...summaryLines(report, width),
     ...unknownLines(report).flatMap((line) => wrapText(line, width, 4)),
     ...findingLines(report).flatMap((line) => wrapText(line, width, 2)),
@@ -51,7 +58,6 @@ export function renderTable(report: Report, width?: number, isSummary = false, t
   ]
     .map(printable)
     .join('\n');
-}
 
 function mostExpensive(layers: readonly LayerReport[], top: number): readonly LayerReport[] {
   const time = (layer: LayerReport): number => layerTime(layer) ?? Number.POSITIVE_INFINITY;
@@ -59,20 +65,6 @@ function mostExpensive(layers: readonly LayerReport[], top: number): readonly La
     .toSorted((left, right) => time(right) - time(left))
     .slice(0, top);
 }
-
-/** Totals and findings, without a line per layer. */
-const renderSummary = (report: Report, width: number | undefined): string =>
-  [
-    ...wrapText(describeModel(report), width, 2),
-    ...wrapText(describeScenario(report), width, 2),
-    '',
-    ...summaryLines(report, width),
-    ...unknownLines(report).flatMap((line) => wrapText(line, width, 4)),
-    ...findingLines(report).flatMap((line) => wrapText(line, width, 2)),
-    '',
-  ]
-    .map(printable)
-    .join('\n');
 
 function tableColumns(training: boolean, communicates: boolean): Column[] {
   return [
