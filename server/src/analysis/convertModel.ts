@@ -56,11 +56,8 @@ export function convertModel(source: ByteSource, name: string, request: Conversi
 
   const read = readWhole(source, name, request);
   if (read.model === undefined || read.analysis === undefined) return { kind: 'failed', issues: read.issues };
-  const stranger = Object.keys(request.dimensions).find((dimension) => !read.dimensions.includes(dimension));
-  if (stranger !== undefined) {
-    const list = read.dimensions.length === 0 ? 'it has none' : `it has ${read.dimensions.join(', ')}`;
-    return { kind: 'refused', message: `${name} has no dimension ${stranger}; ${list}` };
-  }
+  const stranger = refusalOfDimensions(name, request, read.dimensions);
+  if (stranger !== undefined) return { kind: 'refused', message: stranger };
 
   const dimensions = new Map(Object.entries(request.dimensions));
   const exported = exportModel(read.model, read.analysis, { lowered: read.lowered, dimensions });
@@ -106,38 +103,32 @@ function refusalOf(
   return undefined;
 }
 
+/** Why a model without one of the dimensions that are asked for is not converted. */
+function refusalOfDimensions(
+  name: string,
+  { dimensions }: ConversionRequest,
+  known: readonly string[],
+): string | undefined {
+  const stranger = Object.keys(dimensions).find((dimension) => !known.includes(dimension));
+  if (stranger === undefined) return undefined;
+  const list = known.length === 0 ? 'it has none' : `it has ${known.join(', ')}`;
+  return `${name} has no dimension ${stranger}; ${list}`;
+}
+
 /** A config is written as a layer spec, and as anything else from there. */
 function convertConfig(source: ByteSource, name: string, request: ConversionRequest): Conversion {
-  const { text, issues } = specOfConfig(decodeText(source), name);
+  const { text, dimensions, issues } = specOfConfig(decodeText(source), name, request.dimensions);
   if (text === undefined) return { kind: 'failed', issues };
+  const stranger = refusalOfDimensions(name, request, dimensions);
+  if (stranger !== undefined) return { kind: 'refused', message: stranger };
+  if (request.to === undefined || request.to === 'layer-spec') {
+    return { kind: 'converted', content: { to: 'layer-spec', text }, notes: [], issues };
+  }
   const spec = byteSourceOfBuffer(new TextEncoder().encode(text));
-  if (request.to !== undefined && request.to !== 'layer-spec') {
-    const converted = convertModel(spec, 'config.layers.yaml', request);
-    return converted.kind === 'refused'
-      ? converted
-      : { ...converted, issues: [...issues, ...converted.issues] };
-  }
-  const sizes = Object.entries(request.dimensions);
-  const dims = text.slice(text.indexOf('\ndims:\n'), text.indexOf('\n\ninputs:'));
-  const stranger = sizes.find(([dimension]) => !dims.includes(`\n  ${dimension}: `));
-  if (stranger !== undefined) {
-    const known = [...dims.matchAll(/^ {2}(\w+):/gm)].map(([, dimension]) => dimension);
-    return {
-      kind: 'refused',
-      message: `${name} has no dimension ${stranger[0]}; it has ${known.join(', ')}`,
-    };
-  }
-  const sized = sizes.reduce(
-    (changed, [dimension, size]) =>
-      changed.replace(new RegExp(`^( {2}${dimension}): .*$`, 'm'), `$1: ${size}`),
-    dims,
-  );
-  return {
-    kind: 'converted',
-    content: { to: 'layer-spec', text: text.replace(dims, () => sized) },
-    notes: [],
-    issues,
-  };
+  const converted = convertModel(spec, 'config.layers.yaml', request);
+  return converted.kind === 'refused'
+    ? converted
+    : { ...converted, issues: [...issues, ...converted.issues] };
 }
 
 /** The layers of a model as a layer spec, those of its training where the file holds inference. */

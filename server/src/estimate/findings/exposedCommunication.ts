@@ -20,7 +20,7 @@ import { largestBatch } from './outOfMemory.ts';
 import { tableAdvice } from './tableAdvice.ts';
 
 /** Of what is exposed in all: what is named makes at least so much of it. */
-const most = 0.5;
+export const mostOfExposed = 0.5;
 const mostMessages = 3;
 /** Of the step: a message that is waited for less is not worth a line beside others. */
 const leastOfMessage = 0.01;
@@ -43,7 +43,7 @@ export function exposedCommunication(step: EstimatedStep): readonly Finding[] {
     ...(change === undefined ? {} : { change }),
   });
   const named = longest.reduce((total, { message }) => total + message.exposed, 0);
-  if (named < most * timeline.exposedTime) {
+  if (named < mostOfExposed * timeline.exposedTime) {
     const [layer, text] = textOfLayers(step);
     return [finding(layer, text)];
   }
@@ -64,7 +64,7 @@ function textOfLayers({ plan, timeline, messages }: EstimatedStep): readonly [la
   const sum = (some: readonly { readonly time: number }[]): number =>
     some.reduce((total, { time }) => total + time, 0);
   let count = 0;
-  for (let made = 0; made < most * timeline.exposedTime; count += 1) {
+  for (let made = 0; made < mostOfExposed * timeline.exposedTime; count += 1) {
     const next = longest[count];
     if (next === undefined) break;
     made += next.time;

@@ -4,7 +4,7 @@ import type { Finding } from '../../model/stepCost.ts';
 import { communicationByLayer } from '../messageCosts.ts';
 import { buffersOutOfMemory } from './buffersOutOfMemory.ts';
 import type { EstimatedStep } from './estimatedStep.ts';
-import { exposedCommunication } from './exposedCommunication.ts';
+import { exposedCommunication, mostOfExposed } from './exposedCommunication.ts';
 import { lateGradient } from './lateGradient.ts';
 import { launchBound } from './launchBound.ts';
 import { littleMemoryLeft } from './littleMemoryLeft.ts';
@@ -54,7 +54,7 @@ function makesMost({ plan, timeline, messages }: EstimatedStep, layer: string): 
   const { layers } = plan.training.analysis;
   const costs = communicationByLayer(layers, messages);
   const index = layers.findIndex(({ name }) => name === layer);
-  return (costs[index]?.exposed ?? 0) >= 0.5 * timeline.exposedTime;
+  return (costs[index]?.exposed ?? 0) >= mostOfExposed * timeline.exposedTime;
 }
 
 /** Why communication is not hidden, where one cause stands out. */

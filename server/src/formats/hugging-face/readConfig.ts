@@ -5,6 +5,7 @@
  */
 
 import type { Issue } from '../../model/issue.ts';
+import { isObject, parseJson } from '../parseJson.ts';
 
 export interface HuggingFaceConfig {
   /** `model_type`, which chooses the classes of transformers. */
@@ -24,8 +25,12 @@ export const looksLikeConfig = (head: string): boolean =>
   /^\s*\{/.test(head) && /"(model_type|architectures)"\s*:/.test(head);
 
 export function readConfig(text: string): ReadConfig {
-  const fields = parsedObject(text);
-  if (typeof fields === 'string') return failed(`${fields}: download the file again`);
+  const parsed = parseJson(text);
+  if ('problem' in parsed) {
+    return failed(`The text is not valid JSON (${parsed.problem}): download the file again`);
+  }
+  const { value: fields } = parsed;
+  if (!isObject(fields)) return failed('The JSON is not an object: download the file again');
   const type = fields.model_type;
   if (typeof type !== 'string' || type === '') {
     return failed('The config has no `model_type`: take the `config.json` of a model of transformers');
@@ -41,18 +46,3 @@ const failed = (message: string): ReadConfig => ({
   config: undefined,
   issues: [{ code: 'config/unreadable', severity: 'error', message }],
 });
-
-/** The object a text holds, or why it holds none. */
-function parsedObject(text: string): Readonly<Record<string, unknown>> | string {
-  let value: unknown;
-  try {
-    value = JSON.parse(text.replace(/^\uFEFF/, ''));
-  } catch (error) {
-    const problem = error instanceof Error ? error.message : String(error);
-    return `The text is not valid JSON (${problem.replace(/\s+/g, ' ').slice(0, 120)})`;
-  }
-  return isObject(value) ? value : 'The JSON is not an object';
-}
-
-export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

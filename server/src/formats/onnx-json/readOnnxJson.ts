@@ -12,12 +12,13 @@ import {
   type WrittenPlace,
   type WrittenValue,
 } from '../onnx/readWrittenModel.ts';
+import { isObject, parseJson } from '../parseJson.ts';
 
 /** Protobuf's own default limit of message nesting, with the lists between them. */
 const deepest = 200;
 
 export function readOnnxJson(text: string): ReadOnnx {
-  const parsed = parse(text.replace(/^\uFEFF/, ''));
+  const parsed = parseJson(text);
   if ('problem' in parsed)
     return refuse(`The text is not valid JSON (${parsed.problem}): export the model again`);
   const { value } = parsed;
@@ -27,20 +28,6 @@ export function readOnnxJson(text: string): ReadOnnx {
     return refuse(`Objects are nested more than ${deepest} levels deep: export the model again`);
   }
   return readWrittenModel(new JsonMessage(value, ''), ({ words }) => words);
-}
-
-function parse(text: string): { readonly value: unknown } | { readonly problem: string } {
-  try {
-    return { value: JSON.parse(text) };
-  } catch (error) {
-    const problem = error instanceof Error ? error.message : String(error);
-    return {
-      problem: problem
-        .replace(/[\s.]+$/, '')
-        .replace(/\s+/g, ' ')
-        .slice(0, 160),
-    };
-  }
 }
 
 class JsonMessage implements WrittenMessage {
@@ -146,9 +133,6 @@ function isTooDeep(root: Readonly<Record<string, unknown>>): boolean {
   }
   return false;
 }
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const placeOf = (path: string): WrittenPlace => ({ words: `in \`${path}\`` });
 

@@ -4,7 +4,8 @@
  * A file holds what differs from the defaults of its type, and a type may call a field otherwise (`n_embd`).
  */
 
-import { type HuggingFaceConfig, isObject } from '../../formats/hugging-face/readConfig.ts';
+import type { HuggingFaceConfig } from '../../formats/hugging-face/readConfig.ts';
+import { isObject } from '../../formats/parseJson.ts';
 import knownTypes from './configDefaults.json' with { type: 'json' };
 
 interface KnownType {

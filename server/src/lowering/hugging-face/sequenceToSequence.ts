@@ -14,7 +14,7 @@ export function t5(fields: ConfigFields, name: string): SpecParts {
   const [named, gatedBy] = activationOfT5(fields);
   const activation = knownActivation(fields, named);
   const drop = fields.number('dropout_rate', 0);
-  const dropped = (line: string): readonly string[] => (drop > 0 ? [`${line}: Dropout(${drop})`] : []);
+  const { dropped, part } = residualParts(drop);
   const attention = (bias: string | undefined): Attention => ({
     heads,
     groups: heads,
@@ -36,16 +36,6 @@ export function t5(fields: ConfigFields, name: string): SpecParts {
         : { kind: 'plain', hidden: fields.size('d_ff'), activation, bias: false, names: ['wi', 'wo'] },
       source,
     );
-  const part = (
-    prefix: string,
-    lines: readonly string[],
-    last: string,
-    source: string,
-  ): readonly string[] => [
-    ...lines,
-    ...dropped(`${prefix}_dropout`),
-    `${prefix}_residual: add(${source}, ${drop > 0 ? `${prefix}_dropout` : last})`,
-  ];
   const out = gatedBy ? 'down_proj' : 'wo';
   const encoder = [
     `attention_norm: ${norm} from hidden`,
@@ -128,6 +118,22 @@ export function t5(fields: ConfigFields, name: string): SpecParts {
   };
 }
 
+/** Lines behind dropout of probability `drop`, none where it is 0, and behind a residual connection. */
+function residualParts(drop: number) {
+  const dropped = (line: string): readonly string[] => (drop > 0 ? [`${line}: Dropout(${drop})`] : []);
+  const part = (
+    prefix: string,
+    lines: readonly string[],
+    last: string,
+    source: string,
+  ): readonly string[] => [
+    ...lines,
+    ...dropped(`${prefix}_dropout`),
+    `${prefix}_residual: add(${source}, ${drop > 0 ? `${prefix}_dropout` : last})`,
+  ];
+  return { dropped, part };
+}
+
 /** Encoder and decoder with the head of language; other classes have a part of them. */
 function needWhole({ architecture, problems }: ConfigFields): void {
   if (architecture === undefined || architecture.endsWith('ForConditionalGeneration')) return;
@@ -147,7 +153,7 @@ export function whisper(fields: ConfigFields, name: string): SpecParts {
   const norm = layerNorm(1e-5)('hidden_size');
   const activation = activationOf(fields, 'gelu');
   const drop = fields.number('dropout', 0);
-  const dropped = (line: string): readonly string[] => (drop > 0 ? [`${line}: Dropout(${drop})`] : []);
+  const { dropped, part } = residualParts(drop);
   const attention = (heads: number, causal: boolean): Attention => ({
     heads,
     groups: heads,
@@ -160,16 +166,6 @@ export function whisper(fields: ConfigFields, name: string): SpecParts {
     dropout: fields.number('attention_dropout', 0),
     names: { q_proj: 'q_proj', k_proj: 'k_proj', v_proj: 'v_proj', o_proj: 'out_proj', qkv_proj: 'qkv' },
   });
-  const part = (
-    prefix: string,
-    lines: readonly string[],
-    last: string,
-    source: string,
-  ): readonly string[] => [
-    ...lines,
-    ...dropped(`${prefix}_dropout`),
-    `${prefix}_residual: add(${source}, ${drop > 0 ? `${prefix}_dropout` : last})`,
-  ];
   const feed = (hidden: number, source: string): readonly string[] => [
     `final_layer_norm: ${norm} from ${source}`,
     ...part(

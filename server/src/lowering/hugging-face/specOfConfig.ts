@@ -18,23 +18,28 @@ import { type SpecParts, specText } from './specText.ts';
 export interface SpecOfConfig {
   /** The text of a layer spec; `undefined` where the config cannot be expressed as one. */
   readonly text: string | undefined;
+  /** Dimensions that the spec has. */
+  readonly dimensions: readonly string[];
   readonly issues: readonly Issue[];
 }
 
+/** Sizes of dimensions that take the place of those that the spec would have. */
+type Sizes = Readonly<Record<string, number>>;
+
 /** `name` is the file's, for a model whose config has no name. */
-export function specOfConfig(text: string, name: string): SpecOfConfig {
+export function specOfConfig(text: string, name: string, sizes: Sizes = {}): SpecOfConfig {
   const { config, issues } = readConfig(text);
-  return config === undefined ? { text: undefined, issues } : specOf(config, name);
+  return config === undefined ? { text: undefined, dimensions: [], issues } : specOf(config, name, sizes);
 }
 
-function specOf(config: HuggingFaceConfig, name: string): SpecOfConfig {
+function specOf(config: HuggingFaceConfig, name: string, sizes: Sizes): SpecOfConfig {
   const fields = new ConfigFields(config);
   const write = writerOf(config.type);
   if (write === undefined) {
     const text = fields.inner('text_config', `${config.type}_text`);
     const writeText = text === undefined ? undefined : writerOf(text.type);
     if (text !== undefined && writeText !== undefined) {
-      return specBy(writeText, text, nameOf(config, name), [
+      return specBy(writeText, text, nameOf(config, name), sizes, [
         {
           code: 'config/part',
           severity: 'error',
@@ -48,13 +53,14 @@ function specOf(config: HuggingFaceConfig, name: string): SpecOfConfig {
       `No architecture is known for the \`model_type\` "${config.type}"${near === undefined ? '' : `, only for "${near}"`}: export the model with \`torch.onnx.export\``,
     );
   }
-  return specBy(write, fields, nameOf(config, name), []);
+  return specBy(write, fields, nameOf(config, name), sizes, []);
 }
 
 function specBy(
   write: WriteSpec,
   fields: ConfigFields,
   name: string,
+  sizes: Sizes,
   issues: readonly Issue[],
 ): SpecOfConfig {
   const { architecture } = fields;
@@ -75,7 +81,10 @@ function specBy(
   const comments = [
     `Written from the config of a model of type "${fields.type}", as transformers 5.18 computes it.`,
   ];
-  return { text: specText({ ...parts, comments }), issues };
+  const dimensions = Object.keys(parts.dims);
+  const known = Object.entries(sizes).filter(([dimension]) => dimensions.includes(dimension));
+  const dims = { ...parts.dims, ...Object.fromEntries(known) };
+  return { text: specText({ ...parts, dims, comments }), dimensions, issues };
 }
 
 /** Ends of the names of classes whose head the types here write. */
@@ -104,6 +113,7 @@ export const knownTypes = Object.keys(types);
 
 const failed = (code: 'config/unreadable' | 'config/unknown-type', message: string): SpecOfConfig => ({
   text: undefined,
+  dimensions: [],
   issues: [{ code, severity: 'error', message }],
 });
 
