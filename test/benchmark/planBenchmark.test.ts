@@ -37,7 +37,7 @@ describe('planBenchmark', () => {
 
   it('says what runs', () => {
     expect(plan).toMatchObject({
-      version: 1,
+      version: 2,
       model: 'small',
       batch: 3,
       mode: 'training',

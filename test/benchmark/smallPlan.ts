@@ -4,13 +4,20 @@ import type { BenchmarkPlan } from '../../server/src/benchmark/benchmarkPlan.ts'
 export function smallPlan(changes: Partial<BenchmarkPlan> = {}): BenchmarkPlan {
   const activation = { role: 'activation', elementType: 'float32', shape: [4, 8], gradient: true } as const;
   return {
-    version: 1,
+    version: 2,
     model: 'good',
     batch: 4,
     mode: 'training',
     precision: 'fp32',
     optimizer: 'adamw',
+    accumulate: 1,
     channelsLast: false,
+    compile: null,
+    optimizerKernels: 'foreach',
+    clipsNorm: false,
+    addsGradients: false,
+    halfWeights: false,
+    convTf32: true,
     budgetSeconds: 1,
     opset: 17,
     values: [

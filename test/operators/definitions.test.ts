@@ -3,6 +3,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { ownCalls } from '../../server/src/benchmark/composedCalls.ts';
 import { definitionOf, knownOperators } from '../../server/src/operators/registry.ts';
 import onnxInputs from './onnxInputs.json' with { type: 'json' };
 
@@ -121,7 +122,10 @@ test('rules of the Python runner are those that definitions name', () => {
   const named = knownOperators().flatMap(({ domain, type, runner }) =>
     'rule' in runner ? [`${domain}:${type} ${runner.rule}`] : [],
   );
-  expect(named).toEqual([...runnerRules()].sort().map(([domain, type]) => `${domain}:${type} ${type}`));
+  const calls = ownCalls.map((type) => `layercost:${type} ${type}`);
+  expect([...named, ...calls]).toEqual(
+    [...runnerRules()].sort().map(([domain, type]) => `${domain}:${type} ${type}`),
+  );
 });
 
 test('what is not run says why', () => {

@@ -4,15 +4,33 @@
  */
 
 import { execFileSync, spawnSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { planBenchmark } from '../../server/src/benchmark/benchmarkPlan.ts';
 import { runBenchmark } from '../../server/src/benchmark/runBenchmark.ts';
+import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
 import { smallPlan } from '../benchmark/smallPlan.ts';
+import { openGraph } from '../support/savedActivations.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const runner = join(root, 'server/src/benchmark/runner');
 const install = 'python3 -m pip install torch, or apt-get install python3-torch';
+
+/** Of each form of a call the first and the last of its exports, by name of the exporter and operator set. */
+const exportedForms = ['forms', 'attention'].flatMap((part) => {
+  const byForm = new Map<string, string[]>();
+  for (const name of readdirSync(join(root, 'test/composites', part)).sort()) {
+    const [, form] = /^(.+?)-(?:torch[\d.]+-)?(?:dynamo|legacy)\d+\.onnx(?:txt)?$/.exec(name) ?? [];
+    if (form !== undefined) byForm.set(form, [...(byForm.get(form) ?? []), name]);
+  }
+  return [...byForm.values()].flatMap((names) =>
+    [...new Set([names[0], names.at(-1)])].flatMap((name) =>
+      name === undefined ? [] : [join(root, 'test/composites', part, name)],
+    ),
+  );
+});
 
 const python = [
   process.env.LAYERCOST_PYTHON,
@@ -39,11 +57,38 @@ describe.skipIf(python === undefined)(
       });
       expect(failure).toBeUndefined();
       expect(measurements?.device.kind).toBe('cpu');
-      expect(measurements?.origin).toMatch(/^CPU \(.*threads\), torch \d/);
+      expect(measurements?.origin).toMatch(/^CPU \(.*threads?\), torch \d/);
       expect(measurements?.step).toBeGreaterThan(0);
       expect([...(measurements?.layers.keys() ?? [])]).toEqual(['fc', 'act']);
       expect(measurements?.layers.get('fc')?.backward).toBeGreaterThan(0);
       expect(phases.length).toBeGreaterThan(0);
+    });
+
+    it('runs calls in place of what exporters wrote out, and programs that compute what the plan does', () => {
+      const plans = exportedForms.flatMap((path) => {
+        const { training, scenario } = estimateModel(openGraph(path), [
+          { gpus: 1, batch: 2, precision: 'fp32' },
+        ]);
+        return training === undefined || scenario === undefined ? [] : [planBenchmark(training, scenario)];
+      });
+      expect(plans.length).toBeGreaterThan(100);
+      const ran = spawnSync(python ?? '', [join(import.meta.dirname, 'run_plans.py')], {
+        encoding: 'utf8',
+        input: plans.map((plan) => `${JSON.stringify(plan)}\n`).join(''),
+        maxBuffer: 2 ** 26,
+      });
+      expect(ran.stderr).not.toMatch(/Traceback/);
+      const found = ran.stdout.trim().split('\n');
+      const wrong = found.flatMap((line, index) => {
+        // Tensors that are stored in half precision have no products on processors before torch 2.
+        const isHalf =
+          exportedForms[index]?.includes('half') === true && /not implemented for 'Half'/.test(line);
+        return line === '{"writtenOut": [], "same": true}' || isHalf
+          ? []
+          : [`${exportedForms[index]}: ${line}`];
+      });
+      expect(wrong).toEqual([]);
+      expect(found).toHaveLength(plans.length);
     });
 
     it('passes its own tests', () => {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import pathlib
+import subprocess
 import sys
 import unittest
 from unittest import mock
@@ -14,12 +15,13 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "server/src
 import torch  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
 
-from layercost_runner.benchmark import benchmark  # noqa: E402
+from layercost_runner.benchmark import _optimizer, benchmark  # noqa: E402
 from layercost_runner.device import CudaClock, NoDevice, is_out_of_memory, open_device  # noqa: E402
 from layercost_runner.events import Events  # noqa: E402
 from layercost_runner.measure import intervals, repeats_for, summarise  # noqa: E402
 from layercost_runner.network import Network, OperatorFailure  # noqa: E402
 from layercost_runner.plan import BadPlan, Plan  # noqa: E402
+from layercost_runner.program import CannotWrite, record  # noqa: E402
 
 VALUES = "name role elementType shape gradient".split()
 
@@ -36,7 +38,9 @@ def operator(type_, inputs, outputs, domain="", **attributes):
 def plan(values, operators, outputs, **changes):
     layers = [{"name": entry["name"], "type": entry["type"], "operators": [i]} for i, entry in enumerate(operators)]
     given = dict(
-        version=1, model="test", batch=2, mode="training", precision="fp32", optimizer="adamw", channelsLast=False,
+        version=2, model="test", batch=2, mode="training", precision="fp32", optimizer="adamw", channelsLast=False,
+        accumulate=1, compile=None, optimizerKernels="foreach", clipsNorm=False, addsGradients=False, halfWeights=False,
+        convTf32=True,
         budgetSeconds=0.2, opset=17, values=values, operators=operators, layers=layers, outputs=outputs,
     )
     return Plan.from_json({**given, **changes})
@@ -112,8 +116,122 @@ class WholeRun(unittest.TestCase):
         self.assertTrue(any(e["event"] == "layer" and e["backward"] for e in events_of(given)))
 
     def test_another_version_is_refused(self):
-        with self.assertRaisesRegex(BadPlan, "version 2"):
-            Plan.from_json({"version": 2})
+        with self.assertRaisesRegex(BadPlan, "version 1"):
+            Plan.from_json({"version": 1})
+
+
+GELU_PARTS = [
+    operator("Div", ["x", "root"], ["a"]),
+    operator("Erf", ["a"], ["b"]),
+    operator("Add", ["b", "one"], ["c"]),
+    operator("Mul", ["x", "c"], ["d"]),
+    operator("Mul", ["d", "half"], ["y"]),
+]
+
+
+def gelu_plan(half=0.5, **changes):
+    """GELU as one call, with the five operators that it stands for."""
+    numbers = {"root": 2**0.5, "one": 1.0, "half": half}
+    values = [value("x", "parameter", [4, 8])]
+    values += [value(name, "constant", [], elements=[number]) for name, number in numbers.items()]
+    values += [value(name, "activation", [4, 8]) for name in "abcdy"]
+    whole = {**operator("Gelu", ["x"], ["y"]), "parts": GELU_PARTS}
+    return plan(values, [whole], ["y"], **changes)
+
+
+class Programs(unittest.TestCase):
+    def recorded(self, given):
+        network = Network(given, torch.device("cpu"))
+        network.forward()
+        program = record(lambda comment: network.forward(before=lambda each: comment(each.type)), network.tensors())
+        return network, program, [network.tensors()[name] for name in program.inputs]
+
+    def test_a_program_computes_what_the_plan_does(self):
+        network, program, given = self.recorded(small_plan())
+        expected, found = network.forward(), program.run(*given)
+        self.assertTrue(torch.equal(expected[0], found[0]))
+        weight = network.parameters()
+        gradients = [torch.autograd.grad(result[0].sum(), weight)[0] for result in (expected, found)]
+        self.assertTrue(torch.equal(*gradients))
+        self.assertIn("# MatMul", program.source)
+        self.assertIn("return [v2]", program.source)
+
+    def test_what_nobody_reads_is_let_go_of(self):
+        _, program, _ = self.recorded(small_plan())
+        self.assertIn("    del v1\n", program.source)
+
+    def test_several_results_and_indices_are_written(self):
+        def run(_):
+            first, second = torch.split(x, [1, 3], dim=1)
+            return [first * 2.0, second[:, 1:], x[..., -1], torch.full([2], float("inf"))]
+
+        x = torch.randn(2, 4)
+        program = record(run, {"x": x})
+        for expected, found in zip(run(None), program.run(x)):
+            self.assertTrue(torch.equal(expected, found))
+
+    def test_a_tensor_from_elsewhere_cannot_be_written(self):
+        hidden = torch.ones(2)
+        with self.assertRaises(CannotWrite):
+            record(lambda _: [torch.ones(2) + hidden], {})
+
+    def test_the_step_is_a_file_that_runs_alone(self):
+        for changes in ({}, {"mode": "inference"}, {"precision": "bf16"}):
+            [event] = [each for each in events_of(small_plan(**changes)) if each["event"] == "program"]
+            printed = subprocess.run([sys.executable, "-c", event["source"]], capture_output=True, text=True, check=True)
+            self.assertRegex(printed.stdout, r"(step|pass) 10: [0-9.]+ ms")
+
+    def test_one_call_runs_where_it_computes_what_its_parts_do(self):
+        network, program, _ = self.recorded(gelu_plan())
+        self.assertEqual(network.written_out, [])
+        self.assertIn("gelu(", program.source)
+        self.assertNotIn("erf", program.source)
+
+    def test_parts_run_where_one_call_gives_other_numbers(self):
+        network, program, _ = self.recorded(gelu_plan(half=0.75))
+        self.assertEqual([each.type for each in network.written_out], ["Gelu"])
+        self.assertIn("erf(", program.source)
+        [note] = [each["message"] for each in events_of(gelu_plan(half=0.75)) if each["event"] == "note"]
+        self.assertRegex(note, "one call of Gelu gives other numbers")
+
+
+class Options(unittest.TestCase):
+    def step_of(self, **changes):
+        [step] = [event for event in events_of(small_plan(**changes)) if event["event"] == "step"]
+        return step
+
+    def test_every_pass_of_an_accumulated_step_runs(self):
+        calls = []
+        with mock.patch("torch.autograd.backward", side_effect=lambda *_: calls.append(1)):
+            step = self.step_of(accumulate=3)
+        runs = step["whole"]["repeats"] + 1
+        self.assertEqual(len(calls), 3 * runs)
+
+    def test_gradients_are_clipped(self):
+        with mock.patch("torch.nn.utils.clip_grad_norm_") as clip:
+            self.step_of(clipsNorm=True)
+            self.assertGreater(clip.call_count, 1)
+
+    def test_weights_in_half_precision_are_not_cast(self):
+        given = small_plan(precision="bf16", halfWeights=True)
+        device = open_device("cpu", "bf16")
+        device.half_weights = True
+        network = Network(given, device.torch_device, device.half)
+        with device.autocast():
+            [result] = network.forward()
+        self.assertEqual(network.stored("w").dtype, torch.bfloat16)
+        self.assertEqual(result.dtype, torch.bfloat16)
+
+    def test_the_optimizer_has_the_kernels_that_are_asked_for(self):
+        for kernels, options in (("foreach", {"foreach": True}), ("loop", {"foreach": False})):
+            made = _optimizer(small_plan(optimizerKernels=kernels), [torch.ones(2, requires_grad=True)])
+            self.assertLessEqual(options.items(), made.defaults.items())
+
+    def test_kernels_that_this_torch_lacks_are_named(self):
+        with mock.patch("inspect.signature") as signature:
+            signature.return_value.parameters = {}
+            step = self.step_of(optimizerKernels="fused")
+        self.assertRegex(step["reason"], "has no fused AdamW")
 
 
 class Rules(unittest.TestCase):

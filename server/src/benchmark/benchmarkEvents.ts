@@ -63,6 +63,9 @@ const stepSchema = z.object({
 
 const noteSchema = z.object({ event: z.literal('note'), message: z.string() });
 
+/** The step as Python, which a person may keep and run. */
+const programSchema = z.object({ event: z.literal('program'), source: z.string() });
+
 const doneSchema = z.object({ event: z.literal('done'), seconds: z.number().nonnegative() });
 
 const errorSchema = z.object({
@@ -78,6 +81,7 @@ export const benchmarkEventSchema = z.discriminatedUnion('event', [
   layerSchema,
   stepSchema,
   noteSchema,
+  programSchema,
   doneSchema,
   errorSchema,
 ]);

@@ -13,6 +13,8 @@ export interface BenchmarkMeasurements extends LayerMeasurements {
   readonly notMeasured: ReadonlyMap<string, string>;
   /** What a reader must know to judge the times: fallbacks, shapes that differ from the prediction. */
   readonly notes: readonly string[];
+  /** The step as Python; absent where it could not be written. */
+  readonly program?: string;
 }
 
 export interface BenchmarkDevice {

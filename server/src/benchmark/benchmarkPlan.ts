@@ -15,9 +15,10 @@ import type { GraphAttribute, Operator, Value } from '../model/graph.ts';
 import { isSameContent } from '../model/sameContent.ts';
 import { modes, optimizers, precisions, type Scenario } from '../model/scenario.ts';
 import { hasTrait, passesElements } from '../operators/operatorFacts.ts';
+import { type ComposedCall, composedCalls } from './composedCalls.ts';
 
 /** Raised when an older runner could misread a newer plan. */
-const planVersion = 1;
+const planVersion = 2;
 
 /** JSON has no infinities; masks are full of them. */
 const numberSchema = z.union([z.number(), z.enum(['Infinity', '-Infinity', 'NaN'])]);
@@ -29,6 +30,20 @@ const tensorSchema = z.object({
   elements: z.array(numberSchema).optional(),
 });
 
+const operatorSchema = z.object({
+  name: z.string(),
+  type: z.string(),
+  domain: z.string(),
+  inputs: z.array(z.string()),
+  outputs: z.array(z.string()),
+  attributes: z.record(
+    z.string(),
+    z.union([numberSchema, z.string(), z.array(z.union([numberSchema, z.string()])), tensorSchema]),
+  ),
+  /** Why the runner cannot execute it although it may know the operator. */
+  obstacle: z.string().optional(),
+});
+
 export const benchmarkPlanSchema = z.object({
   version: z.literal(planVersion),
   model: z.string(),
@@ -36,7 +51,19 @@ export const benchmarkPlanSchema = z.object({
   mode: z.enum(modes),
   precision: z.enum(precisions),
   optimizer: z.enum(optimizers),
+  /** Passes of forward and backward before one update. */
+  accumulate: z.number().int().positive(),
   channelsLast: z.boolean(),
+  /** Of `torch.compile`, for the whole step; null for eager PyTorch. */
+  compile: z.enum(['default', 'reduce-overhead', 'max-autotune']).nullable(),
+  optimizerKernels: z.enum(['foreach', 'fused', 'loop']),
+  clipsNorm: z.boolean(),
+  /** Gradients stay allocated, and are filled with zeros. */
+  addsGradients: z.boolean(),
+  /** Weights, gradients and the state of the optimizer are in half precision, without autocast. */
+  halfWeights: z.boolean(),
+  /** fp32 convolutions use TF32 where the GPU has it. */
+  convTf32: z.boolean(),
   /** Time the runner aims at for everything after the first step; repeats are chosen to fit. */
   budgetSeconds: z.number().positive(),
   opset: count,
@@ -56,18 +83,9 @@ export const benchmarkPlanSchema = z.object({
   ),
   /** In topological order. */
   operators: z.array(
-    z.object({
-      name: z.string(),
-      type: z.string(),
-      domain: z.string(),
-      inputs: z.array(z.string()),
-      outputs: z.array(z.string()),
-      attributes: z.record(
-        z.string(),
-        z.union([numberSchema, z.string(), z.array(z.union([numberSchema, z.string()])), tensorSchema]),
-      ),
-      /** Why the runner cannot execute it although it may know the operator. */
-      obstacle: z.string().optional(),
+    operatorSchema.extend({
+      /** One call for several operators: these, in order. The call runs where it computes what they do. */
+      parts: z.array(operatorSchema).optional(),
     }),
   ),
   /** Operators by position in `operators`; empty where nothing of the layer runs on the device. */
@@ -77,7 +95,7 @@ export const benchmarkPlanSchema = z.object({
 
 export type BenchmarkPlan = z.infer<typeof benchmarkPlanSchema>;
 type PlannedValue = BenchmarkPlan['values'][number];
-type PlannedOperator = BenchmarkPlan['operators'][number];
+type PlannedOperator = z.infer<typeof operatorSchema>;
 type PlannedNumber = z.infer<typeof numberSchema>;
 
 export interface PlanOptions {
@@ -91,8 +109,9 @@ export interface PlanOptions {
 export function planBenchmark(
   training: TrainingGraph,
   scenario: Scenario,
-  options: PlanOptions = {},
+  { model, budgetSeconds = 60 }: PlanOptions = {},
 ): BenchmarkPlan {
+  const { options } = scenario.framework;
   const { graph, layers, batchSymbol } = training.analysis;
   const bindings = new Map(Object.entries(scenario.dimensions));
   if (batchSymbol !== undefined) bindings.set(batchSymbol, training.batch);
@@ -104,31 +123,88 @@ export function planBenchmark(
   }
 
   const running = graph.operators.filter((operator) => runsOnDevice(operator, contents));
-  const positions = new Map(running.map((operator, position) => [operator.index, position]));
+  const { operators, positions } = plannedOperators(running, composedCalls(training, scenario));
   const limits = indexLimits(running, training);
   const used = new Set(running.flatMap((operator) => [...operator.inputs, ...operator.outputs]));
   used.delete('');
 
   return {
     version: planVersion,
-    model: options.model ?? graph.name,
+    model: model ?? graph.name,
     batch: training.batch,
     mode: scenario.mode,
     precision: scenario.precision,
     optimizer: scenario.optimizer,
-    channelsLast: scenario.framework.options['memory-format'] === 'channels-last',
-    budgetSeconds: options.budgetSeconds ?? 60,
+    accumulate: scenario.accumulate ?? 1,
+    channelsLast: options['memory-format'] === 'channels-last',
+    compile: compileMode(options.compile),
+    optimizerKernels: kernelsOfOptimizer(options['optimizer-kernels']),
+    clipsNorm: options['clip-norm'] === 'true',
+    addsGradients: options.gradients === 'added',
+    halfWeights: options.weights === 'half' && scenario.precision !== 'fp32' && scenario.precision !== 'tf32',
+    convTf32: options['conv-tf32'] !== 'false',
+    budgetSeconds,
     opset: graph.operatorSets.get('') ?? 0,
     values: [...used].map((name) => plannedValue(name, training, contents, limits)),
-    operators: running.map(plannedOperator),
+    operators,
     layers: layers.map((layer) => ({
       name: layer.name,
       type: layer.type,
-      operators: layer.operators.flatMap((index) => positions.get(index) ?? []),
+      operators: [...new Set(layer.operators.flatMap((index) => positions.get(index) ?? []))],
     })),
     outputs: graph.outputs.filter((name) => used.has(name)),
   };
 }
+
+const compileMode = (asked: string | undefined): BenchmarkPlan['compile'] =>
+  asked === 'true' || asked === 'default'
+    ? 'default'
+    : asked === 'reduce-overhead' || asked === 'max-autotune'
+      ? asked
+      : null;
+
+const kernelsOfOptimizer = (asked: string | undefined): BenchmarkPlan['optimizerKernels'] =>
+  asked === 'fused' || asked === 'loop' ? asked : 'foreach';
+
+/** Operators with calls in place of those that they stand for, and where each operator of the graph went. */
+function plannedOperators(
+  running: readonly Operator[],
+  calls: readonly ComposedCall[],
+): { readonly operators: BenchmarkPlan['operators']; readonly positions: ReadonlyMap<number, number> } {
+  const runs = new Set(running.map(({ index }) => index));
+  const whole = calls.filter(({ operators: members }) => runs.has(members.at(-1) ?? -1));
+  const callOf = new Map(whole.flatMap((call) => call.operators.map((index) => [index, call])));
+  const operators: BenchmarkPlan['operators'] = [];
+  const positions = new Map<number, number>();
+  for (const operator of running) {
+    const call = callOf.get(operator.index);
+    // It runs where the last of them does: what each reads is there by then.
+    if (call !== undefined && operator.index !== call.operators.at(-1)) continue;
+    for (const index of call?.operators ?? [operator.index]) {
+      if (runs.has(index)) positions.set(index, operators.length);
+    }
+    const written = plannedOperator(operator);
+    operators.push(
+      call === undefined
+        ? written
+        : {
+            name: written.name,
+            type: call.type,
+            domain: call.domain,
+            inputs: [...call.inputs],
+            outputs: [call.output],
+            attributes: Object.fromEntries(
+              Object.entries(call.attributes).map(([name, value]) => [name, attributeOfCall(value)]),
+            ),
+            parts: running.filter(({ index }) => callOf.get(index) === call).map(plannedOperator),
+          },
+    );
+  }
+  return { operators, positions };
+}
+
+const attributeOfCall = (value: ComposedCall['attributes'][string]): PlannedOperator['attributes'][string] =>
+  typeof value === 'string' ? value : typeof value === 'number' ? jsonNumber(value) : value.map(jsonNumber);
 
 /** An operator all of whose outputs are known beforehand is folded at export or done on the host. */
 function runsOnDevice(operator: Operator, contents: ReadonlyMap<string, unknown>): boolean {

@@ -201,6 +201,7 @@ class CollectedEvents {
   readonly #notes: string[] = [];
   readonly #known: ReadonlySet<string>;
   #step: StepEvent | undefined;
+  #program: string | undefined;
 
   constructor(plan: BenchmarkPlan) {
     this.#known = new Set(plan.layers.map((layer) => layer.name));
@@ -229,6 +230,9 @@ class CollectedEvents {
       case 'note':
         if (this.#notes.length < 50) this.#notes.push(event.message);
         return;
+      case 'program':
+        this.#program = event.source;
+        return;
       case 'done':
         this.done = true;
     }
@@ -256,6 +260,7 @@ class CollectedEvents {
         layers: this.#layers,
         notMeasured: this.#notMeasured,
         notes: this.#notes,
+        ...(this.#program === undefined ? {} : { program: this.#program }),
         ...(step === undefined ? {} : { step: step.whole, wholeStep: step }),
       },
     };

@@ -55,6 +55,8 @@ export type Arguments =
       readonly file: string;
       readonly python: string | undefined;
       readonly device: 'auto' | 'cuda' | 'cpu';
+      /** Where the step is written as Python. */
+      readonly keep: string | undefined;
       readonly format: 'table' | 'json';
       readonly scenario: ScenarioArguments;
     }
@@ -172,11 +174,13 @@ function readCommand(command: string, rest: readonly string[]): Arguments {
         format: textOption,
         python: textOption,
         device: textOption,
+        keep: textOption,
       });
       return {
         command,
         file: onlyFile(command, positionals),
         python: values.python,
+        keep: values.keep,
         device: oneOf('--device', values.device, ['auto', 'cuda', 'cpu'], 'auto'),
         format: oneOf('--format', values.format, ['table', 'json'], 'table'),
         scenario: readScenario(values, wholeNumber('--gpus', values.gpus, 1)),

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import type { BenchmarkMeasurements } from '../benchmark/benchmarkMeasurements.ts';
 import { planBenchmark } from '../benchmark/benchmarkPlan.ts';
 import { type ComparedTime, compareMeasured, type MeasuredComparison } from '../benchmark/compareMeasured.ts';
+import { notRunnable } from '../benchmark/notRunnable.ts';
 import { runBenchmark } from '../benchmark/runBenchmark.ts';
 import { type Column, layoutColumns } from '../estimate/report/columns.ts';
 import { formatBytes, formatTime, significant } from '../model/format.ts';
@@ -12,6 +13,7 @@ import type { Arguments } from './arguments.ts';
 import { costModelFile, failureStatus, openModelFile, printIssues } from './costFile.ts';
 import { withBenchmarkOptions } from './optionAdvice.ts';
 import { printData, printMessage } from './streams.ts';
+import { writeOutput } from './writeOutput.ts';
 
 export async function runBenchmarkCommand(
   given: Extract<Arguments, { command: 'benchmark' }>,
@@ -24,13 +26,10 @@ export async function runBenchmarkCommand(
     return failureStatus(file, given.scenario.request);
   }
 
-  const unlike = training.analysis.layers.find(
-    ({ marks }) => marks?.recomputed !== undefined || marks?.precision !== undefined,
-  );
-  if (unlike !== undefined) {
-    printMessage(
-      `${given.file}: warning: the benchmark ignores the \`recompute\` or \`precision\` of \`${unlike.name}\`; its measured times are those of a plain layer`,
-    );
+  const unfit = notRunnable(training, scenario);
+  if (unfit !== undefined) {
+    printMessage(`${given.file}: error: ${unfit}`);
+    return 1;
   }
   const abort = new AbortController();
   const interrupt = (): void => abort.abort();
@@ -51,6 +50,13 @@ export async function runBenchmarkCommand(
     if (outcome.failure.log !== '') printMessage(outcome.failure.log.trimEnd());
     printMessage(`layercost: ${withBenchmarkOptions(outcome.failure)}`);
     return 1;
+  }
+  const { program } = outcome.measurements;
+  if (given.keep !== undefined && program === undefined)
+    printMessage('layercost: the step ran operator by operator: nothing to keep');
+  if (given.keep !== undefined && program !== undefined) {
+    if (!writeOutput(given.keep, program, 'w')) return 1;
+    printMessage(`wrote ${given.keep}`);
   }
   const comparison = compareMeasured(cost, outcome.measurements);
   printData(

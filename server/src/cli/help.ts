@@ -12,7 +12,8 @@ usage
   layercost sweep FILE [scenario]                      one row per combination of lists: --batch 1,2,4,8
                    [--format table|json|csv]           --checkpoint none,selective,block --dim seq=1024,2048
   layercost clusters [NAME] [--format table|json]      built-in clusters and GPUs, with sources
-  layercost benchmark FILE [scenario] [--device auto|cuda|cpu] [--python PATH] [--format table|json]
+  layercost benchmark FILE [scenario] [--device auto|cuda|cpu] [--python PATH]
+                   [--keep FILE.py] [--format table|json]
   layercost convert FILE [--to onnx|onnx-text|layer-spec] [--output PATH] [--force]
                    [--weights zeros|external|elided] [--dim NAME=VALUE]
   layercost lsp --stdio                                the language server, for any editor

@@ -4,6 +4,7 @@ import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { URI } from 'vscode-uri';
 import { planBenchmark } from '../benchmark/benchmarkPlan.ts';
+import { notRunnable } from '../benchmark/notRunnable.ts';
 import { defaultPython, runBenchmark } from '../benchmark/runBenchmark.ts';
 import type { Platform } from '../lsp/platform.ts';
 import { tooLong, unreadable } from '../lsp/readFile.ts';
@@ -51,6 +52,8 @@ export const nodePlatform: Platform = {
   benchmark: async ({ training, scenario, opened }, options) => {
     if (training === undefined || scenario === undefined)
       return { kind: 'failed', message: 'the model cannot be costed, so there is nothing to run' };
+    const unfit = notRunnable(training, scenario);
+    if (unfit !== undefined) return { kind: 'failed', message: unfit };
     const outcome = await runBenchmark(planBenchmark(training, scenario, { model: opened.name }), {
       runner: fileURLToPath(new URL('./runner', import.meta.url)),
       python: options.python === '' ? defaultPython : options.python,

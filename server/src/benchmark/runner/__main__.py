@@ -58,7 +58,8 @@ def run(device: str, events: Events, started: float) -> int:
     from layercost_runner.device import NoDevice, is_out_of_memory, open_device
 
     try:
-        opened = open_device(device, plan.precision)
+        opened = open_device(device, plan.precision, plan.conv_tf32)
+        opened.half_weights = plan.half_weights and opened.half is not None
         events.send("device", **opened.facts())
         benchmark(plan, opened, events)
         events.send("done", seconds=time.monotonic() - started)

@@ -10,8 +10,9 @@ they have in the whole network.
 from __future__ import annotations
 
 import contextlib
+import inspect
 import time
-from typing import Any, Optional, Sequence
+from typing import Any, Callable, Optional, Sequence
 
 import torch
 from torch import Tensor
@@ -22,6 +23,8 @@ from .measure import intervals, summarise
 from .network import Environment, Network, OperatorFailure
 from .operators import Unsupported
 from .plan import Layer, Operator, Plan
+from .program import CannotWrite, record
+from .standalone import write_standalone
 
 #: Share of the time budget for the whole step; the layers have the rest.
 STEP_SHARE = 0.3
@@ -33,7 +36,7 @@ MOST_NOTES = 10
 def benchmark(plan: Plan, device: Device, events: Events) -> None:
     """Measures and sends what it finds. A part that cannot run is sent with the reason, and the rest goes on."""
     torch.manual_seed(0)
-    network = Network(plan, device.torch_device)
+    network = Network(plan, device.torch_device, device.half if device.half_weights else None)
     deadline = Deadline(plan.budget_seconds)
     events.progress("first step", 0, 1)
     step = _measure_step(network, device, events)
@@ -78,7 +81,7 @@ def _measure_step(network: Network, device: Device, events: Events) -> dict[str,
         if is_out_of_memory(error.__cause__ or error):
             return _no_step(_too_large(network.plan))
         return _no_step(str(error))
-    except RuntimeError as error:
+    except (RuntimeError, Unsupported) as error:
         log("The whole step was not measured", error)
         if is_out_of_memory(error):
             return _no_step(_too_large(network.plan))
@@ -108,22 +111,31 @@ def _step(network: Network, device: Device, events: Events) -> dict[str, Any]:
 
     with _gradients(plan), device.autocast():
         outputs = network.forward(after=look)
+    for operator in network.written_out[:MOST_NOTES]:
+        events.note(f"{operator.name} ran operator by operator: one call of {operator.type} gives other numbers")
     if notes > MOST_NOTES:
         events.note(f"{notes - MOST_NOTES} more operators gave other shapes than predicted")
     targets = _fixed_gradients(outputs)
     # The first outputs hold the first pass's activations.
     del outputs
+    with _gradients(plan), device.autocast():
+        forward_pass = _written_step(network, device, events)
     update = Update(plan, device, network.parameters() if plan.training else [])
+
+    passes = plan.accumulate if plan.training else 1
 
     def once() -> list[Any]:
         marks = [clock.mark()]
         update.clear_gradients()
-        with _gradients(plan), device.autocast():
-            found = network.forward()
-        marks.append(clock.mark())
-        if plan.training:
-            update.backward([output for output in found if output.requires_grad], targets)
-        marks.append(clock.mark())
+        for _ in range(passes):
+            with _gradients(plan), device.autocast():
+                found = forward_pass()
+            marks.append(clock.mark())
+            if plan.training:
+                update.backward([output for output in found if output.requires_grad], targets)
+            # Outputs of a pass are gone before the next, as in a loop over batches.
+            del found
+            marks.append(clock.mark())
         update.step()
         marks.append(clock.mark())
         return marks
@@ -134,10 +146,12 @@ def _step(network: Network, device: Device, events: Events) -> dict[str, Any]:
     events.progress("warming up", 0.12, 1)
     device.reset_peak()
     share = STEP_SHARE * plan.budget_seconds
-    forward, backward, updating = intervals(
+    *parts, updating = intervals(
         clock, once, share, fewest=3, most=20, warm_ups=_warm_ups(device), between=between
     )
-    whole = [sum(parts) for parts in zip(forward, backward, updating)]
+    forward = [sum(spans) for spans in zip(*parts[0::2])]
+    backward = [sum(spans) for spans in zip(*parts[1::2])]
+    whole = [sum(spans) for spans in zip(forward, backward, updating)]
     trained = plan.training
     return {
         "whole": summarise(whole),
@@ -148,15 +162,59 @@ def _step(network: Network, device: Device, events: Events) -> dict[str, Any]:
     }
 
 
+def _written_step(network: Network, device: Device, events: Events) -> Callable[[], list[Tensor]]:
+    """
+    Forward of the whole network as a program, compiled where the plan says so; as the plan's interpreter where it
+    cannot be written.
+    """
+    layer_of = {index: layer for layer in network.plan.layers for index in layer.operators}
+    tensors = network.tensors()
+    current: Optional[Layer] = None
+
+    def run(comment: Callable[[str], None]) -> list[Tensor]:
+        def announce(operator: Operator) -> None:
+            nonlocal current
+            layer = layer_of.get(operator.index)
+            if layer is not None and layer is not current:
+                comment(f"{layer.name}: {layer.type}")
+            current = layer
+
+        return network.forward(before=announce)
+
+    try:
+        program = record(run, tensors)
+    except CannotWrite as error:
+        events.note(f"The step ran operator by operator, which costs the host more: {error}")
+        return network.forward
+    events.send("program", source=write_standalone(program, network.plan, device.precision, tensors))
+    given = [tensors[name] for name in program.inputs]
+    run_all = _compiled(program.run, network.plan, events)
+    return lambda: run_all(*given)
+
+
+def _compiled(run: Callable[..., list[Tensor]], plan: Plan, events: Events) -> Callable[..., list[Tensor]]:
+    if plan.compile is None:
+        return run
+    if not hasattr(torch, "compile"):
+        events.note(f"torch {torch.__version__} has no torch.compile; the step ran eager")
+        return run
+    events.note("The step was compiled; layers on their own ran eager")
+    return torch.compile(run, mode=None if plan.compile == "default" else plan.compile)
+
+
 class Update:
     """Backward and optimizer of the step, with loss scaling where fp16 needs it."""
 
     def __init__(self, plan: Plan, device: Device, parameters: list[Tensor]) -> None:
+        self._plan = plan
         self._parameters = parameters
-        self._optimizer = _optimizer(plan.optimizer, parameters)
+        self._optimizer = _optimizer(plan, parameters)
         self._scaler = _scaler() if device.precision == "fp16" and self._optimizer is not None else None
 
     def clear_gradients(self) -> None:
+        if self._plan.adds_gradients and self._optimizer is not None:
+            self._optimizer.zero_grad(set_to_none=False)
+            return
         for parameter in self._parameters:
             parameter.grad = None
 
@@ -169,6 +227,10 @@ class Update:
     def step(self) -> None:
         if self._optimizer is None:
             return
+        if self._plan.clips_norm:
+            if self._scaler is not None:
+                self._scaler.unscale_(self._optimizer)
+            torch.nn.utils.clip_grad_norm_(self._parameters, 1.0)
         if self._scaler is None:
             self._optimizer.step()
         else:
@@ -176,16 +238,20 @@ class Update:
             self._scaler.update()
 
 
-def _optimizer(name: str, parameters: list[Tensor]) -> Optional[torch.optim.Optimizer]:
+def _optimizer(plan: Plan, parameters: list[Tensor]) -> Optional[torch.optim.Optimizer]:
     """With a learning rate that moves nothing: the time is the same and no run drifts into infinities."""
     rate = 1e-9
-    if name == "none" or not parameters:
+    if plan.optimizer == "none" or not parameters:
         return None
-    if name == "sgd":
-        return torch.optim.SGD(parameters, lr=rate)
-    if name == "momentum":
-        return torch.optim.SGD(parameters, lr=rate, momentum=0.9)
-    return (torch.optim.Adam if name == "adam" else torch.optim.AdamW)(parameters, lr=rate)
+    kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}.get(plan.optimizer, torch.optim.SGD)
+    kernels: dict[str, Any] = {"foreach": plan.optimizer_kernels == "foreach"}
+    if plan.optimizer_kernels == "fused":
+        kernels = {"fused": True}
+        if "fused" not in inspect.signature(kind).parameters:
+            raise Unsupported(f"torch {torch.__version__} has no fused {kind.__name__}: leave out optimizer-kernels=fused")
+    if plan.optimizer == "momentum":
+        kernels["momentum"] = 0.9
+    return kind(parameters, lr=rate, **kernels)
 
 
 def _scaler() -> Any:
@@ -224,19 +290,23 @@ def _layer(network: Network, layer: Layer, device: Device, share: float) -> dict
     inputs, leaves = _layer_inputs(network, operators)
     results = _layer_outputs(plan, layer, operators)
 
-    def forward() -> list[Tensor]:
+    def interpreted(_: object = None) -> list[Tensor]:
         environment: Environment = dict(inputs)
-        with _gradients(plan), device.autocast():
-            network.run(operators, environment)
+        network.run(operators, environment)
         return [found for found in (environment.get(name) for name in results) if found is not None]
 
-    targets = _fixed_gradients(forward())
+    with _gradients(plan), device.autocast():
+        # The first run makes the stored tensors, which the program is given.
+        targets = _fixed_gradients(interpreted())
+        forward = _written_layer(interpreted, {**network.tensors(), **_present(inputs)})
     differentiates = plan.training and bool(leaves) and bool(targets)
 
     def once() -> list[Any]:
-        marks = [clock.mark()]
-        outputs = forward()
-        marks.append(clock.mark())
+        # Casts of weights are remembered for as long as autocast is entered: each run makes them, as each step does.
+        with _gradients(plan), device.autocast():
+            marks = [clock.mark()]
+            outputs = forward()
+            marks.append(clock.mark())
         if differentiates:
             wanted = [output for output in outputs if output.requires_grad]
             torch.autograd.grad(wanted, leaves, targets, allow_unused=True)
@@ -249,6 +319,22 @@ def _layer(network: Network, layer: Layer, device: Device, share: float) -> dict
         "forward": summarise(spans[0]),
         "backward": summarise(spans[1]) if differentiates else None,
     }
+
+
+def _written_layer(
+    interpreted: Callable[[object], list[Tensor]], tensors: dict[str, Tensor]
+) -> Callable[[], list[Tensor]]:
+    try:
+        program = record(interpreted, tensors)
+    except CannotWrite as error:
+        log("A layer ran operator by operator", error)
+        return lambda: interpreted(None)
+    given = [tensors[name] for name in program.inputs]
+    return lambda: program.run(*given)
+
+
+def _present(environment: Environment) -> dict[str, Tensor]:
+    return {name: tensor for name, tensor in environment.items() if tensor is not None}
 
 
 def _warm_ups(device: Device) -> int:

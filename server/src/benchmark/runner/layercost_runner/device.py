@@ -22,6 +22,8 @@ class Device:
     name: str
     #: What really runs: fp32, tf32, fp16, bf16.
     precision: str
+    #: All tensors are in half precision: nothing is cast.
+    half_weights: bool = False
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -42,8 +44,14 @@ class Device:
             "notes": self.notes,
         }
 
+    @property
+    def half(self) -> Optional[torch.dtype]:
+        return {"bf16": torch.bfloat16, "fp16": torch.float16}.get(self.precision)
+
     def autocast(self) -> ContextManager[Any]:
         """Mixed precision as frameworks do it: matrix work in 16 bits, master weights in 32."""
+        if self.half_weights:
+            return contextlib.nullcontext()
         if self.precision == "bf16":
             return torch.autocast(device_type=self.kind, dtype=torch.bfloat16)
         if self.precision == "fp16":
@@ -107,7 +115,7 @@ class HostClock(Clock):
         return end - begin
 
 
-def open_device(wanted: str, precision: str) -> Device:
+def open_device(wanted: str, precision: str, conv_tf32: bool = False) -> Device:
     """The device that was asked for. `auto` takes the GPU where there is one, otherwise the CPU with a note."""
     gpu = torch.cuda.is_available()
     if wanted == "cuda" and not gpu:
@@ -126,11 +134,11 @@ def open_device(wanted: str, precision: str) -> Device:
         if wanted == "auto":
             device.notes.append(f"No GPU: {_why_no_gpu()}; measured on the CPU, which says nothing about a GPU")
         _cap_memory()
-    _settle_precision(device)
+    _settle_precision(device, conv_tf32)
     return device
 
 
-def _settle_precision(device: Device) -> None:
+def _settle_precision(device: Device, conv_tf32: bool) -> None:
     wanted = device.precision
     if wanted == "fp8":
         device.precision = "bf16"
@@ -149,7 +157,7 @@ def _settle_precision(device: Device) -> None:
     tf32 = device.precision == "tf32"
     torch.set_float32_matmul_precision("high" if tf32 else "highest")
     if device.kind == "cuda":
-        torch.backends.cudnn.allow_tf32 = tf32
+        torch.backends.cudnn.allow_tf32 = tf32 or conv_tf32
         # Shapes are fixed, so the fastest convolution is looked for once, in the warm-up.
         torch.backends.cudnn.benchmark = True
 

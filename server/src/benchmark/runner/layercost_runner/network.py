@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Callable, Iterable, Optional, Sequence
 
 import torch
 from torch import Tensor
 
-from .operators import Call, Rule, Unsupported, find_rule
-from .operators.call import torch_type
+from .device import is_out_of_memory
+from .operators import Call, Unsupported, find_rule
+from .operators.call import alternating, torch_type
 from .plan import Operator, Plan, Value, elements_of
 
 Environment = dict[str, Optional[Tensor]]
@@ -47,9 +48,14 @@ class Seen:
 class Network:
     plan: Plan
     device: torch.device
+    #: What fp32 tensors are where weights are in half precision.
+    half: Optional[torch.dtype] = None
     seen: dict[str, Seen] = field(default_factory=dict)
     _stored: Environment = field(default_factory=dict)
-    _rules: dict[int, Rule] = field(default_factory=dict)
+    #: Whether an operator with parts runs as one call.
+    _composed: dict[int, bool] = field(default_factory=dict)
+    #: Operators that run as their parts, because one call would compute something else.
+    written_out: list[Operator] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         last: dict[str, int] = {}
@@ -78,15 +84,22 @@ class Network:
             self._stored[name] = self._make(value, value.shape)
         return self._stored[name]
 
+    def tensors(self) -> dict[str, Tensor]:
+        """All that is stored or fed, by name. Complete once the network ran."""
+        return {name: tensor for name, tensor in self._stored.items() if tensor is not None}
+
     def run(
         self,
         operators: Sequence[Operator],
         environment: Environment,
         release: bool = False,
+        before: Optional[Callable[[Operator], None]] = None,
         after: Optional[Callable[[Operator, Sequence[Optional[Tensor]]], None]] = None,
     ) -> None:
         """Executes operators in order; what they compute is added to `environment`."""
         for operator in operators:
+            if before is not None:
+                before(operator)
             try:
                 outputs = self._apply(operator, environment)
             except (RuntimeError, ValueError, TypeError, IndexError, KeyError, AttributeError, Unsupported) as error:
@@ -101,10 +114,14 @@ class Network:
                 for name in self._released[operator.index]:
                     environment.pop(name, None)
 
-    def forward(self, after: Optional[Callable[[Operator, Sequence[Optional[Tensor]]], None]] = None) -> list[Tensor]:
+    def forward(
+        self,
+        before: Optional[Callable[[Operator], None]] = None,
+        after: Optional[Callable[[Operator, Sequence[Optional[Tensor]]], None]] = None,
+    ) -> list[Tensor]:
         """The whole network; its outputs."""
         environment: Environment = {}
-        self.run(self.plan.operators, environment, release=True, after=after)
+        self.run(self.plan.operators, environment, release=True, before=before, after=after)
         outputs = (environment.get(name) for name in self.plan.outputs)
         return [output for output in outputs if output is not None]
 
@@ -144,17 +161,72 @@ class Network:
         return tensor.requires_grad_() if wants and tensor.is_floating_point() else tensor
 
     def _apply(self, operator: Operator, environment: Environment) -> Sequence[Optional[Tensor]]:
-        rule = self._rules.get(operator.index)
-        if rule is None:
-            if operator.obstacle is not None:
-                raise Unsupported(f"{operator.type} cannot be run: {operator.obstacle}")
-            rule = self._rules[operator.index] = find_rule(operator.domain, operator.type)
+        if not operator.parts:
+            return self._call(operator, environment)
+        if operator.index not in self._composed:
+            self._composed[operator.index] = self._agrees(operator, environment)
+        if self._composed[operator.index]:
+            return self._call(operator, environment)
+        return self._run_parts(operator, environment)
+
+    def _call(self, operator: Operator, environment: Environment) -> Sequence[Optional[Tensor]]:
+        if operator.obstacle is not None:
+            raise Unsupported(f"{operator.type} cannot be run: {operator.obstacle}")
+        rule = find_rule(operator.domain, operator.type)
         inputs = [
             None if not name else environment[name] if name in environment else self.stored(name)
             for name in operator.inputs
         ]
         outputs = rule(Call(operator, inputs, self.plan, self.device))
         return (outputs,) if isinstance(outputs, Tensor) else outputs
+
+    def _run_parts(
+        self, operator: Operator, environment: Environment, checks: bool = False
+    ) -> Sequence[Optional[Tensor]]:
+        inside: Environment = dict(environment)
+        for part in operator.parts:
+            if checks and part.type == "Dropout":
+                inside[part.outputs[0]] = inside[part.inputs[0]]
+                continue
+            if checks and part.type == "InstanceNormalization":
+                # Exporters give it ones and zeros, which are not read; numbers drawn for them would hide what it is.
+                part = replace(part, inputs=part.inputs[:1])
+            for name, output in zip(part.outputs, self._call(part, inside)):
+                if name:
+                    inside[name] = output
+        return [inside[name] for name in operator.outputs]
+
+    def _agrees(self, operator: Operator, environment: Environment) -> bool:
+        """Whether one call computes what its parts do. Where it does not, the parts run, and `written_out` says so."""
+        without_drops = {**operator.attributes, "dropout_p": 0.0}
+        try:
+            with torch.no_grad():
+                [expected] = self._run_parts(operator, environment, checks=True)
+                [found] = self._call(replace(operator, attributes=without_drops), environment)
+        except Unsupported:
+            agrees = False
+        except RuntimeError as error:
+            # What the parts store may not fit where the call does.
+            agrees = is_out_of_memory(error)
+        else:
+            agrees = expected is not None and found is not None and self._alike(expected, found)
+        if not agrees:
+            self.written_out.append(operator)
+        return agrees
+
+    def _alike(self, expected: Tensor, found: Tensor) -> bool:
+        """The same but for rounding, over the largest element; half precision rounds between any two operators."""
+        if expected.shape != found.shape:
+            return False
+        wide, other = expected.detach().double(), found.detach().double()
+        finite = torch.isfinite(wide)
+        if not torch.equal(finite, torch.isfinite(other)):
+            return False
+        if not bool(finite.any()):
+            return True
+        half = self.plan.precision not in ("fp32", "tf32") or expected.dtype in (torch.float16, torch.bfloat16)
+        difference = (wide - other)[finite].abs().max()
+        return bool(difference <= (0.05 if half else 1e-3) * wide[finite].abs().max().clamp_min(1e-12))
 
     def _like(self, seen: Seen) -> Tensor:
         # An expanded dimension has stride 0: one element of it is stored and shown many times.
@@ -167,10 +239,12 @@ class Network:
 
     def _make(self, value: Value, shape: tuple[int, ...]) -> Tensor:
         dtype = torch_type(value.element_type)
+        if self.half is not None and dtype == torch.float32:
+            dtype = self.half
         if value.elements is not None and len(value.elements) == elements_of(shape):
             return torch.tensor(value.elements, device=self.device).to(dtype).reshape(shape)
         if dtype == torch.bool:
-            return torch.ones(shape, dtype=dtype, device=self.device)
+            return alternating(shape, self.device)
         if not dtype.is_floating_point:
             if value.limit is not None:
                 return torch.randint(0, value.limit, shape, device=self.device).to(dtype)

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, Optional, Sequence, Union
 
-PLAN_VERSION = 1
+PLAN_VERSION = 2
 
 Number = Union[int, float]
 
@@ -38,6 +38,8 @@ class Operator:
     outputs: tuple[str, ...]
     attributes: dict[str, Any]
     obstacle: Optional[str] = None
+    #: One call for several operators: these, in order.
+    parts: tuple[Operator, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,16 @@ class Plan:
     mode: str
     precision: str
     optimizer: str
+    #: Passes before one update.
+    accumulate: int
     channels_last: bool
+    #: Mode of `torch.compile`; None for eager PyTorch.
+    compile: Optional[str]
+    optimizer_kernels: str
+    clips_norm: bool
+    adds_gradients: bool
+    half_weights: bool
+    conv_tf32: bool
     budget_seconds: float
     opset: int
     values: dict[str, Value]
@@ -92,19 +103,7 @@ def _read(given: dict[str, Any]) -> Plan:
         )
         for entry in given["values"]
     }
-    operators = tuple(
-        Operator(
-            index=index,
-            name=entry["name"],
-            type=entry["type"],
-            domain="" if entry["domain"] == "ai.onnx" else entry["domain"],
-            inputs=tuple(entry["inputs"]),
-            outputs=tuple(entry["outputs"]),
-            attributes={key: _attribute(value) for key, value in entry["attributes"].items()},
-            obstacle=entry.get("obstacle"),
-        )
-        for index, entry in enumerate(given["operators"])
-    )
+    operators = tuple(_operator(index, entry) for index, entry in enumerate(given["operators"]))
     layers = tuple(
         Layer(name=entry["name"], type=entry["type"], operators=tuple(entry["operators"])) for entry in given["layers"]
     )
@@ -120,7 +119,14 @@ def _read(given: dict[str, Any]) -> Plan:
         mode=given["mode"],
         precision=given["precision"],
         optimizer=given["optimizer"],
+        accumulate=given["accumulate"],
         channels_last=given["channelsLast"],
+        compile=given["compile"],
+        optimizer_kernels=given["optimizerKernels"],
+        clips_norm=given["clipsNorm"],
+        adds_gradients=given["addsGradients"],
+        half_weights=given["halfWeights"],
+        conv_tf32=given["convTf32"],
         budget_seconds=float(given["budgetSeconds"]),
         opset=given["opset"],
         values=values,
@@ -128,6 +134,20 @@ def _read(given: dict[str, Any]) -> Plan:
         layers=layers,
         outputs=tuple(given["outputs"]),
         produced=frozenset(name for operator in operators for name in operator.outputs if name),
+    )
+
+
+def _operator(index: int, entry: dict[str, Any]) -> Operator:
+    return Operator(
+        index=index,
+        name=entry["name"],
+        type=entry["type"],
+        domain="" if entry["domain"] == "ai.onnx" else entry["domain"],
+        inputs=tuple(entry["inputs"]),
+        outputs=tuple(entry["outputs"]),
+        attributes={key: _attribute(value) for key, value in entry["attributes"].items()},
+        obstacle=entry.get("obstacle"),
+        parts=tuple(_operator(index, part) for part in entry.get("parts", ())),
     )
 
 

@@ -28,8 +28,35 @@ def attention(call: Call) -> Tensor:
     groups = query.shape[1] // key.shape[1]
     if groups > 1:
         key, value = key.repeat_interleave(groups, dim=1), value.repeat_interleave(groups, dim=1)
-    y = _scaled_dot_product(query, key, value, mask, bool(call.attribute("is_causal", 0)), call.attribute("scale"))
+    y = _scaled_dot_product(
+        query, key, value, mask, bool(call.attribute("is_causal", 0)), call.attribute("scale"), 0.0
+    )
     return y.transpose(1, 2).flatten(2) if flat else y
+
+
+@operator("ScaledDotProductAttention", domain="layercost")
+def scaled_dot_product_attention(call: Call) -> Tensor:
+    """`torch.nn.functional.scaled_dot_product_attention`; `key` says how keys lie (`composedCalls.ts`)."""
+    query, key, value = call[0], call[1], call[2]
+    layout = call.attribute("key", "like-queries")
+    if layout == "by-tokens":
+        key = key.transpose(1, 2)
+    elif layout == "transposed":
+        key = key.transpose(-2, -1)
+    elif layout == "folded":
+        key = key.unflatten(0, value.shape[:2])
+    if query.dim() == 4 and query.shape[1] != key.shape[1]:
+        groups = query.shape[1] // key.shape[1]
+        key, value = key.repeat_interleave(groups, dim=1), value.repeat_interleave(groups, dim=1)
+    return _scaled_dot_product(
+        query,
+        key,
+        value,
+        call.get(3),
+        bool(call.attribute("is_causal", 0)),
+        call.attribute("scale"),
+        call.attribute("dropout_p", 0.0) if call.plan.training else 0.0,
+    )
 
 
 @operator("RotaryEmbedding")
@@ -64,14 +91,25 @@ def _heads(x: Tensor, heads: Optional[int]) -> Tensor:
 
 
 def _scaled_dot_product(
-    query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor], causal: bool, scale: Optional[float]
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Optional[Tensor],
+    causal: bool,
+    scale: Optional[float],
+    dropout: float,
 ) -> Tensor:
     natural = 1 / math.sqrt(query.shape[-1])
+    if scale is not None and abs(scale / natural - 1) <= 1e-6:
+        scale = None
     fused = getattr(F, "scaled_dot_product_attention", None)
     if fused is not None:
-        if scale is not None and abs(scale / natural - 1) > 1e-6:
-            query = query * (scale / natural)
-        return fused(query, key, value, attn_mask=mask, is_causal=causal and mask is None)
+        options = {"attn_mask": mask, "dropout_p": dropout, "is_causal": causal and mask is None}
+        if scale is None:
+            return fused(query, key, value, **options)
+        if _has_scale:
+            return fused(query, key, value, **options, scale=scale)
+        return fused(query * (scale / natural), key, value, **options)
     # torch 1.13 has no fused kernel: the same product, written out.
     scores = torch.matmul(query, key.transpose(-2, -1)) * (natural if scale is None else scale)
     if causal:
@@ -79,4 +117,9 @@ def _scaled_dot_product(
         scores = scores.masked_fill(hidden, float("-inf"))
     if mask is not None:
         scores = scores.masked_fill(~mask, float("-inf")) if mask.dtype == torch.bool else scores + mask
-    return torch.matmul(torch.softmax(scores, dim=-1).to(value.dtype), value)
+    weights = F.dropout(torch.softmax(scores, dim=-1), dropout) if dropout else torch.softmax(scores, dim=-1)
+    return torch.matmul(weights.to(value.dtype), value)
+
+
+#: `scale` came with torch 2.1.
+_has_scale = tuple(int(part) for part in torch.__version__.split(".")[:2]) >= (2, 1)

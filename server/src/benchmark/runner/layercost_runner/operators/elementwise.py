@@ -193,6 +193,21 @@ def microsoft_fast_gelu(call: Call) -> Tensor:
     return F.gelu(call[0] if bias is None else call[0] + bias, approximate="tanh")
 
 
+@operator("Softplus", domain="layercost")
+def softplus(call: Call) -> Tensor:
+    return F.softplus(call[0], beta=call.attribute("beta", 1.0))
+
+
+@operator("Glu", domain="layercost")
+def gated_linear_unit(call: Call) -> Tensor:
+    return F.glu(call[0], dim=call.attribute("axis", -1))
+
+
+@operator("LogSigmoid", domain="layercost")
+def log_sigmoid(call: Call) -> Tensor:
+    return F.logsigmoid(call[0])
+
+
 @operator("Swish")
 def swish(call: Call) -> Tensor:
     alpha = call.attribute("alpha", 1.0)

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .call import Call, Outputs, Unsupported, operator, torch_type
+from .call import Call, Outputs, Unsupported, alternating, operator, torch_type
 
 
 @operator("Reshape")
@@ -249,6 +249,8 @@ def constant(call: Call) -> Tensor:
     if literal is None:
         raise Unsupported("Constant of strings or sparse values")
     kind = torch_type(literal["elementType"])
+    if literal["elements"] is None and kind == torch.bool:
+        return alternating(literal["shape"], call.device)
     if literal["elements"] is None:
         return torch.zeros(literal["shape"], dtype=kind, device=call.device)
     return torch.tensor(literal["elements"], dtype=kind, device=call.device).reshape(literal["shape"])

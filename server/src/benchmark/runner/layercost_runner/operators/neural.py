@@ -16,6 +16,13 @@ def matmul(call: Call) -> Tensor:
     return torch.matmul(call[0], call[1])
 
 
+@operator("Linear", domain="layercost")
+def linear(call: Call) -> Tensor:
+    """`torch.nn.functional.linear`; `transposed`: the weight is [outputs, inputs], as PyTorch stores it."""
+    weight = call[1] if call.attribute("transposed") else call[1].t()
+    return F.linear(call[0], weight, call.get(2))
+
+
 @operator("Gemm")
 def gemm(call: Call) -> Tensor:
     a = call[0].t() if call.attribute("transA", 0) else call[0]
@@ -135,7 +142,7 @@ def local_response_normalization(call: Call) -> Tensor:
 def batch_normalization(call: Call) -> Outputs:
     """In training mode the batch's own statistics are used, also where the model was exported for inference."""
     x, scale, bias = call[0], call[1], call[2]
-    mean, variance = call[3].detach(), call[4].detach()
+    mean, variance = (each.detach() if each.requires_grad else each for each in (call[3], call[4]))
     training = call.plan.training or bool(call.attribute("training_mode", 0))
     # torch refuses statistics over a single value, which a batch of 1 gives after global pooling.
     if x.numel() == x.shape[1]:
@@ -147,7 +154,7 @@ def batch_normalization(call: Call) -> Outputs:
 
 @operator("InstanceNormalization")
 def instance_normalization(call: Call) -> Tensor:
-    return F.instance_norm(call[0], weight=call[1], bias=call[2], eps=call.attribute("epsilon", 1e-5))
+    return F.instance_norm(call[0], weight=call.get(1), bias=call.get(2), eps=call.attribute("epsilon", 1e-5))
 
 
 @operator("GroupNormalization")
@@ -161,26 +168,50 @@ def group_normalization(call: Call) -> Tensor:
     return F.group_norm(x, groups, scale, bias, call.attribute("epsilon", 1e-5))
 
 
+@operator("GroupNorm", domain="layercost")
+def group_norm(call: Call) -> Tensor:
+    """`torch.nn.functional.group_norm` of what was brought into the shape [images, groups, rest]."""
+    x, shape = call[0], call.shape()
+    if shape is None:
+        raise Unsupported("the shape of a group normalization is not known")
+    scale, bias = call.get(1), call.get(2)
+    return F.group_norm(
+        x.reshape(shape),
+        x.shape[1],
+        _for_channels(scale),
+        _for_channels(bias),
+        call.attribute("epsilon", 1e-5),
+    )
+
+
+def _for_channels(affine: Optional[Tensor]) -> Optional[Tensor]:
+    """One number for all channels is what exporters write where a layer has none."""
+    return None if affine is None or affine.numel() == 1 else affine.flatten()
+
+
 @operator("LayerNormalization")
 def layer_normalization(call: Call) -> Outputs:
     if call.wants(1):
         raise Unsupported("LayerNormalization with its statistics as outputs")
     x = call[0]
     axis = call.attribute("axis", -1) % x.dim()
-    return F.layer_norm(x, x.shape[axis:], call[1], call.get(2), call.attribute("epsilon", 1e-5))
+    return F.layer_norm(x, x.shape[axis:], call.get(1), call.get(2), call.attribute("epsilon", 1e-5))
 
 
 @operator("RMSNormalization")
 def root_mean_square_normalization(call: Call) -> Tensor:
-    x, scale = call[0], call[1]
+    x, scale = call[0], call.get(1)
     axis = call.attribute("axis", -1) % x.dim()
     epsilon = call.attribute("epsilon", 1e-5)
     fused = getattr(F, "rms_norm", None)
-    if fused is not None:
+    if fused is not None and (scale is None or scale.shape == x.shape[axis:]):
         return fused(x, x.shape[axis:], scale, epsilon)
+    if fused is not None:
+        # ONNX lets a scale be broadcast; PyTorch's kernel takes one number for each element.
+        return fused(x, x.shape[axis:], None, epsilon) * scale
     wide = x.float()
     normalized = wide * torch.rsqrt(wide.pow(2).mean(dim=tuple(range(axis, x.dim())), keepdim=True) + epsilon)
-    return normalized.to(x.dtype) * scale
+    return normalized.to(x.dtype) if scale is None else normalized.to(x.dtype) * scale
 
 
 @operator("LpNormalization")

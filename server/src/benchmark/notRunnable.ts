@@ -1,0 +1,35 @@
+/** What of a scenario the runner cannot do. It would measure another step than the one that is predicted. */
+
+import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
+import { hasOption } from '../frameworks/registry.ts';
+import type { Scenario } from '../model/scenario.ts';
+
+/** What to leave out of the scenario, and why; `undefined` where all of it is run. */
+export function notRunnable(training: TrainingGraph, scenario: Scenario): string | undefined {
+  const { framework, checkpoint } = scenario;
+  const kernels = framework.description?.kernels;
+  const isPytorch =
+    kernels === undefined ? hasOption(framework.name, 'optimizer-kernels') : kernels === 'pytorch';
+  if (!isPytorch)
+    return `${framework.name} is not PyTorch, which the benchmark runs: choose pytorch-ddp to measure its step`;
+  const named = Object.entries(framework.options).find(([option, value]) =>
+    unknownToRunner[option]?.includes(value),
+  );
+  if (named !== undefined)
+    return `the benchmark cannot run ${named[0]}=${named[1]} of ${framework.name}: leave it out`;
+  if (checkpoint !== undefined && checkpoint !== 'none')
+    return `the benchmark cannot run checkpoint ${checkpoint}: choose none`;
+  const marked = training.analysis.layers.find(
+    ({ marks }) => marks?.recomputed !== undefined || marks?.precision !== undefined,
+  );
+  if (marked !== undefined && scenario.mode === 'training')
+    return `the benchmark cannot run the \`recompute\` or \`precision\` of ${marked.name}: leave it out`;
+  return undefined;
+}
+
+/** Values of options that change what one GPU computes. Those about messages change nothing that is measured. */
+const unknownToRunner: Readonly<Record<string, readonly string[]>> = {
+  weights: ['half-with-copy'],
+  'in-place': ['true'],
+  embeddings: ['sparse', 'table-wise', 'row-wise'],
+};

@@ -1,0 +1,67 @@
+/** What the runner cannot do is refused by name; what it can is not. */
+
+import { expect, it } from 'vitest';
+import { openLayerSpec } from '../../server/src/analysis/openModel.ts';
+import { notRunnable } from '../../server/src/benchmark/notRunnable.ts';
+import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
+import { frameworks } from '../../server/src/frameworks/registry.ts';
+import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
+
+const model = (mark = ''): string => `inputs: { x: "float32[batch, 16]" }
+dims: { batch: 4 }
+blocks:
+  part:
+    - fc: Linear(16)${mark}
+layers:
+  - h: part() * 3
+`;
+
+function refusal(request: ScenarioRequest, text = model()): string | undefined {
+  const { training, scenario } = estimateModel(openLayerSpec(text, 'm.layers.yaml'), [
+    { gpus: 1, ...request },
+  ]);
+  if (training === undefined || scenario === undefined) throw new Error('not costed');
+  return notRunnable(training, scenario);
+}
+
+const ddp = (options: Readonly<Record<string, string>>): ScenarioRequest => ({
+  framework: { name: 'pytorch-ddp', options },
+});
+
+it.each<[ScenarioRequest, RegExp]>([
+  [{ framework: { name: 'caffe-mpi', options: {} } }, /^caffe-mpi is not PyTorch.* pytorch-ddp/],
+  [{ checkpoint: 'block' }, /cannot run checkpoint block/],
+  [ddp({ weights: 'half-with-copy' }), /cannot run weights=half-with-copy of pytorch-ddp/],
+  [ddp({ 'in-place': 'true' }), /cannot run in-place=true/],
+  [ddp({ embeddings: 'table-wise' }), /cannot run embeddings=table-wise/],
+])('%j', (request, message) => {
+  expect(refusal(request)).toMatch(message);
+});
+
+it('marks of layers are named', () => {
+  expect(refusal({}, model(' precision=fp32'))).toMatch(/precision` of .*fc/);
+  expect(refusal({ mode: 'inference' }, model(' recompute'))).toBeUndefined();
+});
+
+it.each<[ScenarioRequest]>([
+  [{}],
+  [{ accumulate: 4, optimizer: 'sgd' }],
+  [ddp({ compile: 'true', 'memory-format': 'channels-last', 'clip-norm': 'true' })],
+  [ddp({ 'optimizer-kernels': 'fused', gradients: 'added', weights: 'half', attention: 'eager' })],
+  [{ framework: { name: 'pytorch-fsdp', options: {} } }],
+])('%j runs', (request) => {
+  expect(refusal(request)).toBeUndefined();
+});
+
+it('every framework that runs on PyTorch is run, and no other', () => {
+  const refused = frameworks.filter(
+    ({ name }) => refusal({ framework: { name, options: {} } }) !== undefined,
+  );
+  expect(refused.map(({ name }) => name).sort()).toEqual([
+    'caffe-mpi',
+    'chainer',
+    'cntk',
+    'mxnet',
+    'tensorflow',
+  ]);
+});
