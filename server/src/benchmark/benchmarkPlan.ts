@@ -8,6 +8,7 @@
 
 import { z } from 'zod';
 import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
+import { optionValues } from '../frameworks/registry.ts';
 import type { TensorLiteral } from '../model/attribute.ts';
 import { evaluateDimension } from '../model/dimension.ts';
 import { isInteger } from '../model/elementType.ts';
@@ -111,7 +112,7 @@ export function planBenchmark(
   scenario: Scenario,
   { model, budgetSeconds = 60 }: PlanOptions = {},
 ): BenchmarkPlan {
-  const { options } = scenario.framework;
+  const options = optionValues(scenario.framework);
   const { graph, layers, batchSymbol } = training.analysis;
   const bindings = new Map(Object.entries(scenario.dimensions));
   if (batchSymbol !== undefined) bindings.set(batchSymbol, training.batch);
@@ -136,13 +137,14 @@ export function planBenchmark(
     precision: scenario.precision,
     optimizer: scenario.optimizer,
     accumulate: scenario.accumulate ?? 1,
-    channelsLast: options['memory-format'] === 'channels-last',
-    compile: compileMode(options.compile),
-    optimizerKernels: kernelsOfOptimizer(options['optimizer-kernels']),
-    clipsNorm: options['clip-norm'] === 'true',
-    addsGradients: options.gradients === 'added',
-    halfWeights: options.weights === 'half' && scenario.precision !== 'fp32' && scenario.precision !== 'tf32',
-    convTf32: options['conv-tf32'] !== 'false',
+    channelsLast: options.get('memory-format') === 'channels-last',
+    compile: compileMode(options.get('compile')),
+    optimizerKernels: kernelsOfOptimizer(options.get('optimizer-kernels')),
+    clipsNorm: options.get('clip-norm') === 'true',
+    addsGradients: options.get('gradients') === 'added',
+    halfWeights:
+      options.get('weights') === 'half' && scenario.precision !== 'fp32' && scenario.precision !== 'tf32',
+    convTf32: options.get('conv-tf32') !== 'false',
     budgetSeconds,
     opset: graph.operatorSets.get('') ?? 0,
     values: [...used].map((name) => plannedValue(name, training, contents, limits)),

@@ -10,6 +10,7 @@ import type { Composite } from '../composites/composite.ts';
 import { scalarOf } from '../composites/flow.ts';
 import { biasedMatmul } from '../frameworks/pytorch/foldedBias.ts';
 import { type FusedGroup, fusedGroups } from '../frameworks/pytorch/fusedGroups.ts';
+import { optionValues } from '../frameworks/registry.ts';
 import type { Graph, GraphAttribute, Operator } from '../model/graph.ts';
 import { isSameContent } from '../model/sameContent.ts';
 import type { Scenario } from '../model/scenario.ts';
@@ -37,8 +38,9 @@ export const ownCalls: readonly string[] = [
 
 /** Calls of a step with this scenario; no operator is in two. */
 export function composedCalls(training: TrainingGraph, { framework }: Scenario): readonly ComposedCall[] {
-  const { 'fused-calls': fusedCalls = 'true', attention } = framework.options;
-  if (fusedCalls === 'false') return [];
+  const options = optionValues(framework);
+  if (options.get('fused-calls') === 'false') return [];
+  const attention = options.get('attention');
   const asked = attention === 'fused' ? true : attention === 'eager' ? false : undefined;
   const groups = new Set(fusedGroups(training, asked).values());
   const { graph } = training.analysis;

@@ -1,7 +1,7 @@
 /** What of a scenario the runner cannot do. It would measure another step than the one that is predicted. */
 
 import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
-import { hasOption } from '../frameworks/registry.ts';
+import { hasOption, optionValues } from '../frameworks/registry.ts';
 import type { Scenario } from '../model/scenario.ts';
 
 /** What to leave out of the scenario, and why; `undefined` where all of it is run. */
@@ -12,11 +12,12 @@ export function notRunnable(training: TrainingGraph, scenario: Scenario): string
     kernels === undefined ? hasOption(framework.name, 'optimizer-kernels') : kernels === 'pytorch';
   if (!isPytorch)
     return `${framework.name} is not PyTorch, which the benchmark runs: choose pytorch-ddp to measure its step`;
-  const named = Object.entries(framework.options).find(([option, value]) =>
-    unknownToRunner[option]?.includes(value),
+  const isHalf = scenario.precision !== 'fp32' && scenario.precision !== 'tf32';
+  const named = [...optionValues(framework)].find(
+    ([option, value]) => unknownToRunner[option]?.includes(value) && (option !== 'weights' || isHalf),
   );
   if (named !== undefined)
-    return `the benchmark cannot run ${named[0]}=${named[1]} of ${framework.name}: leave it out`;
+    return `the benchmark cannot run ${named[0]}=${named[1]} of ${framework.name}: choose another value`;
   if (checkpoint !== undefined && checkpoint !== 'none')
     return `the benchmark cannot run checkpoint ${checkpoint}: choose none`;
   const marked = training.analysis.layers.find(

@@ -80,6 +80,14 @@ export function resolveFramework(choice: FrameworkChoice): {
   return { behaviour: entry.create(values), oneNode, trainsIn, issues };
 }
 
+/** The value that each option of a framework has in a scenario: what was asked for, else its default. */
+export function optionValues(choice: FrameworkChoice): ReadonlyMap<string, string> {
+  const { description } = choice;
+  const entry = description === undefined ? findFramework(choice.name) : describedFramework(description);
+  const { name, options } = entry ?? pytorchDdp;
+  return readOptions(name, options, choice.options).values;
+}
+
 const names = frameworks.map(({ name }) => name);
 
 const createWith = (options: readonly FrameworkOption[], create: FrameworkEntry['create']) =>
