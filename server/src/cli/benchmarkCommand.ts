@@ -1,19 +1,17 @@
 /** `layercost benchmark`: runs the model's step for real and puts measured beside predicted. */
 
 import { fileURLToPath } from 'node:url';
-import type { BenchmarkDevice, BenchmarkMeasurements } from '../benchmark/benchmarkMeasurements.ts';
+import type { BenchmarkMeasurements } from '../benchmark/benchmarkMeasurements.ts';
 import { planBenchmark } from '../benchmark/benchmarkPlan.ts';
 import { type ComparedTime, compareMeasured, type MeasuredComparison } from '../benchmark/compareMeasured.ts';
 import { notRunnable } from '../benchmark/notRunnable.ts';
 import { runBenchmark } from '../benchmark/runBenchmark.ts';
 import { type Column, layoutColumns } from '../estimate/report/columns.ts';
-import { gpuOfDevice } from '../hardware/gpuOfDevice.ts';
 import { formatBytes, formatTime, significant } from '../model/format.ts';
-import { precisions, type Scenario, type ScenarioRequest } from '../model/scenario.ts';
-import type { StepCost } from '../model/stepCost.ts';
 import { bytes } from '../model/units.ts';
 import type { Arguments } from './arguments.ts';
-import { costModelFile, failureStatus, type ModelFile, openModelFile, printIssues } from './costFile.ts';
+import { costModelFile, failureStatus, openModelFile, printIssues } from './costFile.ts';
+import { costOfDevice } from './costOfDevice.ts';
 import { withBenchmarkOptions } from './optionAdvice.ts';
 import { printData, printMessage } from './streams.ts';
 import { writeOutput } from './writeOutput.ts';
@@ -74,21 +72,6 @@ export async function runBenchmarkCommand(
         ),
   );
   return 0;
-}
-
-/** What one of the GPUs that ran is predicted to take, in the precision that ran; `undefined` where it has no profile. */
-function costOfDevice(
-  file: ModelFile,
-  request: ScenarioRequest,
-  { batchPerGpu, precision }: Scenario,
-  { kind, name, memoryBytes, precision: ran }: BenchmarkDevice,
-): StepCost | undefined {
-  const gpu = kind === 'cuda' ? gpuOfDevice(name, memoryBytes) : undefined;
-  if (gpu === undefined) return undefined;
-  const { globalBatch: _, ...asked } = request;
-  const own = { cluster: gpu.name, nodes: 1, gpus: 1, batch: batchPerGpu };
-  const known = precisions.find((each) => each === ran) ?? precision;
-  return costModelFile({ ...file, customCluster: undefined }, { ...asked, ...own, precision: known }).cost;
 }
 
 /** Rewrites one line on a terminal; on anything else progress would be noise, so nothing is printed. */
