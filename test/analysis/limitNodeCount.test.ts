@@ -12,7 +12,7 @@ test.each([
     mostCrowded + 1,
     63,
     mostCrowded,
-    'The file has 50,001 operators in 3.00 MiB, more than any exporter writes: those after the first 50,000 are left out',
+    'The file has 30,001 operators in 1.80 MiB, more than any exporter writes: those after the first 30,000 are left out',
   ],
 ])('%s', (_, operators, bytesEach, kept, said) => {
   const node = (index: number) => ({ type: 'Relu', inputs: ['x'], outputs: [`y${index}`] });

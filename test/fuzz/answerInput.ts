@@ -24,7 +24,7 @@ import { hover } from '../../server/src/language/hover.ts';
 import { inlayHints } from '../../server/src/language/inlayHints.ts';
 import { locateOnnxText } from '../../server/src/language/locateOnnxText.ts';
 import type { ModelView } from '../../server/src/language/modelView.ts';
-import type { Position, Range } from '../../server/src/language/textLines.ts';
+import type { Position, Range, TextLines } from '../../server/src/language/textLines.ts';
 import { viewCaffe } from '../../server/src/language/viewCaffe.ts';
 import { viewLayerSpec } from '../../server/src/language/viewLayerSpec.ts';
 import { viewOnnxText } from '../../server/src/language/viewOnnxText.ts';
@@ -38,14 +38,20 @@ export interface FuzzInput {
   readonly request: ScenarioRequest;
 }
 
-/** Everything that the path gives for one input. */
+/** What of the path's answer to one input is checked. */
 export interface Answer {
-  readonly opened: OpenedModel;
-  readonly estimate: ModelEstimate;
+  readonly issues: readonly Issue[];
+  readonly hasCost: boolean;
+  /** Whether a model was read, or an issue says why not. */
+  readonly isReadOrRefused: boolean;
   /** The JSON report; absent where there is no cost. */
   readonly report: string | undefined;
-  readonly view: ModelView | undefined;
-  /** Places that an editor is given. */
+  /** What an editor is given; absent where it shows nothing of the file. */
+  readonly shown: Shown | undefined;
+}
+
+interface Shown {
+  readonly text: TextLines;
   readonly positions: readonly Position[];
   readonly ranges: readonly Range[];
 }
@@ -57,19 +63,42 @@ const screen = 60;
 export type Part = 'open' | 'command' | 'view' | 'editor';
 
 /** Never throws for an engine that holds its promises. `onPart` hears where each part ends. */
-export function answerInput(
+export function answerInput(input: FuzzInput, onPart: (part: Part) => void = () => {}): Answer {
+  const { name, bytes, request } = input;
+  const command = answerCommand(input, onPart);
+  if (command.format !== 'onnx-text') return command.answer;
+  // The editor opens a text by itself, in a process that holds nothing of a command.
+  const view = viewText(decodeText(byteSourceOfBuffer(bytes)), name, request);
+  const shown = showView(view);
+  onPart('editor');
+  return { ...command.answer, shown };
+}
+
+/** The command line's answer, and the view of a file whose text the editor has no way of its own to open. */
+function answerCommand(
   { name, bytes, request }: FuzzInput,
-  onPart: (part: Part) => void = () => {},
-): Answer {
+  onPart: (part: Part) => void,
+): { readonly answer: Answer; readonly format: OpenedModel['format'] } {
   const source = byteSourceOfBuffer(bytes);
   const opened = openModel(source, name, { dimensions: request.dimensions });
   if (opened.issues.some((issue) => issue.span !== undefined))
     locateIssues(opened.issues, decodeText(source));
   const estimate = estimateModel(opened, [request, opened.scenario]);
   onPart('open');
-  const report = renderings(estimate, onPart);
-  const view = viewOf(opened, estimate, source.size < 2 ** 20 ? decodeText(source) : '', request);
-  if (view === undefined) return { opened, estimate, report, view, positions: [], ranges: [] };
+  const answer = {
+    issues: estimate.issues,
+    hasCost: estimate.cost !== undefined,
+    isReadOrRefused: opened.analysis !== undefined || opened.issues.length > 0,
+    report: renderings(estimate, onPart),
+  };
+  const view = viewOf(opened, estimate, source.size < 2 ** 20 ? decodeText(source) : '');
+  const shown = view === undefined ? undefined : showView(view);
+  onPart('view');
+  return { answer: { ...answer, shown }, format: opened.format };
+}
+
+/** Everything that an editor shows of a view. */
+function showView(view: ModelView): Shown {
   const last = view.text.lines.length - 1;
   const hints = inlayHints(view, 0, screen);
   const hovers = view.rows.slice(0, 20).map((row) => hover(view, { line: row.line, character: 0 }));
@@ -77,12 +106,8 @@ export function answerInput(
   codeLenses(view);
   const folds = foldingRanges(view);
   const symbols = documentSymbols(view);
-  onPart(opened.format === 'onnx-text' ? 'editor' : 'view');
   return {
-    opened,
-    estimate,
-    report,
-    view,
+    text: view.text,
     positions: [
       ...hints.map((hint) => hint.position),
       ...folds.flatMap(({ firstLine, lastLine }) =>
@@ -91,7 +116,7 @@ export function answerInput(
     ],
     ranges: [
       ...diagnostics(view).map((diagnostic) => diagnostic.range),
-      ...[...hovers, atEnd].flatMap((shown) => (shown === undefined ? [] : [shown.range])),
+      ...[...hovers, atEnd].flatMap((found) => (found === undefined ? [] : [found.range])),
       ...symbols.flatMap((symbol) => [symbol.range, symbol.selection]),
     ],
   };
@@ -117,23 +142,14 @@ function renderings(
   return json;
 }
 
-function viewOf(
-  opened: OpenedModel,
-  estimate: ModelEstimate,
-  text: string,
-  request: ScenarioRequest,
-): ModelView | undefined {
+function viewOf(opened: OpenedModel, estimate: ModelEstimate, text: string): ModelView | undefined {
   switch (opened.format) {
     case 'layer-spec':
       return viewLayerSpec(text, estimate);
     case 'prototxt':
       return viewCaffe(text, estimate);
-    case 'onnx-text': {
-      // An editor costs what it can of a text that is wrong in places.
-      const edited = openOnnxText(text, opened.name);
-      const spans = edited.onnxSpans ?? { nodes: [], values: new Map(), sections: [] };
-      return viewOnnxText(locateOnnxText(text, spans), estimateModel(edited, [request]));
-    }
+    case 'onnx-text':
+      return undefined;
     default: {
       if (opened.onnx === undefined) return undefined;
       const printed = printOnnxText(opened.onnx);
@@ -142,13 +158,18 @@ function viewOf(
   }
 }
 
+/** An editor costs what it can of a text that is wrong in places. */
+function viewText(text: string, name: string, request: ScenarioRequest): ModelView {
+  const edited = openOnnxText(text, name);
+  const spans = edited.onnxSpans ?? { nodes: [], values: new Map(), sections: [] };
+  return viewOnnxText(locateOnnxText(text, spans), estimateModel(edited, [request]));
+}
+
 /** Throws where an answer breaks a promise. */
-export function checkAnswer({ opened, estimate, report, view, positions, ranges }: Answer): void {
-  const errors = estimate.issues.filter(({ severity }) => severity === 'error');
-  if (estimate.cost === undefined) must(errors.length > 0, 'no cost, and no error that says why');
-  if (opened.analysis === undefined)
-    must(opened.issues.length > 0, 'nothing read, and no issue that says why');
-  for (const issue of estimate.issues) checkMessage(issue);
+export function checkAnswer({ issues, hasCost, isReadOrRefused, report, shown }: Answer): void {
+  must(hasCost || issues.some(({ severity }) => severity === 'error'), 'no cost, and no error that says why');
+  must(isReadOrRefused, 'nothing read, and no issue that says why');
+  for (const issue of issues) checkMessage(issue);
   if (report !== undefined) {
     const parsed = reportSchema.safeParse(JSON.parse(report));
     must(
@@ -158,12 +179,10 @@ export function checkAnswer({ opened, estimate, report, view, positions, ranges 
     const negative = /"[a-zA-Z]+":-\d[^,}]*/.exec(report)?.[0];
     must(negative === undefined, `the report has a negative number: ${negative}`);
   }
-  if (view === undefined) return;
+  if (shown === undefined) return;
+  const { text, positions, ranges } = shown;
   const inText = ({ line, character }: Position): boolean =>
-    line >= 0 &&
-    line < view.text.lines.length &&
-    character >= 0 &&
-    character <= (view.text.lines[line] ?? '').length;
+    line >= 0 && line < text.lines.length && character >= 0 && character <= (text.lines[line] ?? '').length;
   for (const position of positions)
     must(inText(position), `a place outside the text: ${JSON.stringify(position)}`);
   for (const { start, end } of ranges) {

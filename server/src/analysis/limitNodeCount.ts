@@ -10,7 +10,7 @@ import type { Issue } from '../model/issue.ts';
 import { bytes } from '../model/units.ts';
 
 /** As many as the largest models have; a file of fewer is small, however crowded. */
-export const mostCrowded = 50_000;
+export const mostCrowded = 30_000;
 
 const fewestBytes = 64;
 
@@ -18,7 +18,7 @@ const fewestBytes = 64;
 export const hasTooManyNodes = (count: number, size: number): boolean =>
   count > mostCrowded && size < count * fewestBytes;
 
-/** The model as a file of `size` bytes (or characters) holds it, cut after 50,000 operators where they are crowded. */
+/** The model as a file of `size` bytes (or characters) holds it, cut after 30,000 operators where they are crowded. */
 export function limitNodeCount(
   model: OnnxModel,
   size: number,

@@ -4,6 +4,7 @@ import { sourceOfOperators } from '../analysis/sourceOfOperators.ts';
 import type { ModelEstimate } from '../estimate/estimateModel.ts';
 import type { PrintedOnnx } from '../formats/onnx-text/printedOnnx.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
+import type { LayerCost } from '../model/stepCost.ts';
 import type { OperatorCost } from '../operators/definition.ts';
 import type { LayerRow, ModelView } from './modelView.ts';
 import { markPartial } from './partialRows.ts';
@@ -37,6 +38,7 @@ function rows(text: TextLines, printed: PrintedText, estimate: ModelEstimate): r
   const costs = new Map(estimate.cost.layers.map((layer) => [layer.name, layer]));
   const sourceOf = sourceOfOperators(analysis);
   const made = new Map<number, LayerRow>();
+  const onLine = new Map<number, LayerCost[]>();
   for (const layer of analysis.layers) {
     const cost = costs.get(layer.name);
     const lines = new Set<number>();
@@ -53,18 +55,20 @@ function rows(text: TextLines, printed: PrintedText, estimate: ModelEstimate): r
       }
     }
     if (cost === undefined || line === undefined) continue;
-    // Layers share a line where one was put back that the file has folded into the other's node.
-    const shared = made.get(line);
+    // Layers share a line where their nodes do, or where one was put back that the file has folded into the other's node.
+    const shared = onLine.get(line);
     if (shared !== undefined) {
-      made.set(line, { ...shared, layers: [...shared.layers, cost] });
+      shared.push(cost);
       continue;
     }
+    const layers = [cost];
+    onLine.set(line, layers);
     made.set(line, {
       name: layer.name,
       line,
       range: rangeOfLine(text, line),
       lines: [...lines],
-      layers: [cost],
+      layers,
       group: false,
     });
   }

@@ -16,9 +16,12 @@ export const showsLayers = (uri: string): boolean => URI.parse(uri).scheme === o
 /** The last part of an address's path, for messages and names. */
 export const fileName = (uri: string): string => URI.parse(uri).path.split('/').pop() ?? '';
 
-/** The address of a path beside a file; `undefined` for one that is absolute or leaves the file system. */
+/** Half of a pair of UTF-16: no file has it in its name, and no address can write it. */
+const halfCharacter = /\p{Cs}/u;
+
+/** The address of a path beside a file; `undefined` for one that is absolute, or that no file can have. */
 export function resolvePath(uri: string, path: string): string | undefined {
-  if (path === '' || /^([a-z][a-z0-9+.-]*:|[/\\])/i.test(path)) return undefined;
+  if (path === '' || halfCharacter.test(path) || /^([a-z][a-z0-9+.-]*:|[/\\])/i.test(path)) return undefined;
   return Utils.resolvePath(Utils.dirname(URI.parse(uri)), path).toString();
 }
 
@@ -40,6 +43,7 @@ export function resolveInWorkspace(
   folders: readonly string[],
   trusted: boolean,
 ): string | undefined {
+  if (halfCharacter.test(path)) return undefined;
   const { scheme } = URI.parse(model);
   if (/^[\\/]{2}/.test(path)) return trusted && scheme === 'file' ? URI.file(path).toString() : undefined;
   if (/^(?:\/|[a-z]:[\\/])/i.test(path)) {

@@ -124,7 +124,7 @@ export const issueCodes = {
   'graph/crowded-operators': {
     title: 'Implausibly many operators for the size of the file',
     explanation:
-      'More than 50,000 operators take under 24 bytes each, too few even for their names: the file is corrupt or malicious. Operators after the first 50,000 are dropped. Export the model again.',
+      'More than 30,000 operators take under 64 bytes each, half of what the shortest of real files take: the file is corrupt or malicious. Operators after the first 30,000 are dropped. Export the model again.',
     leavesOut: true,
   },
   'graph/idle-operators': {
@@ -205,7 +205,7 @@ export const issueCodes = {
   'spec/too-long': {
     title: 'The layer spec has more layers than Layercost costs',
     explanation:
-      'More than 16,000 layers, or 64,000 tensors, are a slip in a repetition. Layers beyond are left out, so totals are lower bounds.',
+      'More than 10,000 layers, or 40,000 tensors, are a slip in a repetition. Layers beyond are left out, so totals are lower bounds.',
     leavesOut: true,
   },
   'spec/call': {

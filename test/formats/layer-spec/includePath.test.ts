@@ -20,6 +20,7 @@ it.each([
   ['https://host/b.yaml', 'a.layers.yaml', /relative to this file/],
   ['b.onnx', 'a.layers.yaml', /only layer specs/],
   ['', 'a.layers.yaml', /is missing/],
+  ['b\ud800.layers.yaml', 'a.layers.yaml', /half of a character/],
 ])('%s in %s is refused', (written, from, problem) => {
   expect(includePath(written, from)).toEqual({ problem: expect.stringMatching(problem) });
 });

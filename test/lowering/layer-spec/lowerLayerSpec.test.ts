@@ -354,7 +354,7 @@ it('does not repeat what nobody knows', () => {
 it('stops at a repetition that cannot be meant', () => {
   const { issues } = lower('inputs: { x: "float32[n]" }\nlayers:\n  - a: GELU() * 1000000000\n');
   expect(issues.map((issue) => issue.message)).toEqual([
-    'the model has more than 16000 layers; is a repetition too large? Those beyond are left out',
+    'the model has more than 10000 layers; is a repetition too large? Those beyond are left out',
   ]);
 });
 
@@ -363,7 +363,7 @@ it.each([
   ['Transformer(4, 1, 1000000000) from x, x', '`num_encoder_layers` is at most 100, not 1000000000'],
   [
     'Transformer(4, 1, 100, 100, batch_first=True) * 100 from x, x',
-    'the model has more than 64000 tensors; is a repetition too large? Those beyond are left out',
+    'the model has more than 40000 tensors; is a repetition too large? Those beyond are left out',
   ],
   [
     'Unfold(1000000, padding=10000000) from image',

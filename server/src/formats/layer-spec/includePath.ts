@@ -15,6 +15,9 @@ export function includePath(
   if (/^[/\\]|^[A-Za-z][\w+.-]*:|\\|\0/.test(written)) {
     return { problem: 'write a path relative to this file, with `/` between its parts' };
   }
+  if (/\p{Cs}/u.test(written)) {
+    return { problem: 'the path holds half of a character; write the name of the file again' };
+  }
   const parts = from.split('/').slice(0, -1);
   for (const part of written.split('/')) {
     if (part === '' || part === '.') continue;

@@ -7,13 +7,15 @@ import type { Issue } from '../../model/issue.ts';
 import type { IndentedSpec, ReadSpec } from './specReading.ts';
 import { contentLines, type MeantIndents, type YamlLine } from './yamlLines.ts';
 
-/** `read` reads the text with some indents. Reading is repeated, so that long texts are not. */
+/** `read` reads the text with some indents. Reading is repeated, so that long texts are not, and less so the longer they are. */
 export function meantIndents(text: string, read: (meant: MeantIndents) => IndentedSpec): MeantIndents {
   const meant = new Map<number, number>();
   if (text.length > longestText) return meant;
   const lines = contentLines(text, meant, () => undefined);
+  let readings = 1;
   let present = read(meant);
   for (let slip = 0; slip < mostSlips && present.issues.length > 0; slip += 1) {
+    if (readings * text.length > mostRead) break;
     const tabbed = lines.findIndex((line) => holdsTab(text, line) && !meant.has(line.start));
     const first = Math.min(...present.issues.map(({ span }) => span?.start ?? 0));
     const wrong = lines.findLastIndex(({ start }) => start <= first);
@@ -25,6 +27,7 @@ export function meantIndents(text: string, read: (meant: MeantIndents) => Indent
       if (line === undefined || meant.has(line.start)) continue;
       for (const indent of indentsAround(lines, suspect, meant)) {
         const left = read(new Map([...meant, [line.start, indent]]));
+        readings += 1;
         // Without tabs, one line is taken for the slip or none is: more could be moved about until nothing is wrong.
         if ((tabbed < 0 && left.isMisplaced) || badness(left) >= badness(fewest)) continue;
         fewest = left;
@@ -53,6 +56,8 @@ function badness({ spec, issues }: ReadSpec): number {
 /** Characters. */
 const longestText = 2 ** 16;
 const mostSlips = 8;
+/** Characters read, up to the slip with which they are exceeded: a person waits for this with every keystroke. */
+const mostRead = 2 ** 20;
 
 /** What is wrong with the indent of each of these lines. */
 export function issuesOfIndents(text: string, meant: MeantIndents): readonly Issue[] {

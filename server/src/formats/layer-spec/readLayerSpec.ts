@@ -22,11 +22,14 @@ import type { YamlEntry, YamlNode, YamlProblem } from './yamlTree.ts';
 
 /** People write a few hundred lines; lines of a megabyte are no model anyone wrote. */
 const longestSpec = 2 ** 20;
+/** Each line becomes some objects, however short it is. */
+const mostLines = 2 ** 16;
 
 /** `memory` holds what was read of an earlier state of the text, and then what is read of this one. */
 export function readLayerSpec(text: string, memory = new ReadingCache()): ReadSpec {
-  if (text.length > longestSpec) {
-    const message = `the layer spec is ${text.length} characters long, more than ${longestSpec}; put repeated layers into blocks, or export the model as ONNX`;
+  const excess = excessOf(text);
+  if (excess !== undefined) {
+    const message = `the layer spec ${excess}; put repeated layers into blocks, or export the model as ONNX`;
     const span = { start: 0, end: 0 };
     return { spec: undefined, issues: [{ code: 'file/unreadable', severity: 'error', message, span }] };
   }
@@ -37,6 +40,14 @@ export function readLayerSpec(text: string, memory = new ReadingCache()): ReadSp
   if (meant.size === 0) return asWritten;
   const { spec, issues } = readIndented(text, memory, meant);
   return { spec, issues: inOrder([...issuesOfIndents(text, meant), ...issues]) };
+}
+
+/** What a text has too much of to be read. */
+function excessOf(text: string): string | undefined {
+  if (text.length > longestSpec) return `is ${text.length} characters long, more than ${longestSpec}`;
+  let lines = 1;
+  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) lines += 1;
+  return lines > mostLines ? `has ${lines} lines, more than ${mostLines}` : undefined;
 }
 
 function readIndented(text: string, memory: ReadingCache, meant: MeantIndents): IndentedSpec {

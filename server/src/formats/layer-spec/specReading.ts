@@ -51,13 +51,13 @@ export class SpecReading {
     what: string,
   ): ReadonlyMap<string, YamlEntry> {
     const found = new Map<string, YamlEntry>();
+    const present = new Set(entries.map(({ key }) => key.text));
     for (const entry of entries) {
       const { text, span } = entry.key;
       if (known.includes(text)) found.set(text, entry);
       else {
         const meant = likelyName(text, known);
-        const isFree = entries.every(({ key }) => key.text !== meant);
-        if (meant !== undefined && isFree) {
+        if (meant !== undefined && !present.has(meant)) {
           found.set(meant, { ...entry, key: { ...entry.key, text: meant } });
         }
         const message = `\`${text}\` is not a key of ${what}${didYouMean(text, known)}`;

@@ -103,10 +103,10 @@ const isCallable = ({ callee }: LayerCall, { home }: Scope): boolean =>
   findOperator('', callee.text, opset) !== undefined;
 
 /** Layers beyond this are a slip of the hand in a repetition, not a model. */
-const mostLayers = 16_000;
+const mostLayers = 10_000;
 
 /** Some layers are many operators each; tensors beyond this would take seconds for every keystroke. */
-const mostTensors = 64_000;
+const mostTensors = 40_000;
 
 /** Whether there are too many layers by now, which is said once. */
 function isTooLong(call: LayerCall | undefined, name: Name, scope: Scope, run: LoweringRun): boolean {
