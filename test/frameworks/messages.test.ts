@@ -32,9 +32,11 @@ const gradients = [
 ];
 
 /** `e` as a table of rows of 32 elements, of which 1,000 are looked up by the first operator and read by the second. */
-const withTable = gradients.map((each): Gradient => {
-  if (each.parameter !== 'e') return each;
-  const result = { elements: 32_000, from: 0, to: 1 };
+const withTable = (isBag: boolean): readonly Gradient[] =>
+  gradients.map((each) => (each.parameter === 'e' ? asTable(each, isBag) : each));
+
+function asTable(each: Gradient, isBag: boolean): Gradient {
+  const result = { elements: 32_000, isBag, from: 0, to: 1 };
   const table = {
     index: 0,
     rows: 124_627,
@@ -45,7 +47,7 @@ const withTable = gradients.map((each): Gradient => {
     result,
   };
   return { ...each, table };
-});
+}
 
 /** Positions of backward end 1 ms after another; the host launches each at once; 50 µs and 1 GB/s for whatever is sent, but for passes of the host. */
 const backwardEnds = () => Float64Array.of(1e-3, 2e-3, 3e-3, 4e-3);
@@ -63,7 +65,10 @@ const isInference = (words: readonly string[]): boolean => words.includes('infer
 const precisionOf = (words: readonly string[]): WorkerGroup['precision'] =>
   words.includes('bf16') ? 'bf16' : words.includes('tf32') ? 'tf32' : 'fp32';
 
-/** `pytorch-ddp,bucket-mb=50 4x2 bf16 inference`: framework and options, GPUs of how many nodes, what else is not as usual. */
+/**
+ * `pytorch-ddp,bucket-mb=50 4x2 bf16 inference`: framework and options, GPUs of how many nodes, what else is not as usual.
+ * `unpooled`: rows of the table are not added before they are read.
+ */
 function exchangeOf(row: string): Exchange | undefined {
   const [choice = '', size = '', ...more] = row.split(' ');
   const [name = '', ...pairs] = choice.split(',');
@@ -73,7 +78,9 @@ function exchangeOf(row: string): Exchange | undefined {
   const { behaviour, issues } = resolveFramework({ name, options });
   expect(issues).toEqual([]);
   const { embeddings = 'as-written' } = options;
-  const given = ['as-written', 'dense'].includes(embeddings) ? gradients : withTable;
+  const given = ['as-written', 'dense'].includes(embeddings)
+    ? gradients
+    : withTable(!more.includes('unpooled'));
   return isInference(more)
     ? behaviour.exchangeInInference?.(given, group)
     : behaviour.exchange(given, group, profiled);

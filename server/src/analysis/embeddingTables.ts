@@ -28,6 +28,8 @@ export interface EmbeddingTable {
 
 export interface LookupResult {
   readonly elements: number;
+  /** Whether rows are added before anything else reads them, wherever they are looked up. */
+  readonly isBag: boolean;
   /** Position of the operator that gives it, and of the first that reads it; absent where nothing does. */
   readonly from: number;
   readonly to: number | undefined;
@@ -118,6 +120,7 @@ function resultOf(
   let elements = 0;
   let from = 0;
   let to: number | undefined;
+  let areBags = true;
   for (const [index, operator] of operators.entries()) {
     const position = positions[index] ?? 0;
     const shift = position - (operator?.index ?? 0);
@@ -126,13 +129,14 @@ function resultOf(
     const adding = readers.length === 1 ? graph.operators[readers[0] ?? -1] : undefined;
     const isBag = adding !== undefined && addsRows(adding);
     const last = isBag ? adding : operator;
+    areBags &&= isBag;
     const name = last?.outputs[0] ?? '';
     const [reader] = graph.values.get(name)?.consumers ?? [];
     elements += tensors.get(name)?.elements ?? 0;
     from = Math.max(from, (last?.index ?? 0) + shift);
     if (reader !== undefined) to = Math.min(to ?? reader + shift, reader + shift);
   }
-  return { elements, from, to };
+  return { elements, isBag: areBags, from, to };
 }
 
 const addsRows = (operator: Operator): boolean =>

@@ -3,17 +3,21 @@
  * looked-up rows and their gradients.
  *
  * Sparse gradients. PyTorch DDP gives each a bucket of its own (torch/csrc/distributed/c10d/reducer.cpp,
- * `expect_sparse_gradient`). NCCL refuses them (github.com/pytorch/pytorch/issues/22400, open in 2024); gloo gathers sizes,
- * indices and values of all ranks in host memory (ProcessGroupGloo.cpp, `AsyncSparseAllreduceWork`; NVIDIA/nccl issue 215). A
- * process group has one backend for a device, so that dense buckets go by gloo too. Horovod gathers indices and values
- * (horovod/torch/mpi_ops.py, `sparse_allreduce_async`); with `sparse_as_dense` it sends tables whole.
+ * `expect_sparse_gradient`). NCCL refuses them (github.com/pytorch/pytorch/issues/22400, open in 2024). Gloo first adds rows
+ * that are alike on the GPU, then gathers a few sizes, indices and values of all ranks in host memory, and adds again
+ * (PyTorch 2.x torch/csrc/distributed/c10d/ProcessGroupGloo.cpp, `AsyncSparseAllreduceCUDAWork`). A process group has one
+ * backend for a device, so that dense buckets go by gloo too. Horovod gathers indices and values of all lookups as they are
+ * (horovod at 62ed339, horovod/torch/mpi_ops.py, `sparse_allreduce_async`); with `sparse_as_dense` it sends tables whole.
  *
- * Sharded tables, as TorchRec has them (torchrec/distributed/sharding, `tw_sharding.py` and `rw_sharding.py`) and DLRM before it
- * (facebookresearch/dlrm, extend_distributed.py; Naumov et al., arXiv 1906.00091, section 4): indices go to the GPUs that hold
- * their rows; table-wise, bags come back by all-to-all, row-wise, parts of bags are summed by reduce-scatter. Gradients go the
- * way back, all-to-all or all-gather. Tables are taken as spread evenly.
+ * Sharded tables, as TorchRec has them (meta-pytorch/torchrec at 10d024e and 0fcce44, torchrec/distributed/sharding) and DLRM
+ * before it (Naumov et al., arXiv 1906.00091, section 4): indices go to the GPUs that hold their rows (`KJTAllToAll`).
+ * Table-wise, what is looked up comes back by all-to-all. Row-wise, parts of bags are summed by reduce-scatter
+ * (rw_sharding.py, `RwPooledEmbeddingDist`), and rows that no bag adds come back by all-to-all from the GPU that holds each
+ * (rw_sequence_sharding.py, `RwSequenceEmbeddingDist`). Gradients go the way back, all-to-all or all-gather. Tables are taken
+ * as spread evenly.
  */
 
+import { distinctRows, type EmbeddingTable } from '../analysis/embeddingTables.ts';
 import type { CollectiveOperation } from '../communication/operation.ts';
 import { bytes } from '../model/units.ts';
 import {
@@ -68,12 +72,24 @@ export const indexBytes = 8;
 const rowBytes = ({ bytes: size, elements, table }: Gradient): number =>
   table === undefined ? 0 : (size / elements) * table.width;
 
+/** How many rows a GPU sends of a table: one for each lookup, or, where those that are alike are added first, each once. */
+export type RowsSent = (table: EmbeddingTable) => number;
+export const everyLookup: RowsSent = ({ lookups }) => lookups;
+export const differentRows: RowsSent = ({ rows, lookups }) => distinctRows(rows, lookups);
+
 /** What a GPU receives of sparse gradients: the rows of all GPUs. */
-export const receivedRows = (gradients: readonly Gradient[], { gpus }: WorkerGroup): number =>
-  gradients.reduce(
-    (total, gradient) => total + gpus * (gradient.table?.lookups ?? 0) * (rowBytes(gradient) + indexBytes),
-    0,
-  );
+export const receivedRows = (
+  gradients: readonly Gradient[],
+  { gpus }: WorkerGroup,
+  sent: RowsSent = everyLookup,
+): number => {
+  let total = 0;
+  for (const gradient of gradients) {
+    if (gradient.table !== undefined)
+      total += gpus * sent(gradient.table) * (rowBytes(gradient) + indexBytes);
+  }
+  return total;
+};
 
 /** Indices and values of every table, gathered from all GPUs when its gradient is ready; the update waits for them. */
 export function gatheredRows(
@@ -81,6 +97,7 @@ export function gatheredRows(
   { gpus }: WorkerGroup,
   channel: Channel = ncclStream,
   library?: CollectiveOperation['library'],
+  sent: RowsSent = everyLookup,
 ): readonly Message[] {
   const gather = (size: number) => ({
     channel,
@@ -95,7 +112,7 @@ export function gatheredRows(
   return gradients.flatMap((gradient): readonly Message[] => {
     const { table, readyAfter } = gradient;
     if (table === undefined) return [];
-    const [indices, values] = [table.lookups * indexBytes, table.lookups * rowBytes(gradient)];
+    const [indices, values] = [sent(table) * indexBytes, sent(table) * rowBytes(gradient)];
     return [
       {
         gradients: [gradient],
@@ -108,7 +125,7 @@ export function gatheredRows(
   });
 }
 
-/** What sharded tables send: all of them together where all are looked up before any is used, else each by itself. */
+/** What sharded tables send. Row by row, bags come back in another way than rows. */
 export function shardedTables(
   gradients: readonly Gradient[],
   group: WorkerGroup,
@@ -116,18 +133,38 @@ export function shardedTables(
   learns: boolean,
 ): readonly Message[] {
   const tables = gradients.filter(({ table }) => table !== undefined);
-  if (tables.length === 0 || group.gpus === 1) return [];
+  if (group.gpus === 1) return [];
+  if (handling !== 'row-wise') return togetherOrApart(tables, group, false, learns);
+  return [true, false].flatMap((areBags) =>
+    togetherOrApart(
+      tables.filter(({ table }) => table?.result.isBag === areBags),
+      group,
+      areBags,
+      learns,
+    ),
+  );
+}
+
+/** All of them together where all are looked up before any is used, else each by itself. */
+function togetherOrApart(
+  tables: readonly Gradient[],
+  group: WorkerGroup,
+  areParts: boolean,
+  learns: boolean,
+): readonly Message[] {
+  if (tables.length === 0) return [];
   const from = Math.max(...tables.map(({ table }) => table?.result.from ?? 0));
   const to = Math.min(...tables.map(({ table }) => table?.result.to ?? group.operators));
   return to > from
-    ? sentTogether(tables, group, handling, learns)
-    : tables.flatMap((gradient) => sentTogether([gradient], group, handling, learns));
+    ? sentTogether(tables, group, areParts, learns)
+    : tables.flatMap((gradient) => sentTogether([gradient], group, areParts, learns));
 }
 
+/** `areParts`: each GPU has a part of every bag, which are added on the way. */
 function sentTogether(
   gradients: readonly Gradient[],
   { gpus, operators }: WorkerGroup,
-  handling: EmbeddingHandling,
+  areParts: boolean,
   learns: boolean,
 ): readonly Message[] {
   let [indices, results, first, from, to] = [0, 0, operators, 0, operators - 1];
@@ -140,7 +177,6 @@ function sentTogether(
     from = Math.max(from, table.result.from);
     to = Math.min(to, table.result.to ?? to);
   }
-  const isRowWise = handling === 'row-wise';
   const message = (
     collective: CollectiveOperation['collective'],
     size: number,
@@ -155,16 +191,15 @@ function sentTogether(
       { channel: ncclStream, operation: { kind: 'collective', collective, bytes: bytes(size), over: 'all' } },
     ],
   });
-  // A part of every bag comes from each GPU.
-  const size = isRowWise ? gpus * results : results;
+  const size = areParts ? gpus * results : results;
   const last = operators - 1;
   return [
     message('all-to-all', indices, stepStart, forwardAt(first)),
-    message(isRowWise ? 'reduce-scatter' : 'all-to-all', size, forwardAt(from), forwardAt(to)),
+    message(areParts ? 'reduce-scatter' : 'all-to-all', size, forwardAt(from), forwardAt(to)),
     ...(learns
       ? [
           message(
-            isRowWise ? 'all-gather' : 'all-to-all',
+            areParts ? 'all-gather' : 'all-to-all',
             size,
             backwardAt(last - to),
             backwardAt(last - from),

@@ -12,6 +12,7 @@ import { bytes, sum } from '../model/units.ts';
 import type { FrameworkBehaviour } from './behaviour.ts';
 import {
   denseGradients,
+  differentRows,
   embeddingHandling,
   embeddingsOption,
   gatheredRows,
@@ -166,12 +167,12 @@ function createPytorchDdp(options: ReadonlyMap<string, string>): FrameworkBehavi
         messages: isByGloo
           ? inReadyOrder([
               ...allReduceEach(buckets, { library: 'open-mpi' }, gloo),
-              ...gatheredRows(gradients, group, gloo, 'open-mpi'),
+              ...gatheredRows(gradients, group, gloo, 'open-mpi', differentRows),
             ])
           : [...shardedTables(gradients, group, embeddings, true), ...allReduceEach(buckets)],
         buffers: bytes(
           (views ? 0 : sum(dense.map(({ bytes: size }) => size))) +
-            (isByGloo ? receivedRows(gradients, group) : 0),
+            (isByGloo ? receivedRows(gradients, group, differentRows) : 0),
         ),
       };
     },
