@@ -131,6 +131,10 @@ describe('arguments', () => {
     ],
     ['report a.onnx --measured-step -1', '--measured-step -1: no option takes a negative number'],
     ['report a.onnx --measured-step=-1', '--measured-step -1 is not a positive number of seconds'],
+    [
+      'report a.onnx --measured-step 1e300',
+      '--measured-step 1e300 is not a number of seconds from 1e-9 to 1e9; check its unit',
+    ],
     ['report a.onnx --batch --gpus 8', '--batch needs a value, and --gpus is an option'],
     ['report a.onnx --cluster', '--cluster needs a value; layercost --help'],
     ['convert a.onnx --force=yes', '--force takes no value; remove yes'],

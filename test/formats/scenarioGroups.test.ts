@@ -38,6 +38,12 @@ describe('groups of a scenario', () => {
     [readInputGroup, 'decode-rate=9,source=disk', /local or shared, not "disk"/],
     [readWorkersGroup, 'imbalance=0.9', /at least 1/],
     [readWorkersGroup, 'spread=-1', /above 0/],
+    // Numbers that overflow what is computed from them, or vanish beside it.
+    [readWorkersGroup, 'spread=1e308', /from 1e-9 to 1000000, not "1e308"; check its unit/],
+    [readWorkersGroup, 'straggler=2000000', /from 1e-9 to 1000000/],
+    [readInputGroup, 'decode-rate=1e-308', /from 1e-9 to 1000000000000000/],
+    [readRunGroup, 'samples=1e300,epochs=1', /from 1e-9 to 1000000000000000/],
+    [readRunGroup, 'samples=Infinity', /from 1e-9 to/],
     [readWorkersGroup, 'straggler=0.5', /at least 1/],
     [readWorkersGroup, 'other-gpu=', /`other-gpu` takes a name/],
     [readWorkersGroup, 'other-count=2', /needs `other-gpu`/],

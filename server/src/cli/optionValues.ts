@@ -19,11 +19,13 @@ export function wholeNumber(option: string, text: string | undefined, least: num
   );
 }
 
+/** Of seconds: from a nanosecond to thirty years, beyond which sums of times come to nothing or to infinity. */
 export function positiveNumber(option: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const value = Number(text);
-  if (Number.isFinite(value) && value > 0) return value;
-  throw new WrongArgument(`${option} ${text} is not a positive number of seconds`);
+  if (!(value > 0)) throw new WrongArgument(`${option} ${text} is not a positive number of seconds`);
+  if (value >= 1e-9 && value <= 1e9) return value;
+  throw new WrongArgument(`${option} ${text} is not a number of seconds from 1e-9 to 1e9; check its unit`);
 }
 
 export function chosen<Name extends string>(

@@ -1,4 +1,4 @@
-/** What was assumed because the graph does not show it, and what options of a framework cannot change. */
+/** What was assumed because the graph does not show it, what options of a framework cannot change, and what it refuses. */
 
 import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
 import type { Composites } from '../composites/findComposites.ts';
@@ -8,12 +8,14 @@ import type { Issue } from '../model/issue.ts';
 import type { Scenario } from '../model/scenario.ts';
 import { hasTrait } from '../operators/operatorFacts.ts';
 import { sparseGradientIssues } from './sparseGradients.ts';
+import { partIssues } from './tooManyParts.ts';
 
 export const assumptionsOf = (training: TrainingGraph, scenario: Scenario): readonly Issue[] => [
   ...attentionIssues(training, scenario),
   ...inPlaceIssues(training, scenario),
   ...routingIssues(training),
   ...sparseGradientIssues(training, scenario),
+  ...partIssues(training, scenario),
 ];
 
 /** In place, an activation keeps its result; otherwise its input, which nothing else may need. */

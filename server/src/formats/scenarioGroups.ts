@@ -113,6 +113,12 @@ export function readRunGroup(text: string): GroupResult<RunScenario | undefined>
   };
 }
 
+/** Beyond these a number is a slip, and sums of times come to nothing or to infinity. */
+const least = 1e-9;
+const mostOfAny = 1e15;
+/** Of ratios of times. */
+const mostOfWorkers = 1e6;
+
 /** Pairs of a known name and a positive number, one of the words that a name takes, or any word ('a name'). */
 function readPairs(
   group: GroupName,
@@ -144,8 +150,11 @@ function readPairs(
       continue;
     }
     const number = Number(value);
-    if (value !== '' && Number.isFinite(number) && number > 0) numbers.set(name, number);
-    else problems.push(`\`${name}\` takes a number above 0, not "${value}"`);
+    const most = group === 'workers' ? mostOfWorkers : mostOfAny;
+    if (value === '' || !(number > 0)) problems.push(`\`${name}\` takes a number above 0, not "${value}"`);
+    else if (number < least || number > most) {
+      problems.push(`\`${name}\` takes a number from ${least} to ${most}, not "${value}"; check its unit`);
+    } else numbers.set(name, number);
   }
   return { numbers, words, problems };
 }

@@ -45,6 +45,8 @@ export interface FrameworkBehaviour {
   readonly update: (optimizer: Optimizer, precision: Precision, sizes: UpdateSizes) => Update;
   /** On CPUs, time of its kernels over that of eager PyTorch's, where averages of measurements say no more; left out, 1. */
   readonly slowdownOnCpus?: number;
+  /** Gradients go in parts of at most so many bytes; left out, none is cut. */
+  readonly partBytes?: number;
   /** Where each rule comes from, for notes. */
   readonly notes: readonly string[];
 }

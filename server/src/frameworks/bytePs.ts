@@ -50,15 +50,16 @@ export const bytePs: FrameworkEntry = {
   ],
   create: (options) => {
     const crosses = options.get('cross-barrier') === 'true';
+    const partition = Number(options.get('partition-mb')) * 1e6;
     return {
       ...eagerPytorch(options),
       name: 'byteps',
+      partBytes: partition,
       exchange: (gradients, group) => {
         if (group.gpus === 1) return noExchange;
         const choice = chooseServers(options, group, gradients, bytes(0));
         // A job of one node asks no server (global.cc: it is distributed from two on).
         const stagesOf = serverStages(group, { ...choice, colocated: choice.colocated || group.nodes === 1 });
-        const partition = Number(options.get('partition-mb')) * 1e6;
         return {
           messages: partitionedMessages(gradients, partition, stagesOf, {
             ...(options.get('overlap') === 'false' ? { after: backwardEnd(group) } : {}),

@@ -94,6 +94,7 @@ export const byteScheduler: FrameworkEntry = {
     return {
       ...eagerPytorch(options),
       name: 'bytescheduler',
+      partBytes: handedOver,
       exchange: (gradients, group) => {
         if (group.gpus === 1) return noExchange;
         return {

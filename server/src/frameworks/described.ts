@@ -44,6 +44,9 @@ export const describedFramework = (description: FrameworkDescription): Framework
         reads: description.input.reads === 'everything' ? 'everything' : 'own share',
       },
       exchange: (gradients, group) => exchangeOf(description, gradients, group),
+      ...(description.gradients.partMiB === undefined
+        ? {}
+        : { partBytes: description.gradients.partMiB * 2 ** 20 }),
       notes: [`${description.title}, user-defined framework`],
     }),
   };
