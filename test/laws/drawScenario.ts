@@ -2,15 +2,20 @@
 
 import fc from 'fast-check';
 import type { OpenedModel } from '../../server/src/analysis/openedModel.ts';
+import { readFrameworkDescription } from '../../server/src/formats/framework/readFrameworkDescription.ts';
 import { frameworks } from '../../server/src/frameworks/registry.ts';
 import { builtInClusters } from '../../server/src/hardware/clusters.ts';
 import { builtInGpus } from '../../server/src/hardware/gpus.ts';
 import {
   checkpoints,
+  type FrameworkChoice,
+  type InputScenario,
   optimizers,
   precisions,
+  type RunScenario,
   type ScenarioRequest,
 } from '../../server/src/model/scenario.ts';
+import { bytes, bytesPerSecond, seconds } from '../../server/src/model/units.ts';
 
 /** A model to cost: a text that was drawn, or a file of the project. */
 export type DrawnModel =
@@ -20,6 +25,8 @@ export type DrawnModel =
 export interface DrawnScenario {
   readonly model: DrawnModel;
   readonly request: ScenarioRequest;
+  /** The file that describes the framework, where a person does. */
+  readonly frameworkFile?: string | undefined;
   /** Which of the laws that cost the model again are tried, by a number that chooses among them. */
   readonly again: number;
 }
@@ -137,24 +144,112 @@ const specText: fc.Arbitrary<DrawnModel> = fc
 const rarely = <Value>(arbitrary: fc.Arbitrary<Value>): fc.Arbitrary<Value | undefined> =>
   fc.oneof({ weight: 8, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary });
 
+interface DrawnFramework {
+  readonly framework: FrameworkChoice;
+  readonly frameworkFile?: string;
+}
+
 /** Options of a framework, each left at its default mostly. */
-const frameworkChoice = fc.constantFrom(...frameworks).chain(({ name, options }) =>
-  fc
-    .record(
-      Object.fromEntries(
-        options.map((option) => [
-          option.name,
-          rarely(fc.constantFrom(...(option.expects.choices ?? valuesOf(option.name, option.default)))),
-        ]),
-      ),
-    )
-    .map((chosen) => ({
-      name,
-      options: Object.fromEntries(
-        Object.entries(chosen).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
-      ),
-    })),
-);
+const builtInFramework: fc.Arbitrary<DrawnFramework> = fc
+  .constantFrom(...frameworks)
+  .chain(({ name, options }) =>
+    fc
+      .record(
+        Object.fromEntries(
+          options.map((option) => [
+            option.name,
+            rarely(fc.constantFrom(...(option.expects.choices ?? valuesOf(option.name, option.default)))),
+          ]),
+        ),
+      )
+      .map((chosen) => ({
+        framework: {
+          name,
+          options: Object.fromEntries(
+            Object.entries(chosen).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
+          ),
+        },
+      })),
+  );
+
+/** Keys of a user-defined framework with the values they are drawn from, by section. */
+const describedKeys = {
+  '': { kernels: ['pytorch', 'cudnn-era'], update: ['after-all', 'as-they-arrive', 'at-servers'] },
+  gradients: {
+    messages: ['buckets', 'tensors', 'layers', 'one'],
+    bucketMiB: ['0.5', '25', '1000'],
+    firstBucketMiB: ['0.1', '1'],
+    partMiB: ['1', '64'],
+    bytesPerElement: ['1', '2', '4'],
+    send: ['when-ready', 'after-backward'],
+    over: ['all-reduce', 'parameter-servers', 'reduce-and-broadcast'],
+    library: ['nccl', 'open-mpi', 'mpich'],
+    hierarchical: ['true', 'false'],
+    order: ['first-come', 'by-priority'],
+    neededBy: ['update', 'next-use'],
+    everySteps: ['1', '2', '10'],
+    stepsLater: ['0', '1', '3'],
+  },
+  servers: {
+    count: ['1', '4'],
+    colocated: ['true', 'false'],
+    splitFromElements: ['1000'],
+    asynchronous: ['true', 'false'],
+  },
+  input: {
+    ahead: ['nothing', 'reading', 'reading-and-copying'],
+    reads: ['own-share', 'everything'],
+    pipelined: ['true', 'false'],
+  },
+} as const;
+
+const describedPath = './own.framework.yaml';
+
+/** A framework that a person describes: each key at its default every second time. */
+const describedFramework: fc.Arbitrary<DrawnFramework> = fc
+  .tuple(
+    ...Object.entries(describedKeys).map(([section, keys]) =>
+      fc
+        .tuple(
+          ...Object.entries(keys).map(([key, values]) =>
+            fc.option(
+              fc.constantFrom(...values).map((value) => `${key}: ${value}`),
+              { nil: '' },
+            ),
+          ),
+        )
+        .map((lines) => lines.filter((line) => line !== ''))
+        .map((lines) =>
+          section === '' || lines.length === 0 ? lines : [`${section}:`, ...lines.map((line) => `  ${line}`)],
+        ),
+    ),
+  )
+  .map((sections) => ['name: own', ...sections.flat(), ''].join('\n'))
+  .map((text) => ({ text, description: readFrameworkDescription(text).description }))
+  // Some keys contradict each other.
+  .filter(({ description }) => description !== undefined)
+  .map(({ text, description }) => ({
+    framework: { name: describedPath, options: {}, ...(description === undefined ? {} : { description }) },
+    frameworkFile: text,
+  }));
+
+const inputPipeline: fc.Arbitrary<InputScenario> = fc
+  .record({
+    sampleBytes: fc.constantFrom(600, 110_000, 5_000_000).map(bytes),
+    decodeRate: rarely(fc.constantFrom(20, 500)),
+    source: rarely(fc.constantFrom('local' as const, 'shared' as const)),
+    readRate: rarely(fc.constantFrom(2e8, 5e9).map(bytesPerSecond)),
+  })
+  .map(withoutAbsent<InputScenario>);
+
+const wholeRun: fc.Arbitrary<RunScenario> = fc
+  .record({
+    samples: fc.constantFrom(1, 1000, 1_281_167),
+    epochs: fc.constantFrom(1, 90),
+    start: rarely(fc.constant(seconds(60))),
+    pricePerGpuHour: rarely(fc.constant(2.5)),
+  })
+  .map(withoutAbsent<RunScenario>);
 
 /** Values of an option that takes numbers: its default, half of it and four times as much. */
 function valuesOf(name: string, otherwise: string): readonly [string, ...string[]] {
@@ -194,10 +289,19 @@ export function scenariosOver(files: readonly string[]): fc.Arbitrary<DrawnScena
         })),
       ),
       place: places,
-      batch: fc.constantFrom(1, 2, 7, 16, 64),
+      batch: fc.oneof(
+        { weight: 6, arbitrary: fc.constantFrom(1, 2, 7, 16, 64).map((batch) => ({ batch })) },
+        {
+          weight: 1,
+          arbitrary: fc.constantFrom(8, 100, 256, 1000).map((globalBatch) => ({ globalBatch })),
+        },
+      ),
       precision: fc.constantFrom(...precisions),
       optimizer: fc.constantFrom(...optimizers),
-      framework: frameworkChoice,
+      chosen: fc.oneof(
+        { weight: 9, arbitrary: builtInFramework },
+        { weight: 1, arbitrary: describedFramework },
+      ),
       mode: fc.constantFrom(
         'training' as const,
         'training' as const,
@@ -207,44 +311,63 @@ export function scenariosOver(files: readonly string[]): fc.Arbitrary<DrawnScena
       checkpoint: rarely(fc.constantFrom(...checkpoints)),
       accumulate: rarely(fc.constantFrom(2, 4)),
       workers: rarely(fc.constantFrom({ imbalance: 1.1 }, { spread: 0.05 })),
+      input: rarely(inputPipeline),
+      run: rarely(wholeRun),
       again: fc.nat(999),
     })
-    .map(({ model, again, place, ...request }) => ({
+    .map(({ model, again, place, batch, chosen: { framework, frameworkFile }, ...request }) => ({
       model,
       again,
-      request: withoutAbsent({ ...place, ...request }),
+      frameworkFile,
+      request: withoutAbsent<ScenarioRequest>({ ...place, ...batch, framework, ...request }),
     }));
 }
 
-type Present<Fields> = { readonly [Key in keyof Fields]?: Exclude<Fields[Key], undefined> };
+type Loose<Fields> = { readonly [Key in keyof Fields]: Fields[Key] | undefined };
 
-const withoutAbsent = <Fields extends object>(fields: Fields): Present<Fields> =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Present<Fields>;
+/** Optional fields are absent where nothing was drawn for them. */
+function withoutAbsent<Fields extends object>(fields: Loose<Fields>): Fields {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Fields;
+}
 
 /** What a person types to see the same. */
-export function commandOf({ model, request }: DrawnScenario): string {
-  const { cluster, gpus, batch, precision, optimizer, framework, mode, checkpoint, accumulate, workers } =
-    request;
+export function commandOf({ model, request, frameworkFile }: DrawnScenario): string {
+  const { framework, input, run, globalBatch, workers, ...plain } = request;
   const options = Object.entries(framework?.options ?? {}).map(([name, value]) => `,${name}=${value}`);
-  const flags = [
-    ['cluster', cluster],
-    ['gpus', gpus],
-    ['batch', batch],
-    ['accumulate', accumulate],
-    ['precision', precision],
-    ['optimizer', optimizer],
+  const flags: readonly (readonly [string, unknown])[] = [
+    ...Object.entries(plain),
+    ['global-batch', globalBatch],
     ['framework', framework && `${framework.name}${options.join('')}`],
-    ['mode', mode],
-    ['checkpoint', checkpoint],
+    ['workers', workers && pairs(Object.entries(workers))],
     [
-      'workers',
-      workers &&
-        Object.entries(workers)
-          .map(([name, value]) => `${name}=${value}`)
-          .join(),
+      'input',
+      input &&
+        pairs([
+          ['sample-bytes', input.sampleBytes],
+          ['decode-rate', input.decodeRate],
+          ['source', input.source],
+          ['read-gbs', input.readRate && input.readRate / 1e9],
+        ]),
     ],
-  ].flatMap(([name, value]) => (value === undefined ? [] : [`--${name} ${value}`]));
+    [
+      'run',
+      run &&
+        pairs([
+          ['samples', run.samples],
+          ['epochs', run.epochs],
+          ['start-seconds', run.start],
+          ['price', run.pricePerGpuHour],
+        ]),
+    ],
+  ];
   const path = model.kind === 'file' ? model.path : 'drawn.layers.yaml';
-  const text = model.kind === 'text' ? `cat > drawn.layers.yaml <<'END'\n${model.text}END\n` : '';
-  return `${text}npx layercost report ${path} ${flags.join(' ')}`;
+  const files = [
+    ...(model.kind === 'text' ? [['drawn.layers.yaml', model.text] as const] : []),
+    ...(frameworkFile === undefined ? [] : [[describedPath, frameworkFile] as const]),
+  ].map(([name, text]) => `cat > ${name} <<'END'\n${text}END\n`);
+  const words = flags.flatMap(([name, value]) => (value === undefined ? [] : [`--${name} ${value}`]));
+  return `${files.join('')}npx layercost report ${path} ${words.join(' ')}`;
 }
+
+const pairs = (entries: readonly (readonly [string, unknown])[]): string =>
+  entries.flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${value}`])).join();

@@ -72,3 +72,27 @@ test('what is told of a proved step is what the plain simulation comes to: expos
     { numRuns: 200 },
   );
 });
+
+test('steps that take turns are averaged over one: later steps take as long on average', () => {
+  let turns = 0;
+  fc.assert(
+    fc.property(exactWork, fc.integer({ min: 1, max: 3 }), (drawn, stepsLater) => {
+      const written = made(drawn);
+      const late = written.messages.map((message) => ({ ...message, stepsLater }));
+      const work = inColumns({ ...written, messages: late });
+      const line = steadyState(work);
+      const { averaged, shown, isProved } = line;
+      if (isProved) return;
+      const later = 60 * averaged;
+      while (line.steps.length <= shown + later) line.lay();
+      const end = (index: number): number => line.steps[index]?.end ?? Number.NaN;
+      const { step } = stepTimeline(work);
+      const mean = (end(shown + later) - end(shown)) / later;
+      // Steps that take no turns are averaged over 24.
+      expect(Math.abs(step - mean) / mean).toBeLessThan(averaged === 24 ? 0.1 : 0.05);
+      if (averaged > 1) turns += 1;
+    }),
+    { numRuns: 2000, seed: 7 },
+  );
+  expect(turns).toBeGreaterThan(20);
+});

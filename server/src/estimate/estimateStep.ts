@@ -55,7 +55,7 @@ import {
 } from './plan/stepPlan.ts';
 import { recost } from './recost.ts';
 import { stepLimit } from './stepLimit.ts';
-import { meanWorkerStep, throughputOf } from './throughput.ts';
+import { meanStep, meanWorkerStep, throughputOf } from './throughput.ts';
 import { tokensPerSample } from './tokens.ts';
 import { unknownParts } from './unknownParts.ts';
 import { wholeRun } from './wholeRun.ts';
@@ -179,7 +179,7 @@ function totalsOf(
     },
     mfu: step === null || !isStepExact ? null : (passes * timeAtPeak(plan)) / step,
     limit: stepLimit(plan, middle),
-    ...partsOf(plan, middle),
+    ...partsOf(plan, middle, isStepExact),
     ...basisOf(plan),
     exact,
     unknown,
@@ -200,9 +200,17 @@ const isInputKnown = ({ input }: StepPlan): boolean => input === undefined || in
 function partsOf(
   plan: StepPlan,
   timeline: StepTimeline,
+  isStepExact: boolean,
 ): Pick<TotalCost, 'input' | 'imbalance' | 'mixed' | 'asynchronous' | 'run' | 'tokensPerSample'> {
   const { scenario, cluster, placement, behaviour, input, imbalance, exchange, faster } = plan;
-  const run = wholeRun(scenario, cluster, placement, behaviour.input, timeline.step);
+  const run = wholeRun(
+    scenario,
+    cluster,
+    placement,
+    behaviour.input,
+    meanStep(plan, timeline.step),
+    isStepExact,
+  );
   const tokens = tokensPerSample(plan.training);
   return {
     ...(tokens === undefined ? {} : { tokensPerSample: tokens }),

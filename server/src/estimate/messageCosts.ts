@@ -9,7 +9,7 @@ import type { MessageCost } from '../model/stepCost.ts';
 import { type Bytes, bytes, seconds, sum, times } from '../model/units.ts';
 import type { StepTimeline } from '../schedule/stepTimeline.ts';
 import { type LayerCommunication, layerOfOperators, layerOfParameters } from './layerCosts.ts';
-import { exchangesPerStep, type StepPlan } from './plan/stepPlan.ts';
+import { exchangesPerStep, queueOfMessages, type StepPlan } from './plan/stepPlan.ts';
 
 /** Messages with equal contents or routes share their descriptions: a gradient may be sent in many parts. */
 export function messageCosts(plan: StepPlan, timeline: StepTimeline): readonly MessageCost[] {
@@ -31,11 +31,12 @@ export function messageCosts(plan: StepPlan, timeline: StepTimeline): readonly M
     time: times(sum(stages.map(({ time }) => time)), exchangesPerStep(plan)),
     description: stages.map(({ description }) => description).join(', then '),
   }));
+  const queue = queueOfMessages(plan, 'middle');
   return exchange.messages.map((message, position) => {
     const route = routeOf(traffic.stages[position] ?? noStages);
     const { description } = route;
     // What is sent every some steps makes so much less of each.
-    const time = times(route.time, 1 / (message.everySteps ?? 1));
+    const time = seconds(route.time / (message.everySteps ?? 1) + queue(position));
     const sent = timeline.messages[position];
     return {
       bytes: message.bytes,

@@ -50,11 +50,12 @@ export function resolveScenario(
   const passes = gpus * (mode === 'inference' ? 1 : accumulate);
   const batch = resolveBatch(askedBatch(requests, passes), given, analysis, report);
   const globalBatch = askedGlobalBatch(requests);
-  if (globalBatch !== undefined && globalBatch < gpus) {
+  if (globalBatch !== undefined && globalBatch < passes) {
+    const among = passes === gpus ? `${gpus} GPUs` : `${passes / gpus} passes of ${gpus} GPUs`;
     report(
       'warning',
       'scenario/invalid',
-      `A batch of ${globalBatch} over ${gpus} GPUs leaves ${gpus - globalBatch} of them without a sample; use fewer GPUs or a larger batch`,
+      `A batch of ${globalBatch} over ${among} leaves ${passes - globalBatch} of them without a sample; use fewer ${passes === gpus ? '' : 'passes or '}GPUs or a larger batch`,
       'globalBatch',
     );
   }

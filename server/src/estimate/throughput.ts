@@ -1,18 +1,23 @@
 /** Samples per second over all workers. */
 
+import { type Seconds, seconds } from '../model/units.ts';
 import { passesOf, type StepPlan, timeAtServers, workerTimeline, workerTimes } from './plan/stepPlan.ts';
 
-/**
- * Workers that wait for each other finish a step together. Those that do not add up what each does in a time of its own,
- * as far as the servers keep up: faster GPUs do more, and one straggler holds up nobody else.
- */
-export function throughputOf(plan: StepPlan, step: number): number {
-  const { training, scenario, exchange } = plan;
-  const { gpus, globalBatch } = scenario;
-  const samples = globalBatch ?? training.batch * passesOf(scenario) * gpus;
-  if (exchange.synchrony === 'synchronous' || gpus === 1) return samples / step;
-  return samples / Math.max(meanWorkerStep(plan), timeAtServers(plan));
+export function throughputOf(plan: StepPlan, step: Seconds): number {
+  const { training, scenario } = plan;
+  const samples = scenario.globalBatch ?? training.batch * passesOf(scenario) * scenario.gpus;
+  return samples / meanStep(plan, step);
 }
+
+/**
+ * Seconds in which all workers together take as many steps as there are workers; `step` is that of the slowest. Workers
+ * that wait for each other finish a step together. Those that do not add up what each does in a time of its own, as far
+ * as the servers keep up: faster GPUs do more, and one straggler holds up nobody else.
+ */
+export const meanStep = (plan: StepPlan, step: Seconds): Seconds =>
+  plan.exchange.synchrony === 'synchronous' || plan.scenario.gpus === 1
+    ? step
+    : seconds(Math.max(meanWorkerStep(plan), timeAtServers(plan)));
 
 /** Seconds in which workers that do not wait for each other take as many steps as there are workers. */
 export function meanWorkerStep(plan: StepPlan): number {

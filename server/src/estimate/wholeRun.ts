@@ -14,16 +14,20 @@ import type { RunCost } from '../model/stepCost.ts';
 import { type Seconds, seconds } from '../model/units.ts';
 import { readingTime } from './plan/inputWork.ts';
 
+/** `step` is that of all workers on average, and a lower bound where `isStepExact` is false. */
 export function wholeRun(
   scenario: Scenario,
   cluster: ClusterProfile,
   placement: Placement,
   handling: InputHandling,
   step: Seconds,
+  isStepExact: boolean,
 ): RunCost | undefined {
   const { run, gpus, globalBatch, batchPerGpu, accumulate = 1 } = scenario;
   if (run === undefined) return undefined;
-  const steps = run.epochs * Math.ceil(run.samples / (globalBatch ?? batchPerGpu * accumulate * gpus));
+  const ofEpoch = Math.ceil(run.samples / (globalBatch ?? batchPerGpu * accumulate * gpus));
+  // A part of an epoch ends with a whole step; a product may differ from a whole number in its last digits.
+  const steps = Math.ceil(run.epochs * ofEpoch * (1 - Number.EPSILON));
   const loading = loadingTime(scenario, cluster, placement, handling);
   const isKnown = run.start !== undefined && loading !== null;
   const known = seconds((run.start ?? 0) + (loading ?? 0));
@@ -35,7 +39,7 @@ export function wholeRun(
     loading,
     time,
     // A start that nobody gave takes time too.
-    exact: isKnown,
+    exact: isKnown && isStepExact,
     price: price === undefined ? null : (time / 3600) * gpus * price,
   };
 }

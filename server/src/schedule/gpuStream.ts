@@ -99,7 +99,8 @@ export function createGpuStream(from: number, launchFrom: number, slowing?: Slow
     runAlike: (device, host, launches) => {
       const end = endOfAlike(device, host, launches);
       state.launched += host;
-      state.hostTime += end - device - state.computed;
+      // Sums in another order may differ in their last digits.
+      state.hostTime += Math.max(0, end - device - state.computed);
       const moved = end - state.computed + state.heldUp;
       state.heldUp = 0;
       state.computed = end;

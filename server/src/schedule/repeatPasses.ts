@@ -6,7 +6,7 @@ import { seconds } from '../model/units.ts';
 import type { SentStage, StepTimeline, StepTimes } from './stepTimeline.ts';
 
 /**
- * `last` is the step as its last pass alone would be; the passes before it run as `earlier` does up to its update.
+ * `last` is the step as its last pass alone would be; the passes before it run as `earlier` does, which updates nothing.
  * Times of forward, backward and messages are those of all passes. Their start and end are those of the last pass.
  */
 export function repeatPasses(last: StepTimeline, earlier: StepTimeline, passes: number): StepTimeline {
@@ -63,7 +63,7 @@ export function repeatTimes(last: StepTimes, earlier: StepTimes, passes: number)
     communicationTime: total('communicationTime'),
     exposedTime: total('exposedTime'),
     updateTime: last.updateTime,
-    hostTime: seconds(last.hostTime + more * (earlier.hostTime - earlier.updateHostTime)),
+    hostTime: total('hostTime'),
     updateHostTime: last.updateHostTime,
     slowedTime: total('slowedTime'),
     step: seconds(last.step + before),
@@ -71,8 +71,7 @@ export function repeatTimes(last: StepTimes, earlier: StepTimes, passes: number)
 }
 
 /** Of the passes but the last. */
-const timeBefore = ({ step, updateTime }: StepTimes, passes: number): number =>
-  (passes - 1) * (step - updateTime);
+const timeBefore = ({ step }: StepTimes, passes: number): number => (passes - 1) * step;
 
 const shifted = ({ start, end }: Pick<SentStage, 'start' | 'end'>, by: number) => ({
   start: seconds(start + by),
@@ -86,4 +85,5 @@ type TimeOfPasses =
   | 'backwardTime'
   | 'communicationTime'
   | 'exposedTime'
+  | 'hostTime'
   | 'slowedTime';

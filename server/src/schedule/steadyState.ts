@@ -6,9 +6,12 @@
  * mostly succeeds in the first or second step. A message that has arrived before a step begins is not outstanding.
  *
  * The queue of messages may grow while steps take the same time, where nothing waits for them. So steps also count as
- * steady where several take the same time. Steps that never become steady are averaged.
+ * steady where several take the same time. Steps of several kinds may take turns: messages of later steps go before less
+ * urgent ones of this step, for which a step some steps later waits. Such steps are averaged over one turn. Where no turn is
+ * found, many steps are averaged.
  */
 
+import { floatAt } from '../model/at.ts';
 import { createInputSupply, type InputSupply } from './inputSupply.ts';
 import { createMessageSimulation, type MessageSimulation, type Outstanding } from './messageSimulation.ts';
 import { type SimulatedStep, simulateStep } from './simulateStep.ts';
@@ -63,9 +66,10 @@ export function steadyState(work: StepWork, isRecorded = false): SteadyState {
     return steady(0, 1, true);
   }
   const memory = memoryBetweenSteps(order, traffic, supply);
+  const shortest = busiestChannel(work) * (1 - tolerance);
   let begin = memory(0, 0);
   let alike = 1;
-  while (steps.length < settlingSteps + longestLag) {
+  while (steps.length < mostSteps + longestLag) {
     const before = steps.at(-1);
     const step = lay();
     const duration = step.end - step.start;
@@ -76,15 +80,46 @@ export function steadyState(work: StepWork, isRecorded = false): SteadyState {
     begin = end;
     alike = before !== undefined && isClose(duration, before.end - before.start) ? alike + 1 : 1;
     // The steps simulated after the shown one wait for what it sends to later steps.
-    if (alike === stepsAlike + longestLag) return steady(steps.length - 1 - longestLag, 1, false);
+    const shown = steps.length - 1 - longestLag;
+    // Steps shorter than a channel is busy for each of them leave more in its queue: one will wait.
+    if (alike >= stepsAlike + longestLag && duration >= shortest) return steady(shown, 1, false);
+    const turn = shown + 1 < settlingSteps ? undefined : turnOf(steps, shown);
+    if (turn !== undefined && meanOf(steps, shown, turn) >= shortest) return steady(shown, turn, false);
   }
   return steady(steps.length - 1 - longestLag, stepsAveraged, false);
 }
 
-/** Steps become steady within a few; where steps of two or three kinds alternate, they are averaged. */
-const settlingSteps = 14;
+/** Steps become steady within a few, or take turns; the first ones are not like those after them. */
+const settlingSteps = 12;
 const stepsAlike = 3;
-const stepsAveraged = 6;
+const mostSteps = 36;
+const stepsAveraged = 24;
+
+/** How long the busiest channel carries the messages of a step. */
+function busiestChannel({ messages: { channel, time }, channels }: StepWork): number {
+  const busy = new Float64Array(channels.length);
+  for (let stage = 0; stage < time.length; stage += 1) {
+    const at = channel[stage] ?? 0;
+    busy[at] = floatAt(busy, at) + floatAt(time, stage);
+  }
+  return busy.reduce((most, each) => Math.max(most, each), 0);
+}
+
+const meanOf = (steps: readonly SimulatedStep[], shown: number, turn: number): number =>
+  ((steps[shown]?.end ?? 0) - (steps[shown - turn]?.end ?? 0)) / turn;
+
+/** After how many steps up to the shown one steps take the same times again; `undefined` where they do not twice. */
+function turnOf(steps: readonly SimulatedStep[], shown: number): number | undefined {
+  const duration = (index: number): number => (steps[index]?.end ?? 0) - (steps[index]?.start ?? 0);
+  const isTurn = (turn: number): boolean => {
+    for (let back = 0; back < turn; back += 1) {
+      if (!isClose(duration(shown - back), duration(shown - back - turn))) return false;
+    }
+    return true;
+  };
+  for (let turn = 2; 2 * turn <= shown + 1; turn += 1) if (isTurn(turn)) return turn;
+  return undefined;
+}
 
 /** What a step that begins at a time takes over from those before it. */
 interface Memory {

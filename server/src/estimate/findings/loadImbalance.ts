@@ -7,7 +7,7 @@ import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatPercent, formatTime } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
 import { seconds } from '../../model/units.ts';
-import { waitingForSlower } from '../plan/stepPlan.ts';
+import { passesOf, waitingForSlower } from '../plan/stepPlan.ts';
 import type { EstimatedStep } from './estimatedStep.ts';
 
 export function loadImbalance({ plan, timeline }: EstimatedStep): readonly Finding[] {
@@ -17,14 +17,16 @@ export function loadImbalance({ plan, timeline }: EstimatedStep): readonly Findi
   const threshold = thresholdOf(scenario.thresholds, 'load-imbalance');
   const busy = timeline.forwardTime + timeline.backwardTime + timeline.updateTime - timeline.hostTime;
   const unlike = (busy * (1 - 1 / imbalance)) / timeline.step;
-  const idle = globalBatch === undefined ? 0 : 1 - globalBatch / (batchPerGpu * gpus);
+  const passes = passesOf(scenario);
+  const whole = batchPerGpu * passes * gpus;
+  const idle = globalBatch === undefined ? 0 : 1 - globalBatch / whole;
   const findings: Finding[] = [];
   const { faster } = plan;
   const waits = waitingForSlower(plan, timeline.step);
   // The sum decides. Each part over the threshold is named, or the largest where none is.
   const parts = [waits / timeline.step, unlike, idle];
-  const whole = parts.reduce((total, part) => total + part, 0);
-  if (whole <= 0 || whole < threshold) return [];
+  const all = parts.reduce((total, part) => total + part, 0);
+  if (all <= 0 || all < threshold) return [];
   const named = Math.min(threshold, Math.max(...parts));
   if (faster !== undefined && waits > 0 && waits >= named * timeline.step) {
     const [slow, fast] = [plan.cluster.gpu.title, faster.plan.cluster.gpu.title];
@@ -46,13 +48,14 @@ export function loadImbalance({ plan, timeline }: EstimatedStep): readonly Findi
     });
   }
   if (globalBatch !== undefined && idle > 0 && idle >= named) {
-    const divides = batchPerGpu * gpus;
+    const divisor = passes * gpus;
+    const among = passes === 1 ? `${gpus} GPUs` : `${passes} passes of ${gpus} GPUs`;
     findings.push({
       code: 'findings/load-imbalance',
       severity: 'warning',
       layer: '',
-      message: `A batch of ${globalBatch} does not divide by ${gpus} GPUs: the busiest GPU takes ${batchPerGpu} samples, and ${formatPercent(idle)} of GPU time is lost`,
-      fix: `Use a batch of ${divides} or ${divides - gpus}, multiples of ${gpus}`,
+      message: `A batch of ${globalBatch} does not divide by ${among}: the busiest GPU takes ${batchPerGpu} samples${passes === 1 ? '' : ' in each'}, and ${formatPercent(idle)} of GPU time is lost`,
+      fix: `Use a batch of ${whole}${whole > divisor ? ` or ${whole - divisor}, multiples of ${divisor}` : ''}`,
     });
   }
   return findings;

@@ -3,12 +3,14 @@
 import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatPercent, formatTime } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
+import { meanStep } from '../throughput.ts';
 import { wholeRun } from '../wholeRun.ts';
 import type { EstimatedStep } from './estimatedStep.ts';
 
-export function slowStart({ plan, timeline }: EstimatedStep): readonly Finding[] {
+export function slowStart({ plan, timeline, exact }: EstimatedStep): readonly Finding[] {
   const { scenario, cluster, placement, behaviour } = plan;
-  const run = wholeRun(scenario, cluster, placement, behaviour.input, timeline.step);
+  const step = meanStep(plan, timeline.step);
+  const run = wholeRun(scenario, cluster, placement, behaviour.input, step, exact);
   if (run === undefined || run.initialisation === null || run.time === 0) return [];
   const share = run.initialisation / run.time;
   if (share < thresholdOf(scenario.thresholds, 'slow-start')) return [];

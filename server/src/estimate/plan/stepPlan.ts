@@ -144,23 +144,25 @@ function predictStep(training: TrainingGraph, scenario: Scenario, cluster: Clust
   const { exchange } = exchanged;
   const dense = tables.size === 0 ? learned : learned.filter((_, index) => !tables.has(index));
   const elements = dense.reduce((total, parameter) => total + parameter.elements, 0);
-  const updateOf = (optimizer: Optimizer, share: number): Update => {
+  const updateOf = (optimizer: Optimizer, share: number, held = tables): Update => {
     const own = behaviour.update(dense.length > 0 ? optimizer : 'none', scenario.precision, {
       elements: elements * share,
       tensors: dense.length,
     });
     if (tables.size === 0 || learned.length === 0) return own;
-    const ofTables = updateOfTables(tables, optimizer, weightBytesPerElement);
+    const ofTables = updateOfTables(held, optimizer, weightBytesPerElement);
     return {
       kernels: [...own.kernels, ...ofTables.kernels],
       stateBytes: bytes(own.stateBytes + ofTables.stateBytes),
       temporaryBytes: own.temporaryBytes,
     };
   };
-  const whole = updateOf(scenario.optimizer, 1);
+  const own = updateOf(scenario.optimizer, 1);
+  // A GPU by itself meets no rows of others.
+  const whole = tables.size === 0 ? own : updateOf(scenario.optimizer, 1, heldTables(training, behaviour, 1));
   const isWhole = exchange.update !== 'at servers' && exchange.shards.optimizerState === 1;
   const update = isWhole
-    ? whole
+    ? own
     : updateOf(
         exchange.update === 'at servers' ? 'none' : scenario.optimizer,
         1 / exchange.shards.optimizerState,
@@ -229,9 +231,8 @@ export function timelineOf(plan: StepPlan, bound: Bound): StepTimeline {
   const line = workerTimeline(plan, bound);
   const time = timeInQueue(line, plan);
   if (time === 0) return line;
-  const { placement, traffic } = plan;
-  const perServerTime = (time * placement.nodes) / timeAtServers(plan);
-  const exposed = line.exposed.map((own, index) => own + perServerTime * (traffic.serverTimes[index] ?? 0));
+  const queue = queueOfMessages(plan, bound);
+  const exposed = line.exposed.map((own, index) => own + queue(index));
   return {
     ...queued(line, time),
     exposed,
@@ -241,6 +242,15 @@ export function timelineOf(plan: StepPlan, bound: Bound): StepTimeline {
       slack: seconds(0),
     })),
   };
+}
+
+/** How long each message waits at servers for those of other workers: by what it keeps its server for. */
+export function queueOfMessages(plan: StepPlan, bound: Bound): (message: number) => number {
+  const time = timeInQueue(workerTimeline(plan, bound), plan);
+  if (time === 0) return () => 0;
+  const { placement, traffic } = plan;
+  const perServerTime = (time * placement.nodes) / timeAtServers(plan);
+  return (message) => perServerTime * (traffic.serverTimes[message] ?? 0);
 }
 
 /** Its times alone, which is less work. `growth` scales GPU work of the model, as a larger batch would. */
@@ -264,7 +274,7 @@ function simulateWorker(plan: StepPlan, bound: Bound): StepTimeline {
   const pass = stepTimeline(work);
   const passes = passesOf(plan.scenario);
   if (passes === 1) return pass;
-  return repeatPasses(pass, sendsOnce(plan) ? stepTimeline(silent(work)) : pass, passes);
+  return repeatPasses(pass, stepTimeline(earlierPass(plan, work)), passes);
 }
 
 export function workerTimes(plan: StepPlan, bound: Bound, growth = 1): StepTimes {
@@ -272,13 +282,20 @@ export function workerTimes(plan: StepPlan, bound: Bound, growth = 1): StepTimes
   const pass = stepTimes(work);
   const passes = passesOf(plan.scenario);
   if (passes === 1) return pass;
-  return repeatTimes(pass, sendsOnce(plan) ? stepTimes(silent(work)) : pass, passes);
+  return repeatTimes(pass, stepTimes(earlierPass(plan, work)), passes);
 }
 
-/** However many passes it has. */
-const sendsOnce = (plan: StepPlan): boolean => exchangesPerStep(plan) === 1;
+/**
+ * A pass before the last of a step: it updates nothing, and mostly sends nothing. While an input is waited for, the update
+ * of a whole step takes no time of its own, so that it cannot be taken off afterwards.
+ */
+const earlierPass = (plan: StepPlan, work: StepWork): StepWork => ({
+  ...work,
+  ...(exchangesPerStep(plan) === 1 ? { messages: noMessages, channels: [] } : {}),
+  update: noUpdate,
+});
 
-const silent = (work: StepWork): StepWork => ({ ...work, messages: noMessages, channels: [] });
+const noUpdate: StepWork['update'] = { device: seconds(0), host: seconds(0) };
 
 /** What one worker does in one pass of a step, with middle, low or high times. */
 export function workOf(plan: StepPlan, bound: Bound, growth = 1): StepWork {
@@ -309,19 +326,23 @@ export const exchangesPerStep = ({ exchange, scenario }: StepPlan): number =>
 
 /** The plan on one GPU by itself: it sends nothing, updates all parameters, and shares no source of input. */
 export function timesAlone(plan: StepPlan, bound: Bound): StepTimes {
-  const pass = passAlone(plan, bound);
-  return repeatTimes(pass, pass, passesOf(plan.scenario));
+  const work = workAlone(plan, bound);
+  const passes = passesOf(plan.scenario);
+  const pass = stepTimes(work);
+  return passes === 1 ? pass : repeatTimes(pass, stepTimes({ ...work, update: noUpdate }), passes);
 }
 
-function passAlone(plan: StepPlan, bound: Bound): StepTimes {
+const passAlone = (plan: StepPlan, bound: Bound): StepTimes => stepTimes(workAlone(plan, bound));
+
+function workAlone(plan: StepPlan, bound: Bound): StepWork {
   const { training, scenario, cluster, behaviour } = plan;
   const input = inputWork(training, scenario, cluster, { nodes: 1, gpusPerNode: 1 }, behaviour.input);
-  return stepTimes({
+  return {
     ...computeOf(plan, bound, 1, 1, plan.wholeUpdateTimes),
     messages: noMessages,
     channels: [],
     ...(input === undefined ? {} : { input: input.timed }),
-  });
+  };
 }
 
 function computeOf(
