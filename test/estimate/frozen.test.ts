@@ -67,10 +67,12 @@ test('proposes to train the adapters alone, where there are some', () => {
   expect(changes('convolutions')).toEqual([]);
 });
 
-test('costs no backward where nothing is trained', () => {
-  const { cost } = estimate('convolutions', ['*']);
+test('costs no backward where nothing is trained, and says so', () => {
+  const { cost, issues } = estimate('convolutions', ['*']);
   expect(cost?.totals.flops.backward).toBe(0);
   expect(cost?.messages ?? []).toEqual([]);
+  const warnings = issues.filter(({ severity }) => severity === 'warning').map(({ message }) => message);
+  expect(warnings).toContainEqual(expect.stringMatching(/^`freeze` leaves no parameter to train \(\*\)/));
 });
 
 test.each([

@@ -186,16 +186,28 @@ function withFrozenParameters(
   const patterns = requests.find(({ freeze }) => freeze !== undefined)?.freeze ?? [];
   if (opened.analysis === undefined || patterns.length === 0) return { opened, issues: [] };
   const { analysis, unmatched, names } = freezeParameters(opened.analysis, patterns);
-  return {
-    opened: { ...opened, analysis },
-    issues: unmatched.map((pattern) => ({
+  const unknown = unmatched.map(
+    (pattern): Issue => ({
       code: 'scenario/invalid',
       severity: 'error',
       message: `No parameter or module matches \`${pattern}\`${didYouMean(pattern.replace(/^!/, ''), names)}; write a name, with \`*\` for any characters`,
       scenarioKey: 'freeze',
-    })),
+    }),
+  );
+  const isNothingLeft = analysis.parameters.length === 0 && opened.analysis.parameters.length > 0;
+  return {
+    opened: { ...opened, analysis },
+    issues: isNothingLeft ? [...unknown, nothingTrained(patterns)] : unknown,
   };
 }
+
+/** PyTorch refuses the backward of such a loss; the forward is still worth knowing. */
+const nothingTrained = (patterns: readonly string[]): Issue => ({
+  code: 'scenario/invalid',
+  severity: 'warning',
+  message: `\`freeze\` leaves no parameter to train (${patterns.join(', ')}), so that the step has no backward and no update; freeze less, or set \`mode\` to \`inference\``,
+  scenarioKey: 'freeze',
+});
 
 /** What the file computes without its inputs may be the exporter's, who took one sample's for all. */
 const sharedWork = (share: number): string =>
