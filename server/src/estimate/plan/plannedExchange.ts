@@ -81,6 +81,8 @@ function exchangeOf(
   group: WorkerGroup,
   profile: MeasuredProfile,
 ): { readonly exchange: Exchange; readonly isOfStep: boolean } {
+  // A graph without operators has no step, whatever a framework sends in each.
+  if (group.operators === 0) return { exchange: noExchange, isOfStep: false };
   if (scenario.mode !== 'training') {
     return { exchange: behaviour.exchangeInInference?.(gradients, group) ?? noExchange, isOfStep: false };
   }
