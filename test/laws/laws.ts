@@ -435,20 +435,28 @@ const withNetwork = (cluster: ClusterProfile, bandwidth: number, latency: number
   };
 };
 
-/** By itself no message takes longer: an anomaly is one of their order alone. A queue at servers depends on the step. */
+/**
+ * By itself no message takes longer: an anomaly is one of their order alone. A queue at servers depends on the step. NCCL
+ * chooses algorithm and protocol by its own tuning, which may prefer a slower one at another bandwidth.
+ */
 function longerMessage(before: StepCost, after: StepCost): string {
   const { messages = [], totals } = before;
   const { messages: faster = [] } = after;
   // MG-WFBP merges others.
   if (faster.length !== messages.length || totals.asynchronous !== undefined) return '';
   const place = messages.findIndex(
-    ({ time, bytes: size }, index) =>
-      size === faster[index]?.bytes && !atMost(faster[index].time, time, 1 + 1e-6),
+    ({ time, bytes: size, description }, index) =>
+      size === faster[index]?.bytes &&
+      routeOf(description) === routeOf(faster[index].description) &&
+      !atMost(faster[index].time, time, 1 + 1e-6),
   );
   return place < 0
     ? ''
     : `message ${place + 1} takes ${faster[place]?.time}, longer than ${messages[place]?.time}`;
 }
+
+/** Algorithm, protocol and links, without the bandwidth reached. */
+const routeOf = (description: string): string => description.replace(/[\d.]+ [kMGT]?B\/s/g, '');
 
 function fasterNetwork(what: string, bandwidth: number, latency: number): Law {
   return ({ cost, cluster, scenario, again }) => {
