@@ -4,7 +4,7 @@ import { findGpu } from '../../server/src/hardware/gpus.ts';
 import type { Nearness } from '../../server/src/hardware/nearestCurve.ts';
 import { type MeasuredRow, readMeasured } from '../measured/readMeasured.ts';
 import { quantile, residuals } from './descend.ts';
-import { convolutionFamily, matmulFamily, rowFamily } from './families.ts';
+import { attentionFamily, convolutionFamily, matmulFamily, measuredSizes, rowFamily } from './families.ts';
 import { type Fit, fitFamily, rounded, type Transfer } from './fit.ts';
 
 /** `folder`: where the measured tables are. Gives the file of curves, and a table for people. */
@@ -24,7 +24,12 @@ export function calibrate(folder: string) {
     kind,
     ...fitFamily(rowFamily(kind), memoryRows),
   }));
-  const all = [...matmuls, ...convolutions, ...rows];
+  const attentionRows = readMeasured(folder, 'attention.csv');
+  const attention = [...new Set(attentionRows.map(({ kernel = '' }) => kernel))].sort().map((kernel) => ({
+    kernel,
+    ...fitFamily(attentionFamily(kernel), attentionRows),
+  }));
+  const all = [...matmuls, ...convolutions, ...rows, ...attention];
   const transfers = all.flatMap((family) => family.transfers);
   return {
     curves: {
@@ -45,6 +50,16 @@ export function calibrate(folder: string) {
       ),
       convolutions: convolutions.flatMap(({ pass, fits }) =>
         fits.filter(isUsed).map((fit) => ({ pass, ...headOf(fit), ...fit.entry })),
+      ),
+      attention: attention.flatMap(({ kernel, fits }) =>
+        fits.map((fit) => ({
+          kernel,
+          ...headOf(fit),
+          ...measuredSizes(
+            fit.entry,
+            attentionRows.filter((row) => row.gpu === fit.gpu && row.kernel === kernel),
+          ),
+        })),
       ),
       rows: rows.flatMap(({ kind, fits }) => fits.map((fit) => ({ kind, ...headOf(fit), ...fit.entry }))),
     },

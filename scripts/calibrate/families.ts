@@ -2,6 +2,9 @@
 
 import { computePath } from '../../server/src/hardware/computePath.ts';
 import {
+  type AttentionEntry,
+  attentionCurveOf,
+  attentionSizes,
   type ConvolutionEntry,
   type CurveLayout,
   convolutionCurveOf,
@@ -13,11 +16,13 @@ import {
   rowCurveOf,
 } from '../../server/src/hardware/curves.ts';
 import { findGpu } from '../../server/src/hardware/gpus.ts';
+import { attentionTime } from '../../server/src/hardware/kernels/attentionTime.ts';
 import { convolutionBytes, convolutionTime } from '../../server/src/hardware/kernels/convolutionTime.ts';
 import { gemmTime, operandBytes } from '../../server/src/hardware/kernels/gemmTime.ts';
 import { transposedAround } from '../../server/src/hardware/kernels/matrixKernelTime.ts';
 import { rowCurveTime } from '../../server/src/hardware/kernels/rowCurveTime.ts';
 import type {
+  AttentionShape,
   ConvolutionPass,
   ConvolutionShape,
   MatmulLayout,
@@ -103,6 +108,57 @@ export const convolutionFamily = (pass: ConvolutionPass): KernelFamily<Convoluti
     return Math.max((2 * images * positions * channels * filters * kernelElements) / rates.peak, moved);
   },
 });
+
+/** Forward of attention by one kernel: heads of each size, and what a block of queries starts with. */
+export const attentionFamily = (kernel: string): KernelFamily<AttentionEntry> => ({
+  kind: attentionKind(kernel),
+  accepts: (row) => row.kernel === kernel,
+  fewest: 12,
+  start: [...attentionSizes.map(() => 0.5), 100],
+  limits: [...attentionSizes.map(() => 1), 1000],
+  mostOverhead: 60e-6,
+  entryOf: (parameters) => ({
+    shares: attentionSizes.map((_, index) => rounded(parameters[index] ?? 1)),
+    depth: rounded(parameters[attentionSizes.length] ?? 0),
+  }),
+  times: (gpu, type, entry, rows) => {
+    const rates = ratesOf(gpu, type);
+    const curve = attentionCurveOf(entry);
+    return rows.map((row) => attentionTime(rates, curve, attentionOf(row), attentionBytes(type, row)).time);
+  },
+  least: (gpu, type, row) => {
+    const { sequences, queries, size, causal } = attentionOf(row);
+    const matmuls = (causal ? 2 : 4) * sequences * queries ** 2 * size;
+    const rates = ratesOf(gpu, type);
+    return Math.max(matmuls / rates.peak, attentionBytes(type, row) / rates.bandwidth);
+  },
+});
+
+/** Without the shares of sizes that no row has, which the fit left as they were. */
+export const measuredSizes = (
+  { shares, depth }: AttentionEntry,
+  rows: readonly MeasuredRow[],
+): AttentionEntry => {
+  const seen = new Set(rows.map((row) => attentionSizes.findIndex((size) => numberIn(row, 'size') <= size)));
+  return { shares: shares.map((share, index) => (seen.has(index) ? share : null)), depth };
+};
+
+/** What people call the kernels of a row. */
+const attentionKind = (kernel: string): string =>
+  kernel === 'vendor' ? 'attention, NVIDIA’s own' : kernel.replace('flash-attention', 'FlashAttention');
+
+const attentionOf = (row: MeasuredRow): AttentionShape => ({
+  pass: 'forward',
+  sequences: numberIn(row, 'sequences'),
+  queries: numberIn(row, 'tokens'),
+  keys: numberIn(row, 'tokens'),
+  size: numberIn(row, 'size'),
+  causal: row.causal === '1',
+});
+
+/** Queries and results; keys and values of a few heads stay in the cache. */
+const attentionBytes = (type: NumberType, row: MeasuredRow): number =>
+  2 * numberIn(row, 'sequences') * numberIn(row, 'tokens') * numberIn(row, 'size') * bytesPerElementOf(type);
 
 export const rowFamily = (kind: RowKind): KernelFamily<RowEntry> => {
   const { operations, columns } = rowKinds[kind];

@@ -12,6 +12,8 @@ import { descend, logLoss, type Residuals, residuals } from './descend.ts';
 export interface KernelFamily<Entry> {
   readonly kind: string;
   readonly accepts: (row: MeasuredRow) => boolean;
+  /** Rows of a GPU below which it has no curve; left out, 20. */
+  readonly fewest?: number;
   readonly start: readonly number[];
   /** Upper bounds, aligned with `start`. */
   readonly limits: readonly number[];
@@ -68,7 +70,7 @@ export function fitFamily<Entry>(
   rows: readonly MeasuredRow[],
 ): { readonly fits: readonly Fit<Entry>[]; readonly transfers: readonly Transfer[] } {
   const judged = byGpuAndType(rows.filter(family.accepts))
-    .filter((group) => group.rows.length >= fewestRows)
+    .filter((group) => group.rows.length >= (family.fewest ?? fewestRows))
     .map((group) => fitGroup(family, group));
   const transfers = judged.flatMap(({ fit, overheads, held, gpu }) => {
     const others = judged.filter((other) => other.fit.unit === fit.unit && other.fit.gpu !== fit.gpu);

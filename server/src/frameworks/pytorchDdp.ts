@@ -7,6 +7,7 @@
  * gradients have the type of their parameters, fp32 under autocast, and a compression hook narrows the message.
  */
 
+import { attentionKernels } from '../hardware/kernelEnvironment.ts';
 import type { Precision } from '../model/scenario.ts';
 import { bytes, sum } from '../model/units.ts';
 import type { FrameworkBehaviour } from './behaviour.ts';
@@ -86,6 +87,13 @@ export const eagerOptions: readonly FrameworkOption[] = [
     documentation:
       'fused (one kernel, as scaled_dot_product_attention since PyTorch 2.0), eager (scores are stored) or as-exported (as the graph shows it, fused where it does not); `fused` of a layer in a spec wins over it',
     expects: oneOf('as-exported', 'fused', 'eager'),
+  },
+  {
+    name: 'attention-kernel',
+    default: 'newest',
+    documentation:
+      'kernels of fused attention: newest (PyTorch 2.14 with CUDA 13: cuDNN on Hopper and on Blackwell of data centers, FlashAttention-2 elsewhere), flash-attention-3 (the package for Hopper and Blackwell), flash-attention-2 (PyTorch 2.2 to 2.9) or flash-attention-1 (PyTorch 2.0 and 2.1)',
+    expects: oneOf(...attentionKernels),
   },
   {
     name: 'in-place',
@@ -220,6 +228,7 @@ export function eagerPytorch(
   const fusedCalls = options.get('fused-calls') !== 'false';
   const attention = options.get('attention');
   const fusedAttention = attention === 'fused' ? true : attention === 'eager' ? false : undefined;
+  const attentionKernel = attentionKernels.find((name) => name === options.get('attention-kernel'));
   const channelsLast = options.get('memory-format') === 'channels-last';
   const inPlace = options.get('in-place') === 'true';
   const kernels = kernelsOf(options.get('optimizer-kernels'));
@@ -238,6 +247,7 @@ export function eagerPytorch(
           convolutionTf32,
           fusedCalls,
           fusedAttention,
+          attentionKernel,
           channelsLast,
           inPlace,
           wholeHalf: !casts,

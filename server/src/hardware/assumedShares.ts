@@ -28,6 +28,15 @@ export function sharesOf(kernelClass: KernelClass, gpu: GpuProfile): ClassShares
 
 export const elementwiseCompute = estimate(efficiency.elementwiseCompute.share);
 
+/** Gradients of fused attention: their rate beside that of forward, and what starting a block costs more, as keys. */
+export const attentionBackward = {
+  share: estimate(efficiency.attentionBackward.share),
+  depth: efficiency.attentionBackward.depth,
+};
+
+/** Rate of FlashAttention beside that of FlashAttention-2. */
+export const firstFlashAttention = efficiency.firstFlashAttention.share;
+
 export const columnSumLoads = estimate(efficiency.columnSums.elementsPerCycle);
 
 export const channelLoads = {

@@ -8,8 +8,10 @@
 
 import { type Range, rangeOf } from '../model/estimate.ts';
 import type { ConvolutionPass, MatmulLayout } from '../operators/definition.ts';
+import { firstFlashAttention } from './assumedShares.ts';
 import type { GpuProfile } from './clusterProfile.ts';
 import file from './curves.json';
+import type { AttentionKernel } from './kernelEnvironment.ts';
 import { type Nearness, nearestCurve } from './nearestCurve.ts';
 
 export interface MatmulCurve {
@@ -35,6 +37,13 @@ export interface ConvolutionCurve extends MatmulCurve {
 export interface RowCurve {
   /** [length of a row, share of the bandwidth], ascending; one entry where rows do not matter. */
   readonly shares: readonly (readonly [columns: number, share: number])[];
+}
+
+export interface AttentionCurve {
+  /** [elements of a head up to which kernels exist, share of the peak], ascending. */
+  readonly shares: readonly (readonly [size: number, share: number])[];
+  /** What starting and ending a block of queries costs, as keys. */
+  readonly depth: number;
 }
 
 export interface Calibrated<Curve> {
@@ -71,6 +80,8 @@ export interface GpuCurves {
     Record<CurveUnit, Readonly<Record<ConvolutionPass, Calibrated<ConvolutionCurve> | undefined>>>
   >;
   readonly row: Readonly<Record<RowKind, Calibrated<RowCurve> | undefined>>;
+  /** Of fused attention in half precision. */
+  readonly attention: Readonly<Record<AttentionKernel, Calibrated<AttentionCurve> | undefined>>;
 }
 
 /** Looked up once for each profile. */
@@ -140,6 +151,35 @@ function lookUp(gpu: GpuProfile): GpuCurves {
     ),
     convolution: { vector: passes('vector'), tensor: passes('tensor') },
     row: { elementwise: row('elementwise'), softmax: row('softmax'), normalization: row('normalization') },
+    attention: attentionCurves(gpu),
+  };
+}
+
+/**
+ * Hopper and Blackwell of data centers have kernels of their own: NVIDIA's, which PyTorch takes first there (PyTorch 2.14
+ * aten/src/ATen/native/transformers/cuda/sdp_utils.cpp, `check_prefer_cudnn_attention`), and FlashAttention-3 and 4. Others
+ * run FlashAttention-2, written for Ampere; FlashAttention-1 takes a part of its rate.
+ */
+function attentionCurves(gpu: GpuProfile): GpuCurves['attention'] {
+  const of = (kernel: string) =>
+    find(
+      gpu,
+      file.attention.filter((entry) => entry.kernel === kernel),
+      attentionCurveOf,
+    );
+  const second = of('flash-attention-2');
+  const hasOwn = gpu.architecture === 'hopper' || gpu.architecture === 'blackwell';
+  return {
+    newest: hasOwn ? of('vendor') : second,
+    'flash-attention-3': hasOwn ? of('flash-attention-3') : second,
+    'flash-attention-2': second,
+    'flash-attention-1': second && {
+      ...second,
+      curve: {
+        ...second.curve,
+        shares: second.curve.shares.map(([size, share]) => [size, share * firstFlashAttention] as const),
+      },
+    },
   };
 }
 
@@ -218,6 +258,15 @@ export interface ConvolutionEntry extends MatmulEntry {
   readonly fourier: number | null;
 }
 
+export interface AttentionEntry {
+  /** One share per size of a head of `attentionSizes`; `null` where none of that size was measured. */
+  readonly shares: readonly (number | null)[];
+  readonly depth: number;
+}
+
+/** Elements of a head that kernels of FlashAttention exist for and that were measured. */
+export const attentionSizes = [64, 96, 128, 192, 256] as const;
+
 export interface RowEntry {
   readonly columns: readonly number[];
   readonly shares: readonly number[];
@@ -239,6 +288,20 @@ export const convolutionCurveOf = (entry: ConvolutionEntry): ConvolutionCurve =>
   transforms: entry.transforms,
   fourier: entry.fourier ?? undefined,
 });
+
+export const attentionCurveOf = ({ shares, depth }: AttentionEntry): AttentionCurve => ({
+  shares: attentionSizes.map((size, index) => [size, nearestShare(shares, index)] as const),
+  depth,
+});
+
+/** Of this size of a head, or of the measured one nearest in the list. */
+function nearestShare(shares: AttentionEntry['shares'], index: number): number {
+  for (let distance = 0; distance < shares.length; distance += 1) {
+    const share = shares[index + distance] ?? shares[index - distance];
+    if (share !== undefined && share !== null) return share;
+  }
+  return 1;
+}
 
 export const rowCurveOf = ({ columns, shares }: RowEntry): RowCurve => ({
   shares: shares.map((share, index) => [columns[index] ?? 1, share] as const),

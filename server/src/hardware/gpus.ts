@@ -44,6 +44,7 @@ import rtx4090 from './profiles/gpus/rtx-4090.json';
 import rtx6000Ada from './profiles/gpus/rtx-6000-ada.json';
 import rtx8000 from './profiles/gpus/rtx-8000.json';
 import rtxA6000 from './profiles/gpus/rtx-a6000.json';
+import rtxPro6000Server from './profiles/gpus/rtx-pro-6000-server.json';
 import t4 from './profiles/gpus/t4.json';
 import titanRtx from './profiles/gpus/titan-rtx.json';
 import titanV from './profiles/gpus/titan-v.json';
@@ -94,6 +95,7 @@ export const builtInGpus: readonly GpuProfile[] = [
   l40s,
   rtx4090,
   rtx6000Ada,
+  rtxPro6000Server,
   h100Pcie,
   h100Sxm,
   gh200,

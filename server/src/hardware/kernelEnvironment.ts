@@ -3,7 +3,18 @@ export interface KernelEnvironment {
   readonly layout: Layout;
   /** Matmuls in half precision, as autocast runs them. */
   readonly mixed: boolean;
+  /** Left out, the newest. */
+  readonly attention?: AttentionKernel;
 }
+
+/** Which kernels compute attention; `newest` are those that the newest PyTorch takes. */
+export const attentionKernels = [
+  'newest',
+  'flash-attention-3',
+  'flash-attention-2',
+  'flash-attention-1',
+] as const;
+export type AttentionKernel = (typeof attentionKernels)[number];
 
 /** How images lie in memory: NCHW, or NHWC. */
 export type Layout = 'channels-first' | 'channels-last';

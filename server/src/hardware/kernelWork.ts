@@ -2,7 +2,7 @@
 
 import type { Dtype } from '../model/dtype.ts';
 import type { Bytes, Flops } from '../model/units.ts';
-import type { KernelClass, RepeatedMatmul } from '../operators/definition.ts';
+import type { AttentionShape, KernelClass, RepeatedMatmul } from '../operators/definition.ts';
 import type { KernelEnvironment } from './kernelEnvironment.ts';
 
 /** What is to be done, by one or several launches of one class of kernel. */
@@ -18,6 +18,8 @@ export interface KernelWork {
   readonly matmuls?: readonly RepeatedMatmul[];
   /** Bytes per element of the operands of `matmuls`. */
   readonly bytesPerElement?: number;
+  /** Where `flops` are those of attention by one kernel without a mask. */
+  readonly attention?: AttentionShape;
   readonly rowLength?: number;
   /** Sums over all rows of a matrix, by thread blocks that each take some columns through all rows. */
   readonly columnSums?: ColumnSums;

@@ -55,8 +55,9 @@ const peakOf = (gpu: GpuProfile): number =>
   ((gpu.peak.get('fp16') ?? gpu.peak.get('fp32'))?.value ?? 1) / (gpu.clock?.value ?? 1);
 
 /**
- * In order of time, but that Ada stands by Ampere, whose tensor core instructions it has and whose kernels libraries run on it
- * (CUTLASS: kernels of `Sm80` serve SM 89; Hopper has instructions of its own, which only its own kernels use). AMD's
+ * In order of time, but that Ada and Blackwell of workstations stand by Ampere, whose tensor core instructions they have and
+ * whose kernels libraries run on them (CUTLASS: kernels of `Sm80` serve SM 89 and 120; Hopper and Blackwell of data centers
+ * have instructions of their own, which only their own kernels use). AMD's
  * stand beside the NVIDIA ones of their years; no curve was measured on them.
  */
 const generations: ReadonlyMap<string, number> = new Map([
@@ -69,6 +70,7 @@ const generations: ReadonlyMap<string, number> = new Map([
   ['cdna', 4.5],
   ['cdna2', 5],
   ['ada', 5],
+  ['blackwell-rtx', 5.2],
   ['hopper', 6],
   ['cdna3', 6.5],
   ['blackwell', 7],

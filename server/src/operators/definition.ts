@@ -294,6 +294,19 @@ export interface ConvolutionShape {
 
 export type ConvolutionPass = 'forward' | 'data' | 'weight';
 
+/** softmax(Q·Kᵀ)·V of every head by one kernel that never stores the scores, or its gradients. */
+export interface AttentionShape {
+  readonly pass: 'forward' | 'backward';
+  /** Batch · heads. */
+  readonly sequences: number;
+  readonly queries: number;
+  readonly keys: number;
+  /** Elements per head: the mean of a query's and a value's. */
+  readonly size: number;
+  /** A query sees only the keys up to its own position: kernels skip the others. */
+  readonly causal: boolean;
+}
+
 /** A matmul inside a piece of work, or a convolution, which is an implicit one; and how often it is computed. */
 export interface RepeatedMatmul {
   readonly shape: MatmulShape | ConvolutionShape;
@@ -313,6 +326,8 @@ export interface Work {
   readonly kernels: number;
   /** The matmuls that `flops` are made of, where the rule knows their shapes. */
   readonly matmuls?: readonly RepeatedMatmul[];
+  /** Where `flops` are those of fused attention alone. */
+  readonly attention?: AttentionShape;
   /** Elements of a row, for kernels that work row by row: softmax, normalization. */
   readonly rowLength?: number;
 }

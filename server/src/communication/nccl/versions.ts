@@ -286,5 +286,6 @@ export function generationOf(architecture: string): Generation {
   if (architecture === 'ampere' || architecture === 'hopper' || architecture === 'blackwell') {
     return architecture;
   }
+  if (architecture === 'blackwell-rtx') return 'blackwell';
   return architecture === 'ada' ? 'ampere' : 'volta';
 }

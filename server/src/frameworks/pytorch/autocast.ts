@@ -7,6 +7,7 @@
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import { operatorMarks } from '../../analysis/operatorMarks.ts';
+import type { AttentionKernel } from '../../hardware/kernelEnvironment.ts';
 import type { Dtype } from '../../model/dtype.ts';
 import type { Operator } from '../../model/graph.ts';
 import type { Precision } from '../../model/scenario.ts';
@@ -45,6 +46,8 @@ export interface TypeOptions {
   readonly fusedCalls: boolean;
   /** Whether attention is one kernel that never stores the scores; left out, as the graph shows it. */
   readonly fusedAttention?: boolean | undefined;
+  /** Which kernels compute fused attention; left out, the newest. */
+  readonly attentionKernel?: AttentionKernel | undefined;
   /** Images in channels-last memory format. */
   readonly channelsLast: boolean;
   /** Activations have `inplace=True`. */

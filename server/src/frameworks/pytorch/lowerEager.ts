@@ -5,7 +5,7 @@
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { RecomputedGroups } from '../../analysis/recomputedGroups.ts';
-import type { KernelEnvironment, Layout } from '../../hardware/kernelEnvironment.ts';
+import type { AttentionKernel, KernelEnvironment, Layout } from '../../hardware/kernelEnvironment.ts';
 import type { Mode, Precision } from '../../model/scenario.ts';
 import { hasTrait } from '../../operators/operatorFacts.ts';
 import type { AssumedKernel, KeptTensor, LoweredGraph, LoweredOperator } from '../behaviour.ts';
@@ -63,7 +63,10 @@ export function eagerOperators(
     );
   });
   const step: EagerStep = { training, types, mode, inPlace: options.inPlace === true, ...views };
-  const environmentOf = environments(options.channelsLast ? 'channels-last' : 'channels-first');
+  const environmentOf = environments(
+    options.channelsLast ? 'channels-last' : 'channels-first',
+    options.attentionKernel ?? 'newest',
+  );
   const lowerOperator = operatorLowering(step, groups);
   const kernelsOf = operatorKernels(training, mode);
   const operators = training.analysis.graph.operators.map((operator, index): LoweredOperator | undefined => {
@@ -118,8 +121,11 @@ function writtenOut(
 }
 
 /** The two that operators of one step can have, by whether they run under autocast. */
-function environments(layout: Layout): (type: OperatorType | undefined) => KernelEnvironment {
-  const full: KernelEnvironment = { layout, mixed: false };
-  const half: KernelEnvironment = { layout, mixed: true };
+function environments(
+  layout: Layout,
+  attention: AttentionKernel,
+): (type: OperatorType | undefined) => KernelEnvironment {
+  const full: KernelEnvironment = { layout, mixed: false, attention };
+  const half: KernelEnvironment = { layout, mixed: true, attention };
   return (type) => (type?.mixed === true ? half : full);
 }

@@ -6,7 +6,7 @@ import type { KernelWork } from '../../hardware/kernelWork.ts';
 import { bitsPerElement } from '../../model/elementType.ts';
 import type { Operator } from '../../model/graph.ts';
 import { bytes, flops } from '../../model/units.ts';
-import type { BoundTensor, KernelClass, Work } from '../../operators/definition.ts';
+import type { AttentionShape, BoundTensor, KernelClass, Work } from '../../operators/definition.ts';
 import type { KeptTensor, LoweredOperator } from '../behaviour.ts';
 import type { OperatorType } from './autocast.ts';
 import type { FusedGroup } from './fusedGroups.ts';
@@ -70,6 +70,10 @@ export function lowerGroup(
     ...(gathered === undefined ? { environment } : {}),
     ...rows,
   });
+  const shaped = (pass: AttentionShape['pass'], work: KernelWork): KernelWork => {
+    const shape = attention ? attentionShape(training, group, forward.flops, pass) : undefined;
+    return shape === undefined ? work : { ...work, attention: shape };
+  };
   const [launchesForward, launchesBackward] = gathered === undefined ? [1, 1] : [3, 5];
   const moves =
     gathered === undefined || environment.layout === 'channels-first' || !isImage(training, group)
@@ -80,14 +84,20 @@ export function lowerGroup(
     dtype: type.dtype,
     bytesPerElement: type.bytesPerElement,
     view: false,
-    forward: [kernel(forward.flops, forward.operations, read + written + again, launchesForward), ...moves],
+    forward: [
+      shaped('forward', kernel(forward.flops, forward.operations, read + written + again, launchesForward)),
+      ...moves,
+    ],
     backwardData: learns
       ? [
-          kernel(
-            backwardFlops,
-            backwardOperations,
-            read + written * (attention ? 2 : 1) + inputGradients + 2 * again,
-            launchesBackward,
+          shaped(
+            'backward',
+            kernel(
+              backwardFlops,
+              backwardOperations,
+              read + written * (attention ? 2 : 1) + inputGradients + 2 * again,
+              launchesBackward,
+            ),
           ),
           ...moves,
         ]
@@ -99,6 +109,32 @@ export function lowerGroup(
           ...statisticsOf(training, group),
         ]
       : [],
+  };
+}
+
+/**
+ * `undefined` where a mask is given, which the fast kernels do not take (PyTorch 2.x
+ * aten/src/ATen/native/transformers/cuda/sdp_utils.cpp, `check_for_attn_mask`). A lower triangle that the group itself
+ * makes is `is_causal=True`. `matmuls`: FLOPs of forward, 4 for each score and element of a head.
+ */
+function attentionShape(
+  training: TrainingGraph,
+  { operators, composite }: FusedGroup,
+  matmuls: number,
+  pass: AttentionShape['pass'],
+): AttentionShape | undefined {
+  const types = operators.map((index) => training.analysis.graph.operators[index]);
+  const softmax = types.find((operator) => operator?.type === 'Softmax');
+  const scores = training.tensors.get(softmax?.outputs[0] ?? '');
+  const [queries = 0, keys = 0] = scores?.dimensions.slice(-2) ?? [];
+  if (scores === undefined || queries * keys === 0 || composite?.roles.mask !== undefined) return undefined;
+  return {
+    pass,
+    sequences: scores.elements / (queries * keys),
+    queries,
+    keys,
+    size: matmuls / (4 * scores.elements),
+    causal: types.some((operator) => operator?.type === 'Trilu'),
   };
 }
 

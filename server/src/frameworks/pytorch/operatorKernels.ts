@@ -76,7 +76,7 @@ function backwardDataOf(typed: TypedOperator): readonly KernelWork[] {
     }
     if (kernel.share < 1) return { ...whole, bytes: bytes(whole.bytes * kernel.share) };
     if (kernel.elementwise !== true) return whole;
-    const { rowLength: _, matmuls: __, ...work } = whole;
+    const { rowLength: _, matmuls: __, attention: ___, ...work } = whole;
     return { ...work, class: 'elementwise' };
   });
 }
@@ -109,6 +109,7 @@ function kernelOf({ cost, type, environment }: TypedOperator, work: Work): reado
       launches: work.kernels,
       environment,
       ...(work.matmuls === undefined ? {} : { matmuls: work.matmuls, bytesPerElement: type.bytesPerElement }),
+      ...(work.attention === undefined ? {} : { attention: work.attention }),
       ...(work.rowLength === undefined ? {} : { rowLength: work.rowLength }),
     },
   ];

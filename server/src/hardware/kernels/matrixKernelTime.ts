@@ -1,11 +1,18 @@
 /** Time of a kernel that multiplies, by the curves of its matmuls and convolutions. */
 
-import type { ConvolutionPass, ConvolutionShape, MatmulShape } from '../../operators/definition.ts';
+import type {
+  AttentionShape,
+  ConvolutionPass,
+  ConvolutionShape,
+  MatmulShape,
+} from '../../operators/definition.ts';
+import { attentionBackward } from '../assumedShares.ts';
 import type { GpuProfile } from '../clusterProfile.ts';
 import { type ComputePath, computePath } from '../computePath.ts';
 import { type Calibrated, curveLayoutOf, curvesOf } from '../curves.ts';
 import { findGpu } from '../gpus.ts';
 import type { KernelWork } from '../kernelWork.ts';
+import { attentionTime } from './attentionTime.ts';
 import { type BodyTime, joined, scaled, spreadOver } from './bodyTime.ts';
 import { convolutionBytes, convolutionTime, type Transposed } from './convolutionTime.ts';
 import { gemmTime, operandBytes, type Rates } from './gemmTime.ts';
@@ -14,6 +21,7 @@ import { rowCurveTime } from './rowCurveTime.ts';
 /** Matmuls of known shape, one after the other, and what is moved beside them; `undefined` without a curve. */
 export function matrixKernelTime(gpu: GpuProfile, work: KernelWork): BodyTime | undefined {
   const { matmuls, bytesPerElement } = work;
+  if (work.attention !== undefined) return timeOfAttention(gpu, work, work.attention);
   if (matmuls === undefined || bytesPerElement === undefined) return undefined;
   const parts: BodyTime[] = [];
   let moved = 0;
@@ -50,6 +58,27 @@ export function transposedAround(
   return isEarly || (actual === 'tf32' && pass === 'forward') ? 'read' : 'all';
 }
 
+/** In half precision on tensor cores; fp32 has other kernels, of which none was measured. */
+function timeOfAttention(gpu: GpuProfile, work: KernelWork, shape: AttentionShape): BodyTime | undefined {
+  const { actual, unit } = computePath(gpu, work.dtype);
+  const curve = curvesOf(gpu).attention[work.environment?.attention ?? 'newest'];
+  if (curve === undefined || unit !== 'tensor' || (actual !== 'fp16' && actual !== 'bf16')) return undefined;
+  const body = spreadOver(
+    attentionTime(ratesBy(gpu, computePath(gpu, work.dtype), curve), curve.curve, shape, work.bytes),
+    curve,
+  );
+  if (shape.pass === 'forward') return body;
+  const { middle, low, high } = attentionBackward.share;
+  return { ...body, low: (body.low * middle) / high, high: (body.high * middle) / low };
+}
+
+/** Curves are shares of the nominal peak: what a power limit takes away where they were measured is in them. */
+const ratesBy = (gpu: GpuProfile, path: ComputePath, { gpu: source }: Calibrated<unknown>): Rates => ({
+  multiprocessors: gpu.multiprocessors.value,
+  peak: path.peak / (source === gpu.name ? gpu : (findGpu(source) ?? gpu)).sustainedCompute.value,
+  bandwidth: gpu.memoryBandwidth.value,
+});
+
 function timeOfMatmul(
   gpu: GpuProfile,
   { dtype, library, environment }: KernelWork,
@@ -58,19 +87,13 @@ function timeOfMatmul(
 ): { readonly time: BodyTime; readonly bytes: number } | undefined {
   const curves = curvesOf(gpu);
   const path = computePath(gpu, dtype);
-  // Curves are shares of the nominal peak: what a power limit takes away where they were measured is in them.
-  const ratesBy = ({ gpu: source }: Calibrated<unknown>): Rates => ({
-    multiprocessors: gpu.multiprocessors.value,
-    peak: path.peak / (source === gpu.name ? gpu : (findGpu(source) ?? gpu)).sustainedCompute.value,
-    bandwidth: gpu.memoryBandwidth.value,
-  });
   if (shape.kind === 'matmul') {
     const isOld = library === 'cuda-8' && path.unit === 'vector';
     const ofUnit = (shape.batch > 1 ? curves.batchedMatmul : curves.matmul)[path.unit];
     const curve = (isOld ? curves.cuda8Matmul : ofUnit)[curveLayoutOf(shape.layout)];
     const bytes = operandBytes(shape, bytesPerElement);
     if (curve === undefined) return undefined;
-    const { time, bound } = gemmTime(ratesBy(curve), curve.curve, shape, bytes);
+    const { time, bound } = gemmTime(ratesBy(gpu, path, curve), curve.curve, shape, bytes);
     // A GPU that reached more than its limit of power was taken to leave would give others more than their peak.
     const least = (2 * shape.batch * shape.m * shape.n * shape.k * gpu.sustainedCompute.value) / path.peak;
     return { time: spreadOver({ time: Math.max(time, least), bound }, curve), bytes };
@@ -79,6 +102,7 @@ function timeOfMatmul(
   const curve = depthwise ? undefined : curves.convolution[path.unit][shape.pass];
   const transposed =
     environment?.layout === 'channels-first' ? transposedAround(gpu, path, shape.pass) : undefined;
-  const time = curve && convolutionTime(ratesBy(curve), curve.curve, shape, bytesPerElement, transposed);
+  const time =
+    curve && convolutionTime(ratesBy(gpu, path, curve), curve.curve, shape, bytesPerElement, transposed);
   return time && { time: spreadOver(time, curve), bytes: convolutionBytes(shape, bytesPerElement) };
 }

@@ -444,6 +444,7 @@ function costOver(
   const rows = numberOf(query.batch) * numberOf(query.heads) * numberOf(query.length);
   const sizes: AttentionSizes = {
     rows,
+    queries: numberOf(query.length),
     // Kernels skip the blocks outside a sliding window; a causal mask is not halved.
     keys: window > 0 ? Math.min(keys, window) : keys,
     size: numberOf(query.size),

@@ -155,11 +155,12 @@ function costOfAttention(context: CostContext): OperatorCost {
     context,
     {
       rows: productOfSizes(query?.batch, query?.heads, query?.length),
+      queries: productOfSizes(query?.length),
       keys: productOfSizes(key?.length) + (context.input(4)?.dimensions[2] ?? 0),
       size: productOfSizes(query?.size),
       valueSize: productOfSizes(value?.size),
     },
     [0, 1, 2],
-    { mask: 3 },
+    { mask: 3, causal: context.int('is_causal', 0) === 1 },
   );
 }

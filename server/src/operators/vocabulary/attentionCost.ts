@@ -8,6 +8,7 @@
  */
 
 import type {
+  AttentionShape,
   BoundTensor,
   CostContext,
   MemoryAccess,
@@ -31,6 +32,8 @@ import {
 export interface AttentionSizes {
   /** Batch · heads · queries. */
   readonly rows: number;
+  /** Queries of one head, where they are known. */
+  readonly queries?: number;
   /** Keys that one query meets. */
   readonly keys: number;
   /** Elements of a query and a key per head. */
@@ -62,6 +65,8 @@ export function attentionCost(
     readonly mask?: number;
     /** What the inputs move, where not every input is read whole. */
     readonly read?: MemoryAccess;
+    /** A query sees only the keys up to its own position. */
+    readonly causal?: boolean;
   } = {},
 ): OperatorCost {
   const output = context.output(0);
@@ -70,11 +75,18 @@ export function attentionCost(
   const { rows, keys, size, valueSize } = sizes;
   const scores = rows * keys;
   const projected = options.projection?.flops ?? 0;
+  // Fused kernels that are fast take no mask, and a projection is a matmul beside them.
+  const isAlone = options.projection === undefined && tensorOrNone(context, options.mask) === undefined;
+  const shape = (pass: AttentionShape['pass']): { readonly attention?: AttentionShape } => {
+    const attention = isAlone ? shapeOf(sizes, pass, options.causal === true) : undefined;
+    return attention === undefined ? {} : { attention };
+  };
   const forward = work({
     flops: 2 * scores * (size + valueSize) + projected,
     operations: 5 * scores + (options.operations ?? 0),
     traffic: addTraffic(options.read ?? trafficOf(...allInputs(context)), trafficOf(output)),
     kernels: options.projection === undefined ? 1 : 2,
+    ...shape('forward'),
   });
   if (!needsGradient(context)) return cost('attention', forward);
   // One fused kernel computes the gradients of queries, keys and values; the projection has two matmuls of its own.
@@ -83,6 +95,7 @@ export function attentionCost(
     recomputedFlops: 2 * scores * size,
     operations: 10 * scores,
     traffic: trafficOf(...tensors, output, output, ...tensors),
+    ...shape('backward'),
   });
   const matmul = work({ flops: projected, traffic: trafficOf(output, ...tensors) });
   const gradients = operands.filter((index) => context.gradient(index) !== 'none');
@@ -104,9 +117,21 @@ export function attentionCost(
   });
 }
 
+const tensorOrNone = (context: CostContext, index: number | undefined): BoundTensor | undefined =>
+  index === undefined ? undefined : context.input(index);
+
+function shapeOf(
+  { rows, queries = 0, keys, size, valueSize }: AttentionSizes,
+  pass: AttentionShape['pass'],
+  causal: boolean,
+): AttentionShape | undefined {
+  if (queries === 0) return undefined;
+  return { pass, sequences: rows / queries, queries, keys, size: (size + valueSize) / 2, causal };
+}
+
 /** `convert_boolean_attn_mask` makes numbers of one that says which keys count (PyTorch 2.x transformers/attention.cpp). */
 function keptMask(context: CostContext, mask: number | undefined): readonly SavedTensor[] {
-  const tensor = mask === undefined ? undefined : context.input(mask);
+  const tensor = tensorOrNone(context, mask);
   if (mask === undefined || tensor === undefined) return [];
   if (tensor.elementType !== 'bool') return [savedInput(mask)];
   const traffic = { float32Elements: tensor.elements, fixedBytes: 0 };

@@ -2,6 +2,7 @@
 
 import { bitsPerElement } from '../../model/elementType.ts';
 import type {
+  AttentionShape,
   BoundTensor,
   ConvolutionShape,
   CostContext,
@@ -59,6 +60,7 @@ export function work(parts: {
   readonly matmul?: MatmulShape | ConvolutionShape;
   /** Where there are several. */
   readonly matmuls?: readonly RepeatedMatmul[];
+  readonly attention?: AttentionShape;
   readonly rowLength?: number;
 }): Work {
   const matmuls = parts.matmul === undefined ? (parts.matmuls ?? []) : [{ shape: parts.matmul, count: 1 }];
@@ -69,6 +71,7 @@ export function work(parts: {
     kernels: parts.kernels ?? 1,
     ...(parts.recomputedFlops === undefined ? {} : { recomputedFlops: parts.recomputedFlops }),
     ...(matmuls.length === 0 ? {} : { matmuls }),
+    ...(parts.attention === undefined ? {} : { attention: parts.attention }),
     ...(parts.rowLength === undefined ? {} : { rowLength: parts.rowLength }),
   };
 }

@@ -1,0 +1,45 @@
+/**
+ * Time of attention by one kernel that never stores the scores, from its shape.
+ *
+ * A thread block takes 128 queries of a head and walks through the keys they see; blocks are spread over the
+ * multiprocessors (FlashAttention-2, arXiv 2307.08691, section 3.2). With a causal mask it stops at the diagonal:
+ *
+ *   t = max(1, blocks / multiprocessors) · 4 · 128 · size · (keys + k₀) / (peak / multiprocessors · e_size)
+ *
+ * k₀ is what starting and ending a block costs, as keys; e_size is the share of the peak at this size of a head. Sizes
+ * between two that kernels exist for are padded to the larger one. Shares and k₀ are fitted (`curves.json`).
+ * Backward has five matmuls for two (algorithm 2 of the same paper); how much slower they are is of published runs.
+ */
+
+import type { AttentionShape } from '../../operators/definition.ts';
+import { attentionBackward } from '../assumedShares.ts';
+import type { AttentionCurve } from '../curves.ts';
+import type { BoundTime, Rates } from './gemmTime.ts';
+
+/** `moved`: bytes of queries, keys, values and results. Without launch. */
+export function attentionTime(
+  rates: Rates,
+  curve: AttentionCurve,
+  { pass, sequences, queries, keys, size, causal }: AttentionShape,
+  moved: number,
+): BoundTime {
+  const [padded, share] = curve.shares.find(([most]) => size <= most) ?? [
+    size,
+    curve.shares.at(-1)?.[1] ?? 1,
+  ];
+  const blocks = sequences * Math.ceil(queries / blockQueries);
+  const forward = pass === 'forward';
+  // The first of the queries sees the keys that are more than the queries, the last sees all.
+  const seen = causal ? keys - Math.max(0, Math.min(queries, keys) - blockQueries) / 2 : keys;
+  const depth = Math.ceil(seen / keyStep) * keyStep + curve.depth + (forward ? 0 : attentionBackward.depth);
+  const perBlock = (forward ? 4 : 10) * blockQueries * padded * depth;
+  const reached = share * (forward ? 1 : attentionBackward.share.middle);
+  const compute =
+    (Math.max(1, blocks / rates.multiprocessors) * perBlock) /
+    ((rates.peak / rates.multiprocessors) * reached);
+  const memory = moved / rates.bandwidth;
+  return { time: Math.max(compute, memory), bound: compute >= memory ? 'compute' : 'memory' };
+}
+
+const blockQueries = 128;
+const keyStep = 64;
