@@ -5,7 +5,8 @@
  * elements as they become ready (stage_1_and_2.py), on the stream of backward unless `overlap-comm`, and gather the
  * updated parameters at once, or in equal pieces of `allgather-bucket-size`. Stage 3 gathers parameters before they are used, as far ahead
  * as `prefetch-bucket-size` elements; those of at most `persistence-threshold` elements stay whole
- * (partition_parameters.py). Parameters and gradients are stored in the precision of the scenario.
+ * (partition_parameters.py). In half precision the whole model is cast, and the optimizer updates an fp32 copy (runtime/engine.py,
+ * `_configure_distributed_model`; stage_1_and_2.py, `single_partition_of_fp32_groups`).
  */
 
 import { bytes } from '../model/units.ts';
@@ -73,7 +74,9 @@ export const deepspeedZero: FrameworkEntry = {
       documentation: 'stage 3: parameters with at most so many elements stay whole',
       expects: fromZero,
     },
-    ...eagerOptions,
+    ...eagerOptions.map((option) =>
+      option.name === 'weights' ? { ...option, default: 'half-with-copy' } : option,
+    ),
   ],
   create: (options) => ({
     ...eagerPytorch(options),
