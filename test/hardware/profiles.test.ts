@@ -14,7 +14,7 @@ const contentOf = (path: string): unknown => JSON.parse(readFileSync(path, 'utf8
 /** Lanes of fp32 in a multiprocessor: CUDA C++ programming guide, arithmetic instructions; AMD's CDNA 1 to 3; AVX2 and AVX-512. */
 function lanesOf(name: string, architecture: string): number {
   if (name.startsWith('cpu-')) return name.includes('gold') ? 32 : 16;
-  if (name.startsWith('p100') || name.startsWith('a100')) return 64;
+  if (/^(p100|a100|a800)/.test(name)) return 64;
   const lanes: Readonly<Record<string, number>> = { kepler: 192, volta: 64, turing: 64, cdna: 64, cdna2: 64 };
   return lanes[architecture] ?? 128;
 }
@@ -79,6 +79,9 @@ describe('built-in profiles', () => {
     'dgx-a100',
     'dgx-h100',
     'dgx-h200',
+    'dgx-b200',
+    'nd-h100-v5',
+    'nd-mi300x-v5',
     'g4dn-12xlarge',
     'rtx-4090-workstation',
     'rtx-3090-workstation',

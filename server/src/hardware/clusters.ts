@@ -6,6 +6,9 @@ import { builtInGpus, findGpu } from './gpus.ts';
 import { type ClusterFile, clusterProfileOfFile } from './profileOfFile.ts';
 import a2Highgpu8g from './profiles/clusters/a2-highgpu-8g.json';
 import a3Highgpu8g from './profiles/clusters/a3-highgpu-8g.json';
+import a3Megagpu8g from './profiles/clusters/a3-megagpu-8g.json';
+import a3Ultragpu8g from './profiles/clusters/a3-ultragpu-8g.json';
+import a4Highgpu8g from './profiles/clusters/a4-highgpu-8g.json';
 import blueWatersXk from './profiles/clusters/blue-waters-xk.json';
 import cpu1gbe from './profiles/clusters/cpu-1gbe.json';
 import cpu10gbe from './profiles/clusters/cpu-10gbe.json';
@@ -13,19 +16,28 @@ import dgx1P100 from './profiles/clusters/dgx-1-p100.json';
 import dgx1V100 from './profiles/clusters/dgx-1-v100.json';
 import dgx2 from './profiles/clusters/dgx-2.json';
 import dgxA100 from './profiles/clusters/dgx-a100.json';
+import dgxB200 from './profiles/clusters/dgx-b200.json';
+import dgxB300 from './profiles/clusters/dgx-b300.json';
 import dgxH100 from './profiles/clusters/dgx-h100.json';
 import dgxH200 from './profiles/clusters/dgx-h200.json';
 import g4dn12xlarge from './profiles/clusters/g4dn-12xlarge.json';
 import g548xlarge from './profiles/clusters/g5-48xlarge.json';
+import g6e48xlarge from './profiles/clusters/g6e-48xlarge.json';
 import gb200Nvl72 from './profiles/clusters/gb200-nvl72.json';
+import gb300Nvl72 from './profiles/clusters/gb300-nvl72.json';
 import k8010gbe from './profiles/clusters/k80-10gbe.json';
+import ndH100V5 from './profiles/clusters/nd-h100-v5.json';
+import ndH200V5 from './profiles/clusters/nd-h200-v5.json';
+import ndMi300xV5 from './profiles/clusters/nd-mi300x-v5.json';
 import p28xlarge from './profiles/clusters/p2-8xlarge.json';
 import p316xlarge from './profiles/clusters/p3-16xlarge.json';
 import p4d24xlarge from './profiles/clusters/p4d-24xlarge.json';
 import p548xlarge from './profiles/clusters/p5-48xlarge.json';
+import p6B20048xlarge from './profiles/clusters/p6-b200-48xlarge.json';
 import p40Infiniband from './profiles/clusters/p40-infiniband.json';
 import rtx3090Workstation from './profiles/clusters/rtx-3090-workstation.json';
 import rtx4090Workstation from './profiles/clusters/rtx-4090-workstation.json';
+import rtxPro6000Node from './profiles/clusters/rtx-pro-6000-node.json';
 import v100Infiniband from './profiles/clusters/v100-infiniband.json';
 
 /** Oldest first. */
@@ -51,8 +63,20 @@ const clusterFiles: readonly (ClusterFile & { readonly gpu: string })[] = [
   dgxH100,
   p548xlarge,
   a3Highgpu8g,
+  a3Megagpu8g,
+  ndH100V5,
+  g6e48xlarge,
   dgxH200,
+  a3Ultragpu8g,
+  ndH200V5,
+  ndMi300xV5,
   gb200Nvl72,
+  dgxB200,
+  p6B20048xlarge,
+  a4Highgpu8g,
+  rtxPro6000Node,
+  dgxB300,
+  gb300Nvl72,
 ];
 
 export const builtInClusters: readonly ClusterProfile[] = [

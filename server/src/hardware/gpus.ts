@@ -13,16 +13,21 @@ import a100Pcie40gb from './profiles/gpus/a100-pcie-40gb.json';
 import a100Pcie80gb from './profiles/gpus/a100-pcie-80gb.json';
 import a100Sxm40gb from './profiles/gpus/a100-sxm-40gb.json';
 import a100Sxm80gb from './profiles/gpus/a100-sxm-80gb.json';
+import a800Sxm80gb from './profiles/gpus/a800-sxm-80gb.json';
 import b200 from './profiles/gpus/b200.json';
+import b300 from './profiles/gpus/b300.json';
 import cpuXeonE52630V4 from './profiles/gpus/cpu-xeon-e5-2630-v4.json';
 import cpuXeonGold6148 from './profiles/gpus/cpu-xeon-gold-6148.json';
 import gb200 from './profiles/gpus/gb200.json';
+import gb300 from './profiles/gpus/gb300.json';
 import gh200 from './profiles/gpus/gh200.json';
 import gtx1080 from './profiles/gpus/gtx-1080.json';
 import gtx1080Ti from './profiles/gpus/gtx-1080-ti.json';
+import h20 from './profiles/gpus/h20.json';
 import h100Pcie from './profiles/gpus/h100-pcie.json';
 import h100Sxm from './profiles/gpus/h100-sxm.json';
 import h200Sxm from './profiles/gpus/h200-sxm.json';
+import h800Sxm from './profiles/gpus/h800-sxm.json';
 import k20x from './profiles/gpus/k20x.json';
 import k40 from './profiles/gpus/k40.json';
 import k80 from './profiles/gpus/k80.json';
@@ -34,6 +39,7 @@ import mi210 from './profiles/gpus/mi210.json';
 import mi250 from './profiles/gpus/mi250.json';
 import mi250x from './profiles/gpus/mi250x.json';
 import mi300x from './profiles/gpus/mi300x.json';
+import mi325x from './profiles/gpus/mi325x.json';
 import p4 from './profiles/gpus/p4.json';
 import p40 from './profiles/gpus/p40.json';
 import p100Pcie16gb from './profiles/gpus/p100-pcie-16gb.json';
@@ -41,6 +47,7 @@ import p100Sxm2 from './profiles/gpus/p100-sxm2.json';
 import rtx2080Ti from './profiles/gpus/rtx-2080-ti.json';
 import rtx3090 from './profiles/gpus/rtx-3090.json';
 import rtx4090 from './profiles/gpus/rtx-4090.json';
+import rtx5090 from './profiles/gpus/rtx-5090.json';
 import rtx6000Ada from './profiles/gpus/rtx-6000-ada.json';
 import rtx8000 from './profiles/gpus/rtx-8000.json';
 import rtxA6000 from './profiles/gpus/rtx-a6000.json';
@@ -86,6 +93,7 @@ export const builtInGpus: readonly GpuProfile[] = [
   a100Pcie80gb,
   a100Sxm40gb,
   a100Sxm80gb,
+  a800Sxm80gb,
   a10,
   a10g,
   a40,
@@ -95,18 +103,24 @@ export const builtInGpus: readonly GpuProfile[] = [
   l40s,
   rtx4090,
   rtx6000Ada,
+  rtx5090,
   rtxPro6000Server,
   h100Pcie,
   h100Sxm,
+  h800Sxm,
+  h20,
   gh200,
   h200Sxm,
   b200,
   gb200,
+  b300,
+  gb300,
   mi100,
   mi210,
   mi250,
   mi250x,
   mi300x,
+  mi325x,
 ].map(gpuProfileOfFile);
 
 export function findGpu(name: string): GpuProfile | undefined {
