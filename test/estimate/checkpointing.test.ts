@@ -133,11 +133,11 @@ test('the sample marked throughout takes what is asked, and the marks where noth
   });
   // Seconds and GiB.
   expect(asked).toEqual([
-    [undefined, 3.01, 24],
-    ['none', 2.47, 63],
-    ['block', 3.01, 24],
-    ['selective', 2.52, 47],
-    ['alternate', 2.71, 37],
+    [undefined, 2.88, 24],
+    ['none', 2.34, 63],
+    ['block', 2.88, 24],
+    ['selective', 2.39, 47],
+    ['alternate', 2.58, 37],
   ]);
 });
 

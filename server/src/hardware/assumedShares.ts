@@ -34,8 +34,8 @@ export const attentionBackward = {
   depth: efficiency.attentionBackward.depth,
 };
 
-/** Rate of FlashAttention beside that of FlashAttention-2. */
-export const firstFlashAttention = efficiency.firstFlashAttention.share;
+/** Rates of kernels of attention beside those of FlashAttention-2. */
+export const olderAttention = efficiency.olderAttention;
 
 export const columnSumLoads = estimate(efficiency.columnSums.elementsPerCycle);
 

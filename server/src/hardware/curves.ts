@@ -8,7 +8,7 @@
 
 import { type Range, rangeOf } from '../model/estimate.ts';
 import type { ConvolutionPass, MatmulLayout } from '../operators/definition.ts';
-import { firstFlashAttention } from './assumedShares.ts';
+import { olderAttention } from './assumedShares.ts';
 import type { GpuProfile } from './clusterProfile.ts';
 import file from './curves.json';
 import type { AttentionKernel } from './kernelEnvironment.ts';
@@ -44,6 +44,8 @@ export interface AttentionCurve {
   readonly shares: readonly (readonly [size: number, share: number])[];
   /** What starting and ending a block of queries costs, as keys. */
   readonly depth: number;
+  /** Rate of the gradients beside what they reach by other kernels of the same forward. */
+  readonly gradients?: number;
 }
 
 export interface Calibrated<Curve> {
@@ -158,7 +160,7 @@ function lookUp(gpu: GpuProfile): GpuCurves {
 /**
  * Hopper and Blackwell of data centers have kernels of their own: NVIDIA's, which PyTorch takes first there (PyTorch 2.14
  * aten/src/ATen/native/transformers/cuda/sdp_utils.cpp, `check_prefer_cudnn_attention`), and FlashAttention-3 and 4. Others
- * run FlashAttention-2, written for Ampere; FlashAttention-1 takes a part of its rate.
+ * run FlashAttention-2, written for Ampere; older kernels reach a part of its rate.
  */
 function attentionCurves(gpu: GpuProfile): GpuCurves['attention'] {
   const of = (kernel: string) =>
@@ -173,14 +175,20 @@ function attentionCurves(gpu: GpuProfile): GpuCurves['attention'] {
     newest: hasOwn ? of('vendor') : second,
     'flash-attention-3': hasOwn ? of('flash-attention-3') : second,
     'flash-attention-2': second,
-    'flash-attention-1': second && {
-      ...second,
-      curve: {
-        ...second.curve,
-        shares: second.curve.shares.map(([size, share]) => [size, share * firstFlashAttention] as const),
-      },
-    },
+    'flash-attention-1': slowed(second, olderAttention['flash-attention-1']),
+    triton: slowed(second, olderAttention.triton),
   };
+}
+
+/** `forward`, `backward`: rates beside those of the curve. */
+function slowed(
+  calibrated: Calibrated<AttentionCurve> | undefined,
+  { forward, backward }: { readonly forward: number; readonly backward: number },
+): Calibrated<AttentionCurve> | undefined {
+  if (calibrated === undefined) return undefined;
+  const { curve } = calibrated;
+  const shares = curve.shares.map(([size, share]) => [size, share * forward] as const);
+  return { ...calibrated, curve: { ...curve, shares, gradients: backward / forward } };
 }
 
 /**

@@ -13,6 +13,7 @@ export const attentionKernels = [
   'flash-attention-3',
   'flash-attention-2',
   'flash-attention-1',
+  'triton',
 ] as const;
 export type AttentionKernel = (typeof attentionKernels)[number];
 

@@ -18,5 +18,7 @@ export function leastTime(gpu: GpuProfile, work: KernelWork): Seconds {
     if (shape.kind === 'convolution') saved = Math.max(saved, savedByTransforms(shape));
   }
   const moved = work.class === 'normalization' && work.rowLength === undefined ? 3 / 5 : 1;
+  // Kernels skip the half of the scores that a causal mask hides, which FLOPs count.
+  if (work.attention?.causal === true) saved = 2;
   return seconds(Math.max(work.flops / nominal / saved, (work.bytes * moved) / gpu.memoryBandwidth.value));
 }

@@ -33,7 +33,7 @@ export function attentionTime(
   const seen = causal ? keys - Math.max(0, Math.min(queries, keys) - blockQueries) / 2 : keys;
   const depth = Math.ceil(seen / keyStep) * keyStep + curve.depth + (forward ? 0 : attentionBackward.depth);
   const perBlock = (forward ? 4 : 10) * blockQueries * padded * depth;
-  const reached = share * (forward ? 1 : attentionBackward.share.middle);
+  const reached = share * (forward ? 1 : attentionBackward.share.middle * (curve.gradients ?? 1));
   const compute =
     (Math.max(1, blocks / rates.multiprocessors) * perBlock) /
     ((rates.peak / rates.multiprocessors) * reached);

@@ -82,6 +82,8 @@ export function addWork(...parts: readonly Work[]): Work {
   if (parts.length === 1) return only;
   const matmuls = parts.flatMap((part) => part.matmuls ?? []);
   const rowLength = parts.find((part) => part.rowLength !== undefined)?.rowLength;
+  const multiplying = parts.filter((part) => part.flops > 0);
+  const attention = multiplying.length === 1 ? multiplying[0]?.attention : undefined;
   const recomputedFlops = sum(parts, (part) => part.recomputedFlops ?? 0);
   return {
     flops: sum(parts, (part) => part.flops),
@@ -90,6 +92,7 @@ export function addWork(...parts: readonly Work[]): Work {
     traffic: addTraffic(...parts.map(({ traffic }) => traffic)),
     kernels: sum(parts, (part) => part.kernels),
     ...(matmuls.length === 0 ? {} : { matmuls }),
+    ...(attention === undefined ? {} : { attention }),
     ...(rowLength === undefined ? {} : { rowLength }),
   };
 }
