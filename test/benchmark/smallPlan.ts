@@ -16,7 +16,7 @@ export function smallPlan(changes: Partial<BenchmarkPlan> = {}): BenchmarkPlan {
     optimizerKernels: 'foreach',
     clipsNorm: false,
     addsGradients: false,
-    halfWeights: false,
+    weights: 'fp32',
     convTf32: true,
     budgetSeconds: 1,
     opset: 17,

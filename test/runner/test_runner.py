@@ -15,7 +15,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "server/src
 import torch  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
 
-from layercost_runner.benchmark import _optimizer, benchmark  # noqa: E402
+from layercost_runner.benchmark import Update, _optimizer, benchmark  # noqa: E402
 from layercost_runner.device import CudaClock, NoDevice, is_out_of_memory, open_device  # noqa: E402
 from layercost_runner.events import Events  # noqa: E402
 from layercost_runner.measure import intervals, repeats_for, summarise  # noqa: E402
@@ -39,7 +39,7 @@ def plan(values, operators, outputs, **changes):
     layers = [{"name": entry["name"], "type": entry["type"], "operators": [i]} for i, entry in enumerate(operators)]
     given = dict(
         version=2, model="test", batch=2, mode="training", precision="fp32", optimizer="adamw", channelsLast=False,
-        accumulate=1, compile=None, optimizerKernels="foreach", clipsNorm=False, addsGradients=False, halfWeights=False,
+        accumulate=1, compile=None, optimizerKernels="foreach", clipsNorm=False, addsGradients=False, weights="fp32",
         convTf32=True,
         budgetSeconds=0.2, opset=17, values=values, operators=operators, layers=layers, outputs=outputs,
     )
@@ -213,7 +213,7 @@ class Options(unittest.TestCase):
             self.assertGreater(clip.call_count, 1)
 
     def test_weights_in_half_precision_are_not_cast(self):
-        given = small_plan(precision="bf16", halfWeights=True)
+        given = small_plan(precision="bf16", weights="half")
         device = open_device("cpu", "bf16")
         device.half_weights = True
         network = Network(given, device.torch_device, device.half)
@@ -221,6 +221,19 @@ class Options(unittest.TestCase):
             [result] = network.forward()
         self.assertEqual(network.stored("w").dtype, torch.bfloat16)
         self.assertEqual(result.dtype, torch.bfloat16)
+
+    def test_the_optimizer_updates_an_fp32_copy_of_half_weights(self):
+        given = small_plan(precision="bf16", weights="half-with-copy", optimizer="sgd")
+        device = open_device("cpu", "bf16")
+        device.half_weights = True
+        weight = torch.ones(4, dtype=torch.bfloat16, requires_grad=True)
+        update = Update(given, device, [weight])
+        weight.grad = torch.full([4], 2.0**20, dtype=torch.bfloat16)
+        for _ in range(4):
+            update.step()
+        # Four steps of 2^20 · 1e-9, each too small for bf16 to see.
+        self.assertLess(weight[0].item(), 1.0)
+        self.assertEqual(weight.dtype, torch.bfloat16)
 
     def test_the_optimizer_has_the_kernels_that_are_asked_for(self):
         for kernels, options in (("foreach", {"foreach": True}), ("loop", {"foreach": False})):

@@ -14,7 +14,7 @@ import { evaluateDimension } from '../model/dimension.ts';
 import { isInteger } from '../model/elementType.ts';
 import type { GraphAttribute, Operator, Value } from '../model/graph.ts';
 import { isSameContent } from '../model/sameContent.ts';
-import { modes, optimizers, precisions, type Scenario } from '../model/scenario.ts';
+import { modes, optimizers, type Precision, precisions, type Scenario } from '../model/scenario.ts';
 import { hasTrait, passesElements } from '../operators/operatorFacts.ts';
 import { type ComposedCall, composedCalls } from './composedCalls.ts';
 
@@ -61,8 +61,11 @@ export const benchmarkPlanSchema = z.object({
   clipsNorm: z.boolean(),
   /** Gradients stay allocated, and are filled with zeros. */
   addsGradients: z.boolean(),
-  /** Weights, gradients and the state of the optimizer are in half precision, without autocast. */
-  halfWeights: z.boolean(),
+  /**
+   * `half`: weights, gradients and the state of the optimizer are in half precision, without autocast; with a copy, the
+   * optimizer updates weights in fp32 and they are cast back.
+   */
+  weights: z.enum(['fp32', 'half', 'half-with-copy']),
   /** fp32 convolutions use TF32 where the GPU has it. */
   convTf32: z.boolean(),
   /** Time the runner aims at for everything after the first step; repeats are chosen to fit. */
@@ -142,8 +145,7 @@ export function planBenchmark(
     optimizerKernels: kernelsOfOptimizer(options.get('optimizer-kernels')),
     clipsNorm: options.get('clip-norm') === 'true',
     addsGradients: options.get('gradients') === 'added',
-    halfWeights:
-      options.get('weights') === 'half' && scenario.precision !== 'fp32' && scenario.precision !== 'tf32',
+    weights: weightsOf(options.get('weights'), scenario.precision),
     convTf32: options.get('conv-tf32') !== 'false',
     budgetSeconds,
     opset: graph.operatorSets.get('') ?? 0,
@@ -164,6 +166,11 @@ const compileMode = (asked: string | undefined): BenchmarkPlan['compile'] =>
     : asked === 'reduce-overhead' || asked === 'max-autotune'
       ? asked
       : null;
+
+const weightsOf = (asked: string | undefined, precision: Precision): BenchmarkPlan['weights'] =>
+  precision === 'fp32' || precision === 'tf32' || (asked !== 'half' && asked !== 'half-with-copy')
+    ? 'fp32'
+    : asked;
 
 const kernelsOfOptimizer = (asked: string | undefined): BenchmarkPlan['optimizerKernels'] =>
   asked === 'fused' || asked === 'loop' ? asked : 'foreach';

@@ -12,9 +12,8 @@ export function notRunnable(training: TrainingGraph, scenario: Scenario): string
     kernels === undefined ? hasOption(framework.name, 'optimizer-kernels') : kernels === 'pytorch';
   if (!isPytorch)
     return `${framework.name} is not PyTorch, which the benchmark runs: choose pytorch-ddp to measure its step`;
-  const isHalf = scenario.precision !== 'fp32' && scenario.precision !== 'tf32';
-  const named = [...optionValues(framework)].find(
-    ([option, value]) => unknownToRunner[option]?.includes(value) && (option !== 'weights' || isHalf),
+  const named = [...optionValues(framework)].find(([option, value]) =>
+    unknownToRunner[option]?.includes(value),
   );
   if (named !== undefined)
     return `the benchmark cannot run ${named[0]}=${named[1]} of ${framework.name}: choose another value`;
@@ -30,7 +29,6 @@ export function notRunnable(training: TrainingGraph, scenario: Scenario): string
 
 /** Values of options that change what one GPU computes. Those about messages change nothing that is measured. */
 const unknownToRunner: Readonly<Record<string, readonly string[]>> = {
-  weights: ['half-with-copy'],
   'in-place': ['true'],
   embeddings: ['sparse', 'table-wise', 'row-wise'],
 };

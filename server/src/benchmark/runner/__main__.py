@@ -59,7 +59,7 @@ def run(device: str, events: Events, started: float) -> int:
 
     try:
         opened = open_device(device, plan.precision, plan.conv_tf32)
-        opened.half_weights = plan.half_weights and opened.half is not None
+        opened.half_weights = plan.weights != "fp32" and opened.half is not None
         events.send("device", **opened.facts())
         benchmark(plan, opened, events)
         events.send("done", seconds=time.monotonic() - started)

@@ -208,12 +208,18 @@ class Update:
     def __init__(self, plan: Plan, device: Device, parameters: list[Tensor]) -> None:
         self._plan = plan
         self._parameters = parameters
-        self._optimizer = _optimizer(plan, parameters)
-        self._scaler = _scaler() if device.precision == "fp16" and self._optimizer is not None else None
+        copies = plan.weights == "half-with-copy" and device.half_weights
+        self._copies = [each.detach().float() for each in parameters] if copies else []
+        self._optimizer = _optimizer(plan, self._copies or parameters)
+        # It refuses gradients in fp16: where the optimizer updates weights in fp16, programs scale the loss by hand.
+        scales = device.precision == "fp16" and (copies or not device.half_weights)
+        self._scaler = _scaler() if scales and self._optimizer is not None else None
 
     def clear_gradients(self) -> None:
-        if self._plan.adds_gradients and self._optimizer is not None:
-            self._optimizer.zero_grad(set_to_none=False)
+        if self._plan.adds_gradients:
+            for parameter in self._parameters:
+                if parameter.grad is not None:
+                    parameter.grad.zero_()
             return
         for parameter in self._parameters:
             parameter.grad = None
@@ -227,15 +233,20 @@ class Update:
     def step(self) -> None:
         if self._optimizer is None:
             return
+        for copy, parameter in zip(self._copies, self._parameters):
+            copy.grad = None if parameter.grad is None else parameter.grad.float()
         if self._plan.clips_norm:
             if self._scaler is not None:
                 self._scaler.unscale_(self._optimizer)
-            torch.nn.utils.clip_grad_norm_(self._parameters, 1.0)
+            torch.nn.utils.clip_grad_norm_(self._copies or self._parameters, 1.0)
         if self._scaler is None:
             self._optimizer.step()
         else:
             self._scaler.step(self._optimizer)
             self._scaler.update()
+        with torch.no_grad():
+            for copy, parameter in zip(self._copies, self._parameters):
+                parameter.copy_(copy)
 
 
 def _optimizer(plan: Plan, parameters: list[Tensor]) -> Optional[torch.optim.Optimizer]:

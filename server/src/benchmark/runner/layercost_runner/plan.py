@@ -64,7 +64,8 @@ class Plan:
     optimizer_kernels: str
     clips_norm: bool
     adds_gradients: bool
-    half_weights: bool
+    #: fp32, half, or half-with-copy: the optimizer updates a copy in fp32.
+    weights: str
     conv_tf32: bool
     budget_seconds: float
     opset: int
@@ -125,7 +126,7 @@ def _read(given: dict[str, Any]) -> Plan:
         optimizer_kernels=given["optimizerKernels"],
         clips_norm=given["clipsNorm"],
         adds_gradients=given["addsGradients"],
-        half_weights=given["halfWeights"],
+        weights=given["weights"],
         conv_tf32=given["convTf32"],
         budget_seconds=float(given["budgetSeconds"]),
         opset=given["opset"],

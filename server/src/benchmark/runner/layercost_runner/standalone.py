@@ -22,7 +22,7 @@ def write_standalone(program: Program, plan: Plan, precision: str, tensors: Mapp
     made = "\n".join(["def tensors(device):", "    return [", *lines, "    ]"])
     half = {"bf16": "torch.bfloat16", "fp16": "torch.float16"}.get(precision)
     context = "contextlib.nullcontext()"
-    if half is not None and not plan.half_weights:
+    if half is not None and plan.weights == "fp32":
         context = f"torch.autocast(device, dtype={half})"
     main = _training if plan.training else _inference
     return (
