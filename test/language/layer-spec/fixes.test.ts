@@ -94,6 +94,7 @@ it('offers every cluster whose name holds what is written', () => {
   );
   expect(made.map(({ title }) => title)).toEqual([
     'Change to `dgx-h100`',
+    'Change to `nd-h100-v5`',
     'Change to `h100-pcie`',
     'Change to `h100-sxm`',
   ]);

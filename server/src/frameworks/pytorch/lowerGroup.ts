@@ -115,7 +115,7 @@ export function lowerGroup(
 /**
  * `undefined` where a mask is given, which the fast kernels do not take (PyTorch 2.x
  * aten/src/ATen/native/transformers/cuda/sdp_utils.cpp, `check_for_attn_mask`). A lower triangle that the group itself
- * makes is `is_causal=True`. `matmuls`: FLOPs of forward, 4 for each score and element of a head.
+ * makes is `is_causal=True`, and so is a stored square, which exporters fold it to. `matmuls`: FLOPs of forward, 4 for each score and element of a head.
  */
 function attentionShape(
   training: TrainingGraph,
@@ -127,15 +127,35 @@ function attentionShape(
   const softmax = types.find((operator) => operator?.type === 'Softmax');
   const scores = training.tensors.get(softmax?.outputs[0] ?? '');
   const [queries = 0, keys = 0] = scores?.dimensions.slice(-2) ?? [];
-  if (scores === undefined || queries * keys === 0 || composite?.roles.mask !== undefined) return undefined;
+  const mask = composite?.roles.mask;
+  const isFolded =
+    composite?.launchedAs === 'one' && mask !== undefined && isStoredSquare(training, mask, keys);
+  if (scores === undefined || queries * keys === 0 || (mask !== undefined && !isFolded)) return undefined;
   return {
     pass,
     sequences: scores.elements / (queries * keys),
     queries,
     keys,
     size: matmuls / (4 * scores.elements),
-    causal: types.some((operator) => operator?.type === 'Trilu'),
+    causal: isFolded || types.some((operator) => operator?.type === 'Trilu'),
   };
+}
+
+/** One number for each pair of positions, whatever sample and head, stored or made of what is, and not trained. */
+function isStoredSquare(
+  { analysis, tensors, requiresGradient }: TrainingGraph,
+  name: string,
+  keys: number,
+): boolean {
+  const [width, height, ...others] = tensors.get(name)?.dimensions.toReversed() ?? [];
+  return (
+    analysis.costing.gradients.isStored(name) &&
+    !requiresGradient.has(name) &&
+    width === keys &&
+    height === keys &&
+    keys > 1 &&
+    others.every((size) => size === 1)
+  );
 }
 
 interface GatheredTensor {

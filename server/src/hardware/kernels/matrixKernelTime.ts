@@ -58,11 +58,15 @@ export function transposedAround(
   return isEarly || (actual === 'tf32' && pass === 'forward') ? 'read' : 'all';
 }
 
+/** Fewer were not measured: a kernel takes blocks of more, and several of them at once. */
+const fewestQueries = 64;
+
 /** In half precision on tensor cores; fp32 has other kernels, of which none was measured. */
 function timeOfAttention(gpu: GpuProfile, work: KernelWork, shape: AttentionShape): BodyTime | undefined {
   const { actual, unit } = computePath(gpu, work.dtype);
   const curve = curvesOf(gpu).attention[work.environment?.attention ?? 'newest'];
-  if (curve === undefined || unit !== 'tensor' || (actual !== 'fp16' && actual !== 'bf16')) return undefined;
+  const isHalf = unit === 'tensor' && (actual === 'fp16' || actual === 'bf16');
+  if (curve === undefined || !isHalf || shape.queries < fewestQueries) return undefined;
   const body = spreadOver(
     attentionTime(ratesBy(gpu, computePath(gpu, work.dtype), curve), curve.curve, shape, work.bytes),
     curve,
