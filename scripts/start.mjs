@@ -107,13 +107,20 @@ async function printTable({ file, options }) {
   const shown = isAbsolute(words[0]) || from === root ? words : [resolve(from, words[0]), ...words.slice(1)];
   console.log(`\n$ npx layercost report ${shown.join(' ')}\n`);
   const { status } = await run(process.execPath, [cli, 'report', ...words], { cwd: from, show: true });
-  if (status === 0)
-    console.log(`next
-  npx layercost report ${shown[0]}                      every layer
-  npx layercost report ${shown[0]} --cluster dgx-h100   on another cluster
-  npx layercost scale ${shown[0]}                       by number of GPUs
-  npm start -- path/to/model.onnx                       your own model`);
+  if (status === 0) console.log(`\nnext\n${nextCommands(shown[0])}`);
   return status;
+}
+
+/** Commands to try next, their purposes in one column. */
+function nextCommands(file) {
+  const commands = [
+    [`npx layercost report ${file}`, 'every layer'],
+    [`npx layercost report ${file} --cluster dgx-h100`, 'on another cluster'],
+    [`npx layercost scale ${file}`, 'by number of GPUs'],
+    ['npm start -- path/to/model.onnx', 'your own model'],
+  ];
+  const width = Math.max(...commands.map(([command]) => command.length));
+  return commands.map(([command, purpose]) => `  ${command.padEnd(width)}   ${purpose}`).join('\n');
 }
 
 async function openEditor(wishes) {
