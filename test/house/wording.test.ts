@@ -92,6 +92,7 @@ describe('sentences', () => {
     'docs/steps.md',
     'docs/caffe.md',
     'docs/editors.md',
+    'docs/settings.md',
     'docs/layer-spec.md',
     'docs/onnx-text.md',
     ...pagesIn('docs/spec'),
