@@ -5,7 +5,7 @@ import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { groupNames } from '../../server/src/formats/scenarioGroups.ts';
-import { settingsShape } from '../../server/src/lsp/settings.ts';
+import { scenarioShape, settingsShape } from '../../server/src/lsp/settings.ts';
 import {
   commands,
   languageIds,
@@ -80,6 +80,19 @@ describe('settings', () => {
 
   it.each(Object.entries(groupNames))('%s takes what the command line takes', (group, names) => {
     expect(Object.keys(properties[`layercost.${group}`]?.properties ?? {})).toEqual(Object.keys(names));
+  });
+
+  it('of single models are those of a scenario, with the same values', () => {
+    const entry = z
+      .object({
+        additionalProperties: z.object({
+          properties: z.record(z.string(), z.looseObject({ enum: z.unknown().optional() })),
+        }),
+      })
+      .parse(properties['layercost.models']).additionalProperties.properties;
+    expect(Object.keys(entry).sort()).toEqual(Object.keys(scenarioShape).sort());
+    for (const [key, { enum: values }] of Object.entries(entry))
+      expect([key, values]).toEqual([key, properties[`layercost.${key}`]?.enum]);
   });
 
   it('that start a program or name a file are restricted until the workspace is trusted', () => {

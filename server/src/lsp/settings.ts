@@ -42,7 +42,8 @@ const asPairs = (pairs: Group): string =>
     .map(([name, value]) => `${name}=${value}`)
     .join(',');
 
-const scenarioShape = {
+/** Settings of a scenario, which an entry of `models` has too. */
+export const scenarioShape = {
   /** Name of a built-in cluster or GPU, or the path of a user's profile. */
   cluster: z.string().default('dgx-h100'),
   /** `null`: as many as the GPUs need. */
