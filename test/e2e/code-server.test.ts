@@ -2,6 +2,13 @@
 
 import { launchCodeServer } from './harness/host.ts';
 import { testIn } from './harness/testIn.ts';
+import { onnxScenarios } from './onnxScenarios.ts';
 import { benchmarkScenarios, renderedReport, renderedScaling, scenarios } from './scenarios.ts';
 
-testIn(launchCodeServer, [...scenarios, renderedReport, renderedScaling, ...benchmarkScenarios]);
+testIn(launchCodeServer, [
+  ...scenarios,
+  ...onnxScenarios,
+  renderedReport,
+  renderedScaling,
+  ...benchmarkScenarios,
+]);

@@ -2,6 +2,7 @@
 
 import { launchWeb } from './harness/host.ts';
 import { testIn } from './harness/testIn.ts';
+import { onnxScenarios } from './onnxScenarios.ts';
 import { scenarios, textReport, textScaling } from './scenarios.ts';
 
-testIn(launchWeb, [...scenarios, textReport, textScaling]);
+testIn(launchWeb, [...scenarios, ...onnxScenarios, textReport, textScaling]);

@@ -11,7 +11,7 @@ import {
   type ScenarioChangePlace,
 } from '../../server/src/protocol.ts';
 import { encodeModel } from '../support/onnxBytes.ts';
-import { startTestServer, type TestClient, textAddress } from './testServer.ts';
+import { layersAddress, startTestServer, type TestClient, textAddress } from './testServer.ts';
 
 let client: TestClient | undefined;
 afterEach(async () => {
@@ -33,8 +33,11 @@ interface Action {
   readonly edit?: { readonly changes: Readonly<Record<string, readonly { newText: string }[]>> };
 }
 
-/** A model whose batch and sequence an exporter left open, opened as its text. */
-async function openDynamic({ files, connection, open }: TestClient): Promise<string> {
+/** A model whose batch and sequence an exporter left open, opened as its text or as layers. */
+async function openDynamic(
+  { files, connection, open }: TestClient,
+  shown: 'text' | 'layers' = 'text',
+): Promise<string> {
   const address = 'file:///models/bert/model.onnx';
   files.set(
     address,
@@ -48,9 +51,9 @@ async function openDynamic({ files, connection, open }: TestClient): Promise<str
       },
     }),
   );
-  const uri = textAddress(address);
+  const uri = shown === 'text' ? textAddress(address) : layersAddress(address);
   const { text } = await connection.sendRequest<{ text: string }>('workspace/textDocumentContent', { uri });
-  await open(uri, 'onnx-text', text);
+  await open(uri, shown === 'text' ? 'onnx-text' : 'layer-spec', text);
   return uri;
 }
 
@@ -65,35 +68,38 @@ const actionsOf = ({ connection }: TestClient, uri: string): Promise<readonly Ac
   });
 
 describe('a model with dynamic axes', () => {
-  it('asks for its dimensions, and every number appears', async () => {
-    const server = await start();
-    const uri = await openDynamic(server);
-    const before = (await lensesOf(server, uri)).map(({ command }) => command);
-    expect(before[0]?.title).toBe('bert · cost unknown');
-    expect(before[2]).toMatchObject({
-      title: 'Set dimensions: sequence_length',
-      command: 'layercost.setDimensions',
-    });
-    const shown = (await server.diagnostics(uri, 1)).map(({ message }) => String(message));
-    expect(shown).toContain(
-      'Dimension `sequence_length` has no value, so costs that depend on it are unknown; set it with `Layercost: Set Dimensions…`',
-    );
-    expect(shown.filter((message) => message.includes('--'))).toEqual([]);
-    const dimensions = { sequence_length: 512, batch_size: 8 };
-    const fix = (await actionsOf(server, uri)).find(({ title }) => title.startsWith('Set'));
-    expect(fix).toMatchObject({
-      title: 'Set `batch_size` to 8, `sequence_length` to 512',
-      isPreferred: true,
-      command: { command: 'layercost.changeScenario', arguments: [uri, { dimensions }, null] },
-    });
-    await server.changeSettings({ models: { 'bert/model.onnx': { dimensions } } });
-    const after = (await lensesOf(server, uri)).map(({ command }) => command.title);
-    // 2 · 8 samples · 512 tokens · 64 · 64.
-    expect(after[0]).toContain('33.6 MFLOP forward');
-    expect(after[0]).not.toContain('≥');
-    expect(after[1]).toContain('batch 8');
-    expect(after).toHaveLength(2);
-  });
+  it.each(['text', 'layers'] as const)(
+    'asks for its dimensions, and every number appears: %s',
+    async (as) => {
+      const server = await start();
+      const uri = await openDynamic(server, as);
+      const before = (await lensesOf(server, uri)).map(({ command }) => command);
+      expect(before[0]?.title).toBe('bert · cost unknown');
+      expect(before[2]).toMatchObject({
+        title: 'Set dimensions: sequence_length',
+        command: 'layercost.setDimensions',
+      });
+      const shown = (await server.diagnostics(uri, 1)).map(({ message }) => String(message));
+      expect(shown).toContain(
+        'Dimension `sequence_length` has no value, so costs that depend on it are unknown; set it with `Layercost: Set Dimensions…`',
+      );
+      expect(shown.filter((message) => message.includes('--'))).toEqual([]);
+      const dimensions = { sequence_length: 512, batch_size: 8 };
+      const fix = (await actionsOf(server, uri)).find(({ title }) => title.startsWith('Set'));
+      expect(fix).toMatchObject({
+        title: 'Set `batch_size` to 8, `sequence_length` to 512',
+        isPreferred: true,
+        command: { command: 'layercost.changeScenario', arguments: [uri, { dimensions }, null] },
+      });
+      await server.changeSettings({ models: { 'bert/model.onnx': { dimensions } } });
+      const after = (await lensesOf(server, uri)).map(({ command }) => command.title);
+      // 2 · 8 samples · 512 tokens · 64 · 64.
+      expect(after[0]).toContain('33.6 MFLOP forward');
+      expect(after[0]).not.toContain('≥');
+      expect(after[1]).toContain('batch 8');
+      expect(after).toHaveLength(2);
+    },
+  );
 
   it('lists what its axes usually are, and what holds', async () => {
     const server = await start({ models: { 'model.onnx': { dimensions: { sequence_length: 128 } } } });
@@ -195,10 +201,16 @@ describe('a choice is written', () => {
     expect(applyEdits(text, edits)).toBe(`${wanted}${body}`);
   });
 
-  it('into the settings of a binary model', async () => {
+  // Both texts of a binary model are read-only, though its layers are written as a spec.
+  it.each([
+    ['text', { batch: 4 }],
+    ['layers', { batch: 4 }],
+    ['text', { dimensions: { sequence_length: 512 } }],
+    ['layers', { dimensions: { sequence_length: 512 } }],
+  ] as const)('into the settings of a binary model: %s, %j', async (as, change) => {
     const server = await start();
-    const uri = await openDynamic(server);
-    expect(await server.connection.sendRequest(placeScenarioChange, { uri, change: { batch: 4 } })).toEqual({
+    const uri = await openDynamic(server, as);
+    expect(await server.connection.sendRequest(placeScenarioChange, { uri, change })).toEqual({
       kind: 'settings',
       file: 'file:///models/bert/model.onnx',
     });

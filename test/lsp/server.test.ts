@@ -16,7 +16,13 @@ import {
   writeConfigSpec,
 } from '../../server/src/protocol.ts';
 import { encodeModel } from '../support/onnxBytes.ts';
-import { startTestServer, type TestClient, type TestServerOptions, textAddress } from './testServer.ts';
+import {
+  layersAddress,
+  startTestServer,
+  type TestClient,
+  type TestServerOptions,
+  textAddress,
+} from './testServer.ts';
 
 const spec = `name: small
 inputs:
@@ -586,7 +592,7 @@ it('shows a binary model as layers with the costs of its graph, at the same plac
   const { open, hints, connection, files } = await start();
   const address = 'vscode-vfs://host/models/tiny.onnx';
   files.set(address, model(8));
-  const uri = textAddress(address).replace('onnx-text:', 'onnx-layers:').replace('.onnxtxt', '.layers.yaml');
+  const uri = layersAddress(address);
   const { text } = await connection.sendRequest<{ text: string }>('workspace/textDocumentContent', { uri });
   const line = text.split('\n').findIndex((content) => /^ {2}- \w+: Linear\(/.test(content));
   await open(uri, 'layer-spec', text);

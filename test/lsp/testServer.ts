@@ -22,6 +22,8 @@ import {
   type ListFolderParams,
   type ListFolderResult,
   listFolder,
+  onnxLayersScheme,
+  onnxLayersSuffix,
   onnxTextSuffix,
   type ReadBytesParams,
   type ReadBytesResult,
@@ -204,6 +206,12 @@ export async function connect(
 export function textAddress(model: string): string {
   const { pathname } = new URL(model);
   return `onnx-text:${pathname}${onnxTextSuffix}?${encodeURIComponent(model)}`;
+}
+
+/** The address of the layers of a binary model. */
+export function layersAddress(model: string): string {
+  const { pathname } = new URL(model);
+  return `${onnxLayersScheme}:${pathname}${onnxLayersSuffix}?${encodeURIComponent(model)}`;
 }
 
 /** A platform that reads `file:` addresses, as Node's does. */

@@ -115,6 +115,15 @@ export class EditorPage {
     );
   }
 
+  /** The line of the cursor, with the hint that ends it; nothing where it is not in view. */
+  async lineAtCursor(): Promise<string | undefined> {
+    const at = /\bLn (\d+)/.exec(await this.statusBar())?.[1];
+    const rows = await readPlaces(this.editor().locator('.view-lines .view-line'));
+    const numbers = await readPlaces(this.editor().locator('.margin-view-overlays .line-numbers'));
+    const top = numbers.find(({ text }) => text === at)?.top;
+    return rows.find((row) => row.top === top)?.text;
+  }
+
   /** The code lenses in view, from top to bottom. */
   lenses(): Promise<readonly string[]> {
     return readInOrder(this.editor().locator('.codelens-decoration'));
@@ -167,6 +176,13 @@ export class EditorPage {
     await input.fill(text);
     await this.page.keyboard.press('Enter');
     await input.waitFor({ state: 'hidden', timeout: patience });
+  }
+
+  /** What the box that asks for a value proposes. */
+  async proposedInput(): Promise<string> {
+    const input = this.quickInput();
+    await input.waitFor({ timeout: patience });
+    return this.until('a proposed value', async () => (await input.inputValue()) || undefined);
   }
 
   /** How many pictures stand beside the lines in view. */

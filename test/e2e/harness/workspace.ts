@@ -3,6 +3,7 @@
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { encodeModel } from '../../support/onnxBytes.ts';
 
 const samples = resolve(import.meta.dirname, '../../../samples');
 
@@ -35,6 +36,7 @@ export const workspaceFiles = {
   small: 'small.layers.yaml',
   wide: 'wide.layers.yaml',
   config: 'config.json',
+  dynamic: 'dynamic.onnx',
 } as const;
 
 export interface WorkspaceWishes {
@@ -67,12 +69,24 @@ const config = {
   intermediate_size: 1408,
 };
 
+/** Its exporter left two axes open. */
+const dynamicModel = encodeModel({
+  graph: {
+    name: 'dynamic',
+    inputs: { x: 'float[batch_size,sequence_length,64]' },
+    outputs: { y: 'float[batch_size,sequence_length,64]' },
+    initializers: [{ name: 'w', type: 'float[64,64]' }],
+    nodes: [{ type: 'MatMul', name: '/fc/MatMul', inputs: ['x', 'w'], outputs: ['y'] }],
+  },
+});
+
 function writeTestModels(folder: string): void {
   writeFileSync(join(folder, workspaceFiles.config), JSON.stringify(config, undefined, 2));
   const whole = readFileSync(join(samples, 'resnet50.onnx'));
   writeFileSync(join(folder, workspaceFiles.truncated), whole.subarray(0, Math.floor(whole.length / 2)));
   writeFileSync(join(folder, workspaceFiles.random), pseudoRandomBytes(4096));
   writeFileSync(join(folder, workspaceFiles.empty), '');
+  writeFileSync(join(folder, workspaceFiles.dynamic), dynamicModel);
   writeFileSync(join(folder, workspaceFiles.small), smallSpec);
   writeFileSync(join(folder, workspaceFiles.wide), wideSpec);
 }

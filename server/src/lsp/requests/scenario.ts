@@ -36,9 +36,11 @@ export const scenario: Request = {
         'scenario',
         null,
         ({ uri, model, change }) => {
+          const binary = modelBehind(uri);
+          // Its layers are a layer spec that nobody can edit.
+          if (binary !== undefined) return { kind: 'settings', file: binary };
           const document = texts.get(uri);
-          if (document?.languageId !== languageIds.layerSpec)
-            return { kind: 'settings', file: modelBehind(uri) ?? uri };
+          if (document?.languageId !== languageIds.layerSpec) return { kind: 'settings', file: uri };
           const source = document.getText();
           if (!isOfText(source, change, model)) return { kind: 'settings', file: uri };
           const edit = differenceOf(source, changeScenario(source, change, model));

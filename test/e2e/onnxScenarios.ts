@@ -1,0 +1,68 @@
+/** What a person does with a binary model, once its layers are shown: the other text, a spec of it, its sizes. */
+
+import { expect } from 'vitest';
+import { workspaceFiles } from './harness/workspace.ts';
+import type { Scenario } from './scenarios.ts';
+
+const togglesText: Scenario = {
+  name: 'layers and ONNX text show the same place',
+  steps: async (editor) => {
+    await editor.openFile('resnet50.onnx');
+    await editor.lineMatching(/Conv.*FLOP/);
+    await editor.runCommand('Layercost: Go to Most Expensive Layer');
+    await editor.statusMatching(/1 of \d+ by cost/);
+    const layer = await editor.lineAtCursor();
+    expect(layer).toMatch(/- \w+: Conv2d\(/);
+    await editor.runCommand('Layercost: Show as ONNX Text');
+    await editor.activeTab('resnet50.onnx.onnxtxt').waitFor();
+    const operator = await editor.until('the operators of the layer', async () => {
+      const line = await editor.lineAtCursor();
+      return /BatchNormalization|Conv/.test(line ?? '') ? line : undefined;
+    });
+    expect(operator).toMatch(/conv1/);
+    await editor.runCommand('Layercost: Show as Layers');
+    await editor.activeTab('resnet50.onnx.layers.yaml').waitFor();
+    await editor.until('the layer again', async () =>
+      (await editor.lineAtCursor()) === layer ? true : undefined,
+    );
+  },
+};
+
+const savesSpec: Scenario = {
+  name: 'a binary model is saved as a layer spec with the same costs, which can be changed',
+  steps: async (editor) => {
+    await editor.openFile('resnet50.onnx');
+    const total = /[\d,.]+ \w?FLOP forward/;
+    const before = total.exec(await editor.lensMatching(total))?.[0];
+    await editor.runCommand('Layercost: Save as Layer Spec');
+    await editor.activeTab('Untitled-1').waitFor();
+    await editor.lineMatching(/^name: "resnet50"/);
+    const after = total.exec(await editor.lensMatching(total))?.[0];
+    expect(after).toBe(before);
+    const lines = await editor.visibleLines();
+    await editor.goTo(lines.findIndex((line) => /^\s+batch:/.test(line)) + 1, 20);
+    await editor.type(' 4');
+    await editor.lensMatching(/batch 4/);
+  },
+};
+
+const setsDimensions: Scenario = {
+  name: 'a model with dynamic axes has no cost until its dimensions are set',
+  steps: async (editor) => {
+    await editor.openFile(workspaceFiles.dynamic);
+    await editor.lensMatching(/cost unknown/);
+    await editor.lensMatching(/Set dimensions: sequence_length/);
+    await editor.runCommand('Layercost: Set Dimensions');
+    expect(await editor.proposedInput()).toBe('batch_size=8, sequence_length=512');
+    await editor.answerInput('sequence_length=128, batch_size=4');
+    // 2 · 4 samples · 128 tokens · 64 · 64.
+    await editor.lensMatching(/^(?!.*≥).*4\.19 MFLOP forward/);
+    await editor.lensMatching(/batch 4/);
+    await editor.noProblemMatching(/has no value/);
+    await editor.runCommand('Layercost: Show as ONNX Text');
+    await editor.activeTab(`${workspaceFiles.dynamic}.onnxtxt`).waitFor();
+    await editor.lensMatching(/4\.19 MFLOP forward/);
+  },
+};
+
+export const onnxScenarios: readonly Scenario[] = [togglesText, savesSpec, setsDimensions];
