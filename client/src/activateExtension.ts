@@ -16,6 +16,7 @@ import { answerFileRequests } from './fileBytes.ts';
 import { registerFrameworkPicker } from './frameworkPicker.ts';
 import { registerHeatMarks } from './heatMarks.ts';
 import { registerIssuePages } from './issuePages.ts';
+import { registerListFixes } from './listFixes.ts';
 import { registerModelTexts } from './modelTexts.ts';
 import { registerNewSpec } from './newSpec.ts';
 import { registerOnnxEditor } from './onnxEditor.ts';
@@ -62,6 +63,7 @@ export async function activateExtension(
     registerOnnxTextFiles(client, started),
     registerOnnxEditor(started, log),
     registerModelTexts(client, started),
+    registerListFixes(started),
     registerOpenConfig(client, started),
     registerNewSpec(started),
     registerIssuePages(context.extensionUri),

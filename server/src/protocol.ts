@@ -49,6 +49,7 @@ export const commands = {
   listLayersByCost: 'layercost.listLayersByCost',
   setDimensions: 'layercost.setDimensions',
   changeScenario: 'layercost.changeScenario',
+  listFixes: 'layercost.listFixes',
   showLog: 'layercost.showLog',
   openBinary: 'layercost.openAsBinary',
   showOnnxText: 'layercost.showOnnxText',

@@ -1,4 +1,4 @@
-/** What a person does with a binary model, once its layers are shown: the other text, a spec of it, its sizes. */
+/** What a person does with a binary model, once its layers are shown: the other text, a spec of it, sizes, fixes. */
 
 import { expect } from 'vitest';
 import { workspaceFiles } from './harness/workspace.ts';
@@ -65,4 +65,16 @@ const setsDimensions: Scenario = {
   },
 };
 
-export const onnxScenarios: readonly Scenario[] = [togglesText, savesSpec, setsDimensions];
+const fixesFinding: Scenario = {
+  name: 'a fix of a finding changes the scenario of a binary model',
+  steps: async (editor) => {
+    await editor.openFile('resnet50.onnx');
+    await editor.lensMatching(/batch 1\b/);
+    await editor.lensMatching(/Quick fixes…/);
+    await editor.runCommand('Layercost: List Quick Fixes');
+    await editor.chooseInQuickInput('Use a batch of', 'more samples per second');
+    await editor.lensMatching(/batch (?!1\b)\d+/);
+  },
+};
+
+export const onnxScenarios: readonly Scenario[] = [togglesText, savesSpec, setsDimensions, fixesFinding];

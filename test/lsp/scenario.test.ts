@@ -97,7 +97,8 @@ describe('a model with dynamic axes', () => {
       expect(after[0]).toContain('33.6 MFLOP forward');
       expect(after[0]).not.toContain('≥');
       expect(after[1]).toContain('batch 8');
-      expect(after).toHaveLength(2);
+      // What helps, as an editor offers no fix in a read-only text.
+      expect(after.slice(2)).toEqual(['Quick fixes…']);
     },
   );
 

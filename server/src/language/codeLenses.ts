@@ -12,7 +12,7 @@ import { type ModelView, viewsOf } from './modelView.ts';
 export interface CodeLens {
   readonly line: number;
   readonly title: string;
-  readonly action: 'show-report' | 'choose-cluster' | 'set-dimensions';
+  readonly action: 'show-report' | 'choose-cluster' | 'set-dimensions' | 'list-fixes';
   /** The model it is about, where the text holds several. */
   readonly model?: string;
 }

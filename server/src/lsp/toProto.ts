@@ -39,6 +39,7 @@ const commandOf: Readonly<Record<CodeLens['action'], string>> = {
   'show-report': commands.showReport,
   'choose-cluster': commands.chooseCluster,
   'set-dimensions': commands.setDimensions,
+  'list-fixes': commands.listFixes,
 };
 
 export function toCodeLens(lens: CodeLens, uri: string, hasCommands: boolean): lsp.CodeLens {

@@ -1,8 +1,11 @@
 /** `textDocument/codeLens`. Text of lenses: `language/codeLenses.ts`. */
 
-import { codeLenses } from '../../language/codeLenses.ts';
+import { type CodeLens, codeLenses } from '../../language/codeLenses.ts';
+import { diagnostics } from '../../language/diagnostics.ts';
+import type { ModelView } from '../../language/modelView.ts';
 import { stopIfCancelled } from '../answer.ts';
 import { toCodeLens } from '../toProto.ts';
+import { modelBehind } from '../virtualText.ts';
 import type { Request } from './request.ts';
 
 export const codeLens: Request = {
@@ -13,8 +16,18 @@ export const codeLens: Request = {
         const view = await documents.view(uri);
         stopIfCancelled(token);
         if (view === undefined) return [];
-        return codeLenses(view).map((lens) => toCodeLens(lens, uri, session.options.hasCommands === true));
+        const hasCommands = session.options.hasCommands === true;
+        const lenses = [...codeLenses(view), ...(hasCommands ? fixesLens(uri, view) : [])];
+        return lenses.map((lens) => toCodeLens(lens, uri, hasCommands));
       }),
     );
   },
 };
+
+/** An editor offers no quick fixes in a read-only text; a lens leads to those that change settings. */
+function fixesLens(uri: string, view: ModelView): readonly CodeLens[] {
+  const hasFix = diagnostics(view).some(({ change, unset }) => change !== undefined || unset !== undefined);
+  return modelBehind(uri) === undefined || !hasFix
+    ? []
+    : [{ line: 0, title: 'Quick fixes…', action: 'list-fixes' }];
+}
