@@ -28,8 +28,10 @@ async function showResnet(editor: EditorPage): Promise<void> {
   await editor.openFile('resnet50.onnx');
   await editor.lineMatching(/Conv.*FLOP/);
   await editor.page.keyboard.press('Control+b');
-  await editor.lineMatching(/layer1.0\/conv3\/Conv.*FLOP/);
-  await editor.hover('/layer1/layer1.0/conv2/Conv"');
+  await editor.lineMatching(/conv2: Conv2d\(64, 64.*FLOP/);
+  // The lens moves the lines down when it comes.
+  await editor.lensMatching(/batch 64/);
+  await editor.hover('Conv2d');
 }
 
 /** A layer spec whose batch was just changed so that gradients are waited for. */
@@ -39,7 +41,7 @@ async function showGpt2(editor: EditorPage): Promise<void> {
   await editor.typeOver(placeOf('gpt2.layers.yaml', 'batch: ', '8'), '1');
   await editor.lensMatching(/batch 1\b/);
   await editor.page.keyboard.press('Control+b');
-  await editor.problemMatching(/waits for gradients/);
+  await editor.problemMatching(/are exposed/);
   await editor.scroll(300);
 }
 
