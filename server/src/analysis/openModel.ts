@@ -18,7 +18,8 @@ import type { OnnxModel } from '../formats/onnx/syntax.ts';
 import { readOnnxJson } from '../formats/onnx-json/readOnnxJson.ts';
 import { readOnnxText } from '../formats/onnx-text/readOnnxText.ts';
 import { readOnnxProtobufText } from '../formats/protobuf-text/readOnnxProtobufText.ts';
-import { isOnnxProtobufText, sniffFormat } from '../formats/sniffFormat.ts';
+import { readPt2 } from '../formats/pt2/readPt2.ts';
+import { isOnnxProtobufText, type SniffedFormat, sniffFormat } from '../formats/sniffFormat.ts';
 import type { SpecOfConfig } from '../lowering/hugging-face/specOfConfig.ts';
 import type { ReadInclude } from '../lowering/layer-spec/blockTable.ts';
 import { describeFramework } from '../lowering/layer-spec/describedFramework.ts';
@@ -75,7 +76,7 @@ export interface OpenOptions {
  */
 export function openModel(source: ByteSource, name: string, options: OpenOptions = {}): OpenedModel {
   const sniffed = sniffFormat(source, name);
-  if (sniffed.format !== undefined && sniffed.format !== 'onnx' && source.size > longestText) {
+  if (sniffed.format !== undefined && !isBinary(sniffed.format) && source.size > longestText) {
     return unreadable(name, {
       code: 'file/unreadable',
       severity: 'error',
@@ -102,6 +103,8 @@ export function openModel(source: ByteSource, name: string, options: OpenOptions
       return openWritten(readOnnxProtobufText, decodeText(source), name, options);
     case 'onnx-json':
       return openWritten(readOnnxJson, decodeText(source), name, options);
+    case 'pt2':
+      return openPt2(source, name);
     case 'hugging-face-config':
       return openConfig(decodeText(source), name, options);
     case 'prototxt':
@@ -118,6 +121,28 @@ export function openModel(source: ByteSource, name: string, options: OpenOptions
 /** Opens the text of a layer spec, as an editor holds it. */
 export const openLayerSpec = (text: string, name: string, options: OpenOptions = {}): OpenedModel =>
   openReadSpec(readLayerSpec(text), name, options);
+
+/** Binary formats are read by position, so that their size does not matter. */
+const isBinary = (format: SniffedFormat): boolean => format === 'onnx' || format === 'pt2';
+
+/** Reads an archive of `torch.export` and says what it holds: its operators are not costed. */
+function openPt2(source: ByteSource, name: string): OpenedModel {
+  const { program, issues } = readPt2(source);
+  const failed: OpenedModel = {
+    format: 'onnx',
+    name,
+    analysis: undefined,
+    onnx: undefined,
+    scenario: {},
+    issues,
+  };
+  if (program === undefined) return failed;
+  const message = `The file is a program of PyTorch ${program.torchVersion} with ${program.graph.nodes.length} operators, which are not costed: export the model with \`torch.onnx.export\``;
+  return {
+    ...failed,
+    issues: readableIssues([...issues, { code: 'pt2/not-costed', severity: 'error', message }]),
+  };
+}
 
 /** Opens a config as the layer spec it describes; places in that text are nobody's to see. */
 function openConfig(text: string, name: string, options: OpenOptions): OpenedModel {

@@ -3,16 +3,18 @@
 import { type ByteSource, decodeBytes, startsWithUtf16Mark } from './byteSource.ts';
 import { looksBinary, recognizeForeignFormat } from './foreignFormats.ts';
 import { looksLikeConfig } from './hugging-face/readConfig.ts';
+import { isPt2 } from './pt2/readPt2.ts';
 
 /**
  * `onnx` is the binary format, `onnx-text` ONNX's own syntax, `onnx-protobuf-text` and `onnx-json` protobuf's;
- * `hugging-face-config` is the `config.json` of a model of transformers.
+ * `hugging-face-config` is the `config.json` of a model of transformers, `pt2` an archive of `torch.export`.
  */
 export type SniffedFormat =
   | 'onnx'
   | 'onnx-text'
   | 'onnx-protobuf-text'
   | 'onnx-json'
+  | 'pt2'
   | 'hugging-face-config'
   | 'layer-spec'
   | 'prototxt';
@@ -34,6 +36,9 @@ export function sniffFormat(source: ByteSource, name: string): Sniffed {
       format: byName,
       reason: 'The file is empty: export the model again, or check that the download finished',
     };
+  }
+  if (startsLikeZip(source.read(0, 4)) && isPt2(source, name)) {
+    return { format: 'pt2', reason: 'The content is an archive of torch.export' };
   }
   const foreign = recognizeForeignFormat(source);
   if (foreign !== undefined) {
@@ -75,6 +80,9 @@ function withoutLongName(head: string, source: ByteSource): string {
 
 /** Bytes of a name that are looked through for its end. */
 const longestName = 2 ** 25;
+
+const startsLikeZip = ([first, second, third, fourth]: Uint8Array): boolean =>
+  first === 0x50 && second === 0x4b && third === 0x03 && fourth === 0x04;
 
 /**
  * ONNX writers put `ir_version` first: field 1 as a varint, then a field of `ModelProto`. A text that begins with

@@ -52,6 +52,30 @@ export const issueCodes = {
     title: 'The file cannot be read',
     explanation: 'The operating system refused to open or read the file.',
   },
+  'pt2/archive': {
+    title: 'The archive of torch.export cannot be read',
+    explanation:
+      'A `.pt2` file is a zip archive whose entries are stored as they are. Compressed, encrypted, overlapping and damaged entries are refused. Weights are never read.',
+  },
+  'pt2/no-program': {
+    title: 'The archive holds no exported program',
+    explanation:
+      'The graph is in a `.pt2` file that `torch.export.save` writes. Packages of AOTInductor hold machine code instead. Checkpoints hold weights only.',
+  },
+  'pt2/not-costed': {
+    title: 'The exported program is not costed',
+    explanation:
+      'Layercost reads the program of an archive of `torch.export`, and does not know the cost of its operators. Export the model with `torch.onnx.export` instead.',
+  },
+  'pt2/several': {
+    title: 'The archive holds several programs',
+    explanation: 'The first one is used. Save each program to a file of its own to see the others.',
+  },
+  'pt2/version': {
+    title: 'The schema of the exported program is not known',
+    explanation:
+      'PyTorch raises the major version of its schema when old readers would misread a program. Export the model with a version that the message names.',
+  },
   'config/unreadable': {
     title: 'The config of a model cannot be read',
     explanation:
