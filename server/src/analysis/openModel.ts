@@ -20,6 +20,7 @@ import { readOnnxText } from '../formats/onnx-text/readOnnxText.ts';
 import { readOnnxProtobufText } from '../formats/protobuf-text/readOnnxProtobufText.ts';
 import { readPt2 } from '../formats/pt2/readPt2.ts';
 import { isOnnxProtobufText, type SniffedFormat, sniffFormat } from '../formats/sniffFormat.ts';
+import { lowerAten } from '../lowering/aten/lowerAten.ts';
 import type { SpecOfConfig } from '../lowering/hugging-face/specOfConfig.ts';
 import type { ReadInclude } from '../lowering/layer-spec/blockTable.ts';
 import { describeFramework } from '../lowering/layer-spec/describedFramework.ts';
@@ -38,6 +39,7 @@ import { describeOperators } from './describeOperators.ts';
 import { limitNodeCount } from './limitNodeCount.ts';
 import { openCaffeNet } from './openCaffeNet.ts';
 import type { OpenedModel } from './openedModel.ts';
+import { parseDimension } from './parseDimension.ts';
 import { recordedStructure } from './recordedStructure.ts';
 
 /** A text has to fit in memory together with its tree. */
@@ -125,22 +127,22 @@ export const openLayerSpec = (text: string, name: string, options: OpenOptions =
 /** Binary formats are read by position, so that their size does not matter. */
 const isBinary = (format: SniffedFormat): boolean => format === 'onnx' || format === 'pt2';
 
-/** Reads an archive of `torch.export` and says what it holds: its operators are not costed. */
+/** Opens the program of an archive of `torch.export` as the ONNX operators it becomes. */
 function openPt2(source: ByteSource, name: string): OpenedModel {
   const { program, issues } = readPt2(source);
-  const failed: OpenedModel = {
+  if (program === undefined) {
+    return { format: 'onnx', name, analysis: undefined, onnx: undefined, scenario: {}, issues };
+  }
+  const { model, structure } = lowerAten(program, name, parseDimension);
+  const analysis = finish(analyzeInSteps(model, structure));
+  return {
     format: 'onnx',
     name,
-    analysis: undefined,
-    onnx: undefined,
+    analysis,
+    onnx: model,
+    structure,
     scenario: {},
-    issues,
-  };
-  if (program === undefined) return failed;
-  const message = `The file is a program of PyTorch ${program.torchVersion} with ${program.graph.nodes.length} operators, which are not costed: export the model with \`torch.onnx.export\``;
-  return {
-    ...failed,
-    issues: readableIssues([...issues, { code: 'pt2/not-costed', severity: 'error', message }]),
+    issues: readableIssues([...issues, ...analysis.issues]),
   };
 }
 

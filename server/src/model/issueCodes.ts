@@ -46,7 +46,7 @@ export const issueCodes = {
   'file/not-a-model': {
     title: 'The file is not a model Layercost reads',
     explanation:
-      'Layercost reads ONNX models (binary, ONNX text, protobuf text, JSON), layer specs (*.layers.yaml), Caffe nets (.prototxt) and the `config.json` of models of transformers. The content decides the format, not the name.',
+      'Layercost reads ONNX models (binary, ONNX text, protobuf text, JSON), layer specs (*.layers.yaml), Caffe nets (.prototxt) and the `config.json` of models of transformers. It reads archives of `torch.export` (.pt2) too. The content decides the format, not the name.',
   },
   'file/unreadable': {
     title: 'The file cannot be read',
@@ -61,11 +61,6 @@ export const issueCodes = {
     title: 'The archive holds no exported program',
     explanation:
       'The graph is in a `.pt2` file that `torch.export.save` writes. Packages of AOTInductor hold machine code instead. Checkpoints hold weights only.',
-  },
-  'pt2/not-costed': {
-    title: 'The exported program is not costed',
-    explanation:
-      'Layercost reads the program of an archive of `torch.export`, and does not know the cost of its operators. Export the model with `torch.onnx.export` instead.',
   },
   'pt2/several': {
     title: 'The archive holds several programs',
