@@ -95,6 +95,7 @@ describe('sentences', () => {
     'docs/settings.md',
     'docs/layer-spec.md',
     'docs/onnx-text.md',
+    'docs/pt2.md',
     ...pagesIn('docs/spec'),
     'samples/README.md',
     'measured/README.md',
