@@ -1,4 +1,6 @@
-"""Writes small.pt2: a small network in training, with an open batch, exported by PyTorch 2.13.
+"""Writes small.pt2, a small network in training with an open batch, and words.pt2, attention written out.
+
+PyTorch 2.13 exported those that are here.
 
 Run it where PyTorch is: python3 test/formats/pt2/writeArchives.py
 Stack traces are removed, because they hold paths of the machine.
@@ -23,12 +25,32 @@ class Small(torch.nn.Module):
         return self.fc(x).view(x.shape[0], -1)
 
 
+class Words(torch.nn.Module):
+    """Masked attention as products, over words of which 0 is padding."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed = torch.nn.Embedding(100, 16)
+        self.merged = torch.nn.Linear(16, 48, bias=False)
+
+    def forward(self, words):
+        query, key, value = self.merged(self.embed(words)).chunk(3, -1)
+        scores = torch.bmm(query, key.transpose(1, 2)) / 4
+        order = (words != 0).cumsum(1)
+        seen = (order.unsqueeze(2) >= order.unsqueeze(1)) & (words != 0).unsqueeze(1)
+        return torch.bmm(torch.softmax(scores.masked_fill(~seen, -1e4), -1), value)
+
+
+def write(name, model, inputs, **sizes):
+    program = torch.export.export(model, inputs, strict=False, **sizes)
+    for node in program.graph.nodes:
+        node.meta.pop("stack_trace", None)
+    torch.export.save(program, Path(__file__).with_name(name))
+
+
 with torch.device("meta"):
-    model = Small().train()
-    image = torch.randn(4, 3, 16, 16)
-model.fc.bias.requires_grad_(False)
-batch = torch.export.Dim("batch", min=2, max=64)
-program = torch.export.export(model, (image,), dynamic_shapes=({0: batch},), strict=False)
-for node in program.graph.nodes:
-    node.meta.pop("stack_trace", None)
-torch.export.save(program, Path(__file__).with_name("small.pt2"))
+    small, image = Small().train(), torch.randn(4, 3, 16, 16)
+    words, tokens = Words().train(), torch.zeros(2, 8, dtype=torch.long)
+small.fc.bias.requires_grad_(False)
+write("small.pt2", small, (image,), dynamic_shapes=({0: torch.export.Dim("batch", min=2, max=64)},))
+write("words.pt2", words, (tokens,))

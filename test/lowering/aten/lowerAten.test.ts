@@ -33,3 +33,17 @@ test('shapes that are inferred are those of the archive, with the batch open', (
   const outputs = opened.analysis?.graph.outputs.map((name) => opened.analysis?.graph.values.get(name)?.type);
   expect(outputs).toMatchObject([{ kind: 'tensor', elementType: 'float32', shape: [{}, 10] }]);
 });
+
+/** Attention written out, line by line: `Words` of test/formats/pt2/writeArchives.py. */
+test('products, masks and choices become their operators', () => {
+  const bytes = new Uint8Array(readFileSync(new URL('../../formats/pt2/words.pt2', import.meta.url)));
+  const words = openModel(byteSourceOfBuffer(bytes), 'words.pt2');
+  expect(words.issues).toEqual([]);
+  expect(words.analysis?.graph.operators.map(({ type }) => type)).toEqual([
+    ...['Gather', 'Transpose', 'MatMul', 'Split'],
+    ...['Transpose', 'MatMul', 'Div'],
+    ...['Equal', 'Not', 'Cast', 'CumSum'],
+    ...['Reshape', 'Reshape', 'GreaterOrEqual', 'Equal', 'Not', 'Reshape', 'And'],
+    ...['Not', 'Where', 'Softmax', 'MatMul'],
+  ]);
+});

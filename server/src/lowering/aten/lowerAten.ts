@@ -13,12 +13,13 @@ import { GraphBuilder } from '../layer-spec/graphBuilder.ts';
 import type { Tensor } from '../layer-spec/layerDefinition.ts';
 import type { ProvidedStructure } from '../providedStructure.ts';
 import { AtenCall, type LowerAten } from './atenCall.ts';
+import { choiceOperators } from './families/choices.ts';
 import { elementOperators } from './families/elements.ts';
 import { layoutOperators } from './families/layout.ts';
 import { weightOperators } from './families/weights.ts';
 
 const operators: ReadonlyMap<string, LowerAten> = new Map(
-  Object.entries({ ...weightOperators, ...elementOperators, ...layoutOperators }),
+  Object.entries({ ...weightOperators, ...elementOperators, ...choiceOperators, ...layoutOperators }),
 );
 const prefix = 'torch.ops.aten.';
 

@@ -37,6 +37,16 @@ const dropout: LowerAten = (call) => {
 const gelu: LowerAten = (call) =>
   call.emit('Gelu', [call.tensor('self')], { approximate: text(call.text('approximate') ?? 'none') });
 
+/** In the type of the input. */
+const softmax =
+  (type: string): LowerAten =>
+  (call) => {
+    const self = call.tensor('self');
+    const dtype = call.elementType('dtype');
+    if (dtype !== undefined && dtype !== self?.elementType) return undefined;
+    return self && call.emit(type, [self], { axis: int(call.number('dim') ?? -1) });
+  };
+
 const same: LowerAten = (call) => {
   const self = call.tensor('self');
   return self && [self];
@@ -64,7 +74,14 @@ export const elementOperators: Readonly<Record<string, LowerAten>> = {
   'sub.Tensor': binary('Sub'),
   'mul.Tensor': binary('Mul'),
   'mul_.Tensor': binary('Mul'),
+  'sub_.Tensor': binary('Sub'),
   'div.Tensor': binary('Div'),
+  'div_.Tensor': binary('Div'),
+  'abs.default': unary('Abs'),
+  'erf.default': unary('Erf'),
+  'log.default': unary('Log'),
+  'softmax.int': softmax('Softmax'),
+  'log_softmax.int': softmax('LogSoftmax'),
   'dropout.default': dropout,
   'dropout_.default': dropout,
   'pow.Tensor_Scalar': (call) => {

@@ -48,6 +48,26 @@ const mean: LowerAten = (call) => {
   return call.emit('ReduceMean', [call.tensor('self'), call.integers(axes)], attributes);
 };
 
+/** Into parts of `length`, of which the last may be shorter. */
+const split =
+  (lengthOf: (call: AtenCall, whole: number) => number | undefined): LowerAten =>
+  (call) => {
+    const input = call.tensor('self');
+    const axis = call.number('dim') ?? 0;
+    const whole = input?.shape?.at(axis);
+    if (input === undefined || typeof whole !== 'number') return undefined;
+    const length = lengthOf(call, whole);
+    if (length === undefined || length < 1) return undefined;
+    const count = Math.ceil(whole / length);
+    const sizes = Array.from({ length: count }, (_, part) => Math.min(length, whole - part * length));
+    return call.emitMany('Split', [input, call.integers(sizes)], count, { axis: int(axis) });
+  };
+
+const chunkLength = (call: AtenCall, whole: number): number | undefined => {
+  const count = call.number('chunks');
+  return count === undefined ? undefined : Math.ceil(whole / count);
+};
+
 const pool = (call: AtenCall, type: 'MaxPool' | 'AveragePool', axes: number): ReturnType<LowerAten> => {
   const input = call.tensor('self');
   const kernel = perAxis(call.numbers('kernel_size', []), axes);
@@ -114,6 +134,8 @@ export const layoutOperators: Readonly<Record<string, LowerAten>> = {
   'permute.default': permute,
   'transpose.int': transpose,
   'mean.dim': mean,
+  'split.Tensor': split((call) => call.number('split_size')),
+  'chunk.default': split(chunkLength),
   'max_pool2d.default': (call) => pool(call, 'MaxPool', 2),
   'avg_pool2d.default': (call) => pool(call, 'AveragePool', 2),
   'adaptive_avg_pool2d.default': adaptiveAverage,

@@ -74,5 +74,6 @@ export const weightOperators: Readonly<Record<string, LowerAten>> = {
       ? undefined
       : call.emit('Gather', [call.tensor('weight'), call.tensor('indices')]),
   'matmul.default': (call) => call.emit('MatMul', [call.tensor('self'), call.tensor('other')]),
+  'bmm.default': (call) => call.emit('MatMul', [call.tensor('self'), call.tensor('mat2')]),
   'scaled_dot_product_attention.default': attention,
 };
