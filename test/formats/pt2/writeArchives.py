@@ -32,13 +32,14 @@ class Words(torch.nn.Module):
         super().__init__()
         self.embed = torch.nn.Embedding(100, 16)
         self.merged = torch.nn.Linear(16, 48, bias=False)
+        self.drop = torch.nn.Dropout(0.1, inplace=True)
 
     def forward(self, words):
         query, key, value = self.merged(self.embed(words)).chunk(3, -1)
         scores = torch.bmm(query, key.transpose(1, 2)) / 4
         order = (words != 0).cumsum(1)
         seen = (order.unsqueeze(2) >= order.unsqueeze(1)) & (words != 0).unsqueeze(1)
-        return torch.bmm(torch.softmax(scores.masked_fill(~seen, -1e4), -1), value)
+        return self.drop(torch.bmm(torch.softmax(scores.masked_fill(~seen, -1e4), -1), value))
 
 
 def write(name, model, inputs, **sizes):

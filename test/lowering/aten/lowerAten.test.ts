@@ -45,5 +45,8 @@ test('products, masks and choices become their operators', () => {
     ...['Equal', 'Not', 'Cast', 'CumSum'],
     ...['Reshape', 'Reshape', 'GreaterOrEqual', 'Equal', 'Not', 'Reshape', 'And'],
     ...['Not', 'Where', 'Softmax', 'MatMul'],
+    'Dropout',
   ]);
+  const [product, dropout] = words.analysis?.graph.operators.slice(-2) ?? [];
+  expect(dropout?.inputs[0]).toBe(product?.outputs[0]);
 });

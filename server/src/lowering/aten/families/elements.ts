@@ -27,10 +27,12 @@ const silu: LowerAten = (call) => {
   return call.emit('Mul', [self, ...call.emit('Sigmoid', [self])]);
 };
 
+/** ATen names the operand `input`, and `self` in place. */
 const dropout: LowerAten = (call) => {
-  const input = call.tensor('input');
+  const input = call.tensor('input') ?? call.tensor('self');
+  if (input === undefined) return undefined;
   const rate = call.number('p') ?? 0;
-  if (!call.flag('train', false) || rate === 0) return input && [input];
+  if (!call.flag('train', false) || rate === 0) return [input];
   return call.emit('Dropout', [input, call.scalar(rate, 'float32'), call.scalar(1, 'bool')]);
 };
 
