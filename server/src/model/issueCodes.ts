@@ -66,6 +66,11 @@ export const issueCodes = {
     title: 'The archive holds several programs',
     explanation: 'The first one is used. Save each program to a file of its own to see the others.',
   },
+  'pt2/ties': {
+    title: 'Two weights of the exported program may be one',
+    explanation:
+      'Language models often use the table of their tokens as the weight of their head too. An archive of `torch.export` has both under names of their own. The report counts two weights, two gradients and two states of the optimizer.',
+  },
   'pt2/version': {
     title: 'The schema of the exported program is not known',
     explanation:

@@ -17,6 +17,7 @@ import { choiceOperators } from './families/choices.ts';
 import { elementOperators } from './families/elements.ts';
 import { layoutOperators } from './families/layout.ts';
 import { weightOperators } from './families/weights.ts';
+import { possibleTies } from './possibleTies.ts';
 
 const operators: ReadonlyMap<string, LowerAten> = new Map(
   Object.entries({ ...weightOperators, ...elementOperators, ...choiceOperators, ...layoutOperators }),
@@ -52,12 +53,12 @@ export function lowerAten(
   }
   const read = namesRead(program);
   for (const node of program.graph.nodes) {
-    if (!node.outputs.some((output) => read.has(output))) continue;
+    if (!node.outputs.some((output) => read.has(output)) && changed(node, tensors) === undefined) continue;
     lowerNode(graph, node, tensors, program.graph.tensors, shapeOf);
   }
   const outputs = program.outputs.flatMap((output) => tensors.get(output) ?? []);
   const roles: ReadonlyMap<string, ValueRole> = graph.roles;
-  const structure = { layers: graph.layers, roles, symbolDefaults: new Map(), issues: [] };
+  const structure = { layers: graph.layers, roles, symbolDefaults: new Map(), issues: possibleTies(program) };
   return { model: graph.build(name, outputs), structure };
 }
 
@@ -74,6 +75,17 @@ function namesRead(program: ExportedProgram): ReadonlySet<string> {
     }
   }
   return names;
+}
+
+/** The tensor that an operator writes into, such as `add_`. Counts of batches are integers, and left out. */
+function changed(
+  { target, arguments: given }: AtenNode,
+  tensors: ReadonlyMap<string, Tensor>,
+): string | undefined {
+  if (!/^torch\.ops\.aten\.[a-z]\w*_\./.test(target)) return undefined;
+  const self = given.get('self') ?? given.get('input');
+  const type = self?.kind === 'tensor' ? tensors.get(self.name)?.elementType : undefined;
+  return self?.kind === 'tensor' && type !== undefined && !/int/.test(type) ? self.name : undefined;
 }
 
 function lowerNode(
@@ -102,6 +114,10 @@ function lowerNode(
         : graph.declare(result.name, known.elementType, shapeOf(known)),
     );
   }
+  const [result] = results;
+  const self = changed(node, tensors);
+  // Whatever reads the tensor from here on reads what was written into it.
+  if (self !== undefined && result !== undefined) tensors.set(self, result);
   const ancestors = node.modules.slice(0, -1).flatMap((module) => (module.path === '' ? [] : [module.path]));
   const nodes = Array.from({ length: graph.size - start }, (_, index) => start + index);
   if (nodes.length === 0 || layer === undefined || layer.path === '') return;

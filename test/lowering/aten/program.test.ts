@@ -1,0 +1,107 @@
+/** What a program says without words: writes in place, and weights that may be one. */
+
+import { expect, test } from 'vitest';
+import { analyzeOnnx } from '../../../server/src/analysis/analyzeOnnx.ts';
+import { parseDimension } from '../../../server/src/analysis/parseDimension.ts';
+import type { AtenArgument, AtenNode, ExportedProgram } from '../../../server/src/formats/pt2/syntax.ts';
+import { lowerAten } from '../../../server/src/lowering/aten/lowerAten.ts';
+import type { ElementType } from '../../../server/src/model/elementType.ts';
+
+const node = (target: string, output: string, given: Readonly<Record<string, string>>): AtenNode => ({
+  target: `torch.ops.aten.${target}`,
+  arguments: new Map(
+    Object.entries(given).map(([name, tensor]): [string, AtenArgument] => [
+      name,
+      { kind: 'tensor', name: tensor },
+    ]),
+  ),
+  outputs: [output],
+  modules: [],
+  stackTrace: '',
+});
+
+function program(
+  tensors: Readonly<Record<string, readonly [ElementType, readonly number[]]>>,
+  parameters: readonly string[],
+  inputs: readonly string[],
+  nodes: readonly AtenNode[],
+  outputs: readonly string[],
+): ExportedProgram {
+  return {
+    torchVersion: '2.13.0',
+    graph: {
+      nodes,
+      tensors: new Map(
+        Object.entries(tensors).map(([name, [elementType, shape]]) => [
+          name,
+          { elementType, shape, requiresGrad: parameters.includes(name) },
+        ]),
+      ),
+      sizes: new Map(),
+    },
+    inputs: [
+      ...parameters.map((name) => ({ name, kind: 'parameter' as const, target: `model.${name}` })),
+      ...inputs.map((name) => ({ name, kind: 'input' as const, target: name })),
+    ],
+    outputs,
+    ranges: new Map(),
+  };
+}
+
+const lower = (given: ExportedProgram) => lowerAten(given, 'program', parseDimension);
+
+test('what is written into a tensor is what is read of it from there on', () => {
+  const given = program(
+    { x: ['float32', [2, 4]], y: ['float32', [2, 4]], sum: ['float32', [2, 4]], z: ['float32', [2, 4]] },
+    [],
+    ['x', 'y'],
+    [node('add_.Tensor', 'sum', { self: 'x', other: 'y' }), node('relu.default', 'z', { self: 'x' })],
+    ['z'],
+  );
+  const { model, structure } = lower(given);
+  const { graph } = analyzeOnnx(model, structure);
+  expect(graph.operators.map(({ type }) => type)).toEqual(['Add', 'Relu']);
+  expect(graph.operators[1]?.inputs).toEqual(graph.operators[0]?.outputs);
+});
+
+test('counts of batches are left out', () => {
+  const given = program(
+    { x: ['float32', [2, 4]], count: ['int64', []], next: ['int64', []], z: ['float32', [2, 4]] },
+    [],
+    ['x', 'count'],
+    [
+      node('add_.Tensor', 'next', { self: 'count', other: 'count' }),
+      node('relu.default', 'z', { self: 'x' }),
+    ],
+    ['z'],
+  );
+  expect(lower(given).model.graph.nodes.map(({ type }) => type)).toEqual(['Relu']);
+});
+
+const language = (head: readonly number[]): ExportedProgram =>
+  program(
+    {
+      ids: ['int64', [2, 8]],
+      table: ['float32', [100, 16]],
+      head: ['float32', head],
+      h: ['float32', [2, 8, 16]],
+      logits: ['float32', [2, 8, head[0] ?? 0]],
+    },
+    ['table', 'head'],
+    ['ids'],
+    [
+      node('embedding.default', 'h', { weight: 'table', indices: 'ids' }),
+      node('linear.default', 'logits', { input: 'h', weight: 'head' }),
+    ],
+    ['logits'],
+  );
+
+test('a table and a head of one shape may be one weight', () => {
+  const [issue, ...others] = lower(language([100, 16])).structure.issues;
+  expect(others).toEqual([]);
+  expect(issue).toMatchObject({ code: 'pt2/ties', severity: 'warning' });
+  expect(issue?.message).toMatch(
+    /`model\.table` and `model\.head` have one shape, 100×16: .* 1\.60 k parameters/,
+  );
+  expect(lower(language([50, 16])).structure.issues).toEqual([]);
+});
