@@ -78,6 +78,23 @@ test('counts of batches are left out', () => {
   expect(lower(given).model.graph.nodes.map(({ type }) => type)).toEqual(['Relu']);
 });
 
+test('a weight that nothing reads is another name of one that is read', () => {
+  const given = program(
+    {
+      x: ['float32', [2, 4]],
+      weight: ['float32', [4, 4]],
+      alias: ['float32', [4, 4]],
+      y: ['float32', [2, 4]],
+    },
+    ['weight', 'alias'],
+    ['x'],
+    [node('linear.default', 'y', { input: 'x', weight: 'weight' })],
+    ['y'],
+  );
+  const { model, structure } = lower(given);
+  expect(analyzeOnnx(model, structure).parameters.map(({ name }) => name)).toEqual(['model.weight']);
+});
+
 const language = (head: readonly number[]): ExportedProgram =>
   program(
     {

@@ -40,9 +40,11 @@ export function lowerAten(
           ? unknownDimension('the archive gives no size')
           : readSize(size),
     );
+  const read = namesRead(program);
   for (const { name: input, kind, target } of program.inputs) {
     const meta = program.graph.tensors.get(input);
-    if (meta === undefined) continue;
+    // A weight that two modules share is read by one of its names; nothing trains what nothing reads.
+    if (meta === undefined || (kind !== 'input' && !read.has(input))) continue;
     const shape = shapeOf(meta);
     const sizes = shape.flatMap((size) => (typeof size === 'number' ? [size] : []));
     const tensor =
@@ -51,7 +53,6 @@ export function lowerAten(
         : graph.stored(target, storedRole(kind, meta), sizes, meta.elementType);
     tensors.set(input, tensor);
   }
-  const read = namesRead(program);
   for (const node of program.graph.nodes) {
     if (!node.outputs.some((output) => read.has(output)) && changed(node, tensors) === undefined) continue;
     lowerNode(graph, node, tensors, program.graph.tensors, shapeOf);
