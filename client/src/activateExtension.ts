@@ -63,7 +63,7 @@ export async function activateExtension(
     registerOnnxTextFiles(client, started),
     registerOnnxEditor(started, log),
     registerModelTexts(client, started),
-    registerListFixes(started),
+    registerListFixes(client, started),
     registerOpenConfig(client, started),
     registerNewSpec(started),
     registerIssuePages(context.extensionUri),

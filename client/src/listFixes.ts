@@ -4,10 +4,11 @@
  */
 
 import * as vscode from 'vscode';
+import { type BaseLanguageClient, CodeActionRequest } from 'vscode-languageclient';
 import { commands } from '../../server/src/protocol.ts';
 import { activeModel } from './estimates.ts';
 
-export function registerListFixes(started: Promise<void>): vscode.Disposable {
+export function registerListFixes(client: BaseLanguageClient, started: Promise<void>): vscode.Disposable {
   return vscode.commands.registerCommand(commands.listFixes, async () => {
     await started;
     const document = activeModel();
@@ -17,29 +18,41 @@ export function registerListFixes(started: Promise<void>): vscode.Disposable {
       );
       return;
     }
-    const fixes = await fixesOf(document);
-    if (fixes.length === 0) {
-      vscode.window.showInformationMessage(vscode.l10n.t('No finding of this model has a quick fix.'));
-      return;
-    }
+    const found = fixesOf(client, document);
+    // The list is open before the server has answered; one that would stay empty is closed again.
+    const nothing = new vscode.CancellationTokenSource();
+    const items = found.then((fixes) => {
+      if (fixes.length === 0) nothing.cancel();
+      return fixes.map((fix) => ({ label: fix.title, fix }));
+    });
     const picked = await vscode.window.showQuickPick(
-      fixes.map((fix) => ({ label: fix.title, fix })),
+      items,
       { title: vscode.l10n.t('Layercost: Quick Fixes') },
+      nothing.token,
     );
+    if ((await found).length === 0)
+      vscode.window.showInformationMessage(vscode.l10n.t('No finding of this model has a quick fix.'));
     if (picked !== undefined) await apply(picked.fix);
   });
 }
 
-/** Several findings may advise the same. */
-async function fixesOf(document: vscode.TextDocument): Promise<readonly vscode.CodeAction[]> {
+/**
+ * Several findings may advise the same. The server is asked itself: the editor's own command fails with "Canceled" where
+ * it learns of other diagnostics meanwhile.
+ */
+async function fixesOf(
+  client: BaseLanguageClient,
+  document: vscode.TextDocument,
+): Promise<readonly vscode.CodeAction[]> {
   const whole = new vscode.Range(0, 0, document.lineCount, 0);
-  const actions = await vscode.commands.executeCommand<readonly vscode.CodeAction[]>(
-    'vscode.executeCodeActionProvider',
-    document.uri,
-    whole,
-    vscode.CodeActionKind.QuickFix.value,
-  );
-  return [...new Map(actions.map((action) => [action.title, action])).values()];
+  const answer = await client.sendRequest(CodeActionRequest.type, {
+    textDocument: client.code2ProtocolConverter.asTextDocumentIdentifier(document),
+    range: client.code2ProtocolConverter.asRange(whole),
+    context: { diagnostics: [], only: [vscode.CodeActionKind.QuickFix.value] },
+  });
+  const actions = await client.protocol2CodeConverter.asCodeActionResult(answer ?? []);
+  const fixes = actions.filter((action) => action instanceof vscode.CodeAction);
+  return [...new Map(fixes.map((fix) => [fix.title, fix])).values()];
 }
 
 async function apply({ edit, command }: vscode.CodeAction): Promise<void> {

@@ -5,6 +5,7 @@
  *   --host web|code-server   one of the two editors
  *   --packaged               take the package that is there instead of making one
  *   --screenshots            write media/screenshots instead of testing
+ *   --latency                print how long a person waits for what is painted instead of testing
  *   -t PATTERN               scenarios whose name matches
  *
  * Exit status 3: a system package is missing and could not be installed.
@@ -63,7 +64,7 @@ async function main(commandArguments) {
 }
 
 async function runScenarios(wishes, settingFile) {
-  const files = wishes.screenshots ? ['screenshots'] : wishes.hosts;
+  const files = wishes.instead === undefined ? wishes.hosts : [wishes.instead];
   const words = [
     join(root, 'node_modules/vitest/vitest.mjs'),
     'run',
@@ -81,12 +82,12 @@ async function runScenarios(wishes, settingFile) {
 }
 
 function readArguments(commandArguments) {
-  const wishes = { hosts, packaged: false, screenshots: false, pattern: undefined };
+  const wishes = { hosts, packaged: false, instead: undefined, pattern: undefined };
   for (let i = 0; i < commandArguments.length; i += 1) {
     const word = commandArguments[i];
     if (word === '--packaged') wishes.packaged = true;
-    else if (word === '--screenshots') {
-      wishes.screenshots = true;
+    else if (word === '--screenshots' || word === '--latency') {
+      wishes.instead = word.slice(2);
       wishes.hosts = ['code-server'];
     } else if (word === '--host' && hosts.includes(commandArguments[i + 1])) {
       i += 1;
@@ -96,7 +97,7 @@ function readArguments(commandArguments) {
       wishes.pattern = commandArguments[i];
     } else {
       throw new Trouble(
-        `${word}: unknown; there are --host ${hosts.join('|')}, --packaged, --screenshots and -t PATTERN`,
+        `${word}: unknown; there are --host ${hosts.join('|')}, --packaged, --screenshots, --latency and -t PATTERN`,
       );
     }
   }

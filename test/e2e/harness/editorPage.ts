@@ -154,10 +154,16 @@ export class EditorPage {
     });
   }
 
-  /** Runs a command of the palette by its whole title. */
+  /** Runs a command of the palette by its whole title. A list that the command opens is another than the palette. */
   async runCommand(title: string): Promise<void> {
-    await this.openQuickInput('F1');
-    await this.chooseInQuickInput(`>${title}`, title);
+    const input = await this.openQuickInput('F1');
+    const typed = `>${title}`;
+    await this.chooseInQuickInput(typed, title);
+    await this.until('the palette closed', async () => {
+      if (!(await input.isVisible())) return true;
+      const left = await input.inputValue({ timeout: 500 }).catch(() => '');
+      return left === typed ? undefined : true;
+    });
   }
 
   /** Types into the list that is open and takes the first row that says the word. */

@@ -51,15 +51,17 @@ export async function inEditor(
   const written: string[] = [];
   page.on('console', (message) => written.push(`${message.type()}: ${message.text()}`));
   page.on('pageerror', (error) => written.push(`uncaught: ${error.message}`));
+  const editor = new EditorPage(page);
   try {
     await page.goto(host.address);
-    const editor = new EditorPage(page);
     await editor.ready();
     await scenario(editor);
   } catch (error) {
     const left = join(setting.failures, `${host.name}-${name}`.replace(/[^\w-]+/g, '-'));
     await page.screenshot({ path: `${left}.png` }).catch(() => undefined);
     writeFileSync(`${left}.log`, `page\n${written.join('\n')}\n\nserver\n${host.log()}\n`);
+    const told = await editor.notifications().catch(() => []);
+    if (told.length > 0 && error instanceof Error) error.message += `\nthe editor says: ${told.join(' | ')}`;
     if (error instanceof Error) error.message += `\n(see ${left}.png and ${left}.log)`;
     throw error;
   } finally {

@@ -1,0 +1,109 @@
+/**
+ * How long a person waits for what is painted: `npm run e2e -- --latency`. Nothing is asserted but that it appears; the
+ * figures are printed.
+ */
+
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { it } from 'vitest';
+import { llamaGraph } from '../bench/llamaGraph.ts';
+import { show } from '../bench/measure.ts';
+import type { EditorPage } from './harness/editorPage.ts';
+import { launchCodeServer } from './harness/host.ts';
+import { inEditor } from './harness/inEditor.ts';
+import { readSetting } from './harness/setting.ts';
+import { startStopwatch } from './harness/stopwatch.ts';
+
+const lens = '.codelens-decoration';
+const line = '.view-line';
+
+const llama = 'llama.onnx';
+/** About those of Llama-3-8B as torch exports it. */
+const llamaOperators = 5_800;
+
+const spec = 'long.layers.yaml';
+const specLayers = 290;
+const probed = 12;
+
+/** A chain of projections; the width of the layer `probe` is what is typed. */
+function longSpec(): string {
+  const layers = Array.from({ length: specLayers }, (_, i) =>
+    i === probed ? '  - probe: Linear(64)' : `  - fc${i}: Linear(${256 + 64 * (i % 5)})`,
+  );
+  return `name: long\ndims: { batch: 64 }\ninputs:\n  x: float32[batch, 256]\nlayers:\n${layers.join('\n')}\nscenario: { cluster: dgx-a100, gpus: 8 }\n`;
+}
+
+async function watch(name: string, steps: (editor: EditorPage) => Promise<void>): Promise<void> {
+  const setting = readSetting();
+  const host = await launchCodeServer(setting, { samplesOnly: true });
+  writeFileSync(join(host.folder, llama), llamaGraph(llamaOperators));
+  writeFileSync(join(host.folder, spec), longSpec());
+  try {
+    await inEditor(host, setting, name, steps);
+  } finally {
+    await host.close();
+  }
+}
+
+/** Keys that change the width: a digit more, a digit less. */
+const keys = Array.from({ length: 80 }, (_, i) => (i % 2 === 0 ? String(1 + (i % 9)) : 'Backspace'));
+/** Not counted: the first ones wait for the compiler of the JavaScript engine. */
+const warmUp = 20;
+
+it('a keystroke in a layer spec of 300 lines', async () => {
+  await watch('keystroke', async (editor) => {
+    await editor.openFile(spec);
+    await editor.lensMatching(/FLOP/);
+    await editor.goTo(6 + probed, '  - probe: Linear(64'.length + 1);
+    await editor.lineMatching(/probe: Linear\(64\).*FLOP/);
+    const times: number[] = [];
+    for (const key of keys) {
+      const width = key === 'Backspace' ? '64' : `64${key}`;
+      // Forward and two gradients: each 2 operations for every sample and the widths on both sides.
+      const flops = (3 * 2 * 64 * (256 + 64 * ((probed - 1) % 5)) * Number(width)) / 1e6;
+      const text = new RegExp(`probe: Linear\\(${width}\\)\\D*${figures(flops)} MFLOP`);
+      const lap = await startStopwatch(editor.page, 'keydown', { selector: line, text });
+      await editor.press(key);
+      times.push(await lap());
+    }
+    print('keystroke to painted hint, 300 lines', times.slice(warmUp));
+  });
+});
+
+it('a large binary model is double-clicked', async () => {
+  const times: number[] = [];
+  for (let run = 0; run < 3; run += 1) {
+    await watch(`opening-${run}`, async (editor) => {
+      const lap = await startStopwatch(editor.page, 'dblclick', { selector: line, text: /FLOP/ });
+      await editor.openFile(llama);
+      times.push(await lap());
+    });
+  }
+  print(`double-click on ${llamaOperators} operators to first hint, cold`, times);
+});
+
+it('another precision', async () => {
+  await watch('precision', async (editor) => {
+    await editor.openFile(llama);
+    await editor.lensMatching(/\bbf16\b/);
+    const times: number[] = [];
+    for (const precision of ['fp32', 'bf16', 'fp32', 'bf16', 'fp32']) {
+      await editor.runCommand('Layercost: Choose Precision');
+      await editor.chooseInQuickInput(precision, precision);
+      const text = new RegExp(`\\b${precision}\\b`);
+      const lap = await startStopwatch(editor.page, 'mouseup', { selector: lens, text });
+      await editor.chooseInQuickInput('This workspace', 'This workspace');
+      times.push(await lap());
+    }
+    print('precision to lens', times);
+  });
+});
+
+/** As hints write figures: three digits. */
+const figures = (value: number): string => value.toPrecision(3).replace('.', '\\.');
+
+function print(what: string, times: readonly number[]): void {
+  const sorted = [...times].sort((a, b) => a - b);
+  const late = sorted[Math.ceil(0.95 * sorted.length) - 1];
+  show(what, times, `95th percentile ${late?.toFixed(0)} ms`);
+}
