@@ -21,3 +21,27 @@ test.each(frameworks.map(({ name }) => name))('a graph without operators sends n
   expect(cost?.layers ?? []).toEqual([]);
   expect(cost?.messages).toBeUndefined();
 });
+
+/** A constant is viewed, whatever the length; all else waits for it. */
+const viewing = encodeModel({
+  graph: {
+    inputs: { x: 'float[batch,length,64]' },
+    outputs: { y: 'float[batch,length,64]' },
+    initializers: [
+      { name: 'w', type: 'float[4096]' },
+      { name: 'square', type: 'int64[2]', elements: [64, 64] },
+    ],
+    nodes: [
+      { type: 'Reshape', inputs: ['w', 'square'], outputs: ['matrix'] },
+      { type: 'MatMul', inputs: ['x', 'matrix'], outputs: ['y'] },
+    ],
+  },
+});
+
+test.each([
+  ['no operator that computes', {}, false],
+  ['every operator', { dimensions: { length: 4 } }, true],
+])('with %s costed, a model of open dimensions', (_, request, costed) => {
+  const model = openModel(byteSourceOfBuffer(viewing), 'viewing.onnx');
+  expect(estimateModel(model, [{ cluster: 'dgx-a100', ...request }]).costed).toBe(costed);
+});

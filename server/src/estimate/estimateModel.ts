@@ -104,7 +104,7 @@ export function* estimateInSteps(
   const training = before?.training ?? bindTrainingGraph(analysis, bindings, scenario.mode);
   const leftOut = leftOutOf(opened, training);
   const reasons = leftOut.map(({ message }) => message);
-  const known = before !== undefined && isSameContent(before.leftOut, reasons) ? before : undefined;
+  const same = before !== undefined && isSameContent(before.leftOut, reasons) ? before : undefined;
   const issues = [
     ...resolved.issues,
     ...lossIssues,
@@ -112,16 +112,18 @@ export function* estimateInSteps(
     ...assumptionsOf(training, scenario),
   ].map((issue) => locate(issue, opened, requests));
   yield;
-  const costed = training.costs.some(({ kind }) => kind === 'known');
+  const known = training.costs.filter((cost) => cost.kind === 'known');
+  // Layouts and constants cost nothing whatever the sizes: beside others of unknown cost they are no cost of a model.
+  const costed =
+    known.length === training.costs.length
+      ? known.length > 0
+      : known.some(({ forward }) => forward.kernels > 0);
   const explained = [...opened.issues, ...issues].some(({ severity }) => severity === 'error');
   const sound = issues.every(({ severity }) => severity !== 'error');
   const cost = sound
-    ? (known?.cost ?? estimateStep(training, scenario, cluster, measurements, reasons))
+    ? (same?.cost ?? estimateStep(training, scenario, cluster, measurements, reasons))
     : undefined;
-  memory?.keep(
-    basis,
-    known !== undefined && known.cost === cost ? known : { training, leftOut: reasons, cost },
-  );
+  memory?.keep(basis, same !== undefined && same.cost === cost ? same : { training, leftOut: reasons, cost });
   return {
     asked,
     opened,
