@@ -52,12 +52,12 @@ export function registerSetDimensions(
 
 async function ask(choices: readonly DimensionChoice[]): Promise<Record<string, number> | undefined> {
   const proposed = choices.map(({ name, value, proposal }) => `${name}=${value ?? proposal}`).join(', ');
-  const meanings = choices.flatMap(({ name, meaning }) =>
-    meaning === '' || meaning === name ? [] : [`${name}: ${meaning}`],
+  const named = choices.map(({ name, meaning }) =>
+    meaning === '' || meaning === name ? name : `${name} (${meaning})`,
   );
   const answer = await vscode.window.showInputBox({
     title: vscode.l10n.t('Layercost: Set Dimensions'),
-    prompt: [vscode.l10n.t('Sizes that the model leaves open.'), ...meanings].join(' '),
+    prompt: vscode.l10n.t('Sizes that the model leaves open: {0}', named.join(', ')),
     value: proposed,
     validateInput: (text) => {
       const { problem } = readSizes(text, choices);

@@ -5,6 +5,7 @@
  *   --host web|code-server   one of the two editors
  *   --packaged               take the package that is there instead of making one
  *   --screenshots            write media/screenshots instead of testing
+ *   --journeys               write pictures to look at below .cache/journeys instead of testing
  *   --latency                print how long a person waits for what is painted instead of testing
  *   -t PATTERN               scenarios whose name matches
  *
@@ -86,9 +87,9 @@ function readArguments(commandArguments) {
   for (let i = 0; i < commandArguments.length; i += 1) {
     const word = commandArguments[i];
     if (word === '--packaged') wishes.packaged = true;
-    else if (word === '--screenshots' || word === '--latency') {
+    else if (['--screenshots', '--latency', '--journeys'].includes(word)) {
       wishes.instead = word.slice(2);
-      wishes.hosts = ['code-server'];
+      wishes.hosts = word === '--journeys' ? hosts : ['code-server'];
     } else if (word === '--host' && hosts.includes(commandArguments[i + 1])) {
       i += 1;
       wishes.hosts = [commandArguments[i]];
@@ -97,7 +98,7 @@ function readArguments(commandArguments) {
       wishes.pattern = commandArguments[i];
     } else {
       throw new Trouble(
-        `${word}: unknown; there are --host ${hosts.join('|')}, --packaged, --screenshots, --latency and -t PATTERN`,
+        `${word}: unknown; there are --host ${hosts.join('|')}, --packaged, --screenshots, --latency, --journeys and -t PATTERN`,
       );
     }
   }

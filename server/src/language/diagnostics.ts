@@ -159,15 +159,16 @@ function diagnosticsOfFindings(view: ModelView): readonly Diagnostic[] {
             range,
             severity: first.severity,
             code: first.code,
+            // What is wrong, then what to do: editors show lines as lines.
             message: [
               first.message,
               ...(first.fix === '' ? [] : [first.fix]),
               ...(findings.length > 1
                 ? [
-                    `this also holds for ${findings.length - 1} other ${findings.length === 2 ? 'repetition' : 'repetitions'} of this line`,
+                    `This also holds for ${findings.length - 1} other ${findings.length === 2 ? 'repetition' : 'repetitions'} of this line`,
                   ]
                 : []),
-            ].join('. '),
+            ].join('\n'),
             ...(first.change === undefined ? {} : { change: first.change }),
           },
         ];
