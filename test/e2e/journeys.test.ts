@@ -50,7 +50,7 @@ const journeys: Readonly<Record<string, (editor: EditorPage) => Promise<void>>> 
   mistake: async (editor) => {
     await editor.openFile('tinyllama.layers.yaml');
     await editor.lensMatching(/FLOP/);
-    await editor.typeOver(placeOf('tinyllama.layers.yaml', '- q_proj: ', 'Linear'), 'Linaer');
+    await editor.typeOver(placeOf('tinyllama.layers.yaml', '- gate: ', 'Linear'), 'Linaer');
     await editor.problemMatching(/Linaer/);
   },
   dimensions: async (editor) => {

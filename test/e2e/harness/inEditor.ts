@@ -1,6 +1,6 @@
 /** Runs one scenario in a fresh browser profile, and keeps what is needed to understand a failure. */
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { chromium } from 'playwright-core';
@@ -28,6 +28,9 @@ const flags = [
   '--disable-sync',
 ];
 
+/** The web editor serves its web views from another origin, whose service worker counts as a third party's. */
+const preferences = { profile: { cookie_controls_mode: 0, block_third_party_cookies: false } };
+
 /**
  * Opens the host's page and hands it to the scenario. The profile is a folder of its own and not a private window,
  * in which an editor's web views cannot start.
@@ -40,6 +43,8 @@ export async function inEditor(
   { width, height, scale }: PageWishes = usualPage,
 ): Promise<void> {
   const profile = mkdtempSync(join(tmpdir(), 'layercost-chromium-'));
+  mkdirSync(join(profile, 'Default'));
+  writeFileSync(join(profile, 'Default/Preferences'), JSON.stringify(preferences));
   const context = await chromium.launchPersistentContext(profile, {
     executablePath: setting.chromium,
     headless: true,
