@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readSettings, scenarioOfSettings } from '../../server/src/lsp/settings.ts';
+import { readSettings, scenarioOfSettings, settingsForModel } from '../../server/src/lsp/settings.ts';
 
 const check = (sent: unknown) => {
   const { settings, problems } = readSettings(sent);
@@ -56,4 +56,16 @@ test.each([
   const { scenario, problems } = check(sent);
   expect(problems.join('\n')).toMatch(problem);
   expect(scenario).toEqual(check({}).scenario);
+});
+
+test.each([
+  [
+    { cluster: './own.cluster.json' },
+    'setting layercost.models["a.onnx"].cluster names a file ("./own.cluster.json"), which only the setting for all models may; it is ignored: give a built-in name here',
+  ],
+  [{ gpus: 0 }, 'setting layercost.models["a.onnx"].gpus has an invalid value (0); it is ignored'],
+  [{ gpu: 8 }, 'setting layercost.models["a.onnx"].gpu is not known; it is ignored'],
+])('an entry of one model, %j', (entry, problem) => {
+  const { settings } = readSettings({ models: { 'a.onnx': entry } });
+  expect(settingsForModel(settings, '/models/a.onnx').problems).toEqual([problem]);
 });

@@ -153,14 +153,19 @@ export function withScenario(
     const isPath =
       (key === 'cluster' || key === 'framework') && isFrameworkPath(String(value).split(',')[0] ?? '');
     if (read?.success === true && !isPath) own[key] = read.data;
-    else
-      problems.push(
-        `setting layercost.${prefix}${key} ${schema === undefined ? 'is not known' : `has an invalid value (${JSON.stringify(value)})`}; it is ignored`,
-      );
+    else problems.push(`setting layercost.${prefix}${key} ${problemOf(schema === undefined, isPath, value)}`);
   }
   const changed = settingsSchema.parse({ ...settings, ...own });
   const dimensions = { ...settings.dimensions, ...('dimensions' in own ? changed.dimensions : {}) };
   return { settings: { ...changed, dimensions }, problems };
+}
+
+function problemOf(isUnknown: boolean, isPath: boolean, value: unknown): string {
+  if (isUnknown) return 'is not known; it is ignored';
+  const text = JSON.stringify(value);
+  return isPath
+    ? `names a file (${text}), which only the setting for all models may; it is ignored: give a built-in name here`
+    : `has an invalid value (${text}); it is ignored`;
 }
 
 /** What the settings ask for; a layer spec's own scenario goes before it. */
