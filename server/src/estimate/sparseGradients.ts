@@ -20,7 +20,7 @@ export function sparseGradientIssues(training: TrainingGraph, scenario: Scenario
     issues.push({
       code: 'scenario/dense-gradient',
       severity: 'warning',
-      message: `\`sparse=True\` of ${counted(marked, 'layer')} is costed as gradients of whole tables with ${behaviour.name}; pytorch-ddp and horovod are costed with sparse gradients`,
+      message: `\`sparse=True\` of ${counted(marked, 'layer')} is costed as gradients of whole tables with ${behaviour.name}; pytorch-ddp, horovod, mxnet and tensorflow are costed with sparse gradients`,
       scenarioKey: 'framework',
     });
   }
@@ -36,7 +36,10 @@ export function sparseGradientIssues(training: TrainingGraph, scenario: Scenario
     });
   }
   if (optimizer === 'none') return issues;
-  const refused = optimizer.startsWith('adam') && !isSharded(behaviour.embeddings);
+  const refused =
+    optimizer.startsWith('adam') &&
+    !isSharded(behaviour.embeddings) &&
+    behaviour.sparseGradients === undefined;
   issues.push({
     code: 'scenario/assumed-lookups',
     severity: 'information',

@@ -15,6 +15,7 @@ import type { Bytes, Seconds } from '../model/units.ts';
 import type { EmbeddingHandling } from './embeddingTables.ts';
 import type { Exchange, InputHandling, ProfiledStep, WorkerGroup } from './exchange.ts';
 import type { Gradient } from './gradient.ts';
+import type { SparseGradients } from './sparseGradients.ts';
 
 export interface FrameworkBehaviour {
   readonly name: string;
@@ -37,6 +38,8 @@ export interface FrameworkBehaviour {
   readonly input: InputHandling;
   /** What it makes of embedding tables; left out, gradients of whole tables, whatever their layers say. */
   readonly embeddings?: EmbeddingHandling;
+  /** Left out, PyTorch's. */
+  readonly sparseGradients?: SparseGradients;
   /** Bytes per element of weights, their gradients and what the optimizer keeps of them; left out, 4 (fp32). */
   readonly weightBytesPerElement?: (precision: Precision) => number;
   /** Gradients of the step before stay, filled with zeros, and new ones are added to them. */

@@ -15,11 +15,13 @@
  * (rw_sharding.py, `RwPooledEmbeddingDist`), and rows that no bag adds come back by all-to-all from the GPU that holds each
  * (rw_sequence_sharding.py, `RwSequenceEmbeddingDist`). Gradients go the way back, all-to-all or all-gather. Tables are taken
  * as spread evenly.
+ *
+ * TensorFlow's gather always gives rows (IndexedSlices), one for each lookup. MXNet's row_sparse arrays have each row once.
  */
 
 import { distinctRows, type EmbeddingTable } from '../analysis/embeddingTables.ts';
 import type { CollectiveOperation } from '../communication/operation.ts';
-import { bytes } from '../model/units.ts';
+import { type Bytes, bytes } from '../model/units.ts';
 import {
   backwardAt,
   type Channel,
@@ -44,9 +46,10 @@ const explained: Readonly<Record<EmbeddingHandling, string>> = {
   'row-wise': 'row-wise (each GPU holds some rows of every table)',
 };
 
+/** The first choice is the default. */
 export const embeddingsOption = (...choices: readonly EmbeddingHandling[]): FrameworkOption => ({
   name: 'embeddings',
-  default: 'as-written',
+  default: choices[0] ?? 'as-written',
   documentation: `embedding tables: ${choices.map((choice) => explained[choice]).join(', ')}`,
   expects: oneOf(...choices),
 });
@@ -69,13 +72,19 @@ export const denseGradients = (gradients: readonly Gradient[]): readonly Gradien
 
 /** An index, and a row in the type of the weights. */
 export const indexBytes = 8;
-const rowBytes = ({ bytes: size, elements, table }: Gradient): number =>
+export const rowBytes = ({ bytes: size, elements, table }: Gradient): number =>
   table === undefined ? 0 : (size / elements) * table.width;
 
 /** How many rows a GPU sends of a table: one for each lookup, or, where those that are alike are added first, each once. */
 export type RowsSent = (table: EmbeddingTable) => number;
 export const everyLookup: RowsSent = ({ lookups }) => lookups;
 export const differentRows: RowsSent = ({ rows, lookups }) => distinctRows(rows, lookups);
+
+/** Rows and indices that a GPU sends of a table; of other parameters the gradient. */
+export const sentBytes = (gradient: Gradient, sent: RowsSent = everyLookup): Bytes =>
+  gradient.table === undefined
+    ? gradient.bytes
+    : bytes(sent(gradient.table) * (rowBytes(gradient) + indexBytes));
 
 /** What a GPU receives of sparse gradients: the rows of all GPUs. */
 export const receivedRows = (
@@ -85,8 +94,7 @@ export const receivedRows = (
 ): number => {
   let total = 0;
   for (const gradient of gradients) {
-    if (gradient.table !== undefined)
-      total += gpus * sent(gradient.table) * (rowBytes(gradient) + indexBytes);
+    if (gradient.table !== undefined) total += gpus * sentBytes(gradient, sent);
   }
   return total;
 };

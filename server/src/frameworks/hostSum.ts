@@ -1,7 +1,7 @@
-/** Adding gradients in host memory, as frameworks do that aggregate on the CPU. */
+/** Adding gradients in host memory, or joining their rows, as frameworks do that aggregate on the CPU. */
 
 import type { HostPassOperation } from '../communication/operation.ts';
-import { type Bytes, bytes, bytesPerSecond } from '../model/units.ts';
+import { type Bytes, type BytesPerSecond, bytes, bytesPerSecond } from '../model/units.ts';
 
 /**
  * `count` arrays of `size` read once and added by so many threads, each at 10 GB/s, all at no more than 40: an assumption
@@ -10,6 +10,16 @@ import { type Bytes, bytes, bytesPerSecond } from '../model/units.ts';
 export const hostSum = (size: Bytes, count: number, threads: number): HostPassOperation => ({
   kind: 'host pass',
   bytes: bytes(count * size),
-  rate: bytesPerSecond(Math.min(threads, 4) * 10e9),
+  rate: rateOf(threads),
   what: `sum of ${count} gradients in host memory by ${threads} threads`,
 });
+
+/** `count` lists of rows, of `size` each, are read and written one behind the other. */
+export const hostConcat = (size: Bytes, count: number, threads: number): HostPassOperation => ({
+  kind: 'host pass',
+  bytes: bytes(2 * count * size),
+  rate: rateOf(threads),
+  what: `rows of ${count} gradients joined in host memory`,
+});
+
+const rateOf = (threads: number): BytesPerSecond => bytesPerSecond(Math.min(threads, 4) * 10e9);

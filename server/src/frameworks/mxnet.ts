@@ -7,11 +7,24 @@
  * `dist_*` then exchange with parameter servers, by default one on each node: tensors of 1,000,000 elements and more
  * (MXNET_KVSTORE_BIGARRAY_BOUND) are split over all, smaller ones go whole to one (src/kvstore/comm.h, kvstore_dist.h).
  * `dist_async` updates at the servers without waiting for other workers.
+ *
+ * Embeddings whose weight and gradient are row_sparse (gluon.contrib.nn.SparseEmbedding): a gradient has each row once; a node
+ * adds those of its GPUs and pushes the rows, with a key of 8 and a length of 4 bytes each, to the servers of their range of
+ * rows (MXNet 1.5, src/kvstore/kvstore_dist.h, EncodeRowSparseKey). Each GPU pulls the rows of its next batch when forward
+ * begins (python/mxnet/gluon/trainer.py, `_row_sparse_pull`). Optimizers update the rows alone (`lazy_update`).
  */
 
+import { distinctRows, type EmbeddingTable } from '../analysis/embeddingTables.ts';
 import { type Bytes, bytes } from '../model/units.ts';
 import { bySize } from './bySize.ts';
 import { cudnnEra, cudnnEraNote, cudnnEraOptions } from './cudnn/cudnnEra.ts';
+import {
+  differentRows,
+  embeddingHandling,
+  embeddingsOption,
+  rowBytes,
+  sentBytes,
+} from './embeddingTables.ts';
 import {
   backwardAt,
   type Channel,
@@ -19,6 +32,7 @@ import {
   type Message,
   noExchange,
   type Stage,
+  stepStart,
   type WorkerGroup,
   wholeState,
 } from './exchange.ts';
@@ -27,6 +41,7 @@ import type { Gradient } from './gradient.ts';
 import { hostSum } from './hostSum.ts';
 import { type FrameworkOption, oneOf, wholeNumber } from './options.ts';
 import { chooseServers, type ServerChoice, serverOptions } from './serverChoice.ts';
+import { mxnetGradients } from './sparseGradients.ts';
 
 const stores = ['local', 'device', 'dist_sync', 'dist_device_sync', 'dist_async'] as const;
 
@@ -70,6 +85,7 @@ export const mxnet: FrameworkEntry = {
       expects: wholeNumber,
     },
     ...serverOptions,
+    embeddingsOption('as-written', 'dense', 'sparse'),
     ...mxnetOptions,
   ],
   create: (options) => {
@@ -78,14 +94,22 @@ export const mxnet: FrameworkEntry = {
       ...cudnnEra(options),
       name: 'mxnet',
       slowdownOnCpus: 1 / 1.38,
+      embeddings: embeddingHandling(options),
+      sparseGradients: mxnetGradients,
       exchange: (gradients, group) => {
         if (group.gpus === 1) return noExchange;
         const isDistributed = group.nodes > 1;
         const split = bytes(4 * Number(options.get('split-elements')));
-        const servers = isDistributed ? chooseServers(options, group, gradients, split) : undefined;
+        const pushedOf = (gradient: Gradient): Bytes =>
+          pushedRows(gradient, group.gpusPerNode) ?? gradient.bytes;
+        const servers = isDistributed ? chooseServers(options, group, gradients, split, pushedOf) : undefined;
         const stagesFor = bySize((size) => stagesOf(size, group, options, servers));
         return {
-          messages: gradients.map((gradient) => messageOf(gradient, stagesFor(gradient.bytes))),
+          messages: gradients.flatMap((gradient) =>
+            gradient.table === undefined
+              ? [messageOf(gradient, stagesFor(gradient.bytes))]
+              : messagesOfRows(gradient, gradient.table, group, options, servers),
+          ),
           synchrony: isDistributed && store === 'dist_async' ? 'asynchronous' : 'synchronous',
           update: isDistributed ? 'at servers' : 'as they arrive',
           shards: wholeState,
@@ -158,5 +182,73 @@ function stagesOf(
     ...(onGpus && gpusPerNode > 1
       ? [{ channel: links, operation: { ...node, collective: 'broadcast' } as const }]
       : []),
+  ];
+}
+
+/** A key (ps::Key) and a length (int) with each row. */
+const keyBytes = 12;
+
+/** What a node pushes of a table: the different rows of its GPUs. */
+const pushedRows = (gradient: Gradient, gpusPerNode: number): Bytes | undefined =>
+  gradient.table === undefined
+    ? undefined
+    : bytes(
+        distinctRows(gradient.table.rows, gpusPerNode * gradient.table.lookups) *
+          (rowBytes(gradient) + keyBytes),
+      );
+
+/** The push of the rows of a gradient when it is ready, and the pull of those of the next batch when its step begins. */
+function messagesOfRows(
+  gradient: Gradient,
+  table: EmbeddingTable,
+  { gpusPerNode }: WorkerGroup,
+  options: ReadonlyMap<string, string>,
+  servers: ServerChoice | undefined,
+): readonly Message[] {
+  const store = options.get('kvstore');
+  const onGpus = store === 'device' || store === 'dist_device_sync';
+  const own = sentBytes(gradient, differentRows);
+  const isServed = servers !== undefined;
+  const pushed = isServed ? (pushedRows(gradient, gpusPerNode) ?? own) : own;
+  const pulled = isServed ? bytes(differentRows(table) * (rowBytes(gradient) + keyBytes)) : own;
+  const isAdded = gpusPerNode > 1;
+  const isCopied = servers !== undefined || (!onGpus && isAdded);
+  const copy = (way: 'to host' | 'to GPU', size: Bytes, sharing: number): Stage => ({
+    channel: way === 'to host' ? down : up,
+    operation: { kind: 'copy', way, bytes: size, sharing },
+  });
+  const inside = (collective: 'reduce' | 'broadcast'): Stage => ({
+    channel: links,
+    operation: { kind: 'collective', collective, bytes: own, over: 'node' },
+  });
+  const served = (way: 'push' | 'pull', size: Bytes, senders: 'nodes' | 'gpus'): readonly Stage[] =>
+    servers === undefined
+      ? []
+      : [{ channel: network, operation: { kind: 'server', way, bytes: size, senders, ...servers } }];
+  const threads = Number(options.get('reduction-threads'));
+  const before = forwardAt(gradient.usedFrom);
+  const shared = { gradients: [gradient], before, priority: gradient.usedFrom };
+  return [
+    {
+      ...shared,
+      bytes: pushed,
+      after: backwardAt(gradient.readyAfter),
+      stages: [
+        ...(onGpus && isAdded ? [inside('reduce')] : []),
+        ...(isCopied ? [copy('to host', onGpus ? pushed : own, onGpus ? 1 : gpusPerNode)] : []),
+        ...(!onGpus && isAdded ? [{ channel: host, operation: hostSum(own, gpusPerNode, threads) }] : []),
+        ...served('push', pushed, 'nodes'),
+      ],
+    },
+    {
+      ...shared,
+      bytes: pulled,
+      after: stepStart,
+      stages: [
+        ...served('pull', pulled, 'gpus'),
+        ...(isCopied ? [copy('to GPU', own, gpusPerNode)] : []),
+        ...(servers === undefined && onGpus && isAdded ? [inside('broadcast')] : []),
+      ],
+    },
   ];
 }

@@ -49,6 +49,10 @@ export const findFramework = (name: string): FrameworkEntry | undefined =>
 export const hasOption = (framework: string, option: string): boolean =>
   findFramework(framework)?.options.some(({ name }) => name === option) === true;
 
+/** The values that an option of a built-in framework takes, where they can be listed; empty where it has no such option. */
+export const choicesOf = (framework: string, option: string): readonly string[] =>
+  findFramework(framework)?.options.find(({ name }) => name === option)?.expects.choices ?? [];
+
 /** The behaviour a scenario asks for; an unknown name or option is reported and the default taken. */
 export function resolveFramework(choice: FrameworkChoice): {
   readonly behaviour: FrameworkBehaviour;

@@ -14,13 +14,18 @@
  * in place; for a GPU it is parsed aside, made a tensor and copied (tensorflow/core/distributed_runtime/tensor_coding.cc).
  * A server moves 0.4 GB/s one way and a worker takes in 0.2 GB/s for its GPUs: set from two published rows, ResNet-101 on
  * 64 GPUs with variables on CPUs and on GPUs (horovod pull request 19).
+ *
+ * The gradient of a lookup is its rows (IndexedSlices). Those of the GPUs of a worker are joined, not added
+ * (variable_mgr_util.py, `aggregate_indexed_slices_gradients`). A lookup runs where its table is, so that rows come back
+ * (tensorflow/python/ops/embedding_ops.py), but a worker of several caches whole variables, tables too. NCCL adds no rows:
+ * `replicated` with it needs whole gradients (`sparse_to_dense_grads`).
  */
 
 import type { Operation } from '../communication/operation.ts';
-import { placeTensors } from '../communication/parameterServer.ts';
 import { type Bytes, bytes, bytesPerSecond, sum } from '../model/units.ts';
 import { bySize } from './bySize.ts';
 import { cudnnEra, cudnnEraNote, cudnnEraOptions } from './cudnn/cudnnEra.ts';
+import { embeddingHandling, embeddingsOption, rowBytes, sentBytes } from './embeddingTables.ts';
 import {
   backwardAt,
   type Channel,
@@ -37,10 +42,11 @@ import {
 } from './exchange.ts';
 import type { FrameworkEntry } from './frameworkEntry.ts';
 import type { Gradient } from './gradient.ts';
-import { hostSum } from './hostSum.ts';
+import { hostConcat, hostSum } from './hostSum.ts';
 import { oneOf, positiveNumber } from './options.ts';
 import { allReduceEach, packLayers } from './packBuckets.ts';
-import { chooseServers, type ServerChoice, serverOptions } from './serverChoice.ts';
+import { busiestShare, chooseServers, serverOptions } from './serverChoice.ts';
+import { tensorflowGradients } from './sparseGradients.ts';
 
 const updates = ['parameter-server', 'replicated', 'distributed-replicated'] as const;
 
@@ -103,12 +109,18 @@ export const tensorflow: FrameworkEntry = {
       expects: positiveNumber,
     },
     ...serverOptions,
+    embeddingsOption('sparse', 'dense'),
     ...cudnnEraOptions,
   ],
   create: (options) => ({
     ...cudnnEra(options),
     name: 'tensorflow',
     slowdownOnCpus: 2.65,
+    embeddings:
+      options.get('variable-update') === 'replicated' && options.get('all-reduce') === 'nccl'
+        ? 'dense'
+        : embeddingHandling(options),
+    sparseGradients: tensorflowGradients,
     exchange: (gradients, group, profiled) => {
       if (group.gpus === 1) return noExchange;
       const update = options.get('variable-update');
@@ -117,8 +129,7 @@ export const tensorflow: FrameworkEntry = {
           ? variablesOnOneNode(gradients, group, options)
           : replicated(gradients, group, options);
       }
-      const choice = chooseServers(options, group, gradients);
-      const overServer = overGrpc(gradients, group, profiled, choice, options);
+      const overServer = overGrpc(gradients, group, profiled, options);
       return update === 'parameter-server'
         ? variablesOnServers(gradients, group, options, overServer)
         : distributedReplicated(gradients, group, options, overServer);
@@ -138,21 +149,21 @@ const serving: Channel = { name: 'busiest server', order: 'first come' };
 const received: Channel = { name: 'receiving of a worker', order: 'first come' };
 const up: Channel = { name: 'copies to GPU', order: 'first come' };
 
-const sent = (gradient: Gradient, stages: readonly Stage[]): Message => ({
+const sent = (gradient: Gradient, size: Bytes, stages: readonly Stage[]): Message => ({
   gradients: [gradient],
-  bytes: gradient.bytes,
+  bytes: size,
   after: backwardAt(gradient.readyAfter),
   before: theUpdate,
   stages,
 });
 
-const fetched = (gradient: Gradient, stages: readonly Stage[], isStaged: boolean): Message => ({
+const fetched = (gradient: Gradient, size: Bytes, stages: readonly Stage[], isLate: boolean): Message => ({
   gradients: [gradient],
-  bytes: gradient.bytes,
+  bytes: size,
   after: stepStart,
   before: forwardAt(gradient.usedFrom),
   stages,
-  ...(isStaged ? { stepsLater: 1 } : {}),
+  ...(isLate ? { stepsLater: 1 } : {}),
 });
 
 /** In the order of forward, in which a step asks for its variables. */
@@ -166,50 +177,84 @@ function variablesOnOneNode(
   { gpusPerNode }: WorkerGroup,
   options: ReadonlyMap<string, string>,
 ): Exchange {
+  const fetchedOf = isStaged(options) ? wholeOf : lookedUp;
   if (options.get('local-parameter-device') === 'gpu') {
-    const [scatter, gather] = copiesBetween(gradients, gpusPerNode);
+    const scatter = copiesBetween('reduce-scatter', gradients, gpusPerNode, sentBytes);
+    const gather = copiesBetween('all-gather', gradients, gpusPerNode, fetchedOf);
     return {
       ...noExchange,
-      messages: throughServers(
-        gradients,
-        (size) => [scatter(size)],
-        (size) => [gather(size)],
-        options,
-      ),
+      messages: throughServers(gradients, (gradient) => [scatter(sentBytes(gradient))], {
+        sizeOf: fetchedOf,
+        stagesOf: (size) => [gather(size)],
+        isLate: isStaged(options),
+      }),
       shards: { ...wholeState, optimizerState: gpusPerNode },
     };
   }
   const sharing = gpusPerNode;
-  const push: WayOf = (size) => [
-    { channel: down, operation: { kind: 'copy', way: 'to host', bytes: size, sharing } },
-    { channel: host, operation: hostSum(size, gpusPerNode, 16) },
-  ];
-  const pull: WayOf = (size) => [
-    { channel: up, operation: { kind: 'copy', way: 'to GPU', bytes: size, sharing } },
-  ];
   return {
     ...noExchange,
-    messages: throughServers(gradients, push, pull, options),
+    messages: throughServers(gradients, (gradient) => toOwnHost(gradient, gpusPerNode), {
+      sizeOf: fetchedOf,
+      stagesOf: (size) => [{ channel: up, operation: { kind: 'copy', way: 'to GPU', bytes: size, sharing } }],
+      isLate: isStaged(options),
+    }),
     update: 'at servers',
   };
 }
 
-type WayOf = (size: Bytes) => readonly Stage[];
+const wholeOf = (gradient: Gradient): Bytes => gradient.bytes;
+
+/** What comes back of a variable whose lookups run where it is. */
+const lookedUp = (gradient: Gradient): Bytes =>
+  gradient.table === undefined ? gradient.bytes : bytes(gradient.table.lookups * rowBytes(gradient));
+
+/** What a worker has of a gradient when those of its GPUs are added, or, where they are rows, joined. */
+const ofWorker = (gradient: Gradient, gpusPerNode: number): Bytes =>
+  gradient.table === undefined ? gradient.bytes : bytes(gpusPerNode * sentBytes(gradient));
+
+/** From all GPUs of a node to its host, where gradients are added or joined. */
+function toOwnHost(gradient: Gradient, gpusPerNode: number): readonly Stage[] {
+  const size = sentBytes(gradient);
+  const together = gradient.table === undefined ? hostSum : hostConcat;
+  return [
+    { channel: down, operation: { kind: 'copy', way: 'to host', bytes: size, sharing: gpusPerNode } },
+    ...(gpusPerNode > 1 ? [{ channel: host, operation: together(size, gpusPerNode, 16) }] : []),
+  ];
+}
+
+interface Fetching {
+  readonly sizeOf: (gradient: Gradient) => Bytes;
+  readonly stagesOf: (size: Bytes) => readonly Stage[];
+  /** Variables are one step old. */
+  readonly isLate: boolean;
+}
 
 /** Each gradient sent when it is ready, and each variable fetched when the next step asks for it. */
 function throughServers(
   gradients: readonly Gradient[],
-  push: WayOf,
-  pull: WayOf,
-  options: ReadonlyMap<string, string>,
+  push: (gradient: Gradient) => readonly Stage[],
+  { sizeOf, stagesOf, isLate }: Fetching,
 ): readonly Message[] {
-  const [pushOf, pullOf] = [bySize(push), bySize(pull)];
+  const pushOf = byGradient(push);
+  const pullOf = bySize(stagesOf);
   return [
-    ...gradients.map((gradient) => sent(gradient, pushOf(gradient.bytes))),
+    ...gradients.map((gradient) => sent(gradient, sentBytes(gradient), pushOf(gradient))),
     ...inForwardOrder(gradients).map((gradient) =>
-      fetched(gradient, pullOf(gradient.bytes), isStaged(options)),
+      fetched(gradient, sizeOf(gradient), pullOf(sizeOf(gradient)), isLate),
     ),
   ];
+}
+
+/** Gradients of one size travel alike; rows travel in another way than whole ones. */
+function byGradient(stagesOf: (gradient: Gradient) => readonly Stage[]): typeof stagesOf {
+  const known = new Map<Bytes, readonly Stage[]>();
+  return (gradient) => {
+    if (gradient.table !== undefined) return stagesOf(gradient);
+    const stages = known.get(gradient.bytes) ?? stagesOf(gradient);
+    known.set(gradient.bytes, stages);
+    return stages;
+  };
 }
 
 /**
@@ -217,20 +262,16 @@ function throughServers(
  * held as much as it does.
  */
 function copiesBetween(
+  collective: 'reduce-scatter' | 'all-gather',
   gradients: readonly Gradient[],
   gpus: number,
-): readonly [(size: Bytes) => Stage, (size: Bytes) => Stage] {
-  const tensors = gradients.map((gradient) => gradient.bytes);
-  const total = tensors.reduce((all, size) => all + size, 0);
-  const { busiest } = placeTensors(tensors, gpus);
-  const crowding = total === 0 ? 1 : (busiest / total) * gpus;
-  const stage =
-    (collective: 'reduce-scatter' | 'all-gather') =>
-    (size: Bytes): Stage => ({
-      channel: links,
-      operation: { kind: 'collective', collective, bytes: bytes(size * crowding), over: 'node' },
-    });
-  return [stage('reduce-scatter'), stage('all-gather')];
+  sizeOf: (gradient: Gradient) => Bytes,
+): (size: Bytes) => Stage {
+  const crowding = busiestShare(gradients, gpus, undefined, sizeOf) * gpus;
+  return (size) => ({
+    channel: links,
+    operation: { kind: 'collective', collective, bytes: bytes(size * crowding), over: 'node' },
+  });
 }
 
 function replicated(
@@ -241,11 +282,13 @@ function replicated(
   if (options.get('all-reduce') === 'nccl') {
     return { ...noExchange, messages: allReduceEach(packLayers(gradients)) };
   }
-  const [scatter, gather] = copiesBetween(gradients, gpusPerNode);
-  const routeOf = bySize((size) => [scatter(size), gather(size)]);
+  const joined = (gradient: Gradient): Bytes => ofWorker(gradient, gpusPerNode);
+  const scatter = copiesBetween('reduce-scatter', gradients, gpusPerNode, sentBytes);
+  const gather = copiesBetween('all-gather', gradients, gpusPerNode, joined);
+  const routeOf = byGradient((gradient) => [scatter(sentBytes(gradient)), gather(joined(gradient))]);
   return {
     ...noExchange,
-    messages: gradients.map((gradient) => sent(gradient, routeOf(gradient.bytes))),
+    messages: gradients.map((gradient) => sent(gradient, sentBytes(gradient), routeOf(gradient))),
   };
 }
 
@@ -257,28 +300,36 @@ const cachedOnGpusFrom = 4 * 65_536;
 /** To the servers or from them: by the ports or by gRPC of the busiest one, whichever is the slower. */
 function overGrpc(
   gradients: readonly Gradient[],
-  { nodes }: WorkerGroup,
+  group: WorkerGroup,
   { timeOf }: ProfiledStep,
-  choice: ServerChoice,
   options: ReadonlyMap<string, string>,
 ): OverGrpc {
+  const { nodes, gpusPerNode } = group;
+  const pushed = (gradient: Gradient): Bytes => ofWorker(gradient, gpusPerNode);
+  const choices = {
+    push: chooseServers(options, group, gradients, undefined, pushed),
+    pull: chooseServers(options, group, gradients),
+  };
   const byPorts = (way: 'push' | 'pull', size: Bytes): Operation => ({
     kind: 'server',
     way,
     bytes: size,
     senders: 'nodes',
-    ...choice,
+    ...choices[way],
   });
-  const byGrpc = (size: Bytes): Operation => ({
+  const byGrpc = (way: 'push' | 'pull', size: Bytes): Operation => ({
     kind: 'host pass',
-    bytes: bytes(nodes * size * choice.busiestShare),
+    bytes: bytes(nodes * size * choices[way].busiestShare),
     rate: bytesPerSecond(Number(options.get('grpc-gbs')) * 1e9),
     what: `gRPC of the busiest server, ${nodes} senders`,
-    at: choice,
+    at: choices[way],
   });
-  const whole = sum(gradients.map((gradient) => gradient.bytes));
-  const isGrpcSlower = timeOf(byGrpc(whole)) > timeOf(byPorts('push', whole));
-  return (way, size) => ({ channel: serving, operation: isGrpcSlower ? byGrpc(size) : byPorts(way, size) });
+  const whole = sum(gradients.map(wholeOf));
+  const isGrpcSlower = timeOf(byGrpc('pull', whole)) > timeOf(byPorts('pull', whole));
+  return (way, size) => ({
+    channel: serving,
+    operation: isGrpcSlower ? byGrpc(way, size) : byPorts(way, size),
+  });
 }
 
 /**
@@ -292,14 +343,13 @@ function variablesOnServers(
   overServer: OverGrpc,
 ): Exchange {
   const sharing = gpusPerNode;
-  const push: WayOf = (size) => [
-    { channel: down, operation: { kind: 'copy', way: 'to host', bytes: size, sharing } },
-    ...(gpusPerNode > 1 ? [{ channel: host, operation: hostSum(size, gpusPerNode, 16) }] : []),
-    overServer('push', size),
+  const push = (gradient: Gradient): readonly Stage[] => [
+    ...toOwnHost(gradient, gpusPerNode),
+    overServer('push', ofWorker(gradient, gpusPerNode)),
   ];
   const isCachedOnGpus = options.get('local-parameter-device') === 'gpu';
   const rate = bytesPerSecond(Number(options.get('gpu-receive-gbs')) * 1e9);
-  const gather: WayOf = (size) =>
+  const gather = (size: Bytes): readonly Stage[] =>
     gpusPerNode > 1
       ? [
           {
@@ -312,7 +362,7 @@ function variablesOnServers(
     channel: up,
     operation: { kind: 'copy', way: 'to GPU', bytes: size, sharing: among },
   });
-  const pull: WayOf = (size) =>
+  const stagesOf = (size: Bytes): readonly Stage[] =>
     isCachedOnGpus && size >= cachedOnGpusFrom
       ? [
           overServer('pull', size),
@@ -326,7 +376,7 @@ function variablesOnServers(
       : [overServer('pull', size), toGpu(size, sharing)];
   return {
     ...noExchange,
-    messages: throughServers(gradients, push, pull, options),
+    messages: throughServers(gradients, push, { sizeOf: wholeOf, stagesOf, isLate: isStaged(options) }),
     synchrony: options.get('sync') === 'true' ? 'synchronous' : 'asynchronous',
     update: 'at servers',
   };
@@ -342,17 +392,20 @@ function distributedReplicated(
     group.gpusPerNode === 1
       ? []
       : [{ channel: links, operation: { kind: 'collective', collective, bytes: size, over: 'node' } }];
-  const routeOf = bySize((size): readonly Stage[] => [
-    ...inside('reduce', size),
-    { channel: down, operation: { kind: 'copy', way: 'to host', bytes: size, sharing: 1 } },
-    overServer('push', size),
-    overServer('pull', size),
-    { channel: up, operation: { kind: 'copy', way: 'to GPU', bytes: size, sharing: 1 } },
-    ...inside('broadcast', size),
-  ]);
+  const routeOf = byGradient((gradient): readonly Stage[] => {
+    const [joined, size] = [ofWorker(gradient, group.gpusPerNode), gradient.bytes];
+    return [
+      ...inside('reduce', sentBytes(gradient)),
+      { channel: down, operation: { kind: 'copy', way: 'to host', bytes: joined, sharing: 1 } },
+      overServer('push', joined),
+      overServer('pull', size),
+      { channel: up, operation: { kind: 'copy', way: 'to GPU', bytes: size, sharing: 1 } },
+      ...inside('broadcast', size),
+    ];
+  });
   return {
     ...noExchange,
-    messages: gradients.map((gradient) => sent(gradient, routeOf(gradient.bytes))),
+    messages: gradients.map((gradient) => sent(gradient, sentBytes(gradient), routeOf(gradient))),
     synchrony: options.get('sync') === 'true' ? 'synchronous' : 'asynchronous',
     update: 'at servers',
   };

@@ -5,7 +5,7 @@
 
 import { embeddingTables } from '../../analysis/embeddingTables.ts';
 import { isSharded } from '../../frameworks/embeddingTables.ts';
-import { hasOption } from '../../frameworks/registry.ts';
+import { choicesOf } from '../../frameworks/registry.ts';
 import { capitalized } from '../../model/capitalized.ts';
 import { formatPercent, formatTime } from '../../model/format.ts';
 import type { FrameworkChoice } from '../../model/scenario.ts';
@@ -28,16 +28,17 @@ export function tableAdvice(plan: StepPlan, step: number): Pick<Finding, 'fix' |
   if (isSharded(behaviour.embeddings)) return undefined;
   const { count, share } = tablesOf(plan);
   if (count === 0 || share < leastShare) return undefined;
-  const own = hasOption(behaviour.name, 'embeddings') ? behaviour.name : undefined;
-  const there = own === undefined ? {} : scenario.framework.options;
+  const own = behaviour.name;
+  const there = scenario.framework.options;
+  const better = betterHandling(behaviour);
   const choices: readonly Choice[] = [
-    own === 'horovod'
-      ? { how: 'embeddings=sparse', framework: { name: own, options: { ...there, embeddings: 'sparse' } } }
-      : {
-          how: own === undefined ? 'pytorch-ddp with embeddings=table-wise' : 'embeddings=table-wise',
-          framework: { name: 'pytorch-ddp', options: { ...there, embeddings: 'table-wise' } },
-        },
-    ...(own === 'pytorch-ddp'
+    better === undefined
+      ? {
+          how: 'pytorch-ddp with embeddings=table-wise',
+          framework: { name: 'pytorch-ddp', options: { embeddings: 'table-wise' } },
+        }
+      : { how: `embeddings=${better}`, framework: { name: own, options: { ...there, embeddings: better } } },
+    ...(better === 'table-wise'
       ? [
           {
             how: 'horovod with embeddings=sparse',
@@ -59,6 +60,13 @@ export function tableAdvice(plan: StepPlan, step: number): Pick<Finding, 'fix' |
     fix: `${counted(count, 'embedding table')} ${count === 1 ? 'makes' : 'make'} ${formatPercent(share)} of the gradients. ${capitalized(helpful.map(({ text }) => text).join('; or '))}`,
     ...(name === own ? { change: { kind: 'framework-option', name: 'embeddings', value } } : {}),
   };
+}
+
+/** What the framework itself does better; undefined where it has nothing better. */
+function betterHandling({ name, embeddings }: StepPlan['behaviour']): 'table-wise' | 'sparse' | undefined {
+  const offered = choicesOf(name, 'embeddings');
+  if (offered.includes('table-wise')) return 'table-wise';
+  return offered.includes('sparse') && embeddings !== 'sparse' ? 'sparse' : undefined;
 }
 
 interface Choice {

@@ -11,6 +11,7 @@ import { floatAt, intAt } from '../../model/at.ts';
 import { type Bound, type Estimate, estimateOf } from '../../model/estimate.ts';
 import { lazy } from '../../model/lazy.ts';
 import { memoize } from '../../model/memoize.ts';
+import { sumOf } from '../../model/sumOf.ts';
 import { type Seconds, seconds } from '../../model/units.ts';
 import { type MessageColumns, messageColumns } from '../../schedule/messageColumns.ts';
 import type { TimedMessage } from '../../schedule/timedMessage.ts';
@@ -244,12 +245,16 @@ function updateShares(
   };
   if (update !== 'as they arrive') return shares;
   const lastOf = new Int32Array(parameters.length).fill(-1);
+  const updated = Float64Array.from(parameters, ({ elements }) => elements);
   for (let position = 0; position < messages.length; position += 1) {
-    for (const { index } of messages[position]?.gradients ?? []) lastOf[index] = position;
+    for (const { index, table } of messages[position]?.gradients ?? []) {
+      lastOf[index] = position;
+      // Of a table the rows that arrive.
+      if (table !== undefined) updated[index] = table.lookups * table.width;
+    }
   }
-  let all = 0;
-  for (const { elements } of parameters) all += elements;
-  for (const [index, { elements }] of parameters.entries()) {
+  const all = sumOf(updated);
+  for (const [index, elements] of updated.entries()) {
     const message = intAt(lastOf, index);
     if (message < 0 || all === 0) continue;
     shares.elements[message] = floatAt(shares.elements, message) + elements / all;

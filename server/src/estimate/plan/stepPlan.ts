@@ -150,7 +150,7 @@ function predictStep(training: TrainingGraph, scenario: Scenario, cluster: Clust
       tensors: dense.length,
     });
     if (tables.size === 0 || learned.length === 0) return own;
-    const ofTables = updateOfTables(held, optimizer, weightBytesPerElement);
+    const ofTables = updateOfTables(held, optimizer, weightBytesPerElement, behaviour);
     return {
       kernels: [...own.kernels, ...ofTables.kernels],
       stateBytes: bytes(own.stateBytes + ofTables.stateBytes),
