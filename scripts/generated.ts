@@ -1,6 +1,7 @@
 /** The generated files and their text, each from the one place that is its source of truth. */
 
 import { z } from 'zod';
+import { checkFileSchema } from '../server/src/check/checkFileSchema.ts';
 import { reportSchema } from '../server/src/estimate/report/report.ts';
 import { customOperators } from '../server/src/formats/custom-operators/customOperatorsSchema.ts';
 import { frameworkFile } from '../server/src/formats/framework/frameworkSchema.ts';
@@ -19,6 +20,10 @@ export function generatedFiles(): readonly (readonly [path: string, text: string
     ['docs/issues.md', issuesPage()],
     ['docs/layers.md', layersPage()],
     ['docs/operators.md', operatorsPage()],
+    [
+      'syntaxes/check.schema.json',
+      `${JSON.stringify(z.toJSONSchema(checkFileSchema, { io: 'input' }), null, 2)}\n`,
+    ],
     ['syntaxes/cluster-profile.schema.json', `${JSON.stringify(z.toJSONSchema(clusterFile), null, 2)}\n`],
     [
       'syntaxes/custom-operators.schema.json',

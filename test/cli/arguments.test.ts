@@ -107,7 +107,7 @@ describe('arguments', () => {
   it.each([
     [
       'frobnicate',
-      'there is no command frobnicate; the commands are report, scale, compare, sweep, clusters, benchmark, convert and lsp',
+      'there is no command frobnicate; the commands are report, scale, compare, sweep, check, clusters, benchmark, convert and lsp',
     ],
     ['report', 'layercost report needs a model file: layercost report FILE'],
     ['report -', 'standard input cannot be read'],

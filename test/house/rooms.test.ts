@@ -23,6 +23,7 @@ const rooms = [
   'frameworks',
   'schedule',
   'estimate',
+  'check',
   'language',
   'benchmark',
   'lsp',

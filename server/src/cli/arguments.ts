@@ -7,6 +7,7 @@ import {
   weightForms,
 } from '../analysis/conversionRequest.ts';
 import { didYouMean } from '../model/nearestName.ts';
+import { type CheckArguments, readCheck } from './checkArguments.ts';
 import { type ComparisonArguments, readCompare } from './comparisonArguments.ts';
 import { chosen, oneOf, WrongArgument, wholeNumber } from './optionValues.ts';
 import { parseOptions } from './parseOptions.ts';
@@ -47,6 +48,7 @@ export type Arguments =
       readonly output: string | undefined;
       readonly scenario: ScenarioArguments;
     }
+  | CheckArguments
   | ComparisonArguments
   | SweepArguments
   | { readonly command: 'clusters'; readonly name: string | undefined; readonly format: 'table' | 'json' }
@@ -101,6 +103,7 @@ const commands: readonly string[] = [
   'scale',
   'compare',
   'sweep',
+  'check',
   'clusters',
   'benchmark',
   'convert',
@@ -159,6 +162,8 @@ function readCommand(command: string, rest: readonly string[]): Arguments {
       return readCompare(rest);
     case 'sweep':
       return readSweep(rest, (words) => onlyFile(command, words));
+    case 'check':
+      return readCheck(rest);
     case 'clusters': {
       const { values, positionals } = parseOptions(rest, { format: textOption });
       if (positionals.length > 1) throw new WrongArgument('layercost clusters takes at most one name');

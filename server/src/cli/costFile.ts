@@ -39,10 +39,14 @@ export interface ModelFile {
   readonly text: string | undefined;
 }
 
-/** Reads the model and the files its scenario names; `FILE#NAME` is one model of several in a layer spec. `undefined` after printing why, where one cannot be read. */
+/**
+ * Reads the model and the files its scenario names; `FILE#NAME` is one model of several in a layer spec. `undefined` after
+ * telling why, where one cannot be read.
+ */
 export async function openModelFile(
   named: string,
   scenario: ScenarioArguments,
+  tell: (file: string, issues: readonly Issue[]) => void = printIssues,
 ): Promise<ModelFile | undefined> {
   const customCluster =
     scenario.clusterFile === undefined ? undefined : await readCluster(scenario.clusterFile);
@@ -55,7 +59,7 @@ export async function openModelFile(
   const { path, model } = splitModelName(named);
   const file = openFileSource(path);
   if (file.kind === 'failed') {
-    printIssues(path, [file.issue]);
+    tell(path, [file.issue]);
     return undefined;
   }
   try {
@@ -86,14 +90,14 @@ export async function openModelFile(
     }
     const spoiled = file.file.spoiled();
     if (spoiled !== undefined) {
-      printIssues(path, [spoiled]);
+      tell(path, [spoiled]);
       return undefined;
     }
     const external = read.onnx === undefined ? [] : checkExternalData(read.onnx, path);
     const located = config ? read : withPlaces(read, file.file.source);
     const complete = { ...located, issues: [...located.issues, ...external] };
     if (complete.analysis === undefined) {
-      printIssues(path, complete.issues);
+      tell(path, complete.issues);
       return undefined;
     }
     const text =

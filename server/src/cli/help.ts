@@ -11,6 +11,9 @@ usage
                    FILE --left "OPTIONS" --right "OPTIONS"
   layercost sweep FILE [scenario]                      one row per combination of lists: --batch 1,2,4,8
                    [--format table|json|csv]           --checkpoint none,selective,block --dim seq=1024,2048
+  layercost check [layercost.yaml] [--base REF]         budgets of models, also against a git revision (docs/check.md)
+                   [--format table|json|sarif|junit|github|markdown] [--output PATH]
+                   [--baseline FILE] [--write-baseline FILE]
   layercost clusters [NAME] [--format table|json]      built-in clusters and GPUs, with sources
   layercost benchmark FILE [scenario] [--device auto|cuda|cpu] [--python PATH]
                    [--keep FILE.py] [--format table|json]
@@ -45,5 +48,5 @@ scenario
 
 FILE is an ONNX model (binary, ONNX text, protobuf text or JSON; also gzip-compressed),
 a layer spec (*.layers.yaml), or a Caffe net (*.prototxt). The content decides, not the name.
-Exit status: 0 success, 1 the file could not be costed, 2 wrong arguments.
+Exit status: 0 success, 1 the file could not be costed, 2 wrong arguments, 3 a budget of check is broken.
 `;

@@ -32,6 +32,8 @@ async function main(): Promise<number> {
       return (await import('./compareCommand.ts')).runCompareCommand(given);
     case 'sweep':
       return (await import('./sweepCommand.ts')).runSweepCommand(given);
+    case 'check':
+      return (await import('./checkCommand.ts')).runCheckCommand(given);
     case 'clusters':
       return (await import('./clustersCommand.ts')).runClustersCommand(given);
     case 'benchmark':

@@ -457,6 +457,15 @@ export const issueCodes = {
     explanation:
       'A layer spec can name a file below its own folder, such as `framework: ./mine.yaml`. The command line accepts any path.',
   },
+  'check/syntax': {
+    title: 'The file of checks is not valid YAML',
+    explanation: 'The text cannot be read as YAML at this place.',
+  },
+  'check/structure': {
+    title: 'The file of checks has an unexpected structure',
+    explanation:
+      'A key is missing or unknown, or a limit cannot be read. Nothing is checked then. `docs/check.md` shows an example with all keys.',
+  },
   'cluster/syntax': {
     title: 'The cluster profile is not valid JSON',
     explanation: 'The text cannot be read as JSON at this place.',
@@ -579,6 +588,11 @@ export const issueCodes = {
 } as const satisfies Readonly<Record<string, CodeEntry>>;
 
 export type IssueCode = keyof typeof issueCodes;
+
+/** Names of findings, without `findings/`. */
+export const findingCodes: readonly string[] = Object.keys(issueCodes).flatMap((code) =>
+  code.startsWith('findings/') ? [code.slice('findings/'.length)] : [],
+);
 
 /** Whether an error of this code leaves a part of the model out of the graph. */
 export const leavesOut = (code: IssueCode): boolean => (issueCodes[code] as CodeEntry).leavesOut === true;
