@@ -103,6 +103,20 @@ test('a report gives both efficiencies of a batch over all GPUs, and the strong 
   }
 });
 
+test('where one GPU cannot take the whole batch, because the model fixes its own, there is no strong efficiency', () => {
+  const opened = openLayerSpec(`inputs: { x: "float32[1, 1024]" }\nlayers:\n  - l: Linear(1024)\n`, 'one');
+  const costOn = (gpus: number) =>
+    estimateModel(opened, [{ cluster: 'dgx-a100', precision: 'bf16', globalBatch: 16, gpus }]);
+  // On 16 GPUs each takes one; on 8 each would take two, and takes one.
+  const { points } = finish(scaleInSteps('one', [16, 8], costOn));
+  expect(
+    points.map(({ batchPerGpu, scaling: kind, scalingEfficiency }) => [batchPerGpu, kind, scalingEfficiency]),
+  ).toEqual([
+    [1, 'strong', null],
+    [1, 'strong', null],
+  ]);
+});
+
 test.each(['pytorch-fsdp', 'deepspeed-zero'])('low efficiency is found for %s', (name) => {
   const opened = openGraph('samples/more/llama-3-8b.layers.yaml');
   const options = name === 'deepspeed-zero' ? { stage: '3' } : {};

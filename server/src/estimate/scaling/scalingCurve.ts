@@ -43,8 +43,10 @@ export interface ScalingPoint {
 /** `alone` is the step of one GPU with the batch of all, where that is what all share; left out, scaling is weak. */
 export function scalingCurve(costs: readonly StepCost[], alone?: StepCost): readonly ScalingPoint[] {
   return costs.map(({ scenario, totals, fits }) => {
-    const { gpus, nodes, batchPerGpu } = scenario;
-    const ofOne = alone?.totals.time.exact === true ? alone.totals.throughput : null;
+    const { gpus, nodes, batchPerGpu, globalBatch } = scenario;
+    // A model with a batch of its own takes no other, and one GPU then not the whole.
+    const isOfAll = globalBatch !== undefined && alone?.scenario.globalBatch === globalBatch;
+    const ofOne = isOfAll && alone.totals.time.exact ? alone.totals.throughput : null;
     const strong = ofOne === null || totals.throughput === null ? null : totals.throughput / (gpus * ofOne);
     const efficiency = alone === undefined ? totals.scalingEfficiency : totals.time.exact ? strong : null;
     return {
