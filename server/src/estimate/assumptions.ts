@@ -7,6 +7,7 @@ import type { Graph } from '../model/graph.ts';
 import type { Issue } from '../model/issue.ts';
 import type { Scenario } from '../model/scenario.ts';
 import { hasTrait } from '../operators/operatorFacts.ts';
+import { measuredStepIssues } from './measuredStepIssues.ts';
 import { sparseGradientIssues } from './sparseGradients.ts';
 import { partIssues } from './tooManyParts.ts';
 
@@ -16,6 +17,7 @@ export const assumptionsOf = (training: TrainingGraph, scenario: Scenario): read
   ...routingIssues(training),
   ...sparseGradientIssues(training, scenario),
   ...partIssues(training, scenario),
+  ...measuredStepIssues(scenario),
 ];
 
 /** In place, an activation keeps its result; otherwise its input, which nothing else may need. */

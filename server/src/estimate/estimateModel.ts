@@ -22,6 +22,7 @@ import { assumptionsOf } from './assumptions.ts';
 import type { EstimateCache } from './estimateCache.ts';
 import { estimateStep } from './estimateStep.ts';
 import { leftOutOf } from './leftOut.ts';
+import { impossibleStepIssues } from './measuredStepIssues.ts';
 import { resolveScenario } from './resolveScenario.ts';
 
 export interface ModelEstimate {
@@ -136,7 +137,13 @@ export function* estimateInSteps(
     ...(measurements === undefined ? {} : { measurements }),
     issues: [
       ...opened.issues,
-      ...readableIssues([...issues, ...(costed || explained ? [] : [nothingCosted(training)])]),
+      ...readableIssues([
+        ...issues,
+        ...(cost === undefined ? [] : impossibleStepIssues(cost)).map((issue) =>
+          locate(issue, opened, requests),
+        ),
+        ...(costed || explained ? [] : [nothingCosted(training)]),
+      ]),
     ],
   };
 }

@@ -49,6 +49,7 @@ export function resolveScenario(
   const accumulate = resolveAccumulation(first(requests, 'accumulate'), report);
   const passes = gpus * (mode === 'inference' ? 1 : accumulate);
   const batch = resolveBatch(askedBatch(requests, passes), given, analysis, report);
+  reportTwoBatches(requests, analysis, report);
   const globalBatch = askedGlobalBatch(requests);
   if (globalBatch !== undefined && globalBatch < passes) {
     const among = passes === gpus ? `${gpus} GPUs` : `${passes / gpus} passes of ${gpus} GPUs`;
@@ -312,6 +313,27 @@ function resolveBatch(
     [batchSymbol],
   );
   return 1;
+}
+
+/** A batch that is asked for twice at one place, as itself and as a dimension. */
+function reportTwoBatches(
+  requests: readonly ScenarioRequest[],
+  { batchSymbol }: ModelAnalysis,
+  report: Report,
+): void {
+  if (batchSymbol === undefined) return;
+  for (const { batch, globalBatch, dimensions } of requests) {
+    const dimension = dimensions?.[batchSymbol];
+    const isOther = globalBatch !== undefined || (batch !== undefined && batch !== dimension);
+    if (dimension === undefined || !isOther) continue;
+    const [name, value] = globalBatch === undefined ? ['batch', batch] : ['global batch', globalBatch];
+    report(
+      'warning',
+      'scenario/invalid',
+      `Dimension \`${batchSymbol}\` is ${dimension} and the ${name} is ${value}; costs take the ${name}. Set one of them`,
+      'dimensions',
+    );
+  }
 }
 
 /** The cluster's GPUs stand for others that are not known, and one of its own is always among them. */

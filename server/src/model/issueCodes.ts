@@ -435,6 +435,11 @@ export const issueCodes = {
     explanation:
       'The model ends in the logits of tokens, and a training step needs a loss behind them. Cross-entropy is costed as the last layer. It keeps log-probabilities in fp32, one per token and entry of the vocabulary. Their gradient takes as much again. Set `loss` to `none` where the model is trained otherwise, or write the loss into the model.',
   },
+  'scenario/measured-step': {
+    title: 'A measured step is taken as one pass of one GPU',
+    explanation:
+      'The measured time replaces what is predicted of one GPU by itself: forward, backward and the update. Communication and further passes of gradient accumulation are added to it. A time shorter than the matrix multiplications take at the peak of the GPU is a mistake, such as milliseconds given as seconds.',
+  },
   'scenario/default-batch': {
     title: 'The batch has no value',
     explanation: 'The model leaves the batch open and no value was given. Costs assume one sample per GPU.',

@@ -1,0 +1,41 @@
+/** What a measured step is taken for, and whether a GPU can be that fast. */
+
+import { formatTime } from '../model/format.ts';
+import type { Issue } from '../model/issue.ts';
+import type { Scenario } from '../model/scenario.ts';
+import type { StepCost } from '../model/stepCost.ts';
+import { seconds } from '../model/units.ts';
+
+/** It is of one GPU by itself, one pass and the update: a person may have measured a step of more. */
+export function measuredStepIssues({ measuredStep, gpus, accumulate = 1 }: Scenario): readonly Issue[] {
+  if (measuredStep === undefined || (gpus === 1 && accumulate === 1)) return [];
+  const adds = [
+    ...(accumulate > 1 ? [`${accumulate - 1} more ${accumulate === 2 ? 'pass' : 'passes'}`] : []),
+    ...(gpus > 1 ? ['what of communication is exposed'] : []),
+  ];
+  return [
+    {
+      code: 'scenario/measured-step',
+      severity: 'information',
+      message: `The measured ${formatTime(measuredStep)} are taken as one pass and the update on one GPU without communication. The step adds ${adds.join(' and ')}`,
+      scenarioKey: 'measuredStep',
+    },
+  ];
+}
+
+/** A step that is shorter than its matrix products at the peak of the GPU. */
+export function impossibleStepIssues({ scenario, totals }: StepCost): readonly Issue[] {
+  const { measuredStep, accumulate = 1 } = scenario;
+  const { mfu, time } = totals;
+  if (measuredStep === undefined || mfu === null || time.step === null) return [];
+  const atPeak = (mfu * time.step) / (scenario.mode === 'training' ? accumulate : 1);
+  if (measuredStep >= atPeak) return [];
+  return [
+    {
+      code: 'scenario/measured-step',
+      severity: 'warning',
+      message: `A measured step of ${formatTime(measuredStep)} is shorter than its matrix multiplications take at the peak of the GPU, ${formatTime(seconds(atPeak))}; give the seconds of one step with this batch, precision and GPU`,
+      scenarioKey: 'measuredStep',
+    },
+  ];
+}

@@ -1,0 +1,30 @@
+/** What is said of a measured step: what it is taken for, and that it cannot be. */
+
+import { expect, test } from 'vitest';
+import { openLayerSpec } from '../../server/src/analysis/openModel.ts';
+import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
+import { seconds } from '../../server/src/model/units.ts';
+
+// Forward and the gradient of the weight are 2 · 2 · 4096 · 8192² FLOPs: 3.524 ms at the 312 TFLOP/s of an A100 in bf16.
+const text = `inputs: { x: "float32[4096, 8192]" }\nlayers:\n  - l: Linear(8192, bias=False)\n`;
+const opened = openLayerSpec(text, 'one');
+
+const onePass = 'are taken as one pass and the update on one GPU without communication. The step adds';
+
+test.each([
+  [1, 1, 0.00353, []],
+  [1, 1, 0.00352, ['is shorter than its matrix multiplications take at the peak of the GPU, 3.52 ms']],
+  [8, 1, 0.5, [`The measured 500 ms ${onePass} what of communication is exposed`]],
+  [1, 4, 0.5, [`The measured 500 ms ${onePass} 3 more passes`]],
+  [8, 2, 0.5, [`The measured 500 ms ${onePass} 1 more pass and what of communication is exposed`]],
+])('%i GPUs, %i passes, %f s', (gpus, accumulate, measured, expected) => {
+  const { issues, cost } = estimateModel(opened, [
+    { cluster: 'dgx-a100', gpus, accumulate, precision: 'bf16', measuredStep: seconds(measured) },
+  ]);
+  const said = issues.filter(({ code }) => code === 'scenario/measured-step').map(({ message }) => message);
+  expect(said.length).toBe(expected.length);
+  for (const [index, part] of expected.entries()) expect(said[index]).toContain(part);
+  const added = (cost?.totals.time.step ?? Number.NaN) - measured;
+  if (gpus * accumulate === 1) expect(added).toBeCloseTo(0, 12);
+  else expect(added).toBeGreaterThan(1e-4);
+});
