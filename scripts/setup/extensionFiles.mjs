@@ -60,12 +60,8 @@ export function stageExtension(folder) {
     mkdirSync(dirname(join(folder, path)), { recursive: true });
     cpSync(join(root, path), join(folder, path));
   }
-  // The pictures are left out for their size, so the page of the extension does without them.
-  const readme = readFileSync(join(root, 'README.md'), 'utf8');
-  writeFileSync(
-    join(folder, 'README.md'),
-    readme.replace(/^!\[[^\]]*\]\(media\/screenshots\/[^)]*\)\n+/gm, ''),
-  );
+  // The page of the extension is for people who install it; the README is for those who clone the project.
+  cpSync(join(root, 'docs/extension.md'), join(folder, 'README.md'));
   const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   for (const key of manifestKeysOfTheProject) delete manifest[key];
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifest, undefined, 2)}\n`);

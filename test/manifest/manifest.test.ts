@@ -4,6 +4,9 @@ import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { openModel } from '../../server/src/analysis/openModel.ts';
+import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
+import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
 import { groupNames } from '../../server/src/formats/scenarioGroups.ts';
 import { scenarioShape, settingsShape } from '../../server/src/lsp/settings.ts';
 import {
@@ -43,6 +46,17 @@ const manifest = z
       menus: z.record(z.string(), z.array(z.looseObject({ command: z.string() }))),
       languages: z.array(z.looseObject({ id: z.string(), configuration: z.string() })),
       grammars: z.array(z.looseObject({ language: z.string(), path: z.string() })),
+      walkthroughs: z.array(
+        z.looseObject({
+          steps: z.array(
+            z.looseObject({
+              description: z.string(),
+              media: z.object({ markdown: z.string() }),
+              completionEvents: z.array(z.string()),
+            }),
+          ),
+        }),
+      ),
       customEditors: z.array(z.looseObject({ viewType: z.string(), priority: z.string() })),
       configuration: z.array(z.looseObject({ properties: z.record(z.string(), property) })),
     }),
@@ -146,6 +160,52 @@ describe('files', () => {
     const header = readFileSync(resolve(root, manifest.icon)).subarray(0, 24);
     expect(header.toString('latin1', 1, 4)).toBe('PNG');
     expect(Math.min(header.readUInt32BE(16), header.readUInt32BE(20))).toBeGreaterThanOrEqual(128);
+  });
+});
+
+describe('walkthrough', () => {
+  const steps = manifest.contributes.walkthroughs.flatMap((walkthrough) => walkthrough.steps);
+  const isKnown = (command: string): boolean =>
+    Object.values<string>(commands).includes(command) || command.startsWith('workbench.action.');
+
+  it.each(steps)('%o leads to commands that exist, and its page ships', (step) => {
+    const text = strings[step.description.replaceAll('%', '')] ?? '';
+    const linked = [...text.matchAll(/\(command:([^)]*)\)/g)].map(([, command]) => command ?? '');
+    expect(linked.length).toBeGreaterThan(0);
+    expect(linked.filter((command) => !isKnown(command))).toEqual([]);
+    for (const event of step.completionEvents) {
+      const [, command] = /^onCommand:(.+)$/.exec(event) ?? [];
+      expect(command).toSatisfy(isKnown);
+    }
+    expect(existsSync(resolve(root, step.media.markdown))).toBe(true);
+    const shipped = step.media.markdown.replace(/[^/]+$/, '*.md');
+    expect(read('.vscodeignore').split('\n')).toContain(`!${shipped}`);
+  });
+});
+
+describe('page of the extension', () => {
+  const page = read('docs/extension.md');
+
+  it('links nothing that is not in the package', () => {
+    const links = [...page.matchAll(/\]\(([^)]*)\)/g)].map(([, target]) => target);
+    expect(links.filter((target) => !target?.startsWith('https://'))).toEqual([]);
+  });
+
+  it('has an example that is costed whole', () => {
+    const [, text = ''] = /```yaml\n([\s\S]*?)```/.exec(page) ?? [];
+    const opened = openModel(byteSourceOfBuffer(new TextEncoder().encode(text)), 'mlp.layers.yaml');
+    const { cost, issues } = estimateModel(opened, [opened.scenario]);
+    expect(issues.filter(({ severity }) => severity === 'error')).toEqual([]);
+    expect(cost?.totals.time.exact).toBe(true);
+  });
+
+  it('names commands as the manifest titles them', () => {
+    const titles = Object.entries(strings).flatMap(([key, title]) =>
+      key.startsWith('command.') ? [title.replace('…', '')] : [],
+    );
+    const named = [...page.matchAll(/`Layercost: ([^`]+)`/g)].map(([, title]) => title);
+    expect(named.length).toBeGreaterThan(1);
+    expect(named.filter((title) => !titles.includes(title ?? ''))).toEqual([]);
   });
 });
 
