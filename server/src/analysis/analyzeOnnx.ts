@@ -62,7 +62,7 @@ export function* analyzeInSteps(
       : { nodes: unrolled, graph: model.graph };
   const fused = issuesOfFusedOperators(model.graph.nodes);
   const issues = [...(provided?.issues ?? []), ...expanded.issues, ...useful.issues, ...fused];
-  const given = givenLayers(provided?.layers ?? [], model.graph.nodes.length);
+  const given = givenLayers(provided ?? {}, model.graph.nodes.length);
   const repetitions = folds ? statedRepetitions({ ...model, graph }, nodes, provided) : [];
   const subject = { model, graph, nodes, issues, provided, given };
   return (yield* analyzeNodes(subject, repetitions)).analysis;

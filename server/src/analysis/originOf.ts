@@ -4,12 +4,14 @@ import type { OperatorOrigin } from '../composites/composite.ts';
 import type { GivenLayers } from '../lowering/providedStructure.ts';
 import type { ModuleScope } from './moduleScope.ts';
 
-/** `source`: index of the node in the file. A layer that a lowering gives goes before a scope. */
+/** `source`: index of the node in the file. A call goes before a layer that a lowering gives, and that before a scope. */
 export function originOf(
   scope: ModuleScope | undefined,
   source: number | undefined,
   given: GivenLayers,
 ): OperatorOrigin {
+  const known = given.calls.get(source ?? -1);
+  if (known !== undefined) return { call: known };
   const index = given.ofNode[source ?? -1] ?? -1;
   const layer = given.layers[index];
   if (layer !== undefined) return { layer: index, moduleClass: layer.type };

@@ -21,10 +21,18 @@ export interface ProvidedStructure {
   readonly batchSymbol?: string;
   /** Symbols whose missing value the lowering has reported, where they came from. */
   readonly reportedSymbols?: ReadonlySet<string>;
+  /** By node, the call of PyTorch that it is a part of, where the source records calls. */
+  readonly calls?: ReadonlyMap<number, ProvidedCall>;
   /** Layers that the source says to stand several times in a row, such as `decoder() * 32`. */
   readonly repetitions?: readonly StatedRepetition[];
   /** Issues found while lowering that belong to the analysis; passed through in front of its own. */
   readonly issues: readonly Issue[];
+}
+
+/** A call of PyTorch: its name, unique in the model, and what was called, such as `silu_1` and `aten.silu.default`. */
+export interface ProvidedCall {
+  readonly name: string;
+  readonly function: string;
 }
 
 /** Blocks of nodes, one after another, that a source states to be the same. */
@@ -52,15 +60,19 @@ export interface ProvidedLayer {
 export interface GivenLayers {
   readonly layers: readonly ProvidedLayer[];
   readonly ofNode: Int32Array;
+  readonly calls: ReadonlyMap<number, ProvidedCall>;
 }
 
 /** `nodes` is how many nodes the file has. */
-export function givenLayers(layers: readonly ProvidedLayer[], nodes: number): GivenLayers {
+export function givenLayers(
+  { layers = [], calls = new Map() }: Partial<ProvidedStructure>,
+  nodes: number,
+): GivenLayers {
   const ofNode = new Int32Array(nodes).fill(-1);
   for (let layer = 0; layer < layers.length; layer += 1) {
     for (const node of layers[layer]?.nodes ?? []) ofNode[node] = layer;
   }
-  return { layers, ofNode };
+  return { layers, ofNode, calls };
 }
 
 /**

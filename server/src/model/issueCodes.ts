@@ -62,6 +62,11 @@ export const issueCodes = {
     explanation:
       'The graph is in a `.pt2` file that `torch.export.save` writes. Packages of AOTInductor hold machine code instead. Checkpoints hold weights only.',
   },
+  'pt2/operand': {
+    title: 'A tensor that the exported program reads is missing',
+    explanation:
+      'Every operator of a program reads inputs, weights and results of operators before it. The cost of an operator whose operand is missing is unknown.',
+  },
   'pt2/several': {
     title: 'The archive holds several programs',
     explanation: 'The first one is used. Save each program to a file of its own to see the others.',

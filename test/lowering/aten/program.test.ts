@@ -37,6 +37,8 @@ function program(
           { elementType, shape, requiresGrad: parameters.includes(name) },
         ]),
       ),
+      inputs: [],
+      outputs: [],
       sizes: new Map(),
     },
     inputs: [
@@ -121,4 +123,25 @@ test('a table and a head of one shape may be one weight', () => {
     /`model\.table` and `model\.head` have one shape, 100×16: .* 1\.60 k parameters/,
   );
   expect(lower(language([50, 16])).structure.issues).toEqual([]);
+});
+
+test('a call whose operand is nowhere is unknown, and an issue names it', () => {
+  const given = program(
+    { x: ['float32', [2, 4]], y: ['float32', [2, 4]], z: ['float32', [2, 4]] },
+    [],
+    ['x'],
+    [
+      node('add.Tensor', 'y', { self: 'x', other: 'lost' }),
+      node('mul.Tensor', 'z', { self: 'y', other: 'gone' }),
+    ],
+    ['z'],
+  );
+  const { model, structure } = lower(given);
+  expect(model.graph.nodes.map(({ domain, type }) => `${domain}.${type}`)).toEqual([
+    'aten.add.Tensor',
+    'aten.mul.Tensor',
+  ]);
+  expect(structure.issues.map(({ code, message }) => `${code}: ${message}`)).toEqual([
+    'pt2/operand: `add.Tensor` reads `lost`, which nothing before it computes (2 calls read such tensors): the program is damaged, export the model again',
+  ]);
 });

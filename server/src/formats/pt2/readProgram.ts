@@ -51,7 +51,13 @@ function readGraph(graph: Json, depth: number): AtenGraph | undefined {
   for (const [name, size] of Object.entries(objectOf(graph.sym_int_values) ?? {})) {
     sizes.set(name, readSize(size));
   }
-  return { nodes: objectsOf(graph.nodes).flatMap((node) => readNode(node, depth)), tensors, sizes };
+  return {
+    nodes: objectsOf(graph.nodes).flatMap((node) => readNode(node, depth)),
+    tensors,
+    inputs: objectsOf(graph.inputs).map(nameOfArgument),
+    outputs: objectsOf(graph.outputs).map(nameOfArgument),
+    sizes,
+  };
 }
 
 function readNode(node: Json, depth: number): readonly AtenNode[] {
@@ -75,6 +81,8 @@ function readNode(node: Json, depth: number): readonly AtenNode[] {
     },
   ];
 }
+
+const nameOfArgument = (argument: Json): string => nameOf(argument.as_tensor) ?? '';
 
 function namesOfOutput(output: Json): readonly string[] {
   const tensor = nameOf(output.as_tensor) ?? nameOf(objectOf(output.as_optional_tensor)?.as_tensor);

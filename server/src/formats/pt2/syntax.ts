@@ -34,6 +34,9 @@ export interface ProgramInput {
 export interface AtenGraph {
   readonly nodes: readonly AtenNode[];
   readonly tensors: ReadonlyMap<string, TensorMeta>;
+  /** Names of what it is given, and of what it gives, in order; empty for what is no tensor. */
+  readonly inputs: readonly string[];
+  readonly outputs: readonly string[];
   /** Sizes that nodes compute, by name: numbers, or arithmetic over symbols. */
   readonly sizes: ReadonlyMap<string, AtenSize>;
 }

@@ -1,13 +1,23 @@
 /** One call of an ATen operator while it is lowered: its arguments by name, and ways to add ONNX operators. */
 
 import type { AtenNode } from '../../formats/pt2/syntax.ts';
-import type { Dimension } from '../../model/dimension.ts';
-import type { ElementType } from '../../model/elementType.ts';
+import { type Dimension, equalDimensions } from '../../model/dimension.ts';
+import { type ElementType, elementTypes, isFloatingPoint } from '../../model/elementType.ts';
 import type { GraphBuilder } from '../layer-spec/graphBuilder.ts';
 import { int, ints, type NodeAttributes, type Tensor } from '../layer-spec/layerDefinition.ts';
 
 /** Gives the results, or `undefined` where this call has no counterpart: its cost is then unknown, by its name. */
 export type LowerAten = (call: AtenCall) => readonly Tensor[] | undefined;
+
+/** Several names of ATen that are one operation here. */
+export const each = (names: readonly string[], lower: LowerAten): Readonly<Record<string, LowerAten>> =>
+  Object.fromEntries(names.map((name) => [name, lower]));
+
+/** What the archive says of a result. */
+export interface ResultType {
+  readonly elementType: ElementType;
+  readonly shape: readonly Dimension[];
+}
 
 export class AtenCall {
   constructor(
@@ -15,25 +25,50 @@ export class AtenCall {
     private readonly path: string,
     private readonly graph: GraphBuilder,
     private readonly tensors: ReadonlyMap<string, Tensor>,
-    /** Of the first result, as the archive says. */
-    readonly shape: readonly Dimension[] | undefined,
+    /** Of each result, where the archive says it. */
+    readonly results: readonly (ResultType | undefined)[],
   ) {}
 
-  tensor(name: string): Tensor | undefined {
-    const given = this.node.arguments.get(name);
-    return given?.kind === 'tensor' ? this.tensors.get(given.name) : undefined;
+  /** Of the first result. */
+  get shape(): readonly Dimension[] | undefined {
+    return this.results[0]?.shape;
+  }
+
+  /** By the first of these names that is given: in-place forms and decomposed ones name the same otherwise. */
+  tensor(...names: readonly string[]): Tensor | undefined {
+    for (const name of names) {
+      const given = this.node.arguments.get(name);
+      if (given?.kind === 'tensor') return this.tensors.get(given.name);
+    }
+    return undefined;
   }
 
   /** `undefined` where one of them is not known. */
   list(name: string): readonly Tensor[] | undefined {
+    const found = this.optionalList(name)?.flatMap((tensor) => tensor ?? []);
+    return found?.length === this.optionalList(name)?.length ? found : undefined;
+  }
+
+  /** With `undefined` where one is left out, as an index leaves out axes. */
+  optionalList(name: string): readonly (Tensor | undefined)[] | undefined {
     const given = this.node.arguments.get(name);
-    if (given?.kind !== 'tensors') return undefined;
-    const found = given.names.flatMap((entry) => this.tensors.get(entry ?? '') ?? []);
-    return found.length === given.names.length ? found : undefined;
+    return given?.kind === 'tensors' ? given.names.map((entry) => this.tensors.get(entry ?? '')) : undefined;
+  }
+
+  /** A tensor by its name in the graph, such as one that stands for several weights. */
+  stored(name: string): Tensor | undefined {
+    return this.tensors.get(name);
+  }
+
+  /** Names in the graph of a list of tensors. */
+  names(name: string): readonly string[] {
+    const given = this.node.arguments.get(name);
+    return given?.kind === 'tensors' ? given.names.flatMap((entry) => entry ?? []) : [];
   }
 
   number(name: string): number | undefined {
     const given = this.node.arguments.get(name);
+    if (given?.kind === 'boolean') return given.value ? 1 : 0;
     return given?.kind === 'number' ? given.value : undefined;
   }
 
@@ -51,6 +86,7 @@ export class AtenCall {
   /** A number for each of `count` axes. */
   numbers(name: string, standard: readonly number[]): readonly number[] {
     const given = this.node.arguments.get(name);
+    if (given?.kind === 'number') return [given.value];
     return given?.kind === 'numbers' && given.values.length > 0 ? given.values : standard;
   }
 
@@ -59,17 +95,15 @@ export class AtenCall {
     return kind !== undefined && kind !== 'none';
   }
 
-  /** A tensor, or a number as a constant of the type of `like`; a fraction beside integers has no counterpart. */
+  /** A tensor, or a number as a constant of the type of `like`; a fraction beside integers is one of fp32. */
   operand(name: string, like: Tensor | undefined): Tensor | undefined {
     const value = this.number(name);
-    const isCut = value !== undefined && !Number.isInteger(value) && /int|bool/.test(like?.elementType ?? '');
-    if (isCut) return undefined;
-    return value === undefined
-      ? this.tensor(name)
-      : this.graph.constant(like?.elementType ?? 'float32', [], [value]);
+    if (value === undefined) return this.tensor(name);
+    const isCut = !Number.isInteger(value) && !isFloatingPoint(like?.elementType ?? 'float32');
+    return this.graph.constant(isCut ? 'float32' : (like?.elementType ?? 'float32'), [], [value]);
   }
 
-  scalar(value: number, elementType: 'float32' | 'bool'): Tensor {
+  scalar(value: number, elementType: ElementType): Tensor {
     return this.graph.constant(elementType, [], [value]);
   }
 
@@ -77,17 +111,27 @@ export class AtenCall {
     return this.graph.constant('int64', [values.length], values);
   }
 
+  floats(values: readonly number[]): Tensor {
+    return this.graph.constant('float32', [values.length], values);
+  }
+
   elementType(name: string): ElementType | undefined {
     const given = this.node.arguments.get(name);
     return given?.kind === 'elementType' ? given.value : undefined;
   }
 
-  /** A shape as a tensor; `undefined` where no input has one of its open sizes as an axis. */
+  /** In this type; no operator where it is that already. */
+  cast(tensor: Tensor, elementType: ElementType | undefined): Tensor {
+    if (elementType === undefined || tensor.elementType === elementType) return tensor;
+    return this.emit('Cast', [tensor], { to: int(elementTypes.indexOf(elementType)) })[0];
+  }
+
+  /** A shape as a tensor; `undefined` where no tensor at hand has one of its open sizes as an axis. */
   sizes(shape: readonly Dimension[]): Tensor | undefined {
     const known = shape.flatMap((size) => (typeof size === 'number' ? [size] : []));
     if (known.length === shape.length) return this.integers(known);
     const parts = shape.flatMap(
-      (size) => (typeof size === 'number' ? this.integers([size]) : this.graph.sizeOf(size)) ?? [],
+      (size) => (typeof size === 'number' ? this.integers([size]) : this.openSize(size)) ?? [],
     );
     return parts.length < shape.length ? undefined : this.emit('Concat', parts, { axis: int(0) })[0];
   }
@@ -101,13 +145,26 @@ export class AtenCall {
     return [output ?? { name: '', elementType: undefined, shape: undefined }];
   }
 
+  /** The same of an operator of `domain`, with several results. */
   emitMany(
     type: string,
     inputs: readonly (Tensor | undefined)[],
     outputs: number,
     attributes: NodeAttributes,
+    domain = '',
   ): readonly Tensor[] {
-    return this.graph.node(this.path, '', type, inputs, outputs, attributes);
+    return this.graph.node(this.path, domain, type, inputs, outputs, attributes);
+  }
+
+  /** Read from an operand that has it as an axis, else from an input of the model. */
+  private openSize(size: Dimension): Tensor | undefined {
+    for (const given of this.node.arguments.values()) {
+      const tensor = given.kind === 'tensor' ? this.tensors.get(given.name) : undefined;
+      const axis = tensor?.shape?.findIndex((candidate) => equalDimensions(candidate, size)) ?? -1;
+      if (axis < 0) continue;
+      return this.emit('Shape', [tensor], { start: int(axis), end: int(axis + 1) })[0];
+    }
+    return this.graph.sizeOf(size);
   }
 }
 
@@ -120,3 +177,5 @@ export const bothSides = (padding: readonly number[]): ReturnType<typeof ints> =
 /** One number stands for all `count` axes. */
 export const perAxis = (values: readonly number[], count: number): readonly number[] =>
   values.length === 1 ? Array.from({ length: count }, () => values[0] ?? 0) : values;
+
+export const fromFront = (axis: number, rank: number): number => (axis < 0 ? axis + rank : axis);

@@ -6,23 +6,25 @@
  */
 
 import type { OnnxModel } from '../../formats/onnx/syntax.ts';
-import type { AtenNode, ExportedProgram, TensorMeta } from '../../formats/pt2/syntax.ts';
+import type { AtenGraph, AtenNode, ExportedProgram, TensorMeta } from '../../formats/pt2/syntax.ts';
 import { type Dimension, unknownDimension } from '../../model/dimension.ts';
 import type { ValueRole } from '../../model/graph.ts';
+import type { Issue } from '../../model/issue.ts';
 import { GraphBuilder } from '../layer-spec/graphBuilder.ts';
 import type { Tensor } from '../layer-spec/layerDefinition.ts';
-import type { ProvidedStructure } from '../providedStructure.ts';
-import { AtenCall, type LowerAten } from './atenCall.ts';
-import { choiceOperators } from './families/choices.ts';
-import { elementOperators } from './families/elements.ts';
-import { layoutOperators } from './families/layout.ts';
-import { weightOperators } from './families/weights.ts';
+import type { ProvidedCall, ProvidedStructure } from '../providedStructure.ts';
+import { AtenCall } from './atenCall.ts';
+import { atenOperators } from './operators.ts';
 import { possibleTies } from './possibleTies.ts';
+import { recurrentPacks } from './recurrentWeights.ts';
 
-const operators: ReadonlyMap<string, LowerAten> = new Map(
-  Object.entries({ ...weightOperators, ...elementOperators, ...choiceOperators, ...layoutOperators }),
-);
 const prefix = 'torch.ops.aten.';
+
+/** Calls of a graph that say how it runs, and change none of its operators. */
+const regions: ReadonlySet<string> = new Set([
+  'torch.ops.higher_order.wrap_with_set_grad_enabled',
+  'torch.ops.higher_order.wrap_with_autocast',
+]);
 
 /** `readSize` reads the arithmetic of an open size. */
 export function lowerAten(
@@ -31,7 +33,6 @@ export function lowerAten(
   readSize: (text: string) => Dimension,
 ): { readonly model: OnnxModel; readonly structure: ProvidedStructure } {
   const graph = new GraphBuilder();
-  const tensors = new Map<string, Tensor>();
   const shapeOf = (meta: TensorMeta): readonly Dimension[] =>
     meta.shape.map((size) =>
       typeof size === 'number'
@@ -40,42 +41,122 @@ export function lowerAten(
           ? unknownDimension('the archive gives no size')
           : readSize(size),
     );
-  const read = namesRead(program);
-  for (const { name: input, kind, target } of program.inputs) {
-    const meta = program.graph.tensors.get(input);
+  const lowering: Lowering = { graph, shapeOf, layers: new Map(), calls: new Map(), missing: [] };
+  const tensors = inputTensors(program, lowering);
+  lowerNodes(lowering, program.graph, tensors, program.outputs);
+  const outputs = program.outputs.flatMap((output) => tensors.get(output) ?? []);
+  graph.layers.push(
+    ...[...lowering.layers].map(([path, { type, ancestors, nodes }]) => ({
+      name: path,
+      type,
+      ancestors,
+      nodes,
+    })),
+  );
+  const roles: ReadonlyMap<string, ValueRole> = graph.roles;
+  const issues = [...missingOperands(lowering.missing), ...possibleTies(program)];
+  const { calls } = lowering;
+  const structure = { layers: graph.layers, calls, roles, symbolDefaults: new Map(), issues };
+  return { model: graph.build(name, outputs), structure };
+}
+
+interface Lowering {
+  readonly graph: GraphBuilder;
+  readonly shapeOf: (meta: TensorMeta) => readonly Dimension[];
+  /** By path, in the order in which they begin. */
+  readonly layers: Map<string, ModuleNodes>;
+  /** By node, the call that it is a part of. */
+  readonly calls: Map<number, ProvidedCall>;
+  /** Calls of which an operand is nowhere. */
+  readonly missing: { readonly target: string; readonly operand: string }[];
+}
+
+interface ModuleNodes {
+  readonly type: string;
+  readonly ancestors: readonly string[];
+  readonly nodes: number[];
+}
+
+/** What the graph is given: inputs, and what is stored with the model. */
+function inputTensors(program: ExportedProgram, { graph, shapeOf }: Lowering): Map<string, Tensor> {
+  const tensors = new Map<string, Tensor>();
+  const read = namesRead(program.graph, program.outputs);
+  const packs = recurrentPacks(program);
+  const elementsOf = (name: string): number =>
+    (program.graph.tensors.get(name)?.shape ?? []).reduce<number>((all, size) => all * Number(size), 1);
+  for (const { name, kind, target } of program.inputs) {
+    const meta = program.graph.tensors.get(name);
     // A weight that two modules share is read by one of its names; nothing trains what nothing reads.
-    if (meta === undefined || (kind !== 'input' && !read.has(input))) continue;
+    if (meta === undefined || (kind !== 'input' && !read.has(name))) continue;
     const shape = shapeOf(meta);
     const sizes = shape.flatMap((size) => (typeof size === 'number' ? [size] : []));
-    const tensor =
-      kind === 'input' || sizes.length < shape.length
-        ? graph.input(input, meta.elementType, shape)
-        : graph.stored(target, storedRole(kind, meta), sizes, meta.elementType);
-    tensors.set(input, tensor);
+    if (kind === 'input' || sizes.length < shape.length) {
+      tensors.set(name, graph.input(name, meta.elementType, shape));
+      continue;
+    }
+    const pack = packs.get(name);
+    if (pack !== undefined && pack.members[0] !== name) continue;
+    const directions = pack === undefined ? 0 : pack.members.length / (pack.kind === 'bias' ? 2 : 1);
+    const elements = pack?.members.reduce((all, member) => all + elementsOf(member), 0) ?? 0;
+    const packed =
+      pack?.kind === 'bias' ? [directions, elements / directions] : [directions, ...sizes.slice(-2)];
+    const dimensions = pack === undefined ? sizes : packed;
+    tensors.set(name, graph.stored(target, storedRole(kind, meta), dimensions, meta.elementType));
   }
-  for (const node of program.graph.nodes) {
-    if (!node.outputs.some((output) => read.has(output)) && changed(node, tensors) === undefined) continue;
-    lowerNode(graph, node, tensors, program.graph.tensors, shapeOf);
-  }
-  const outputs = program.outputs.flatMap((output) => tensors.get(output) ?? []);
-  const roles: ReadonlyMap<string, ValueRole> = graph.roles;
-  const structure = { layers: graph.layers, roles, symbolDefaults: new Map(), issues: possibleTies(program) };
-  return { model: graph.build(name, outputs), structure };
+  return tensors;
 }
 
 const storedRole = (kind: string, meta: TensorMeta): 'parameter' | 'frozen' | 'buffer' =>
   kind !== 'parameter' ? 'buffer' : meta.requiresGrad ? 'parameter' : 'frozen';
 
 /** Counts of batches and checks of sizes are read by nothing. */
-function namesRead(program: ExportedProgram): ReadonlySet<string> {
-  const names = new Set(program.outputs);
-  for (const node of program.graph.nodes) {
-    for (const given of node.arguments.values()) {
-      if (given.kind === 'tensor') names.add(given.name);
-      if (given.kind === 'tensors') for (const entry of given.names) names.add(entry ?? '');
-    }
-  }
+function namesRead(graph: AtenGraph, outputs: readonly string[]): ReadonlySet<string> {
+  const names = new Set(outputs);
+  for (const node of graph.nodes) for (const name of operandsOf(node)) names.add(name);
   return names;
+}
+
+const operandsOf = ({ arguments: given }: AtenNode): readonly string[] =>
+  [...given.values()].flatMap((argument) =>
+    argument.kind === 'tensor'
+      ? [argument.name]
+      : argument.kind === 'tensors'
+        ? argument.names.flatMap((name) => name ?? [])
+        : [],
+  );
+
+/** `tensors` holds what the graph is given, and everything it computes afterwards. */
+function lowerNodes(
+  lowering: Lowering,
+  graph: AtenGraph,
+  tensors: Map<string, Tensor>,
+  outputs: readonly string[],
+): void {
+  const read = namesRead(graph, outputs);
+  for (const node of graph.nodes) {
+    if (!node.outputs.some((output) => read.has(output)) && changed(node, tensors) === undefined) continue;
+    if (regions.has(node.target)) lowerRegion(lowering, node, tensors);
+    else lowerNode(lowering, node, tensors, graph.tensors);
+  }
+}
+
+/** Operands follow the graph that is called. */
+function lowerRegion(lowering: Lowering, node: AtenNode, tensors: Map<string, Tensor>): void {
+  const given = [...node.arguments.values()];
+  const at = given.findIndex(({ kind }) => kind === 'graph');
+  const called = given[at];
+  if (called?.kind !== 'graph') return;
+  const inner = new Map<string, Tensor>();
+  for (const [index, operand] of given.slice(at + 1).entries()) {
+    const tensor = operand.kind === 'tensor' ? tensors.get(operand.name) : undefined;
+    const input = called.graph.inputs[index];
+    if (tensor !== undefined && input !== undefined) inner.set(input, tensor);
+  }
+  lowerNodes(lowering, called.graph, inner, called.graph.outputs);
+  for (const [index, output] of node.outputs.entries()) {
+    const result = inner.get(called.graph.outputs[index] ?? '');
+    if (result !== undefined) tensors.set(output, result);
+  }
 }
 
 /** The tensor that an operator writes into, such as `add_`. Counts of batches are integers, and left out. */
@@ -90,43 +171,67 @@ function changed(
 }
 
 function lowerNode(
-  graph: GraphBuilder,
+  lowering: Lowering,
   node: AtenNode,
   tensors: Map<string, Tensor>,
   metas: ReadonlyMap<string, TensorMeta>,
-  shapeOf: (meta: TensorMeta) => readonly Dimension[],
 ): void {
+  const { graph, shapeOf } = lowering;
   const [first = ''] = node.outputs;
-  const meta = metas.get(first);
-  const type = node.target.startsWith(prefix) ? node.target.slice(prefix.length) : node.target;
-  const layer = node.modules.at(-1);
-  const path = layer === undefined || layer.path === '' ? first : layer.path;
+  const path = node.modules.at(-1)?.path || first;
   const start = graph.size;
-  const call = new AtenCall(node, path, graph, tensors, meta && shapeOf(meta));
-  const results = operators.get(type)?.(call) ?? unknownResults(graph, node, type, path, tensors);
+  const types = node.outputs.map((output) => {
+    const meta = metas.get(output);
+    return meta && { elementType: meta.elementType, shape: shapeOf(meta) };
+  });
+  const results = resultsOf(lowering, node, path, tensors, types);
   for (const [index, output] of node.outputs.entries()) {
-    const result = results[index];
-    const known = metas.get(output);
+    const [result, type] = [results[index], types[index]];
     if (result === undefined || output === '') continue;
-    tensors.set(
-      output,
-      known === undefined || result.shape !== undefined
-        ? result
-        : graph.declare(result.name, known.elementType, shapeOf(known)),
-    );
+    const isKnown = type === undefined || result.shape !== undefined;
+    tensors.set(output, isKnown ? result : graph.declare(result.name, type.elementType, type.shape));
   }
   const [result] = results;
   const self = changed(node, tensors);
   // Whatever reads the tensor from here on reads what was written into it.
   if (self !== undefined && result !== undefined) tensors.set(self, result);
-  const ancestors = node.modules.slice(0, -1).flatMap((module) => (module.path === '' ? [] : [module.path]));
-  const nodes = Array.from({ length: graph.size - start }, (_, index) => start + index);
-  if (nodes.length === 0 || layer === undefined || layer.path === '') return;
-  const known = graph.layers.findIndex((entry) => entry.name === layer.path);
-  const before = graph.layers[known];
-  const className = layer.className.slice(layer.className.lastIndexOf('.') + 1);
-  if (before === undefined) graph.layers.push({ name: layer.path, type: className, ancestors, nodes });
-  else graph.layers[known] = { ...before, nodes: [...before.nodes, ...nodes] };
+  const call = { name: first, function: node.target.replace('torch.ops.', '') };
+  for (let index = start; index < graph.size; index += 1) lowering.calls.set(index, call);
+  addToModule(lowering, node, start);
+}
+
+function resultsOf(
+  lowering: Lowering,
+  node: AtenNode,
+  path: string,
+  tensors: ReadonlyMap<string, Tensor>,
+  types: AtenCall['results'],
+): readonly Tensor[] {
+  const { graph, missing } = lowering;
+  const name = node.target.startsWith(prefix) ? node.target.slice(prefix.length) : node.target;
+  const absent = operandsOf(node).find((operand) => !tensors.has(operand) && !isPacked(node, operand));
+  if (absent !== undefined) missing.push({ target: name, operand: absent });
+  const call = new AtenCall(node, path, graph, tensors, types);
+  const found = absent === undefined ? atenOperators.get(name)?.(call) : undefined;
+  return found ?? unknownResults(graph, node, name, path, tensors);
+}
+
+/** Weights of recurrent layers that another one stands for. */
+const isPacked = ({ arguments: given }: AtenNode, name: string): boolean => {
+  const parameters = given.get('params');
+  return parameters?.kind === 'tensors' && parameters.names.includes(name);
+};
+
+function addToModule({ graph, layers }: Lowering, { modules }: AtenNode, start: number): void {
+  const layer = modules.at(-1);
+  if (graph.size === start || layer === undefined || layer.path === '') return;
+  const known = layers.get(layer.path) ?? {
+    type: layer.className.slice(layer.className.lastIndexOf('.') + 1),
+    ancestors: modules.slice(0, -1).flatMap((module) => (module.path === '' ? [] : [module.path])),
+    nodes: [],
+  };
+  layers.set(layer.path, known);
+  for (let node = start; node < graph.size; node += 1) known.nodes.push(node);
 }
 
 function unknownResults(
@@ -136,13 +241,21 @@ function unknownResults(
   path: string,
   tensors: ReadonlyMap<string, Tensor>,
 ): readonly Tensor[] {
-  const inputs = [...node.arguments.values()].flatMap((given) =>
-    given.kind === 'tensor'
-      ? (tensors.get(given.name) ?? [])
-      : given.kind === 'tensors'
-        ? given.names.flatMap((name) => tensors.get(name ?? '') ?? [])
-        : [],
-  );
+  const inputs = operandsOf(node).flatMap((name) => tensors.get(name) ?? []);
   const [, namespace = 'python', name = type] = /^torch\.ops\.([^.]+)\.(.+)$/.exec(node.target) ?? [];
   return graph.node(path, namespace, name, inputs, node.outputs.length, {});
+}
+
+/** `pt2/operand`: one issue, however many calls read what is not there. */
+function missingOperands(missing: Lowering['missing']): readonly Issue[] {
+  const [first] = missing;
+  if (first === undefined) return [];
+  const others = missing.length === 1 ? '' : ` (${missing.length} calls read such tensors)`;
+  return [
+    {
+      code: 'pt2/operand',
+      severity: 'error',
+      message: `\`${first.target}\` reads \`${first.operand}\`, which nothing before it computes${others}: the program is damaged, export the model again`,
+    },
+  ];
 }

@@ -1,112 +1,169 @@
-/** Operators that compute every element by itself, and dropout. */
+/** Operators that compute every element by itself: arithmetic, functions, types. */
 
-import { elementTypes } from '../../../model/elementType.ts';
-import { int, text } from '../../layer-spec/layerDefinition.ts';
-import type { AtenCall, LowerAten } from '../atenCall.ts';
+import { isFloatingPoint } from '../../../model/elementType.ts';
+import type { Tensor } from '../../layer-spec/layerDefinition.ts';
+import { type AtenCall, each, type LowerAten } from '../atenCall.ts';
 
 const unary =
   (type: string): LowerAten =>
-  (call) =>
-    call.emit(type, [call.tensor('self')]);
+  (call) => {
+    const self = call.tensor('self', 'input');
+    return self && call.emit(type, [self]);
+  };
 
-/** `alpha` multiplies the second operand of a sum, which hardly a model uses. */
+/** ATen's name and that of ONNX; each also in place. */
+const functions: Readonly<Record<string, string>> = {
+  ...{ abs: 'Abs', acos: 'Acos', acosh: 'Acosh', asin: 'Asin', asinh: 'Asinh', atan: 'Atan', atanh: 'Atanh' },
+  ...{ ceil: 'Ceil', cos: 'Cos', cosh: 'Cosh', erf: 'Erf', exp: 'Exp', floor: 'Floor', log: 'Log' },
+  ...{ neg: 'Neg', reciprocal: 'Reciprocal', round: 'Round', sign: 'Sign', sin: 'Sin', sinh: 'Sinh' },
+  ...{ sqrt: 'Sqrt', tan: 'Tan', tanh: 'Tanh', sigmoid: 'Sigmoid', isnan: 'IsNaN', isinf: 'IsInf' },
+  // One kernel over the same bytes each: ONNX has a relative, not the function.
+  ...{ log2: 'Log', log10: 'Log', log1p: 'Log', exp2: 'Exp', expm1: 'Exp', trunc: 'Floor', erfinv: 'Erf' },
+};
+
+const functionOperators: Readonly<Record<string, LowerAten>> = Object.fromEntries(
+  Object.entries(functions).flatMap(([name, type]) =>
+    Object.entries(each([`${name}.default`, `${name}_.default`], unary(type))),
+  ),
+);
+
+/** Both operands in the type of the result, as PyTorch promotes them. */
 const binary =
   (type: string): LowerAten =>
   (call) => {
-    const self = call.tensor('self');
-    const other = call.operand('other', self);
-    if (self === undefined || other === undefined || (call.number('alpha') ?? 1) !== 1) return undefined;
-    return call.emit(type, [self, other]);
+    const pair = promoted(call, ...operands(call));
+    return pair && call.emit(type, pair);
   };
 
-const clipped = (call: AtenCall): ReturnType<LowerAten> =>
-  call.emit('Clip', [call.tensor('self'), call.scalar(0, 'float32'), call.scalar(6, 'float32')]);
+/** Either may be a number. */
+function operands(call: AtenCall): readonly [Tensor | undefined, Tensor | undefined] {
+  const self = call.tensor('self') ?? call.operand('self', call.tensor('other'));
+  return [self, call.operand('other', self)];
+}
 
-const silu: LowerAten = (call) => {
-  const self = call.tensor('self');
-  return call.emit('Mul', [self, ...call.emit('Sigmoid', [self])]);
+function promoted(
+  call: AtenCall,
+  left: Tensor | undefined,
+  right: Tensor | undefined,
+): readonly [Tensor, Tensor] | undefined {
+  const type = call.results[0]?.elementType ?? left?.elementType;
+  return left && right && [call.cast(left, type), call.cast(right, type)];
+}
+
+/** `alpha` multiplies the second operand. */
+const sum =
+  (type: 'Add' | 'Sub', first: 'self' | 'other' = 'self'): LowerAten =>
+  (call) => {
+    const [self, other] = operands(call);
+    const [left, right] = first === 'self' ? [self, other] : [other, self];
+    const pair = promoted(call, left, right);
+    if (pair === undefined) return undefined;
+    const alpha = call.number('alpha') ?? 1;
+    if (alpha === 1) return call.emit(type, pair);
+    const scaled = call.emit('Mul', [pair[1], call.scalar(alpha, pair[1].elementType ?? 'float32')]);
+    return call.emit(type, [pair[0], ...scaled]);
+  };
+
+/** Towards 0 or down where a rounding is named: one kernel in PyTorch, as the division of integers is here. */
+const division: LowerAten = (call) => {
+  const quotient = binary('Div')(call);
+  const isRounded = call.has('rounding_mode') && isFloatingPoint(quotient?.[0]?.elementType ?? 'float32');
+  return quotient && isRounded ? call.emit('Floor', quotient) : quotient;
 };
 
-/** ATen names the operand `input`, and `self` in place. */
-const dropout: LowerAten = (call) => {
-  const input = call.tensor('input') ?? call.tensor('self');
-  if (input === undefined) return undefined;
-  const rate = call.number('p') ?? 0;
-  if (!call.flag('train', false) || rate === 0) return [input];
-  return call.emit('Dropout', [input, call.scalar(rate, 'float32'), call.scalar(1, 'bool')]);
+const power: LowerAten = (call) => {
+  const self = call.tensor('self') ?? call.operand('self', call.tensor('exponent'));
+  const exponent = call.operand('exponent', self);
+  return self && exponent && call.emit('Pow', [self, exponent]);
 };
 
-const gelu: LowerAten = (call) =>
-  call.emit('Gelu', [call.tensor('self')], { approximate: text(call.text('approximate') ?? 'none') });
-
-/** In the type of the input. */
-const softmax =
-  (type: string): LowerAten =>
+/** min(max(x, least), most), with either left out. */
+const clamp =
+  (least: string, most: string): LowerAten =>
   (call) => {
     const self = call.tensor('self');
-    const dtype = call.elementType('dtype');
-    if (dtype !== undefined && dtype !== self?.elementType) return undefined;
-    return self && call.emit(type, [self], { axis: int(call.number('dim') ?? -1) });
+    if (self === undefined) return undefined;
+    const bounds = [least, most].map((name) => (call.has(name) ? call.operand(name, self) : undefined));
+    const isScalar = bounds.every((bound) => bound === undefined || bound.shape?.length === 0);
+    if (isScalar) return call.emit('Clip', [self, ...bounds]);
+    const [from, to] = bounds;
+    const raised = from === undefined ? [self] : call.emit('Max', [self, from]);
+    return to === undefined ? raised : call.emit('Min', [...raised, to]);
   };
 
+/** self + value · tensor1 · tensor2, or their quotient. */
+const combined =
+  (type: 'Mul' | 'Div'): LowerAten =>
+  (call) => {
+    const [self, one, two] = [call.tensor('self'), call.tensor('tensor1'), call.tensor('tensor2')];
+    if (self === undefined || one === undefined || two === undefined) return undefined;
+    return call.emit('Add', [self, ...call.emit(type, [one, two])]);
+  };
+
+/** start + weight · (end − start). */
+const lerp: LowerAten = (call) => {
+  const [self, end] = [call.tensor('self'), call.tensor('end')];
+  const weight = call.operand('weight', self);
+  if (self === undefined || end === undefined || weight === undefined) return undefined;
+  return call.emit('Add', [self, ...call.emit('Mul', [...call.emit('Sub', [end, self]), weight])]);
+};
+
+/** The tensor itself, or in another type. */
+const converted: LowerAten = (call) => {
+  const self = call.tensor('self', 'input');
+  return self && [call.cast(self, call.elementType('dtype') ?? call.results[0]?.elementType)];
+};
+
 const same: LowerAten = (call) => {
-  const self = call.tensor('self');
+  const self = call.tensor('self', 'a', 'input');
   return self && [self];
 };
 
-export const elementOperators: Readonly<Record<string, LowerAten>> = {
-  'relu.default': unary('Relu'),
-  'relu_.default': unary('Relu'),
-  'sigmoid.default': unary('Sigmoid'),
-  'tanh.default': unary('Tanh'),
-  'exp.default': unary('Exp'),
-  'neg.default': unary('Neg'),
-  'sqrt.default': unary('Sqrt'),
-  'cos.default': unary('Cos'),
-  'sin.default': unary('Sin'),
-  'hardswish.default': unary('HardSwish'),
-  'hardswish_.default': unary('HardSwish'),
-  'hardtanh.default': undefinedUnlessSix,
-  'hardtanh_.default': undefinedUnlessSix,
-  'silu.default': silu,
-  'silu_.default': silu,
-  'gelu.default': gelu,
-  'add.Tensor': binary('Add'),
-  'add_.Tensor': binary('Add'),
-  'sub.Tensor': binary('Sub'),
-  'mul.Tensor': binary('Mul'),
-  'mul_.Tensor': binary('Mul'),
-  'sub_.Tensor': binary('Sub'),
-  'div.Tensor': binary('Div'),
-  'div_.Tensor': binary('Div'),
-  'abs.default': unary('Abs'),
-  'erf.default': unary('Erf'),
-  'log.default': unary('Log'),
-  'softmax.int': softmax('Softmax'),
-  'log_softmax.int': softmax('LogSoftmax'),
-  'dropout.default': dropout,
-  'dropout_.default': dropout,
-  'pow.Tensor_Scalar': (call) => {
-    const self = call.tensor('self');
-    const exponent = call.operand('exponent', self);
-    return self && exponent && call.emit('Pow', [self, exponent]);
-  },
-  'rsqrt.default': (call) => call.emit('Reciprocal', call.emit('Sqrt', [call.tensor('self')])),
-  'to.dtype': cast,
-  'alias.default': same,
-  'contiguous.default': same,
-  'detach.default': same,
+/** What is written into a tensor, in its shape. */
+const copied: LowerAten = (call) => {
+  const [self, source] = [call.tensor('self'), call.tensor('src')];
+  if (self?.elementType === undefined || source === undefined || call.shape === undefined) return undefined;
+  const sizes = call.sizes(call.shape);
+  return sizes && call.emit('Expand', [call.cast(source, self.elementType), sizes]);
 };
 
-function cast(call: AtenCall): ReturnType<LowerAten> {
-  const self = call.tensor('self');
-  const elementType = call.elementType('dtype');
-  if (self === undefined || elementType === undefined) return undefined;
-  if (self.elementType === elementType) return [self];
-  return call.emit('Cast', [self], { to: int(elementTypes.indexOf(elementType)) });
-}
-
-/** ReLU6 is a `hardtanh` from 0 to 6; others have no counterpart. */
-function undefinedUnlessSix(call: AtenCall): ReturnType<LowerAten> {
-  return call.number('min_val') === 0 && call.number('max_val') === 6 ? clipped(call) : undefined;
-}
+export const elementOperators: Readonly<Record<string, LowerAten>> = {
+  ...functionOperators,
+  ...each(['add.Tensor', 'add_.Tensor', 'add.Scalar'], sum('Add')),
+  ...each(['sub.Tensor', 'sub_.Tensor', 'sub.Scalar'], sum('Sub')),
+  ...each(['rsub.Scalar', 'rsub.Tensor'], sum('Sub', 'other')),
+  ...each(['mul.Tensor', 'mul_.Tensor', 'mul.Scalar', 'multiply.Tensor'], binary('Mul')),
+  ...each(['div.Tensor', 'div_.Tensor', 'div.Scalar', 'true_divide.Tensor', 'div.Tensor_mode'], division),
+  ...each(['div.Scalar_mode', 'floor_divide.default', 'div_.Tensor_mode'], division),
+  ...each(['remainder.Scalar', 'remainder.Tensor', 'fmod.Scalar', 'fmod.Tensor'], binary('Mod')),
+  ...each(['maximum.default', 'max.other'], binary('Max')),
+  ...each(['minimum.default', 'min.other'], binary('Min')),
+  // One kernel over two operands, as a quotient is.
+  ...each(['atan2.default'], binary('Div')),
+  ...each(['pow.Tensor_Scalar', 'pow.Tensor_Tensor', 'pow.Scalar', 'pow_.Scalar'], power),
+  'square.default': (call) => {
+    const self = call.tensor('self');
+    return self && call.emit('Mul', [self, self]);
+  },
+  ...each(['rsqrt.default', 'rsqrt_.default'], (call) => {
+    const self = call.tensor('self');
+    return self && call.emit('Reciprocal', call.emit('Sqrt', [self]));
+  }),
+  ...each(['clamp.default', 'clamp_.default', 'clamp.Tensor', 'clip.default'], clamp('min', 'max')),
+  ...each(['clamp_min.default', 'clamp_min_.default', 'clamp_min.Tensor'], clamp('min', '')),
+  ...each(['clamp_max.default', 'clamp_max_.default', 'clamp_max.Tensor'], clamp('', 'max')),
+  ...each(['addcmul.default', 'addcmul_.default'], combined('Mul')),
+  ...each(['addcdiv.default', 'addcdiv_.default'], combined('Div')),
+  ...each(['lerp.Tensor', 'lerp.Scalar', 'lerp_.Scalar'], lerp),
+  'nan_to_num.default': (call) => {
+    const self = call.tensor('self');
+    const zero = call.scalar(0, self?.elementType ?? 'float32');
+    return self && call.emit('Where', [...call.emit('IsNaN', [self]), zero, self]);
+  },
+  ...each(['to.dtype', 'to.dtype_layout', 'to.device', 'to.other', '_to_copy.default'], converted),
+  ...each(['type_as.default', 'float.default', 'clone.default'], converted),
+  ...each(['copy_.default', 'copy.default'], copied),
+  ...each(['alias.default', 'contiguous.default', 'detach.default', 'detach_.default'], same),
+  ...each(['lift_fresh_copy.default', 'lift_fresh.default', 'requires_grad_.default'], same),
+  ...each(['_assert_tensor_metadata.default', 'resolve_conj.default', 'resolve_neg.default'], same),
+};

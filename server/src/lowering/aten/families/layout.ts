@@ -1,146 +1,249 @@
-/** Views, joins, means and pooling. */
+/** Views, joins and repeats: the same elements in another shape or order. */
 
-import { equalDimensions } from '../../../model/dimension.ts';
-import { int, ints, type Tensor } from '../../layer-spec/layerDefinition.ts';
-import { type AtenCall, bothSides, flagAttribute, type LowerAten, perAxis } from '../atenCall.ts';
+import { type Dimension, equalDimensions } from '../../../model/dimension.ts';
+import { int, ints, type Tensor, text } from '../../layer-spec/layerDefinition.ts';
+import { type AtenCall, each, fromFront, type LowerAten } from '../atenCall.ts';
 
-/** To the shape that the archive says: 0 keeps an open size where it stands, −1 stands for one that is left. */
-const reshape =
-  (name: string): LowerAten =>
+/** To the shape that the archive says. */
+const reshape: LowerAten = (call) => {
+  const input = call.tensor('self', 'input');
+  return input && call.shape && reshaped(call, input, call.shape);
+};
+
+/** 0 keeps an open size where it stands, −1 stands for one that is left; more are read from tensors at hand. */
+function reshaped(call: AtenCall, input: Tensor, shape: readonly Dimension[]): ReturnType<LowerAten> {
+  const sizes = shape.map((size, axis) => {
+    if (typeof size === 'number') return size;
+    const before = input.shape?.[axis];
+    return before !== undefined && equalDimensions(before, size) ? 0 : -1;
+  });
+  const isOpen = sizes.filter((size) => size === -1).length > 1;
+  const target = isOpen ? call.sizes(shape) : call.integers(sizes);
+  return target && call.emit('Reshape', [input, target]);
+}
+
+/** A tensor whose axes change places by `orderOf`, from old axes in their new order. */
+const permuted =
+  (orderOf: (call: AtenCall, rank: number) => readonly number[] | undefined): LowerAten =>
   (call) => {
-    const input = call.tensor(name);
-    if (call.shape === undefined || input === undefined) return undefined;
-    const sizes = call.shape.map((size, axis) => {
-      if (typeof size === 'number') return size;
-      const before = input.shape?.[axis];
-      return before !== undefined && equalDimensions(before, size) ? 0 : -1;
-    });
-    if (sizes.filter((size) => size === -1).length > 1) return undefined;
-    return call.emit('Reshape', [input, call.integers(sizes)]);
+    const input = call.tensor('self', 'input');
+    const rank = input?.shape?.length;
+    const order = rank === undefined ? undefined : orderOf(call, rank);
+    return order && call.emit('Transpose', [input], { perm: ints(order) });
   };
 
-const permute: LowerAten = (call) => {
-  const input = call.tensor('self');
-  const rank = input?.shape?.length;
-  if (rank === undefined) return undefined;
-  return call.emit('Transpose', [input], {
-    perm: ints(call.numbers('dims', []).map((axis) => fromFront(axis, rank))),
+const swapped = (first: string | number, second: string | number): LowerAten =>
+  permuted((call, rank) => {
+    const [one, other] = [first, second].map((axis) =>
+      fromFront(typeof axis === 'number' ? axis : (call.number(axis) ?? 0), rank),
+    );
+    return Array.from({ length: rank }, (_, axis) =>
+      axis === one ? other : axis === other ? one : axis,
+    ).map((axis) => axis ?? 0);
   });
+
+/** Matrices; what has one axis stays. */
+const transposed: LowerAten = (call) => {
+  const self = call.tensor('self');
+  return (self?.shape?.length ?? 0) < 2 ? self && [self] : swapped(0, 1)(call);
 };
 
-const transpose: LowerAten = (call) => {
-  const input = call.tensor('self');
-  const rank = input?.shape?.length ?? 0;
-  const [first, second] = [
-    fromFront(call.number('dim0') ?? 0, rank),
-    fromFront(call.number('dim1') ?? 0, rank),
-  ];
-  const order = Array.from({ length: rank }, (_, axis) =>
-    axis === first ? second : axis === second ? first : axis,
-  );
-  return input && call.emit('Transpose', [input], { perm: ints(order) });
-};
-
-const mean: LowerAten = (call) => {
-  const axes = call.numbers('dim', []);
-  if (axes.length === 0) return undefined;
-  const attributes = { keepdims: flagAttribute(call.flag('keepdim', false)) };
-  return call.emit('ReduceMean', [call.tensor('self'), call.integers(axes)], attributes);
-};
-
-/** Into parts of `length`, of which the last may be shorter. */
-const split =
-  (lengthOf: (call: AtenCall, whole: number) => number | undefined): LowerAten =>
-  (call) => {
-    const input = call.tensor('self');
-    const axis = call.number('dim') ?? 0;
-    const whole = input?.shape?.at(axis);
-    if (input === undefined || typeof whole !== 'number') return undefined;
-    const length = lengthOf(call, whole);
-    if (length === undefined || length < 1) return undefined;
-    const count = Math.ceil(whole / length);
-    const sizes = Array.from({ length: count }, (_, part) => Math.min(length, whole - part * length));
-    return call.emitMany('Split', [input, call.integers(sizes)], count, { axis: int(axis) });
-  };
-
-const chunkLength = (call: AtenCall, whole: number): number | undefined => {
-  const count = call.number('chunks');
-  return count === undefined ? undefined : Math.ceil(whole / count);
-};
-
-const pool = (call: AtenCall, type: 'MaxPool' | 'AveragePool', axes: number): ReturnType<LowerAten> => {
-  const input = call.tensor('self');
-  const kernel = perAxis(call.numbers('kernel_size', []), axes);
-  if (input?.shape?.length !== axes + 2 || kernel.length !== axes) return undefined;
-  return call.emit(type, [input], {
-    kernel_shape: ints(kernel),
-    strides: ints(perAxis(call.numbers('stride', kernel), axes)),
-    pads: bothSides(perAxis(call.numbers('padding', [0]), axes)),
-    ceil_mode: flagAttribute(call.flag('ceil_mode', false)),
-    ...(type === 'MaxPool'
-      ? { dilations: ints(perAxis(call.numbers('dilation', [1]), axes)) }
-      : { count_include_pad: flagAttribute(call.flag('count_include_pad', true)) }),
+const moved = permuted((call, rank) => {
+  const from = call.numbers('source', []).map((axis) => fromFront(axis, rank));
+  const to = call.numbers('destination', []).map((axis) => fromFront(axis, rank));
+  const rest = Array.from({ length: rank }, (_, axis) => axis).filter((axis) => !from.includes(axis));
+  const order = Array.from({ length: rank }, (_, axis) => {
+    const at = to.indexOf(axis);
+    return at < 0 ? rest.shift() : from[at];
   });
-};
-
-/** To one element per channel; to more it is pooling, where the sizes divide. */
-const adaptiveAverage: LowerAten = (call) => {
-  const input = call.tensor('self');
-  const sizes = call.numbers('output_size', []);
-  if (sizes.every((size) => size === 1)) return call.emit('GlobalAveragePool', [input]);
-  const before = input?.shape?.slice(-2) ?? [];
-  const kernel = sizes.map((size, axis) => Number(before[axis]) / size);
-  if (!kernel.every((size) => Number.isInteger(size) && size > 0)) return undefined;
-  return call.emit('AveragePool', [input], { kernel_shape: ints(kernel), strides: ints(kernel) });
-};
+  return order.map((axis) => axis ?? 0);
+});
 
 const concatenate: LowerAten = (call) => {
-  const tensors: readonly Tensor[] | undefined = call.list('tensors');
-  return tensors && call.emit('Concat', tensors, { axis: int(call.number('dim') ?? 0) });
+  const tensors = call.list('tensors');
+  if (tensors === undefined || tensors.length === 0) return undefined;
+  const type = call.results[0]?.elementType;
+  const axis = int(call.number('dim') ?? 0);
+  return call.emit(
+    'Concat',
+    tensors.map((tensor) => call.cast(tensor, type)),
+    { axis },
+  );
 };
 
-const select: LowerAten = (call) => {
-  const index = call.integers([call.number('index') ?? 0]);
-  const axis = call.number('dim') ?? 0;
-  const picked = call.emit('Gather', [call.tensor('self'), index], { axis: int(axis) });
-  return call.emit('Squeeze', [...picked, call.integers([axis])]);
+const stack: LowerAten = (call) => {
+  const tensors = call.list('tensors');
+  const rank = call.shape?.length;
+  if (tensors === undefined || tensors.length === 0 || rank === undefined) return undefined;
+  const axis = fromFront(call.number('dim') ?? 0, rank);
+  const apart = tensors.flatMap((tensor) => call.emit('Unsqueeze', [tensor, call.integers([axis])]));
+  return call.emit('Concat', apart, { axis: int(axis) });
 };
 
 const expand: LowerAten = (call) => {
+  const [self, sizes] = [call.tensor('self'), call.shape && call.sizes(call.shape)];
+  return self && sizes && call.emit('Expand', [self, sizes]);
+};
+
+/** As often along each axis as the call says, where the archive says what comes out. */
+const repeat: LowerAten = (call) => {
+  const self = call.tensor('self');
+  const rank = self?.shape?.length ?? 0;
+  const given = call.numbers('repeats', call.numbers('dims', []));
+  if (self?.shape === undefined || given.length === 0) return broadcast(call, self);
+  const times = [...Array.from({ length: Math.max(0, rank - given.length) }, () => 1), ...given];
+  const missing = times.length - rank;
+  const own = missing > 0 ? [...times.slice(0, missing).map(() => 1), ...self.shape] : self.shape;
+  const input = missing > 0 ? reshaped(call, self, own) : [self];
+  return input && call.emit('Tile', [...input, call.integers(times)]);
+};
+
+/** A repeat by an open count: of axes of size 1 it is a broadcast. */
+function broadcast(call: AtenCall, self: Tensor | undefined): ReturnType<LowerAten> {
   const sizes = call.shape && call.sizes(call.shape);
-  return sizes && call.emit('Expand', [call.tensor('self'), sizes]);
+  return self && sizes && call.emit('Expand', [self, sizes]);
+}
+
+/** Each element `repeats` times: a new axis that is repeated, and merged. */
+const interleaved: LowerAten = (call) => {
+  const self = call.tensor('self');
+  const times = call.number('repeats');
+  const axis = call.number('dim');
+  if (self?.shape === undefined || times === undefined || axis === undefined || call.shape === undefined)
+    return undefined;
+  const place = fromFront(axis, self.shape.length) + 1;
+  const apart = call.emit('Unsqueeze', [self, call.integers([place])]);
+  const counts = Array.from({ length: self.shape.length + 1 }, (_, at) => (at === place ? times : 1));
+  const [tiled] = call.emit('Expand', [...apart, call.integers(counts)]);
+  return reshaped(call, tiled, call.shape);
 };
 
-/** Bounds that are computed have no counterpart here. */
-const slice: LowerAten = (call) => {
-  const bounds = ['start', 'end'].map((name) => (call.has(name) ? call.number(name) : null));
-  const [start, end] = bounds;
-  if (start === undefined || end === undefined) return undefined;
-  const axis = call.number('dim') ?? 0;
-  const parts = [start ?? 0, end ?? Number.MAX_SAFE_INTEGER, axis, call.number('step') ?? 1];
-  const clipped = parts.map((part) => call.integers([Math.min(part, Number.MAX_SAFE_INTEGER)]));
-  return call.emit('Slice', [call.tensor('self'), ...clipped]);
+const flip: LowerAten = (call) => {
+  const self = call.tensor('self');
+  const axes = call.numbers('dims', []);
+  if (self === undefined || axes.length === 0) return undefined;
+  const all = (value: number) => call.integers(axes.map(() => value));
+  return call.emit('Slice', [self, all(-1), all(-(2 ** 31)), call.integers(axes), all(-1)]);
 };
 
-const fromFront = (axis: number, rank: number): number => (axis < 0 ? axis + rank : axis);
+/** What falls off at one end comes back at the other: two slices that change places. */
+const roll: LowerAten = (call) => {
+  const self = call.tensor('self');
+  const axes = call.numbers('dims', []);
+  const shifts = call.numbers('shifts', []);
+  let output = self;
+  if (self?.shape === undefined || axes.length === 0 || axes.length !== shifts.length) return undefined;
+  for (const [index, given] of axes.entries()) {
+    const axis = fromFront(given, self.shape.length);
+    const size = self.shape[axis];
+    if (typeof size !== 'number') return undefined;
+    const start = size === 0 ? 0 : ((-(shifts[index] ?? 0) % size) + size) % size;
+    const parts = [start, 0].map((from) => {
+      const bounds = [from, from === 0 ? start : size, axis].map((value) => call.integers([value]));
+      return call.emit('Slice', [output, ...bounds])[0];
+    });
+    if (start !== 0) [output] = call.emit('Concat', parts, { axis: int(axis) });
+  }
+  return output && [output];
+};
+
+const padModes: Readonly<Record<string, string>> = {
+  constant: 'constant',
+  reflect: 'reflect',
+  replicate: 'edge',
+  circular: 'wrap',
+};
+
+/** (before, after) from the last axis on. */
+const pad =
+  (mode?: string): LowerAten =>
+  (call) => {
+    const self = call.tensor('self');
+    const amounts = call.numbers('pad', call.numbers('padding', []));
+    const name = padModes[mode ?? call.text('mode') ?? 'constant'];
+    if (self?.shape === undefined || amounts.length === 0 || name === undefined) return undefined;
+    const [before, after] = [self.shape.map(() => 0), self.shape.map(() => 0)];
+    for (const [index, amount] of amounts.entries()) {
+      const axis = self.shape.length - 1 - Math.floor(index / 2);
+      (index % 2 === 0 ? before : after)[axis] = amount;
+    }
+    const value = call.number('value') ?? 0;
+    const filled =
+      name === 'constant' && value !== 0 ? [call.scalar(value, self.elementType ?? 'float32')] : [];
+    return call.emit('Pad', [self, call.integers([...before, ...after]), ...filled], { mode: text(name) });
+  };
+
+/** Channels as blocks of pixels, and back. */
+const shuffle =
+  (type: 'DepthToSpace' | 'SpaceToDepth', factor: string): LowerAten =>
+  (call) => {
+    const self = call.tensor('self');
+    const blocksize = call.number(factor);
+    if (self?.shape?.length !== 4 || blocksize === undefined) return undefined;
+    const mode = type === 'DepthToSpace' ? { mode: text('CRD') } : {};
+    return call.emit(type, [self], { blocksize: int(blocksize), ...mode });
+  };
+
+/** Axes of all operands, in their order, each expanded over all. */
+const mesh: LowerAten = (call) => {
+  const tensors = call.list('tensors');
+  const shape = call.shape;
+  if (tensors === undefined || shape === undefined) return undefined;
+  const isSwapped = call.text('indexing') === 'xy';
+  const sizes = call.sizes(shape);
+  const results = tensors.map((tensor, index) => {
+    const axis = isSwapped && index < 2 ? 1 - index : index;
+    const apart = reshaped(
+      call,
+      tensor,
+      shape.map((size, at) => (at === axis ? size : 1)),
+    );
+    return sizes && apart && call.emit('Expand', [...apart, sizes])[0];
+  });
+  const found = results.flatMap((tensor) => tensor ?? []);
+  return found.length === tensors.length ? found : undefined;
+};
+
+const broadcastAll: LowerAten = (call) => {
+  const tensors = call.list('tensors');
+  const sizes = call.shape && call.sizes(call.shape);
+  return sizes && tensors?.flatMap((tensor) => call.emit('Expand', [tensor, sizes]));
+};
+
+const views = [
+  ...['view.default', 'reshape.default', 'flatten.using_ints', 'unflatten.int', 'unsqueeze.default'],
+  ...['squeeze.dim', 'squeeze.dims', 'squeeze.default', 'reshape_as.default', 'view_as.default'],
+  ...['_unsafe_view.default', '_reshape_alias.default', 'unsqueeze_.default', 'squeeze_.dim'],
+  ...['ravel.default', 'view_copy.default', 'atleast_1d.default', 'atleast_2d.default'],
+];
 
 export const layoutOperators: Readonly<Record<string, LowerAten>> = {
-  'view.default': reshape('self'),
-  'reshape.default': reshape('self'),
-  'flatten.using_ints': reshape('self'),
-  'unflatten.int': reshape('self'),
-  'unsqueeze.default': reshape('self'),
-  'squeeze.dim': reshape('self'),
-  'permute.default': permute,
-  'transpose.int': transpose,
-  'mean.dim': mean,
-  'split.Tensor': split((call) => call.number('split_size')),
-  'chunk.default': split(chunkLength),
-  'max_pool2d.default': (call) => pool(call, 'MaxPool', 2),
-  'avg_pool2d.default': (call) => pool(call, 'AveragePool', 2),
-  'adaptive_avg_pool2d.default': adaptiveAverage,
-  'cat.default': concatenate,
-  'select.int': select,
-  'expand.default': expand,
-  'slice.Tensor': slice,
+  ...each(views, reshape),
+  ...each(
+    ['permute.default', 'permute_copy.default'],
+    permuted((call, rank) => call.numbers('dims', []).map((axis) => fromFront(axis, rank))),
+  ),
+  ...each(['transpose.int', 'transpose_.default', 'swapdims.default'], swapped('dim0', 'dim1')),
+  'swapaxes.default': swapped('axis0', 'axis1'),
+  ...each(['t.default', 't_.default', 'numpy_T.default'], transposed),
+  ...each(['mT.default', 'adjoint.default', 'matrix_H.default'], swapped(-2, -1)),
+  ...each(['movedim.int', 'movedim.intlist', 'moveaxis.int'], moved),
+  ...each(['cat.default', 'concat.default', 'concatenate.default'], concatenate),
+  'stack.default': stack,
+  ...each(['expand.default', 'expand_as.default', 'broadcast_to.default'], expand),
+  ...each(['repeat.default', 'tile.default'], repeat),
+  'repeat_interleave.self_int': interleaved,
+  'flip.default': flip,
+  'roll.default': roll,
+  ...each(['pad.default', 'constant_pad_nd.default'], pad()),
+  ...each(
+    ['reflection_pad1d.default', 'reflection_pad2d.default', 'reflection_pad3d.default'],
+    pad('reflect'),
+  ),
+  ...each(['replication_pad1d.default', 'replication_pad2d.default'], pad('replicate')),
+  'replication_pad3d.default': pad('replicate'),
+  'pixel_shuffle.default': shuffle('DepthToSpace', 'upscale_factor'),
+  'pixel_unshuffle.default': shuffle('SpaceToDepth', 'downscale_factor'),
+  'broadcast_tensors.default': broadcastAll,
+  ...each(['meshgrid.default', 'meshgrid.indexing'], mesh),
 };

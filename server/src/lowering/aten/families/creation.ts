@@ -1,0 +1,116 @@
+/** Tensors that no other is computed into: filled, counted, and at random. */
+
+import type { ElementType } from '../../../model/elementType.ts';
+import type { Tensor } from '../../layer-spec/layerDefinition.ts';
+import { type AtenCall, each, type LowerAten } from '../atenCall.ts';
+
+/** Of the shape that the archive says. */
+function filledWith(call: AtenCall, value: number, elementType: ElementType): ReturnType<LowerAten> {
+  const sizes = call.shape && call.sizes(call.shape);
+  if (sizes === undefined) return undefined;
+  const literal = { name: 'value', elementType, dimensions: [1], elements: [value], storedBytes: 0 };
+  return call.emit('ConstantOfShape', [sizes], { value: { kind: 'tensor', value: literal } });
+}
+
+const filled =
+  (numberOf: (call: AtenCall) => number | undefined): LowerAten =>
+  (call) => {
+    const value = numberOf(call);
+    const type = call.results[0]?.elementType;
+    return value === undefined || type === undefined ? undefined : filledWith(call, value, type);
+  };
+
+/** Counts from a start: where the end is computed, it is the size of what comes out. */
+const range: LowerAten = (call) => {
+  const [length] = call.shape ?? [];
+  const type = call.results[0]?.elementType ?? 'int64';
+  const start = call.number('start') ?? 0;
+  const step = call.number('step') ?? 1;
+  if (length === undefined) return undefined;
+  const end = call.number('end');
+  if (end !== undefined) {
+    const like = type === 'int32' || type === 'float32' || type === 'float64' ? type : 'int64';
+    const bounds = [start, end, step].map((value) => call.scalar(value, like));
+    return call.emit('Range', bounds).map((counted) => call.cast(counted, type));
+  }
+  const size = call.sizes([length]);
+  if (size === undefined || step !== 1) return undefined;
+  const count = call.emit('Squeeze', [size]);
+  const counted = call.emit('Range', [call.scalar(0, 'int64'), ...count, call.scalar(1, 'int64')]);
+  const shifted = start === 0 ? counted : call.emit('Add', [...counted, call.scalar(start, 'int64')]);
+  return shifted.map((tensor) => call.cast(tensor, type));
+};
+
+/** Evenly from one number to another: counts times a step. */
+const spaced: LowerAten = (call) => {
+  const steps = call.number('steps');
+  const [start, end] = [call.number('start'), call.number('end')];
+  const type = call.results[0]?.elementType;
+  if (steps === undefined || start === undefined || end === undefined || type === undefined) return undefined;
+  const step = (end - start) / Math.max(1, steps - 1);
+  const bounds = [start, start + (steps - 0.5) * step, step === 0 ? 1 : step];
+  return call
+    .emit(
+      'Range',
+      bounds.map((value) => call.scalar(value, 'float32')),
+    )
+    .map((counted) => call.cast(counted, type));
+};
+
+const random =
+  (type: 'RandomUniformLike' | 'RandomNormalLike'): LowerAten =>
+  (call) => {
+    const like = call.tensor('self') ?? filledWith(call, 0, call.results[0]?.elementType ?? 'float32')?.[0];
+    return like && call.emit(type, [like]);
+  };
+
+/** 0 and 1, by the chances that a tensor holds, or one for all. */
+const bernoulli: LowerAten = (call) => {
+  const rate = call.number('p');
+  const chances: readonly Tensor[] | undefined =
+    rate === undefined
+      ? [call.tensor('self')].flatMap((tensor) => tensor ?? [])
+      : filledWith(call, rate, call.results[0]?.elementType ?? 'float32');
+  return chances?.length === 1 ? call.emit('Bernoulli', chances) : undefined;
+};
+
+export const creationOperators: Readonly<Record<string, LowerAten>> = {
+  ...each(
+    ['zeros.default', 'zeros_like.default', 'new_zeros.default', 'zero_.default', 'zero.default'],
+    filled(() => 0),
+  ),
+  ...each(
+    [
+      'empty.memory_format',
+      'empty_like.default',
+      'new_empty.default',
+      'empty_strided.default',
+      'empty_permuted.default',
+    ],
+    filled(() => 0),
+  ),
+  ...each(
+    ['ones.default', 'ones_like.default', 'new_ones.default'],
+    filled(() => 1),
+  ),
+  ...each(
+    ['full.default', 'full_like.default', 'new_full.default'],
+    filled((call) => call.number('fill_value')),
+  ),
+  ...each(
+    ['fill.Scalar', 'fill_.Scalar'],
+    filled((call) => call.number('value')),
+  ),
+  'scalar_tensor.default': (call) => {
+    const [value, type] = [call.number('s'), call.results[0]?.elementType];
+    return value === undefined || type === undefined ? undefined : [call.scalar(value, type)];
+  },
+  ...each(['arange.default', 'arange.start', 'arange.start_step'], range),
+  'linspace.default': spaced,
+  ...each(
+    ['rand.default', 'rand_like.default', 'uniform_.default', 'uniform.default'],
+    random('RandomUniformLike'),
+  ),
+  ...each(['randn.default', 'randn_like.default', 'normal_.default'], random('RandomNormalLike')),
+  ...each(['bernoulli.default', 'bernoulli_.float', 'bernoulli.p'], bernoulli),
+};

@@ -1,0 +1,325 @@
+/** Parts of tensors, by range or by index, and writes into them. */
+
+import { printDimension } from '../../../model/dimension.ts';
+import { int, ints, type Tensor, text } from '../../layer-spec/layerDefinition.ts';
+import { type AtenCall, each, fromFront, type LowerAten } from '../atenCall.ts';
+
+/** Into parts of `length`, of which the last may be shorter. */
+const split =
+  (sizesOf: (call: AtenCall, whole: number) => readonly number[] | undefined): LowerAten =>
+  (call) => {
+    const input = call.tensor('self');
+    const axis = call.number('dim') ?? 0;
+    const whole = input?.shape?.at(axis);
+    const sizes = typeof whole === 'number' ? sizesOf(call, whole) : undefined;
+    if (input === undefined || sizes === undefined || sizes.some((size) => !(size >= 0))) return undefined;
+    if (sizes.length === 1) return [input];
+    return call.emitMany('Split', [input, call.integers(sizes)], sizes.length, { axis: int(axis) });
+  };
+
+/** More parts than this are no model's; each is a tensor. */
+const mostParts = 4096;
+
+const parts = (whole: number, length: number | undefined): readonly number[] | undefined => {
+  if (length === undefined || length < 1 || whole / length > mostParts) return undefined;
+  const count = Math.max(1, Math.ceil(whole / length));
+  return Array.from({ length: count }, (_, part) => Math.min(length, whole - part * length));
+};
+
+/** As even as can be: the first ones are one longer. */
+const sections = (whole: number, count: number | undefined): readonly number[] | undefined =>
+  count === undefined || count < 1 || count > mostParts
+    ? undefined
+    : Array.from({ length: count }, (_, part) => Math.floor(whole / count) + (part < whole % count ? 1 : 0));
+
+const unbind: LowerAten = (call) => {
+  const axis = call.integers([call.number('dim') ?? 0]);
+  const apart = split((_, whole) => parts(whole, 1))(call);
+  return apart?.flatMap((part) => call.emit('Squeeze', [part, axis]));
+};
+
+const select: LowerAten = (call) => {
+  const self = call.tensor('self');
+  const index = call.number('index');
+  if (self === undefined || index === undefined) return undefined;
+  return call.emit('Gather', [self, call.scalar(index, 'int64')], { axis: int(call.number('dim') ?? 0) });
+};
+
+const sliceOf = (
+  call: AtenCall,
+  self: Tensor | undefined,
+  bounds: readonly (number | Tensor)[],
+): readonly [Tensor] =>
+  call.emit('Slice', [
+    self,
+    ...bounds.map((bound) => (typeof bound === 'number' ? call.integers([bound]) : bound)),
+  ]);
+
+/** An end that is computed is the size of what comes out, behind a start that is a number. */
+const slice: LowerAten = (call) => {
+  const self = call.tensor('self');
+  const start = call.has('start') ? call.number('start') : 0;
+  const given = call.has('end') ? call.number('end') : Number.MAX_SAFE_INTEGER;
+  const axis = call.number('dim') ?? 0;
+  const size = call.shape?.at(axis);
+  if (self === undefined || start === undefined || size === undefined) return undefined;
+  const isFromFront = start === 0 && (call.number('step') ?? 1) === 1;
+  const end =
+    given === undefined
+      ? isFromFront
+        ? call.sizes([size])
+        : undefined
+      : Math.min(given, Number.MAX_SAFE_INTEGER);
+  if (end === undefined) return undefined;
+  if (start === 0 && end === Number.MAX_SAFE_INTEGER && isFromFront) return [self];
+  return sliceOf(call, self, [start, end, axis, call.number('step') ?? 1]);
+};
+
+const narrow: LowerAten = (call) => {
+  const [start, length] = [call.number('start'), call.number('length')];
+  if (start === undefined || length === undefined) return undefined;
+  return sliceOf(call, call.tensor('self'), [start, start + length, call.number('dim') ?? 0]);
+};
+
+/** Differences of neighbours. */
+const difference: LowerAten = (call) => {
+  const self = call.tensor('self');
+  const axis = call.number('dim') ?? -1;
+  if (self === undefined || (call.number('n') ?? 1) !== 1) return undefined;
+  const around = [call.tensor('prepend'), self, call.tensor('append')].flatMap((part) => part ?? []);
+  const [whole] = around.length === 1 ? [self] : call.emit('Concat', around, { axis: int(axis) });
+  const later = sliceOf(call, whole, [1, Number.MAX_SAFE_INTEGER, axis]);
+  return call.emit('Sub', [...later, ...sliceOf(call, whole, [0, -1, axis])]);
+};
+
+/** A list of indices, one per axis from the front, with gaps; several are one coordinate after the other. */
+const index: LowerAten = (call) => {
+  const self = call.tensor('self');
+  const given = call.optionalList('indices');
+  const axes = given?.flatMap((entry, axis) => (entry === undefined ? [] : [axis]));
+  const [first, ...others] = given?.flatMap((entry) => entry ?? []) ?? [];
+  if (self === undefined || first === undefined || axes === undefined) return undefined;
+  if (first.elementType === 'bool') return others.length === 0 ? masked(call, self, first) : undefined;
+  if (others.length === 0) return call.emit('Gather', [self, first], { axis: int(axes[0] ?? 0) });
+  const coordinates = joined(call, [first, ...others]);
+  const taken = coordinates && call.emit('GatherND', [toFront(call, self, axes), coordinates]);
+  return taken && intoPlace(call, taken[0], axes, (coordinates?.shape?.length ?? 1) - 1);
+};
+
+/** Indexed axes first. */
+function toFront(call: AtenCall, self: Tensor, axes: readonly number[]): Tensor {
+  if (axes.every((axis, at) => axis === at)) return self;
+  const rest = (self.shape ?? []).flatMap((_, axis) => (axes.includes(axis) ? [] : [axis]));
+  return call.emit('Transpose', [self], { perm: ints([...axes, ...rest]) })[0];
+}
+
+/** What replaces axes that stand together stands where they did; else it stays in front. */
+function intoPlace(call: AtenCall, taken: Tensor, axes: readonly number[], count: number): readonly [Tensor] {
+  const [first = 0] = axes;
+  const isTogether = axes.every((axis, at) => axis === first + at);
+  if (first === 0 || !isTogether) return [taken];
+  const rank = taken.shape?.length ?? 0;
+  const rest = Array.from({ length: rank - count }, (_, axis) => axis + count);
+  const own = Array.from({ length: count }, (_, axis) => axis);
+  const order = [...rest.slice(0, first), ...own, ...rest.slice(first)];
+  return call.emit('Transpose', [taken], { perm: ints(order) });
+}
+
+/** Indices that broadcast with each other, as coordinates in a new last axis. */
+function joined(call: AtenCall, indices: readonly Tensor[]): Tensor | undefined {
+  const rank = Math.max(...indices.map(({ shape }) => shape?.length ?? 0));
+  const sizes = Array.from({ length: rank }, (_, axis) => {
+    const found = indices.flatMap(({ shape }) => shape?.[axis - rank + (shape?.length ?? 0)] ?? []);
+    return found.find((size) => size !== 1) ?? 1;
+  });
+  const isOne = (shape: Tensor['shape']) =>
+    shape?.length === rank &&
+    shape.every((size, axis) => printDimension(size) === printDimension(sizes[axis] ?? 1));
+  const whole = indices.every(({ shape }) => isOne(shape)) ? undefined : call.sizes(sizes);
+  if (whole === undefined && !indices.every(({ shape }) => isOne(shape))) return undefined;
+  const columns = indices.flatMap((tensor) => {
+    const spread = isOne(tensor.shape) ? [tensor] : call.emit('Expand', [tensor, whole]);
+    return call.emit('Unsqueeze', [...spread, call.integers([-1])]);
+  });
+  return call.emit('Concat', columns, { axis: int(-1) })[0];
+}
+
+/** Elements where a mask holds: how many is known when the model runs. */
+const masked = (call: AtenCall, self: Tensor, mask: Tensor): readonly Tensor[] =>
+  call.emit('GatherND', [self, ...placesOf(call, mask)]);
+
+const placesOf = (call: AtenCall, mask: Tensor): readonly [Tensor] =>
+  call.emit('Transpose', call.emit('NonZero', [mask]));
+
+/** Elements where a mask holds, replaced by those of a list in their order. */
+const maskedScatter: LowerAten = (call) => {
+  const [self, mask, source] = [call.tensor('self'), call.tensor('mask'), call.tensor('source')];
+  if (self?.shape === undefined || mask === undefined || source === undefined) return undefined;
+  const sizes = mask.shape?.length === self.shape.length ? undefined : call.sizes(self.shape);
+  const [whole] = sizes === undefined ? [mask] : call.emit('Expand', [mask, sizes]);
+  const list = call.emit('Reshape', [source, call.integers([-1])]);
+  return call.emit('ScatterND', [self, ...placesOf(call, whole), ...list]);
+};
+
+/** Where a mask holds, or at coordinates; values stand as the elements that they replace. */
+const indexPut: LowerAten = (call) => {
+  const [self, values] = [call.tensor('self'), call.tensor('values')];
+  const given = call.optionalList('indices') ?? [];
+  const indices = given.flatMap((entry) => entry ?? []);
+  const axes = given.flatMap((entry, axis) => (entry === undefined ? [] : [axis]));
+  if (self === undefined || values === undefined || indices.length === 0) return undefined;
+  if (indices[0]?.elementType === 'bool') {
+    const isFill = indices.length === 1 && values.shape?.length === 0;
+    return isFill ? call.emit('Where', [indices[0], values, self]) : undefined;
+  }
+  const places = joined(call, indices);
+  const count = (places?.shape?.length ?? 1) - 1;
+  const isFront = axes.every((axis, at) => axis === at);
+  const isTogether = axes.every((axis, at) => axis === (axes[0] ?? 0) + at);
+  const isWhole = values.shape?.length === (self.shape?.length ?? 0) - axes.length + count;
+  if (places === undefined || !isWhole || !isTogether) return undefined;
+  const reduction = text(call.flag('accumulate', false) ? 'add' : 'none');
+  const own = Array.from({ length: count }, (_, axis) => axis + (axes[0] ?? 0));
+  const updates = isFront ? values : toFront(call, values, own);
+  const [written] = call.emit('ScatterND', [toFront(call, self, axes), places, updates], { reduction });
+  return intoPlace(call, written, axes, axes.length);
+};
+
+/** A tensor with one range, or one position, of an axis replaced: what is before, the new, what is behind. */
+const replaced =
+  (isRange: boolean): LowerAten =>
+  (call) => {
+    const [self, source] = [call.tensor('self'), call.tensor('src')];
+    const axis = call.number('dim') ?? 0;
+    const size = self?.shape?.at(axis);
+    const start = isRange ? (call.has('start') ? call.number('start') : 0) : call.number('index');
+    const end = isRange ? (call.has('end') ? call.number('end') : size) : (start ?? 0) + 1;
+    if (self === undefined || source === undefined || typeof size !== 'number' || start === undefined)
+      return undefined;
+    if (typeof end !== 'number' || (call.number('step') ?? 1) !== 1) return undefined;
+    const [from, to] = [start, end].map((bound) => Math.min(size, bound < 0 ? bound + size : bound));
+    const middle = isRange ? [source] : call.emit('Unsqueeze', [source, call.integers([axis])]);
+    const pieces = [
+      ...(from === 0 ? [] : sliceOf(call, self, [0, from ?? 0, axis])),
+      ...middle,
+      ...(to === size ? [] : sliceOf(call, self, [to ?? size, size, axis])),
+    ];
+    return pieces.length === 1 ? pieces : call.emit('Concat', pieces, { axis: int(axis) });
+  };
+
+const gather: LowerAten = (call) => {
+  const [self, places] = [call.tensor('self'), call.tensor('index')];
+  const axis = int(call.number('dim') ?? 0);
+  return self && places && call.emit('GatherElements', [self, places], { axis });
+};
+
+const indexSelect: LowerAten = (call) => {
+  const [self, places] = [call.tensor('self'), call.tensor('index')];
+  return self && places && call.emit('Gather', [self, places], { axis: int(call.number('dim') ?? 0) });
+};
+
+const reductionNames: Readonly<Record<string, string>> = {
+  sum: 'add',
+  prod: 'mul',
+  amax: 'max',
+  amin: 'min',
+};
+
+const scatter =
+  (reduction: string | undefined): LowerAten =>
+  (call) => {
+    const [self, places] = [call.tensor('self'), call.tensor('index')];
+    const source = call.tensor('src') ?? call.operand('value', self);
+    const named = reduction ?? reductionNames[call.text('reduce') ?? ''];
+    if (self === undefined || places?.shape === undefined || source === undefined || named === undefined)
+      return undefined;
+    const isOne = source.shape?.length === 0;
+    const sizes = isOne ? call.sizes(places.shape) : undefined;
+    if (isOne && sizes === undefined) return undefined;
+    const updates = isOne ? call.emit('Expand', [source, sizes]) : [source];
+    const axis = int(call.number('dim') ?? 0);
+    return call.emit('ScatterElements', [self, places, ...updates], { axis, reduction: text(named) });
+  };
+
+/** Rows added where an index of one axis says. */
+const indexAdd: LowerAten = (call) => {
+  const [self, places, source] = [call.tensor('self'), call.tensor('index'), call.tensor('source')];
+  if (self === undefined || places === undefined || source === undefined || (call.number('dim') ?? 0) !== 0)
+    return undefined;
+  const coordinates = call.emit('Unsqueeze', [places, call.integers([-1])]);
+  return call.emit('ScatterND', [self, ...coordinates, source], { reduction: text('add') });
+};
+
+const triangle =
+  (upper: number): LowerAten =>
+  (call) => {
+    const self = call.tensor('self');
+    const diagonal = call.scalar(call.number('diagonal') ?? 0, 'int64');
+    return self && call.emit('Trilu', [self, diagonal], { upper: int(upper) });
+  };
+
+const oneHot: LowerAten = (call) => {
+  const self = call.tensor('self');
+  const classes = call.shape?.at(-1);
+  if (self === undefined || typeof classes !== 'number') return undefined;
+  return call.emit('OneHot', [self, call.integers([classes]), call.integers([0, 1])]);
+};
+
+/** Sliding windows of one axis as a new last axis. */
+const unfold: LowerAten = (call) => {
+  const self = call.tensor('self');
+  const [size, step] = [call.number('size'), call.number('step')];
+  const rank = self?.shape?.length ?? 0;
+  const axis = fromFront(call.number('dimension') ?? 0, rank);
+  const count = call.shape?.[axis];
+  if (self === undefined || size === undefined || step === undefined || typeof count !== 'number')
+    return undefined;
+  if (size * count > mostPlaces) return undefined;
+  const places = Array.from({ length: count }, (_, window) =>
+    Array.from({ length: size }, (_, at) => window * step + at),
+  );
+  const windows = call.emit('Reshape', [call.integers(places.flat()), call.integers([count, size])]);
+  const [taken] = call.emit('Gather', [self, ...windows], { axis: int(axis) });
+  if (axis === rank - 1) return [taken];
+  const order = Array.from({ length: rank + 1 }, (_, at) => at).filter((at) => at !== axis + 1);
+  return call.emit('Transpose', [taken], { perm: ints([...order, axis + 1]) });
+};
+
+/** Numbers of an index that is written out; windows of signals need more, and stay unknown. */
+const mostPlaces = 2 ** 16;
+
+const nonZero: LowerAten = (call) => {
+  const self = call.tensor('self');
+  return self && call.emit('Transpose', call.emit('NonZero', [self]));
+};
+
+export const partOperators: Readonly<Record<string, LowerAten>> = {
+  'split.Tensor': split((call, whole) => parts(whole, call.number('split_size'))),
+  'chunk.default': split((call, whole) => parts(whole, Math.ceil(whole / (call.number('chunks') ?? 0)))),
+  ...each(
+    ['split_with_sizes.default', 'split.sizes', 'split_with_sizes_copy.default'],
+    split((call) => call.numbers('split_sizes', call.numbers('split_size', []))),
+  ),
+  'tensor_split.sections': split((call, whole) => sections(whole, call.number('sections'))),
+  'unbind.int': unbind,
+  'select.int': select,
+  'slice.Tensor': slice,
+  'narrow.default': narrow,
+  'diff.default': difference,
+  ...each(['index.Tensor', '_unsafe_index.Tensor'], index),
+  ...each(['index_put.default', 'index_put_.default', '_unsafe_index_put.default'], indexPut),
+  'index_select.default': indexSelect,
+  ...each(['index_add.default', 'index_add_.default'], indexAdd),
+  'gather.default': gather,
+  'slice_scatter.default': replaced(true),
+  'select_scatter.default': replaced(false),
+  ...each(['scatter.src', 'scatter.value', 'scatter_.src', 'scatter_.value'], scatter('none')),
+  ...each(['scatter_add.default', 'scatter_add_.default'], scatter('add')),
+  ...each(['scatter_reduce.two', 'scatter_reduce_.two'], scatter(undefined)),
+  ...each(['tril.default', 'tril_.default'], triangle(0)),
+  ...each(['triu.default', 'triu_.default'], triangle(1)),
+  'one_hot.default': oneHot,
+  'unfold.default': unfold,
+  ...each(['masked_scatter.default', 'masked_scatter_.default'], maskedScatter),
+  ...each(['nonzero.default', 'argwhere.default'], nonZero),
+};
