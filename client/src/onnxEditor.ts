@@ -80,4 +80,4 @@ async function openBinary(): Promise<void> {
 }
 
 const page = (message: string): string =>
-  `<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="default-src 'none'"><title>ONNX</title></head><body><p role="status">${message.replace(/[&<>]/g, (character) => `&#${character.charCodeAt(0)};`)}</p></body></html>`;
+  `<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="default-src 'none'"><title>Layercost</title></head><body><p role="status">${message.replace(/[&<>]/g, (character) => `&#${character.charCodeAt(0)};`)}</p></body></html>`;

@@ -96,7 +96,7 @@ export function registerReport(
 
 function uriOf({ page, model, part }: PageOfModel, rendered: boolean): vscode.Uri {
   const file = (model.path.split('/').pop() ?? '').replace(
-    /(?<=\.onnx)\.layers\.yaml$|\.(onnxtxt|ya?ml)$/,
+    /(?<=\.(?:onnx|pt2))\.layers\.yaml$|\.(onnxtxt|ya?ml)$/,
     '',
   );
   const name = part === undefined ? file : `${file} ${part}`;

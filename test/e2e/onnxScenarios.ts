@@ -77,4 +77,25 @@ const fixesFinding: Scenario = {
   },
 };
 
-export const onnxScenarios: readonly Scenario[] = [togglesText, savesSpec, setsDimensions, fixesFinding];
+/** Parameters by hand: 216 + 8 of the convolution, 16 of the normalization, 80 of the last layer, whose bias is frozen. */
+const opensProgram: Scenario = {
+  name: 'an archive of torch.export opens as layers with costs',
+  steps: async (editor) => {
+    await editor.openFile(workspaceFiles.program);
+    await editor.activeTab(`${workspaceFiles.program}.layers.yaml`).waitFor();
+    await editor.lensMatching(/\b320\b/);
+    // 2 · 16 · 16 places · 27 · 8.
+    expect(await editor.lineMatching(/conv: Conv2d\(3, 8.*FLOP/)).toMatch(/FLOP/);
+    await editor.runCommand('Layercost: Show as ONNX Text');
+    await editor.activeTab(`${workspaceFiles.program}.onnxtxt`).waitFor();
+    await editor.lineMatching(/Conv.*FLOP/);
+  },
+};
+
+export const onnxScenarios: readonly Scenario[] = [
+  opensProgram,
+  togglesText,
+  savesSpec,
+  setsDimensions,
+  fixesFinding,
+];

@@ -131,12 +131,12 @@ const isBinary = (format: SniffedFormat): boolean => format === 'onnx' || format
 function openPt2(source: ByteSource, name: string): OpenedModel {
   const { program, issues } = readPt2(source);
   if (program === undefined) {
-    return { format: 'onnx', name, analysis: undefined, onnx: undefined, scenario: {}, issues };
+    return { format: 'pt2', name, analysis: undefined, onnx: undefined, scenario: {}, issues };
   }
   const { model, structure } = lowerAten(program, name, parseDimension);
   const analysis = finish(analyzeInSteps(model, structure));
   return {
-    format: 'onnx',
+    format: 'pt2',
     name,
     analysis,
     onnx: model,

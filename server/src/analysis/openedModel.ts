@@ -10,7 +10,7 @@ import type { Issue } from '../model/issue.ts';
 import type { ScenarioRequest } from '../model/scenario.ts';
 import type { ModelAnalysis } from './modelAnalysis.ts';
 
-export type ModelFormat = 'onnx' | 'onnx-text' | 'layer-spec' | 'prototxt';
+export type ModelFormat = 'onnx' | 'onnx-text' | 'pt2' | 'layer-spec' | 'prototxt';
 
 export interface OpenedModel {
   readonly format: ModelFormat;

@@ -25,15 +25,15 @@ export const partsLeftOut = (messages: readonly string[]): readonly UnknownPart[
   messages.map((reason) => ({ operator: partOfFile, reason, since: null, atMost: null }));
 
 /**
- * Whether parameters, and what follows from them alone, are known whole: a file of ONNX lists its weights whatever its
+ * Whether parameters, and what follows from them alone, are known whole: ONNX and torch.export list weights whatever
  * operators cost; those of a layer spec or a Caffe net follow from layers, as far as these are understood.
  */
 export const hasAllParameters = (
   format: ModelFormat,
   { exact, unknown }: { readonly exact: boolean; readonly unknown: readonly Pick<UnknownPart, 'operator'>[] },
-): boolean =>
-  exact ||
-  ((format === 'onnx' || format === 'onnx-text') && unknown.every(({ operator }) => operator !== partOfFile));
+): boolean => exact || (listsWeights.has(format) && unknown.every(({ operator }) => operator !== partOfFile));
+
+const listsWeights: ReadonlySet<ModelFormat> = new Set(['onnx', 'onnx-text', 'pt2']);
 
 const partOfFile = 'part of the file';
 

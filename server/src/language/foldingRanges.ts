@@ -38,7 +38,7 @@ const shortestRun = 3;
 /** Runs of nodes that launch nothing: views, constants and shape arithmetic. Specs and Caffe nets have no nodes to see. */
 function freeRuns(view: ModelView): readonly FoldingRange[] {
   const { opened, training } = view.estimate;
-  const hasNodes = opened.format === 'onnx' || opened.format === 'onnx-text';
+  const hasNodes = ['onnx', 'onnx-text', 'pt2'].includes(opened.format);
   if (!hasNodes || training === undefined) return [];
   const costs = new Set<number>();
   const sourceOf = sourceOfOperators(training.analysis);

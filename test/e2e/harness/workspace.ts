@@ -6,6 +6,7 @@ import { join, resolve } from 'node:path';
 import { encodeModel } from '../../support/onnxBytes.ts';
 
 const samples = resolve(import.meta.dirname, '../../../samples');
+const program = resolve(import.meta.dirname, '../../formats/pt2/small.pt2');
 
 /** A model that the processor trains in seconds. */
 export const smallSpec = `name: small
@@ -37,6 +38,7 @@ export const workspaceFiles = {
   wide: 'wide.layers.yaml',
   config: 'config.json',
   dynamic: 'dynamic.onnx',
+  program: 'small.pt2',
 } as const;
 
 export interface WorkspaceWishes {
@@ -87,6 +89,7 @@ function writeTestModels(folder: string): void {
   writeFileSync(join(folder, workspaceFiles.random), pseudoRandomBytes(4096));
   writeFileSync(join(folder, workspaceFiles.empty), '');
   writeFileSync(join(folder, workspaceFiles.dynamic), dynamicModel);
+  cpSync(program, join(folder, workspaceFiles.program));
   writeFileSync(join(folder, workspaceFiles.small), smallSpec);
   writeFileSync(join(folder, workspaceFiles.wide), wideSpec);
 }

@@ -17,7 +17,7 @@ const range = orUnknown(z.tuple([amount, amount])).describe('Low and high bound;
 
 const modelSchema = z.object({
   name: z.string(),
-  format: z.enum(['onnx', 'onnx-text', 'layer-spec', 'prototxt']),
+  format: z.enum(['onnx', 'onnx-text', 'pt2', 'layer-spec', 'prototxt']),
   operators: count,
   parameters: count.describe('Trainable elements, each once however often it is shared'),
   frozenParameters: count.optional().describe('Elements of weights that are not trained; 0 where absent'),
