@@ -5,7 +5,14 @@ import { formatTime } from '../model/format.ts';
 import { printable } from '../model/readableIssues.ts';
 import { add } from '../model/units.ts';
 import { lineCost } from './lineCost.ts';
-import { holdsLine, type LayerRow, type ModelView, type TextBlock, viewsOf } from './modelView.ts';
+import {
+  hasLayerLines,
+  holdsLine,
+  type LayerRow,
+  type ModelView,
+  type TextBlock,
+  viewsOf,
+} from './modelView.ts';
 import { endOfLine, type Range, rangeOfLine } from './textLines.ts';
 
 export interface DocumentSymbol {
@@ -59,7 +66,7 @@ function treeOf(view: ModelView, rows: readonly LayerRow[]): Branch {
   const root: Branch = { path: '', branches: new Map(), rows: [] };
   for (const row of rows) {
     // A block's lines stand below the block's own place in the text, not below each of its calls.
-    const spec = isSpec(view);
+    const spec = hasLayerLines(view);
     const block = spec ? blockAt(view, row.line) : undefined;
     const ancestors =
       block !== undefined ? [block.name] : spec ? [] : (ancestorsOf.get(row.layers[0]?.name ?? '') ?? []);
@@ -73,8 +80,6 @@ function treeOf(view: ModelView, rows: readonly LayerRow[]): Branch {
   }
   return root;
 }
-
-const isSpec = (view: ModelView): boolean => view.estimate.opened.format === 'layer-spec';
 
 const blockAt = (view: ModelView, line: number): TextBlock | undefined =>
   view.blocks.find(({ firstLine, lastLine }) => line >= firstLine && line <= lastLine);
@@ -100,7 +105,7 @@ function symbolsOf(view: ModelView, branch: Branch): readonly DocumentSymbol[] {
   });
   const modules = [...branch.branches.values()].flatMap((child): readonly DocumentSymbol[] => {
     const children = symbolsOf(view, child);
-    const block = isSpec(view) ? view.blocks.find(({ name }) => name === child.path) : undefined;
+    const block = hasLayerLines(view) ? view.blocks.find(({ name }) => name === child.path) : undefined;
     const first = block?.firstLine ?? smallestOf(children.map((symbol) => symbol.range.start.line));
     const last = largestOf(children.map((symbol) => symbol.range.end.line));
     const [head] = children;

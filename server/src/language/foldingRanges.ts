@@ -7,7 +7,7 @@
  */
 
 import { sourceOfOperators } from '../analysis/sourceOfOperators.ts';
-import { type ModelView, viewsOf } from './modelView.ts';
+import { hasLayerLines, type ModelView, viewsOf } from './modelView.ts';
 
 export interface FoldingRange {
   readonly firstLine: number;
@@ -39,7 +39,7 @@ const shortestRun = 3;
 function freeRuns(view: ModelView): readonly FoldingRange[] {
   const { opened, training } = view.estimate;
   const hasNodes = ['onnx', 'onnx-text', 'pt2'].includes(opened.format);
-  if (!hasNodes || training === undefined) return [];
+  if (!hasNodes || hasLayerLines(view) || training === undefined) return [];
   const costs = new Set<number>();
   const sourceOf = sourceOfOperators(training.analysis);
   for (const [index, cost] of training.costs.entries()) {

@@ -16,7 +16,7 @@ import type { LayerCost } from '../model/stepCost.ts';
 import { bytes, type Seconds } from '../model/units.ts';
 import { findOperator } from '../operators/registry.ts';
 import { lineCost, measuredTime } from './lineCost.ts';
-import { type LayerRow, type ModelView, rowAtLine, viewsOf } from './modelView.ts';
+import { hasLayerLines, type LayerRow, type ModelView, rowAtLine, viewsOf } from './modelView.ts';
 import { type Position, type Range, rangeOfLine } from './textLines.ts';
 import { caffeDocumentation } from './viewCaffe.ts';
 import { whyUnknown } from './whyUnknown.ts';
@@ -186,7 +186,7 @@ const mostReasons = 8;
 function operatorDocumentation(view: ModelView, line: number): string {
   const { analysis, format } = view.estimate.opened;
   // A line of a layer spec is in PyTorch's words; the operators it was lowered to are not the person's.
-  if (format === 'layer-spec') return '';
+  if (hasLayerLines(view)) return '';
   if (format === 'prototxt') return caffeDocumentation(view, line);
   const node = nodeOnLine(view, line);
   const operator = analysis?.graph.operators.find((candidate) => candidate.source === node);

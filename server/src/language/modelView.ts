@@ -24,6 +24,8 @@ export interface ModelView {
   readonly valueLines: ReadonlyMap<string, number>;
   /** Parts of the text: the blocks of a layer spec, the sections of an ONNX text. */
   readonly blocks: readonly TextBlock[];
+  /** The text is in the words of a layer spec, whatever the file is. */
+  readonly showsLayers?: boolean;
   /** What a benchmark measured, if one was run. */
   readonly measurements: LayerMeasurements | undefined;
   /** True where totals are those of the text before it was half written. */
@@ -138,3 +140,7 @@ const readingCodes: ReadonlySet<IssueCode> = new Set<IssueCode>([
   'spec/structure',
   'onnx/text-syntax',
 ]);
+
+/** Whether its lines are calls of layers: those of a layer spec, or of a binary model that is shown as one. */
+export const hasLayerLines = ({ showsLayers, estimate }: ModelView): boolean =>
+  showsLayers === true || estimate.opened.format === 'layer-spec';

@@ -48,7 +48,8 @@ export function viewOnnxLayers(
   const rows = [...calls, ...groups].sort((left, right) => left.line - right.line);
   return {
     text,
-    estimate: { ...estimate, opened: { ...estimate.opened, format: 'layer-spec' } },
+    estimate,
+    showsLayers: true,
     rows: markPartial(text, rows, estimate),
     nodeLines: linesOfNodes(estimate, printed, places),
     valueLines: new Map(),
