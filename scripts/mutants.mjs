@@ -1,19 +1,26 @@
 /**
  * `npm run mutants -- PATH…`: changes the source by one small fault at a time, and lists the faults that no test notices.
  * PATH is a folder or a file of `server/src`. The tests of its room run, or those that `--tests PATH,PATH` names.
+ * `--sample N` tries about so many faults: those of random lines, by `--seed`. A fault of several lines is in no sample.
  */
 
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Stryker } from '@stryker-mutator/core';
+import { sampleLines } from './mutants/sampleLines.mjs';
 import { cacheFolder, root } from './setup/project.mjs';
 
 const { values, positionals: paths } = parseArgs({
   allowPositionals: true,
-  options: { tests: { type: 'string' }, concurrency: { type: 'string', default: '2' } },
+  options: {
+    tests: { type: 'string' },
+    concurrency: { type: 'string', default: '2' },
+    sample: { type: 'string' },
+    seed: { type: 'string', default: '1' },
+  },
 });
 if (paths.length === 0) {
-  console.error('npm run mutants -- PATH… [--tests PATH,PATH] [--concurrency N]');
+  console.error('npm run mutants -- PATH… [--tests PATH,PATH] [--concurrency N] [--sample N [--seed S]]');
   process.exit(2);
 }
 
@@ -23,13 +30,18 @@ process.env.MUTANT_TESTS = tests
   .map((path) => (path.endsWith('.ts') ? path : `${path}/**/*.test.ts`))
   .join(',');
 
+// A string names a type, and then an empty one does not compile, or it is prose, whose tests are of words.
+const excludedMutations = ['StringLiteral'];
+
 const results = await new Stryker({
-  mutate: paths.map((path) => (/\.ts(:|$)/.test(path) ? path : `${path}/**/*.ts`)),
+  mutate:
+    values.sample === undefined
+      ? paths.map((path) => (/\.ts(:|$)/.test(path) ? path : `${path}/**/*.ts`))
+      : await sampleLines(paths, Number(values.sample), Number(values.seed), excludedMutations),
   testRunner: 'vitest',
   vitest: { configFile: 'scripts/mutants/vitest.config.mts', related: false },
   coverageAnalysis: 'perTest',
-  // A string names a type, and then an empty one does not compile, or it is prose, whose tests are of words.
-  mutator: { excludedMutations: ['StringLiteral'] },
+  mutator: { excludedMutations },
   // Of tables made when a file is loaded: every test would run again for each of their mutants.
   ignoreStatic: true,
   // TypeScript 7 has not what Stryker would rewrite it with, and nothing here depends on where it lies.
