@@ -7,6 +7,7 @@
 
 import type { ModelAnalysis, Parameter, TrainingGraph } from '../analysis/modelAnalysis.ts';
 import type { LoweredGraph } from '../frameworks/behaviour.ts';
+import { floatAt, itemAt } from '../model/at.ts';
 import type { Dimension } from '../model/dimension.ts';
 import type { ElementType } from '../model/elementType.ts';
 import type { Estimate } from '../model/estimate.ts';
@@ -340,7 +341,7 @@ function notesOf(
 function sumOver(operators: readonly number[], column: Float64Array): number {
   let total = 0;
   for (let position = 0; position < operators.length; position += 1) {
-    total += column[operators[position] ?? -1] ?? 0;
+    total += floatAt(column, itemAt(operators, position));
   }
   return total;
 }

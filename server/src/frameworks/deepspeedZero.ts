@@ -9,6 +9,7 @@
  * `_configure_distributed_model`; stage_1_and_2.py, `single_partition_of_fp32_groups`).
  */
 
+import { itemAt } from '../model/at.ts';
 import { bytes } from '../model/units.ts';
 import {
   backwardAt,
@@ -107,7 +108,7 @@ function shardedGradients(
   const last = group.operators - 1;
   // The gradient that does not fit sends the bucket before it; the last one goes at the end of backward.
   const closedAfter = (index: number): number =>
-    Math.max(buckets[index]?.readyAfter ?? 0, buckets[index + 1]?.gradients[0]?.readyAfter ?? last);
+    Math.max(itemAt(buckets, index).readyAfter, buckets[index + 1]?.gradients[0]?.readyAfter ?? last);
   const scatters = buckets.map(
     ({ gradients: own, bytes: size }, index): Message => ({
       gradients: own,

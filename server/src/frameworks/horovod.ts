@@ -14,7 +14,7 @@
  */
 
 import type { Operation } from '../communication/operation.ts';
-import { floatAt } from '../model/at.ts';
+import { floatAt, itemAt } from '../model/at.ts';
 import { type Bytes, bytes, bytesPerSecond, type Seconds, seconds } from '../model/units.ts';
 import { bySize } from './bySize.ts';
 import {
@@ -145,7 +145,7 @@ function fusedMessages(
   const launches = backwardLaunches();
   // What MPI sends is copied to the host before it is enqueued.
   const enqueued = (index: number): number =>
-    (isMpi ? ends : launches)[gradients[index]?.readyAfter ?? 0] ?? Number.POSITIVE_INFINITY;
+    floatAt(isMpi ? ends : launches, itemAt(gradients, index).readyAfter);
   const cached = options.get('cache') === 'true' ? 2 * timeOf(agreement) : undefined;
   const gathering = bySize((size) => timeOf({ kind: 'gather at rank 0', bytes: size }));
   const agreeing = (count: number): number => cached ?? gathering(bytes(nameBytes * count));

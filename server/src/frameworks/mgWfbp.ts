@@ -7,7 +7,7 @@
  */
 
 import { fitLinearCost, type LinearCost } from '../communication/formulas/linkCost.ts';
-import { floatAt } from '../model/at.ts';
+import { floatAt, itemAt } from '../model/at.ts';
 import { largestOf } from '../model/extremes.ts';
 import { type Bytes, bytes, seconds, sum } from '../model/units.ts';
 import { noExchange, type ProfiledStep } from './exchange.ts';
@@ -86,7 +86,7 @@ export const mgWfbp: FrameworkEntry = {
         return {
           gradients: group,
           bytes: sentAs(group, size, options),
-          readyAfter: gradients[end - 1]?.readyAfter ?? 0,
+          readyAfter: itemAt(gradients, end - 1).readyAfter,
         };
       });
       return {

@@ -1,6 +1,7 @@
 /** Gradients into buckets of limited size, or one for each tensor, or one for all; and buckets into all-reduces. */
 
 import type { CollectiveOperation } from '../communication/operation.ts';
+import { itemAt } from '../model/at.ts';
 import { largestOf } from '../model/extremes.ts';
 import { type Bytes, bytes, sum } from '../model/units.ts';
 import { bySize } from './bySize.ts';
@@ -80,7 +81,7 @@ const bucketOf = (gradients: readonly Gradient[], size: number): Bucket => ({
 export function packLayers(gradients: readonly Gradient[]): readonly Bucket[] {
   const buckets: Bucket[] = [];
   for (let first = 0; first < gradients.length; ) {
-    const readyAfter = gradients[first]?.readyAfter ?? 0;
+    const readyAfter = itemAt(gradients, first).readyAfter;
     let end = first + 1;
     while (gradients[end]?.readyAfter === readyAfter) end += 1;
     const own = gradients.slice(first, end);

@@ -23,5 +23,12 @@ export function itemAt<Item>(list: readonly Item[], index: number): Item {
   return item;
 }
 
+/** Of a key that is known to be there. */
+export function entryAt<Key, Value>(entries: ReadonlyMap<Key, Value>, key: Key): Value {
+  const value = entries.get(key);
+  if (value === undefined) throw new RangeError(`nothing is known of ${String(key)}`);
+  return value;
+}
+
 const pastEnd = (index: number, length: number): RangeError =>
   new RangeError(`index ${index} is not in a column of ${length}`);

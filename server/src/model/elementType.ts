@@ -78,6 +78,9 @@ const bitWidths: Readonly<Record<ElementType, number | null>> = {
 /** Width of one element in bits; `null` where it has none (strings, undefined). */
 export const bitsPerElement = (type: ElementType): number | null => bitWidths[type];
 
+/** What an element takes in the memory of a GPU: strings stay on the host. */
+export const bytesOnGpu = (type: ElementType): number => (bitWidths[type] ?? 0) / 8;
+
 /** Whether gradients can flow through a tensor of this type. */
 export const isFloatingPoint = (type: ElementType): boolean =>
   type.startsWith('float') || type === 'bfloat16' || type.startsWith('complex');

@@ -5,7 +5,7 @@
  * follow, what waits for them and their channels are put into columns once.
  */
 
-import { intAt } from '../model/at.ts';
+import { entryAt, intAt, itemAt } from '../model/at.ts';
 import type { TimedMessage } from './timedMessage.ts';
 
 export interface MessageColumns {
@@ -33,7 +33,7 @@ export function messageColumns(messages: readonly TimedMessage[]): MessageColumn
   const count = messages.length;
   const firstStage = new Int32Array(count + 1);
   for (let index = 0; index < count; index += 1) {
-    firstStage[index + 1] = intAt(firstStage, index) + (messages[index]?.stages.length ?? 0);
+    firstStage[index + 1] = intAt(firstStage, index) + itemAt(messages, index).stages.length;
   }
   const stageCount = intAt(firstStage, count);
   const { ranks, distinct } = ranksOf(messages.map(({ priority }) => priority));
@@ -84,8 +84,8 @@ export function ranksOf(values: readonly number[]): {
   const ranks = new Int32Array(values.length);
   let rank = 0;
   for (let index = 0; index < values.length; index += 1) {
-    const value = values[index] ?? 0;
-    if (value !== values[index - 1]) rank = rankOf.get(value) ?? 0;
+    const value = itemAt(values, index);
+    if (value !== values[index - 1]) rank = entryAt(rankOf, value);
     ranks[index] = rank;
   }
   return { ranks, distinct: distinct.length };

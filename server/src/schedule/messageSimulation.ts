@@ -88,7 +88,7 @@ export function createMessageSimulation(
 
   const enqueue = (job: number, kind: number): void => {
     const channel = intAt(channelOf, kind);
-    queues[channel]?.push(job, isByPriority[channel] === 1 ? (rank[intAt(messageOf, kind)] ?? 0) : 0, links);
+    queues[channel]?.push(job, isByPriority[channel] === 1 ? intAt(rank, intAt(messageOf, kind)) : 0, links);
   };
   /** All that happens next, at one time: jobs end, released ones and next stages queue, free channels take what goes first. */
   const pass = (): void => {

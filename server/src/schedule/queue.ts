@@ -6,7 +6,7 @@
  * comes, so that one that waits alone stands in no line.
  */
 
-import { intAt } from '../model/at.ts';
+import { intAt, itemAt } from '../model/at.ts';
 
 export interface Queue {
   /** `links`: by job, the one behind it in its line; a job waits in one queue at a time, so that queues share it. */
@@ -74,7 +74,7 @@ export function createQueue(ranks: number): Queue {
       }
       let rank = 0;
       for (let level = top; level >= 0; level -= 1) {
-        rank = 32 * rank + Math.clz32(levels[level]?.[rank] ?? 0);
+        rank = 32 * rank + Math.clz32(intAt(itemAt(levels, level), rank));
       }
       const job = intAt(heads, rank);
       const next = intAt(links, job);

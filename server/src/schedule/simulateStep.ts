@@ -106,13 +106,13 @@ export function simulateStep(
       release(stop, gpu.freeAt());
     }
     if (stop === count) break;
-    const launch = stop < split ? forward.host[stop] : backward.host[stop - split];
+    const launch = stop < split ? floatAt(forward.host, stop) : floatAt(backward.host, stop - split);
     const { all, first } = order.waitedFor;
     const end = intAt(first, stop + 1);
     for (let at = intAt(first, stop); at < end; at += 1) {
       const message = intAt(all, at);
       const share = shareOf(message);
-      if (share === 0) waitFor(message, launch ?? 0);
+      if (share === 0) waitFor(message, launch);
       else {
         updating(() => {
           waitFor(message, firstLaunch(launchShareOf(message)));

@@ -11,7 +11,7 @@
  * found, many steps are averaged.
  */
 
-import { floatAt } from '../model/at.ts';
+import { floatAt, intAt, itemAt } from '../model/at.ts';
 import { createInputSupply, type InputSupply } from './inputSupply.ts';
 import { createMessageSimulation, type MessageSimulation, type Outstanding } from './messageSimulation.ts';
 import { type SimulatedStep, simulateStep } from './simulateStep.ts';
@@ -99,18 +99,18 @@ const stepsAveraged = 24;
 function busiestChannel({ messages: { channel, time }, channels }: StepWork): number {
   const busy = new Float64Array(channels.length);
   for (let stage = 0; stage < time.length; stage += 1) {
-    const at = channel[stage] ?? 0;
+    const at = intAt(channel, stage);
     busy[at] = floatAt(busy, at) + floatAt(time, stage);
   }
   return busy.reduce((most, each) => Math.max(most, each), 0);
 }
 
 const meanOf = (steps: readonly SimulatedStep[], shown: number, turn: number): number =>
-  ((steps[shown]?.end ?? 0) - (steps[shown - turn]?.end ?? 0)) / turn;
+  (itemAt(steps, shown).end - itemAt(steps, shown - turn).end) / turn;
 
 /** After how many steps up to the shown one steps take the same times again; `undefined` where they do not twice. */
 function turnOf(steps: readonly SimulatedStep[], shown: number): number | undefined {
-  const duration = (index: number): number => (steps[index]?.end ?? 0) - (steps[index]?.start ?? 0);
+  const duration = (index: number): number => itemAt(steps, index).end - itemAt(steps, index).start;
   const isTurn = (turn: number): boolean => {
     for (let back = 0; back < turn; back += 1) {
       if (!isClose(duration(shown - back), duration(shown - back - turn))) return false;
@@ -148,7 +148,7 @@ function isSame(left: Memory, right: Memory, duration: number): boolean {
 }
 
 const areClose = (left: readonly number[], right: readonly number[], allowed: number): boolean =>
-  left.every((time, index) => Math.abs(time - (right[index] ?? 0)) <= allowed);
+  left.every((time, index) => Math.abs(time - itemAt(right, index)) <= allowed);
 
 const isClose = (left: number, right: number): boolean =>
   Math.abs(left - right) <= tolerance * Math.max(left, right);

@@ -12,7 +12,7 @@
  * while the layer before it back-propagates, the wait-free recursion τ_c(l) = max(τ_c(l+1) + t_c(l+1), τ_b(l) + t_b(l)).
  */
 
-import { floatAt, intAt } from '../model/at.ts';
+import { floatAt, intAt, itemAt } from '../model/at.ts';
 import { lazy } from '../model/lazy.ts';
 import { sumOf } from '../model/sumOf.ts';
 import { type Seconds, seconds } from '../model/units.ts';
@@ -163,7 +163,7 @@ function sentMessages(
 ): readonly SentMessage[] {
   const { steps, shown } = steady;
   const jobs = recordedJobs(steady);
-  const from = steps[shown]?.start ?? 0;
+  const from = itemAt(steps, shown).start;
   const neededAt = steps.map((step) => step.neededAt);
   const slack = slackOfMessages(shown, neededAt, jobs, messages.count);
   const { start, end } = jobs;
@@ -182,11 +182,11 @@ function sentMessages(
 function stageOf({ messages }: StepWork, steady: SteadyState): StepTimeline['stageOf'] {
   const { start, end, jobOf } = recordedJobs(steady);
   const { steps, shown } = steady;
-  const from = steps[shown]?.start ?? 0;
+  const from = itemAt(steps, shown).start;
   return (message, stage) => {
     const job = jobOf(shown, message) + stage;
     return {
-      channel: messages.channel[intAt(messages.firstStage, message) + stage] ?? 0,
+      channel: intAt(messages.channel, intAt(messages.firstStage, message) + stage),
       start: seconds(floatAt(start, job) - from),
       end: seconds(floatAt(end, job) - from),
     };
@@ -195,7 +195,7 @@ function stageOf({ messages }: StepWork, steady: SteadyState): StepTimeline['sta
 
 function batchDuring({ steps, supply, shown }: SteadyState): SuppliedBatch | undefined {
   const batch = supply?.batches[Math.min(shown + 1, supply.batches.length - 1)];
-  return batch && shifted(batch, -(steps[shown]?.start ?? 0));
+  return batch && shifted(batch, -itemAt(steps, shown).start);
 }
 
 function recordedJobs({ traffic: { jobs } }: SteadyState): Jobs {

@@ -9,6 +9,7 @@
 
 import type { OnnxGraph, OnnxNode, OnnxType } from '../../formats/onnx/syntax.ts';
 import type { StatedRepetition } from '../../lowering/providedStructure.ts';
+import { intAt } from '../../model/at.ts';
 import type { Attribute, TensorLiteral } from '../../model/attribute.ts';
 import { hasTrait } from '../../operators/operatorFacts.ts';
 import type { FlatNode } from '../expandFunctions.ts';
@@ -148,12 +149,12 @@ function follows(
     // What a node stores is told apart by name, as any stored tensor is.
     if (!areNamesAlike(node.node.outputs[0] ?? '', earlierNode?.node.outputs[0] ?? '')) return false;
   }
-  const step = at(firstOutput, index) - at(firstOutput, index - period);
-  const first = at(firstInput, index);
-  const before = at(firstInput, index - period);
-  for (let input = 0; input < at(firstInput, index + 1) - first; input += 1) {
-    const source = at(sources, first + input);
-    const earlier = at(sources, before + input);
+  const step = intAt(firstOutput, index) - intAt(firstOutput, index - period);
+  const first = intAt(firstInput, index);
+  const before = intAt(firstInput, index - period);
+  for (let input = 0; input < intAt(firstInput, index + 1) - first; input += 1) {
+    const source = intAt(sources, first + input);
+    const earlier = intAt(sources, before + input);
     if (source === earlier) continue;
     if (source < 0 || earlier < 0) {
       if (source > absent || earlier > absent || source === absent || earlier === absent) return false;
@@ -247,8 +248,8 @@ function ownBlocks(wiring: Wiring, run: StatedRepetition): Repetition | undefine
   const { nodes, firstInput, firstOutput, sources, stored, declared, graphOutputs } = wiring;
   const { start, period, count } = run;
   const end = start + period * count;
-  const perBlock = at(firstOutput, start + period) - at(firstOutput, start);
-  const outputsBefore = at(firstOutput, start);
+  const perBlock = intAt(firstOutput, start + period) - intAt(firstOutput, start);
+  const outputsBefore = intAt(firstOutput, start);
 
   /** By stored tensor: the block that alone reads it, and what the first block reads in its place; negative for none. */
   const owner = new Int32Array(stored.length).fill(nobody);
@@ -256,18 +257,18 @@ function ownBlocks(wiring: Wiring, run: StatedRepetition): Repetition | undefine
   /** By tensor of the first block: what the block at hand has in its place. */
   const places = new Int32Array(stored.length);
   const placedIn = new Int32Array(stored.length).fill(nobody);
-  const firstOfAll = at(firstInput, start);
-  const inputsPerBlock = at(firstInput, start + period) - firstOfAll;
+  const firstOfAll = intAt(firstInput, start);
+  const inputsPerBlock = intAt(firstInput, start + period) - firstOfAll;
   for (let block = 0; block < count; block += 1) {
     const first = firstOfAll + block * inputsPerBlock;
     const blockOutputs = outputsBefore + block * perBlock;
     for (let input = 0; input < inputsPerBlock; input += 1) {
-      const source = at(sources, first + input);
-      const inFirst = at(sources, firstOfAll + input);
-      if (inFirst === at(sources, firstOfAll + inputsPerBlock + input)) {
+      const source = intAt(sources, first + input);
+      const inFirst = intAt(sources, firstOfAll + input);
+      if (inFirst === intAt(sources, firstOfAll + inputsPerBlock + input)) {
         if (source !== inFirst || source >= outputsBefore) return undefined;
         if (source < absent) {
-          if (at(owner, -2 - source) >= 0) return undefined;
+          if (intAt(owner, -2 - source) >= 0) return undefined;
           owner[-2 - source] = everybody;
         }
       } else if (source >= 0) {
@@ -275,25 +276,25 @@ function ownBlocks(wiring: Wiring, run: StatedRepetition): Repetition | undefine
       } else {
         const tensor = -2 - source;
         const pattern = -2 - inFirst;
-        if (at(placedIn, pattern) !== block) {
-          if (at(owner, tensor) !== nobody) return undefined;
+        if (intAt(placedIn, pattern) !== block) {
+          if (intAt(owner, tensor) !== nobody) return undefined;
           // An input is held until it is read: how many there still are tells blocks apart.
           if (stored[tensor]?.literal === undefined) return undefined;
           owner[tensor] = block;
           origin[tensor] = pattern;
           places[pattern] = tensor;
           placedIn[pattern] = block;
-        } else if (at(places, pattern) !== tensor) return undefined;
+        } else if (intAt(places, pattern) !== tensor) return undefined;
       }
     }
   }
-  const isOwned = (source: number): boolean => source < absent && at(owner, -2 - source) >= 0;
+  const isOwned = (source: number): boolean => source < absent && intAt(owner, -2 - source) >= 0;
   const lastBlock = outputsBefore + (count - 1) * perBlock;
   for (const output of graphOutputs) if (isOwned(output)) return undefined;
   for (let index = 0; index < nodes.length; index += 1) {
-    if (index === start) index = end;
-    for (let input = at(firstInput, index); input < at(firstInput, index + 1); input += 1) {
-      const source = at(sources, input);
+    if (index >= start && index < end) continue;
+    for (let input = intAt(firstInput, index); input < intAt(firstInput, index + 1); input += 1) {
+      const source = intAt(sources, input);
       if (isOwned(source)) return undefined;
       if (index >= end && source >= outputsBefore && source < lastBlock) return undefined;
     }
@@ -306,10 +307,10 @@ function ownBlocks(wiring: Wiring, run: StatedRepetition): Repetition | undefine
   const owners = new Map<string, number>();
   const origins = new Map<string, string>();
   for (const [tensor, { name }] of stored.entries()) {
-    const block = at(owner, tensor);
+    const block = intAt(owner, tensor);
     if (block < 0) continue;
     owners.set(name, block);
-    origins.set(name, stored[at(origin, tensor)]?.name ?? '');
+    origins.set(name, stored[intAt(origin, tensor)]?.name ?? '');
   }
   return { start, period, count, owners, origins };
 }
@@ -358,5 +359,3 @@ function haveOwnScopes(nodes: readonly FlatNode[], { start, period, count }: Sta
   }
   return true;
 }
-
-const at = (values: Int32Array, index: number): number => values[index] ?? 0;

@@ -7,6 +7,7 @@
 
 import { hasOption } from '../../frameworks/registry.ts';
 import { halfPrecision } from '../../hardware/computePath.ts';
+import { itemAt } from '../../model/at.ts';
 import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatBytes, formatPercent, formatTime } from '../../model/format.ts';
 import type { Finding, MessageCost } from '../../model/stepCost.ts';
@@ -106,7 +107,7 @@ function messageText(step: EstimatedStep, message: MessageCost, position: number
 function lateness({ plan, timeline }: EstimatedStep, position: number): string {
   const before = plan.exchange.messages[position]?.before.pass ?? 'update';
   if (before === 'forward' || before === 'backward') return `is still in flight when ${before} needs it`;
-  const start = timeline.messages[position]?.start ?? 0;
+  const start = itemAt(timeline.messages, position).start;
   const backwardEnd = timeline.backwardEnds.at(-1) ?? 0;
   return start >= backwardEnd * (1 - 1e-9)
     ? 'starts after backward has ended'

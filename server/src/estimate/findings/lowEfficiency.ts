@@ -8,6 +8,7 @@
 
 import { nodesFor } from '../../communication/placement.ts';
 import type { Channel } from '../../frameworks/exchange.ts';
+import { itemAt } from '../../model/at.ts';
 import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatPercent } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
@@ -80,7 +81,7 @@ function leastStep({ traffic }: StepPlan): number {
   const busy = new Map<Channel, number>();
   for (const { stages, times, perStep } of traffic.routes) {
     stages.forEach(({ channel }, stage) => {
-      busy.set(channel, (busy.get(channel) ?? 0) + (times[stage]?.time ?? 0) * perStep);
+      busy.set(channel, (busy.get(channel) ?? 0) + itemAt(times, stage).time * perStep);
     });
   }
   return Math.max(0, ...busy.values());

@@ -1,5 +1,6 @@
 /** `findings/serial-rank`: every worker waits while the first one gathers from each, one by one. */
 
+import { itemAt } from '../../model/at.ts';
 import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatPercent, formatTime } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
@@ -10,7 +11,7 @@ export function serialRank({ plan, timeline }: EstimatedStep): readonly Finding[
   let time = 0;
   for (const { stages, times, perStep } of plan.traffic.routes) {
     stages.forEach(({ operation }, position) => {
-      if (operation.kind === 'gather at rank 0') time += perStep * (times[position]?.time ?? 0);
+      if (operation.kind === 'gather at rank 0') time += perStep * itemAt(times, position).time;
     });
   }
   if (time === 0 || time < thresholdOf(plan.scenario.thresholds, 'serial-rank') * timeline.step) return [];

@@ -13,7 +13,7 @@ import type { LoweredGraph } from '../../frameworks/behaviour.ts';
 import { broadcastOperand } from '../../frameworks/pytorch/broadcastOperand.ts';
 import { floatAt } from '../../model/at.ts';
 import { distinct } from '../../model/distinct.ts';
-import { bitsPerElement } from '../../model/elementType.ts';
+import { bytesOnGpu } from '../../model/elementType.ts';
 import { sumOf } from '../../model/sumOf.ts';
 import { hasTrait, inPyTorch } from '../../operators/operatorFacts.ts';
 
@@ -160,9 +160,7 @@ function gradientBytes(training: TrainingGraph, lowered: LoweredGraph, name: str
   const producer = lowered.operators[training.analysis.graph.values.get(name)?.producer ?? -1];
   if (tensor === undefined || producer?.inside === true) return 0;
   const bytesPerElement =
-    tensor.elementType === 'float32'
-      ? (producer?.bytesPerElement ?? 4)
-      : (bitsPerElement(tensor.elementType) ?? 0) / 8;
+    tensor.elementType === 'float32' ? (producer?.bytesPerElement ?? 4) : bytesOnGpu(tensor.elementType);
   return tensor.elements * bytesPerElement;
 }
 

@@ -6,7 +6,7 @@
  */
 
 import { distinct } from '../../model/distinct.ts';
-import { bitsPerElement } from '../../model/elementType.ts';
+import { bytesOnGpu } from '../../model/elementType.ts';
 import type { BoundTensor } from '../../operators/definition.ts';
 import { type LoweredTraining, type Variables, valueLifetimes } from './valueLifetimes.ts';
 
@@ -101,5 +101,4 @@ const nothing: readonly never[] = [];
 
 /** Bytes of a value whose float32 elements take `bytesPerElement`. */
 export const valueBytes = (tensor: BoundTensor, bytesPerElement: number): number =>
-  tensor.elements *
-  (tensor.elementType === 'float32' ? bytesPerElement : (bitsPerElement(tensor.elementType) ?? 0) / 8);
+  tensor.elements * (tensor.elementType === 'float32' ? bytesPerElement : bytesOnGpu(tensor.elementType));

@@ -7,6 +7,7 @@
  */
 
 import type { LoweredGraph } from '../../frameworks/behaviour.ts';
+import { itemAt } from '../../model/at.ts';
 import { parameterBytes } from '../plan/gradients.ts';
 import { recomputedSteps } from '../plan/loweredStep.ts';
 import { addsToGradients, type StepPlan } from '../plan/stepPlan.ts';
@@ -95,7 +96,7 @@ export function replay(trace: MemoryTrace, allocator: CachingAllocator, steps = 
     }
     for (const event of trace.events) {
       if (event >= 0) {
-        const block = allocator.allocate(trace.sizes[event] ?? 0);
+        const block = allocator.allocate(itemAt(trace.sizes, event));
         if (block === undefined) return false;
         left[event] = block;
         continue;

@@ -4,7 +4,7 @@
  */
 
 import { type Fold, type FoldLayout, keptAtEnd, keptAtStart } from '../../analysis/repetition/foldGraph.ts';
-import { intAt } from '../../model/at.ts';
+import { intAt, itemAt } from '../../model/at.ts';
 import { backwardPlace, forwardPlace, type PassEvents } from './passEvents.ts';
 
 /** `undefined` where the blocks kept do not do the same, so that nothing says what those left out do. */
@@ -21,7 +21,7 @@ function unfoldBlocks(fold: Fold, pass: PassEvents): PassEvents | undefined {
   const last = cut - period;
   const isLast = (operator: number): boolean => operator >= last && operator < cut;
   const isBlock = isInBlocks(fold);
-  const takerOf = (number: number): number => operatorAt(pass.taken[number]?.place ?? 0, operators);
+  const takerOf = (number: number): number => operatorAt(itemAt(pass.taken, number).place, operators);
   const isOfLast = (number: number): boolean => isLast(takerOf(number));
   const taken: { readonly bytes: number; place: number }[] = pass.taken.map(({ bytes }) => ({
     bytes,
@@ -38,7 +38,7 @@ function unfoldBlocks(fold: Fold, pass: PassEvents): PassEvents | undefined {
     copy === 0 ? number : intAt(firstCopies, number) + copy - 1;
   /** The same of a block before or behind. */
   const sameOf = (number: number, blocks: number): number => {
-    const place = pass.taken[number]?.place ?? 0;
+    const { place } = itemAt(pass.taken, number);
     const operator = takerOf(number) + blocks * period;
     const moved = isBackward(place, operators) ? backwardPlace(operator, operators) : forwardPlace(operator);
     return ordinals.at(moved, ordinals.of(number)) ?? number;
@@ -70,9 +70,9 @@ function unfoldBlocks(fold: Fold, pass: PassEvents): PassEvents | undefined {
     const all: number[] = [];
     for (let index = 0; index < own.length; ) {
       let end = index;
-      while (end < own.length && (own[end] ?? 0) < 0 && isOfLast(~(own[end] ?? 0))) end += 1;
+      while (end < own.length && itemAt(own, end) < 0 && isOfLast(~itemAt(own, end))) end += 1;
       if (end === index) {
-        all.push(own[index] ?? 0);
+        all.push(itemAt(own, index));
         index += 1;
         continue;
       }
@@ -146,10 +146,10 @@ function areSettled({ cut, period, ...rest }: Fold, pass: PassEvents, ordinals: 
     return (
       own.length === others.length &&
       own.every((event, index) => {
-        const theirs = others[index] ?? 0;
+        const theirs = itemAt(others, index);
         if (event >= 0) return theirs >= 0 && taken[event]?.bytes === taken[theirs]?.bytes;
         if (theirs >= 0 || ordinals.of(~event) !== ordinals.of(~theirs)) return false;
-        const [from, their] = [taken[~event]?.place ?? 0, taken[~theirs]?.place ?? 0];
+        const [from, their] = [itemAt(taken, ~event).place, itemAt(taken, ~theirs).place];
         const [operator, theirOperator] = [operatorAt(from, operators), operatorAt(their, operators)];
         const at = operatorAt(place, operators);
         return (

@@ -4,7 +4,7 @@ import type { EmbeddingTable } from '../../analysis/embeddingTables.ts';
 import type { ModelAnalysis, TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import { foldedIndex } from '../../analysis/repetition/foldGraph.ts';
 import type { Gradient } from '../../frameworks/gradient.ts';
-import { bitsPerElement, type ElementType } from '../../model/elementType.ts';
+import { bytesOnGpu, type ElementType } from '../../model/elementType.ts';
 import { memoizeRecent } from '../../model/memoizeRecent.ts';
 import { isSameContent } from '../../model/sameContent.ts';
 import { type Bytes, bytes } from '../../model/units.ts';
@@ -70,7 +70,5 @@ export function parameterBytes(
   { elements, elementType }: { readonly elements: number; readonly elementType: ElementType },
   bytesPerElement = 4,
 ): Bytes {
-  return bytes(
-    elements * (elementType === 'float32' ? bytesPerElement : (bitsPerElement(elementType) ?? 0) / 8),
-  );
+  return bytes(elements * (elementType === 'float32' ? bytesPerElement : bytesOnGpu(elementType)));
 }

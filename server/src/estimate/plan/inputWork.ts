@@ -11,7 +11,7 @@ import { operationTime } from '../../communication/operationTime.ts';
 import type { Placement } from '../../communication/placement.ts';
 import type { InputHandling } from '../../frameworks/exchange.ts';
 import type { ClusterProfile } from '../../hardware/clusterProfile.ts';
-import { bitsPerElement } from '../../model/elementType.ts';
+import { bytesOnGpu } from '../../model/elementType.ts';
 import type { InputScenario, Scenario } from '../../model/scenario.ts';
 import { bytes, type Seconds, seconds } from '../../model/units.ts';
 import type { TimedInput } from '../../schedule/stepWork.ts';
@@ -128,7 +128,7 @@ function inputBytes({ analysis, tensors }: TrainingGraph): number {
   let total = 0;
   for (const name of analysis.graph.inputs) {
     const tensor = tensors.get(name);
-    if (tensor !== undefined) total += (tensor.elements * (bitsPerElement(tensor.elementType) ?? 0)) / 8;
+    if (tensor !== undefined) total += tensor.elements * bytesOnGpu(tensor.elementType);
   }
   return total;
 }

@@ -141,7 +141,7 @@ const columnOf = {
 } as const satisfies Record<TimeBasis, keyof PassTimes>;
 
 function raiseTo(column: Float64Array, index: number, least: number): void {
-  column[index] = Math.max(column[index] ?? 0, least);
+  column[index] = Math.max(floatAt(column, index), least);
 }
 
 function addTo(column: Float64Array, index: number, amount: number): void {

@@ -6,7 +6,7 @@ import type { FrameworkBehaviour, Update } from '../../frameworks/behaviour.ts';
 import { resolveFramework } from '../../frameworks/registry.ts';
 import type { ClusterProfile } from '../../hardware/clusterProfile.ts';
 import { findGpu } from '../../hardware/gpus.ts';
-import { floatAt } from '../../model/at.ts';
+import { floatAt, itemAt } from '../../model/at.ts';
 import { type Bound, estimateOf } from '../../model/estimate.ts';
 import { lazy } from '../../model/lazy.ts';
 import type { LayerMeasurements } from '../../model/measurement.ts';
@@ -250,7 +250,7 @@ export function queueOfMessages(plan: StepPlan, bound: Bound): (message: number)
   if (time === 0) return () => 0;
   const { placement, traffic } = plan;
   const perServerTime = (time * placement.nodes) / timeAtServers(plan);
-  return (message) => perServerTime * (traffic.serverTimes[message] ?? 0);
+  return (message) => perServerTime * itemAt(traffic.serverTimes, message);
 }
 
 /** Its times alone, which is less work. `growth` scales GPU work of the model, as a larger batch would. */

@@ -1,5 +1,6 @@
 /** Lays out rows of text in aligned columns, for terminals and fixed-width blocks. */
 
+import { itemAt } from '../../model/at.ts';
 import { memoize } from '../../model/memoize.ts';
 import { shortenMiddle } from './fitText.ts';
 
@@ -31,7 +32,7 @@ export function fitColumns(
     .filter((index) => columns[index]?.leaves !== undefined)
     .toSorted((one, other) => (columns[one]?.leaves ?? 0) - (columns[other]?.leaves ?? 0));
   const least = (index: number): number =>
-    Math.min(widths[index] ?? 0, columns[index]?.least ?? Number.POSITIVE_INFINITY);
+    Math.min(itemAt(widths, index), columns[index]?.least ?? Number.POSITIVE_INFINITY);
   const out = new Set<number>();
   const shown = (): readonly number[] => columns.flatMap((_, index) => (out.has(index) ? [] : [index]));
   const total = (size: (index: number) => number): number =>
@@ -40,10 +41,10 @@ export function fitColumns(
     if (total(least) <= room) break;
     out.add(index);
   }
-  let excess = total((index) => widths[index] ?? 0) - room;
+  let excess = total((index) => itemAt(widths, index)) - room;
   const limits = [...widths];
   for (const index of shown().toReversed()) {
-    const natural = widths[index] ?? 0;
+    const natural = itemAt(widths, index);
     const taken = Math.max(0, Math.min(excess, natural - least(index)));
     excess -= taken;
     limits[index] = natural - taken;
@@ -51,7 +52,7 @@ export function fitColumns(
   const fitted = rows.map((row) =>
     shown().map((index) => {
       const cell = row[index] ?? '';
-      return columns[index]?.least === undefined ? cell : shortenMiddle(cell, limits[index] ?? 0);
+      return columns[index]?.least === undefined ? cell : shortenMiddle(cell, itemAt(limits, index));
     }),
   );
   return {
@@ -76,7 +77,7 @@ export function layoutColumns(
   // A long table says the same few things again and again, each of which is filled up once.
   const filled = columns.map(({ align }, index) =>
     memoize((cell: string) => {
-      const length = (widths[index] ?? 0) + cell.length - width(cell);
+      const length = itemAt(widths, index) + cell.length - width(cell);
       return align === 'right' ? cell.padStart(length) : cell.padEnd(length);
     }),
   );

@@ -3,7 +3,7 @@
 import type { ModelAnalysis } from '../../analysis/modelAnalysis.ts';
 import type { OpenedModel } from '../../analysis/openedModel.ts';
 import { type Dimension, isUnknown, printDimension } from '../../model/dimension.ts';
-import { bitsPerElement } from '../../model/elementType.ts';
+import { bytesOnGpu } from '../../model/elementType.ts';
 import type { Range } from '../../model/estimate.ts';
 import type { Issue } from '../../model/issue.ts';
 import { memoize } from '../../model/memoize.ts';
@@ -34,7 +34,7 @@ export function makeReport(
         : { frozenParameters: analysis.frozen.reduce((total, { elements }) => total + elements, 0) }),
       batchDimension: analysis.batchSymbol ?? null,
       parameterBytes: analysis.parameters.reduce(
-        (total, parameter) => total + (parameter.elements * (bitsPerElement(parameter.elementType) ?? 0)) / 8,
+        (total, parameter) => total + parameter.elements * bytesOnGpu(parameter.elementType),
         0,
       ),
     },

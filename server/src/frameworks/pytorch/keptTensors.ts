@@ -1,7 +1,7 @@
 /** What autograd keeps from forward to backward, named so that the same memory is counted once. */
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
-import { bitsPerElement } from '../../model/elementType.ts';
+import { bytesOnGpu } from '../../model/elementType.ts';
 import { isWeight, type Value } from '../../model/graph.ts';
 import { bytes } from '../../model/units.ts';
 import type { BoundTensor, SavedTensor } from '../../operators/definition.ts';
@@ -110,4 +110,4 @@ export function storedValue({ training, types, storage }: EagerStep, name: strin
 
 /** Bytes per element; those of a float32 tensor of the file are what it is computed or stored in. */
 const bytesPerElementOf = ({ elementType }: BoundTensor, ofFloat32: number): number =>
-  elementType === 'float32' ? ofFloat32 : (bitsPerElement(elementType) ?? 0) / 8;
+  elementType === 'float32' ? ofFloat32 : bytesOnGpu(elementType);

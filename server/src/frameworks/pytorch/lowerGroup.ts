@@ -3,7 +3,7 @@
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { KernelEnvironment } from '../../hardware/kernelEnvironment.ts';
 import type { KernelWork } from '../../hardware/kernelWork.ts';
-import { bitsPerElement } from '../../model/elementType.ts';
+import { bytesOnGpu } from '../../model/elementType.ts';
 import type { Operator } from '../../model/graph.ts';
 import { bytes, flops } from '../../model/units.ts';
 import type { AttentionShape, BoundTensor, KernelClass, Work } from '../../operators/definition.ts';
@@ -240,8 +240,7 @@ function sizeOf(training: TrainingGraph, names: readonly string[], bytesPerEleme
     const tensor = training.tensors.get(name);
     if (tensor === undefined) continue;
     size +=
-      tensor.elements *
-      (tensor.elementType === 'float32' ? bytesPerElement : (bitsPerElement(tensor.elementType) ?? 0) / 8);
+      tensor.elements * (tensor.elementType === 'float32' ? bytesPerElement : bytesOnGpu(tensor.elementType));
   }
   return size;
 }

@@ -1,6 +1,7 @@
 /** One operator of eager PyTorch that no group holds: its kernels, and what is copied and cast around them. */
 
 import type { KernelWork } from '../../hardware/kernelWork.ts';
+import { entryAt } from '../../model/at.ts';
 import { distinct } from '../../model/distinct.ts';
 import { type Graph, isWeight } from '../../model/graph.ts';
 import { hasTrait, inPyTorch } from '../../operators/operatorFacts.ts';
@@ -79,7 +80,7 @@ function lowerSplit(step: EagerStep, { operator, type, environment }: TypedOpera
   const [source = ''] = operator.inputs;
   const learns = mode === 'training' && training.requiresGradient.has(source) && operator.outputs.length > 1;
   if (!learns) return view;
-  const elements = training.tensors.get(source)?.elements ?? 0;
+  const elements = entryAt(training.tensors, source).elements;
   return { ...view, backwardData: [elementwiseKernel(2 * elements * type.bytesPerElement, 0, environment)] };
 }
 
@@ -87,7 +88,7 @@ function lowerSplit(step: EagerStep, { operator, type, environment }: TypedOpera
 function lowerCopy(step: EagerStep, { operator, type, environment }: TypedOperator): LoweredOperator {
   const { training, mode } = step;
   const [source = ''] = operator.inputs;
-  const elements = training.tensors.get(operator.outputs[0] ?? '')?.elements ?? 0;
+  const elements = entryAt(training.tensors, operator.outputs[0] ?? '').elements;
   const copy = elementwiseKernel(
     elements * (storedBytesPerElement(step, source) + type.bytesPerElement),
     0,
@@ -106,7 +107,7 @@ function broadcastCopies(
   return distinct(operator.inputs).flatMap((name) => {
     const elements = broadcastOperand(training, operator, name);
     if (elements === undefined) return noKernels;
-    const size = (elements + (training.tensors.get(name)?.elements ?? 0)) * type.bytesPerElement;
+    const size = (elements + entryAt(training.tensors, name).elements) * type.bytesPerElement;
     return [elementwiseKernel(size, 0, environment)];
   });
 }
@@ -121,7 +122,7 @@ function biasOf(
 ): readonly KernelWork[] {
   const bias = operator.inputs[2] ?? '';
   if (cost.class !== 'convolution' || bias === '' || isZero(training.analysis.graph, bias)) return noKernels;
-  const elements = training.tensors.get(operator.outputs[0] ?? '')?.elements ?? 0;
+  const elements = entryAt(training.tensors, operator.outputs[0] ?? '').elements;
   return [elementwiseKernel(2 * elements * type.bytesPerElement, elements, environment)];
 }
 

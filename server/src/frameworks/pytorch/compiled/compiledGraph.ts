@@ -2,7 +2,7 @@
 
 import type { TrainingGraph } from '../../../analysis/modelAnalysis.ts';
 import type { KernelWork } from '../../../hardware/kernelWork.ts';
-import { bitsPerElement } from '../../../model/elementType.ts';
+import { bytesOnGpu } from '../../../model/elementType.ts';
 import { isWeight, type Operator } from '../../../model/graph.ts';
 import { bytes } from '../../../model/units.ts';
 import { isMatmulClass, type KnownCost } from '../../../operators/definition.ts';
@@ -69,7 +69,7 @@ export class CompiledGraph {
     const tensor = this.training.tensors.get(name);
     if (tensor === undefined) return 0;
     if (tensor.elementType !== 'float32') {
-      return tensor.elements * ((bitsPerElement(tensor.elementType) ?? 0) / 8);
+      return tensor.elements * bytesOnGpu(tensor.elementType);
     }
     return tensor.elements * this.bytesPerElementOf(name);
   }
