@@ -1,7 +1,8 @@
 /**
  * `npm run samples [NAME ...]` writes the sample models. `npm run samples -- --exports [NAME ...]` exports thirty models in
  * every way that people export them, costs each file, and writes the table `measured/exports.jsonl`; with names, it
- * replaces their rows. `--folder FOLDER` keeps the exported files; where they are there, they are costed again. Both need
+ * replaces their rows. `npm run samples -- --optimized [NAME ...]` does so for exports that were optimized for inference, in
+ * `measured/optimized.jsonl`. `--folder FOLDER` keeps the exported files; where they are there, they are costed again. All need
  * PyTorch; what else is needed is in `samples/scripts/requirements.txt`.
  */
 
@@ -12,7 +13,10 @@ import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { loadSource, root } from './loadSource.mjs';
 
-const table = join(root, 'measured/exports.jsonl');
+const tables = {
+  '--exports': { table: join(root, 'measured/exports.jsonl'), script: 'exports.py' },
+  '--optimized': { table: join(root, 'measured/optimized.jsonl'), script: 'optimized.py' },
+};
 const [option, ...parameters] = process.argv.slice(2);
 const python = (script, parameters, stdio) =>
   spawn('python3', [join(root, 'samples/scripts', script), ...parameters], { stdio });
@@ -20,24 +24,24 @@ const ended = (child) => new Promise((resolve) => child.on('close', (code) => re
 const linesOf = (path) => (existsSync(path) ? readFileSync(path, 'utf8').split('\n').filter(Boolean) : []);
 
 process.exitCode =
-  option === '--exports'
-    ? await exportAndCost(parameters)
+  tables[option] !== undefined
+    ? await exportAndCost(tables[option], parameters)
     : await ended(python('export.py', process.argv.slice(2), 'inherit'));
 
-async function exportAndCost(parameters) {
+async function exportAndCost(target, parameters) {
   const at = parameters.indexOf('--folder');
   const only = at < 0 ? parameters : parameters.toSpliced(at, 2);
-  if (at >= 0) return costFolder(resolve(parameters[at + 1]), only);
+  if (at >= 0) return costFolder(target, resolve(parameters[at + 1]), only);
   const folder = mkdtempSync(join(tmpdir(), 'layercost-exports-'));
   try {
-    return await costFolder(folder, only);
+    return await costFolder(target, folder, only);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
 /** Exports to `folder` the models that are not there, and costs all. */
-async function costFolder(folder, only) {
+async function costFolder({ table, script }, folder, only) {
   const { costExport } = await loadSource('scripts/exports/costExport.ts');
   const list = join(folder, 'exports.jsonl');
   const isWanted = ({ model }) => only.length === 0 || model === undefined || only.includes(model);
@@ -60,7 +64,7 @@ async function costFolder(folder, only) {
   if (only.length === 0 ? exported.length === 0 : missing.length > 0) {
     const names = missing.length > 0 ? ['--only', ...missing] : [];
     const stdio = ['ignore', 'pipe', process.env.VERBOSE ? 'inherit' : 'ignore'];
-    const child = python('exports.py', [folder, ...names], stdio);
+    const child = python(script, [folder, ...names], stdio);
     const exited = ended(child);
     for await (const line of createInterface({ input: child.stdout })) {
       appendFileSync(list, `${line}\n`);

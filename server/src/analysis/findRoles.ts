@@ -131,10 +131,18 @@ function findUses(graph: Graph, captured: ReadonlyMap<number, readonly string[]>
   return uses;
 }
 
-/** A vector that the exporter named, as a factor of a product: positions or frequencies, where weights are matrices. */
+/**
+ * A vector that the exporter named, as a factor of a product: positions or frequencies, where weights are matrices. With three
+ * axes and more, only one of them wider than 1, it is the factor of an outer product.
+ */
 const isFoldedVector = (name: string, role: string | undefined, graph: Graph): boolean => {
   const value = graph.values.get(name);
-  return role === 'operand' && value !== undefined && isAnonymousTensor(name) && rankOf(value) === 1;
+  if (role !== 'operand' || value?.type.kind !== 'tensor' || !isKnownShape(value.type.shape)) return false;
+  const { shape } = value.type;
+  if (shape.length === 1) return isAnonymousTensor(name);
+  // `torch.export` names what an exporter folds later for its operators, without a path of modules.
+  const isNamedByExporter = isAnonymousTensor(name) || !name.includes('.');
+  return shape.length > 2 && isNamedByExporter && shape.filter((size) => size !== 1).length === 1;
 };
 
 function isLive(name: string, uses: ReadonlyMap<string, Use>, graph: Graph): boolean {
@@ -142,6 +150,9 @@ function isLive(name: string, uses: ReadonlyMap<string, Use>, graph: Graph): boo
   const type = graph.values.get(name)?.type;
   return type?.kind !== 'tensor' || type.elementType === 'undefined' || isFloatingPoint(type.elementType);
 }
+
+/** A `Constant` node of PyTorch's TorchScript exporter that an optimizer stored as a tensor. */
+const isStoredConstant = ({ name }: Value): boolean => /^\/.*\bConstant(_\d+)?_output_0$/.test(name);
 
 function isTrained(value: Value, use: Use | undefined, graph: Graph, otherInputs: boolean): boolean {
   if (use?.differentiable !== true || value.type.kind !== 'tensor') return false;
@@ -157,7 +168,11 @@ function isTrained(value: Value, use: Use | undefined, graph: Graph, otherInputs
   switch (originOf(value, graph)) {
     case 'initializer':
     case 'generated':
-      return !isBufferName(value.name) && (use.asWeight || isLearnedOperand(value, elements, graph));
+      return (
+        !isBufferName(value.name) &&
+        !isStoredConstant(value) &&
+        (use.asWeight || isLearnedOperand(value, elements, graph))
+      );
     case 'constant':
       // Some exporters keep weights in `Constant` nodes; PyTorch's, which names them by path, never does.
       return use.asWeight && elements > 1 && rankOf(value) > 0 && !value.name.startsWith('/');

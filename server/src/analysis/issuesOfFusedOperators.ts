@@ -6,8 +6,17 @@ import type { Issue } from '../model/issue.ts';
 /** The rules that made a node, as `onnxscript.rewriter` records them: `RmsNormFusion2`. */
 const rules = 'pkg.onnxscript.rewriter.rule_name';
 
+/** What ONNX Runtime fuses from operators that models write out, and that no exporter writes by itself. */
+const fusedTypes: ReadonlySet<string> = new Set([
+  'FastGelu',
+  'SimplifiedLayerNormalization',
+  'SkipSimplifiedLayerNormalization',
+]);
+
 export function issuesOfFusedOperators(nodes: readonly OnnxNode[]): readonly Issue[] {
-  const fused = nodes.filter(({ metadata }) => /Fusion/.test(metadata.get(rules) ?? ''));
+  const fused = nodes.filter(
+    ({ type, metadata }) => /Fusion/.test(metadata.get(rules) ?? '') || fusedTypes.has(type),
+  );
   const [first] = fused;
   if (first === undefined) return [];
   const count = fused.length === 1 ? '1 operator' : `${fused.length} operators`;
@@ -15,7 +24,7 @@ export function issuesOfFusedOperators(nodes: readonly OnnxNode[]): readonly Iss
     {
       code: 'graph/fused-operators',
       severity: 'information',
-      message: `The exporter fused what the model writes out into ${count}, first ${first.type} \`${first.name || first.outputs[0]}\`: each is costed as one kernel; export with \`optimize=False\` if training runs them one by one`,
+      message: `${count}, first ${first.type} \`${first.name || first.outputs[0]}\`, may be fused from what the model writes out: each is costed as one kernel; if training runs them one by one, export with \`optimize=False\` and take the file from before it was optimized`,
     },
   ];
 }

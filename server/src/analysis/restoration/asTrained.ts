@@ -8,6 +8,7 @@ import { evaluationExport } from './evaluationExport.ts';
 import type { FoldedNormalization } from './foldedNormalization.ts';
 import { restoreNormalizations } from './restoreNormalizations.ts';
 import { runtimeOptimized } from './runtimeOptimized.ts';
+import { type WrittenOut, writeOutFused } from './writeOutFused.ts';
 
 /**
  * `opened` with what folding took out of its graph put back, and issues that say so; the same object where nothing was. Worked
@@ -33,19 +34,26 @@ const trainedBefore = new WeakMap<object, Changes>();
 function* changesOf({ analysis, ...file }: OpenedModel): Steps<Changes> {
   const onnx = file.described ?? file.onnx;
   if (analysis === undefined || onnx === undefined) return { issues: [] };
-  const found = restoreNormalizations(onnx, analysis);
+  const fused = writeOutFused(onnx, analysis);
+  const found = restoreNormalizations(fused?.model ?? onnx, analysis);
   const isFolded = found?.restored.some(({ by }) => by === 'torchscript') ?? false;
   const evaluated = evaluationExport(onnx, isFolded);
-  const missing = [runtimeOptimized(onnx) ?? [], evaluated ?? []].flat();
-  if (found === undefined) return { issues: missing };
-  const { model, restored, biases, left } = found;
+  const missing = [runtimeOptimized(onnx, fused?.padded ?? 0) ?? [], evaluated ?? []].flat();
+  if (found === undefined && fused === undefined) return { issues: missing };
+  const { model, restored, biases, left } = found ?? {
+    model: fused?.model ?? onnx,
+    restored: [],
+    biases: 0,
+    left: 0,
+  };
   const unknown = left === 0 ? [] : [leftFolded(left)];
-  if (restored.length + biases === 0) return { issues: [...unknown, ...missing] };
+  if (fused === undefined && restored.length + biases === 0) return { issues: [...unknown, ...missing] };
   yield;
   return {
     analysis: yield* analyzeInSteps(model),
     trained: model,
     issues: [
+      ...(fused === undefined ? [] : [writtenOutIssue(fused)]),
       ...(restored.length === 0 ? [] : [restoredIssue(restored)]),
       ...(biases === 0 ? [] : [restoredBiases(biases)]),
       ...unknown,
@@ -53,6 +61,12 @@ function* changesOf({ analysis, ...file }: OpenedModel): Steps<Changes> {
     ],
   };
 }
+
+const writtenOutIssue = ({ count, first }: WrittenOut): Issue => ({
+  code: 'graph/restored-operators',
+  severity: 'information',
+  message: `${count === 1 ? '1 operator is' : `${count} operators are`} fused or rearranged for inference in the file, first ${first.type} \`${first.name || first.outputs[0]}\`; ${count === 1 ? 'it is' : 'they are'} costed as training runs what ${count === 1 ? 'it was' : 'they were'} made of`,
+});
 
 function restoredIssue(restored: readonly FoldedNormalization[]): Issue {
   const [first] = restored;

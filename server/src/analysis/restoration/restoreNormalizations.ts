@@ -61,7 +61,7 @@ export function restoreNormalizations(
     const standsFor = node.standsFor ?? index;
     const folded = foldedIn(node);
     if (folded === undefined && !lacksBias(node)) return [{ ...node, standsFor }];
-    const weight = weightOf(node, analysis);
+    const weight = weightOf(node, analysis, stored);
     if (folded === undefined) {
       const bias = biasOf(node, parameters);
       if (weight === undefined || bias === undefined) return [{ ...node, standsFor }];
@@ -146,17 +146,25 @@ interface HostWeight {
 }
 
 /** Of an operator's weight what the normalization behind it follows from; `undefined` where its shape is unknown. */
-function weightOf(node: OnnxNode, { graph }: ModelAnalysis): HostWeight | undefined {
-  const type = graph.values.get(node.inputs[1] ?? '')?.type;
-  if (type?.kind !== 'tensor' || !isKnownShape(type.shape)) return undefined;
-  const [first, second] = type.shape;
-  if (typeof first !== 'number' || typeof second !== 'number') return undefined;
+function weightOf(
+  node: OnnxNode,
+  { graph }: ModelAnalysis,
+  stored: ReadonlyMap<string, TensorLiteral>,
+): HostWeight | undefined {
+  const [, name = ''] = node.inputs;
+  const literal = stored.get(name);
+  const type = graph.values.get(name)?.type;
+  const inferred = type?.kind === 'tensor' ? type : undefined;
+  const shape =
+    literal?.dimensions ?? (inferred !== undefined && isKnownShape(inferred.shape) ? inferred.shape : []);
+  const elementType = literal?.elementType ?? inferred?.elementType;
+  const [first, second] = shape;
+  if (typeof first !== 'number' || typeof second !== 'number' || elementType === undefined) return undefined;
   const integer = (name: string, otherwise: number): number => {
     const attribute = node.attributes.get(name);
     return attribute?.kind === 'int' ? attribute.value : otherwise;
   };
-  const { elementType } = type;
-  const axes = type.shape.length - 2;
+  const axes = shape.length - 2;
   switch (node.type) {
     case 'ConvTranspose':
       return { channels: second * integer('group', 1), elementType, axes };

@@ -29,7 +29,11 @@ export function withOrigins(
     if (origin !== undefined) recorded.set(info.name, origin);
   }
   const samples = sampleTensors(source, payloads);
-  const transposes = recorded.size > 0 ? new Map() : findTransposes(initializers, samples);
+  // An optimizer that ran behind another exporter records only what it folded itself.
+  const transposes = findTransposes(
+    initializers.filter(({ name }) => recorded.get(name)?.foldedFrom === undefined),
+    samples,
+  );
   const shared = readSeveralTimes(graph);
   return initializers.map((tensor) => {
     const { name } = tensor;
