@@ -120,6 +120,16 @@ test('csv has a column for each option', async () => {
 });
 
 test.each([
+  ['sweep m.onnx --batch 1,8 --measured-step 0.3', /a list of --batch cannot be costed with it/],
+  [
+    'sweep m.onnx --precision fp32,bf16 --layer-trace t.csv',
+    /a list of --precision cannot be costed with it/,
+  ],
+  ['sweep m.onnx --dim seq=1,2 --measured-step 0.3', /a list of --dim seq cannot be costed with it/],
+  [
+    'sweep m.onnx --gpus 1,2 --global-batch 8 --measured-step 0.3',
+    /a list of --gpus cannot be costed with it/,
+  ],
   ['sweep m.onnx --batch 4', /needs an option with several values, such as --batch 1,2,4,8/],
   ['sweep m.onnx --batch 1,x', /--batch x is not a whole number/],
   ['sweep --batch 1,2', /layercost sweep needs a model file/],

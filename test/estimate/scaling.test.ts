@@ -103,6 +103,26 @@ test('a report gives both efficiencies of a batch over all GPUs, and the strong 
   }
 });
 
+test('a measured step is of one batch per GPU: of several there is a warning and no efficiency', () => {
+  const opened = openGraph('samples/gpt2.onnx');
+  const curveOf = (request: ScenarioRequest) =>
+    finish(
+      scaleInSteps('gpt2', [8, 16], (gpus) =>
+        estimateModel(opened, [{ cluster: 'dgx-a100', measuredStep: seconds(0.3), ...request, gpus }]),
+      ),
+    );
+  const [shared, each] = [curveOf({ globalBatch: 64 }), curveOf({ batch: 8 })];
+  expect(shared.points.map(({ scalingEfficiency }) => scalingEfficiency)).toEqual([null, null]);
+  const warning = ({ issues }: Scaling) =>
+    issues.filter(({ code, severity }) => code === 'scenario/measured-step' && severity === 'warning');
+  expect(warning(shared).map(({ message }) => message)).toEqual([
+    'The measured step is taken for every batch per GPU, from 4 to 8, and was measured with one; set `batch` instead of `global-batch`',
+  ]);
+  expect(warning(each)).toEqual([]);
+  expect(each.points[0]?.scalingEfficiency).toBeGreaterThan(0.9);
+  expect(each.job).toContain('training, measured step 300 ms');
+});
+
 test('where one GPU cannot take the whole batch, because the model fixes its own, there is no strong efficiency', () => {
   const opened = openLayerSpec(`inputs: { x: "float32[1, 1024]" }\nlayers:\n  - l: Linear(1024)\n`, 'one');
   const costOn = (gpus: number) =>

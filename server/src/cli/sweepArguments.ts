@@ -38,6 +38,17 @@ const listable = [
   'checkpoint',
 ] as const;
 
+/** What a GPU computes changes with them, and so would a time that was measured. */
+const ofOneMeasurement = new Set([
+  'cluster',
+  'batch',
+  'global-batch',
+  'precision',
+  'optimizer',
+  'mode',
+  'checkpoint',
+]);
+
 /** More rows than a person reads. */
 const mostCases = 200;
 
@@ -59,6 +70,19 @@ export function readSweep(
   if (lists.length === 0) {
     throw new WrongArgument(
       `layercost sweep needs an option with several values, such as --batch 1,2,4,8; it takes lists for ${[...listable, 'framework'].map((each) => `--${each}`).join(', ')} and --dim NAME`,
+    );
+  }
+  const measured = values['measured-step'] !== undefined || values['layer-trace'] !== undefined;
+  const isShared = values['global-batch'] !== undefined;
+  const unlike = lists.find(
+    ({ option }) =>
+      ofOneMeasurement.has(option) ||
+      option.startsWith('dim-') ||
+      (isShared && ['gpus', 'nodes', 'accumulate'].includes(option)),
+  );
+  if (measured && unlike !== undefined) {
+    throw new WrongArgument(
+      `a measured time is of one model, batch and precision, so that a list of --${unlike.option.replace(/^dim-/, 'dim ')} cannot be costed with it; leave out --measured-step and --layer-trace`,
     );
   }
   if (count > mostCases) {

@@ -1,5 +1,7 @@
 /** A scenario in one line, for headings. */
 
+import { formatTime } from '../../model/format.ts';
+import { seconds } from '../../model/units.ts';
 import { counted } from './counted.ts';
 import type { Report } from './report.ts';
 
@@ -40,6 +42,9 @@ function jobParts(scenario: ReportScenario, batchDimension: string | null): read
     ...(scenario.checkpoint === undefined ? [] : [`checkpoint ${scenario.checkpoint}`]),
     ...(scenario.loss === undefined ? [] : [`loss ${scenario.loss}`]),
     ...(scenario.freeze === undefined ? [] : [`frozen ${scenario.freeze.join(' ')}`]),
+    ...(scenario.measuredStep === undefined
+      ? []
+      : [`measured step ${formatTime(seconds(scenario.measuredStep))}`]),
   ];
 }
 

@@ -45,6 +45,9 @@ const scenarioSchema = z.object({
     .optional()
     .describe('What repeated blocks keep for backward; where absent, all but what marks of layers recompute'),
   freeze: z.array(z.string()).optional().describe('Patterns of parameters that are not trained'),
+  measuredStep: amount
+    .optional()
+    .describe('Seconds of one pass and the update on one GPU, measured, in the place of predicted ones'),
 });
 
 const totalsSchema = z.object({

@@ -22,4 +22,5 @@ export const reportScenario = ({ scenario, gpu }: StepCost): Report['scenario'] 
   ...(scenario.loss === undefined ? {} : { loss: scenario.loss }),
   ...(scenario.checkpoint === undefined ? {} : { checkpoint: scenario.checkpoint }),
   ...(scenario.freeze === undefined ? {} : { freeze: [...scenario.freeze] }),
+  ...(scenario.measuredStep === undefined ? {} : { measuredStep: scenario.measuredStep }),
 });

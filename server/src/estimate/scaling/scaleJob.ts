@@ -45,6 +45,7 @@ export function* scaleInSteps(
     batchSymbol = opened.analysis?.batchSymbol;
     yield;
   }
+  for (const issue of otherBatchIssues(costs)) issues.set(issue.code, issue);
   const [first] = costs;
   const isStrong = first?.scenario.globalBatch !== undefined;
   const alone = !isStrong ? undefined : first.scenario.gpus === 1 ? first : costAlone().cost;
@@ -58,6 +59,20 @@ export function* scaleInSteps(
     missing,
     issues: [...issues.values()],
   };
+}
+
+/** A measured step is of one batch per GPU; where all share a batch, each number of GPUs has another. */
+function otherBatchIssues(costs: readonly StepCost[]): readonly Issue[] {
+  const batches = new Set(costs.map(({ scenario }) => scenario.batchPerGpu));
+  if (batches.size < 2 || costs.every(({ scenario }) => scenario.measuredStep === undefined)) return [];
+  return [
+    {
+      code: 'scenario/measured-step',
+      severity: 'warning',
+      message: `The measured step is taken for every batch per GPU, from ${Math.min(...batches)} to ${Math.max(...batches)}, and was measured with one; set \`batch\` instead of \`global-batch\``,
+      scenarioKey: 'measuredStep',
+    },
+  ];
 }
 
 /** Of the point with the highest efficiency; of a batch that all share, a single GPU takes the whole. */

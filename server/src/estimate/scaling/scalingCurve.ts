@@ -44,8 +44,11 @@ export interface ScalingPoint {
 export function scalingCurve(costs: readonly StepCost[], alone?: StepCost): readonly ScalingPoint[] {
   return costs.map(({ scenario, totals, fits }) => {
     const { gpus, nodes, batchPerGpu, globalBatch } = scenario;
-    // A model with a batch of its own takes no other, and one GPU then not the whole.
-    const isOfAll = globalBatch !== undefined && alone?.scenario.globalBatch === globalBatch;
+    // A model with a batch of its own takes no other, and one GPU then not the whole. A measured step is of one batch.
+    const isOfAll =
+      globalBatch !== undefined &&
+      alone?.scenario.globalBatch === globalBatch &&
+      scenario.measuredStep === undefined;
     const ofOne = isOfAll && alone.totals.time.exact ? alone.totals.throughput : null;
     const strong = ofOne === null || totals.throughput === null ? null : totals.throughput / (gpus * ofOne);
     const efficiency = alone === undefined ? totals.scalingEfficiency : totals.time.exact ? strong : null;
