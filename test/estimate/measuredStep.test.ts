@@ -9,6 +9,23 @@ import { seconds } from '../../server/src/model/units.ts';
 const text = `inputs: { x: "float32[4096, 8192]" }\nlayers:\n  - l: Linear(8192, bias=False)\n`;
 const opened = openLayerSpec(text, 'one');
 
+test.each([
+  ['training', 0.1, ['The measured layers take 300 ms, more than the measured step of 100 ms']],
+  ['training', 0.3, []],
+  ['inference', 0.1, []],
+  ['inference', 0.09, ['The measured layers take 100 ms, more than the measured step of 90.0 ms']],
+] as const)('measured layers of 100 and 200 ms in %s, in a step of %f s', (mode, step, expected) => {
+  const layers = new Map([['l', { forward: seconds(0.1), backward: seconds(0.2) }]]);
+  const { issues } = estimateModel(
+    opened,
+    [{ cluster: 'dgx-a100', gpus: 1, precision: 'bf16', mode, measuredStep: seconds(step) }],
+    undefined,
+    { origin: 'a trace', layers },
+  );
+  const said = issues.filter(({ code }) => code === 'scenario/measured-step').map(({ message }) => message);
+  expect(said.map((message) => message.split(':')[0])).toEqual(expected);
+});
+
 const onePass = 'are taken as one pass and the update on one GPU without communication. The step adds';
 
 test.each([

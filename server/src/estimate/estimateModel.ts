@@ -22,7 +22,7 @@ import { assumptionsOf } from './assumptions.ts';
 import type { EstimateCache } from './estimateCache.ts';
 import { estimateStep } from './estimateStep.ts';
 import { leftOutOf } from './leftOut.ts';
-import { impossibleStepIssues } from './measuredStepIssues.ts';
+import { impossibleStepIssues, measuredLayerIssues } from './measuredStepIssues.ts';
 import { resolveScenario } from './resolveScenario.ts';
 
 export interface ModelEstimate {
@@ -111,6 +111,7 @@ export function* estimateInSteps(
     ...lossIssues,
     ...frozenIssues,
     ...assumptionsOf(training, scenario),
+    ...measuredLayerIssues(scenario, analysis.layers, measurements),
   ].map((issue) => locate(issue, opened, requests));
   yield;
   const known = training.costs.filter((cost) => cost.kind === 'known');

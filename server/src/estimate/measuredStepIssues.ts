@@ -1,7 +1,9 @@
 /** What a measured step is taken for, and whether a GPU can be that fast. */
 
 import { formatTime } from '../model/format.ts';
+import type { Layer } from '../model/graph.ts';
 import type { Issue } from '../model/issue.ts';
+import type { LayerMeasurements } from '../model/measurement.ts';
 import type { Scenario } from '../model/scenario.ts';
 import type { StepCost } from '../model/stepCost.ts';
 import { seconds } from '../model/units.ts';
@@ -18,6 +20,31 @@ export function measuredStepIssues({ measuredStep, gpus, accumulate = 1 }: Scena
       code: 'scenario/measured-step',
       severity: 'information',
       message: `The measured ${formatTime(measuredStep)} are taken as one pass and the update on one GPU without communication. The step adds ${adds.join(' and ')}`,
+      scenarioKey: 'measuredStep',
+    },
+  ];
+}
+
+/** Layers that were measured may take no longer than the step they are part of. */
+export function measuredLayerIssues(
+  { measuredStep, mode }: Scenario,
+  layers: readonly Layer[],
+  measurements: LayerMeasurements | undefined,
+): readonly Issue[] {
+  const step = measurements?.step ?? measuredStep;
+  if (step === undefined || measurements === undefined) return [];
+  const times = layers.flatMap(({ name }) => {
+    const measured = measurements.layers.get(name);
+    return [measured?.forward, mode === 'training' ? measured?.backward : undefined];
+  });
+  const all = seconds(times.reduce<number>((total, time) => total + (time ?? 0), 0));
+  if (all <= step * (1 + 1e-9)) return [];
+  return [
+    {
+      code: 'scenario/measured-step',
+      // Layers that were run one by one may add up to more than the step of the same run.
+      severity: measurements.step === undefined ? 'warning' : 'information',
+      message: `The measured layers take ${formatTime(all)}, more than the measured step of ${formatTime(step)}: other layers and the update are costed as 0`,
       scenarioKey: 'measuredStep',
     },
   ];
