@@ -92,6 +92,40 @@ describe('a runner that misbehaves', () => {
   });
 });
 
+describe('what arrived before a run went wrong', () => {
+  it.each<[string, Partial<BenchmarkOptions>]>([
+    ['garbage', {}],
+    ['schema', {}],
+    ['flood', {}],
+    ['newer', {}],
+    ['dies', {}],
+    ['killed', {}],
+    ['memory', {}],
+    // Long enough that a busy machine has started the runner.
+    ['hangs', { silenceSeconds: 2 }],
+    ['busy', { totalSeconds: 3 }],
+  ])('is kept where the runner then is one of %s', async (behaviour, options) => {
+    const { failure, measurements } = await run(`halfway ${behaviour}`, options);
+    expect(failure).toBeDefined();
+    expect([...(measurements?.layers.keys() ?? [])]).toEqual(['fc']);
+    expect(measurements?.device.name).toBe('Fake CPU');
+  });
+
+  it('is kept by a cancel', async () => {
+    const cancel = new AbortController();
+    const outcome = await run('halfway busy', {
+      signal: cancel.signal,
+      onProgress: () => cancel.abort(),
+    });
+    expect(outcome.failure?.kind).toBe('cancelled');
+    expect(outcome.measurements?.layers.get('fc')?.forward).toBe(0.1);
+  });
+
+  it('is nothing where nothing was measured', async () => {
+    expect(await run('memory')).not.toHaveProperty('measurements');
+  });
+});
+
 describe('an interpreter that cannot be started', () => {
   it.each([
     ['/nowhere/python3', /There is no Python at \/nowhere\/python3: install Python 3\.9/],

@@ -107,8 +107,11 @@ describe('arguments', () => {
   it.each([
     [
       'frobnicate',
-      'there is no command frobnicate; the commands are report, scale, compare, sweep, check, clusters, benchmark, convert and lsp',
+      'there is no command frobnicate; the commands are report, scale, compare, sweep, check, clusters, benchmark, results, convert and lsp',
     ],
+    ['results --compare a', '--compare takes two results, such as --compare A,B'],
+    ['results --compare a,b --remove c', '--compare and --remove are two commands; give one of them'],
+    ['results a.onnx b.onnx', 'layercost results takes at most one model file'],
     ['report', 'layercost report needs a model file: layercost report FILE'],
     ['report -', 'standard input cannot be read'],
     ['report a.onnx b.onnx', 'layercost report takes one model file; remove b.onnx'],

@@ -1,6 +1,7 @@
 /** The server over a real connection. Few and whole: features have their tests in `test/language`. */
 
 import { afterEach, expect, it } from 'vitest';
+import type { MeasuredState } from '../../server/src/lsp/platform.ts';
 import { seconds } from '../../server/src/model/units.ts';
 import {
   type BenchmarkResult,
@@ -673,13 +674,20 @@ it('writes the layer spec of a config', async () => {
 });
 
 it('runs the benchmark in trusted workspaces only, shows its progress and its times', async () => {
+  const layers = new Map([['a', { forward: seconds(1e-3), backward: seconds(2e-3) }]]);
   const { open, change, connection, progress, hints } = await start({
     initialization: { trusted: false },
     platform: {
-      benchmark: async (_, { onProgress }) => {
+      benchmark: async (measured, { onProgress }) => {
         onProgress('layer a', 0.5);
-        const layers = new Map([['a', { forward: seconds(1e-3), backward: seconds(2e-3) }]]);
-        return { kind: 'done', summary: 'measured', measurements: { origin: 'a fake', layers } };
+        return {
+          kind: 'done',
+          summary: 'measured',
+          unsaved: (estimate) =>
+            estimate.cost?.totals.flops.forward === measured.cost?.totals.flops.forward
+              ? { kind: 'current', measurements: { origin: 'a fake', layers } }
+              : { kind: 'stale', reason: 'the width differs' },
+        };
       },
     },
   });
@@ -695,11 +703,46 @@ it('runs the benchmark in trusted workspaces only, shows its progress and its ti
   expect(await run()).toEqual({ kind: 'done', summary: 'measured' });
   expect(progress).toMatchObject([{ uri: specUri, message: 'layer a', fraction: 0.5 }]);
   expect((await hints(specUri))[0]?.text).toContain('measured 3.00 ms on a fake');
-  // Another comment is no other model; another width is.
+  const lens = async (): Promise<string> =>
+    JSON.stringify(await connection.sendRequest('textDocument/codeLens', { textDocument: { uri: specUri } }));
   await change(specUri, 2, `# a note\n${spec}`);
   expect((await hints(specUri))[0]?.text).toContain('measured 3.00 ms');
+  expect(await lens()).not.toContain('stale');
   await change(specUri, 3, spec.replaceAll('512', '256'));
   expect((await hints(specUri))[0]?.text).not.toContain('measured');
+  expect(await lens()).toContain('benchmark is stale: the width differs');
+});
+
+it('shows what files keep of a model, also of a run that failed, and forgets what is removed', async () => {
+  let kept: MeasuredState | undefined;
+  const asked: unknown[] = [];
+  const layers = new Map([['a', { forward: seconds(1e-3), backward: seconds(2e-3) }]]);
+  const { open, connection, hints } = await start({
+    platform: {
+      keptResults: (...of) => {
+        asked.push(of);
+        return kept && (() => kept ?? { kind: 'stale', reason: '' });
+      },
+      benchmark: async (_, { uri, model }) => {
+        asked.push([uri, model]);
+        kept = { kind: 'current', measurements: { origin: 'a file', layers } };
+        return { kind: 'failed', message: 'it hung' };
+      },
+    },
+  });
+  await open(specUri, 'layer-spec', spec);
+  expect((await hints(specUri))[0]?.text).not.toContain('measured');
+  expect(await connection.sendRequest(runBenchmark, { uri: specUri })).toEqual({
+    kind: 'failed',
+    message: 'it hung',
+  });
+  expect((await hints(specUri))[0]?.text).toContain('measured 3.00 ms on a file');
+  expect(new Set(asked.map((each) => JSON.stringify(each)))).toEqual(
+    new Set([JSON.stringify([specUri, null])]),
+  );
+  kept = undefined;
+  await connection.sendNotification('workspace/didChangeConfiguration', { settings: {} });
+  await expect.poll(async () => (await hints(specUri))[0]?.text).not.toContain('measured');
 });
 
 it.each([

@@ -22,8 +22,8 @@ export interface BenchmarkDevice {
   /** "NVIDIA H200", or the processor with its threads. */
   readonly name: string;
   readonly torch: string;
-  readonly cuda: string | undefined;
-  readonly memoryBytes: number | undefined;
+  readonly cuda?: string;
+  readonly memoryBytes?: number;
   /** The precision that really ran. */
   readonly precision: string;
 }
@@ -44,3 +44,7 @@ export interface MeasuredStep {
   readonly peakMemoryBytes?: number;
   readonly repeats: number;
 }
+
+/** What a person reads beside a time: "NVIDIA H200, torch 2.13.0, 2026-11-21". */
+export const originOf = ({ name, torch }: Pick<BenchmarkDevice, 'name' | 'torch'>, date: Date): string =>
+  `${name}, torch ${torch}, ${date.toISOString().slice(0, 10)}`;

@@ -26,7 +26,12 @@ import {
   silent,
   tookTooLong,
 } from './benchmarkFailure.ts';
-import type { BenchmarkMeasurements, MeasuredLayer, MeasuredStep } from './benchmarkMeasurements.ts';
+import {
+  type BenchmarkMeasurements,
+  type MeasuredLayer,
+  type MeasuredStep,
+  originOf,
+} from './benchmarkMeasurements.ts';
 import type { BenchmarkPlan } from './benchmarkPlan.ts';
 import { type FoundPython, findPythons } from './findPythons.ts';
 import { startRunner } from './runnerProcess.ts';
@@ -57,15 +62,17 @@ export interface BenchmarkProgress {
   readonly fraction: number;
 }
 
-export type BenchmarkOutcome =
-  | { readonly measurements: BenchmarkMeasurements; readonly failure?: undefined }
-  | { readonly failure: BenchmarkFailure; readonly measurements?: undefined };
+export interface BenchmarkOutcome {
+  /** What was measured; with a failure, what arrived before it. Absent where nothing was. */
+  readonly measurements?: BenchmarkMeasurements;
+  readonly failure?: BenchmarkFailure;
+}
 
 export const defaultPython = process.platform === 'win32' ? 'python' : 'python3';
 
 const keptLog = 8_000;
 
-/** Runs the plan. Never rejects: what goes wrong is a failure with a message. */
+/** Runs the plan. Never rejects: what goes wrong is a failure with a message, beside what was measured until then. */
 export function runBenchmark(plan: BenchmarkPlan, options: BenchmarkOptions): Promise<BenchmarkOutcome> {
   const python = options.python ?? defaultPython;
   const silenceSeconds = options.silenceSeconds ?? 60;
@@ -101,7 +108,7 @@ export function runBenchmark(plan: BenchmarkPlan, options: BenchmarkOptions): Pr
       resolve(outcome);
     };
     const fail = (kind: BenchmarkFailureKind, message: string): void =>
-      finish({ failure: { kind, message, log } });
+      finish({ ...collected.outcome(), failure: { kind, message, log } });
     const failForPython = async (kind: BenchmarkFailureKind, message: string): Promise<void> =>
       fail(kind, `${message}. ${otherPythons(await (options.findPythons ?? findPythons)())}`);
 
@@ -160,7 +167,11 @@ export function runBenchmark(plan: BenchmarkPlan, options: BenchmarkOptions): Pr
           // It said nothing at all: an interpreter too old to read the runner's source.
           else if (!greeted) void failForPython('crash', endedEarly(code, signal, phase, log));
           else if (!collected.done) fail('crash', endedEarly(code, signal, phase, log));
-          else finish(collected.outcome(log));
+          else {
+            const { measurements } = collected.outcome();
+            if (measurements === undefined) fail('nothing-measured', nothingMeasured(collected.firstReason));
+            else finish({ measurements });
+          }
         },
       },
     );
@@ -238,24 +249,26 @@ class CollectedEvents {
     }
   }
 
-  outcome(log: string): BenchmarkOutcome {
+  /** Why the first of what could not be measured was not; '' where nothing is known. */
+  get firstReason(): string {
+    const [reason = ''] = this.#notMeasured.values();
+    return reason;
+  }
+
+  outcome(): Pick<BenchmarkOutcome, 'measurements'> {
     const device = this.device;
     const step = measuredStep(this.#step);
-    if (device === undefined || (this.#layers.size === 0 && step === undefined)) {
-      const [reason = ''] = this.#notMeasured.values();
-      return { failure: { kind: 'nothing-measured', message: nothingMeasured(reason), log } };
-    }
-    const today = new Date().toISOString().slice(0, 10);
+    if (device === undefined || (this.#layers.size === 0 && step === undefined)) return {};
     return {
       measurements: {
-        origin: `${device.name}, torch ${device.torch}, ${today}`,
+        origin: originOf(device, new Date()),
         device: {
           kind: device.kind,
           name: device.name,
           torch: device.torch,
-          cuda: device.cuda ?? undefined,
-          memoryBytes: device.memoryBytes ?? undefined,
           precision: device.precision,
+          ...(device.cuda === null ? {} : { cuda: device.cuda }),
+          ...(device.memoryBytes === null ? {} : { memoryBytes: device.memoryBytes }),
         },
         layers: this.#layers,
         notMeasured: this.#notMeasured,

@@ -11,6 +11,7 @@ import { type CheckArguments, readCheck } from './checkArguments.ts';
 import { type ComparisonArguments, readCompare } from './comparisonArguments.ts';
 import { chosen, oneOf, WrongArgument, wholeNumber } from './optionValues.ts';
 import { parseOptions } from './parseOptions.ts';
+import { type ResultsArguments, readResultsArguments } from './resultsArguments.ts';
 import {
   readDimensions,
   readScenario,
@@ -50,6 +51,7 @@ export type Arguments =
     }
   | CheckArguments
   | ComparisonArguments
+  | ResultsArguments
   | SweepArguments
   | { readonly command: 'clusters'; readonly name: string | undefined; readonly format: 'table' | 'json' }
   | {
@@ -106,6 +108,7 @@ const commands: readonly string[] = [
   'check',
   'clusters',
   'benchmark',
+  'results',
   'convert',
   'lsp',
 ];
@@ -191,6 +194,8 @@ function readCommand(command: string, rest: readonly string[]): Arguments {
         scenario: readScenario(values, wholeNumber('--gpus', values.gpus, 1)),
       };
     }
+    case 'results':
+      return readResultsArguments(rest);
     case 'convert': {
       const { values, positionals } = parseOptions(rest, {
         to: textOption,

@@ -9,8 +9,9 @@ import { runBenchmark } from '../benchmark/runBenchmark.ts';
 import { type Column, layoutColumns } from '../estimate/report/columns.ts';
 import { formatBytes, formatTime, significant } from '../model/format.ts';
 import { bytes } from '../model/units.ts';
+import { keepResult } from '../node/keepResult.ts';
 import type { Arguments } from './arguments.ts';
-import { costModelFile, failureStatus, openModelFile, printIssues } from './costFile.ts';
+import { costModelFile, failureStatus, openModelFile, printIssues, splitModelName } from './costFile.ts';
 import { costOfDevice } from './costOfDevice.ts';
 import { withBenchmarkOptions } from './optionAdvice.ts';
 import { printData, printMessage } from './streams.ts';
@@ -36,7 +37,8 @@ export async function runBenchmarkCommand(
   const interrupt = (): void => abort.abort();
   process.once('SIGINT', interrupt);
   const showProgress = progressLine();
-  const outcome = await runBenchmark(planBenchmark(training, scenario, { model: file.opened.name }), {
+  const plan = planBenchmark(training, scenario, { model: file.opened.name });
+  const outcome = await runBenchmark(plan, {
     runner: fileURLToPath(new URL('./runner', import.meta.url)),
     device: given.device,
     signal: abort.signal,
@@ -47,11 +49,13 @@ export async function runBenchmarkCommand(
   showProgress('');
   process.removeListener('SIGINT', interrupt);
 
-  if (outcome.measurements === undefined) {
+  if (outcome.failure !== undefined) {
     if (outcome.failure.log !== '') printMessage(outcome.failure.log.trimEnd());
     printMessage(`layercost: ${withBenchmarkOptions(outcome.failure)}`);
-    return 1;
   }
+  if (outcome.measurements === undefined) return 1;
+  const kept = keepResult({ ...splitModelName(given.file), plan, scenario, outcome });
+  if (kept !== undefined) printMessage('path' in kept ? `kept ${kept.path}` : `layercost: ${kept.problem}`);
   const { program } = outcome.measurements;
   if (given.keep !== undefined && program === undefined)
     printMessage('layercost: the step ran operator by operator: nothing to keep');
@@ -71,7 +75,7 @@ export async function runBenchmarkCommand(
           ofDevice === undefined ? `${cost.gpu}, not for the device that ran` : `${ofDevice.gpu}, as ran`,
         ),
   );
-  return 0;
+  return outcome.failure === undefined ? 0 : 1;
 }
 
 /** Rewrites one line on a terminal; on anything else progress would be noise, so nothing is printed. */

@@ -17,6 +17,8 @@ usage
   layercost clusters [NAME] [--format table|json]      built-in clusters and GPUs, with sources
   layercost benchmark FILE [scenario] [--device auto|cuda|cpu] [--python PATH]
                    [--keep FILE.py] [--format table|json]
+  layercost results [FILE [scenario]]                  kept benchmark results; FILE: which are of it as it is now
+                   [--compare A,B] [--remove A] [--format table|json]
   layercost convert FILE [--to onnx|onnx-text|layer-spec] [--output PATH] [--force]
                    [--weights zeros|external|elided] [--dim NAME=VALUE]
   layercost lsp --stdio                                the language server, for any editor

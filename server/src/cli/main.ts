@@ -38,6 +38,8 @@ async function main(): Promise<number> {
       return (await import('./clustersCommand.ts')).runClustersCommand(given);
     case 'benchmark':
       return (await import('./benchmarkCommand.ts')).runBenchmarkCommand(given);
+    case 'results':
+      return (await import('./resultsCommand.ts')).runResultsCommand(given);
     case 'convert':
       return (await import('./convertCommand.ts')).runConvertCommand(given);
     case 'lsp':

@@ -36,6 +36,7 @@ function lensesOf(view: ModelView): readonly CodeLens[] {
     `step ${atLeast(formatTime(totals.time.step), totals.time.exact)}`,
     ...(measured === undefined || measurements === undefined ? [] : [measuredText(measured, measurements)]),
     memoryText(cost),
+    ...(view.staleBenchmark === undefined ? [] : [`benchmark is stale: ${view.staleBenchmark}`]),
     ...(totals.time.exact ? [] : ['at least']),
     ...(view.stale ? ['from before the line that cannot be read'] : []),
   ].join(' · ');

@@ -28,6 +28,8 @@ export interface ModelView {
   readonly showsLayers?: boolean;
   /** What a benchmark measured, if one was run. */
   readonly measurements: LayerMeasurements | undefined;
+  /** Why the last benchmark is not one of this model in this scenario here; its times are not shown. */
+  readonly staleBenchmark?: string;
   /** True where totals are those of the text before it was half written. */
   readonly stale?: boolean;
   /** Which model of its text it is, where the text holds several. */

@@ -25,7 +25,6 @@ import { viewOnnxLayers } from '../language/viewOnnxLayers.ts';
 import { viewOnnxText } from '../language/viewOnnxText.ts';
 import { LoweringCache } from '../lowering/layer-spec/loweringCache.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
-import type { Scenario } from '../model/scenario.ts';
 import type { ScenarioChange } from '../model/scenarioChange.ts';
 import { finish, type Steps } from '../model/steps.ts';
 import { languageIds } from '../protocol.ts';
@@ -33,6 +32,7 @@ import type { IncludedFiles } from './includedFiles.ts';
 import { languageOf } from './languageOf.ts';
 import type { OnnxFiles } from './onnxFiles.ts';
 import { operatorsBeside } from './operatorsBeside.ts';
+import type { MeasuredOf, MeasuredState, Platform } from './platform.ts';
 import { runSteps } from './runSteps.ts';
 import { type Settings, scenarioOfSettings, withScenario } from './settings.ts';
 import { estimateWith, settingsScenario, type UserProfiles } from './settingsScenario.ts';
@@ -42,6 +42,8 @@ export interface ViewSources extends UserProfiles {
   readonly files: OnnxFiles;
   readonly settingsOf: (uri: string) => Promise<Settings>;
   readonly includes: IncludedFiles;
+  /** What benchmarks measured of a model file before. */
+  readonly keptResults: Platform['keptResults'];
   /** Lets messages that arrived meanwhile be handled. */
   readonly nextTurn: () => Promise<void>;
 }
@@ -52,19 +54,14 @@ export interface DocumentCache {
   readonly reading: ReadingCache;
   /** By model; `undefined` for a document of one model. */
   readonly models: Map<string | undefined, ModelCache>;
-  readonly measured: Map<string | undefined, Measured>;
+  /** By model, as `models`: what was measured and no file keeps. */
+  readonly measured: Map<string | undefined, MeasuredOf>;
 }
 
 interface ModelCache {
   readonly lowering: LoweringCache;
   readonly analyses: AnalysisCache;
   readonly estimates: EstimateCache;
-}
-
-export interface Measured {
-  /** What the times depend on. */
-  readonly key: string;
-  readonly measurements: LayerMeasurements;
 }
 
 export const documentCache = (): DocumentCache => ({
@@ -98,7 +95,13 @@ export async function makeView(
     make: (estimate: ModelEstimate, measured: LayerMeasurements | undefined) => ModelView,
     model?: string,
   ): ModelView | undefined =>
-    estimate && withMeasured((measured) => make(estimate, measured), cache.measured.get(model));
+    estimate &&
+    withMeasured(
+      (measured) => make(estimate, measured),
+      [cache.measured.get(model), sources.keptResults?.(source ?? document.uri, model)].map((measured) =>
+        measured?.(estimate),
+      ),
+    );
 
   if (source !== undefined) {
     const file = await sources.files.open(source);
@@ -207,31 +210,13 @@ const specReader =
       analyses: cache?.analyses,
     });
 
-/** The view with measured times, for as long as neither the text nor the scenario changes them. */
+/** The view with the first measured times that are of it, or with why the first of them are not. */
 function withMeasured(
   make: (measurements: LayerMeasurements | undefined) => ModelView,
-  measured: Measured | undefined,
+  states: readonly (MeasuredState | undefined)[],
 ): ModelView {
-  const view = make(measured?.measurements);
-  if (measured === undefined) return view;
-  const scenario = view.estimate.cost?.scenario;
-  return scenario !== undefined && measurementKey(view, scenario) === measured.key ? view : make(undefined);
+  const current = states.find((state) => state?.kind === 'current');
+  if (current !== undefined) return make(current.measurements);
+  const stale = states.find((state) => state?.kind === 'stale');
+  return stale === undefined ? make(undefined) : { ...make(undefined), staleBenchmark: stale.reason };
 }
-
-/** What measured times depend on: the layers, whatever else the text says, and what of the scenario reaches one GPU. */
-export const measurementKey = (view: ModelView, scenario: Scenario): string =>
-  JSON.stringify([
-    view.estimate.cost?.layers.map(({ name, type, parameters, flops, operations, output }) => [
-      name,
-      type,
-      parameters,
-      flops.forward,
-      operations.forward,
-      output,
-    ]),
-    scenario.batchPerGpu,
-    scenario.dimensions,
-    scenario.precision,
-    scenario.optimizer,
-    scenario.mode,
-  ]);

@@ -7,18 +7,17 @@ import type { TextDocument } from 'vscode-languageserver-textdocument';
 import type { ModelEstimate } from '../estimate/estimateModel.ts';
 import type { Recost } from '../language/fix.ts';
 import { isComplete, isReadable, keepLastGood } from '../language/keepLastGood.ts';
-import { type ModelView, viewOfModel } from '../language/modelView.ts';
-import type { LayerMeasurements } from '../model/measurement.ts';
+import type { ModelView } from '../language/modelView.ts';
 import type { ScenarioChange } from '../model/scenarioChange.ts';
 import {
   type DocumentCache,
   documentCache,
   makeView,
-  measurementKey,
   recostScenario,
   recostSpec,
   type ViewSources,
 } from './makeView.ts';
+import type { MeasuredOf } from './platform.ts';
 import { recentDocuments } from './recentDocuments.ts';
 import { modelBehind } from './virtualText.ts';
 
@@ -34,11 +33,8 @@ export interface OpenDocuments {
   recost(uri: string): Promise<Recost>;
   /** How a shown model is costed with something of its scenario changed. */
   recostScenario(uri: string, view: ModelView): Promise<(change: ScenarioChange) => ModelEstimate>;
-  /**
-   * Measured times of a model of the document, shown for as long as neither the text nor the scenario's batch or
-   * precision changes.
-   */
-  keepMeasurements(uri: string, model: string | undefined, measurements: LayerMeasurements): void;
+  /** Measured times of a model of the document that no file keeps; `undefined` forgets older ones. */
+  keepMeasured(uri: string, model: string | undefined, measured: MeasuredOf | undefined): void;
 }
 
 /**
@@ -173,13 +169,10 @@ export function openDocuments(sources: DocumentSources): OpenDocuments {
     shownView: (uri) => states.get(uri)?.shown,
     recost: (uri) => recostSpec(uri, sources),
     recostScenario: (uri, view) => recostScenario(uri, view, sources),
-    keepMeasurements: (uri, model, measurements) => {
-      const state = states.get(uri);
-      if (state?.shown === undefined) return;
-      const view = viewOfModel(state.shown, model);
-      const scenario = view.estimate.cost?.scenario;
-      if (scenario === undefined) return;
-      state.cache.measured.set(model, { key: measurementKey(view, scenario), measurements });
+    keepMeasured: (uri, model, measured) => {
+      const known = states.get(uri)?.cache.measured;
+      if (measured === undefined) known?.delete(model);
+      else known?.set(model, measured);
     },
   };
 }

@@ -22,6 +22,8 @@ export interface Platform {
   readonly issuesPage?: string;
   /** Runs a model on this machine; absent where no process can be started. */
   readonly benchmark?: Benchmark;
+  /** What was measured of a model file before; `undefined` where nothing was. Absent where nothing is kept. */
+  readonly keptResults?: (uri: string, model: string | undefined) => MeasuredOf | undefined;
 }
 
 /** What a file that a model or a setting names must keep to: whoever wrote the name may mean harm. */
@@ -45,6 +47,10 @@ export type FileOpening =
 export type Benchmark = (estimate: ModelEstimate, options: BenchmarkOptions) => Promise<BenchmarkOutcome>;
 
 export interface BenchmarkOptions {
+  /** Address of the model file, in whose workspace the result is kept. */
+  readonly uri: string;
+  /** Of several models in the file. */
+  readonly model: string | undefined;
   /** The interpreter of the settings; '' for the first that is found. */
   readonly python: string;
   readonly signal: AbortSignal;
@@ -53,7 +59,19 @@ export interface BenchmarkOptions {
   readonly onLog: (line: string) => void;
 }
 
-export type BenchmarkOutcome =
-  | { readonly kind: 'done'; readonly measurements: LayerMeasurements; readonly summary: string }
+/** What was measured stays, however the run ended. */
+export type BenchmarkOutcome = (
+  | { readonly kind: 'done'; readonly summary: string }
   | { readonly kind: 'cancelled' }
-  | { readonly kind: 'failed'; readonly message: string; readonly remedy?: BenchmarkRemedy };
+  | { readonly kind: 'failed'; readonly message: string; readonly remedy?: BenchmarkRemedy }
+) & {
+  /** What was measured and could not be kept in the workspace: it lasts as long as the server. */
+  readonly unsaved?: MeasuredOf;
+};
+
+/** Whether measured times are of a model as it is now. */
+export type MeasuredOf = (estimate: ModelEstimate) => MeasuredState;
+export type MeasuredState =
+  | { readonly kind: 'current'; readonly measurements: LayerMeasurements }
+  /** `reason` is one clause: what differs. */
+  | { readonly kind: 'stale'; readonly reason: string };

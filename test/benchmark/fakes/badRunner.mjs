@@ -57,6 +57,13 @@ const behaviours = {
       say({ event: 'done', seconds: 1 });
     }, 20);
   },
+  // What it sends before it goes wrong, as the second word says, has been measured.
+  halfway() {
+    say(hello);
+    say(device);
+    say({ event: 'layer', name: 'fc', forward: timing(0.1), backward: timing(0.15) });
+    behaviours[plan.model.split(' ')[1]]();
+  },
   hangs() {
     say(hello);
     say(progress('layer fc', 0.5));

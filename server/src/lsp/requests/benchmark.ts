@@ -44,9 +44,12 @@ async function measure(
   const abort = new AbortController();
   const cancellation = token.onCancellationRequested(() => abort.abort());
   try {
+    const file = modelBehind(uri) ?? uri;
     const outcome = await run(view.estimate, {
+      uri: file,
+      model: view.part?.name,
       // The setting is a choice for this; the editor's interpreter is one for everything.
-      python: (await settings.of(modelBehind(uri) ?? uri))['benchmark.python'] || (python ?? ''),
+      python: (await settings.of(file))['benchmark.python'] || (python ?? ''),
       signal: abort.signal,
       onProgress: (message, fraction) => {
         const params: BenchmarkProgressParams = {
@@ -58,13 +61,12 @@ async function measure(
       },
       onLog: (line) => connection.console.info(`benchmark: ${line}`),
     });
-    if (outcome.kind === 'done') {
-      documents.keepMeasurements(uri, view.part?.name, outcome.measurements);
-      const document = texts.get(uri);
-      if (document !== undefined) documents.touch(document, 'other');
-    }
+    documents.keepMeasured(uri, view.part?.name, outcome.unsaved);
+    const document = texts.get(uri);
+    if (document !== undefined) documents.touch(document, 'other');
     if (outcome.kind === 'failed') connection.console.error(`benchmark: ${outcome.message}`);
-    return outcome.kind === 'done' ? { kind: 'done', summary: outcome.summary } : outcome;
+    const { unsaved: _, ...result } = outcome;
+    return result;
   } finally {
     cancellation.dispose();
   }
