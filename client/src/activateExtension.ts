@@ -10,6 +10,7 @@ import {
   trustGranted,
 } from '../../server/src/protocol.ts';
 import { registerBenchmark } from './benchmark.ts';
+import { registerBenchmarkResults } from './benchmarkResults.ts';
 import { registerClusterPicker } from './clusterPicker.ts';
 import { trackEstimates } from './estimates.ts';
 import { answerFileRequests } from './fileBytes.ts';
@@ -75,6 +76,7 @@ export async function activateExtension(
     registerReport(client, started, estimates, platform.rendersPages),
     vscode.commands.registerCommand(commands.showLog, () => log.show()),
     registerBenchmark(client, platform.canBenchmark, estimates, log),
+    registerBenchmarkResults(client, started, estimates),
     vscode.workspace.onDidGrantWorkspaceTrust(() => {
       started.then(() => client.sendNotification(trustGranted)).catch(() => {});
     }),

@@ -40,6 +40,7 @@ export const commands = {
   choosePrecision: 'layercost.choosePrecision',
   chooseFramework: 'layercost.chooseFramework',
   benchmark: 'layercost.benchmark',
+  benchmarkResults: 'layercost.benchmarkResults',
   newSpec: 'layercost.newSpec',
   openConfig: 'layercost.openConfig',
   chooseHeat: 'layercost.chooseHeat',
@@ -274,4 +275,47 @@ export interface BenchmarkProgressParams {
   readonly message: string;
   /** Share done, from 0 to 1, where it is known. */
   readonly fraction?: number;
+}
+
+/** Client to server: the kept benchmark results of the workspace of a model, the newest first. */
+export const listResults = 'layercost/benchmarkResults';
+export interface ListResultsParams {
+  readonly uri: string;
+  /** Which model of a text that holds several; the first where none is named. */
+  readonly model?: string;
+}
+export interface ListResultsResult {
+  readonly results: readonly ListedResult[];
+}
+export interface ListedResult {
+  readonly id: string;
+  /** Address of the file that holds it. */
+  readonly file: string;
+  /** The model file, the step and the layers that were measured. */
+  readonly title: string;
+  /** Device, precision, batch and versions. */
+  readonly measuredWith: string;
+  /** Why it is not of the model as it is now; absent where it is. */
+  readonly stale?: string;
+  /** Why its run ended before everything was measured. */
+  readonly endedEarly?: string;
+}
+
+/** Client to server: two kept results as a table. */
+export const compareResults = 'layercost/compareBenchmarkResults';
+export interface CompareResultsParams {
+  readonly uri: string;
+  readonly first: string;
+  readonly second: string;
+}
+export interface CompareResultsResult {
+  /** Absent where one of them is gone. */
+  readonly text?: string;
+}
+
+/** Client to server: removes a kept result. */
+export const removeResult = 'layercost/removeBenchmarkResult';
+export interface RemoveResultParams {
+  readonly uri: string;
+  readonly id: string;
 }

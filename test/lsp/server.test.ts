@@ -7,11 +7,14 @@ import {
   type BenchmarkResult,
   type ClusterChoice,
   type ConfigSpecResult,
+  compareResults,
   type FrameworkChoiceItem,
   listClusters,
   listFrameworks,
+  listResults,
   makeReport,
   type ReportResult,
+  removeResult,
   runBenchmark,
   trustGranted,
   writeConfigSpec,
@@ -719,9 +722,15 @@ it('shows what files keep of a model, also of a run that failed, and forgets wha
   const layers = new Map([['a', { forward: seconds(1e-3), backward: seconds(2e-3) }]]);
   const { open, connection, hints } = await start({
     platform: {
-      keptResults: (...of) => {
-        asked.push(of);
-        return kept && (() => kept ?? { kind: 'stale', reason: '' });
+      results: {
+        ...noResults,
+        measuredOf: (...of) => {
+          asked.push(of);
+          return kept && (() => kept ?? { kind: 'stale', reason: '' });
+        },
+        remove: () => {
+          kept = undefined;
+        },
       },
       benchmark: async (_, { uri, model }) => {
         asked.push([uri, model]);
@@ -740,9 +749,42 @@ it('shows what files keep of a model, also of a run that failed, and forgets wha
   expect(new Set(asked.map((each) => JSON.stringify(each)))).toEqual(
     new Set([JSON.stringify([specUri, null])]),
   );
-  kept = undefined;
-  await connection.sendNotification('workspace/didChangeConfiguration', { settings: {} });
-  await expect.poll(async () => (await hints(specUri))[0]?.text).not.toContain('measured');
+  await connection.sendRequest(removeResult, { uri: specUri, id: 'a' });
+  expect((await hints(specUri))[0]?.text).not.toContain('measured');
+});
+
+const noResults = {
+  measuredOf: () => undefined,
+  list: () => [],
+  compare: () => undefined,
+  remove: () => {},
+} as const;
+
+it('lists kept results with whether they are of the model, and compares two', async () => {
+  const listed = { id: 'a', file: 'file:///a.json', title: 'small: step 1 ms', measuredWith: 'a CPU' };
+  const { open, connection } = await start({
+    platform: {
+      results: {
+        ...noResults,
+        list: (_, { opened }) => [{ ...listed, stale: `not of ${opened.name}` }],
+        compare: (_, first, second) => (first === 'a' ? `${first} beside ${second}` : undefined),
+      },
+    },
+  });
+  await open(specUri, 'layer-spec', spec);
+  expect(await connection.sendRequest(listResults, { uri: specUri })).toEqual({
+    results: [{ ...listed, stale: 'not of small' }],
+  });
+  const compare = (first: string): Promise<unknown> =>
+    connection.sendRequest(compareResults, { uri: specUri, first, second: 'b' });
+  expect(await compare('a')).toEqual({ text: 'a beside b' });
+  expect(await compare('gone')).toEqual({});
+});
+
+it('has no results where no files are kept', async () => {
+  const { open, connection } = await start();
+  await open(specUri, 'layer-spec', spec);
+  expect(await connection.sendRequest(listResults, { uri: specUri })).toEqual({ results: [] });
 });
 
 it.each([

@@ -2,12 +2,13 @@
 
 import { dirname } from 'node:path';
 import { planBenchmark } from '../benchmark/benchmarkPlan.ts';
-import { type ComparedResultTime, compareResults } from '../benchmark/compareResults.ts';
+import { compareResults } from '../benchmark/compareResults.ts';
 import { computationOf } from '../benchmark/computation.ts';
+import { resultTable } from '../benchmark/resultTable.ts';
 import type { SavedResult } from '../benchmark/savedResult.ts';
 import { staleReason } from '../benchmark/staleReason.ts';
 import { type Column, layoutColumns } from '../estimate/report/columns.ts';
-import { formatCount, formatTime, significant } from '../model/format.ts';
+import { formatCount, formatTime } from '../model/format.ts';
 import { didYouMean } from '../model/nearestName.ts';
 import {
   fileInWorkspace,
@@ -38,7 +39,7 @@ export async function runResultsCommand(given: ResultsArguments): Promise<number
   if (given.compare !== undefined) {
     const [first, second] = given.compare.map((name) => results.find(({ id }) => id === name));
     if (first === undefined || second === undefined) return 2;
-    printData(given.format === 'json' ? comparisonJson(first, second) : comparisonTable(first, second));
+    printData(given.format === 'json' ? comparisonJson(first, second) : resultTable(first, second));
     return 0;
   }
   if (given.remove.length > 0) {
@@ -123,51 +124,6 @@ const listJson = (results: readonly ResultFile[], states?: ReadonlyMap<string, s
       return { id, path, ...result, layersMeasured: layers.length, ...stale };
     }),
   );
-
-function comparisonTable(first: ResultFile, second: ResultFile): string {
-  const { rows, step } = compareResults(first.result, second.result);
-  const right = (title: string): Column => ({ title, align: 'right' });
-  const direction = (title: string): readonly Column[] => [right(`${title} A`), right('B'), right('B ÷ A')];
-  return [
-    ...layoutColumns(
-      [
-        { title: '', align: 'left' },
-        { title: 'result', align: 'left' },
-        { title: 'measured with', align: 'left' },
-      ],
-      [first, second].map(({ id, result }, index) => ['AB'.charAt(index), id, measuredWith(result)]),
-    ),
-    '',
-    ...layoutColumns(
-      [
-        { title: 'layer', align: 'left' },
-        { title: 'type', align: 'left' },
-        ...direction('forward'),
-        ...direction('backward'),
-      ],
-      [
-        ...rows.map(({ name, type, forward, backward }) => [
-          name,
-          type,
-          ...cells(forward),
-          ...cells(backward),
-        ]),
-      ],
-    ),
-    '',
-    `step  A ${formatTime(step.first)}, B ${formatTime(step.second)}${step.ratio === null ? '' : `, B ÷ A ${significant(step.ratio)}`}`,
-    '',
-  ].join('\n');
-}
-
-const measuredWith = ({ device, computation, machine }: SavedResult): string =>
-  `${device.name}, ${device.precision}, batch ${computation.conditions.batch}, torch ${device.torch}, on ${machine.name}`;
-
-const cells = ({ first, second, ratio }: ComparedResultTime): readonly string[] => [
-  first === null ? '' : formatTime(first),
-  second === null ? '' : formatTime(second),
-  ratio === null ? '' : significant(ratio),
-];
 
 const comparisonJson = (first: ResultFile, second: ResultFile): string => {
   const described = ({ id, result: { layers: _, ...result } }: ResultFile) => ({ id, ...result });

@@ -43,7 +43,7 @@ export interface ViewSources extends UserProfiles {
   readonly settingsOf: (uri: string) => Promise<Settings>;
   readonly includes: IncludedFiles;
   /** What benchmarks measured of a model file before. */
-  readonly keptResults: Platform['keptResults'];
+  readonly keptResults: Platform['results'];
   /** Lets messages that arrived meanwhile be handled. */
   readonly nextTurn: () => Promise<void>;
 }
@@ -98,8 +98,8 @@ export async function makeView(
     estimate &&
     withMeasured(
       (measured) => make(estimate, measured),
-      [cache.measured.get(model), sources.keptResults?.(source ?? document.uri, model)].map((measured) =>
-        measured?.(estimate),
+      [cache.measured.get(model), sources.keptResults?.measuredOf(source ?? document.uri, model)].map(
+        (measured) => measured?.(estimate),
       ),
     );
 

@@ -5,7 +5,7 @@ import type { ByteSource } from '../formats/byteSource.ts';
 import type { FolderEntry } from '../language/textFeatures.ts';
 import type { Issue } from '../model/issue.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
-import type { BenchmarkRemedy } from '../protocol.ts';
+import type { BenchmarkRemedy, ListedResult } from '../protocol.ts';
 
 export interface Platform {
   /** How file bytes travel when the client reads them: a worker takes them as they are, JSON does not. */
@@ -22,8 +22,8 @@ export interface Platform {
   readonly issuesPage?: string;
   /** Runs a model on this machine; absent where no process can be started. */
   readonly benchmark?: Benchmark;
-  /** What was measured of a model file before; `undefined` where nothing was. Absent where nothing is kept. */
-  readonly keptResults?: (uri: string, model: string | undefined) => MeasuredOf | undefined;
+  /** What benchmarks measured before; absent where no files are kept. */
+  readonly results?: KeptResults;
 }
 
 /** What a file that a model or a setting names must keep to: whoever wrote the name may mean harm. */
@@ -68,6 +68,17 @@ export type BenchmarkOutcome = (
   /** What was measured and could not be kept in the workspace: it lasts as long as the server. */
   readonly unsaved?: MeasuredOf;
 };
+
+/** Benchmark results as files of the workspace of a model, which its address gives. */
+export interface KeptResults {
+  /** What was measured of this model; `undefined` where nothing was. */
+  readonly measuredOf: (uri: string, model: string | undefined) => MeasuredOf | undefined;
+  /** All results of the workspace, the newest first, each with whether it is of the estimated model. */
+  readonly list: (uri: string, estimate: ModelEstimate) => readonly ListedResult[];
+  /** A table; `undefined` where one of them is gone. */
+  readonly compare: (uri: string, first: string, second: string) => string | undefined;
+  readonly remove: (uri: string, id: string) => void;
+}
 
 /** Whether measured times are of a model as it is now. */
 export type MeasuredOf = (estimate: ModelEstimate) => MeasuredState;

@@ -82,7 +82,7 @@ export function serverContext(connection: Connection, platform: Platform): Serve
     clusters,
     frameworks,
     includes,
-    keptResults: platform.keptResults,
+    keptResults: platform.results,
     nextTurn,
     editorAsks: shown.pullsDiagnostics,
     onView: (document, view, cause) => inBackground('showing costs', () => shown.show(document, view, cause)),

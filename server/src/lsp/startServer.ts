@@ -3,6 +3,7 @@
 import type { Connection } from 'vscode-languageserver';
 import type { Platform } from './platform.ts';
 import { benchmark } from './requests/benchmark.ts';
+import { benchmarkResults } from './requests/benchmarkResults.ts';
 import { choices } from './requests/choices.ts';
 import { codeActions } from './requests/codeActions.ts';
 import { codeLens } from './requests/codeLens.ts';
@@ -65,6 +66,7 @@ const requests: readonly Request[] = [
   costs,
   report,
   benchmark,
+  benchmarkResults,
 ];
 
 export function startServer(connection: Connection, platform: Platform): void {

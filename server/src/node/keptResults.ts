@@ -6,21 +6,67 @@ import { URI } from 'vscode-uri';
 import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
 import { planBenchmark } from '../benchmark/benchmarkPlan.ts';
 import { type Computation, computationOf } from '../benchmark/computation.ts';
+import { measuredWith, resultTable } from '../benchmark/resultTable.ts';
 import { measurementsOf, type SavedResult } from '../benchmark/savedResult.ts';
 import { staleReason } from '../benchmark/staleReason.ts';
-import type { MeasuredOf, MeasuredState, Platform } from '../lsp/platform.ts';
+import type { KeptResults, MeasuredOf, MeasuredState } from '../lsp/platform.ts';
+import { formatCount, formatTime } from '../model/format.ts';
 import type { Scenario } from '../model/scenario.ts';
-import { fileInWorkspace, readResults, resultFolder, thisMachine, workspaceOf } from './resultFiles.ts';
+import {
+  fileInWorkspace,
+  type ResultFile,
+  readResults,
+  removeResult,
+  resultFolder,
+  thisMachine,
+  workspaceOf,
+} from './resultFiles.ts';
 
-export const keptResults: NonNullable<Platform['keptResults']> = (uri, model) => {
-  const parsed = URI.parse(uri);
-  if (parsed.scheme !== 'file') return undefined;
-  const workspace = workspaceOf(dirname(parsed.fsPath));
-  const name = fileInWorkspace(workspace, parsed.fsPath);
-  const file = model === undefined ? name : `${name}#${model}`;
-  const own = resultsIn(workspace).filter((result) => result.file === file);
-  return own.length === 0 ? undefined : measuredOf(own);
+export const keptResults: KeptResults = {
+  measuredOf: (uri, model) => {
+    const place = placeOf(uri);
+    if (place === undefined) return undefined;
+    const file = model === undefined ? place.file : `${place.file}#${model}`;
+    const own = resultsIn(place.workspace).filter(({ result }) => result.file === file);
+    return own.length === 0 ? undefined : measuredOf(own.map(({ result }) => result));
+  },
+  list: (uri, estimate) =>
+    resultsIn(placeOf(uri)?.workspace).map(({ id, path, result }) => {
+      const state = measuredOf([result])(estimate);
+      const step = result.step === undefined ? 'step not measured' : `step ${formatTime(result.step.whole)}`;
+      return {
+        id,
+        file: URI.file(path).toString(),
+        title: `${result.file}: ${step}, ${formatCount(result.layers.length)} layers`,
+        measuredWith: measuredWith(result),
+        ...(state.kind === 'stale' ? { stale: state.reason } : {}),
+        ...(result.endedEarly === null ? {} : { endedEarly: result.endedEarly }),
+      };
+    }),
+  compare: (uri, first, second) => {
+    const [one, other] = [first, second].map((name) =>
+      resultsIn(placeOf(uri)?.workspace).find(({ id }) => id === name),
+    );
+    return one && other && resultTable(one, other);
+  },
+  remove: (uri, name) => {
+    const result = resultsIn(placeOf(uri)?.workspace).find(({ id }) => id === name);
+    if (result !== undefined) removeResult(result);
+  },
 };
+
+interface Place {
+  readonly workspace: string;
+  /** Of the model, as results name it. */
+  readonly file: string;
+}
+
+function placeOf(uri: string): Place | undefined {
+  const { scheme, fsPath } = URI.parse(uri);
+  if (scheme !== 'file') return undefined;
+  const workspace = workspaceOf(dirname(fsPath));
+  return { workspace, file: fileInWorkspace(workspace, fsPath) };
+}
 
 /** Of the results that are of a model as it is now the most complete, else why the newest is not. */
 export function measuredOf(newestFirst: readonly SavedResult[]): MeasuredOf {
@@ -59,17 +105,16 @@ const computations = new WeakMap<
 >();
 
 /** Read again when a file came or went: a view asks after every keystroke. */
-function resultsIn(workspace: string): readonly SavedResult[] {
-  const changed = changedAt(resultFolder(workspace));
-  if (changed === undefined) return [];
+function resultsIn(workspace: string | undefined): readonly ResultFile[] {
+  const changed = workspace === undefined ? undefined : changedAt(resultFolder(workspace));
+  if (workspace === undefined || changed === undefined) return [];
   const known = workspaces.get(workspace);
   if (known?.changed === changed) return known.results;
-  const results = readResults(workspace).results.map(({ result }) => result);
+  const { results } = readResults(workspace);
   workspaces.set(workspace, { changed, results });
   return results;
 }
-const workspaces = new Map<string, { readonly changed: number; readonly results: readonly SavedResult[] }>();
+const workspaces = new Map<string, { readonly changed: number; readonly results: readonly ResultFile[] }>();
 
-function changedAt(folder: string): number | undefined {
-  return statSync(folder, { throwIfNoEntry: false })?.mtimeMs;
-}
+const changedAt = (folder: string): number | undefined =>
+  statSync(folder, { throwIfNoEntry: false })?.mtimeMs;

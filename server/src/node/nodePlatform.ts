@@ -47,5 +47,5 @@ export const nodePlatform: Platform = {
       : checkExternalData(opened.onnx, parsed.fsPath);
   },
   benchmark: benchmarkInEditor,
-  keptResults,
+  results: keptResults,
 };
