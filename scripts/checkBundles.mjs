@@ -20,7 +20,7 @@ const budgets = {
   'server.js': 2_075_000,
   'server-worker.js': 2_020_000,
   'cli.js': 2_000,
-  'cli-main.js': 1_810_000,
+  'cli-main.js': 1_845_000,
 };
 const webBundles = ['client-web.js', 'server-worker.js'];
 const clients = ['client.js', 'client-web.js'];

@@ -220,8 +220,9 @@ describe('renderings', () => {
   it('a page has no scripts and no addresses, and a chart with a hollow dot where memory does not do', () => {
     const page = renderScalingHtml(scaling);
     expect(page).not.toMatch(/<script|https?:|<c>/);
-    expect(page.match(/<circle/g)).toHaveLength(2);
-    expect(page.match(/<circle[^>]* class="none"/g)).toHaveLength(1);
+    // Two points, once by throughput and once by efficiency.
+    expect(page.match(/<circle/g)).toHaveLength(4);
+    expect(page.match(/<circle[^>]* class="none"/g)).toHaveLength(2);
     expect(page).toContain('<title>8 GPUs: 90 %, 320 samples/s, out of memory</title>');
   });
 

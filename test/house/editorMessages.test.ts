@@ -14,6 +14,8 @@ const elsewhere = [
   /^server\/src\/analysis\/convertModel\.ts$/,
   /^server\/src\/formats\/onnx\/writeOnnx\.ts$/,
   /^server\/src\/benchmark\/runBenchmark\.ts$/,
+  // Custom properties of style sheets are written like options.
+  /^server\/src\/(?:charts|estimate\/report)\/\w+Style\.ts$/,
 ];
 /** An option of a text that only a terminal has a width for. */
 const ofTerminal = /hidden; use --width \$\{whole\}/;

@@ -22,6 +22,7 @@ const rooms = [
   'communication',
   'frameworks',
   'schedule',
+  'charts',
   'estimate',
   'check',
   'language',
@@ -64,6 +65,16 @@ describe('rooms', () => {
       /\b(process\.|Date\.now|new Date|Math\.random|fetch\(|setTimeout|console\.|async |await )/,
     );
   });
+});
+
+it('charts know plain numbers only: they import their own folder and the model', () => {
+  const charts = files.filter((file) => relative(source, file).startsWith(`charts${sep}`));
+  expect(charts.length).toBeGreaterThan(5);
+  const reached = charts
+    .flatMap(localImportsOf)
+    .map((target) => relative(source, target).split(sep)[0] ?? '')
+    .filter((room) => room !== 'charts' && room !== 'model');
+  expect(reached).toEqual([]);
 });
 
 it('no two files of the server need each other, for types alone either', () => {

@@ -1,6 +1,7 @@
 /** `layercost report`: the cost of one step of one model in one scenario. */
 
 import type { ModelEstimate } from '../estimate/estimateModel.ts';
+import { stepCharts } from '../estimate/figures/stepCharts.ts';
 import { makeReport } from '../estimate/report/makeReport.ts';
 import { renderCsv } from '../estimate/report/renderCsv.ts';
 import { renderHtml } from '../estimate/report/renderHtml.ts';
@@ -8,7 +9,9 @@ import { renderMarkdown } from '../estimate/report/renderMarkdown.ts';
 import { renderTable } from '../estimate/report/renderTable.ts';
 import { renderTrace } from '../estimate/report/renderTrace.ts';
 import type { Report } from '../estimate/report/report.ts';
+import { scaleEstimate } from '../estimate/scaling/scaleEstimate.ts';
 import { scenarioDefaults } from '../estimate/scenarioDefaults.ts';
+import { finish } from '../model/steps.ts';
 import type { Arguments, ReportFormat } from './arguments.ts';
 import {
   costModelFile,
@@ -59,19 +62,16 @@ function render(
     return undefined;
   }
   const { format } = given;
-  return format === 'trace'
-    ? renderTrace(training, scenario, cluster, estimate.measurements)
-    : renderings[format](
-        makeReport(opened, training.analysis, cost, issues.map(withOptions)),
-        widthOf(given),
-        given.summary,
-        given.top,
-      );
+  if (format === 'trace') return renderTrace(training, scenario, cluster, estimate.measurements);
+  const report = makeReport(opened, training.analysis, cost, issues.map(withOptions));
+  return format === 'html'
+    ? renderHtml(report, stepCharts(estimate, report, finish(scaleEstimate(estimate))))
+    : renderings[format](report, widthOf(given), given.summary, given.top);
 }
 
 const renderings: Readonly<
   Record<
-    Exclude<ReportFormat, 'trace'>,
+    Exclude<ReportFormat, 'trace' | 'html'>,
     (report: Report, width?: number, isSummary?: boolean, top?: number) => string
   >
 > = {
@@ -79,5 +79,4 @@ const renderings: Readonly<
   json: (report) => `${JSON.stringify(report, null, 2)}\n`,
   markdown: renderMarkdown,
   csv: renderCsv,
-  html: renderHtml,
 };

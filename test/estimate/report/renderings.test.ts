@@ -2,6 +2,7 @@
 
 import { expect, it } from 'vitest';
 import { describeScenario } from '../../../server/src/estimate/report/describeScenario.ts';
+import { pageScript } from '../../../server/src/estimate/report/pageScript.ts';
 import { renderCsv } from '../../../server/src/estimate/report/renderCsv.ts';
 import { renderHtml } from '../../../server/src/estimate/report/renderHtml.ts';
 import { renderMarkdown } from '../../../server/src/estimate/report/renderMarkdown.ts';
@@ -239,7 +240,16 @@ it('renders a page that needs nothing else and lets no name become markup', () =
     ...report,
     layers: report.layers.map((layer) => ({ ...layer, name: `<script>${layer.name}` })),
   });
-  expect(page).not.toMatch(/<script|https?:|src=/);
+  expect(page).not.toMatch(/https?:|src=|<script>|<[^>]* on\w+=| style=/);
+  expect(page.match(/<script/g)).toEqual(['<script']);
+  expect(page).toContain(`<script nonce="layercost">${pageScript}</script>`);
+  expect(page).toContain("default-src 'none'; style-src 'nonce-layercost'; script-src 'nonce-layercost'");
   expect(page).toContain('&#60;script&#62;/odd, &#34;quoted&#34;');
   expect(page).toContain('<td class="number">60.0 µs');
+});
+
+it('the script of the page is small, parses, and writes text only', () => {
+  expect(pageScript.length).toBeLessThan(30_000);
+  expect(() => new Function(pageScript)).not.toThrow();
+  expect(pageScript).not.toMatch(/innerHTML|document\.write|eval\(|fetch\(|XMLHttpRequest|<\/script/);
 });

@@ -76,3 +76,18 @@ describe('lays the step on its tracks', () => {
     expect(Math.max(...complete.map((event) => event.ts + event.dur))).toBeCloseTo(step, 1);
   });
 });
+
+test('memory is a counter by kind whose largest sum is the peak', () => {
+  const { training, scenario, cluster, cost } = estimateModel(opened, [{ gpus: 8, batch: 32 }]);
+  if (training === undefined || scenario === undefined || cluster === undefined || cost === undefined) {
+    throw new Error('the sample is not costed');
+  }
+  const { traceEvents }: { traceEvents: { ph: string; ts: number; args: Record<string, number> }[] } =
+    JSON.parse(renderTrace(training, scenario, cluster));
+  const counters = traceEvents.filter(({ ph }) => ph === 'C');
+  const sums = counters.map(({ args }) => Object.values(args).reduce((total, size) => total + size, 0));
+  expect(Math.abs(Math.max(...sums) - cost.totals.memory.peak)).toBeLessThan(10);
+  expect(counters.map(({ ts }) => ts)).toEqual(
+    counters.map(({ ts }) => ts).sort((one, other) => one - other),
+  );
+});

@@ -5,21 +5,32 @@ import { sumOf } from '../../model/sumOf.ts';
 import { parameterBytes } from '../plan/gradients.ts';
 import type { StepPlan } from '../plan/stepPlan.ts';
 import { heldGradients, heldParameters } from './heldParameters.ts';
-import { type StepMemory, stepMemory } from './stepMemory.ts';
+import {
+  type ModelState,
+  memoryMoments,
+  type PeakMoment,
+  type StepMemory,
+  stepMemory,
+} from './stepMemory.ts';
 
-export function memoryOf(plan: StepPlan): StepMemory {
+export const memoryOf = (plan: StepPlan): StepMemory => stepMemory(plan, stateOf(plan));
+
+/** Memory at each operator of forward and backward in the order they run, and in the update; the most is the peak. */
+export const momentsOf = (plan: StepPlan): readonly PeakMoment[] => memoryMoments(plan, stateOf(plan));
+
+function stateOf(plan: StepPlan): ModelState {
   const { training, scenario, exchange, update } = plan;
   const { shards } = exchange;
   const { weightBytesPerElement } = plan;
   const trained = sumOf(heldParameters(plan));
   const frozen = totalBytes(training.analysis.frozen, weightBytesPerElement);
-  return stepMemory(plan, {
+  return {
     parameters: (trained + frozen) / shards.parameters,
     gradients: scenario.mode === 'training' ? sumOf(heldGradients(plan)) / shards.gradients : 0,
     optimizerState: update.stateBytes,
     communicationBuffers: exchange.buffers,
     updateTemporaries: update.temporaryBytes,
-  });
+  };
 }
 
 const totalBytes = (parameters: readonly Parameter[], bytesPerElement: number): number =>

@@ -50,25 +50,12 @@ export interface ModelState {
 }
 
 export function stepMemory(plan: StepPlan, state: ModelState): StepMemory {
-  const { scenario, saved, cluster, training } = plan;
-  const library = libraryWorkspace(cluster.gpu);
+  const { scenario, saved, training } = plan;
   const learns = scenario.mode === 'training';
   const copies = learns ? sumOf(saved.weightCopies) + sumOf(saved.recopied) : 0;
-  const live = plan.live();
-  const forward = forwardOf(plan, live.unkept, state);
-  const kept = learns ? sumOf(saved.activations) : mostOf(live.unkept);
+  const { library, forward, backward, update } = candidatesOf(plan, state);
+  const kept = learns ? sumOf(saved.activations) : mostOf(plan.live().unkept);
   const always = state.parameters + state.optimizerState + state.communicationBuffers + library;
-  const inputs = learns ? takenIn(plan.folded ?? plan) : 0;
-  const backward = learns ? backwardOf(plan, live.gradients, inputs) : noMoments;
-  const update: PeakCandidate = {
-    phase: 'update',
-    operator: undefined,
-    copies: 0,
-    gradients: state.gradients,
-    kept: inputs,
-    workspace: 0,
-    temporaries: state.updateTemporaries,
-  };
   const candidates = [...peakOf('forward', forward), ...peakOf('backward', backward), update];
   const peak = candidates.reduce((best, candidate) => (sizeOf(candidate) > sizeOf(best) ? candidate : best));
   return {
@@ -80,19 +67,61 @@ export function stepMemory(plan: StepPlan, state: ModelState): StepMemory {
     communicationBuffers: bytes(state.communicationBuffers),
     peak: bytes(always + sizeOf(peak)),
     capacity: tightestGpu(plan).memory.value,
-    peakAt: {
-      phase: peak.phase,
-      operator: peak.operator,
-      parameters: bytes(state.parameters + peak.copies),
-      gradients: bytes(peak.gradients),
-      optimizerState: bytes(state.optimizerState),
-      activations: bytes(peak.kept),
-      workspace: bytes(library + peak.workspace + peak.temporaries),
-      communicationBuffers: bytes(state.communicationBuffers),
-    },
+    peakAt: momentOf(peak, state, library),
     largestBatch: (room) => largestBatch(room - always, [forward, backward], update, training.batch),
   };
 }
+
+/** Memory at each operator of forward in its order, of backward in its order, and in the update. */
+export function memoryMoments(plan: StepPlan, state: ModelState): readonly PeakMoment[] {
+  const { library, forward, backward, update } = candidatesOf(plan, state);
+  const momentAt = (phase: PeakCandidate['phase'], pass: PassCandidates, index: number): PeakMoment =>
+    momentOf(candidateAt(phase, pass, index), state, library);
+  return [
+    ...Array.from(forward.kept, (_, index) => momentAt('forward', forward, index)),
+    ...Array.from(backward.kept, (_, index) => momentAt('backward', backward, index)).reverse(),
+    ...(plan.scenario.mode === 'training' ? [momentOf(update, state, library)] : []),
+  ];
+}
+
+interface StepCandidates {
+  /** Workspace of the matrix library, which is there all the time. */
+  readonly library: number;
+  readonly forward: PassCandidates;
+  readonly backward: PassCandidates;
+  readonly update: PeakCandidate;
+}
+
+function candidatesOf(plan: StepPlan, state: ModelState): StepCandidates {
+  const learns = plan.scenario.mode === 'training';
+  const live = plan.live();
+  const inputs = learns ? takenIn(plan.folded ?? plan) : 0;
+  return {
+    library: libraryWorkspace(plan.cluster.gpu),
+    forward: forwardOf(plan, live.unkept, state),
+    backward: learns ? backwardOf(plan, live.gradients, inputs) : noMoments,
+    update: {
+      phase: 'update',
+      operator: undefined,
+      copies: 0,
+      gradients: state.gradients,
+      kept: inputs,
+      workspace: 0,
+      temporaries: state.updateTemporaries,
+    },
+  };
+}
+
+const momentOf = (candidate: PeakCandidate, state: ModelState, library: number): PeakMoment => ({
+  phase: candidate.phase,
+  operator: candidate.operator,
+  parameters: bytes(state.parameters + candidate.copies),
+  gradients: bytes(candidate.gradients),
+  optimizerState: bytes(state.optimizerState),
+  activations: bytes(candidate.kept),
+  workspace: bytes(library + candidate.workspace + candidate.temporaries),
+  communicationBuffers: bytes(state.communicationBuffers),
+});
 
 interface PeakCandidate {
   readonly phase: PeakMemory['phase'];
@@ -148,10 +177,8 @@ function backwardOf(plan: StepPlan, between: Float64Array, inputs: number): Pass
 }
 
 /** The candidate of a pass that needs the most; none where there is none. */
-function peakOf(
-  phase: PeakCandidate['phase'],
-  { copies, gradients, kept, workspace }: PassCandidates,
-): readonly PeakCandidate[] {
+function peakOf(phase: PeakCandidate['phase'], pass: PassCandidates): readonly PeakCandidate[] {
+  const { copies, gradients, kept, workspace } = pass;
   let best = -1;
   let most = Number.NEGATIVE_INFINITY;
   for (let index = 0; index < kept.length; index += 1) {
@@ -161,20 +188,22 @@ function peakOf(
     most = size;
     best = index;
   }
-  if (best < 0) return [];
-  const at = (column: Float64Array): number => floatAt(column, best);
-  return [
-    {
-      phase,
-      operator: best,
-      copies: at(copies),
-      gradients: at(gradients),
-      kept: at(kept),
-      workspace: at(workspace),
-      temporaries: 0,
-    },
-  ];
+  return best < 0 ? [] : [candidateAt(phase, pass, best)];
 }
+
+const candidateAt = (
+  phase: PeakCandidate['phase'],
+  { copies, gradients, kept, workspace }: PassCandidates,
+  operator: number,
+): PeakCandidate => ({
+  phase,
+  operator,
+  copies: floatAt(copies, operator),
+  gradients: floatAt(gradients, operator),
+  kept: floatAt(kept, operator),
+  workspace: floatAt(workspace, operator),
+  temporaries: 0,
+});
 
 /** The least of what fits at every candidate. `room` is what is left beside what is there all the time. */
 function largestBatch(

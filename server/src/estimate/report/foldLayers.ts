@@ -36,6 +36,14 @@ function sumOfLayers(layers: readonly LayerReport[]): LayerReport {
       backwardData: sum(({ flops }) => flops.backwardData),
       backwardWeight: sum(({ flops }) => flops.backwardWeight),
     },
+    operations: {
+      forward: sum(({ operations }) => operations.forward),
+      backward: sum(({ operations }) => operations.backward),
+    },
+    bytes: {
+      forward: sum(({ bytes }) => bytes.forward),
+      backward: sum(({ bytes }) => bytes.backward),
+    },
     time: {
       ...first.time,
       forward: sum(({ time }) => time.forward),
@@ -54,7 +62,7 @@ function sumOfLayers(layers: readonly LayerReport[]): LayerReport {
 }
 
 /** The name with `*` for the numbers that differ. */
-function sharedName(names: readonly string[]): string {
+export function sharedName(names: readonly string[]): string {
   const parts = names.map((name) => name.split(/(\d+)/));
   return (parts[0] ?? [])
     .map((part, index) => (parts.every((each) => each[index] === part) ? part : '*'))

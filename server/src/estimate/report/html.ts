@@ -1,9 +1,4 @@
-/** What pages share: safe text, and a style that is light or dark as the reader prefers. */
-
-import { printable } from '../../model/readableIssues.ts';
-
-export const escapeHtml = (text: string): string =>
-  printable(text).replace(/[&<>"]/g, (character) => `&#${character.codePointAt(0)};`);
+/** What pages share: a style that is light or dark as the reader prefers. */
 
 export const pageStyle = `
 :root { color-scheme: light dark; font: 15px/1.45 system-ui, sans-serif; }

@@ -1,7 +1,10 @@
 /** A scaling curve as one self-contained page: no scripts, no addresses. */
 
-import { escapeHtml, pageStyle } from '../report/html.ts';
-import { chartStyle, efficiencyChart } from './efficiencyChart.ts';
+import { chartStyle } from '../../charts/chartStyle.ts';
+import { scalingChart } from '../../charts/scalingChart.ts';
+import { escapeHtml } from '../../model/escapeHtml.ts';
+import { scalingMarks } from '../figures/scalingMarks.ts';
+import { pageStyle } from '../report/html.ts';
 import type { Scaling } from './scaleJob.ts';
 import { missingText, scalingColumns } from './scalingCells.ts';
 
@@ -20,7 +23,7 @@ export function renderScalingHtml(scaling: Scaling): string {
 <h1>${escapeHtml(scaling.name)}: scaling</h1>
 <p>${escapeHtml(scaling.job)}</p>
 <h2>${scaling.isStrong ? 'Strong scaling efficiency: throughput of a GPU over that of one with the whole batch' : 'Weak scaling efficiency: throughput of a GPU over that of one by itself, with the same batch'}</h2>
-${efficiencyChart(scaling.points)}
+${scalingChart(scalingMarks(scaling.points), scaling.isStrong)?.svg ?? ''}
 <table>
 <thead><tr>${columns.map(({ title, align }) => cell('th', title, align)).join('')}
 <tbody>

@@ -1,14 +1,12 @@
 /** `layercost/report`: the report of a model, or its scaling curve. A page says why where there is nothing to show. */
 
-import { estimateModel, type ModelEstimate } from '../../estimate/estimateModel.ts';
+import type { ModelEstimate } from '../../estimate/estimateModel.ts';
 import { optionsWithoutEffect } from '../../estimate/optionEffects.ts';
 import { makeReport as reportOfStep } from '../../estimate/report/makeReport.ts';
 import { renderMarkdown } from '../../estimate/report/renderMarkdown.ts';
 import { renderTable } from '../../estimate/report/renderTable.ts';
-import { gpuCounts } from '../../estimate/scaling/gpuCounts.ts';
 import { renderScalingMarkdown, renderScalingText } from '../../estimate/scaling/renderScaling.ts';
-import { requestOnGpus } from '../../estimate/scaling/requestOnGpus.ts';
-import { scaleInSteps } from '../../estimate/scaling/scaleJob.ts';
+import { scaleEstimate } from '../../estimate/scaling/scaleEstimate.ts';
 import { type ModelView, viewOfModel } from '../../language/modelView.ts';
 import type { Steps } from '../../model/steps.ts';
 import { makeReport, type ReportParams, type ReportResult } from '../../protocol.ts';
@@ -51,15 +49,10 @@ function* reportOf(
 }
 
 /** Of the scenario that is shown, on the numbers of GPUs that its cluster suggests. */
-function* scalingOf(
-  { opened, scenario, cluster }: ModelEstimate,
-  format: ReportParams['format'],
-): Steps<ReportResult> {
-  const { name, analysis } = opened;
-  if (scenario === undefined || cluster === undefined) return { name, text: '' };
-  const scaling = yield* scaleInSteps(name, gpuCounts(cluster, scenario.gpus), (gpus) =>
-    estimateModel(opened, [requestOnGpus(scenario, gpus, analysis?.batchSymbol)], cluster),
-  );
+function* scalingOf(estimate: ModelEstimate, format: ReportParams['format']): Steps<ReportResult> {
+  const { name } = estimate.opened;
+  const scaling = yield* scaleEstimate(estimate);
+  if (scaling === undefined) return { name, text: '' };
   return {
     name,
     text: format === 'markdown' ? renderScalingMarkdown(scaling) : renderScalingText(scaling),

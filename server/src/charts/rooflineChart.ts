@@ -1,0 +1,132 @@
+/**
+ * Layers under the roofs of a GPU: FLOPs per byte across, FLOP/s upwards, both logarithmic.
+ *
+ * Source: Williams, Waterman, Patterson, "Roofline: an insightful visual performance model", CACM 52(4), 2009.
+ */
+
+import { escapeHtml } from '../model/escapeHtml.ts';
+import { formatBandwidth, formatFlopRate, formatPercent, significant } from '../model/format.ts';
+import { bytesPerSecond, flopsPerSecond } from '../model/units.ts';
+import { axisTitles, bottomAxis, leftAxis } from './axes.ts';
+import { type Chart, chartOf } from './chart.ts';
+import { logScale } from './scales.ts';
+import { type Box, label, pathOf, place } from './shapes.ts';
+
+export interface RooflinePoint {
+  readonly name: string;
+  /** FLOPs per byte of GPU memory, above 0. */
+  readonly intensity: number;
+  /** FLOPs per second, above 0. */
+  readonly rate: number;
+  /** Its share of the time of all layers. */
+  readonly share: number;
+  readonly layer: string;
+}
+
+export interface Roofline {
+  readonly gpu: string;
+  readonly points: readonly RooflinePoint[];
+  /** FLOPs per second; `what` is the number type and the unit: `bf16 on tensor cores`. */
+  readonly peak: number;
+  readonly what: string;
+  /** Bytes per second. */
+  readonly bandwidth: number;
+}
+
+const [width, height] = [1120, 380];
+const plot: Box = { left: 96, right: width - 14, top: 30, bottom: height - 48 };
+
+/** `undefined` where no layer has FLOPs and time. */
+export function rooflineChart({ gpu, points, peak, what, bandwidth }: Roofline): Chart | undefined {
+  if (points.length === 0 || !(peak > 0) || !(bandwidth > 0)) return undefined;
+  const ridge = peak / bandwidth;
+  const intensities = [...points.map(({ intensity }) => intensity), ridge];
+  const x = logScale([Math.min(...intensities) / 2, Math.max(...intensities) * 4], [plot.left, plot.right]);
+  const rates = points.map(({ rate }) => rate);
+  const y = logScale([Math.min(...rates, peak) / 2, Math.max(...rates, peak) * 2], [plot.bottom, plot.top]);
+  const [low, high] = [Math.min(...intensities) / 2, Math.max(...intensities) * 4];
+  const floor = Math.min(...rates, peak) / 2;
+  const start = Math.max(low, floor / bandwidth);
+  const roof = pathOf([
+    [x.at(start), y.at(start * bandwidth)],
+    [x.at(ridge), y.at(peak)],
+    [x.at(high), y.at(peak)],
+  ]);
+  const ordered = points.toSorted((one, other) => other.share - one.share);
+  const limited = points.reduce((total, each) => total + (each.intensity < ridge ? each.share : 0), 0);
+  return chartOf({
+    name: 'roofline',
+    title: `Roofline of ${gpu}`,
+    summary: `${formatPercent(limited)} of the time of layers with FLOPs is left of the ridge at ${significant(ridge)} FLOP per byte, where memory limits.`,
+    width,
+    height,
+    body: [
+      ...leftAxis(y, plot, (rate) => formatFlopRate(flopsPerSecond(rate))),
+      ...bottomAxis(x, plot, (value) => significant(value)),
+      ...axisTitles(plot, 'FLOP per byte of GPU memory', ''),
+      `<path class="roof" d="${roof}"/>`,
+      label(plot.right - 6, y.at(peak) - 7, `${formatFlopRate(flopsPerSecond(peak))}, ${what}`, 'end strong'),
+      label(
+        plot.left + 6,
+        plot.top - 10,
+        `slope: ${formatBandwidth(bytesPerSecond(bandwidth))} of GPU memory; circles as large as a layer’s share of time, hollow where memory limits`,
+        'quiet',
+      ),
+      ...ordered.map((point) => circle(point, ridge, x.at, y.at)),
+      ...pointNames(ordered, x.at, y.at),
+    ],
+    table: {
+      columns: ['layer', 'FLOP per byte', 'rate', 'share of time'],
+      rows: ordered
+        .slice(0, listedPoints)
+        .map(({ name, intensity, rate, share }) => [
+          name,
+          significant(intensity),
+          formatFlopRate(flopsPerSecond(rate)),
+          formatPercent(share),
+        ]),
+    },
+  });
+}
+
+const namedPoints = 6;
+/** Of the points with the most time, at their right or left, and no name over another. */
+function pointNames(
+  points: readonly RooflinePoint[],
+  x: (value: number) => number,
+  y: (value: number) => number,
+): readonly string[] {
+  const taken: Box[] = [];
+  return points.slice(0, namedPoints).flatMap(({ name, intensity, rate, share }) => {
+    const [centre, middle, room] = [x(intensity), y(rate), name.length * 6.6];
+    const gap = radius(share) + 4;
+    const free = [true, false].find((isRight) => {
+      const left = isRight ? centre + gap : centre - gap - room;
+      const box = { left, right: left + room, top: middle - 8, bottom: middle + 8 };
+      const isFree =
+        left >= plot.left && box.right <= plot.right && taken.every((other) => !overlaps(box, other));
+      if (isFree) taken.push(box);
+      return isFree;
+    });
+    if (free === undefined) return [];
+    return [label(centre + (free ? gap : -gap), middle + 4, name, free ? 'halo' : 'end halo')];
+  });
+}
+
+const overlaps = (one: Box, other: Box): boolean =>
+  one.left < other.right && other.left < one.right && one.top < other.bottom && other.top < one.bottom;
+
+const listedPoints = 12;
+
+/** In pixels; the area grows with the share. */
+const radius = (share: number): number => 3 + 22 * Math.sqrt(share);
+
+function circle(
+  { name, intensity, rate, share, layer }: RooflinePoint,
+  ridge: number,
+  x: (value: number) => number,
+  y: (value: number) => number,
+): string {
+  const note = `${name}: ${significant(intensity)} FLOP per byte, ${formatFlopRate(flopsPerSecond(rate))}, ${formatPercent(share)} of the time`;
+  return `<circle${intensity < ridge ? ' class="memory-bound"' : ''} cx="${place(x(intensity))}" cy="${place(y(rate))}" r="${place(radius(share))}" data-layer="${escapeHtml(layer)}"><title>${escapeHtml(note)}</title></circle>`;
+}

@@ -1,0 +1,65 @@
+/** Elements of SVG from plain numbers; text is escaped here, and places have one decimal. */
+
+import { escapeHtml } from '../model/escapeHtml.ts';
+
+export interface Box {
+  readonly left: number;
+  readonly top: number;
+  readonly right: number;
+  readonly bottom: number;
+}
+
+/** One decimal is a tenth of a pixel. */
+export const place = (value: number): string => String(Math.round(value * 10) / 10);
+
+/** `note` is shown where the pointer rests; `layer` is what a click leads to. */
+export function bar(
+  box: Box,
+  kind: string,
+  { note, layer }: { readonly note?: string; readonly layer?: string } = {},
+): string {
+  const { left, top, right, bottom } = box;
+  const rect = `<rect class="${kind}" x="${place(left)}" y="${place(top)}" width="${place(Math.max(0.4, right - left))}" height="${place(bottom - top)}"${layer === undefined || layer === '' ? '' : ` data-layer="${escapeHtml(layer)}"`}`;
+  return note === undefined ? `${rect}/>` : `${rect}><title>${escapeHtml(note)}</title></rect>`;
+}
+
+export const label = (x: number, y: number, text: string, kind = ''): string =>
+  `<text x="${place(x)}" y="${place(y)}"${kind === '' ? '' : ` class="${kind}"`}>${escapeHtml(text)}</text>`;
+
+export const line = (
+  [x1, y1]: readonly [number, number],
+  [x2, y2]: readonly [number, number],
+  kind: string,
+): string =>
+  `<line class="${kind}" x1="${place(x1)}" y1="${place(y1)}" x2="${place(x2)}" y2="${place(y2)}"/>`;
+
+export const pathOf = (points: readonly (readonly [number, number])[]): string =>
+  points.map(([x, y], index) => `${index === 0 ? 'M' : 'L'}${place(x)} ${place(y)}`).join('');
+
+/** Characters that fit, or '' where fewer than three do: 6.6 pixels is a wide letter of the charts' 12-pixel font. */
+export function fitLabel(text: string, room: number): string {
+  const most = Math.floor(room / 6.6);
+  if (text.length <= most) return text;
+  return most < 4 ? '' : `${text.slice(0, most - 1)}…`;
+}
+
+/** Stripes over a kind, so that it is known without its colour. */
+export const stripes = (name: string, kind: string): string =>
+  `<defs><pattern id="${name}" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect class="${kind}" width="6" height="6"/><rect class="stripe" width="2" height="6"/></pattern></defs>`;
+
+/** Squares with names in a row, from `left`. */
+export function legend(
+  entries: readonly (readonly [kind: string, title: string])[],
+  left: number,
+  top: number,
+): readonly string[] {
+  let x = left;
+  return entries.flatMap(([kind, title]) => {
+    const from = x;
+    x += 22 + title.length * 6.6 + 14;
+    return [
+      bar({ left: from, top, right: from + 12, bottom: top + 12 }, kind),
+      label(from + 18, top + 10.5, title),
+    ];
+  });
+}

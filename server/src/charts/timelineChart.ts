@@ -1,0 +1,127 @@
+/** A step on its resources: one lane for each, time across. */
+
+import { formatTime } from '../model/format.ts';
+import { seconds } from '../model/units.ts';
+import { bottomAxis } from './axes.ts';
+import { type Chart, chartOf } from './chart.ts';
+import { type MergedSegment, mergeSegments, type Segment } from './mergeSegments.ts';
+import { linearScale } from './scales.ts';
+import { type Box, bar, fitLabel, label, legend, stripes } from './shapes.ts';
+
+export interface TimelineLane {
+  readonly title: string;
+  readonly segments: readonly TimelineSegment[];
+}
+
+/** `wait`: the GPU has nothing to do until something arrives. */
+export type TimelineKind = 'launch' | 'forward' | 'backward' | 'update' | 'message' | 'input' | 'wait';
+
+export interface TimelineSegment extends Segment {
+  readonly kind: TimelineKind;
+}
+
+export interface Timeline {
+  readonly lanes: readonly TimelineLane[];
+  /** In seconds: the part of the step that is drawn. */
+  readonly from: number;
+  readonly until: number;
+  /** What is not drawn, or drawn once for many; ends with a full stop, may be ''. */
+  readonly note: string;
+}
+
+const [width, laneHeight, laneGap] = [1120, 26, 10];
+const [left, right, top] = [152, 14, 34];
+
+export function timelineChart({ lanes, from, until, note }: Timeline): Chart {
+  const bottom = top + lanes.length * (laneHeight + laneGap);
+  const plot: Box = { left, right: width - right, top, bottom };
+  const scale = linearScale([from, until], [plot.left, plot.right]);
+  const pixel = (until - from) / (plot.right - plot.left);
+  const drawn = lanes.map(({ title, segments }) => ({
+    title,
+    segments: mergeSegments(
+      segments.flatMap((segment) => clipped(segment, from, until)),
+      pixel,
+      widestRun * pixel,
+    ),
+  }));
+  const kinds = titles.filter(([kind]) =>
+    lanes.some(({ segments }) => segments.some((each) => each.kind === kind)),
+  );
+  return chartOf({
+    name: 'timeline',
+    title: 'Timeline of a step',
+    summary: summaryOf(lanes, until - from, note),
+    width,
+    height: bottom + 28,
+    body: [
+      stripes('timeline-wait', 'wait-ground'),
+      ...legend(kinds, left, 4),
+      ...bottomAxis(scale, plot, (time) => formatTime(seconds(time))),
+      ...drawn.flatMap(({ title, segments }, index) => {
+        const y = top + index * (laneHeight + laneGap) + laneGap / 2;
+        return [
+          label(left - 10, y + 17, fitLabel(title, left - 12), 'end'),
+          ...segments.flatMap((segment) => segmentBar(segment, y, scale.at)),
+        ];
+      }),
+    ],
+    table: {
+      columns: ['lane', 'kind', 'time', 'share'],
+      rows: lanes.flatMap(({ title, segments }) =>
+        titles.flatMap(([kind, name]) => {
+          const time = timeOf(segments, kind);
+          return time === 0 ? [] : [[title, name, formatTime(seconds(time)), share(time / (until - from))]];
+        }),
+      ),
+    },
+  });
+}
+
+/** In pixels: what thin pieces are joined to. */
+const widestRun = 6;
+
+const titles: readonly (readonly [TimelineKind, string])[] = [
+  ['launch', 'launches'],
+  ['forward', 'forward'],
+  ['backward', 'backward'],
+  ['update', 'update'],
+  ['message', 'messages'],
+  ['input', 'input'],
+  ['wait', 'GPU waits (exposed)'],
+];
+
+function segmentBar(segment: MergedSegment, y: number, at: (time: number) => number): readonly string[] {
+  const { name, lastName, kind, start, end, count } = segment;
+  const box: Box = { left: at(start), right: at(end), top: y, bottom: y + laneHeight };
+  const what = count === 1 ? name : `${count} pieces, ${name} to ${lastName}`;
+  const text = fitLabel(count === 1 ? name : '', box.right - box.left - 8);
+  const isLayer = kind === 'forward' || kind === 'backward' || kind === 'launch';
+  return [
+    bar(box, kind, {
+      note: `${what}: ${kind === 'wait' ? 'the GPU waits' : kind}, ${formatTime(seconds(end - start))}`,
+      ...(isLayer ? { layer: name } : {}),
+    }),
+    ...(text === '' || kind === 'wait' ? [] : [label(box.left + 4, y + 17, text, 'inside')]),
+  ];
+}
+
+function clipped(segment: TimelineSegment, from: number, until: number): readonly TimelineSegment[] {
+  const [start, end] = [Math.max(segment.start, from), Math.min(segment.end, until)];
+  return end > start ? [{ ...segment, start, end }] : [];
+}
+
+const timeOf = (segments: readonly TimelineSegment[], kind: TimelineKind): number =>
+  segments.reduce((total, each) => total + (each.kind === kind ? each.end - each.start : 0), 0);
+
+const share = (part: number): string => `${(part * 100).toFixed(part < 0.1 ? 1 : 0)} %`;
+
+function summaryOf(lanes: readonly TimelineLane[], step: number, note: string): string {
+  const busy = titles.flatMap(([kind, title]) => {
+    const time = lanes.reduce((total, { segments }) => total + timeOf(segments, kind), 0);
+    return time === 0 || kind === 'launch' || kind === 'input'
+      ? []
+      : [`${title} ${formatTime(seconds(time))}`];
+  });
+  return `Of ${formatTime(seconds(step))}: ${busy.join(', ')}.${note === '' ? '' : ` ${note}`}`;
+}

@@ -1,0 +1,87 @@
+/** What of an estimate is better looked at than read. Drawing changes no cost. */
+
+import type { Chart } from '../../charts/chart.ts';
+import { icicleChart } from '../../charts/icicleChart.ts';
+import { memoryChart } from '../../charts/memoryChart.ts';
+import { rooflineChart } from '../../charts/rooflineChart.ts';
+import { scalingChart } from '../../charts/scalingChart.ts';
+import { timelineChart } from '../../charts/timelineChart.ts';
+import { computePath } from '../../hardware/computePath.ts';
+import { formatBytes, formatShortCount, formatTime } from '../../model/format.ts';
+import { bytes, seconds } from '../../model/units.ts';
+import type { ModelEstimate } from '../estimateModel.ts';
+import { planStep, timelineOf } from '../plan/stepPlan.ts';
+import type { LayerReport, Report } from '../report/report.ts';
+import type { Scaling } from '../scaling/scaleJob.ts';
+import { memoryOverStep } from './memoryOverStep.ts';
+import { moduleTree } from './moduleTree.ts';
+import { rooflinePoints } from './rooflinePoints.ts';
+import { scalingMarks } from './scalingMarks.ts';
+import { stepTimelineFigure } from './stepTimelineFigure.ts';
+
+/** Charts that have something to show, in the order a reader needs them; without `scaling` no curve. */
+export function stepCharts(
+  { training, scenario, cluster, measurements }: ModelEstimate,
+  report: Report,
+  scaling?: Scaling,
+): readonly Chart[] {
+  if (training === undefined || scenario === undefined || cluster === undefined) return [];
+  const plan = planStep(training, scenario, cluster, measurements);
+  const timeline = timelineOf(plan, 'middle');
+  if (!(timeline.step > 0)) return [];
+  const { gpu } = plan.cluster;
+  const path = computePath(gpu, scenario.precision);
+  const charts: readonly (Chart | undefined)[] = [
+    timelineChart(stepTimelineFigure(plan, timeline)),
+    memoryChart({
+      moments: memoryOverStep(plan, timeline),
+      until: timeline.step,
+      capacity: report.totals.memory.capacity,
+    }),
+    ...quantities.map(({ amountOf, ...quantity }) =>
+      icicleChart({ ...quantity, root: moduleTree(report.model.name, report.layers, amountOf) }),
+    ),
+    rooflineChart({
+      gpu: gpu.title,
+      points: rooflinePoints(report.layers),
+      peak: path.peak,
+      what: path.unit === 'tensor' ? `${path.actual} on tensor cores` : path.actual,
+      bandwidth: gpu.memoryBandwidth.value,
+    }),
+    ...(scaling === undefined ? [] : [scalingChart(scalingMarks(scaling.points), scaling.isStrong)]),
+  ];
+  return charts.flatMap((chart) => chart ?? []);
+}
+
+/** What modules are compared by; a part that is unknown adds nothing. */
+const quantities: readonly {
+  readonly name: string;
+  readonly title: string;
+  readonly amountOf: (layer: LayerReport) => number;
+  readonly textOf: (value: number) => string;
+}[] = [
+  {
+    name: 'time',
+    title: 'time',
+    amountOf: ({ time }) => (time.forward ?? 0) + (time.backward ?? 0),
+    textOf: (time) => formatTime(seconds(time)),
+  },
+  {
+    name: 'saved',
+    title: 'saved activations',
+    amountOf: ({ memory }) => memory.activations ?? 0,
+    textOf: (size) => formatBytes(bytes(size)),
+  },
+  {
+    name: 'parameters',
+    title: 'parameters',
+    amountOf: ({ parameters }) => parameters,
+    textOf: formatShortCount,
+  },
+  {
+    name: 'exposed',
+    title: 'exposed communication',
+    amountOf: ({ time }) => time.exposedCommunication ?? 0,
+    textOf: (time) => formatTime(seconds(time)),
+  },
+];

@@ -1,0 +1,84 @@
+/** The step at a glance: the few numbers that a reader wants first, and what limits it in a sentence. */
+
+import {
+  atLeast,
+  atMost,
+  formatBytes,
+  formatCount,
+  formatDuration,
+  formatPercent,
+  formatPrice,
+  formatRate,
+} from '../../model/format.ts';
+import type { StepLimit } from '../../model/stepCost.ts';
+import { bytes, seconds } from '../../model/units.ts';
+import type { Report } from './report.ts';
+import { type SummaryRow, timeText } from './summary.ts';
+
+export function glanceAt({ totals, scenario }: Report): readonly SummaryRow[] {
+  const { time, memory, run } = totals;
+  return [
+    {
+      name: scenario.mode === 'training' ? 'one training step' : 'one forward pass',
+      value: atLeast(timeText(time.step), time.exact),
+      detail:
+        time.stepRange === null || !time.exact
+          ? ''
+          : `${timeText(time.stepRange[0])} to ${timeText(time.stepRange[1])}`,
+    },
+    {
+      name: 'throughput',
+      value: totals.throughput === null ? '?' : atMost(formatRate(totals.throughput), time.exact),
+      detail:
+        totals.tokenThroughput === undefined || totals.tokenThroughput === null
+          ? `MFU ${formatPercent(totals.mfu)}`
+          : `${atMost(formatRate(totals.tokenThroughput, 'tokens'), time.exact)}, MFU ${formatPercent(totals.mfu)}`,
+    },
+    ...(scenario.gpus === 1
+      ? []
+      : [
+          {
+            name: `efficiency on ${formatCount(scenario.gpus)} GPUs`,
+            value: formatPercent(totals.scalingEfficiency),
+            detail: `${timeText(time.exposedCommunication)} of ${timeText(time.communication)} communication exposed`,
+          },
+        ]),
+    {
+      name: 'peak memory',
+      value: atLeast(formatBytes(bytes(memory.peak)), totals.exact),
+      detail:
+        memory.capacity === null
+          ? 'of unknown capacity'
+          : `${formatPercent(memory.peak / memory.capacity)} of ${formatBytes(bytes(memory.capacity))}`,
+    },
+    ...(run === undefined
+      ? []
+      : [
+          {
+            name: 'whole run',
+            value: atLeast(formatDuration(seconds(run.time)), run.exact && time.exact),
+            detail:
+              run.price === null
+                ? `${formatCount(run.steps)} steps`
+                : `${atLeast(formatPrice(run.price), run.exact && time.exact)} for ${formatCount(run.steps)} steps`,
+          },
+        ]),
+  ];
+}
+
+/** Sums that miss a part say nothing of what limits. */
+export function limitSentence({ totals }: Report): string {
+  const { kind, share } = totals.limit;
+  return totals.time.exact ? sentences[kind](formatPercent(share)) : '';
+}
+
+const sentences: Readonly<Record<StepLimit['kind'], (share: string) => string>> = {
+  compute: (share) =>
+    `Computation takes ${share} of the step: little is left to gain from communication or input.`,
+  host: (share) => `For ${share} of the step the GPU waits for the host to launch kernels.`,
+  input: (share) => `For ${share} of the step the GPU waits for input.`,
+  latency: (share) => `For ${share} of the step the GPU waits for messages to start up.`,
+  communication: (share) => `Messages that are short of bandwidth add ${share} of the step.`,
+  server: (share) => `For ${share} of the step the GPU waits for parameter servers.`,
+  imbalance: (share) => `For ${share} of the step GPUs wait for the slowest worker.`,
+};

@@ -1,0 +1,47 @@
+/** What the page of a report looks like beside its charts. */
+
+export const reportStyle = `
+body { color: var(--text); background: var(--ground); font-size: .93rem; }
+main { max-width: 76rem; margin: 0 auto; }
+h1 { font-size: 1.5rem; margin: 0 0 .2rem; }
+h2 { font-size: 1.05rem; margin: 1.8rem 0 .4rem; }
+figure { margin: 0; }
+figure > p, .pane > p { margin: .1rem 0 .6rem; color: var(--quiet); }
+thead th { background: var(--ground); }
+.glance { display: grid; grid-template-columns: repeat(auto-fit, minmax(11rem, 1fr)); gap: .7rem; margin: 1rem 0 .6rem; }
+.glance > div { border: 1px solid color-mix(in srgb, var(--text) 18%, transparent); border-radius: .4rem; padding: .6rem .8rem; }
+.glance dt { color: var(--quiet); font-size: .82rem; }
+.glance dd { margin: 0; font-variant-numeric: tabular-nums; }
+.glance b { display: block; font-size: 1.35rem; font-weight: 600; line-height: 1.35; }
+.glance span { color: var(--quiet); font-size: .82rem; }
+.limit-text { font-weight: 600; margin: .4rem 0; }
+.findings { padding-left: 1.1rem; }
+li { margin-bottom: .4rem; }
+li.error b { color: var(--red); } li.warning b { color: var(--orange); }
+details { margin: .4rem 0; } summary { cursor: pointer; color: var(--quiet); }
+details table { width: auto; } details table.layers { width: 100%; }
+.layers { font-size: .86rem; }
+.layers .name { overflow-wrap: anywhere; min-width: 12rem; } .layers small { color: var(--quiet); white-space: nowrap; }
+.layers .shape { white-space: nowrap; }
+.layers .bar { width: 7rem; min-width: 4rem; padding-top: .55rem; }
+.layers .bar svg { display: block; width: 100%; height: .6rem; }
+.layers .forward { fill: var(--blue); } .layers .exposed { fill: var(--red); }
+.layers tr.here td { background: color-mix(in srgb, var(--blue) 18%, transparent); }
+.layers [role=button] { cursor: pointer; } .layers [role=button]:hover { text-decoration: underline; }
+.scripted tr[data-layer] { cursor: pointer; }
+.tools { display: none; gap: 1rem; align-items: center; } .scripted .tools { display: flex; }
+.tools input, .tools button { font: inherit; color: inherit; background: transparent; border: 1px solid color-mix(in srgb, var(--text) 30%, transparent); border-radius: .3rem; padding: .15rem .5rem; }
+:focus-visible { outline: 2px solid var(--blue); outline-offset: 1px; }
+#modules > input { position: absolute; opacity: 0; }
+#modules > label { display: inline-block; padding: .15rem .7rem; margin: 0 .3rem .5rem 0; border: 1px solid color-mix(in srgb, var(--text) 25%, transparent); border-radius: 1rem; cursor: pointer; }
+#modules > input:checked + label { border-color: var(--blue); font-weight: 600; box-shadow: inset 0 0 0 1px var(--blue); }
+#modules > input:focus-visible + label { outline: 2px solid var(--blue); outline-offset: 1px; }
+.pane { display: none; }
+${['time', 'saved', 'parameters', 'exposed'].map((name) => `#show-modules-${name}:checked ~ .modules-${name}`).join(', ')} { display: block; }
+.summary { width: auto; }
+#tip { position: fixed; z-index: 2; max-width: 30rem; padding: .3rem .6rem; pointer-events: none; overflow-wrap: anywhere; background: var(--ground); border: 1px solid color-mix(in srgb, var(--text) 40%, transparent); border-radius: .3rem; }
+@media print {
+  body { margin: 0; padding: 0; font-size: 10px; } .tools, #modules > label { display: none; } thead th { position: static; }
+  figure, tr, .glance > div { break-inside: avoid; } rect, circle, path { print-color-adjust: exact; }
+}
+`;

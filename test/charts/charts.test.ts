@@ -1,0 +1,160 @@
+/** Every chart says what it shows in words, keeps names as text, and draws within its frame. */
+
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type Chart, chartFile } from '../../server/src/charts/chart.ts';
+import { icicleChart } from '../../server/src/charts/icicleChart.ts';
+import { type MemoryMoment, memoryChart, thinned, totalOf } from '../../server/src/charts/memoryChart.ts';
+import { mergeSegments } from '../../server/src/charts/mergeSegments.ts';
+import { rooflineChart } from '../../server/src/charts/rooflineChart.ts';
+import { scalingChart } from '../../server/src/charts/scalingChart.ts';
+import { timelineChart } from '../../server/src/charts/timelineChart.ts';
+
+const odd = '<script>alert("1")</script>&';
+
+const moment = (time: number, activations: number): MemoryMoment => ({
+  time,
+  where: `backward at ${odd}`,
+  parameters: 2 ** 30,
+  state: 2 ** 31,
+  buffers: 0,
+  gradients: 2 ** 29,
+  activations,
+  workspace: 2 ** 20,
+});
+const leaf = (name: string, value: number) => ({ name, value, layer: name, children: [] });
+const mark = (gpus: number, efficiency: number | null) => ({
+  gpus,
+  throughput: efficiency === null ? null : gpus * 100 * efficiency,
+  throughputRange: null,
+  efficiency,
+  limit: odd,
+  fits: gpus < 8,
+});
+
+const charts: readonly (Chart | undefined)[] = [
+  timelineChart({
+    from: 0,
+    until: 1,
+    note: '',
+    lanes: [
+      { title: odd, segments: [{ name: odd, kind: 'forward', start: 0, end: 0.6 }] },
+      { title: 'GPU', segments: [{ name: odd, kind: 'wait', start: 0.6, end: 1 }] },
+    ],
+  }),
+  memoryChart({ moments: [moment(0, 0), moment(0.5, 2 ** 32)], until: 1, capacity: 2 ** 33 }),
+  icicleChart({
+    name: 'time',
+    title: 'time',
+    root: { ...leaf(odd, 3), children: [leaf(odd, 2), leaf('b', 1)] },
+    textOf: String,
+  }),
+  rooflineChart({
+    gpu: odd,
+    what: 'bf16',
+    peak: 1e15,
+    bandwidth: 2e12,
+    points: [{ name: odd, intensity: 20, rate: 1e13, share: 1, layer: odd }],
+  }),
+  scalingChart([mark(1, 1), mark(4, 0.8), mark(8, 0.7), mark(16, null)], false),
+];
+
+describe.each(charts.map((chart) => [chart?.name ?? 'nothing was drawn', chart] as const))(
+  '%s',
+  (_, chart) => {
+    const { svg = '', summary = '', title = '', table } = chart ?? {};
+
+    it('has a title, a sentence and a table', () => {
+      expect(svg).toMatch(
+        /^<svg [^>]*role="img" aria-labelledby="([\w-]+)-title \1-summary">\n<title id="\1-title">/,
+      );
+      expect(title.length * summary.length).toBeGreaterThan(0);
+      expect(summary).toMatch(/\.$/);
+      expect(table?.rows.length).toBeGreaterThan(0);
+      for (const row of table?.rows ?? []) expect(row).toHaveLength(table?.columns.length ?? 0);
+    });
+
+    it('keeps names as text, closes its elements and has no number that is none', () => {
+      expect(svg).not.toMatch(/<script|alert\("|NaN|Infinity|undefined|null|-->/);
+      const opened = [...svg.matchAll(/<([a-z]+)\b[^>]*?(\/?)>/g)].filter(
+        ([, , closed]) => closed === '',
+      ).length;
+      expect(svg.match(/<\/[a-z]+>/g)).toHaveLength(opened);
+    });
+
+    it('draws within its frame', () => {
+      const [, width, height] = /viewBox="0 0 (\d+) (\d+)"/.exec(svg) ?? [];
+      for (const [, name, value] of svg.matchAll(/ (x|y|cx|cy|x1|y1|x2|y2)="([^"]+)"/g)) {
+        const most = Number(name?.includes('x') ? width : height);
+        expect(Number(value)).toBeGreaterThanOrEqual(0);
+        expect(Number(value)).toBeLessThanOrEqual(most);
+      }
+    });
+
+    it('is a file of its own with a style', () => {
+      const file = chart === undefined ? '' : chartFile(chart);
+      expect(file).toContain('xmlns="http://www.w3.org/2000/svg"');
+      expect(file).toContain('--vscode-charts-blue');
+    });
+  },
+);
+
+it('what has nothing to show is not drawn', () => {
+  expect(memoryChart({ moments: [], until: 1, capacity: null })).toBeUndefined();
+  expect(icicleChart({ name: 'a', title: 'a', root: leaf('m', 0), textOf: String })).toBeUndefined();
+  expect(rooflineChart({ gpu: 'g', what: 'fp32', peak: 1, bandwidth: 1, points: [] })).toBeUndefined();
+  expect(scalingChart([mark(1, 1)], false)).toBeUndefined();
+});
+
+describe('merged segments', () => {
+  const segments = fc
+    .array(
+      fc.tuple(
+        fc.double({ min: 0, max: 0.05, noNaN: true }),
+        fc.double({ min: 1e-6, max: 0.1, noNaN: true }),
+        fc.constantFrom('forward', 'wait'),
+      ),
+      { maxLength: 200 },
+    )
+    .map((pieces) => {
+      let time = 0;
+      return pieces.map(([gap, length, kind], index) => {
+        const start = time + gap;
+        time = start + length;
+        return { name: `${index}`, kind, start, end: time };
+      });
+    });
+
+  it('do not overlap, lose no piece, and keep where the first begins and the last ends', () => {
+    fc.assert(
+      fc.property(segments, fc.double({ min: 1e-6, max: 0.2, noNaN: true }), (pieces, thin) => {
+        const merged = mergeSegments(pieces, thin, 6 * thin);
+        expect(merged.reduce((total, { count }) => total + count, 0)).toBe(pieces.length);
+        expect([merged[0]?.start, merged.at(-1)?.end]).toEqual([pieces[0]?.start, pieces.at(-1)?.end]);
+        for (const [index, { start }] of merged.entries())
+          expect(start).toBeGreaterThanOrEqual(merged[index - 1]?.end ?? 0);
+      }),
+    );
+  });
+
+  it('nine thousand thin operators are a few hundred bars', () => {
+    const many = Array.from({ length: 9000 }, (_, index) => ({
+      name: `op${index}`,
+      kind: index % 7 === 0 ? 'wait' : 'forward',
+      start: index / 9000,
+      end: (index + 1) / 9000,
+    }));
+    expect(mergeSegments(many, 1 / 950, 6 / 950).length).toBeLessThan(1000);
+  });
+});
+
+it('thinning moments keeps the largest', () => {
+  fc.assert(
+    fc.property(fc.array(fc.integer({ min: 0, max: 1e9 }), { minLength: 1, maxLength: 300 }), (sizes) => {
+      const moments = sizes.map((size, index) => moment(index / sizes.length, size));
+      const kept = thinned(moments, 0.1);
+      expect(kept.length).toBeLessThanOrEqual(11);
+      expect(Math.max(...kept.map(totalOf))).toBe(Math.max(...moments.map(totalOf)));
+    }),
+  );
+});
