@@ -24,6 +24,7 @@ import { registerOnnxEditor } from './onnxEditor.ts';
 import { registerOnnxTextFiles } from './onnxTextFiles.ts';
 import { registerOpenConfig } from './openConfig.ts';
 import type { ClientPlatform } from './platform.ts';
+import { registerPythonLines } from './pythonLines.ts';
 import { registerReport } from './report.ts';
 import { registerSetDimensions } from './setDimensions.ts';
 import { registerStatus } from './status.ts';
@@ -73,6 +74,7 @@ export async function activateExtension(
     registerFrameworkPicker(client, started, estimates),
     registerSetDimensions(client, started, estimates),
     registerHeatMarks(client, started, estimates),
+    registerPythonLines(client, started, estimates),
     registerReport(client, started, estimates, platform.rendersPages),
     vscode.commands.registerCommand(commands.showLog, () => log.show()),
     registerBenchmark(client, platform.canBenchmark, estimates, log),

@@ -135,6 +135,26 @@ export interface CostsParams {
   readonly uri: string;
 }
 
+/** Client to server: what the lines of a Python file cost in the open models that were exported from it. */
+export const costPythonLines = 'layercost/costPythonLines';
+export interface PythonLinesParams {
+  /** Path of the file, on any machine. */
+  readonly path: string;
+  /** As the editor shows it. */
+  readonly text: string;
+}
+export interface PythonLinesResult {
+  readonly lines: readonly {
+    /** Counted from 0. */
+    readonly line: number;
+    readonly text: string;
+    /** Markdown. */
+    readonly details: string;
+    /** A function or class: the sum of its lines. */
+    readonly isGroup: boolean;
+  }[];
+}
+
 /** Client to server: where a change of an open model's scenario is to be written. */
 export const placeScenarioChange = 'layercost/placeScenarioChange';
 export interface ScenarioChangeParams extends DimensionsParams {

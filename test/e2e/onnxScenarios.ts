@@ -92,8 +92,29 @@ const opensProgram: Scenario = {
   },
 };
 
+const costsPython: Scenario = {
+  name: 'lines of Python say what they cost in the open model that was exported from them',
+  steps: async (editor) => {
+    await editor.openFile(workspaceFiles.exported);
+    await editor.lineMatching(/fc.*FLOP/);
+    await editor.openFile(workspaceFiles.python);
+    const product = /return torch\.relu\(self\.fc\(x\)\).*FLOP/;
+    const before = await editor.lineMatching(product);
+    await editor.lensMatching(/FLOP/);
+    expect(await editor.hover('relu')).toMatch(/forward[\s\S]*backward/);
+    await editor.goTo(1, 13);
+    await editor.type('\n# a line above it\n# and another');
+    await editor.until('the cost to follow its line', async () => {
+      const lines = await editor.visibleLines();
+      const moved = lines.findIndex((line) => product.test(line));
+      return moved === 11 && lines[moved] === before ? true : undefined;
+    });
+  },
+};
+
 export const onnxScenarios: readonly Scenario[] = [
   opensProgram,
+  costsPython,
   togglesText,
   savesSpec,
   setsDimensions,

@@ -33,6 +33,8 @@ export interface ProvidedStructure {
 export interface ProvidedCall {
   readonly name: string;
   readonly function: string;
+  /** Of Python; '' where none was recorded. */
+  readonly stackTrace: string;
 }
 
 /** Blocks of nodes, one after another, that a source states to be the same. */

@@ -22,6 +22,7 @@ import { hover } from './requests/hover.ts';
 import { inlayHints } from './requests/inlayHints.ts';
 import { serveLifecycle } from './requests/lifecycle.ts';
 import { modelTexts } from './requests/modelTexts.ts';
+import { pythonLines } from './requests/pythonLines.ts';
 import { references } from './requests/references.ts';
 import { rename } from './requests/rename.ts';
 import { report } from './requests/report.ts';
@@ -64,6 +65,7 @@ const requests: readonly Request[] = [
   modelTexts,
   scenario,
   costs,
+  pythonLines,
   report,
   benchmark,
   benchmarkResults,

@@ -6,6 +6,7 @@ import { join, resolve } from 'node:path';
 import { encodeModel } from '../../support/onnxBytes.ts';
 
 const samples = resolve(import.meta.dirname, '../../../samples');
+const pythonModels = resolve(import.meta.dirname, '../../language/python');
 const program = resolve(import.meta.dirname, '../../formats/pt2/small.pt2');
 
 /** A model that the processor trains in seconds. */
@@ -39,6 +40,8 @@ export const workspaceFiles = {
   config: 'config.json',
   dynamic: 'dynamic.onnx',
   program: 'small.pt2',
+  python: 'blocks.py',
+  exported: 'blocks.pt2',
 } as const;
 
 export interface WorkspaceWishes {
@@ -90,6 +93,9 @@ function writeTestModels(folder: string): void {
   writeFileSync(join(folder, workspaceFiles.empty), '');
   writeFileSync(join(folder, workspaceFiles.dynamic), dynamicModel);
   cpSync(program, join(folder, workspaceFiles.program));
+  for (const name of [workspaceFiles.python, workspaceFiles.exported]) {
+    cpSync(join(pythonModels, name), join(folder, name));
+  }
   writeFileSync(join(folder, workspaceFiles.small), smallSpec);
   writeFileSync(join(folder, workspaceFiles.wide), wideSpec);
 }

@@ -195,7 +195,8 @@ function lowerNode(
   const self = changed(node, tensors);
   // Whatever reads the tensor from here on reads what was written into it.
   if (self !== undefined && result !== undefined) tensors.set(self, result);
-  const call = { name: first, function: node.target.replace('torch.ops.', '') };
+  const { target, stackTrace } = node;
+  const call = { name: first, function: target.replace('torch.ops.', ''), stackTrace };
   for (let index = start; index < graph.size; index += 1) lowering.calls.set(index, call);
   addToModule(lowering, node, start);
 }

@@ -1,0 +1,25 @@
+/** A stack trace as Python's `traceback` writes it, and as `torch.export` records it of every call: outermost frame first. */
+
+export interface PythonFrame {
+  /** Where the file was on the machine that exported. */
+  readonly path: string;
+  /** Counted from 1. */
+  readonly line: number;
+  readonly function: string;
+  /** The line itself, without indentation; '' where Python could not read it. */
+  readonly text: string;
+}
+
+/** `  File "model.py", line 7, in forward`, and the line below it. What is in no such form is left out. */
+export function parseStackTrace(trace: string): readonly PythonFrame[] {
+  const lines = trace.split('\n');
+  return lines.flatMap((line, index): readonly PythonFrame[] => {
+    const [, path, number, name] = frameLine.exec(line) ?? [];
+    if (path === undefined || number === undefined || name === undefined) return [];
+    const below = lines[index + 1] ?? '';
+    const text = frameLine.test(below) ? '' : below.trim();
+    return [{ path, line: Number(number), function: name, text }];
+  });
+}
+
+const frameLine = /^\s*File "([^"]+)", line (\d{1,9}), in (\S.*)$/;
