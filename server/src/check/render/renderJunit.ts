@@ -1,6 +1,6 @@
 /** A check as JUnit XML, in the form that build servers read (Jenkins' xunit plugin, `junit-10.xsd`). */
 
-import { escapeHtml } from '../../estimate/report/html.ts';
+import { escapeHtml } from '../../model/escapeHtml.ts';
 import { brokenParts, type Judgement } from '../judgement.ts';
 
 export function renderJunit(judgements: readonly Judgement[]): string {
