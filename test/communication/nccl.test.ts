@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Candidate } from '../../server/src/communication/candidate.ts';
+import { hierarchicalCandidates } from '../../server/src/communication/hierarchicalCandidates.ts';
 import { type Links, linksOf } from '../../server/src/communication/links.ts';
 import { nvlsRound } from '../../server/src/communication/nccl/nvlsRound.ts';
 import { treeCorrection } from '../../server/src/communication/nccl/treeCorrection.ts';
@@ -12,7 +13,7 @@ import {
 } from '../../server/src/communication/nccl/versions.ts';
 import { placeGpus } from '../../server/src/communication/placement.ts';
 import { findCluster } from '../../server/src/hardware/clusters.ts';
-import { bytes, microseconds, seconds } from '../../server/src/model/units.ts';
+import { bytes, bytesPerSecond, microseconds, seconds } from '../../server/src/model/units.ts';
 
 function links(name: string, gpus: number, nodes: number): Links {
   const cluster = findCluster(name);
@@ -244,3 +245,62 @@ test('NVLink SHARP between nodes waits for two rounds that NCCL does not count w
   expect(startOf(2)).toBeCloseTo(2 / 64, 9);
   expect(startOf(8)).toBeCloseTo(2 / 128, 9);
 });
+
+/**
+ * What the part that grows waits for: the slower of links and network, links where both are alike. Over two nodes a tree has
+ * twice the network of its ring.
+ */
+test.each([
+  ['2.3', 'ring', 2, 10, 20, 'link'],
+  ['2.3', 'ring', 2, 20, 10, 'network'],
+  ['2.3', 'ring', 2, 10, 10, 'link'],
+  ['2.4', 'ring', 2, 20, 10, 'network'],
+  ['2.4', 'tree', 2, 21, 10, 'network'],
+  ['2.4', 'tree', 2, 20, 10, 'link'],
+  ['2.4', 'tree', 2, 19, 10, 'link'],
+  ['2.4', 'tree', 4, 11, 10, 'network'],
+  ['2.30', 'ring', 2, 20, 10, 'network'],
+  ['2.30', 'ring', 2, 10, 10, 'link'],
+  ['2.30', 'tree', 2, 21, 10, 'network'],
+  ['2.30', 'tree', 2, 20, 10, 'link'],
+  ['2.30', 'tree', 4, 10, 10, 'link'],
+] as const)(
+  'NCCL %s, %s over %i nodes, links of %i and network of %i GB/s: %s',
+  (version, algorithm, nodes, inside, between, slowest) => {
+    const rates = { inside: bytesPerSecond(inside * 1e9), between: bytesPerSecond(between * 1e9) };
+    const changed = { ...links('dgx-1-v100', 8 * nodes, nodes), ...rates };
+    const found = ncclCandidates(version, 'all-reduce', changed, bytes(2 ** 30));
+    expect(candidate(found, algorithm, 'Simple')?.slowest).toBe(slowest);
+  },
+);
+
+/**
+ * NCCL 2.4 takes a tree where its rough latency is less than the ring's: 15 µs for each doubling of the nodes and 4 for each
+ * further GPU of a node, against 6 for each further rank. Over PCIe, one ring of 5,000 MB/s and a tree of two thirds of it,
+ * that is below r·t/(r − t) = 10,000 MB/s times the gain; over two nodes a tree is faster whatever the size.
+ */
+test.each([
+  [2, 1, 0],
+  [4, 1, 0],
+  [8, 1, 0],
+  [16, 1, 10_000 * (6 * 15 - 15 * 4)],
+  [4, 2, 10_000 * (6 * 7 - 15 * 2 - 4)],
+  [2, 2, 0],
+  [2, 4, Number.POSITIVE_INFINITY],
+])('NCCL 2.4 over PCIe on %i nodes of %i: trees below %d bytes', (nodes, gpusPerNode, below) => {
+  const on = { kind: 'pcie', nodes, gpusPerNode, ranks: nodes * gpusPerNode } as const;
+  const threshold = treeThreshold24({ ...links('dgx-1-v100', 8, 1), ...on });
+  if (below === 0 || below === Number.POSITIVE_INFINITY) expect(threshold).toBe(below);
+  else expect(threshold).toBeCloseTo(below, 6);
+});
+
+test.each(['2.3', '2.4'] as const)(
+  'two-level rings of NCCL %s have the hops of 2.5.7, the first that are published',
+  (name) => {
+    const [on, size] = [links('dgx-1-v100', 16, 2), bytes(2 ** 20)];
+    const own = hierarchicalCandidates(name, on, size);
+    expect(own.map(({ algorithm }) => algorithm)).toEqual(['two-level ring', 'blueconnect']);
+    expect(own).toEqual(hierarchicalCandidates('2.5.7', on, size));
+    expect(own).not.toEqual(hierarchicalCandidates('2.18', on, size));
+  },
+);

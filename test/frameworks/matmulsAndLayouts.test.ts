@@ -48,8 +48,11 @@ test.each([
   ]);
 });
 
-test('a matmul of a matrix and a stack copies neither', () => {
-  const training = ofOnnx('float[4,5] a, float[2,3,5,6] b', 'float[2,3,4,6] c', 'c = MatMul(a, b)');
+test.each([
+  ['a matrix and a stack', '4,5', '2,3,5,6', '2,3,4,6'],
+  ['a stack and a vector', '7,2,2,4,5', '5', '7,2,2,4'],
+])('a matmul of %s copies neither', (_, first, second, result) => {
+  const training = ofOnnx(`float[${first}] a, float[${second}] b`, `float[${result}] c`, 'c = MatMul(a, b)');
   const [operator] = training.analysis.graph.operators;
   if (operator === undefined) throw new Error('no operator');
   expect(broadcastOperand(training, operator, 'a')).toBeUndefined();
@@ -86,6 +89,8 @@ test.each([
   ['64 channels to 65', 64, ['Conv2d(65, 3)'], true],
   ['65 channels to 64', 65, ['Conv2d(64, 3)'], true],
   ['half of what it takes', 256, ['Conv2d(128, 3)'], false],
+  ['one of two half of what it takes', 256, ['Conv2d(256, 3)', 'Conv2d(128, 3)'], false],
+  ['64 channels to 64, and to 65', 64, ['Conv2d(64, 3)', 'Conv2d(65, 3)'], true],
   ['more than half of what it takes', 256, ['Conv2d(129, 3)'], true],
   ['half of what it takes, 1 × 1', 256, ['Conv2d(128, 1)'], true],
 ])('channels-last for %s', (_, channels, layers, expected) => {
