@@ -24,6 +24,7 @@ import { inferGraph, mostNamedReasons, mostSubgraphs } from './inferGraph.ts';
 import { collectIssues } from './issueCollector.ts';
 import { issuesOfComputedWeights } from './issuesOfComputedWeights.ts';
 import { issuesOfFusedOperators } from './issuesOfFusedOperators.ts';
+import { joinSlices } from './joinSlices.ts';
 import type { ModelAnalysis } from './modelAnalysis.ts';
 import { collectOperatorKinds } from './operatorKinds.ts';
 import { originOf } from './originOf.ts';
@@ -58,7 +59,7 @@ export function* analyzeInSteps(
   const unrolled = unrollLoops(writeOutBags(useful.nodes, model.graph), model.graph);
   const { nodes, graph } =
     provided === undefined
-      ? restoreWeights({ nodes: splitMergedCalls(unrolled, model.graph), graph: model.graph })
+      ? restoreWeights(joinSlices({ nodes: splitMergedCalls(unrolled, model.graph), graph: model.graph }))
       : { nodes: unrolled, graph: model.graph };
   const fused = issuesOfFusedOperators(model.graph.nodes);
   const issues = [...(provided?.issues ?? []), ...expanded.issues, ...useful.issues, ...fused];

@@ -3,7 +3,7 @@
 import type { KernelWork } from '../../hardware/kernelWork.ts';
 import { entryAt } from '../../model/at.ts';
 import { distinct } from '../../model/distinct.ts';
-import { type Graph, isWeight } from '../../model/graph.ts';
+import { type Graph, isWeight, type Operator } from '../../model/graph.ts';
 import { hasTrait, inPyTorch } from '../../operators/operatorFacts.ts';
 import type { LoweredOperator } from '../behaviour.ts';
 import { broadcastOperand } from './broadcastOperand.ts';
@@ -32,7 +32,7 @@ export function operatorLowering(
     if (inPyTorch(operator)?.view === 'permute') return lowerTranspose(step, typed, groups);
     if (step.copies.has(operator.index)) return lowerCopy(step, typed);
     if (inPyTorch(operator)?.view === 'split') return lowerSplit(step, typed);
-    if (isView(cost, operator)) return { ...absorbed(type), view: true };
+    if (isView(cost, operator)) return lowerView(step, typed);
     const isFolded = isFoldedBias(training, operator);
     const casts = castsOf(typed);
     const copies = broadcastCopies(step, typed);
@@ -72,6 +72,48 @@ function lowerTranspose(
     backwardData: mode === 'training' ? copies(backward) : noKernels,
   };
 }
+
+/**
+ * A view, whose gradient is a view again; that of a part of its source is copied into zeros of the source's size, axis by axis
+ * (PyTorch 2.x torch/csrc/autograd/FunctionsManual.cpp, `slice_backward_wrapper`; ATen/native/TensorShape.cpp, `select_backward`).
+ */
+function lowerView(step: EagerStep, { operator, type, environment }: TypedOperator): LoweredOperator {
+  const { training, mode } = step;
+  const view = { ...absorbed(type), view: true };
+  const [source = ''] = operator.inputs;
+  const [result = ''] = operator.outputs;
+  if (mode !== 'training' || !training.requiresGradient.has(source)) return view;
+  const whole = training.tensors.get(source)?.dimensions;
+  const part = training.tensors.get(result)?.dimensions;
+  if (whole === undefined || part === undefined || !takesParts(operator)) return view;
+  const kept = hasTrait(operator, 'looks-up') ? keptBySelect(operator, whole) : part;
+  const backwardData: KernelWork[] = [];
+  const size = [...whole];
+  for (const [axis, length] of kept.entries()) {
+    const before = productOf(size);
+    if (size[axis] === length) continue;
+    size[axis] = length;
+    const copied = 2 * productOf(size) * type.bytesPerElement;
+    backwardData.push(
+      elementwiseKernel(before * type.bytesPerElement, 0, environment),
+      elementwiseKernel(copied, 0, environment),
+    );
+  }
+  return { ...view, backwardData };
+}
+
+const takesParts = (operator: Operator): boolean =>
+  inPyTorch(operator)?.view === 'slice' || hasTrait(operator, 'looks-up');
+
+/** One entry along the axis, which the result has no more. */
+const keptBySelect = ({ attributes }: Operator, whole: readonly number[]): readonly number[] => {
+  const given = attributes.get('axis');
+  const axis = given?.kind === 'int' ? given.value : 0;
+  const selected = axis < 0 ? axis + whole.length : axis;
+  return whole.map((size, position) => (position === selected ? 1 : size));
+};
+
+const productOf = (sizes: readonly number[]): number => sizes.reduce((product, size) => product * size, 1);
 
 /** Views, whose gradients are put together again (PyTorch 2.x torch/csrc/autograd/FunctionsManual.cpp, `split_backward`). */
 function lowerSplit(step: EagerStep, { operator, type, environment }: TypedOperator): LoweredOperator {
