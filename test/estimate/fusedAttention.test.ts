@@ -9,17 +9,20 @@ layers:
 scenario: { gpus: 1, framework: "pytorch-ddp,attention=eager" }
 `;
 
-it('says that scores of one operator are not stored, whatever is asked', () => {
-  const opened = openLayerSpec(spec(''), 'm.layers.yaml');
+it('says that a line decides before the option', () => {
+  const opened = openLayerSpec(spec(', fused=True'), 'm.layers.yaml');
   const { issues } = estimateModel(opened, [opened.scenario]);
   expect(issues).toMatchObject([
     {
       code: 'scenario/invalid',
       severity: 'information',
       message: expect.stringContaining(
-        '`attn/Attention`; in a layer spec, `fused=False` writes attention out',
+        '`attn/Attention`; in a layer spec, take `fused=True` out of its line',
       ),
-      span: { start: spec('').indexOf('attention=eager'), end: spec('').indexOf('" }') },
+      span: {
+        start: spec(', fused=True').indexOf('attention=eager'),
+        end: spec(', fused=True').indexOf('" }'),
+      },
     },
   ]);
 });
@@ -35,6 +38,7 @@ it('says nothing where attention is written out: its scores are stored', () => {
 it.each([
   ['', 'as-exported', 'one'],
   ['', 'fused', 'one'],
+  ['', 'eager', 'several'],
   [', fused=False', 'as-exported', 'several'],
   [', fused=False', 'eager', 'several'],
   [', fused=False', 'fused', 'several'],

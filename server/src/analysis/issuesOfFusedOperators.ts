@@ -1,6 +1,6 @@
 /** Operators that the optimizer of an exporter put together, where the model may run them one by one. */
 
-import type { OnnxNode } from '../formats/onnx/syntax.ts';
+import type { OnnxModel, OnnxNode } from '../formats/onnx/syntax.ts';
 import type { Issue } from '../model/issue.ts';
 
 /** The rules that made a node, as `onnxscript.rewriter` records them: `RmsNormFusion2`. */
@@ -14,9 +14,16 @@ const fusedTypes: ReadonlySet<string> = new Set([
 ]);
 
 export function issuesOfFusedOperators(nodes: readonly OnnxNode[]): readonly Issue[] {
-  const fused = nodes.filter(
-    ({ type, metadata }) => /Fusion/.test(metadata.get(rules) ?? '') || fusedTypes.has(type),
-  );
+  return issuesOf(nodes.filter(({ metadata }) => /Fusion/.test(metadata.get(rules) ?? '')));
+}
+
+/** The same of operators that ONNX Runtime's optimizers made in an export of PyTorch, where nothing is recorded. */
+export const issuesOfRuntimeFusions = ({ producerName, graph: { nodes } }: OnnxModel): readonly Issue[] =>
+  producerName === 'pytorch' || producerName === 'onnxruntime.transformers'
+    ? issuesOf(nodes.filter(({ type, metadata }) => fusedTypes.has(type) && !metadata.has(rules)))
+    : [];
+
+function issuesOf(fused: readonly OnnxNode[]): readonly Issue[] {
   const [first] = fused;
   if (first === undefined) return [];
   const count = fused.length === 1 ? '1 operator' : `${fused.length} operators`;

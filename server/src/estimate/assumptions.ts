@@ -97,7 +97,7 @@ function writtenOutAnyway(graph: Graph, composites: Composites): readonly Issue[
   ];
 }
 
-/** An operator that is attention as a whole stores no scores, whatever the framework is told. */
+/** One with a cache or a cap stays one operator, and so does one whose line says so. */
 function fusedAnyway(graph: Graph): readonly Issue[] {
   const whole = graph.operators.find(({ domain, type }) => domain === '' && type === 'Attention');
   if (whole === undefined) return [];
@@ -105,7 +105,7 @@ function fusedAnyway(graph: Graph): readonly Issue[] {
     {
       code: 'scenario/invalid',
       severity: 'information',
-      message: `\`attention=eager\` has no effect on \`Attention\` operators, which are one kernel, first \`${whole.name || whole.outputs[0]}\`; in a layer spec, \`fused=False\` writes attention out`,
+      message: `\`attention=eager\` has no effect on attention that stays one kernel, first \`${whole.name || whole.outputs[0]}\`; in a layer spec, take \`fused=True\` out of its line`,
       scenarioKey: 'framework',
       scenarioPart: 'attention',
     },

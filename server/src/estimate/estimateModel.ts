@@ -6,6 +6,7 @@ import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
 import { openBatch } from '../analysis/openBatch.ts';
 import type { OpenedModel } from '../analysis/openedModel.ts';
 import { asTrainedInSteps } from '../analysis/restoration/asTrained.ts';
+import { writeOutAttention } from '../analysis/writeOutAttention.ts';
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
 import { findCluster } from '../hardware/clusters.ts';
 import { formatPercent } from '../model/format.ts';
@@ -73,7 +74,7 @@ export function* estimateInSteps(
 ): Steps<ModelEstimate> {
   const asked = { model, requests, customCluster, measurements };
   const { opened: trained, issues: lossIssues } = withAddedLoss(
-    withRequestedBatch(yield* inRequestedMode(model, requests), requests),
+    withRequestedBatch(withAskedAttention(yield* inRequestedMode(model, requests), requests), requests),
     requests,
   );
   const { opened, issues: frozenIssues } = withFrozenParameters(trained, requests);
@@ -163,6 +164,12 @@ export function locate(issue: Issue, opened: OpenedModel, requests: readonly Sce
 function* inRequestedMode(opened: OpenedModel, requests: readonly ScenarioRequest[]): Steps<OpenedModel> {
   const mode = requests.find((request) => request.mode !== undefined)?.mode;
   return mode === 'inference' ? (opened.inference?.() ?? opened) : yield* asTrainedInSteps(opened);
+}
+
+/** Attention that a person says is several kernels is costed as those, also where the file has an operator for it. */
+function withAskedAttention(opened: OpenedModel, requests: readonly ScenarioRequest[]): OpenedModel {
+  const framework = requests.find((request) => request.framework !== undefined)?.framework;
+  return framework?.options?.attention === 'eager' ? writeOutAttention(opened) : opened;
 }
 
 /** A file that fixes its batch is costed for another one where its batch can be opened. */

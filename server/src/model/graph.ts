@@ -145,6 +145,8 @@ export interface LayerMarks {
   readonly frozen?: true;
   /** The gradient of its table holds only the rows that were looked up. */
   readonly sparseGradient?: true;
+  /** Its line says that its attention is one kernel, whatever the framework is told. */
+  readonly fusedAttention?: true;
   /** The arithmetic it runs in, whatever that of the scenario. */
   readonly precision?: Precision;
   /**

@@ -3,6 +3,7 @@
 import type { Issue } from '../../model/issue.ts';
 import { finish, type Steps } from '../../model/steps.ts';
 import { analyzeInSteps } from '../analyzeOnnx.ts';
+import { issuesOfRuntimeFusions } from '../issuesOfFusedOperators.ts';
 import type { OpenedModel } from '../openedModel.ts';
 import { evaluationExport } from './evaluationExport.ts';
 import type { FoldedNormalization } from './foldedNormalization.ts';
@@ -38,7 +39,11 @@ function* changesOf({ analysis, ...file }: OpenedModel): Steps<Changes> {
   const found = restoreNormalizations(fused?.model ?? onnx, analysis);
   const isFolded = found?.restored.some(({ by }) => by === 'torchscript') ?? false;
   const evaluated = evaluationExport(onnx, isFolded);
-  const missing = [runtimeOptimized(onnx, fused?.padded ?? 0) ?? [], evaluated ?? []].flat();
+  const missing = [
+    runtimeOptimized(onnx, fused?.padded ?? 0) ?? [],
+    issuesOfRuntimeFusions(onnx),
+    evaluated ?? [],
+  ].flat();
   if (found === undefined && fused === undefined) return { issues: missing };
   const { model, restored, biases, left } = found ?? {
     model: fused?.model ?? onnx,

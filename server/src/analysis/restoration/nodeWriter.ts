@@ -3,6 +3,7 @@
 import type { OnnxGraph, OnnxNode } from '../../formats/onnx/syntax.ts';
 import type { Attribute, TensorLiteral } from '../../model/attribute.ts';
 import type { ElementType } from '../../model/elementType.ts';
+import { isKnownShape, type ValueType } from '../../model/graph.ts';
 
 export interface NodeWriter {
   /** Adds an operator that stands for `node`, and gives the name of its first output: `output`, or a new one. */
@@ -19,6 +20,8 @@ export interface NodeWriter {
   readers(name: string): readonly OnnxNode[];
   producer(name: string): OnnxNode | undefined;
   isOutput(name: string): boolean;
+  /** Of a value of the file, where that is known. */
+  elementType(name: string): ElementType | undefined;
   /** How many axes a value of the file has, where that is known. */
   rank(name: string): number | undefined;
 }
@@ -47,7 +50,7 @@ export interface Writing {
 export function startWriting(
   graph: OnnxGraph,
   opset: number,
-  rankOf: (name: string) => number | undefined,
+  typeOf: (name: string) => ValueType | undefined,
 ): Writing {
   const stored = new Map(graph.initializers.map((tensor) => [tensor.name, tensor]));
   const added = new Map<string, TensorLiteral>();
@@ -82,7 +85,7 @@ export function startWriting(
       return result;
     },
     numbers: (elementType, dimensions, elements) => {
-      const name = unused(`numbers ${elements.join(' ')}`);
+      const name = unused(`constant ${elements.join(' ')}`);
       added.set(name, { name, elementType, dimensions, elements, storedBytes: 0 });
       return name;
     },
@@ -98,7 +101,16 @@ export function startWriting(
     readers: (name) => readers.get(name) ?? [],
     producer: (name) => producers.get(name),
     isOutput: (name) => outputs.has(name),
-    rank: (name) => rankOf(name) ?? (added.get(name) ?? stored.get(name))?.dimensions.length,
+    elementType: (name) => {
+      const type = typeOf(name);
+      return type?.kind === 'tensor' ? type.elementType : undefined;
+    },
+    rank: (name) => {
+      const type = typeOf(name);
+      return type?.kind === 'tensor' && isKnownShape(type.shape)
+        ? type.shape.length
+        : (added.get(name) ?? stored.get(name))?.dimensions.length;
+    },
   };
   const take = (): readonly OnnxNode[] => {
     const nodes = written;

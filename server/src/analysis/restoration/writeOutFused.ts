@@ -1,7 +1,7 @@
 /** The graph with the operators that an optimizer for inference fused, taken apart again: training runs them one by one. */
 
 import type { OnnxGraph, OnnxModel, OnnxNode } from '../../formats/onnx/syntax.ts';
-import { isKnownShape } from '../../model/graph.ts';
+import { isKnownShape, type ValueType } from '../../model/graph.ts';
 import { contribDomain } from '../../operators/vocabulary/define.ts';
 import type { ModelAnalysis } from '../modelAnalysis.ts';
 import { blockedDomain, withoutBlockedChannels } from './blockedChannels.ts';
@@ -36,7 +36,7 @@ export function writeOutFused(model: OnnxModel, analysis: ModelAnalysis): Writte
   const unblocked = withoutBlockedChannels(numbered, shapeOf);
   const rankOf = (name: string): number | undefined => shapeOf(name)?.length;
   const rearranged = withSelects(withMatMuls(unblocked.graph, rankOf));
-  const graph = withRules(rearranged, opset, rankOf);
+  const graph = withRules(rearranged, opset, (name) => analysis.graph.values.get(name)?.type);
   const changed = model.graph.nodes.filter((_, index) => isChanged(numbered, graph, index));
   const [first] = changed;
   if (first === undefined) return undefined;
@@ -53,8 +53,12 @@ export function writeOutFused(model: OnnxModel, analysis: ModelAnalysis): Writte
   };
 }
 
-function withRules(graph: OnnxGraph, opset: number, rankOf: (name: string) => number | undefined): OnnxGraph {
-  const { writer, take, added } = startWriting(graph, opset, rankOf);
+function withRules(
+  graph: OnnxGraph,
+  opset: number,
+  typeOf: (name: string) => ValueType | undefined,
+): OnnxGraph {
+  const { writer, take, added } = startWriting(graph, opset, typeOf);
   const nodes = graph.nodes.flatMap((node) => {
     const rule = node.domain === contribDomain ? fusedOperators[node.type] : undefined;
     const isWritten = rule?.(node, writer) === true;

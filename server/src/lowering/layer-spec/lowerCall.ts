@@ -28,15 +28,22 @@ export function lowerCall(line: Line, run: LoweringRun): Outputs {
   const { outputs, weights } =
     keptLayer(path, basis, run) ?? copiedLayer(path, basis, run) ?? freshLayer(line, feed, basis, run);
   scope.weights.set(layer.name.text, weights);
-  const own: LayerMarks = hasSparseGradient(line) ? { ...marks, sparseGradient: true } : marks;
+  const own: LayerMarks = { ...marks, ...statedMarks(line) };
   run.addLayer(path, call.callee.text, ancestors, start, scope.line ?? layer.span, own);
   return outputs;
 }
 
-/** `sparse=True` of a table. */
-function hasSparseGradient({ call, scope }: Line): boolean {
-  if (!call.callee.text.startsWith('Embedding')) return false;
-  const given = call.arguments.find(({ keyword }) => keyword?.text === 'sparse');
+/** `sparse=True` of a table, `fused=True` of a layer with attention. */
+function statedMarks(line: Line): LayerMarks {
+  const isTable = line.call.callee.text.startsWith('Embedding');
+  return {
+    ...(isTable && isStated(line, 'sparse') ? { sparseGradient: true } : {}),
+    ...(isStated(line, 'fused') ? { fusedAttention: true } : {}),
+  };
+}
+
+function isStated({ call, scope }: Line, name: string): boolean {
+  const given = call.arguments.find(({ keyword }) => keyword?.text === name);
   return given !== undefined && evaluate(given.value, scope.values, () => undefined) === true;
 }
 
