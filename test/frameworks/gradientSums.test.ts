@@ -42,6 +42,11 @@ test.each([
     ['Gemm', 'Gemm'],
   ],
   ['read twice by one operator: one', '  - a: Linear(8)\n  - s: add(a, a)\n', ['Add']],
+  [
+    'a weight that a line gives to two others: one, where the second gradient arrives',
+    '  - w: Parameter(2, 8)\n  - a: add(x, w)\n  - b: add(a, w)\n',
+    ['Add'],
+  ],
   ['what has no gradient: none', '  - a: Linear(8)\n  - s: add(a, x)\n  - t: add(s, x)\n', []],
 ])('%s', (_, layers, where) => {
   expect(sums(layers)).toEqual(where);

@@ -24,19 +24,31 @@ export function findAuxiliaryOperators(graph: Graph): AuxiliaryOperators {
   const storedLayout = new Array<boolean>(count).fill(false);
   const constant = new Set<string>();
   const stored = new Set<string>();
+  /** Weights, and what is computed from their contents: training changes it. */
+  const trained = new Set<string>();
   for (const value of graph.values.values()) {
     if (value.producer !== undefined || value.role === 'input') continue;
-    if (isWeight(value.role)) stored.add(value.name);
-    else if (value.literal !== undefined) constant.add(value.name);
+    if (isWeight(value.role)) {
+      stored.add(value.name);
+      trained.add(value.name);
+    } else if (value.literal !== undefined) constant.add(value.name);
   }
   const rememberOutputs = (operator: Operator, as: (name: string) => Set<string>): void => {
     for (const name of operator.outputs) if (name !== '') as(name).add(name);
   };
   for (const operator of graph.operators) {
+    const readsTrained = operator.inputs.some(
+      (name, index) => trained.has(name) && inputOf(operator, index)?.role !== 'shape',
+    );
+    if (readsTrained) {
+      for (const name of operator.outputs) {
+        if (graph.values.get(name)?.content !== undefined) trained.add(name);
+      }
+    }
     if (hasTrait(operator, 'layout') && stored.has(operator.inputs[0] ?? '')) {
       storedLayout[operator.index] = true;
       rememberOutputs(operator, () => stored);
-    } else if (isFolded(operator, graph, constant)) {
+    } else if (isFolded(operator, graph, constant, readsTrained)) {
       shapeArithmetic[operator.index] = true;
       rememberOutputs(operator, (name) => (isWeight(graph.values.get(name)?.role) ? stored : constant));
     }
@@ -50,7 +62,12 @@ export function findAuxiliaryOperators(graph: Graph): AuxiliaryOperators {
 }
 
 /** Its result is known beforehand: contents inferred, or nothing but constants go in. */
-function isFolded(operator: Operator, graph: Graph, constant: ReadonlySet<string>): boolean {
+function isFolded(
+  operator: Operator,
+  graph: Graph,
+  constant: ReadonlySet<string>,
+  readsTrained: boolean,
+): boolean {
   if (hasTrait(operator, 'constant')) return true;
   let outputs = 0;
   let weights = 0;
@@ -63,7 +80,8 @@ function isFolded(operator: Operator, graph: Graph, constant: ReadonlySet<string
     if (value?.content !== undefined) known += 1;
   }
   if (outputs === 0) return false;
-  if (weights === outputs || known === outputs) return true;
+  if (weights === outputs) return true;
+  if (known === outputs && !readsTrained) return true;
   if (hasTrait(operator, 'random') || holdsGraph(operator.attributes)) return false;
   return (
     operator.inputs.some((name) => name !== '') &&

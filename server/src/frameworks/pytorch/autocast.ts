@@ -5,6 +5,7 @@
  * Parameters stay fp32 and are cast once per step.
  */
 
+import { capturedNames } from '../../analysis/capturedNames.ts';
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import { operatorMarks } from '../../analysis/operatorMarks.ts';
 import type { AttentionKernel } from '../../hardware/kernelEnvironment.ts';
@@ -158,7 +159,7 @@ function autocastType(
   }
   const matmul = biasedMatmul(training, operator);
   if (autocast !== 'promote' || matmul !== undefined) {
-    const inputs = matmul === undefined ? operator.inputs : [matmul];
+    const inputs = matmul === undefined ? [...operator.inputs, ...capturedNames(operator)] : [matmul];
     return { dtype: 'fp32', bytesPerElement: widestInput(training, inputs, elementBytes), mixed: true };
   }
   const bytesPerElement = Math.max(

@@ -7,7 +7,7 @@
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { KernelEnvironment } from '../../hardware/kernelEnvironment.ts';
-import type { Operator } from '../../model/graph.ts';
+import type { Graph, Operator } from '../../model/graph.ts';
 import { isDifferentiableInput } from '../../operators/operatorFacts.ts';
 import type { LoweredOperator } from '../behaviour.ts';
 import { elementwiseKernel } from './elementwiseKernel.ts';
@@ -23,14 +23,17 @@ export function addGradientSums(
   groups: ReadonlyMap<number, FusedGroup>,
   environmentOf: (index: number) => KernelEnvironment,
 ): readonly (LoweredOperator | undefined)[] {
-  const { graph } = training.analysis;
+  const { graph, costing } = training.analysis;
+  const { storedLayout } = costing.auxiliary;
   const depths = depthsOf(training);
+  const stored = storedTensors(graph, storedLayout);
   const gradientsOf = operators.map((lowered, index): readonly string[] => {
     const operator = graph.operators[index];
     if (operator === undefined || lowered === undefined || lowered.inside === true) return none;
-    return readBy(training, operator, groups.get(index)).filter((name) =>
-      training.requiresGradient.has(name),
-    );
+    if (storedLayout[index] === true) return none;
+    return readBy(training, operator, groups.get(index))
+      .map((name) => stored.get(name) ?? name)
+      .filter((name) => training.requiresGradient.has(name));
   });
   const isDeeper = (index: number, other: number): boolean => {
     const [depth = 0, otherDepth = 0] = [depths[index], depths[other]];
@@ -57,6 +60,20 @@ export function addGradientSums(
     if (lowered === undefined || sums.length === 0) return lowered;
     return { ...lowered, backwardData: [...lowered.backwardData, ...sums] };
   });
+}
+
+/**
+ * By layout of a stored tensor: the tensor. The gradient of a layout is a view of the tensor's, which is added where a reader of
+ * any of them hands it back: exporters write one `Identity` or `Transpose` per reader, often ahead of all layers.
+ */
+function storedTensors({ operators }: Graph, storedLayout: readonly boolean[]): ReadonlyMap<string, string> {
+  const stored = new Map<string, string>();
+  for (const { index, inputs, outputs } of operators) {
+    const [from = ''] = inputs;
+    const [to] = outputs;
+    if (storedLayout[index] === true && to !== undefined) stored.set(to, stored.get(from) ?? from);
+  }
+  return stored;
 }
 
 /** By operator: the longest way to it from what comes in. */

@@ -1,8 +1,8 @@
 /** What autograd keeps from forward to backward, named so that the same memory is counted once. */
 
-import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
+import { isStoredTable } from '../../analysis/storedTable.ts';
 import { bytesOnGpu } from '../../model/elementType.ts';
-import { isWeight, type Value } from '../../model/graph.ts';
+import { isWeight } from '../../model/graph.ts';
 import { bytes } from '../../model/units.ts';
 import type { BoundTensor, SavedTensor } from '../../operators/definition.ts';
 import { hasTrait, inPyTorch } from '../../operators/operatorFacts.ts';
@@ -69,7 +69,7 @@ export function keptValue(
   const bytesPerElement = type.readsAsStored ? stored : computed;
   const writtenOut = laidOut ? broadcastOperand(training, operator, name) : undefined;
   // A table is there all the time, unless an operator makes it in each step.
-  if (isTable(training, value) && writtenOut === undefined) return noTensors;
+  if (isStoredTable(training.analysis.graph, value) && writtenOut === undefined) return noTensors;
   if (isWeight(value.role) && bytesPerElement === stored) return noTensors;
   const weightCopy = isWeight(value.role);
   if (writtenOut !== undefined) {
@@ -92,10 +92,6 @@ export function keptValue(
     },
   ];
 }
-
-const isTable = ({ analysis: { graph } }: TrainingGraph, { role, producer }: Value): boolean =>
-  (role === 'constant' || role === 'buffer') &&
-  (producer === undefined || hasTrait(graph.operators[producer], 'constant'));
 
 /** A value as it lies in memory, in the type it was computed in. */
 export function storedValue({ training, types, storage }: EagerStep, name: string): readonly KeptTensor[] {

@@ -19,12 +19,13 @@ export interface StridedCopies {
   readonly backward: number;
 }
 
-/** Operators of `groups` are one kernel each, which takes strides. */
+/** Operators of `groups` are one kernel each, which takes strides; what is folded is never copied. */
 export function copiesOfTransposed(
   training: TrainingGraph,
   operator: Operator,
   groups: ReadonlyMap<number, FusedGroup>,
 ): StridedCopies {
+  if (training.analysis.costing.auxiliary.shapeArithmetic[operator.index]) return { forward: 0, backward: 0 };
   const [source = ''] = operator.inputs;
   const [output = ''] = operator.outputs;
   const sizes = training.tensors.get(source)?.dimensions;
