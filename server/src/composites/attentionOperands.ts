@@ -1,7 +1,8 @@
 /** What exporters write between queries, keys and values and the products that read them, as part of one call. */
 
 import type { Graph, Operator } from '../model/graph.ts';
-import { intAttribute, sameShape, shapeOf } from './axis.ts';
+import { attributeReaders } from '../operators/attributeReaders.ts';
+import { sameShape, shapeOf } from './axis.ts';
 import { producerOf, readersOf } from './flow.ts';
 import { baseOf, isScalar } from './walk.ts';
 
@@ -64,7 +65,8 @@ export function valueChain(graph: Graph, name: string, product: Operator): Opera
   const repetition = reshape && repetitionBefore(graph, reshape);
   const target = graph.values.get(repetition?.[1]?.inputs[1] ?? '')?.content?.elements;
   const isOwn =
-    intAttribute(reshape, 'allowzero') !== 1 &&
+    reshape !== undefined &&
+    attributeReaders(reshape.attributes).int('allowzero') !== 1 &&
     sameShape(target, shapeOf(graph, repetition?.[1]?.outputs[0]));
   if (reshape === undefined || repetition === undefined || !isOwn) return chain;
   take(graph, chain, reshape);

@@ -3,6 +3,7 @@
 import type { Dimension } from '../model/dimension.ts';
 import { equalDimensions } from '../model/dimension.ts';
 import { type Graph, isKnownShape, type Operator } from '../model/graph.ts';
+import { attributeReaders } from '../operators/attributeReaders.ts';
 
 /** The shape of a value, where at least its rank is known. */
 export function shapeOf(graph: Graph, name: string | undefined): readonly Dimension[] | undefined {
@@ -17,7 +18,7 @@ export function shapeOf(graph: Graph, name: string | undefined): readonly Dimens
 export function axisOfSoftmax(graph: Graph, softmax: Operator): number | undefined {
   const rank = shapeOf(graph, softmax.inputs[0])?.length;
   const opset = softmax.opset ?? graph.operatorSets.get(softmax.domain) ?? 13;
-  const given = intAttribute(softmax, 'axis') ?? (opset < 13 ? 1 : -1);
+  const given = attributeReaders(softmax.attributes).int('axis') ?? (opset < 13 ? 1 : -1);
   const axis = given < 0 ? given : rank === undefined ? undefined : given - rank;
   return opset < 13 && axis !== -1 ? undefined : axis;
 }
@@ -46,8 +47,8 @@ function keptAxis(graph: Graph, view: Operator, axis: number): number | undefine
 
 /** The order of axes that a `Transpose` makes. */
 export function permutationOf(graph: Graph, transpose: Operator): readonly number[] | undefined {
-  const given = transpose.attributes.get('perm');
-  if (given?.kind === 'ints') return given.value;
+  const given = attributeReaders(transpose.attributes).ints('perm');
+  if (given !== undefined) return given;
   return shapeOf(graph, transpose.inputs[0])
     ?.map((_, axis) => axis)
     .toReversed();
@@ -60,8 +61,3 @@ export const sameShape = (
   left !== undefined &&
   left.length === right?.length &&
   left.every((dimension, axis) => equalDimensions(dimension, right[axis] ?? -1));
-
-export function intAttribute(operator: Operator | undefined, name: string): number | undefined {
-  const given = operator?.attributes.get(name);
-  return given?.kind === 'int' ? Number(given.value) : undefined;
-}

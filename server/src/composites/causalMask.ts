@@ -1,7 +1,7 @@
 /** The mask that an exporter builds for `is_causal=True`, which no kernel builds. */
 
 import type { Graph, Operator } from '../model/graph.ts';
-import { intAttribute } from './axis.ts';
+import { attributeReaders } from '../operators/attributeReaders.ts';
 import { producerOf, readersOf } from './flow.ts';
 
 /**
@@ -26,7 +26,9 @@ export function causalMask(
     return producer.inputs.every(isMade);
   };
   if (mask === undefined || !isMade(mask)) return [];
-  return made.some((operator) => operator.type === 'Trilu' && intAttribute(operator, 'upper') === 0)
+  return made.some(
+    (operator) => operator.type === 'Trilu' && attributeReaders(operator.attributes).int('upper') === 0,
+  )
     ? made
     : [];
 }

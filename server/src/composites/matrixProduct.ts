@@ -1,7 +1,8 @@
 /** A product of two computed tensors: what it sums over, and which operand an axis of its result comes from. */
 
 import type { Graph, Operator } from '../model/graph.ts';
-import { intAttribute, shapeOf } from './axis.ts';
+import { attributeReaders } from '../operators/attributeReaders.ts';
+import { shapeOf } from './axis.ts';
 import { baseOf } from './walk.ts';
 
 export interface MatrixProduct {
@@ -27,8 +28,8 @@ export function matrixProduct(graph: Graph, operator: Operator): MatrixProduct |
     case 'FusedMatMul':
       return product(
         operator,
-        [intAttribute(operator, 'transA') === 1 ? -2 : -1],
-        [intAttribute(operator, 'transB') === 1 ? -1 : -2],
+        [attributeReaders(operator.attributes).int('transA') === 1 ? -2 : -1],
+        [attributeReaders(operator.attributes).int('transB') === 1 ? -1 : -2],
       );
     case 'Einsum':
       return operator.inputs.length === 2 ? einsumProduct(graph, operator) : undefined;

@@ -6,6 +6,7 @@ import type { Attribute, TensorLiteral } from '../model/attribute.ts';
 import type { Dimension } from '../model/dimension.ts';
 import type { ElementType } from '../model/elementType.ts';
 import { type Graph, isKnownShape, type TensorContent, type ValueType } from '../model/graph.ts';
+import { attributeReaders } from './attributeReaders.ts';
 import type { BoundTensor, CostContext, InferenceContext, KnownCost } from './definition.ts';
 
 export type Attributes = ReadonlyMap<string, Attribute<Graph>>;
@@ -115,30 +116,4 @@ function knownShape(type: ValueType | undefined): readonly Dimension[] | undefin
 function tensorAttribute(attributes: Attributes, name: string): TensorLiteral | undefined {
   const attribute = attributes.get(name);
   return attribute?.kind === 'tensor' ? attribute.value : undefined;
-}
-
-/** Readers of scalar and list attributes; an integer is accepted where a float or a list is asked for. */
-function attributeReaders(
-  attributes: Attributes,
-): Pick<InferenceContext, 'attribute' | 'int' | 'float' | 'string' | 'ints'> {
-  return {
-    attribute: (name) => attributes.get(name),
-    int: (name, otherwise) => {
-      const attribute = attributes.get(name);
-      return attribute?.kind === 'int' ? attribute.value : otherwise;
-    },
-    float: (name, otherwise) => {
-      const attribute = attributes.get(name);
-      return attribute?.kind === 'float' || attribute?.kind === 'int' ? attribute.value : otherwise;
-    },
-    string: (name, otherwise) => {
-      const attribute = attributes.get(name);
-      return attribute?.kind === 'string' ? attribute.value : otherwise;
-    },
-    ints: (name) => {
-      const attribute = attributes.get(name);
-      if (attribute?.kind === 'ints') return attribute.value;
-      return attribute?.kind === 'int' ? [attribute.value] : undefined;
-    },
-  };
 }
