@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { analyzeOnnx } from '../../../server/src/analysis/analyzeOnnx.ts';
 import { type SpecOfGraph, specOfGraph } from '../../../server/src/analysis/asSpec/specOfGraph.ts';
 import { openLayerSpec } from '../../../server/src/analysis/openModel.ts';
+import { estimateModel } from '../../../server/src/estimate/estimateModel.ts';
 import { type ModelSketch, onnxModel, onnxNode } from '../../support/onnxModel.ts';
 
 const specOf = (sketch: ModelSketch): SpecOfGraph => specOfGraph(analyzeOnnx(onnxModel(sketch)), 'sketch');
@@ -99,7 +100,7 @@ test('constants stand where tensors do, and weights of other operators have line
     nodes: ['y = Slice(x, starts, ends, axes)', 'z = Mul(y, gamma)'],
   });
   expect(linesOf(spec)).toEqual([
-    '  - slice: Slice(x, [0], [8], [1])',
+    '  - slice: slice(x, 1, 0, 8)',
     '  - gamma: Parameter(8)',
     '  - mul: mul(slice, gamma)',
   ]);
@@ -126,4 +127,112 @@ test('open sizes are dims', () => {
   expect(spec.text).toContain('  batch:\n');
   expect(linesOf(spec)).toContain('  - reshape: reshape(x, batch, 32)');
   expect(errorsOf(spec)).toEqual([]);
+});
+
+/** The line of the last operator of a graph over `x: float32[2, 16, 8, 8]`. */
+function lineOf(node: string, attributes: Parameters<typeof onnxNode>[1] = {}, more: readonly string[] = []) {
+  const spec = specOf({
+    inputs: ['x: float32[2, 16, 8, 8]'],
+    outputs: ['y'],
+    initializers: [
+      'one: int64[1] = 1',
+      'two: int64[1] = 2',
+      'end: int64[1] = 9223372036854775807',
+      'first: int64 = 0',
+      'zero: float32 = 0',
+      'six: float32 = 6',
+      'sizes: int64[2] = 4, 12',
+      'target: int64[4] = 2, 16, 8, 8',
+      ...more,
+    ],
+    nodes: [onnxNode(node, attributes)],
+  });
+  expect(errorsOf(spec)).toEqual([]);
+  expect(spec.problems).toEqual([]);
+  return linesOf(spec)
+    .at(-1)
+    ?.replace(/^ *- \S.*?: /, '');
+}
+
+const ints = (...value: readonly number[]) => ({ kind: 'ints', value }) as const;
+const int = (value: number) => ({ kind: 'int', value }) as const;
+const float = (value: number) => ({ kind: 'float', value }) as const;
+
+test.each([
+  ['y = Softmax(x)', { axis: int(-1) }, 'Softmax(dim=-1)'],
+  ['y = LogSoftmax(x)', { axis: int(1) }, 'LogSoftmax(dim=-3)'],
+  ['y = GlobalAveragePool(x)', {}, 'AdaptiveAvgPool2d(1)'],
+  ['y = MaxPool(x)', { kernel_shape: ints(2, 2), strides: ints(2, 2) }, 'MaxPool2d(kernel_size=2)'],
+  [
+    'y = MaxPool(x)',
+    { kernel_shape: ints(3, 3), strides: ints(2, 2), pads: ints(1, 1, 1, 1), ceil_mode: int(1) },
+    'MaxPool2d(kernel_size=3, stride=2, padding=1, ceil_mode=True)',
+  ],
+  [
+    'y = AveragePool(x)',
+    { kernel_shape: ints(3, 3), pads: ints(1, 1, 1, 1) },
+    'AvgPool2d(kernel_size=3, stride=1, padding=1, count_include_pad=False)',
+  ],
+  ['y = ReduceMean(x, one)', { keepdims: int(0) }, 'mean(x, dim=1)'],
+  ['y = ReduceSum(x, one)', {}, 'sum(x, dim=1, keepdim=True)'],
+  ['y = Flatten(x)', {}, 'Flatten()'],
+  ['y = Unsqueeze(x, one)', {}, 'unsqueeze(x, 1)'],
+  ['y = Gather(x, first)', { axis: int(1) }, 'select(x, 1, 0)'],
+  ['y = Slice(x, one, two, two)', {}, 'slice(x, 2, 1, 2)'],
+  ['y = Slice(x, one, end, one)', {}, 'slice(x, 1, 1)'],
+  ['y = Slice(x, one, end, one, two)', {}, 'slice(x, 1, 1, None, 2)'],
+  ['y, z = Split(x, sizes)', { axis: int(1) }, 'split(x, [4, 12], dim=1)'],
+  ['y, z = Split(x)', { axis: int(1), num_outputs: int(2) }, 'split(x, 8, dim=1)'],
+  ['y = Expand(x, target)', {}, 'expand(x, 2, 16, 8, 8)'],
+  ['y = Clip(x, zero, six)', {}, 'ReLU6()'],
+  ['y = LeakyRelu(x)', { alpha: float(Math.fround(0.2)) }, 'LeakyReLU(0.2)'],
+  ['y = LeakyRelu(x)', {}, 'LeakyReLU()'],
+  ['y = HardSigmoid(x)', { alpha: float(Math.fround(1 / 6)) }, 'Hardsigmoid()'],
+  ['y = HardSigmoid(x)', {}, 'HardSigmoid(x)'],
+  ['y = HardSwish(x)', {}, 'Hardswish()'],
+] as const)('%s is written as in PyTorch', (node, attributes, line) => {
+  expect(lineOf(node, attributes)).toBe(line);
+});
+
+test('numbers of single precision are as short as they can be', () => {
+  const scaled = (value: number): string | undefined =>
+    lineOf('y = Mul(x, factor)', {}, [`factor: float32 = ${value}`]);
+  expect([0.1, 0.044715, 1e-12, 0.125, 3].map((value) => scaled(Math.fround(value)))).toEqual([
+    'mul(x, 0.1)',
+    'mul(x, 0.044715)',
+    'mul(x, 1e-12)',
+    'mul(x, 0.125)',
+    'mul(x, 3)',
+  ]);
+});
+
+test('a trained number has no sizes', () => {
+  const spec = specOf({
+    inputs: ['x: float32[2, 16]'],
+    outputs: ['y'],
+    initializers: ['block.gain: float32'],
+    nodes: ['y = Mul(x, block.gain)'],
+  });
+  expect(linesOf(spec)).toEqual(['  - gain: Parameter()', '  - mul: mul(x, gain)']);
+  expect(errorsOf(spec)).toEqual([]);
+});
+
+test('a long chain of one layer is one block, and as many names as lines are given', () => {
+  const count = 4000;
+  const spec = specOf({
+    inputs: ['x0: float32[2, 16]'],
+    outputs: [`x${count}`],
+    nodes: Array.from({ length: count }, (_, index) => `x${index + 1} = Relu(x${index})`),
+  });
+  expect(linesOf(spec).at(-1)).toBe('  - blocks: block() * 2000');
+});
+
+test('a table that every step computes anew is kept for backward, a stored one is not', () => {
+  const kept = (settings: string): number | undefined => {
+    const text = `inputs:\n  x: float32[2, 64]\nlayers:\n  - a: Linear(64)\n  - t: Buffer(2, 64${settings})\n  - y: mul(a, t)\n`;
+    const opened = openLayerSpec(text, 'table.layers.yaml');
+    const { cost } = estimateModel(opened, [{ cluster: 'dgx-1-v100', gpus: 1, precision: 'fp32' }]);
+    return cost?.totals.memory.activations;
+  };
+  expect(Number(kept(', computed=True')) - Number(kept(''))).toBe(2 * 64 * 4);
 });

@@ -2,18 +2,20 @@
 
 import { opset } from '../../lowering/layer-spec/graphBuilder.ts';
 import { findLayer } from '../../lowering/layer-spec/layerDefinitions.ts';
-import { isKnownShape, isWeight, type Operator } from '../../model/graph.ts';
+import { isWeight, type Operator } from '../../model/graph.ts';
 import { attributesOf } from '../../operators/attributes.ts';
 import { definitionOf, findOperator } from '../../operators/registry.ts';
 import { literalType } from '../../operators/vocabulary/literalType.ts';
+import { callOfFunction } from './callOfFunction.ts';
 import type { GraphFacts } from './graphFacts.ts';
 import { literal, type SpecCall, type SpecInput, tensor } from './specCall.ts';
-import { attributeText, contentText, sizeText, tupleText } from './specValues.ts';
+import { attributeText, contentText, numberText, tupleText } from './specValues.ts';
 
 export function callOfOperator(operator: Operator, facts: GraphFacts): SpecCall {
-  return callOfFunction(operator, facts) ?? callByName(operator, facts);
+  return arithmetic(operator, facts) ?? callOfFunction(operator, facts) ?? callByName(operator, facts);
 }
 
+/** Functions whose operands may be numbers. */
 const functions: Readonly<Record<string, string>> = {
   Add: 'add',
   Sub: 'sub',
@@ -32,80 +34,14 @@ const functions: Readonly<Record<string, string>> = {
   Erf: 'erf',
 };
 
-const modules: Readonly<Record<string, string>> = {
-  Relu: 'ReLU',
-  Sigmoid: 'Sigmoid',
-  Tanh: 'Tanh',
-  Softsign: 'Softsign',
-  Identity: 'Identity',
-};
-
-const base = ({ index, outputs }: Operator): Pick<SpecCall, 'operators' | 'outputs'> => ({
-  operators: [index],
-  outputs,
-});
-
-const lists = (operator: Operator, name: string): readonly number[] | undefined => {
-  const attribute = operator.attributes.get(name);
-  return attribute?.kind === 'ints' ? attribute.value : undefined;
-};
-
-function callOfFunction(operator: Operator, facts: GraphFacts): SpecCall | undefined {
-  if (operator.domain !== '' || operator.outputs.length !== 1) return undefined;
-  const { type, inputs, attributes } = operator;
-  const module = modules[type];
-  if (module !== undefined && attributes.size === 0) {
-    return { ...base(operator), callee: module, kind: 'module', inputs: inputs.map(tensor), settings: [] };
-  }
+function arithmetic(operator: Operator, facts: GraphFacts): SpecCall | undefined {
+  const { index, domain, type, inputs, outputs, attributes } = operator;
   const called = functions[type];
-  const isPlain = attributes.size === 0 && inputs.every((name) => name !== '');
-  if (called !== undefined && isPlain) {
-    const given = inputs.map((_, index) => inputOfCall(operator, index, facts));
-    const isScaled = given.every((input) => input.kind === 'tensor' || /^-?[\d.e+-]+$/.test(input.text));
-    if (isScaled && given.some(({ kind }) => kind === 'tensor')) {
-      return { ...base(operator), callee: called, kind: 'function', inputs: given, settings: [] };
-    }
-    return undefined;
-  }
-  const [input = '', shape] = inputs;
-  if (type === 'Concat') {
-    const axis = attributes.get('axis');
-    const given = inputs.map((_, index) => inputOfCall(operator, index, facts));
-    if (axis?.kind !== 'int' || given.some(({ kind }) => kind === 'literal')) return undefined;
-    return {
-      ...base(operator),
-      callee: 'cat',
-      kind: 'function',
-      inputs: given,
-      settings: [`dim=${axis.value}`],
-    };
-  }
-  if (type === 'Transpose') {
-    const order = lists(operator, 'perm');
-    if (order === undefined) return undefined;
-    return {
-      ...base(operator),
-      callee: 'permute',
-      kind: 'function',
-      inputs: [tensor(input)],
-      settings: order.map(String),
-    };
-  }
-  if (type === 'Reshape' && shape !== undefined) {
-    const to = facts.value(operator.outputs[0])?.type;
-    if (to?.kind !== 'tensor' || !isKnownShape(to.shape) || to.shape.length === 0) return undefined;
-    const sizes = to.shape.map(sizeText);
-    const open = sizes.filter((size) => size === undefined).length;
-    if (open > 1 || to.shape.includes(0)) return undefined;
-    return {
-      ...base(operator),
-      callee: 'reshape',
-      kind: 'function',
-      inputs: [tensor(input)],
-      settings: sizes.map((size) => size ?? '-1'),
-    };
-  }
-  return undefined;
+  if (called === undefined || domain !== '' || attributes.size > 0 || inputs.includes('')) return undefined;
+  const given = inputs.map((_, at) => inputOfCall(operator, at, facts));
+  const isScaled = given.every((input) => input.kind === 'tensor' || /^-?[\d.e+-]+$/.test(input.text));
+  if (!isScaled || given.every(({ kind }) => kind === 'literal')) return undefined;
+  return { callee: called, kind: 'function', inputs: given, settings: [], operators: [index], outputs };
 }
 
 /** An input as a tensor, or as numbers where the spec would give them the same type. */
@@ -129,10 +65,10 @@ function inputOfCall(operator: Operator, index: number, facts: GraphFacts): Spec
 
 /** With its attributes, some of which older versions of an operator had where it has inputs now. */
 function callByName(operator: Operator, facts: GraphFacts): SpecCall {
-  const { type, domain } = operator;
+  const { index, type, domain, outputs } = operator;
   const called = `${domain === '' ? '' : `${domain}.`}${type}`;
   const definition = findOperator('', type, opset);
-  const inputs = operator.inputs.map((_, index) => inputOfCall(operator, index, facts));
+  const inputs = operator.inputs.map((_, at) => inputOfCall(operator, at, facts));
   const settings: string[] = [];
   let problem =
     domain !== '' || definition === undefined ? `${called} is no operator of a layer spec` : undefined;
@@ -156,7 +92,7 @@ function callByName(operator: Operator, facts: GraphFacts): SpecCall {
       attribute.kind === 'ints'
         ? tupleText(attribute.value)
         : attribute.kind === 'float' || attribute.kind === 'int'
-          ? String(attribute.value)
+          ? numberText(attribute.value)
           : undefined;
     if (at < 0 || text === undefined) {
       if (!droppable.has(name))
@@ -169,11 +105,12 @@ function callByName(operator: Operator, facts: GraphFacts): SpecCall {
   // Layers of PyTorch have some of the names.
   const isAmbiguous = findLayer(called) !== undefined;
   return {
-    ...base(operator),
     callee: isAmbiguous ? `onnx.${called}` : called,
     kind: 'function',
     inputs,
     settings,
+    operators: [index],
+    outputs,
     ...(problem === undefined ? {} : { problem }),
   };
 }

@@ -1,9 +1,10 @@
 /** Layers with weights of their own, as PyTorch names them: products, convolutions, tables, normalizations. */
 
 import type { Operator } from '../../model/graph.ts';
+import { attributeReaders } from '../../operators/attributeReaders.ts';
 import type { GraphFacts, StoredWeight } from './graphFacts.ts';
 import { type SpecCall, tensor } from './specCall.ts';
-import { tupleText } from './specValues.ts';
+import { numberText, tupleText } from './specValues.ts';
 
 /** `undefined` where an operator is none of them, or shares its weights in a way that only a name of its own can say. */
 export function callOfWeighted(operator: Operator, facts: GraphFacts): SpecCall | undefined {
@@ -25,21 +26,6 @@ export function callOfWeighted(operator: Operator, facts: GraphFacts): SpecCall 
       return undefined;
   }
 }
-
-const numberOf = (operator: Operator, name: string, otherwise: number): number => {
-  const attribute = operator.attributes.get(name);
-  return attribute?.kind === 'int' || attribute?.kind === 'float' ? attribute.value : otherwise;
-};
-
-const listOf = (operator: Operator, name: string): readonly number[] | undefined => {
-  const attribute = operator.attributes.get(name);
-  return attribute?.kind === 'ints' ? attribute.value : undefined;
-};
-
-const textOf = (operator: Operator, name: string): string | undefined => {
-  const attribute = operator.attributes.get(name);
-  return attribute?.kind === 'string' ? attribute.value : undefined;
-};
 
 /** Marks, weights and outputs that all of them have. */
 const made = (
@@ -70,10 +56,14 @@ function linear(operator: Operator, facts: GraphFacts): SpecCall | undefined {
   const rank = facts.rankOf(input);
   if (weight?.shape.length !== 2 || rank === undefined || facts.weight(input) !== undefined) return undefined;
   if (isGemm && rank !== 2) return undefined;
-  const isFlipped = isGemm && numberOf(operator, 'transB', 0) === 1;
-  if (isGemm && (numberOf(operator, 'transA', 0) !== 0 || numberOf(operator, 'alpha', 1) !== 1))
+  const isFlipped = isGemm && attributeReaders(operator.attributes).float('transB', 0) === 1;
+  if (
+    isGemm &&
+    (attributeReaders(operator.attributes).float('transA', 0) !== 0 ||
+      attributeReaders(operator.attributes).float('alpha', 1) !== 1)
+  )
     return undefined;
-  if (isGemm && numberOf(operator, 'beta', 1) !== 1) return undefined;
+  if (isGemm && attributeReaders(operator.attributes).float('beta', 1) !== 1) return undefined;
   const [ins, outs] = isFlipped ? [weight.shape[1], weight.shape[0]] : weight.shape;
   // Layers that share a weight hold it as [out, in].
   const isStoredAsLinear = isFlipped !== weight.isTransposed;
@@ -108,7 +98,11 @@ function embedding(operator: Operator, facts: GraphFacts): SpecCall | undefined 
   const [table, indices = ''] = operator.inputs;
   const weight = facts.weight(table);
   const type = facts.value(indices)?.type;
-  if (weight?.shape.length !== 2 || weight.isTransposed || numberOf(operator, 'axis', 0) !== 0)
+  if (
+    weight?.shape.length !== 2 ||
+    weight.isTransposed ||
+    attributeReaders(operator.attributes).float('axis', 0) !== 0
+  )
     return undefined;
   if (type?.kind !== 'tensor' || !/int/.test(type.elementType)) return undefined;
   return {
@@ -125,10 +119,11 @@ function convolution(operator: Operator, facts: GraphFacts): SpecCall | undefine
   const weight = facts.weight(filter);
   const axes = (weight?.shape.length ?? 0) - 2;
   if (weight === undefined || axes < 1 || axes > 3 || !facts.isOwn(weight.base)) return undefined;
-  if (!['NOTSET', undefined].includes(textOf(operator, 'auto_pad'))) return undefined;
+  if (!['NOTSET', undefined].includes(attributeReaders(operator.attributes).string('auto_pad')))
+    return undefined;
   const [outs = 0, ofGroup = 0, ...kernel] = weight.shape;
-  const group = numberOf(operator, 'group', 1);
-  const pads = listOf(operator, 'pads') ?? [];
+  const group = attributeReaders(operator.attributes).float('group', 1);
+  const pads = attributeReaders(operator.attributes).ints('pads') ?? [];
   const before = pads.slice(0, axes);
   if (pads.slice(axes).some((pad, axis) => pad !== before[axis])) return undefined;
   const isBiased = bias !== undefined && bias !== '';
@@ -141,9 +136,9 @@ function convolution(operator: Operator, facts: GraphFacts): SpecCall | undefine
       String(ofGroup * group),
       String(outs),
       `kernel_size=${perAxis(kernel)}`,
-      ...unless('stride', listOf(operator, 'strides'), 1),
+      ...unless('stride', attributeReaders(operator.attributes).ints('strides'), 1),
       ...unless('padding', before, 0),
-      ...unless('dilation', listOf(operator, 'dilations'), 1),
+      ...unless('dilation', attributeReaders(operator.attributes).ints('dilations'), 1),
       ...(group === 1 ? [] : [`groups=${group}`]),
       ...(isBiased ? [] : ['bias=False']),
     ],
@@ -170,7 +165,7 @@ function batchNormalization(operator: Operator, facts: GraphFacts): SpecCall | u
   const shift = ownVector(bias, channels, facts);
   if (rank === undefined || rank < 2 || rank > 5 || weight?.isFrozen !== shift?.isFrozen) return undefined;
   if (weight === undefined || shift === undefined || facts.value(mean)?.role !== 'buffer') return undefined;
-  const epsilon = numberOf(operator, 'epsilon', 1e-5);
+  const epsilon = attributeReaders(operator.attributes).float('epsilon', 1e-5);
   return {
     callee: `BatchNorm${Math.max(1, rank - 2)}d`,
     inputs: [tensor(input)],
@@ -179,17 +174,14 @@ function batchNormalization(operator: Operator, facts: GraphFacts): SpecCall | u
   };
 }
 
-/** Single precision prints 1e-5 as 9.999999747378752e-06. */
-export const epsilonText = (epsilon: number, standard = 1e-5): readonly string[] => {
-  const rounded = Number(epsilon.toPrecision(6));
-  return rounded === standard ? [] : [`eps=${rounded}`];
-};
+const epsilonText = (epsilon: number, standard = 1e-5): readonly string[] =>
+  numberText(epsilon) === numberText(standard) ? [] : [`eps=${numberText(epsilon)}`];
 
 function normalization(operator: Operator, facts: GraphFacts): SpecCall | undefined {
   const isRms = operator.type === 'RMSNormalization';
   const [input = '', scale, bias] = operator.inputs;
   const rank = facts.rankOf(input);
-  const axis = numberOf(operator, 'axis', -1);
+  const axis = attributeReaders(operator.attributes).float('axis', -1);
   const weight = facts.weight(scale);
   if (rank === undefined || weight === undefined || !facts.isOwn(weight.base)) return undefined;
   const axes = axis < 0 ? -axis : rank - axis;
@@ -202,12 +194,12 @@ function normalization(operator: Operator, facts: GraphFacts): SpecCall | undefi
     inputs: [tensor(input)],
     settings: [
       perShape(weight.shape),
-      ...epsilonText(numberOf(operator, 'epsilon', 1e-5), isRms ? -1 : 1e-5),
+      ...epsilonText(attributeReaders(operator.attributes).float('epsilon', 1e-5), isRms ? -1 : 1e-5),
       ...(isRms || isShifted ? [] : ['bias=False']),
     ],
     ...made([operator], [weight]),
   };
 }
 
-export const perShape = (shape: readonly number[]): string =>
+const perShape = (shape: readonly number[]): string =>
   shape.length === 1 ? String(shape[0]) : tupleText(shape);

@@ -6,10 +6,11 @@
 import type { Composite } from '../../composites/composite.ts';
 import { isWeight, type Operator } from '../../model/graph.ts';
 import type { ModelAnalysis } from '../modelAnalysis.ts';
+import { isStoredTable } from '../storedTable.ts';
 import { callOfComposite } from './callOfComposite.ts';
 import { callOfOperator } from './callOfOperator.ts';
 import { callOfWeighted } from './callOfWeighted.ts';
-import { type GraphFacts, graphFacts } from './graphFacts.ts';
+import type { GraphFacts } from './graphFacts.ts';
 import { type SpecCall, valuesOf } from './specCall.ts';
 
 export interface GraphCalls {
@@ -19,14 +20,13 @@ export interface GraphCalls {
   readonly stored: ReadonlyMap<string, SpecCall>;
 }
 
-export function callsOfGraph(analysis: ModelAnalysis): GraphCalls {
-  const facts = graphFacts(analysis);
+export function callsOfGraph(composed: ModelAnalysis['composites'], facts: GraphFacts): GraphCalls {
   const taken = new Set<number>();
   const main: SpecCall[] = [];
   const composites = new Map<Composite, SpecCall | undefined>();
   for (const operator of facts.graph.operators) {
     if (taken.has(operator.index) || facts.isAuxiliary(operator.index)) continue;
-    const composite = analysis.composites.get(operator.index);
+    const composite = composed.get(operator.index);
     if (composite !== undefined && !composites.has(composite)) {
       const call = callOfComposite(composite, facts);
       composites.set(composite, call);
@@ -80,7 +80,6 @@ function callOfStored(name: string, facts: GraphFacts): SpecCall {
     };
   }
   const sizes = shape.map(String);
-  if (sizes.length === 0) sizes.push('1');
   if (shape.includes(0)) {
     return { ...base, callee: 'Buffer', settings: sizes, problem: `${name} has no elements` };
   }
@@ -98,7 +97,11 @@ function callOfStored(name: string, facts: GraphFacts): SpecCall {
   return {
     ...base,
     callee: 'Buffer',
-    settings: type === 'float32' ? sizes : [...sizes, `dtype='${type}'`],
+    settings: [
+      ...sizes,
+      ...(type === 'float32' ? [] : [`dtype='${type}'`]),
+      ...(isStoredTable(facts.graph, value) ? [] : ['computed=True']),
+    ],
     ...(isKnown ? {} : { problem: `the stored tensor ${name} is ${type}` }),
   };
 }

@@ -2,7 +2,6 @@
 
 import { type Graph, isKnownShape, isWeight, type Operator, type Value } from '../../model/graph.ts';
 import { hasTrait } from '../../operators/operatorFacts.ts';
-import { type AuxiliaryOperators, findAuxiliaryOperators } from '../auxiliaryOperators.ts';
 import type { ModelAnalysis } from '../modelAnalysis.ts';
 
 export interface GraphFacts {
@@ -29,8 +28,7 @@ export interface StoredWeight {
   readonly isFrozen: boolean;
 }
 
-export function graphFacts({ graph }: ModelAnalysis): GraphFacts {
-  const auxiliary: AuxiliaryOperators = findAuxiliaryOperators(graph);
+export function graphFacts({ graph, costing: { auxiliary } }: ModelAnalysis): GraphFacts {
   const given = new Set(graph.outputs);
   const value = (name: string | undefined): Value | undefined => graph.values.get(name ?? '');
   const shapeOf = (name: string | undefined) => {

@@ -1,9 +1,10 @@
 /** What a list of layers holds: calls, and calls of blocks, each with its place among modules and its names. */
 
+import { isAnonymousTensor } from '../../model/tensorNames.ts';
 import type { GraphCalls } from './callsOfGraph.ts';
 import { type CallPath, functionWord } from './pathOfCall.ts';
 import type { RepeatedCalls } from './repeatedCalls.ts';
-import type { SpecCall } from './specCall.ts';
+import { type SpecCall, valuesOf } from './specCall.ts';
 import { wordOf } from './specValues.ts';
 
 export interface SpecItem {
@@ -121,11 +122,11 @@ export function nameItems(
     wanted.push({ values: block.outs.map((out) => block.gives.get(out) ?? ''), parts });
   };
   for (const item of items) add(item);
-  for (const [value, call] of stored) {
+  for (const [value, call] of storedOf(items, stored)) {
     const isNamed = call.callee === 'Parameter' || call.callee === 'Buffer';
     wanted.push({
       values: call.outputs,
-      parts: isNamed ? value.split(/[./]/).filter(Boolean) : [functionWord(call.callee)],
+      parts: isNamed ? partsOfStored(value, call) : [functionWord(call.callee)],
     });
   }
   const seen = new Set<string>();
@@ -141,9 +142,12 @@ export function nameItems(
     }
   }
   const taken = new Set([...reserved, ...inputs.values()]);
+  const counts = new Map<string, number>();
   const free = (word: string): string => {
-    let name = word;
-    for (let count = 2; taken.has(name); count += 1) name = `${word}_${count}`;
+    let count = counts.get(word) ?? 1;
+    let name = count === 1 ? word : `${word}_${count}`;
+    for (; taken.has(name); name = `${word}_${count}`) count += 1;
+    counts.set(word, count);
     taken.add(name);
     return name;
   };
@@ -157,11 +161,43 @@ export function nameItems(
   }
   const ofBlocks = new Map<SpecBlockItem, string>();
   for (const block of blocks) {
-    const container = items.find((item) => item.block === block)?.path.name ?? 'blocks';
+    const { module = [], name = 'blocks' } = items.find((item) => item.block === block)?.path ?? {};
+    const container = [...module, name].findLast((part) => /^[A-Za-z]/.test(part)) ?? 'blocks';
     const singular = container.replace(/(?<=[a-z]{2})s$/, '');
     ofBlocks.set(block, free(wordOf(singular === container ? `${container}_block` : singular, 'block')));
   }
   return { ofValues, ofBlocks };
+}
+
+/** The stored tensors that lines read: of blocks, those of the repetition that is written out. */
+function storedOf(
+  items: readonly SpecItem[],
+  stored: ReadonlyMap<string, SpecCall>,
+): ReadonlyMap<string, SpecCall> {
+  const found = new Map<string, SpecCall>();
+  const visit = (call: SpecCall): void => {
+    for (const value of valuesOf(call)) {
+      const given = stored.get(value);
+      if (given === undefined || found.has(value)) continue;
+      found.set(value, given);
+      visit(given);
+    }
+  };
+  const visitItems = (list: readonly SpecItem[]): void => {
+    for (const { call, block } of list) {
+      if (call !== undefined) visit(call);
+      if (block !== undefined) visitItems(block.items);
+    }
+  };
+  visitItems(items);
+  return found;
+}
+
+/** `model`, `embed_positions` of `model.embed_positions`; what an exporter numbered is called by what it is. */
+function partsOfStored(value: string, { callee }: SpecCall): readonly string[] {
+  const parts = value.split(/[./]/).filter(Boolean);
+  const isNumbered = isAnonymousTensor(value) || /^\w+_output_\d+$/.test(parts.at(-1) ?? '');
+  return isNumbered ? [callee === 'Parameter' ? 'weight' : 'table'] : parts;
 }
 
 const isGood = (name: string, suffixes: ReadonlyMap<string, number>): boolean =>

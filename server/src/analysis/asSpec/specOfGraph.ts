@@ -39,8 +39,9 @@ export interface SpecProblem {
 /** Never throws; what a spec cannot say is shown in the words of ONNX and named in `problems`. */
 export function specOfGraph(analysis: ModelAnalysis, name: string): SpecOfGraph {
   const { graph } = analysis;
-  const calls = callsOfGraph(analysis);
-  const paths = pathsOfCalls(calls, graphFacts(analysis));
+  const facts = graphFacts(analysis);
+  const calls = callsOfGraph(analysis.composites, facts);
+  const paths = pathsOfCalls(calls, facts);
   const items = specItems(calls, paths, repeatedCalls(calls, graph.outputs));
   const inputs = new Map(graph.inputs.map((input, index) => [input, wordOf(input, `input${index}`)]));
   const printer = new Printer(calls, nameItems(items, calls.stored, inputs));

@@ -32,17 +32,34 @@ export function wordOf(text: string, prefix: string): string {
 
 export const tupleText = (items: readonly (number | string)[]): string => `[${items.join(', ')}]`;
 
+/** As short as single precision allows where a number is one: `1e-6` for 9.999999974752427e-7, `0.1` for 0.10000000149011612. */
+export function numberText(value: number): string {
+  if (!Number.isFinite(value) || Number.isInteger(value)) return String(value);
+  let text = String(value);
+  const single = Math.fround(value);
+  for (let digits = 1; digits <= 9 && (single === value || Math.abs(value) < 1e-3); digits += 1) {
+    const short = Number(value.toPrecision(digits));
+    if (short !== value && (single !== value || Math.fround(short) !== single)) continue;
+    text = String(short);
+    break;
+  }
+  // Engineers write small numbers by their exponent.
+  return Math.abs(value) < 1e-3 ? shortest(text, Number(text).toExponential()) : text;
+}
+
+const shortest = (left: string, right: string): string => (right.length < left.length ? right : left);
+
 /** An attribute by keyword; `undefined` for a kind that a spec cannot write. */
 export function attributeText(name: string, attribute: GraphAttribute): string | undefined {
   switch (attribute.kind) {
     case 'int':
     case 'float':
-      return Number.isFinite(attribute.value) ? `${name}=${attribute.value}` : undefined;
+      return Number.isFinite(attribute.value) ? `${name}=${numberText(attribute.value)}` : undefined;
     case 'string':
       return /^[^'"\n\\]*$/.test(attribute.value) ? `${name}='${attribute.value}'` : undefined;
     case 'ints':
     case 'floats':
-      return `${name}=${tupleText(attribute.value)}`;
+      return `${name}=${tupleText(attribute.value.map(numberText))}`;
     case 'strings':
       return attribute.value.every((text) => /^[^'"\n\\]*$/.test(text))
         ? `${name}=${tupleText(attribute.value.map((text) => `'${text}'`))}`
@@ -62,7 +79,13 @@ export function contentText(value: Value | undefined): string | undefined {
   if (content.elements.length > mostNumbers) return undefined;
   const isTruth = value.type.kind === 'tensor' && value.type.elementType === 'bool';
   const texts = content.elements.map((element) =>
-    isTruth ? (element === 1 ? 'True' : 'False') : sizeText(element),
+    isTruth
+      ? element === 1
+        ? 'True'
+        : 'False'
+      : typeof element === 'number'
+        ? numberText(element)
+        : sizeText(element),
   );
   if (texts.some((text) => text === undefined || /Infinity|NaN/.test(text))) return undefined;
   return content.shape.length === 0 ? texts[0] : `[${texts.join(', ')}]`;

@@ -117,7 +117,11 @@ const stored = (name: 'Parameter' | 'Buffer'): LayerDefinition => ({
   source: `torch.nn.parameter.${name}.html`,
   inputs: { names: [], least: 0 },
   parameters: [
-    dimensions('shape', 'Sizes of the tensor.', { rest: true, beyond: true }),
+    dimensions('shape', 'Sizes of the tensor; none of a single number.', {
+      default: [],
+      rest: true,
+      beyond: true,
+    }),
     ...(name === 'Buffer'
       ? [
           string('dtype', 'Its element type: indices are int64, masks bool.', {
@@ -125,6 +129,14 @@ const stored = (name: 'Parameter' | 'Buffer'): LayerDefinition => ({
             choices: bufferTypes,
             beyond: true,
           }),
+          flag(
+            'computed',
+            false,
+            'Whether every step computes it anew, so that backward keeps it: masks, positions.',
+            {
+              beyond: true,
+            },
+          ),
         ]
       : []),
   ],
@@ -133,14 +145,16 @@ const stored = (name: 'Parameter' | 'Buffer'): LayerDefinition => ({
   lower: (call) => {
     const given = listOf(call.value('shape'));
     const sizes = given.map((size) => (typeof size === 'number' ? size : undefined));
-    if (sizes.length === 0 || sizes.some((size) => size === undefined || size < 1)) {
+    if (sizes.some((size) => size === undefined || size < 1)) {
       return call.problem('spec/argument', `the sizes of a ${name} are numbers above 0`, 'shape');
     }
     const numbers = sizes.map(Number);
     const elementType = bufferTypes.find((type) => type === call.value('dtype'));
     const tensor =
       name === 'Parameter' ? call.parameter('weight', numbers) : call.buffer('weight', numbers, elementType);
-    return call.emit('Identity', [tensor]);
+    const isComputed = name === 'Buffer' && call.boolean('computed') && numbers.length > 0;
+    // Of one tensor it changes nothing and costs nothing, but its result is not the stored tensor.
+    return isComputed ? call.emit('Concat', [tensor], { axis: int(0) }) : call.emit('Identity', [tensor]);
   },
 });
 
