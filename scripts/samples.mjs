@@ -2,7 +2,8 @@
  * `npm run samples [NAME ...]` writes the sample models. `npm run samples -- --exports [NAME ...]` exports thirty models in
  * every way that people export them, costs each file, and writes the table `measured/exports.jsonl`; with names, it
  * replaces their rows. `npm run samples -- --optimized [NAME ...]` does so for exports that were optimized for inference, in
- * `measured/optimized.jsonl`. `--folder FOLDER` keeps the exported files; where they are there, they are costed again. All need
+ * `measured/optimized.jsonl`, and `npm run samples -- --programs [NAME ...]` for archives of `torch.export`, in
+ * `measured/programs.jsonl`. `--folder FOLDER` keeps the exported files; where they are there, they are costed again. All need
  * PyTorch; what else is needed is in `samples/scripts/requirements.txt`.
  */
 
@@ -13,9 +14,18 @@ import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { loadSource, root } from './loadSource.mjs';
 
+const costs = {
+  exports: async () => (await loadSource('scripts/exports/costExport.ts')).costExport,
+  programs: async () => (await loadSource('scripts/exports/costProgram.ts')).costProgram,
+};
 const tables = {
-  '--exports': { table: join(root, 'measured/exports.jsonl'), script: 'exports.py' },
-  '--optimized': { table: join(root, 'measured/optimized.jsonl'), script: 'optimized.py' },
+  '--exports': { table: join(root, 'measured/exports.jsonl'), script: 'exports.py', cost: costs.exports },
+  '--optimized': {
+    table: join(root, 'measured/optimized.jsonl'),
+    script: 'optimized.py',
+    cost: costs.exports,
+  },
+  '--programs': { table: join(root, 'measured/programs.jsonl'), script: 'programs.py', cost: costs.programs },
 };
 const [option, ...parameters] = process.argv.slice(2);
 const python = (script, parameters, stdio) =>
@@ -41,8 +51,8 @@ async function exportAndCost(target, parameters) {
 }
 
 /** Exports to `folder` the models that are not there, and costs all. */
-async function costFolder({ table, script }, folder, only) {
-  const { costExport } = await loadSource('scripts/exports/costExport.ts');
+async function costFolder({ table, script, cost }, folder, only) {
+  const costFile = await cost();
   const list = join(folder, 'exports.jsonl');
   const isWanted = ({ model }) => only.length === 0 || model === undefined || only.includes(model);
   const exported = linesOf(list).map((line) => JSON.parse(line));
@@ -52,7 +62,7 @@ async function costFolder({ table, script }, folder, only) {
     if (file === undefined) rows.push(row);
     else {
       try {
-        rows.push({ ...row, ...costExport(file) });
+        rows.push({ ...row, ...costFile(file) });
       } catch (error) {
         rows.push({ ...row, failed: String(error) });
       }

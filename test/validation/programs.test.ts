@@ -1,0 +1,126 @@
+/**
+ * The same cost whatever the door: archives of `torch.export` beside what PyTorch counts and beside the ONNX export of the same
+ * model (`measured/programs.jsonl`, written by `npm run samples -- --programs`).
+ *
+ * FLOPs and parameters are PyTorch's. What is kept for backward is within 3 % of autograd's, and a step within 1 % of that of the
+ * ONNX file in training mode, or the model is listed with the cause.
+ */
+
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+
+const truthRow = z.object({
+  model: z.string(),
+  library: z.string(),
+  truth: z.object({
+    parameters: z.number(),
+    withGradient: z.number(),
+    forward: z.number(),
+    byGroups: z.number(),
+    counted: z.number(),
+    saved: z.number(),
+  }),
+});
+const named = { model: z.string(), file_type: z.enum(['pt2', 'onnx']), mode: z.enum(['train', 'eval']) };
+const costRow = z.object({
+  ...named,
+  parameters: z.number(),
+  forward: z.number().nullable(),
+  backward: z.number().nullable(),
+  saved: z.number(),
+  time: z.number().nullable(),
+  exact: z.boolean(),
+  unknown: z.array(z.string()),
+  codes: z.array(z.string()),
+});
+
+const lines = readFileSync('measured/programs.jsonl', 'utf8')
+  .trim()
+  .split('\n')
+  .map((line): unknown => JSON.parse(line));
+const truths = new Map(
+  lines.flatMap((line) => truthRow.safeParse(line).data ?? []).map(({ model, ...rest }) => [model, rest]),
+);
+const rows = lines.flatMap((line) => costRow.safeParse(line).data ?? []);
+const archives = rows.filter(({ file_type }) => file_type === 'pt2');
+const trained = archives.filter(({ mode }) => mode === 'train');
+const nameOf = ({ model, mode }: (typeof rows)[number]): string => `${model} ${mode}`;
+const truthOf = ({ model }: (typeof rows)[number]) => {
+  const found = truths.get(model);
+  if (found === undefined) throw new Error(`${model} has no counts of PyTorch`);
+  return found.truth;
+};
+const isWithin = (value: number | null, expected: number, share: number): boolean =>
+  value !== null && Math.abs(value / expected - 1) <= share;
+
+/** Why what is kept differs by more than 3 %. */
+const keptOtherwise: Readonly<Record<string, string>> = {
+  cspdarknet53: 'LeakyReLU in place, which `scenario/assumed-in-place` says',
+  gemma2: 'as llama',
+  gpt_neox: 'not traced',
+  gru: "the CPU's recurrent kernel keeps other tensors than cuDNN's",
+  llama:
+    'eager mode leaves out a mask of ones and shares heads; the archive has the mask and repeats keys and values',
+  lstm: "the CPU's recurrent kernel keeps other tensors than cuDNN's",
+  qwen3: 'as llama',
+};
+
+/** Why a step differs by more than 1 % from that of the ONNX file. */
+const timedOtherwise: Readonly<Record<string, string>> = {
+  bert: 'ONNX has the kernel that turns a mask of booleans into numbers',
+  convnext_tiny: 'ONNX writes `bernoulli_` of stochastic depth as several operators',
+  cspdarknet53: 'ONNX writes a split as slices',
+  deit_tiny_patch16_224: 'ONNX writes `unbind` as slices',
+  distilbert: 'as bert',
+  efficientnet_b0: 'as convnext_tiny',
+  gemma2: 'as gpt_neox',
+  gpt_neox: 'autocast casts rotated queries and keys for one call of attention, which ONNX has written out',
+  gru: 'ONNX joins weights while the model runs',
+  llama: 'as gpt_neox',
+  lstm: 'as gru',
+  qwen3: 'as gpt_neox',
+  swin_t: 'as convnext_tiny',
+  t5: 'autocast casts the bias of positions for one call of attention, which ONNX has written out',
+  transformer: 'a bias that is cut from one tensor is taken for fp32 under autocast, and its sum is cast',
+};
+
+test('at least thirty models of all kinds are compared, in training and evaluation', () => {
+  expect(new Set(trained.map(({ model }) => model)).size).toBeGreaterThanOrEqual(30);
+  expect(new Set([...truths.values()].map(({ library }) => library))).toEqual(
+    new Set(['torch', 'torchvision', 'timm', 'transformers']),
+  );
+  for (const kind of ['resnet18', 'bert', 'mixtral', 'lstm', 'gru', 'retinanet', 'clip']) {
+    expect(trained.map(({ model }) => model)).toContain(kind);
+  }
+});
+
+test('no operator of an archive is unknown', () => {
+  expect(archives.filter(({ exact, unknown }) => !exact || unknown.length > 0).map(nameOf)).toEqual([]);
+});
+
+test('parameters are those that PyTorch trains, to the last one', () => {
+  const wrong = archives.filter((row) => row.parameters !== truthOf(row).withGradient);
+  expect(wrong.map(nameOf)).toEqual([]);
+});
+
+test('FLOPs of forward and backward are those of FlopCounterMode, grouped convolutions by their groups', () => {
+  const wrong = archives.filter((row) => {
+    const { forward, byGroups } = truthOf(row);
+    return !isWithin(row.forward, forward, 0.005) || !isWithin(row.backward, byGroups, 0.005);
+  });
+  expect(wrong.map(nameOf)).toEqual([]);
+});
+
+test('what is kept for backward is within 3 % of what autograd keeps, or the cause is listed', () => {
+  const wrong = trained.filter((row) => !isWithin(row.saved, truthOf(row).saved, 0.03));
+  expect(wrong.map(({ model }) => model).sort()).toEqual(Object.keys(keptOtherwise).sort());
+});
+
+test('a step takes as long as that of the ONNX file within 1 %, or the cause is listed', () => {
+  const wrong = trained.filter(({ model, time }) => {
+    const other = rows.find((row) => row.model === model && row.file_type === 'onnx');
+    return other?.time != null && !isWithin(time, other.time, 0.01);
+  });
+  expect(wrong.map(({ model }) => model).sort()).toEqual(Object.keys(timedOtherwise).sort());
+});
