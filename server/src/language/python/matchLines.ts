@@ -48,5 +48,5 @@ function movedNear(
     const distance = Math.abs(anchor.line - line);
     if (nearest === undefined || distance < nearest.distance) nearest = { distance, moved: anchor.moved };
   }
-  return nearest?.moved ?? 0;
+  return nearest === undefined ? 0 : nearest.moved;
 }

@@ -7,17 +7,20 @@ export function recordedPath(recorded: Iterable<string>, path: string): string |
   let best: { readonly path: string; readonly common: number } | undefined;
   for (const each of recorded) {
     const common = commonEnd(each, path);
-    if (common > (best?.common ?? 0)) best = { path: each, common };
+    if (common > 0 && (best === undefined || common > best.common)) best = { path: each, common };
   }
   return best?.path;
 }
 
 /** How many parts at their ends are the same: 1 is the name of the file. */
 function commonEnd(left: string, right: string): number {
-  const [one, other] = [left, right].map((each) => each.split(/[\\/]/).filter(Boolean).reverse());
-  const differs = (one ?? []).findIndex((part, index) => part !== other?.[index]);
-  return differs < 0 ? (one?.length ?? 0) : differs;
+  const one = partsFromEnd(left);
+  const other = partsFromEnd(right);
+  const differs = one.findIndex((part, index) => part !== other[index]);
+  return differs < 0 ? one.length : differs;
 }
+
+const partsFromEnd = (path: string): readonly string[] => path.split(/[\\/]/).filter(Boolean).reverse();
 
 /**
  * The innermost frame outside of libraries, where it is of this file. In a library's own file it is the innermost frame of
