@@ -32,6 +32,7 @@ it.each<[ScenarioRequest, RegExp]>([
   [{ framework: { name: 'caffe-mpi', options: {} } }, /^caffe-mpi is not PyTorch.* pytorch-ddp/],
   [{ checkpoint: 'block' }, /cannot run checkpoint block/],
   [ddp({ 'in-place': 'true' }), /cannot run in-place=true/],
+  [ddp({ gradients: 'fp32-sums' }), /cannot run gradients=fp32-sums/],
   [ddp({ embeddings: 'table-wise' }), /cannot run embeddings=table-wise/],
 ])('%j', (request, message) => {
   expect(refusal(request)).toMatch(message);

@@ -11,6 +11,7 @@ import { operationTime } from '../../../server/src/communication/operationTime.t
 import { placeGpus } from '../../../server/src/communication/placement.ts';
 import { estimateModel } from '../../../server/src/estimate/estimateModel.ts';
 import { gradientsInReadyOrder } from '../../../server/src/estimate/plan/gradients.ts';
+import { gradientTimes } from '../../../server/src/estimate/plan/gradientTimes.ts';
 import { timeTraffic } from '../../../server/src/estimate/plan/plannedTraffic.ts';
 import {
   launchEnds,
@@ -18,6 +19,7 @@ import {
   type StepPlan,
   timelineOf,
 } from '../../../server/src/estimate/plan/stepPlan.ts';
+import type { WorkerGroup } from '../../../server/src/frameworks/exchange.ts';
 import type { ClusterProfile } from '../../../server/src/hardware/clusterProfile.ts';
 import type { ScenarioRequest } from '../../../server/src/model/scenario.ts';
 import { seconds } from '../../../server/src/model/units.ts';
@@ -40,7 +42,8 @@ export function predictStep(
   const usual = alone / single.step;
   const factor = usual * slowestOf(gpus, spread);
   const forward = single.forward.map((time) => time * factor);
-  const backward = single.backward.map((time) => time * factor);
+  const handled = handledGradients(training, plan, { ...placement, gpus }, cluster);
+  const backward = single.backward.map((time, at) => (time + (handled?.at(-1 - at) ?? 0)) * factor);
   const exchange = plan.behaviour.exchange(
     gradientsInReadyOrder(training),
     {
@@ -76,6 +79,26 @@ export function predictStep(
       launches: Math.max(1, launches),
     },
   });
+}
+
+/** By operator: what a framework that sends gradients does with them beside what it does on one GPU. */
+function handledGradients(
+  training: TrainingGraph,
+  { scenario, behaviour, exchange, ownGradientTimes }: StepPlan,
+  placed: Pick<WorkerGroup, 'gpus' | 'nodes' | 'gpusPerNode'>,
+  { gpu }: ClusterProfile,
+): Float64Array | undefined {
+  const times = gradientTimes({
+    training,
+    scenario,
+    gpu,
+    behaviour,
+    gradients: gradientsInReadyOrder(training),
+    group: { ...placed, operators: training.costs.length, precision: scenario.precision },
+    shards: exchange.shards,
+  });
+  const alone = ownGradientTimes?.last.middle;
+  return times?.last.middle.map((time, index) => time - (alone?.[index] ?? 0));
 }
 
 interface StepAlone {

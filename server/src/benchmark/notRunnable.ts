@@ -30,5 +30,6 @@ export function notRunnable(training: TrainingGraph, scenario: Scenario): string
 /** Values of options that change what one GPU computes. Those about messages change nothing that is measured. */
 const unknownToRunner: Readonly<Record<string, readonly string[]>> = {
   'in-place': ['true'],
+  gradients: ['fp32-sums'],
   embeddings: ['sparse', 'table-wise', 'row-wise'],
 };

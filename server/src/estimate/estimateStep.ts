@@ -45,6 +45,7 @@ import { withMeasurement } from './plan/measuredWork.ts';
 import {
   type FasterWorkers,
   passesOf,
+  passTimesOf,
   planStep,
   type StepPlan,
   timeAtServers,
@@ -267,7 +268,8 @@ function asynchronousCost(plan: StepPlan): AsynchronousCost {
 function basisOf(plan: StepPlan): { readonly basis?: TimeShares } {
   // What was measured is not predicted by a curve.
   if (plan.measured !== undefined) return {};
-  const { times, updateTimes, scenario } = plan;
+  const { updateTimes, scenario } = plan;
+  const times = passTimesOf(plan);
   const passes =
     scenario.mode === 'training' ? [times.forward, times.backward, updateTimes] : [times.forward];
   const sum = (column: 'onOwn' | 'onOther' | 'onRoofline'): number =>
@@ -337,7 +339,7 @@ function layersOf(
   return layerCosts({
     training,
     lowered: plan.lowered,
-    times: plan.times,
+    times: passTimesOf(plan),
     forward: columns(({ forward }) => forward),
     backward: columns(inGraphOrder),
     savedByOperator: plan.saved.activations,

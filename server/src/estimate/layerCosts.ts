@@ -85,10 +85,12 @@ export function layerCosts(inputs: LayerInputs): readonly LayerCost[] {
 const knownWorks = memoizeRecent(
   (
     _: LoweredGraph,
-    __: Pick<LayerInputs, 'passes' | 'weightBytesPerElement'>,
+    __: Pick<LayerInputs, 'times' | 'passes' | 'weightBytesPerElement'>,
   ): (LayerWork | undefined)[] => [],
   (known, asked) =>
-    known.passes === asked.passes && known.weightBytesPerElement === asked.weightBytesPerElement,
+    known.times === asked.times &&
+    known.passes === asked.passes &&
+    known.weightBytesPerElement === asked.weightBytesPerElement,
 );
 
 interface Since {

@@ -44,6 +44,14 @@ export interface FrameworkBehaviour {
   readonly weightBytesPerElement?: (precision: Precision) => number;
   /** Gradients of the step before stay, filled with zeros, and new ones are added to them. */
   readonly addsGradients?: boolean;
+  /** Bytes per element of sums that passes add their gradients to; left out, as wide as gradients. */
+  readonly gradientSumBytesPerElement?: number;
+  /** What a pass of backward does with its gradients beside computing them; left out, nothing. */
+  readonly handleGradients?: (
+    group: WorkerGroup,
+    pass: GradientPass,
+    precision: Precision,
+  ) => GradientHandling;
   /** The optimizer's kernels, over the elements that one GPU updates. */
   readonly update: (optimizer: Optimizer, precision: Precision, sizes: UpdateSizes) => Update;
   /** On CPUs, time of its kernels over that of eager PyTorch's, where averages of measurements say no more; left out, 1. */
@@ -52,6 +60,19 @@ export interface FrameworkBehaviour {
   readonly partBytes?: number;
   /** Where each rule comes from, for notes. */
   readonly notes: readonly string[];
+}
+
+/** A pass of backward: whether it finds gradients to add to, and whether its gradients are sent. */
+export interface GradientPass {
+  readonly adds: boolean;
+  readonly sends: boolean;
+}
+
+export interface GradientHandling {
+  /** Read and written on the GPU, per element of the gradients. */
+  readonly bytesPerElement: number;
+  /** By the host, per gradient. */
+  readonly launches: number;
 }
 
 /** The training graph as kernels. Aligned with the operators of the graph; unknown costs give `undefined`. */

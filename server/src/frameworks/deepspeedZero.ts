@@ -25,6 +25,7 @@ import type { FrameworkEntry } from './frameworkEntry.ts';
 import type { Gradient } from './gradient.ts';
 import { fromZero, oneOf, positiveNumber } from './options.ts';
 import { packBuckets, packWithin } from './packBuckets.ts';
+import { both, copyIntoBuffer } from './pytorch/gradientHandling.ts';
 import { eagerOptions, eagerPytorch } from './pytorchDdp.ts';
 import { bytesPerElementOf } from './pytorchFsdp.ts';
 import { gathersOfForward, shardedMessages, shardStream, type Unit, unitOf } from './shardedUnits.ts';
@@ -82,6 +83,15 @@ export const deepspeedZero: FrameworkEntry = {
   create: (options) => ({
     ...eagerPytorch(options),
     name: 'deepspeed-zero',
+    handleGradients: (group, pass, precision) => {
+      const eager = eagerPytorch(options);
+      // From stage 2 on a pass adds to a shard, which is small.
+      const keepsAll = options.get('stage') === '1';
+      return both(
+        eager.handleGradients(group, { ...pass, adds: pass.adds && keepsAll }, precision),
+        copyIntoBuffer(pass, group, eager.weightBytesPerElement(precision)),
+      );
+    },
     exchange: (gradients, group) => {
       if (group.gpus === 1) return noExchange;
       return options.get('stage') === '3'

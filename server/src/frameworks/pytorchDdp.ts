@@ -27,8 +27,14 @@ import { type FrameworkOption, oneOf, positiveNumber } from './options.ts';
 import { allReduceEach, type Bucket, packBuckets } from './packBuckets.ts';
 import { compiledLaunch, compileMode, compileOption } from './pytorch/compiled/compileOption.ts';
 import { eagerLaunch, launchOf } from './pytorch/eagerLaunch.ts';
+import { addGradients, both, copyIntoBuckets } from './pytorch/gradientHandling.ts';
 import { lowerPytorch } from './pytorch/lowerPytorch.ts';
-import { addedGradientKernels, type OptimizerKernels, optimizerUpdate } from './pytorch/optimizerUpdate.ts';
+import {
+  addedGradientKernels,
+  type OptimizerKernels,
+  optimizerUpdate,
+  zeroFill,
+} from './pytorch/optimizerUpdate.ts';
 import { wireBytes, wireOption } from './wireType.ts';
 
 /** Options of PyTorch, whatever sends its gradients. */
@@ -45,8 +51,8 @@ export const eagerOptions: readonly FrameworkOption[] = [
     name: 'gradients',
     default: 'new',
     documentation:
-      'new: allocated in each step (zero_grad frees the old ones, the default since PyTorch 2.0); added: to zeroed gradients that stay allocated (the default before)',
-    expects: oneOf('new', 'added'),
+      'new: allocated in each step (zero_grad frees the old ones, the default since PyTorch 2.0); added: to zeroed gradients that stay allocated (the default before); fp32-sums: half-precision gradients of each pass are added to fp32 ones that stay allocated',
+    expects: oneOf('new', 'added', 'fp32-sums'),
   },
   {
     name: 'weights',
@@ -159,10 +165,20 @@ function createPytorchDdp(options: ReadonlyMap<string, string>): FrameworkBehavi
   const wire = wireBytes(options);
   const views = options.get('gradient-as-bucket-view') === 'true';
   const embeddings = embeddingHandling(options);
+  const eager = eagerPytorch(options);
   return {
-    ...eagerPytorch(options),
+    ...eager,
     name: 'pytorch-ddp',
     embeddings,
+    handleGradients: (group, pass, precision) =>
+      both(
+        eager.handleGradients(group, pass, precision),
+        copyIntoBuckets(pass, group, {
+          bytesPerElement: eager.weightBytesPerElement(precision),
+          views,
+          wire,
+        }),
+      ),
     exchange: (gradients, group) => {
       if (group.gpus === 1) return noExchange;
       const dense = denseGradients(gradients);
@@ -218,8 +234,9 @@ export function eagerPytorch(
   casts = options.get('weights') === 'fp32',
 ): Pick<
   FrameworkBehaviour,
-  'launch' | 'lower' | 'input' | 'update' | 'weightBytesPerElement' | 'addsGradients'
-> {
+  'launch' | 'lower' | 'input' | 'update' | 'addsGradients' | 'gradientSumBytesPerElement'
+> &
+  Required<Pick<FrameworkBehaviour, 'weightBytesPerElement' | 'handleGradients'>> {
   const weightBytesPerElement = (precision: Precision): number =>
     options.get('weights') !== 'fp32' && isHalf(precision) ? 2 : 4;
   const copied = options.get('weights') === 'half-with-copy';
@@ -232,7 +249,8 @@ export function eagerPytorch(
   const channelsLast = options.get('memory-format') === 'channels-last';
   const inPlace = options.get('in-place') === 'true';
   const kernels = kernelsOf(options.get('optimizer-kernels'));
-  const addsGradients = options.get('gradients') === 'added';
+  const fp32Sums = options.get('gradients') === 'fp32-sums';
+  const addsGradients = fp32Sums || options.get('gradients') === 'added';
   const reentrant = options.get('reentrant') === 'true';
   const mode = compileMode(options);
   const launch = launchOf(Number(options.get('launch-us')) * 1e-6);
@@ -259,6 +277,8 @@ export function eagerPytorch(
     input: prefetchedInput,
     weightBytesPerElement,
     addsGradients,
+    ...(fp32Sums ? { gradientSumBytesPerElement: 4 } : {}),
+    handleGradients: (_, pass, precision) => addGradients(pass, weightBytesPerElement(precision), fp32Sums),
     update: (optimizer, precision, sizes) => {
       const bytesPerElement = weightBytesPerElement(precision);
       const update = optimizerUpdate(optimizer, kernels, precision, sizes, {
@@ -266,6 +286,8 @@ export function eagerPytorch(
         copied,
         clipped,
       });
+      // Gradients that are kept are filled with zeros, and the first pass adds to them; fp32 sums are added to in every pass.
+      if (fp32Sums) return { ...update, kernels: [zeroFill(sizes), ...update.kernels] };
       return addsGradients
         ? { ...update, kernels: [...addedGradientKernels(sizes, bytesPerElement), ...update.kernels] }
         : update;

@@ -16,6 +16,7 @@ import type { FrameworkEntry } from './frameworkEntry.ts';
 import type { Gradient } from './gradient.ts';
 import { oneOf } from './options.ts';
 import { allReduceEach } from './packBuckets.ts';
+import { flattenGradients } from './pytorch/gradientHandling.ts';
 import { eagerOptions, eagerPytorch } from './pytorchDdp.ts';
 import { gathersOfForward, shardedMessages, shardStream, type Unit, unitOf } from './shardedUnits.ts';
 
@@ -62,6 +63,12 @@ export const pytorchFsdp: FrameworkEntry = {
     // MixedPrecision gathers parameters in the precision of the computation: nothing is cast.
     ...eagerPytorch(options, false),
     name: 'pytorch-fsdp',
+    handleGradients: (group, pass, precision) =>
+      flattenGradients(pass, group, {
+        computed: bytesPerElementOf('auto', { precision }),
+        reduced: gradientBytesPerElementOf(options, { precision }),
+        shards: options.get('sharding') === 'hybrid' ? group.gpusPerNode : group.gpus,
+      }),
     exchange: (gradients, group) => {
       if (group.gpus === 1) return noExchange;
       const sharding = options.get('sharding');
@@ -135,10 +142,15 @@ function replicated(units: readonly Unit[], parameterBytes: number, gradientByte
   };
 }
 
-export const bytesPerElementOf = (type: string | undefined, { precision }: WorkerGroup): number =>
-  type === 'fp32' || (type === 'auto' && (precision === 'fp32' || precision === 'tf32')) ? 4 : 2;
+export const bytesPerElementOf = (
+  type: string | undefined,
+  { precision }: Pick<WorkerGroup, 'precision'>,
+): number => (type === 'fp32' || (type === 'auto' && (precision === 'fp32' || precision === 'tf32')) ? 4 : 2);
 
-function gradientBytesPerElementOf(options: ReadonlyMap<string, string>, group: WorkerGroup): number {
+function gradientBytesPerElementOf(
+  options: ReadonlyMap<string, string>,
+  group: Pick<WorkerGroup, 'precision'>,
+): number {
   const own = options.get('reduce-dtype');
   return bytesPerElementOf(own === 'auto' ? options.get('communication-dtype') : own, group);
 }

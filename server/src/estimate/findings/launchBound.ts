@@ -7,7 +7,7 @@ import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatCount, formatPercent, formatTime } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
 import { seconds } from '../../model/units.ts';
-import { type StepPlan, timesOf } from '../plan/stepPlan.ts';
+import { passTimesOf, type StepPlan, timesOf } from '../plan/stepPlan.ts';
 import { batchWhere } from './batchWhere.ts';
 import type { EstimatedStep } from './estimatedStep.ts';
 
@@ -58,7 +58,9 @@ interface Kernels {
   readonly floor: number;
 }
 
-function kernelsOf({ times: { forward, backward }, updateTimes, scenario }: StepPlan): Kernels {
+function kernelsOf(plan: StepPlan): Kernels {
+  const { updateTimes, scenario } = plan;
+  const { forward, backward } = passTimesOf(plan);
   const model = scenario.mode === 'training' ? [forward, backward] : [forward];
   return {
     launches: totalOf([...model, updateTimes].map((pass) => pass.launches)),

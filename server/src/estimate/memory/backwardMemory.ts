@@ -14,7 +14,6 @@ import { broadcastOperand } from '../../frameworks/pytorch/broadcastOperand.ts';
 import { floatAt } from '../../model/at.ts';
 import { distinct } from '../../model/distinct.ts';
 import { bytesOnGpu } from '../../model/elementType.ts';
-import { sumOf } from '../../model/sumOf.ts';
 import { hasTrait, inPyTorch } from '../../operators/operatorFacts.ts';
 
 /** Bytes of the gradients of parameters when the backward of each operator has run, by operator; `sizes` by parameter. */
@@ -35,16 +34,17 @@ export function parameterGradients(
 /**
  * The same in a pass that adds to the gradients of passes before: all of them are there, each in `shards`, and a new
  * one until it has been added to its old one (torch/csrc/autograd/functions/accumulate_grad.h). What the pieces of
- * sharded gradients are sent from is counted as a buffer.
+ * sharded gradients are sent from is counted as a buffer. `all`: bytes of the sums; `sizes`: of each new gradient.
  */
 export function addedGradients(
   training: TrainingGraph,
-  operators: number,
+  all: number,
   sizes: Float64Array,
   shards: number,
 ): Float64Array {
-  const all = sumOf(sizes);
-  return ownGradients(training, operators, sizes).map((size) => all / shards + (shards === 1 ? size : 0));
+  return ownGradients(training, training.costs.length, sizes).map(
+    (size) => all / shards + (shards === 1 ? size : 0),
+  );
 }
 
 /** Bytes of the gradients that arise in the backward of each operator, by operator. */

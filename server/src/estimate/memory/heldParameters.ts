@@ -13,6 +13,13 @@ export const heldParameters = ({ training, tables, weightBytesPerElement }: Hold
     (parameter, index) => parameterBytes(parameter, weightBytesPerElement) / (tables.get(index)?.shards ?? 1),
   );
 
+/** Gradients that passes add to, which may be wider than those of one pass. */
+export const heldSums = (plan: Holding & Pick<StepPlan, 'behaviour'>): Float64Array => {
+  const { behaviour, weightBytesPerElement } = plan;
+  const wider = (behaviour.gradientSumBytesPerElement ?? weightBytesPerElement) / weightBytesPerElement;
+  return heldGradients(plan).map((size) => size * wider);
+};
+
 /** The same of gradients: of tables the rows that were looked up. */
 export const heldGradients = ({ training, tables, weightBytesPerElement }: Holding): Float64Array =>
   Float64Array.from(training.analysis.parameters, (parameter, index) => {

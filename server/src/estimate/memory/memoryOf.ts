@@ -3,8 +3,8 @@
 import type { Parameter } from '../../analysis/modelAnalysis.ts';
 import { sumOf } from '../../model/sumOf.ts';
 import { parameterBytes } from '../plan/gradients.ts';
-import type { StepPlan } from '../plan/stepPlan.ts';
-import { heldGradients, heldParameters } from './heldParameters.ts';
+import { addsToGradients, type StepPlan } from '../plan/stepPlan.ts';
+import { heldGradients, heldParameters, heldSums } from './heldParameters.ts';
 import {
   type ModelState,
   memoryMoments,
@@ -26,7 +26,10 @@ function stateOf(plan: StepPlan): ModelState {
   const frozen = totalBytes(training.analysis.frozen, weightBytesPerElement);
   return {
     parameters: (trained + frozen) / shards.parameters,
-    gradients: scenario.mode === 'training' ? sumOf(heldGradients(plan)) / shards.gradients : 0,
+    gradients:
+      scenario.mode === 'training'
+        ? sumOf(addsToGradients(plan) ? heldSums(plan) : heldGradients(plan)) / shards.gradients
+        : 0,
     optimizerState: update.stateBytes,
     communicationBuffers: exchange.buffers,
     updateTemporaries: update.temporaryBytes,

@@ -12,7 +12,7 @@ import { parameterBytes } from '../plan/gradients.ts';
 import { recomputedSteps } from '../plan/loweredStep.ts';
 import { addsToGradients, type StepPlan } from '../plan/stepPlan.ts';
 import type { Block, CachingAllocator } from './cachingAllocator.ts';
-import { heldGradients, heldParameters } from './heldParameters.ts';
+import { heldParameters, heldSums } from './heldParameters.ts';
 import { type PassEvents, passEvents } from './passEvents.ts';
 import { unfoldPass } from './unfoldPass.ts';
 import type { Variables } from './valueLifetimes.ts';
@@ -48,7 +48,7 @@ export function memoryTrace(plan: StepPlan, variables?: Variables): MemoryTrace 
         (parameter) => parameterBytes(parameter, weightBytesPerElement) / exchange.shards.parameters,
       ),
       ...(exchange.buffers > 0 ? [exchange.buffers] : []),
-      ...(addsToGradients(plan) ? shared([...heldGradients(plan)], exchange.shards.gradients) : []),
+      ...(addsToGradients(plan) ? shared([...heldSums(plan)], exchange.shards.gradients) : []),
     ],
     // Moments of each parameter are tensors of their own.
     state: [...ofEach(update.stateBytes / 2), ...ofEach(update.stateBytes / 2)],

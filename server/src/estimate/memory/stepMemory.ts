@@ -19,7 +19,7 @@ import { type Bytes, bytes } from '../../model/units.ts';
 import { addsToGradients, type StepPlan } from '../plan/stepPlan.ts';
 import { addedGradients, parameterGradients } from './backwardMemory.ts';
 import { valueBytes } from './forwardMemory.ts';
-import { heldGradients } from './heldParameters.ts';
+import { heldGradients, heldSums } from './heldParameters.ts';
 import { tightestGpu } from './tightestGpu.ts';
 
 export interface StepMemory {
@@ -169,7 +169,7 @@ function backwardOf(plan: StepPlan, between: Float64Array, inputs: number): Pass
   return {
     copies: runningSum(saved.weightCopies, 0),
     gradients: addsToGradients(plan)
-      ? addedGradients(training, between.length, sizes, exchange.shards.gradients)
+      ? addedGradients(training, sumOf(heldSums(plan)), sizes, exchange.shards.gradients)
       : parameterGradients(training, between.length, sizes).map((size) => size / exchange.shards.gradients),
     kept: runningSum(saved.activations, held),
     workspace: between.map((size, index) => size + floatAt(saved.recomputed, index)),

@@ -81,6 +81,46 @@ export function kernelTimes(gpu: GpuProfile, kernels: readonly KernelWork[]): Pa
   return times;
 }
 
+/** Kernels in the columns of the operators they belong to; those of equal size are timed once. */
+export function timesByOperator(
+  gpu: GpuProfile,
+  operators: number,
+  work: readonly { readonly operator: number; readonly kernel: KernelWork }[],
+): PassTimes {
+  const times = emptyTimes(operators);
+  const known = new Map<number, KernelTime>();
+  for (const { operator, kernel } of work) {
+    const time = known.get(kernel.bytes) ?? kernelTime(gpu, kernel);
+    known.set(kernel.bytes, time);
+    addKernel(times, operator, kernel, time);
+  }
+  return times;
+}
+
+/** Column by column, each pass by its weight. */
+export function addedTimes(
+  left: PassTimes,
+  leftWeight: number,
+  right: PassTimes,
+  rightWeight: number,
+): PassTimes {
+  const added = (key: keyof PassTimes): Float64Array =>
+    left[key].map((value, index) => leftWeight * value + rightWeight * floatAt(right[key], index));
+  return {
+    middle: added('middle'),
+    low: added('low'),
+    high: added('high'),
+    launches: added('launches'),
+    compute: added('compute'),
+    memory: added('memory'),
+    launch: added('launch'),
+    onOwn: added('onOwn'),
+    onOther: added('onOther'),
+    onRoofline: added('onRoofline'),
+    bytes: added('bytes'),
+  };
+}
+
 /** Times of the folded graph for the operators of the whole one. */
 export function unfoldTimes(layout: FoldLayout, { forward, backward }: OperatorTimes): OperatorTimes {
   const unfold = (pass: PassTimes): PassTimes => mapColumns(pass, (column) => unfoldColumn(layout, column));

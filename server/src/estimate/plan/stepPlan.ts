@@ -18,7 +18,9 @@ import { noMessages } from '../../schedule/messageColumns.ts';
 import { repeatPasses, repeatTimes } from '../../schedule/repeatPasses.ts';
 import { type StepTimeline, type StepTimes, stepTimeline, stepTimes } from '../../schedule/stepTimeline.ts';
 import type { LaunchedWork, StepWork } from '../../schedule/stepWork.ts';
-import { type HeldTables, heldTables, silentBackward, updateOfTables } from './heldTables.ts';
+import { gradientsInReadyOrder } from './gradients.ts';
+import { type GradientTimes, gradientTimes, passTimes } from './gradientTimes.ts';
+import { type HeldTables, heldTables, silentBackward, unlikeOthers, updateOfTables } from './heldTables.ts';
 import { type InputWork, inputWork } from './inputWork.ts';
 import { type LoweredStep, lowerStep } from './loweredStep.ts';
 import { isMeasured, type MeasuredWork, measuredWork } from './measuredWork.ts';
@@ -38,6 +40,9 @@ export interface StepPlan extends LoweredStep, ExchangingStep, PlannedExchange {
   readonly updateTimes: PassTimes;
   /** The same of a GPU that updates all parameters itself. */
   readonly wholeUpdateTimes: PassTimes;
+  /** What is done with gradients beside computing them, and by a GPU by itself; left out, nothing. */
+  readonly gradientTimes?: GradientTimes;
+  readonly ownGradientTimes?: GradientTimes;
   /** In the place of `times`, launches and `updateTimes`. */
   readonly measured?: MeasuredWork;
   /** Where GPUs are of two kinds: the plan is that of the slower kind, this the one of the others. */
@@ -142,6 +147,23 @@ function predictStep(training: TrainingGraph, scenario: Scenario, cluster: Clust
     { backwardEnds: () => profile().ends, backwardLaunches: () => profile().launches },
   );
   const { exchange } = exchanged;
+  const handling = (gpus: number, nodes: number): GradientTimes | undefined =>
+    gradientTimes({
+      training,
+      scenario,
+      gpu: cluster.gpu,
+      behaviour,
+      gradients: gradientsInReadyOrder(training, weightBytesPerElement, unlikeOthers(training, behaviour)),
+      group: {
+        ...placeGpus(gpus, nodes),
+        gpus,
+        operators: training.costs.length,
+        precision: scenario.precision,
+      },
+      shards: exchange.shards,
+    });
+  const handled = handling(scenario.gpus, scenario.nodes);
+  const ownHandled = scenario.gpus === 1 ? handled : handling(1, 1);
   const dense = tables.size === 0 ? learned : learned.filter((_, index) => !tables.has(index));
   const elements = dense.reduce((total, parameter) => total + parameter.elements, 0);
   const updateOf = (optimizer: Optimizer, share: number, held = tables): Update => {
@@ -180,6 +202,8 @@ function predictStep(training: TrainingGraph, scenario: Scenario, cluster: Clust
     tables,
     imbalance: exchange.synchrony === 'synchronous' ? imbalanceFactor(scenario.workers, scenario.gpus) : 1,
     update,
+    ...(handled === undefined ? {} : { gradientTimes: handled }),
+    ...(ownHandled === undefined ? {} : { ownGradientTimes: ownHandled }),
     updateTimes: kernelTimes(cluster.gpu, update.kernels),
     wholeUpdateTimes: kernelTimes(cluster.gpu, whole.kernels),
   };
@@ -274,7 +298,7 @@ function simulateWorker(plan: StepPlan, bound: Bound): StepTimeline {
   const pass = stepTimeline(work);
   const passes = passesOf(plan.scenario);
   if (passes === 1) return pass;
-  return repeatPasses(pass, stepTimeline(earlierPass(plan, work)), passes);
+  return repeatPasses(pass, stepTimeline(earlierPass(plan, work, bound)), passes);
 }
 
 export function workerTimes(plan: StepPlan, bound: Bound, growth = 1): StepTimes {
@@ -282,15 +306,18 @@ export function workerTimes(plan: StepPlan, bound: Bound, growth = 1): StepTimes
   const pass = stepTimes(work);
   const passes = passesOf(plan.scenario);
   if (passes === 1) return pass;
-  return repeatTimes(pass, stepTimes(earlierPass(plan, work)), passes);
+  return repeatTimes(pass, stepTimes(earlierPass(plan, work, bound, growth)), passes);
 }
 
 /**
  * A pass before the last of a step: it updates nothing, and mostly sends nothing. While an input is waited for, the update
  * of a whole step takes no time of its own, so that it cannot be taken off afterwards.
  */
-const earlierPass = (plan: StepPlan, work: StepWork): StepWork => ({
+const earlierPass = (plan: StepPlan, work: StepWork, bound: Bound, growth = 1): StepWork => ({
   ...work,
+  ...(plan.gradientTimes === undefined
+    ? {}
+    : computeOf(plan, bound, growth, plan.imbalance, plan.updateTimes, plan.gradientTimes.earlier)),
   ...(exchangesPerStep(plan) === 1 ? { messages: noMessages, channels: [] } : {}),
   update: noUpdate,
 });
@@ -301,7 +328,7 @@ const noUpdate: StepWork['update'] = { device: seconds(0), host: seconds(0) };
 export function workOf(plan: StepPlan, bound: Bound, growth = 1): StepWork {
   const { traffic, input, imbalance } = plan;
   return {
-    ...computeOf(plan, bound, growth, imbalance, plan.updateTimes),
+    ...computeOf(plan, bound, growth, imbalance, plan.updateTimes, plan.gradientTimes?.last),
     messages: traffic.messages(bound),
     channels: traffic.channels.map(({ order }) => order),
     slowing: traffic.slowing[bound],
@@ -326,19 +353,21 @@ export const exchangesPerStep = ({ exchange, scenario }: StepPlan): number =>
 
 /** The plan on one GPU by itself: it sends nothing, updates all parameters, and shares no source of input. */
 export function timesAlone(plan: StepPlan, bound: Bound): StepTimes {
-  const work = workAlone(plan, bound);
   const passes = passesOf(plan.scenario);
-  const pass = stepTimes(work);
-  return passes === 1 ? pass : repeatTimes(pass, stepTimes({ ...work, update: noUpdate }), passes);
+  const pass = passAlone(plan, bound);
+  if (passes === 1) return pass;
+  const earlier = workAlone(plan, bound, plan.ownGradientTimes?.earlier);
+  return repeatTimes(pass, stepTimes({ ...earlier, update: noUpdate }), passes);
 }
 
-const passAlone = (plan: StepPlan, bound: Bound): StepTimes => stepTimes(workAlone(plan, bound));
+const passAlone = (plan: StepPlan, bound: Bound): StepTimes =>
+  stepTimes(workAlone(plan, bound, plan.ownGradientTimes?.last));
 
-function workAlone(plan: StepPlan, bound: Bound): StepWork {
+function workAlone(plan: StepPlan, bound: Bound, gradients: PassTimes | undefined): StepWork {
   const { training, scenario, cluster, behaviour } = plan;
   const input = inputWork(training, scenario, cluster, { nodes: 1, gpusPerNode: 1 }, behaviour.input);
   return {
-    ...computeOf(plan, bound, 1, 1, plan.wholeUpdateTimes),
+    ...computeOf(plan, bound, 1, 1, plan.wholeUpdateTimes, gradients),
     messages: noMessages,
     channels: [],
     ...(input === undefined ? {} : { input: input.timed }),
@@ -351,6 +380,7 @@ function computeOf(
   growth: number,
   imbalance: number,
   updateTimes: PassTimes,
+  gradients: PassTimes | undefined,
 ): Pick<StepWork, 'forward' | 'backward' | 'update'> {
   const { behaviour, times, scenario, measured } = plan;
   const factor = growth * imbalance;
@@ -368,14 +398,22 @@ function computeOf(
     };
   }
   const launch = behaviour.launch[bound] * imbalance;
-  const device = factor * slowdownOf(behaviour, plan.cluster);
+  const slowdown = slowdownOf(behaviour, plan.cluster);
+  const device = factor * slowdown;
+  const handled = (own: Float64Array, column: Float64Array | undefined, scale: number): Float64Array =>
+    column === undefined ? own : plus(own, reversed(column, scale));
   return {
     forward: { device: scaled(times.forward[bound], device), host: scaled(times.forward.launches, launch) },
     backward:
       scenario.mode === 'training'
         ? {
-            device: reversed(times.backward[bound], device),
-            host: reversed(times.backward.launches, launch),
+            // A larger batch has no more gradients.
+            device: handled(
+              reversed(times.backward[bound], device),
+              gradients?.[bound],
+              imbalance * slowdown,
+            ),
+            host: handled(reversed(times.backward.launches, launch), gradients?.launches, launch),
           }
         : { device: new Float64Array(0), host: new Float64Array(0) },
     update: {
@@ -385,6 +423,13 @@ function computeOf(
     },
   };
 }
+
+const plus = (left: Float64Array, right: Float64Array): Float64Array =>
+  left.map((value, index) => value + floatAt(right, index));
+
+/** Kernels of one pass on average, with what it does with its gradients. */
+export const passTimesOf = ({ times, gradientTimes: handled, scenario }: StepPlan): OperatorTimes =>
+  handled === undefined ? times : passTimes(times, { handled, passes: passesOf(scenario) });
 
 /** What servers take for one exchange of every node. */
 export const timeAtServers = ({ placement, traffic }: StepPlan): Seconds =>

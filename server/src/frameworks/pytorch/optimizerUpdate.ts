@@ -81,6 +81,16 @@ export const addedGradientKernels = (
     launches: tensors,
   }));
 
+/** fp32 sums of gradients are set to zero after the update, as one buffer. */
+export const zeroFill = ({ elements }: UpdateSizes): KernelWork => ({
+  class: 'elementwise',
+  dtype: 'fp32',
+  flops: flops(0),
+  operations: 0,
+  bytes: bytes(4 * elements),
+  launches: 1,
+});
+
 /** Momentum keeps one fp32 value per element, Adam two. */
 function optimizerStateBytes(optimizer: Optimizer, elements: number): Bytes {
   return bytes(elements * stateBytesPerElement[optimizer]);

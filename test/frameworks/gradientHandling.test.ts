@@ -1,0 +1,53 @@
+import { describe, expect, test } from 'vitest';
+import type { WorkerGroup } from '../../server/src/frameworks/exchange.ts';
+import { resolveFramework } from '../../server/src/frameworks/registry.ts';
+
+const group = (gpus: number): WorkerGroup => ({
+  gpus,
+  nodes: 1,
+  gpusPerNode: gpus,
+  operators: 1,
+  precision: 'bf16',
+});
+
+const first = { adds: false, sends: false };
+const middle = { adds: true, sends: false };
+const last = { adds: true, sends: true };
+const only = { adds: false, sends: true };
+
+/** Bytes per element, each tensor read or written counted once, and launches per gradient. */
+const cases = [
+  // Nothing is added to and nobody is sent to.
+  ['pytorch-ddp', {}, 1, only, 0, 0],
+  // accumulate_grad.h: two fp32 tensors are read, one is written.
+  ['pytorch-ddp', {}, 1, last, 12, 1],
+  ['pytorch-ddp', { weights: 'half' }, 1, last, 6, 1],
+  // reducer.cpp: divided into the bucket (4 + 4), copied back (4 + 4).
+  ['pytorch-ddp', {}, 8, only, 16, 2],
+  ['pytorch-ddp', {}, 8, first, 0, 0],
+  ['pytorch-ddp', {}, 8, middle, 12, 1],
+  ['pytorch-ddp', {}, 8, last, 28, 3],
+  ['pytorch-ddp', { 'gradient-as-bucket-view': 'true' }, 8, only, 8, 1],
+  // fp16_compress_hook: cast (4 + 2), divided (2 + 2), cast back (2 + 4).
+  ['pytorch-ddp', { 'gradient-dtype': 'fp16' }, 8, only, 16 + 16, 2],
+  // nanotron's gradient_accumulator.py: half read, fp32 read and written, in every pass.
+  ['pytorch-ddp', { weights: 'half', gradients: 'fp32-sums' }, 1, first, 10, 1],
+  // FSDP: put together (2 + 2), divided (2 + 2).
+  ['pytorch-fsdp', {}, 8, only, 8, 0],
+  // Cast to fp32 besides (2 + 4), and divided there (4 + 4).
+  ['pytorch-fsdp', { 'reduce-dtype': 'fp32' }, 8, only, 18, 0],
+  // The shard of 8 is added to: 12 / 8.
+  ['pytorch-fsdp', { 'reduce-dtype': 'fp32' }, 8, last, 19.5, 0],
+  ['pytorch-fsdp', {}, 1, only, 4, 0],
+  // DeepSpeed: copied into the buffer (2 + 2), divided there (2 + 2).
+  ['deepspeed-zero', {}, 8, only, 8, 2],
+  ['deepspeed-zero', { stage: '1' }, 8, last, 14, 3],
+  ['deepspeed-zero', { stage: '3' }, 8, last, 8, 2],
+] as const;
+
+describe('bytes per element that a pass moves of its gradients', () => {
+  test.each(cases)('%s %j, %d GPUs, %j', (name, options, gpus, pass, bytesPerElement, launches) => {
+    const { behaviour } = resolveFramework({ name, options });
+    expect(behaviour.handleGradients?.(group(gpus), pass, 'bf16')).toEqual({ bytesPerElement, launches });
+  });
+});
