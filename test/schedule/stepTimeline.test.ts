@@ -495,3 +495,24 @@ describe('what holds on every timeline', () => {
     expect(line.hostTime).toBe(21);
   });
 });
+
+/**
+ * A kernel of 1 that the host takes 1 to launch. Where the batch is copied before forward, the host launches after that; where
+ * it is copied ahead, the host has launched while the GPU waits for its batch.
+ */
+test.each([
+  ['nothing', 2, 3, { step: 2 + 3 + 1 + 1, exposedInputTime: 5, hostTime: 1 }],
+  ['reading', 2, 3, { step: 3 + 1 + 1, exposedInputTime: 3, hostTime: 1 }],
+  ['reading and copying', 5, 1, { step: 5, exposedInputTime: 4, hostTime: 0 }],
+] as const)('with %s ahead, read in %i and copied in %i', (ahead, read, copy, expected) => {
+  const of: WrittenStep = {
+    forward: { device: Float64Array.of(1), host: Float64Array.of(1) },
+    backward: work([]),
+    messages: [],
+    channels: [],
+    update: idle,
+    input: { read: seconds(read), copy: seconds(copy), ahead, pipelined: true },
+  };
+  const { step: time, exposedInputTime, hostTime } = timelineOf(of);
+  expect({ step: time, exposedInputTime, hostTime }).toEqual(expected);
+});
