@@ -5,6 +5,7 @@
 
 import type { OnnxGraph, OnnxModel, OnnxNode } from '../formats/onnx/syntax.ts';
 import type { ProvidedStructure } from '../lowering/providedStructure.ts';
+import { itemAt } from '../model/at.ts';
 import { isKnownShape } from '../model/graph.ts';
 import { analyzeOnnx } from './analyzeOnnx.ts';
 import type { ModelAnalysis } from './modelAnalysis.ts';
@@ -148,7 +149,7 @@ const order = (...axes: readonly number[]): Attributes => new Map([['perm', { ki
 
 /** The same layers and repetitions over more nodes. */
 function movedStructure(structure: ProvidedStructure, starts: readonly number[]): ProvidedStructure {
-  const from = (node: number): number => starts[node] ?? 0;
+  const from = (node: number): number => itemAt(starts, node);
   return {
     ...structure,
     layers: structure.layers.map((layer) => ({

@@ -40,7 +40,7 @@ function* changesOf({ analysis, ...file }: OpenedModel): Steps<Changes> {
   const isFolded = found?.restored.some(({ by }) => by === 'torchscript') ?? false;
   const evaluated = evaluationExport(onnx, isFolded);
   const missing = [
-    runtimeOptimized(onnx, fused?.padded ?? 0) ?? [],
+    runtimeOptimized(onnx, fused?.padded) ?? [],
     issuesOfRuntimeFusions(onnx),
     evaluated ?? [],
   ].flat();

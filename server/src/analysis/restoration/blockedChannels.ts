@@ -209,7 +209,7 @@ function channelsOf(
             isNew =
               know(
                 output,
-                parts.reduce<number>((total, count) => total + (count ?? 0), 0),
+                parts.reduce<number>((total, count = 0) => total + count, 0),
               ) || isNew;
         } else if (alikeInAndOut.has(node.type)) {
           alike(...node.inputs.filter((name) => isMadeAnew(name)), ...node.outputs.filter(isMadeAnew));

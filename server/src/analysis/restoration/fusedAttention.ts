@@ -7,6 +7,7 @@
  */
 
 import type { OnnxNode } from '../../formats/onnx/syntax.ts';
+import { itemAt } from '../../model/at.ts';
 import type { Attributes, NodeWriter } from './nodeWriter.ts';
 import { integerAttributes, integerOf, picked } from './nodeWriter.ts';
 
@@ -31,7 +32,7 @@ export function writeMultiHeadAttention(node: OnnxNode, writer: NodeWriter): boo
   if (!isPlain || padding !== '' || past.some((name) => name !== '') || writer.opset < 18) return false;
   if (node.outputs.slice(1).some((name) => name !== '' && writer.readers(name).length > 0)) return false;
   const width = writer.stored(bias)?.dimensions[0];
-  const biases = bias === '' ? ['', '', ''] : partsOfBias(bias, thirds(width ?? 0), writer);
+  const biases = bias === '' ? ['', '', ''] : partsOfBias(bias, thirds(width), writer);
   if (biases === undefined) return false;
   const projected = [query, key, value].map((name, index) => {
     const own = biases[index] ?? '';
@@ -69,15 +70,17 @@ function partsOfWeight(
 ): { readonly weights: readonly string[]; readonly sizes: readonly number[] } {
   const given = attributes.get('qkv_hidden_sizes');
   const stored = writer.stored(weight);
-  const sizes = given?.kind === 'ints' ? given.value : thirds(stored?.dimensions[1] ?? 0);
+  const sizes = given?.kind === 'ints' ? given.value : thirds(stored?.dimensions[1]);
   const isDivided = sizes.length === 3 && sizes.every((size) => size > 0);
   const maker = writer.producer(weight);
   if (isDivided && maker?.type === 'Concat' && maker.inputs.length === 3) {
     return { weights: maker.inputs, sizes };
   }
-  if (!isDivided || stored === undefined || !/qkv_weight$/.test(weight)) return { weights: [weight], sizes };
+  const rows = stored?.dimensions[0];
+  if (!isDivided || stored === undefined || rows === undefined || !/qkv_weight$/.test(weight))
+    return { weights: [weight], sizes };
   const weights = roles.map((role, index) =>
-    writer.tensor(`${weight} (${role})`, stored.elementType, [stored.dimensions[0] ?? 0, sizes[index] ?? 0]),
+    writer.tensor(`${weight} (${role})`, stored.elementType, [rows, itemAt(sizes, index)]),
   );
   return { weights, sizes };
 }
@@ -91,13 +94,14 @@ function partsOfBias(
   const maker = writer.producer(bias);
   if (maker?.type === 'Concat' && maker.inputs.length === 3) return maker.inputs;
   const stored = writer.stored(bias);
-  if (stored === undefined || sizes.some((size) => size <= 0)) return undefined;
+  if (stored === undefined || sizes.length !== 3 || sizes.some((size) => size <= 0)) return undefined;
   return roles.map((role, index) =>
-    writer.tensor(`${bias} (${role})`, stored.elementType, [sizes[index] ?? 0]),
+    writer.tensor(`${bias} (${role})`, stored.elementType, [itemAt(sizes, index)]),
   );
 }
 
-const thirds = (size: number): readonly number[] => [size / 3, size / 3, size / 3].filter(Number.isInteger);
+const thirds = (size: number | undefined): readonly number[] =>
+  size === undefined || size % 3 !== 0 ? [] : [size / 3, size / 3, size / 3];
 
 function linear(node: OnnxNode, writer: NodeWriter, input: string, weight: string, bias: string): string {
   const product = writer.add(node, { type: 'MatMul', inputs: [input, weight] });

@@ -9,7 +9,7 @@ import { blockedDomain } from './blockedChannels.ts';
  * (files saved by ONNX Runtime 1.30, at each level of optimization). A file of it is the graph of inference: what was fused is
  * taken apart again, but equal weights are merged, and tables cut, without a trace. `padded` convolutions had channels added.
  */
-export function runtimeOptimized({ operatorSets }: OnnxModel, padded: number): Issue | undefined {
+export function runtimeOptimized({ operatorSets }: OnnxModel, padded = 0): Issue | undefined {
   if (!operatorSets.some(({ domain }) => domain === blockedDomain)) return undefined;
   const filled =
     padded === 0

@@ -24,7 +24,8 @@ export function writeOutFused(model: OnnxModel, analysis: ModelAnalysis): Writte
   if (!model.operatorSets.some(({ domain }) => domain === contribDomain || domain === blockedDomain)) {
     return undefined;
   }
-  const opset = model.operatorSets.find(({ domain }) => domain === '' || domain === 'ai.onnx')?.version ?? 0;
+  const opset = model.operatorSets.find(({ domain }) => domain === '' || domain === 'ai.onnx')?.version;
+  if (opset === undefined) return undefined;
   const numbered: OnnxGraph = {
     ...model.graph,
     nodes: model.graph.nodes.map((node, index) => ({ ...node, standsFor: node.standsFor ?? index })),
