@@ -68,8 +68,8 @@ const hardSigmoid: Rule = ({ attributes }) => {
 const globalPool =
   (kind: 'Avg' | 'Max'): Rule =>
   ({ inputs: [input] }, facts) => {
-    const axes = (facts.rankOf(input) ?? 0) - 2;
-    return axes < 1 || axes > 3 ? undefined : { callee: `Adaptive${kind}Pool${axes}d`, settings: ['1'] };
+    const axes = (facts.rankOf(input) ?? Number.NaN) - 2;
+    return !(axes >= 1 && axes <= 3) ? undefined : { callee: `Adaptive${kind}Pool${axes}d`, settings: ['1'] };
   };
 
 const pool =
@@ -84,7 +84,7 @@ const pool =
     const before = pads.slice(0, axes);
     const isEven = pads.slice(axes).every((pad, axis) => pad === before[axis]);
     // PyTorch pads by half a window at most.
-    if (!isEven || before.some((pad, axis) => 2 * pad > (kernel[axis] ?? 0))) return undefined;
+    if (!isEven || before.some((pad, axis) => 2 * pad > Number(kernel[axis]))) return undefined;
     const dilations = ints('dilations') ?? [];
     if (kind === 'Avg' && dilations.some((dilation) => dilation !== 1)) return undefined;
     const strides = ints('strides') ?? kernel.map(() => 1);
@@ -150,7 +150,7 @@ const reshape: Rule = ({ outputs }, facts) => {
 };
 
 const flatten: Rule = ({ attributes, inputs: [input] }, facts) =>
-  attributeReaders(attributes).int('axis', 1) === 1 && (facts.rankOf(input) ?? 0) > 1
+  attributeReaders(attributes).int('axis', 1) === 1 && Number(facts.rankOf(input)) > 1
     ? { callee: 'Flatten' }
     : undefined;
 
@@ -197,7 +197,12 @@ const range: Rule = (operator, facts) => {
   if (steps === undefined && (operator.inputs[4] ?? '') !== '') return undefined;
   if (axes === undefined && (operator.inputs[3] ?? '') !== '') return undefined;
   const isOpen = end >= 2 ** 31 - 1;
-  const settings = [String(axes?.[0] ?? 0), String(start), isOpen ? 'None' : String(end), String(step)];
+  const settings = [
+    String(axes === undefined ? 0 : axes[0]),
+    String(start),
+    isOpen ? 'None' : String(end),
+    String(step),
+  ];
   const kept = step !== 1 ? 4 : !isOpen ? 3 : start !== 0 ? 2 : 1;
   return { callee: 'slice', settings: settings.slice(0, kept) };
 };
