@@ -62,18 +62,21 @@ const isFitted = ({ row }: LanguageStep): boolean =>
 const sourceOf = ({ row }: LanguageStep): string => row.source ?? '';
 
 /**
- * The mean over the sources of the middle of the factors that explain one step each: steps of a source share a release of
- * the libraries, so that their number says nothing.
+ * The weighted mean over the sources of the middle of the factors that explain one step each. Steps of a source share a
+ * release of the libraries, so that many of them say hardly more than a few: n steps weigh n/(n + 1), as where steps of a
+ * source differ as much as sources do (random effects: DerSimonian, Laird, 1986).
  */
 function factorOf(steps: readonly LanguageStep[]): number {
   const sources = [...new Set(steps.map(sourceOf))];
-  const middles = sources.map((source) => {
+  const parts = sources.map((source) => {
     const factors = steps
       .filter((step) => sourceOf(step) === source)
       .map(({ measured, predicted, matmuls }) => (measured - predicted + matmuls.predicted) / matmuls.alone)
       .sort((a, b) => a - b);
     const at = (index: number): number => factors[index] ?? 1;
-    return (at(Math.floor((factors.length - 1) / 2)) + at(Math.ceil((factors.length - 1) / 2))) / 2;
+    const middle = (at(Math.floor((factors.length - 1) / 2)) + at(Math.ceil((factors.length - 1) / 2))) / 2;
+    return { middle, weight: factors.length / (factors.length + 1) };
   });
-  return sources.length === 0 ? 1 : middles.reduce((sum, middle) => sum + middle, 0) / middles.length;
+  const weights = parts.reduce((sum, { weight }) => sum + weight, 0);
+  return weights === 0 ? 1 : parts.reduce((sum, { middle, weight }) => sum + weight * middle, 0) / weights;
 }
