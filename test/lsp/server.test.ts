@@ -676,6 +676,57 @@ it('writes the layer spec of a config', async () => {
   expect(await ask({ model_type: 'lama' })).toEqual({ problem: expect.stringContaining('"llama"') });
 });
 
+const fakeDevice = { kind: 'cpu', name: 'a fake', torch: '9.9', precision: 'fp32' } as const;
+
+const measuredOnT4 = (): MeasuredState => ({
+  kind: 'current',
+  device: {
+    ...fakeDevice,
+    kind: 'cuda',
+    name: 'Tesla T4',
+    memoryBytes: 14.6 * 2 ** 30,
+    precision: 'fp16',
+  },
+  measurements: {
+    origin: 'Tesla T4, torch 9.9, 2026-11-21',
+    layers: new Map([['a', { forward: seconds(1e-3), backward: seconds(2e-3) }]]),
+    step: seconds(4e-3),
+  },
+});
+
+it('predicts once where the GPU that ran is that of the scenario', async () => {
+  const { open, hints } = await start({
+    settings: { cluster: 't4', gpus: 1, precision: 'fp16' },
+    platform: { results: { ...noResults, measuredOf: () => measuredOnT4 } },
+  });
+  await open(specUri, 'layer-spec', spec);
+  const [hint] = await hints(specUri);
+  expect(hint?.text).toMatch(/µs · measured 3\.00 ms on Tesla T4/);
+  expect(hint?.text).not.toContain('predicted');
+});
+
+it('predicts for the GPU that ran, beside what was measured on it', async () => {
+  const { open, connection, hints } = await start({
+    settings: { cluster: 'dgx-a100', gpus: 8 },
+    platform: {
+      results: { ...noResults, measuredOf: () => measuredOnT4 },
+    },
+  });
+  await open(specUri, 'layer-spec', spec);
+  expect((await hints(specUri))[0]?.text).toMatch(/measured 3\.00 ms on Tesla T4, predicted [\d.]+ µs/);
+  const lenses = JSON.stringify(
+    await connection.sendRequest('textDocument/codeLens', { textDocument: { uri: specUri } }),
+  );
+  expect(lenses).toMatch(/measured 4\.00 ms on Tesla T4, predicted [\d.]+ (?:µs|ms)/);
+  const report: ReportResult = await connection.sendRequest(makeReport, {
+    uri: specUri,
+    page: 'report',
+    format: 'text',
+  });
+  expect(report.text).toContain('Measured on Tesla T4, torch 9.9, 2026-11-21. Predicted for T4, as ran.');
+  expect(report.text).toMatch(/^a +Linear +[\d.]+ µs +1\.00 ms +[\d.]+× +[\d.]+ µs +2\.00 ms +[\d.]+×$/m);
+});
+
 it('runs the benchmark in trusted workspaces only, shows its progress and its times', async () => {
   const layers = new Map([['a', { forward: seconds(1e-3), backward: seconds(2e-3) }]]);
   const { open, change, connection, progress, hints } = await start({
@@ -688,7 +739,7 @@ it('runs the benchmark in trusted workspaces only, shows its progress and its ti
           summary: 'measured',
           unsaved: (estimate) =>
             estimate.cost?.totals.flops.forward === measured.cost?.totals.flops.forward
-              ? { kind: 'current', measurements: { origin: 'a fake', layers } }
+              ? { kind: 'current', device: fakeDevice, measurements: { origin: 'a fake', layers } }
               : { kind: 'stale', reason: 'the width differs' },
         };
       },
@@ -734,7 +785,7 @@ it('shows what files keep of a model, also of a run that failed, and forgets wha
       },
       benchmark: async (_, { uri, model }) => {
         asked.push([uri, model]);
-        kept = { kind: 'current', measurements: { origin: 'a file', layers } };
+        kept = { kind: 'current', device: fakeDevice, measurements: { origin: 'a file', layers } };
         return { kind: 'failed', message: 'it hung' };
       },
     },

@@ -1,8 +1,9 @@
 /** Predicted beside measured, as rows for a table. Pure; knows nothing of how either is shown. */
 
+import { computeOfStep } from '../estimate/computeOfStep.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
 import type { StepCost } from '../model/stepCost.ts';
-import { add, type Seconds } from '../model/units.ts';
+import type { Seconds } from '../model/units.ts';
 
 export interface MeasuredComparison {
   readonly rows: readonly ComparedLayer[];
@@ -28,8 +29,6 @@ export interface ComparedTime {
  * measurements in it. The step is compared without communication and input, as the benchmark runs it.
  */
 export function compareMeasured(cost: StepCost, measurements: LayerMeasurements): MeasuredComparison {
-  const { forward, backward, update } = cost.totals.time;
-  const training = cost.scenario.mode === 'training';
   return {
     rows: cost.layers.map((layer) => {
       const measured = measurements.layers.get(layer.name);
@@ -40,7 +39,7 @@ export function compareMeasured(cost: StepCost, measurements: LayerMeasurements)
         backward: compared(layer.time.backward, measured?.backward),
       };
     }),
-    step: compared(training ? total([forward, backward, update]) : forward, measurements.step),
+    step: compared(computeOfStep(cost), measurements.step),
   };
 }
 
@@ -50,14 +49,4 @@ function compared(predicted: Seconds | null, measured: Seconds | undefined): Com
     measured: measured ?? null,
     ratio: predicted === null || predicted === 0 || measured === undefined ? null : measured / predicted,
   };
-}
-
-/** Unknown as soon as one part is. */
-function total(parts: readonly (Seconds | null)[]): Seconds | null {
-  let result: Seconds | null = null;
-  for (const part of parts) {
-    if (part === null) return null;
-    result = result === null ? part : add(result, part);
-  }
-  return result;
 }

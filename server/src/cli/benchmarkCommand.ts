@@ -3,11 +3,11 @@
 import { fileURLToPath } from 'node:url';
 import type { BenchmarkMeasurements } from '../benchmark/benchmarkMeasurements.ts';
 import { planBenchmark } from '../benchmark/benchmarkPlan.ts';
-import { type ComparedTime, compareMeasured, type MeasuredComparison } from '../benchmark/compareMeasured.ts';
+import { compareMeasured, type MeasuredComparison } from '../benchmark/compareMeasured.ts';
+import { measuredLines } from '../benchmark/measuredLines.ts';
 import { notRunnable } from '../benchmark/notRunnable.ts';
 import { runBenchmark } from '../benchmark/runBenchmark.ts';
-import { type Column, layoutColumns } from '../estimate/report/columns.ts';
-import { formatBytes, formatTime, significant } from '../model/format.ts';
+import { formatBytes } from '../model/format.ts';
 import { bytes } from '../model/units.ts';
 import { keepResult } from '../node/keepResult.ts';
 import type { Arguments } from './arguments.ts';
@@ -84,36 +84,15 @@ function progressLine(): (text: string) => void {
   return (text) => process.stderr.write(`\r\u001b[2K${text.slice(0, (process.stderr.columns ?? 80) - 1)}`);
 }
 
-/** A processor's time over a GPU's prediction says nothing, so the ratio is shown for a GPU only. */
-function tableColumns(onGpu: boolean): readonly Column[] {
-  const right = (title: string): Column => ({ title, align: 'right' });
-  const ratio = onGpu ? [right('ratio')] : [];
-  return [
-    { title: 'layer', align: 'left' },
-    { title: 'type', align: 'left' },
-    right('forward predicted'),
-    right('measured'),
-    ...ratio,
-    right('backward predicted'),
-    right('measured'),
-    ...ratio,
-  ];
-}
-
 function table(comparison: MeasuredComparison, measured: BenchmarkMeasurements, predictedOn: string): string {
   const { device, wholeStep } = measured;
   const onGpu = device.kind === 'cuda';
-  const rows = comparison.rows
-    .filter((row) => row.forward.measured !== null || row.backward.measured !== null)
-    .map((row) => [row.name, row.type, ...cells(row.forward, onGpu), ...cells(row.backward, onGpu)]);
   const label = onGpu ? `GPU: ${device.name}` : `CPU, not a GPU: ${device.name}`;
   return [
     `measured on ${label}, ${device.precision}, torch ${device.torch}${device.cuda === undefined ? '' : `, CUDA ${device.cuda}`}`,
     `predicted for ${predictedOn}`,
     '',
-    ...layoutColumns(tableColumns(onGpu), rows),
-    '',
-    `step without communication  predicted ${formatTime(comparison.step.predicted)}, measured ${formatTime(comparison.step.measured)}${onGpu && comparison.step.ratio !== null ? `, ratio ${ratioText(comparison.step)}` : ''}`,
+    ...measuredLines(comparison, onGpu),
     ...(wholeStep?.peakMemoryBytes === undefined
       ? []
       : [`peak memory measured        ${formatBytes(bytes(wholeStep.peakMemoryBytes))}`]),
@@ -131,14 +110,6 @@ function notMeasuredLines({ notMeasured }: BenchmarkMeasurements): string[] {
     ...[...notMeasured].map(([name, reason]) => `  ${name === '' ? 'the whole step' : name}: ${reason}`),
   ];
 }
-
-const cells = (time: ComparedTime, onGpu: boolean): string[] => [
-  formatTime(time.predicted),
-  time.measured === null ? '' : formatTime(time.measured),
-  ...(onGpu ? [ratioText(time)] : []),
-];
-
-const ratioText = ({ ratio }: ComparedTime): string => (ratio === null ? '' : `${significant(ratio)}×`);
 
 function json(comparison: MeasuredComparison, measured: BenchmarkMeasurements, predictedOn: string): string {
   const document = {

@@ -1,5 +1,6 @@
 /** The totals of each model of the text above its first line, and the scenario they hold for. */
 
+import { computeOfStep } from '../estimate/computeOfStep.ts';
 import { hasAllParameters } from '../estimate/leftOut.ts';
 import { atLeast, formatBytes, formatFlops, formatShortCount, formatTime } from '../model/format.ts';
 import type { Scenario } from '../model/scenario.ts';
@@ -34,7 +35,9 @@ function lensesOf(view: ModelView): readonly CodeLens[] {
     `${atLeast(formatShortCount(parameters), hasAllParameters(view.estimate.opened.format, totals))} parameters`,
     `${bound(formatFlops(totals.flops.forward))} forward${training ? `, ${bound(formatFlops(totals.flops.backward))} backward` : ''}`,
     `step ${atLeast(formatTime(totals.time.step), totals.time.exact)}`,
-    ...(measured === undefined || measurements === undefined ? [] : [measuredText(measured, measurements)]),
+    ...(measured === undefined || measurements === undefined
+      ? []
+      : [measuredText(measured, measurements, view.costOfDevice && computeOfStep(view.costOfDevice))]),
     memoryText(cost),
     ...(view.staleBenchmark === undefined ? [] : [`benchmark is stale: ${view.staleBenchmark}`]),
     ...(totals.time.exact ? [] : ['at least']),

@@ -15,7 +15,7 @@ import { printable } from '../model/readableIssues.ts';
 import type { LayerCost } from '../model/stepCost.ts';
 import { bytes, type Seconds } from '../model/units.ts';
 import { findOperator } from '../operators/registry.ts';
-import { lineCost, measuredTime } from './lineCost.ts';
+import { isOfScenario, lineCost, measuredTime, predictedOfDevice } from './lineCost.ts';
 import { hasLayerLines, type LayerRow, type ModelView, rowAtLine, viewsOf } from './modelView.ts';
 import { type Position, type Range, rangeOfLine } from './textLines.ts';
 import { caffeDocumentation } from './viewCaffe.ts';
@@ -157,7 +157,19 @@ function measuredLines(view: ModelView, row: LayerRow, total: Seconds): readonly
     row.layers.length === 1 && measured !== undefined
       ? pair(formatTime(measured.forward ?? null), formatTime(measured.backward ?? null))
       : pair(formatTime(total), 'both');
-  return [cell('measured', `${times}${origin}`)];
+  const predicted = predictedOfDevice(row, view);
+  const ofDevice = view.costOfDevice;
+  return [
+    cell('measured', `${times}${origin}`),
+    ...(predicted === undefined || ofDevice === undefined || isOfScenario(view)
+      ? []
+      : [
+          cell(
+            'predicted',
+            `${pair(formatTime(predicted.forward), formatTime(predicted.backward))}for ${ofDevice.gpu}, ${ofDevice.scenario.precision}`,
+          ),
+        ]),
+  ];
 }
 
 /** One line per origin, so that no number is without one. */

@@ -13,10 +13,11 @@
 
 import { printDimension } from '../model/dimension.ts';
 import { atLeast, formatBytes, formatFlops, formatTime } from '../model/format.ts';
+import type { LayerMeasurements } from '../model/measurement.ts';
 import { memoize } from '../model/memoize.ts';
-import { add } from '../model/units.ts';
+import { add, type Seconds } from '../model/units.ts';
 import { hoverLine } from './hover.ts';
-import { lineCost, measuredText, measuredTime } from './lineCost.ts';
+import { isOfScenario, lineCost, measuredText, measuredTime, predictedOfDevice } from './lineCost.ts';
 import { holdsLine, type LayerRow, type ModelView, viewsOf } from './modelView.ts';
 import { endOfLine, type Position } from './textLines.ts';
 import { unknownSince } from './whyUnknown.ts';
@@ -163,7 +164,7 @@ function hintText(
     ...(time > 0 ? [{ text: atLeast(print.time(time), cost.exact), rank: 0 }] : []),
     ...(measured === undefined || measurements === undefined
       ? []
-      : [{ text: measuredText(measured, measurements), rank: 1 }]),
+      : measuredParts(row, view, measured, measurements)),
     ...(communication > 0 && cost.gradient > 0
       ? [
           {
@@ -175,6 +176,18 @@ function hintText(
   ];
   if (parts.length === 0) return cost.exact ? '' : unknownText(row);
   return fitParts(cost.layers > 1 ? [...parts, { text: `sum of ${cost.layers}`, rank: 4 }] : parts);
+}
+
+/** What is predicted for the device that ran stands apart only where the time before it is of another one. */
+function measuredParts(
+  row: LayerRow,
+  view: ModelView,
+  measured: Seconds,
+  measurements: LayerMeasurements,
+): readonly Part[] {
+  const predicted = isOfScenario(view) ? undefined : predictedOfDevice(row, view);
+  const sum = predicted && add(predicted.forward, predicted.backward);
+  return [{ text: measuredText(measured, measurements, sum), rank: 1 }];
 }
 
 /** A number of a hint; of those that do not fit, the one of the highest rank goes first. */

@@ -4,7 +4,7 @@ import { formatTime } from '../model/format.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
 import type { LayerCost } from '../model/stepCost.ts';
 import { type Bytes, bytes, type Flops, flops, type Seconds, seconds } from '../model/units.ts';
-import type { LayerRow } from './modelView.ts';
+import type { LayerRow, ModelView } from './modelView.ts';
 
 export interface LineCost {
   readonly layers: number;
@@ -100,9 +100,43 @@ export function measuredTime(
   return found ? seconds(total) : undefined;
 }
 
-/** `measured 3.75 ms on H200`: predicted and measured times stand side by side and may be of unlike devices. */
-export const measuredText = (time: Seconds, { origin }: LayerMeasurements): string =>
-  `measured ${formatTime(time)} on ${deviceOf(origin)}`;
+/**
+ * What is predicted for the device that was measured: forward and backward of a line; `undefined` where it has no profile
+ * or a part is unknown.
+ */
+export function predictedOfDevice(row: LayerRow, { costOfDevice }: ModelView): LineTime | undefined {
+  if (costOfDevice === undefined) return undefined;
+  const names = new Set(row.layers.map(({ name }) => name));
+  let forward = 0;
+  let backward = 0;
+  for (const { name, time } of costOfDevice.layers) {
+    if (!names.has(name)) continue;
+    if (time.forward === null || time.backward === null) return undefined;
+    forward += time.forward;
+    backward += time.backward;
+  }
+  return { forward: seconds(forward), backward: seconds(backward) };
+}
+
+/** Whether the times of the scenario are those of the device that was measured. */
+export const isOfScenario = ({ estimate: { cost }, costOfDevice }: ModelView): boolean =>
+  cost !== undefined &&
+  costOfDevice !== undefined &&
+  cost.gpu === costOfDevice.gpu &&
+  cost.scenario.precision === costOfDevice.scenario.precision;
+
+export interface LineTime {
+  readonly forward: Seconds;
+  readonly backward: Seconds;
+}
+
+/** `measured 3.75 ms on H200, predicted 3.61 ms`: a time of another GPU may stand before it, the scenario's. */
+export const measuredText = (
+  time: Seconds,
+  { origin }: LayerMeasurements,
+  predicted?: Seconds | null,
+): string =>
+  `measured ${formatTime(time)} on ${deviceOf(origin)}${predicted === undefined || predicted === null ? '' : `, predicted ${formatTime(predicted)}`}`;
 
 /** The device of "NVIDIA H200, torch 2.13.0, 2026-11-21"; which processor it was, the hover says. */
 const deviceOf = (origin: string): string =>

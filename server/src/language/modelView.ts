@@ -9,7 +9,7 @@ import type { ModelEstimate } from '../estimate/estimateModel.ts';
 import type { Issue } from '../model/issue.ts';
 import type { IssueCode } from '../model/issueCodes.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
-import type { LayerCost } from '../model/stepCost.ts';
+import type { LayerCost, StepCost } from '../model/stepCost.ts';
 import { spanOfAttribute } from './onnx-text/spanOfAttribute.ts';
 import { type Range, rangeOfLine, rangeOfSpan, type TextLines } from './textLines.ts';
 
@@ -28,6 +28,8 @@ export interface ModelView {
   readonly showsLayers?: boolean;
   /** What a benchmark measured, if one was run. */
   readonly measurements: LayerMeasurements | undefined;
+  /** The step on one of the GPUs that were measured; absent where it has no profile. */
+  readonly costOfDevice?: StepCost;
   /** Why the last benchmark is not one of this model in this scenario here; its times are not shown. */
   readonly staleBenchmark?: string;
   /** True where totals are those of the text before it was half written. */

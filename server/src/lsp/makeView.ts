@@ -28,11 +28,12 @@ import type { LayerMeasurements } from '../model/measurement.ts';
 import type { ScenarioChange } from '../model/scenarioChange.ts';
 import { finish, type Steps } from '../model/steps.ts';
 import { languageIds } from '../protocol.ts';
+import { costOfDevice } from './costOfDevice.ts';
 import type { IncludedFiles } from './includedFiles.ts';
 import { languageOf } from './languageOf.ts';
 import type { OnnxFiles } from './onnxFiles.ts';
 import { operatorsBeside } from './operatorsBeside.ts';
-import type { MeasuredOf, MeasuredState, Platform } from './platform.ts';
+import type { MeasuredOf, Platform } from './platform.ts';
 import { runSteps } from './runSteps.ts';
 import { type Settings, scenarioOfSettings, withScenario } from './settings.ts';
 import { estimateWith, settingsScenario, type UserProfiles } from './settingsScenario.ts';
@@ -90,18 +91,26 @@ export async function makeView(
     runSteps(steps, sources.nextTurn, superseded);
   const costed = (opened: OpenedModel, estimates?: EstimateCache): Promise<ModelEstimate | undefined> =>
     run(estimateWith(opened, scenario, estimates));
-  const view = (
+  const view = async (
     estimate: ModelEstimate | undefined,
     make: (estimate: ModelEstimate, measured: LayerMeasurements | undefined) => ModelView,
     model?: string,
-  ): ModelView | undefined =>
-    estimate &&
-    withMeasured(
-      (measured) => make(estimate, measured),
-      [cache.measured.get(model), sources.keptResults?.measuredOf(source ?? document.uri, model)].map(
-        (measured) => measured?.(estimate),
-      ),
+  ): Promise<ModelView | undefined> => {
+    if (estimate === undefined) return undefined;
+    const states = [
+      cache.measured.get(model),
+      sources.keptResults?.measuredOf(source ?? document.uri, model),
+    ].map((measured) => measured?.(estimate));
+    const current = states.find((state) => state?.kind === 'current');
+    const stale = states.find((state) => state?.kind === 'stale');
+    const made = make(estimate, current?.measurements);
+    if (current === undefined) return stale === undefined ? made : { ...made, staleBenchmark: stale.reason };
+    if (estimate.scenario === undefined) return made;
+    const ofDevice = await run(
+      costOfDevice(estimate.opened, scenario.request, estimate.scenario, current.device),
     );
+    return ofDevice === undefined ? made : { ...made, costOfDevice: ofDevice };
+  };
 
   if (source !== undefined) {
     const file = await sources.files.open(source);
@@ -157,7 +166,7 @@ export async function makeView(
       opened = await run(openSpec(read, model, known));
     }
     const estimate = opened && (await costed(opened, known.estimates));
-    const made = view(estimate, (costs, measured) => viewLayerSpec(text, costs, measured), model);
+    const made = await view(estimate, (costs, measured) => viewLayerSpec(text, costs, measured), model);
     if (made === undefined) return undefined;
     views.push(made);
   }
@@ -209,14 +218,3 @@ const specReader =
       memory: cache?.lowering,
       analyses: cache?.analyses,
     });
-
-/** The view with the first measured times that are of it, or with why the first of them are not. */
-function withMeasured(
-  make: (measurements: LayerMeasurements | undefined) => ModelView,
-  states: readonly (MeasuredState | undefined)[],
-): ModelView {
-  const current = states.find((state) => state?.kind === 'current');
-  if (current !== undefined) return make(current.measurements);
-  const stale = states.find((state) => state?.kind === 'stale');
-  return stale === undefined ? make(undefined) : { ...make(undefined), staleBenchmark: stale.reason };
-}

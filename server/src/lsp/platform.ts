@@ -1,5 +1,6 @@
 /** What the server needs of the place it runs in. Node and a browser worker each hand over their own. */
 
+import type { BenchmarkDevice } from '../benchmark/benchmarkMeasurements.ts';
 import type { ModelEstimate } from '../estimate/estimateModel.ts';
 import type { ByteSource } from '../formats/byteSource.ts';
 import type { FolderEntry } from '../language/textFeatures.ts';
@@ -83,6 +84,6 @@ export interface KeptResults {
 /** Whether measured times are of a model as it is now. */
 export type MeasuredOf = (estimate: ModelEstimate) => MeasuredState;
 export type MeasuredState =
-  | { readonly kind: 'current'; readonly measurements: LayerMeasurements }
+  | { readonly kind: 'current'; readonly measurements: LayerMeasurements; readonly device: BenchmarkDevice }
   /** `reason` is one clause: what differs. */
   | { readonly kind: 'stale'; readonly reason: string };

@@ -83,7 +83,7 @@ export function measuredOf(newestFirst: readonly SavedResult[]): MeasuredOf {
     const [best] = current;
     return best === undefined
       ? { kind: 'stale', reason: reasons[0] ?? 'no result is of it' }
-      : { kind: 'current', measurements: measurementsOf(best, names) };
+      : { kind: 'current', measurements: measurementsOf(best, names), device: best.device };
   };
 }
 

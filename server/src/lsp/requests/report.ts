@@ -1,5 +1,7 @@
 /** `layercost/report`: the report of a model, or its scaling curve. A page says why where there is nothing to show. */
 
+import { compareMeasured } from '../../benchmark/compareMeasured.ts';
+import { measuredLines } from '../../benchmark/measuredLines.ts';
 import type { ModelEstimate } from '../../estimate/estimateModel.ts';
 import { optionsWithoutEffect } from '../../estimate/optionEffects.ts';
 import { makeReport as reportOfStep } from '../../estimate/report/makeReport.ts';
@@ -8,6 +10,7 @@ import { renderTable } from '../../estimate/report/renderTable.ts';
 import { renderScalingMarkdown, renderScalingText } from '../../estimate/scaling/renderScaling.ts';
 import { scaleEstimate } from '../../estimate/scaling/scaleEstimate.ts';
 import { type ModelView, viewOfModel } from '../../language/modelView.ts';
+import type { StepCost } from '../../model/stepCost.ts';
 import type { Steps } from '../../model/steps.ts';
 import { makeReport, type ReportParams, type ReportResult } from '../../protocol.ts';
 import { runSteps } from '../runSteps.ts';
@@ -45,7 +48,24 @@ function* reportOf(
   }
   if (page === 'scaling') return yield* scalingOf(view.estimate, format);
   const report = reportOfStep(opened, analysis, cost, [...issues, ...optionsWithoutEffect(view.estimate)]);
-  return { name, text: format === 'markdown' ? renderMarkdown(report) : renderTable(report) };
+  const text = format === 'markdown' ? renderMarkdown(report) : renderTable(report);
+  return { name, text: [text, ...measuredSection(view, cost, format)].join('\n') };
+}
+
+/** Layer by layer what was measured, beside what is predicted for the device that ran where it has a profile. */
+function measuredSection(
+  { measurements, costOfDevice }: ModelView,
+  cost: StepCost,
+  format: ReportParams['format'],
+): readonly string[] {
+  if (measurements === undefined) return [];
+  const predicted = costOfDevice ?? cost;
+  const lines = measuredLines(compareMeasured(predicted, measurements), costOfDevice !== undefined);
+  const isOf = costOfDevice === undefined ? ', not the device that ran' : ', as ran';
+  const intro = `Measured on ${measurements.origin}. Predicted for ${predicted.gpu}${isOf}.`;
+  return format === 'markdown'
+    ? ['## Measured', '', intro, '', '```text', ...lines, '```', '']
+    : ['', intro, '', ...lines, ''];
 }
 
 /** Of the scenario that is shown, on the numbers of GPUs that its cluster suggests. */

@@ -1,0 +1,16 @@
+/** The scenario of a prediction that may stand beside a measurement: one of the GPUs that ran, as it ran. */
+
+import { gpuOfDevice } from '../hardware/gpuOfDevice.ts';
+import { precisions, type Scenario, type ScenarioRequest } from '../model/scenario.ts';
+import type { BenchmarkDevice } from './benchmarkMeasurements.ts';
+
+/** Goes before every other request, none of which may set a global batch; `undefined` where the device has no profile. */
+export function requestOfDevice(
+  { batchPerGpu, precision }: Pick<Scenario, 'batchPerGpu' | 'precision'>,
+  { kind, name, memoryBytes, precision: ran }: BenchmarkDevice,
+): ScenarioRequest | undefined {
+  const gpu = kind === 'cuda' ? gpuOfDevice(name, memoryBytes) : undefined;
+  if (gpu === undefined) return undefined;
+  const known = precisions.find((each) => each === ran) ?? precision;
+  return { cluster: gpu.name, nodes: 1, gpus: 1, batch: batchPerGpu, precision: known };
+}

@@ -1,0 +1,23 @@
+/** A benchmarked model as it is predicted for the device that ran, for an editor. */
+
+import type { OpenedModel } from '../analysis/openedModel.ts';
+import type { BenchmarkDevice } from '../benchmark/benchmarkMeasurements.ts';
+import { requestOfDevice } from '../benchmark/requestOfDevice.ts';
+import { estimateInSteps } from '../estimate/estimateModel.ts';
+import type { Scenario, ScenarioRequest } from '../model/scenario.ts';
+import type { StepCost } from '../model/stepCost.ts';
+import type { Steps } from '../model/steps.ts';
+
+/** `undefined` where the device has no profile. `request` is that of the settings. */
+export function* costOfDevice(
+  opened: OpenedModel,
+  request: ScenarioRequest,
+  scenario: Scenario,
+  device: BenchmarkDevice,
+): Steps<StepCost | undefined> {
+  const own = requestOfDevice(scenario, device);
+  if (own === undefined) return undefined;
+  const { globalBatch: _, ...ofModel } = opened.scenario;
+  const { globalBatch: __, ...ofSettings } = request;
+  return (yield* estimateInSteps(opened, [own, ofModel, ofSettings], undefined, undefined)).cost;
+}
