@@ -285,26 +285,42 @@ export const scenarios: readonly Scenario[] = [
 /** Needs processes, which a browser cannot start. */
 export const benchmarkScenarios: readonly Scenario[] = [
   {
-    name: 'the benchmark runs on the processor and its times appear',
+    name: 'the benchmark runs on the processor, and its times are stale after an edit',
     steps: async (editor) => {
       await editor.openFile(workspaceFiles.small);
       await editor.lineMatching(/Linear.*FLOP/);
       await editor.runCommand('Layercost: Benchmark on GPU');
       await editor.notificationMatching(/Benchmark/);
       await editor.lineMatching(/Linear.*measured/);
+      await editor.lensMatching(/measured .* on CPU/);
+      await editor.typeOver(placeIn(smallSpec, '- fc2: Linear(128, ', '10'), '20');
+      await editor.lensMatching(/benchmark is stale: the model computes something else now/);
+      expect((await editor.visibleLines()).filter((line) => line.includes('measured'))).toEqual([]);
+      await editor.typeOver(placeIn(smallSpec, '- fc2: Linear(128, ', '20'), '10');
+      await editor.lineMatching(/Linear.*measured/);
+      await editor.runCommand('Layercost: Benchmark Results…');
+      await editor.chooseInQuickInput('small', 'current');
+      await editor.chooseInQuickInput('Remove', 'Remove');
+      await editor.until('the times gone', async () =>
+        (await editor.visibleLines()).some((line) => line.includes('measured')) ? undefined : true,
+      );
     },
   },
   {
-    name: 'the benchmark can be cancelled',
+    name: 'the benchmark can be cancelled, and keeps what was measured',
     steps: async (editor) => {
-      await editor.openFile('gpt2.layers.yaml');
+      await editor.openFile(workspaceFiles.deep);
       await editor.lensMatching(/./);
       await editor.runCommand('Layercost: Benchmark on GPU');
-      await editor.notificationMatching(/Benchmark/);
+      // A busy machine takes longer over the whole step, which is measured before the layers.
+      const layer = async (): Promise<string | undefined> =>
+        (await editor.notifications()).find((notification) => /layer stack/.test(notification));
+      await editor.until('a layer that is measured', layer, 100_000);
       await editor.pressInNotification('Cancel');
       await editor.until('the end of the benchmark', async () =>
         (await editor.notifications()).length === 0 ? true : undefined,
       );
+      await editor.lensMatching(/measured .* on CPU/);
     },
   },
 ];

@@ -31,12 +31,27 @@ layers:
 scenario: { cluster: rtx-4090, precision: fp32 }
 `;
 
+/** A model whose layers the processor measures one after another for half a minute. */
+export const deepSpec = `name: deep
+dims: { batch: 64 }
+inputs:
+  x: float32[batch, 512]
+blocks:
+  part:
+    - fc: Linear(512, 512)
+    - act: ReLU()
+layers:
+  - stack: part() * 20
+scenario: { cluster: rtx-4090, precision: fp32, optimizer: sgd }
+`;
+
 export const workspaceFiles = {
   truncated: 'truncated.onnx',
   random: 'random.onnx',
   empty: 'empty.onnx',
   small: 'small.layers.yaml',
   wide: 'wide.layers.yaml',
+  deep: 'deep.layers.yaml',
   config: 'config.json',
   dynamic: 'dynamic.onnx',
   program: 'small.pt2',
@@ -98,6 +113,7 @@ function writeTestModels(folder: string): void {
   }
   writeFileSync(join(folder, workspaceFiles.small), smallSpec);
   writeFileSync(join(folder, workspaceFiles.wide), wideSpec);
+  writeFileSync(join(folder, workspaceFiles.deep), deepSpec);
 }
 
 export interface Place {
