@@ -1,8 +1,9 @@
 /**
  * `Layercost: Show Report` and `Layercost: Show Scaling`: pages about a model, which follow the model.
  *
- * A rendered page where the editor runs on this machine; an aligned text in a browser, whose rendered pages are
- * served from another origin that an offline or walled-in installation does not reach.
+ * Where the editor runs on this machine the report is a page with charts (`reportPanel.ts`) and the scaling curve a rendered
+ * one. Both are aligned texts in a browser, whose rendered pages are served from another origin that an offline or
+ * walled-in installation does not reach.
  */
 
 import * as vscode from 'vscode';
@@ -15,6 +16,7 @@ import {
   type ReportResult,
 } from '../../server/src/protocol.ts';
 import { activeModel, type Estimates, modelAtCursor } from './estimates.ts';
+import { newNonce, reportPanels } from './reportPanel.ts';
 
 const scheme = 'layercost-report';
 
@@ -37,10 +39,28 @@ export function registerReport(
   rendered: boolean,
 ): vscode.Disposable {
   const changed = new vscode.EventEmitter<vscode.Uri>();
-  const ask = async (params: ReportParams): Promise<ReportResult | null> => {
+  const ask = async (
+    params: ReportParams,
+    token?: vscode.CancellationToken,
+  ): Promise<ReportResult | null> => {
     await started;
-    return client.sendRequest<ReportResult | null>(makeReport, params);
+    // A last argument that is no token would be a second parameter.
+    return token === undefined
+      ? client.sendRequest<ReportResult | null>(makeReport, params)
+      : client.sendRequest<ReportResult | null>(makeReport, params, token);
   };
+  const panels = reportPanels(({ model, part }, nonce, token) =>
+    ask(
+      {
+        uri: client.code2ProtocolConverter.asUri(model),
+        page: 'report',
+        format: 'html',
+        nonce,
+        ...(part === undefined ? {} : { model: part }),
+      },
+      token,
+    ),
+  );
   const provider: vscode.TextDocumentContentProvider = {
     onDidChange: changed.event,
     provideTextDocumentContent: async (uri) => {
@@ -50,7 +70,7 @@ export function registerReport(
         format: uri.path.endsWith('.md') ? 'markdown' : 'text',
         ...(uri.fragment === '' ? {} : { model: uri.fragment }),
       });
-      return report?.text ?? vscode.l10n.t('The model is no longer open; open it to see its report.');
+      return report?.text ?? noLongerOpen();
     },
   };
   const show = async (page: ReportPage, uri: unknown, named: unknown): Promise<void> => {
@@ -64,14 +84,22 @@ export function registerReport(
     const part =
       typeof named === 'string' ? named : typeof uri === 'string' ? undefined : modelAtCursor(estimates);
     // A page that only says why it is empty would take the place of the text that has to be mended.
+    const isPanel = rendered && page === 'report';
+    const nonce = newNonce();
     const report = await ask({
       uri: client.code2ProtocolConverter.asUri(model),
       page,
-      format: 'text',
+      format: isPanel ? 'html' : 'text',
+      nonce,
       ...(part === undefined ? {} : { model: part }),
     });
     if (report?.refusal !== undefined) {
       vscode.window.showWarningMessage(report.refusal);
+      return;
+    }
+    if (isPanel) {
+      if (report === null) vscode.window.showInformationMessage(noLongerOpen());
+      else panels.show({ model, part, title: titleOf({ page, model, part }) }, report, nonce);
       return;
     }
     const shown = uriOf({ page, model, part }, rendered);
@@ -80,9 +108,11 @@ export function registerReport(
   };
   return vscode.Disposable.from(
     changed,
+    panels,
     vscode.workspace.registerTextDocumentContentProvider(scheme, provider),
     estimates.onChange((model) => {
       if (model === undefined) return;
+      panels.refresh(model);
       const parts = [undefined, ...(estimates.of(model)?.models ?? []).map(({ name }) => name)];
       for (const part of parts) {
         for (const [page] of pages) changed.fire(uriOf({ page, model, part }, rendered));
@@ -94,17 +124,24 @@ export function registerReport(
   );
 }
 
-function uriOf({ page, model, part }: PageOfModel, rendered: boolean): vscode.Uri {
+const noLongerOpen = (): string => vscode.l10n.t('The model is no longer open; open it to see its report.');
+
+function uriOf(shown: PageOfModel, rendered: boolean): vscode.Uri {
+  const { page, model, part } = shown;
+  return vscode.Uri.from({
+    scheme,
+    authority: page,
+    path: `/${titleOf(shown)}.${rendered ? 'md' : 'txt'}`,
+    query: model.toString(),
+    ...(part === undefined ? {} : { fragment: part }),
+  });
+}
+
+/** `resnet50.onnx report`; of a text that holds several models with the name of the one. */
+function titleOf({ page, model, part }: PageOfModel): string {
   const file = (model.path.split('/').pop() ?? '').replace(
     /(?<=\.(?:onnx|pt2))\.layers\.yaml$|\.(onnxtxt|ya?ml)$/,
     '',
   );
-  const name = part === undefined ? file : `${file} ${part}`;
-  return vscode.Uri.from({
-    scheme,
-    authority: page,
-    path: `/${name} ${page}.${rendered ? 'md' : 'txt'}`,
-    query: model.toString(),
-    ...(part === undefined ? {} : { fragment: part }),
-  });
+  return `${part === undefined ? file : `${file} ${part}`} ${page}`;
 }

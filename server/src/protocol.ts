@@ -174,7 +174,10 @@ interface PlainPosition {
   readonly character: number;
 }
 
-/** Client to server: a page about an open document, as Markdown or as an aligned table in plain text. */
+/**
+ * Client to server: a page about an open document, as Markdown, as an aligned table in plain text, or as HTML with charts.
+ * There is no HTML of the scaling curve alone; the report has it.
+ */
 export const makeReport = 'layercost/report';
 /** The cost of every layer, or the step by number of GPUs. */
 export type ReportPage = 'report' | 'scaling';
@@ -183,13 +186,24 @@ export interface ReportParams {
   readonly page: ReportPage;
   /** Which model of a text that holds several; the first where none is named. */
   readonly model?: string;
-  readonly format: 'markdown' | 'text';
+  readonly format: 'markdown' | 'text' | 'html';
+  /** Of the script and style of an HTML page: nothing without it runs. */
+  readonly nonce?: string;
 }
 export interface ReportResult {
   readonly text: string;
   readonly name: string;
+  /** Beside an HTML page: the lines of the text and the layers that stand on them. */
+  readonly layerLines?: readonly LayerLines[];
   /** Why there is no report: nothing of the model could be costed. The text says so too. */
   readonly refusal?: string;
+}
+
+export interface LayerLines {
+  /** By name, in order. */
+  readonly layers: readonly string[];
+  /** From 0; the first is the one to show. */
+  readonly lines: readonly number[];
 }
 
 /** Client to server: the layer spec of a `config.json` of transformers. */

@@ -146,12 +146,15 @@ describe('arguments', () => {
     ['reprot a.onnx', '; did you mean `report`?'],
     [
       'report a.onnx --format pdf',
-      '--format pdf is not known; it takes table, json, markdown, csv, html, trace',
+      '--format pdf is not known; it takes table, json, markdown, csv, html, svg, trace',
     ],
     ['report a.onnx --colour', 'there is no option --colour here; layercost --help lists the options'],
     ['compare', 'layercost compare takes one or two model files: layercost compare A B'],
     ['compare a.onnx', 'layercost compare FILE needs two scenarios'],
     ['compare a.onnx --left x', '--left and --right take scenario options; remove x'],
+    ['report a.onnx --format svg', '--format svg and --chart go together; charts are timeline, memory'],
+    ['report a.onnx --chart memory', '--format svg and --chart go together'],
+    ['report a.onnx --format svg --chart memroy', 'memory'],
     ['scale a.onnx --gpus 1,two', '--gpus two is not a whole number of at least 1'],
   ])('refuses %s', (line, message) => {
     const result = read(line);

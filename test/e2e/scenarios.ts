@@ -235,6 +235,43 @@ export const renderedReport: Scenario = {
   },
 };
 
+/** Sorted by its reader, it keeps the order while the text changes; a click on a layer goes to its line. */
+export const reportPanel: Scenario = {
+  name: 'the report follows the text, and leads to its lines',
+  steps: async (editor) => {
+    await editor.openFile('gpt2.layers.yaml');
+    await editor.lensMatching(/step/);
+    await editor.runCommand('Layercost: Show Report');
+    await editor.pageMatching(/batch 8 per GPU/);
+    const panel = await editor.until('the page of the report', async () => {
+      for (const frame of editor.page.frames().slice(1)) {
+        if (
+          (await frame
+            .locator('body.scripted table.layers')
+            .count()
+            .catch(() => 0)) > 0
+        )
+          return frame;
+      }
+      return undefined;
+    });
+    const times = panel.locator('th[data-column="5"]').first();
+    await times.click();
+    // Typing needs the text, which the click left.
+    await editor.page.locator('.editor-group-container .view-line').first().click();
+    await editor.typeOver(placeOf('gpt2.layers.yaml', 'batch: ', '8'), '16');
+    await editor.pageMatching(/batch 16 per GPU/);
+    await editor.until('the order that was chosen', async () =>
+      (await times.getAttribute('aria-sort')) === 'descending' ? true : undefined,
+    );
+    await panel.locator('table.layers tr[data-layer="lm_head"]').first().click();
+    await editor.until('the layer marked', async () =>
+      (await panel.locator('tr.here[data-layer="lm_head"]').count()) > 0 ? true : undefined,
+    );
+    await editor.page.locator('.view-line', { hasText: 'lm_head' }).first().waitFor();
+  },
+};
+
 /** The last line of the curve, which is as long as the cluster suggests. */
 const largest = /64 +8 +.* of the step|64 +8 +.*compute/;
 

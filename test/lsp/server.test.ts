@@ -666,6 +666,14 @@ it('lists clusters and frameworks, and renders reports', async () => {
     connection.sendRequest(makeReport, { uri: specUri, page: 'report', format });
   expect((await report('markdown')).text).toMatch(/^# small\n/);
   expect((await report('text')).text).toMatch(/^small \(layer-spec\)/);
+  const page = await report('html');
+  expect(page.text).toMatch(
+    /^<!doctype html>[\s\S]*<svg class="chart timeline"[\s\S]*<svg class="chart scaling"/,
+  );
+  const named = new Set(page.layerLines?.flatMap(({ layers }) => layers));
+  const shown = [...page.text.matchAll(/<tr data-layer="([^"]+)"/g)].map(([, name]) => name ?? '');
+  expect(shown.length).toBeGreaterThan(0);
+  for (const name of shown) expect(named).toContain(name);
 });
 
 it('writes the layer spec of a config', async () => {

@@ -168,7 +168,7 @@ function bandNames(
     if (lower - upper < 18) return [];
     const text = `${title} ${formatBytes(bytes(peak[kind]))}`;
     return [
-      `<text class="inside ${isLate ? 'end' : ''}" x="${place(x + (isLate ? -6 : 6))}" y="${place((lower + upper) / 2 + 4)}">${text}</text>`,
+      `<text class="halo ${isLate ? 'end' : ''}" x="${place(x + (isLate ? -6 : 6))}" y="${place((lower + upper) / 2 + 4)}">${text}</text>`,
     ];
   });
 }

@@ -6,6 +6,7 @@ import {
   type WeightChoice,
   weightForms,
 } from '../analysis/conversionRequest.ts';
+import { type ChartName, chartNames } from '../estimate/figures/chartNames.ts';
 import { didYouMean } from '../model/nearestName.ts';
 import { type CheckArguments, readCheck } from './checkArguments.ts';
 import { type ComparisonArguments, readCompare } from './comparisonArguments.ts';
@@ -20,7 +21,7 @@ import {
 } from './scenarioArguments.ts';
 import { readSweep, type SweepArguments } from './sweepArguments.ts';
 
-const reportFormats = ['table', 'json', 'markdown', 'csv', 'html', 'trace'] as const;
+const reportFormats = ['table', 'json', 'markdown', 'csv', 'html', 'svg', 'trace'] as const;
 export type ReportFormat = (typeof reportFormats)[number];
 
 const scaleFormats = ['table', 'json', 'markdown', 'csv', 'html'] as const;
@@ -38,6 +39,8 @@ export type Arguments =
       readonly summary: boolean;
       /** Rows of the table, the most expensive first; all layers in their order where it is absent. */
       readonly top: number | undefined;
+      /** Name of the chart that SVG is of. */
+      readonly chart: ChartName | undefined;
       readonly scenario: ScenarioArguments;
     }
   | {
@@ -125,6 +128,7 @@ function readCommand(command: string, rest: readonly string[]): Arguments {
         width: textOption,
         summary: { type: 'boolean' },
         top: textOption,
+        chart: textOption,
       });
       const format = oneOf('--format', values.format, reportFormats, 'table');
       if (values.summary === true && format !== 'table') {
@@ -135,11 +139,16 @@ function readCommand(command: string, rest: readonly string[]): Arguments {
       if (values.top !== undefined && (format !== 'table' || values.summary === true)) {
         throw new WrongArgument('--top is for the table of layers; leave out --summary and --format');
       }
+      if ((values.chart !== undefined) !== (format === 'svg')) {
+        throw new WrongArgument(`--format svg and --chart go together; charts are ${chartNames.join(', ')}`);
+      }
       return {
         command,
         file: onlyFile(command, positionals),
         format,
         output: values.output,
+        chart:
+          values.chart === undefined ? undefined : oneOf('--chart', values.chart, chartNames, 'timeline'),
         width: wholeNumber('--width', values.width, 40),
         summary: values.summary ?? false,
         top: wholeNumber('--top', values.top, 1),

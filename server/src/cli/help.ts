@@ -4,7 +4,7 @@ export const help = `layercost: cost of a training step of a neural network on a
 
 usage
   layercost report FILE [scenario] [--output PATH] [--width N] [--top N] [--summary]
-                   [--format table|json|markdown|csv|html|trace]
+                   [--format table|json|markdown|csv|html|svg|trace] [--chart NAME]
   layercost scale FILE [scenario] [--gpus 1,2,4,8]     step, throughput, efficiency, memory by GPU count
                    [--format table|json|markdown|csv|html] [--output PATH]
   layercost compare A B [scenario]                     two models, or one model in two scenarios:

@@ -1,5 +1,7 @@
 /** `layercost report`: the cost of one step of one model in one scenario. */
 
+import { type Chart, chartFile, chartOf } from '../charts/chart.ts';
+import { label } from '../charts/shapes.ts';
 import type { ModelEstimate } from '../estimate/estimateModel.ts';
 import { stepCharts } from '../estimate/figures/stepCharts.ts';
 import { makeReport } from '../estimate/report/makeReport.ts';
@@ -64,14 +66,31 @@ function render(
   const { format } = given;
   if (format === 'trace') return renderTrace(training, scenario, cluster, estimate.measurements);
   const report = makeReport(opened, training.analysis, cost, issues.map(withOptions));
-  return format === 'html'
-    ? renderHtml(report, stepCharts(estimate, report, finish(scaleEstimate(estimate))))
-    : renderings[format](report, widthOf(given), given.summary, given.top);
+  if (format === 'html' || format === 'svg') {
+    const charts = stepCharts(estimate, report, finish(scaleEstimate(estimate)));
+    return format === 'html' ? renderHtml(report, charts) : oneChart(charts, given.chart);
+  }
+  return renderings[format](report, widthOf(given), given.summary, given.top);
+}
+
+/** A chart that has nothing to show is a drawing of its name. */
+function oneChart(charts: readonly Chart[], name: string | undefined): string {
+  const chart =
+    charts.find((each) => each.name === name) ??
+    chartOf({
+      name: name ?? 'chart',
+      title: name ?? 'chart',
+      summary: 'There is nothing to show.',
+      width: 320,
+      height: 40,
+      body: [label(8, 24, `${name}: nothing to show`)],
+    });
+  return chartFile(chart);
 }
 
 const renderings: Readonly<
   Record<
-    Exclude<ReportFormat, 'trace' | 'html'>,
+    Exclude<ReportFormat, 'trace' | 'html' | 'svg'>,
     (report: Report, width?: number, isSummary?: boolean, top?: number) => string
   >
 > = {

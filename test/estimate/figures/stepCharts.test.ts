@@ -4,6 +4,7 @@ import { describe, expect, it, test } from 'vitest';
 import type { IcicleNode } from '../../../server/src/charts/icicleChart.ts';
 import { totalOf } from '../../../server/src/charts/memoryChart.ts';
 import { estimateModel } from '../../../server/src/estimate/estimateModel.ts';
+import { chartNames } from '../../../server/src/estimate/figures/chartNames.ts';
 import { memoryOverStep } from '../../../server/src/estimate/figures/memoryOverStep.ts';
 import { modulePath, moduleTree } from '../../../server/src/estimate/figures/moduleTree.ts';
 import { rooflinePoints } from '../../../server/src/estimate/figures/rooflinePoints.ts';
@@ -94,6 +95,10 @@ describe.each(steps)('%s with %j', (file, request) => {
     const points = rooflinePoints(report.layers);
     expect(points.reduce((total, { share }) => total + share, 0)).toBeCloseTo(1, 9);
     const charts = stepCharts(estimate, report);
+    const names: readonly string[] = chartNames;
+    expect(charts.map(({ name }) => name)).toEqual(
+      names.filter((name) => charts.some((chart) => chart.name === name)),
+    );
     const page = renderHtml(report, charts);
     for (const { name } of charts) expect(page.split(`id="${name}-title"`)).toHaveLength(2);
     const ids = [...page.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id);

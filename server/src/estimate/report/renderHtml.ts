@@ -18,8 +18,23 @@ import type { Report } from './report.ts';
 import { reportStyle } from './reportStyle.ts';
 import { describeModel, summarize } from './summary.ts';
 
-/** `nonce` is that of the only script and style that run: an editor makes one, a file needs none that is secret. */
-export function renderHtml(report: Report, charts: readonly Chart[] = [], nonce = 'layercost'): string {
+/** Aligned lines under a heading. */
+export interface PageSection {
+  readonly title: string;
+  readonly intro: string;
+  readonly lines: readonly string[];
+}
+
+/**
+ * `nonce` is that of the only script and style that run: an editor makes one, a file needs none that is secret. `more` stands
+ * before the layers.
+ */
+export function renderHtml(
+  report: Report,
+  charts: readonly Chart[] = [],
+  nonce = 'layercost',
+  more?: PageSection,
+): string {
   return `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -33,6 +48,7 @@ export function renderHtml(report: Report, charts: readonly Chart[] = [], nonce 
 ${glance(report)}
 ${findings(report)}
 ${chartSections(charts)}
+${sectionOf(more)}
 <h2>Layers</h2>
 ${layerTables(report)}
 <h2>Totals</h2>
@@ -48,6 +64,11 @@ ${unknown(report)}
 </html>
 `;
 }
+
+const sectionOf = (section: PageSection | undefined): string =>
+  section === undefined
+    ? ''
+    : `<h2>${escapeHtml(section.title)}</h2>\n<p>${escapeHtml(section.intro)}</p>\n<pre>${section.lines.map(escapeHtml).join('\n')}</pre>`;
 
 function glance(report: Report): string {
   const tiles = glanceAt(report).map(

@@ -3,8 +3,10 @@
 import { compareMeasured } from '../../benchmark/compareMeasured.ts';
 import { measuredLines } from '../../benchmark/measuredLines.ts';
 import type { ModelEstimate } from '../../estimate/estimateModel.ts';
+import { stepCharts } from '../../estimate/figures/stepCharts.ts';
 import { optionsWithoutEffect } from '../../estimate/optionEffects.ts';
 import { makeReport as reportOfStep } from '../../estimate/report/makeReport.ts';
+import { type PageSection, renderHtml } from '../../estimate/report/renderHtml.ts';
 import { renderMarkdown } from '../../estimate/report/renderMarkdown.ts';
 import { renderTable } from '../../estimate/report/renderTable.ts';
 import { renderScalingMarkdown, renderScalingText } from '../../estimate/scaling/renderScaling.ts';
@@ -33,7 +35,7 @@ export const report: Request = {
 /** A report is one step; a scaling curve takes one for each number of GPUs. */
 function* reportOf(
   view: ModelView,
-  { page, format }: Pick<ReportParams, 'page' | 'format'>,
+  { page, format, nonce }: Pick<ReportParams, 'page' | 'format' | 'nonce'>,
 ): Steps<ReportResult> {
   const { opened, cost, costed, issues } = view.estimate;
   const { name, analysis } = opened;
@@ -48,23 +50,41 @@ function* reportOf(
   }
   if (page === 'scaling') return yield* scalingOf(view.estimate, format);
   const report = reportOfStep(opened, analysis, cost, [...issues, ...optionsWithoutEffect(view.estimate)]);
-  const text = format === 'markdown' ? renderMarkdown(report) : renderTable(report);
-  return { name, text: [text, ...measuredSection(view, cost, format)].join('\n') };
+  const measured = measuredSection(view, cost);
+  if (format !== 'html') {
+    const text = format === 'markdown' ? renderMarkdown(report) : renderTable(report);
+    return { name, text: [text, ...linesOfSection(measured, format)].join('\n') };
+  }
+  yield;
+  const scaling = yield* scaleEstimate(view.estimate);
+  const charts = stepCharts(view.estimate, report, scaling);
+  return {
+    name,
+    text: renderHtml(report, charts, nonce, measured),
+    layerLines: view.rows.map(({ layers, line, lines }) => ({
+      layers: layers.map((layer) => layer.name),
+      lines: [line, ...lines.filter((each) => each !== line)],
+    })),
+  };
 }
 
 /** Layer by layer what was measured, beside what is predicted for the device that ran where it has a profile. */
-function measuredSection(
-  { measurements, costOfDevice }: ModelView,
-  cost: StepCost,
-  format: ReportParams['format'],
-): readonly string[] {
-  if (measurements === undefined) return [];
+function measuredSection({ measurements, costOfDevice }: ModelView, cost: StepCost): PageSection | undefined {
+  if (measurements === undefined) return undefined;
   const predicted = costOfDevice ?? cost;
-  const lines = measuredLines(compareMeasured(predicted, measurements), costOfDevice !== undefined);
   const isOf = costOfDevice === undefined ? ', not the device that ran' : ', as ran';
-  const intro = `Measured on ${measurements.origin}. Predicted for ${predicted.gpu}${isOf}.`;
+  return {
+    title: 'Measured',
+    intro: `Measured on ${measurements.origin}. Predicted for ${predicted.gpu}${isOf}.`,
+    lines: measuredLines(compareMeasured(predicted, measurements), costOfDevice !== undefined),
+  };
+}
+
+function linesOfSection(section: PageSection | undefined, format: 'markdown' | 'text'): readonly string[] {
+  if (section === undefined) return [];
+  const { title, intro, lines } = section;
   return format === 'markdown'
-    ? ['## Measured', '', intro, '', '```text', ...lines, '```', '']
+    ? [`## ${title}`, '', intro, '', '```text', ...lines, '```', '']
     : ['', intro, '', ...lines, ''];
 }
 

@@ -1,0 +1,153 @@
+/**
+ * The report of a model beside it, as a page with charts that follows the model: a changed text or scenario replaces what
+ * the page shows and leaves what its reader chose. A click on a layer goes to its line; the line at the cursor marks its layer.
+ */
+
+import * as vscode from 'vscode';
+import type { LayerLines, ReportResult } from '../../server/src/protocol.ts';
+
+export interface ReportedModel {
+  readonly model: vscode.Uri;
+  /** Which model of a text that holds several. */
+  readonly part: string | undefined;
+  readonly title: string;
+}
+
+/** Asks for the page; `undefined` where a newer question came between. */
+export type AskForPage = (
+  reported: ReportedModel,
+  nonce: string,
+  token: vscode.CancellationToken,
+) => Promise<ReportResult | null>;
+
+export interface ReportPanels extends vscode.Disposable {
+  /** Opens the panel of the model beside it, or shows the one that is open. */
+  readonly show: (reported: ReportedModel, page: ReportResult, nonce: string) => void;
+  /** Something about the model is new. */
+  readonly refresh: (model: vscode.Uri) => void;
+}
+
+export function reportPanels(ask: AskForPage): ReportPanels {
+  const open = new Map<string, OpenPanel>();
+  return {
+    show: (reported, page, nonce) => {
+      const key = keyOf(reported);
+      const known = open.get(key);
+      if (known !== undefined) {
+        known.reveal();
+        return;
+      }
+      open.set(
+        key,
+        openPanel(reported, page, nonce, ask, () => open.delete(key)),
+      );
+    },
+    refresh: (model) => {
+      for (const panel of open.values()) if (panel.model === model.toString()) panel.refresh();
+    },
+    dispose: () => {
+      for (const panel of [...open.values()]) panel.dispose();
+    },
+  };
+}
+
+export const newNonce = (): string =>
+  [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+
+const keyOf = ({ model, part }: ReportedModel): string => `${model.toString()} ${part ?? ''}`;
+
+interface OpenPanel extends vscode.Disposable {
+  readonly model: string;
+  readonly reveal: () => void;
+  readonly refresh: () => void;
+}
+
+/** A text that is typed into is asked about when it rests so long, in milliseconds. */
+const rest = 250;
+
+function openPanel(
+  reported: ReportedModel,
+  first: ReportResult,
+  nonce: string,
+  ask: AskForPage,
+  closed: () => void,
+): OpenPanel {
+  const panel = vscode.window.createWebviewPanel(
+    'layercost.report',
+    reported.title,
+    { viewColumn: vscode.ViewColumn.Beside, preserveFocus: true },
+    { enableScripts: true, localResourceRoots: [], enableFindWidget: true },
+  );
+  let page = first;
+  let wasVisible = true;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let asking: vscode.CancellationTokenSource | undefined;
+  panel.webview.html = page.text;
+
+  const load = async (): Promise<void> => {
+    asking?.cancel();
+    const source = new vscode.CancellationTokenSource();
+    asking = source;
+    const next = await ask(reported, nonce, source.token).catch(() => null);
+    // A text that cannot be costed for a moment leaves the last page.
+    if (next === null || next.refusal !== undefined || source.token.isCancellationRequested) return;
+    page = next;
+    await panel.webview.postMessage({ kind: 'page', html: page.text });
+  };
+  const markAt = (editor: vscode.TextEditor | undefined): void => {
+    if (editor === undefined || editor.document.uri.toString() !== reported.model.toString()) return;
+    const layer = layerAt(page.layerLines ?? [], editor.selection.active.line);
+    void panel.webview.postMessage({ kind: 'mark', layer: layer ?? '' });
+  };
+  const subscriptions = vscode.Disposable.from(
+    panel.webview.onDidReceiveMessage((message: unknown) => {
+      const layer = openedLayer(message);
+      if (layer === undefined) markAt(vscode.window.activeTextEditor);
+      else void goToLayer(reported.model, page.layerLines ?? [], layer);
+    }),
+    panel.onDidChangeViewState(() => {
+      // A hidden page is thrown away, and made again from the text it began with.
+      if (panel.visible && !wasVisible) panel.webview.html = page.text;
+      wasVisible = panel.visible;
+    }),
+    vscode.window.onDidChangeTextEditorSelection(({ textEditor }) => markAt(textEditor)),
+  );
+  panel.onDidDispose(() => {
+    clearTimeout(timer);
+    asking?.cancel();
+    subscriptions.dispose();
+    closed();
+  });
+  return {
+    model: reported.model.toString(),
+    reveal: () => panel.reveal(undefined, true),
+    refresh: () => {
+      clearTimeout(timer);
+      timer = setTimeout(() => void load(), rest);
+    },
+    dispose: () => panel.dispose(),
+  };
+}
+
+/** The layer of a click; `undefined` of any other message. */
+function openedLayer(message: unknown): string | undefined {
+  if (typeof message !== 'object' || message === null || !('kind' in message)) return undefined;
+  if (message.kind !== 'open' || !('layer' in message) || typeof message.layer !== 'string') return undefined;
+  return message.layer;
+}
+
+/** The first layer that stands on a line. */
+export const layerAt = (layerLines: readonly LayerLines[], line: number): string | undefined =>
+  layerLines.find(({ lines }) => lines.includes(line))?.layers[0];
+
+async function goToLayer(model: vscode.Uri, layerLines: readonly LayerLines[], layer: string): Promise<void> {
+  const line = layerLines.find(({ layers }) => layers.includes(layer))?.lines[0];
+  if (line === undefined) return;
+  const shown = vscode.window.visibleTextEditors.find(
+    ({ document }) => document.uri.toString() === model.toString(),
+  );
+  await vscode.window.showTextDocument(shown?.document ?? (await vscode.workspace.openTextDocument(model)), {
+    viewColumn: shown?.viewColumn ?? vscode.ViewColumn.One,
+    selection: new vscode.Range(line, 0, line, 0),
+  });
+}
