@@ -41,14 +41,14 @@ export function mergeSegments(
   };
   for (const segment of segments) {
     const last = run.at(-1);
+    const begun = run[0]?.start ?? segment.start;
     const isThin = segment.end - segment.start < thin;
     const joins =
       last !== undefined &&
       isThin &&
       last.end - last.start < thin &&
       segment.start - last.end < thin &&
-      (segment.end - (run[0]?.start ?? 0) < thin ||
-        (segment.kind === last.kind && segment.end - (run[0]?.start ?? 0) < wide));
+      (segment.end - begun < thin || (segment.kind === last.kind && segment.end - begun < wide));
     if (!joins) close();
     run.push(segment);
   }

@@ -11,6 +11,7 @@ import { formatBytes, formatShortCount, formatTime } from '../../model/format.ts
 import { bytes, seconds } from '../../model/units.ts';
 import type { ModelEstimate } from '../estimateModel.ts';
 import { planStep, timelineOf } from '../plan/stepPlan.ts';
+import { drawnAmount } from '../report/layerCells.ts';
 import type { LayerReport, Report } from '../report/report.ts';
 import type { Scaling } from '../scaling/scaleJob.ts';
 import { memoryOverStep } from './memoryOverStep.ts';
@@ -63,13 +64,13 @@ const quantities: readonly {
   {
     name: 'time',
     title: 'time',
-    amountOf: ({ time }) => (time.forward ?? 0) + (time.backward ?? 0),
+    amountOf: ({ time }) => drawnAmount(time.forward) + drawnAmount(time.backward),
     textOf: (time) => formatTime(seconds(time)),
   },
   {
     name: 'saved',
     title: 'saved activations',
-    amountOf: ({ memory }) => memory.activations ?? 0,
+    amountOf: ({ memory }) => drawnAmount(memory.activations),
     textOf: (size) => formatBytes(bytes(size)),
   },
   {
@@ -81,7 +82,7 @@ const quantities: readonly {
   {
     name: 'exposed',
     title: 'exposed communication',
-    amountOf: ({ time }) => time.exposedCommunication ?? 0,
+    amountOf: ({ time }) => drawnAmount(time.exposedCommunication),
     textOf: (time) => formatTime(seconds(time)),
   },
 ];

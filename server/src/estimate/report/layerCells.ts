@@ -45,6 +45,9 @@ export function layerWriter(): (layer: LayerReport) => LayerCells {
 /** Forward plus backward in seconds. */
 export const layerTime = ({ time }: LayerReport): number | null => sumOf(time.forward, time.backward);
 
+/** How much of it is drawn: of what is unknown nothing, as its text says `?`. */
+export const drawnAmount = (value: number | null): number => value ?? 0;
+
 /** Whether a layer does any work, or may: what is unknown is listed too. */
 export function costsSomething(layer: LayerReport): boolean {
   return (

@@ -4,7 +4,7 @@ import { escapeHtml } from '../../model/escapeHtml.ts';
 import { largestOf } from '../../model/extremes.ts';
 import { formatCount } from '../../model/format.ts';
 import { foldLayers } from './foldLayers.ts';
-import { costsSomething, layerTime, layerWriter } from './layerCells.ts';
+import { costsSomething, drawnAmount, layerTime, layerWriter } from './layerCells.ts';
 import type { LayerReport, Report } from './report.ts';
 
 export function layerTables({ layers }: Report): string {
@@ -72,21 +72,18 @@ function table(
 }
 
 const lengthOf = (layer: LayerReport): number =>
-  (layerTime(layer) ?? 0) + (layer.time.exposedCommunication ?? 0);
+  drawnAmount(layerTime(layer)) + drawnAmount(layer.time.exposedCommunication);
 
 /** Time, and behind it what of the communication nothing hides. */
 function shareBar(layer: LayerReport, longest: number): string {
   if (longest === 0) return '';
-  const [time, exposed] = [layerTime(layer) ?? 0, layer.time.exposedCommunication ?? 0].map(
-    (each) => (100 * each) / longest,
-  );
+  const percent = (value: number | null): number => (100 * drawnAmount(value)) / longest;
+  const [time, exposed] = [percent(layerTime(layer)), percent(layer.time.exposedCommunication)];
   const rects = [
-    `<rect class="forward" width="${(time ?? 0).toFixed(1)}" height="8"/>`,
-    ...((exposed ?? 0) < 0.1
+    `<rect class="forward" width="${time.toFixed(1)}" height="8"/>`,
+    ...(exposed < 0.1
       ? []
-      : [
-          `<rect class="exposed" x="${(time ?? 0).toFixed(1)}" y="2" width="${(exposed ?? 0).toFixed(1)}" height="4"/>`,
-        ]),
+      : [`<rect class="exposed" x="${time.toFixed(1)}" y="2" width="${exposed.toFixed(1)}" height="4"/>`]),
   ];
   return `<svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">${rects.join('')}</svg>`;
 }

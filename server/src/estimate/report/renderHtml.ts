@@ -18,22 +18,18 @@ import type { Report } from './report.ts';
 import { reportStyle } from './reportStyle.ts';
 import { describeModel, summarize } from './summary.ts';
 
-/** Aligned lines under a heading. */
-export interface PageSection {
-  readonly title: string;
+/** Measured beside predicted times, as aligned lines. */
+export interface MeasuredPart {
   readonly intro: string;
   readonly lines: readonly string[];
 }
 
-/**
- * `nonce` is that of the only script and style that run: an editor makes one, a file needs none that is secret. `more` stands
- * before the layers.
- */
+/** `nonce` is that of the only script and style that run: an editor makes one, a file needs none that is secret. */
 export function renderHtml(
   report: Report,
   charts: readonly Chart[] = [],
   nonce = 'layercost',
-  more?: PageSection,
+  measured?: MeasuredPart,
 ): string {
   return `<!doctype html>
 <html lang="en">
@@ -48,7 +44,6 @@ export function renderHtml(
 ${glance(report)}
 ${findings(report)}
 ${chartSections(charts)}
-${sectionOf(more)}
 <h2>Layers</h2>
 ${layerTables(report)}
 <h2>Totals</h2>
@@ -58,17 +53,13 @@ ${summarize(report)
   .join('\n')}
 </table>
 ${unknown(report)}
+${measured === undefined ? '' : `<h2>Measured</h2>\n<p>${escapeHtml(measured.intro)}</p>\n<pre>${measured.lines.map(escapeHtml).join('\n')}</pre>`}
 </main>
 <div id="tip" hidden></div>
 <script nonce="${nonce}">${pageScript}</script>
 </html>
 `;
 }
-
-const sectionOf = (section: PageSection | undefined): string =>
-  section === undefined
-    ? ''
-    : `<h2>${escapeHtml(section.title)}</h2>\n<p>${escapeHtml(section.intro)}</p>\n<pre>${section.lines.map(escapeHtml).join('\n')}</pre>`;
 
 function glance(report: Report): string {
   const tiles = glanceAt(report).map(

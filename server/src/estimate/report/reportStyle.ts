@@ -40,6 +40,12 @@ details table { width: auto; } details table.layers { width: 100%; }
 ${['time', 'saved', 'parameters', 'exposed'].map((name) => `#show-modules-${name}:checked ~ .modules-${name}`).join(', ')} { display: block; }
 .summary { width: auto; }
 #tip { position: fixed; z-index: 2; max-width: 30rem; padding: .3rem .6rem; pointer-events: none; overflow-wrap: anywhere; background: var(--ground); border: 1px solid color-mix(in srgb, var(--text) 40%, transparent); border-radius: .3rem; }
+/* Beside a text: what a layer costs stays in sight, what it is leaves, and charts keep letters that can be read. */
+@media screen and (max-width: 58rem) {
+  body { margin: 1rem 0; padding: 0 1rem; }
+  figure { overflow-x: auto; } .chart { min-width: 46rem; }
+  ${[2, 3, 4, 5].map((column) => `.layers :is(th, td):nth-child(${column})`).join(', ')} { display: none; }
+}
 @media print {
   body { margin: 0; padding: 0; font-size: 10px; } .tools, #modules > label { display: none; } thead th { position: static; }
   figure, tr, .glance > div { break-inside: avoid; } rect, circle, path { print-color-adjust: exact; }

@@ -6,7 +6,7 @@ import type { ModelEstimate } from '../../estimate/estimateModel.ts';
 import { stepCharts } from '../../estimate/figures/stepCharts.ts';
 import { optionsWithoutEffect } from '../../estimate/optionEffects.ts';
 import { makeReport as reportOfStep } from '../../estimate/report/makeReport.ts';
-import { type PageSection, renderHtml } from '../../estimate/report/renderHtml.ts';
+import { type MeasuredPart, renderHtml } from '../../estimate/report/renderHtml.ts';
 import { renderMarkdown } from '../../estimate/report/renderMarkdown.ts';
 import { renderTable } from '../../estimate/report/renderTable.ts';
 import { renderScalingMarkdown, renderScalingText } from '../../estimate/scaling/renderScaling.ts';
@@ -50,17 +50,16 @@ function* reportOf(
   }
   if (page === 'scaling') return yield* scalingOf(view.estimate, format);
   const report = reportOfStep(opened, analysis, cost, [...issues, ...optionsWithoutEffect(view.estimate)]);
-  const measured = measuredSection(view, cost);
+  const measured = measuredPart(view, cost);
   if (format !== 'html') {
     const text = format === 'markdown' ? renderMarkdown(report) : renderTable(report);
-    return { name, text: [text, ...linesOfSection(measured, format)].join('\n') };
+    return { name, text: [text, ...measuredSection(measured, format)].join('\n') };
   }
   yield;
   const scaling = yield* scaleEstimate(view.estimate);
-  const charts = stepCharts(view.estimate, report, scaling);
   return {
     name,
-    text: renderHtml(report, charts, nonce, measured),
+    text: renderHtml(report, stepCharts(view.estimate, report, scaling), nonce, measured),
     layerLines: view.rows.map(({ layers, line, lines }) => ({
       layers: layers.map((layer) => layer.name),
       lines: [line, ...lines.filter((each) => each !== line)],
@@ -69,22 +68,24 @@ function* reportOf(
 }
 
 /** Layer by layer what was measured, beside what is predicted for the device that ran where it has a profile. */
-function measuredSection({ measurements, costOfDevice }: ModelView, cost: StepCost): PageSection | undefined {
+function measuredPart({ measurements, costOfDevice }: ModelView, cost: StepCost): MeasuredPart | undefined {
   if (measurements === undefined) return undefined;
   const predicted = costOfDevice ?? cost;
   const isOf = costOfDevice === undefined ? ', not the device that ran' : ', as ran';
   return {
-    title: 'Measured',
     intro: `Measured on ${measurements.origin}. Predicted for ${predicted.gpu}${isOf}.`,
     lines: measuredLines(compareMeasured(predicted, measurements), costOfDevice !== undefined),
   };
 }
 
-function linesOfSection(section: PageSection | undefined, format: 'markdown' | 'text'): readonly string[] {
-  if (section === undefined) return [];
-  const { title, intro, lines } = section;
+function measuredSection(
+  measured: MeasuredPart | undefined,
+  format: ReportParams['format'],
+): readonly string[] {
+  if (measured === undefined) return [];
+  const { intro, lines } = measured;
   return format === 'markdown'
-    ? [`## ${title}`, '', intro, '', '```text', ...lines, '```', '']
+    ? ['## Measured', '', intro, '', '```text', ...lines, '```', '']
     : ['', intro, '', ...lines, ''];
 }
 
