@@ -227,7 +227,8 @@ function workOf(
   }
   const over = (column: Float64Array): number => sumOver(layer.operators, column);
   // What is known of the layer may be views alone: a lower bound of 0 would read as a cost of 0.
-  const isKnownToWork = over(inputs.times.forward.middle) + over(inputs.times.backward.middle) > 0;
+  // What is done with gradients is time of backward, also where nothing is known of how they are computed.
+  const isKnownToWork = over(inputs.times.forward.middle) > 0;
   const nothingKnown = reason !== undefined && !isKnownToWork;
   const orNull = <Value>(value: Value): Value | null => (nothingKnown ? null : value);
   const forward = sumWork(known, 'forward');

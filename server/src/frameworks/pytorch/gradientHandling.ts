@@ -41,7 +41,7 @@ export function copyIntoBuckets(
  * FullyShardedDataParallel: parameters are slices of a flat one, so backward puts their gradients together. They are cast
  * where they are added in another type, and divided before they are scattered (torch/distributed/fsdp/_runtime_utils.py,
  * `_post_backward_hook`, `_reduce_grad`; algorithms/_comm_hooks/default_hooks.py, `reduce_scatter_hook`). A later pass adds to
- * a shard.
+ * a shard in fp32; where nothing is sharded, passes add up what backward gives before it is sent.
  */
 export function flattenGradients(
   pass: GradientPass,
@@ -49,10 +49,10 @@ export function flattenGradients(
   { computed, reduced, shards }: FlatGradients,
 ): GradientHandling {
   const put = 2 * computed;
-  if (!pass.sends || gpus === 1) return { bytesPerElement: put, launches: 0 };
+  const added = pass.adds ? 3 * (shards === 1 ? computed : 4 / shards) : 0;
+  if (!pass.sends || gpus === 1) return { bytesPerElement: put + added, launches: 0 };
   const cast = computed === reduced ? 0 : computed + reduced;
   const divided = 2 * reduced;
-  const added = pass.adds ? (3 * 4) / shards : 0;
   return { bytesPerElement: put + cast + divided + added, launches: 0 };
 }
 
