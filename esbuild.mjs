@@ -39,15 +39,16 @@ const bundles = [
     entryPoints: { 'client-web': 'client/src/browser/main.ts' },
     external: ['vscode'],
   },
-  {
-    ...node,
-    entryPoints: { server: 'server/src/node/serverMain.ts' },
-    banner: { js: bundleAddress },
-  },
+  { ...node, entryPoints: { server: 'server/src/cli/launchServer.ts' }, banner: { js: bundleAddress } },
   { ...browser, format: 'iife', entryPoints: { 'server-worker': 'server/src/browser/serverMain.ts' } },
   {
     ...node,
-    entryPoints: { 'cli-main': 'server/src/cli/main.ts' },
+    entryPoints: { main: 'server/src/cli/main.ts' },
+    banner: { js: bundleAddress },
+  },
+  {
+    ...node,
+    entryPoints: { mcp: 'server/src/cli/mcp/serveTools.ts' },
     banner: { js: bundleAddress },
   },
   {
@@ -84,10 +85,16 @@ const oneLocale = {
 
 rmSync(dist, { recursive: true, force: true });
 mkdirSync(dist, { recursive: true });
-cpSync(join(root, 'server/src/benchmark/runner'), join(dist, 'runner'), {
-  recursive: true,
-  filter: (path) => !/__pycache__|\.pyc$/.test(path),
-});
+/** Programs of Python that run beside the bundles. */
+for (const [from, to] of [
+  ['server/src/benchmark/runner', 'runner'],
+  ['server/src/export/python', 'export'],
+]) {
+  cpSync(join(root, from), join(dist, to), {
+    recursive: true,
+    filter: (path) => !/__pycache__|\.pyc$/.test(path),
+  });
+}
 
 const contexts = await Promise.all(
   bundles.map((bundle) =>

@@ -7,6 +7,7 @@ export default defineConfig({
     exclude: ['test/e2e/**', 'test/bench/**', 'node_modules/**'],
     // What the editor gives its extensions exists nowhere else.
     alias: { vscode: fileURLToPath(new URL('test/client/vscode.ts', import.meta.url)) },
+    setupFiles: ['test/support/seed.ts'],
     testTimeout: 30_000,
     maxWorkers: 2,
   },

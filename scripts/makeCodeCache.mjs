@@ -1,5 +1,5 @@
 /**
- * Writes `dist/cli-main.cache`: the code that V8 compiled of the command line's bundle, for `server/src/cli/launch.ts`.
+ * Writes `dist/main.cache`: the code that V8 compiled of the command line's bundle, for `server/src/cli/launch.ts`.
  *
  * The cache is made after the commands below have run, so that the functions they called are in it, compiled.
  * Their output is the caller's to throw away.
@@ -39,4 +39,4 @@ for (const run of runs) {
   delete require.cache[join(root, 'dist/cli.js')];
   require(join(root, 'dist/cli.js'));
 }
-process.on('exit', () => writeFileSync(join(root, 'dist/cli-main.cache'), script.createCachedData()));
+process.on('exit', () => writeFileSync(join(root, 'dist/main.cache'), script.createCachedData()));

@@ -25,7 +25,10 @@ if (paths.length === 0) {
 }
 
 const rooms = new Set(paths.map((path) => path.split('/')[2]));
-const tests = values.tests?.split(',') ?? [...rooms].map((room) => `test/${room}`);
+/** Beside those of its own name: pages of findings are tests of what an estimate says. */
+const furtherTests = { estimate: ['test/finding-pages'] };
+const tests =
+  values.tests?.split(',') ?? [...rooms].flatMap((room) => [`test/${room}`, ...(furtherTests[room] ?? [])]);
 process.env.MUTANT_TESTS = tests
   .map((path) => (path.endsWith('.ts') ? path : `${path}/**/*.test.ts`))
   .join(',');

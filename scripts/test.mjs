@@ -31,7 +31,7 @@ const stages = [
   stage('bundles', 'budgets and exports of the bundles', ['scripts/checkBundles.mjs']),
   { name: 'unit', what: 'unit, protocol, grammar and command-line tests', run: testUnits },
   { name: 'runner', what: 'the Python runner', run: testRunner },
-  stage('package', 'the .vsix and its budget', ['scripts/package.mjs']),
+  stage('package', 'the .vsix and the npm package, with their budgets', ['scripts/package.mjs']),
   stage('e2e-web', 'VS Code for the Web in Chromium', ['test/e2e/run.mjs', '--host', 'web', '--packaged']),
   stage('e2e-code-server', 'code-server in Chromium', [
     'test/e2e/run.mjs',

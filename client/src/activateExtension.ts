@@ -12,6 +12,7 @@ import {
 import { registerBenchmark } from './benchmark.ts';
 import { registerBenchmarkResults } from './benchmarkResults.ts';
 import { registerClusterPicker } from './clusterPicker.ts';
+import { registerCostThisModel } from './costThisModel.ts';
 import { trackEstimates } from './estimates.ts';
 import { answerFileRequests } from './fileBytes.ts';
 import { registerFrameworkPicker } from './frameworkPicker.ts';
@@ -25,6 +26,7 @@ import { registerOnnxTextFiles } from './onnxTextFiles.ts';
 import { registerOpenConfig } from './openConfig.ts';
 import type { ClientPlatform } from './platform.ts';
 import { registerPythonLines } from './pythonLines.ts';
+import { registerReadCost } from './readCost.ts';
 import { registerReport } from './report.ts';
 import { registerSetDimensions } from './setDimensions.ts';
 import { registerStatus } from './status.ts';
@@ -75,10 +77,12 @@ export async function activateExtension(
     registerSetDimensions(client, started, estimates),
     registerHeatMarks(client, started, estimates),
     registerPythonLines(client, started, estimates),
+    registerReadCost(started),
     registerReport(client, started, estimates, platform.rendersPages),
     vscode.commands.registerCommand(commands.showLog, () => log.show()),
     registerBenchmark(client, platform.canBenchmark, estimates, log),
     registerBenchmarkResults(client, started, estimates),
+    registerCostThisModel(client, started, platform.canBenchmark, context.workspaceState, log),
     vscode.workspace.onDidGrantWorkspaceTrust(() => {
       started.then(() => client.sendNotification(trustGranted)).catch(() => {});
     }),

@@ -5,13 +5,14 @@ import type { BaseLanguageClient } from 'vscode-languageclient';
 import {
   type BenchmarkParams,
   type BenchmarkProgressParams,
-  type BenchmarkRemedy,
   type BenchmarkResult,
   benchmarkProgress,
   commands,
   runBenchmark,
 } from '../../server/src/protocol.ts';
 import { activeModel, type Estimates, modelAtCursor } from './estimates.ts';
+import { interpreterOf } from './pythonInterpreter.ts';
+import { type Refusal, tellRefusal } from './refusal.ts';
 
 export function registerBenchmark(
   client: BaseLanguageClient,
@@ -48,12 +49,6 @@ export function registerBenchmark(
   });
 }
 
-/** Why nothing ran, and what would help. */
-interface Refusal {
-  readonly message: string;
-  readonly remedy?: BenchmarkRemedy;
-}
-
 function refuse(canBenchmark: boolean, model: vscode.Uri | undefined): Refusal | undefined {
   if (!canBenchmark)
     return {
@@ -73,34 +68,6 @@ function refuse(canBenchmark: boolean, model: vscode.Uri | undefined): Refusal |
       ),
     };
   return undefined;
-}
-
-/** The interpreter that the Python extension has chosen for the model's folder; `undefined` without that extension. */
-async function interpreterOf(model: vscode.Uri): Promise<string | undefined> {
-  const extension = vscode.extensions.getExtension<PythonExtension>(pythonExtension);
-  if (extension === undefined) return undefined;
-  try {
-    const { environments } = await extension.activate();
-    const chosen = environments?.getActiveEnvironmentPath?.(model);
-    if (chosen === undefined) return undefined;
-    // The path may be a folder; what is in it is known to the extension.
-    const resolved = await environments?.resolveEnvironment?.(chosen);
-    return resolved?.executable?.uri?.fsPath ?? chosen.path;
-  } catch {
-    return undefined;
-  }
-}
-
-const pythonExtension = 'ms-python.python';
-
-/** What of the Python extension is used, each part where it has it. Source: @vscode/python-extension. */
-interface PythonExtension {
-  readonly environments?: {
-    getActiveEnvironmentPath?(resource?: vscode.Uri): { readonly path: string };
-    resolveEnvironment?(environment: {
-      readonly path: string;
-    }): Promise<{ readonly executable?: { readonly uri?: vscode.Uri } } | undefined>;
-  };
 }
 
 function runWithProgress(
@@ -137,25 +104,4 @@ function runWithProgress(
       listening.dispose();
     }
   });
-}
-
-/** The message with a button for each thing that helps. */
-async function tellRefusal({ message, remedy }: Refusal, log: vscode.LogOutputChannel): Promise<void> {
-  const actions = new Map<string, () => unknown>();
-  const run =
-    (command: string, ...given: readonly unknown[]) =>
-    () =>
-      vscode.commands.executeCommand(command, ...given);
-  if (remedy === 'python') {
-    if (vscode.extensions.getExtension(pythonExtension) !== undefined)
-      actions.set(vscode.l10n.t('Select Interpreter'), run('python.setInterpreter'));
-    actions.set(
-      vscode.l10n.t('Open Settings'),
-      run('workbench.action.openSettings', 'layercost.benchmark.python'),
-    );
-  }
-  if (remedy === 'trust') actions.set(vscode.l10n.t('Manage Workspace Trust'), run('workbench.trust.manage'));
-  else actions.set(vscode.l10n.t('Show Log'), () => log.show());
-  const picked = await vscode.window.showWarningMessage(message, ...actions.keys());
-  if (picked !== undefined) await actions.get(picked)?.();
 }

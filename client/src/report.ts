@@ -14,9 +14,13 @@ import {
   type ReportPage,
   type ReportParams,
   type ReportResult,
+  type ScenarioChangeParams,
+  type TryScenarioResult,
+  tryScenario,
 } from '../../server/src/protocol.ts';
 import { activeModel, type Estimates, modelAtCursor } from './estimates.ts';
 import { newNonce, reportPanels } from './reportPanel.ts';
+import { applyScenarioChange } from './scenarioSettings.ts';
 
 const scheme = 'layercost-report';
 
@@ -49,18 +53,30 @@ export function registerReport(
       ? client.sendRequest<ReportResult | null>(makeReport, params)
       : client.sendRequest<ReportResult | null>(makeReport, params, token);
   };
-  const panels = reportPanels(({ model, part }, nonce, token) =>
-    ask(
-      {
+  const panels = reportPanels({
+    askForPage: ({ model, part }, change, nonce, token) =>
+      ask(
+        {
+          uri: client.code2ProtocolConverter.asUri(model),
+          page: 'report',
+          format: 'html',
+          nonce,
+          change,
+          ...(part === undefined ? {} : { model: part }),
+        },
+        token,
+      ),
+    tryChange: async ({ model, part }, change, token) => {
+      await started;
+      const params: ScenarioChangeParams = {
         uri: client.code2ProtocolConverter.asUri(model),
-        page: 'report',
-        format: 'html',
-        nonce,
+        change,
         ...(part === undefined ? {} : { model: part }),
-      },
-      token,
-    ),
-  );
+      };
+      return client.sendRequest<TryScenarioResult | null>(tryScenario, params, token);
+    },
+    keepChange: ({ model, part }, change) => applyScenarioChange(client, { document: model, part }, change),
+  });
   const provider: vscode.TextDocumentContentProvider = {
     onDidChange: changed.event,
     provideTextDocumentContent: async (uri) => {

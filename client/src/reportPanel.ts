@@ -4,7 +4,13 @@
  */
 
 import * as vscode from 'vscode';
-import type { LayerLines, ReportResult } from '../../server/src/protocol.ts';
+import type {
+  LayerLines,
+  ReportResult,
+  ScenarioChange,
+  TryScenarioResult,
+} from '../../server/src/protocol.ts';
+import { type PanelMessage, readPanelMessage } from './panelMessage.ts';
 
 export interface ReportedModel {
   readonly model: vscode.Uri;
@@ -13,12 +19,23 @@ export interface ReportedModel {
   readonly title: string;
 }
 
-/** Asks for the page; `undefined` where a newer question came between. */
-export type AskForPage = (
-  reported: ReportedModel,
-  nonce: string,
-  token: vscode.CancellationToken,
-) => Promise<ReportResult | null>;
+/** What a panel asks of the server, and what of it is written down. */
+export interface PanelActions {
+  /** The page of the scenario with a change that is written nowhere. */
+  readonly askForPage: (
+    reported: ReportedModel,
+    change: ScenarioChange,
+    nonce: string,
+    token: vscode.CancellationToken,
+  ) => Promise<ReportResult | null>;
+  /** Its totals alone, which takes a fraction of the time. */
+  readonly tryChange: (
+    reported: ReportedModel,
+    change: ScenarioChange,
+    token: vscode.CancellationToken,
+  ) => Promise<TryScenarioResult | null>;
+  readonly keepChange: (reported: ReportedModel, change: ScenarioChange) => Promise<void>;
+}
 
 export interface ReportPanels extends vscode.Disposable {
   /** Opens the panel of the model beside it, or shows the one that is open. */
@@ -27,7 +44,7 @@ export interface ReportPanels extends vscode.Disposable {
   readonly refresh: (model: vscode.Uri) => void;
 }
 
-export function reportPanels(ask: AskForPage): ReportPanels {
+export function reportPanels(actions: PanelActions): ReportPanels {
   const open = new Map<string, OpenPanel>();
   return {
     show: (reported, page, nonce) => {
@@ -39,7 +56,7 @@ export function reportPanels(ask: AskForPage): ReportPanels {
       }
       open.set(
         key,
-        openPanel(reported, page, nonce, ask, () => open.delete(key)),
+        openPanel(reported, page, nonce, actions, () => open.delete(key)),
       );
     },
     refresh: (model) => {
@@ -69,7 +86,7 @@ function openPanel(
   reported: ReportedModel,
   first: ReportResult,
   nonce: string,
-  ask: AskForPage,
+  actions: PanelActions,
   closed: () => void,
 ): OpenPanel {
   const panel = vscode.window.createWebviewPanel(
@@ -80,19 +97,53 @@ function openPanel(
   );
   let page = first;
   let wasVisible = true;
+  /** What is tried, and written nowhere. */
+  let change: ScenarioChange = {};
   let timer: ReturnType<typeof setTimeout> | undefined;
   let asking: vscode.CancellationTokenSource | undefined;
   panel.webview.html = page.text;
 
-  const load = async (): Promise<void> => {
+  /** Asks what the last question asks; an older one is given up. */
+  const latest = async <Answer>(
+    ask: (token: vscode.CancellationToken) => Promise<Answer | null>,
+  ): Promise<Answer | null> => {
     asking?.cancel();
     const source = new vscode.CancellationTokenSource();
     asking = source;
-    const next = await ask(reported, nonce, source.token).catch(() => null);
-    // A text that cannot be costed for a moment leaves the last page.
-    if (next === null || next.refusal !== undefined || source.token.isCancellationRequested) return;
+    const answer = await ask(source.token).catch(() => null);
+    return source.token.isCancellationRequested ? null : answer;
+  };
+  const load = async (): Promise<void> => {
+    const next = await latest((token) => actions.askForPage(reported, change, nonce, token));
+    if (next === null) return;
+    if (next.refusal !== undefined) {
+      // A text that cannot be costed for a moment leaves the last page; of a scenario that is tried it says why.
+      await panel.webview.postMessage({ kind: 'tried', rows: [], sentence: '', refusal: next.refusal });
+      return;
+    }
     page = next;
-    await panel.webview.postMessage({ kind: 'page', html: page.text });
+    await panel.webview.postMessage({ kind: 'page', html: page.text, tried: page.tried });
+  };
+  const totals = async (): Promise<void> => {
+    const tried = await latest((token) => actions.tryChange(reported, change, token));
+    if (tried !== null) await panel.webview.postMessage({ kind: 'tried', ...tried });
+  };
+  const answer = async (message: PanelMessage): Promise<void> => {
+    switch (message.kind) {
+      case 'open':
+        return goToLayer(reported.model, page.layerLines ?? [], message.layer);
+      case 'try':
+        change = message.change;
+        clearTimeout(timer);
+        return message.whole ? load() : totals();
+      case 'keep':
+        await actions.keepChange(reported, message.change);
+        change = {};
+        return load();
+      case 'ready':
+        await panel.webview.postMessage({ kind: 'first', tried: page.tried });
+        return markAt(vscode.window.activeTextEditor);
+    }
   };
   const markAt = (editor: vscode.TextEditor | undefined): void => {
     if (editor === undefined || editor.document.uri.toString() !== reported.model.toString()) return;
@@ -100,11 +151,7 @@ function openPanel(
     void panel.webview.postMessage({ kind: 'mark', layer: layer ?? '' });
   };
   const subscriptions = vscode.Disposable.from(
-    panel.webview.onDidReceiveMessage((message: unknown) => {
-      const layer = openedLayer(message);
-      if (layer === undefined) markAt(vscode.window.activeTextEditor);
-      else void goToLayer(reported.model, page.layerLines ?? [], layer);
-    }),
+    panel.webview.onDidReceiveMessage((message: unknown) => void answer(readPanelMessage(message))),
     panel.onDidChangeViewState(() => {
       // A hidden page is thrown away, and made again from the text it began with.
       if (panel.visible && !wasVisible) panel.webview.html = page.text;
@@ -127,13 +174,6 @@ function openPanel(
     },
     dispose: () => panel.dispose(),
   };
-}
-
-/** The layer of a click; `undefined` of any other message. */
-function openedLayer(message: unknown): string | undefined {
-  if (typeof message !== 'object' || message === null || !('kind' in message)) return undefined;
-  if (message.kind !== 'open' || !('layer' in message) || typeof message.layer !== 'string') return undefined;
-  return message.layer;
 }
 
 /** The first layer that stands on a line. */

@@ -5,15 +5,17 @@ import { gunzipSync } from 'node:zlib';
 import type { OpenedModel } from '../../server/src/analysis/openedModel.ts';
 import { openModel } from '../../server/src/analysis/openModel.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
-import { planStep } from '../../server/src/estimate/plan/stepPlan.ts';
+import { planStep, stepRange, timesOf } from '../../server/src/estimate/plan/stepPlan.ts';
 import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
 import { kernelKind } from '../../server/src/hardware/kernelKind.ts';
 import { kernelTime, uncorrectedTime } from '../../server/src/hardware/kernelTime.ts';
 import type { KernelWork } from '../../server/src/hardware/kernelWork.ts';
 import { leastTime } from '../../server/src/hardware/leastTime.ts';
+import type { Range } from '../../server/src/model/estimate.ts';
 import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
 import { bytes, flops } from '../../server/src/model/units.ts';
 import { kernelsOfPasses } from '../measured/kernelsOfPasses.ts';
+import { type CauseShares, causeShares } from './stepDoubts.ts';
 
 export interface StepParts {
   readonly seconds: ReadonlyMap<string, number>;
@@ -23,6 +25,9 @@ export interface StepParts {
   readonly fixed: number;
   /** What the FLOPs would take at the peak of the number types they run in. */
   readonly atPeak: number;
+  /** Bounds of the step over the predicted step. */
+  readonly range: Range;
+  readonly shares: CauseShares;
 }
 
 export function openGraph(path: string): OpenedModel {
@@ -54,7 +59,10 @@ export function stepParts(opened: OpenedModel, request: ScenarioRequest): StepPa
   };
   for (const kernel of kernelsOfPasses(plan.lowered)) add(kernel);
   for (const kernel of plan.update.kernels) add(kernel);
-  return { seconds, least, fixed, atPeak };
+  const { low, high } = stepRange(plan);
+  const { step } = timesOf(plan, 'middle');
+  const range = { low: low / step, high: high / step };
+  return { seconds, least, fixed, atPeak, range, shares: causeShares(plan) };
 }
 
 const nothing: Omit<KernelWork, 'launches'> = {

@@ -1,10 +1,18 @@
 /** Training steps of language models over several GPUs, as they were measured and as they are predicted. */
 
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
-import { passesOf, planStep, type StepPlan, timesOf } from '../../server/src/estimate/plan/stepPlan.ts';
+import {
+  passesOf,
+  planStep,
+  type StepPlan,
+  stepRange,
+  timesOf,
+} from '../../server/src/estimate/plan/stepPlan.ts';
 import { curvesOf } from '../../server/src/hardware/curves.ts';
 import { kernelKind } from '../../server/src/hardware/kernelKind.ts';
 import { kernelTime, uncorrectedTime } from '../../server/src/hardware/kernelTime.ts';
+import type { Range } from '../../server/src/model/estimate.ts';
+import { type CauseShares, causeShares } from '../calibrate/stepDoubts.ts';
 import type { OpenGraph } from '../validate/graphs.ts';
 import { machine } from '../validate/scaling/clusters.ts';
 import { kernelsOfPasses } from './kernelsOfPasses.ts';
@@ -22,7 +30,8 @@ export interface LanguageStep {
   readonly measured: number;
   readonly predicted: number;
   /** 80 % of what is measured should lie within, in seconds. */
-  readonly range: readonly [low: number, high: number];
+  readonly range: Range;
+  readonly shares: CauseShares;
   /** Seconds of its matmuls on tensor cores: as predicted, and as their curve has them one at a time. */
   readonly matmuls: { readonly predicted: number; readonly alone: number };
 }
@@ -52,7 +61,8 @@ function predictedStep(row: MeasuredRow, open: OpenGraph): LanguageStep {
     gpus: scenario.gpus,
     measured: numberIn(row, 'milliseconds') * 1e-3,
     predicted: timesOf(plan, 'middle').step,
-    range: [timesOf(plan, 'low').step, timesOf(plan, 'high').step],
+    range: stepRange(plan),
+    shares: causeShares(plan),
     matmuls: matmulsOf(plan),
   };
 }

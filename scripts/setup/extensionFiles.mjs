@@ -16,13 +16,13 @@ const required = [
   'dist/server.js',
   'dist/server-worker.js',
   'dist/cli.js',
-  'dist/cli-main.js',
+  'dist/main.js',
   'dist/runner/__main__.py',
   'dist/THIRD-PARTY-NOTICES.txt',
 ];
 
 /** For building and testing only; a package that ships bundles needs none of it. */
-const manifestKeysOfTheProject = ['private', 'scripts', 'dependencies', 'devDependencies', 'overrides'];
+const manifestKeysOfTheProject = ['files', 'scripts', 'devDependencies', 'overrides'];
 
 /** @returns {(path: string) => boolean} whether a path, relative to the extension and with slashes, may ship */
 export function readAllowList() {
@@ -71,7 +71,7 @@ export function stageExtension(folder) {
 /** Files of the project that could ship: those at its top, and those of the folders that are no source. */
 function listFiles() {
   const atTop = readdirSync(root, { withFileTypes: true }).filter((entry) => entry.isFile());
-  const inside = ['dist', 'docs', 'media', 'syntaxes']
+  const inside = ['dist', 'docs', 'l10n', 'media', 'syntaxes']
     .filter((folder) => existsSync(join(root, folder)))
     .flatMap((folder) => readdirSync(join(root, folder), { recursive: true, withFileTypes: true }))
     .filter((entry) => entry.isFile())

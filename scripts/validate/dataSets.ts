@@ -21,11 +21,15 @@ export interface DataSet {
    * judged by one launch time of its machine, that of the others of these rows.
    */
   readonly hostOf?: (row: MeasuredRow) => boolean;
+  /** Present where its steps show a known fault, which ranges are not to cover. */
+  readonly setsNoRange?: true;
   /** Seconds of what was timed with a step and is no part of it. */
   readonly beside?: (row: MeasuredRow) => number;
 }
 
 const unseen = 'all rows: no step of this set was fitted to';
+
+const timm = (model: string): string => `shared:models/timm-train/${model}.onnx.gz`;
 
 export const dataSets: readonly DataSet[] = [
   {
@@ -166,7 +170,38 @@ export const dataSets: readonly DataSet[] = [
     peer: 'Habitat: as above',
     held: unseen,
   },
+  timmInference(
+    'RTX 3090',
+    'rtx-3090',
+    'no',
+    'none: steps of training of these networks on this GPU were fitted to',
+  ),
+  timmInference('RTX 4090', 'rtx-4090', 'no', `${unseen}, and nothing of this GPU`),
+  timmInference('RTX 4090, compiled', 'rtx-4090', 'yes', 'as above, and nothing compiled was fitted to'),
+  timmInference('RTX 5090', 'rtx-5090', 'no', `${unseen}, and nothing of this GPU`),
 ];
+
+/** Every option is the default but the layout of the images, which the table names. */
+function timmInference(title: string, gpu: string, compiled: 'yes' | 'no', held: string): DataSet {
+  return {
+    title: `timm, inference, ${title}, amp`,
+    file: 'steps-timm-inference.csv',
+    accepts: (row) => row.gpu === gpu && row.compiled === compiled,
+    graph: ({ model = '' }) => timm(model),
+    request: (row) => ({
+      ...passOf(row),
+      mode: 'inference',
+      optimizer: 'none',
+      framework: {
+        name: 'pytorch-ddp',
+        options: { 'memory-format': row.layout ?? '', ...(isCompiled(row) ? { compile: 'true' } : {}) },
+      },
+    }),
+    peer: '',
+    held,
+    setsNoRange: true,
+  };
+}
 
 /** Steps that wait for the host alone. */
 const setsMxnetLaunch = (row: MeasuredRow): boolean =>
@@ -338,7 +373,6 @@ function copyOfImages(row: MeasuredRow): number {
   return isOfFirstScript(row) ? 0 : (numberIn(row, 'batch') * 3 * 224 * 224 * 4) / 1.28e9;
 }
 
-const timm = (model: string): string => `shared:models/timm-train/${model}.onnx.gz`;
 const torchvision = (file: string): string => `shared:models/torch-export/torchvision/${file}.onnx.gz`;
 
 const caffe = (folder: string): string => `shared:models/caffe-bvlc/models/${folder}/deploy.prototxt`;

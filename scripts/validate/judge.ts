@@ -1,9 +1,11 @@
 /** Predictions of the rows of a data set beside what was measured, and what is said of them all. */
 
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
-import { planStep, type StepPlan, timelineOf } from '../../server/src/estimate/plan/stepPlan.ts';
+import { planStep, type StepPlan, stepRange, timelineOf } from '../../server/src/estimate/plan/stepPlan.ts';
 import { launchOf } from '../../server/src/frameworks/pytorch/eagerLaunch.ts';
+import type { Range } from '../../server/src/model/estimate.ts';
 import { quantile } from '../calibrate/descend.ts';
+import { type CauseShares, causeShares } from '../calibrate/stepDoubts.ts';
 import { type MeasuredRow, numberIn } from '../measured/readMeasured.ts';
 import type { DataSet } from './dataSets.ts';
 import type { OpenGraph } from './graphs.ts';
@@ -14,7 +16,8 @@ export interface JudgedRow {
   readonly predicted: number;
   readonly measured: number;
   /** 80 % of what is measured should lie within. */
-  readonly range: readonly [low: number, high: number];
+  readonly range: Range;
+  readonly shares: CauseShares;
   /** What the FLOPs would take at the peak of the number types they run in. */
   readonly atPeak: number;
 }
@@ -101,11 +104,13 @@ function tryDataSet(
     const more = beside?.(row) ?? 0;
     for (const [index, launch] of launches.entries()) {
       const hosted = launch === undefined ? plan : withLaunch(plan, launch);
+      const { low, high } = stepRange(hosted);
       trials[index]?.push({
         row,
         predicted: timelineOf(hosted, 'middle').step + more,
         measured: numberIn(row, 'milliseconds') * 1e-3,
-        range: [timelineOf(hosted, 'low').step + more, timelineOf(hosted, 'high').step + more],
+        range: { low: low + more, high: high + more },
+        shares: causeShares(hosted),
         atPeak,
       });
     }
@@ -157,7 +162,3 @@ export function baselineRatios(rows: readonly Pick<JudgedRow, 'atPeak' | 'measur
   const utilisation = quantile(shares, 0.5);
   return rows.map(({ atPeak, measured }) => atPeak / utilisation / measured);
 }
-
-/** Share of the rows whose measured time lies in the range that was given. */
-export const shareInRange = (rows: readonly JudgedRow[]): number =>
-  rows.filter(({ measured, range: [low, high] }) => low <= measured && measured <= high).length / rows.length;

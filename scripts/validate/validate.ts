@@ -10,9 +10,12 @@ import { accuracyPage, accuracyTable, type Entry, rowLines } from './accuracyPag
 import { collectiveSection, judgeCollectives } from './collectives.ts';
 import { dataSets } from './dataSets.ts';
 import { graphOpener } from './graphs.ts';
-import { baselineRatios, judgeDataSet, ratiosOf, shareInRange, statisticsOf } from './judge.ts';
+import { doubtsOfAll, judgeRanges, type RangedStep } from './heldRanges.ts';
+import { baselineRatios, judgeDataSet, ratiosOf, statisticsOf } from './judge.ts';
 import { kernelEntries, type LayerEntry, layerEntry, layerTable } from './layerPage.ts';
 import { layerSets } from './layerSets.ts';
+import { megatronRows, nanotronRows } from './parallel/parallelRows.ts';
+import { parallelSection } from './parallel/parallelSection.ts';
 import { judgeBatches, judgeLivePeaks, judgePeaks, livePeaks, peakSection } from './peaks.ts';
 import { judgeLanguage, languageSection } from './scaling/languageSection.ts';
 import { judgeScaling } from './scaling/scaledSets.ts';
@@ -27,7 +30,8 @@ export function validate(
   const measured = join(root, 'measured');
   const open = graphOpener(root, shared);
   const absent: string[] = [];
-  const entries: Entry[] = [];
+  const found: Omit<Entry, 'range'>[] = [];
+  const ranged: RangedStep[] = [];
   const lines: string[] = [];
   for (const set of dataSets) {
     const judged = judgeDataSet(set, readMeasured(measured, set.file), open);
@@ -35,24 +39,42 @@ export function validate(
       absent.push(set.title);
       continue;
     }
-    entries.push({
+    ranged.push(
+      ...judged.rows.map((step) => ({
+        ...step,
+        set: set.title,
+        source: `${set.file} ${step.row.source ?? ''}`,
+        isUnfitted: set.setsNoRange === true,
+      })),
+    );
+    found.push({
       ...set,
       rows: judged.rows.length,
       left: judged.left.length,
       statistics: statisticsOf(ratiosOf(judged.rows)),
       baseline: statisticsOf(baselineRatios(judged.rows)),
-      inRange: shareInRange(judged.rows),
     });
     if (listed) lines.push(set.title, ...rowLines(judged.rows));
   }
   const timm = timmEntries(measured, join(shared, 'models/timm-train'));
   if (timm === undefined) absent.push('timm, training');
-  else entries.push(...timm);
+  else {
+    found.push(...timm.entries);
+    ranged.push(...timm.steps);
+  }
   const scaled = judgeScaling(measured, open);
   if (scaled === undefined) absent.push('several GPUs');
   else if (listed) for (const { title, rows } of scaled) lines.push(title, ...scaledLines(rows));
   const language = judgeLanguage(languageSteps(measured, open));
   if (listed) lines.push('Language models', ...scaledLines(language));
+  const nanotron = nanotronRows(shared, open);
+  const parallel = parallelSection(nanotron, megatronRows(shared));
+  if (nanotron === undefined) absent.push('GPUs that share a copy of a model');
+  ranged.push(...language);
+  const ranges = judgeRanges(ranged);
+  const fitted = doubtsOfAll(ranged);
+  lines.unshift(`Half-widths by cause, as fitted: ${JSON.stringify(fitted.doubts)}`);
+  const entries = found.map((entry) => ({ ...entry, range: ranges.get(entry.title) }));
   const { summary, held } = calibrate(measured);
   const layers: LayerEntry[] = [];
   for (const set of layerSets) {
@@ -69,32 +91,44 @@ export function validate(
       ? ''
       : `\n${peakSection(judgePeaks(measured, open), live, batches)}`;
   return {
-    page: `${accuracyPage(entries, layers, summary)}\n${collectiveSection(judgeCollectives(measured))}\n${scalingSection(scaled ?? [])}\n${languageSection(language)}${peaks}`,
-    table: [accuracyTable(entries), '', layerTable(layers), '', ...lines].join('\n'),
+    page: `${accuracyPage(entries, layers, summary, fitted.steps)}\n${collectiveSection(judgeCollectives(measured))}\n${scalingSection(scaled ?? [])}\n${languageSection(language, ranges)}${parallel}${peaks}`,
+    table: [accuracyTable(entries), '', layerTable(layers), parallel, ...lines].join('\n'),
     absent,
   };
 }
 
 /** Each half of the families is predicted with corrections fitted to the other half. */
-function timmEntries(measured: string, graphs: string): readonly Entry[] | undefined {
+function timmEntries(
+  measured: string,
+  graphs: string,
+): { readonly entries: readonly Omit<Entry, 'range'>[]; readonly steps: readonly RangedStep[] } | undefined {
   const steps = measuredSteps(measured, graphs);
   if (steps === undefined) return undefined;
   const all = judgeSteps(steps);
-  return [...new Set(steps.map(({ key }) => key))].map((key) => {
+  const titleOf = (key: string): string => `timm, training, ${key.replace(' ', ', ')}, amp`;
+  const entries = [...new Set(steps.map(({ key }) => key))].map((key) => {
     const judged = all.filter(({ step }) => step.key === key);
     const ratios = judged.map(({ predicted, step }) => predicted / step.seconds);
     const flat = judged.map(({ step }) => ({ atPeak: step.parts.atPeak, measured: step.seconds }));
     return {
-      title: `timm, training, ${key.replace(' ', ', ')}, amp`,
+      title: titleOf(key),
       file: 'steps-timm.csv',
-      target: { statistic: 'median', most: 0.12, ninetieth: 0.3 },
+      target: { statistic: 'median' as const, most: 0.12, ninetieth: 0.3 },
       peer: 'Habitat: mean 11.8 % over five networks on six GPUs',
       held: 'families of models: corrections of each half of the families are fitted to the other half',
       rows: judged.length,
       left: 0,
       statistics: statisticsOf(ratios),
       baseline: statisticsOf(baselineRatios(flat)),
-      inRange: undefined,
     };
   });
+  const ranged = all.map(({ step: { key, parts, seconds }, predicted }) => ({
+    set: titleOf(key),
+    source: 'steps-timm.csv',
+    predicted,
+    measured: seconds,
+    range: { low: parts.range.low * predicted, high: parts.range.high * predicted },
+    shares: parts.shares,
+  }));
+  return { entries, steps: ranged };
 }

@@ -40,6 +40,7 @@ export const commands = {
   choosePrecision: 'layercost.choosePrecision',
   chooseFramework: 'layercost.chooseFramework',
   benchmark: 'layercost.benchmark',
+  costThisModel: 'layercost.costThisModel',
   benchmarkResults: 'layercost.benchmarkResults',
   newSpec: 'layercost.newSpec',
   openConfig: 'layercost.openConfig',
@@ -48,6 +49,7 @@ export const commands = {
   goToNextExpensive: 'layercost.goToNextExpensive',
   goToPreviousExpensive: 'layercost.goToPreviousExpensive',
   listLayersByCost: 'layercost.listLayersByCost',
+  readCost: 'layercost.readCost',
   setDimensions: 'layercost.setDimensions',
   changeScenario: 'layercost.changeScenario',
   listFixes: 'layercost.listFixes',
@@ -189,6 +191,8 @@ export interface ReportParams {
   readonly format: 'markdown' | 'text' | 'html';
   /** Of the script and style of an HTML page: nothing without it runs. */
   readonly nonce?: string;
+  /** Tried, not written: the HTML page is of the scenario with it. */
+  readonly change?: ScenarioChange;
 }
 export interface ReportResult {
   readonly text: string;
@@ -196,6 +200,29 @@ export interface ReportResult {
   /** Beside an HTML page: the lines of the text and the layers that stand on them. */
   readonly layerLines?: readonly LayerLines[];
   /** Why there is no report: nothing of the model could be costed. The text says so too. */
+  readonly refusal?: string;
+  /** Beside an HTML page: its scenario and what it comes to, to go back to it. */
+  readonly tried?: TriedScenario;
+}
+
+export interface TriedScenario {
+  readonly label: string;
+  /** Step and throughput in words. */
+  readonly result: string;
+  /** Values by key of `ScenarioChange`. */
+  readonly values: Readonly<Record<string, string>>;
+  /** Samples per second. */
+  readonly throughput: number | null;
+  readonly fits: boolean;
+}
+
+/** Client to server: the totals of an open model with a change of its scenario that is written nowhere. */
+export const tryScenario = 'layercost/tryScenario';
+export interface TryScenarioResult {
+  readonly rows: readonly { readonly name: string; readonly value: string; readonly detail: string }[];
+  /** What limits the step. */
+  readonly sentence: string;
+  /** Why it cannot be costed. */
   readonly refusal?: string;
 }
 
@@ -309,6 +336,30 @@ export interface BenchmarkProgressParams {
   readonly message: string;
   /** Share done, from 0 to 1, where it is known. */
   readonly fraction?: number;
+}
+
+/** Client to server: writes a model of Python as an archive of `torch.export`, in the person's own interpreter. */
+export const exportPython = 'layercost/exportPython';
+export interface ExportPythonParams {
+  /** Of the Python file. */
+  readonly uri: string;
+  /** A class or function of the file, called without arguments. */
+  readonly name: string;
+  /** The interpreter that the editor's Python extension has chosen; the setting goes before it. */
+  readonly python?: string;
+  /** What `forward` is called with, as a person wrote it: `tokens=int64[batch, 128]; mask=bool[batch, 128]`. */
+  readonly inputs?: string;
+}
+export type ExportPythonResult =
+  | { readonly kind: 'done'; readonly archive: string; readonly notes: readonly string[] }
+  | { readonly kind: 'cancelled' }
+  | { readonly kind: 'failed'; readonly message: string; readonly remedy?: BenchmarkRemedy | 'inputs' };
+
+/** Server to client while an export runs. */
+export const exportProgress = 'layercost/exportProgress';
+export interface ExportProgressParams {
+  readonly uri: string;
+  readonly message: string;
 }
 
 /** Client to server: the kept benchmark results of the workspace of a model, the newest first. */

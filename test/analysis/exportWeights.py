@@ -122,6 +122,29 @@ class Windows(nn.Module):
         return x
 
 
+class Computed(nn.Module):
+    """Decays of a state-space model, whose rows begin alike (Gu and Dao, arXiv 2312.00752), are computed from a parameter."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.decay = nn.Parameter(torch.log(torch.arange(1, 5).float()).repeat(WIDTH, 1))
+        self.mix = nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.exp(self.mix(x)[..., None] * -torch.exp(self.decay)).sum(-1)
+
+
+class Normed(nn.Module):
+    """A convolution whose kernel is a direction and a length, each trained (Salimans and Kingma, arXiv 1602.07868)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.convolution = nn.utils.parametrizations.weight_norm(nn.Conv1d(WIDTH, 2 * WIDTH, 3))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.tanh(self.convolution(x.transpose(1, 2)))
+
+
 def copies() -> nn.Module:
     """`nn.TransformerEncoder` copies the layer that it is given."""
     return nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 2)
@@ -137,6 +160,8 @@ MODELS = {
     "copies": (copies, (values[..., :8],)),
     "tables": (Tables, (values,)),
     "windows": (Windows, (torch.randn(2, 8, 8),)),
+    "computed": (Computed, (values,)),
+    "normed": (Normed, (values,)),
 }
 EXPORTS = {
     "default": {},

@@ -115,6 +115,12 @@ test('says so in training, and takes the file as it is in inference', () => {
   expect(codes('inference')).not.toContain('graph/restored-operators');
 });
 
+test('says so on one line, whatever the operator is called', () => {
+  const fused = `g (${image}) => ("y\u001b") { "y\u001b" = com.microsoft.FusedConv<kernel_shape = [3, 3], activation = "Relu">(x, w, b) }`;
+  const said = opened(fused, 'training').issues.find(({ code }) => code === 'graph/restored-operators');
+  expect(said?.message).toContain('first FusedConv `y\\u001b`;');
+});
+
 test('leaves what no rule knows', () => {
   const unknown = `g (${image}) => (y) { y = com.microsoft.FusedConv<kernel_shape = [3, 3], activation = "Snake">(x, w, b) }`;
   expect(opened(unknown).issues.map(({ code }) => code)).not.toContain('graph/restored-operators');

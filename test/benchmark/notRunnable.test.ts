@@ -30,7 +30,6 @@ const ddp = (options: Readonly<Record<string, string>>): ScenarioRequest => ({
 
 it.each<[ScenarioRequest, RegExp]>([
   [{ framework: { name: 'caffe-mpi', options: {} } }, /^caffe-mpi is not PyTorch.* pytorch-ddp/],
-  [{ checkpoint: 'block' }, /cannot run checkpoint block/],
   [ddp({ 'in-place': 'true' }), /cannot run in-place=true/],
   [ddp({ gradients: 'fp32-sums' }), /cannot run gradients=fp32-sums/],
   [ddp({ embeddings: 'table-wise' }), /cannot run embeddings=table-wise/],
@@ -40,11 +39,12 @@ it.each<[ScenarioRequest, RegExp]>([
 
 it('marks of layers are named', () => {
   expect(refusal({}, model(' precision=fp32'))).toMatch(/precision` of .*fc/);
-  expect(refusal({ mode: 'inference' }, model(' recompute'))).toBeUndefined();
+  expect(refusal({}, model(' recompute'))).toBeUndefined();
 });
 
 it.each<[ScenarioRequest]>([
   [{}],
+  [{ checkpoint: 'selective' }],
   [{ accumulate: 4, optimizer: 'sgd' }],
   [ddp({ compile: 'true', 'memory-format': 'channels-last', 'clip-norm': 'true' })],
   [ddp({ 'optimizer-kernels': 'fused', gradients: 'added', weights: 'half', attention: 'eager' })],

@@ -37,7 +37,7 @@ describe('planBenchmark', () => {
 
   it('says what runs', () => {
     expect(plan).toMatchObject({
-      version: 2,
+      version: 3,
       model: 'small',
       batch: 3,
       mode: 'training',

@@ -4,7 +4,7 @@ import type { BenchmarkPlan } from '../../server/src/benchmark/benchmarkPlan.ts'
 export function smallPlan(changes: Partial<BenchmarkPlan> = {}): BenchmarkPlan {
   const activation = { role: 'activation', elementType: 'float32', shape: [4, 8], gradient: true } as const;
   return {
-    version: 2,
+    version: 3,
     model: 'good',
     batch: 4,
     mode: 'training',
@@ -18,6 +18,7 @@ export function smallPlan(changes: Partial<BenchmarkPlan> = {}): BenchmarkPlan {
     addsGradients: false,
     weights: 'fp32',
     convTf32: true,
+    caches: 'hot',
     budgetSeconds: 1,
     opset: 17,
     values: [
@@ -35,6 +36,9 @@ export function smallPlan(changes: Partial<BenchmarkPlan> = {}): BenchmarkPlan {
       { name: 'act', type: 'ReLU', operators: [1] },
     ],
     outputs: ['z'],
+    checkpoint: 'none',
+    recomputed: [],
+    reentrant: false,
     ...changes,
   };
 }

@@ -13,6 +13,8 @@ describe('arguments', () => {
     ['convert m.onnx -h', { command: 'help' }],
     ['--version', { command: 'version' }],
     ['lsp --stdio', { command: 'lsp' }],
+    ['lsp --node-ipc --clientProcessId=123', { command: 'lsp' }],
+    ['lsp --socket=6009', { command: 'lsp' }],
     [
       'convert m.onnx',
       {
@@ -105,9 +107,16 @@ describe('arguments', () => {
   });
 
   it.each([
+    ['plan m.onnx --gpus 8', 'needs --global-batch N'],
+    ['plan m.onnx --global-batch 8', 'needs --gpus N'],
+    ['plan m.onnx --gpus 8,x --global-batch 8', '--gpus x is not a whole number'],
+    ['plan m.onnx --gpus 8 --global-batch 8 --parallel tp=2', '--parallel is searched by layercost plan'],
+    ['plan --gpus 8 --global-batch 8', 'takes one model file'],
+    ['prices a b', 'takes at most one cluster'],
+    ['prices --update f.csv --date soon', '--date is a day such as 2026-03-01'],
     [
       'frobnicate',
-      'there is no command frobnicate; the commands are report, scale, compare, sweep, check, clusters, benchmark, results, convert and lsp',
+      'there is no command frobnicate; the commands are report, scale, plan, compare, sweep, check, clusters, benchmark, calibrate, results, convert, export, prices, lsp and mcp',
     ],
     ['results --compare a', '--compare takes two results, such as --compare A,B'],
     ['results --compare a,b --remove c', '--compare and --remove are two commands; give one of them'],

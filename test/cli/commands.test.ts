@@ -70,6 +70,21 @@ const odd = written(
 );
 
 describe('report', () => {
+  it('prints short JSON by the same schema: totals alone, or with the most expensive layers', async () => {
+    const short = async (...words: string[]) => {
+      const model = join(samples, 'resnet50.onnx');
+      const result = await run('report', model, '--gpus', '8', '--format', 'json', ...words);
+      return { report: reportSchema.parse(JSON.parse(result.out)), length: result.out.length };
+    };
+    const whole = await short();
+    const summary = await short('--summary');
+    const top = await short('--top', '3');
+    expect(summary.report.totals).toEqual(whole.report.totals);
+    expect([summary.report.layers, summary.report.messages]).toEqual([[], undefined]);
+    expect(top.report.layers.length).toBe(3);
+    expect(summary.length).toBeLessThan(whole.length / 20);
+  });
+
   it('prints JSON by its schema, and nothing else', async () => {
     const result = await run('report', join(samples, 'resnet50.onnx'), '--batch', '1', '--format', 'json');
     expect([result.status, result.err]).toEqual([0, '']);

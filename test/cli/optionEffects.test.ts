@@ -66,6 +66,12 @@ const values: Readonly<Record<keyof typeof scenarioOptions, readonly (readonly [
     ['selective', 'checkpoint'],
     ['alternate', 'checkpoint'],
   ],
+  parallel: [
+    ['tp=2', 'parallel'],
+    ['tp=2,sp', 'parallel'],
+    ['pp=2', 'parallel'],
+    ['pp=2,stages=uniform', 'stages'],
+  ],
   loss: [
     ['none', 'loss'],
     ['cross-entropy', 'loss'],

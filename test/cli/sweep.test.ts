@@ -137,7 +137,8 @@ test.each([
     `sweep m.onnx --batch ${Array.from({ length: 201 }, (_, index) => index + 1)}`,
     /201 combinations; at most 200/,
   ],
-  ['report m.onnx --summary --format json', /--summary is for the table/],
+  ['report m.onnx --summary --format csv', /--summary is for the table and JSON/],
+  ['report m.onnx --top 3 --format csv', /--top is for the layers of the table and of JSON/],
 ])('refuses %s', async (line, message) => {
   expect(await printed(line)).toMatch(message);
 });

@@ -244,8 +244,8 @@ const rows: readonly Row[] = [
     'link',
     (14 * 3.4 + 2 * 8.4) * us + (7 / 4) * ((64 * mb) / 235e9),
   ],
-  // NCCL: 8.4 µs; inside 1.4 times the latency of a step for each of 7 others, at least 3 µs where a network is; the other
-  // nodes' GPUs one by one, over the ports that the node shares.
+  // NCCL: 8.4 µs; inside 1.4 times the latency of a step for each of 7 others, at least 3 µs where a network is; eight of the
+  // other nodes' GPUs at a time, over the ports that the node shares.
   [
     'dgx-h100',
     8,
@@ -264,7 +264,7 @@ const rows: readonly Row[] = [
     64 * mb,
     'pairwise',
     'network',
-    (8.4 + 7 * 1.4 * 3.4 + 24 * 14) * us + (64 * mb * 8 * (24 / 32)) / 387e9,
+    (8.4 + 7 * 1.4 * 3.4 + (24 / 8) * 14) * us + (64 * mb * 8 * (24 / 32)) / 387e9,
   ],
   // Parallel aggregated trees: 8 µs, lg 8 steps at 1/3.5, 2.8 µs a rank; three quarters of one port of eight.
   [

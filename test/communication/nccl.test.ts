@@ -4,6 +4,7 @@ import { hierarchicalCandidates } from '../../server/src/communication/hierarchi
 import { type Links, linksOf } from '../../server/src/communication/links.ts';
 import { nvlsRound } from '../../server/src/communication/nccl/nvlsRound.ts';
 import { treeCorrection } from '../../server/src/communication/nccl/treeCorrection.ts';
+import { treeRound } from '../../server/src/communication/nccl/treeRound.ts';
 import { ncclCandidates } from '../../server/src/communication/nccl/tuning.ts';
 import { treeThreshold24 } from '../../server/src/communication/nccl/version24.ts';
 import {
@@ -235,15 +236,66 @@ test.each([
   expect(nvlsRound(bytes(size), links('dgx-h100', 8 * nodes, nodes))).toBe(round);
 });
 
-test('NVLink SHARP between nodes waits for two rounds that NCCL does not count when it chooses', () => {
+test('NVLink SHARP waits for two rounds at each level of the tree of nodes', () => {
   const startOf = (nodes: number) => {
     const found = ncclCandidates('2.30', 'all-reduce', links('dgx-h100', 8 * nodes, nodes), bytes(2 ** 30));
     const nvls = found.find(({ algorithm }) => algorithm.startsWith('nvls'));
-    return (nvls?.uncounted ?? 0) / (nvls?.transfer ?? 0);
+    return (nvls?.filling ?? 0) / (nvls?.transfer ?? 0);
   };
   expect(startOf(1)).toBe(0);
   expect(startOf(2)).toBeCloseTo(2 / 64, 9);
-  expect(startOf(8)).toBeCloseTo(2 / 128, 9);
+  expect(startOf(4)).toBeCloseTo((2 * 2) / 128, 9);
+  expect(startOf(8)).toBeCloseTo((2 * 3) / 128, 9);
+});
+
+/**
+ * By hand after NCCL's calcCollChunking, 16 channels of H100 (24 of A100), 8 GPUs a node. LL128 wants 8 · (1 + lg nodes + 0.8)
+ * rounds down to 128 KiB and 2 · of them down to 32 KiB, from 576,000 bytes; Simple 8 · (7 + lg nodes), then 4 ·, then 1 ·, from 512 KiB.
+ */
+test.each([
+  // 64 MiB / (16 · 576,000) is 7 rounds, of 22.4 wanted: halved twice it is 29.
+  ['LL128', 2, 64, 16 * 144_000],
+  // 1 GiB / (16 · 576,000) is 116 rounds: enough for the 38.4 of 8 nodes.
+  ['LL128', 8, 1024, 16 * 576_000],
+  ['LL128', 8, 256, 16 * 288_000],
+  // 1 MiB: 72,000, then 32 KiB is the least; 36,000 is still over it.
+  ['LL128', 8, 1, 16 * 18_000],
+  ['Simple', 2, 1024, 16 * 512 * 1024],
+  ['Simple', 8, 256, 16 * 128 * 1024],
+  ['Simple', 8, 16, 16 * 64 * 1024],
+  ['Simple', 8, 1, 16 * 32 * 1024],
+  ['LL', 8, 1, 16 * 32 * 1024],
+] as const)(
+  'a tree with %s over %i nodes passes %i MiB on in rounds of %i bytes',
+  (protocol, nodes, mebi, round) => {
+    expect(treeRound(protocol, bytes(mebi * 2 ** 20), links('dgx-h100', 8 * nodes, nodes))).toBe(round);
+  },
+);
+
+test('a tree over nodes waits for a round at each level, up and down; within a node for none', () => {
+  const waits = (nodes: number, mebi: number) => {
+    const found = ncclCandidates(
+      '2.30',
+      'all-reduce',
+      links('dgx-h100', 8 * nodes, nodes),
+      bytes(mebi * 2 ** 20),
+    );
+    const tree = candidate(found, 'tree', 'Simple');
+    return (tree?.filling ?? 0) / (tree?.transfer ?? 0);
+  };
+  expect(waits(1, 256)).toBe(0);
+  expect(waits(8, 256)).toBeCloseTo((2 * 3 * 16 * 128) / (256 * 1024), 9);
+});
+
+test('what was measured of trees over more than two nodes is not exceeded', () => {
+  const of = (nodes: number) => links('p5-48xlarge', 8 * nodes, nodes);
+  expect(of(2)).toMatchObject({
+    tree: Number.POSITIVE_INFINITY,
+    switchedTree: Number.POSITIVE_INFINITY,
+  });
+  expect(of(8)).toMatchObject({ tree: 205e9, switchedTree: 306e9 });
+  expect(of(8).doubt.network.high).toBeCloseTo(2 * of(2).doubt.network.high, 12);
+  expect(links('dgx-h100', 64, 8)).toMatchObject({ tree: Number.POSITIVE_INFINITY });
 });
 
 /**

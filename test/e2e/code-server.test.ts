@@ -3,13 +3,21 @@
 import { launchCodeServer } from './harness/host.ts';
 import { testIn } from './harness/testIn.ts';
 import { onnxScenarios } from './onnxScenarios.ts';
-import { benchmarkScenarios, renderedReport, renderedScaling, reportPanel, scenarios } from './scenarios.ts';
+import {
+  benchmarkScenarios,
+  renderedReport,
+  renderedScaling,
+  reportPanel,
+  scenarios,
+  triesScenario,
+} from './scenarios.ts';
 
 testIn(launchCodeServer, [
   ...scenarios,
   ...onnxScenarios,
   renderedReport,
   reportPanel,
+  triesScenario,
   renderedScaling,
   ...benchmarkScenarios,
 ]);

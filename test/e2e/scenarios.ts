@@ -2,12 +2,14 @@
 
 import { expect } from 'vitest';
 import type { EditorPage } from './harness/editorPage.ts';
-import type { Host } from './harness/host.ts';
+import type { Host, HostWishes } from './harness/host.ts';
 import { placeIn, placeOf, smallSpec, wideSpec, workspaceFiles } from './harness/workspace.ts';
 
 /** A scenario: what it shows, and the steps. */
 export interface Scenario {
   readonly name: string;
+  /** What its editor needs beside the usual. */
+  readonly wishes?: HostWishes;
   readonly steps: (editor: EditorPage, host: Host) => Promise<void>;
 }
 
@@ -109,6 +111,18 @@ const leadsToCosts: Scenario = {
   },
 };
 
+const saysCosts: Scenario = {
+  name: 'a command says what the hints of a line show',
+  steps: async (editor) => {
+    await editor.openFile('gpt2.layers.yaml');
+    await editor.lensMatching(/batch 8/);
+    const { line } = placeOf('gpt2.layers.yaml', '- fc: ', 'Linear');
+    await editor.goTo(line, 1);
+    await editor.runCommand('Layercost: Read Cost of Line');
+    await editor.notificationMatching(new RegExp(`Line ${line}: .*FLOP`));
+  },
+};
+
 const warnsWhileTyping: Scenario = {
   name: 'warnings follow while a layer spec is typed',
   steps: async (editor) => {
@@ -126,8 +140,11 @@ const startsSpec: Scenario = {
   name: 'a new spec begins with a model, and keys complete while typing',
   steps: async (editor) => {
     await editor.runCommand('Layercost: New Layer Spec');
-    await editor.proposalMatching(/^transformer/);
+    await editor.chooseInQuickInput('transformer', 'transformer');
+    await editor.lineMatching(/TransformerEncoderLayer|MultiheadAttention/);
     await editor.press('Escape');
+    await editor.press('Control+a');
+    await editor.press('Delete');
     await editor.type('lay');
     await editor.proposalMatching(/^layers/);
     await editor.press('Tab');
@@ -272,6 +289,52 @@ export const reportPanel: Scenario = {
   },
 };
 
+/** Another scenario is looked at while the text stays, then kept. */
+export const triesScenario: Scenario = {
+  name: 'another scenario is tried in the report, and kept when asked',
+  steps: async (editor) => {
+    await editor.openFile('gpt2.layers.yaml');
+    await editor.lensMatching(/batch 8/);
+    await editor.runCommand('Layercost: Show Report');
+    await editor.pageMatching(/batch 8 per GPU/);
+    const panel = await editor.until('the controls of the report', async () => {
+      for (const frame of editor.page.frames().slice(1)) {
+        const count = await frame
+          .locator('body.scripted #what-if')
+          .count()
+          .catch(() => 0);
+        if (count > 0) return frame;
+      }
+      return undefined;
+    });
+    const step = panel.locator('dl.glance b').first();
+    const before = await step.textContent();
+    await panel.locator('#what-if [name=batch]').focus();
+    await editor.press('ArrowRight');
+    await editor.until('the totals of another batch', async () =>
+      (await step.textContent()) === before ? undefined : true,
+    );
+    await editor.pageMatching(/batch 16 per GPU/);
+    // The text is as it was; a click into it brings it to the front.
+    const text = editor.page.locator('.editor-group-container .view-line').first();
+    await text.click();
+    await editor.lensMatching(/batch 8/);
+    await panel.locator('#what-if [name=checkpoint]').selectOption('block');
+    await editor.pageMatching(/checkpoint block/);
+    await editor.until('what was tried', async () =>
+      (await panel.locator('#tried li').count()) >= 3 ? true : undefined,
+    );
+    await panel.locator('#keep').click();
+    await text.click();
+    await editor.lensMatching(/batch 16/);
+    await editor.goTo(49);
+    await editor.lineMatching(/checkpoint: block/);
+    await editor.until('a scenario that is written', async () =>
+      (await panel.locator('#keep').isDisabled()) ? true : undefined,
+    );
+  },
+};
+
 /** The last line of the curve, which is as long as the cluster suggests. */
 const largest = /64 +8 +.* of the step|64 +8 +.*compute/;
 
@@ -311,6 +374,7 @@ export const scenarios: readonly Scenario[] = [
   changesCluster,
   changesOwnScenario,
   leadsToCosts,
+  saysCosts,
   warnsWhileTyping,
   startsSpec,
   typesLayer,
@@ -344,6 +408,15 @@ export const benchmarkScenarios: readonly Scenario[] = [
     },
   },
   {
+    name: 'a model of a script is built, and its lines show what they cost',
+    steps: async (editor) => {
+      await editor.openFile(workspaceFiles.script);
+      await editor.runCommand('Layercost: Cost This Model');
+      await editor.lineMatching(/fc1\(x\).*FLOP/);
+      await editor.lensMatching(/Cost This Model/);
+    },
+  },
+  {
     name: 'the benchmark can be cancelled, and keeps what was measured',
     steps: async (editor) => {
       await editor.openFile(workspaceFiles.deep);
@@ -357,6 +430,19 @@ export const benchmarkScenarios: readonly Scenario[] = [
       await editor.until('the end of the benchmark', async () =>
         (await editor.notifications()).length === 0 ? true : undefined,
       );
+      await editor.lensMatching(/measured .* on CPU/);
+    },
+  },
+  {
+    name: 'the benchmark takes the interpreter of the Python extension',
+    wishes: { pythonExtension: true, settings: { 'layercost.benchmark.python': '' } },
+    steps: async (editor) => {
+      await editor.openFile(workspaceFiles.small);
+      await editor.lineMatching(/Linear.*FLOP/);
+      await editor.runCommand('Layercost: Benchmark on GPU');
+      await editor.notificationMatching(/bare-python has no torch/);
+      await editor.pressInNotification('Select Interpreter');
+      await editor.runCommand('Layercost: Benchmark on GPU');
       await editor.lensMatching(/measured .* on CPU/);
     },
   },

@@ -63,6 +63,10 @@ const modelOf = (drawn: readonly Drawn[]) =>
 const longestMessage = ({ messages = [] }: StepCost): number =>
   Math.max(0, ...messages.map(({ time }) => time));
 
+/** Whether gradients go in other messages: MG-WFBP merges by the links there are, once, and may choose worse. */
+const mergesOtherwise = ({ messages: one = [] }: StepCost, { messages: other = [] }: StepCost): boolean =>
+  one.map(({ bytes }) => bytes).join() !== other.map(({ bytes }) => bytes).join();
+
 function ranksMessages(model: TrainingGraph, scenario: Scenario, profile: ClusterProfile): boolean {
   return planStep(model, scenario, profile).traffic.channels.some(({ order }) => order === 'by priority');
 }
@@ -116,10 +120,12 @@ describe.each(frameworks.map(({ name, oneNode }) => [name, oneNode === true] as 
         fc.property(layers, places, factor, (drawn, place, by) => {
           const [model, scenario, slow] = [modelOf(drawn), scenarioOn(place), cluster(place.name)];
           const before = estimateStep(model, scenario, slow);
-          const after = estimateStep(model, scenario, faster(slow, by)).totals.time.step ?? 0;
+          const after = estimateStep(model, scenario, faster(slow, by));
           // By priority, what becomes ready earlier can start before what is more urgent, and is not interrupted.
-          const inTheWay = ranksMessages(model, scenario, slow) ? longestMessage(before) : 0;
-          expect(after).toBeLessThanOrEqual((before.totals.time.step ?? 0) * (1 + 1e-6) + inTheWay);
+          const isAnomalous = ranksMessages(model, scenario, slow) || mergesOtherwise(before, after);
+          const inTheWay = isAnomalous ? longestMessage(before) : 0;
+          const stepBefore = before.totals.time.step ?? Number.NaN;
+          expect(after.totals.time.step).toBeLessThanOrEqual(stepBefore * (1 + 1e-6) + inTheWay);
         }),
         { numRuns: 15 },
       );

@@ -247,7 +247,7 @@ describe('GPUs of two kinds', () => {
 describe('a whole run', () => {
   test('initialisation, steps of all epochs, price', () => {
     const { run, time } = cost({
-      run: { samples: 1000, epochs: 3, start: seconds(60), pricePerGpuHour: 2 },
+      run: { samples: 1000, epochs: 3, start: seconds(60), price: { perGpuHour: 2 } },
     });
     // 1000 samples in steps of 256.
     expect(run?.steps).toBe(12);

@@ -12,7 +12,8 @@ describe('groups of a scenario', () => {
   });
 
   test.each([
-    ['samples=1281167,epochs=90,price=2.5', { samples: 1281167, epochs: 90, pricePerGpuHour: 2.5 }],
+    ['samples=1281167,epochs=90,price=2.5', { samples: 1281167, epochs: 90, price: 2.5 }],
+    ['samples=1000,price=spot', { samples: 1000, epochs: 1, price: 'spot' }],
     ['samples=100,start-seconds=60', { samples: 100, epochs: 1, start: 60 }],
   ])('run %s', (text, value) => {
     expect(readRunGroup(text)).toEqual({ value, problems: [] });

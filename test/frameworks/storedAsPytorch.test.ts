@@ -16,6 +16,10 @@ function lowered(lines: readonly string[], precision: Precision): readonly (Lowe
     'layers:',
     ...lines.map((line) => `  - ${line}`),
   ].join('\n');
+  return operatorsOf(text, precision);
+}
+
+function operatorsOf(text: string, precision: Precision): readonly (LoweredOperator | undefined)[] {
   const opened = openModel(byteSourceOfBuffer(Buffer.from(text)), 'small.layers.yaml');
   const { training, issues } = estimateModel(opened, [{ cluster: 'a100-sxm-80gb', gpus: 1, precision }]);
   if (training === undefined) throw new Error(issues.map(({ message }) => message).join('\n'));
@@ -58,6 +62,52 @@ test.each([
     [conv, 'half: narrow(conv, 1, 0, 4)', 'out: sigmoid(half)', 'more: mul(half, out)'],
     4 * image + 4 * image + 2 * image,
   ],
+  // What the sigmoid gave is kept by it, the rows that the matmul reads lie in another order: torch 2.13 keeps both.
+  [
+    'a reshape of what was transposed is kept beside what it was made from',
+    'fp32',
+    [
+      conv,
+      'on: sigmoid(conv)',
+      'swapped: transpose(on, 1, 2)',
+      'rows: reshape((batch, 16, 128))',
+      'out: Linear(128, 4, bias=False)',
+    ],
+    4 * image + 4 * image + 4 * image,
+  ],
+  [
+    'a reshape that strides can show is kept once',
+    'fp32',
+    [
+      conv,
+      'on: sigmoid(conv)',
+      'rows: reshape((batch, 8, 256))',
+      'swapped: transpose(rows, 1, 2)',
+      'same: reshape((batch, 16, 16, 8))',
+      'out: sigmoid(same)',
+    ],
+    4 * image + 4 * image + 4 * image,
+  ],
+  [
+    'an entry keeps the whole',
+    'fp32',
+    [conv, 'one: select(conv, 1, 0)', 'out: sigmoid(one)', 'more: mul(one, out)'],
+    4 * image + 4 * image + image / 2,
+  ],
+  // Places are computed from shapes, and are 16 numbers of 8 bytes, for all rows: torch 2.13 keeps those, and what is gathered from.
+  [
+    'places that are expanded are kept once',
+    'fp32',
+    [
+      conv,
+      'size: onnx.Shape(conv, start=3)',
+      'end: onnx.Squeeze(size)',
+      'places: onnx.Range(0, end, 1)',
+      'wide: expand(places, 4, 1, 16, 16)',
+      'out: onnx.GatherElements(conv, wide, axis=3)',
+    ],
+    8 * image + 16 * 8,
+  ],
   ['a padding that mirrors keeps what it was given', 'fp32', [conv, 'out: ReflectionPad2d(1)'], 8 * image],
   ['a padding of zeros keeps nothing', 'fp32', [conv, 'out: ZeroPad2d(1)'], 4 * image],
   // Scores of all channels with one matrix for each image: the matrix is written out for each channel.
@@ -76,4 +126,28 @@ test('a matmul reads each operand as it lies where one matrix, or the whole stac
   expect(kernels([conv, 'one: narrow(conv, 1, 0, 1)', 'out: matmul(conv, one)'])).toBe(2);
   expect(kernels([conv, 'w: Parameter(16, 16)', 'out: matmul(conv, w)'])).toBe(1);
   expect(kernels([conv, 'w: Parameter(1, 1, 16, 16)', 'out: matmul(conv, w)'])).toBe(1);
+});
+
+test('bags of a table keep which rows they have, rows added to others are kept with them', () => {
+  const rowsKept = (rows: string): boolean => {
+    const text = [
+      'name: rows',
+      'dims: { batch: 64 }',
+      'inputs: { ids: "int64[batch]", offsets: "int64[16]" }',
+      'layers:',
+      `  - rows: ${rows} from ids`,
+      '  - none: Parameter(16, 32)',
+      '  - place: unsqueeze(offsets, 1)',
+      '  - first: narrow(rows, 0, 0, 16)',
+      "  - out: onnx.ScatterND(none, place, first, reduction='add')",
+    ].join('\n');
+    return operatorsOf(text, 'fp32').some((operator) =>
+      operator?.saved.some(({ bytes }) => bytes === 4 * 64 * 32),
+    );
+  };
+  expect(rowsKept('Embedding(1000, 32)')).toBe(true);
+  const bag = "bag: EmbeddingBag(1000, 32, mode='sum') from ids, offsets";
+  const bags = ['name: bags', 'inputs: { ids: "int64[64]", offsets: "int64[16]" }', 'layers:', `  - ${bag}`];
+  const kept = operatorsOf(bags.join('\n'), 'fp32').flatMap((operator) => operator?.saved ?? []);
+  expect(kept.map(({ bytes }) => Number(bytes))).not.toContain(4 * 64 * 32);
 });

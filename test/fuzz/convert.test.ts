@@ -12,6 +12,8 @@ import { fuzzInput } from './inputs.ts';
 
 const corpus = corpusOf(fileURLToPath(new URL('../../samples', import.meta.url)));
 
+const endings = { onnx: 'onnx', 'onnx-text': 'onnxtxt', 'layer-spec': 'layers.yaml' } as const;
+
 test('what is converted is read again, and what is not says why', () => {
   fc.assert(
     fc.property(
@@ -31,7 +33,7 @@ test('what is converted is read again, and what is not says why', () => {
         } else {
           const { content } = conversion;
           const written = content.to === 'onnx' ? content.bytes : new TextEncoder().encode(content.text);
-          const file = content.to === 'onnx' ? 'again.onnx' : 'again.onnxtxt';
+          const file = `again.${endings[content.to]}`;
           expect(openModel(byteSourceOfBuffer(written), file).onnx).toBeDefined();
         }
       },

@@ -47,7 +47,7 @@ describe('a cluster profile of one’s own', () => {
     expect(cluster?.link?.busBandwidth).toEqual({ value: 18e9, source: 'our nccl-tests of 3 May' });
     expect(cluster?.link?.latency.value).toBeCloseTo(5.7e-6, 12);
     expect(cluster?.network?.portBandwidth.value).toBe(25e9 / 8);
-    expect(cluster?.network?.nodeBandwidth.value).toBe(3.125e9);
+    expect(cluster?.network?.nodeBandwidth.value).toBeCloseTo(((2 * 25e9) / 8) * (1448 / 1538), 3);
   });
 
   test('may say more: link groups, oversubscription, host, storage, price, release of NCCL', () => {

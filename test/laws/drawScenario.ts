@@ -6,13 +6,14 @@ import { readFrameworkDescription } from '../../server/src/formats/framework/rea
 import { frameworks } from '../../server/src/frameworks/registry.ts';
 import { builtInClusters } from '../../server/src/hardware/clusters.ts';
 import { builtInGpus } from '../../server/src/hardware/gpus.ts';
+import { priceKinds } from '../../server/src/model/price.ts';
 import {
   checkpoints,
   type FrameworkChoice,
   type InputScenario,
   optimizers,
   precisions,
-  type RunScenario,
+  type RunRequest,
   type ScenarioRequest,
 } from '../../server/src/model/scenario.ts';
 import { bytes, bytesPerSecond, seconds } from '../../server/src/model/units.ts';
@@ -242,14 +243,14 @@ const inputPipeline: fc.Arbitrary<InputScenario> = fc
   })
   .map(withoutAbsent<InputScenario>);
 
-const wholeRun: fc.Arbitrary<RunScenario> = fc
+const wholeRun: fc.Arbitrary<RunRequest> = fc
   .record({
     samples: fc.constantFrom(1, 1000, 1_281_167),
     epochs: fc.constantFrom(1, 90),
     start: rarely(fc.constant(seconds(60))),
-    pricePerGpuHour: rarely(fc.constant(2.5)),
+    price: rarely(fc.constantFrom(2.5, ...priceKinds)),
   })
-  .map(withoutAbsent<RunScenario>);
+  .map(withoutAbsent<RunRequest>);
 
 /** Values of an option that takes numbers: its default, half of it and four times as much. */
 function valuesOf(name: string, otherwise: string): readonly [string, ...string[]] {
@@ -356,7 +357,7 @@ export function commandOf({ model, request, frameworkFile }: DrawnScenario): str
           ['samples', run.samples],
           ['epochs', run.epochs],
           ['start-seconds', run.start],
-          ['price', run.pricePerGpuHour],
+          ['price', run.price],
         ]),
     ],
   ];

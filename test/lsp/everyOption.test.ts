@@ -88,6 +88,28 @@ const scenario =
   (key: keyof Report['scenario']): Row['of'] =>
   (report) =>
     report.scenario[key];
+/** `tp=2,sp=on` as a setting. */
+const settingOf = (given: string): Readonly<Record<string, number | string>> =>
+  Object.fromEntries(
+    given.split(',').map((pair) => {
+      const [name = '', value = ''] = pair.split('=');
+      return [name, /^\d+$/.test(value) ? Number(value) : value];
+    }),
+  );
+
+/** A member of `--parallel`, as the report says it. */
+const shared = (
+  given: string,
+  key: keyof NonNullable<Report['scenario']['parallel']>,
+  after: unknown,
+): Row => ({
+  option: 'parallel',
+  given,
+  setting: ['parallel', settingOf(given)],
+  of: (report) => report.scenario.parallel?.[key],
+  before: undefined,
+  after,
+});
 const findings = ({ findings: all }: Report): readonly string[] => all.map(({ code }) => code);
 const has =
   (finding: string): Row['of'] =>
@@ -180,6 +202,21 @@ const rows: readonly Row[] = [
     of: scenario('checkpoint'),
     before: undefined,
     after: 'block',
+  },
+  shared('tp=2', 'tensor', 2),
+  shared('tp=2,sp=on', 'sequence', true),
+  shared('tp=2,gathered=again', 'gathered', 'again'),
+  shared('tp=2,pp=1', 'pipeline', 1),
+  shared('tp=2,schedule=gpipe', 'schedule', 'gpipe'),
+  shared('tp=2,stages=uniform', 'stages', 'uniform'),
+  {
+    option: 'parallel',
+    given: 'tp=2,micro-batch=1',
+    setting: ['parallel', settingOf('tp=2,micro-batch=1')],
+    // Passes follow from it where the batch is that of all GPUs.
+    of: (report) => report.findings.some(({ message }) => message.includes('`micro-batch` has no effect')),
+    before: false,
+    after: true,
   },
   {
     option: 'loss',

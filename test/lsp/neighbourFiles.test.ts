@@ -5,6 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
+import { type CodeAction, TextDocumentEdit, TextEdit } from 'vscode-languageserver';
+import { TextDocument } from 'vscode-languageserver-textdocument';
+import { readCustomOperators } from '../../server/src/formats/custom-operators/readCustomOperators.ts';
 import { longestInclude } from '../../server/src/formats/layer-spec/includePath.ts';
 import { longestProfile } from '../../server/src/formats/longestProfile.ts';
 import { includeReader } from '../../server/src/node/includeReader.ts';
@@ -114,5 +117,61 @@ test.each([
   await client.open(uri, 'onnx-text', model);
   const codes = (await client.diagnostics(uri, 1)).map(({ code }) => code);
   expect(codes.includes('graph/unknown-operator')).toBe(!isRead);
+  await client.stop();
+});
+
+const mix = `<ir_version: 8, opset_import: ["" : 17, "com.example" : 1]>
+g (float[4, 64] x, float[64] w) => (float[4, 64] y) {
+  a = Relu (x)
+  y = com.example.Mix <heads = 8> (a, w)
+}`;
+const sketch = `  com.example.Mix:
+    # Write the dimensions of outputs, and the FLOPs of forward in place of to_be_given.
+    inputs: { input1: [ a, b ], input2: [ c ] }
+    attributes: { heads: 8 }
+    outputs: { output: [ a, b ] }
+    flops: to_be_given
+`;
+const described = `# ours
+operators:
+  com.example.Other: { like: Relu } # fused
+`;
+
+test.each([
+  ['a file that is not there yet', undefined, ['create', 'edit'], `operators:\n${sketch}`],
+  ['a file with another operator', described, ['edit'], `${described}${sketch}`],
+] as const)('an unknown operator is sketched in %s', async (_, before, kinds, after) => {
+  const inner = mkdtempSync(join(folder, 'sketch-'));
+  const file = join(inner, 'custom-operators.layercost.yaml');
+  if (before !== undefined) writeFileSync(file, before);
+  const client = await startTestServer({ platform: nodePlatform, pullsDiagnostics: false });
+  const uri = pathToFileURL(join(inner, 'model.onnxtxt')).href;
+  await client.open(uri, 'onnx-text', mix);
+  const codes = (await client.diagnostics(uri, 1)).map(({ code }) => code);
+  expect(codes).toContain('graph/unknown-operator');
+  const place = { line: 3, character: 8 };
+  const actions = await client.connection.sendRequest<readonly CodeAction[]>('textDocument/codeAction', {
+    textDocument: { uri },
+    range: { start: place, end: place },
+    context: { diagnostics: [] },
+  });
+  const [fix] = actions.filter(({ title }) => title.includes('com.example.Mix'));
+  const changes = fix?.edit?.documentChanges ?? [];
+  expect(changes.map((change) => ('kind' in change ? change.kind : 'edit'))).toEqual(kinds);
+  let written = before ?? '';
+  for (const change of changes) {
+    if (!TextDocumentEdit.is(change)) continue;
+    expect(change.textDocument.uri).toBe(pathToFileURL(file).href);
+    const document = TextDocument.create(change.textDocument.uri, 'yaml', 0, written);
+    written = TextDocument.applyEdits(document, change.edits.filter(TextEdit.is));
+  }
+  expect(written).toBe(after);
+  // Nothing is costed before a person has written the work; then the file is enough.
+  expect(readCustomOperators(written).issues.map(({ message }) => message)).toEqual([
+    expect.stringContaining('`to_be_given` is neither a dimension of an input nor an attribute'),
+  ]);
+  const { operators, issues } = readCustomOperators(written.replace('flops: to_be_given', 'flops: 2*a*b*c'));
+  expect(issues).toEqual([]);
+  expect(operators.get('com.example.Mix')).toMatchObject({ kind: 'described', flops: '2*a*b*c' });
   await client.stop();
 });

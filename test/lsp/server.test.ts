@@ -1,13 +1,15 @@
 /** The server over a real connection. Few and whole: features have their tests in `test/language`. */
 
 import { afterEach, expect, it } from 'vitest';
-import type { MeasuredState } from '../../server/src/lsp/platform.ts';
+import type { ExportPython, MeasuredState } from '../../server/src/lsp/platform.ts';
 import { seconds } from '../../server/src/model/units.ts';
 import {
   type BenchmarkResult,
   type ClusterChoice,
   type ConfigSpecResult,
   compareResults,
+  type ExportPythonResult,
+  exportPython,
   type FrameworkChoiceItem,
   listClusters,
   listFrameworks,
@@ -16,7 +18,10 @@ import {
   type ReportResult,
   removeResult,
   runBenchmark,
+  type ScenarioChange,
+  type TryScenarioResult,
   trustGranted,
+  tryScenario,
   writeConfigSpec,
 } from '../../server/src/protocol.ts';
 import { encodeModel } from '../support/onnxBytes.ts';
@@ -516,6 +521,29 @@ it('takes a framework of one’s own by its path, and says at its place what is 
     .toMatch(/^ours\.yaml: line 3, column \d+/m);
 });
 
+it('tries another scenario that is written nowhere: its totals, then its page', async () => {
+  const { open, connection } = await start({ settings: { cluster: 'dgx-a100', gpus: 8, batch: 4 } });
+  await open(specUri, 'layer-spec', spec);
+  const page = (change: ScenarioChange): Promise<ReportResult> =>
+    connection.sendRequest(makeReport, { uri: specUri, page: 'report', format: 'html', change });
+  const tried = (change: ScenarioChange): Promise<TryScenarioResult> =>
+    connection.sendRequest(tryScenario, { uri: specUri, change });
+  const now = await page({});
+  const larger = await page({ batch: 64, gpus: 16 });
+  expect(now.tried?.values).toMatchObject({ batch: '4', gpus: '8' });
+  expect(larger.tried).toMatchObject({
+    values: expect.objectContaining({ batch: '64', gpus: '16' }),
+    label: expect.stringContaining('batch 64'),
+    fits: true,
+  });
+  expect(larger.text).toMatch(/16 × A100/);
+  expect(larger.text).toMatch(/data-written="4"/);
+  const { rows } = await tried({ batch: 64, gpus: 16 });
+  for (const { value } of rows) expect(larger.text).toContain(`<b>${value}</b>`);
+  expect((await tried({})).rows).not.toEqual(rows);
+  expect((await tried({ cluster: 'nowhere' })).refusal).toMatch(/`nowhere`/);
+});
+
 it('refuses a report where nothing could be costed, and says why', async () => {
   const { open, connection } = await start();
   await open(
@@ -867,6 +895,55 @@ it.each([
     await connection.sendRequest(runBenchmark, { uri: specUri, ...(python === undefined ? {} : { python }) }),
   ).toEqual({ kind: 'failed', message: 'no torch', remedy: 'python' });
   expect(used).toEqual([wanted]);
+});
+
+it('exports a model of Python in trusted workspaces only, with the inputs and the interpreter that were given', async () => {
+  const asked: Parameters<ExportPython>[0][] = [];
+  const { connection } = await start({
+    initialization: { trusted: false },
+    settings: { benchmark: { python: '/opt/python' } },
+    platform: {
+      exportPython: async (wish) => {
+        asked.push(wish);
+        wish.onProgress('tracing');
+        return { kind: 'done', archive: 'file:///w/.layercost/exports/train.Net.pt2', notes: ['a note'] };
+      },
+    },
+  });
+  const run = (inputs?: string): Promise<ExportPythonResult> =>
+    connection.sendRequest(exportPython, {
+      uri: 'file:///w/train.py',
+      name: 'Net',
+      ...(inputs === undefined ? {} : { inputs }),
+    });
+  expect(await run()).toMatchObject({ kind: 'failed', remedy: 'trust' });
+  await connection.sendNotification(trustGranted);
+  expect(await run('x')).toMatchObject({
+    kind: 'failed',
+    remedy: 'inputs',
+    message: expect.stringContaining('"x" is not a parameter'),
+  });
+  expect(asked).toEqual([]);
+  expect(await run('x=float32[batch, 64]')).toEqual({
+    kind: 'done',
+    archive: 'file:///w/.layercost/exports/train.Net.pt2',
+    notes: ['a note'],
+  });
+  expect(asked).toMatchObject([
+    {
+      uri: 'file:///w/train.py',
+      name: 'Net',
+      inputs: { x: 'float32[batch, 64]' },
+      python: '/opt/python',
+    },
+  ]);
+});
+
+it('says where no process can be started for an export', async () => {
+  const { connection } = await start({ initialization: { trusted: true } });
+  expect(
+    await connection.sendRequest(exportPython, { uri: 'file:///w/train.py', name: 'Net' }),
+  ).toMatchObject({ kind: 'failed', message: expect.stringContaining('no process can be started') });
 });
 
 it('ends a benchmark that is cancelled', async () => {

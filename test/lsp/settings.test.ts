@@ -30,10 +30,7 @@ test.each([
     { input: { sampleBytes: 110_000, source: 'local' } },
   ],
   [{ workers: { imbalance: 1.1 } }, { workers: { imbalance: 1.1 } }],
-  [
-    { run: { samples: 1_281_167, price: 2.5 } },
-    { run: { samples: 1_281_167, epochs: 1, pricePerGpuHour: 2.5 } },
-  ],
+  [{ run: { samples: 1_281_167, price: 2.5 } }, { run: { samples: 1_281_167, epochs: 1, price: 2.5 } }],
 ])('%j', (sent, asked) => {
   const { scenario, problems } = check(sent);
   expect(problems).toEqual([]);

@@ -191,6 +191,7 @@ export async function connect(
         workspaceFolders: true,
         didChangeWatchedFiles: { dynamicRegistration: true },
         didChangeConfiguration: { dynamicRegistration: true },
+        workspaceEdit: { documentChanges: true, resourceOperations: ['create'] },
         inlayHint: { refreshSupport: true },
         codeLens: { refreshSupport: true },
         textDocumentContent: {},

@@ -57,6 +57,7 @@ describe('a result', () => {
       origin: measurements.origin,
       layers: measurements.layers,
       step: measurements.step,
+      notes: [],
     });
     expect(result.step).toEqual(measurements.wholeStep);
     expect(result.notMeasured).toEqual([{ layer: 'act', reason: 'the runner does not know it' }]);

@@ -289,6 +289,16 @@ const text = (saved: SavedTensor): string =>
     : `${saved.kind} ${saved.index}`;
 
 const x = 'float32[2, 4, 8, 8]';
+const scatterElements = (reduction: string): Application => ({
+  type: 'ScatterElements',
+  inputs: ['float32[8, 4]', 'int64[16, 4]', 'float32[16, 4]'],
+  attributes: { reduction },
+});
+const scatterRows = (reduction: string): Application => ({
+  type: 'ScatterND',
+  inputs: ['float32[8, 4]', 'int64[16, 1]', 'float32[16, 4]'],
+  attributes: { reduction },
+});
 const savedRows: readonly (readonly [string, Application, Gradients, readonly string[]])[] = [
   ['Relu keeps its output', { type: 'Relu', inputs: [x] }, ['data'], ['output 0']],
   ['Gelu its input', { type: 'Gelu', inputs: [x] }, ['data'], ['input 0']],
@@ -298,6 +308,49 @@ const savedRows: readonly (readonly [string, Application, Gradients, readonly st
   ['Mul both inputs', { type: 'Mul', inputs: [x, x] }, ['data', 'data'], ['input 1', 'input 0']],
   ['Mul by a constant only the constant', { type: 'Mul', inputs: [x, 'float32[]'] }, ['data'], ['input 1']],
   ['Softmax its output', { type: 'Softmax', inputs: [x] }, ['data'], ['output 0']],
+  [
+    // `torch.gather` saves both (`saved_tensors_hooks` of PyTorch 2.13).
+    'GatherElements input and indices',
+    { type: 'GatherElements', inputs: [x, 'int64[2, 4, 8, 8]'] },
+    ['data'],
+    ['input 0', 'input 1'],
+  ],
+  [
+    // Without an optimized path, the products of the first two and of the first three are kept beside the operands.
+    'Einsum its operands, and products in between',
+    {
+      type: 'Einsum',
+      inputs: ['float32[3, 4]', 'float32[4, 5]', 'float32[5, 6]', 'float32[6, 7]'],
+      attributes: { equation: 'ab,bc,cd,de->ae' },
+    },
+    ['data', 'data', 'data', 'data'],
+    ['input 0', 'input 1', 'input 2', 'input 3', `products (${3 * 5 + 3 * 6} float32, 0 B)`],
+  ],
+  // `saved_tensors_hooks` of PyTorch 2.13 around `scatter_add`, `scatter_reduce` and `index_add`.
+  ['ScatterElements that adds its indices', scatterElements('add'), ['data', 'none', 'data'], ['input 1']],
+  ...['max', 'min', 'mul'].map((reduction): (typeof savedRows)[number] => [
+    `ScatterElements by ${reduction} all it takes and gives`,
+    scatterElements(reduction),
+    ['data', 'none', 'data'],
+    ['input 0', 'input 1', 'input 2', 'output 0'],
+  ]),
+  [
+    'ScatterND that adds rows also the rows',
+    scatterRows('add'),
+    ['data', 'none', 'data'],
+    ['input 1', 'input 2'],
+  ],
+  ['ScatterND that writes rows its indices', scatterRows('none'), ['data', 'none', 'data'], ['input 1']],
+  [
+    'ScatterND that adds at places of two axes its indices',
+    {
+      type: 'ScatterND',
+      inputs: ['float32[8, 4]', 'int64[16, 2]', 'float32[16]'],
+      attributes: { reduction: 'add' },
+    },
+    ['data', 'none', 'data'],
+    ['input 1'],
+  ],
   [
     'Conv input and weight',
     { type: 'Conv', inputs: [x, 'float32[4, 4, 1, 1]'] },
@@ -403,6 +456,13 @@ test.each(savedRows)('kept for backward: %s', (_, application, gradients, expect
 });
 
 const classRows: readonly (readonly [string, Application, KnownCost['class'], number])[] = [
+  ['one tensor joined is that tensor', { type: 'Concat', inputs: [x], attributes: { axis: 1 } }, 'view', 0],
+  [
+    'two tensors joined are copied',
+    { type: 'Concat', inputs: [x, x], attributes: { axis: 1 } },
+    'movement',
+    1,
+  ],
   [
     'one filter per channel',
     { type: 'Conv', inputs: [x, 'float32[8, 1, 3, 3]'], attributes: { group: 4 } },

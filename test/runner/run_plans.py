@@ -3,6 +3,7 @@ program that is written of the network computes what the network does, forward a
 
 from __future__ import annotations
 
+import io
 import json
 import pathlib
 import sys
@@ -14,9 +15,12 @@ import torch  # noqa: E402
 # Tests run beside each other.
 torch.set_num_threads(1)
 
+from layercost_runner.device import open_device  # noqa: E402
+from layercost_runner.events import Events  # noqa: E402
 from layercost_runner.network import Network, OperatorFailure  # noqa: E402
+from layercost_runner.operators import Unsupported  # noqa: E402
 from layercost_runner.plan import Plan  # noqa: E402
-from layercost_runner.program import record  # noqa: E402
+from layercost_runner.step import written_step  # noqa: E402
 
 
 def gradients(network, outputs):
@@ -25,8 +29,11 @@ def gradients(network, outputs):
     if not wanted or not trained:
         return []
     torch.manual_seed(1)
-    found = torch.autograd.grad(wanted, trained, [torch.randn_like(each) for each in wanted], allow_unused=True)
-    return [gradient for gradient in found if gradient is not None]
+    torch.autograd.backward(wanted, [torch.randn_like(each) for each in wanted])
+    found = [parameter.grad for parameter in trained if parameter.grad is not None]
+    for parameter in trained:
+        parameter.grad = None
+    return found
 
 
 def same(left, right):
@@ -41,14 +48,18 @@ def examine(plan):
         network.forward()
     except OperatorFailure as error:
         return {"failed": str(error)}
-    program = record(lambda _: network.forward(), network.tensors())
-    given = [network.tensors()[name] for name in program.inputs]
+    said = io.StringIO()
+    try:
+        program = written_step(network, open_device("cpu", "fp32"), Events(said))
+    except Unsupported as error:
+        return {"failed": str(error)}
+    notes = [event["message"] for event in map(json.loads, said.getvalue().splitlines()) if event["event"] == "note"]
     runs = []
-    for run in (network.forward, lambda: program.run(*given)):
+    for run in (network.forward, program):
         torch.manual_seed(0)
         outputs = run()
         runs.append([*[output.detach() for output in outputs], *gradients(network, outputs)])
-    return {"writtenOut": [each.type for each in network.written_out], "same": same(*runs)}
+    return {"writtenOut": [each.type for each in network.written_out], "same": same(*runs), "notes": notes}
 
 
 for line in sys.stdin:

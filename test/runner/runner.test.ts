@@ -8,9 +8,11 @@ import { readdirSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { planBenchmark } from '../../server/src/benchmark/benchmarkPlan.ts';
+import { openLayerSpec } from '../../server/src/analysis/openModel.ts';
+import { type BenchmarkPlan, planBenchmark } from '../../server/src/benchmark/benchmarkPlan.ts';
 import { runBenchmark } from '../../server/src/benchmark/runBenchmark.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
+import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
 import { smallPlan } from '../benchmark/smallPlan.ts';
 import { openGraph } from '../support/savedActivations.ts';
 
@@ -31,6 +33,47 @@ const exportedForms = ['forms', 'attention'].flatMap((part) => {
     ),
   );
 });
+
+const sameResults = '{"writtenOut": [], "same": true, "notes": []}';
+
+const transformer = `dims: { batch: 2 }
+inputs: { x: "float32[batch, 6, 16]" }
+blocks:
+  layer:
+    - norm: LayerNorm(16)
+    - attention: MultiheadAttention(16, 4, dropout=0.1)
+    - add: add(attention, input)
+    - fc1: Linear(32)
+    - act: GELU()
+    - fc2: Linear(16)
+    - out: add(fc2, add)
+layers:
+  - h: layer() * 3
+`;
+const network = `dims: { batch: 2 }
+inputs: { x: "float32[batch, 4, 8, 8]" }
+blocks:
+  part:
+    - conv: Conv2d(4, 3, padding=1)
+    - norm: BatchNorm2d()
+    - act: ReLU()
+    - conv2: Conv2d(4, 1)
+    - drop: Dropout(0.2)
+layers:
+  - h: part() * 3
+`;
+
+/** Models of three blocks, and what backward recomputes of them. */
+const checkpointed: readonly { readonly text: string; readonly request: ScenarioRequest }[] = [
+  { text: transformer, request: { checkpoint: 'block' } },
+  { text: transformer, request: { checkpoint: 'selective' } },
+  { text: transformer, request: { checkpoint: 'alternate' } },
+  { text: network, request: { checkpoint: 'block' } },
+  {
+    text: transformer,
+    request: { checkpoint: 'block', framework: { name: 'pytorch-ddp', options: { reentrant: 'true' } } },
+  },
+];
 
 const python = [
   process.env.LAYERCOST_PYTHON,
@@ -72,23 +115,29 @@ describe.skipIf(python === undefined)(
         return training === undefined || scenario === undefined ? [] : [planBenchmark(training, scenario)];
       });
       expect(plans.length).toBeGreaterThan(100);
-      const ran = spawnSync(python ?? '', [join(import.meta.dirname, 'run_plans.py')], {
-        encoding: 'utf8',
-        input: plans.map((plan) => `${JSON.stringify(plan)}\n`).join(''),
-        maxBuffer: 2 ** 26,
-      });
-      expect(ran.stderr).not.toMatch(/Traceback/);
-      const found = ran.stdout.trim().split('\n');
+      const found = runPlans(plans);
       const wrong = found.flatMap((line, index) => {
         // Tensors that are stored in half precision have no products on processors before torch 2.
         const isHalf =
           exportedForms[index]?.includes('half') === true && /not implemented for 'Half'/.test(line);
-        return line === '{"writtenOut": [], "same": true}' || isHalf
-          ? []
-          : [`${exportedForms[index]}: ${line}`];
+        return line === sameResults || isHalf ? [] : [`${exportedForms[index]}: ${line}`];
       });
       expect(wrong).toEqual([]);
       expect(found).toHaveLength(plans.length);
+    });
+
+    it('computes with checkpointing what it does without', () => {
+      const plans = checkpointed.flatMap(({ text, request }) => {
+        const { training, scenario } = estimateModel(openLayerSpec(text, 'm.layers.yaml'), [
+          { gpus: 1, precision: 'fp32', ...request },
+        ]);
+        return training === undefined || scenario === undefined ? [] : [planBenchmark(training, scenario)];
+      });
+      expect(plans.map(({ recomputed }) => recomputed.length)).toEqual(checkpointed.map(() => 3));
+      // What is kept of a block can be chosen from torch 2.4.
+      const found = runPlans(plans).filter((line) => !/has no selective checkpointing/.test(line));
+      expect(found.length).toBeGreaterThanOrEqual(3);
+      expect(new Set(found)).toEqual(new Set([sameResults]));
     });
 
     it('passes its own tests', () => {
@@ -100,6 +149,17 @@ describe.skipIf(python === undefined)(
     });
   },
 );
+
+/** What `run_plans.py` says of each plan. */
+function runPlans(plans: readonly BenchmarkPlan[]): readonly string[] {
+  const ran = spawnSync(python ?? '', [join(import.meta.dirname, 'run_plans.py')], {
+    encoding: 'utf8',
+    input: plans.map((plan) => `${JSON.stringify(plan)}\n`).join(''),
+    maxBuffer: 2 ** 26,
+  });
+  expect(ran.stderr).not.toMatch(/Traceback/);
+  return ran.stdout.trim().split('\n');
+}
 
 function hasTorch(candidate: string): boolean {
   try {

@@ -14,14 +14,23 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "server/src
 
 import torch  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
+import torch.utils.checkpoint  # noqa: E402
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
-from layercost_runner.benchmark import Update, _optimizer, benchmark  # noqa: E402
+from layercost_runner.benchmark import benchmark  # noqa: E402
+from layercost_runner.caches import Caches  # noqa: E402
 from layercost_runner.device import CudaClock, NoDevice, is_out_of_memory, open_device  # noqa: E402
 from layercost_runner.events import Events  # noqa: E402
+from layercost_runner.layers import layer_key  # noqa: E402
 from layercost_runner.measure import intervals, repeats_for, summarise  # noqa: E402
 from layercost_runner.network import Network, OperatorFailure  # noqa: E402
 from layercost_runner.plan import BadPlan, Plan  # noqa: E402
 from layercost_runner.program import CannotWrite, record  # noqa: E402
+from layercost_runner.step import written_step  # noqa: E402
+from layercost_runner.update import Update, optimizer_of  # noqa: E402
+
+has_selective = hasattr(torch.utils.checkpoint, "create_selective_checkpoint_contexts")
+has_early_stop = hasattr(torch.utils.checkpoint, "set_checkpoint_early_stop")
 
 VALUES = "name role elementType shape gradient".split()
 
@@ -38,7 +47,7 @@ def operator(type_, inputs, outputs, domain="", **attributes):
 def plan(values, operators, outputs, **changes):
     layers = [{"name": entry["name"], "type": entry["type"], "operators": [i]} for i, entry in enumerate(operators)]
     given = dict(
-        version=2, model="test", batch=2, mode="training", precision="fp32", optimizer="adamw", channelsLast=False,
+        version=3, caches="hot", recomputed=[], reentrant=False, model="test", batch=2, mode="training", precision="fp32", optimizer="adamw", channelsLast=False,
         accumulate=1, compile=None, optimizerKernels="foreach", clipsNorm=False, addsGradients=False, weights="fp32",
         convTf32=True,
         budgetSeconds=0.2, opset=17, values=values, operators=operators, layers=layers, outputs=outputs,
@@ -143,7 +152,7 @@ class Programs(unittest.TestCase):
     def recorded(self, given):
         network = Network(given, torch.device("cpu"))
         network.forward()
-        program = record(lambda comment: network.forward(before=lambda each: comment(each.type)), network.tensors())
+        program = record(lambda recorder: network.forward(before=lambda each: recorder.comment(each.type)), network.tensors())
         return network, program, [network.tensors()[name] for name in program.inputs]
 
     def test_a_program_computes_what_the_plan_does(self):
@@ -195,6 +204,161 @@ class Programs(unittest.TestCase):
         self.assertRegex(note, "one call of Gelu gives other numbers")
 
 
+def blocks_plan(keeping=None, reentrant=False, **changes):
+    """Two blocks of two matmuls and a GELU each, between two matmuls, the blocks recomputed as `keeping` says."""
+    names = [f"h{index}" for index in range(8)]
+    values = [value("x", "input", [3, 8]), *(value(f"w{index}", "parameter", [8, 8]) for index in range(6))]
+    values += [value(name, "activation", [3, 8]) for name in names]
+    operators, inside, weight = [], "x", 0
+    for index, name in enumerate(names):
+        if index in (2, 5):
+            operators.append(operator("Gelu", [inside], [name]))
+        else:
+            operators.append(operator("MatMul", [inside, f"w{weight}"], [name]))
+            weight += 1
+        inside = name
+    recomputed = [{"operators": part, "keeping": keeping} for part in ([1, 2, 3], [4, 5, 6])] if keeping else []
+    return plan(values, operators, [names[-1]], recomputed=recomputed, reentrant=reentrant, **changes)
+
+
+class CountMatmuls(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.count = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.count += func == torch.ops.aten.mm.default
+        return func(*args, **(kwargs or {}))
+
+
+class CountOperators(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.names.append(func.overloadpacket.__name__)
+        return func(*args, **(kwargs or {}))
+
+
+def step_of_blocks(**changes):
+    """Gradients of a step as its program computes them, the matmuls of its backward, and what a log of it says."""
+    torch.manual_seed(0)
+    given = blocks_plan(**changes)
+    network, stream = Network(given, torch.device("cpu")), io.StringIO()
+    network.forward()
+    forward = written_step(network, open_device("cpu", "fp32"), Events(stream))
+    [output] = forward()
+    with CountMatmuls() as counted:
+        torch.autograd.backward([output], [torch.ones_like(output)])
+    return [weight.grad for weight in network.parameters()], counted.count, stream.getvalue()
+
+
+class Checkpointing(unittest.TestCase):
+    # Backward of six matmuls behind an input that needs no gradient is eleven. Each block ends with a matmul: recomputed
+    # to the end, both are; else what it gives is not needed, and only the first is.
+    cases = [("nothing", False, 13), ("nothing", True, 15), ("matmuls", False, 11), ("alternate matmuls", False, 11)]
+
+    def test_gradients_are_the_same_and_what_is_not_kept_runs_again(self):
+        expected, count, _ = step_of_blocks()
+        self.assertEqual(count, 11)
+        for keeping, reentrant, count in self.cases:
+            if keeping != "nothing" and not has_selective:
+                continue
+            with self.subTest(keeping, reentrant=reentrant):
+                found, counted, said = step_of_blocks(keeping=keeping, reentrant=reentrant)
+                for one, other in zip(expected, found):
+                    self.assertTrue(torch.allclose(one, other, rtol=1e-5, atol=1e-6))
+                self.assertEqual(counted, count if has_early_stop or keeping != "nothing" else 15)
+                self.assertNotIn('"note"', said)
+
+    def test_the_program_has_a_function_for_each_block(self):
+        events = events_of(blocks_plan(keeping="nothing"))
+        [source] = [each["source"] for each in events if each["event"] == "program"]
+        self.assertIn("v4 = checkpoint(partial(block_1, w1, w2), v1, use_reentrant=False)", source)
+        self.assertIn("def block_2(w3, w4, v4):", source)
+        printed = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=True)
+        self.assertRegex(printed.stdout, r"step 10: [0-9.]+ ms")
+
+    def test_a_block_with_others_between_its_operators_is_noted(self):
+        given = plan([value("x", "input", [2, 4]), value("w", "parameter", [4, 4]),
+                      *(value(name, "activation", [2, 4]) for name in "abc")],
+                     [operator("MatMul", ["x", "w"], ["a"]), operator("Relu", ["a"], ["b"]), operator("Tanh", ["b"], ["c"])],
+                     ["c"], recomputed=[{"operators": [0, 2], "keeping": "nothing"}])
+        notes = [event["message"] for event in events_of(given) if event["event"] == "note"]
+        self.assertEqual(notes, ["1 checkpointed blocks ran in 2 parts: other operators run between theirs"])
+
+    def test_selective_checkpointing_is_refused_where_torch_lacks_it(self):
+        with mock.patch("layercost_runner.checkpoint.hasattr", return_value=False, create=True):
+            [step] = [each for each in events_of(blocks_plan(keeping="matmuls")) if each["event"] == "step"]
+        self.assertRegex(step["reason"], "has no selective checkpointing, which came with 2.4: choose checkpoint block")
+
+
+def sends(given, event):
+    return [each for each in events_of(given) if each["event"] == event]
+
+
+class Layers(unittest.TestCase):
+    def test_gradients_of_data_and_weights_are_timed_apart(self):
+        first, second = sends(
+            plan([value("x", "input", [4, 8]), value("w", "parameter", [8, 8]), value("v", "parameter", [8, 8]),
+                  value("y", "activation", [4, 8]), value("z", "activation", [4, 8])],
+                 [operator("MatMul", ["x", "w"], ["y"]), operator("MatMul", ["y", "v"], ["z"])], ["z"]),
+            "layer",
+        )
+        # The input of the network takes no gradient: all backward of the first layer is of its weights.
+        self.assertEqual(first["weightGradient"], first["backward"])
+        self.assertNotIn("dataGradient", first)
+        self.assertTrue(all(second[part]["median"] > 0 for part in ("backward", "dataGradient", "weightGradient")))
+        self.assertTrue(all(layer["forwardInStep"] > 0 for layer in (first, second)))
+
+    def test_layers_alike_are_measured_once(self):
+        layers = sends(blocks_plan(), "layer")
+        # The first reads the input, which takes no gradient.
+        self.assertEqual([layer.get("sameAs") for layer in layers], [None, None, None, "h1", "h1", "h2", "h1", "h1"])
+        self.assertEqual(layers[3]["forward"], layers[1]["forward"])
+
+    def test_layers_of_other_shapes_layouts_or_contents_are_not_alike(self):
+        def keys(*shapes, elements=(1.0, 1.0), **changes):
+            values = [value(f"x{i}", "input", shape) for i, shape in enumerate(shapes)]
+            values += [value(f"c{i}", "constant", [], elements=[number]) for i, number in enumerate(elements)]
+            values += [value(f"y{i}", "activation", shape) for i, shape in enumerate(shapes)]
+            adds = [operator("Add", [f"x{i}", f"c{i}"], [f"y{i}"]) for i in range(2)]
+            given = plan(values, adds, ["y0", "y1"], **changes)
+            network = Network(given, torch.device("cpu"))
+            network.forward(after=network.look)
+            return [layer_key(network, layer) for layer in given.layers]
+
+        self.assertEqual(*keys([2, 3], [2, 3]))
+        self.assertNotEqual(*keys([2, 3], [2, 4]))
+        self.assertNotEqual(*keys([2, 3], [2, 3], elements=(1.0, 2.0)))
+
+    def test_sums_of_gradients_that_several_layers_make_are_measured(self):
+        values = [value("x", "input", [4, 8]), value("w", "parameter", [8, 8])]
+        values += [value(name, "activation", [4, 8]) for name in "yzs"]
+        operators = [operator("MatMul", ["x", "w"], ["y"]), operator("MatMul", ["y", "w"], ["z"]),
+                     operator("Add", ["y", "z"], ["s"])]
+        [sums] = sends(plan(values, operators, ["s"]), "gradientSums")
+        # Of the weight, and of what goes around the second product.
+        self.assertEqual(sums["count"], 2)
+        self.assertGreater(sums["seconds"], 0)
+
+    def test_caches_are_flushed_and_what_was_just_written_is_read(self):
+        device = open_device("cpu", "fp32")
+        caches = Caches(device, "cold")
+        with CountOperators() as counted:
+            caches.settle([torch.ones(4), torch.ones(4, dtype=torch.bool), torch.ones(0)])
+        self.assertEqual(counted.names[-3:], ["amax", "clone", "clone"])
+        self.assertIn("zero_", counted.names)
+        with CountOperators() as counted:
+            Caches(device, "hot").settle([torch.ones(4)])
+        self.assertEqual(counted.names, ["ones"])
+
+    def test_the_step_is_measured_again_behind_the_layers(self):
+        names = [each["event"] for each in events_of(small_plan()) if each["event"] not in ("progress", "note")]
+        self.assertEqual(names, ["program", "step", "layer", "layer", "gradientSums", "stepAgain"])
+
+
 class Options(unittest.TestCase):
     def step_of(self, **changes):
         [step] = [event for event in events_of(small_plan(**changes)) if event["event"] == "step"]
@@ -204,7 +368,8 @@ class Options(unittest.TestCase):
         calls = []
         with mock.patch("torch.autograd.backward", side_effect=lambda *_: calls.append(1)):
             step = self.step_of(accumulate=3)
-        runs = step["whole"]["repeats"] + 1
+        # A warm-up before each measurement of the step, and three runs of the second.
+        runs = 1 + step["whole"]["repeats"] + 1 + 3
         self.assertEqual(len(calls), 3 * runs)
 
     def test_gradients_are_clipped(self):
@@ -237,7 +402,7 @@ class Options(unittest.TestCase):
 
     def test_the_optimizer_has_the_kernels_that_are_asked_for(self):
         for kernels, options in (("foreach", {"foreach": True}), ("loop", {"foreach": False})):
-            made = _optimizer(small_plan(optimizerKernels=kernels), [torch.ones(2, requires_grad=True)])
+            made = optimizer_of(small_plan(optimizerKernels=kernels), [torch.ones(2, requires_grad=True)])
             self.assertLessEqual(options.items(), made.defaults.items())
 
     def test_kernels_that_this_torch_lacks_are_named(self):
@@ -301,11 +466,87 @@ class Rules(unittest.TestCase):
         scores = (q @ q.transpose(-2, -1) / 2).masked_fill(causal, float("-inf"))
         self.check("Attention", [q, q, q], torch.softmax(scores, -1) @ q, opset=23, is_causal=1)
 
+    def test_a_loss_takes_caffes_images_of_one_pixel(self):
+        scores, labels = torch.randn(2, 5, 1, 1), torch.tensor([3, 0])
+        expected = F.cross_entropy(scores.flatten(1), labels)
+        self.check("SoftmaxCrossEntropyLoss", [scores, labels], expected)
+
+    def test_a_table_of_one_sample_serves_a_batch(self):
+        table, indices = torch.arange(6.0).reshape(1, 6), torch.tensor([[1, 2], [5, 0]])
+        self.check("GatherElements", [table, indices], torch.tensor([[1.0, 2.0], [5.0, 0.0]]), axis=1)
+
     def test_a_rule_that_fails_names_its_operator(self):
         given = plan([value("a", "input", [2, 3]), value("y", "activation", [2, 3])],
                      [operator("MatMul", ["a", "a"], ["y"])], ["y"])
         with self.assertRaisesRegex(OperatorFailure, "MatMul y failed"):
             Network(given, torch.device("cpu")).forward()
+
+
+def recurrence(kind, x, w, r, b, reverse):
+    """The equations of ONNX Operators, LSTM-22, GRU-22 (linear_before_reset) and RNN-22, for one direction."""
+    size = r.shape[-1]
+    hidden, cell = x.new_zeros(x.shape[1], size), x.new_zeros(x.shape[1], size)
+    given, fed = b.split(b.shape[0] // 2)
+    steps = []
+    for step in reversed(x) if reverse else x:
+        into, back = step @ w.t() + given, hidden @ r.t() + fed
+        if kind == "LSTM":
+            i, o, f, c = (into + back).split(size, dim=1)
+            cell = f.sigmoid() * cell + i.sigmoid() * c.tanh()
+            hidden = o.sigmoid() * cell.tanh()
+        elif kind == "GRU":
+            z, reset, _ = (into + back).split(size, dim=1)
+            new = (into[:, 2 * size :] + reset.sigmoid() * back[:, 2 * size :]).tanh()
+            hidden = (1 - z.sigmoid()) * new + z.sigmoid() * hidden
+        else:
+            hidden = (into + back).tanh()
+        steps.append(hidden)
+    return torch.stack(steps[::-1] if reverse else steps), hidden, cell
+
+
+class Recurrent(unittest.TestCase):
+    def plan_of(self, kind, gates, directions, **attributes):
+        results = ["y", "h", "c"] if kind == "LSTM" else ["y", "h"]
+        shapes = {"w": [directions, gates * 4, 3], "r": [directions, gates * 4, 4], "b": [directions, gates * 8]}
+        values = [value("x", "parameter", [5, 2, 3])]
+        values += [value(name, "parameter", shape) for name, shape in shapes.items()]
+        values += [value(name, "activation", [5, directions, 2, 4] if name == "y" else [directions, 2, 4]) for name in results]
+        given = operator(kind, ["x", "w", "r", "b"], results, hidden_size=4, **attributes)
+        return plan(values, [given], results)
+
+    def test_outputs_and_gradients_are_those_of_the_equations(self):
+        for kind, gates in (("LSTM", 4), ("GRU", 3), ("RNN", 1)):
+            for direction, directions in (("forward", 1), ("bidirectional", 2)):
+                with self.subTest(kind, direction=direction):
+                    more = {"linear_before_reset": 1} if kind == "GRU" else {}
+                    given = self.plan_of(kind, gates, directions, direction=direction, **more)
+                    network = Network(given, torch.device("cpu"))
+                    found = network.forward(after=network.look)
+                    x, w, r, b = (network.stored(name) for name in "xwrb")
+                    each = [recurrence(kind, x, w[i], r[i], b[i], i == 1) for i in range(directions)]
+                    expected = [torch.stack(parts, dim=1 if at == 0 else 0) for at, parts in enumerate(zip(*each))]
+                    expected = expected[: len(found)]
+                    for one, other in zip(expected, found):
+                        self.assertTrue(torch.allclose(one, other, atol=1e-5))
+                    gradients = [
+                        torch.autograd.grad(sum(each.square().sum() for each in some), [x, w, r, b])
+                        for some in (expected, found)
+                    ]
+                    for one, other in zip(*gradients):
+                        self.assertTrue(torch.allclose(one, other, rtol=1e-3, atol=1e-4))
+                    program = record(lambda _: network.forward(), network.tensors())
+                    again = program.run(*[network.tensors()[name] for name in program.inputs])
+                    self.assertTrue(torch.equal(again[0], found[0]))
+
+    def test_other_forms_are_named(self):
+        for kind, gates, attributes, reason in (
+            ("GRU", 3, {}, "resets before its matmul"),
+            ("LSTM", 4, {"clip": 1.0}, "LSTM with clip"),
+            ("LSTM", 4, {"activations": ["Relu", "Tanh", "Tanh"]}, "LSTM with activations relu, tanh, tanh"),
+            ("RNN", 1, {"direction": "reverse"}, "RNN in reverse alone"),
+        ):
+            with self.subTest(reason), self.assertRaisesRegex(OperatorFailure, reason):
+                Network(self.plan_of(kind, gates, 1, **attributes), torch.device("cpu")).forward()
 
 
 class Timing(unittest.TestCase):

@@ -5,8 +5,9 @@ import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { graphOpener } from '../../scripts/validate/graphs.ts';
 import { statisticsOf } from '../../scripts/validate/judge.ts';
-import { ratios } from '../../scripts/validate/scaling/judged.ts';
+import { judgeBounds, ratios } from '../../scripts/validate/scaling/judged.ts';
 import { judgeScaling } from '../../scripts/validate/scaling/scaledSets.ts';
+import efficiency from '../../server/src/hardware/efficiency.json';
 
 const root = resolve(import.meta.dirname, '../..');
 const shared = resolve(root, '../shared');
@@ -40,6 +41,20 @@ describe.runIf(isPresent)('steps of several GPUs, given one', () => {
     expect(statisticsOf(ratios(survey?.rows ?? [])).mean).toBeLessThanOrEqual(0.07);
     const [, kept = '0', pairs = '1'] = /(\d+) of (\d+) pairs/.exec(survey?.aim ?? '') ?? [];
     expect(Number(kept) / Number(pairs)).toBeGreaterThan(14 / 15);
+  });
+
+  test('the half-width of several workers is the fitted one', () => {
+    // The survey sets none of it, so nothing is left out for it.
+    const survey = sets.find(({ title }) => title.startsWith('Survey'));
+    expect(survey?.heldDoubt).toBeCloseTo(efficiency.workersDoubt.value, 2);
+  });
+
+  test('three of four given steps or more lie in the range, by default and calibrated', () => {
+    for (const { title, rows, byDefault } of sets) {
+      for (const judged of [rows, byDefault ?? []].filter(({ length }) => length > 20)) {
+        expect(judgeBounds(judged)?.inRange, title).toBeGreaterThanOrEqual(0.75);
+      }
+    }
   });
 
   test('the page says what is reached; run npm run validate', () => {

@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { machine } from '../../scripts/validate/scaling/clusters.ts';
+import { calibratedMachine, machine } from '../../scripts/validate/scaling/clusters.ts';
 import { predictStep } from '../../scripts/validate/scaling/predictStep.ts';
 import type { OpenedModel } from '../../server/src/analysis/openedModel.ts';
 import { openModel } from '../../server/src/analysis/openModel.ts';
@@ -133,7 +133,7 @@ describe('what is judged is what --measured-step and --workers give', () => {
     'mxnet',
     'pytorch-fsdp',
   ])('%s', (name) => {
-    const cluster = machine('survey-10gbe');
+    const cluster = calibratedMachine('survey-10gbe', { inside: 12, between: 0.625 });
     const framework = { name, options: {} };
     const alone = 64 / 253.1;
     const { cost } = estimateModel(

@@ -5,7 +5,7 @@ import { type MeasuredRow, numberIn, readMeasured } from '../../measured/readMea
 import type { OpenGraph } from '../graphs.ts';
 import { machine } from './clusters.ts';
 import { scaledGraph } from './graphs.ts';
-import type { ScaledRow } from './judged.ts';
+import type { Given, ScaledRow } from './judged.ts';
 import { predictStep } from './predictStep.ts';
 
 export interface ExampleRow extends ScaledRow {
@@ -22,7 +22,7 @@ export interface Examples {
   readonly overSockets: number;
 }
 
-export function judgeExamples(folder: string, open: OpenGraph, spread: number): Examples | undefined {
+export function judgeExamples(folder: string, open: OpenGraph, { spread }: Given): Examples | undefined {
   const all = [
     ...readMeasured(folder, 'scaling-examples.csv').map((row) => ({
       ...row,
@@ -68,7 +68,7 @@ export function judgeExamples(folder: string, open: OpenGraph, spread: number): 
         overSockets += 1;
         continue;
       }
-      const { step } = predictStep(
+      const predicted = predictStep(
         opened,
         {
           gpus,
@@ -93,8 +93,12 @@ export function judgeExamples(folder: string, open: OpenGraph, spread: number): 
           `${gpus} GPUs`,
         ].join(', '),
         source: row.source ?? '',
-        predicted: step,
+        gpus,
+        predicted: predicted.step,
         measured: stepOf(row),
+        get range() {
+          return predicted.range;
+        },
       });
     }
   }

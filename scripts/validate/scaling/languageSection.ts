@@ -3,47 +3,56 @@
 import { sustainedMatmuls } from '../../../server/src/hardware/corrections.ts';
 import { heldOut } from '../../calibrate/sustainedMatmuls.ts';
 import type { LanguageStep } from '../../measured/languageSteps.ts';
+import { type JudgedRange, joinedRanges, type RangedStep, rangeCells } from '../heldRanges.ts';
 import { statisticsOf } from '../judge.ts';
 import { percent } from '../percent.ts';
 import { ratios, type ScaledRow } from './judged.ts';
 
 /** A step beside what was predicted of it by what other sources measured. */
-export interface JudgedLanguage extends ScaledRow {
-  readonly source: string;
+export interface JudgedLanguage extends Omit<ScaledRow, 'range'>, Omit<RangedStep, 'predicted' | 'measured'> {
   readonly cluster: string;
-  readonly isInRange: boolean;
 }
 
 export function judgeLanguage(steps: readonly LanguageStep[]): readonly JudgedLanguage[] {
   return steps.map((step) => {
-    const { row, model, gpus, measured, range } = step;
+    const { row, model, gpus, measured, range, shares } = step;
     const { source = '', cluster = '', sequence, batch, accumulate, checkpoint, framework } = row;
+    const predicted = heldOut(step, steps);
+    const moved = predicted / step.predicted;
     return {
+      set: `${source}, ${cluster}`,
       source,
       cluster,
       label: `${source}, ${model}, ${sequence} tokens, ${accumulate} × ${batch}, checkpoint ${checkpoint}, ${gpus} GPUs of ${cluster}, ${framework}`,
-      predicted: heldOut(step, steps),
+      predicted,
       measured,
-      isInRange: range[0] <= measured && measured <= range[1],
+      range: { low: range.low * moved, high: range.high * moved },
+      shares,
     };
   });
 }
 
-export function languageSection(rows: readonly JudgedLanguage[]): string {
+export function languageSection(
+  rows: readonly JudgedLanguage[],
+  ranges: ReadonlyMap<string, JudgedRange>,
+): string {
   const groups = new Map<string, JudgedLanguage[]>([['all of them', [...rows]]]);
-  for (const row of rows) {
-    const key = `${row.source}, ${row.cluster}`;
-    groups.set(key, [...(groups.get(key) ?? []), row]);
-  }
+  for (const row of rows) groups.set(row.set, [...(groups.get(row.set) ?? []), row]);
+  const all = joinedRanges(
+    [...groups].flatMap(([set, group]) => {
+      const range = ranges.get(set);
+      return range === undefined ? [] : [{ rows: group.length, range }];
+    }),
+  );
   return `## Language models
 
 Steps of GPT and Llama in bf16 with PyTorch, by FSDP, DDP and ZeRO on 8 to 512 GPUs and on one, by \`measured/steps-language.csv\`: nothing of a step is
 given but the model, the options and the machine. Products on tensor cores take longer in a step than one at a time, by a
 factor for each GPU; it is the mean of the sources' own, n steps weighing n/(n + 1), and each source is judged by the factor of the others.
 
-| data | rows | mean | median | p90 | worst | ±10 % | ±20 % | median ratio | in range |
-| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: |
-${[...groups].map(([title, group]) => lineOf(title, group)).join('\n')}
+| data | rows | mean | median | p90 | worst | ±10 % | ±20 % | median ratio | in range | source left out | width |
+| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |
+${[...groups].map(([title, group]) => lineOf(title, group, ranges.get(title) ?? all)).join('\n')}
 
 - The factor is ${factorOf('a100-sxm-80gb')} on A100 and ${factorOf('h100-sxm')} on H100. It is to the products of a cool GPU, one after the other as a CUDA
   graph (AIConfigurator): those of H100 take 0.8 of its peak. By itself each source of H100 says 1.46 (llm-foundry), 1.54 (nanotron)
@@ -73,15 +82,14 @@ ${[...groups].map(([title, group]) => lineOf(title, group)).join('\n')}
 
 const factorOf = (curve: string): string => (sustainedMatmuls(curve)?.factor ?? 1).toFixed(2);
 
-function lineOf(title: string, rows: readonly JudgedLanguage[]): string {
+function lineOf(title: string, rows: readonly JudgedLanguage[], range: JudgedRange | undefined): string {
   const s = statisticsOf(ratios(rows));
-  const inRange = rows.filter(({ isInRange }) => isInRange).length / rows.length;
   const cells = [
     title,
     rows.length,
     ...[s.mean, s.median, s.ninetieth, s.worst, s.withinTen, s.withinTwenty].map(percent),
     s.middle.toFixed(2),
-    percent(inRange),
+    ...rangeCells(range),
   ];
   return `| ${cells.join(' | ')} |`;
 }

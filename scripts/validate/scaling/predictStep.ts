@@ -10,6 +10,7 @@ import type { OpenedModel } from '../../../server/src/analysis/openedModel.ts';
 import { operationTime } from '../../../server/src/communication/operationTime.ts';
 import { placeGpus } from '../../../server/src/communication/placement.ts';
 import { estimateModel } from '../../../server/src/estimate/estimateModel.ts';
+import { givenStepRange } from '../../../server/src/estimate/plan/givenStepRange.ts';
 import { gradientsInReadyOrder } from '../../../server/src/estimate/plan/gradients.ts';
 import { gradientTimes } from '../../../server/src/estimate/plan/gradientTimes.ts';
 import { timeTraffic } from '../../../server/src/estimate/plan/plannedTraffic.ts';
@@ -21,9 +22,16 @@ import {
 } from '../../../server/src/estimate/plan/stepPlan.ts';
 import type { WorkerGroup } from '../../../server/src/frameworks/exchange.ts';
 import type { ClusterProfile } from '../../../server/src/hardware/clusterProfile.ts';
+import type { Bound, Range } from '../../../server/src/model/estimate.ts';
 import type { ScenarioRequest } from '../../../server/src/model/scenario.ts';
-import { seconds } from '../../../server/src/model/units.ts';
+import { type Seconds, seconds } from '../../../server/src/model/units.ts';
 import { type StepTimeline, stepTimeline } from '../../../server/src/schedule/stepTimeline.ts';
+
+export interface PredictedStep {
+  readonly step: Seconds;
+  /** What the engine says of it where the step of one GPU is given: simulated when first asked for. */
+  readonly range: Range<Seconds>;
+}
 
 /**
  * `alone`: the measured step of one GPU in seconds; `spread`: standard deviation of the workers' times over their mean,
@@ -35,15 +43,13 @@ export function predictStep(
   cluster: ClusterProfile,
   alone: number,
   spread: number,
-): StepTimeline {
+): PredictedStep {
   const { training, plan, single } = aloneOn(opened, request, cluster);
   const gpus = request.gpus ?? 1;
   const placement = placeGpus(gpus, request.nodes ?? 1);
   const usual = alone / single.step;
   const factor = usual * slowestOf(gpus, spread);
-  const forward = single.forward.map((time) => time * factor);
   const handled = handledGradients(training, plan, { ...placement, gpus }, cluster);
-  const backward = single.backward.map((time, at) => (time + (handled?.at(-1 - at) ?? 0)) * factor);
   const exchange = plan.behaviour.exchange(
     gradientsInReadyOrder(training),
     {
@@ -62,23 +68,34 @@ export function predictStep(
     },
   );
   const traffic = timeTraffic(exchange, cluster, placement, training);
-  const update = single.updateTime * factor;
   const launches = plan.updateTimes.launches[0] ?? 0;
-  return stepTimeline({
-    forward: { device: forward, host: new Float64Array(forward.length) },
-    backward: { device: backward, host: new Float64Array(backward.length) },
-    messages: traffic.messages('middle'),
-    channels: traffic.channels.map(({ order }) => order),
-    slowing: traffic.slowing.middle,
-    hostWaits: exchange.hostWaits ?? false,
-    // What one GPU updates by itself it updates here too, unless the servers do; shards update a part of it.
-    update: {
-      device: seconds(exchange.update === 'at servers' ? 0 : update / exchange.shards.optimizerState),
-      // What one GPU has launched ahead is launched here when the messages are back.
-      host: seconds(exchange.hostWaits === true ? launches * plan.behaviour.launch.middle : 0),
-      launches: Math.max(1, launches),
+  const stepWith = (bound: Bound): Seconds => {
+    const scale = factor * (bound === 'middle' ? 1 : givenStepRange(gpus)[bound]);
+    const forward = single.forward.map((time) => time * scale);
+    const backward = single.backward.map((time, at) => (time + (handled?.at(-1 - at) ?? 0)) * scale);
+    const update = single.updateTime * scale;
+    return stepTimeline({
+      forward: { device: forward, host: new Float64Array(forward.length) },
+      backward: { device: backward, host: new Float64Array(backward.length) },
+      messages: traffic.messages(bound),
+      channels: traffic.channels.map(({ order }) => order),
+      slowing: traffic.slowing[bound],
+      hostWaits: exchange.hostWaits ?? false,
+      // What one GPU updates by itself it updates here too, unless the servers do; shards update a part of it.
+      update: {
+        device: seconds(exchange.update === 'at servers' ? 0 : update / exchange.shards.optimizerState),
+        // What one GPU has launched ahead is launched here when the messages are back.
+        host: seconds(exchange.hostWaits === true ? launches * plan.behaviour.launch.middle : 0),
+        launches: Math.max(1, launches),
+      },
+    }).step;
+  };
+  return {
+    step: stepWith('middle'),
+    get range() {
+      return { low: stepWith('low'), high: stepWith('high') };
     },
-  });
+  };
 }
 
 /** By operator: what a framework that sends gradients does with them beside what it does on one GPU. */

@@ -1,11 +1,12 @@
 /** Every set of steps on several GPUs, judged, with its aim. */
 
+import { fitWorkersDoubt, type GivenStep } from '../../calibrate/workersDoubt.ts';
 import type { OpenGraph } from '../graphs.ts';
 import { statisticsOf } from '../judge.ts';
-import { judgeExamples } from './examples.ts';
-import { ratios, type ScaledRow, type ScaledSet } from './judged.ts';
+import { type Examples, judgeExamples } from './examples.ts';
+import { type Given, nothingGiven, ratios, type ScaledRow, type ScaledSet } from './judged.ts';
 import { judgeCaffeMpi, judgeHorovod, judgeSixteenV100 } from './studies.ts';
-import { judgeSurvey, orderKept } from './survey.ts';
+import { judgeSurvey, orderKept, type SurveyRow } from './survey.ts';
 import { judgeTensorflow, type TensorflowRow } from './tensorflow.ts';
 import { judgeTrace } from './trace.ts';
 
@@ -22,22 +23,26 @@ export function judgeScaling(folder: string, open: OpenGraph): readonly ScaledSe
   let spread = 0;
   let least = Number.POSITIVE_INFINITY;
   for (const candidate of spreads) {
-    const rows = judgeTensorflow(folder, open, candidate, ({ cluster }) => cluster === 'dgx-1-p100');
+    const rows = judgeTensorflow(
+      folder,
+      open,
+      { spread: candidate, links: true },
+      ({ cluster }) => cluster === 'dgx-1-p100',
+    );
     if (rows === undefined) return undefined;
     const { mean } = statisticsOf(ratios(rows.filter(setsSpread)));
     if (mean < least) [spread, least] = [candidate, mean];
   }
   const trace = judgeTrace(folder);
-  const sixteen = judgeSixteenV100(folder, open, spread);
-  const survey = judgeSurvey(folder, open, spread);
-  const tensorflow = judgeTensorflow(folder, open, spread);
-  const horovod = judgeHorovod(folder, open, spread);
-  const caffeMpi = judgeCaffeMpi(folder, open, spread);
-  const examples = judgeExamples(folder, open, spread);
-  if (!sixteen || !survey || !tensorflow || !horovod || !caffeMpi || !examples) return undefined;
+  const judged = judgeSets(folder, open, { spread, links: true });
+  const bare = judgeSets(folder, open, nothingGiven);
+  if (judged === undefined || bare === undefined) return undefined;
+  const { sixteen, survey, tensorflow, horovod, caffeMpi, examples } = judged;
+  const doubts = heldDoubts(bare);
   const { pairs, kept } = orderKept(survey);
   const collapse = horovod.filter(isCollapse);
-  const rest = horovod.filter((row) => !isCollapse(row));
+  const isOther = (row: ScaledRow): boolean => !isCollapse(row);
+  const rest = horovod.filter(isOther);
   const judgedTensorflow = tensorflow.filter((row) => !setsSpread(row));
   const spreadNote = `workers' times spread by ${(100 * spread).toFixed(1)} %, by ${tensorflow.length - judgedTensorflow.length} rows of TensorFlow on P100`;
   return [
@@ -52,6 +57,8 @@ export function judgeScaling(folder: string, open: OpenGraph): readonly ScaledSe
     {
       title: '16 V100, 10 GbE and 56 Gb/s InfiniBand, four networks',
       rows: sixteen,
+      byDefault: bare.sixteen,
+      heldDoubt: doubts('sixteen'),
       aim: 'mean ≤ 12 %',
       reached: meanOf(sixteen) <= 0.12,
       calibrated: `bandwidth of each network, by ResNet-152 in fp32 as one message; ${spreadNote}`,
@@ -59,7 +66,8 @@ export function judgeScaling(folder: string, open: OpenGraph): readonly ScaledSe
     },
     {
       title: 'of them, one message after backward',
-      rows: sixteen.filter(({ label }) => label.endsWith('one-message')),
+      rows: sixteen.filter(isOneMessage),
+      byDefault: bare.sixteen.filter(isOneMessage),
       aim: '',
       reached: true,
       calibrated: 'as above',
@@ -68,6 +76,8 @@ export function judgeScaling(folder: string, open: OpenGraph): readonly ScaledSe
     {
       title: 'Survey, seven methods, 10 GbE and 100 Gb/s InfiniBand, 4 to 32 GPUs',
       rows: survey,
+      byDefault: bare.survey,
+      heldDoubt: doubts('survey'),
       aim: `mean ≤ 12 %; order of methods more than 10 % apart kept in ${kept} of ${pairs} pairs, all of them aimed at`,
       reached: meanOf(survey) <= 0.12 && kept === pairs,
       calibrated: `bandwidth of each link, by BERT-Large sent at once after backward, by NCCL and by servers; ByteScheduler's updates, by the three networks on 4 GPUs over 10 GbE; ${spreadNote}`,
@@ -76,6 +86,8 @@ export function judgeScaling(folder: string, open: OpenGraph): readonly ScaledSe
     {
       title: 'TensorFlow 1, K80 and P100, 2 to 64 GPUs',
       rows: judgedTensorflow,
+      byDefault: bare.tensorflow.filter((row) => !setsSpread(row)),
+      heldDoubt: doubts('tensorflow'),
       aim: 'mean ≤ 8 %',
       reached: meanOf(judgedTensorflow) <= 0.08,
       calibrated: `two dies of a K80 share a board, by one row; gRPC between nodes, by ResNet-152 on 64 GPUs; ${spreadNote}`,
@@ -84,6 +96,7 @@ export function judgeScaling(folder: string, open: OpenGraph): readonly ScaledSe
     {
       title: 'Horovod and TensorFlow, 64 GPUs: VGG-16 through parameter servers',
       rows: collapse,
+      byDefault: bare.horovod.filter(isCollapse),
       aim: 'within a factor of 1.5',
       reached: collapse.every(
         ({ predicted, measured }) => Math.abs(Math.log(predicted / measured)) <= Math.log(1.5),
@@ -95,6 +108,7 @@ export function judgeScaling(folder: string, open: OpenGraph): readonly ScaledSe
     {
       title: 'Horovod and TensorFlow, 64 GPUs: the others',
       rows: rest,
+      byDefault: bare.horovod.filter(isOther),
       aim: 'each within 15 %',
       reached: worstOf(rest) <= 0.15,
       calibrated: 'as above',
@@ -103,6 +117,7 @@ export function judgeScaling(folder: string, open: OpenGraph): readonly ScaledSe
     {
       title: 'Caffe-MPI, 16 P40: speed-up',
       rows: caffeMpi,
+      byDefault: bare.caffeMpi,
       aim: 'each within 5 %',
       reached: worstOf(caffeMpi) <= 0.05,
       calibrated: spreadNote,
@@ -111,6 +126,7 @@ export function judgeScaling(folder: string, open: OpenGraph): readonly ScaledSe
     {
       title: 'NVIDIA examples, Lambda and DLPerf, 2 to 32 GPUs',
       rows: examples.rows,
+      byDefault: bare.examples.rows,
       aim: 'median ≤ 8 %',
       reached: statisticsOf(ratios(examples.rows)).median <= 0.08,
       calibrated: spreadNote,
@@ -127,6 +143,8 @@ export function judgeScaling(folder: string, open: OpenGraph): readonly ScaledSe
       (source): ScaledSet => ({
         title: `of them, ${source}`,
         rows: examples.rows.filter((row) => row.source.startsWith(source)),
+        byDefault: bare.examples.rows.filter((row) => row.source.startsWith(source)),
+        heldDoubt: doubts(source),
         aim: '',
         reached: true,
         calibrated: 'as above',
@@ -136,6 +154,42 @@ export function judgeScaling(folder: string, open: OpenGraph): readonly ScaledSe
   ];
 }
 
+interface JudgedSets {
+  readonly sixteen: readonly ScaledRow[];
+  readonly survey: readonly SurveyRow[];
+  readonly tensorflow: readonly TensorflowRow[];
+  readonly horovod: readonly ScaledRow[];
+  readonly caffeMpi: readonly ScaledRow[];
+  readonly examples: Examples;
+}
+
+function judgeSets(folder: string, open: OpenGraph, given: Given): JudgedSets | undefined {
+  const sixteen = judgeSixteenV100(folder, open, given);
+  const survey = judgeSurvey(folder, open, given);
+  const tensorflow = judgeTensorflow(folder, open, given);
+  const horovod = judgeHorovod(folder, open, given);
+  const caffeMpi = judgeCaffeMpi(folder, open, given);
+  const examples = judgeExamples(folder, open, given);
+  if (!sixteen || !survey || !tensorflow || !horovod || !caffeMpi || !examples) return undefined;
+  return { sixteen, survey, tensorflow, horovod, caffeMpi, examples };
+}
+
+/** Sets whose links are measured or hardly used say what several workers add; of the others links are assumed. */
+const givenSteps = ({ tensorflow, examples }: JudgedSets): readonly GivenStep[] =>
+  [
+    ...tensorflow.map((row) => ({ ...row, source: 'tensorflow' })),
+    ...examples.rows.map((row) => ({ ...row, source: /^[a-z]+/.exec(row.source)?.[0] ?? row.source })),
+  ].flatMap(({ source, gpus, measured, range }) =>
+    gpus === undefined || range === undefined ? [] : [{ source, gpus, measured, range }],
+  );
+
+/** By source, what the others say. */
+function heldDoubts(sets: JudgedSets): (source: string) => number {
+  const steps = givenSteps(sets);
+  return (source) => fitWorkersDoubt(steps.filter((step) => step.source !== source));
+}
+
+const isOneMessage = ({ label }: ScaledRow): boolean => label.endsWith('one-message');
 const isCollapse = ({ label }: ScaledRow): boolean => /^vgg16.*parameter-server/.test(label);
 const meanOf = (rows: readonly ScaledRow[]): number => statisticsOf(ratios(rows)).mean;
 const worstOf = (rows: readonly ScaledRow[]): number => statisticsOf(ratios(rows)).worst;

@@ -1,8 +1,10 @@
 /** The part of `docs/ACCURACY.md` about several GPUs. */
 
+import efficiency from '../../../server/src/hardware/efficiency.json';
+import { highWith } from '../../calibrate/workersDoubt.ts';
 import { statisticsOf } from '../judge.ts';
 import { percent } from '../percent.ts';
-import { ratios, type ScaledRow, type ScaledSet } from './judged.ts';
+import { type JudgedBounds, judgeBounds, ratios, type ScaledRow, type ScaledSet } from './judged.ts';
 
 export function scalingSection(sets: readonly ScaledSet[]): string {
   return `## Several GPUs
@@ -15,6 +17,19 @@ judged on.
 | data | rows | skipped | mean | median | p90 | worst | median ratio | target |
 | --- | --: | --: | --: | --: | --: | --: | --: | --- |
 ${sets.map(lineOf).join('\n')}
+
+The same rows by default: what a person gets who names the model, the machine and the options, and gives the step of one GPU.
+Links have their nominal rate times an assumed share, workers do not differ.
+
+- *in range*: fraction of measured steps in the predicted range. *width*: half its width, median of the rows.
+- A link whose bandwidth is assumed may take three times as long, and no less than its nominal rate allows.
+- A given step is rarely shorter on several GPUs and often longer: workers differ and processes share a host. The upper end grows
+  with the expected maximum of as many normal variables as there are workers, times ${efficiency.workersDoubt.value}. A tenth of the steps may lie above.
+- TensorFlow 1 and the examples set that number. *source left out*: fitted to the other sources.
+
+| data | rows | mean, default | median | p90 | median ratio | in range | source left out | width | mean, calibrated | in range | width |
+| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |
+${sets.flatMap((set) => (set.byDefault === undefined ? [] : [defaultLine(set, set.byDefault)])).join('\n')}
 
 | data | set by measurements |
 | --- | --- |
@@ -88,6 +103,34 @@ function lineOf({ title, rows, aim, reached, left }: ScaledSet): string {
   ];
   return `| ${cells.join(' | ')} |`;
 }
+
+function defaultLine({ title, rows, heldDoubt }: ScaledSet, bare: readonly ScaledRow[]): string {
+  const { mean, median, ninetieth, middle } = statisticsOf(ratios(bare));
+  const cells = [
+    title,
+    bare.length,
+    ...[mean, median, ninetieth].map(percent),
+    middle.toFixed(2),
+    ...defaultCells(bare, heldDoubt),
+    percent(statisticsOf(ratios(rows)).mean),
+    ...boundCells(judgeBounds(rows)),
+  ];
+  return `| ${cells.join(' | ')} |`;
+}
+
+function defaultCells(bare: readonly ScaledRow[], heldDoubt: number | undefined): readonly string[] {
+  const [inRange = '–', width = '–'] = boundCells(judgeBounds(bare));
+  if (heldDoubt === undefined) return [inRange, '–', width];
+  const moved = bare.map(({ range, gpus = 1, ...row }) => ({
+    ...row,
+    ...(range === undefined ? {} : { range: { low: range.low, high: highWith({ gpus, range }, heldDoubt) } }),
+  }));
+  const [held = '–'] = boundCells(judgeBounds(moved));
+  return [inRange, held, width];
+}
+
+const boundCells = (bounds: JudgedBounds | undefined): readonly string[] =>
+  bounds === undefined ? ['–', '–'] : [percent(bounds.inRange), `±${percent(bounds.width)}`];
 
 /** Every row, for a terminal. */
 export const scaledLines = (rows: readonly ScaledRow[]): readonly string[] =>

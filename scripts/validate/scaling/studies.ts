@@ -8,7 +8,7 @@ import { type MeasuredRow, numberIn, readMeasured } from '../../measured/readMea
 import type { OpenGraph } from '../graphs.ts';
 import { calibratedMachine, machine } from './clusters.ts';
 import { scaledGraph } from './graphs.ts';
-import type { ScaledRow } from './judged.ts';
+import type { Given, ScaledRow } from './judged.ts';
 import { predictStep, slowestOf } from './predictStep.ts';
 import { solveBandwidth } from './solveBandwidth.ts';
 
@@ -53,15 +53,23 @@ function judge(
   opened: OpenedModel,
   spread: number,
 ): ScaledRow {
-  const { step } = predictStep(opened, requestOf(row, framework), cluster, aloneOf(rows, row), spread);
-  return { label: labelOf(row), predicted: step, measured: numberIn(row, 'milliseconds') * 1e-3 };
+  const predicted = predictStep(opened, requestOf(row, framework), cluster, aloneOf(rows, row), spread);
+  return {
+    label: labelOf(row),
+    gpus: numberIn(row, 'gpus'),
+    predicted: predicted.step,
+    measured: numberIn(row, 'milliseconds') * 1e-3,
+    get range() {
+      return predicted.range;
+    },
+  };
 }
 
 /** ResNet-152 in fp32 sent as one message sets the bandwidth of each network; all other rows are predicted. */
 export function judgeSixteenV100(
   folder: string,
   open: OpenGraph,
-  spread: number,
+  { spread, links }: Given,
 ): readonly ScaledRow[] | undefined {
   const rows = rowsOf(folder, 'tpds').filter(({ method }) => method !== 'alone');
   const all = rowsOf(folder, 'tpds');
@@ -75,17 +83,20 @@ export function judgeSixteenV100(
     if (model === undefined) return undefined;
     const clusterWith = (between: number): ClusterProfile =>
       calibratedMachine(`tpds-${network}`, { between });
-    const between = solveBandwidth(network === '10gbe' ? [0.1, 1.25] : [0.1, 7], (bandwidth) =>
-      judge(
-        all,
-        sets,
-        sixteenV100Framework(sets, { 'gradient-dtype': 'fp32' }),
-        clusterWith(bandwidth),
-        model,
-        spread,
-      ),
-    );
-    const cluster = clusterWith(between);
+    const calibrated = (): ClusterProfile =>
+      clusterWith(
+        solveBandwidth(network === '10gbe' ? [0.1, 1.25] : [0.1, 7], (bandwidth) =>
+          judge(
+            all,
+            sets,
+            sixteenV100Framework(sets, { 'gradient-dtype': 'fp32' }),
+            clusterWith(bandwidth),
+            model,
+            spread,
+          ),
+        ),
+      );
+    const cluster = links ? calibrated() : machine(`tpds-${network}`);
     for (const row of rows) {
       if (row.network !== network || setter(row)) continue;
       const opened = open(scaledGraph(row.model ?? ''));
@@ -132,13 +143,13 @@ function sixteenV100Framework(
 export function judgeHorovod(
   folder: string,
   open: OpenGraph,
-  spread: number,
+  { spread, links }: Given,
 ): readonly ScaledRow[] | undefined {
   const rows = rowsOf(folder, 'horovod');
   const isSetter = ({ model, method }: MeasuredRow): boolean =>
     (model === 'resnet101' && method?.startsWith('parameter-server') === true) ||
     (model === 'vgg16' && method === 'horovod-nccl');
-  const cluster = horovodCluster(rows, open, spread);
+  const cluster = links ? horovodCluster(rows, open, spread) : machine('horovod-25gbe');
   if (cluster === undefined) return undefined;
   const judged: ScaledRow[] = [];
   for (const row of rows) {
@@ -185,7 +196,7 @@ function horovodFramework(method: string | undefined): FrameworkChoice {
 export function judgeCaffeMpi(
   folder: string,
   open: OpenGraph,
-  spread: number,
+  { spread }: Given,
 ): readonly ScaledRow[] | undefined {
   const cluster = machine('p40-infiniband');
   const judged: ScaledRow[] = [];

@@ -11,9 +11,9 @@ import type { ClusterProfile } from '../../../server/src/hardware/clusterProfile
 import type { FrameworkChoice, Optimizer } from '../../../server/src/model/scenario.ts';
 import { type MeasuredRow, numberIn, readMeasured } from '../../measured/readMeasured.ts';
 import type { OpenGraph } from '../graphs.ts';
-import { calibratedMachine } from './clusters.ts';
+import { calibratedMachine, machine } from './clusters.ts';
 import { scaledGraph } from './graphs.ts';
-import type { ScaledRow } from './judged.ts';
+import type { Given, ScaledRow } from './judged.ts';
 import { predictStep } from './predictStep.ts';
 import { solveBandwidth } from './solveBandwidth.ts';
 
@@ -28,7 +28,7 @@ export interface SurveyRow extends ScaledRow {
 export function judgeSurvey(
   folder: string,
   open: OpenGraph,
-  spread: number,
+  { spread, links }: Given,
 ): readonly SurveyRow[] | undefined {
   const rows = readMeasured(folder, 'scaling-survey.csv');
   const judge = (row: MeasuredRow, cluster: ClusterProfile): SurveyRow | undefined => {
@@ -45,20 +45,26 @@ export function judgeSurvey(
     } as const;
     const alone = stepOf(only(rows, { model: row.model, gpus: '1' }));
     const [model, network, method] = [row.model ?? '', row.network ?? '', row.method ?? ''];
+    const predicted = predictStep(opened, request, cluster, alone, spread);
     return {
       label: `${model}, ${network}, ${method}, ${gpus} GPUs`,
       model,
       network,
       method,
       gpus,
-      predicted: predictStep(opened, request, cluster, alone, spread).step,
+      predicted: predicted.step,
       measured: stepOf(row),
+      get range() {
+        return predicted.range;
+      },
     };
   };
   const judged: SurveyRow[] = [];
   for (const network of new Set(rows.map((row) => row.network ?? ''))) {
-    const byNccl = calibrated(rows, network, 'bsp-a2a', judge);
-    const byServers = calibrated(rows, network, 'bsp-ps', judge);
+    const clusterBy = (sentBy: 'bsp-a2a' | 'bsp-ps'): ClusterProfile =>
+      links ? calibrated(rows, network, sentBy, judge) : machine(`survey-${network}`);
+    const byNccl = clusterBy('bsp-a2a');
+    const byServers = clusterBy('bsp-ps');
     for (const row of rows) {
       if (row.network !== network || row.gpus === '1' || setsBandwidth(row) || setsUpdate(row)) continue;
       const one = judge(row, row.method?.endsWith('-ps') ? byServers : byNccl);

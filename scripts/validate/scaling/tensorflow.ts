@@ -5,7 +5,7 @@ import { type MeasuredRow, numberIn, readMeasured } from '../../measured/readMea
 import type { OpenGraph } from '../graphs.ts';
 import { machine } from './clusters.ts';
 import { scaledGraph } from './graphs.ts';
-import type { ScaledRow } from './judged.ts';
+import type { Given, ScaledRow } from './judged.ts';
 import { predictStep } from './predictStep.ts';
 
 export interface TensorflowRow extends ScaledRow {
@@ -16,7 +16,7 @@ export interface TensorflowRow extends ScaledRow {
 export function judgeTensorflow(
   folder: string,
   open: OpenGraph,
-  spread: number,
+  { spread, links }: Given,
   accepts: (row: MeasuredRow) => boolean = () => true,
 ): readonly TensorflowRow[] | undefined {
   const rows = readMeasured(folder, 'scaling-tensorflow.csv');
@@ -28,7 +28,7 @@ export function judgeTensorflow(
     if (alone === undefined) throw new Error(`no row of one GPU: ${JSON.stringify(row)}`);
     const opened = open(scaledGraph(row.model ?? ''));
     if (opened === undefined) return undefined;
-    const { step } = predictStep(
+    const predicted = predictStep(
       opened,
       {
         gpus,
@@ -36,18 +36,22 @@ export function judgeTensorflow(
         batch: numberIn(row, 'batch'),
         precision: 'fp32',
         optimizer: 'sgd',
-        framework: frameworkOf(row),
+        framework: frameworkOf(row, links),
       },
       machine(machineOf(row)),
-      stepOf(alone) * (isSharedBoard(row) ? sharedBoard : 1),
+      stepOf(alone) * (links && isSharedBoard(row) ? sharedBoard : 1),
       spread,
     );
     judged.push({
       label: `${row.cluster}, ${row.placement}, ${row.model}, batch ${row.batch}, ${row.data}, ${gpus} GPUs`,
       data: row.data ?? '',
       placement: row.placement ?? '',
-      predicted: step,
+      gpus,
+      predicted: predicted.step,
       measured: stepOf(row),
+      get range() {
+        return predicted.range;
+      },
     });
   }
   return judged;
@@ -86,8 +90,11 @@ const machineOf = ({ cluster = '', model }: MeasuredRow): string =>
 const isLarge = (model: string | undefined): boolean => model === 'alexnet' || model === 'vgg16';
 
 /** As the page says they were run. */
-function frameworkOf({ cluster, placement, model, batch, gpus }: MeasuredRow): FrameworkChoice {
-  const options = optionsOf(cluster, placement, model);
+function frameworkOf(
+  { cluster, placement, model, batch, gpus }: MeasuredRow,
+  links: boolean,
+): FrameworkChoice {
+  const options = optionsOf(cluster, placement, model, links);
   const servers = placement === 'distributed' && gpus === '64' ? fewerServers(model, batch) : undefined;
   return { name: 'tensorflow', options: { ...options, ...(servers === undefined ? {} : { servers }) } };
 }
@@ -102,11 +109,12 @@ function optionsOf(
   cluster: string | undefined,
   placement: string | undefined,
   model: string | undefined,
+  links: boolean,
 ): Readonly<Record<string, string>> {
   const onCpu = { 'variable-update': 'parameter-server', 'local-parameter-device': 'cpu' };
   const onGpu = { 'variable-update': 'parameter-server', 'local-parameter-device': 'gpu' };
   if (placement === 'distributed')
-    return { 'variable-update': 'distributed-replicated', 'grpc-gbs': grpcOnEc2 };
+    return { 'variable-update': 'distributed-replicated', ...(links ? { 'grpc-gbs': grpcOnEc2 } : {}) };
   if (cluster === 'dgx-1-p100') return isLarge(model) ? { 'variable-update': 'replicated' } : onCpu;
   if (cluster === 'gce-8x-k80') return onCpu;
   if (isLarge(model)) return onGpu;

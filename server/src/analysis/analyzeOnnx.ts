@@ -24,6 +24,7 @@ import { inferGraph, mostNamedReasons, mostSubgraphs } from './inferGraph.ts';
 import { collectIssues } from './issueCollector.ts';
 import { issuesOfComputedWeights } from './issuesOfComputedWeights.ts';
 import { issuesOfFusedOperators } from './issuesOfFusedOperators.ts';
+import { joinBatchStatistics } from './joinBatchStatistics.ts';
 import { joinSlices } from './joinSlices.ts';
 import type { ModelAnalysis } from './modelAnalysis.ts';
 import { collectOperatorKinds } from './operatorKinds.ts';
@@ -59,7 +60,11 @@ export function* analyzeInSteps(
   const unrolled = unrollLoops(writeOutBags(useful.nodes, model.graph), model.graph);
   const { nodes, graph } =
     provided === undefined
-      ? restoreWeights(joinSlices({ nodes: splitMergedCalls(unrolled, model.graph), graph: model.graph }))
+      ? restoreWeights(
+          joinBatchStatistics(
+            joinSlices({ nodes: splitMergedCalls(unrolled, model.graph), graph: model.graph }),
+          ),
+        )
       : { nodes: unrolled, graph: model.graph };
   const fused = issuesOfFusedOperators(model.graph.nodes);
   const issues = [...(provided?.issues ?? []), ...expanded.issues, ...useful.issues, ...fused];

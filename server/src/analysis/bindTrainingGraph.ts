@@ -303,7 +303,10 @@ function bindTensor(
 }
 
 /** Contents of small values as numbers, each evaluated once. */
-function boundContents(graph: Graph, bindings: Bindings): (name: string) => readonly number[] | undefined {
+export function boundContents(
+  graph: Graph,
+  bindings: Bindings,
+): (name: string) => readonly number[] | undefined {
   const known = new Map<string, readonly number[] | undefined>();
   return (name) => {
     const content = graph.values.get(name)?.content;

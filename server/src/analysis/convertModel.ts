@@ -145,6 +145,8 @@ function asLayerSpec(
   if (analysis === undefined || opened.issues.some(({ severity }) => severity === 'error')) {
     return { kind: 'failed', issues: opened.issues };
   }
+  if (analysis.layers.length === 0)
+    return { kind: 'refused', message: `${name} has no layer, so there is no layer spec to write` };
   const { text, problems } = specOfGraph(withDefaults(analysis, dimensions), modelName(name));
   return {
     kind: 'converted',

@@ -170,8 +170,25 @@ function openConfig(text: string, name: string, options: OpenOptions): OpenedMod
   return {
     ...opened,
     writtenSpec: spec.text,
-    issues: [...spec.issues, ...opened.issues.map(({ span: _, ...issue }) => issue)],
+    issues: [
+      ...spec.issues,
+      ...assumedLength(spec, options),
+      ...opened.issues.map(({ span: _, ...issue }) => issue),
+    ],
   };
+}
+
+/** A number that the config does not say, and that nobody gave. */
+function assumedLength({ length }: SpecOfConfig, { dimensions = {} }: OpenOptions): readonly Issue[] {
+  if (length === undefined || dimensions.seq !== undefined) return [];
+  return [
+    {
+      code: 'config/assumed-length',
+      severity: 'information',
+      message: `The config does not say how long a sequence is, and ${length} tokens are assumed`,
+      unset: ['seq'],
+    },
+  ];
 }
 
 /** Opens one model of a layer spec that was read: whoever opens several of them reads the text once. */

@@ -15,7 +15,8 @@ export interface RecomputedGroups {
 }
 
 /** What is kept of a group beside what goes in. */
-export type Keeping = 'nothing' | 'matmuls' | 'alternate matmuls';
+export const keepings = ['nothing', 'matmuls', 'alternate matmuls'] as const;
+export type Keeping = (typeof keepings)[number];
 
 /**
  * `undefined` where nothing is computed again. What a person asks of the model goes before the marks of its layers: `none`

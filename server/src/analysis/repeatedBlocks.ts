@@ -32,11 +32,15 @@ function findBlocks(analysis: ModelAnalysis): BlocksByLayer {
     const kinds = kindsOfBlocks(modules, print);
     if (kinds.size === 0) continue;
     return analysis.layers.map((layer) =>
-      pathsOf(layer).find((path) => kinds.has(kindOf(path)) && (modules.get(path)?.length ?? 0) > 1),
+      pathsOf(layer).find((path) => kinds.has(kindOf(path)) && isWhole(modules.get(path) ?? [], print)),
     );
   }
   return undefined;
 }
+
+/** Several layers, or one of several operators with weights of their own, as a spec's `TransformerEncoderLayer`. */
+const isWhole = ([first, second]: readonly Layer[], print: (layer: Layer) => readonly string[]): boolean =>
+  second !== undefined || (first !== undefined && first.operators.length > 1 && print(first).length > 1);
 
 /** Paths around a layer, outermost first; operators beside the submodules of a block are a layer named as the block. */
 const pathsOf = ({ ancestors, name }: Layer): readonly string[] => [...ancestors, name];

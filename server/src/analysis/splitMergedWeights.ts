@@ -82,17 +82,28 @@ function splitByModule(stored: StoredGraph): StoredGraph {
       // A statistic was kept, and what it stands for are weights.
       others.push(...[...byModule].filter(([module]) => module === home.module));
     }
-    if (others.length === 0 || !isMerged(tensor, [...byModule.keys()])) continue;
-    for (const [module, members] of others) {
-      const removed = members.find(({ merging }) => merging !== undefined)?.merging;
-      const copy =
-        removed?.node.outputs[0] ?? unusedName(`${module === '' ? '' : `${module}.`}${home.leaf}`, taken);
-      taken.add(copy);
-      if (removed !== undefined) replaced.add(removed);
+    const copy = (name: string, members: readonly Reading[]): void => {
+      taken.add(name);
       const { origin: _, ...rest } = tensor;
-      copies.push({ ...rest, name: copy });
-      for (const { flat, position } of members) {
-        instead.set(flat, (instead.get(flat) ?? new Map<number, string>()).set(position, copy));
+      copies.push({ ...rest, name });
+      for (const { flat, position } of members)
+        instead.set(flat, (instead.get(flat) ?? new Map<number, string>()).set(position, name));
+    };
+    const nameIn = (module: string, leaf: string): string =>
+      unusedName(`${module === '' ? '' : `${module}.`}${leaf}`, taken);
+    if (others.length > 0 && isMerged(tensor, [...byModule.keys()])) {
+      for (const [module, members] of others) {
+        const removed = members.find(({ merging }) => merging !== undefined)?.merging;
+        if (removed !== undefined) replaced.add(removed);
+        copy(removed?.node.outputs[0] ?? nameIn(module, home.leaf), members);
+      }
+    }
+    if (isUniform(tensor) === false) continue;
+    for (const [module, members] of byModule) {
+      for (const [position, again] of readAgain(members)) {
+        const [first] = again;
+        const leaf = first && inputOf(first.flat.node, position)?.name;
+        if (leaf !== undefined) copy(nameIn(module, leaf), again);
       }
     }
   }
@@ -208,6 +219,25 @@ function readingsOf(
   }
   for (const [name, { length }] of readings) if (length < 2) readings.delete(name);
   return readings;
+}
+
+/**
+ * Vectors that an operator reads as two of its weights, by the place of the second: scale and shift of a normalization that
+ * begins with zeros. A program has a parameter for each.
+ */
+function readAgain(members: readonly Reading[]): ReadonlyMap<number, readonly Reading[]> {
+  const first = new Map<FlatNode, number>();
+  for (const { flat, position } of members) {
+    if (isWeightInput(flat.node, position))
+      first.set(flat, Math.min(position, first.get(flat) ?? Number.POSITIVE_INFINITY));
+  }
+  const again = new Map<number, Reading[]>();
+  for (const reading of members) {
+    const { flat, position } = reading;
+    if (!isWeightInput(flat.node, position) || position === first.get(flat)) continue;
+    again.set(position, [...(again.get(position) ?? []), reading]);
+  }
+  return again;
 }
 
 const isStatistic = ({ node }: FlatNode, position: number): boolean =>

@@ -46,7 +46,14 @@ const layerSchema = z.object({
   event: z.literal('layer'),
   name: z.string(),
   forward: timingSchema.nullable(),
+  /** For the data and the weights together; each alone where the layer has it. */
   backward: timingSchema.nullable(),
+  dataGradient: timingSchema.optional(),
+  weightGradient: timingSchema.optional(),
+  /** Seconds of forward where the layer runs within the whole network. */
+  forwardInStep: z.number().nonnegative().optional(),
+  /** A layer that runs the same on tensors alike, whose times these are. */
+  sameAs: z.string().optional(),
   /** Why there is no time, or not both. */
   reason: z.string().optional(),
 });
@@ -59,6 +66,16 @@ const stepSchema = z.object({
   update: timingSchema.nullable(),
   peakMemoryBytes: z.number().nonnegative().nullable(),
   reason: z.string().optional(),
+});
+
+/** The whole step after all layers: another time than before shows that the machine changed. */
+const stepAgainSchema = z.object({ event: z.literal('stepAgain'), whole: timingSchema });
+
+/** Sums of gradients that arrive from several layers: in one pass, this many, taking this long. */
+const gradientSumsSchema = z.object({
+  event: z.literal('gradientSums'),
+  count: z.number().int().nonnegative(),
+  seconds: z.number().nonnegative(),
 });
 
 const noteSchema = z.object({ event: z.literal('note'), message: z.string() });
@@ -80,6 +97,8 @@ export const benchmarkEventSchema = z.discriminatedUnion('event', [
   progressSchema,
   layerSchema,
   stepSchema,
+  stepAgainSchema,
+  gradientSumsSchema,
   noteSchema,
   programSchema,
   doneSchema,

@@ -9,6 +9,8 @@ export interface BenchmarkMeasurements extends LayerMeasurements {
   readonly layers: ReadonlyMap<string, MeasuredLayer>;
   /** Of the whole step; `step` is its median. Absent where the step could not run. */
   readonly wholeStep?: MeasuredStep;
+  /** Of gradients that arrive from several layers, in one pass: part of the step and of no layer. */
+  readonly gradientSums?: { readonly count: number; readonly seconds: Seconds };
   /** Layers that could not be measured, and the step under the name '', each with the reason. */
   readonly notMeasured: ReadonlyMap<string, string>;
   /** What a reader must know to judge the times: fallbacks, shapes that differ from the prediction. */
@@ -32,6 +34,8 @@ export interface MeasuredLayer extends LayerMeasurement {
   /** From the lower to the upper quartile. */
   readonly forwardQuartiles?: Range<Seconds>;
   readonly backwardQuartiles?: Range<Seconds>;
+  /** Forward where the layer runs within the whole network. */
+  readonly forwardInStep?: Seconds;
 }
 
 export interface MeasuredStep {
@@ -43,6 +47,8 @@ export interface MeasuredStep {
   readonly update?: Seconds;
   readonly peakMemoryBytes?: number;
   readonly repeats: number;
+  /** The whole step once more, after all layers. */
+  readonly again?: Seconds;
 }
 
 /** What a person reads beside a time: "NVIDIA H200, torch 2.13.0, 2026-11-21". */

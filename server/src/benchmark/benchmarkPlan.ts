@@ -8,18 +8,29 @@
 
 import { z } from 'zod';
 import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
+import { keepings, type RecomputedGroups } from '../analysis/recomputedGroups.ts';
+import { recomputedSteps } from '../estimate/plan/loweredStep.ts';
 import { optionValues } from '../frameworks/registry.ts';
 import type { TensorLiteral } from '../model/attribute.ts';
 import { evaluateDimension } from '../model/dimension.ts';
 import { isInteger } from '../model/elementType.ts';
 import type { GraphAttribute, Operator, Value } from '../model/graph.ts';
 import { isSameContent } from '../model/sameContent.ts';
-import { modes, optimizers, type Precision, precisions, type Scenario } from '../model/scenario.ts';
+import {
+  checkpoints,
+  modes,
+  optimizers,
+  type Precision,
+  precisions,
+  type Scenario,
+} from '../model/scenario.ts';
 import { hasTrait, passesElements } from '../operators/operatorFacts.ts';
 import { type ComposedCall, composedCalls } from './composedCalls.ts';
 
 /** Raised when an older runner could misread a newer plan. */
-const planVersion = 2;
+const planVersion = 3;
+
+export const cacheStates = ['cold', 'hot'] as const;
 
 /** JSON has no infinities; masks are full of them. */
 const numberSchema = z.union([z.number(), z.enum(['Infinity', '-Infinity', 'NaN'])]);
@@ -68,6 +79,8 @@ export const benchmarkPlanSchema = z.object({
   weights: z.enum(['fp32', 'half', 'half-with-copy']),
   /** fp32 convolutions use TF32 where the GPU has it. */
   convTf32: z.boolean(),
+  /** Before each timing of a layer: `cold`, as a step leaves them, or `hot`, as the run before. */
+  caches: z.enum(cacheStates).default('hot'),
   /** Time the runner aims at for everything after the first step; repeats are chosen to fit. */
   budgetSeconds: z.number().positive(),
   opset: count,
@@ -95,6 +108,12 @@ export const benchmarkPlanSchema = z.object({
   /** Operators by position in `operators`; empty where nothing of the layer runs on the device. */
   layers: z.array(z.object({ name: z.string(), type: z.string(), operators: z.array(count) })),
   outputs: z.array(z.string()),
+  /** What of the scenario decides `recomputed`: `marks` of layers where it says nothing. */
+  checkpoint: z.enum([...checkpoints, 'marks']).default('none'),
+  /** Operators by position that backward recomputes together, and what is kept of them beside what goes in. */
+  recomputed: z.array(z.object({ operators: z.array(count), keeping: z.enum(keepings) })),
+  /** They are recomputed to the end: `use_reentrant=True`. */
+  reentrant: z.boolean(),
 });
 
 export type BenchmarkPlan = z.infer<typeof benchmarkPlanSchema>;
@@ -107,13 +126,15 @@ export interface PlanOptions {
   readonly model?: string;
   /** Seconds to aim at, 60 unless given. */
   readonly budgetSeconds?: number;
+  /** `cold` unless given. */
+  readonly caches?: (typeof cacheStates)[number];
 }
 
 /** Writes out what one GPU of this scenario computes in a step; communication is not part of it. */
 export function planBenchmark(
   training: TrainingGraph,
   scenario: Scenario,
-  { model, budgetSeconds = 60 }: PlanOptions = {},
+  { model, budgetSeconds = 60, caches = 'cold' }: PlanOptions = {},
 ): BenchmarkPlan {
   const options = optionValues(scenario.framework);
   const { graph, layers, batchSymbol } = training.analysis;
@@ -128,6 +149,7 @@ export function planBenchmark(
 
   const running = graph.operators.filter((operator) => runsOnDevice(operator, contents));
   const { operators, positions } = plannedOperators(running, composedCalls(training, scenario));
+  const recomputed = plannedRecomputation(recomputedSteps(training, scenario), positions);
   const limits = indexLimits(running, training);
   const used = new Set(running.flatMap((operator) => [...operator.inputs, ...operator.outputs]));
   used.delete('');
@@ -147,6 +169,7 @@ export function planBenchmark(
     addsGradients: options.get('gradients') === 'added',
     weights: weightsOf(options.get('weights'), scenario.precision),
     convTf32: options.get('conv-tf32') !== 'false',
+    caches,
     budgetSeconds,
     opset: graph.operatorSets.get('') ?? 0,
     values: [...used].map((name) => plannedValue(name, training, contents, limits)),
@@ -157,7 +180,24 @@ export function planBenchmark(
       operators: [...new Set(layer.operators.flatMap((index) => positions.get(index) ?? []))],
     })),
     outputs: graph.outputs.filter((name) => used.has(name)),
+    checkpoint: recomputed.length === 0 ? 'none' : (scenario.checkpoint ?? 'marks'),
+    recomputed,
+    reentrant: options.get('reentrant') === 'true',
   };
+}
+
+/** A call is in the group of the last operator that it stands for. */
+function plannedRecomputation(
+  groups: RecomputedGroups | undefined,
+  positions: ReadonlyMap<number, number>,
+): BenchmarkPlan['recomputed'] {
+  if (groups === undefined) return [];
+  const groupAt = new Map<number, number>();
+  for (const [index, position] of positions) groupAt.set(position, groups.groupOf[index] ?? -1);
+  return groups.keeping.flatMap((keeping, group) => {
+    const operators = [...groupAt].flatMap(([position, other]) => (other === group ? [position] : []));
+    return operators.length === 0 ? [] : [{ operators: operators.sort((a, b) => a - b), keeping }];
+  });
 }
 
 const compileMode = (asked: string | undefined): BenchmarkPlan['compile'] =>

@@ -15,6 +15,9 @@ export interface ComparedLayer {
   readonly type: string;
   readonly forward: ComparedTime;
   readonly backward: ComparedTime;
+  /** Measured: backward for the data alone, and for the weights alone. */
+  readonly dataGradient: Seconds | null;
+  readonly weightGradient: Seconds | null;
 }
 
 export interface ComparedTime {
@@ -37,6 +40,8 @@ export function compareMeasured(cost: StepCost, measurements: LayerMeasurements)
         type: layer.type,
         forward: compared(layer.time.forward, measured?.forward),
         backward: compared(layer.time.backward, measured?.backward),
+        dataGradient: measured?.dataGradient ?? null,
+        weightGradient: measured?.weightGradient ?? null,
       };
     }),
     step: compared(computeOfStep(cost), measurements.step),

@@ -18,6 +18,8 @@ export const conditionsSchema = benchmarkPlanSchema.pick({
   addsGradients: true,
   weights: true,
   convTf32: true,
+  checkpoint: true,
+  caches: true,
 });
 export type Conditions = ReturnType<typeof conditionsSchema.parse>;
 
@@ -36,7 +38,15 @@ export const computationOf = (plan: BenchmarkPlan, { dimensions }: Scenario): Co
 });
 
 /** Values are numbered in the order in which operators use them, and attributes are sorted by name. */
-export function fingerprintOf({ opset, values, operators, layers, outputs }: BenchmarkPlan): string {
+export function fingerprintOf({
+  opset,
+  values,
+  operators,
+  layers,
+  outputs,
+  recomputed,
+  reentrant,
+}: BenchmarkPlan): string {
   const numbers = new Map<string, number>([['', -1]]);
   const numberOf = (name: string): number => {
     const number = numbers.get(name) ?? numbers.size - 1;
@@ -70,6 +80,8 @@ export function fingerprintOf({ opset, values, operators, layers, outputs }: Ben
     tensors,
     layers.map((layer) => layer.operators),
     outputs.map(numberOf),
+    // Results from before it could be run keep their fingerprint.
+    ...(recomputed.length === 0 ? [] : [recomputed, reentrant]),
   ]);
   return createHash('sha256').update(text).digest('hex').slice(0, 32);
 }

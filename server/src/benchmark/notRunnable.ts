@@ -6,7 +6,7 @@ import type { Scenario } from '../model/scenario.ts';
 
 /** What to leave out of the scenario, and why; `undefined` where all of it is run. */
 export function notRunnable(training: TrainingGraph, scenario: Scenario): string | undefined {
-  const { framework, checkpoint } = scenario;
+  const { framework } = scenario;
   const kernels = framework.description?.kernels;
   const isPytorch =
     kernels === undefined ? hasOption(framework.name, 'optimizer-kernels') : kernels === 'pytorch';
@@ -17,13 +17,9 @@ export function notRunnable(training: TrainingGraph, scenario: Scenario): string
   );
   if (named !== undefined)
     return `the benchmark cannot run ${named[0]}=${named[1]} of ${framework.name}: choose another value`;
-  if (checkpoint !== undefined && checkpoint !== 'none')
-    return `the benchmark cannot run checkpoint ${checkpoint}: choose none`;
-  const marked = training.analysis.layers.find(
-    ({ marks }) => marks?.recomputed !== undefined || marks?.precision !== undefined,
-  );
+  const marked = training.analysis.layers.find(({ marks }) => marks?.precision !== undefined);
   if (marked !== undefined && scenario.mode === 'training')
-    return `the benchmark cannot run the \`recompute\` or \`precision\` of ${marked.name}: leave it out`;
+    return `the benchmark cannot run the \`precision\` of ${marked.name}: leave it out`;
   return undefined;
 }
 

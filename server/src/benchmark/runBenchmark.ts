@@ -3,7 +3,7 @@
  * collects the measurements. Trusted workspaces only; the caller sees to that.
  */
 
-import { seconds } from '../model/units.ts';
+import { type Seconds, seconds } from '../model/units.ts';
 import {
   type BenchmarkEvent,
   benchmarkEventSchema,
@@ -212,6 +212,8 @@ class CollectedEvents {
   readonly #notes: string[] = [];
   readonly #known: ReadonlySet<string>;
   #step: StepEvent | undefined;
+  #again: Seconds | undefined;
+  #gradientSums: BenchmarkMeasurements['gradientSums'];
   #program: string | undefined;
 
   constructor(plan: BenchmarkPlan) {
@@ -231,12 +233,23 @@ class CollectedEvents {
           this.#layers.set(event.name, {
             ...(event.forward === null ? {} : spreadOf('forward', event.forward)),
             ...(event.backward === null ? {} : spreadOf('backward', event.backward)),
+            ...(event.dataGradient === undefined ? {} : { dataGradient: seconds(event.dataGradient.median) }),
+            ...(event.weightGradient === undefined
+              ? {}
+              : { weightGradient: seconds(event.weightGradient.median) }),
+            ...(event.forwardInStep === undefined ? {} : { forwardInStep: seconds(event.forwardInStep) }),
           });
         }
         return;
       case 'step':
         this.#step = event;
         if (event.reason !== undefined) this.#notMeasured.set('', event.reason);
+        return;
+      case 'stepAgain':
+        this.#again = seconds(event.whole.median);
+        return;
+      case 'gradientSums':
+        this.#gradientSums = { count: event.count, seconds: seconds(event.seconds) };
         return;
       case 'note':
         if (this.#notes.length < 50) this.#notes.push(event.message);
@@ -257,7 +270,7 @@ class CollectedEvents {
 
   outcome(): Pick<BenchmarkOutcome, 'measurements'> {
     const device = this.device;
-    const step = measuredStep(this.#step);
+    const step = measuredStep(this.#step, this.#again);
     if (device === undefined || (this.#layers.size === 0 && step === undefined)) return {};
     return {
       measurements: {
@@ -273,6 +286,7 @@ class CollectedEvents {
         layers: this.#layers,
         notMeasured: this.#notMeasured,
         notes: this.#notes,
+        ...(this.#gradientSums === undefined ? {} : { gradientSums: this.#gradientSums }),
         ...(this.#program === undefined ? {} : { program: this.#program }),
         ...(step === undefined ? {} : { step: step.whole, wholeStep: step }),
       },
@@ -290,13 +304,14 @@ function spreadOf<Direction extends 'forward' | 'backward'>(
     : { backward: seconds(timing.median), backwardQuartiles: quartiles };
 }
 
-function measuredStep(event: StepEvent | undefined): MeasuredStep | undefined {
+function measuredStep(event: StepEvent | undefined, again: Seconds | undefined): MeasuredStep | undefined {
   if (event === undefined || event.whole === null) return undefined;
   const { whole, forward, backward, update, peakMemoryBytes } = event;
   return {
     whole: seconds(whole.median),
     quartiles: { low: seconds(whole.low), high: seconds(whole.high) },
     repeats: whole.repeats,
+    ...(again === undefined ? {} : { again }),
     ...(forward === null ? {} : { forward: seconds(forward.median) }),
     ...(backward === null ? {} : { backward: seconds(backward.median) }),
     ...(update === null ? {} : { update: seconds(update.median) }),

@@ -5,6 +5,7 @@ import type { LayerMeasurements } from '../model/measurement.ts';
 import { seconds } from '../model/units.ts';
 import { type BenchmarkMeasurements, type MeasuredLayer, originOf } from './benchmarkMeasurements.ts';
 import { type Computation, conditionsSchema } from './computation.ts';
+import { layerSumLines } from './layerSum.ts';
 
 /** Raised when an older version could misread a newer file. */
 const savedVersion = 1;
@@ -55,8 +56,10 @@ export const savedResultSchema = z.object({
       update: optionalTime,
       peakMemoryBytes: z.number().nonnegative().exactOptional(),
       repeats: z.number().int().positive(),
+      again: optionalTime,
     })
     .optional(),
+  gradientSums: z.object({ count: z.number().int().nonnegative(), seconds: time }).exactOptional(),
   /** By position in the model: the names are what they were called at the time. */
   layers: z.array(
     z.object({
@@ -67,6 +70,9 @@ export const savedResultSchema = z.object({
       forwardQuartiles: quartiles.exactOptional(),
       backward: optionalTime,
       backwardQuartiles: quartiles.exactOptional(),
+      dataGradient: optionalTime,
+      weightGradient: optionalTime,
+      forwardInStep: optionalTime,
     }),
   ),
   notMeasured: z.array(z.object({ layer: z.string(), reason: z.string() })),
@@ -96,6 +102,7 @@ export function savedResult(run: Run, measured: BenchmarkMeasurements): SavedRes
     device: { ...device },
     computation: { ...run.computation, dimensions: { ...run.computation.dimensions } },
     ...(measured.wholeStep === undefined ? {} : { step: measured.wholeStep }),
+    ...(measured.gradientSums === undefined ? {} : { gradientSums: measured.gradientSums }),
     layers: run.layers.flatMap(({ name, type }, position) => {
       const times = measured.layers.get(name);
       return times === undefined ? [] : [{ position, name, type, ...times }];
@@ -107,6 +114,15 @@ export function savedResult(run: Run, measured: BenchmarkMeasurements): SavedRes
 
 /** The times under the names that the layers have now; only for a model that computes what was measured. */
 export function measurementsOf(saved: SavedResult, names: readonly string[]): LayerMeasurements {
+  const notes = layerSumLines(
+    {
+      layers: new Map(saved.layers.map((layer) => [layer.name, layer])),
+      notMeasured: new Map(saved.notMeasured.map(({ layer, reason }) => [layer, reason])),
+      ...(saved.step === undefined ? {} : { wholeStep: saved.step }),
+      ...(saved.gradientSums === undefined ? {} : { gradientSums: saved.gradientSums }),
+    },
+    saved.computation.conditions,
+  );
   const layers = new Map<string, MeasuredLayer>();
   for (const { position, name: _, type: __, ...times } of saved.layers) {
     const name = names[position];
@@ -115,6 +131,7 @@ export function measurementsOf(saved: SavedResult, names: readonly string[]): La
   return {
     origin: originOf(saved.device, new Date(saved.measuredAt)),
     layers,
+    notes,
     ...(saved.step === undefined ? {} : { step: saved.step.whole }),
   };
 }

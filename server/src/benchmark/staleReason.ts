@@ -51,4 +51,6 @@ const conditionNames: readonly (readonly [keyof Conditions, string])[] = [
   ['addsGradients', 'added gradients'],
   ['weights', 'weights'],
   ['convTf32', 'conv-tf32'],
+  ['checkpoint', 'checkpoint'],
+  ['caches', 'caches'],
 ];

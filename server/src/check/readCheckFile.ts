@@ -8,9 +8,10 @@ import type { Issue } from '../model/issue.ts';
 import { findingCodes } from '../model/issueCodes.ts';
 import { didYouMean } from '../model/nearestName.ts';
 import { readAmount } from './amount.ts';
-import type { Budget, Check, CheckFile, ScenarioOption } from './checkFile.ts';
+import type { Budget, Check, CheckFile } from './checkFile.ts';
 import { checkFileSchema } from './checkFileSchema.ts';
 import { quantities, quantityNames } from './quantities.ts';
+import { scenarioOptionsOf } from './scenarioOptionsOf.ts';
 
 export interface ReadCheckFile {
   /** Absent where anything is wrong: a budget that is not read would look kept. */
@@ -64,7 +65,7 @@ export function readCheckFile(text: string): ReadCheckFile {
     return {
       name,
       model: given.model,
-      scenario: optionsOf(given.scenario),
+      scenario: scenarioOptionsOf(given.scenario),
       budgets: readBudgets(name, given.budgets, contents, text.length, issues),
       accept: given.accept,
       failOn: given['fail-on'],
@@ -74,23 +75,6 @@ export function readCheckFile(text: string): ReadCheckFile {
   if (checks.length === 0) issues.push(wrong('`checks` is empty; give at least one', whole));
   return issues.length > 0 ? failure(issues) : { file: { checks }, issues };
 }
-
-/** `dim: { seq: 512 }` is `--dim seq=512`; of `input`, `workers` and `run` all pairs are one value. */
-function optionsOf(
-  scenario: Readonly<
-    Record<string, string | number | readonly (string | number)[] | Readonly<Record<string, string | number>>>
-  >,
-): readonly ScenarioOption[] {
-  return Object.entries(scenario).flatMap(([name, value]): readonly ScenarioOption[] => {
-    if (typeof value === 'string' || typeof value === 'number') return [{ name, value: String(value) }];
-    if (isList(value)) return value.map((each) => ({ name, value: String(each) }));
-    const pairs = Object.entries(value).map(([key, each]) => `${key}=${each}`);
-    const isRepeated = name === 'dim' || name === 'threshold';
-    return (isRepeated ? pairs : [pairs.join(',')]).map((each) => ({ name, value: each }));
-  });
-}
-
-const isList = (value: unknown): value is readonly (string | number)[] => Array.isArray(value);
 
 /** Each limit of each quantity; what cannot be read is added to `issues`. */
 function readBudgets(

@@ -7,11 +7,14 @@ import {
   weightForms,
 } from '../analysis/conversionRequest.ts';
 import { type ChartName, chartNames } from '../estimate/figures/chartNames.ts';
+import { readInputText } from '../export/inputTexts.ts';
 import { didYouMean } from '../model/nearestName.ts';
+import { type CalibrateArguments, readCalibrateArguments } from './calibrateArguments.ts';
 import { type CheckArguments, readCheck } from './checkArguments.ts';
 import { type ComparisonArguments, readCompare } from './comparisonArguments.ts';
 import { chosen, oneOf, WrongArgument, wholeNumber } from './optionValues.ts';
 import { parseOptions } from './parseOptions.ts';
+import { type PlanArguments, readPlanArguments } from './planArguments.ts';
 import { type ResultsArguments, readResultsArguments } from './resultsArguments.ts';
 import {
   readDimensions,
@@ -52,6 +55,7 @@ export type Arguments =
       readonly output: string | undefined;
       readonly scenario: ScenarioArguments;
     }
+  | CalibrateArguments
   | CheckArguments
   | ComparisonArguments
   | ResultsArguments
@@ -62,6 +66,8 @@ export type Arguments =
       readonly file: string;
       readonly python: string | undefined;
       readonly device: 'auto' | 'cuda' | 'cpu';
+      /** As a step leaves them, or as the run before of the same layer. */
+      readonly caches: 'cold' | 'hot';
       /** Where the step is written as Python. */
       readonly keep: string | undefined;
       readonly format: 'table' | 'json';
@@ -76,7 +82,24 @@ export type Arguments =
       readonly dimensions: Readonly<Record<string, number>>;
       readonly force: boolean;
     }
+  | {
+      readonly command: 'export';
+      readonly target: string;
+      readonly output: string | undefined;
+      readonly python: string | undefined;
+      /** By parameter of `forward`: `int64[batch, 128]`. */
+      readonly inputs: Readonly<Record<string, string>>;
+    }
+  | {
+      readonly command: 'prices';
+      readonly name: string | undefined;
+      readonly update: string | undefined;
+      readonly date: string | undefined;
+      readonly format: 'table' | 'json';
+    }
+  | PlanArguments
   | { readonly command: 'lsp' }
+  | { readonly command: 'mcp' }
   | { readonly command: 'help' }
   | { readonly command: 'version' };
 
@@ -106,17 +129,34 @@ export function readArguments(argv: readonly string[]): ArgumentsResult {
 const commands: readonly string[] = [
   'report',
   'scale',
+  'plan',
   'compare',
   'sweep',
   'check',
   'clusters',
   'benchmark',
+  'calibrate',
   'results',
   'convert',
+  'export',
+  'prices',
   'lsp',
+  'mcp',
 ];
 
 const textOption = { type: 'string' } as const;
+
+/**
+ * How an editor talks to the server, which reads these itself. Source: Language Server Protocol 3.17, "Implementation
+ * Considerations"; `clientProcessId` lets the server end with its editor.
+ */
+const transports = {
+  stdio: { type: 'boolean' },
+  'node-ipc': { type: 'boolean' },
+  pipe: textOption,
+  socket: textOption,
+  clientProcessId: textOption,
+} as const;
 
 function readCommand(command: string, rest: readonly string[]): Arguments {
   switch (command) {
@@ -131,13 +171,16 @@ function readCommand(command: string, rest: readonly string[]): Arguments {
         chart: textOption,
       });
       const format = oneOf('--format', values.format, reportFormats, 'table');
-      if (values.summary === true && format !== 'table') {
+      const listsLayers = format === 'table' || format === 'json';
+      if (values.summary === true && !listsLayers) {
         throw new WrongArgument(
-          `--summary is for the table; --format ${format} has the totals beside the layers`,
+          `--summary is for the table and JSON; --format ${format} has the totals beside the layers`,
         );
       }
-      if (values.top !== undefined && (format !== 'table' || values.summary === true)) {
-        throw new WrongArgument('--top is for the table of layers; leave out --summary and --format');
+      if (values.top !== undefined && (!listsLayers || values.summary === true)) {
+        throw new WrongArgument(
+          '--top is for the layers of the table and of JSON; leave out --summary and other formats',
+        );
       }
       if ((values.chart !== undefined) !== (format === 'svg')) {
         throw new WrongArgument(`--format svg and --chart go together; charts are ${chartNames.join(', ')}`);
@@ -191,6 +234,7 @@ function readCommand(command: string, rest: readonly string[]): Arguments {
         format: textOption,
         python: textOption,
         device: textOption,
+        caches: textOption,
         keep: textOption,
       });
       return {
@@ -199,10 +243,13 @@ function readCommand(command: string, rest: readonly string[]): Arguments {
         python: values.python,
         keep: values.keep,
         device: oneOf('--device', values.device, ['auto', 'cuda', 'cpu'], 'auto'),
+        caches: oneOf('--caches', values.caches, ['cold', 'hot'], 'cold'),
         format: oneOf('--format', values.format, ['table', 'json'], 'table'),
         scenario: readScenario(values, wholeNumber('--gpus', values.gpus, 1)),
       };
     }
+    case 'calibrate':
+      return readCalibrateArguments(rest);
     case 'results':
       return readResultsArguments(rest);
     case 'convert': {
@@ -223,14 +270,70 @@ function readCommand(command: string, rest: readonly string[]): Arguments {
         force: values.force ?? false,
       };
     }
+    case 'export': {
+      const { values, positionals } = parseOptions(rest, {
+        output: textOption,
+        python: textOption,
+        input: { type: 'string', multiple: true },
+      });
+      const [target, extra] = positionals;
+      if (target === undefined || extra !== undefined)
+        throw new WrongArgument(
+          'layercost export takes one target: FILE.py:NAME, MODULE:NAME, hf:ID, timm:NAME or torchvision:NAME',
+        );
+      return {
+        command,
+        target,
+        output: values.output,
+        python: values.python,
+        inputs: readInputs(values.input ?? []),
+      };
+    }
+    case 'plan':
+      return readPlanArguments(rest);
+    case 'prices': {
+      const { values, positionals } = parseOptions(rest, {
+        update: textOption,
+        date: textOption,
+        format: textOption,
+      });
+      const [name, extra] = positionals;
+      if (extra !== undefined) throw new WrongArgument('layercost prices takes at most one cluster');
+      if (values.date !== undefined && Number.isNaN(Date.parse(values.date)))
+        throw new WrongArgument(`--date is a day such as 2026-03-01, not "${values.date}"`);
+      return {
+        command,
+        name,
+        update: values.update,
+        date: values.date,
+        format: oneOf('--format', values.format, ['table', 'json'], 'table'),
+      };
+    }
     case 'lsp':
-      parseOptions(rest, { stdio: { type: 'boolean' } });
+      parseOptions(rest, transports);
+      return { command };
+    case 'mcp':
+      parseOptions(rest, { stdio: transports.stdio });
       return { command };
     default:
       throw new WrongArgument(
         `there is no command ${command}; the commands are ${commands.slice(0, -1).join(', ')} and ${commands.at(-1)}${didYouMean(command, commands)}`,
       );
   }
+}
+
+/** `tokens=int64[batch, 128]`; what is right of the sign is read where the model is. */
+function readInputs(given: readonly string[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    given.map((text) => {
+      const read = readInputText(text);
+      if (read === undefined)
+        throw new WrongArgument(
+          `--input ${text} is not NAME=TYPE[SIZES], such as --input 'tokens=int64[batch, 128]'`,
+        );
+      return read;
+    }),
+  );
 }
 
 function onlyFile(command: string, positionals: readonly string[]): string {

@@ -1,15 +1,19 @@
 /** `layercost benchmark`: runs the model's step for real and puts measured beside predicted. */
 
+import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { BenchmarkMeasurements } from '../benchmark/benchmarkMeasurements.ts';
-import { planBenchmark } from '../benchmark/benchmarkPlan.ts';
+import { type BenchmarkPlan, planBenchmark } from '../benchmark/benchmarkPlan.ts';
 import { compareMeasured, type MeasuredComparison } from '../benchmark/compareMeasured.ts';
+import { layerSum, layerSumLines } from '../benchmark/layerSum.ts';
 import { measuredLines } from '../benchmark/measuredLines.ts';
 import { notRunnable } from '../benchmark/notRunnable.ts';
 import { runBenchmark } from '../benchmark/runBenchmark.ts';
 import { formatBytes } from '../model/format.ts';
 import { bytes } from '../model/units.ts';
 import { keepResult } from '../node/keepResult.ts';
+import { machineOfDevice } from '../node/machineFile.ts';
+import { workspaceOf } from '../node/resultFiles.ts';
 import type { Arguments } from './arguments.ts';
 import { costModelFile, failureStatus, openModelFile, printIssues, splitModelName } from './costFile.ts';
 import { costOfDevice } from './costOfDevice.ts';
@@ -37,7 +41,7 @@ export async function runBenchmarkCommand(
   const interrupt = (): void => abort.abort();
   process.once('SIGINT', interrupt);
   const showProgress = progressLine();
-  const plan = planBenchmark(training, scenario, { model: file.opened.name });
+  const plan = planBenchmark(training, scenario, { model: file.opened.name, caches: given.caches });
   const outcome = await runBenchmark(plan, {
     runner: fileURLToPath(new URL('./runner', import.meta.url)),
     device: given.device,
@@ -54,7 +58,14 @@ export async function runBenchmarkCommand(
     printMessage(`layercost: ${withBenchmarkOptions(outcome.failure)}`);
   }
   if (outcome.measurements === undefined) return 1;
-  const kept = keepResult({ ...splitModelName(given.file), plan, scenario, outcome });
+  // Sizes of a layer spec are bound when it is opened; a result can be opened again with them.
+  const dimensions = { ...given.scenario.request.dimensions, ...scenario.dimensions };
+  const kept = keepResult({
+    ...splitModelName(given.file),
+    plan,
+    scenario: { ...scenario, dimensions },
+    outcome,
+  });
   if (kept !== undefined) printMessage('path' in kept ? `kept ${kept.path}` : `layercost: ${kept.problem}`);
   const { program } = outcome.measurements;
   if (given.keep !== undefined && program === undefined)
@@ -63,16 +74,24 @@ export async function runBenchmarkCommand(
     if (!writeOutput(given.keep, program, 'w')) return 1;
     printMessage(`wrote ${given.keep}`);
   }
-  const ofDevice = costOfDevice(file, given.scenario.request, scenario, outcome.measurements.device);
+  const { device } = outcome.measurements;
+  const machine = machineOfDevice(workspaceOf(dirname(splitModelName(given.file).path)), device);
+  const ofDevice = costOfDevice(file, given.scenario.request, scenario, device, machine);
   const predicted = ofDevice ?? cost;
   const comparison = compareMeasured(predicted, outcome.measurements);
   printData(
     given.format === 'json'
-      ? json(comparison, outcome.measurements, predicted.gpu)
+      ? json(comparison, outcome.measurements, predicted.gpu, plan)
       : table(
           comparison,
           outcome.measurements,
-          ofDevice === undefined ? `${cost.gpu}, not for the device that ran` : `${ofDevice.gpu}, as ran`,
+          plan,
+          ofDevice !== undefined,
+          ofDevice === undefined
+            ? `${cost.gpu}, not for the device that ran`
+            : machine === undefined
+              ? `${ofDevice.gpu}, as ran`
+              : machine.title,
         ),
   );
   return outcome.failure === undefined ? 0 : 1;
@@ -84,7 +103,13 @@ function progressLine(): (text: string) => void {
   return (text) => process.stderr.write(`\r\u001b[2K${text.slice(0, (process.stderr.columns ?? 80) - 1)}`);
 }
 
-function table(comparison: MeasuredComparison, measured: BenchmarkMeasurements, predictedOn: string): string {
+function table(
+  comparison: MeasuredComparison,
+  measured: BenchmarkMeasurements,
+  plan: BenchmarkPlan,
+  isOfDevice: boolean,
+  predictedOn: string,
+): string {
   const { device, wholeStep } = measured;
   const onGpu = device.kind === 'cuda';
   const label = onGpu ? `GPU: ${device.name}` : `CPU, not a GPU: ${device.name}`;
@@ -92,7 +117,8 @@ function table(comparison: MeasuredComparison, measured: BenchmarkMeasurements, 
     `measured on ${label}, ${device.precision}, torch ${device.torch}${device.cuda === undefined ? '' : `, CUDA ${device.cuda}`}`,
     `predicted for ${predictedOn}`,
     '',
-    ...measuredLines(comparison, onGpu),
+    ...measuredLines(comparison, onGpu || isOfDevice),
+    ...layerSumLines(measured, plan),
     ...(wholeStep?.peakMemoryBytes === undefined
       ? []
       : [`peak memory measured        ${formatBytes(bytes(wholeStep.peakMemoryBytes))}`]),
@@ -111,7 +137,12 @@ function notMeasuredLines({ notMeasured }: BenchmarkMeasurements): string[] {
   ];
 }
 
-function json(comparison: MeasuredComparison, measured: BenchmarkMeasurements, predictedOn: string): string {
+function json(
+  comparison: MeasuredComparison,
+  measured: BenchmarkMeasurements,
+  predictedOn: string,
+  plan: BenchmarkPlan,
+): string {
   const document = {
     device: measured.device,
     predictedFor: predictedOn,
@@ -119,7 +150,11 @@ function json(comparison: MeasuredComparison, measured: BenchmarkMeasurements, p
       ...comparison.step,
       ...(measured.wholeStep === undefined ? {} : { details: measured.wholeStep }),
     },
-    layers: comparison.rows,
+    layerSum: layerSum(measured, plan),
+    layers: comparison.rows.map((row) => {
+      const { forwardInStep = null } = measured.layers.get(row.name) ?? {};
+      return { ...row, forwardInStep };
+    }),
     notMeasured: [...measured.notMeasured].map(([layer, reason]) => ({ layer, reason })),
     notes: measured.notes,
   };

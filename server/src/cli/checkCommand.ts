@@ -1,6 +1,5 @@
 /** `layercost check`: models against their budgets, and against another revision. Exit status 3: a budget is broken. */
 
-import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { type AcceptedFinding, readBaseline, writeBaseline } from '../check/acceptedFindings.ts';
 import type { Check } from '../check/checkFile.ts';
@@ -23,6 +22,7 @@ import type { CheckArguments, CheckFormat } from './checkArguments.ts';
 import { costModelFile, openModelFile, printIssues } from './costFile.ts';
 import { openRevision, pathInRepository } from './gitRevision.ts';
 import { WrongArgument, wholeNumber } from './optionValues.ts';
+import { packageVersion } from './packageVersion.ts';
 import { parseOptions } from './parseOptions.ts';
 import { readScenario, type ScenarioArguments, scenarioOptions } from './scenarioArguments.ts';
 import { printMessage } from './streams.ts';
@@ -66,7 +66,7 @@ const renderings: Readonly<Record<CheckFormat, (judgements: readonly Judgement[]
   {
     table: renderCheckTable,
     json: renderCheckJson,
-    sarif: (judgements, path) => renderSarif(judgements, { path, version: version() }),
+    sarif: (judgements, path) => renderSarif(judgements, { path, version: packageVersion() }),
     junit: renderJunit,
     github: renderGithub,
     markdown: renderComment,
@@ -150,12 +150,4 @@ function textOf(path: string): string | undefined {
   if ('text' in read) return read.text;
   printMessage(`layercost: ${read.issue.message}`);
   return undefined;
-}
-
-/** The manifest lies beside `dist/` in a clone and in an installed package alike. */
-function version(): string {
-  const manifest: unknown = createRequire(import.meta.url)('../package.json');
-  return typeof manifest === 'object' && manifest !== null && 'version' in manifest
-    ? String(manifest.version)
-    : 'unknown';
 }

@@ -34,7 +34,7 @@ const columns: readonly Column[] = [
   { title: 'network', align: 'left' },
 ];
 
-function listing(): string {
+export function listing(): string {
   const rows = builtInClusters.map(({ name, gpu, gpusPerNode, link, network }) => [
     name,
     `${gpusPerNode.value} × ${gpu.title}`,
@@ -48,7 +48,7 @@ function listing(): string {
   return `${layoutColumns(columns, rows).join('\n')}\n\nlayercost clusters NAME prints the source of every number.\n`;
 }
 
-function sheet(cluster: ClusterProfile): string {
+export function sheet(cluster: ClusterProfile): string {
   const numbers = sourcedNumbers(cluster);
   const unconfirmed = numbers.filter(({ number }) => isUnconfirmed(number)).length;
   const rows = numbers.map(({ name, number }) => [name, significantOrWhole(number.value), number.source]);

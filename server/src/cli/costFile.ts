@@ -18,7 +18,12 @@ import { findCluster } from '../hardware/clusters.ts';
 import { customOperatorsFile } from '../model/declaredOperator.ts';
 import type { Issue } from '../model/issue.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
-import { type FrameworkChoice, isFrameworkPath, type ScenarioRequest } from '../model/scenario.ts';
+import {
+  type FrameworkChoice,
+  isFrameworkPath,
+  type Market,
+  type ScenarioRequest,
+} from '../model/scenario.ts';
 import { checkExternalData } from '../node/externalData.ts';
 import { openFileSource } from '../node/fileSource.ts';
 import { includeReader } from '../node/includeReader.ts';
@@ -26,6 +31,9 @@ import { readTextFile } from '../node/readTextFile.ts';
 import { withOptions } from './optionAdvice.ts';
 import type { ScenarioArguments } from './scenarioArguments.ts';
 import { printMessage } from './streams.ts';
+
+/** Where what is wrong with a file goes. */
+type Tell = (file: string, issues: readonly Issue[]) => void;
 
 export interface ModelFile {
   readonly opened: OpenedModel;
@@ -35,6 +43,8 @@ export interface ModelFile {
   readonly customFramework: FrameworkChoice | undefined;
   /** Measured layer times, where `--layer-trace` named a file. */
   readonly trace: LayerMeasurements | undefined;
+  /** A person's own prices, and the day, where a run is asked for. */
+  readonly market: Market | undefined;
   /** What a layer spec says, for the places of what is wrong with its scenario. */
   readonly text: string | undefined;
 }
@@ -46,17 +56,21 @@ export interface ModelFile {
 export async function openModelFile(
   named: string,
   scenario: ScenarioArguments,
-  tell: (file: string, issues: readonly Issue[]) => void = printIssues,
+  tell: Tell = printIssues,
 ): Promise<ModelFile | undefined> {
   const customCluster =
-    scenario.clusterFile === undefined ? undefined : await readCluster(scenario.clusterFile);
+    scenario.clusterFile === undefined ? undefined : await readCluster(scenario.clusterFile, tell);
   if (scenario.clusterFile !== undefined && customCluster === undefined) return undefined;
   const customFramework =
-    scenario.frameworkFile === undefined ? undefined : await readFramework(scenario.frameworkFile);
+    scenario.frameworkFile === undefined ? undefined : await readFramework(scenario.frameworkFile, tell);
   if (scenario.frameworkFile !== undefined && customFramework === undefined) return undefined;
-  const trace = scenario.layerTrace === undefined ? undefined : readTrace(scenario.layerTrace);
+  const trace = scenario.layerTrace === undefined ? undefined : readTrace(scenario.layerTrace, tell);
   if (scenario.layerTrace !== undefined && trace === undefined) return undefined;
   const { path, model } = splitModelName(named);
+  if (path.endsWith('.safetensors')) {
+    const { openWeights } = await import('./openWeights.ts');
+    return openWeights(path, (config) => openModelFile(config, scenario, tell), tell);
+  }
   const file = openFileSource(path);
   if (file.kind === 'failed') {
     tell(path, [file.issue]);
@@ -102,7 +116,9 @@ export async function openModelFile(
     }
     const text =
       complete.writtenSpec ?? (complete.layerSpec === undefined ? undefined : decodeText(file.file.source));
-    return { opened: complete, customCluster, customFramework, trace, text };
+    const asksForMoney = (scenario.request.run ?? complete.scenario.run) !== undefined;
+    const market = asksForMoney ? (await import('../node/ownPrices.ts')).readMarket() : undefined;
+    return { opened: complete, customCluster, customFramework, trace, market, text };
   } finally {
     file.file.close();
   }
@@ -185,8 +201,12 @@ const resolvedOf = (
     name === customCluster?.name ? customCluster : findCluster(name),
   );
 
-const requestOf = ({ customFramework }: ModelFile, request: ScenarioRequest): ScenarioRequest =>
-  customFramework === undefined ? request : { ...request, framework: customFramework };
+/** With what the request leaves to files: a person's own framework, and their prices where money is asked for. */
+const requestOf = ({ customFramework, market }: ModelFile, request: ScenarioRequest): ScenarioRequest => ({
+  ...request,
+  ...(customFramework === undefined ? {} : { framework: customFramework }),
+  ...(market === undefined ? {} : { market }),
+});
 
 function strangersIssue(origin: string, strangers: readonly string[]): readonly Issue[] {
   if (strangers.length === 0) return [];
@@ -194,11 +214,11 @@ function strangersIssue(origin: string, strangers: readonly string[]): readonly 
   return [{ code: 'measurement/trace', severity: 'warning', message }];
 }
 
-function readTrace(path: string): LayerMeasurements | undefined {
-  const text = readText('layer trace', path);
+function readTrace(path: string, tell: Tell): LayerMeasurements | undefined {
+  const text = readText('layer trace', path, tell);
   if (text === undefined) return undefined;
   const { measurements, issues } = readLayerTrace(text, basename(path));
-  printIssues(path, issues);
+  tell(path, issues);
   return measurements;
 }
 
@@ -213,27 +233,27 @@ export function printIssues(file: string, issues: readonly Issue[]): void {
   }
 }
 
-async function readCluster(path: string): Promise<ClusterProfile | undefined> {
-  const text = readText('cluster profile', path, longestProfile);
+async function readCluster(path: string, tell: Tell): Promise<ClusterProfile | undefined> {
+  const text = readText('cluster profile', path, tell, longestProfile);
   if (text === undefined) return undefined;
   const { readClusterProfile } = await import('../hardware/readClusterProfile.ts');
   const { cluster, issues } = readClusterProfile(text);
-  printIssues(path, locateIssues(issues, text));
+  tell(path, locateIssues(issues, text));
   return cluster;
 }
 
-async function readFramework(choice: FrameworkChoice): Promise<FrameworkChoice | undefined> {
-  const text = readText('framework', choice.name, longestProfile);
+async function readFramework(choice: FrameworkChoice, tell: Tell): Promise<FrameworkChoice | undefined> {
+  const text = readText('framework', choice.name, tell, longestProfile);
   if (text === undefined) return undefined;
   const { readFrameworkDescription } = await import('../formats/framework/readFrameworkDescription.ts');
   const { description, issues } = readFrameworkDescription(text);
-  printIssues(choice.name, locateIssues(issues, text));
+  tell(choice.name, locateIssues(issues, text));
   return description && { name: description.name, options: choice.options, description };
 }
 
-function readText(what: string, path: string, longest?: number): string | undefined {
+function readText(what: string, path: string, tell: Tell, longest?: number): string | undefined {
   const read = readTextFile(path, longest);
   if ('text' in read) return read.text;
-  printMessage(`layercost: ${what}: ${read.issue.message}`);
+  tell(path, [{ ...read.issue, message: `${what}: ${read.issue.message}` }]);
   return undefined;
 }

@@ -2,19 +2,24 @@
 
 import type { BenchmarkDevice } from '../benchmark/benchmarkMeasurements.ts';
 import { requestOfDevice } from '../benchmark/requestOfDevice.ts';
+import type { ClusterProfile } from '../hardware/clusterProfile.ts';
 import type { Scenario, ScenarioRequest } from '../model/scenario.ts';
 import type { StepCost } from '../model/stepCost.ts';
 import { costModelFile, type ModelFile } from './costFile.ts';
 
-/** What one of the GPUs that ran is predicted to take, in the precision that ran; `undefined` where it has no profile. */
+/**
+ * What one of the GPUs that ran is predicted to take, in the precision that ran; `undefined` where it has no profile.
+ * `machine` is that of the device where it was calibrated.
+ */
 export function costOfDevice(
   file: ModelFile,
   request: ScenarioRequest,
   scenario: Scenario,
   device: BenchmarkDevice,
+  machine?: ClusterProfile,
 ): StepCost | undefined {
-  const own = requestOfDevice(scenario, device);
+  const own = requestOfDevice(scenario, device, machine);
   if (own === undefined) return undefined;
   const { globalBatch: _, ...asked } = request;
-  return costModelFile({ ...file, customCluster: undefined }, { ...asked, ...own }).cost;
+  return costModelFile({ ...file, customCluster: machine }, { ...asked, ...own }).cost;
 }

@@ -7,6 +7,9 @@ usage
                    [--format table|json|markdown|csv|html|svg|trace] [--chart NAME]
   layercost scale FILE [scenario] [--gpus 1,2,4,8]     step, throughput, efficiency, memory by GPU count
                    [--format table|json|markdown|csv|html] [--output PATH]
+  layercost plan FILE --gpus N --global-batch N        the best degrees of parallelism, micro-batch, checkpointing; --gpus
+                   [scenario] [--top N]                8,16,32 for the fewest that fit (docs/parallel.md)
+                   [--format table|json] [--output PATH]
   layercost compare A B [scenario]                     two models, or one model in two scenarios:
                    FILE --left "OPTIONS" --right "OPTIONS"
   layercost sweep FILE [scenario]                      one row per combination of lists: --batch 1,2,4,8
@@ -15,13 +18,21 @@ usage
                    [--format table|json|sarif|junit|github|markdown] [--output PATH]
                    [--baseline FILE] [--write-baseline FILE]
   layercost clusters [NAME] [--format table|json]      built-in clusters and GPUs, with sources
+  layercost prices [CLUSTER] [--format table|json]     what machines of clouds cost, with day and source; --update FILE
+                   [--update FILE] [--date DAY]        takes a newer table (docs/prices.md)
   layercost benchmark FILE [scenario] [--device auto|cuda|cpu] [--python PATH]
-                   [--keep FILE.py] [--format table|json]
+                   [--caches cold|hot] [--keep FILE.py] [--format table|json]
   layercost results [FILE [scenario]]                  kept benchmark results; FILE: which are of it as it is now
                    [--compare A,B] [--remove A] [--format table|json]
+  layercost calibrate [FOLDER] [--device cuda|cpu]     fits kernel times of this machine to kept benchmark results and
+                   [--results A,B] [--output FILE]      writes a profile for --cluster (docs/benchmark.md)
   layercost convert FILE [--to onnx|onnx-text|layer-spec] [--output PATH] [--force]
                    [--weights zeros|external|elided] [--dim NAME=VALUE]
+  layercost export TARGET [--output FILE.pt2]          a PyTorch model as a file, without weights: train.py:Net,
+                   [--input NAME=TYPE[SIZES]]...       package.module:make, hf:ID, timm:NAME, torchvision:NAME
+                   [--python PATH]                     (docs/export.md)
   layercost lsp --stdio                                the language server, for any editor
+  layercost mcp                                        tools for agents, by the Model Context Protocol (docs/agents.md)
 
 scenario
   --cluster NAME|FILE     built-in cluster or GPU (layercost clusters), or a profile in a JSON file
@@ -36,6 +47,9 @@ scenario
   --mode NAME             training, inference
   --checkpoint NAME       what repeated blocks keep for backward: none (keep all), block (inputs only),
                           selective (matmuls and attention too), alternate (every second matmul)
+  --parallel tp=N,pp=N,sp,micro-batch=N,schedule=1f1b|gpipe,stages=balanced|uniform
+                          GPUs that share a copy of the model: tensor parallelism, pipeline stages, with sp
+                          sequence parallelism; other GPUs share the batch (docs/parallel.md)
   --loss NAME             the loss of a model that has none: auto (cross-entropy behind logits of tokens),
                           cross-entropy (behind the last output that has classes), none
   --freeze PATTERN        parameters or modules that are not trained, such as 'encoder.*'; with ! in front, that
@@ -45,7 +59,8 @@ scenario
                           input pipeline: size of a sample, samples per second and core
   --workers imbalance=N,spread=N,straggler=N,other-gpu=NAME,other-count=N
                           worker variation: imbalance (slowest ÷ mean), spread (σ ÷ mean), one straggler, mixed GPUs
-  --run samples=N,epochs=N,start-seconds=N,price=N     time and cost of a whole run
+  --run samples=N,epochs=N,start-seconds=N,price=N|KIND
+                          time and cost of a whole run; KIND: on-demand (default), spot, reserved-1y, reserved-3y
   --measured-step SECONDS, --layer-trace FILE.csv      use measured times instead of predictions
 
 FILE is an ONNX model (binary, ONNX text, protobuf text or JSON; also gzip-compressed),

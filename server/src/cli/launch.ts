@@ -1,5 +1,6 @@
 /**
- * What `layercost` starts: compiles the command line's bundle with the code cache that the build made, and runs it.
+ * What `layercost` starts: compiles the one bundle of the command line and the language server, with the code cache that
+ * the build made, and runs it.
  *
  * Half of a cold start is compiling. V8 takes a cache only where its version and flags are those that made it; where
  * it does not, or there is none, the bundle is compiled as any other. Source: Node.js documentation, `vm.Script`.
@@ -13,7 +14,7 @@ import { Script } from 'node:vm';
 import { optionsOfShortRun } from './shortRun.ts';
 
 const folder = import.meta.dirname;
-const file = join(folder, 'cli-main.js');
+const file = join(folder, 'main.js');
 const script = new Script(
   `(function (exports, require, __filename, __dirname) {${readFileSync(file, 'latin1')}\n})`,
   {
@@ -22,14 +23,14 @@ const script = new Script(
   },
 );
 // After the script is made: a cache is taken only by a V8 with the flags of its maker. A server is no short run.
-if (process.argv[2] !== 'lsp') {
+if (process.argv[2] !== 'lsp' && process.argv[2] !== 'mcp') {
   for (const option of optionsOfShortRun(process.versions.node)) setFlagsFromString(option);
 }
 script.runInThisContext()({}, createRequire(file), file, folder);
 
 function readCache(): Buffer | undefined {
   try {
-    return readFileSync(join(folder, 'cli-main.cache'));
+    return readFileSync(join(folder, 'main.cache'));
   } catch {
     return undefined;
   }

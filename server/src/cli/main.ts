@@ -4,9 +4,9 @@
  * What `report` does not need is loaded by the command that does: the start is what a person waits for.
  */
 
-import { createRequire } from 'node:module';
 import { readArguments } from './arguments.ts';
 import { help } from './help.ts';
+import { packageVersion } from './packageVersion.ts';
 import { runReportCommand } from './reportCommand.ts';
 import { printData, printMessage } from './streams.ts';
 
@@ -36,23 +36,25 @@ async function main(): Promise<number> {
       return (await import('./checkCommand.ts')).runCheckCommand(given);
     case 'clusters':
       return (await import('./clustersCommand.ts')).runClustersCommand(given);
+    case 'calibrate':
+      return (await import('./calibrateCommand.ts')).runCalibrateCommand(given);
     case 'benchmark':
       return (await import('./benchmarkCommand.ts')).runBenchmarkCommand(given);
     case 'results':
       return (await import('./resultsCommand.ts')).runResultsCommand(given);
     case 'convert':
       return (await import('./convertCommand.ts')).runConvertCommand(given);
+    case 'export':
+      return (await import('./exportCommand.ts')).runExportCommand(given);
+    case 'plan':
+      return (await import('./planCommand.ts')).runPlanCommand(given);
+    case 'prices':
+      return (await import('./pricesCommand.ts')).runPricesCommand(given);
     case 'lsp':
       return (await import('./serverCommand.ts')).runServerCommand();
+    case 'mcp':
+      return (await import('./mcpCommand.ts')).runMcpCommand();
   }
-}
-
-/** The manifest lies beside `dist/` in a clone and in an installed package alike. */
-function packageVersion(): string {
-  const manifest: unknown = createRequire(import.meta.url)('../package.json');
-  return typeof manifest === 'object' && manifest !== null && 'version' in manifest
-    ? String(manifest.version)
-    : 'unknown';
 }
 
 main().then(

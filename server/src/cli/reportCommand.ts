@@ -11,6 +11,7 @@ import { renderMarkdown } from '../estimate/report/renderMarkdown.ts';
 import { renderTable } from '../estimate/report/renderTable.ts';
 import { renderTrace } from '../estimate/report/renderTrace.ts';
 import type { Report } from '../estimate/report/report.ts';
+import { shortReport } from '../estimate/report/shortReport.ts';
 import { scaleEstimate } from '../estimate/scaling/scaleEstimate.ts';
 import { scenarioDefaults } from '../estimate/scenarioDefaults.ts';
 import { finish } from '../model/steps.ts';
@@ -95,7 +96,11 @@ const renderings: Readonly<
   >
 > = {
   table: renderTable,
-  json: (report) => `${JSON.stringify(report, null, 2)}\n`,
+  json: (report, _, isSummary, top) => {
+    const listed = isSummary ? 0 : top;
+    const shown = listed === undefined ? report : shortReport(report, listed);
+    return `${JSON.stringify(shown, null, 2)}\n`;
+  },
   markdown: renderMarkdown,
   csv: renderCsv,
 };

@@ -4,6 +4,7 @@ import { readFrameworkText } from '../formats/frameworkText.ts';
 import {
   type GroupResult,
   readInputGroup,
+  readParallelGroup,
   readPatterns,
   readRunGroup,
   readWorkersGroup,
@@ -54,6 +55,7 @@ export const scenarioOptions = {
   'measured-step': { type: 'string' },
   'layer-trace': { type: 'string' },
   checkpoint: { type: 'string' },
+  parallel: { type: 'string' },
   loss: { type: 'string' },
   freeze: { type: 'string', multiple: true },
   threshold: { type: 'string', multiple: true },
@@ -77,6 +79,7 @@ export function readScenario(values: ScenarioValues, gpus: number | undefined): 
   }
   const input = readGroup('--input', textOf(values.input), readInputGroup);
   const workers = readGroup('--workers', textOf(values.workers), readWorkersGroup);
+  const parallel = readGroup('--parallel', textOf(values.parallel), readParallelGroup);
   const run = readGroup('--run', textOf(values.run), readRunGroup);
   const precision = chosen('--precision', textOf(values.precision), precisions);
   const optimizer = chosen('--optimizer', textOf(values.optimizer), optimizers);
@@ -106,6 +109,7 @@ export function readScenario(values: ScenarioValues, gpus: number | undefined): 
       ...(optimizer === undefined ? {} : { optimizer }),
       ...(mode === undefined ? {} : { mode }),
       ...(checkpoint === undefined ? {} : { checkpoint }),
+      ...(parallel === undefined ? {} : { parallel }),
       ...(loss === undefined ? {} : { loss }),
       ...(freeze.length === 0 ? {} : { freeze }),
       ...(chosenFramework === undefined || isDescribed ? {} : { framework: chosenFramework }),

@@ -1,9 +1,7 @@
-/** `layercost lsp`: the language server over standard input and output. It is a bundle of its own. */
-
-import { createRequire } from 'node:module';
+/** `layercost lsp`: the language server, over standard input and output or over what its options name. */
 
 /** Runs until the editor closes the connection. */
-export function runServerCommand(): Promise<number> {
-  createRequire(import.meta.url)('./server.js');
+export async function runServerCommand(): Promise<number> {
+  await import('../node/serverMain.ts');
   return new Promise(() => {});
 }

@@ -25,8 +25,8 @@ export interface Candidate {
   /** NCCL's, where the library is NCCL. */
   readonly protocol: 'LL' | 'LL128' | 'Simple' | undefined;
   readonly startup: Seconds;
-  /** Start-up that the library does not count when it chooses; absent where it counts all of it. */
-  readonly uncounted?: Seconds;
+  /** Until the last rank of a pipeline has its first piece, which grows with the pieces; absent where nothing is passed on. */
+  readonly filling?: Seconds;
   /** The part that grows with the message. */
   readonly transfer: Seconds;
   /** What the transfer waits for. */

@@ -7,14 +7,8 @@
 
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
 import { formatBandwidth } from '../model/format.ts';
-import {
-  type Bytes,
-  type BytesPerSecond,
-  bytesPerSecond,
-  type Seconds,
-  seconds,
-  times,
-} from '../model/units.ts';
+import { type Bytes, type BytesPerSecond, bytesPerSecond, type Seconds, seconds } from '../model/units.ts';
+import { measuredLink } from './bandwidthDoubt.ts';
 import type { Algorithm, Candidate, CollectiveBound } from './candidate.ts';
 import { busFactor, type CollectiveKind } from './collectiveKind.ts';
 import { slowdown, tcpOccupancy } from './formulas/contention.ts';
@@ -114,12 +108,13 @@ function defaultLibrary(cluster: ClusterProfile): NcclVersionName | MpiLibrary {
 function fastest(candidates: readonly Candidate[]): Candidate | undefined {
   let best: Candidate | undefined;
   for (const candidate of candidates) {
-    if (best === undefined || candidate.startup + candidate.transfer < best.startup + best.transfer) {
-      best = candidate;
-    }
+    if (best === undefined || wholeTime(candidate) < wholeTime(best)) best = candidate;
   }
   return best;
 }
+
+const wholeTime = ({ startup, transfer, filling = seconds(0) }: Candidate): number =>
+  startup + filling + transfer;
 
 function resultOf(
   candidate: Candidate | undefined,
@@ -128,15 +123,18 @@ function resultOf(
   factor: number,
 ): CollectiveTime {
   if (candidate === undefined) return noCommunication;
-  const { algorithm, protocol, uncounted = 0 } = candidate;
-  const startup = seconds(candidate.startup + uncounted);
-  const transfer = candidate.transfer * factor;
+  const { algorithm, protocol, startup, filling = 0 } = candidate;
+  const transfer = (filling + candidate.transfer) * factor;
   const time = seconds(startup + transfer);
+  const doubt = candidate.slowest === 'host' ? measuredLink : links.doubt[candidate.slowest];
+  // On a busy network start-ups wait, too.
+  const startupHigh =
+    links.nodes > 1 ? Math.max(measuredLink.high, links.doubt.network.high) : measuredLink.high;
   const bus = bytesPerSecond((bytes / time) * busFactor(kind, links.ranks));
   return {
     time,
-    low: times(time, lowFactor),
-    high: times(time, highFactor),
+    low: seconds(startup * measuredLink.low + transfer * doubt.low),
+    high: seconds(startup * startupHigh + transfer * doubt.high),
     algorithm,
     protocol,
     busBandwidth: bus,
@@ -145,10 +143,3 @@ function resultOf(
     description: `${algorithm} (${protocol ?? 'MPI'}) over ${links.title}, ${links.ranks} ${links.device}, ${formatBandwidth(bus)} bus bandwidth`,
   };
 }
-
-/**
- * Bounds of a predicted collective. The constants give asymptotes and start-up costs; between them nine of ten
- * published runs of 1 MiB and more on healthy systems lie within this band (`test/validation/collectives.test.ts`).
- */
-const lowFactor = 0.8;
-const highFactor = 1.4;

@@ -1,7 +1,9 @@
 /** What the links of a cluster give the GPUs that a job uses, in plain numbers. */
 
 import type { ClusterProfile, Network, NodeLink } from '../hardware/clusterProfile.ts';
+import type { Range } from '../model/estimate.ts';
 import { type BytesPerSecond, bytesPerSecond, microseconds, type Seconds, seconds } from '../model/units.ts';
+import { bandwidthDoubt, measuredLink } from './bandwidthDoubt.ts';
 import { type Generation, generationOf } from './nccl/versions.ts';
 import type { Placement } from './placement.ts';
 
@@ -23,6 +25,9 @@ export interface Links {
   readonly inSwitch: BytesPerSecond | undefined;
   /** Of one node, one direction, as its used GPUs reach the network; infinite on one node. */
   readonly between: BytesPerSecond;
+  /** Bus bandwidth that a tree over more than two nodes cannot exceed: of GPUs, and of sums made in switches. */
+  readonly tree: BytesPerSecond;
+  readonly switchedTree: BytesPerSecond;
   /** Per step, beyond the hop latencies of NCCL's own constants; negative for a link that is quicker. */
   readonly extraLink: Seconds;
   readonly extraNetwork: Seconds;
@@ -32,6 +37,8 @@ export interface Links {
   readonly storesWhole: boolean;
   /** Remote direct memory access: everything but plain Ethernet. */
   readonly hasRdma: boolean;
+  /** Factors on the time that links inside a node and between nodes take. */
+  readonly doubt: { readonly link: Range; readonly network: Range };
   /** Parallel rings or trees. */
   readonly channels: number;
   readonly hostLink: BytesPerSecond | undefined;
@@ -58,14 +65,31 @@ export function linksOf(cluster: ClusterProfile, placement: Placement): Links {
     switchedGpus: link?.kind === 'nvswitch' ? cluster.gpusPerNode.value : undefined,
     inSwitch: link?.inSwitchReduction?.value,
     between: nodes > 1 ? betweenBandwidth(network, cluster.gpusPerNode.value, placement) : unlimited,
+    tree: nodes > 2 ? (network?.tree?.value ?? unlimited) : unlimited,
+    switchedTree: nodes > 2 ? (network?.switchedTree?.value ?? unlimited) : unlimited,
     extraLink: seconds(link === undefined ? 0 : link.latency.value - ncclHop[kind]),
     extraNetwork: seconds(network === undefined ? 0 : network.latency.value - ncclHop.network),
     lowLatencyProtocols: nodes === 1 || network === undefined || network.lowLatencyProtocols,
     storesWhole: !olderThanVolta.has(gpu.architecture),
     hasRdma: network !== undefined && network.kind !== 'ethernet',
+    doubt: {
+      link: link === undefined ? measuredLink : bandwidthDoubt(link.busBandwidth),
+      network: networkDoubt(network, nodes),
+    },
     channels: kind === 'pcie' ? 2 : nvlinkChannels[generation],
     hostLink: gpu.hostLink?.value,
   };
+}
+
+/**
+ * On a busy cluster of p5.48xlarge all-reduces, gathers and scatters over 4 to 64 nodes took 1.8 to 7 times as long as
+ * on one that was tested alone, the more nodes the longer (measured/collectives.csv, nanotron beside awscomm).
+ */
+function networkDoubt(network: Network | undefined, nodes: number): Range {
+  if (network === undefined) return measuredLink;
+  const { kind, nodeBandwidth, nics, portBandwidth } = network;
+  const { low, high } = bandwidthDoubt(nodeBandwidth, nics.value * portBandwidth.value);
+  return { low, high: high * (kind === 'efa' && nodes > 2 ? Math.sqrt(nodes / 2) : 1) };
 }
 
 const olderThanVolta: ReadonlySet<string> = new Set(['kepler', 'maxwell', 'pascal']);

@@ -1,8 +1,10 @@
 /** How long an operation of a message takes on a cluster. */
 
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
+import type { Range } from '../model/estimate.ts';
 import { formatBandwidth, formatBytes } from '../model/format.ts';
 import { bytes, bytesPerSecond, type Seconds, seconds, times } from '../model/units.ts';
+import { measuredLink } from './bandwidthDoubt.ts';
 import { collectiveTime } from './collectiveTime.ts';
 import { placeGroup } from './groupPlacement.ts';
 import { linksOf } from './links.ts';
@@ -75,23 +77,20 @@ function predicted(
   transfer: number,
   slowest: OperationBound,
   description: string,
+  doubt: Range = measuredLink,
 ): OperationTime {
   const time = seconds(startup + transfer);
   const bound = time === 0 ? 'none' : startup > transfer ? 'start-up' : slowest;
   return {
     time,
-    low: times(time, lowFactor),
-    high: times(time, highFactor),
+    low: times(time, doubt.low),
+    high: times(time, doubt.high),
     startup,
     bound,
     serverTime: none,
     description,
   };
 }
-
-/** The bounds of collectives (`collectiveTime.ts`), for want of published runs of their own. */
-const lowFactor = 0.8;
-const highFactor = 1.4;
 
 /** By `parameterServer.ts`, over the ports of the nodes. */
 function serverTime(
@@ -118,7 +117,13 @@ function serverTime(
   );
   const slowest = bound === 'server' ? 'server' : 'network';
   return {
-    ...predicted(startup, sharesServers ? transfer : alone, sharesServers ? slowest : 'network', where),
+    ...predicted(
+      startup,
+      sharesServers ? transfer : alone,
+      sharesServers ? slowest : 'network',
+      where,
+      linksOf(cluster, placement).doubt.network,
+    ),
     serverTime: atServer,
   };
 }

@@ -20,8 +20,8 @@ import type { StepCost } from '../model/stepCost.ts';
 import { finish, type Steps } from '../model/steps.ts';
 import { withAddedLoss } from './addedLoss.ts';
 import { assumptionsOf } from './assumptions.ts';
+import { costStep } from './costStep.ts';
 import type { EstimateCache } from './estimateCache.ts';
-import { estimateStep } from './estimateStep.ts';
 import { leftOutOf } from './leftOut.ts';
 import { impossibleStepIssues, measuredLayerIssues } from './measuredStepIssues.ts';
 import { resolveScenario } from './resolveScenario.ts';
@@ -112,6 +112,7 @@ export function* estimateInSteps(
     ...lossIssues,
     ...frozenIssues,
     ...assumptionsOf(training, scenario),
+    ...(measurements === undefined || scenario.parallel === undefined ? [] : [measuredWithParallel]),
     ...measuredLayerIssues(scenario, analysis.layers, measurements),
   ].map((issue) => locate(issue, opened, requests));
   yield;
@@ -124,7 +125,7 @@ export function* estimateInSteps(
   const explained = [...opened.issues, ...issues].some(({ severity }) => severity === 'error');
   const sound = issues.every(({ severity }) => severity !== 'error');
   const cost = sound
-    ? (same?.cost ?? estimateStep(training, scenario, cluster, measurements, reasons))
+    ? (same?.cost ?? costStep(training, scenario, cluster, measurements, reasons))
     : undefined;
   memory?.keep(basis, same !== undefined && same.cost === cost ? same : { training, leftOut: reasons, cost });
   return {
@@ -225,6 +226,14 @@ const nothingTrained = (patterns: readonly string[]): Issue => ({
   message: `\`freeze\` leaves no parameter to train (${patterns.join(', ')}), so that the step has no backward and no update; freeze less, or set \`mode\` to \`inference\``,
   scenarioKey: 'freeze',
 });
+
+const measuredWithParallel: Issue = {
+  code: 'scenario/invalid',
+  severity: 'error',
+  message:
+    'Measured times are those of a GPU with a copy of the model; leave out the measurements or `parallel`',
+  scenarioKey: 'parallel',
+};
 
 /** What the file computes without its inputs may be the exporter's, who took one sample's for all. */
 const sharedWork = (share: number): string =>

@@ -15,7 +15,7 @@ import type { KernelWork } from '../hardware/kernelWork.ts';
 import { describeOrigin } from '../hardware/timeOrigin.ts';
 import { distinct } from '../model/distinct.ts';
 import type { Dtype } from '../model/dtype.ts';
-import { type Estimate, estimateOf, type Range } from '../model/estimate.ts';
+import { type Estimate, estimateOf } from '../model/estimate.ts';
 import type { Layer } from '../model/graph.ts';
 import { lazy } from '../model/lazy.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
@@ -48,6 +48,7 @@ import {
   passTimesOf,
   planStep,
   type StepPlan,
+  stepRange,
   timeAtServers,
   timelineOf,
   timesAlone,
@@ -91,7 +92,7 @@ export function estimateStep(
   return {
     scenario,
     gpu: plan.cluster.gpu.title,
-    totals: totalsOf(plan, timeline, bounds, alone, memory, reserved, unknown),
+    totals: totalsOf(plan, timeline, alone, memory, reserved, unknown),
     get fits() {
       const fit = fitOf(memory, reserved);
       // What is unknown takes memory too.
@@ -112,7 +113,6 @@ export function estimateStep(
 function totalsOf(
   plan: StepPlan,
   middle: StepTimeline,
-  bounds: () => Range<StepTimes>,
   alone: StepTimes | null,
   memory: StepMemory,
   reserved: () => ReservedMemory,
@@ -150,8 +150,8 @@ function totalsOf(
       step,
       get range() {
         if (step === null) return null;
-        const { low, high } = bounds();
-        return { low: seconds(Math.min(low.step, step)), high: seconds(Math.max(high.step, step)) };
+        const { low, high } = stepRange(plan);
+        return { low: seconds(Math.min(low, step)), high: seconds(Math.max(high, step)) };
       },
       exact: isStepExact,
     },
@@ -265,7 +265,7 @@ function asynchronousCost(plan: StepPlan): AsynchronousCost {
   };
 }
 
-function basisOf(plan: StepPlan): { readonly basis?: TimeShares } {
+export function basisOf(plan: StepPlan): { readonly basis?: TimeShares } {
   // What was measured is not predicted by a curve.
   if (plan.measured !== undefined) return {};
   const { updateTimes, scenario } = plan;
@@ -287,7 +287,7 @@ function basisOf(plan: StepPlan): { readonly basis?: TimeShares } {
  * scenario's precision, but TF32's for fp32 convolutions where cuDNN computes them so, and a wider type's where
  * the GPU lacks the one asked for.
  */
-function timeAtPeak(plan: StepPlan): number {
+export function timeAtPeak(plan: StepPlan): number {
   const { training, lowered, cluster, scenario, faster } = plan;
   const peaks = new Map<Dtype, number>();
   let total = 0;
@@ -311,7 +311,7 @@ function timeAtPeak(plan: StepPlan): number {
   return 1 / (slowShare / total + (1 - slowShare) / timeAtPeak(faster.plan));
 }
 
-function layersOf(
+export function layersOf(
   plan: StepPlan,
   timelines: Estimate<StepTimes>,
   messages: readonly MessageCost[],

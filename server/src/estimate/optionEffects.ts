@@ -94,12 +94,20 @@ function partsOf(request: ScenarioRequest, otherwise: string): readonly Part[] {
     ...members(request, 'dimensions', (name) => name),
     ...members(request, 'thresholds', (name) => name),
     ...members(request, 'input', (name) => inputNames[name] ?? name),
+    ...members(request, 'parallel', (name) => parallelNames[name] ?? name),
     ...members(request, 'workers', (name) => (name === 'others' ? 'other-gpu' : name)),
     ...members(request, 'run', (name) => (name === 'start' ? 'start-seconds' : 'price')).filter(
-      ({ name }) => name === 'start' || name === 'pricePerGpuHour',
+      ({ name }) => name === 'start' || name === 'price',
     ),
   ];
 }
+
+const parallelNames: Readonly<Record<string, string>> = {
+  tensor: 'tp',
+  pipeline: 'pp',
+  sequence: 'sp',
+  microBatch: 'micro-batch',
+};
 
 const inputNames: Readonly<Record<string, string>> = {
   sampleBytes: 'sample-bytes',
@@ -135,7 +143,7 @@ function frameworkParts(request: ScenarioRequest, otherwise: string): readonly P
   ];
 }
 
-function members<Key extends 'dimensions' | 'thresholds' | 'input' | 'workers' | 'run'>(
+function members<Key extends 'dimensions' | 'thresholds' | 'input' | 'workers' | 'parallel' | 'run'>(
   request: ScenarioRequest,
   key: Key,
   nameOf: (name: string) => string,

@@ -2,8 +2,8 @@
 
 import type { ModelAnalysis, TrainingGraph } from '../analysis/modelAnalysis.ts';
 import type { Layer } from '../model/graph.ts';
+import { costStep } from './costStep.ts';
 import type { ModelEstimate } from './estimateModel.ts';
-import { estimateStep } from './estimateStep.ts';
 
 /** `group` gives every operator of the analysis to one layer. Totals stay as they are: grouping costs nothing. */
 export function regroupEstimate(
@@ -23,6 +23,6 @@ export function regroupEstimate(
     ...estimate,
     opened: { ...opened, analysis },
     training: regrouped,
-    cost: cost && estimateStep(regrouped, scenario, cluster, estimate.measurements, reasons),
+    cost: cost && costStep(regrouped, scenario, cluster, estimate.measurements, reasons),
   };
 }

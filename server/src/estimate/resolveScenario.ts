@@ -15,6 +15,8 @@ import type { IssueCode } from '../model/issueCodes.ts';
 import { didYouMeanOneOf } from '../model/likelyNames.ts';
 import type { Checkpoint, Mode, Scenario, ScenarioRequest, WorkersScenario } from '../model/scenario.ts';
 import type { ScenarioKey } from '../model/scenarioKey.ts';
+import { resolveParallel } from './parallel/resolveParallel.ts';
+import { resolveRun } from './resolveRun.ts';
 
 const defaultClusterName = 'dgx-h100';
 
@@ -46,13 +48,16 @@ export function resolveScenario(
   const given = mergeDimensions(requests);
   reportUnknownDimensions(given, analysis, settled, report);
   const mode = first(requests, 'mode') ?? 'training';
-  const accumulate = resolveAccumulation(first(requests, 'accumulate'), report);
-  const passes = gpus * (mode === 'inference' ? 1 : accumulate);
+  const shared = resolveParallel(first(requests, 'parallel'), analysis, gpus, mode, requests);
+  issues.push(...shared.issues);
+  const copies = gpus / shared.ways;
+  const accumulate = microBatches(shared.microBatch, copies, requests, report);
+  const passes = copies * (mode === 'inference' ? 1 : accumulate);
   const batch = resolveBatch(askedBatch(requests, passes), given, analysis, report);
   reportTwoBatches(requests, analysis, report);
   const globalBatch = askedGlobalBatch(requests);
   if (globalBatch !== undefined && globalBatch < passes) {
-    const among = passes === gpus ? `${gpus} GPUs` : `${passes / gpus} passes of ${gpus} GPUs`;
+    const among = passes === gpus ? `${gpus} GPUs` : `${passes / copies} passes of ${copies} GPUs`;
     report(
       'warning',
       'scenario/invalid',
@@ -60,11 +65,11 @@ export function resolveScenario(
       'globalBatch',
     );
   }
-  const [input, workers, run] = [
-    first(requests, 'input'),
-    first(requests, 'workers'),
-    first(requests, 'run'),
-  ];
+  const [input, workers] = [first(requests, 'input'), first(requests, 'workers')];
+  const askedRun = first(requests, 'run');
+  const { run, message: priceMessage } =
+    askedRun === undefined ? {} : resolveRun(askedRun, cluster, first(requests, 'market'));
+  if (priceMessage !== undefined) report('information', 'scenario/price', priceMessage, 'run');
   reportOtherGpus(workers, gpus, report);
   const framework = first(requests, 'framework') ?? defaultFramework;
   const { oneNode, trainsIn, issues: frameworkIssues } = resolveFramework(framework);
@@ -104,6 +109,7 @@ export function resolveScenario(
       ...(run === undefined ? {} : { run }),
       ...(thresholds === undefined ? {} : { thresholds }),
       ...(checkpoint === undefined ? {} : { checkpoint }),
+      ...(shared.parallel === undefined ? {} : { parallel: shared.parallel }),
       ...(loss === undefined ? {} : { loss }),
       ...(freeze.length === 0 ? {} : { freeze }),
       ...(mode === 'inference' || accumulate === 1 ? {} : { accumulate }),
@@ -111,6 +117,25 @@ export function resolveScenario(
     cluster,
     issues,
   };
+}
+
+/** Passes follow from the micro-batch where that is asked for, else they are what was asked for. */
+function microBatches(
+  microBatch: number | undefined,
+  copies: number,
+  requests: readonly ScenarioRequest[],
+  report: Report,
+): number {
+  const globalBatch = askedGlobalBatch(requests);
+  if (microBatch === undefined) return resolveAccumulation(first(requests, 'accumulate'), report);
+  if (globalBatch !== undefined) return Math.max(1, Math.ceil(globalBatch / (copies * microBatch)));
+  report(
+    'warning',
+    'scenario/invalid',
+    '`micro-batch` has no effect without a global batch; set `global-batch`, or `batch` and `accumulate`',
+    'parallel',
+  );
+  return resolveAccumulation(first(requests, 'accumulate'), report);
 }
 
 /** The request that asks for a batch at all says which. */

@@ -6,7 +6,7 @@ import type { StepTimeline } from '../schedule/stepTimeline.ts';
 import { type StepPlan, waitingForSlower, workerTimeline } from './plan/stepPlan.ts';
 
 /** Less of the step than this, in all, leaves computation the limit. */
-const smallShare = 0.05;
+export const smallShare = 0.05;
 
 export function stepLimit(plan: StepPlan, timeline: StepTimeline): StepLimit {
   const { step, hostTime, exposedInputTime, forwardTime, backwardTime, updateTime } = timeline;

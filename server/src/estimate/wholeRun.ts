@@ -32,7 +32,7 @@ export function wholeRun(
   const isKnown = run.start !== undefined && loading !== null;
   const known = seconds((run.start ?? 0) + (loading ?? 0));
   const time = seconds(known + steps * step);
-  const price = run.pricePerGpuHour ?? cluster.pricePerGpuHour?.value;
+  const { price } = run;
   return {
     steps,
     initialisation: isKnown || known > 0 ? known : null,
@@ -40,7 +40,8 @@ export function wholeRun(
     time,
     // A start that nobody gave takes time too.
     exact: isKnown && isStepExact,
-    price: price === undefined ? null : (time / 3600) * gpus * price,
+    price: price === undefined ? null : (time / 3600) * gpus * price.perGpuHour,
+    ...(price?.offer === undefined ? {} : { offer: price.offer }),
   };
 }
 

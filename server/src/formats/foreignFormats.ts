@@ -13,7 +13,10 @@ export interface ForeignFormat {
   readonly advice: string;
 }
 
-const exportFromPyTorch = 'export the model with `torch.onnx.export`';
+const exportFromPyTorch = 'export the model with `layercost export` or `torch.onnx.export`';
+
+/** Files of weights are published with a config, which says what they compute. */
+const openConfigOrExport = 'open the `config.json` of the model, or export the model with `layercost export`';
 
 /** The foreign format of a file, or `undefined` where it may be a model. Reads the first 512 bytes. */
 export function recognizeForeignFormat(source: ByteSource): ForeignFormat | undefined {
@@ -32,7 +35,7 @@ export function recognizeForeignFormat(source: ByteSource): ForeignFormat | unde
     };
   }
   if (head.length > 8 && head[8] === 0x7b && /^.{8}\{\s*"/s.test(text)) {
-    return { name: 'a safetensors file: weights without a graph', advice: exportFromPyTorch };
+    return { name: 'a safetensors file: weights without a graph', advice: openConfigOrExport };
   }
   if (head[0] === 0x0a && looksBinary(head)) {
     // ONNX's first field is a number; this is a message or a text.
@@ -79,7 +82,7 @@ const signatures: readonly (readonly [signature: string, offset: number, name: s
   ['\x80\x05', 0, 'a Python pickle', exportFromPyTorch],
   ['\x89HDF\r\n', 0, 'an HDF5 file (Keras .h5)', 'export the model with `tf2onnx`'],
   ['\x93NUMPY', 0, 'a NumPy array', 'open the model, not its data'],
-  ['GGUF', 0, 'a GGUF file: weights without a graph', exportFromPyTorch],
+  ['GGUF', 0, 'a GGUF file: weights without a graph', openConfigOrExport],
   ['TFL3', 4, 'a TensorFlow Lite model', 'convert it with `tf2onnx`'],
   ['ORTM', 4, 'an ONNX Runtime model (.ort)', 'open the .onnx it was made from'],
   ['ftrt', 0, 'a TensorRT engine', 'open the .onnx it was built from'],

@@ -4,7 +4,16 @@
  */
 
 import { didYouMean } from '../model/nearestName.ts';
-import type { InputScenario, RunScenario, WorkersScenario } from '../model/scenario.ts';
+import { priceKinds } from '../model/price.ts';
+import {
+  gatheredTensors,
+  type InputScenario,
+  type ParallelRequest,
+  pipelineSchedules,
+  type RunRequest,
+  stageCuts,
+  type WorkersScenario,
+} from '../model/scenario.ts';
 import { bytes, bytesPerSecond, seconds } from '../model/units.ts';
 
 export interface GroupResult<Group> {
@@ -28,18 +37,28 @@ export const groupNames = {
     'other-gpu': 'GPU of some workers, by name, where it differs from the cluster’s',
     'other-count': 'number of workers with `other-gpu`; default 1',
   },
+  parallel: {
+    tp: 'tensor parallelism: GPUs that share each layer',
+    sp: 'sequence parallelism between the layers that tensor parallelism splits: on or off; default off',
+    gathered:
+      'with sp, what is gathered for a product: keep it for backward, or gather it again: keep or again; default keep',
+    pp: 'pipeline parallelism: stages that the layers are divided among',
+    'micro-batch': 'samples of one pass; passes follow from the global batch',
+    schedule: 'order of the micro-batches in a stage: 1f1b or gpipe; default 1f1b',
+    stages: 'stages of like time, or of as many blocks each: balanced or uniform; default balanced',
+  },
   run: {
     samples: 'samples in the data set',
     epochs: 'passes over the data set; default 1',
     'start-seconds': 'start-up time in seconds before the first step',
-    price: 'US dollars per GPU-hour; overrides the cluster profile',
+    price: 'US dollars per GPU-hour, or a kind of price that is known; default on-demand',
   },
 } as const;
 
 export type GroupName = keyof typeof groupNames;
 
 export function readInputGroup(text: string): GroupResult<InputScenario> {
-  const { numbers, words, problems } = readPairs('input', text, { source: ['local', 'shared'] });
+  const { numbers, words, problems } = readPairs('input', text, { source: { words: ['local', 'shared'] } });
   const source = words.get('source');
   const [size, decode, read] = [
     numbers.get('sample-bytes'),
@@ -61,7 +80,7 @@ export function readInputGroup(text: string): GroupResult<InputScenario> {
 }
 
 export function readWorkersGroup(text: string): GroupResult<WorkersScenario> {
-  const { numbers, words, problems } = readPairs('workers', text, { 'other-gpu': 'a name' });
+  const { numbers, words, problems } = readPairs('workers', text, { 'other-gpu': { words: 'any' } });
   const [imbalance, spread, straggler] = [
     numbers.get('imbalance'),
     numbers.get('spread'),
@@ -91,10 +110,46 @@ export function readWorkersGroup(text: string): GroupResult<WorkersScenario> {
   };
 }
 
-export function readRunGroup(text: string): GroupResult<RunScenario | undefined> {
-  const { numbers, problems } = readPairs('run', text);
+/** `tp=8,pp=4,sp=on,micro-batch=1`. A degree that is left out is 1; `sp` alone is `sp=on`. */
+export function readParallelGroup(text: string): GroupResult<ParallelRequest> {
+  const written = text.replace(/(^|,)\s*sp\s*(?=,|$)/, '$1sp=on');
+  const { numbers, words, problems } = readPairs('parallel', written, {
+    sp: { words: ['on', 'off'] },
+    gathered: { words: gatheredTensors },
+    schedule: { words: pipelineSchedules },
+    stages: { words: stageCuts },
+  });
+  const broken = ['tp', 'pp', 'micro-batch'].flatMap((name) => {
+    const number = numbers.get(name);
+    return number === undefined || Number.isInteger(number)
+      ? []
+      : [`\`${name}\` takes a whole number from 1, not "${number}"`];
+  });
+  const [tensor, pipeline, microBatch] = [numbers.get('tp'), numbers.get('pp'), numbers.get('micro-batch')];
+  const gathered = gatheredTensors.find((name) => name === words.get('gathered'));
+  const schedule = pipelineSchedules.find((name) => name === words.get('schedule'));
+  const stages = stageCuts.find((name) => name === words.get('stages'));
+  return {
+    value: {
+      ...(tensor === undefined ? {} : { tensor }),
+      ...(words.has('sp') ? { sequence: words.get('sp') === 'on' } : {}),
+      ...(pipeline === undefined ? {} : { pipeline }),
+      ...(microBatch === undefined ? {} : { microBatch }),
+      ...(gathered === undefined ? {} : { gathered }),
+      ...(schedule === undefined ? {} : { schedule }),
+      ...(stages === undefined ? {} : { stages }),
+    },
+    problems: [...problems, ...broken],
+  };
+}
+
+export function readRunGroup(text: string): GroupResult<RunRequest | undefined> {
+  const { numbers, words, problems } = readPairs('run', text, {
+    price: { words: priceKinds, orNumber: true },
+  });
   const samples = numbers.get('samples');
-  const [start, price] = [numbers.get('start-seconds'), numbers.get('price')];
+  const start = numbers.get('start-seconds');
+  const price = numbers.get('price') ?? priceKinds.find((kind) => kind === words.get('price'));
   if (samples === undefined) {
     return {
       value: undefined,
@@ -107,7 +162,7 @@ export function readRunGroup(text: string): GroupResult<RunScenario | undefined>
       samples,
       epochs: numbers.get('epochs') ?? 1,
       ...(start === undefined ? {} : { start: seconds(start) }),
-      ...(price === undefined ? {} : { pricePerGpuHour: price }),
+      ...(price === undefined ? {} : { price }),
     },
     problems,
   };
@@ -119,11 +174,17 @@ const mostOfAny = 1e15;
 /** Of ratios of times. */
 const mostOfWorkers = 1e6;
 
-/** Pairs of a known name and a positive number, one of the words that a name takes, or any word ('a name'). */
+/** What a name takes in the place of a positive number, or beside it. */
+interface WordChoice {
+  readonly words: readonly string[] | 'any';
+  readonly orNumber?: boolean;
+}
+
+/** Pairs of a known name and a positive number, or a word that the name takes. */
 function readPairs(
   group: GroupName,
   text: string,
-  choices: Readonly<Record<string, readonly string[] | 'a name'>> = {},
+  choices: Readonly<Record<string, WordChoice>> = {},
 ): {
   readonly numbers: ReadonlyMap<string, number>;
   readonly words: ReadonlyMap<string, string>;
@@ -143,16 +204,22 @@ function readPairs(
       continue;
     }
     const choice = choices[name];
-    if (choice !== undefined) {
-      if (choice === 'a name' ? value !== '' : choice.includes(value)) words.set(name, value);
-      else if (choice === 'a name') problems.push(`\`${name}\` takes a name`);
-      else problems.push(`\`${name}\` is ${choice.join(' or ')}, not "${value}"`);
+    if (choice?.words === 'any' ? value !== '' : choice?.words.includes(value)) {
+      words.set(name, value);
+      continue;
+    }
+    if (choice !== undefined && choice.orNumber !== true) {
+      if (choice.words === 'any') problems.push(`\`${name}\` takes a name`);
+      else problems.push(`\`${name}\` is ${choice.words.join(' or ')}, not "${value}"`);
       continue;
     }
     const number = Number(value);
     const most = group === 'workers' ? mostOfWorkers : mostOfAny;
-    if (value === '' || !(number > 0)) problems.push(`\`${name}\` takes a number above 0, not "${value}"`);
-    else if (number < least || number > most) {
+    if (value === '' || !(number > 0)) {
+      const others = choice === undefined || choice.words === 'any' ? [] : choice.words;
+      const wanted = ['a number above 0', ...others].join(' or ');
+      problems.push(`\`${name}\` takes ${wanted}, not "${value}"`);
+    } else if (number < least || number > most) {
       problems.push(`\`${name}\` takes a number from ${least} to ${most}, not "${value}"; check its unit`);
     } else numbers.set(name, number);
   }

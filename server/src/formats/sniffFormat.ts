@@ -94,6 +94,11 @@ function startsLikeModelProto(head: Uint8Array): boolean {
   return next === undefined || (next & 7) === 2 || (next & 7) === 0;
 }
 
+const layerSpec: Sniffed = {
+  format: 'layer-spec',
+  reason: 'The content is a layer spec: YAML with its keys',
+};
+
 function formatOfText(text: string): Sniffed | undefined {
   const body = withoutComments(text);
   if (isModelHeader(body) || /^("[^"\n]*"|[A-Za-z_]\w*)\s*\([^{]*\)\s*=>/.test(body)) {
@@ -118,16 +123,16 @@ function formatOfText(text: string): Sniffed | undefined {
   if (protobufTextField.test(body)) {
     return { format: 'onnx-protobuf-text', reason: 'The content is an ONNX model as protobuf text' };
   }
+  // Keys that Caffe does not have: an input of a layer spec may be called `input`, as its field is.
+  if (/^(inputs|dims|blocks|scenario)\s*:/m.test(body)) return layerSpec;
   if (
-    /^\s*(layers?\s*:?\s*\{|input(_dim|_shape)?\s*[:{]|(name\s*:\s*"[^"]*"\s*)(layers?|input|state|force)\b)/m.test(
+    /^\s*(layers?\s*:?\s*\{|input(_dim|_shape)?\s*[:{]|(name\s*:\s*"[^"]*"\s*)(layers?\s*:?\s*\{|(input|state|force)\b))/m.test(
       body,
     )
   ) {
     return { format: 'prototxt', reason: 'The content is a Caffe prototxt: layers in braces' };
   }
-  if (/^(layers|blocks)\s*:/m.test(body) || /^(name|dims|inputs)\s*:/m.test(body)) {
-    return { format: 'layer-spec', reason: 'The content is a layer spec: YAML with its keys' };
-  }
+  if (/^(layers|name)\s*:/m.test(body)) return layerSpec;
   if (body.startsWith('{') && jsonField.test(body)) {
     return { format: 'onnx-json', reason: 'The content is an ONNX model as JSON' };
   }

@@ -15,7 +15,8 @@
  */
 
 import { distinctRows, type EmbeddingTable } from '../analysis/embeddingTables.ts';
-import { type Bytes, bytes } from '../model/units.ts';
+import { type Estimate, estimateOf } from '../model/estimate.ts';
+import { type Bytes, bytes, microseconds, type Seconds, seconds } from '../model/units.ts';
 import { bySize } from './bySize.ts';
 import { cudnnEra, cudnnEraNote, cudnnEraOptions } from './cudnn/cudnnEra.ts';
 import {
@@ -40,6 +41,7 @@ import type { FrameworkEntry } from './frameworkEntry.ts';
 import type { Gradient } from './gradient.ts';
 import { hostSum } from './hostSum.ts';
 import { type FrameworkOption, oneOf, wholeNumber } from './options.ts';
+import { eagerLaunch } from './pytorch/eagerLaunch.ts';
 import { chooseServers, type ServerChoice, serverOptions } from './serverChoice.ts';
 import { mxnetGradients } from './sparseGradients.ts';
 
@@ -49,8 +51,15 @@ const stores = ['local', 'device', 'dist_sync', 'dist_device_sync', 'dist_async'
  * What its engine takes to push an operator: 40 µs explains steps of ResNet-50 and Inception-v3 with batches of 1 to 4 on a
  * V100, 28 to 55 ms whatever the batch (MXNet documentation, faq/perf, training results of MXNet 1.2).
  */
+const pushMicroseconds = 40;
+
 const mxnetOptions: readonly FrameworkOption[] = cudnnEraOptions.map((option) =>
-  option.name === 'launch-us' ? { ...option, default: '40' } : option,
+  option.name === 'launch-us' ? { ...option, default: String(pushMicroseconds) } : option,
+);
+
+/** Other hosts are as much slower and faster as those of PyTorch. */
+const usualLaunch: Estimate<Seconds> = estimateOf((bound) =>
+  seconds((microseconds(pushMicroseconds) * eagerLaunch[bound]) / eagerLaunch.middle),
 );
 
 export const mxnet: FrameworkEntry = {
@@ -91,7 +100,7 @@ export const mxnet: FrameworkEntry = {
   create: (options) => {
     const store = options.get('kvstore') ?? 'device';
     return {
-      ...cudnnEra(options),
+      ...cudnnEra(options, usualLaunch),
       name: 'mxnet',
       slowdownOnCpus: 1 / 1.38,
       embeddings: embeddingHandling(options),

@@ -7,6 +7,7 @@
 
 import type { Dtype } from '../model/dtype.ts';
 import type { Bytes, BytesPerSecond, FlopsPerSecond, Seconds } from '../model/units.ts';
+import type { MeasuredKernels } from './kernelRates.ts';
 
 /**
  * A number and where it comes from: a document by name, table and address, what a driver reports, or a file of
@@ -42,6 +43,8 @@ export interface GpuProfile {
   readonly tensorCores: ReadonlySet<Dtype>;
   /** Share of the peak clock held under load, where a power limit keeps it below; 1 elsewhere. */
   readonly sustainedCompute: Sourced;
+  /** Kernel times that were measured on this very machine, before which curves of its kind go back. */
+  readonly kernels?: MeasuredKernels;
   /** To the host, one direction. */
   readonly hostLink: Sourced<BytesPerSecond> | undefined;
   /** To other GPUs, all links together, one direction; absent where they talk over the host link. */
@@ -76,6 +79,9 @@ export interface Network {
   readonly portBandwidth: Sourced<BytesPerSecond>;
   /** What all-reduce gets through the network, per node, all ports together. */
   readonly nodeBandwidth: Sourced<BytesPerSecond>;
+  /** Bus bandwidth of trees over more than two nodes, where measured: of the GPUs, and of sums that NVSwitch made. */
+  readonly tree: Sourced<BytesPerSecond> | undefined;
+  readonly switchedTree: Sourced<BytesPerSecond> | undefined;
   /** Per ring step between nodes. */
   readonly latency: Sourced<Seconds>;
   /** Whether NCCL's LL and LL128 run over it; not where bytes may arrive out of order. */
@@ -110,6 +116,8 @@ export interface ClusterProfile {
   readonly title: string;
   readonly gpu: GpuProfile;
   readonly gpusPerNode: Sourced;
+  /** The machine of a cloud that a node is; absent for others. */
+  readonly instance: { readonly provider: string; readonly name: string } | undefined;
   /** Absent where a node has one GPU. */
   readonly link: NodeLink | undefined;
   /** Absent where there is one node only. */
@@ -129,6 +137,7 @@ export function singleGpuCluster(gpu: GpuProfile): ClusterProfile {
     title: gpu.title,
     gpu,
     gpusPerNode: { value: 1, source: 'by definition: a single GPU' },
+    instance: undefined,
     link: undefined,
     network: undefined,
     host: undefined,
@@ -170,6 +179,8 @@ export function sourcedNumbers(
           { name: 'network ports', number: network.nics },
           { name: 'network port bandwidth', number: network.portBandwidth },
           { name: 'network bandwidth per node', number: network.nodeBandwidth },
+          ...given('network bandwidth of trees', network.tree),
+          ...given('network bandwidth of trees of sums in switches', network.switchedTree),
           { name: 'network latency', number: network.latency },
           ...given('oversubscription', network.oversubscription?.ratio),
           ...given('nodes per switch', network.oversubscription?.nodesPerSwitch),

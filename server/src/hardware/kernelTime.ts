@@ -1,6 +1,8 @@
 /**
  * Time of a kernel on a GPU.
  *
+ * A machine that was measured itself has its own rates (`measuredKernels.ts`). Elsewhere:
+ *
  * Matmuls and convolutions of known shape, element-wise kernels and kernels over rows follow curves that were fitted
  * to measurements (`curves.ts`, `kernels/`). The rest is a roofline with the share of each roof that its class reaches:
  *
@@ -15,17 +17,21 @@ import { type Seconds, seconds } from '../model/units.ts';
 import { launchTimes, recurrentLaunchTimes } from './assumedShares.ts';
 import type { GpuProfile } from './clusterProfile.ts';
 import { corrected } from './correctedTime.ts';
+import { doubtOfRuns, type KernelDoubt, kernelDoubt } from './kernelDoubt.ts';
 import type { BodyTime, TimeBasis, TimeOrigin } from './kernels/bodyTime.ts';
 import { channelReductionFloor, columnReductionFloor } from './kernels/lowOccupancyReductions.ts';
 import { matrixKernelTime } from './kernels/matrixKernelTime.ts';
 import { rooflineTime } from './kernels/rooflineTime.ts';
 import { rowKernelTime } from './kernels/rowKernelTime.ts';
 import type { KernelWork } from './kernelWork.ts';
+import { measuredKernelTime } from './measuredKernels.ts';
 
 export interface KernelTime {
   readonly time: Seconds;
   readonly low: Seconds;
   readonly high: Seconds;
+  /** How far it may be off as a part of a step (`kernelDoubt.ts`). */
+  readonly doubt: KernelDoubt;
   readonly bound: 'compute' | 'memory' | 'launch' | 'none';
   readonly basis: TimeBasis;
   /** The measurements it follows; absent for a roofline. */
@@ -35,6 +41,9 @@ export interface KernelTime {
 /** Zero for work that launches nothing. */
 export function kernelTime(gpu: GpuProfile, work: KernelWork): KernelTime {
   if (work.launches === 0 && work.flops === 0 && work.bytes === 0) return noTime;
+  const measured = gpu.kernels === undefined ? undefined : measuredKernelTime(gpu.kernels, work);
+  if (measured !== undefined)
+    return { ...measured, doubt: doubtOfRuns(measured), basis: 'measured', origin: undefined };
   const body = corrected(gpu, work, bodyTime(gpu, work));
   const launches = work.class === 'recurrent' ? recurrentLaunchTimes : launchTimes;
   const launch = launches.middle * work.launches;
@@ -42,6 +51,7 @@ export function kernelTime(gpu: GpuProfile, work: KernelWork): KernelTime {
     time: seconds(body.time + launch),
     low: seconds(body.low + launches.low * work.launches),
     high: seconds(body.high + launches.high * work.launches),
+    doubt: kernelDoubt(body),
     bound: launch > body.time ? 'launch' : body.bound,
     basis: body.basis,
     origin: body.origin,
@@ -65,6 +75,7 @@ const noTime: KernelTime = {
   time: seconds(0),
   low: seconds(0),
   high: seconds(0),
+  doubt: { cause: 'measured', width: 0 },
   bound: 'none',
   basis: 'measured',
   origin: undefined,

@@ -27,6 +27,8 @@ export interface KernelWork {
   readonly channelSums?: ChannelSums;
   /** Where the matmuls are those of an older library than the GPU was measured with. */
   readonly library?: 'cuda-8';
+  /** Where machines are measured by what it is for, not by its kind. */
+  readonly purpose?: 'update';
   /** Absent where nothing is known of the step around it. */
   readonly environment?: KernelEnvironment;
 }

@@ -12,15 +12,18 @@ import {
   type FlopsPerSecond,
   flopsPerSecond,
   microseconds,
+  seconds,
 } from '../model/units.ts';
 import {
   type ClusterProfile,
+  type FabricKind,
   fabricKinds,
   type GpuProfile,
   type LinkKind,
   linkKinds,
   type Sourced,
 } from './clusterProfile.ts';
+import type { MeasuredKernels } from './kernelRates.ts';
 
 type Sources = Readonly<Record<string, string>>;
 
@@ -46,12 +49,29 @@ export interface GpuFile {
   readonly gpuLinkGBs?: SourcedNumber | undefined;
 }
 
+export interface KernelsFile {
+  readonly source: string;
+  readonly kinds: Readonly<Record<string, KernelRatesFile>>;
+}
+
+/** A rate that is left out stands for no time. */
+interface KernelRatesFile {
+  readonly gflops?: number | undefined;
+  readonly gbytesPerSecond?: number | undefined;
+  readonly microseconds?: number | undefined;
+  readonly low: number;
+  readonly high: number;
+  readonly measurements: number;
+}
+
 /** A cluster as its file describes it; its GPU is looked up apart. */
 export interface ClusterFile {
   readonly name: string;
   readonly title?: string | undefined;
   readonly sources?: Sources | undefined;
+  readonly kernels?: KernelsFile | undefined;
   readonly gpusPerNode: SourcedNumber;
+  readonly instance?: { readonly provider: string; readonly name: string } | undefined;
   readonly link?:
     | {
         readonly kind: string;
@@ -69,6 +89,8 @@ export interface ClusterFile {
         readonly nics: SourcedNumber;
         readonly linkGbits: SourcedNumber;
         readonly nodeBandwidthGBs?: SourcedNumber | undefined;
+        readonly treeGBs?: SourcedNumber | undefined;
+        readonly switchedTreeGBs?: SourcedNumber | undefined;
         readonly latencyMicroseconds?: SourcedNumber | undefined;
         readonly lowLatencyProtocols?: boolean | undefined;
         readonly oversubscription?:
@@ -128,6 +150,21 @@ export function gpuProfileOfFile(file: GpuFile): GpuProfile {
   };
 }
 
+const measuredKernelsOfFile = ({ source, kinds }: KernelsFile): MeasuredKernels => ({
+  source,
+  kinds: new Map(
+    Object.entries(kinds).map(([kind, { gflops, gbytesPerSecond, microseconds: launch, ...rest }]) => [
+      kind,
+      {
+        perFlop: seconds(gflops === undefined ? 0 : 1e-9 / gflops),
+        perByte: seconds(gbytesPerSecond === undefined ? 0 : 1e-9 / gbytesPerSecond),
+        perLaunch: launch === undefined ? seconds(0) : microseconds(launch),
+        ...rest,
+      },
+    ]),
+  ),
+});
+
 /** `gpu` is the profile that `file.gpu` names or describes. */
 export function clusterProfileOfFile(file: ClusterFile, gpu: GpuProfile): ClusterProfile {
   const sources = file.sources ?? {};
@@ -136,8 +173,9 @@ export function clusterProfileOfFile(file: ClusterFile, gpu: GpuProfile): Cluste
   return {
     name: file.name,
     title: file.title ?? file.name,
-    gpu,
+    gpu: file.kernels === undefined ? gpu : { ...gpu, kernels: measuredKernelsOfFile(file.kernels) },
     gpusPerNode: convert(file.gpusPerNode, sources, same),
+    instance: file.instance,
     link: link && {
       kind: link.kind,
       title: link.title ?? link.kind,
@@ -159,13 +197,10 @@ export function clusterProfileOfFile(file: ClusterFile, gpu: GpuProfile): Cluste
       portBandwidth: convert(network.linkGbits, sources, gigabits),
       nodeBandwidth:
         network.nodeBandwidthGBs === undefined
-          ? {
-              value: gigabits(
-                numberOf(network.nics) * numberOf(network.linkGbits) * assumedShare[network.kind],
-              ),
-              source: assumedShareSource,
-            }
+          ? assumedBandwidth(network.kind, numberOf(network.nics), numberOf(network.linkGbits))
           : convert(network.nodeBandwidthGBs, sources, gigabytesPerSecond),
+      tree: optional(network.treeGBs, sources, gigabytesPerSecond),
+      switchedTree: optional(network.switchedTreeGBs, sources, gigabytesPerSecond),
       latency:
         network.latencyMicroseconds === undefined
           ? { value: microseconds(14), source: ncclHops }
@@ -207,9 +242,29 @@ const ncclHops =
 
 const hopMicroseconds: Readonly<Record<LinkKind, number>> = { nvlink: 3.4, nvswitch: 3.4, pcie: 5.7 };
 
-/** Share of the nominal network rate that all-reduce gets, where a profile does not give the bandwidth itself. */
+/** What all-reduce gets through so many ports of a nominal rate in Gb/s, where a profile does not give the bandwidth itself. */
+function assumedBandwidth(kind: FabricKind, ports: number, rate: number): Sourced<BytesPerSecond> {
+  if (kind !== 'ethernet') {
+    const value = gigabits(ports * rate * assumedShare[kind]);
+    return { value, source: kind === 'infiniband' ? infinibandSource : assumedShareSource };
+  }
+  const limit = Math.max(tcpHostGbits, rate / 2);
+  return { value: gigabits(ports * Math.min(tcpPayload * rate, limit)), source: tcpSource };
+}
+
+/** Of 1,538 bytes that an Ethernet frame takes on the wire, TCP over IPv4 with time stamps carries 1,448. */
+const tcpPayload = 1448 / 1538;
+
+/** Where hosts copy bytes for sockets they limit TCP: half of 100 GbE, most of 10 GbE. */
+const tcpHostGbits = 40;
+
+const tcpSource =
+  'assumption: 0.94 of the nominal rate, what TCP leaves of frames of 1,538 bytes (9.43 Gb/s measured on 10 GbE), at most 5 GB/s of a port (4 to 6 GB/s measured on 100 GbE) or half of a faster one';
+
+const infinibandSource = 'derived: nominal rate times 0.96, as measured on 4 × HDR InfiniBand';
+
+/** Share of the nominal rate. */
 const assumedShare = {
-  ethernet: 0.5,
   roce: 0.9,
   infiniband: 0.96,
   efa: 0.8,
@@ -217,8 +272,7 @@ const assumedShare = {
   gemini: 0.5,
 } as const;
 
-const assumedShareSource =
-  'assumption: nominal rate times 0.96 (InfiniBand, measured on 4 × HDR), 0.9 (RoCE), 0.8 (EFA, Omni-Path) or 0.5 (TCP over fast Ethernet, 4 to 6 GB/s measured on 100 Gb/s; Gemini); RoCE, EFA, Omni-Path and Gemini are assumptions';
+const assumedShareSource = 'assumption: nominal rate times 0.9 (RoCE), 0.8 (EFA, Omni-Path) or 0.5 (Gemini)';
 
 function kindOf<Kind extends string>(text: string, kinds: readonly Kind[]): Kind {
   const kind = kinds.find((candidate) => candidate === text);

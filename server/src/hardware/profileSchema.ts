@@ -52,6 +52,17 @@ export const gpuFile = z.strictObject({
   gpuLinkGBs: sourced.optional(),
 });
 
+/** What `layercost calibrate` measured; a term that is left out takes no time. */
+const kernelRates = z.strictObject({
+  gflops: positive.optional(),
+  gbytesPerSecond: positive.optional(),
+  microseconds: positive.optional(),
+  /** Measured over fitted: from the 10th to the 90th percentile of the time. */
+  low: positive,
+  high: positive,
+  measurements: positive,
+});
+
 export const clusterFile = z.strictObject({
   $schema: z.string().optional(),
   name,
@@ -59,7 +70,11 @@ export const clusterFile = z.strictObject({
   sources: sources.optional(),
   /** Name of a built-in GPU, or a GPU described here. */
   gpu: z.union([z.string().min(1), gpuFile]),
+  /** Kernel times of this machine by kind, which go before what is known of its GPU. */
+  kernels: z.strictObject({ source: z.string().min(1), kinds: z.record(z.string(), kernelRates) }).optional(),
   gpusPerNode: sourced,
+  /** The machine of a cloud that a node is: prices are looked up by it. */
+  instance: z.strictObject({ provider: z.string().min(1), name: z.string().min(1) }).optional(),
   link: z
     .strictObject({
       kind: z.enum(linkKinds),
@@ -79,6 +94,9 @@ export const clusterFile = z.strictObject({
       nics: sourced,
       linkGbits: sourced,
       nodeBandwidthGBs: sourced.optional(),
+      /** Of trees over more than two nodes, where they were measured: of GPUs, and of sums in NVSwitch. */
+      treeGBs: sourced.optional(),
+      switchedTreeGBs: sourced.optional(),
       latencyMicroseconds: sourced.optional(),
       /** Whether NCCL may run LL and LL128 over it; left out, it may. */
       lowLatencyProtocols: z.boolean().optional(),

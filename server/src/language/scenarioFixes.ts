@@ -15,7 +15,7 @@ import { gainOf, throughputGainOf } from './fix.ts';
 
 /** A finding, and how the step is costed with a change. `Way` is how a change is written. */
 export interface Trial<Way> {
-  readonly diagnostic: Diagnostic;
+  readonly diagnostic: Pick<Diagnostic, 'code' | 'change'>;
   readonly before: ModelEstimate;
   /** The ways to write a change, the best first. */
   readonly ways: (change: ScenarioChange) => readonly Way[];

@@ -202,7 +202,9 @@ export async function recostScenario(
     const changed = scenarioOfSettings(withScenario(settings, { ...change }).settings);
     // The description of a framework was read from the file that the settings name.
     const framework = change.framework === undefined ? request.framework : changed.framework;
-    return finish(estimateWith(model, { request: { ...changed, ...(framework && { framework }) }, cluster }));
+    const { market } = request;
+    const asked = { ...changed, ...(framework && { framework }), ...(market && { market }) };
+    return finish(estimateWith(model, { request: asked, cluster }));
   };
 }
 

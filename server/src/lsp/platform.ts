@@ -6,7 +6,8 @@ import type { ByteSource } from '../formats/byteSource.ts';
 import type { FolderEntry } from '../language/textFeatures.ts';
 import type { Issue } from '../model/issue.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
-import type { BenchmarkRemedy, ListedResult } from '../protocol.ts';
+import type { Market } from '../model/scenario.ts';
+import type { BenchmarkRemedy, ExportPythonResult, ListedResult } from '../protocol.ts';
 
 export interface Platform {
   /** How file bytes travel when the client reads them: a worker takes them as they are, JSON does not. */
@@ -23,6 +24,10 @@ export interface Platform {
   readonly issuesPage?: string;
   /** Runs a model on this machine; absent where no process can be started. */
   readonly benchmark?: Benchmark;
+  /** Writes a model of Python as an archive; absent where no process can be started. */
+  readonly exportPython?: ExportPython;
+  /** A person's own prices, and the day; the same object while neither changes. */
+  readonly market?: () => Market;
   /** What benchmarks measured before; absent where no files are kept. */
   readonly results?: KeptResults;
 }
@@ -58,6 +63,20 @@ export interface BenchmarkOptions {
   readonly onProgress: (message: string, fraction: number | undefined) => void;
   /** Everything the runner says beside its events. */
   readonly onLog: (line: string) => void;
+}
+
+export type ExportPython = (wish: ExportWish) => Promise<ExportPythonResult>;
+
+export interface ExportWish {
+  /** Address of the Python file. */
+  readonly uri: string;
+  readonly name: string;
+  readonly inputs: Readonly<Record<string, string>>;
+  /** '' for the first that is found. */
+  readonly python: string;
+  readonly signal: AbortSignal;
+  readonly onProgress: (message: string) => void;
+  readonly onLog: (text: string) => void;
 }
 
 /** What was measured stays, however the run ended. */

@@ -81,6 +81,7 @@ export function serverContext(connection: Connection, platform: Platform): Serve
     settingsOf: settings.of,
     clusters,
     frameworks,
+    market: platform.market,
     includes,
     keptResults: platform.results,
     nextTurn,

@@ -8,6 +8,7 @@ import { readFrameworkText } from '../formats/frameworkText.ts';
 import {
   type GroupResult,
   readInputGroup,
+  readParallelGroup,
   readRunGroup,
   readWorkersGroup,
 } from '../formats/scenarioGroups.ts';
@@ -74,6 +75,7 @@ export const scenarioShape = {
   accumulate: count.default(null),
   input: group(readInputGroup),
   workers: group(readWorkersGroup),
+  parallel: group(readParallelGroup),
   run: group(readRunGroup),
 } as const;
 
@@ -172,6 +174,7 @@ function problemOf(isUnknown: boolean, isPath: boolean, value: unknown): string 
 export function scenarioOfSettings(settings: Settings): ScenarioRequest {
   const input = groupOf(settings.input, readInputGroup);
   const workers = groupOf(settings.workers, readWorkersGroup);
+  const parallel = groupOf(settings.parallel, readParallelGroup);
   const run = groupOf(settings.run, readRunGroup);
   return {
     cluster: settings.cluster,
@@ -188,6 +191,7 @@ export function scenarioOfSettings(settings: Settings): ScenarioRequest {
     ...(settings.checkpoint === 'none' ? {} : { checkpoint: settings.checkpoint }),
     ...(settings.loss === 'auto' ? {} : { loss: settings.loss }),
     ...(settings.freeze.length === 0 ? {} : { freeze: settings.freeze }),
+    ...(parallel === undefined ? {} : { parallel }),
     ...(input === undefined ? {} : { input }),
     ...(workers === undefined ? {} : { workers }),
     ...(run === undefined ? {} : { run }),

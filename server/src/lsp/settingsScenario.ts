@@ -5,7 +5,7 @@ import type { EstimateCache } from '../estimate/estimateCache.ts';
 import { estimateInSteps, type ModelEstimate } from '../estimate/estimateModel.ts';
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
 import type { FrameworkDescription } from '../model/frameworkDescription.ts';
-import type { ScenarioRequest } from '../model/scenario.ts';
+import type { Market, ScenarioRequest } from '../model/scenario.ts';
 import type { Steps } from '../model/steps.ts';
 import { type Settings, scenarioOfSettings } from './settings.ts';
 import type { UserCluster, UserFiles, UserFramework } from './userProfiles.ts';
@@ -19,14 +19,16 @@ export interface SettingsScenario {
 export interface UserProfiles {
   readonly clusters: UserFiles<ClusterProfile>;
   readonly frameworks: UserFiles<FrameworkDescription>;
+  /** A person's own prices, and the day; absent where no files are kept. */
+  readonly market?: (() => Market) | undefined;
 }
 
 export async function settingsScenario(
   settings: Settings,
   model: string,
-  { clusters, frameworks }: UserProfiles,
+  { clusters, frameworks, market }: UserProfiles,
 ): Promise<SettingsScenario> {
-  const request = scenarioOfSettings(settings);
+  const request = { ...scenarioOfSettings(settings), ...(market && { market: market() }) };
   const cluster = await clusters.of(settings.cluster, model);
   const described = await frameworks.of(request.framework?.name ?? '', model);
   return { request: described === undefined ? request : withDescription(request, described), cluster };

@@ -16,6 +16,7 @@ import { diagnostics } from './requests/diagnostics.ts';
 import { documentHighlights } from './requests/documentHighlights.ts';
 import { documentLinks } from './requests/documentLinks.ts';
 import { documentSymbols } from './requests/documentSymbols.ts';
+import { exportedPython } from './requests/exportPython.ts';
 import { foldingRanges } from './requests/foldingRanges.ts';
 import { formatting } from './requests/formatting.ts';
 import { hover } from './requests/hover.ts';
@@ -33,6 +34,7 @@ import { semanticTokens } from './requests/semanticTokens.ts';
 import { signatureHelp } from './requests/signatureHelp.ts';
 import { textDocumentContent } from './requests/textDocumentContent.ts';
 import { textSynchronization } from './requests/textSynchronization.ts';
+import { triedScenarios } from './requests/tryScenario.ts';
 import { watchedFiles } from './requests/watchedFiles.ts';
 import { workspaceSymbols } from './requests/workspaceSymbols.ts';
 import { serverContext } from './serverContext.ts';
@@ -67,8 +69,10 @@ const requests: readonly Request[] = [
   costs,
   pythonLines,
   report,
+  triedScenarios,
   benchmark,
   benchmarkResults,
+  exportedPython,
 ];
 
 export function startServer(connection: Connection, platform: Platform): void {

@@ -50,6 +50,18 @@ export const findingThresholds = {
     default: 0.2,
     documentation: 'fraction of the step in which the GPU waits for the host to launch kernels',
   },
+  'pipeline-bubble': {
+    default: 0.2,
+    documentation: 'fraction of the step in which the last pipeline stage waits for others',
+  },
+  'tensor-communication': {
+    default: 0.2,
+    documentation: 'fraction of the step spent in collectives of tensor parallelism',
+  },
+  'unsplit-layers': {
+    default: 0.05,
+    documentation: 'fraction of the FLOPs of forward that each GPU of a tensor parallel group computes whole',
+  },
 } as const satisfies Readonly<Record<string, { readonly default: number; readonly documentation: string }>>;
 
 export type ThresholdName = keyof typeof findingThresholds;

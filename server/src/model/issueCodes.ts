@@ -24,6 +24,7 @@ export type ScenarioCause =
   | 'framework'
   | 'gpus'
   | 'input'
+  | 'parallel'
   | 'precision'
   | 'run'
   | 'workers';
@@ -91,11 +92,21 @@ export const issueCodes = {
     explanation:
       'Layercost knows many types of transformers and writes each as a layer spec. A type that it does not know would have other costs, so none are shown. Export the model instead.',
   },
+  'config/assumed-length': {
+    title: 'The length of a sequence is assumed',
+    explanation:
+      'A config says how long a sequence may be, not how long it is in training. Time and memory of attention and activations depend on it. Give `seq` a value.',
+  },
   'config/part': {
     title: 'A part of the model in a config is left out',
     explanation:
       'The config describes several networks, such as one of text and one of images. Only the one of text is known, so that totals are lower bounds. Export the model for the whole.',
     leavesOut: true,
+  },
+  'config/weights': {
+    title: 'Weights beside a config',
+    explanation:
+      'A file of weights does not say what is computed: the `config.json` beside it does. The numbers of both are compared. Where they differ, one of them is of another model.',
   },
   'onnx/newer-ir': {
     title: 'The file uses a newer ONNX IR version than this version of Layercost knows',
@@ -175,7 +186,12 @@ export const issueCodes = {
   'graph/computed-weights': {
     title: 'Weights were computed from parameters when the model was exported',
     explanation:
-      'Constant folding cuts a position embedding to the length of the example, or spreads a bias table by its index. The parameter itself is then not in the file, and its elements cannot be counted exactly.',
+      'Constant folding cuts a position embedding to the length of the example, spreads a bias table by its index, or multiplies out weight normalization. The parameter itself is then not in the file, and its elements cannot be counted exactly. Nor are the operators that compute it in each step, which the time leaves out.',
+  },
+  'graph/lost-modules': {
+    title: 'Modules of the exported program have no operator in the file',
+    explanation:
+      'The exporter of PyTorch records all parameters of the program. Its optimizer merges operators that compute the same from equal tensors, as normalizations do before training, and computes beforehand what depends on parameters alone. Parameters, time and memory of such modules are missing.',
   },
   'operators/file': {
     title: 'A description of custom operators has a mistake',
@@ -458,6 +474,11 @@ export const issueCodes = {
     title: 'Parts of the scenario are defaults',
     explanation: 'Costs are for a cluster and a precision that nobody chose. Set yours to get your numbers.',
   },
+  'scenario/price': {
+    title: 'The price may not be what you pay',
+    explanation:
+      'The price is old, or none is known. Give yours as `price=N` in `run`, in US dollars per GPU-hour, or keep a newer table (docs/prices.md).',
+  },
   'framework/syntax': {
     title: 'The description of the framework is not valid YAML',
     explanation: 'The text cannot be read as YAML or JSON at this place.',
@@ -590,6 +611,24 @@ export const issueCodes = {
     explanation:
       'The kernels are so short that the host cannot launch them fast enough. Raise the batch or compile the model.',
     causes: ['batch', 'cluster'],
+  },
+  'findings/pipeline-bubble': {
+    title: 'Pipeline stages wait for each other',
+    explanation:
+      'At the beginning and the end of a step, and where stages are uneven, stages have nothing to compute. Use more micro-batches, or fewer stages.',
+    causes: ['parallel', 'globalBatch'],
+  },
+  'findings/tensor-communication': {
+    title: 'Tensor parallelism waits for its collectives',
+    explanation:
+      'The GPUs of a group exchange activations in every layer, and nothing computes meanwhile. Keep a group inside a node, or make it smaller.',
+    causes: ['parallel', 'cluster'],
+  },
+  'findings/unsplit-layers': {
+    title: 'Tensor parallelism leaves layers whole',
+    explanation:
+      'Heads, classes or channels do not divide by the degree, so each GPU of a group computes the layer whole. Choose a degree that divides them, or pad them.',
+    causes: ['parallel'],
   },
   'findings/trained-adapters': {
     title: 'Low-rank adapters and the weights beside them are trained',

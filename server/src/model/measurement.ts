@@ -12,10 +12,15 @@ export interface LayerMeasurements {
   readonly layers: ReadonlyMap<string, LayerMeasurement>;
   /** The whole step on one GPU without communication: forward, backward and update. */
   readonly step?: Seconds;
+  /** Lines for a report: whether the layers add up to the step, and why not. */
+  readonly notes?: readonly string[];
 }
 
 /** Times of one layer on one GPU, at the scenario's batch and precision. Absent where it was not measured. */
 export interface LayerMeasurement {
   readonly forward?: Seconds;
   readonly backward?: Seconds;
+  /** Backward for the data alone, and for the weights alone. */
+  readonly dataGradient?: Seconds;
+  readonly weightGradient?: Seconds;
 }

@@ -6,10 +6,11 @@ import { LruCache } from './lruCache.ts';
 export function memoizeRecent<Thing extends object, Question, Answer>(
   answer: (thing: Thing, question: Question) => Answer,
   isSame: (known: Question, asked: Question) => boolean,
+  most?: number,
 ): (thing: Thing, question: Question) => Answer {
   const things = new WeakMap<Thing, LruCache<Question, Answer>>();
   return (thing, question) => {
-    const answers = things.get(thing) ?? new LruCache<Question, Answer>(isSame);
+    const answers = things.get(thing) ?? new LruCache<Question, Answer>(isSame, most);
     things.set(thing, answers);
     const found = answers.find(question) ?? answer(thing, question);
     answers.keep(question, found);

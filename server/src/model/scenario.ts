@@ -3,6 +3,7 @@
 import type { Thresholds } from './findingThresholds.ts';
 import type { FrameworkDescription } from './frameworkDescription.ts';
 import type { Issue } from './issue.ts';
+import type { Offer, Price, PriceKind } from './price.ts';
 import type { ScenarioKey } from './scenarioKey.ts';
 import type { Bytes, BytesPerSecond, Seconds } from './units.ts';
 
@@ -83,9 +84,41 @@ export interface RunScenario {
   readonly epochs: number;
   /** Before the first step, reading apart; left out, unknown. */
   readonly start?: Seconds;
-  /** US dollars, in the place of what the cluster says. */
-  readonly pricePerGpuHour?: number;
+  /** Left out, unknown. */
+  readonly price?: Price;
 }
+
+/** What a person asks of a run. */
+export interface RunRequest extends Omit<RunScenario, 'price'> {
+  /** US dollars per GPU-hour, the kind of price to look up, or one that was looked up before; left out, on demand. */
+  readonly price?: number | PriceKind | Price;
+}
+
+/** How several GPUs share one copy of the model; the GPUs that are left share the batch, as the framework says. */
+export interface ParallelScenario {
+  /** GPUs that share each layer. */
+  readonly tensor: number;
+  /** Between the layers they share, tensors are split along the sequence over the same GPUs. */
+  readonly sequence: boolean;
+  /** Stages that the layers are divided among. */
+  readonly pipeline: number;
+  /** What is gathered along the sequence before a product: kept for backward, or gathered again there. */
+  readonly gathered: GatheredTensors;
+  readonly schedule: PipelineScheduleName;
+  readonly stages: StageCut;
+}
+
+/** In which order a stage computes its micro-batches: all forwards first, or a forward and a backward in turn. */
+export const pipelineSchedules = ['gpipe', '1f1b'] as const;
+export type PipelineScheduleName = (typeof pipelineSchedules)[number];
+
+/** PyTorch keeps what a product reads; Megatron-LM keeps a GPU's own part and gathers again, for a collective more. */
+export const gatheredTensors = ['keep', 'again'] as const;
+export type GatheredTensors = (typeof gatheredTensors)[number];
+
+/** Stages of like time, or of as many blocks each. */
+export const stageCuts = ['balanced', 'uniform'] as const;
+export type StageCut = (typeof stageCuts)[number];
 
 export interface Scenario {
   /** Name of a built-in cluster or GPU profile, or of the profile read from a file. */
@@ -105,6 +138,8 @@ export interface Scenario {
   readonly optimizer: Optimizer;
   readonly framework: FrameworkChoice;
   readonly mode: Mode;
+  /** Left out: each GPU has a copy of the model. */
+  readonly parallel?: ParallelScenario;
   /** Left out: what the marks of layers say, and else `none`. */
   readonly checkpoint?: Checkpoint;
   /** Left out: `auto`. */
@@ -135,11 +170,28 @@ export interface ScenarioRequest extends Partial<Record<ScenarioKey, unknown>> {
   readonly framework?: FrameworkChoice;
   readonly mode?: Mode;
   readonly checkpoint?: Checkpoint;
+  readonly parallel?: ParallelRequest;
   readonly loss?: LossChoice;
   readonly freeze?: readonly string[];
   readonly measuredStep?: Seconds;
   readonly thresholds?: Thresholds;
   readonly input?: InputScenario;
   readonly workers?: WorkersScenario;
-  readonly run?: RunScenario;
+  readonly run?: RunRequest;
+  /** Of the place the request comes from, not of the model. */
+  readonly market?: Market;
+}
+
+/** What prices are looked up by beside those that are built in. */
+export interface Market {
+  /** A person's own offers, which go before the built-in ones. */
+  readonly offers: readonly Offer[];
+  /** The day of the request, "2026-03-01": prices age. */
+  readonly today: string;
+}
+
+/** What a person asks of parallelism: degrees left out are 1. */
+export interface ParallelRequest extends Partial<ParallelScenario> {
+  /** Samples of one pass of one copy of the model; passes follow from the batch over all GPUs. */
+  readonly microBatch?: number;
 }

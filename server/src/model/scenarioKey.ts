@@ -12,6 +12,7 @@ export type ScenarioKey =
   | 'framework'
   | 'mode'
   | 'checkpoint'
+  | 'parallel'
   | 'freeze'
   | 'loss'
   | 'measuredStep'

@@ -10,6 +10,7 @@ import type { ElementType } from './elementType.ts';
 import type { Range } from './estimate.ts';
 import type { Severity } from './issue.ts';
 import type { IssueCode } from './issueCodes.ts';
+import type { Price } from './price.ts';
 import type { Precision, Scenario } from './scenario.ts';
 import type { Bytes, Flops, Seconds } from './units.ts';
 
@@ -21,8 +22,64 @@ export interface StepCost {
   readonly fits: Fit;
   readonly layers: readonly LayerCost[];
   readonly findings: readonly Finding[];
+  /** Where several GPUs share a copy of the model. */
+  readonly parallel?: ParallelCost;
   /** Gradient messages in the order they are sent; absent where nothing is sent. */
   readonly messages?: readonly MessageCost[] | undefined;
+}
+
+/**
+ * How GPUs share a copy of the model, and what that costs. Of a step with it, times are those of the stage of the pipeline that
+ * ends last, and memory that of the GPU that needs the most.
+ */
+export interface ParallelCost {
+  /** Copies of the model, each with a part of the batch. */
+  readonly replicas: number;
+  /** Of a copy in one step. */
+  readonly microBatches: number;
+  /** For which the stage that ends last waits for other stages. */
+  readonly bubble: Seconds;
+  /** Of collectives of tensor parallelism: nothing computes meanwhile. */
+  readonly tensorCommunication: Seconds;
+  readonly stages: readonly StageCost[];
+  readonly collectives: readonly LayerCollective[];
+  /** Products with weights that each GPU of a group computes whole. */
+  readonly whole: readonly WholeLayer[];
+}
+
+export interface StageCost {
+  /** Names of its first and last layer. */
+  readonly first: string;
+  readonly last: string;
+  /** Of a micro-batch, with its collectives. */
+  readonly forward: Seconds;
+  readonly backward: Seconds;
+  /** Elements that one of its GPUs trains. */
+  readonly parameters: number;
+  /** Micro-batches whose activations it keeps at most. */
+  readonly alive: number;
+  readonly peak: Bytes;
+  /** To the next stage, for one micro-batch. */
+  readonly sent: Bytes;
+}
+
+/** The collectives of one kind that a layer needs for a micro-batch, each of so many bytes. */
+export interface LayerCollective {
+  readonly layer: string;
+  readonly pass: 'forward' | 'backward';
+  readonly collective: string;
+  readonly count: number;
+  readonly bytes: Bytes;
+  /** Of all of them. */
+  readonly time: Seconds;
+  readonly description: string;
+}
+
+export interface WholeLayer {
+  readonly layer: string;
+  /** Of the model's FLOPs of forward. */
+  readonly share: number;
+  readonly reason: string;
 }
 
 /** Whether a GPU has the memory of a step: 'may' where it hangs on what driver and framework take beside tensors. */
@@ -124,6 +181,7 @@ export const stepLimits = [
   'communication',
   'server',
   'imbalance',
+  'pipeline',
 ] as const;
 
 export interface StepLimit {
@@ -168,6 +226,8 @@ export interface RunCost {
   readonly time: Seconds;
   /** US dollars; null without a price. */
   readonly price: number | null;
+  /** What the price is of; absent where it is a person's own number, or unknown. */
+  readonly offer?: NonNullable<Price['offer']>;
   /** False where the initialisation is not all known: time and price are lower bounds. */
   readonly exact: boolean;
 }

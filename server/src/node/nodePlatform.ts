@@ -5,11 +5,13 @@ import { URI } from 'vscode-uri';
 import type { Platform } from '../lsp/platform.ts';
 import { tooLong, unreadable } from '../lsp/readFile.ts';
 import { benchmarkInEditor } from './benchmarkInEditor.ts';
+import { exportInEditor } from './exportInEditor.ts';
 import { checkExternalData } from './externalData.ts';
 import { openFileSource } from './fileSource.ts';
 import { keptResults } from './keptResults.ts';
 import { liesInside } from './liesInside.ts';
 import { nextTurn } from './nextTurn.ts';
+import { watchedMarket } from './ownPrices.ts';
 
 export const nodePlatform: Platform = {
   bytesEncoding: 'base64',
@@ -47,5 +49,7 @@ export const nodePlatform: Platform = {
       : checkExternalData(opened.onnx, parsed.fsPath);
   },
   benchmark: benchmarkInEditor,
+  exportPython: exportInEditor,
+  market: watchedMarket(),
   results: keptResults,
 };

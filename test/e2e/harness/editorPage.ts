@@ -154,11 +154,29 @@ export class EditorPage {
     });
   }
 
-  /** Runs a command of the palette by its whole title. A list that the command opens is another than the palette. */
+  /**
+   * Runs a command of the palette by its whole title. The palette lists what applies when it opens: a command that
+   * waits for the editor in front is there when it is opened again. A list that the command opens is another one.
+   */
   async runCommand(title: string): Promise<void> {
-    const input = await this.openQuickInput('F1');
     const typed = `>${title}`;
-    await this.chooseInQuickInput(typed, title);
+    await this.until(`the command ${title} in the palette`, async () => {
+      const input = await this.openQuickInput('F1');
+      await input.fill(typed);
+      const row = this.quickInputRow(title);
+      const isListed = await row.waitFor({ timeout: 3_000 }).then(
+        () => true,
+        () => false,
+      );
+      if (isListed) {
+        await row.click({ timeout: patience });
+        return true;
+      }
+      await this.press('Escape');
+      await input.waitFor({ state: 'hidden', timeout: patience });
+      return undefined;
+    });
+    const input = this.quickInput();
     await this.until('the palette closed', async () => {
       if (!(await input.isVisible())) return true;
       const left = await input.inputValue({ timeout: 500 }).catch(() => '');

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import type { Page } from 'playwright-core';
 import { workerLock } from '../../../server/src/protocol.ts';
+import { packPythonExtension } from './pythonExtension.ts';
 import type { Setting } from './setting.ts';
 import { createWorkspace, type WorkspaceWishes } from './workspace.ts';
 
@@ -28,10 +29,15 @@ export interface LanguageServer {
   readonly kill: () => Promise<void>;
 }
 
+export interface HostWishes extends WorkspaceWishes {
+  /** Beside ours, a stand-in for the Python extension, which chooses the interpreter. */
+  readonly pythonExtension?: boolean;
+}
+
 const root = resolve(import.meta.dirname, '../../..');
 
 /** Serves the unpacked package to the web editor. */
-export async function launchWeb(setting: Setting, wishes: WorkspaceWishes = {}): Promise<Host> {
+export async function launchWeb(setting: Setting, wishes: HostWishes = {}): Promise<Host> {
   if (!setting.webEditor) throw new Error('the web editor is not installed; npm run e2e installs it');
   const folder = createWorkspace(wishes);
   const state = mkdtempSync(join(tmpdir(), 'layercost-web-'));
@@ -52,7 +58,7 @@ async function serverWorkers(page: Page): Promise<readonly LanguageServer[]> {
 }
 
 /** Installs the package into an empty code-server, then starts it. */
-export async function launchCodeServer(setting: Setting, wishes: WorkspaceWishes = {}): Promise<Host> {
+export async function launchCodeServer(setting: Setting, wishes: HostWishes = {}): Promise<Host> {
   if (!setting.codeServer) throw new Error('code-server is not installed; npm run e2e installs it');
   const folder = createWorkspace({
     ...wishes,
@@ -70,13 +76,18 @@ export async function launchCodeServer(setting: Setting, wishes: WorkspaceWishes
     '--config',
     join(state, 'config.yaml'),
   ];
-  const install = spawnSync(
-    process.execPath,
-    [setting.codeServer, ...kept, '--install-extension', setting.package],
-    { encoding: 'utf8', timeout: 60_000 },
-  );
-  if (!/successfully installed/.test(install.stdout)) {
-    throw new Error(`code-server did not install the package:\n${install.stdout}${install.stderr}`);
+  const packages = [setting.package];
+  if (wishes.pythonExtension && setting.python !== undefined) {
+    packages.push(packPythonExtension(join(state, 'python-extension'), setting.python));
+  }
+  for (const file of packages) {
+    const install = spawnSync(process.execPath, [setting.codeServer, ...kept, '--install-extension', file], {
+      encoding: 'utf8',
+      timeout: 60_000,
+    });
+    if (!/successfully installed/.test(install.stdout)) {
+      throw new Error(`code-server did not install ${file}:\n${install.stdout}${install.stderr}`);
+    }
   }
   const port = await findFreePort();
   const quiet = [

@@ -2,15 +2,18 @@
 
 import { it } from 'vitest';
 import type { Scenario } from '../scenarios.ts';
-import type { Host } from './host.ts';
+import type { Host, HostWishes } from './host.ts';
 import { inEditor } from './inEditor.ts';
 import { readSetting, type Setting } from './setting.ts';
 
-export function testIn(launch: (setting: Setting) => Promise<Host>, scenarios: readonly Scenario[]): void {
+export function testIn(
+  launch: (setting: Setting, wishes?: HostWishes) => Promise<Host>,
+  scenarios: readonly Scenario[],
+): void {
   const setting = readSetting();
-  for (const { name, steps } of scenarios) {
+  for (const { name, steps, wishes } of scenarios) {
     it(name, async () => {
-      const host = await launch(setting);
+      const host = await launch(setting, wishes);
       try {
         await inEditor(host, setting, name, (editor) => steps(editor, host));
       } finally {

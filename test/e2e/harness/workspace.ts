@@ -45,6 +45,21 @@ layers:
 scenario: { cluster: rtx-4090, precision: fp32, optimizer: sgd }
 `;
 
+/** A script with a model that no file was made of. */
+export const trainScript = `import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc1 = nn.Linear(64, 128)
+        self.fc2 = nn.Linear(128, 10)
+
+    def forward(self, x):
+        return self.fc2(torch.relu(self.fc1(x)))
+`;
+
 export const workspaceFiles = {
   truncated: 'truncated.onnx',
   random: 'random.onnx',
@@ -56,6 +71,7 @@ export const workspaceFiles = {
   dynamic: 'dynamic.onnx',
   program: 'small.pt2',
   python: 'blocks.py',
+  script: 'train.py',
   exported: 'blocks.pt2',
 } as const;
 
@@ -114,6 +130,7 @@ function writeTestModels(folder: string): void {
   writeFileSync(join(folder, workspaceFiles.small), smallSpec);
   writeFileSync(join(folder, workspaceFiles.wide), wideSpec);
   writeFileSync(join(folder, workspaceFiles.deep), deepSpec);
+  writeFileSync(join(folder, workspaceFiles.script), trainScript);
 }
 
 export interface Place {

@@ -38,7 +38,7 @@ const table: [string, Uint8Array, string, string | RegExp][] = [
     'a PyTorch checkpoint',
     ascii('PK\x03\x04\x00\x00\x08\x08archive/data.pkl'),
     'file/not-a-model',
-    'torch.onnx.export',
+    /export the model with `layercost export` or `torch.onnx.export`/,
   ],
   [
     'an old PyTorch checkpoint',
@@ -51,7 +51,13 @@ const table: [string, Uint8Array, string, string | RegExp][] = [
     'safetensors',
     ascii('\x40\x00\x00\x00\x00\x00\x00\x00{"__metadata__":{}}'),
     'file/not-a-model',
-    'safetensors',
+    /a safetensors file: .* open the `config.json` of the model, or export .* `layercost export`/,
+  ],
+  [
+    'GGUF',
+    ascii('GGUF\x03\x00\x00\x00'),
+    'file/not-a-model',
+    /a GGUF file: .* open the `config.json` of the model, or export .* `layercost export`/,
   ],
   [
     'a Git LFS pointer',

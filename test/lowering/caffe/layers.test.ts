@@ -660,7 +660,7 @@ test('every layer of the table has a row above, or no cost to tell', () => {
   const text = JSON.stringify(rows);
   const named = new Set([...text.matchAll(/type: \\"(\w+)\\"/g)].map(([, type]) => type));
   const elsewhere =
-    /^(ReLU|ReLU6|ELU|SeLu|Sigmoid|TanH|AbsVal|BNLL|Power|Exp|Log|Threshold|Swish|Clip|Dropout|Softmax|\w+Loss|Accuracy|Python|Proposal|DetectionOutput|DetectionEvaluate|BoxAnnotatorOHEM|Nms|HardSwish|HardSigmoid|Mish|Softplus|Softsign|Sqrt|NegReLU|RReLU|L2Normalization|Reverse|Mean|DataAugmentation|Correlation|Filter|Silence|HDF5Output|Recurrent|ConvolutionDepthwise)$/;
+    /^(ReLU|ReLU6|ELU|SeLu|Sigmoid|TanH|AbsVal|BNLL|Power|Exp|Log|Threshold|Swish|Clip|Dropout|Softmax|\w+Loss|Accuracy|Python|Proposal|FrcnnProposalTarget|FrcnnAnchorTarget|DecodeBBox|DetectionOutput|DetectionEvaluate|BoxAnnotatorOHEM|Nms|HardSwish|HardSigmoid|Mish|Softplus|Softsign|Sqrt|NegReLU|RReLU|L2Normalization|Reverse|Mean|DataAugmentation|Correlation|Filter|Silence|HDF5Output|Recurrent|ConvolutionDepthwise)$/;
   const missing = caffeLayerEntries
     .map(({ type }) => type)
     .filter((type) => findDataLayer(type) === undefined && !named.has(type) && !elsewhere.test(type));

@@ -24,6 +24,28 @@ test.each(readdirSync(folder))('every operator of %s is costed', (file) => {
   expect(unknown).toEqual([]);
 });
 
+/** What fpn_proposal_target_layer.cpp and decode_bbox_layer.cpp of makefile/frcnn give. */
+test('regions of a pyramid: 128 sampled ones over four levels, and as many decoded ones', () => {
+  const { analysis } = open('frcnn_pyramid_train.prototxt');
+  const { tensors } = bindTrainingGraph(analysis, new Map([['batch', 1]]), 'training');
+  const sizeOf = (blob: string) => tensors.get(blob)?.dimensions;
+  expect(['rois_1', 'rois_4', 'rois_b'].map(sizeOf)).toEqual([
+    [32, 5],
+    [32, 5],
+    [128, 5],
+  ]);
+});
+
+/** The first of several sizes is the one that annotated_data_layer.cpp of MobileNet-YOLO sets the net up with. */
+test('images of a size drawn for each batch have the first size', () => {
+  const { analysis, issues } = open('yolov3_train.prototxt');
+  const { tensors } = bindTrainingGraph(analysis, new Map([['batch', 8]]), 'training');
+  expect(tensors.get('data')?.dimensions).toEqual([8, 3, 96, 96]);
+  expect(issues.map(({ message }) => message)).toContain(
+    'Images are resized at random to one of 2 sizes: the first, 96 × 96, is costed',
+  );
+});
+
 const messagesOf = (file: string): readonly string[] =>
   open(file).issues.map(({ code, severity }) => `${severity} ${code}`);
 

@@ -8,8 +8,9 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { openLayerSpec } from '../../../server/src/analysis/openModel.ts';
+import { openLayerSpec, openModel } from '../../../server/src/analysis/openModel.ts';
 import { estimateModel } from '../../../server/src/estimate/estimateModel.ts';
+import { byteSourceOfBuffer } from '../../../server/src/formats/byteSource.ts';
 import { formatLayerSpec } from '../../../server/src/language/layer-spec/formatLayerSpec.ts';
 import configDefaults from '../../../server/src/lowering/hugging-face/configDefaults.json' with {
   type: 'json',
@@ -145,4 +146,22 @@ test('whatever stands in a field, there is a spec or a reason', () => {
     }),
     { numRuns: 300 },
   );
+});
+
+test('the length of a sequence, which a config does not say, is named until somebody gives it', () => {
+  const config = { model_type: 'llama', hidden_size: 64, num_attention_heads: 4, num_hidden_layers: 1 };
+  const issuesOf = (dimensions?: Readonly<Record<string, number>>) =>
+    openModel(byteSourceOfBuffer(Buffer.from(JSON.stringify(config))), 'config.json', {
+      specOfConfig,
+      ...(dimensions === undefined ? {} : { dimensions }),
+    }).issues;
+  expect(issuesOf()).toEqual([
+    expect.objectContaining({
+      code: 'config/assumed-length',
+      severity: 'information',
+      message: expect.stringContaining('2048 tokens'),
+      unset: ['seq'],
+    }),
+  ]);
+  expect(issuesOf({ seq: 512 })).toEqual([]);
 });

@@ -1,12 +1,14 @@
 /** A file as training runs it, where the file holds the graph of inference. */
 
 import type { Issue } from '../../model/issue.ts';
+import { readableIssues } from '../../model/readableIssues.ts';
 import { finish, type Steps } from '../../model/steps.ts';
 import { analyzeInSteps } from '../analyzeOnnx.ts';
 import { issuesOfRuntimeFusions } from '../issuesOfFusedOperators.ts';
 import type { OpenedModel } from '../openedModel.ts';
 import { evaluationExport } from './evaluationExport.ts';
 import type { FoldedNormalization } from './foldedNormalization.ts';
+import { lostModules } from './lostModules.ts';
 import { restoreNormalizations } from './restoreNormalizations.ts';
 import { runtimeOptimized } from './runtimeOptimized.ts';
 import { type WrittenOut, writeOutFused } from './writeOutFused.ts';
@@ -22,7 +24,8 @@ export function* asTrainedInSteps(opened: OpenedModel): Steps<OpenedModel> {
   const found = known ?? (yield* changesOf(opened));
   trainedBefore.set(analysis, found);
   const { issues, ...changes } = found;
-  return issues.length === 0 ? opened : { ...opened, ...changes, issues: [...opened.issues, ...issues] };
+  if (issues.length === 0) return opened;
+  return { ...opened, ...changes, issues: [...opened.issues, ...readableIssues(issues)] };
 }
 
 /** The same at once. */
@@ -43,6 +46,7 @@ function* changesOf({ analysis, ...file }: OpenedModel): Steps<Changes> {
     runtimeOptimized(onnx, fused?.padded) ?? [],
     issuesOfRuntimeFusions(onnx),
     evaluated ?? [],
+    lostModules(onnx) ?? [],
   ].flat();
   if (found === undefined && fused === undefined) return { issues: missing };
   const { model, restored, biases, left } = found ?? {

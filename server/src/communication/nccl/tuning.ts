@@ -15,6 +15,7 @@ import { treeNetwork } from '../links.ts';
 import { nvlsRound } from './nvlsRound.ts';
 import { asTuned, type MeasuredStartup } from './startup.ts';
 import { treeCorrection } from './treeCorrection.ts';
+import { treeRound } from './treeRound.ts';
 import { ringOf23 } from './version23.ts';
 import { candidatesOf24 } from './version24.ts';
 import {
@@ -130,7 +131,8 @@ function ringBandwidth(
 /**
  * Double binary tree between nodes, chain inside: base + 2[(g−1)·inside + ⌊lg k⌋·between]. Each byte goes up and comes
  * down: half the bus bandwidth; over two nodes each byte crosses the network once each way, which doubles what the
- * network gives (`treeNetwork`).
+ * network gives (`treeNetwork`). Each level between nodes passes a round on when it has it whole: the last GPU ends that many
+ * rounds later, up and down.
  */
 function tree(
   version: NcclVersion,
@@ -150,6 +152,7 @@ function tree(
   const { caps } = version;
   let bandwidth = Math.min(
     Math.min(links.inside, network) * version.tree.share,
+    links.tree,
     giga(cap(caps.treeSimple, links)) * links.channels,
     giga(byNodes(caps.treeTotal, nodes)),
   );
@@ -162,10 +165,12 @@ function tree(
     );
   }
   if (version.correctsTreeBySize) bandwidth *= treeCorrection(protocol, size);
+  const waits = 2 * floorLog2(nodes) * treeRound(protocol, size, links);
   return {
     algorithm: 'tree',
     protocol,
     startup: microseconds(latency),
+    filling: transferTime(2 * waits, bandwidth),
     transfer: transferTime(2 * size, bandwidth),
     slowest: network < links.inside ? 'network' : 'link',
   };
@@ -176,7 +181,8 @@ function tree(
  *
  * Between nodes a round is scattered, added and sent, received and spread, and gathered by threads of their own, each a round
  * behind those before (NVIDIA/nccl, src/device/all_reduce.h, NVLS_TREE). At the rate of the links and the ports the first
- * one takes about three times as long from end to end as one takes when all are busy, so two are waited for on top.
+ * one takes about three times as long from end to end as one takes when all are busy, so two are waited for on top. So they
+ * are for each further level of the tree.
  */
 function nvlsCandidate(
   version: NcclVersion,
@@ -191,12 +197,12 @@ function nvlsCandidate(
   const network = treeNetwork(links);
   const between = nodes > 1 ? 2 * floorLog2(nodes) * (nvls.tree + networkExtra(links)) : 0;
   const timeOf = (part: number): Seconds =>
-    transferTime(part * busFactor('all-reduce', ranks), Math.min(inSwitch, network));
+    transferTime(part * busFactor('all-reduce', ranks), Math.min(inSwitch, network, links.switchedTree));
   return {
     algorithm: nodes > 1 ? 'nvls tree' : 'nvls',
     protocol: 'Simple',
     startup: microseconds(startup.launch + (nvls.base + nvls.inside) * startup.nvls + between),
-    ...(nodes > 1 ? { uncounted: timeOf(2 * nvlsRound(size, links)) } : {}),
+    filling: timeOf(2 * floorLog2(nodes) * nvlsRound(size, links)),
     transfer: timeOf(size),
     slowest: network < inSwitch ? 'network' : 'link',
   };
@@ -224,13 +230,18 @@ function pat(
   };
 }
 
-/** Sends and receives of one kernel: every rank with every other; between nodes all GPUs of a node share its ports. */
+/**
+ * Sends and receives of one kernel: every rank with every other; between nodes all GPUs of a node share its ports. Eight peers of
+ * other nodes are served at a time (NVIDIA/nccl, src/include/device.h, NCCL_MAX_DEV_WORK_P2P_PER_BATCH).
+ */
 function pairwise(links: Links, size: Bytes, startup: MeasuredStartup): Candidate {
   const { ranks, nodes, gpusPerNode } = links;
   const version = ncclVersions['2.30'];
   const steps =
     (gpusPerNode - 1) * insideHop(version, 'Simple', links) * startup.hop +
-    (nodes > 1 ? (ranks - gpusPerNode) * hop(version, 'network', 'ring', 'Simple', links) : 0);
+    (nodes > 1
+      ? ((ranks - gpusPerNode) / peersAtATime) * hop(version, 'network', 'ring', 'Simple', links)
+      : 0);
   const inside = (size * (gpusPerNode - 1)) / ranks / links.inside;
   const between = (size * gpusPerNode * (ranks - gpusPerNode)) / ranks / links.between;
   return {
@@ -241,6 +252,8 @@ function pairwise(links: Links, size: Bytes, startup: MeasuredStartup): Candidat
     slowest: nodes > 1 && between > inside ? 'network' : 'link',
   };
 }
+
+const peersAtATime = 8;
 
 const insideHop = (version: NcclVersion, protocol: Protocol, links: Links): number =>
   // Posting to the network costs a step inside a node at least this much: 1 µs, three times that with Simple.

@@ -111,7 +111,11 @@ const stateOf = ({ parameters, gradients, optimizerState }: StepMemory): number 
 export const largestBatch = (memory: StepMemory): number =>
   memory.largestBatch(memory.capacity - runtimeReserve);
 
-function largestKind(memory: StepMemory, learns: boolean): readonly [string, ReturnType<typeof bytes>] {
+/** The words for the part that takes the most, and its size. */
+export function largestKind(
+  memory: Omit<StepMemory, 'peakAt' | 'largestBatch'>,
+  learns: boolean,
+): readonly [string, ReturnType<typeof bytes>] {
   const kinds = [
     [learns ? 'saved activations' : 'activations', memory.activations],
     ['parameters', memory.parameters],

@@ -10,24 +10,17 @@ import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatBytes, formatPercent, formatTime } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
 import { bytes, seconds } from '../../model/units.ts';
+import type { StepPlan } from '../plan/stepPlan.ts';
+import { recost } from '../recost.ts';
 import type { EstimatedStep } from './estimatedStep.ts';
 
 export function smallMessages({ plan, timeline }: EstimatedStep): readonly Finding[] {
   const { thresholds } = plan.scenario;
   if (timeline.exposedTime < thresholdOf(thresholds, 'exposed-communication') * timeline.step) return [];
-  let count = 0;
-  let startup = 0;
-  let whole = 0;
-  for (const { times, withGradients } of plan.traffic.routes) {
-    count += withGradients;
-    for (const stage of times) {
-      startup += withGradients * stage.startup;
-      whole += withGradients * stage.time;
-    }
-  }
-  if (count < 2) return [];
   const share = thresholdOf(thresholds, 'small-messages');
-  if (whole === 0 || startup < share * whole) return [];
+  const sent = sentIn(plan);
+  if (!isMostlyStartup(sent, share)) return [];
+  const { count, startup, whole } = sent;
   const total = plan.exchange.messages.reduce((sum, message) => sum + message.bytes, 0);
   return [
     {
@@ -35,12 +28,34 @@ export function smallMessages({ plan, timeline }: EstimatedStep): readonly Findi
       severity: 'warning',
       layer: '',
       message: `${plan.tables.size > 0 ? 'Gradients and rows of tables' : 'Gradients'} are sent in ${count} messages with a mean of ${formatBytes(bytes(total / count))}; ${formatPercent(startup / whole)} of their time (${formatTime(seconds(startup))}) is start-up cost. Fewer, larger messages cost less`,
-      ...(plan.tables.size > 0
-        ? ofTables
-        : remedyOf(plan.behaviour.name, total, startup / count, (whole - startup) / total, share)),
+      ...(plan.tables.size > 0 ? ofTables : remedyOf(plan, sent, total, share)),
     },
   ];
 }
+
+/** Messages with gradients, and what they take. */
+interface Sent {
+  readonly count: number;
+  /** Seconds, of all of them together. */
+  readonly startup: number;
+  readonly whole: number;
+}
+
+function sentIn({ traffic }: StepPlan): Sent {
+  let [count, startup, whole] = [0, 0, 0];
+  for (const { times, withGradients } of traffic.routes) {
+    count += withGradients;
+    for (const stage of times) {
+      startup += withGradients * stage.startup;
+      whole += withGradients * stage.time;
+    }
+  }
+  return { count, startup, whole };
+}
+
+/** One message cannot be joined with another. */
+const isMostlyStartup = ({ count, startup, whole }: Sent, share: number): boolean =>
+  count >= 2 && whole > 0 && startup >= share * whole;
 
 /** No option joins them with others. */
 const ofTables = {
@@ -48,29 +63,43 @@ const ofTables = {
 };
 
 /**
- * Messages of which start-up is less than `share`: of a·(1 − share)/(share·b) bytes or more. `perMessage` is a in
- * seconds, `perByte` b.
+ * The smallest messages that are not mostly start-up cost. Those that would be enough if a message took a + b·n, which is
+ * a·(1 − share)/(share·b) bytes, are costed first: libraries change their algorithm with the size.
  */
 function remedyOf(
-  framework: string,
+  plan: StepPlan,
+  { count, startup, whole }: Sent,
   total: number,
-  perMessage: number,
-  perByte: number,
   share: number,
 ): Pick<Finding, 'fix' | 'change'> {
+  const { name: framework, options } = plan.scenario.framework;
+  const perMessage = startup / count;
+  const perByte = (whole - startup) / total;
   const needed = (perMessage * (1 - share)) / (share * perByte);
-  if (needed >= total) {
-    return {
-      fix: 'Even one message of all gradients would be mostly start-up cost: use fewer GPUs, or raise the batch so that backward hides it',
-    };
-  }
   const name = sizeOption(framework);
   if (name === undefined) {
-    return { fix: 'Merge gradients before sending: use pytorch-ddp (buckets) or mg-wfbp (merges by cost)' };
+    return needed >= total
+      ? { fix: fewerGpus }
+      : { fix: 'Merge gradients before sending: use pytorch-ddp (buckets) or mg-wfbp (merges by cost)' };
   }
-  const value = String(sizes.find((size) => size * 2 ** 20 > needed) ?? Math.ceil(needed / 2 ** 20));
-  return { fix: `Send larger messages: ${name}=${value}`, change: { kind: 'framework-option', name, value } };
+  for (const size of sizes) {
+    if (size * 2 ** 20 <= needed) continue;
+    const value = String(size);
+    const there = recost(plan, { framework: { name: framework, options: { ...options, [name]: value } } });
+    if (there === undefined) break;
+    const sent = sentIn(there);
+    if (sent.count < 2) break;
+    if (isMostlyStartup(sent, share)) continue;
+    return {
+      fix: `Send larger messages: ${name}=${value}`,
+      change: { kind: 'framework-option', name, value },
+    };
+  }
+  return { fix: fewerGpus };
 }
+
+const fewerGpus =
+  'Even one message of all gradients would be mostly start-up cost: use fewer GPUs, or raise the batch so that backward hides it';
 
 /** MiB, as people write them. */
 const sizes = [0.5, 1, 2, 5, 10, 25, 50, 100, 200, 500, 1000];

@@ -3,6 +3,7 @@
 import { type FoldLayout, unfoldColumn } from '../../analysis/repetition/foldGraph.ts';
 import type { LoweredGraph } from '../../frameworks/behaviour.ts';
 import type { GpuProfile } from '../../hardware/clusterProfile.ts';
+import type { DoubtCause } from '../../hardware/kernelDoubt.ts';
 import type { TimeBasis } from '../../hardware/kernels/bodyTime.ts';
 import { type KernelTime, kernelTime } from '../../hardware/kernelTime.ts';
 import type { KernelWork } from '../../hardware/kernelWork.ts';
@@ -22,6 +23,10 @@ export interface PassTimes {
   readonly onOwn: Float64Array;
   readonly onOther: Float64Array;
   readonly onRoofline: Float64Array;
+  /** By how much they may be off as parts of a step, in seconds (`stepSpread.ts`). */
+  readonly doubtOwn: Float64Array;
+  readonly doubtOther: Float64Array;
+  readonly doubtRoofline: Float64Array;
   /** Bytes moved. */
   readonly bytes: Float64Array;
 }
@@ -55,8 +60,8 @@ export function operatorTimes(gpu: GpuProfile, lowered: LoweredGraph): OperatorT
     const highOf = (kernels: readonly KernelWork[]): number =>
       kernels.reduce((total, kernel) => total + timeOf(kernel).high, 0);
     // What may be several kernels takes their time at most.
-    raiseTo(forward.high, index, highOf(operator.assumed.forward));
-    if (operator.backwardData.length > 0) raiseTo(backward.high, index, highOf(operator.assumed.backward));
+    raiseTo(forward, index, highOf(operator.assumed.forward));
+    if (operator.backwardData.length > 0) raiseTo(backward, index, highOf(operator.assumed.backward));
   });
   return { forward, backward };
 }
@@ -117,6 +122,9 @@ export function addedTimes(
     onOwn: added('onOwn'),
     onOther: added('onOther'),
     onRoofline: added('onRoofline'),
+    doubtOwn: added('doubtOwn'),
+    doubtOther: added('doubtOther'),
+    doubtRoofline: added('doubtRoofline'),
     bytes: added('bytes'),
   };
 }
@@ -138,6 +146,9 @@ const mapColumns = (pass: PassTimes, of: (column: Float64Array) => Float64Array)
   onOwn: of(pass.onOwn),
   onOther: of(pass.onOther),
   onRoofline: of(pass.onRoofline),
+  doubtOwn: of(pass.doubtOwn),
+  doubtOther: of(pass.doubtOther),
+  doubtRoofline: of(pass.doubtRoofline),
   bytes: of(pass.bytes),
 });
 
@@ -154,6 +165,9 @@ function emptyTimes(count: number): PassTimes {
     onOwn: column(),
     onOther: column(),
     onRoofline: column(),
+    doubtOwn: column(),
+    doubtOther: column(),
+    doubtRoofline: column(),
     bytes: column(),
   };
 }
@@ -162,7 +176,7 @@ function addKernel(
   times: PassTimes,
   index: number,
   kernel: KernelWork,
-  { time, low, high, bound, basis }: KernelTime,
+  { time, low, high, doubt, bound, basis }: KernelTime,
 ): void {
   addTo(times.middle, index, time);
   addTo(times.low, index, low);
@@ -171,6 +185,7 @@ function addKernel(
   addTo(times.bytes, index, kernel.bytes);
   if (bound !== 'none') addTo(times[bound], index, time);
   addTo(times[columnOf[basis]], index, time);
+  addTo(times[doubtColumnOf[doubt.cause]], index, time * doubt.width);
 }
 
 const columnOf = {
@@ -180,8 +195,20 @@ const columnOf = {
   roofline: 'onRoofline',
 } as const satisfies Record<TimeBasis, keyof PassTimes>;
 
-function raiseTo(column: Float64Array, index: number, least: number): void {
-  column[index] = Math.max(floatAt(column, index), least);
+const doubtColumnOf = {
+  steps: 'doubtOwn',
+  measured: 'doubtOwn',
+  architecture: 'doubtOther',
+  generation: 'doubtOther',
+  roofline: 'doubtRoofline',
+} as const satisfies Record<DoubtCause, keyof PassTimes>;
+
+/** What the high bound is raised by is as doubtful as a share that was assumed. */
+function raiseTo({ high, doubtRoofline }: PassTimes, index: number, least: number): void {
+  const raised = least - floatAt(high, index);
+  if (raised <= 0) return;
+  addTo(high, index, raised);
+  addTo(doubtRoofline, index, raised);
 }
 
 function addTo(column: Float64Array, index: number, amount: number): void {

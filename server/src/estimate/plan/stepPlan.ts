@@ -6,8 +6,9 @@ import type { FrameworkBehaviour, Update } from '../../frameworks/behaviour.ts';
 import { resolveFramework } from '../../frameworks/registry.ts';
 import type { ClusterProfile } from '../../hardware/clusterProfile.ts';
 import { findGpu } from '../../hardware/gpus.ts';
+import type { KernelWork } from '../../hardware/kernelWork.ts';
 import { floatAt, itemAt } from '../../model/at.ts';
-import { type Bound, estimateOf } from '../../model/estimate.ts';
+import { type Bound, estimateOf, type Range } from '../../model/estimate.ts';
 import { lazy } from '../../model/lazy.ts';
 import type { LayerMeasurements } from '../../model/measurement.ts';
 import { memoizeRecent } from '../../model/memoizeRecent.ts';
@@ -18,6 +19,7 @@ import { noMessages } from '../../schedule/messageColumns.ts';
 import { repeatPasses, repeatTimes } from '../../schedule/repeatPasses.ts';
 import { type StepTimeline, type StepTimes, stepTimeline, stepTimes } from '../../schedule/stepTimeline.ts';
 import type { LaunchedWork, StepWork } from '../../schedule/stepWork.ts';
+import { givenStepRange } from './givenStepRange.ts';
 import { gradientsInReadyOrder } from './gradients.ts';
 import { type GradientTimes, gradientTimes, passTimes } from './gradientTimes.ts';
 import { type HeldTables, heldTables, silentBackward, unlikeOthers, updateOfTables } from './heldTables.ts';
@@ -26,6 +28,7 @@ import { type LoweredStep, lowerStep } from './loweredStep.ts';
 import { isMeasured, type MeasuredWork, measuredWork } from './measuredWork.ts';
 import { kernelTimes, type OperatorTimes, type PassTimes, withoutBackward } from './operatorTimes.ts';
 import { type ExchangingStep, type PlannedExchange, planExchange } from './plannedExchange.ts';
+import { spreadTimes, stepSpread } from './stepSpread.ts';
 import { imbalanceFactor } from './workerImbalance.ts';
 
 export interface StepPlan extends LoweredStep, ExchangingStep, PlannedExchange {
@@ -73,7 +76,8 @@ export function planStep(
   };
   if (!isMeasured(given)) return plan;
   // Measured is one pass and the update.
-  const alone = estimateOf((bound) => passAlone(plan, bound));
+  const whole = surerAsWhole(plan);
+  const alone = estimateOf((bound) => passAlone(whole, bound));
   const measured = measuredWork(given, training.analysis.layers, alone);
   return exchangeAsMeasured(plan, measured);
 }
@@ -204,10 +208,14 @@ function predictStep(training: TrainingGraph, scenario: Scenario, cluster: Clust
     update,
     ...(handled === undefined ? {} : { gradientTimes: handled }),
     ...(ownHandled === undefined ? {} : { ownGradientTimes: ownHandled }),
-    updateTimes: kernelTimes(cluster.gpu, update.kernels),
-    wholeUpdateTimes: kernelTimes(cluster.gpu, whole.kernels),
+    updateTimes: kernelTimes(cluster.gpu, asUpdate(update.kernels)),
+    wholeUpdateTimes: kernelTimes(cluster.gpu, asUpdate(whole.kernels)),
   };
 }
+
+/** Kernels of an update, which machines are measured by apart from others of their kind. */
+export const asUpdate = (kernels: readonly KernelWork[]): readonly KernelWork[] =>
+  kernels.map((kernel) => ({ ...kernel, purpose: 'update' }));
 
 const slowdownOf = (behaviour: FrameworkBehaviour, { gpu }: ClusterProfile): number =>
   gpu.architecture === 'cpu' ? (behaviour.slowdownOnCpus ?? 1) : 1;
@@ -277,6 +285,44 @@ export function queueOfMessages(plan: StepPlan, bound: Bound): (message: number)
   return (message) => perServerTime * itemAt(traffic.serverTimes, message);
 }
 
+/**
+ * The same plan with the bounds of a whole step, in which errors of kernels balance. What was measured keeps its own.
+ */
+export function surerAsWhole(plan: StepPlan): StepPlan {
+  const { times, updateTimes, wholeUpdateTimes, gradientTimes, ownGradientTimes, behaviour, scenario } = plan;
+  const range = stepSpread({
+    times,
+    updateTimes,
+    ...(gradientTimes === undefined ? {} : { gradientTimes }),
+    isTraining: scenario.mode === 'training',
+    launch: behaviour.launch,
+  });
+  const { middle } = behaviour.launch;
+  const spread = (pass: PassTimes): PassTimes => spreadTimes(pass, range);
+  const handled = (own: GradientTimes): GradientTimes => ({
+    last: spread(own.last),
+    earlier: spread(own.earlier),
+  });
+  return {
+    ...plan,
+    behaviour: {
+      ...behaviour,
+      launch: { middle, low: seconds(middle * range.low), high: seconds(middle * range.high) },
+    },
+    times: { forward: spread(times.forward), backward: spread(times.backward) },
+    updateTimes: spread(updateTimes),
+    wholeUpdateTimes: spread(wholeUpdateTimes),
+    ...(gradientTimes === undefined ? {} : { gradientTimes: handled(gradientTimes) }),
+    ...(ownGradientTimes === undefined ? {} : { ownGradientTimes: handled(ownGradientTimes) }),
+  };
+}
+
+/** The range of a step: 80 % of what is measured should lie between. */
+export function stepRange(plan: StepPlan): Range<Seconds> {
+  const whole = surerAsWhole(plan);
+  return { low: timesOf(whole, 'low').step, high: timesOf(whole, 'high').step };
+}
+
 /** Its times alone, which is less work. `growth` scales GPU work of the model, as a larger batch would. */
 export function timesOf(plan: StepPlan, bound: Bound, growth = 1): StepTimes {
   const times = workerTimes(plan, bound, growth);
@@ -313,11 +359,11 @@ export function workerTimes(plan: StepPlan, bound: Bound, growth = 1): StepTimes
  * A pass before the last of a step: it updates nothing, and mostly sends nothing. While an input is waited for, the update
  * of a whole step takes no time of its own, so that it cannot be taken off afterwards.
  */
-const earlierPass = (plan: StepPlan, work: StepWork, bound: Bound, growth = 1): StepWork => ({
+export const earlierPass = (plan: StepPlan, work: StepWork, bound: Bound, growth = 1): StepWork => ({
   ...work,
   ...(plan.gradientTimes === undefined
     ? {}
-    : computeOf(plan, bound, growth, plan.imbalance, plan.updateTimes, plan.gradientTimes.earlier)),
+    : computeOf(plan, bound, growth, slowestOf(plan, bound), plan.updateTimes, plan.gradientTimes.earlier)),
   ...(exchangesPerStep(plan) === 1 ? { messages: noMessages, channels: [] } : {}),
   update: noUpdate,
 });
@@ -326,9 +372,9 @@ const noUpdate: StepWork['update'] = { device: seconds(0), host: seconds(0) };
 
 /** What one worker does in one pass of a step, with middle, low or high times. */
 export function workOf(plan: StepPlan, bound: Bound, growth = 1): StepWork {
-  const { traffic, input, imbalance } = plan;
+  const { traffic, input } = plan;
   return {
-    ...computeOf(plan, bound, growth, imbalance, plan.updateTimes, plan.gradientTimes?.last),
+    ...computeOf(plan, bound, growth, slowestOf(plan, bound), plan.updateTimes, plan.gradientTimes?.last),
     messages: traffic.messages(bound),
     channels: traffic.channels.map(({ order }) => order),
     slowing: traffic.slowing[bound],
@@ -336,6 +382,12 @@ export function workOf(plan: StepPlan, bound: Bound, growth = 1): StepWork {
     ...(input === undefined ? {} : { input: input.timed }),
   };
 }
+
+/** Time of the slowest worker over the average; of a step that was measured on one GPU nobody knows what several take. */
+const slowestOf = ({ imbalance, measured, exchange, scenario: { gpus } }: StepPlan, bound: Bound): number =>
+  measured?.given.step === undefined || exchange.synchrony !== 'synchronous' || bound === 'middle'
+    ? imbalance
+    : imbalance * givenStepRange(gpus)[bound];
 
 /** Passes forward and backward of one step. */
 export const passesOf = ({ accumulate }: Scenario): number => accumulate ?? 1;

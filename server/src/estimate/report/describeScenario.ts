@@ -40,12 +40,26 @@ function jobParts(scenario: ReportScenario, batchDimension: string | null): read
       : []),
     scenario.mode,
     ...(scenario.checkpoint === undefined ? [] : [`checkpoint ${scenario.checkpoint}`]),
+    ...(scenario.parallel === undefined ? [] : [parallelText(scenario.parallel)]),
     ...(scenario.loss === undefined ? [] : [`loss ${scenario.loss}`]),
     ...(scenario.freeze === undefined ? [] : [`frozen ${scenario.freeze.join(' ')}`]),
     ...(scenario.measuredStep === undefined
       ? []
       : [`measured step ${formatTime(seconds(scenario.measuredStep))}`]),
   ];
+}
+
+/** `tensor parallel 8 with sequence parallelism, 4 pipeline stages (1f1b)`. */
+function parallelText({
+  tensor,
+  sequence,
+  pipeline,
+  schedule,
+}: NonNullable<ReportScenario['parallel']>): string {
+  return [
+    ...(tensor === 1 ? [] : [`tensor parallel ${tensor}${sequence ? ' with sequence parallelism' : ''}`]),
+    ...(pipeline === 1 ? [] : [`${pipeline} pipeline stages (${schedule})`]),
+  ].join(', ');
 }
 
 function gpusText({ scenario, totals: { mixed } }: Report): string {

@@ -10,6 +10,7 @@ import {
   formatPrice,
   formatRate,
 } from '../../model/format.ts';
+import { offerText } from '../../model/price.ts';
 import type { StepLimit } from '../../model/stepCost.ts';
 import { bytes, seconds } from '../../model/units.ts';
 import type { Report } from './report.ts';
@@ -60,7 +61,10 @@ export function glanceAt({ totals, scenario }: Report): readonly SummaryRow[] {
             detail:
               run.price === null
                 ? `${formatCount(run.steps)} steps`
-                : `${atLeast(formatPrice(run.price), run.exact && time.exact)} for ${formatCount(run.steps)} steps`,
+                : [
+                    `${atLeast(formatPrice(run.price), run.exact && time.exact)} for ${formatCount(run.steps)} steps`,
+                    ...(run.offer === undefined ? [] : [offerText(run.offer)]),
+                  ].join(', '),
           },
         ]),
   ];
@@ -75,6 +79,8 @@ export function limitSentence({ totals }: Report): string {
 const sentences: Readonly<Record<StepLimit['kind'], (share: string) => string>> = {
   compute: (share) =>
     `Computation takes ${share} of the step: little is left to gain from communication or input.`,
+  pipeline: (share) =>
+    `For ${share} of the step the stage that ends last waits for other stages of the pipeline.`,
   host: (share) => `For ${share} of the step the GPU waits for the host to launch kernels.`,
   input: (share) => `For ${share} of the step the GPU waits for input.`,
   latency: (share) => `For ${share} of the step the GPU waits for messages to start up.`,

@@ -97,6 +97,7 @@ export function makeReport(
     },
     layers: layerReports(cost.layers),
     ...(cost.messages === undefined ? {} : { messages: messageReports(cost, cost.messages) }),
+    ...(cost.parallel === undefined ? {} : { parallel: cost.parallel }),
     findings: [
       ...cost.findings.map(({ change: _, ...finding }) => finding),
       ...issues.map((issue) => ({

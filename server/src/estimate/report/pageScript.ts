@@ -1,6 +1,6 @@
 /**
  * The script of a report's page: sorting, filtering, copying, details at the pointer; in an editor also following its
- * text. Plain browser JavaScript without markup of its own: what it shows is set as text.
+ * text and trying other scenarios. Plain browser JavaScript without markup of its own: what it shows is set as text.
  */
 
 export const pageScript = `
@@ -109,6 +109,98 @@ export const pageScript = `
     tip.style.top = Math.min(event.clientY + 16, innerHeight - 60) + 'px';
   });
 
+  /** Keys whose control differs from the scenario that is written, as a change of it. */
+  function changeOf(form) {
+    const change = {};
+    for (const control of form.querySelectorAll('[data-written]')) {
+      const value = valueOf(control);
+      if (value !== control.dataset.written) change[control.name] = control.dataset.values ? Number(value) : value;
+    }
+    return change;
+  }
+  const valueOf = (control) =>
+    control.dataset.values ? control.dataset.values.split(' ')[Number(control.value)] : control.value;
+
+  /** Costs what the controls say: the totals at once, the whole page when the hand rests. */
+  function trying(form, whole) {
+    editor.postMessage({ kind: 'try', change: changeOf(form), whole });
+  }
+
+  function showGlance({ rows, sentence, refusal }) {
+    const state = byId('tried-state');
+    if (refusal) {
+      if (state) state.textContent = refusal;
+      return;
+    }
+    const tiles = rows.map(({ name, value, detail }) => {
+      const tile = document.createElement('div');
+      const [term, text, bold, small] = ['dt', 'dd', 'b', 'span'].map((each) => document.createElement(each));
+      term.textContent = name;
+      bold.textContent = value;
+      small.textContent = detail;
+      text.append(bold, small);
+      tile.append(term, text);
+      return tile;
+    });
+    document.querySelector('dl.glance')?.replaceChildren(...tiles);
+    const limit = document.querySelector('.limit-text');
+    if (limit) limit.textContent = sentence;
+    if (state) state.textContent = 'Tried, not written anywhere.';
+  }
+
+  /** What was tried, newest last, each to go back to; the one with the most throughput that fits is marked. */
+  function listTried(entry) {
+    if (entry && !tried.some(({ label }) => label === entry.label)) tried.push(entry);
+    while (tried.length > 8) tried.splice(tried.indexOf(tried.find((each) => each !== bestOf())), 1);
+    const list = byId('tried');
+    if (!list || tried.length < 2) return;
+    const best = bestOf();
+    list.replaceChildren(
+      ...tried.map((each) => {
+        const item = document.createElement('li');
+        const button = document.createElement('button');
+        button.type = 'button';
+        button.textContent = each.label;
+        button.addEventListener('click', () => goBackTo(each.values));
+        item.append(button, ' ' + each.result + (each === best ? ', the fastest that fits' : ''));
+        return item;
+      }),
+    );
+    editor?.setState({ tried });
+  }
+  const bestOf = () =>
+    tried.filter(({ fits, throughput }) => fits && throughput !== null).sort((one, other) => other.throughput - one.throughput)[0];
+
+  function goBackTo(values) {
+    const form = byId('what-if');
+    const change = {};
+    for (const control of form.querySelectorAll('[data-written]')) {
+      const value = values[control.name];
+      if (value !== undefined && value !== control.dataset.written)
+        change[control.name] = control.dataset.values ? Number(value) : value;
+    }
+    editor.postMessage({ kind: 'try', change, whole: true });
+  }
+  const tried = editor?.getState()?.tried ?? [];
+
+  for (const [kind, whole] of [['input', false], ['change', true]])
+    document.addEventListener(kind, (event) => {
+      const form = event.target.closest?.('#what-if');
+      // A name that is half typed is none.
+      if (!form || !editor || (!whole && event.target.type === 'text')) return;
+      if (event.target.dataset.values) {
+        event.target.nextElementSibling.textContent = valueOf(event.target);
+        event.target.setAttribute('aria-valuetext', valueOf(event.target));
+      }
+      trying(form, whole);
+    });
+  document.addEventListener('submit', (event) => event.preventDefault());
+  document.addEventListener('click', (event) => {
+    if (!editor) return;
+    if (event.target.id === 'keep') editor.postMessage({ kind: 'keep', change: changeOf(byId('what-if')) });
+    if (event.target.id === 'back') editor.postMessage({ kind: 'try', change: {}, whole: true });
+  });
+
   /** The page of the changed model in the place of this one: what the reader chose stays. */
   function replace(html) {
     const next = new DOMParser().parseFromString(html, 'text/html').querySelector('main');
@@ -118,6 +210,7 @@ export const pageScript = `
     const chosen = document.querySelector('#modules input:checked')?.id;
     const open = [...document.querySelectorAll('details')].map((each) => each.open);
     const here = document.querySelector('.here')?.dataset.layer ?? '';
+    const focused = document.activeElement?.closest?.('#what-if') ? document.activeElement.name : undefined;
     document.querySelector('main').replaceWith(document.adoptNode(next));
     prepare();
     if (chosen && byId(chosen)) byId(chosen).checked = true;
@@ -126,12 +219,17 @@ export const pageScript = `
     filter(text);
     if (sorted.column >= 0) sort(sorted.column, sorted.down);
     mark(here, false);
+    if (focused) byId('what-if')?.elements[focused]?.focus({ preventScroll: true });
     scrollTo(0, place);
   }
 
   if (editor)
     addEventListener('message', ({ data }) => {
-      if (data?.kind === 'page') replace(data.html);
+      if (data?.kind === 'page') {
+        replace(data.html);
+        listTried(data.tried);
+      } else if (data?.kind === 'tried') showGlance(data);
+      else if (data?.kind === 'first') listTried(data.tried);
       else if (data?.kind === 'mark') mark(data.layer, true);
     });
   prepare();

@@ -17,6 +17,7 @@ import { pageScript } from './pageScript.ts';
 import type { Report } from './report.ts';
 import { reportStyle } from './reportStyle.ts';
 import { describeModel, summarize } from './summary.ts';
+import { type WhatIfRow, whatIfHtml } from './whatIfHtml.ts';
 
 /** Measured beside predicted times, as aligned lines. */
 export interface MeasuredPart {
@@ -24,12 +25,18 @@ export interface MeasuredPart {
   readonly lines: readonly string[];
 }
 
+/** What only some pages have. */
+export interface ReportParts {
+  readonly measured?: MeasuredPart;
+  readonly whatIf?: WhatIfRow;
+}
+
 /** `nonce` is that of the only script and style that run: an editor makes one, a file needs none that is secret. */
 export function renderHtml(
   report: Report,
   charts: readonly Chart[] = [],
   nonce = 'layercost',
-  measured?: MeasuredPart,
+  { measured, whatIf }: ReportParts = {},
 ): string {
   return `<!doctype html>
 <html lang="en">
@@ -42,6 +49,7 @@ export function renderHtml(
 <h1>${escapeHtml(report.model.name)}</h1>
 <p>${escapeHtml(describeModel(report))}<br>${escapeHtml(describeScenario(report))}</p>
 ${glance(report)}
+${whatIf === undefined ? '' : whatIfHtml(whatIf)}
 ${findings(report)}
 ${chartSections(charts)}
 <h2>Layers</h2>

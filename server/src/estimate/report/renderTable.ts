@@ -8,9 +8,9 @@ import { adviceOnce } from './adviceOnce.ts';
 import { type Column, fitColumns } from './columns.ts';
 import { describeScenario } from './describeScenario.ts';
 import { wrapText } from './fitText.ts';
-import { foldLayers } from './foldLayers.ts';
-import { costsSomething, layerTime, layerWriter } from './layerCells.ts';
+import { costsSomething, layerWriter } from './layerCells.ts';
 import type { LayerReport, Report } from './report.ts';
+import { mostExpensive } from './shortReport.ts';
 import { describeModel, summarize } from './summary.ts';
 
 /**
@@ -58,13 +58,6 @@ const written = (report: Report, width: number | undefined, layers: readonly str
   ]
     .map(printable)
     .join('\n');
-
-function mostExpensive(layers: readonly LayerReport[], top: number): readonly LayerReport[] {
-  const time = (layer: LayerReport): number => layerTime(layer) ?? Number.POSITIVE_INFINITY;
-  return foldLayers(layers)
-    .toSorted((left, right) => time(right) - time(left))
-    .slice(0, top);
-}
 
 function tableColumns(training: boolean, communicates: boolean): Column[] {
   return [

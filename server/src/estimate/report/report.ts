@@ -6,7 +6,8 @@
  */
 
 import { z } from 'zod';
-import { lossChoices } from '../../model/scenario.ts';
+import { priceKinds } from '../../model/price.ts';
+import { gatheredTensors, lossChoices, pipelineSchedules, stageCuts } from '../../model/scenario.ts';
 import { stepLimits } from '../../model/stepCost.ts';
 
 const count = z.number().int().nonnegative();
@@ -44,6 +45,17 @@ const scenarioSchema = z.object({
     .string()
     .optional()
     .describe('What repeated blocks keep for backward; where absent, all but what marks of layers recompute'),
+  parallel: z
+    .object({
+      tensor: count,
+      sequence: z.boolean(),
+      gathered: z.enum(gatheredTensors).describe('With sequence: kept for backward, or gathered again'),
+      pipeline: count,
+      schedule: z.enum(pipelineSchedules),
+      stages: z.enum(stageCuts),
+    })
+    .optional()
+    .describe('How GPUs share a copy of the model; where absent, each has a copy'),
   freeze: z.array(z.string()).optional().describe('Patterns of parameters that are not trained'),
   measuredStep: amount
     .optional()
@@ -164,6 +176,17 @@ const totalsSchema = z.object({
       loading: orUnknown(amount).describe('Of that, reading the data set'),
       time: amount.describe('Seconds in all'),
       price: orUnknown(amount).describe('US dollars'),
+      offer: z
+        .object({
+          provider: z.string(),
+          instance: z.string(),
+          region: z.string(),
+          kind: z.enum(priceKinds),
+          date: z.string().describe('The newest day that the price is known to be of'),
+          source: z.string(),
+        })
+        .optional()
+        .describe('What the price is of; left out where a person gave it, or none is known'),
       exact: z
         .boolean()
         .describe('False where initialisation is not all known: time and price are lower bounds'),
@@ -249,6 +272,45 @@ const findingSchema = z.object({
   fix: z.string(),
 });
 
+const parallelSchema = z
+  .object({
+    replicas: count.describe('Copies of the model, each with a part of the batch'),
+    microBatches: count.describe('Of a copy in one step'),
+    bubble: amount.describe('Seconds for which the stage that ends last waits for other stages'),
+    tensorCommunication: amount.describe('Seconds of collectives of tensor parallelism in that stage'),
+    stages: z.array(
+      z.object({
+        first: z.string().describe('Name of the first layer'),
+        last: z.string().describe('Name of the last layer'),
+        forward: amount.describe('Seconds for a micro-batch'),
+        backward: amount.describe('Seconds for a micro-batch'),
+        parameters: count.describe('Elements that one GPU of the stage trains'),
+        alive: count.describe('Micro-batches whose activations are kept at most'),
+        peak: amount.describe('Bytes that tensors of one GPU need at once'),
+        sent: amount.describe('Bytes that one GPU sends to the next stage for a micro-batch'),
+      }),
+    ),
+    collectives: z
+      .array(
+        z.object({
+          layer: z.string(),
+          pass: z.enum(['forward', 'backward']),
+          collective: z.string(),
+          count: count.describe('For a micro-batch'),
+          bytes: amount.describe('Of one'),
+          time: amount.describe('Seconds of all of them'),
+          description: z.string(),
+        }),
+      )
+      .describe('What GPUs of tensor parallelism exchange, by the layer that needs it'),
+    whole: z
+      .array(z.object({ layer: z.string(), share: amount, reason: z.string() }))
+      .describe(
+        'Layers with products that each GPU computes whole, with their share of the FLOPs of forward',
+      ),
+  })
+  .describe('How GPUs share a copy of the model; absent where each has a copy');
+
 export const reportSchema = z
   .object({
     schemaVersion: z.literal(1),
@@ -260,6 +322,7 @@ export const reportSchema = z
       .array(messageSchema)
       .optional()
       .describe('What workers exchange, in the order it is issued; absent where nothing is sent'),
+    parallel: parallelSchema.optional(),
     findings: z.array(findingSchema),
   })
   .describe('What a training step costs, per GPU and per step unless a name says otherwise');

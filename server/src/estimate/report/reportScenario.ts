@@ -21,6 +21,7 @@ export const reportScenario = ({ scenario, gpu }: StepCost): Report['scenario'] 
   mode: scenario.mode,
   ...(scenario.loss === undefined ? {} : { loss: scenario.loss }),
   ...(scenario.checkpoint === undefined ? {} : { checkpoint: scenario.checkpoint }),
+  ...(scenario.parallel === undefined ? {} : { parallel: { ...scenario.parallel } }),
   ...(scenario.freeze === undefined ? {} : { freeze: [...scenario.freeze] }),
   ...(scenario.measuredStep === undefined ? {} : { measuredStep: scenario.measuredStep }),
 });

@@ -15,6 +15,17 @@ thead th { background: var(--ground); }
 .glance b { display: block; font-size: 1.35rem; font-weight: 600; line-height: 1.35; }
 .glance span { color: var(--quiet); font-size: .82rem; }
 .limit-text { font-weight: 600; margin: .4rem 0; }
+#what-if { border: 1px solid color-mix(in srgb, var(--text) 18%, transparent); border-radius: .4rem; padding: .2rem .8rem .5rem; margin: 1rem 0; }
+#what-if h2 { margin: .5rem 0; }
+#what-if .controls { display: grid; grid-template-columns: repeat(auto-fill, minmax(13rem, 1fr)); gap: .5rem 1rem; }
+#what-if label > span:first-child { display: block; color: var(--quiet); font-size: .82rem; }
+#what-if select, #what-if input[type=text] { width: 100%; box-sizing: border-box; }
+#what-if select, #what-if input[type=text], #what-if button { font: inherit; color: inherit; background: var(--ground); border: 1px solid color-mix(in srgb, var(--text) 30%, transparent); border-radius: .3rem; padding: .2rem .5rem; }
+#what-if button { cursor: pointer; } #what-if button:disabled { opacity: .5; cursor: default; }
+#what-if input[type=range] { flex: 1; min-width: 0; accent-color: var(--blue); }
+.slide { display: flex; gap: .6rem; align-items: center; } .slide output { min-width: 3.5ch; text-align: right; font-variant-numeric: tabular-nums; }
+#what-if p { margin: .7rem 0 .2rem; } #tried-state { color: var(--quiet); margin-left: .5rem; }
+#tried { margin: .4rem 0; padding-left: 1.3rem; font-size: .86rem; color: var(--quiet); } #tried button { padding: 0 .4rem; }
 .findings { padding-left: 1.1rem; }
 li { margin-bottom: .4rem; }
 li.error b { color: var(--red); } li.warning b { color: var(--orange); }
@@ -47,7 +58,7 @@ ${['time', 'saved', 'parameters', 'exposed'].map((name) => `#show-modules-${name
   ${[2, 3, 4, 5].map((column) => `.layers :is(th, td):nth-child(${column})`).join(', ')} { display: none; }
 }
 @media print {
-  body { margin: 0; padding: 0; font-size: 10px; } .tools, #modules > label { display: none; } thead th { position: static; }
+  body { margin: 0; padding: 0; font-size: 10px; } .tools, #what-if, #modules > label { display: none; } thead th { position: static; }
   figure, tr, .glance > div { break-inside: avoid; } rect, circle, path { print-color-adjust: exact; }
 }
 `;

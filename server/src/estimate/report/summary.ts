@@ -12,9 +12,11 @@ import {
   formatRate,
   formatTime,
 } from '../../model/format.ts';
+import { offerText } from '../../model/price.ts';
 import { bytes, flops, type Seconds, seconds } from '../../model/units.ts';
 import { hasAllParameters } from '../leftOut.ts';
 import { counted } from './counted.ts';
+import { parallelRows } from './parallelRows.ts';
 import type { Report } from './report.ts';
 
 export interface SummaryRow {
@@ -94,6 +96,7 @@ export function summarize(report: Report): readonly SummaryRow[] {
         ...(totals.basis === undefined ? [] : [basisText(totals.basis)]),
       ].join(', '),
     },
+    ...parallelRows(report),
     ...inputRows(totals),
     {
       name: 'throughput',
@@ -102,7 +105,7 @@ export function summarize(report: Report): readonly SummaryRow[] {
         ...(totals.tokenThroughput === undefined || totals.tokenThroughput === null
           ? []
           : [atMost(formatRate(totals.tokenThroughput, 'tokens'), time.exact)]),
-        ...(scenario.gpus > 1
+        ...(scenario.gpus > 1 && scenario.parallel === undefined
           ? [
               [
                 `weak scaling efficiency ${formatPercent(totals.scalingEfficiency)}`,
@@ -191,6 +194,7 @@ function runRows({ run, time }: Report['totals']): readonly SummaryRow[] {
           ? 'without initialisation, which is unknown'
           : `${timeText(run.initialisation)} before the first`,
         ...(run.price === null ? [] : [atLeast(formatPrice(run.price), isKnown)]),
+        ...(run.offer === undefined ? [] : [`price of ${offerText(run.offer)}`]),
       ].join(', '),
     },
   ];

@@ -93,6 +93,7 @@ const limitNames: LimitNames = {
   communication: 'message bandwidth',
   server: 'parameter servers',
   imbalance: 'slowest worker',
+  pipeline: 'pipeline bubble',
 };
 
 const shortLimitNames: LimitNames = {
@@ -102,6 +103,7 @@ const shortLimitNames: LimitNames = {
   communication: 'bandwidth',
   server: 'servers',
   imbalance: 'slowest worker',
+  pipeline: 'bubble',
 };
 
 /** Of a curve with missing points: `12 and 20 GPUs could not be costed: ` and why; else ''. */

@@ -228,6 +228,7 @@ const tables: Readonly<Record<string, Readonly<Record<string, FieldText>>>> = {
     tile_param: ['TileParameter'],
     video_data_param: ['VideoDataParameter'],
     augmentation_param: [openMessage],
+    bbox_reg_param: [openMessage],
     bn_param: [openMessage],
     box_annotator_ohem_param: [openMessage],
     center_loss_param: [openMessage],
@@ -269,6 +270,7 @@ const tables: Readonly<Record<string, Readonly<Record<string, FieldText>>>> = {
     transpose_param: [openMessage],
     triplet_loss_param: [openMessage],
     warp_ctc_loss_param: [openMessage],
+    yolov3_param: [openMessage],
     upsample_param: ['UpsampleParameter'],
   },
   V1LayerParameter: {
@@ -303,7 +305,10 @@ const tables: Readonly<Record<string, Readonly<Record<string, FieldText>>>> = {
     mean_value: ['float*', 'Mean of all channels, or one of each.'],
     force_color: ['bool = false', 'Whether images are decoded to three channels.'],
     force_gray: ['bool = false', 'Whether images are decoded to one channel.'],
-    resize_param: ['ResizeParameter', 'Size that images are brought to first.'],
+    resize_param: [
+      'ResizeParameter*',
+      'Size that images are brought to first; of several, one is drawn for each batch.',
+    ],
     random_resize_param: ['UncheckedParameter'],
     noise_param: ['UncheckedParameter'],
     distort_param: ['UncheckedParameter'],
@@ -335,6 +340,8 @@ const tables: Readonly<Record<string, Readonly<Record<string, FieldText>>>> = {
     ignore_label: ['integer'],
   },
   AnnotatedDataParameter: {
+    yolo_data_type: ['whole = 0'],
+    yolo_data_jitter: ['float = 0'],
     batch_sampler: ['UncheckedParameter*'],
     label_map_file: ['string'],
     anno_type: ['word'],

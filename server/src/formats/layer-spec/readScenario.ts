@@ -21,6 +21,7 @@ import {
 import {
   type GroupResult,
   readInputGroup,
+  readParallelGroup,
   readPatterns,
   readRunGroup,
   readWorkersGroup,
@@ -54,6 +55,11 @@ export const scenarioKeys = {
     documentation:
       'What repeated blocks keep for backward: all activations (none), their inputs (block), or also the outputs of all matmuls (selective) or of every second one (alternate).',
   },
+  parallel: {
+    kind: 'group',
+    documentation:
+      'GPUs that share a copy of the model: `tp=8,pp=4`, with `sp`, `micro-batch=1`, `schedule=1f1b`, `stages=balanced`.',
+  },
   loss: {
     kind: lossChoices,
     documentation:
@@ -82,7 +88,7 @@ export const scenarioKeys = {
   run: {
     kind: 'group',
     documentation:
-      'A whole run: `samples=1281167,epochs=90`, `start-seconds=60`, `price=2.5` US dollars per GPU-hour.',
+      'A whole run: `samples=1281167,epochs=90`, `start-seconds=60`, `price=2.5` US dollars per GPU-hour, or a kind of price: `on-demand`, `spot`.',
   },
 } as const;
 
@@ -171,6 +177,9 @@ export function readScenario(
         break;
       case 'workers':
         assign(scenario, 'workers', accepted(readWorkersGroup(String(content))));
+        break;
+      case 'parallel':
+        assign(scenario, 'parallel', accepted(readParallelGroup(String(content))));
         break;
       case 'run':
         assign(scenario, 'run', accepted(readRunGroup(String(content))));

@@ -8,7 +8,7 @@
 
 import type { TensorLiteral, TensorOrigin } from '../../model/attribute.ts';
 import { isFloatingPoint } from '../../model/elementType.ts';
-import { isAnonymousTensor } from '../../model/tensorNames.ts';
+import { isAnonymousTensor, isArithmeticName, isLookUpName } from '../../model/tensorNames.ts';
 import type { ByteSource } from '../byteSource.ts';
 import { parametersOfProgram } from './graphSignature.ts';
 import type { PayloadRange } from './reading.ts';
@@ -54,14 +54,19 @@ export function withOrigins(
 }
 
 /**
- * Constant folding recorded more than one source, of which one is trained; or nothing is recorded of a tensor that the exporter
+ * Constant folding recorded more than one source, of which one is trained, and did not only compute with it: rows of a
+ * parameter may begin alike; or nothing is recorded of a tensor that the exporter
  * named, which has the shape of a bias of attention scores.
  */
 function mayBeLookedUp(
   { name, dimensions, elementType }: TensorLiteral,
   known: TensorOrigin | undefined,
 ): boolean {
-  if (known?.foldedFrom !== undefined) return known.parameter !== undefined && known.foldedFrom.length > 1;
+  if (known?.foldedFrom !== undefined) {
+    const made = [name, ...known.foldedFrom];
+    if (made.some(isArithmeticName) && !made.some(isLookUpName)) return false;
+    return known.parameter !== undefined && known.foldedFrom.length > 1;
+  }
   const wide = dimensions.filter((size) => size > 1);
   return wide.length === 3 && wide[1] === wide[2] && isAnonymousTensor(name) && isFloatingPoint(elementType);
 }

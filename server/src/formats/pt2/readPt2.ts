@@ -11,6 +11,7 @@ import type { IssueCode } from '../../model/issueCodes.ts';
 import type { ByteSource } from '../byteSource.ts';
 import { isObject, parseJson } from '../parseJson.ts';
 import { readProgram } from './readProgram.ts';
+import { readSymbolNames, withNames } from './symbolNames.ts';
 import type { ExportedProgram } from './syntax.ts';
 import { readStoredEntry, readZipDirectory, type ZipEntry } from './zipDirectory.ts';
 
@@ -33,7 +34,8 @@ export function readPt2(source: ByteSource): ReadPt2 {
   if (first === undefined) return failed('pt2/no-program', withoutProgram(directory.value));
   const bytes = readStoredEntry(source, first, longestProgram);
   if ('problem' in bytes) return failed('pt2/archive', `The archive ${bytes.problem}`);
-  const parsed = parseJson(new TextDecoder().decode(bytes.value));
+  const names = readSymbolNames(source, directory.value);
+  const parsed = parseJson(withNames(new TextDecoder().decode(bytes.value), names));
   if ('problem' in parsed || !isObject(parsed.value)) {
     return failed('pt2/archive', 'The program in the archive is not JSON: copy or export the model again');
   }

@@ -16,8 +16,14 @@ export const eagerLaunch: Estimate<Seconds> = {
   high: microseconds(29),
 };
 
-/** The same for a host whose middle is known: a number that a person gives is theirs, so it has no range. */
-export function launchOf(middle: number): Estimate<Seconds> {
-  if (!(middle > 0) || Math.abs(middle / eagerLaunch.middle - 1) < 1e-9) return eagerLaunch;
+/**
+ * The same for a host whose middle is given. A number that a person gives is theirs, so it has no range; `usual` is what the
+ * framework takes where nobody says.
+ */
+export function launchOf(middle: number, usual: Estimate<Seconds> = eagerLaunch): Estimate<Seconds> {
+  if (!(middle > 0) || Math.abs(middle / usual.middle - 1) < 1e-9) return usual;
   return estimateOf(() => seconds(middle));
 }
+
+/** Whether nobody said how fast the host launches. */
+export const isAssumedLaunch = ({ low, high }: Estimate<Seconds>): boolean => low < high;

@@ -2,7 +2,7 @@
 
 import { isStoredTable } from '../../analysis/storedTable.ts';
 import { bytesOnGpu } from '../../model/elementType.ts';
-import { isWeight } from '../../model/graph.ts';
+import { isWeight, type Operator } from '../../model/graph.ts';
 import { bytes } from '../../model/units.ts';
 import type { BoundTensor, SavedTensor } from '../../operators/definition.ts';
 import { hasTrait, inPyTorch } from '../../operators/operatorFacts.ts';
@@ -14,11 +14,33 @@ import { bytesOf, type EagerStep, type TypedOperator } from './eagerStep.ts';
 export function keptForBackward(step: EagerStep, typed: TypedOperator): readonly KeptTensor[] {
   // `leaky_relu` and `elu` keep their input, `leaky_relu_` and `elu_` their result (PyTorch 2.x derivatives.yaml).
   const isInPlace = step.inPlace && hasTrait(typed.operator, 'keeps-result-in-place');
-  const saved = isInPlace ? ofResult : typed.cost.saved;
+  const own = isInPlace ? ofResult : typed.cost.saved;
+  const saved = sumsBags(step, typed) ? keptOfBags(step, typed) : own;
   const [first] = saved;
   if (first === undefined) return noTensors;
   if (saved.length === 1) return keptTensor(step, typed, first, 0);
   return saved.flatMap((tensor, index) => keptTensor(step, typed, tensor, index));
+}
+
+/**
+ * Whether a sum of rows is that of `embedding_bag`, which keeps their bags and not the rows as `index_add` does: where nothing but
+ * a scale stands between it and a look-up in a trained table.
+ */
+function sumsBags({ training: { analysis } }: EagerStep, { operator, cost }: TypedOperator): boolean {
+  if (operator.type !== 'ScatterND' || cost.saved.length !== 2) return false;
+  const { values, operators } = analysis.graph;
+  const makerOf = (name = ''): Operator | undefined => operators[values.get(name)?.producer ?? -1];
+  let rows = makerOf(operator.inputs[2]);
+  while (rows !== undefined && ['Mul', 'Cast'].includes(rows.type)) rows = makerOf(rows.inputs[0]);
+  return rows?.type === 'Gather' && values.get(rows.inputs[0] ?? '')?.role === 'parameter';
+}
+
+/** Where bags begin, how long they are, and where their greatest rows are, which `embedding_bag` gives and keeps (derivatives.yaml). */
+function keptOfBags({ training }: EagerStep, { operator, cost }: TypedOperator): readonly SavedTensor[] {
+  const [places] = cost.saved;
+  const bags = training.tensors.get(operator.outputs[0] ?? '')?.dimensions[0];
+  if (places === undefined || bags === undefined) return cost.saved;
+  return [places, { kind: 'extra', name: 'bags', traffic: { float32Elements: 0, fixedBytes: 3 * 8 * bags } }];
 }
 
 const ofResult: readonly SavedTensor[] = [{ kind: 'output', index: 0 }];

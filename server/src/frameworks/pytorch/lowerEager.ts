@@ -54,13 +54,16 @@ export function eagerOperators(
     ? fusedGroups(training, options.fusedAttention)
     : new Map<number, FusedGroup>();
   const types = assignTypes(training, precision, options, groups);
-  const views = viewStorage(training, (operator) => {
-    const [source = ''] = operator.inputs;
-    const [result = ''] = operator.outputs;
-    return (
-      hasTrait(operator, 'casts') &&
-      (types.elementBytes.get(source) ?? 4) !== (types.elementBytes.get(result) ?? 4)
-    );
+  const views = viewStorage(training, {
+    isCast: (operator) => {
+      const [source = ''] = operator.inputs;
+      const [result = ''] = operator.outputs;
+      return (
+        hasTrait(operator, 'casts') &&
+        (types.elementBytes.get(source) ?? 4) !== (types.elementBytes.get(result) ?? 4)
+      );
+    },
+    liesInOrder: ({ index, type }) => groups.get(index)?.kind !== 'attention' && type !== 'Attention',
   });
   const step: EagerStep = { training, types, mode, inPlace: options.inPlace === true, ...views };
   const environmentOf = environments(

@@ -30,8 +30,8 @@ export function copiesOfTransposed(
   const [output = ''] = operator.outputs;
   const sizes = training.tensors.get(source)?.dimensions;
   const order = permutationOf(operator, sizes?.length ?? 0);
-  if (sizes === undefined || order === undefined) return { forward: 0, backward: 0 };
-  const given = permuted(contiguous(sizes), order);
+  const given = sizes && permutedStrides(operator, sizes);
+  if (sizes === undefined || order === undefined || given === undefined) return { forward: 0, backward: 0 };
   let reshaped = 0;
   let forward = 0;
   for (const { consumer, name } of readersOf(training, output)) {
@@ -128,6 +128,12 @@ function permutationOf({ attributes }: Operator, rank: number): readonly number[
   if (given === undefined) return Array.from({ length: rank }, (_, axis) => rank - 1 - axis);
   if (given.kind !== 'ints' || given.value.length !== rank) return undefined;
   return given.value;
+}
+
+/** How the output of a `Transpose` lies whose input, of these sizes, lies in order. */
+export function permutedStrides(operator: Operator, sizes: readonly number[]): Strided | undefined {
+  const order = permutationOf(operator, sizes.length);
+  return order === undefined ? undefined : permuted(contiguous(sizes), order);
 }
 
 const permuted = ({ sizes, strides }: Strided, order: readonly number[]): Strided => ({

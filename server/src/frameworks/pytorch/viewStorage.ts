@@ -1,10 +1,11 @@
 /** Which values share the memory of others in PyTorch, and which reshapes write a copy after all. */
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
+import { isInteger } from '../../model/elementType.ts';
 import type { Operator } from '../../model/graph.ts';
 import type { KnownCost } from '../../operators/definition.ts';
-import { inPyTorch } from '../../operators/operatorFacts.ts';
-import { isViewable } from './stridedCopies.ts';
+import { hasTrait, inPyTorch } from '../../operators/operatorFacts.ts';
+import { isViewable, permutedStrides, type Strided } from './stridedCopies.ts';
 
 export interface ViewStorage {
   /** The value whose memory each value shares: itself, or what it is a view of. */
@@ -14,17 +15,23 @@ export interface ViewStorage {
 }
 
 /**
- * Reshapes and transposes are views in PyTorch: they launch nothing and share memory. Of a transposed tensor that a reshape
- * must copy the time is charged (`stridedCopies.ts`), and its memory is taken to be shared; what an expanded tensor repeats
- * is written out by a reshape that puts repeated axes and others into one. The parts that `split`, `chunk` and slices give
- * are views too: who keeps one keeps the whole. `isCast` tells of an operator whether it gives another type than it takes.
+ * Reshapes and transposes are views in PyTorch: they launch nothing and share memory. What a reshape makes of a transposed
+ * tensor that no strides can show lies in memory of its own (`stridedCopies.ts` charges the time); what an expanded tensor
+ * repeats is written out by a reshape that puts repeated axes and others into one. The parts that `split`, `chunk` and slices give
+ * are views too: who keeps one keeps the whole. `isCast` tells of an operator whether it gives another type than it takes,
+ * and `liesInOrder` whether what it makes lies in memory as its axes say: fused attention writes heads innermost.
  */
-export function viewStorage(training: TrainingGraph, isCast: (operator: Operator) => boolean): ViewStorage {
+export function viewStorage(
+  training: TrainingGraph,
+  { isCast, liesInOrder }: Record<'isCast' | 'liesInOrder', (operator: Operator) => boolean>,
+): ViewStorage {
   const { graph } = training.analysis;
   const roots = new Map<string, string>();
   const copies = new Set<number>();
   /** Strides of what was expanded and not written out since; the rest lies in order. */
   const strides = new Map<string, readonly number[]>();
+  /** How a transposed tensor lies whose source lies in order. */
+  const transposed = new Map<string, Strided>();
   for (const operator of graph.operators) {
     const cost = training.costs[operator.index];
     const [source] = operator.inputs;
@@ -36,7 +43,8 @@ export function viewStorage(training: TrainingGraph, isCast: (operator: Operator
       continue;
     }
     const [output] = operator.outputs;
-    if (output === undefined || !isView(cost, operator)) continue;
+    if (output === undefined) continue;
+    if (!isView(cost, operator) && !showsPositions(training, operator, cost, [source, output])) continue;
     if (isCast(operator)) {
       copies.add(operator.index);
       continue;
@@ -50,8 +58,20 @@ export function viewStorage(training: TrainingGraph, isCast: (operator: Operator
       continue;
     }
     const expanded = strides.get(source);
+    const swapped = transposed.get(source);
+    if (view === 'permute' && root === source && expanded === undefined) {
+      const maker = graph.operators[graph.values.get(source)?.producer ?? -1];
+      const lies = permutedStrides(operator, from);
+      if (lies !== undefined && (maker === undefined || liesInOrder(maker))) transposed.set(output, lies);
+    }
+    if (swapped !== undefined && view !== 'permute' && sizeOf(from) === sizeOf(to)) {
+      if (!isViewable(swapped, to)) continue;
+      if (operator.type === 'Identity') transposed.set(output, swapped);
+    }
     if (expanded === undefined) {
-      if (sizeOf(from) === sizeOf(to) || view === 'slice') roots.set(output, root);
+      // A look-up that is a view takes one entry: `x[:, 0]`.
+      const isPart = view === 'slice' || hasTrait(operator, 'looks-up');
+      if (sizeOf(from) === sizeOf(to) || isPart) roots.set(output, root);
     } else if (view !== 'permute' && sizeOf(from) === sizeOf(to)) {
       if (!isViewable({ sizes: from, strides: expanded }, to)) copies.add(operator.index);
       else {
@@ -66,6 +86,18 @@ export function viewStorage(training: TrainingGraph, isCast: (operator: Operator
 
 export const isView = (cost: KnownCost, operator: Operator): boolean =>
   cost.class === 'view' || inPyTorch(operator)?.view === 'permute';
+
+/** Positions computed from shapes alone launch nothing, but where they index something, they are kept as they lie. */
+function showsPositions(
+  { tensors }: TrainingGraph,
+  operator: Operator,
+  cost: KnownCost,
+  [source, output]: readonly [string, string],
+): boolean {
+  const [from, to] = [tensors.get(source)?.elementType, tensors.get(output)?.elementType];
+  if (cost.class !== 'shape' || to === undefined || from !== to || !isInteger(to)) return false;
+  return inPyTorch(operator)?.view === 'expand' || hasTrait(operator, 'casts');
+}
 
 const sizeOf = (shape: readonly number[]): number => shape.reduce((total, size) => total * size, 1);
 

@@ -20,6 +20,8 @@ export interface SpecOfConfig {
   readonly text: string | undefined;
   /** Dimensions that the spec has. */
   readonly dimensions: readonly string[];
+  /** Tokens of a sequence, which a config does not say; absent where the model reads none. */
+  readonly length?: number;
   readonly issues: readonly Issue[];
 }
 
@@ -50,7 +52,7 @@ function specOf(config: HuggingFaceConfig, name: string, sizes: Sizes): SpecOfCo
     const near = nearestName(config.type, Object.keys(types));
     return failed(
       'config/unknown-type',
-      `No architecture is known for the \`model_type\` "${config.type}"${near === undefined ? '' : `, only for "${near}"`}: export the model with \`torch.onnx.export\``,
+      `No architecture is known for the \`model_type\` "${config.type}"${near === undefined ? '' : `, only for "${near}"`}: export the model with \`layercost export\` or \`torch.onnx.export\``,
     );
   }
   return specBy(write, fields, nameOf(config, name), sizes, []);
@@ -67,7 +69,7 @@ function specBy(
   if (architecture !== undefined && !knownClasses.test(architecture)) {
     return failed(
       'config/unknown-type',
-      `The head of the class ${JSON.stringify(architecture.slice(0, 80))} is not known: export the model with \`torch.onnx.export\``,
+      `The head of the class ${JSON.stringify(architecture.slice(0, 80))} is not known: export the model with \`layercost export\` or \`torch.onnx.export\``,
     );
   }
   const parts = write(fields, name);
@@ -84,7 +86,8 @@ function specBy(
   const dimensions = Object.keys(parts.dims);
   const known = Object.entries(sizes).filter(([dimension]) => dimensions.includes(dimension));
   const dims = { ...parts.dims, ...Object.fromEntries(known) };
-  return { text: specText({ ...parts, dims, comments }), dimensions, issues };
+  const length = typeof dims.seq === 'number' ? { length: dims.seq } : {};
+  return { text: specText({ ...parts, dims, comments }), dimensions, issues, ...length };
 }
 
 /** Ends of the names of classes whose head the types here write. */

@@ -1,26 +1,31 @@
 /** `textDocument/codeAction`: quick fixes. The saving of a fix is found by costing the text with it. */
 
 import * as lsp from 'vscode-languageserver';
+import { describeOperator } from '../../formats/custom-operators/describeOperator.ts';
 import { diagnostics } from '../../language/diagnostics.ts';
 import type { Fix } from '../../language/fix.ts';
 import { changeScenario } from '../../language/layer-spec/changeScenario.ts';
 import { layerSpecFixes } from '../../language/layer-spec/fixes/layerSpecFixes.ts';
 import { readSpecText } from '../../language/layer-spec/specText.ts';
 import { caffeFixes, onnxTextFixes } from '../../language/nearestFixes.ts';
+import { operatorSketches, type SketchedDiagnostic } from '../../language/onnx-text/operatorSketches.ts';
 import { dimensionFixes, findingSettingFixes, type SettingFix } from '../../language/settingFixes.ts';
 import { differenceOf } from '../../language/textEdit.ts';
 import { type Range, splitLines } from '../../language/textLines.ts';
+import { customOperatorsFile } from '../../model/declaredOperator.ts';
 import { commands, type InitializationOptions, languageIds } from '../../protocol.ts';
 import { stopIfCancelled } from '../answer.ts';
 import { languageOf } from '../languageOf.ts';
+import type { ServerContext } from '../serverContext.ts';
 import { toDiagnostic, toTextEdits } from '../toProto.ts';
-import { modelBehind } from '../virtualText.ts';
+import { modelBehind, resolvePath } from '../virtualText.ts';
 import type { Request } from './request.ts';
 import { isOfText } from './scenario.ts';
 
 export const codeActions: Request = {
   capabilities: () => ({ codeActionProvider: { codeActionKinds: [lsp.CodeActionKind.QuickFix] } }),
-  serve: ({ connection, handler, session, texts, documents, includes }) => {
+  serve: (server) => {
+    const { connection, handler, session, texts, documents, includes } = server;
     connection.onCodeAction(
       handler('quick fixes', [], async ({ textDocument, range, context }: lsp.CodeActionParams, token) => {
         const { uri } = textDocument;
@@ -65,7 +70,8 @@ export const codeActions: Request = {
             ...(preferred ? { isPreferred: true } : {}),
           }),
         );
-        return [...textActions, ...settingActions];
+        const describing = await descriptionActions(server, uri, operatorSketches(view, here));
+        return [...textActions, ...settingActions, ...describing];
       }),
     );
   },
@@ -93,6 +99,40 @@ function toSettingAction(
   }
   const command = { title, command: commands.changeScenario, arguments: [uri, change, model ?? null] };
   return options.hasCommands === true ? [{ ...action, command }] : [];
+}
+
+/** Edits of the file that describes custom operators beside the model, which may have to be made. */
+async function descriptionActions(
+  { session, includes, texts }: ServerContext,
+  uri: string,
+  sketches: readonly SketchedDiagnostic[],
+): Promise<readonly lsp.CodeAction[]> {
+  const model = modelBehind(uri) ?? uri;
+  const file = resolvePath(model, customOperatorsFile);
+  const { documentChanges, resourceOperations = [] } = session.client.workspace?.workspaceEdit ?? {};
+  if (sketches.length === 0 || file === undefined || documentChanges !== true) return [];
+  await includes.load(model, [customOperatorsFile]);
+  const before = includes.reader(model)(customOperatorsFile);
+  if (before === undefined && !resourceOperations.includes(lsp.ResourceOperationKind.Create)) return [];
+  return sketches.flatMap(({ diagnostic, sketch }) => {
+    const text = describeOperator(before ?? '', sketch);
+    if (text === undefined) return [];
+    const edit = differenceOf(before ?? '', text);
+    if (edit === undefined) return [];
+    const change = lsp.TextDocumentEdit.create(
+      { uri: file, version: texts.get(file)?.version ?? null },
+      toTextEdits(splitLines(before ?? ''), [edit]),
+    );
+    const made = before === undefined ? [lsp.CreateFile.create(file, { ignoreIfExists: true })] : [];
+    return [
+      {
+        title: `Describe \`${sketch.key}\` in ${customOperatorsFile}`,
+        kind: lsp.CodeActionKind.QuickFix,
+        diagnostics: [toDiagnostic(diagnostic, session.options)],
+        edit: { documentChanges: [...made, change] },
+      },
+    ];
+  });
 }
 
 function touch(one: Range, other: lsp.Range): boolean {

@@ -5,16 +5,22 @@ import { measuredLines } from '../../benchmark/measuredLines.ts';
 import type { ModelEstimate } from '../../estimate/estimateModel.ts';
 import { stepCharts } from '../../estimate/figures/stepCharts.ts';
 import { optionsWithoutEffect } from '../../estimate/optionEffects.ts';
+import { counted } from '../../estimate/report/counted.ts';
+import { glanceAt } from '../../estimate/report/glance.ts';
 import { makeReport as reportOfStep } from '../../estimate/report/makeReport.ts';
 import { type MeasuredPart, renderHtml } from '../../estimate/report/renderHtml.ts';
 import { renderMarkdown } from '../../estimate/report/renderMarkdown.ts';
 import { renderTable } from '../../estimate/report/renderTable.ts';
+import type { Report } from '../../estimate/report/report.ts';
 import { renderScalingMarkdown, renderScalingText } from '../../estimate/scaling/renderScaling.ts';
 import { scaleEstimate } from '../../estimate/scaling/scaleEstimate.ts';
+import { tryScenario } from '../../estimate/what-if/tryScenario.ts';
+import { type WhatIfChoice, whatIfChoices } from '../../estimate/what-if/whatIfChoices.ts';
 import { type ModelView, viewOfModel } from '../../language/modelView.ts';
+import { formatRate } from '../../model/format.ts';
 import type { StepCost } from '../../model/stepCost.ts';
 import type { Steps } from '../../model/steps.ts';
-import { makeReport, type ReportParams, type ReportResult } from '../../protocol.ts';
+import { makeReport, type ReportParams, type ReportResult, type TriedScenario } from '../../protocol.ts';
 import { runSteps } from '../runSteps.ts';
 import type { Request } from './request.ts';
 
@@ -35,9 +41,10 @@ export const report: Request = {
 /** A report is one step; a scaling curve takes one for each number of GPUs. */
 function* reportOf(
   view: ModelView,
-  { page, format, nonce }: Pick<ReportParams, 'page' | 'format' | 'nonce'>,
+  { page, format, nonce, change = {} }: Pick<ReportParams, 'page' | 'format' | 'nonce' | 'change'>,
 ): Steps<ReportResult> {
-  const { opened, cost, costed, issues } = view.estimate;
+  const estimate = tryScenario(view.estimate, change) ?? view.estimate;
+  const { opened, cost, costed, issues } = estimate;
   const { name, analysis } = opened;
   if (cost === undefined || analysis === undefined || !costed) {
     const errors = issues.filter((issue) => issue.severity === 'error').map(({ message }) => message);
@@ -48,24 +55,66 @@ function* reportOf(
       refusal: `${name} has no ${page === 'report' ? 'report' : 'scaling curve'}, because no part of it could be costed: ${errors[0] ?? 'the log has the details'}`,
     };
   }
-  if (page === 'scaling') return yield* scalingOf(view.estimate, format);
-  const report = reportOfStep(opened, analysis, cost, [...issues, ...optionsWithoutEffect(view.estimate)]);
-  const measured = measuredPart(view, cost);
+  if (page === 'scaling') return yield* scalingOf(estimate, format);
+  const report = reportOfStep(opened, analysis, cost, [...issues, ...optionsWithoutEffect(estimate)]);
+  const measured = estimate === view.estimate ? measuredPart(view, cost) : undefined;
   if (format !== 'html') {
     const text = format === 'markdown' ? renderMarkdown(report) : renderTable(report);
     return { name, text: [text, ...measuredSection(measured, format)].join('\n') };
   }
   yield;
-  const scaling = yield* scaleEstimate(view.estimate);
+  const scaling = yield* scaleEstimate(estimate);
+  const choices = whatIfChoices(estimate);
+  const written = valuesOf(whatIfChoices(view.estimate));
   return {
     name,
-    text: renderHtml(report, stepCharts(view.estimate, report, scaling), nonce, measured),
+    text: renderHtml(report, stepCharts(estimate, report, scaling), nonce, {
+      ...(measured === undefined ? {} : { measured }),
+      whatIf: { choices, written },
+    }),
+    tried: triedOf(report, estimate, valuesOf(choices)),
     layerLines: view.rows.map(({ layers, line, lines }) => ({
       layers: layers.map((layer) => layer.name),
       lines: [line, ...lines.filter((each) => each !== line)],
     })),
   };
 }
+
+const valuesOf = (choices: readonly WhatIfChoice[]): Readonly<Record<string, string>> =>
+  Object.fromEntries(choices.map(({ key, value }) => [key, value]));
+
+function triedOf(
+  report: Report,
+  { cost }: ModelEstimate,
+  values: Readonly<Record<string, string>>,
+): TriedScenario {
+  const { throughput, tokenThroughput } = report.totals;
+  const [step] = glanceAt(report);
+  const rate =
+    tokenThroughput == null ? formatRate(throughput ?? Number.NaN) : formatRate(tokenThroughput, 'tokens');
+  return {
+    label: labelOf(values),
+    result: throughput === null ? `${step?.value}` : `${step?.value}, ${rate}`,
+    values,
+    throughput,
+    fits: cost?.fits !== 'no',
+  };
+}
+
+/** `dgx-h100, 64 GPUs, batch 16, bf16, pytorch-ddp`. */
+function labelOf(values: Readonly<Record<string, string>>): string {
+  return Object.entries(values)
+    .filter(([key, value]) => key !== 'checkpoint' || value !== 'none')
+    .map(([key, value]) => labels[key]?.(value) ?? value)
+    .join(', ');
+}
+
+/** Of values that do not explain themselves. */
+const labels: Readonly<Record<string, (value: string) => string>> = {
+  gpus: (value) => counted(Number(value), 'GPU'),
+  batch: (value) => `batch ${value}`,
+  checkpoint: (value) => `checkpoint ${value}`,
+};
 
 /** Layer by layer what was measured, beside what is predicted for the device that ran where it has a profile. */
 function measuredPart({ measurements, costOfDevice }: ModelView, cost: StepCost): MeasuredPart | undefined {
@@ -74,7 +123,10 @@ function measuredPart({ measurements, costOfDevice }: ModelView, cost: StepCost)
   const isOf = costOfDevice === undefined ? ', not the device that ran' : ', as ran';
   return {
     intro: `Measured on ${measurements.origin}. Predicted for ${predicted.gpu}${isOf}.`,
-    lines: measuredLines(compareMeasured(predicted, measurements), costOfDevice !== undefined),
+    lines: [
+      ...measuredLines(compareMeasured(predicted, measurements), costOfDevice !== undefined),
+      ...(measurements.notes ?? []),
+    ],
   };
 }
 

@@ -13,6 +13,7 @@ import type {
   InferenceContext,
   OperatorCost,
   OperatorDefinition,
+  SavedTensor,
 } from '../definition.ts';
 import { type DimensionMap, unknownMap } from '../dimensionMap.ts';
 import { mapOfLabels } from '../dimensions/labels.ts';
@@ -168,7 +169,11 @@ function einsumCost(context: CostContext): OperatorCost {
       ? [savedInput(index)]
       : [],
   );
-  return cost(kernelClass, forward, { data, weight, saved });
+  const between: readonly SavedTensor[] =
+    intermediates === 0 || saved.length === 0
+      ? []
+      : [{ kind: 'extra', name: 'products', traffic: float32Traffic(intermediates) }];
+  return cost(kernelClass, forward, { data, weight, saved: [...saved, ...between] });
 }
 
 /** Multiply-adds of contracting from the left, and elements of the tensors in between. */

@@ -103,6 +103,7 @@ const batchNormalization = define({
       operations: training ? 8 : 2,
       reads: training ? 2 : 1,
       statistics: 2 * channels,
+      isAffine: !training,
     });
   },
 });
@@ -335,6 +336,8 @@ export function normalizationCost(
     readonly reads: number;
     /** float32 numbers kept beside the input. */
     readonly statistics: number;
+    /** Statistics are given, so that forward scales and shifts each element by itself. */
+    readonly isAffine?: boolean;
     /** Input that is added before; its gradient is that of input 0, and what is kept is the sum. */
     readonly residual?: number;
   },
@@ -350,13 +353,14 @@ export function normalizationCost(
     context.output(index + 1),
   );
   // Statistics over batches and images are gathered in a pass of their own; other normalizations go row by row.
-  const rows = kind.reads > 1 ? {} : { rowLength: rowLengthOf(context, input) };
+  const rows = kind.reads > 1 || kind.isAffine === true ? {} : { rowLength: rowLengthOf(context, input) };
+  const kernelClass = kind.isAffine === true ? 'elementwise' : 'normalization';
   const forward = work({
     operations: kind.operations * input.elements,
     traffic: addTraffic(trafficOf(input, output, ...more), again, parameters),
     ...rows,
   });
-  if (!needsGradient(context)) return cost('normalization', forward);
+  if (!needsGradient(context)) return cost(kernelClass, forward);
   const statistics: SavedTensor = {
     kind: 'extra',
     name: 'statistics',
@@ -383,7 +387,7 @@ export function normalizationCost(
           kernels: index === (kind.residual ?? 0) + 1 ? 1 : 0,
         });
   });
-  return cost('normalization', forward, {
+  return cost(kernelClass, forward, {
     data,
     weight,
     saved: [normalized(context, output, kind.residual), ...(kind.statistics > 0 ? [statistics] : [])],

@@ -72,7 +72,7 @@ const cells: readonly Cell[] = [
       weight('P'),
     ],
     pytorch: { layer: 'LSTM', autocast: 'half' },
-    runner: noRule.unwritten,
+    runner: { rule: 'LSTM' },
   },
   {
     type: 'GRU',
@@ -81,7 +81,7 @@ const cells: readonly Cell[] = [
     documentation: 'gated recurrent units over a sequence (ONNX Operators, GRU-22)',
     inputs: [data('X'), weight('W'), weight('R'), weight('B'), detached('sequence_lens'), data('initial_h')],
     pytorch: { layer: 'GRU', autocast: 'half' },
-    runner: noRule.unwritten,
+    runner: { rule: 'GRU' },
   },
   {
     type: 'RNN',
@@ -90,7 +90,7 @@ const cells: readonly Cell[] = [
     documentation: 'simple recurrent units over a sequence (ONNX Operators, RNN-22)',
     inputs: [data('X'), weight('W'), weight('R'), weight('B'), detached('sequence_lens'), data('initial_h')],
     pytorch: { layer: 'RNN', autocast: 'half' },
-    runner: noRule.unwritten,
+    runner: { rule: 'RNN' },
   },
 ];
 

@@ -9,7 +9,7 @@ import { contradict } from '../vocabulary/broadcast.ts';
 import { content, gatherContent, positionOf } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';
 import { data, variadic } from '../vocabulary/facts.ts';
-import { copyCost } from '../vocabulary/movement.ts';
+import { copyCost, viewCost } from '../vocabulary/movement.ts';
 import {
   elementTypeOf,
   mismatch,
@@ -29,7 +29,9 @@ export const concat = define({
   runner: { rule: 'Concat' },
   infer: inferConcat,
   dimensions: (context) => concatMap(context),
-  cost: (context) => copyCost(context, { gradientIsView: true }),
+  // Exporters join the indices of `x[index]`, of which there is often one; their optimizers leave that out.
+  cost: (context) =>
+    context.inputCount === 1 ? viewCost(context) : copyCost(context, { gradientIsView: true }),
 });
 
 export function inferConcat(context: InferenceContext): Inference {

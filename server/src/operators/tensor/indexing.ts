@@ -14,6 +14,7 @@ import type {
   InferenceContext,
   OperatorCost,
   OperatorDefinition,
+  SavedTensor,
 } from '../definition.ts';
 import {
   gatherElementsMap,
@@ -84,7 +85,12 @@ const gatherElements = define({
   },
   dimensions: gatherElementsMap,
   cost: (context) =>
-    copyCost(context, { read: context.output(0)?.elements ?? 0, saved: [savedInput(1)], scatters: true }),
+    copyCost(context, {
+      read: context.output(0)?.elements ?? 0,
+      // PyTorch tools/autograd/derivatives.yaml, `gather_backward(grad, self, dim, index, sparse_grad)`.
+      saved: [savedInput(0), savedInput(1)],
+      scatters: true,
+    }),
 });
 
 const gatherND = define({
@@ -128,9 +134,24 @@ const scatters = (['ScatterElements', 'Scatter', 'ScatterND', 'TensorScatter'] a
       ScatterND: scatterNDMap,
       TensorScatter: tensorScatterMap,
     }[type],
-    cost: (context) => copyCost(context, { saved: [savedInput(1)] }),
+    cost: (context) => copyCost(context, { saved: savedByScatter(context, type) }),
   }),
 );
+
+/**
+ * What backward of a scatter reads (PyTorch 2.13 tools/autograd/derivatives.yaml). `scatter_reduce` keeps all it takes and gives,
+ * `index_add` its source, `scatter`, `scatter_add` and `index_put` the positions alone.
+ *
+ * Exporters write two functions alike. A sum by `ScatterElements` is taken as `scatter_add`, which libraries of graph networks
+ * call, not as `scatter_reduce`; a sum by `ScatterND` along one axis as `index_add`, not as `index_put(accumulate=True)`.
+ */
+function savedByScatter(context: CostContext, type: string): readonly SavedTensor[] {
+  const reduction = context.string('reduction', 'none');
+  if (type === 'ScatterElements' && reduction !== 'none' && reduction !== 'add')
+    return [savedInput(0), savedInput(1), savedInput(2), savedOutput(0)];
+  const isIndexAdd = type === 'ScatterND' && reduction === 'add' && context.input(1)?.dimensions.at(-1) === 1;
+  return isIndexAdd ? [savedInput(1), savedInput(2)] : [savedInput(1)];
+}
 
 const topK = define({
   type: 'TopK',

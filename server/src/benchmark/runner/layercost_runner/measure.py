@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from typing import Any, Callable, Optional, Sequence
+from typing import Any, Callable, ContextManager, Optional, Sequence
 
-from .device import Clock
+import torch
+from torch import Tensor
+
+from .device import Clock, Device
+from .plan import Plan
 
 Marks = Sequence[Any]
 
@@ -64,3 +69,18 @@ def intervals(
     clock.synchronize()
     spans = len(runs[0]) - 1
     return [[clock.seconds(marks[span], marks[span + 1]) for marks in runs] for span in range(spans)]
+
+
+def warm_ups(device: Device) -> int:
+    """A GPU compiles and chooses kernels and raises its clock; the processor only fills its caches."""
+    return 3 if device.kind == "cuda" else 1
+
+
+def fixed_gradients(outputs: Sequence[Tensor]) -> list[Tensor]:
+    """One dense gradient per output that takes one, in order."""
+    return [torch.randn_like(output.detach()) for output in outputs if output.requires_grad]
+
+
+def gradients_of(plan: Plan) -> ContextManager[Any]:
+    """Whether autograd records what runs."""
+    return contextlib.nullcontext() if plan.training else torch.no_grad()

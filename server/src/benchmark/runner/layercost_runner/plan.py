@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, Optional, Sequence, Union
 
-PLAN_VERSION = 2
+PLAN_VERSION = 3
 
 Number = Union[int, float]
 
@@ -50,6 +50,15 @@ class Layer:
 
 
 @dataclass(frozen=True)
+class Recomputed:
+    """Operators that backward recomputes together."""
+
+    operators: tuple[int, ...]
+    #: What is kept beside what goes in: nothing, matmuls, alternate matmuls.
+    keeping: str
+
+
+@dataclass(frozen=True)
 class Plan:
     model: str
     batch: int
@@ -67,12 +76,17 @@ class Plan:
     #: fp32, half, or half-with-copy: the optimizer updates a copy in fp32.
     weights: str
     conv_tf32: bool
+    #: Before each timing of a layer: cold or hot.
+    caches: str
     budget_seconds: float
     opset: int
     values: dict[str, Value]
     operators: tuple[Operator, ...]
     layers: tuple[Layer, ...]
     outputs: tuple[str, ...]
+    recomputed: tuple[Recomputed, ...]
+    #: Whether they are recomputed to the end (`use_reentrant` of torch.utils.checkpoint).
+    reentrant: bool
     produced: frozenset[str] = field(default_factory=frozenset)
 
     @property
@@ -128,12 +142,17 @@ def _read(given: dict[str, Any]) -> Plan:
         adds_gradients=given["addsGradients"],
         weights=given["weights"],
         conv_tf32=given["convTf32"],
+        caches=given["caches"],
         budget_seconds=float(given["budgetSeconds"]),
         opset=given["opset"],
         values=values,
         operators=operators,
         layers=layers,
         outputs=tuple(given["outputs"]),
+        recomputed=tuple(
+            Recomputed(operators=tuple(entry["operators"]), keeping=entry["keeping"]) for entry in given["recomputed"]
+        ),
+        reentrant=given["reentrant"],
         produced=frozenset(name for operator in operators for name in operator.outputs if name),
     )
 

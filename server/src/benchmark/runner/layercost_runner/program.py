@@ -18,6 +18,9 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode, resolve_name
 
+from .checkpoint import checkpointed
+from .source import Region, Statement, lines_of, written_function
+
 #: Names of torch in a program.
 PREAMBLE = "import torch\n"
 
@@ -34,28 +37,22 @@ class Program:
     run: Callable[..., list[Tensor]]
 
 
-def record(run: Callable[[Callable[[str], None]], Sequence[Tensor]], inputs: Mapping[str, Tensor]) -> Program:
+def record(run: Callable[[Recorder], Sequence[Tensor]], inputs: Mapping[str, Tensor]) -> Program:
     """
-    Runs once and writes down what torch was called with. `run` is given a function that takes comments, and returns the
-    results; `inputs` are the tensors that are there before.
+    Runs once and writes down what torch was called with. `run` may tell the recorder what the calls belong to, and
+    returns the results; `inputs` are the tensors that are there before.
     """
-    recorder = _Recorder(inputs)
+    recorder = Recorder(inputs)
     with recorder:
-        results = run(recorder.comment)
+        results = run(recorder)
     return recorder.program([recorder.name_of(result) for result in results])
 
 
-@dataclass
-class _Statement:
-    text: str
-    reads: tuple[str, ...]
-    writes: tuple[str, ...]
-
-
 @dataclass(eq=False)
-class _Recorder(TorchFunctionMode):
+class Recorder(TorchFunctionMode):
     inputs: Mapping[str, Tensor]
-    _statements: list[_Statement] = field(default_factory=list)
+    _region: Optional[Region] = None
+    _statements: list[Statement] = field(default_factory=list)
     #: Variables by the identity of their tensor, for as long as it lives.
     _variables: dict[int, str] = field(default_factory=dict)
     _watches: dict[int, Any] = field(default_factory=dict)
@@ -74,7 +71,15 @@ class _Recorder(TorchFunctionMode):
                 self._inputs[variable] = name
 
     def comment(self, text: str) -> None:
-        self._statements.append(_Statement(f"# {' '.join(text.split())}", (), ()))
+        """What the following calls are."""
+        self._add(f"# {' '.join(text.split())}", (), ())
+
+    def enter(self, region: Optional[Region]) -> None:
+        """The following calls are recomputed in backward, together; or none of them is."""
+        self._region = region
+
+    def _add(self, text: str, reads: Sequence[str], writes: Sequence[str]) -> None:
+        self._statements.append(Statement(text, tuple(reads), tuple(writes), self._region))
 
     def name_of(self, tensor: Tensor) -> str:
         variable = self._variables.get(id(tensor))
@@ -99,35 +104,19 @@ class _Recorder(TorchFunctionMode):
                 self._watch(tensor, known)
             writes.append(known)
         target = writes[0] if isinstance(result, Tensor) else _unpacked(result, iter(writes))
-        self._statements.append(_Statement(f"{target} = {text}", tuple(reads), tuple(writes)))
+        self._add(f"{target} = {text}", reads, writes)
         return result
 
     def program(self, results: Sequence[str]) -> Program:
-        lines = self._lines(results)
-        read = {*results, *(name for statement in self._statements for name in statement.reads)}
+        functions, statements = checkpointed(self._statements, results, self._inputs)
+        read = {*results, *(name for statement in statements for name in statement.reads)}
         inputs = [variable for variable in self._inputs if variable in read]
         aliases = [f"{alias} = {path}" for alias, path in self._functions.items()]
-        body = "\n".join(f"    {line}" for line in lines)
-        source = f"{PREAMBLE}\n" + "\n".join(aliases) + f"\n\n\ndef forward({', '.join(inputs)}):\n{body}\n"
+        source = "\n".join([PREAMBLE, *aliases, *functions, "", ""])
+        source += written_function("forward", inputs, lines_of(statements, results, inputs), f"[{', '.join(results)}]")
         space: dict[str, Any] = {}
         exec(compile(source, "<layercost step>", "exec"), space)  # noqa: S102 - written here, from the plan's own calls
         return Program(source, tuple(self._inputs[variable] for variable in inputs), space["forward"])
-
-    def _lines(self, results: Sequence[str]) -> list[str]:
-        """The statements, with what nobody reads any more let go of, as a function that returns lets go of it."""
-        last: dict[str, int] = {}
-        for index, statement in enumerate(self._statements):
-            for name in (*statement.reads, *statement.writes):
-                last[name] = index
-        kept = {*results, *self._inputs}
-        lines = []
-        for index, statement in enumerate(self._statements):
-            lines.append(statement.text)
-            names = dict.fromkeys((*statement.reads, *statement.writes))
-            gone = [name for name in names if last[name] == index and name not in kept]
-            if gone:
-                lines.append(f"del {', '.join(gone)}")
-        return [*lines, f"return [{', '.join(results)}]"]
 
     def _watch(self, tensor: Tensor, variable: str) -> None:
         identity = id(tensor)
@@ -142,7 +131,7 @@ class _Recorder(TorchFunctionMode):
     def _variable_for(self, name: str) -> str:
         """`layer1.0.weight` as Python can say it, unlike any other, and unlike what the program itself computes."""
         word = re.sub(r"\W+", "_", name).strip("_") or "tensor"
-        if word[0].isdigit() or keyword.iskeyword(word) or re.fullmatch(r"v\d+|torch|forward", word):
+        if word[0].isdigit() or keyword.iskeyword(word) or re.fullmatch(r"v\d+|torch|forward|block_\d+", word):
             word = f"t_{word}"
         variable, count = word, 2
         while variable in self._inputs:

@@ -106,6 +106,11 @@ export const creationOperators: Readonly<Record<string, LowerAten>> = {
     return value === undefined || type === undefined ? undefined : [call.scalar(value, type)];
   },
   ...each(['arange.default', 'arange.start', 'arange.start_step'], range),
+  // Which places they are changes no cost.
+  ...each(
+    ['tril_indices.default', 'triu_indices.default'],
+    filled(() => 0),
+  ),
   'linspace.default': spaced,
   ...each(
     ['rand.default', 'rand_like.default', 'uniform_.default', 'uniform.default'],

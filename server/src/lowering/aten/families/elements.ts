@@ -133,7 +133,10 @@ export const elementOperators: Readonly<Record<string, LowerAten>> = {
   ...each(['sub.Tensor', 'sub_.Tensor', 'sub.Scalar'], sum('Sub')),
   ...each(['rsub.Scalar', 'rsub.Tensor'], sum('Sub', 'other')),
   ...each(['mul.Tensor', 'mul_.Tensor', 'mul.Scalar', 'multiply.Tensor'], binary('Mul')),
-  ...each(['div.Tensor', 'div_.Tensor', 'div.Scalar', 'true_divide.Tensor', 'div.Tensor_mode'], division),
+  ...each(
+    ['div.Tensor', 'div_.Tensor', 'div.out', 'div.Scalar', 'true_divide.Tensor', 'div.Tensor_mode'],
+    division,
+  ),
   ...each(['div.Scalar_mode', 'floor_divide.default', 'div_.Tensor_mode'], division),
   ...each(['remainder.Scalar', 'remainder.Tensor', 'fmod.Scalar', 'fmod.Tensor'], binary('Mod')),
   ...each(['maximum.default', 'max.other'], binary('Max')),

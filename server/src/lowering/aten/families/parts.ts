@@ -241,14 +241,16 @@ const scatter =
     return call.emit('ScatterElements', [self, places, ...updates], { axis, reduction: text(named) });
   };
 
-/** Rows added where an index of one axis says. */
-const indexAdd: LowerAten = (call) => {
-  const [self, places, source] = [call.tensor('self'), call.tensor('index'), call.tensor('source')];
-  if (self === undefined || places === undefined || source === undefined || (call.number('dim') ?? 0) !== 0)
-    return undefined;
-  const coordinates = call.emit('Unsqueeze', [places, call.integers([-1])]);
-  return call.emit('ScatterND', [self, ...coordinates, source], { reduction: text('add') });
-};
+/** Rows added, or written, where an index of the first axis says. */
+const toRows =
+  (reduction: string): LowerAten =>
+  (call) => {
+    const [self, places, source] = [call.tensor('self'), call.tensor('index'), call.tensor('source')];
+    if (self === undefined || places === undefined || source === undefined || (call.number('dim') ?? 0) !== 0)
+      return undefined;
+    const coordinates = call.emit('Unsqueeze', [places, call.integers([-1])]);
+    return call.emit('ScatterND', [self, ...coordinates, source], { reduction: text(reduction) });
+  };
 
 const triangle =
   (upper: number): LowerAten =>
@@ -309,7 +311,8 @@ export const partOperators: Readonly<Record<string, LowerAten>> = {
   ...each(['index.Tensor', '_unsafe_index.Tensor'], index),
   ...each(['index_put.default', 'index_put_.default', '_unsafe_index_put.default'], indexPut),
   'index_select.default': indexSelect,
-  ...each(['index_add.default', 'index_add_.default'], indexAdd),
+  ...each(['index_add.default', 'index_add_.default'], toRows('add')),
+  ...each(['index_copy.default', 'index_copy_.default'], toRows('none')),
   'gather.default': gather,
   'slice_scatter.default': replaced(true),
   'select_scatter.default': replaced(false),

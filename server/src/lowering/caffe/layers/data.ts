@@ -263,7 +263,7 @@ function fromFiles(
       [channels ?? 3, ...depth, height, width],
       used,
       [],
-      channels === undefined ? assumedChannels : undefined,
+      channels === undefined ? assumedChannels : drawnSizeOf(layer, height, width),
     );
   }
   if (layer.type === 'HDF5Data' && height === undefined && width === undefined) {
@@ -303,12 +303,22 @@ function framesOf(layer: CaffeLayer, parameters: CaffeMessage | undefined): numb
   return frames !== undefined && frames > 1 ? frames : undefined;
 }
 
+/** Forks draw a size for each batch; the net is set up with the first (annotated_data_layer.cpp of MobileNet-YOLO). */
+function drawnSizeOf(layer: CaffeLayer, height: number, width: number): DataShapes['remark'] {
+  const sizes = messagesOf(messageOf(layer.fields, 'transform_param'), 'resize_param').map((size) =>
+    ['height', 'width'].map((name) => numberOf(size, name)).join(),
+  );
+  if (new Set(sizes).size < 2 || sizes[0] !== `${height},${width}`) return undefined;
+  const message = `Images are resized at random to one of ${sizes.length} sizes: the first, ${height} × ${width}, is costed`;
+  return { severity: 'information', message, unset: [] };
+}
+
 function imageSides(
   layer: CaffeLayer,
   parameters: CaffeMessage | undefined,
 ): readonly [height: number | undefined, width: number | undefined] {
   const transform = messageOf(layer.fields, 'transform_param');
-  const resize = messageOf(transform, 'resize_param');
+  const [resize] = messagesOf(transform, 'resize_param');
   const side = (crop: readonly string[], ...others: readonly (number | undefined)[]): number | undefined =>
     [
       numberOf(transform, 'crop_size'),

@@ -95,10 +95,11 @@ export const detectionLayers: readonly CaffeLayerDefinition[] = [
   },
   {
     type: 'RegionLoss',
-    aliases: ['YoloLoss', 'Yolov3', 'YoloV3Loss', 'EvalDetection', 'DetectionLoss'],
+    aliases: ['YoloLoss', 'Yolov3', 'GaussianYolov3', 'YoloV3Loss', 'EvalDetection', 'DetectionLoss'],
     documentation: 'Loss of a grid of boxes matched to the ground truth.',
-    source: 'region_loss_layer.cpp of the forks for YOLO',
+    source: 'region_loss_layer.cpp and yolov3_layer.cpp of the forks for YOLO',
     parameters: 'region_loss_param',
+    otherParameters: ['yolov3_param'],
     isLoss: true,
     readsOnHost: true,
     bottoms: [2, any],

@@ -37,6 +37,7 @@ function lowerProposals(call: CaffeCall): readonly Tensor[] | undefined {
     call.remark('caffe/data-shape', message, 'information', ['rois']);
   }
   onHost(call, 'Regions are chosen');
+  if (call.layer.type === 'FPNProposal' && call.tops > 1) return regionsOfLevels(call, count);
   const rows = rowsFor(call, count);
   return Array.from({ length: Math.max(1, call.tops) }, (_, index) =>
     call.fromHost(index, [rows, index === 0 ? 5 : 1]),
@@ -49,9 +50,31 @@ function lowerProposalTargets(call: CaffeCall): readonly Tensor[] | undefined {
   const message = `${count} sampled regions of an image are assumed, as in py-faster-rcnn`;
   call.remark('caffe/data-shape', message, 'information', ['sampled_rois']);
   onHost(call, 'Regions are sampled');
+  if (call.layer.type === 'FPNProposalTarget') return regionsOfLevels(call, count);
   return Array.from({ length: Math.max(1, call.tops) }, (_, index) =>
     index === 0 ? call.fromHost(0, [rowsFor(call, count), 5]) : call.fromHost(index),
   );
+}
+
+/** Levels of a feature pyramid that regions are given to by their size (fpn_utils.cpp of makefile/frcnn). */
+const pyramidLevels = 4;
+
+/** A top of regions for each level; further tops have the shapes that their readers need. */
+function regionsOfLevels(call: CaffeCall, count: number): readonly Tensor[] {
+  const message = `The regions are assumed to spread evenly over ${pyramidLevels} levels`;
+  call.remark('caffe/data-shape', message, 'information');
+  const rows = rowsFor(call, Math.ceil(count / pyramidLevels));
+  return Array.from({ length: call.tops }, (_, index) =>
+    index < pyramidLevels ? call.fromHost(index, [rows, 5]) : call.fromHost(index),
+  );
+}
+
+/** The regions of the third bottom, each moved by its own prediction. */
+function lowerDecodedBoxes(call: CaffeCall): readonly Tensor[] | undefined {
+  const shape = call.inputs[2]?.shape;
+  if (shape === undefined) return undefined;
+  onHost(call, 'Boxes are decoded');
+  return [call.fromHost(0, shape)];
 }
 
 function lowerTargets(call: CaffeCall): readonly Tensor[] | undefined {
@@ -106,12 +129,45 @@ export const hostLayers: readonly CaffeLayerDefinition[] = [
   },
   {
     type: 'Proposal',
-    aliases: ['RPN', 'RPNProposal', 'ProposalLayer', 'SimplerNMS', 'BoxOutput', 'BoxGroupOutput'],
+    aliases: [
+      'RPN',
+      'RPNProposal',
+      'ProposalLayer',
+      'SimplerNMS',
+      'BoxOutput',
+      'BoxGroupOutput',
+      'FrcnnProposal',
+      'FPNProposal',
+    ],
     documentation: 'Regions of interest from scores and shifts of anchors.',
-    source: 'proposal_layer.cpp of PVANET and of Intel Caffe',
+    source: 'proposal_layer.cpp of PVANET and of Intel Caffe; frcnn_proposal_layer.cpp of makefile/frcnn',
     parameters: 'proposal_param',
     ...hostLayer,
     lower: lowerProposals,
+  },
+  {
+    type: 'FrcnnProposalTarget',
+    aliases: ['FPNProposalTarget'],
+    documentation: 'Regions sampled for training, with their labels and targets.',
+    source: 'frcnn_proposal_target_layer.cpp and fpn_proposal_target_layer.cpp of makefile/frcnn',
+    ...hostLayer,
+    lower: lowerProposalTargets,
+  },
+  {
+    type: 'FrcnnAnchorTarget',
+    aliases: ['FPNAnchorTarget'],
+    documentation: 'Labels and targets of anchors.',
+    source: 'frcnn_anchor_target_layer.cpp of makefile/frcnn',
+    ...hostLayer,
+    lower: lowerTargets,
+  },
+  {
+    type: 'DecodeBBox',
+    documentation: 'Regions moved by the predictions for them.',
+    source: 'decode_bbox_layer.cpp of Cascade R-CNN, as in makefile/frcnn',
+    parameters: 'bbox_reg_param',
+    ...hostLayer,
+    lower: lowerDecodedBoxes,
   },
   {
     type: 'DetectionOutput',

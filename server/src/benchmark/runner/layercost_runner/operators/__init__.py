@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from . import attention, elementwise, movement, neural, reduction
+from . import attention, elementwise, movement, neural, recurrent, reduction
 from .call import Call, Rule, Unsupported, rules
 
 __all__ = ["Call", "Rule", "Unsupported", "find_rule"]
 
 # Importing a module fills the table; naming the modules here keeps that visible.
-_modules = (attention, elementwise, movement, neural, reduction)
+_modules = (attention, elementwise, movement, neural, recurrent, reduction)
 
 
 def find_rule(domain: str, operator_type: str) -> Rule:

@@ -127,7 +127,10 @@ def gather(call: Call) -> Tensor:
 @operator("GatherElements")
 def gather_elements(call: Call) -> Tensor:
     x, indices = call[0], call[1].long()
-    axis = call.attribute("axis", 0)
+    axis = call.attribute("axis", 0) % x.dim()
+    # Tables that exporters looked up for one sample serve all.
+    sizes = [size if have == 1 and at != axis else have for at, (have, size) in enumerate(zip(x.shape, indices.shape))]
+    x = x.expand(sizes) if sizes != list(x.shape) else x
     return torch.gather(x, axis, torch.where(indices < 0, indices + x.shape[axis], indices))
 
 

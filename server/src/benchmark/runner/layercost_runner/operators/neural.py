@@ -233,6 +233,9 @@ def log_softmax(call: Call) -> Tensor:
 def softmax_cross_entropy_loss(call: Call) -> Outputs:
     scores, labels = call[0], call[1].long()
     # ONNX has classes on axis 1. A loss that was added to a language model has them last, with a label for each token.
+    # Caffe's score images of one pixel, with a label for each image.
+    if labels.dim() == 1 and scores.dim() > 2 and scores.shape[2:].numel() == 1:
+        scores = scores.flatten(1)
     if labels.shape != scores.shape[:1] + scores.shape[2:]:
         scores, labels = scores.flatten(0, -2), labels.flatten()
     options = {

@@ -1,0 +1,179 @@
+/** `Layercost: Cost This Model`: a class or function of a Python file becomes a model that is open, with costs on its lines. */
+
+import * as vscode from 'vscode';
+import type { BaseLanguageClient } from 'vscode-languageclient';
+import {
+  commands,
+  type ExportProgressParams,
+  type ExportPythonParams,
+  type ExportPythonResult,
+  exportProgress,
+  exportPython,
+  onnxEditor,
+} from '../../server/src/protocol.ts';
+import { interpreterOf } from './pythonInterpreter.ts';
+import { definitionAt, modelClasses } from './pythonModels.ts';
+import { tellRefusal } from './refusal.ts';
+
+export function registerCostThisModel(
+  client: BaseLanguageClient,
+  started: Promise<void>,
+  canRun: boolean,
+  remembered: vscode.Memento,
+  log: vscode.LogOutputChannel,
+): vscode.Disposable {
+  const command = vscode.commands.registerCommand(
+    commands.costThisModel,
+    async (uri?: unknown, name?: unknown) => {
+      const problem = refuse(canRun);
+      if (problem !== undefined) return tellRefusal(problem, log);
+      const document = await documentOf(uri);
+      if (document === undefined) {
+        vscode.window.showInformationMessage(vscode.l10n.t('Open a Python file with a model first.'));
+        return;
+      }
+      const chosen = typeof name === 'string' ? name : await chooseModel(document);
+      if (chosen === undefined) return;
+      // Python reads the file, not the editor.
+      if (document.isDirty) await document.save();
+      await started;
+      await costModel(client, document.uri, chosen, remembered, log);
+    },
+  );
+  if (!canRun) return command;
+  const lenses = vscode.languages.registerCodeLensProvider(
+    { language: 'python', scheme: 'file' },
+    {
+      provideCodeLenses: (document) =>
+        modelClasses(document.getText()).map(
+          ({ line, name }) =>
+            new vscode.CodeLens(document.lineAt(line).range, {
+              title: vscode.l10n.t('Cost This Model'),
+              command: commands.costThisModel,
+              arguments: [document.uri, name],
+            }),
+        ),
+    },
+  );
+  return vscode.Disposable.from(command, lenses);
+}
+
+function refuse(canRun: boolean): Parameters<typeof tellRefusal>[0] | undefined {
+  if (!canRun)
+    return {
+      message: vscode.l10n.t(
+        'A model of Python is built by a process, which a browser cannot start. Open the folder in desktop VS Code.',
+      ),
+    };
+  if (!vscode.workspace.isTrusted)
+    return {
+      message: vscode.l10n.t('The command runs Python in this folder. Trust the workspace first.'),
+      remedy: 'trust',
+    };
+  return undefined;
+}
+
+async function documentOf(uri: unknown): Promise<vscode.TextDocument | undefined> {
+  const given = uri instanceof vscode.Uri ? uri : undefined;
+  const document =
+    given === undefined
+      ? vscode.window.activeTextEditor?.document
+      : await vscode.workspace.openTextDocument(given);
+  return document?.languageId === 'python' ? document : undefined;
+}
+
+/** The class or function at the cursor; else one of the file's models. */
+async function chooseModel(document: vscode.TextDocument): Promise<string | undefined> {
+  const text = document.getText();
+  const editor = vscode.window.activeTextEditor;
+  const here = editor?.document === document ? definitionAt(text, editor.selection.active.line) : undefined;
+  if (here !== undefined) return here;
+  const models = modelClasses(text);
+  if (models.length === 1) return models[0]?.name;
+  if (models.length === 0) {
+    vscode.window.showInformationMessage(
+      vscode.l10n.t('Place the cursor in the class of a model, or in a function that returns one.'),
+    );
+    return undefined;
+  }
+  return vscode.window.showQuickPick(
+    models.map(({ name }) => name),
+    { title: vscode.l10n.t('Layercost: Cost This Model'), placeHolder: vscode.l10n.t('Model to cost') },
+  );
+}
+
+async function costModel(
+  client: BaseLanguageClient,
+  file: vscode.Uri,
+  name: string,
+  remembered: vscode.Memento,
+  log: vscode.LogOutputChannel,
+): Promise<void> {
+  const key = `layercost.inputs ${file.toString()} ${name}`;
+  let inputs = remembered.get<string>(key);
+  for (;;) {
+    const result = await exportWithProgress(client, file, name, inputs);
+    if (result.kind === 'cancelled') return;
+    if (result.kind === 'done') {
+      if (inputs !== undefined) await remembered.update(key, inputs);
+      for (const note of result.notes) log.info(`export: ${note}`);
+      await vscode.commands.executeCommand('vscode.openWith', vscode.Uri.parse(result.archive), onnxEditor, {
+        viewColumn: vscode.ViewColumn.Beside,
+        preserveFocus: true,
+      });
+      return;
+    }
+    if (result.remedy !== 'inputs')
+      return tellRefusal(
+        { message: result.message, ...(result.remedy === undefined ? {} : { remedy: result.remedy }) },
+        log,
+      );
+    const written = await askInputs(name, result.message, inputs);
+    if (written === undefined) return;
+    inputs = written;
+  }
+}
+
+function askInputs(name: string, message: string, before: string | undefined): Thenable<string | undefined> {
+  return vscode.window.showInputBox({
+    title: vscode.l10n.t('Layercost: What {0} Is Called With', name),
+    prompt: message,
+    value: before ?? '',
+    placeHolder: 'tokens=int64[batch, 128]; mask=bool[batch, 128]',
+    ignoreFocusOut: true,
+  });
+}
+
+function exportWithProgress(
+  client: BaseLanguageClient,
+  file: vscode.Uri,
+  name: string,
+  inputs: string | undefined,
+): Thenable<ExportPythonResult> {
+  const options = {
+    location: vscode.ProgressLocation.Notification,
+    title: vscode.l10n.t('Building {0}', name),
+    cancellable: true,
+  };
+  return vscode.window.withProgress(options, async (progress, token) => {
+    const uri = client.code2ProtocolConverter.asUri(file);
+    const listening = client.onNotification(exportProgress, (event: ExportProgressParams) => {
+      if (event.uri === uri) progress.report({ message: event.message });
+    });
+    const python = await interpreterOf(file);
+    const params: ExportPythonParams = {
+      uri,
+      name,
+      ...(python === undefined ? {} : { python }),
+      ...(inputs === undefined ? {} : { inputs }),
+    };
+    try {
+      return await client.sendRequest<ExportPythonResult>(exportPython, params, token);
+    } catch (error) {
+      if (token.isCancellationRequested) return { kind: 'cancelled' };
+      return { kind: 'failed', message: error instanceof Error ? error.message : String(error) };
+    } finally {
+      listening.dispose();
+    }
+  });
+}

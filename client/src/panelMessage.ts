@@ -1,0 +1,43 @@
+/** What the script of a report's page says to the extension. A page is text from elsewhere: what it says is read, not believed. */
+
+import type { ScenarioChange } from '../../server/src/protocol.ts';
+
+export type PanelMessage =
+  | { readonly kind: 'ready' }
+  /** A click on a layer. */
+  | { readonly kind: 'open'; readonly layer: string }
+  /** Another scenario, to look at: its totals, or the whole page. */
+  | { readonly kind: 'try'; readonly change: ScenarioChange; readonly whole: boolean }
+  /** To write down. */
+  | { readonly kind: 'keep'; readonly change: ScenarioChange };
+
+/** Anything else is as if the page had been loaded. */
+export function readPanelMessage(message: unknown): PanelMessage {
+  const given = recordOf(message);
+  switch (given.kind) {
+    case 'open':
+      return typeof given.layer === 'string' ? { kind: 'open', layer: given.layer } : { kind: 'ready' };
+    case 'try':
+      return { kind: 'try', change: readChange(given.change), whole: given.whole === true };
+    case 'keep':
+      return { kind: 'keep', change: readChange(given.change) };
+    default:
+      return { kind: 'ready' };
+  }
+}
+
+function readChange(value: unknown): ScenarioChange {
+  const given = recordOf(value);
+  const numbers = (['gpus', 'batch'] as const).flatMap((key) => {
+    const each = given[key];
+    return typeof each === 'number' && Number.isInteger(each) && each > 0 ? [[key, each] as const] : [];
+  });
+  const texts = (['cluster', 'precision', 'framework', 'checkpoint'] as const).flatMap((key) => {
+    const each = given[key];
+    return typeof each === 'string' && each.trim() !== '' ? [[key, each.trim()] as const] : [];
+  });
+  return Object.fromEntries<string | number>([...numbers, ...texts]);
+}
+
+const recordOf = (value: unknown): Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null ? { ...value } : {};

@@ -1,0 +1,210 @@
+/** `layercost calibrate`: fits kernel times of this machine to its kept benchmark results, and writes them as a profile. */
+
+import { cpus, totalmem } from 'node:os';
+import { join } from 'node:path';
+import { planBenchmark } from '../benchmark/benchmarkPlan.ts';
+import { fitKernels, type KernelTiming } from '../benchmark/calibration/fitKernels.ts';
+import { type MachineFile, machineProfile } from '../benchmark/calibration/machineProfile.ts';
+import { requestOfConditions } from '../benchmark/calibration/requestOfConditions.ts';
+import { timingsOfRun } from '../benchmark/calibration/timingsOfRun.ts';
+import { computationOf } from '../benchmark/computation.ts';
+import type { SavedResult } from '../benchmark/savedResult.ts';
+import { computeOfStep } from '../estimate/computeOfStep.ts';
+import { planStep } from '../estimate/plan/stepPlan.ts';
+import { type Column, layoutColumns } from '../estimate/report/columns.ts';
+import { readClusterProfile } from '../hardware/readClusterProfile.ts';
+import { formatCount, formatTime, significant } from '../model/format.ts';
+import type { Seconds } from '../model/units.ts';
+import { machineFile } from '../node/machineFile.ts';
+import { type ResultFile, readResults, thisMachine, workspaceOf } from '../node/resultFiles.ts';
+import type { CalibrateArguments } from './calibrateArguments.ts';
+import { costModelFile, type ModelFile, openModelFile } from './costFile.ts';
+import { printData, printMessage } from './streams.ts';
+import { writeOutput } from './writeOutput.ts';
+
+export async function runCalibrateCommand(given: CalibrateArguments): Promise<number> {
+  const workspace = workspaceOf(given.folder);
+  const { usable, skipped } = usableResults(given, readResults(workspace).results);
+  for (const line of skipped) printMessage(`layercost: ${line}`);
+  const runs = await openRuns(workspace, usable);
+  const [first] = runs;
+  if (first === undefined) {
+    printMessage(
+      'layercost: no benchmark result can be used; run layercost benchmark FILE on three models or more, then calibrate',
+    );
+    return 1;
+  }
+  const profile = profileOf(runs, runs);
+  if (profile === undefined) {
+    printMessage(
+      `layercost: ${first.result.device.name} has no profile: describe it in a cluster profile (docs/clusters.md)`,
+    );
+    return 1;
+  }
+  const output = given.output ?? machineFile(workspace);
+  if (!writeOutput(output, `${JSON.stringify(profile, null, 1)}\n`, 'w')) return 1;
+  printData(`${[...kindLines(profile), '', ...modelLines(runs, profile), ''].join('\n')}`);
+  printMessage(`wrote ${output}: layercost report FILE --cluster ${output}`);
+  return 0;
+}
+
+function usableResults(
+  { device, results: named }: CalibrateArguments,
+  results: readonly ResultFile[],
+): { readonly usable: readonly ResultFile[]; readonly skipped: readonly string[] } {
+  const here = thisMachine();
+  const usable: ResultFile[] = [];
+  const skipped: string[] = named
+    .filter((name) => !results.some(({ id }) => id === name))
+    .map((name) => `there is no result ${name}`);
+  for (const each of results) {
+    const { id, result } = each;
+    if (named.length > 0 && !named.includes(id)) continue;
+    const reason = whyNotUsable(
+      result,
+      here.processor,
+      device ?? usable[0]?.result.device.kind,
+      usable[0]?.result,
+    );
+    if (reason === undefined) usable.push(each);
+    else skipped.push(`${id} is left out: ${reason}`);
+  }
+  return { usable, skipped };
+}
+
+function whyNotUsable(
+  { machine, device, computation: { conditions }, layers }: SavedResult,
+  processor: string,
+  kind: 'cuda' | 'cpu' | undefined,
+  first: SavedResult | undefined,
+): string | undefined {
+  if (machine.processor !== processor) return `it was measured on ${machine.processor}`;
+  if (kind !== undefined && device.kind !== kind) return `it was measured on ${device.name}`;
+  if (first !== undefined && device.name !== first.device.name) return `it was measured on ${device.name}`;
+  if (first !== undefined && device.torch !== first.device.torch)
+    return `it was measured with torch ${device.torch}`;
+  if (conditions.compile !== null) return 'the step was compiled';
+  if (conditions.checkpoint !== 'none') return 'blocks were recomputed';
+  if (conditions.caches !== 'cold') return 'caches were hot';
+  return layers.length === 0 ? 'no layer was measured' : undefined;
+}
+
+interface Run {
+  readonly result: SavedResult;
+  readonly file: ModelFile;
+  readonly timings: readonly KernelTiming[];
+}
+
+async function openRuns(workspace: string, results: readonly ResultFile[]): Promise<readonly Run[]> {
+  const runs: Run[] = [];
+  for (const { id, result } of results) {
+    const opened = await openRun(join(workspace, result.file), result);
+    if (typeof opened === 'string') printMessage(`layercost: ${id} is left out: ${opened}`);
+    else runs.push(opened);
+  }
+  return runs;
+}
+
+async function openRun(path: string, result: SavedResult): Promise<Run | string> {
+  const request = requestOfConditions(result.computation);
+  const file = await openModelFile(path, { request, ...noFiles }, () => {});
+  if (file === undefined) return `${result.file} cannot be read`;
+  const { training, scenario, cluster } = costModelFile(file, request);
+  if (training === undefined || scenario === undefined || cluster === undefined)
+    return `${result.file} cannot be costed`;
+  const now = computationOf(planBenchmark(training, scenario), scenario);
+  if (now.fingerprint !== result.computation.fingerprint) return 'the model computes something else now';
+  const plan = planStep(training, scenario, cluster);
+  const names = training.analysis.layers.map(({ name }) => name);
+  const layers = new Map(result.layers.map(({ position, ...times }) => [names[position] ?? '', times]));
+  return { result, file, timings: timingsOfRun(plan, layers, result.step?.update) };
+}
+
+function profileOf(fitted: readonly Run[], [first]: readonly Run[]): MachineFile | undefined {
+  if (first === undefined) return undefined;
+  const [processor] = cpus();
+  const files = [...new Set(fitted.map(({ result }) => result.file))].sort();
+  const { device, measuredAt } = first.result;
+  return machineProfile(
+    device,
+    {
+      megahertz: processor === undefined || processor.speed === 0 ? 2500 : processor.speed,
+      memoryGiB: totalmem() / 2 ** 30,
+    },
+    `layercost calibrate: ${files.join(', ')}; ${device.precision}, torch ${device.torch}, ${measuredAt.slice(0, 10)}`,
+    fitKernels(fitted.flatMap(({ timings }) => timings)),
+  );
+}
+
+function kindLines({ kernels }: MachineFile): readonly string[] {
+  const right = (title: string): Column => ({ title, align: 'right' });
+  const text = (value: number | undefined): string => (value === undefined ? '' : significant(value));
+  return layoutColumns(
+    [
+      { title: 'kernel', align: 'left' },
+      right('GFLOP/s'),
+      right('GB/s'),
+      right('µs per launch'),
+      right('range'),
+      right('timings'),
+    ],
+    Object.entries(kernels?.kinds ?? {}).map(([kind, rates]) => [
+      kind,
+      text(rates.gflops),
+      text(rates.gbytesPerSecond),
+      text(rates.microseconds),
+      `${significant(rates.low)}–${significant(rates.high)}`,
+      formatCount(rates.measurements),
+    ]),
+  );
+}
+
+/** Each model as the others predict it: what was fitted to a model says nothing of the next. */
+function modelLines(runs: readonly Run[], whole: MachineFile): readonly string[] {
+  const right = (title: string): Column => ({ title, align: 'right' });
+  const { kernels: _, ...plain } = whole;
+  const rows = runs.map((run) => {
+    const others = profileOf(
+      runs.filter(({ result }) => result.file !== run.result.file),
+      runs,
+    );
+    const measured = run.result.step?.whole;
+    const cell = (predicted: Seconds | undefined): readonly string[] => [
+      predicted === undefined ? '' : formatTime(predicted),
+      predicted === undefined || measured === undefined ? '' : significant(predicted / measured),
+    ];
+    return [
+      run.result.file,
+      String(run.result.computation.conditions.batch),
+      measured === undefined ? '' : formatTime(measured),
+      ...cell(stepOf(run, plain)),
+      ...cell(others === undefined || others.kernels === undefined ? undefined : stepOf(run, others)),
+      ...cell(stepOf(run, whole)),
+    ];
+  });
+  return layoutColumns(
+    [
+      { title: 'model', align: 'left' },
+      right('batch'),
+      right('step measured'),
+      right('uncalibrated'),
+      right('ratio'),
+      right('by the others'),
+      right('ratio'),
+      right('calibrated'),
+      right('ratio'),
+    ],
+    rows,
+  );
+}
+
+function stepOf({ result, file }: Run, profile: MachineFile): Seconds | undefined {
+  const { cluster } = readClusterProfile(JSON.stringify(profile));
+  const { cost } = costModelFile(
+    { ...file, customCluster: cluster },
+    requestOfConditions(result.computation),
+  );
+  return cost === undefined ? undefined : (computeOfStep(cost) ?? undefined);
+}
+
+const noFiles = { clusterFile: undefined, frameworkFile: undefined, layerTrace: undefined } as const;

@@ -1,0 +1,151 @@
+/** A plan as a table: the best layouts, one for each pair of degrees, why they are slower, and the best in launchers' words. */
+
+import { whySlower } from '../../estimate/planner/compareLayouts.ts';
+import type { FoundLayouts, LayoutCandidate, LayoutSearch } from '../../estimate/planner/searchLayouts.ts';
+import { type Column, layoutColumns } from '../../estimate/report/columns.ts';
+import { formatBytes, formatCount, formatPercent, formatRate, formatTime } from '../../model/format.ts';
+import { bytes, seconds } from '../../model/units.ts';
+import { launcherOptions } from './launcherOptions.ts';
+
+export interface PlannedGpus {
+  readonly gpus: number;
+  readonly search: LayoutSearch;
+  readonly found: FoundLayouts;
+}
+
+export function renderPlan(planned: readonly PlannedGpus[], format: 'table' | 'json', top: number): string {
+  if (format === 'json')
+    return `${JSON.stringify(
+      planned.map((each) => plainPlan(each, top)),
+      null,
+      2,
+    )}\n`;
+  const tables = planned.map((each) => planTable(each, top));
+  const several = planned.length > 1 ? [gpusTable(planned)] : [];
+  return `${[...several, ...tables].join('\n\n')}\n`;
+}
+
+/** The fastest of each pair of degrees: runners-up that differ from the best in a micro-batch tell little. */
+export function bestOfDegrees(fitting: readonly LayoutCandidate[]): readonly LayoutCandidate[] {
+  const seen = new Set<string>();
+  return fitting.filter(({ tensor, pipeline, framework }) => {
+    const key = `${tensor} ${pipeline} ${framework.name}`;
+    if (seen.has(key)) return false;
+    seen.add(key);
+    return true;
+  });
+}
+
+const columns: readonly Column[] = [
+  { title: '', align: 'right' },
+  { title: 'tp', align: 'right' },
+  { title: 'pp', align: 'right' },
+  { title: 'dp', align: 'right' },
+  { title: 'micro-batch', align: 'right' },
+  { title: 'passes', align: 'right' },
+  { title: 'checkpoint', align: 'left' },
+  { title: 'framework', align: 'left' },
+  { title: 'step', align: 'right' },
+  { title: 'range', align: 'right' },
+  { title: 'throughput', align: 'right' },
+  { title: 'MFU', align: 'right' },
+  { title: 'memory', align: 'right' },
+  { title: 'why it is slower', align: 'left' },
+];
+
+function planTable({ gpus, search, found }: PlannedGpus, top: number): string {
+  const head = `${formatCount(gpus)} GPUs, ${formatCount(search.globalBatch)} samples a step`;
+  const shown = bestOfDegrees(found.fitting).slice(0, top);
+  const [best] = shown;
+  if (best === undefined)
+    return `${head}: none of ${formatCount(found.costed)} layouts fits. Use more GPUs, GPUs with more memory, or fewer tokens in a sample.`;
+  const lines = layoutColumns(
+    columns,
+    shown.map((candidate, index) => rowOf(candidate, index, best)),
+  );
+  const left =
+    found.leftOut === 0
+      ? ''
+      : `; ${formatCount(found.leftOut)} pairs of degrees with over 8 times the GPUs of a copy that fits are left out`;
+  const paste = launcherOptions(best).map(({ launcher, text }) => `  ${launcher}\n    ${text}`);
+  return [
+    `${head}: ${formatCount(found.costed)} layouts costed, ${formatCount(found.fitting.length)} fit${left}`,
+    '',
+    ...lines,
+    '',
+    'The first in the words of',
+    ...paste,
+  ].join('\n');
+}
+
+function rowOf(candidate: LayoutCandidate, index: number, best: LayoutCandidate): readonly string[] {
+  const { tensor, pipeline, replicas, microBatch, passes, checkpoint, framework, cost, step } = candidate;
+  const { time, throughput, tokensPerSample, mfu, memory } = cost.totals;
+  const options = Object.entries(framework.options).map(([name, value]) => `,${name}=${value}`);
+  const range = time.range;
+  return [
+    String(index + 1),
+    ...[tensor, pipeline, replicas, microBatch, passes].map(formatCount),
+    checkpoint,
+    `${framework.name}${options.join('')}`,
+    formatTime(seconds(step)),
+    range === null ? '' : `${formatTime(range.low)} to ${formatTime(range.high)}`,
+    tokensPerSample === undefined || throughput === null
+      ? formatRate(throughput)
+      : formatRate(throughput * tokensPerSample, 'tokens'),
+    formatPercent(mfu),
+    `${formatBytes(memory.peak)}${cost.fits === 'may' ? ', may fit' : ''}`,
+    index === 0 ? '' : whySlower(candidate, best),
+  ];
+}
+
+/** The best on each number of GPUs: the fewest that fit come first. */
+function gpusTable(planned: readonly PlannedGpus[]): string {
+  const rows = planned.map(({ gpus, found }) => {
+    const [best] = found.fitting;
+    if (best === undefined) return [formatCount(gpus), 'none fits', '', '', ''];
+    const { throughput } = best.cost.totals;
+    return [
+      formatCount(gpus),
+      `tp=${best.tensor},pp=${best.pipeline},micro-batch=${best.microBatch}`,
+      formatTime(seconds(best.step)),
+      throughput === null ? '' : formatRate(throughput / gpus),
+      formatBytes(bytes(best.cost.totals.memory.peak)),
+    ];
+  });
+  return layoutColumns(
+    [
+      { title: 'GPUs', align: 'right' },
+      { title: 'best layout', align: 'left' },
+      { title: 'step', align: 'right' },
+      { title: 'throughput of a GPU', align: 'right' },
+      { title: 'memory', align: 'right' },
+    ],
+    rows,
+  ).join('\n');
+}
+
+/** In base units. */
+function plainPlan({ gpus, search, found }: PlannedGpus, top: number) {
+  const shown = bestOfDegrees(found.fitting).slice(0, top);
+  return {
+    gpus,
+    globalBatch: search.globalBatch,
+    costed: found.costed,
+    fitting: found.fitting.length,
+    layouts: shown.map((candidate, index) => {
+      const { cost, request: _, ...layout } = candidate;
+      const { time, throughput, mfu, memory } = cost.totals;
+      return {
+        ...layout,
+        range: time.range,
+        throughput,
+        mfu,
+        memory: memory.peak,
+        fits: cost.fits,
+        why: index === 0 || shown[0] === undefined ? '' : whySlower(candidate, shown[0]),
+      };
+    }),
+    ...(shown[0] === undefined ? {} : { paste: launcherOptions(shown[0]) }),
+  };
+}

@@ -1,0 +1,22 @@
+/** The cost of a step: of workers that each have a copy of the model, or of several that share one. */
+
+import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
+import type { ClusterProfile } from '../hardware/clusterProfile.ts';
+import type { LayerMeasurements } from '../model/measurement.ts';
+import type { Scenario } from '../model/scenario.ts';
+import type { StepCost } from '../model/stepCost.ts';
+import { estimateStep } from './estimateStep.ts';
+import { estimateParallelStep } from './parallel/estimateParallelStep.ts';
+
+/** `measurements` and `leftOut` are those of `estimateStep`; nothing measured is taken for workers that share a model. */
+export function costStep(
+  training: TrainingGraph,
+  scenario: Scenario,
+  cluster: ClusterProfile,
+  measurements?: LayerMeasurements,
+  leftOut: readonly string[] = [],
+): StepCost | undefined {
+  return scenario.parallel === undefined
+    ? estimateStep(training, scenario, cluster, measurements, leftOut)
+    : estimateParallelStep(training, scenario, scenario.parallel, cluster, leftOut);
+}

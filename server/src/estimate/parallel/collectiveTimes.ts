@@ -1,0 +1,70 @@
+/** Times of the collectives of tensor parallelism, on the operators that need them: nothing computes meanwhile. */
+
+import { collectiveTime } from '../../communication/collectiveTime.ts';
+import type { Placement } from '../../communication/placement.ts';
+import type { LoweredGraph } from '../../frameworks/behaviour.ts';
+import type { ClusterProfile } from '../../hardware/clusterProfile.ts';
+import { floatAt } from '../../model/at.ts';
+import { type Bytes, bytes, type Seconds } from '../../model/units.ts';
+import type { TensorCollective } from '../../parallel/tensorCollectives.ts';
+import type { OperatorTimes, PassTimes } from '../plan/operatorTimes.ts';
+
+export interface TimedCollective extends TensorCollective {
+  readonly bytes: Bytes;
+  readonly time: Seconds;
+  readonly low: Seconds;
+  readonly high: Seconds;
+  /** "ring (LL128) over NVLink 4 and NVSwitch, 8 GPUs, 412 GB/s bus bandwidth". */
+  readonly description: string;
+}
+
+/** In the number type that their operator computes in, where they have none of their own. */
+export function timeCollectives(
+  collectives: readonly TensorCollective[],
+  lowered: LoweredGraph,
+  cluster: ClusterProfile,
+  group: Placement,
+): readonly TimedCollective[] {
+  const known = new Map<string, Omit<TimedCollective, keyof TensorCollective>>();
+  return collectives.map((own) => {
+    const width = own.bytesPerElement ?? lowered.operators[own.operator]?.bytesPerElement ?? 4;
+    const size = bytes(own.elements * width);
+    const key = `${own.collective} ${size}`;
+    let timed = known.get(key);
+    if (timed === undefined) {
+      const { time, low, high, description } = collectiveTime(cluster, group, {
+        kind: own.collective,
+        bytes: size,
+      });
+      timed = { bytes: size, time, low, high, description };
+      known.set(key, timed);
+    }
+    return { ...own, ...timed };
+  });
+}
+
+/** Operators with what they wait for. */
+export function withCollectives(
+  { forward, backward }: OperatorTimes,
+  collectives: readonly TimedCollective[],
+): OperatorTimes {
+  return {
+    forward: waitingFor(forward, collectives, 'forward'),
+    backward: waitingFor(backward, collectives, 'backward'),
+  };
+}
+
+function waitingFor(
+  times: PassTimes,
+  collectives: readonly TimedCollective[],
+  pass: TensorCollective['pass'],
+): PassTimes {
+  const [middle, low, high] = [times.middle.slice(), times.low.slice(), times.high.slice()];
+  for (const own of collectives) {
+    if (own.pass !== pass) continue;
+    middle[own.operator] = floatAt(middle, own.operator) + own.time;
+    low[own.operator] = floatAt(low, own.operator) + own.low;
+    high[own.operator] = floatAt(high, own.operator) + own.high;
+  }
+  return { ...times, middle, low, high };
+}

@@ -1,0 +1,224 @@
+/** The cost of a step in which several GPUs share a copy of the model: layer by layer, stage by stage, and in total. */
+
+import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
+import { unknownOrigins } from '../../analysis/unknownOrigins.ts';
+import type { ClusterProfile } from '../../hardware/clusterProfile.ts';
+import { floatAt, itemAt } from '../../model/at.ts';
+import { estimateOf } from '../../model/estimate.ts';
+import { lazy } from '../../model/lazy.ts';
+import type { ParallelScenario, Scenario } from '../../model/scenario.ts';
+import type { ParallelCost, StepCost, StepLimit, TotalCost } from '../../model/stepCost.ts';
+import { bytes, flops, seconds } from '../../model/units.ts';
+import { basisOf, layersOf, timeAtPeak } from '../estimateStep.ts';
+import { partsLeftOut } from '../leftOut.ts';
+import { fitOf, runtimeReserve } from '../memory/reservedMemory.ts';
+import { messageCosts } from '../messageCosts.ts';
+import { passesOf, timelineOf, timesOf } from '../plan/stepPlan.ts';
+import { smallShare } from '../stepLimit.ts';
+import { tokensPerSample } from '../tokens.ts';
+import { unknownParts } from '../unknownParts.ts';
+import { bubbleOf, type LaidOutStep, layOutStep, tensorTimeOf } from './laidOutStep.ts';
+import { collectivesOfLayers, wholeLayers } from './layersOfWorkers.ts';
+import { layoutFindings } from './layoutFindings.ts';
+import { type ParallelPlan, parallelTimes, surerStages } from './parallelPlan.ts';
+import type { StageMemory } from './stageMemory.ts';
+
+/** `undefined` where the model cannot be cut so (`resolveParallel` says why); `leftOut` is that of `estimateStep`. */
+export function estimateParallelStep(
+  training: TrainingGraph,
+  scenario: Scenario,
+  parallel: ParallelScenario,
+  cluster: ClusterProfile,
+  leftOut: readonly string[] = [],
+): StepCost | undefined {
+  const laidOut = layOutStep(training, scenario, parallel, cluster);
+  if (laidOut === undefined) return undefined;
+  const { plan, times, memories, fullest, reserved } = laidOut;
+  const unknown = [...unknownParts(training, unknownOrigins(training)), ...partsLeftOut(leftOut)];
+  const exact = unknown.length === 0;
+  const memory = itemAt(memories, fullest);
+  const findings = lazy(() => layoutFindings(laidOut, exact));
+  const messages = lazy(() => messagesOf(plan, times.slowest));
+  const layers = lazy(() =>
+    plan.stages.flatMap(({ plan: own }) => {
+      const timelines = estimateOf((bound) => timesOf(own, bound));
+      return layersOf(own, timelines, messageCosts(own, timelineOf(own, 'middle')), exact, new Map());
+    }),
+  );
+  return {
+    scenario,
+    gpu: cluster.gpu.title,
+    totals: {
+      ...totalsOf(laidOut, exact),
+      memory: {
+        ...memory.kinds,
+        get reserved() {
+          return reserved().bounds;
+        },
+        context: runtimeReserve,
+        largestBatch: null,
+        peakAt: {
+          ...memory.peakAt,
+          layer: layerAt(plan, fullest, memory),
+        },
+      },
+      unknown,
+    },
+    parallel: parallelCost(laidOut),
+    get fits() {
+      const fit = fitOf(memory, reserved);
+      return exact || fit === 'no' ? fit : 'may';
+    },
+    get layers() {
+      return layers();
+    },
+    get findings() {
+      return findings();
+    },
+    get messages() {
+      const own = messages();
+      return own.length === 0 ? undefined : own;
+    },
+  };
+}
+
+/** Of the stage that ends last; layers are counted over all stages. */
+function messagesOf({ stages }: ParallelPlan, slowest: number): NonNullable<StepCost['messages']> {
+  const { plan } = itemAt(stages, slowest);
+  const before = stages
+    .slice(0, slowest)
+    .reduce((total, { plan: own }) => total + own.training.analysis.layers.length, 0);
+  return messageCosts(plan, timelineOf(plan, 'middle')).map((message) => ({
+    ...message,
+    layers: message.layers.map(({ index, bytes: size }) => ({ index: index + before, bytes: size })),
+    readyAfter: message.readyAfter + before,
+  }));
+}
+
+function layerAt({ stages }: ParallelPlan, stage: number, { operator }: StageMemory): string {
+  if (operator === undefined) return '';
+  const { layers } = itemAt(stages, stage).plan.training.analysis;
+  return layers.find(({ operators }) => operators.includes(operator))?.name ?? '';
+}
+
+function totalsOf(laidOut: LaidOutStep, exact: boolean): Omit<TotalCost, 'memory' | 'unknown'> {
+  const { training, scenario, cluster, plan, times } = laidOut;
+  const passes = passesOf(scenario);
+  const { layout, stages } = plan;
+  const slowest = itemAt(stages, times.slowest);
+  const own = itemAt(times.stages, times.slowest);
+  const line = timelineOf(slowest.plan, 'middle');
+  const work = workOfStages(plan, passes);
+  const step = seconds(times.step);
+  const samples = scenario.globalBatch ?? training.batch * passes * layout.replicas;
+  const tokens = tokensPerSample(training);
+  const atPeak = stages.reduce((total, { plan: each }) => total + timeAtPeak(each), 0);
+  const whole = flopsOf(training);
+  const local = stages.reduce((total, { plan: each }) => total + flopsOf(each.training), 0);
+  return {
+    flops: { forward: flops(work.forward), backward: flops(work.backward) },
+    time: {
+      input: null,
+      exposedInput: null,
+      forward: seconds(own.forward * passes),
+      backward: seconds(own.backward * passes),
+      communication: line.communicationTime,
+      exposedCommunication: exact ? seconds(Math.max(0, own.rest - own.update)) : null,
+      update: seconds(own.update),
+      waitingForHost: line.hostTime,
+      step,
+      get range() {
+        const surer = surerStages(plan);
+        const [low, high] = (['low', 'high'] as const).map(
+          (bound) => parallelTimes(surer, cluster, bound)?.step ?? times.step,
+        );
+        return {
+          low: seconds(Math.min(low ?? times.step, times.step)),
+          high: seconds(Math.max(high ?? times.step, times.step)),
+        };
+      },
+      exact,
+    },
+    throughput: samples / times.step,
+    ...(tokens === undefined ? {} : { tokensPerSample: tokens }),
+    scalingEfficiency: null,
+    strongScalingEfficiency: null,
+    efficiencyNotes: [],
+    // What every GPU of a group computes is model work once.
+    mfu:
+      !exact || local === 0
+        ? null
+        : ((passes * atPeak) / stages.length / times.step) * (whole / (layout.tensor * local)),
+    limit: limitOf(laidOut, line.hostTime),
+    ...basisOf(slowest.plan),
+    exact,
+  };
+}
+
+/** FLOPs of one GPU of the stage with the most, over the passes of a step. */
+function workOfStages(
+  { stages }: ParallelPlan,
+  passes: number,
+): { readonly forward: number; readonly backward: number } {
+  const works = stages.map(({ plan }) => {
+    let forward = 0;
+    let backward = 0;
+    for (const cost of plan.training.costs) {
+      if (cost.kind !== 'known') continue;
+      forward += cost.forward.flops * passes;
+      backward += (cost.backwardData.flops + cost.backwardWeight.flops) * passes;
+    }
+    return { forward, backward };
+  });
+  return works.reduce((most, work) =>
+    work.forward + work.backward > most.forward + most.backward ? work : most,
+  );
+}
+
+const flopsOf = ({ costs }: TrainingGraph): number =>
+  costs.reduce((total, cost) => (cost.kind === 'known' ? total + cost.forward.flops : total), 0);
+
+/** Waiting for other stages is the pipeline's; collectives of tensor parallelism are communication. */
+function limitOf(laidOut: LaidOutStep, hostTime: number): StepLimit {
+  const { times } = laidOut;
+  const own = itemAt(times.stages, times.slowest);
+  const waits: readonly (readonly [StepLimit['kind'], number])[] = [
+    ['pipeline', bubbleOf(laidOut)],
+    ['communication', tensorTimeOf(laidOut) + Math.max(0, own.rest - own.update)],
+    ['host', hostTime],
+  ];
+  const all = waits.reduce((total, [, time]) => total + time, 0);
+  const [kind, most] = waits.reduce((longest, part) => (part[1] > longest[1] ? part : longest));
+  // The share from which a cause is worth a word is that of `stepLimit`.
+  return all < smallShare * times.step
+    ? { kind: 'compute', share: Math.max(0, 1 - all / times.step) }
+    : { kind, share: most / times.step };
+}
+
+function parallelCost(laidOut: LaidOutStep): ParallelCost {
+  const { training, plan, times, memories } = laidOut;
+  const { layout, stages, sharded } = plan;
+  const first = itemAt(stages, 0);
+  return {
+    replicas: layout.replicas,
+    microBatches: passesOf(first.plan.scenario),
+    bubble: seconds(bubbleOf(laidOut)),
+    tensorCommunication: seconds(tensorTimeOf(laidOut)),
+    stages: stages.map(({ plan: own, sent }, index) => {
+      const { layers, parameters } = own.training.analysis;
+      const { forward, backward } = itemAt(times.stages, index);
+      return {
+        first: layers[0]?.name ?? '',
+        last: layers.at(-1)?.name ?? '',
+        forward: seconds(forward),
+        backward: seconds(backward),
+        parameters: parameters.reduce((total, { elements }) => total + elements, 0),
+        alive: floatAt(itemAt(times.timeline.alive, index), 0),
+        peak: bytes(itemAt(memories, index).peak),
+        sent,
+      };
+    }),
+    collectives: collectivesOfLayers(stages),
+    whole: wholeLayers(training, sharded.whole),
+  };
+}

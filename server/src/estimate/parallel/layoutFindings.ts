@@ -1,0 +1,297 @@
+/** What is wrong with a layout, and which other layout was found to be better: each advice was costed. */
+
+import { bindAnalysis } from '../../analysis/bindTrainingGraph.ts';
+import { itemAt } from '../../model/at.ts';
+import { capitalized } from '../../model/capitalized.ts';
+import { thresholdOf } from '../../model/findingThresholds.ts';
+import { formatBytes, formatCount, formatPercent, formatTime } from '../../model/format.ts';
+import type { ParallelScenario, Scenario } from '../../model/scenario.ts';
+import type { Finding } from '../../model/stepCost.ts';
+import { bytes, seconds } from '../../model/units.ts';
+import { largestKind } from '../findings/outOfMemory.ts';
+import { fitsAtBest, runtimeReserve } from '../memory/reservedMemory.ts';
+import { passesOf } from '../plan/stepPlan.ts';
+import { bubbleOf, type LaidOutStep, layOutStep, tensorTimeOf } from './laidOutStep.ts';
+import { wholeLayers } from './layersOfWorkers.ts';
+
+/** Where a cost is unknown, only memory that does not fit is sure: unknown work may hide what waits. */
+export function layoutFindings(step: LaidOutStep, exact: boolean): readonly Finding[] {
+  const waiting = exact ? [...pipelineBubble(step), ...tensorCommunication(step)] : [];
+  return [...outOfMemory(step), ...waiting, ...unsplitLayers(step)];
+}
+
+function outOfMemory(step: LaidOutStep): readonly Finding[] {
+  if (fits(step)) return [];
+  const { plan, memories, fullest, cluster, parallel } = step;
+  const { kinds, peak, capacity } = itemAt(memories, fullest);
+  const [kind, size] = largestKind(kinds, true);
+  const where = parallel.pipeline === 1 ? 'The step' : `Stage ${fullest + 1} of ${plan.stages.length}`;
+  const fitting = outOfMemoryWays(step)
+    .flatMap(({ kind: way, text, after }) =>
+      after !== undefined && fits(after) ? [{ way, text, after }] : [],
+    )
+    .sort((one, other) => one.after.times.step - other.after.times.step);
+  const better = fitting
+    .filter(({ way }, index) => fitting.findIndex((other) => other.way === way) === index)
+    .slice(0, 2)
+    .map(
+      ({ text, after }) =>
+        `${text}, which needs ${formatBytes(peakOf(after))} and takes ${timeOf(after)} a step`,
+    );
+  return [
+    {
+      code: 'findings/out-of-memory',
+      severity: 'warning',
+      layer: '',
+      message: `${where} needs ${formatBytes(peak)}; ${cluster.gpu.title} has ${formatBytes(capacity)}, of which driver and framework take ${formatBytes(runtimeReserve)}. The largest part is ${kind}, ${formatBytes(size)}`,
+      fix:
+        better.length > 0
+          ? capitalized(better.join('; or '))
+          : 'No smaller `micro-batch` fits, nor twice the degrees, nor keeping only the inputs of blocks: use more GPUs for a copy, or GPUs with more memory',
+    },
+  ];
+}
+
+/** Of ways of one kind the fastest is enough. */
+interface Way {
+  readonly kind: 'micro-batch' | 'checkpoint' | 'degrees' | 'shards';
+  readonly text: string;
+  readonly after: LaidOutStep | undefined;
+}
+
+/** The samples of a step stay: where fewer copies are left, each has more passes. */
+function outOfMemoryWays(step: LaidOutStep): readonly Way[] {
+  const { scenario, parallel, cluster } = step;
+  const { tensor, pipeline } = parallel;
+  const keepsAll = (scenario.checkpoint ?? 'none') === 'none';
+  const layouts = [
+    ...(tensor * 2 <= cluster.gpusPerNode.value ? [{ tensor: tensor * 2, pipeline }] : []),
+    { tensor, pipeline: pipeline * 2 },
+  ];
+  const copies = step.plan.layout.replicas;
+  const microBatches = smallerMicroBatches(step).map(
+    (after): Way => ({ kind: 'micro-batch', text: microBatchText(after), after }),
+  );
+  const degreesAlone = layouts.map(
+    (layout): Way => ({ kind: 'degrees', text: `use ${degrees(layout)}`, after: changed(step, layout) }),
+  );
+  const lessKept = (keepsAll ? [undefined, ...layouts] : []).map((layout): Way => {
+    const also = layout === undefined ? '' : `use ${degrees(layout)} and `;
+    return {
+      kind: 'checkpoint',
+      text: `${also}keep only the inputs of blocks (\`checkpoint: block\`)`,
+      after: changed(step, layout ?? {}, { checkpoint: 'block' }),
+    };
+  });
+  const shards: readonly Way[] =
+    scenario.framework.name !== 'pytorch-ddp' || copies === 1
+      ? []
+      : [
+          {
+            kind: 'shards',
+            text: `split gradients and optimizer state over the ${copies} copies (\`deepspeed-zero,stage=2\`)`,
+            after: changed(step, {}, { framework: { name: 'deepspeed-zero', options: { stage: '2' } } }),
+          },
+        ];
+  return [...microBatches, ...degreesAlone, ...lessKept, ...shards];
+}
+
+function pipelineBubble(step: LaidOutStep): readonly Finding[] {
+  const { parallel, plan, times, scenario } = step;
+  const threshold = thresholdOf(scenario.thresholds, 'pipeline-bubble');
+  const share = bubbleOf(step) / times.step;
+  if (parallel.pipeline === 1 || share < threshold) return [];
+  const passes = passesOf(scenario);
+  const works = times.stages.map(({ forward, backward }) => forward + backward);
+  const most = Math.max(...works);
+  const longest = works.indexOf(most);
+  const excess = (most * works.length) / works.reduce((total, work) => total + work, 0) - 1;
+  const uneven =
+    excess < unevenStages
+      ? ''
+      : `. Stage ${longest + 1} takes ${formatPercent(excess)} longer than the mean of the stages`;
+  return [
+    {
+      code: 'findings/pipeline-bubble',
+      severity: 'warning',
+      layer: '',
+      message: `For ${formatPercent(share)} of the step (${formatTime(seconds(bubbleOf(step)))}) the last of ${plan.stages.length} pipeline stages waits for others: a step has ${formatCount(passes)} micro-batch${passes === 1 ? '' : 'es'}${uneven}`,
+      fix: capitalized(
+        [...balancedAdvice(step), ...microBatchAdvice(step, threshold), ...fewerStagesAdvice(step)].join(
+          '; or ',
+        ) || 'use fewer stages, or more GPUs for the longest one',
+      ),
+    },
+  ];
+}
+
+/** From which on stages of unlike time are worth a word. */
+const unevenStages = 0.1;
+
+function balancedAdvice(step: LaidOutStep): readonly string[] {
+  if (step.parallel.stages === 'balanced') return [];
+  const after = changed(step, { stages: 'balanced' });
+  return after !== undefined && after.times.step < step.times.step && fits(after)
+    ? [`cut into stages of like time (\`stages=balanced\`), which takes ${timeOf(after)} a step`]
+    : [];
+}
+
+/** The micro-batch with which a step of as many samples is shortest; else how many more of this size it takes. */
+function microBatchAdvice(step: LaidOutStep, threshold: number): readonly string[] {
+  const [best] = smallerMicroBatches(step)
+    .filter((after) => after.times.step < step.times.step && fits(after))
+    .sort((one, other) => one.times.step - other.times.step);
+  if (best !== undefined)
+    return [
+      `${microBatchText(best)}, which takes ${timeOf(best)} a step of as many samples instead of ${timeOf(step)}`,
+    ];
+  const { training, scenario, parallel, cluster } = step;
+  const before = passesOf(scenario);
+  for (let passes = before * 2; passes <= Math.max(mostPasses, before * 4); passes *= 2) {
+    const after = layOutStep(training, { ...scenario, accumulate: passes }, parallel, cluster);
+    if (after === undefined) return [];
+    const share = bubbleOf(after) / after.times.step;
+    if (share < threshold)
+      return [
+        `use more samples in a step: ${formatCount(passes)} micro-batches of this size leave ${formatPercent(share)}`,
+      ];
+  }
+  return [];
+}
+
+const mostPasses = 256;
+
+function fewerStagesAdvice(step: LaidOutStep): readonly string[] {
+  const { pipeline } = step.parallel;
+  const fewer = pipeline / 2;
+  const after = Number.isInteger(fewer) ? changed(step, { pipeline: fewer }) : undefined;
+  return after !== undefined && after.times.step < step.times.step && fits(after)
+    ? [
+        `use ${fewer === 1 ? 'one stage' : `${fewer} stages`} (\`pp=${fewer}\`), which takes ${timeOf(after)} a step of as many samples`,
+      ]
+    : [];
+}
+
+function tensorCommunication(step: LaidOutStep): readonly Finding[] {
+  const { plan, times, scenario, parallel, cluster } = step;
+  const time = tensorTimeOf(step);
+  const share = time / times.step;
+  if (share < thresholdOf(scenario.thresholds, 'tensor-communication')) return [];
+  const { tensorGroup } = plan.layout;
+  const across =
+    tensorGroup.nodes === 1
+      ? ''
+      : `. The ${parallel.tensor} GPUs of a group lie on ${tensorGroup.nodes} nodes of ${cluster.gpusPerNode.value}`;
+  const best = smallerGroups(step)
+    .filter((after) => after.times.step < times.step && fits(after))
+    .sort((one, other) => one.times.step - other.times.step)[0];
+  return [
+    {
+      code: 'findings/tensor-communication',
+      severity: 'warning',
+      layer: '',
+      message: `Collectives of tensor parallelism take ${formatPercent(share)} of the step (${formatTime(seconds(time))}), and nothing computes meanwhile${across}`,
+      fix:
+        best === undefined
+          ? 'No smaller group that fits in memory is faster: use faster links between the GPUs of a group'
+          : `Use ${degrees(best.parallel)}, which takes ${timeOf(best)} a step of as many samples instead of ${timeOf(step)}`,
+    },
+  ];
+}
+
+/** Groups of a half and a quarter, with the GPUs that become free for copies or for stages. */
+function smallerGroups(step: LaidOutStep): readonly LaidOutStep[] {
+  const { tensor, pipeline } = step.parallel;
+  return [2, 4]
+    .filter((part) => tensor % part === 0)
+    .flatMap((part) => [
+      { tensor: tensor / part, pipeline },
+      { tensor: tensor / part, pipeline: pipeline * part },
+    ])
+    .flatMap((layout) => changed(step, layout) ?? []);
+}
+
+function unsplitLayers(step: LaidOutStep): readonly Finding[] {
+  const { training, plan, parallel, scenario } = step;
+  const threshold = thresholdOf(scenario.thresholds, 'unsplit-layers');
+  const share = wholeShare(step);
+  if (parallel.tensor === 1 || share < threshold) return [];
+  const [first, ...others] = wholeLayers(training, plan.sharded.whole);
+  const divides = [2, 4]
+    .filter((part) => parallel.tensor % part === 0)
+    .map((part) => parallel.tensor / part)
+    .find((tensor) => {
+      const after = changed(step, { tensor });
+      return after !== undefined && wholeShare(after) < threshold;
+    });
+  const more = others.length === 0 ? '' : `, and ${formatCount(others.length)} more`;
+  return [
+    {
+      code: 'findings/unsplit-layers',
+      severity: 'information',
+      layer: first?.layer ?? '',
+      message: `${formatPercent(share)} of the FLOPs of forward are computed whole by each of the ${parallel.tensor} GPUs of a group: \`${first?.layer ?? ''}\` (${first?.reason ?? ''})${more}`,
+      fix:
+        divides === undefined
+          ? 'Choose sizes that divide by the degree: heads, channels, or classes that are padded'
+          : `Use \`tp=${divides}\`, which splits them, or sizes that divide by ${parallel.tensor}`,
+    },
+  ];
+}
+
+const wholeShare = ({ training, plan }: LaidOutStep): number =>
+  wholeLayers(training, plan.sharded.whole).reduce((total, { share }) => total + share, 0);
+
+/** `undefined` where the GPUs do not divide so, or the model cannot be cut so. */
+function changed(
+  step: LaidOutStep,
+  layout: Partial<ParallelScenario>,
+  change: Partial<Scenario> = {},
+): LaidOutStep | undefined {
+  const parallel = { ...step.parallel, ...layout };
+  const [before, after] = [step.parallel, parallel].map(({ tensor, pipeline }) => tensor * pipeline);
+  if (before === undefined || after === undefined || step.scenario.gpus % after !== 0) return undefined;
+  // Fewer copies have more passes each, so that a step has as many samples; a part of a pass cannot be.
+  const passes = (passesOf(step.scenario) * after) / before;
+  if (!Number.isInteger(passes)) return undefined;
+  return layOutStep(
+    step.training,
+    { ...step.scenario, ...change, parallel, accumulate: passes },
+    { ...parallel, sequence: parallel.sequence && parallel.tensor > 1 },
+    step.cluster,
+  );
+}
+
+/** Of a half, a quarter and so on, as far as whole samples go; none where the model fixes its batch. */
+function smallerMicroBatches(step: LaidOutStep): readonly LaidOutStep[] {
+  const { training, scenario, parallel, cluster } = step;
+  const { batchSymbol } = training.analysis;
+  const found: LaidOutStep[] = [];
+  for (let parts = 2; batchSymbol !== undefined && scenario.batchPerGpu % parts === 0; parts *= 2) {
+    const batch = scenario.batchPerGpu / parts;
+    const dimensions = { ...scenario.dimensions, [batchSymbol]: batch };
+    const bound = bindAnalysis(training.analysis, new Map(Object.entries(dimensions)), scenario.mode);
+    const accumulate = passesOf(scenario) * parts;
+    const after = layOutStep(
+      bound,
+      { ...scenario, batchPerGpu: batch, dimensions, accumulate },
+      parallel,
+      cluster,
+    );
+    if (after !== undefined) found.push(after);
+  }
+  return found;
+}
+
+const microBatchText = ({ scenario }: LaidOutStep): string =>
+  `use a micro-batch of ${formatCount(scenario.batchPerGpu)} (\`micro-batch=${scenario.batchPerGpu}\`)`;
+
+const fits = ({ memories, fullest, reserved }: LaidOutStep): boolean =>
+  fitsAtBest(itemAt(memories, fullest), reserved);
+
+const peakOf = ({ memories, fullest }: LaidOutStep) => bytes(itemAt(memories, fullest).peak);
+
+const timeOf = ({ times }: LaidOutStep): string => formatTime(seconds(times.step));
+
+const degrees = ({ tensor, pipeline }: Pick<ParallelScenario, 'tensor' | 'pipeline'>): string =>
+  `\`tp=${tensor}${pipeline === 1 ? '' : `,pp=${pipeline}`}\``;

@@ -1,0 +1,259 @@
+/**
+ * The plan of a step that several GPUs share a copy of the model for: one plan for each stage of the pipeline, which is
+ * that of one of its workers beside its like in other copies, and the times of the pipeline's actions.
+ *
+ * Kernels are those of the shapes that a worker computes. Collectives of tensor parallelism are on the operators that need them.
+ * What copies exchange is what the framework makes of the gradients of the stage.
+ */
+
+import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
+import { collectiveTime } from '../../communication/collectiveTime.ts';
+import { linksOf, profileHop } from '../../communication/links.ts';
+import type { Placement } from '../../communication/placement.ts';
+import type { ClusterProfile } from '../../hardware/clusterProfile.ts';
+import { floatAt } from '../../model/at.ts';
+import type { Bound, Estimate } from '../../model/estimate.ts';
+import type { ParallelScenario, Scenario } from '../../model/scenario.ts';
+import { type Bytes, bytes, type Seconds, seconds } from '../../model/units.ts';
+import { balancedStages, crossingTensors, cutsOf, uniformStages } from '../../parallel/pipelineStages.ts';
+import { type ShardedTraining, shardTraining } from '../../parallel/shardTraining.ts';
+import { type OperatorRange, stageTraining } from '../../parallel/stageTraining.ts';
+import { pipelineSchedule } from '../../schedule/pipelineSchedules.ts';
+import { type PipelineTimeline, pipelineTimeline } from '../../schedule/pipelineTimeline.ts';
+import { stepTimes } from '../../schedule/stepTimeline.ts';
+import { parameterBytes } from '../plan/gradients.ts';
+import type { OperatorTimes } from '../plan/operatorTimes.ts';
+import {
+  earlierPass,
+  passesOf,
+  planStep,
+  type StepPlan,
+  surerAsWhole,
+  timesOf,
+  workOf,
+} from '../plan/stepPlan.ts';
+import { type TimedCollective, timeCollectives, withCollectives } from './collectiveTimes.ts';
+import { type ParallelLayout, placeLayout } from './groupPlacements.ts';
+
+export interface ParallelPlan {
+  readonly parallel: ParallelScenario;
+  readonly layout: ParallelLayout;
+  readonly sharded: ShardedTraining;
+  readonly stages: readonly StagePlan[];
+}
+
+export interface StagePlan {
+  readonly range: OperatorRange;
+  /** Of one worker of the stage; its scenario has the copies of the model for GPUs. */
+  readonly plan: StepPlan;
+  /** Times of its operators without their collectives. */
+  readonly kernels: OperatorTimes;
+  /** Indices are those of the operators of the stage. */
+  readonly collectives: readonly TimedCollective[];
+  /** To the next stage, for one micro-batch; gradients as many back. */
+  readonly sent: Bytes;
+  /** Once in a step: gradients of weights that several GPUs of a copy hold whole. */
+  readonly sharedGradients: Estimate<Seconds>;
+}
+
+/** `undefined` where the model has fewer blocks than stages. */
+export function planParallel(
+  training: TrainingGraph,
+  scenario: Scenario,
+  parallel: ParallelScenario,
+  cluster: ClusterProfile,
+): ParallelPlan | undefined {
+  const layout = placeLayout(cluster, parallel, scenario.gpus);
+  const bindings = new Map(Object.entries(scenario.dimensions));
+  const sharded = shardTraining(training, bindings, {
+    ways: parallel.tensor,
+    sequence: parallel.sequence,
+    keepsGathered: parallel.gathered === 'keep',
+  });
+  const { globalBatch: _, parallel: __, ...whole } = scenario;
+  const own: Scenario = { ...whole, gpus: layout.replicas, nodes: layout.dataGroup.nodes };
+  const planned = (
+    graph: TrainingGraph,
+    begin: number,
+  ): Pick<StagePlan, 'plan' | 'kernels' | 'collectives'> => {
+    const plan = planStep(graph, own, cluster);
+    const asked = sharded.collectives.flatMap((collective) => {
+      const operator = collective.operator - begin;
+      return operator >= 0 && operator < graph.costs.length ? [{ ...collective, operator }] : [];
+    });
+    const again = asked.flatMap((collective) =>
+      collective.pass === 'forward' && plan.lowered.operators[collective.operator]?.recomputed !== undefined
+        ? [{ ...collective, pass: 'backward' as const }]
+        : [],
+    );
+    const collectives = timeCollectives([...asked, ...again], plan.lowered, cluster, layout.tensorGroup);
+    return {
+      plan: asked.length === 0 ? plan : { ...plan, times: withCollectives(plan.times, collectives) },
+      kernels: plan.times,
+      collectives,
+    };
+  };
+  const operators = sharded.training.costs.length;
+  if (parallel.pipeline === 1) {
+    const range = { begin: 0, end: operators };
+    return {
+      parallel,
+      layout,
+      sharded,
+      stages: withSharedGradients(
+        [{ ...planned(sharded.training, 0), range, sent: bytes(0) }],
+        sharded,
+        layout,
+        cluster,
+      ),
+    };
+  }
+  const alone = planned(sharded.training, 0);
+  const cuts = cutsOf(training.analysis);
+  const times = alone.plan.times.forward.middle.map(
+    (time, index) => time + floatAt(alone.plan.times.backward.middle, index),
+  );
+  const ranges =
+    parallel.stages === 'uniform'
+      ? uniformStages(cuts, operators, parallel.pipeline)
+      : balancedStages(cuts, times, parallel.pipeline);
+  if (ranges === undefined) return undefined;
+  const stages = ranges.map((range, stage) => ({
+    ...planned(stageTraining(sharded.training, range), range.begin),
+    range,
+    sent: bytes(
+      stage === ranges.length - 1
+        ? 0
+        : crossingTensors(sharded.training, range.end).reduce(
+            (total, { elements, producer }) =>
+              total + elements * (alone.plan.lowered.operators[producer]?.bytesPerElement ?? 4),
+            0,
+          ),
+    ),
+  }));
+  return { parallel, layout, sharded, stages: withSharedGradients(stages, sharded, layout, cluster) };
+}
+
+/**
+ * Weights between the pairs of tensor parallelism have a part of their gradient on each GPU of a group where tokens are split; a
+ * table of words with a tied head is on two stages. Source: NVIDIA/Megatron-LM, megatron/core/distributed/finalize_model_grads.py,
+ * `_allreduce_non_tensor_model_parallel_grads` and `_allreduce_word_embedding_grads`.
+ */
+function withSharedGradients(
+  stages: readonly Omit<StagePlan, 'sharedGradients'>[],
+  { partialGradients }: ShardedTraining,
+  layout: ParallelLayout,
+  cluster: ClusterProfile,
+): readonly StagePlan[] {
+  const holders = new Map<string, number>();
+  for (const { plan } of stages)
+    for (const { name } of plan.training.analysis.parameters) holders.set(name, (holders.get(name) ?? 0) + 1);
+  const crosses = layout.crossesNodes.some((each) => each);
+  const twoStages: Placement = crosses ? { nodes: 2, gpusPerNode: 1 } : { nodes: 1, gpusPerNode: 2 };
+  return stages.map((stage) => {
+    const { training, weightBytesPerElement } = stage.plan;
+    const bytesOf = (isShared: (name: string) => boolean): Bytes =>
+      bytes(
+        training.analysis.parameters.reduce(
+          (total, parameter) =>
+            isShared(parameter.name) ? total + parameterBytes(parameter, weightBytesPerElement) : total,
+          0,
+        ),
+      );
+    const all: readonly (readonly [Bytes, Placement])[] = [
+      [bytesOf((name) => partialGradients.has(name)), layout.tensorGroup],
+      [bytesOf((name) => (holders.get(name) ?? 0) > 1), twoStages],
+    ];
+    const sent = all.flatMap(([size, group]) =>
+      size === 0 ? [] : [collectiveTime(cluster, group, { kind: 'all-reduce', bytes: size })],
+    );
+    const of = (key: 'time' | 'low' | 'high'): Seconds =>
+      seconds(sent.reduce((total, each) => total + each[key], 0));
+    return { ...stage, sharedGradients: { middle: of('time'), low: of('low'), high: of('high') } };
+  });
+}
+
+/** The same with the bounds of a whole step in the place of those of its kernels (`surerAsWhole`); collectives keep theirs. */
+export const surerStages = (parallel: ParallelPlan): ParallelPlan => ({
+  ...parallel,
+  stages: parallel.stages.map((stage) => {
+    const whole = surerAsWhole({ ...stage.plan, times: stage.kernels });
+    const times = withCollectives(whole.times, stage.collectives);
+    return { ...stage, kernels: whole.times, plan: { ...whole, times } };
+  }),
+});
+
+/** The passes of one stage, in seconds. */
+export interface StageTimes {
+  readonly forward: number;
+  readonly backward: number;
+  /** What the last pass takes beyond: what is exchanged and not hidden, and the update. */
+  readonly rest: number;
+  /** Of it, the update. */
+  readonly update: number;
+}
+
+export function stageTimes({ plan, sharedGradients }: StagePlan, bound: Bound): StageTimes {
+  const work = workOf(plan, bound);
+  const last = stepTimes(work);
+  const earlier = stepTimes(earlierPass(plan, work, bound));
+  return {
+    forward: earlier.forwardTime,
+    backward: earlier.step - earlier.forwardTime,
+    rest: Math.max(0, last.step - earlier.step) + sharedGradients[bound],
+    update: last.updateTime,
+  };
+}
+
+export interface ParallelTimes {
+  readonly stages: readonly StageTimes[];
+  readonly timeline: PipelineTimeline;
+  /** The stage that ends last, with what it exchanges and updates. */
+  readonly slowest: number;
+  readonly step: number;
+}
+
+/** The pipeline simulated, action by action; `undefined` where its schedule waits for itself. */
+export function parallelTimes(
+  parallel: ParallelPlan,
+  cluster: ClusterProfile,
+  bound: Bound,
+): ParallelTimes | undefined {
+  const { stages, layout } = parallel;
+  const times = stages.map((stage) => stageTimes(stage, bound));
+  const [first] = stages;
+  if (first === undefined) return undefined;
+  const timeline = pipelineTimeline({
+    schedule: pipelineSchedule(parallel.parallel.schedule, {
+      ranks: stages.length,
+      microBatches: passesOf(first.plan.scenario),
+      chunks: 1,
+    }),
+    forward: Float64Array.from(times, ({ forward }) => forward),
+    backward: Float64Array.from(times, ({ backward }) => backward),
+    transfer: Float64Array.from(stages, ({ sent }, stage) =>
+      transferTime(cluster, layout.crossesNodes[stage] === true, sent),
+    ),
+  });
+  if (timeline === undefined) return undefined;
+  // One stage waits for no other: its passes are those of a step without a pipeline, to the last digit.
+  if (stages.length === 1)
+    return {
+      stages: times,
+      timeline,
+      slowest: 0,
+      step: timesOf(first.plan, bound).step + first.sharedGradients[bound],
+    };
+  const ends = times.map(({ rest }, stage) => floatAt(timeline.ends, stage) + rest);
+  const step = Math.max(...ends);
+  return { stages: times, timeline, slowest: ends.indexOf(step), step };
+}
+
+/** From a GPU to one of the next stage: over the link of a node, or through the GPU's own share of the network's ports. */
+function transferTime(cluster: ClusterProfile, crossesNodes: boolean, size: number): number {
+  if (size === 0) return 0;
+  const placement = crossesNodes ? { nodes: 2, gpusPerNode: 1 } : { nodes: 1, gpusPerNode: 2 };
+  const links = linksOf(cluster, placement);
+  const hop = profileHop(links);
+  return crossesNodes ? hop.between + size / links.between : hop.inside + size / links.inside;
+}

@@ -1,0 +1,60 @@
+/** How GPUs share a copy of the model, in the rows of a summary. */
+
+import { formatBytes, formatCount, formatPercent, formatShortCount, formatTime } from '../../model/format.ts';
+import { bytes, seconds } from '../../model/units.ts';
+import { counted } from './counted.ts';
+import type { Report } from './report.ts';
+
+interface Row {
+  readonly name: string;
+  readonly value: string;
+  readonly detail: string;
+}
+
+export function parallelRows({ scenario, parallel, totals }: Report): readonly Row[] {
+  if (scenario.parallel === undefined || parallel === undefined) return [];
+  const { tensor, sequence, pipeline } = scenario.parallel;
+  const step = totals.time.step;
+  const ofStep = (time: number): string =>
+    step === null
+      ? formatTime(seconds(time))
+      : `${formatTime(seconds(time))} (${formatPercent(time / step)} of the step)`;
+  const [largest] = parallel.whole;
+  return [
+    {
+      name: 'layout',
+      value: [`tp ${tensor}`, ...(sequence ? ['sp'] : []), `pp ${pipeline}`, `dp ${parallel.replicas}`].join(
+        ' ',
+      ),
+      detail: [
+        microBatches(parallel.microBatches),
+        ...(tensor === 1
+          ? []
+          : [`collectives of tensor parallelism ${ofStep(parallel.tensorCommunication)}`]),
+        ...(pipeline === 1 ? [] : [`pipeline bubble ${ofStep(parallel.bubble)}`]),
+        ...(largest === undefined
+          ? []
+          : [
+              `not split: ${counted(parallel.whole.length, 'layer')}, largest \`${largest.layer}\` with ${formatPercent(largest.share)} of forward FLOPs (${largest.reason})`,
+            ]),
+      ].join(', '),
+    },
+    ...(pipeline === 1
+      ? []
+      : parallel.stages.map((stage, index) => ({
+          name: `stage ${index + 1}`,
+          value: formatBytes(bytes(stage.peak)),
+          detail: [
+            `\`${stage.first}\` to \`${stage.last}\``,
+            `${formatShortCount(stage.parameters)} parameters`,
+            `forward ${formatTime(seconds(stage.forward))}`,
+            `backward ${formatTime(seconds(stage.backward))}`,
+            `${microBatches(stage.alive)} alive`,
+            ...(stage.sent === 0 ? [] : [`sends ${formatBytes(bytes(stage.sent))}`]),
+          ].join(', '),
+        }))),
+  ];
+}
+
+const microBatches = (number: number): string =>
+  `${formatCount(number)} ${number === 1 ? 'micro-batch' : 'micro-batches'}`;

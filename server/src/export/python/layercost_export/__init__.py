@@ -1,0 +1,1 @@
+"""The parts of Layercost's exporter: target, inputs, program."""

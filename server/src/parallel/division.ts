@@ -1,0 +1,27 @@
+/**
+ * How the work of a graph is divided over the workers of one mesh axis.
+ *
+ * A tensor is whole on each worker, or each has a block of one of its dimensions; an operator is computed whole by each, or
+ * each takes a block of one factor of its dimension map (`operators/dimensionMap.ts`). A contracted factor gives partial sums.
+ */
+
+import type { BoundFactor } from './boundMap.ts';
+
+/** Which block of a dimension each worker has: the dimension is `outer` runs of equal blocks, one for each worker. */
+export interface Split {
+  readonly axis: number;
+  readonly outer: number;
+}
+
+/** A factor whose indices are divided: `within` runs of it lie outside of the blocks. */
+export interface DividedFactor {
+  readonly factor: BoundFactor;
+  readonly within: number;
+}
+
+export interface Division {
+  /** By name of a value; those left out are whole on each worker. */
+  readonly values: ReadonlyMap<string, Split>;
+  /** By index of an operator; those left out are computed whole by each worker. */
+  readonly operators: ReadonlyMap<number, DividedFactor>;
+}

@@ -1,0 +1,155 @@
+/**
+ * Follows a split through a graph: the operators that take part in it, and the tensors that are split with it.
+ *
+ * Every operator that reads or gives a block of a split tensor divides the same factor of its work, so that its other tensors
+ * are split along that factor too. A split ends where a product with a weight contracts it, which gives partial sums (the
+ * row-parallel product of arXiv:1909.08053), at a loss over split classes, and at an output. It cannot go where an operator
+ * needs the whole dimension, as a normalization does of its axis.
+ */
+
+import { isWeight, type Operator, type Value } from '../model/graph.ts';
+import type { BoundFactor, BoundPlace, DividedGraph } from './boundMap.ts';
+import type { DividedFactor, Division, Split } from './division.ts';
+
+export type Followed =
+  /** What is divided beside what was before. */
+  | { readonly kind: 'divided'; readonly division: Division }
+  | { readonly kind: 'barrier'; readonly operator: number; readonly reason: string };
+
+/**
+ * From a factor of an operator that is to be divided over `ways` workers, with what is divided already. Neither is changed:
+ * a split that cannot be leaves nothing behind.
+ */
+export function followSplit(
+  divided: DividedGraph,
+  ways: number,
+  seed: DividedFactor & { readonly operator: number },
+  before: Division,
+): Followed {
+  const { training } = divided;
+  const { graph, costing } = training.analysis;
+  const values = new Map<string, Split>();
+  const operators = new Map<number, DividedFactor>();
+  const waiting: string[] = [];
+  const splitOf = (name: string): Split | undefined => values.get(name) ?? before.values.get(name);
+
+  /** Splits the tensors of a factor; the reason why one cannot be. */
+  const divide = (operator: Operator, { factor, within }: DividedFactor): string | undefined => {
+    const known = operators.get(operator.index) ?? before.operators.get(operator.index);
+    if (known !== undefined)
+      return isSameFactor(known.factor, factor) && known.within === within
+        ? undefined
+        : 'it is divided along another dimension already';
+    if (factor.coupled !== undefined) return factor.coupled;
+    if (factor.outputs.length === 0 && factor.classes !== true && !isProduct(operator, factor))
+      return 'it combines what is split';
+    operators.set(operator.index, { factor, within });
+    for (const [places, names] of [
+      [factor.inputs, operator.inputs],
+      [factor.outputs, operator.outputs],
+    ] as const) {
+      for (const { tensor, axis, outer } of places) {
+        const name = names[tensor];
+        if (name === undefined || name === '') continue;
+        const own = splitOf(name);
+        if (own === undefined) {
+          values.set(name, { axis, outer: outer * within });
+          waiting.push(name);
+        } else if (own.axis !== axis || own.outer !== outer * within) {
+          return `\`${name}\` is split along another dimension already`;
+        }
+      }
+    }
+    return undefined;
+  };
+
+  /** A product with a weight that contracts it, or a table whose rows are divided. */
+  const isProduct = (operator: Operator, factor: BoundFactor): boolean =>
+    factor.partial?.by === 'sum' &&
+    factor.inputs.some(({ tensor }) => isStoredWeight(graph.values.get(operator.inputs[tensor] ?? '')));
+
+  const isStoredWeight = (value: Value | undefined): boolean =>
+    value !== undefined &&
+    (isWeight(value.role) || (costing.gradients.isStored(value.name) && value.role === 'activation'));
+
+  const through = (index: number, name: string): string | undefined => {
+    const operator = graph.operators[index];
+    const split = values.get(name);
+    if (operator === undefined || split === undefined) return undefined;
+    // The numbers of a shape are those of the file.
+    if (costing.auxiliary.shapeArithmetic[index] === true) return undefined;
+    for (const [names, sideOf] of [
+      [operator.inputs, (factor: BoundFactor) => factor.inputs],
+      [operator.outputs, (factor: BoundFactor) => factor.outputs],
+    ] as const) {
+      for (const [tensor, own] of names.entries()) {
+        if (own !== name) continue;
+        const factors = divided.factorsOf(index);
+        const match = matchOf(factors, sideOf, tensor, split, ways);
+        if (match === undefined) return whyWhole(factors, sideOf, tensor, split, ways);
+        const reason = divide(operator, match);
+        if (reason !== undefined) return reason;
+      }
+    }
+    return undefined;
+  };
+
+  const start = graph.operators[seed.operator];
+  const refused = start && divide(start, seed);
+  if (refused !== undefined) return { kind: 'barrier', operator: seed.operator, reason: refused };
+  for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {
+    const value = graph.values.get(name);
+    if (value === undefined) continue;
+    // A block of a constant or of an input is a view of it, whoever else reads it.
+    const isFree = value.producer === undefined && !isWeight(value.role);
+    if (isFree) continue;
+    for (const index of [...(value.producer === undefined ? [] : [value.producer]), ...value.consumers]) {
+      const reason = through(index, name);
+      if (reason !== undefined) return { kind: 'barrier', operator: index, reason };
+    }
+  }
+  return {
+    kind: 'divided',
+    division: { values, operators },
+  };
+}
+
+/** The factor that a split of a tensor divides, where it divides into blocks of one size. */
+export function matchOf(
+  factors: readonly BoundFactor[],
+  sideOf: (factor: BoundFactor) => readonly BoundPlace[],
+  tensor: number,
+  { axis, outer }: Split,
+  ways: number,
+): DividedFactor | undefined {
+  for (const factor of factors) {
+    for (const place of sideOf(factor)) {
+      if (place.tensor !== tensor || place.axis !== axis || outer % place.outer !== 0) continue;
+      const within = outer / place.outer;
+      if (factor.size % (within * ways) === 0) return { factor, within };
+    }
+  }
+  return undefined;
+}
+
+/** Why no factor matches. */
+function whyWhole(
+  factors: readonly BoundFactor[],
+  sideOf: (factor: BoundFactor) => readonly BoundPlace[],
+  tensor: number,
+  { axis, outer }: Split,
+  ways: number,
+): string {
+  for (const factor of factors) {
+    const place = sideOf(factor).find((each) => each.tensor === tensor && each.axis === axis);
+    if (place === undefined) continue;
+    // Of several matrices side by side each is split.
+    return place.outer === outer
+      ? `its ${factor.size} of axis ${axis} do not divide by ${ways}`
+      : `its blocks of axis ${axis} do not divide by ${ways}`;
+  }
+  return `it computes over all of axis ${axis}`;
+}
+
+const isSameFactor = (left: BoundFactor, right: BoundFactor): boolean =>
+  left === right || JSON.stringify(left) === JSON.stringify(right);

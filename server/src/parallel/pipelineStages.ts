@@ -1,0 +1,131 @@
+/**
+ * Where a model can be cut into stages of a pipeline, and the cut whose slowest stage is the fastest.
+ *
+ * A cut lies between two of the blocks that the model repeats; what comes before the first block goes with it, and what comes
+ * after the last with that one. Operators of a stage are neighbours in the order of the graph.
+ */
+
+import type { ModelAnalysis, TrainingGraph } from '../analysis/modelAnalysis.ts';
+import { repeatedBlocks } from '../analysis/repeatedBlocks.ts';
+import { floatAt, itemAt } from '../model/at.ts';
+import type { OperatorRange } from './stageTraining.ts';
+
+/** The first operators of blocks, ascending: a stage may begin at each but the first. Empty where no blocks repeat. */
+export function cutsOf(analysis: ModelAnalysis): readonly number[] {
+  const blocks = repeatedBlocks(analysis);
+  if (blocks === undefined) return [];
+  const first = new Map<string, number>();
+  const last = new Map<string, number>();
+  analysis.layers.forEach(({ operators }, layer) => {
+    const block = blocks[layer];
+    if (block === undefined || operators.length === 0) return;
+    for (const index of operators) {
+      first.set(block, Math.min(first.get(block) ?? index, index));
+      last.set(block, Math.max(last.get(block) ?? index, index));
+    }
+  });
+  const begins = [...first].sort(([, one], [, other]) => one - other);
+  // Blocks within one another, or interleaved, cannot be cut apart.
+  let end = -1;
+  return begins.flatMap(([block, begin]) => {
+    const isApart = begin > end;
+    end = Math.max(end, last.get(block) ?? begin);
+    return isApart ? [begin] : [];
+  });
+}
+
+/**
+ * The cut into `stages` whose slowest stage takes the least time; `times` are those of operators. By dynamic programming over
+ * blocks. `undefined` where there are fewer blocks than stages.
+ */
+export function balancedStages(
+  cuts: readonly number[],
+  times: Float64Array,
+  stages: number,
+): readonly OperatorRange[] | undefined {
+  const count = cuts.length;
+  if (count < stages) return undefined;
+  const begins = [0, ...cuts.slice(1), times.length];
+  const before = new Float64Array(times.length + 1);
+  times.forEach((time, index) => {
+    before[index + 1] = floatAt(before, index) + time;
+  });
+  const timeOf = (from: number, to: number): number =>
+    floatAt(before, itemAt(begins, to)) - floatAt(before, itemAt(begins, from));
+  /** By stages and blocks: the time of the slowest of so many stages of the first blocks, and where the last begins. */
+  let slowest = Array.from({ length: count + 1 }, (_, to) =>
+    to === 0 ? Number.POSITIVE_INFINITY : timeOf(0, to),
+  );
+  const lastBegins: number[][] = [];
+  for (let stage = 2; stage <= stages; stage += 1) {
+    const starts: number[] = [];
+    const known = slowest;
+    slowest = Array.from({ length: count + 1 }, (_, to) => {
+      let best = Number.POSITIVE_INFINITY;
+      for (let from = stage - 1; from < to; from += 1) {
+        const time = Math.max(itemAt(known, from), timeOf(from, to));
+        if (time >= best) continue;
+        best = time;
+        starts[to] = from;
+      }
+      return best;
+    });
+    lastBegins.push(starts);
+  }
+  return rangesOf(begins, chosenBegins(lastBegins, count));
+}
+
+/** As many blocks in each stage, as frameworks cut without being told; the remainder goes to the first stages. */
+export function uniformStages(
+  cuts: readonly number[],
+  operators: number,
+  stages: number,
+): readonly OperatorRange[] | undefined {
+  if (cuts.length < stages) return undefined;
+  const each = Math.floor(cuts.length / stages);
+  const more = cuts.length % stages;
+  const begins = Array.from({ length: stages }, (_, stage) => stage * each + Math.min(stage, more));
+  return rangesOf([0, ...cuts.slice(1), operators], begins);
+}
+
+function chosenBegins(lastBegins: readonly (readonly number[])[], count: number): readonly number[] {
+  const begins: number[] = [];
+  let to = count;
+  for (const starts of lastBegins.toReversed()) {
+    to = itemAt(starts, to);
+    begins.unshift(to);
+  }
+  return [0, ...begins];
+}
+
+function rangesOf(boundaries: readonly number[], begins: readonly number[]): readonly OperatorRange[] {
+  const ends = [...begins.slice(1), boundaries.length - 1];
+  return begins.map((block, stage) => ({
+    begin: itemAt(boundaries, block),
+    end: itemAt(boundaries, itemAt(ends, stage)),
+  }));
+}
+
+/** A tensor that goes from one stage to a later one, and its gradient back. */
+export interface CrossingTensor {
+  readonly name: string;
+  /** Of one worker. */
+  readonly elements: number;
+  /** Index of the operator of the whole graph that gives it. */
+  readonly producer: number;
+}
+
+/**
+ * What crosses a cut: activations with gradients. What is computed of constants and positions alone each stage computes
+ * itself.
+ */
+export function crossingTensors(training: TrainingGraph, cut: number): readonly CrossingTensor[] {
+  const { analysis, requiresGradient, tensors } = training;
+  return [...analysis.graph.values.values()].flatMap(({ name, role, producer, consumers }) => {
+    const elements = tensors.get(name)?.elements;
+    if (role !== 'activation' || producer === undefined || producer >= cut || elements === undefined)
+      return [];
+    if (!consumers.some((index) => index >= cut) || !requiresGradient.has(name)) return [];
+    return analysis.costing.gradients.isStored(name) ? [] : [{ name, elements, producer }];
+  });
+}

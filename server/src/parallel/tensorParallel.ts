@@ -1,0 +1,102 @@
+/**
+ * Tensor parallelism of any graph: pairs of products are found in its structure.
+ *
+ * Each product with a weight is tried as column parallel, in the order of the graph: its weight is split along what comes out,
+ * and the split is followed until a product contracts it. Attention with fused or separate projections, MLPs with and
+ * without a gate, cross-attention, pairs of convolutions, tables of words and heads over them are all found so. What cannot be
+ * split stays whole on each worker, and is listed with the reason.
+ * Source: Shoeybi et al., arXiv:1909.08053, section 3.
+ */
+
+import { isWeight, type Operator } from '../model/graph.ts';
+import { hasTrait } from '../operators/operatorFacts.ts';
+import type { BoundFactor, DividedGraph } from './boundMap.ts';
+import type { DividedFactor, Division, Split } from './division.ts';
+import { followSplit } from './followSplit.ts';
+
+export interface TensorParallel {
+  readonly division: Division;
+  /** Products with weights that each worker computes whole. */
+  readonly whole: readonly WholeProduct[];
+}
+
+export interface WholeProduct {
+  readonly operator: number;
+  readonly reason: string;
+}
+
+export function divideTensors(divided: DividedGraph, ways: number): TensorParallel {
+  const { graph } = divided.training.analysis;
+  const values = new Map<string, Split>();
+  const operators = new Map<number, DividedFactor>();
+  const division: Division = { values, operators };
+  const reasons = new Map<number, string>();
+  for (const operator of graph.operators) {
+    const { index } = operator;
+    if (division.operators.has(index)) continue;
+    const factor = columnsOf(operator, divided);
+    if (factor === undefined) continue;
+    for (const within of fusedProducts) {
+      if (factor.size % (within * ways) !== 0) continue;
+      const followed = followSplit(divided, ways, { operator: index, factor, within }, division);
+      if (followed.kind === 'divided') {
+        for (const [name, split] of followed.division.values) values.set(name, split);
+        for (const [each, own] of followed.division.operators) operators.set(each, own);
+        break;
+      }
+      if (!reasons.has(index))
+        reasons.set(index, `${nameOf(graph.operators[followed.operator])}: ${followed.reason}`);
+    }
+    if (factor.size % ways !== 0) reasons.set(index, `${factor.size} does not divide by ${ways}`);
+  }
+  const whole = [...reasons].flatMap(([operator, reason]) =>
+    division.operators.has(operator) ? [] : [{ operator, reason }],
+  );
+  return { division, whole };
+}
+
+/**
+ * A weight may hold one matrix, or several side by side: gate and up, or queries, keys and values. Each worker then has a block
+ * of each.
+ */
+const fusedProducts = [1, 2, 3];
+
+const nameOf = (operator: Operator | undefined): string =>
+  operator === undefined ? '' : `${operator.type} \`${operator.name || (operator.outputs[0] ?? '')}\``;
+
+/** The factor that a weight alone gives to the result; of a table that tokens are looked up in, its rows. */
+function columnsOf(operator: Operator, { training, factorsOf }: DividedGraph): BoundFactor | undefined {
+  const { graph, costing } = training.analysis;
+  const { index, inputs } = operator;
+  if (costing.auxiliary.shapeArithmetic[index] === true || costing.auxiliary.storedLayout[index] === true)
+    return undefined;
+  const roleOf = (name: string | undefined) => graph.values.get(name ?? '')?.role;
+  const isOfWeight = (tensor: number): boolean =>
+    isWeight(roleOf(inputs[tensor])) || costing.gradients.isStored(inputs[tensor] ?? '');
+  const cost = training.costs[index];
+  if (cost?.kind !== 'known' || !inputs.some((_, tensor) => isOfWeight(tensor))) return undefined;
+  if (hasTrait(operator, 'looks-up') && readsTokens(operator, training))
+    return factorsOf(index).find(({ outputs }) => outputs.length === 0);
+  if (cost.class !== 'matmul' && cost.class !== 'convolution') return undefined;
+  return factorsOf(index).find(
+    (factor) =>
+      factor.outputs.length > 0 &&
+      factor.inputs.length > 0 &&
+      factor.inputs.every(({ tensor }) => isOfWeight(tensor)),
+  );
+}
+
+/** Whether what is looked up are tokens that the model is given; positions are the same in each step. */
+function readsTokens(operator: Operator, { analysis }: DividedGraph['training']): boolean {
+  const { values, operators } = analysis.graph;
+  let name: string | undefined = operator.inputs[1];
+  for (let steps = 0; name !== undefined && steps < mostSteps; steps += 1) {
+    const value = values.get(name);
+    if (value === undefined || value.role === 'input') return value !== undefined;
+    name = value.producer === undefined ? undefined : operators[value.producer]?.inputs[0];
+  }
+  return false;
+}
+
+/** Casts, clips and reshapes between the tokens and the table. */
+const mostSteps = 8;

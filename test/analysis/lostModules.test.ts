@@ -1,0 +1,65 @@
+/** Parameters of the exported program that no operator of the file reads. */
+
+import { expect, test } from 'vitest';
+import { lostModules } from '../../server/src/analysis/restoration/lostModules.ts';
+import { onnxModel } from '../support/onnxModel.ts';
+
+/** Two normalizations of one input, merged where `isMerged`, and attention whose `out_proj` its module reads by itself. */
+function fileOf(isMerged: boolean, signature: boolean) {
+  const model = onnxModel({
+    inputs: ['x: float32[2, 4, 8, 8]'],
+    outputs: ['y'],
+    initializers: [
+      'block.left.weight: float32[4]',
+      'block.left.bias: float32[4]',
+      'mean: float32[4]',
+      'var: float32[4]',
+    ],
+    nodes: [
+      'l = BatchNormalization(x, block.left.weight, block.left.bias, mean, var)',
+      `r = ${isMerged ? 'Identity(l)' : 'BatchNormalization(x, block.left.weight, block.left.bias, mean, var)'}`,
+      'y = Add(l, r)',
+    ],
+  });
+  const norm = 'torch.nn.modules.batchnorm.BatchNorm2d';
+  const attention = 'torch.nn.modules.activation.MultiheadAttention';
+  const scopes = [
+    ['block.left', norm],
+    isMerged ? ['block.left', norm] : ['block.right', norm],
+    ['attention', attention],
+  ] as const;
+  const nodes = model.graph.nodes.map((node, index) => {
+    const [name = '', type = ''] = scopes[index] ?? [];
+    return {
+      ...node,
+      metadata: new Map([
+        ['pkg.torch.onnx.name_scopes', `['', '${name}', 'call']`],
+        ['pkg.torch.onnx.class_hierarchy', `['Net', '${type}', 'aten.call']`],
+      ]),
+    };
+  });
+  const parameters = [
+    'block.left.weight',
+    'block.left.bias',
+    'block.right.weight',
+    'block.right.bias',
+    'attention.out_proj.weight',
+    'scale',
+  ];
+  const recorded = parameters.map((name) => `p_x: PARAMETER target='${name}'`).join('\n');
+  const key = 'pkg.torch.export.ExportedProgram.graph_signature';
+  return {
+    ...model,
+    graph: { ...model.graph, nodes, ...(signature ? { metadata: new Map([[key, recorded]]) } : {}) },
+  };
+}
+
+test.each([
+  ['a module whose operator was merged is named', true, true, 'block.right'],
+  ['modules with operators, or read by attention, are not', false, true, undefined],
+  ['nothing is said where no parameters are recorded', true, false, undefined],
+] as const)('%s', (_, isMerged, signature, module) => {
+  const issue = lostModules(fileOf(isMerged, signature));
+  expect(issue?.message.match(/first those of `(.*?)`/)?.[1]).toBe(module);
+  expect(issue?.code).toBe(module === undefined ? undefined : 'graph/lost-modules');
+});

@@ -1,0 +1,155 @@
+/** `layercost calibrate` as a shell sees it, on results of a machine whose kernels follow known rates. */
+
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { planBenchmark } from '../../server/src/benchmark/benchmarkPlan.ts';
+import { readArguments } from '../../server/src/cli/arguments.ts';
+import { runCalibrateCommand } from '../../server/src/cli/calibrateCommand.ts';
+import { costModelFile, openModelFile } from '../../server/src/cli/costFile.ts';
+import { costOfDevice } from '../../server/src/cli/costOfDevice.ts';
+import { printData, printMessage } from '../../server/src/cli/streams.ts';
+import { asUpdate, planStep } from '../../server/src/estimate/plan/stepPlan.ts';
+import type { KernelWork } from '../../server/src/hardware/kernelWork.ts';
+import { readClusterProfile } from '../../server/src/hardware/readClusterProfile.ts';
+import { type Seconds, seconds } from '../../server/src/model/units.ts';
+import { keepResult } from '../../server/src/node/keepResult.ts';
+import { machineOfDevice } from '../../server/src/node/machineFile.ts';
+import { readResults } from '../../server/src/node/resultFiles.ts';
+import { measurements } from '../benchmark/measurements.ts';
+
+vi.mock('../../server/src/cli/streams.ts', () => ({ printData: vi.fn(), printMessage: vi.fn() }));
+
+const folder = realpathSync(mkdtempSync(join(tmpdir(), 'layercost-calibrate-')));
+const specOf = (width: number): string => `inputs:
+  x: float32[batch, 64]
+layers:
+  - fc: Linear(64, ${width})
+  - act: ReLU()
+  - norm: LayerNorm(${width})
+  - out: Linear(${width}, ${2 * width})
+  - more: Linear(${2 * width}, 64)
+`;
+
+/** 40 GFLOP/s, 8 GB/s, 3 µs. */
+const timeOf = (kernels: readonly KernelWork[]): Seconds =>
+  seconds(
+    kernels.reduce((sum, work) => sum + work.flops / 40e9 + work.bytes / 8e9 + work.launches * 3e-6, 0),
+  );
+
+async function measure(name: string, width: number, caches: 'cold' | 'hot' = 'cold'): Promise<void> {
+  const path = join(folder, `${name}.layers.yaml`);
+  writeFileSync(path, specOf(width));
+  const request = { batch: 16, precision: 'fp32' } as const;
+  const file = await openModelFile(path, {
+    request,
+    clusterFile: undefined,
+    frameworkFile: undefined,
+    layerTrace: undefined,
+  });
+  const { training, scenario, cluster } = file === undefined ? {} : costModelFile(file, request);
+  if (training === undefined || scenario === undefined || cluster === undefined)
+    throw new Error('not costed');
+  const plan = planStep(training, scenario, cluster);
+  const parts = training.analysis.layers.map((layer) => {
+    const kernelsOf = (part: 'forward' | 'backwardData' | 'backwardWeight'): readonly KernelWork[] =>
+      layer.operators.flatMap((index) => plan.lowered.operators[index]?.[part] ?? []);
+    const [data, weights] = [kernelsOf('backwardData'), kernelsOf('backwardWeight')];
+    const apart = { dataGradient: timeOf(data), weightGradient: timeOf(weights) };
+    const backward = timeOf([...data, ...weights]);
+    return [layer.name, { forward: timeOf(kernelsOf('forward')), backward, ...apart }] as const;
+  });
+  const update = timeOf(asUpdate(plan.update.kernels));
+  const whole = seconds(
+    parts.reduce<number>((sum, [, { forward, backward }]) => sum + forward + backward, update),
+  );
+  const outcome = {
+    measurements: {
+      ...measurements,
+      layers: new Map(parts),
+      notMeasured: new Map<string, string>(),
+      step: whole,
+      wholeStep: { whole, quartiles: { low: whole, high: whole }, update, repeats: 3 },
+    },
+  };
+  keepResult({ path, plan: planBenchmark(training, scenario, { caches }), scenario, outcome });
+}
+
+async function run(...words: string[]): Promise<{ status: number; out: string; err: string }> {
+  const read = readArguments(['calibrate', ...words]);
+  if (read.kind === 'wrong') return { status: 2, out: '', err: read.message };
+  let [out, err] = ['', ''];
+  vi.mocked(printData).mockImplementation((text) => {
+    out += text;
+  });
+  vi.mocked(printMessage).mockImplementation((line) => {
+    err += `${line}\n`;
+  });
+  if (read.arguments.command !== 'calibrate') throw new Error('another command');
+  return { status: await runCalibrateCommand(read.arguments), out, err };
+}
+
+beforeAll(() => mkdirSync(join(folder, '.git')));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+it('says what to do where nothing was measured', async () => {
+  const { status, err } = await run(folder);
+  expect(status).toBe(1);
+  expect(err).toContain('run layercost benchmark FILE on three models or more, then calibrate');
+});
+
+it('writes a profile by which models are predicted that it was not fitted to', async () => {
+  for (const [index, width] of [48, 200, 640, 1536].entries()) await measure(`m${index}`, width);
+  await measure('hot', 96, 'hot');
+  const output = join(folder, 'own.json');
+  const { status, out, err } = await run(folder, '--output', output);
+  expect(status).toBe(0);
+  expect(err).toMatch(/hot-layers-yaml-\S+ is left out: caches were hot/);
+  expect(err).toContain(`wrote ${output}`);
+  const rows = out.split('\n').filter((line) => line.startsWith('m') && line.includes('.layers.yaml'));
+  expect(rows).toHaveLength(4);
+  for (const row of rows) {
+    const [, uncalibrated = Number.NaN, byOthers = Number.NaN, calibrated = Number.NaN] =
+      /(\S+) +\S+ +\S+ +(\S+) +\S+ +\S+ +(\S+)$/.exec(row)?.map(Number) ?? [];
+    // The host of PyTorch launches kernels in its own time, which is not in these.
+    expect(Math.abs(byOthers - 1), row).toBeLessThan(0.25);
+    expect(Math.abs(calibrated - 1), row).toBeLessThan(0.25);
+    expect(Math.abs(uncalibrated - 1), row).toBeGreaterThan(Math.abs(calibrated - 1));
+  }
+  const { cluster, issues } = readClusterProfile(readFileSync(output, 'utf8'));
+  expect(issues).toEqual([]);
+  expect(cluster?.gpu.kernels?.kinds.get('gemm fp32')?.perFlop).toBeLessThan(1 / 30e9);
+  expect(cluster?.gpu.kernels?.source).toMatch(
+    /^layercost calibrate: m0\.layers\.yaml, .*; fp32, torch 9\.9, /,
+  );
+});
+
+it('keeps the profile in the workspace, for the device that it is of', async () => {
+  expect((await run(folder)).status).toBe(0);
+  const device = { kind: 'cpu', name: 'Fake CPU', torch: '9.9', precision: 'fp32' } as const;
+  const machine = machineOfDevice(folder, device);
+  expect(machine?.title).toBe('Fake CPU, calibrated');
+  expect(machineOfDevice(folder, { ...device, name: 'Other CPU' })).toBeUndefined();
+  expect(machineOfDevice(folder, { ...device, kind: 'cuda' })).toBeUndefined();
+  const request = { batch: 16, precision: 'fp32' } as const;
+  const file = await openModelFile(join(folder, 'm2.layers.yaml'), {
+    request,
+    clusterFile: undefined,
+    frameworkFile: undefined,
+    layerTrace: undefined,
+  });
+  const { scenario } = file === undefined ? {} : costModelFile(file, request);
+  if (file === undefined || scenario === undefined) throw new Error('not costed');
+  expect(costOfDevice(file, request, scenario, device)).toBeUndefined();
+  expect(costOfDevice(file, request, scenario, device, machine)?.gpu).toBe('Fake CPU');
+});
+
+it('takes the results that are named, and none of another device', async () => {
+  const [result] = readResults(folder).results;
+  const named = await run(folder, '--results', 'nothing', '--output', join(folder, 'x.json'));
+  expect(named).toMatchObject({ status: 1 });
+  expect(named.err).toContain('there is no result nothing');
+  const ofGpu = await run(folder, '--device', 'cuda', '--results', result?.id ?? '');
+  expect(ofGpu.err).toContain('is left out: it was measured on Fake CPU');
+});

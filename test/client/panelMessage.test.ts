@@ -1,0 +1,38 @@
+/** What a page says is read, not believed. */
+
+import { expect, it } from 'vitest';
+import { readPanelMessage } from '../../client/src/panelMessage.ts';
+
+it.each([
+  [{ kind: 'ready' }, { kind: 'ready' }],
+  [
+    { kind: 'open', layer: 'fc' },
+    { kind: 'open', layer: 'fc' },
+  ],
+  [{ kind: 'open', layer: 4 }, { kind: 'ready' }],
+  [
+    {
+      kind: 'try',
+      whole: true,
+      change: { gpus: 8, batch: 4, cluster: 'dgx-a100', framework: ' pytorch-fsdp ' },
+    },
+    {
+      kind: 'try',
+      whole: true,
+      change: { gpus: 8, batch: 4, cluster: 'dgx-a100', framework: 'pytorch-fsdp' },
+    },
+  ],
+  [
+    { kind: 'try', change: { gpus: '8', batch: -1, precision: '', cluster: 7, freeze: ['*'], other: 'x' } },
+    { kind: 'try', whole: false, change: {} },
+  ],
+  [
+    { kind: 'keep', change: { batch: 1.5, checkpoint: 'block' } },
+    { kind: 'keep', change: { checkpoint: 'block' } },
+  ],
+  [{ kind: 'keep' }, { kind: 'keep', change: {} }],
+  [null, { kind: 'ready' }],
+  ['try', { kind: 'ready' }],
+])('%j', (message, read) => {
+  expect(readPanelMessage(message)).toEqual(read);
+});

@@ -1,0 +1,116 @@
+/** What is said of a layout is so when the advised layout is costed by itself. */
+
+import { describe, expect, it } from 'vitest';
+import { estimateModel } from '../../../server/src/estimate/estimateModel.ts';
+import { formatBytes, formatTime } from '../../../server/src/model/format.ts';
+import type { ParallelRequest, ScenarioRequest } from '../../../server/src/model/scenario.ts';
+import type { StepCost } from '../../../server/src/model/stepCost.ts';
+import { bytes } from '../../../server/src/model/units.ts';
+import { openGraph } from '../../support/savedActivations.ts';
+
+const llama = openGraph('samples/more/llama-3-8b.layers.yaml');
+
+const costOf = (request: ScenarioRequest, parallel: ParallelRequest): StepCost => {
+  const { cost, issues } = estimateModel(llama, [
+    { cluster: 'dgx-h100', gpus: 32, globalBatch: 64, ...request, parallel },
+  ]);
+  if (cost === undefined) throw new Error(issues.map(({ message }) => message).join('\n'));
+  return cost;
+};
+
+const findingOf = (cost: StepCost, code: string) => cost.findings.find((each) => each.code === code);
+
+/** The layout that a text advises, over the one there is. */
+function advised(fix: string, parallel: ParallelRequest): readonly [ScenarioRequest, ParallelRequest] {
+  const number = (name: string): number | undefined => {
+    const found = new RegExp(`${name}=(\\d+)`).exec(fix)?.[1];
+    return found === undefined ? undefined : Number(found);
+  };
+  const [tensor, pipeline, microBatch] = [number('tp'), number('pp'), number('micro-batch')];
+  return [
+    fix.includes('checkpoint: block') ? { checkpoint: 'block' } : {},
+    {
+      ...parallel,
+      ...(tensor === undefined ? {} : { tensor, pipeline: pipeline ?? 1 }),
+      ...(pipeline === undefined ? {} : { pipeline }),
+      ...(microBatch === undefined ? {} : { microBatch }),
+    },
+  ];
+}
+
+describe('out of memory', () => {
+  const given: ParallelRequest = { tensor: 2, pipeline: 2 };
+  const cost = costOf({}, given);
+  const finding = findingOf(cost, 'findings/out-of-memory');
+
+  it('names the stage and the largest part', () => {
+    expect(cost.fits).toBe('no');
+    expect(finding?.message).toMatch(/^Stage 2 of 2 needs .* GiB; H100 SXM has 79\.2 GiB.*saved activations/);
+  });
+
+  it('each layout it advises fits, needs and takes what it says', () => {
+    const ways = finding?.fix.split('; or ') ?? [];
+    expect(ways.length).toBeGreaterThan(1);
+    for (const way of ways) {
+      // The options of a framework are costed in the same way; here layouts are.
+      if (way.includes('deepspeed')) continue;
+      const [request, parallel] = advised(way, given);
+      // The micro-batch of the layout there is, where the advice is of degrees: as many samples in a step.
+      const own = parallel.microBatch === undefined ? { ...parallel, microBatch: 8 } : parallel;
+      const after = costOf(request, way.includes('micro-batch') ? parallel : own);
+      expect(findingOf(after, 'findings/out-of-memory'), way).toBeUndefined();
+      expect(way).toContain(`needs ${formatBytes(bytes(after.totals.memory.peak))}`);
+      expect(way).toContain(`takes ${formatTime(after.totals.time.step)}`);
+    }
+  });
+
+  it('a layout that fits has no such finding', () => {
+    const after = costOf({}, { tensor: 8, microBatch: 1 });
+    expect(findingOf(after, 'findings/out-of-memory')).toBeUndefined();
+  });
+});
+
+describe('a pipeline that waits', () => {
+  const given: ParallelRequest = { tensor: 4, pipeline: 4, microBatch: 8 };
+  const cost = costOf({}, given);
+  const finding = findingOf(cost, 'findings/pipeline-bubble');
+
+  it('says the share that the layout row says', () => {
+    const { bubble = 0 } = cost.parallel ?? {};
+    const { step } = cost.totals.time;
+    expect(bubble / (step ?? 0)).toBeGreaterThan(0.2);
+    expect(finding?.message).toContain(`the last of 4 pipeline stages waits`);
+    expect(finding?.message).toContain('4 micro-batches');
+  });
+
+  it('the micro-batch it advises takes what it says, for as many samples', () => {
+    const [way = ''] = finding?.fix.split('; or ') ?? [];
+    const after = costOf(...advised(way, given));
+    expect(way).toContain(`takes ${formatTime(after.totals.time.step)} a step`);
+    expect(after.totals.time.step ?? 0).toBeLessThan(cost.totals.time.step ?? 0);
+    const samples = (each: StepCost): number => (each.totals.throughput ?? 0) * (each.totals.time.step ?? 0);
+    expect(samples(after)).toBeCloseTo(samples(cost), 6);
+  });
+
+  it('one stage waits for no other', () => {
+    expect(findingOf(costOf({}, { tensor: 8, microBatch: 1 }), 'findings/pipeline-bubble')).toBeUndefined();
+  });
+});
+
+it('a threshold that a person sets decides', () => {
+  const parallel: ParallelRequest = { tensor: 4, pipeline: 4, microBatch: 8 };
+  const never = costOf({ thresholds: { 'pipeline-bubble': 1 } }, parallel);
+  expect(findingOf(never, 'findings/pipeline-bubble')).toBeUndefined();
+});
+
+describe('layers that stay whole', () => {
+  it('are named with their share, and with the degree that splits them', () => {
+    const { findings, parallel } = costOf({}, { tensor: 16, microBatch: 1 });
+    const finding = findings.find(({ code }) => code === 'findings/unsplit-layers');
+    const share = parallel?.whole.reduce((total, layer) => total + layer.share, 0) ?? 0;
+    expect(share).toBeGreaterThan(0.05);
+    expect(finding?.fix).toContain('`tp=8`');
+    const eight = costOf({}, { tensor: 8, microBatch: 1 });
+    expect(eight.findings.map(({ code }) => code)).not.toContain('findings/unsplit-layers');
+  });
+});

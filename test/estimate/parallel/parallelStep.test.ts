@@ -1,0 +1,159 @@
+/** A step in which several GPUs share a copy of the model: laws, parts that add up, and what is refused. */
+
+import { describe, expect, it, test } from 'vitest';
+import { estimateModel } from '../../../server/src/estimate/estimateModel.ts';
+import { estimateParallelStep } from '../../../server/src/estimate/parallel/estimateParallelStep.ts';
+import type {
+  FrameworkChoice,
+  ParallelScenario,
+  ScenarioRequest,
+} from '../../../server/src/model/scenario.ts';
+import { openGraph } from '../../support/savedActivations.ts';
+
+const path = 'samples/tinyllama.layers.yaml';
+const opened = openGraph(path);
+const asked: ScenarioRequest = {
+  cluster: 'dgx-h100',
+  gpus: 16,
+  batch: 2,
+  accumulate: 4,
+  dimensions: { seq: 512 },
+};
+
+const costOf = (parallel: ScenarioRequest['parallel'], request: ScenarioRequest = {}) => {
+  const { cost, issues } = estimateModel(opened, [
+    { ...request, ...(parallel === undefined ? {} : { parallel }) },
+    asked,
+  ]);
+  if (cost === undefined) throw new Error(issues.map(({ message }) => message).join('\n'));
+  return cost;
+};
+
+const one: ParallelScenario = {
+  tensor: 1,
+  pipeline: 1,
+  sequence: false,
+  gathered: 'keep',
+  schedule: '1f1b',
+  stages: 'balanced',
+};
+
+/** The law of degree 1, on the same path as other degrees. */
+test.each<FrameworkChoice>([
+  { name: 'pytorch-ddp', options: {} },
+  { name: 'pytorch-fsdp', options: {} },
+  { name: 'deepspeed-zero', options: { stage: '1' } },
+])('tp = pp = 1 costs what a copy on each GPU costs, to the last digit: $name', (framework) => {
+  const { training, scenario, cluster, cost } = estimateModel(opened, [{ framework }, asked]);
+  if (training === undefined || scenario === undefined || cluster === undefined)
+    throw new Error('not costed');
+  const parallel = estimateParallelStep(training, scenario, one, cluster);
+  expect(parallel?.totals.time.step).toBe(cost?.totals.time.step);
+  expect(parallel?.totals.time.range).toEqual(cost?.totals.time.range);
+  expect(parallel?.totals.memory.peak).toBe(cost?.totals.memory.peak);
+  expect(parallel?.totals.memory.reserved).toEqual(cost?.totals.memory.reserved);
+  expect(parallel?.totals.mfu).toBeCloseTo(cost?.totals.mfu ?? Number.NaN, 12);
+  expect(parallel?.totals.throughput).toBe(cost?.totals.throughput);
+  expect(parallel?.layers.map(({ time }) => time)).toEqual(cost?.layers.map(({ time }) => time));
+});
+
+it('degrees of 1 are no parallelism', () => {
+  const { parallel, scenario } = costOf({ tensor: 1, pipeline: 1 });
+  expect(parallel).toBeUndefined();
+  expect(scenario.parallel).toBeUndefined();
+});
+
+describe.each<NonNullable<ScenarioRequest['parallel']>>([
+  { tensor: 4 },
+  { tensor: 4, sequence: true },
+  { pipeline: 4 },
+  { pipeline: 4, schedule: 'gpipe', stages: 'uniform' },
+  { tensor: 2, pipeline: 2, sequence: true },
+  { tensor: 4, pipeline: 2 },
+])('%o', (parallel) => {
+  const cost = costOf(parallel);
+
+  it('parts of the slowest stage add up to the step', () => {
+    const { time } = cost.totals;
+    const parts = [
+      time.forward,
+      time.backward,
+      time.exposedCommunication,
+      time.update,
+      cost.parallel?.bubble ?? 0,
+    ];
+    const sum = parts.reduce<number>((total, part) => total + (part ?? Number.NaN), 0);
+    expect(sum / (time.step ?? Number.NaN)).toBeCloseTo(1, 6);
+  });
+
+  it('lies within its range', () => {
+    const { step, range } = cost.totals.time;
+    expect(range?.low).toBeLessThan(step ?? 0);
+    expect(range?.high).toBeGreaterThan(step ?? Number.POSITIVE_INFINITY);
+  });
+
+  it('gives each layer to one stage', () => {
+    const whole = costOf(undefined);
+    expect(cost.layers.map(({ name }) => name)).toEqual(whole.layers.map(({ name }) => name));
+  });
+
+  it('the fullest stage is the memory of the step', () => {
+    expect(cost.totals.memory.peak).toBe(Math.max(...(cost.parallel?.stages ?? []).map(({ peak }) => peak)));
+    const { phase: _, layer: __, ...kinds } = cost.totals.memory.peakAt;
+    expect(Object.values(kinds).reduce((total, size) => total + size, 0)).toBeCloseTo(
+      cost.totals.memory.peak,
+      0,
+    );
+  });
+
+  it('trains as many samples as its copies take', () => {
+    const { throughput, time } = cost.totals;
+    const replicas = 16 / ((parallel.tensor ?? 1) * (parallel.pipeline ?? 1));
+    expect((throughput ?? 0) * (time.step ?? 0)).toBeCloseTo(2 * 4 * replicas, 6);
+  });
+});
+
+it('parameters of the stages are those of the model', () => {
+  const whole = costOf(undefined).layers.reduce((total, { parameters }) => total + parameters, 0);
+  const { stages = [] } = costOf({ pipeline: 4 }).parallel ?? {};
+  expect(stages.reduce((total, { parameters }) => total + parameters, 0)).toBe(whole);
+});
+
+it('1F1B keeps fewer micro-batches than GPipe, and the first stage the most', () => {
+  const alive = (schedule: ParallelScenario['schedule']) =>
+    costOf({ pipeline: 4, schedule }, { accumulate: 8 }).parallel?.stages.map((stage) => stage.alive);
+  expect(alive('1f1b')).toEqual([4, 3, 2, 1]);
+  expect(alive('gpipe')).toEqual([8, 8, 8, 8]);
+});
+
+it('tensor parallelism across nodes is slower than within one', () => {
+  const time = (tensor: number) =>
+    costOf({ tensor }, { gpus: 32 }).parallel?.tensorCommunication ?? Number.NaN;
+  expect(time(16)).toBeGreaterThan(1.5 * time(8));
+});
+
+it('passes follow from the micro-batch and the batch over all GPUs', () => {
+  const { scenario, parallel } = costOf(
+    { tensor: 2, pipeline: 2, microBatch: 1 },
+    { globalBatch: 64, gpus: 16 },
+  );
+  expect([scenario.batchPerGpu, scenario.accumulate, parallel?.microBatches, parallel?.replicas]).toEqual([
+    1, 16, 16, 4,
+  ]);
+});
+
+test.each<readonly [ScenarioRequest, RegExp]>([
+  [{ gpus: 12, parallel: { tensor: 8 } }, /12 GPUs do not divide into groups of 8/],
+  [{ gpus: 32, parallel: { pipeline: 32 } }, /22 blocks, fewer than its 32 pipeline stages/],
+  [{ parallel: { tensor: 2 }, mode: 'inference' }, /costed in training/],
+  [
+    { parallel: { tensor: 2 }, framework: { name: 'mxnet', options: {} } },
+    /`mxnet` is not costed with `parallel`/,
+  ],
+  [{ parallel: { tensor: 2 }, workers: { imbalance: 2 } }, /`workers` is not costed with `parallel`/],
+  [{ parallel: { pipeline: 2, sequence: true } }, /`sp` has no effect without `tp`/],
+  [{ parallel: { pipeline: 2, microBatch: 2 } }, /`micro-batch` has no effect without a global batch/],
+])('%o', (request, message) => {
+  const { issues } = estimateModel(opened, [request, asked]);
+  expect(issues.map((issue) => issue.message).join('\n')).toMatch(message);
+});

@@ -1,0 +1,139 @@
+/** The search for layouts: what it finds is what a report says, and no layout that it did not try is much better. */
+
+import { describe, expect, it } from 'vitest';
+import { launcherOptions } from '../../../server/src/cli/plan/launcherOptions.ts';
+import { bestOfDegrees, renderPlan } from '../../../server/src/cli/plan/renderPlan.ts';
+import { estimateModel } from '../../../server/src/estimate/estimateModel.ts';
+import { whySlower } from '../../../server/src/estimate/planner/compareLayouts.ts';
+import { layoutSearch } from '../../../server/src/estimate/planner/layoutSearch.ts';
+import {
+  type FoundLayouts,
+  type LayoutSearch,
+  searchLayouts,
+} from '../../../server/src/estimate/planner/searchLayouts.ts';
+import { checkpoints, type ScenarioRequest } from '../../../server/src/model/scenario.ts';
+import { finish } from '../../../server/src/model/steps.ts';
+import { openGraph } from '../../support/savedActivations.ts';
+
+function planOf(
+  path: string,
+  asked: ScenarioRequest,
+): { readonly search: LayoutSearch; readonly found: FoundLayouts } {
+  const opened = openGraph(path);
+  const cost = (request: ScenarioRequest) => estimateModel(opened, [{ ...asked, ...request }]).cost;
+  const search = layoutSearch(estimateModel(opened, [asked]), asked, cost);
+  if (search === undefined || 'problem' in search) throw new Error(search?.problem ?? 'not costed');
+  return { search, found: finish(searchLayouts(search)) };
+}
+
+describe('TinyLlama on 8 GPUs', () => {
+  const asked: ScenarioRequest = {
+    cluster: 'dgx-a100',
+    gpus: 8,
+    globalBatch: 16,
+    dimensions: { seq: 2048 },
+  };
+  const { search, found } = planOf('samples/tinyllama.layers.yaml', asked);
+  const [best] = found.fitting;
+
+  it('the fastest comes first, and each may fit', () => {
+    expect(found.fitting.length).toBeGreaterThan(10);
+    const steps = found.fitting.map(({ step }) => step);
+    expect(steps).toEqual(steps.toSorted((one, other) => one - other));
+    expect(found.fitting.filter(({ cost }) => cost.fits === 'no')).toEqual([]);
+  });
+
+  it('each layout uses all GPUs, and a step has all samples', () => {
+    for (const { tensor, pipeline, replicas, microBatch, passes, cost, step } of found.fitting) {
+      expect(tensor * pipeline * replicas).toBe(8);
+      expect(microBatch * passes * replicas).toBe(16);
+      expect((cost.totals.throughput ?? 0) * step).toBeCloseTo(16, 9);
+    }
+  });
+
+  it('the first line is what a report of that layout says', () => {
+    const opened = openGraph('samples/tinyllama.layers.yaml');
+    const { cost } = estimateModel(opened, [{ ...asked, ...best?.request }]);
+    expect(cost?.totals.time.step).toBe(best?.step);
+    expect(cost?.totals.memory.peak).toBe(best?.cost.totals.memory.peak);
+  });
+
+  it('a runner-up has a reason, and the best has none', () => {
+    const [first, ...others] = bestOfDegrees(found.fitting);
+    if (first === undefined) throw new Error('nothing fits');
+    for (const other of others) expect(whySlower(other, first)).toMatch(/^\+.+ of /);
+    expect(whySlower(first, first)).toBe('');
+  });
+
+  it('says the best in the words of launchers', () => {
+    const layout = found.fitting.find(({ tensor, pipeline }) => tensor === 2 && pipeline === 2);
+    if (layout === undefined) throw new Error('no such layout');
+    const texts = new Map(launcherOptions(layout).map(({ launcher, text }) => [launcher, text]));
+    expect(texts.get('Megatron-LM')).toContain(
+      '--tensor-model-parallel-size 2 --sequence-parallel --pipeline-model-parallel-size 2',
+    );
+    expect(texts.get('layercost report')).toContain('tp=2,sp,pp=2');
+  });
+
+  it('a table has a line for each pair of degrees', () => {
+    const text = renderPlan([{ gpus: 8, search, found }], 'table', 3);
+    expect(text).toContain('8 GPUs, 16 samples a step');
+    expect(text.split('\n').filter((line) => /^[123] /.test(line))).toHaveLength(3);
+    expect(JSON.parse(renderPlan([{ gpus: 8, search, found }], 'json', 3))[0].layouts).toHaveLength(3);
+  });
+});
+
+it('no layout of all there are is over 2 % faster', () => {
+  const asked: ScenarioRequest = { cluster: 'g4dn-12xlarge', gpus: 4, globalBatch: 16 };
+  const { search, found } = planOf('samples/gpt2.layers.yaml', asked);
+  let fastest = Number.POSITIVE_INFINITY;
+  for (const tensor of [1, 2, 4])
+    for (const pipeline of [1, 2, 4].filter((degree) => tensor * degree <= 4))
+      for (const microBatch of [1, 2, 4, 8, 16])
+        for (const checkpoint of ['none', 'block'] as const)
+          for (const framework of [
+            { name: 'pytorch-ddp', options: {} },
+            { name: 'deepspeed-zero', options: { stage: '1' } },
+          ]) {
+            const replicas = 4 / (tensor * pipeline);
+            if ((16 / replicas) % microBatch !== 0) continue;
+            const cost = search.cost({
+              gpus: 4,
+              globalBatch: 16,
+              checkpoint,
+              framework,
+              parallel: { tensor, pipeline, sequence: tensor > 1, microBatch },
+            });
+            if (cost !== undefined && cost.fits !== 'no')
+              fastest = Math.min(fastest, cost.totals.time.step ?? fastest);
+          }
+  expect(Number.isFinite(fastest)).toBe(true);
+  expect(found.fitting[0]?.step ?? Number.POSITIVE_INFINITY).toBeLessThan(fastest * 1.02);
+});
+
+it('what a person asks for is kept', () => {
+  const { found } = planOf('samples/tinyllama.layers.yaml', {
+    cluster: 'dgx-a100',
+    gpus: 4,
+    globalBatch: 8,
+    dimensions: { seq: 2048 },
+    framework: { name: 'pytorch-fsdp', options: {} },
+    checkpoint: 'block',
+  });
+  expect(found.fitting.length).toBeGreaterThan(0);
+  for (const { framework, checkpoint } of found.fitting)
+    expect([framework.name, checkpoint]).toEqual(['pytorch-fsdp', 'block']);
+});
+
+it('a model without blocks is not cut, and one that fits nowhere says so', () => {
+  const alexnet = planOf('samples/alexnet.layers.yaml', { cluster: 'dgx-1-v100', gpus: 8, globalBatch: 512 });
+  expect(alexnet.found.fitting.every(({ pipeline }) => pipeline === 1)).toBe(true);
+  expect(alexnet.found.fitting[0]).toMatchObject({ tensor: 1, pipeline: 1, replicas: 8 });
+  const mixtral = planOf('samples/more/mixtral-8x7b.layers.yaml', { cluster: 't4', gpus: 1, globalBatch: 1 });
+  expect(mixtral.found.fitting).toEqual([]);
+  expect(renderPlan([{ gpus: 1, ...mixtral }], 'table', 3)).toContain('layouts fits. Use more GPUs');
+});
+
+it('the ways to checkpoint that are tried are ways there are', () => {
+  for (const name of ['none', 'selective', 'block']) expect(checkpoints).toContain(name);
+});

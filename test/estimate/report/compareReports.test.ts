@@ -1,0 +1,68 @@
+/** Two reports side by side: what is compared, and what is not. */
+
+import { readFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import { openModel } from '../../../server/src/analysis/openModel.ts';
+import { estimateModel } from '../../../server/src/estimate/estimateModel.ts';
+import { compareLayers, compareTotals } from '../../../server/src/estimate/report/compareReports.ts';
+import { layerTime } from '../../../server/src/estimate/report/layerCells.ts';
+import { makeReport } from '../../../server/src/estimate/report/makeReport.ts';
+import type { Report } from '../../../server/src/estimate/report/report.ts';
+import { byteSourceOfBuffer } from '../../../server/src/formats/byteSource.ts';
+import type { ScenarioRequest } from '../../../server/src/model/scenario.ts';
+
+function reportOf(text: string | Buffer, name: string, request: ScenarioRequest): Report {
+  const opened = openModel(byteSourceOfBuffer(Buffer.from(text)), name);
+  const { cost, issues } = estimateModel(opened, [request, opened.scenario]);
+  if (opened.analysis === undefined || cost === undefined) throw new Error(name);
+  return makeReport(opened, opened.analysis, cost, issues);
+}
+
+/** Forward, backward and exposed communication of all layers. */
+const wholeTime = ({ layers }: Report): number =>
+  layers.reduce((sum, layer) => {
+    const time = layerTime(layer);
+    const { exposedCommunication } = layer.time;
+    if (time === null || exposedCommunication === null) throw new Error(`${layer.name} has no time`);
+    return sum + time + exposedCommunication;
+  }, 0);
+
+it.each(['resnet50.onnx', 'gpt2.layers.yaml', 'googlenet.onnx'])(
+  'the layers of %s make up the difference of two scenarios',
+  (sample) => {
+    const bytes = readFileSync(`samples/${sample}`);
+    const left = reportOf(bytes, sample, { cluster: 'dgx-a100', gpus: 8, batch: 16 });
+    const right = reportOf(bytes, sample, { cluster: 'dgx-h100', gpus: 32, batch: 16 });
+    const { layers, onlyIn } = compareLayers(left, right);
+    expect(onlyIn).toEqual({ left: 0, right: 0 });
+    const sum = layers.reduce((total, { more }) => total + more, 0);
+    expect(sum).toBeCloseTo(wholeTime(right) - wholeTime(left), 12);
+    expect(layers.map(({ more }) => Math.abs(more))).toEqual(
+      layers.map(({ more }) => Math.abs(more)).toSorted((one, other) => other - one),
+    );
+  },
+);
+
+const spec = (last: string): string =>
+  `dims: { batch: 8192 }\ninputs:\n  x: float32[batch, 512]\nlayers:\n  - fc1: Linear(512, 512)\n  - act: ReLU()\n  - ${last}\n`;
+
+it('compares layers by name, and counts those of one model alone', () => {
+  const request = { cluster: 'v100-sxm2-16gb', precision: 'fp32', gpus: 1 } as const;
+  const left = reportOf(spec('fc2: Linear(512, 512)'), 'a.layers.yaml', request);
+  const right = reportOf(spec('head: Linear(512, 64)'), 'a.layers.yaml', request);
+  expect(compareLayers(left, right).onlyIn).toEqual({ left: 1, right: 1 });
+  const wider = reportOf(spec('fc2: Linear(512, 4096)'), 'a.layers.yaml', request);
+  const { layers } = compareLayers(left, wider);
+  expect(layers.map(({ name, type }) => [name, type])).toEqual([['fc*', 'Linear × 2']]);
+  expect(layers[0]?.more).toBeGreaterThan(0);
+});
+
+it('gives no ratio of a bound', () => {
+  const request = { cluster: 'v100-sxm2-16gb', precision: 'fp32', gpus: 1 } as const;
+  const whole = reportOf(spec('fc2: Linear(512, 512)'), 'a.layers.yaml', request);
+  const cut = reportOf(spec('fc2: Liner(512, 512)'), 'a.layers.yaml', request);
+  const flops = (left: Report, right: Report) =>
+    compareTotals(left, right).find(({ name }) => name === 'forward FLOPs');
+  expect(flops(whole, cut)).toMatchObject({ ratio: null, text: { right: expect.stringMatching(/^≥ /) } });
+  expect(flops(whole, whole)).toMatchObject({ ratio: 1, text: { left: '8.59 GFLOP' } });
+});

@@ -1,0 +1,200 @@
+"""The exporter's parts on `torch.device("meta")`: what a target names, what a model is called with, what stays open."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import sys
+import tempfile
+import textwrap
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "server/src/export/python"))
+
+import torch  # noqa: E402
+from torch import nn  # noqa: E402
+
+if tuple(map(int, torch.__version__.split("+")[0].split(".")[:2])) < (2, 5):
+    raise unittest.SkipTest(f"torch {torch.__version__} writes archives that are not read")
+
+from layercost_export.inputs import inputs_of  # noqa: E402
+from layercost_export.refusal import Refusal  # noqa: E402
+from layercost_export.target import build_model  # noqa: E402
+
+SOURCE = textwrap.dedent(
+    """
+    import torch
+    from torch import nn
+
+    class Pair(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a = nn.Linear(8, 8)
+        def forward(self, left, right):
+            return self.a(left) + right
+
+    class Sized(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+
+    class Group:
+        @staticmethod
+        def make():
+            return Pair()
+
+    def broken():
+        raise ValueError("no such checkpoint")
+
+    made = nn.Linear(4, 4)
+    number = 3
+    """
+)
+
+
+class Targets(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.file = str(pathlib.Path(folder.name) / "train.py")
+        pathlib.Path(self.file).write_text(SOURCE)
+
+    def test_names_a_class_a_function_or_a_module_of_a_file(self) -> None:
+        for name in ("Pair", "Group.make", "made"):
+            with self.subTest(name):
+                model, module = build_model(f"{self.file}:{name}")
+                self.assertTrue(model.training)
+                self.assertTrue(all(each.is_meta for each in model.parameters()))
+                self.assertIsNotNone(module)
+
+    def test_says_what_is_wrong(self) -> None:
+        for name, words in {
+            "Pairs": "has no Pairs; it has Pair, Sized",
+            "Sized": "needs width: write a function without arguments",
+            "number": "neither a module of torch nor a function that makes one",
+        }.items():
+            with self.subTest(name), self.assertRaises(Refusal) as refused:
+                build_model(f"{self.file}:{name}")
+            self.assertIn(words, str(refused.exception))
+        for target, words in {
+            "nothing.py:Net": "there is no file nothing.py",
+            "train.py": "names no model",
+            "no_such_module:Net": "there is no module no_such_module",
+        }.items():
+            with self.subTest(target), self.assertRaises(Refusal) as refused:
+                build_model(target)
+            self.assertIn(words, str(refused.exception))
+        with self.assertRaisesRegex(ValueError, "no such checkpoint"):
+            build_model(f"{self.file}:broken")
+
+
+class Wrapped(nn.Module):
+    """A layer first, behind a tensor of its own."""
+
+    def __init__(self, layer: nn.Module) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(1))
+        self.layer = layer
+
+    def forward(self, x):
+        return self.layer(x)
+
+
+class Strange(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(3, 5))
+
+    def forward(self, x):
+        return x @ self.weight
+
+
+class Inputs(unittest.TestCase):
+    def test_follows_the_first_layer(self) -> None:
+        for layer, shape, dtype, names in (
+            (nn.Embedding(10, 4), (2, 128), torch.int64, {0: "batch", 1: "seq"}),
+            (nn.Conv2d(4, 8, 3), (2, 4, 224, 224), torch.float32, {0: "batch"}),
+            (nn.Conv1d(4, 8, 3), (2, 4, 1024), torch.float32, {0: "batch"}),
+            (nn.Linear(6, 2), (2, 6), torch.float32, {0: "batch"}),
+            (nn.LSTM(6, 2, batch_first=True), (2, 128, 6), torch.float32, {0: "batch", 1: "seq"}),
+            (nn.GRU(6, 2), (128, 2, 6), torch.float32, {1: "batch", 0: "seq"}),
+        ):
+            with self.subTest(type(layer).__name__):
+                inputs = inputs_of(Wrapped(layer), None, {})
+                self.assertEqual(tuple(inputs.tensors["x"].shape), shape)
+                self.assertEqual(inputs.tensors["x"].dtype, dtype)
+                self.assertEqual(inputs.open["x"], names)
+
+    def test_asks_where_nothing_decides(self) -> None:
+        for model in (Strange(), nn.Bilinear(2, 2, 2)):
+            with self.subTest(type(model).__name__), self.assertRaisesRegex(Refusal, r"layercost_inputs\(\)"):
+                inputs_of(model, None, {})
+
+    def test_reads_what_is_given(self) -> None:
+        inputs = inputs_of(Wrapped(nn.Linear(6, 2)), None, {"x": "bfloat16[batch, tokens, 6]"})
+        self.assertEqual(inputs.tensors["x"].dtype, torch.bfloat16)
+        self.assertEqual(inputs.open, {"x": {0: "batch", 1: "tokens"}})
+        self.assertNotEqual(inputs.tensors["x"].shape[0], inputs.tensors["x"].shape[1])
+        for given, words in {
+            "y": "forward takes no y; it takes x",
+            "x": "is no type with sizes",
+        }.items():
+            with self.subTest(given), self.assertRaises(Refusal) as refused:
+                inputs_of(Wrapped(nn.Linear(6, 2)), None, {given: "float[2"})
+            self.assertIn(words, str(refused.exception))
+
+    def test_takes_inputs_beside_the_model(self) -> None:
+        class Module:
+            def __init__(self, value) -> None:
+                self.layercost_inputs = lambda: value
+
+        pair = nn.Bilinear(3, 5, 2)
+        for value in ((torch.zeros(4, 3), torch.zeros(4, 5)), {"input1": torch.zeros(4, 3), "input2": torch.zeros(4, 5)}):
+            inputs = inputs_of(pair, Module(value), {})
+            self.assertTrue(inputs.tensors["input2"].is_meta)
+            self.assertEqual(inputs.open, {"input1": {0: "batch"}, "input2": {0: "batch"}})
+        uneven = inputs_of(pair, Module((torch.zeros(4, 3), torch.zeros(2, 5))), {})
+        self.assertEqual((uneven.open, len(uneven.notes)), ({}, 1))
+
+
+class Programs(unittest.TestCase):
+    def test_leaves_open_what_the_model_allows(self) -> None:
+        from layercost_export.program import export_program
+
+        class Fixed(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.embed = nn.Embedding(10, 4)
+                self.places = nn.Parameter(torch.ones(128, 4))
+
+            def forward(self, tokens):
+                return self.embed(tokens) + self.places
+
+        with torch.device("meta"):
+            model = Fixed()
+        program, names, notes = export_program(model, None, {})
+        self.assertEqual(sorted(names.values()), ["batch"])
+        self.assertEqual(notes, ["seq is fixed, because the model does not export with it open"])
+        self.assertEqual(len(program.range_constraints), 1)
+
+    def test_exports_the_model_of_a_config(self) -> None:
+        try:
+            import transformers  # noqa: F401
+        except Exception as error:
+            self.skipTest(f"transformers cannot be loaded: {error}")
+        from layercost_export.program import export_program
+
+        sizes = dict(hidden_size=64, intermediate_size=128, num_hidden_layers=1, num_attention_heads=4, num_key_value_heads=2, vocab_size=100)
+        with tempfile.TemporaryDirectory() as folder:
+            config = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", **sizes}
+            (pathlib.Path(folder) / "config.json").write_text(json.dumps(config))
+            model, _ = build_model(f"hf:{folder}")
+        # Embedding and head, q and o, k and v, gate, up and down, three norms.
+        self.assertEqual(
+            sum(each.numel() for each in model.parameters()), 2 * 6400 + 2 * 4096 + 2 * 2048 + 3 * 8192 + 3 * 64
+        )
+        _, names, notes = export_program(model, None, {})
+        self.assertEqual((sorted(names.values()), notes), (["batch", "seq"], []))
+
+
+if __name__ == "__main__":
+    unittest.main()
