@@ -151,7 +151,8 @@ function countOf(outcome) {
   const plain = outcome.output.replace(/\x1b\[[\d;]*m/g, '');
   const vitest = plain.match(/^\s*Tests\s+(.+?)\s*(?:\(\d+\))?$/m);
   const unittest = plain.match(/^Ran (\d+) tests?/m);
-  if (vitest) return ` (${vitest[1]})`;
+  const again = plain.match(/\(retry x\d+\)/g);
+  if (vitest) return ` (${vitest[1]}${again ? ` | ${again.length} at the second try` : ''})`;
   return unittest ? ` (${unittest[1]} tests)` : '';
 }
 

@@ -39,8 +39,7 @@ const savesSpec: Scenario = {
     await editor.lineMatching(/^name: "resnet50"/);
     const after = total.exec(await editor.lensMatching(total))?.[0];
     expect(after).toBe(before);
-    const lines = await editor.visibleLines();
-    await editor.goTo(lines.findIndex((line) => /^\s+batch:/.test(line)) + 1, 20);
+    await editor.goTo(await editor.lineNumber(/^\s+batch:/), 20);
     await editor.type(' 4');
     await editor.lensMatching(/batch 4/);
   },

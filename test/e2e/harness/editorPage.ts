@@ -13,6 +13,7 @@ interface PlacedText {
 /** As much of an element of the page as is read here; the types of this project know no browser. */
 interface Drawn {
   readonly textContent: string | null;
+  readonly classList: { contains(name: string): boolean };
   getBoundingClientRect(): { readonly top: number };
 }
 
@@ -97,15 +98,49 @@ export class EditorPage {
    * one line: only its first row has a number.
    */
   async visibleLines(): Promise<readonly string[]> {
-    const rows = await readPlaces(this.editor().locator('.view-lines .view-line'));
-    const numbers = await readPlaces(this.editor().locator('.margin-view-overlays .line-numbers'));
-    const starts = new Set(numbers.filter(({ text }) => text !== '').map(({ top }) => top));
-    const lines: string[] = [];
+    return (await this.numberedLines()).map(({ text }) => text);
+  }
+
+  /** Waits for a line that matches, and gives its number as the margin shows it. */
+  lineNumber(pattern: RegExp): Promise<number> {
+    return this.until(
+      `the number of a line matching ${pattern}`,
+      async () => (await this.numberedLines()).find(({ text }) => pattern.test(text))?.line,
+    );
+  }
+
+  private async numberedLines(): Promise<
+    readonly { readonly line: number | undefined; readonly text: string }[]
+  > {
+    const { rows, numbers } = await this.drawnText();
+    const starts = new Map(
+      numbers.filter(({ text }) => text !== '').map(({ top, text }) => [top, Number(text)]),
+    );
+    const lines: { readonly line: number | undefined; readonly text: string }[] = [];
     for (const { top, text } of rows) {
-      if (lines.length === 0 || starts.has(top)) lines.push(text);
-      else lines.push(`${lines.pop()}${text.trimStart()}`);
+      const before = starts.has(top) ? undefined : lines.pop();
+      if (before === undefined) lines.push({ line: starts.get(top), text });
+      else lines.push({ ...before, text: `${before.text}${text.trimStart()}` });
     }
     return lines;
+  }
+
+  /** Rows of text and numbers of the margin of one moment: a lens that comes in between would move one of them. */
+  private async drawnText(): Promise<{
+    readonly rows: readonly PlacedText[];
+    readonly numbers: readonly PlacedText[];
+  }> {
+    const both = await this.editor()
+      .locator('.view-lines .view-line, .margin-view-overlays .line-numbers')
+      .evaluateAll((drawn: readonly Drawn[]) =>
+        drawn.map((element) => ({
+          top: Math.round(element.getBoundingClientRect().top),
+          text: element.textContent ?? '',
+          isRow: element.classList.contains('view-line'),
+        })),
+      );
+    const rows = inOrder(both.filter(({ isRow }) => isRow));
+    return { rows, numbers: inOrder(both.filter(({ isRow }) => !isRow)) };
   }
 
   /** Waits for a line that matches, and gives it. */
@@ -118,8 +153,7 @@ export class EditorPage {
   /** The line of the cursor, with the hint that ends it; nothing where it is not in view. */
   async lineAtCursor(): Promise<string | undefined> {
     const at = /\bLn (\d+)/.exec(await this.statusBar())?.[1];
-    const rows = await readPlaces(this.editor().locator('.view-lines .view-line'));
-    const numbers = await readPlaces(this.editor().locator('.margin-view-overlays .line-numbers'));
+    const { rows, numbers } = await this.drawnText();
     const top = numbers.find(({ text }) => text === at)?.top;
     return rows.find((row) => row.top === top)?.text;
   }
@@ -231,6 +265,7 @@ export class EditorPage {
     await input.fill(`:${line}:${column}`);
     await this.page.keyboard.press('Enter');
     await input.waitFor({ state: 'hidden', timeout: patience });
+    await this.statusMatching(new RegExp(`\\bLn ${line}\\b`));
   }
 
   /** Selects a piece of text as the keyboard does, and types over it key by key. */
@@ -473,6 +508,10 @@ async function readPlaces(elements: Locator): Promise<readonly PlacedText[]> {
       text: element.textContent ?? '',
     })),
   );
+  return inOrder(placed);
+}
+
+function inOrder(placed: readonly PlacedText[]): readonly PlacedText[] {
   return [...placed].sort((a, b) => a.top - b.top).map(({ top, text }) => ({ top, text: plain(text) }));
 }
 

@@ -1,4 +1,8 @@
-/** One test per scenario: each in a host of its own, because settings that a scenario changes stay in its folder. */
+/**
+ * One test per scenario: each in a host of its own, because settings that a scenario changes stay in its folder. The
+ * editor, its page and the browser are other people's programs under load: a scenario that fails is tried once more,
+ * and `npm test` counts those that needed it.
+ */
 
 import { it } from 'vitest';
 import type { Scenario } from '../scenarios.ts';
@@ -12,7 +16,7 @@ export function testIn(
 ): void {
   const setting = readSetting();
   for (const { name, steps, wishes } of scenarios) {
-    it(name, async () => {
+    it(name, { retry: 1 }, async () => {
       const host = await launch(setting, wishes);
       try {
         await inEditor(host, setting, name, (editor) => steps(editor, host));
