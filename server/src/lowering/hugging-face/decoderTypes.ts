@@ -168,6 +168,19 @@ function mixture(fields: ConfigFields, changes: Partial<Mixture> = {}): Mixture 
   };
 }
 
+/** Experts of the layers between two, every so many (ERNIE 4.5, `Ernie4_5_MoeDecoderLayer`). */
+function sparseBetween(
+  fields: ConfigFields,
+  experts: FeedForward,
+  dense: FeedForward,
+): (layer: number) => FeedForward {
+  const first = fields.number('moe_layer_start_index', 0);
+  const last = fields.number('moe_layer_end_index', -1);
+  const step = fields.size('moe_layer_interval');
+  return (layer) =>
+    layer >= first && (last === -1 || layer <= last) && (layer + 1) % step === 0 ? experts : dense;
+}
+
 /** Experts in every layer but those that `mlp_only_layers` and `decoder_sparse_step` take out (Qwen). */
 function sparseBySteps(fields: ConfigFields, experts: Mixture): (layer: number) => FeedForward {
   const step = fields.number('decoder_sparse_step', 1);
@@ -186,7 +199,7 @@ function sparseAfterDense(fields: ConfigFields): (layer: number) => FeedForward 
     hidden,
     ...(shared === undefined ? {} : { shared: { hidden: hidden * shared, gate: false } }),
   });
-  const plainLayer = gated(fields);
+  const plainLayer = dense > 0 ? gated(fields) : experts;
   return (layer) => (layer < dense ? plainLayer : experts);
 }
 
@@ -210,6 +223,21 @@ const deepSeek: DecoderType = (fields) => {
   return {
     ...llamaLike(fields),
     runs: runsOf(fields.size('num_hidden_layers'), (layer) => ({ attention, feedForward: of(layer) })),
+  };
+};
+
+/** Latent attention in every layer, dense layers where a list says so, else in the first (GLM-4.7 Flash). */
+const latentByTypes: DecoderType = (fields) => {
+  const sparse = sparseAfterDense(fields);
+  const types = fields.list('mlp_layer_types');
+  const attention = latent(fields);
+  const dense = gated(fields, undefined, false);
+  return {
+    ...llamaLike(fields),
+    runs: runsOf(fields.size('num_hidden_layers'), (layer) => ({
+      attention,
+      feedForward: (types === undefined ? layer === 0 : types[layer] !== 'sparse') ? dense : sparse(layer),
+    })),
   };
 };
 
@@ -266,7 +294,35 @@ const qwen3Moe: DecoderType = (fields) =>
     ),
   });
 
+/** Every layer's experts and chosen ones, which may differ from layer to layer, beside one that all tokens run through. */
+const hunyuanMoe: DecoderType = (fields) => {
+  const experts = fields.list('num_experts');
+  const chosen = fields.list('moe_topk');
+  const hidden = fields.size('intermediate_size');
+  const count = (list: readonly unknown[] | undefined, layer: number, name: string): number => {
+    if (list === undefined) return fields.size(name);
+    const value = list[layer];
+    if (typeof value === 'number' && Number.isInteger(value) && value > 0) return value;
+    fields.problems.push(`\`${name}\` has no whole number of at least 1 for layer ${layer}`);
+    return 1;
+  };
+  return llamaLike(fields, {
+    attention: { queryNorm: headNorm(fields) },
+    feedForward: (layer) =>
+      mixture(fields, {
+        experts: count(experts, layer, 'num_experts'),
+        chosen: count(chosen, layer, 'moe_topk'),
+        hidden,
+        shared: { hidden, gate: false },
+      }),
+  });
+};
+
 const llama: DecoderType = (fields) => llamaLike(fields);
+
+const qwen2: DecoderType = (fields) => llamaLike(fields, { attention: { bias: true, outputBias: false } });
+
+const qwen3: DecoderType = (fields) => llamaLike(fields, { attention: { queryNorm: headNorm(fields) } });
 
 export const decoderTypes: Readonly<Record<string, DecoderType>> = {
   llama,
@@ -287,9 +343,13 @@ export const decoderTypes: Readonly<Record<string, DecoderType>> = {
   granite: (fields) => llamaLike(fields, { embeddingScale: true }),
   arcee: (fields) => llamaLike(fields, { feedForward: () => plain(fields, fields.flag('mlp_bias')) }),
   seed_oss: (fields) => llamaLike(fields, { attention: { outputBias: fields.flag('attention_out_bias') } }),
-  qwen2: (fields) => llamaLike(fields, { attention: { bias: true, outputBias: false } }),
+  qwen2,
+  // The text parts of Qwen2-VL, Qwen2.5-VL and Qwen3-VL.
+  qwen2_vl_text: qwen2,
+  qwen2_5_vl_text: qwen2,
   hunyuan_v1_dense: (fields) => llamaLike(fields, { attention: { queryNorm: headNorm(fields) } }),
-  qwen3: (fields) => llamaLike(fields, { attention: { queryNorm: headNorm(fields) } }),
+  qwen3,
+  qwen3_vl_text: qwen3,
   phi3: (fields) =>
     llamaLike(fields, {
       attention: { packed: true, bias: false, outputBias: false },
@@ -297,6 +357,32 @@ export const decoderTypes: Readonly<Record<string, DecoderType>> = {
     }),
   mixtral: (fields) => llamaLike(fields, { feedForward: () => mixture(fields) }),
   granitemoe: (fields) => llamaLike(fields, { embeddingScale: true, feedForward: () => mixture(fields) }),
+  granitemoeshared: (fields) => {
+    const shared = fields.optionalSize('shared_intermediate_size');
+    return llamaLike(fields, {
+      embeddingScale: true,
+      feedForward: () =>
+        mixture(
+          fields,
+          shared === undefined ? {} : { shared: { hidden: shared, gate: false, packed: true } },
+        ),
+    });
+  },
+  ernie4_5_moe: (fields) => {
+    const bias = fields.flag('use_bias');
+    const hidden = fields.size('moe_intermediate_size');
+    const shared = fields.optionalSize('moe_num_shared_experts');
+    const experts = mixture(fields, {
+      experts: fields.size('num_experts'),
+      hidden,
+      ...(shared === undefined ? {} : { shared: { hidden: hidden * shared, gate: false, bias } }),
+    });
+    return llamaLike(fields, {
+      attention: { bias, outputBias: bias, dropout: 0 },
+      feedForward: sparseBetween(fields, experts, gated(fields, undefined, bias)),
+      headBias: bias,
+    });
+  },
   minimax_m2: (fields) =>
     llamaLike(fields, { attention: { queryNorm: wholeNorm(fields) }, feedForward: () => mixture(fields) }),
   phimoe: (fields) =>
@@ -319,6 +405,8 @@ export const decoderTypes: Readonly<Record<string, DecoderType>> = {
     }),
   mellum: qwen3Moe,
   qwen3_moe: qwen3Moe,
+  qwen3_vl_moe_text: qwen3Moe,
+  hunyuan_v1_moe: hunyuanMoe,
   olmoe: (fields) =>
     llamaLike(fields, {
       attention: { queryNorm: wholeNorm(fields) },
@@ -332,6 +420,24 @@ export const decoderTypes: Readonly<Record<string, DecoderType>> = {
     }),
   deepseek_v2: deepSeek,
   deepseek_v3: deepSeek,
+  glm4_moe_lite: latentByTypes,
+  youtu: (fields) => ({
+    ...llamaLike(fields),
+    runs: [
+      {
+        count: fields.size('num_hidden_layers'),
+        attention: latent(fields),
+        feedForward: gated(fields, undefined, false),
+      },
+    ],
+  }),
+  dots1: (fields) =>
+    llamaLike(fields, {
+      attention: { queryNorm: headNorm(fields) },
+      feedForward: sparseAfterDense(fields),
+    }),
+  solar_open: (fields) =>
+    llamaLike(fields, { attention: { outputBias: false }, feedForward: sparseAfterDense(fields) }),
   glm4_moe: (fields) =>
     llamaLike(fields, {
       attention: {
@@ -465,6 +571,37 @@ export const decoderTypes: Readonly<Record<string, DecoderType>> = {
         bias: fields.flag('enable_bias', true),
         names: ['fc1', 'fc2'],
       }),
+    }),
+  biogpt: (fields) =>
+    llamaLike(fields, {
+      norm: layerNorm(1e-5),
+      // Two positions stand before the first, as in OPT.
+      positions: longestOf(fields) + 2,
+      embeddingScale: fields.flag('scale_embedding', true),
+      dropout: fields.number('hidden_dropout_prob', 0),
+      embeddingDropout: fields.number('hidden_dropout_prob', 0),
+      attention: {
+        bias: true,
+        outputBias: true,
+        rotated: 0,
+        dropout: fields.number('attention_probs_dropout_prob', 0),
+        names: optNames,
+      },
+      feedForward: () => plain(fields, true, ['fc1', 'fc2']),
+    }),
+  gpt_neo: (fields) =>
+    llamaLike(fields, {
+      norm: layerNorm(fields.number('layer_norm_epsilon', 1e-5)),
+      positions: longestOf(fields),
+      embeddingDropout: fields.number('embed_dropout', 0),
+      // Its scores are not scaled, and stand as tensors of their own (`GPTNeoSelfAttention._attn`).
+      attention: { bias: false, outputBias: true, rotated: 0, written: true, scale: 1, names: optNames },
+      feedForward: () => plain(fields, true, ['c_fc', 'c_proj']),
+    }),
+  jais2: (fields) =>
+    llamaLike(fields, {
+      norm: layerNorm(fields.number('layer_norm_eps', 1e-5)),
+      feedForward: () => plain(fields, fields.flag('mlp_bias', true)),
     }),
   gpt2,
   'gpt-sw3': gpt2,

@@ -42,7 +42,12 @@ function bertLike(
   fields: ConfigFields,
   name: string,
   head: (fields: ConfigFields) => readonly string[],
-  changes: { readonly segments?: boolean; readonly positions?: number; readonly embedding?: number } = {},
+  changes: {
+    readonly segments?: boolean;
+    readonly positions?: number;
+    readonly embedding?: number;
+    readonly tasks?: number;
+  } = {},
 ): SpecParts {
   const norm = layerNorm(fields.number('layer_norm_eps', 1e-12));
   const hidden = fields.size('hidden_size');
@@ -50,6 +55,7 @@ function bertLike(
   const drop = dropoutOf(fields, 'hidden_dropout_prob');
   const longest = fields.size('max_position_embeddings');
   const segments = changes.segments ?? fields.optionalSize('type_vocab_size') !== undefined;
+  const { tasks = 0 } = changes;
   const dropped = (line: string): readonly string[] => (drop === undefined ? [] : [`${line}: ${drop}`]);
   const attended = drop === undefined ? 'attention_dense' : 'attention_dropout';
   const fed = drop === undefined ? 'output_dense' : 'output_dropout';
@@ -76,6 +82,12 @@ function bertLike(
           'embedded: add(token_type_embeddings, placed)',
         ]
       : []),
+    ...(tasks > 0
+      ? [
+          `task_type_embeddings: Embedding(${tasks}, ${size}) from tasks`,
+          `tasked: add(task_type_embeddings, ${segments ? 'embedded' : 'placed'})`,
+        ]
+      : []),
     `embeddings_norm: ${norm(size)}`,
     ...dropped('embeddings_dropout'),
     ...(width === hidden ? [] : ['embeddings_project: Linear(hidden_size)']),
@@ -95,6 +107,7 @@ function bertLike(
       tokens: 'int64[batch, seq]',
       positions: 'int64[1, seq]',
       ...(segments ? { segments: 'int64[batch, seq]' } : {}),
+      ...(tasks > 0 ? { tasks: 'int64[batch, seq]' } : {}),
     },
     blocks: { ...activationBlocks(block), encoder_layer: block },
     layers,
@@ -157,10 +170,96 @@ const robertaHead = (fields: ConfigFields): readonly string[] => {
   ]);
 };
 
+/** A generator of words, a discriminator of each, or the heads of classification (modeling_electra.py). */
+const electraHead = (fields: ConfigFields): readonly string[] => {
+  const width = fields.size('embedding_size');
+  const architecture = fields.architecture ?? '';
+  if (/For(MaskedLM|CausalLM)$/.test(architecture)) {
+    return [
+      `generator_dense: Linear(${width}) from encoder`,
+      'generator_act: GELU()',
+      `generator_norm: ${layerNorm(fields.number('layer_norm_eps', 1e-12))(String(width))}`,
+      `generator_lm_head: ${vocabularyHead(fields)}`,
+    ];
+  }
+  if (/ForPreTraining$/.test(architecture)) {
+    return [
+      'discriminator_dense: Linear(hidden_size) from encoder',
+      `discriminator_act: ${activationCall(activationOf(fields, 'gelu'))}`,
+      'discriminator: Linear(1)',
+    ];
+  }
+  const pooled = [firstToken, 'classifier_dense: Linear(hidden_size)', 'classifier_act: GELU()'];
+  return /Model$/.test(architecture) || architecture === '' ? [] : headOf(fields, [], pooled);
+};
+
+/** Half of BERT's layers, without segments and poolers (modeling_distilbert.py). */
+function distilbert(fields: ConfigFields, name: string): SpecParts {
+  const norm = layerNorm(1e-12)('hidden_size');
+  const longest = fields.size('max_position_embeddings');
+  const drop = fields.number('dropout', 0);
+  const dropped = (line: string): readonly string[] => (drop > 0 ? [`${line}: Dropout(${drop})`] : []);
+  const block = [
+    ...attentionLines(
+      selfAttention(fields, {
+        dropout: fields.number('attention_dropout', 0),
+        names: { q_proj: 'q_lin', k_proj: 'k_lin', v_proj: 'v_lin', qkv_proj: 'qkv_lin', o_proj: 'out_lin' },
+      }),
+      { source: 'input', length: 'seq' },
+    ),
+    'attention_residual: add(out_lin, input)',
+    `sa_layer_norm: ${norm}`,
+    `lin1: Linear(${fields.size('hidden_dim')})`,
+    `act: ${activationCall(activationOf(fields, 'gelu'))}`,
+    'lin2: Linear(hidden_size)',
+    ...dropped('output_dropout'),
+    `output_residual: add(${drop > 0 ? 'output_dropout' : 'lin2'}, sa_layer_norm)`,
+    `output_layer_norm: ${norm}`,
+  ];
+  const act = activationCall(activationOf(fields, 'gelu'));
+  const masked = [
+    'vocab_transform: Linear(hidden_size) from encoder',
+    `vocab_act: ${act}`,
+    `vocab_layer_norm: ${norm}`,
+    `vocab_projector: ${vocabularyHead(fields)}`,
+  ];
+  const architecture = fields.architecture ?? '';
+  const pooled = [firstToken, 'pre_classifier: Linear(hidden_size)', 'pre_classifier_act: ReLU()'];
+  return {
+    name,
+    comments: [],
+    dims: {
+      batch: 8,
+      seq: Math.min(longest, 512),
+      hidden_size: fields.size('hidden_size'),
+      vocab_size: fields.size('vocab_size'),
+    },
+    inputs: { tokens: 'int64[batch, seq]', positions: 'int64[1, seq]' },
+    blocks: { ...activationBlocks(block), encoder_layer: block },
+    layers: [
+      'word_embeddings: Embedding(vocab_size, hidden_size) from tokens',
+      `position_embeddings: Embedding(${longest}, hidden_size)${fields.flag('sinusoidal_pos_embds') ? ' frozen' : ''} from positions`,
+      'embedded: add(word_embeddings, position_embeddings)',
+      `embeddings_norm: ${norm}`,
+      ...dropped('embeddings_dropout'),
+      `encoder: encoder_layer() * ${fields.size('num_hidden_layers')}`,
+      ...(/Model$/.test(architecture) || architecture === '' ? [] : headOf(fields, masked, pooled)),
+    ],
+  };
+}
+
 const roberta: EncoderType = (fields, name) => bertLike(fields, name, robertaHead);
 
 export const encoderTypes: Readonly<Record<string, EncoderType>> = {
   bert: (fields, name) => bertLike(fields, name, bertHead),
+  ernie: (fields, name) =>
+    bertLike(fields, name, bertHead, {
+      tasks: fields.flag('use_task_id') ? fields.size('task_type_vocab_size') : 0,
+    }),
+  electra: (fields, name) =>
+    bertLike(fields, name, electraHead, { embedding: fields.size('embedding_size') }),
+  distilbert,
+  'data2vec-text': roberta,
   roberta,
   'xlm-roberta': roberta,
   camembert: roberta,

@@ -24,7 +24,13 @@ export interface Mixture {
   readonly bias?: boolean;
   readonly routerBias?: boolean;
   /** An expert that every token runs through, and whether its result is weighed by a gate of its own. */
-  readonly shared?: { readonly hidden: number; readonly gate: boolean };
+  readonly shared?: {
+    readonly hidden: number;
+    readonly gate: boolean;
+    readonly bias?: boolean;
+    /** Whether its gate and up are one projection. */
+    readonly packed?: boolean;
+  };
 }
 
 /** Lines that begin at `source`; the last is the output. */
@@ -89,11 +95,7 @@ function mixtureLines(of: Mixture, source: string): readonly string[] {
   ];
   const experts = `experts: MixtureOfExperts(hidden_size, ${of.hidden}, ${options.join(', ')}) from ${source}`;
   if (of.shared === undefined) return [experts];
-  const shared = gatedLines(
-    { hidden: of.shared.hidden, activation: of.activation, bias: false },
-    source,
-    'shared_',
-  );
+  const shared = gatedLines({ bias: false, ...of.shared, activation: of.activation }, source, 'shared_');
   if (!of.shared.gate) return [experts, ...shared, 'mixed: add(shared_down_proj, experts)'];
   return [
     experts,

@@ -7,6 +7,7 @@ import { activationOf, knownActivation, layerNorm, rmsNorm } from './decoderType
 import { feedForwardLines } from './feedForwardLines.ts';
 import type { SpecParts } from './specText.ts';
 
+/** T5, T5 1.1 and mT5. */
 export function t5(fields: ConfigFields, name: string): SpecParts {
   needWhole(fields);
   const norm = rmsNorm(fields.number('layer_norm_epsilon', 1e-6))('hidden_size');
@@ -77,7 +78,8 @@ export function t5(fields: ConfigFields, name: string): SpecParts {
     `${prefix}_buckets: Embedding(${buckets}, ${heads}) from ${of}`,
     `${prefix}_bias: permute(2, 0, 1)`,
   ];
-  const tied = fields.flag('tie_word_embeddings', true);
+  // transformers ties the weights whatever the field says, which decides only about the scale (configuration_t5.py).
+  const scaled = fields.type === 't5' && fields.flag('tie_word_embeddings', true);
   return {
     name,
     comments: [],
@@ -112,14 +114,14 @@ export function t5(fields: ConfigFields, name: string): SpecParts {
       `decoder: decoder_block() * ${fields.optionalSize('num_decoder_layers') ?? fields.size('num_layers')} from ${drop > 0 ? 'decoder_dropout' : 'target_embeddings'}, decoder_bias, ${drop > 0 ? 'memory_dropout' : 'encoder_norm'}`,
       `decoder_norm: ${norm}`,
       ...dropped('logits_dropout'),
-      ...(tied ? [`scaled: mul(${1 / Math.sqrt(fields.size('hidden_size'))})`] : []),
-      `lm_head: Linear(vocab_size, bias=False${tied ? ', weight=shared' : ''})`,
+      ...(scaled ? [`scaled: mul(${1 / Math.sqrt(fields.size('hidden_size'))})`] : []),
+      'lm_head: Linear(vocab_size, bias=False, weight=shared)',
     ],
   };
 }
 
 /** Lines behind dropout of probability `drop`, none where it is 0, and behind a residual connection. */
-function residualParts(drop: number) {
+export function residualParts(drop: number) {
   const dropped = (line: string): readonly string[] => (drop > 0 ? [`${line}: Dropout(${drop})`] : []);
   const part = (
     prefix: string,
@@ -135,8 +137,11 @@ function residualParts(drop: number) {
 }
 
 /** Encoder and decoder with the head of language; other classes have a part of them. */
-function needWhole({ architecture, problems }: ConfigFields): void {
-  if (architecture === undefined || architecture.endsWith('ForConditionalGeneration')) return;
+export function needWhole(
+  { architecture, problems }: ConfigFields,
+  whole: RegExp = /ForConditionalGeneration$/,
+): void {
+  if (architecture === undefined || whole.test(architecture)) return;
   problems.push(`the class "${architecture}" is not known`);
 }
 

@@ -8,10 +8,13 @@
 import { type HuggingFaceConfig, readConfig } from '../../formats/hugging-face/readConfig.ts';
 import type { Issue } from '../../model/issue.ts';
 import { nearestName } from '../../model/nearestName.ts';
+import { bartTypes } from './bartTypes.ts';
 import { ConfigFields } from './configFields.ts';
 import { decoderParts } from './decoder.ts';
 import { decoderTypes } from './decoderTypes.ts';
+import { dinov2 } from './dinov2.ts';
 import { encoderTypes } from './encoderTypes.ts';
+import { modernBert } from './modernBert.ts';
 import { t5, whisper } from './sequenceToSequence.ts';
 import { type SpecParts, specText } from './specText.ts';
 
@@ -108,7 +111,11 @@ const types: Readonly<Record<string, WriteSpec>> = {
     ]),
   ),
   ...encoderTypes,
+  modernbert: modernBert,
+  dinov2,
+  ...bartTypes,
   t5,
+  mt5: t5,
   whisper,
 };
 

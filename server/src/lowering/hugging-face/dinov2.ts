@@ -1,0 +1,83 @@
+/** DINOv2 (modeling_dinov2.py of transformers 5.18): a ViT whose branches are scaled by a trained vector each. */
+
+import { activationBlocks, activationCall } from './activations.ts';
+import { attentionLines } from './attentionLines.ts';
+import type { ConfigFields } from './configFields.ts';
+import { activationOf, labelsOf, layerNorm } from './decoderTypes.ts';
+import { selfAttention } from './encoderTypes.ts';
+import type { SpecParts } from './specText.ts';
+
+export function dinov2(fields: ConfigFields, name: string): SpecParts {
+  const norm = layerNorm(fields.number('layer_norm_eps', 1e-6))('hidden_size');
+  const hidden = fields.size('hidden_size');
+  const image = fields.size('image_size');
+  const patch = fields.size('patch_size');
+  const patches = Math.floor(image / patch) ** 2;
+  const share = fields.number('hidden_dropout_prob', 0);
+  const drop = (line: string): readonly string[] => (share > 0 ? [`${line}: Dropout(${share})`] : []);
+  const block = [
+    `norm1: ${norm}`,
+    ...attentionLines(selfAttention(fields, { bias: fields.flag('qkv_bias', true) }), {
+      source: 'norm1',
+      length: 'places',
+    }),
+    ...drop('attention_dropout'),
+    'lambda1: Parameter(hidden_size)',
+    `scaled1: mul(${share > 0 ? 'attention_dropout' : 'attention_dense'}, lambda1)`,
+    'residual: add(scaled1, input)',
+    `norm2: ${norm}`,
+    ...productLines(fields, Math.floor(hidden * fields.number('mlp_ratio', 4))),
+    'lambda2: Parameter(hidden_size)',
+    'scaled2: mul(fc2, lambda2)',
+    'output: add(scaled2, residual)',
+  ];
+  const classified = /ForImageClassification$/.test(fields.architecture ?? '');
+  return {
+    name,
+    comments: [],
+    dims: { batch: 8, places: patches + 1, hidden_size: hidden },
+    inputs: { image: `float32[batch, ${fields.size('num_channels')}, ${image}, ${image}]` },
+    blocks: { ...activationBlocks(block), encoder_layer: block },
+    layers: [
+      `patch_embeddings: Conv2d(hidden_size, kernel_size=${patch}, stride=${patch})`,
+      'flat: flatten(2)',
+      'patches: transpose(1, 2)',
+      'cls_token: Parameter(1, 1, hidden_size)',
+      'cls_tokens: expand(cls_token, batch, 1, hidden_size)',
+      'with_cls: cat((cls_tokens, patches), dim=1)',
+      'position_embeddings: Parameter(1, places, hidden_size)',
+      'embedded: add(with_cls, position_embeddings)',
+      ...drop('embeddings_dropout'),
+      `encoder: encoder_layer() * ${fields.size('num_hidden_layers')}`,
+      `layernorm: ${norm}`,
+      'first_token: select(layernorm, 1, 0)',
+      ...(classified
+        ? [
+            `own, others: split(layernorm, [1, ${patches}], dim=1)`,
+            'averaged: mean(others, dim=1)',
+            'both: cat((first_token, averaged), dim=1)',
+            `classifier: Linear(${labelsOf(fields)})`,
+          ]
+        : []),
+    ],
+  };
+}
+
+/** Two products, or the gated ones of `Dinov2SwiGLUFFN`, whose width is rounded to eight. */
+function productLines(fields: ConfigFields, hidden: number): readonly string[] {
+  if (!fields.flag('use_swiglu_ffn')) {
+    return [
+      `fc1: Linear(${hidden})`,
+      `act: ${activationCall(activationOf(fields, 'gelu'))}`,
+      'fc2: Linear(hidden_size)',
+    ];
+  }
+  const width = Math.floor((Math.floor((hidden * 2) / 3) + 7) / 8) * 8;
+  return [
+    `gate_proj: Linear(${width}) from norm2`,
+    'act: SiLU()',
+    `up_proj: Linear(${width}) from norm2`,
+    'gated: mul(act, up_proj)',
+    'fc2: Linear(hidden_size)',
+  ];
+}
