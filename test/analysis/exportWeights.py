@@ -1,6 +1,6 @@
 """Writes models whose weights exporters store otherwise than the program has them: `python exportWeights.py FOLDER`.
 
-Tied and untied output layers, layers that begin alike, a layer called twice, tables that are not trained, tables
+Tied and untied output layers, layers that begin alike, a layer called twice, blocks that are one (ALBERT), tables that are not trained, tables
 that are looked up by constants. Each is written by
 PyTorch's exporters; FOLDER gets the models and `parameters.json`, PyTorch's own count of parameters. torch 2.13, onnx 1.23.
 """
@@ -71,6 +71,24 @@ class Alike(nn.Module):
         for norm, layer in zip(self.norms, self.layers):
             x = x + layer(norm(x))
             x = torch.tanh(self.shared(self.norm(x)))
+        return x
+
+
+class Repeated(nn.Module):
+    """Two blocks that each stand twice in a list, as in ALBERT (Lan et al., arXiv 1909.11942), beside two that begin alike."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        def block() -> nn.Module:
+            return nn.Sequential(nn.LayerNorm(WIDTH), nn.Linear(WIDTH, WIDTH, bias=False), nn.GELU(), nn.Linear(WIDTH, WIDTH))
+        first, second = block(), block()
+        self.layers = nn.ModuleList([first, second, first, second])
+        self.copies = nn.ModuleList([block() for _ in range(2)])
+        self.copies[1].load_state_dict(self.copies[0].state_dict())
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for layer in [*self.layers, *self.copies]:
+            x = x + layer(x)
         return x
 
 
@@ -157,6 +175,7 @@ MODELS = {
     "untied": (lambda: Language(False), (tokens,)),
     "pair": (Pair, (tokens, torch.randint(0, TOKENS, (2, LENGTH)))),
     "alike": (Alike, (values,)),
+    "repeated": (Repeated, (values,)),
     "copies": (copies, (values[..., :8],)),
     "tables": (Tables, (values,)),
     "windows": (Windows, (torch.randn(2, 8, 8),)),
@@ -170,6 +189,11 @@ EXPORTS = {
     "legacy": {"dynamo": False},
     "unfolded": {"dynamo": False, "do_constant_folding": False},
 }
+
+
+# What is kept beside each operator; the other models show what is done without recorded calls.
+KEPT = ("name_scopes", "class_hierarchy")
+CALLS = {"repeated": ("fx_node",)}
 
 
 def main(folder: Path) -> None:
@@ -188,7 +212,8 @@ def main(folder: Path) -> None:
             path.with_suffix(".onnx.data").unlink(missing_ok=True)
             stored = onnx.load(path, load_external_data=False)
             for node in stored.graph.node:
-                kept = [entry for entry in node.metadata_props if entry.key.endswith(("name_scopes", "class_hierarchy"))]
+                keys = KEPT + CALLS.get(name, ())
+                kept = [entry for entry in node.metadata_props if entry.key.endswith(keys)]
                 del node.metadata_props[:]
                 node.metadata_props.extend(kept)
             onnx.save(stored, path)

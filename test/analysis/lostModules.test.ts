@@ -63,3 +63,60 @@ test.each([
   expect(issue?.message.match(/first those of `(.*?)`/)?.[1]).toBe(module);
   expect(issue?.code).toBe(module === undefined ? undefined : 'graph/lost-modules');
 });
+
+/** Modules with the placeholders that the calls in them read; every placeholder stands for a parameter of the same name. */
+function fileOfCalls(calls: Readonly<Record<string, readonly string[]>>, parameters: readonly string[]) {
+  const model = onnxModel({
+    inputs: ['x: float32[4]'],
+    outputs: [`y${Object.keys(calls).length - 1}`],
+    nodes: Object.keys(calls).map((_, index) => `y${index} = Relu(${index === 0 ? 'x' : `y${index - 1}`})`),
+  });
+  const placeholderOf = (name: string) => `p_${name.replaceAll('.', '_')}`;
+  const nodes = model.graph.nodes.map((node, index) => {
+    const [module = '', read = []] = Object.entries(calls)[index] ?? [];
+    return {
+      ...node,
+      metadata: new Map([
+        ['pkg.torch.onnx.name_scopes', `['', '${module}', 'call']`],
+        ['pkg.torch.onnx.class_hierarchy', "['Net', 'Module', 'aten.call']"],
+        [
+          'pkg.torch.onnx.fx_node',
+          `%call : args = (%x, ${read.map((name) => `%${placeholderOf(name)}`).join(', ')})`,
+        ],
+      ]),
+    };
+  });
+  const recorded = parameters.map((name) => `${placeholderOf(name)}: PARAMETER target='${name}'`).join('\n');
+  const metadata = new Map([['pkg.torch.export.ExportedProgram.graph_signature', recorded]]);
+  return { ...model, graph: { ...model.graph, nodes, metadata } };
+}
+
+test.each([
+  {
+    name: 'a module in one with operators of its own',
+    calls: { 'layers.0': [], 'layers.0.norm': ['layers.0.norm.weight'] },
+    parameters: ['layers.0.norm.weight', 'layers.0.context.weight'],
+    lost: 'layers.0.context',
+  },
+  {
+    name: 'a module that its parent reads itself is there',
+    calls: { attention: ['attention.out_proj.weight'] },
+    parameters: ['attention.out_proj.weight'],
+    lost: undefined,
+  },
+  {
+    name: 'another name of a tied table is no module',
+    calls: { 'encoder.embed': ['head.weight'], head: ['head.weight'] },
+    parameters: ['shared.weight', 'encoder.embed.weight', 'head.weight'],
+    lost: undefined,
+  },
+  {
+    name: 'a module with a bias is no other name of a table',
+    calls: { 'encoder.embed': ['head.weight'], head: ['head.weight'] },
+    parameters: ['shared.weight', 'shared.bias', 'encoder.embed.weight', 'head.weight'],
+    lost: 'shared',
+  },
+])('where calls are recorded: $name', ({ calls, parameters, lost }) => {
+  const issue = lostModules(fileOfCalls(calls, parameters));
+  expect(issue?.message.match(/first those of `(.*?)`/)?.[1]).toBe(lost);
+});

@@ -83,6 +83,14 @@ test.each(exporters)('alike: the layer and the normalization that are called thr
   expect(uses).toEqual([3, 3, 3, 3]);
 });
 
+test.each(exporters)(
+  'repeated: blocks that stand twice are one, and those that begin alike are two, %s',
+  (exporter) => {
+    // A scale, a shift, two matrices and a bias of each of the two blocks in the list.
+    expect(shared(`repeated.${exporter}`)).toEqual(Array.from({ length: 10 }, () => 2));
+  },
+);
+
 test('scale and shift that begin alike are two parameters of one normalization', () => {
   const vector = (name: string) => ({ name, type: 'float[8]' });
   const bytes = encodeModel({

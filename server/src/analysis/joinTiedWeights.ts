@@ -11,6 +11,7 @@
  * stored were it not shared. Shapes alone prove nothing: an untied output layer has the same.
  */
 
+import { placeholdersOfProgram, readByCall } from '../formats/onnx/recordedCalls.ts';
 import type { OnnxNode } from '../formats/onnx/syntax.ts';
 import type { TensorLiteral } from '../model/attribute.ts';
 import { isAnonymousTensor } from '../model/tensorNames.ts';
@@ -25,6 +26,7 @@ export function joinTiedWeights(stored: StoredGraph): StoredGraph {
       dimensions.length === 2 && (origin !== undefined || isAnonymousTensor(name)),
   );
   if (candidates.length === 0) return stored;
+  const placeholders = placeholdersOfProgram(graph);
   const firstReaders = firstReadersOf(nodes, new Set(candidates.map(({ name }) => name)));
   /** By node: the operators that give what it reads. */
   const restored = new Map<number, FlatNode[]>();
@@ -35,7 +37,7 @@ export function joinTiedWeights(stored: StoredGraph): StoredGraph {
     const reader = firstReaders.get(tensor.name);
     const flat = reader === undefined ? undefined : nodes[reader];
     if (reader === undefined || flat === undefined) continue;
-    const own = ownWeight(tensor, flat);
+    const own = ownWeight(tensor, flat, placeholders);
     const first = own === undefined ? undefined : transposed.get(own);
     if (first !== undefined && areAlike(tensor, first)) {
       joined.add(tensor);
@@ -82,10 +84,19 @@ function originalOf(
     : undefined;
 }
 
-/** The weight of the layer that reads the tensor, where it was folded from this weight alone. */
-function ownWeight({ origin }: TensorLiteral, { scope }: FlatNode): string | undefined {
+/**
+ * The weight of the layer that reads the tensor, where it was folded from this weight alone. A module that stands in
+ * several places has one of the names; the recorded call says that it is read.
+ */
+function ownWeight(
+  { origin }: TensorLiteral,
+  { node, scope }: FlatNode,
+  placeholders: ReadonlyMap<string, string> | undefined,
+): string | undefined {
   const [source, ...others] = origin?.foldedFrom ?? [];
-  return others.length === 0 && source === `${qualifiedName(scope)}.weight` ? source : undefined;
+  if (source === undefined || others.length > 0) return undefined;
+  const isCalled = placeholders !== undefined && readByCall(node, placeholders)?.includes(source) === true;
+  return isCalled || source === `${qualifiedName(scope)}.weight` ? source : undefined;
 }
 
 const areAlike = (left: TensorLiteral, right: TensorLiteral): boolean =>

@@ -9,9 +9,11 @@
  * different modules share a weight that the program ties, which is a table or matrix with contents of its own. They have
  * been merged where the modules are members of one list (`layers.0.fc`, `layers.1.fc`), where all elements are one number,
  * and where the tensor is a vector whose contents are not known: programs tie matrices. The TorchScript exporter says it
- * itself: it keeps the name of each merged parameter, as the output of an Identity.
+ * itself: it keeps the name of each merged parameter, as the output of an Identity. The torch.export-based exporter says
+ * which parameter each call reads, and that decides before anything else.
  */
 
+import { parametersAt, placeholdersOfProgram, readByCall } from '../formats/onnx/recordedCalls.ts';
 import type { TensorLiteral } from '../model/attribute.ts';
 import { isFloatingPoint } from '../model/elementType.ts';
 import { isAnonymousTensor, isBufferName } from '../model/tensorNames.ts';
@@ -68,11 +70,27 @@ function splitByModule(stored: StoredGraph): StoredGraph {
   /** What a node reads at an input instead. */
   const instead = new Map<FlatNode, Map<number, string>>();
   const replaced = new Set<FlatNode>();
+  const copyTensor = (tensor: TensorLiteral, name: string, members: readonly Reading[]): void => {
+    taken.add(name);
+    const { origin: _, ...rest } = tensor;
+    copies.push({ ...rest, name });
+    for (const { flat, position } of members)
+      instead.set(flat, (instead.get(flat) ?? new Map<number, string>()).set(position, name));
+  };
   const readingsByName = readingsOf(nodes, tensors);
   const sameModule = modulesOfSeveralPaths(readingsByName, tensors);
+  const parameterOf = recordedParameters(stored);
   for (const [name, readings] of readingsByName) {
     const tensor = tensors.get(name);
     if (tensor === undefined) continue;
+    const recorded = groupByParameter(readings, parameterOf);
+    if (recorded !== undefined) {
+      const kept = recorded.has(sourceOf(tensor)) ? sourceOf(tensor) : [...recorded.keys()][0];
+      for (const [parameter, members] of recorded) {
+        if (parameter !== kept) copyTensor(tensor, unusedName(parameter, taken), members);
+      }
+      continue;
+    }
     const trained = readings.filter(({ flat, position }) => !isStatistic(flat, position));
     const byModule = groupByModule(trained, sameModule);
     const home = homeOf(tensor, [...byModule.keys()], trained);
@@ -82,13 +100,7 @@ function splitByModule(stored: StoredGraph): StoredGraph {
       // A statistic was kept, and what it stands for are weights.
       others.push(...[...byModule].filter(([module]) => module === home.module));
     }
-    const copy = (name: string, members: readonly Reading[]): void => {
-      taken.add(name);
-      const { origin: _, ...rest } = tensor;
-      copies.push({ ...rest, name });
-      for (const { flat, position } of members)
-        instead.set(flat, (instead.get(flat) ?? new Map<number, string>()).set(position, name));
-    };
+    const copy = (name: string, members: readonly Reading[]): void => copyTensor(tensor, name, members);
     const nameIn = (module: string, leaf: string): string =>
       unusedName(`${module === '' ? '' : `${module}.`}${leaf}`, taken);
     if (others.length > 0 && isMerged(tensor, [...byModule.keys()])) {
@@ -118,6 +130,52 @@ function splitByModule(stored: StoredGraph): StoredGraph {
     }),
     graph: { ...graph, initializers: [...graph.initializers, ...copies] },
   };
+}
+
+/** By parameter of the program: where the file reads the tensor for it; `undefined` where one reading is not recorded. */
+function groupByParameter(
+  readings: readonly Reading[],
+  parameterOf: ((reading: Reading) => string | undefined) | undefined,
+): ReadonlyMap<string, readonly Reading[]> | undefined {
+  if (parameterOf === undefined) return undefined;
+  const groups = new Map<string, Reading[]>();
+  for (const reading of readings) {
+    const parameter = parameterOf(reading);
+    if (parameter === undefined) return undefined;
+    groups.set(parameter, [...(groups.get(parameter) ?? []), reading]);
+  }
+  return groups;
+}
+
+/** The parameter that the exporter recorded for a reading; `undefined` where it recorded no calls. */
+function recordedParameters({ graph }: StoredGraph): ((reading: Reading) => string | undefined) | undefined {
+  const placeholders = placeholdersOfProgram(graph);
+  if (placeholders === undefined) return undefined;
+  const sources = new Map(
+    graph.initializers
+      .filter(({ elementType }) => isFloatingPoint(elementType))
+      .map((tensor) => [tensor.name, sourceOf(tensor)]),
+  );
+  const known = new Map<FlatNode, ReadonlyMap<number, string | undefined>>();
+  return ({ flat, position }) => {
+    const before = known.get(flat);
+    if (before !== undefined) return before.get(position);
+    const called = readByCall(flat.node, placeholders) ?? [];
+    const places = flat.node.inputs.flatMap((name, place) => (sources.has(name) ? [place] : []));
+    const parameters = parametersAt(
+      places.map((place) => sources.get(flat.node.inputs[place] ?? '') ?? ''),
+      called,
+    );
+    const found = new Map(places.map((place, index) => [place, parameters[index]]));
+    known.set(flat, found);
+    return found.get(position);
+  };
+}
+
+/** The name of the parameter that a tensor was stored for. */
+function sourceOf({ name, origin }: TensorLiteral): string {
+  const folded = origin?.foldedFrom?.length === 1 ? origin.foldedFrom[0] : undefined;
+  return origin?.parameter ?? folded ?? name;
 }
 
 /**
@@ -256,9 +314,7 @@ function homeOf(
   modules: readonly string[],
   readings: readonly Reading[],
 ): Home | undefined {
-  const { name, origin } = tensor;
-  const folded = origin?.foldedFrom?.length === 1 ? origin.foldedFrom[0] : undefined;
-  const source = origin?.parameter ?? folded ?? name;
+  const source = sourceOf(tensor);
   const asWeight = readings.every(({ flat, position }) => position > 0 && isWeightInput(flat.node, position));
   if (!isBufferName(source) || asWeight) {
     const inside = modules.filter((module) => module !== '' && source.startsWith(`${module}.`));

@@ -7,7 +7,8 @@
  */
 
 import { parametersOfProgram } from '../../formats/onnx/graphSignature.ts';
-import type { OnnxModel } from '../../formats/onnx/syntax.ts';
+import { placeholdersOfProgram, readByCall } from '../../formats/onnx/recordedCalls.ts';
+import type { OnnxGraph, OnnxModel } from '../../formats/onnx/syntax.ts';
 import { formatCount } from '../../model/format.ts';
 import type { Issue } from '../../model/issue.ts';
 import { scopeListOf } from '../moduleScope.ts';
@@ -23,9 +24,17 @@ export function lostModules({ graph, functions }: OnnxModel): Issue | undefined 
     reading.add(names.at(-2) ?? '');
   }
   if (present.size === 0) return undefined;
-  const stored = new Set(graph.initializers.map(({ name }) => moduleOf(name)));
+  const calls = recordedCalls(graph);
+  const known = new Set(
+    graph.initializers.flatMap(({ name, origin }) => [name, ...(origin?.foldedFrom ?? [])]).map(moduleOf),
+  );
   const isLost = (module: string): boolean =>
-    module !== '' && !present.has(module) && !stored.has(module) && !reading.has(moduleOf(module));
+    module !== '' &&
+    !present.has(module) &&
+    !known.has(module) &&
+    (calls === undefined
+      ? !reading.has(moduleOf(module))
+      : !calls.modules.has(module) && !mayBeAlias(module, parameters, calls.tied));
   const lost = new Set([...parameters].map(moduleOf).filter(isLost));
   const [first] = lost;
   if (first === undefined) return undefined;
@@ -34,6 +43,38 @@ export function lostModules({ graph, functions }: OnnxModel): Issue | undefined 
     severity: 'warning',
     message: `Parameters of ${formatCount(lost.size)} module${lost.size === 1 ? '' : 's'} are read by no operator of the file, first those of \`${first}\`. The exporter merged equal ones or computed them beforehand, or the program does not call them. The step leaves them out; export with \`optimize=False\` to have them`,
   };
+}
+
+interface RecordedCalls {
+  /** Modules whose parameters the calls of the program read. */
+  readonly modules: ReadonlySet<string>;
+  /** Last names of parameters that a module reads which has one of that name itself: both names are of one tensor. */
+  readonly tied: ReadonlySet<string>;
+}
+
+/** `undefined` where the exporter recorded no calls. */
+function recordedCalls(graph: OnnxGraph): RecordedCalls | undefined {
+  const placeholders = placeholdersOfProgram(graph);
+  if (placeholders === undefined) return undefined;
+  const targets = new Set(placeholders.values());
+  const modules = new Set<string>();
+  const tied = new Set<string>();
+  for (const node of graph.nodes) {
+    const scope = scopeListOf(node)?.names.at(-2);
+    for (const name of readByCall(node, placeholders) ?? []) {
+      const module = moduleOf(name);
+      modules.add(module);
+      const leaf = name.slice(module.length + 1);
+      if (scope !== undefined && scope !== module && targets.has(`${scope}.${leaf}`)) tied.add(leaf);
+    }
+  }
+  return modules.size === 0 ? undefined : { modules, tied };
+}
+
+/** Whether the only parameter of a module may be another name of one that is read, as `model.shared` of BART is. */
+function mayBeAlias(module: string, parameters: ReadonlySet<string>, tied: ReadonlySet<string>): boolean {
+  const own = [...parameters].filter((name) => moduleOf(name) === module);
+  return own.length === 1 && tied.has(own[0]?.slice(module.length + 1) ?? '');
 }
 
 /** `layer.norm` of `layer.norm.weight`; '' of what has no module. */
