@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 import { compareWeights } from '../../server/src/analysis/compareWeights.ts';
 import { openLayerSpec } from '../../server/src/analysis/openModel.ts';
-import type { StoredTensor } from '../../server/src/formats/safetensors/readSafetensors.ts';
+import type { StoredTensor } from '../../server/src/formats/storedTensor.ts';
 
 const { analysis } = openLayerSpec(
   'name: n\ninputs: { x: "float32[1, 4]" }\nlayers:\n  - fc: Linear(3)\n',

@@ -1,6 +1,6 @@
 /** Whether stored weights are those of a model: as many numbers as it has parameters. */
 
-import type { StoredTensor } from '../formats/safetensors/readSafetensors.ts';
+import type { StoredTensor } from '../formats/storedTensor.ts';
 import { formatBytes, formatCount } from '../model/format.ts';
 import type { Issue } from '../model/issue.ts';
 import { bytes } from '../model/units.ts';
@@ -39,10 +39,10 @@ const sumOf = (tensors: readonly { readonly elements: number }[]): number =>
 
 /**
  * What modules of transformers keep beside their parameters: angles of rotary positions, positions, causal masks of GPT-2 and
- * GPT-NeoX, statistics of batch normalization.
+ * GPT-NeoX, statistics of batch normalization. A GGUF file calls the angles `rope_freqs` or `rope_factors`.
  */
 const isBuffer = ({ name, shape }: StoredTensor): boolean =>
-  /(^|\.)(inv_freq|position_ids|token_type_ids|masked_bias|num_batches_tracked|running_mean|running_var)$/.test(
+  /(^|\.)(rope_freqs|rope_factors_(long|short))\.weight$|(^|\.)(inv_freq|position_ids|token_type_ids|masked_bias|num_batches_tracked|running_mean|running_var)$/.test(
     name,
   ) ||
   (/(^|\.)(attn|attention)\.bias$/.test(name) && shape.length === 4);

@@ -77,13 +77,21 @@ export async function openModelFile(
     return undefined;
   }
   try {
+    const gguf = path.endsWith('.gguf')
+      ? (await import('./openGguf.ts')).openGguf(file.file.source, path)
+      : undefined;
+    if (gguf !== undefined && 'issue' in gguf) {
+      tell(path, [file.file.spoiled() ?? gguf.issue]);
+      return undefined;
+    }
+    const source = gguf?.config ?? file.file.source;
     const readInclude = includeReader(dirname(path));
-    const config = sniffFormat(file.file.source, basename(path)).format === 'hugging-face-config';
+    const config = sniffFormat(source, basename(path)).format === 'hugging-face-config';
     const specOfConfig = config
       ? (await import('../lowering/hugging-face/specOfConfig.ts')).specOfConfig
       : undefined;
     const open = (more: Pick<OpenOptions, 'readFramework' | 'operators'> = {}): OpenedModel =>
-      openModel(file.file.source, basename(path), {
+      openModel(source, basename(path), {
         specOfConfig,
         dimensions: scenario.request.dimensions,
         model,
@@ -108,14 +116,13 @@ export async function openModelFile(
       return undefined;
     }
     const external = read.onnx === undefined ? [] : checkExternalData(read.onnx, path);
-    const located = config ? read : withPlaces(read, file.file.source);
+    const located = config ? (gguf?.compare(read) ?? read) : withPlaces(read, source);
     const complete = { ...located, issues: [...located.issues, ...external] };
     if (complete.analysis === undefined) {
       tell(path, complete.issues);
       return undefined;
     }
-    const text =
-      complete.writtenSpec ?? (complete.layerSpec === undefined ? undefined : decodeText(file.file.source));
+    const text = complete.writtenSpec ?? (complete.layerSpec === undefined ? undefined : decodeText(source));
     const asksForMoney = (scenario.request.run ?? complete.scenario.run) !== undefined;
     const market = asksForMoney ? (await import('../node/ownPrices.ts')).readMarket() : undefined;
     return { opened: complete, customCluster, customFramework, trace, market, text };

@@ -47,7 +47,7 @@ export const issueCodes = {
   'file/not-a-model': {
     title: 'The file is not a model Layercost reads',
     explanation:
-      'Layercost reads ONNX models (binary, ONNX text, protobuf text, JSON), layer specs (*.layers.yaml), Caffe nets (.prototxt) and the `config.json` of models of transformers. It reads archives of `torch.export` (.pt2) too. The content decides the format, not the name.',
+      'Layercost reads ONNX models (binary, ONNX text, protobuf text, JSON), layer specs (*.layers.yaml), Caffe nets (.prototxt) and the `config.json` of models of transformers. It reads archives of `torch.export` (.pt2) too. On the command line it costs a GGUF file by its metadata, and weights (.safetensors) by the `config.json` beside them. The content decides the format, not the name.',
   },
   'file/unreadable': {
     title: 'The file cannot be read',

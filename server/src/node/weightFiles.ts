@@ -3,11 +3,8 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { isObject, parseJson } from '../formats/parseJson.ts';
-import {
-  readSafetensors,
-  type StoredTensor,
-  type StoredWeights,
-} from '../formats/safetensors/readSafetensors.ts';
+import { readSafetensors } from '../formats/safetensors/readSafetensors.ts';
+import type { StoredTensor, StoredWeights } from '../formats/storedTensor.ts';
 import { openFileSource } from './fileSource.ts';
 import { readTextFile } from './readTextFile.ts';
 

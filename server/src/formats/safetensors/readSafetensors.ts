@@ -7,20 +7,7 @@
 
 import type { ByteSource } from '../byteSource.ts';
 import { isObject, parseJson } from '../parseJson.ts';
-
-export interface StoredTensor {
-  readonly name: string;
-  /** As the file writes it: "BF16". */
-  readonly elementType: string;
-  readonly shape: readonly number[];
-  readonly elements: number;
-  readonly bytes: number;
-}
-
-export type StoredWeights =
-  | { readonly tensors: readonly StoredTensor[] }
-  /** What is wrong with the file, and where. */
-  | { readonly problem: string };
+import type { StoredTensor, StoredWeights } from '../storedTensor.ts';
 
 export function readSafetensors(source: ByteSource): StoredWeights {
   const prefix = source.read(0, prefixBytes);
