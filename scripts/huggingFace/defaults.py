@@ -2,11 +2,14 @@
 Writes server/src/lowering/hugging-face/configDefaults.json: for each type of model that Layercost knows, the defaults
 of its fields and what it calls them, as the configuration classes of transformers have them.
 
+Fields that no line of that folder names are left out.
+
 Usage: python3 scripts/huggingFace/defaults.py [NEW TYPE...]   (needs transformers; types that are there stay)
 """
 
 import dataclasses
 import json
+import re
 import sys
 import types
 from pathlib import Path
@@ -25,22 +28,36 @@ ignored = {
 }
 
 
-def known(model_type):
+folder = Path(__file__).parents[2] / 'server/src/lowering/hugging-face'
+
+
+def named_fields():
+    """Words that stand in quotes in the code, and those that it puts together (`${part}_ffn_dim`)."""
+    code = ''.join(path.read_text() for path in folder.glob('*.ts'))
+    ends = re.findall(r"`\$\{part\}_(\w+)`", code)
+    return set(re.findall(r"'(\w+)'", code)) | {f'{part}_{end}' for part in ('encoder', 'decoder') for end in ends}
+
+
+def known(model_type, named):
     config = CONFIG_MAPPING[model_type]
+    names = getattr(config, 'attribute_map', {}) or {}
     defaults = {}
     for field in dataclasses.fields(config):
         if field.name in ignored or field.default is dataclasses.MISSING or field.default is None:
+            continue
+        if not named & {field.name, *(name for name, own in names.items() if own == field.name)}:
             continue
         value = field.default
         if isinstance(value, tuple):
             value = list(value)
         if isinstance(value, (bool, int, float, str, list)):
             defaults[field.name] = value
-    return {'names': getattr(config, 'attribute_map', {}) or {}, 'defaults': defaults}
+    return {'names': names, 'defaults': defaults}
 
 
 if __name__ == '__main__':
-    path = Path(__file__).parents[2] / 'server/src/lowering/hugging-face/configDefaults.json'
+    path = folder / 'configDefaults.json'
+    named = named_fields()
     names = sorted({*json.loads(path.read_text()), *sys.argv[1:]})
-    lines = ',\n'.join(f'  {json.dumps(name)}: {json.dumps(known(name), sort_keys=True)}' for name in names)
+    lines = ',\n'.join(f'  {json.dumps(name)}: {json.dumps(known(name, named), sort_keys=True)}' for name in names)
     path.write_text('{\n' + lines + '\n}\n')

@@ -60,6 +60,13 @@ test.each([
     ['b.weight', 'b.bias'],
     ['b.weight', 'b.bias'],
   ],
+  [
+    'a normalization whose four tensors are two of another',
+    ['a.bias', 'a.bias', 'a.bias', 'a.weight'],
+    ['b.weight', 'b.bias', 'b.running_mean', 'b.running_var'],
+    ['b.weight', 'b.bias', 'b.running_mean', 'b.running_var'],
+  ],
+  ['one of two by its own name', ['b.bias'], ['b.weight', 'b.bias'], ['b.bias']],
   ['other names than the call has', ['scale'], ['b.weight', 'b.bias'], [undefined]],
   ['nothing recorded', ['a.weight'], [], [undefined]],
 ] as const)('%s', (_, weights, called, expected) => {

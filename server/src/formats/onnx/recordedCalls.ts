@@ -39,31 +39,27 @@ export function readByCall(
 
 /**
  * The parameters that stand at the weights of one operator. `weights`: the tensor of the file at each, by the name that it
- * was stored under. A tensor under a name that the call reads is that one; else the one with the same last name, if it
- * is alone; else they stand in the order of the call. `undefined` for those that stay open.
+ * was stored under. Where both have the same last names (`weight`, `bias`), these decide, as a call may have its bias first; else
+ * as many as the call reads stand in its order; else a name that the call reads is that one, and the only one with a
+ * last name that one. `undefined` for those that stay open.
  */
 export function parametersAt(
   weights: readonly string[],
   called: readonly string[],
 ): readonly (string | undefined)[] {
-  const left = new Set(called);
-  const found = weights.map((name) => (left.delete(name) ? name : undefined));
-  const open = (): readonly number[] =>
-    found.flatMap((parameter, place) => (parameter === undefined ? [place] : []));
-  for (const place of open()) {
-    const alike = [...left].filter((name) => leafOf(name) === leafOf(weights[place] ?? ''));
-    const rivals = open().filter((other) => leafOf(weights[other] ?? '') === leafOf(weights[place] ?? ''));
-    const [only] = alike;
-    if (only === undefined || alike.length > 1 || rivals.length > 1) continue;
-    found[place] = only;
-    left.delete(only);
-  }
-  const last = open();
-  if (last.length === left.size) {
-    const inOrder = [...left];
-    for (const [index, place] of last.entries()) found[place] = inOrder[index];
-  }
-  return found;
+  const leaves = new Set(weights.map(leafOf));
+  const byLeaf = new Map(called.map((name) => [leafOf(name), name]));
+  const isPermuted =
+    leaves.size === weights.length &&
+    byLeaf.size === leaves.size &&
+    [...leaves].every((leaf) => byLeaf.has(leaf));
+  if (weights.length === called.length && !isPermuted) return called;
+  return weights.map((name) => {
+    if (called.includes(name)) return name;
+    const alike = called.filter((other) => leafOf(other) === leafOf(name));
+    const rivals = weights.filter((other) => leafOf(other) === leafOf(name));
+    return alike.length === 1 && rivals.length === 1 ? alike[0] : undefined;
+  });
 }
 
 const leafOf = (name: string): string => name.slice(name.lastIndexOf('.') + 1);
