@@ -1,6 +1,6 @@
 """Writes models whose weights exporters store otherwise than the program has them: `python exportWeights.py FOLDER`.
 
-Tied and untied output layers, layers that begin alike, a layer called twice, blocks that are one (ALBERT), tables that are not trained, tables
+Tied and untied output layers, layers that begin alike, a layer called twice, blocks that are one (ALBERT), equal normalizations of one input, tables that are not trained, tables
 that are looked up by constants. Each is written by
 PyTorch's exporters; FOLDER gets the models and `parameters.json`, PyTorch's own count of parameters. torch 2.13, onnx 1.23.
 """
@@ -92,6 +92,24 @@ class Repeated(nn.Module):
         return x
 
 
+class Merged(nn.Module):
+    """Queries and keys normalized apart from one input (Perceiver), and two normalized heads of one result (LeViT)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        def attention() -> nn.Module:
+            return nn.ModuleDict({"nq": nn.LayerNorm(WIDTH), "nk": nn.LayerNorm(WIDTH), "q": nn.Linear(WIDTH, WIDTH), "k": nn.Linear(WIDTH, WIDTH)})
+        self.layers = nn.ModuleList([attention() for _ in range(2)])
+        self.heads = nn.ModuleList([nn.Sequential(nn.BatchNorm1d(WIDTH), nn.Linear(WIDTH, 3)) for _ in range(2)])
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for layer in self.layers:
+            scores = layer["q"](layer["nq"](x)) @ layer["k"](layer["nk"](x)).transpose(1, 2)
+            x = x + torch.softmax(scores, -1) @ x
+        x = x.mean(1)
+        return self.heads[0](x) + self.heads[1](x)
+
+
 class Tables(nn.Module):
     """A rotary table and a mask; a learned scale and learned positions are all that is trained."""
 
@@ -176,6 +194,7 @@ MODELS = {
     "pair": (Pair, (tokens, torch.randint(0, TOKENS, (2, LENGTH)))),
     "alike": (Alike, (values,)),
     "repeated": (Repeated, (values,)),
+    "merged": (Merged, (values,)),
     "copies": (copies, (values[..., :8],)),
     "tables": (Tables, (values,)),
     "windows": (Windows, (torch.randn(2, 8, 8),)),
@@ -193,7 +212,7 @@ EXPORTS = {
 
 # What is kept beside each operator; the other models show what is done without recorded calls.
 KEPT = ("name_scopes", "class_hierarchy")
-CALLS = {"repeated": ("fx_node",)}
+CALLS = {"repeated": ("fx_node",), "merged": ("fx_node",)}
 
 
 def main(folder: Path) -> None:

@@ -34,8 +34,10 @@ import { foldGraph } from './repetition/foldGraph.ts';
 import { proveRepetition } from './repetition/proveRepetition.ts';
 import { statedRepetitions } from './repetition/statedRepetitions.ts';
 import { unfoldAnalysis } from './repetition/unfoldAnalysis.ts';
+import { namesOfLostModules } from './restoration/lostModules.ts';
 import { restoreWeights } from './restoreWeights.ts';
 import { splitMergedCalls } from './splitMergedCalls.ts';
+import { splitRecordedCalls } from './splitRecordedCalls.ts';
 import { unrollLoops } from './unrollLoops.ts';
 
 /**
@@ -61,9 +63,7 @@ export function* analyzeInSteps(
   const { nodes, graph } =
     provided === undefined
       ? restoreWeights(
-          joinBatchStatistics(
-            joinSlices({ nodes: splitMergedCalls(unrolled, model.graph), graph: model.graph }),
-          ),
+          joinBatchStatistics(joinSlices({ nodes: splitCalls(unrolled, model), graph: model.graph })),
         )
       : { nodes: unrolled, graph: model.graph };
   const fused = issuesOfFusedOperators(model.graph.nodes);
@@ -73,6 +73,10 @@ export function* analyzeInSteps(
   const subject = { model, graph, nodes, issues, provided, given };
   return (yield* analyzeNodes(subject, repetitions)).analysis;
 }
+
+/** Calls of the program that the exporter merged, by what it recorded, and by names. */
+const splitCalls = (nodes: readonly FlatNode[], model: OnnxModel): readonly FlatNode[] =>
+  splitMergedCalls(splitRecordedCalls(nodes, model.graph, namesOfLostModules(model)), model.graph);
 
 /** A graph whose functions are expanded. */
 interface Subject {

@@ -12,10 +12,29 @@ import type { OnnxGraph, OnnxModel } from '../../formats/onnx/syntax.ts';
 import { formatCount } from '../../model/format.ts';
 import type { Issue } from '../../model/issue.ts';
 import { scopeListOf } from '../moduleScope.ts';
+import { mergedCalls } from '../recordedMerges.ts';
 
-export function lostModules({ graph, functions }: OnnxModel): Issue | undefined {
+/** `undefined` where every module has an operator, or has it again (`splitRecordedCalls.ts`). */
+export function lostModules(model: OnnxModel): Issue | undefined {
+  const all = namesOfLostModules(model);
+  const again = new Set(mergedCalls(model.graph, all).map(({ module }) => module));
+  const lost = [...all].filter((module) => !again.has(module));
+  const [first] = lost;
+  if (first === undefined) return undefined;
+  return {
+    code: 'graph/lost-modules',
+    severity: 'warning',
+    message: `Parameters of ${formatCount(lost.length)} module${lost.length === 1 ? '' : 's'} are read by no operator of the file, first those of \`${first}\`. The exporter merged equal ones or computed them beforehand, or the program does not call them. The step leaves them out; export with \`optimize=False\` to have them`,
+  };
+}
+
+/** Modules of the program with parameters, none of which an operator of the file reads. */
+export function namesOfLostModules({
+  graph,
+  functions,
+}: Pick<OnnxModel, 'graph' | 'functions'>): ReadonlySet<string> {
   const parameters = parametersOfProgram(graph);
-  if (parameters === undefined || functions.length > 0) return undefined;
+  if (parameters === undefined || functions.length > 0) return new Set();
   const present = new Set<string>();
   /** Modules with operators of their own, which may read parameters of modules below, as attention does those of `out_proj`. */
   const reading = new Set<string>();
@@ -23,7 +42,7 @@ export function lostModules({ graph, functions }: OnnxModel): Issue | undefined 
     for (const name of names) present.add(name);
     reading.add(names.at(-2) ?? '');
   }
-  if (present.size === 0) return undefined;
+  if (present.size === 0) return new Set();
   const calls = recordedCalls(graph);
   const known = new Set(
     graph.initializers.flatMap(({ name, origin }) => [name, ...(origin?.foldedFrom ?? [])]).map(moduleOf),
@@ -35,14 +54,7 @@ export function lostModules({ graph, functions }: OnnxModel): Issue | undefined 
     (calls === undefined
       ? !reading.has(moduleOf(module))
       : !calls.modules.has(module) && !mayBeAlias(module, parameters, calls.tied));
-  const lost = new Set([...parameters].map(moduleOf).filter(isLost));
-  const [first] = lost;
-  if (first === undefined) return undefined;
-  return {
-    code: 'graph/lost-modules',
-    severity: 'warning',
-    message: `Parameters of ${formatCount(lost.size)} module${lost.size === 1 ? '' : 's'} are read by no operator of the file, first those of \`${first}\`. The exporter merged equal ones or computed them beforehand, or the program does not call them. The step leaves them out; export with \`optimize=False\` to have them`,
-  };
+  return new Set([...parameters].map(moduleOf).filter(isLost));
 }
 
 interface RecordedCalls {
