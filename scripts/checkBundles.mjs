@@ -20,7 +20,7 @@ const budgets = {
   'server.js': 1_000,
   'server-worker.js': 2_230_000,
   'cli.js': 2_000,
-  'main.js': 2_520_000,
+  'main.js': 2_560_000,
   'mcp.js': 440_000,
 };
 const webBundles = ['client-web.js', 'server-worker.js'];
