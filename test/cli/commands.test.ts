@@ -241,6 +241,14 @@ describe('convert', () => {
     expect((await run('report', path('small.onnx'))).status).toBe(0);
   });
 
+  it('writes the layer spec of the metadata of a GGUF file', async () => {
+    const result = await run('convert', resolve('test/formats/gguf/models/qwen2.gguf'), '--to', 'layer-spec');
+    expect(result.status).toBe(0);
+    expect(result.out).toContain('name: "qwen2-of-a-test"');
+    expect(result.out).toContain('- layers: decoder() * 2');
+    expect(await run('convert', written('cut.gguf', 'GGUF'))).toMatchObject({ status: 1, out: '' });
+  });
+
   it('prints ONNX text where no output is named', async () => {
     const result = await run('convert', small, '--dim', 'batch=3');
     expect(result.status).toBe(0);

@@ -10,6 +10,7 @@ import { openFileSource } from '../node/fileSource.ts';
 import { includeReader } from '../node/includeReader.ts';
 import type { Arguments } from './arguments.ts';
 import { printIssues, splitModelName } from './costFile.ts';
+import { openGguf } from './openGguf.ts';
 import { printsToTerminal } from './printsToTerminal.ts';
 import { printData, printMessage } from './streams.ts';
 import { writeOutput } from './writeOutput.ts';
@@ -32,7 +33,12 @@ export function runConvertCommand(given: Extract<Arguments, { command: 'convert'
   }
   try {
     const name = basename(path);
-    const conversion = convertModel(opened.file.source, name, {
+    const gguf = path.endsWith('.gguf') ? openGguf(opened.file.source, path) : undefined;
+    if (gguf !== undefined && 'issue' in gguf) {
+      printIssues(path, [gguf.issue]);
+      return 1;
+    }
+    const conversion = convertModel(gguf?.config ?? opened.file.source, name, {
       to,
       weights: given.weights,
       externalPath: `${basename(output ?? 'model.onnx')}.data`,
