@@ -62,6 +62,8 @@ export interface CompositePattern {
    * the graph alone shows how it was launched.
    */
   readonly modules?: readonly string[];
+  /** How a layer of a layer spec runs that is written as these operators; one kernel where it is left out. */
+  readonly ofOneLine?: LaunchedAs;
   /** The match around `anchor`, an operator of one of the types of `anchors`; `undefined` where it is something else. */
   readonly match: (graph: Graph, anchor: Operator) => CompositeMatch | undefined;
 }

@@ -6,11 +6,12 @@ import type { CompositeMatch, CompositePattern, LaunchedAs, OperatorOrigin } fro
  * The torch.export-based exporter records the call that each operator is a part of (`pkg.torch.onnx.name_scopes`): a
  * composite of one call was one function of ATen, one of several calls was written out, or one that the exporter
  * decomposed, as it does RMSNorm before operator set 23. Those stand in a module of `torch.nn`, or show in a call that
- * only decompositions make. A layer of a layer spec is one by its definition. A pattern
+ * only decompositions make. A layer of a layer spec is one by its definition, unless the
+ * pattern says otherwise. A pattern
  * without modules shows in the graph how it was launched, but where nothing does.
  */
 export function launchedAs(
-  { modules }: Pick<CompositePattern, 'modules'>,
+  { modules, ofOneLine = 'one' }: Pick<CompositePattern, 'modules' | 'ofOneLine'>,
   match: CompositeMatch,
   originOf: (index: number) => OperatorOrigin,
 ): LaunchedAs {
@@ -25,7 +26,7 @@ export function launchedAs(
   }
   const own = origins.every(({ moduleClass }) => isOneOf(modules, moduleClass));
   if (first.layer !== undefined) {
-    return own && origins.every(({ layer }) => layer === first.layer) ? 'one' : 'several';
+    return own && origins.every(({ layer }) => layer === first.layer) ? ofOneLine : 'several';
   }
   if (own) return 'one';
   if (calls.length === 0) return first.moduleClass === undefined ? match.launchedAs : 'several';

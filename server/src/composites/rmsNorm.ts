@@ -12,6 +12,8 @@ export const rmsNorm: CompositePattern = {
   documentation: 'x / √(mean(x²) + ε) · weight: Zhang & Sennrich, arXiv 1910.07467; PyTorch `aten::rms_norm`',
   anchors: ['ReduceMean'],
   modules: ['RMSNorm'],
+  // `RMSNorm(64)` is one operator; `fused=False` writes these, as models of transformers do.
+  ofOneLine: 'several',
   match: (graph, mean) => {
     const square = productOf(graph, mean.inputs[0] ?? '');
     const input =
