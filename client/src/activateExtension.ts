@@ -78,7 +78,7 @@ export async function activateExtension(
     registerHeatMarks(client, started, estimates),
     registerPythonLines(client, started, estimates),
     registerReadCost(started),
-    registerReport(client, started, estimates, platform.rendersPages),
+    registerReport(client, started, estimates),
     vscode.commands.registerCommand(commands.showLog, () => log.show()),
     registerBenchmark(client, platform.canBenchmark, estimates, log),
     registerBenchmarkResults(client, started, estimates),

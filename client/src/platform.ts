@@ -5,8 +5,6 @@ import type { BaseLanguageClient, LanguageClientOptions } from 'vscode-languagec
 
 export interface ClientPlatform {
   createClient(context: ExtensionContext, name: string, options: LanguageClientOptions): BaseLanguageClient;
-  /** Whether rendered pages can be relied on; they need the network in a browser. */
-  readonly rendersPages: boolean;
   /** Whether the server can start processes here. */
   readonly canBenchmark: boolean;
 }

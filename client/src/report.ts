@@ -1,9 +1,8 @@
 /**
- * `Layercost: Show Report` and `Layercost: Show Scaling`: pages about a model, which follow the model.
+ * `Layercost: Show Report` and `Layercost: Show Scaling`: pages about a model, which follow the model (`reportPanel.ts`).
  *
- * Where the editor runs on this machine the report is a page with charts (`reportPanel.ts`) and the scaling curve a rendered
- * one. Both are aligned texts in a browser, whose rendered pages are served from another origin that an offline or
- * walled-in installation does not reach.
+ * An editor in a browser loads such pages from another address, which an offline or walled-in installation does not reach,
+ * and which needs a secure connection. A page that stays silent offers the same as an aligned text.
  */
 
 import * as vscode from 'vscode';
@@ -19,7 +18,7 @@ import {
   tryScenario,
 } from '../../server/src/protocol.ts';
 import { activeModel, type Estimates, modelAtCursor } from './estimates.ts';
-import { newNonce, reportPanels } from './reportPanel.ts';
+import { newNonce, type PageOfModel, reportPanels } from './reportPanel.ts';
 import { applyScenarioChange } from './scenarioSettings.ts';
 
 const scheme = 'layercost-report';
@@ -29,18 +28,10 @@ const pages: readonly (readonly [page: ReportPage, command: string])[] = [
   ['scaling', commands.showScaling],
 ];
 
-/** A page of one model; of a text that holds several, of the one that is named. */
-interface PageOfModel {
-  readonly page: ReportPage;
-  readonly model: vscode.Uri;
-  readonly part: string | undefined;
-}
-
 export function registerReport(
   client: BaseLanguageClient,
   started: Promise<void>,
   estimates: Estimates,
-  rendered: boolean,
 ): vscode.Disposable {
   const changed = new vscode.EventEmitter<vscode.Uri>();
   const ask = async (
@@ -54,11 +45,11 @@ export function registerReport(
       : client.sendRequest<ReportResult | null>(makeReport, params, token);
   };
   const panels = reportPanels({
-    askForPage: ({ model, part }, change, nonce, token) =>
+    askForPage: ({ page, model, part }, change, nonce, token) =>
       ask(
         {
           uri: client.code2ProtocolConverter.asUri(model),
-          page: 'report',
+          page,
           format: 'html',
           nonce,
           change,
@@ -76,6 +67,16 @@ export function registerReport(
       return client.sendRequest<TryScenarioResult | null>(tryScenario, params, token);
     },
     keepChange: ({ model, part }, change) => applyScenarioChange(client, { document: model, part }, change),
+    staySilent: async (reported) => {
+      const asText = vscode.l10n.t('Show as Text');
+      const chosen = await vscode.window.showWarningMessage(
+        vscode.l10n.t(
+          'The page has not loaded. An editor in a browser loads pages from an address of their own, which may be blocked here, and needs HTTPS.',
+        ),
+        asText,
+      );
+      if (chosen === asText) await vscode.window.showTextDocument(uriOf(reported), { preview: false });
+    },
   });
   const provider: vscode.TextDocumentContentProvider = {
     onDidChange: changed.event,
@@ -83,7 +84,7 @@ export function registerReport(
       const report = await ask({
         uri: uri.query,
         page: pages.find(([page]) => page === uri.authority)?.[0] ?? 'report',
-        format: uri.path.endsWith('.md') ? 'markdown' : 'text',
+        format: 'text',
         ...(uri.fragment === '' ? {} : { model: uri.fragment }),
       });
       return report?.text ?? noLongerOpen();
@@ -100,27 +101,17 @@ export function registerReport(
     const part =
       typeof named === 'string' ? named : typeof uri === 'string' ? undefined : modelAtCursor(estimates);
     // A page that only says why it is empty would take the place of the text that has to be mended.
-    const isPanel = rendered && page === 'report';
     const nonce = newNonce();
     const report = await ask({
       uri: client.code2ProtocolConverter.asUri(model),
       page,
-      format: isPanel ? 'html' : 'text',
+      format: 'html',
       nonce,
       ...(part === undefined ? {} : { model: part }),
     });
-    if (report?.refusal !== undefined) {
-      vscode.window.showWarningMessage(report.refusal);
-      return;
-    }
-    if (isPanel) {
-      if (report === null) vscode.window.showInformationMessage(noLongerOpen());
-      else panels.show({ model, part, title: titleOf({ page, model, part }) }, report, nonce);
-      return;
-    }
-    const shown = uriOf({ page, model, part }, rendered);
-    if (rendered) await vscode.commands.executeCommand('markdown.showPreviewToSide', shown);
-    else await vscode.window.showTextDocument(shown, { preview: false });
+    if (report === null) vscode.window.showInformationMessage(noLongerOpen());
+    else if (report.refusal !== undefined) vscode.window.showWarningMessage(report.refusal);
+    else panels.show({ page, model, part, title: titleOf({ page, model, part }) }, report, nonce);
   };
   return vscode.Disposable.from(
     changed,
@@ -131,7 +122,7 @@ export function registerReport(
       panels.refresh(model);
       const parts = [undefined, ...(estimates.of(model)?.models ?? []).map(({ name }) => name)];
       for (const part of parts) {
-        for (const [page] of pages) changed.fire(uriOf({ page, model, part }, rendered));
+        for (const [page] of pages) changed.fire(uriOf({ page, model, part }));
       }
     }),
     ...pages.map(([page, command]) =>
@@ -142,12 +133,12 @@ export function registerReport(
 
 const noLongerOpen = (): string => vscode.l10n.t('The model is no longer open; open it to see its report.');
 
-function uriOf(shown: PageOfModel, rendered: boolean): vscode.Uri {
+function uriOf(shown: PageOfModel): vscode.Uri {
   const { page, model, part } = shown;
   return vscode.Uri.from({
     scheme,
     authority: page,
-    path: `/${titleOf(shown)}.${rendered ? 'md' : 'txt'}`,
+    path: `/${titleOf(shown)}.txt`,
     query: model.toString(),
     ...(part === undefined ? {} : { fragment: part }),
   });

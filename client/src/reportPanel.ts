@@ -1,21 +1,26 @@
 /**
- * The report of a model beside it, as a page with charts that follows the model: a changed text or scenario replaces what
+ * The report of a model beside it, or its scaling curve, as a page with charts that follows the model: a changed text or scenario replaces what
  * the page shows and leaves what its reader chose. A click on a layer goes to its line; the line at the cursor marks its layer.
  */
 
 import * as vscode from 'vscode';
 import type {
   LayerLines,
+  ReportPage,
   ReportResult,
   ScenarioChange,
   TryScenarioResult,
 } from '../../server/src/protocol.ts';
 import { type PanelMessage, readPanelMessage } from './panelMessage.ts';
 
-export interface ReportedModel {
+/** A page of one model; of a text that holds several, of the one that is named. */
+export interface PageOfModel {
+  readonly page: ReportPage;
   readonly model: vscode.Uri;
-  /** Which model of a text that holds several. */
   readonly part: string | undefined;
+}
+
+export interface ReportedModel extends PageOfModel {
   readonly title: string;
 }
 
@@ -35,6 +40,8 @@ export interface PanelActions {
     token: vscode.CancellationToken,
   ) => Promise<TryScenarioResult | null>;
   readonly keepChange: (reported: ReportedModel, change: ScenarioChange) => Promise<void>;
+  /** The page says nothing: its script does not run. */
+  readonly staySilent: (reported: ReportedModel) => Promise<void>;
 }
 
 export interface ReportPanels extends vscode.Disposable {
@@ -71,7 +78,7 @@ export function reportPanels(actions: PanelActions): ReportPanels {
 export const newNonce = (): string =>
   [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 
-const keyOf = ({ model, part }: ReportedModel): string => `${model.toString()} ${part ?? ''}`;
+const keyOf = ({ page, model, part }: PageOfModel): string => `${page} ${model.toString()} ${part ?? ''}`;
 
 interface OpenPanel extends vscode.Disposable {
   readonly model: string;
@@ -81,6 +88,9 @@ interface OpenPanel extends vscode.Disposable {
 
 /** A text that is typed into is asked about when it rests so long, in milliseconds. */
 const rest = 250;
+
+/** A page that has said nothing for so long will not, in milliseconds. */
+const silence = 15_000;
 
 function openPanel(
   reported: ReportedModel,
@@ -102,6 +112,7 @@ function openPanel(
   let timer: ReturnType<typeof setTimeout> | undefined;
   let asking: vscode.CancellationTokenSource | undefined;
   panel.webview.html = page.text;
+  const silent = setTimeout(() => void actions.staySilent(reported), silence);
 
   /** Asks what the last question asks; an older one is given up. */
   const latest = async <Answer>(
@@ -141,6 +152,7 @@ function openPanel(
         change = {};
         return load();
       case 'ready':
+        clearTimeout(silent);
         await panel.webview.postMessage({ kind: 'first', tried: page.tried });
         return markAt(vscode.window.activeTextEditor);
     }
@@ -161,6 +173,7 @@ function openPanel(
   );
   panel.onDidDispose(() => {
     clearTimeout(timer);
+    clearTimeout(silent);
     asking?.cancel();
     subscriptions.dispose();
     closed();

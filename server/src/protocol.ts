@@ -176,10 +176,7 @@ interface PlainPosition {
   readonly character: number;
 }
 
-/**
- * Client to server: a page about an open document, as Markdown, as an aligned table in plain text, or as HTML with charts.
- * There is no HTML of the scaling curve alone; the report has it.
- */
+/** Client to server: a page about an open document, as Markdown, as an aligned table in plain text, or as HTML with charts. */
 export const makeReport = 'layercost/report';
 /** The cost of every layer, or the step by number of GPUs. */
 export type ReportPage = 'report' | 'scaling';

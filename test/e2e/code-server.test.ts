@@ -3,21 +3,6 @@
 import { launchCodeServer } from './harness/host.ts';
 import { testIn } from './harness/testIn.ts';
 import { onnxScenarios } from './onnxScenarios.ts';
-import {
-  benchmarkScenarios,
-  renderedReport,
-  renderedScaling,
-  reportPanel,
-  scenarios,
-  triesScenario,
-} from './scenarios.ts';
+import { benchmarkScenarios, scenarios } from './scenarios.ts';
 
-testIn(launchCodeServer, [
-  ...scenarios,
-  ...onnxScenarios,
-  renderedReport,
-  reportPanel,
-  triesScenario,
-  renderedScaling,
-  ...benchmarkScenarios,
-]);
+testIn(launchCodeServer, [...scenarios, ...onnxScenarios, ...benchmarkScenarios]);

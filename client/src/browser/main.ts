@@ -9,7 +9,6 @@ export function activate(context: ExtensionContext): Promise<void> {
   const worker = serverWorker(Uri.joinPath(context.extensionUri, 'dist', 'server-worker.js').toString(true));
   context.subscriptions.push(worker);
   return activateExtension(context, {
-    rendersPages: false,
     canBenchmark: false,
     createClient: (_, name, options) => new LanguageClient('layercost', name, worker.start, options),
   });

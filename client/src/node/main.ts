@@ -9,7 +9,6 @@ export function activate(context: ExtensionContext): Promise<void> {
   context.subscriptions.push(...registerAgentTools(context));
   const module = context.asAbsolutePath('dist/server.js');
   return activateExtension(context, {
-    rendersPages: true,
     canBenchmark: true,
     createClient: (_, name, options) =>
       new LanguageClient('layercost', name, { module, transport: TransportKind.ipc }, options),

@@ -50,6 +50,7 @@ details table { width: auto; } details table.layers { width: 100%; }
 .pane { display: none; }
 ${['time', 'saved', 'parameters', 'exposed'].map((name) => `#show-modules-${name}:checked ~ .modules-${name}`).join(', ')} { display: block; }
 .summary { width: auto; }
+.wide { overflow-x: auto; }
 #tip { position: fixed; z-index: 2; max-width: 30rem; padding: .3rem .6rem; pointer-events: none; overflow-wrap: anywhere; background: var(--ground); border: 1px solid color-mix(in srgb, var(--text) 40%, transparent); border-radius: .3rem; }
 /* Beside a text: what a layer costs stays in sight, what it is leaves, and charts keep letters that can be read. */
 @media screen and (max-width: 58rem) {

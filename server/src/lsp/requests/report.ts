@@ -14,6 +14,7 @@ import { renderTable } from '../../estimate/report/renderTable.ts';
 import type { Report } from '../../estimate/report/report.ts';
 import { renderScalingMarkdown, renderScalingText } from '../../estimate/scaling/renderScaling.ts';
 import { scaleEstimate } from '../../estimate/scaling/scaleEstimate.ts';
+import { renderScalingHtml } from '../../estimate/scaling/scalingPage.ts';
 import { tryScenario } from '../../estimate/what-if/tryScenario.ts';
 import { type WhatIfChoice, whatIfChoices } from '../../estimate/what-if/whatIfChoices.ts';
 import { type ModelView, viewOfModel } from '../../language/modelView.ts';
@@ -55,7 +56,7 @@ function* reportOf(
       refusal: `${name} has no ${page === 'report' ? 'report' : 'scaling curve'}, because no part of it could be costed: ${errors[0] ?? 'the log has the details'}`,
     };
   }
-  if (page === 'scaling') return yield* scalingOf(estimate, format);
+  if (page === 'scaling') return yield* scalingOf(estimate, format, nonce);
   const report = reportOfStep(opened, analysis, cost, [...issues, ...optionsWithoutEffect(estimate)]);
   const measured = estimate === view.estimate ? measuredPart(view, cost) : undefined;
   if (format !== 'html') {
@@ -142,12 +143,20 @@ function measuredSection(
 }
 
 /** Of the scenario that is shown, on the numbers of GPUs that its cluster suggests. */
-function* scalingOf(estimate: ModelEstimate, format: ReportParams['format']): Steps<ReportResult> {
+function* scalingOf(
+  estimate: ModelEstimate,
+  format: ReportParams['format'],
+  nonce: string | undefined,
+): Steps<ReportResult> {
   const { name } = estimate.opened;
   const scaling = yield* scaleEstimate(estimate);
   if (scaling === undefined) return { name, text: '' };
-  return {
-    name,
-    text: format === 'markdown' ? renderScalingMarkdown(scaling) : renderScalingText(scaling),
-  };
+  switch (format) {
+    case 'html':
+      return { name, text: renderScalingHtml(scaling, nonce) };
+    case 'markdown':
+      return { name, text: renderScalingMarkdown(scaling) };
+    case 'text':
+      return { name, text: renderScalingText(scaling) };
+  }
 }
