@@ -13,6 +13,7 @@ import { registerBenchmark } from './benchmark.ts';
 import { registerBenchmarkResults } from './benchmarkResults.ts';
 import { registerClusterPicker } from './clusterPicker.ts';
 import { registerCostThisModel } from './costThisModel.ts';
+import { registerCostTree } from './costTree.ts';
 import { trackEstimates } from './estimates.ts';
 import { answerFileRequests } from './fileBytes.ts';
 import { registerFrameworkPicker } from './frameworkPicker.ts';
@@ -76,6 +77,7 @@ export async function activateExtension(
     registerFrameworkPicker(client, started, estimates),
     registerSetDimensions(client, started, estimates),
     registerHeatMarks(client, started, estimates),
+    registerCostTree(client, started, estimates),
     registerPythonLines(client, started, estimates),
     registerReadCost(started),
     registerReport(client, started, estimates),

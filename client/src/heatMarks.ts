@@ -5,11 +5,17 @@
 
 import * as vscode from 'vscode';
 import type { BaseLanguageClient } from 'vscode-languageclient';
-import { type CostRow, type CostsParams, commands, listCosts } from '../../server/src/protocol.ts';
+import {
+  type CostMeasure,
+  type CostRow,
+  type CostsParams,
+  commands,
+  listCosts,
+} from '../../server/src/protocol.ts';
 import { type Estimates, isModel } from './estimates.ts';
 
-const measures = ['time', 'memory', 'exposed'] as const;
-type Measure = (typeof measures)[number];
+const measures = ['time', 'memory', 'exposed'] as const satisfies readonly CostMeasure[];
+type Measure = CostMeasure;
 
 /** Of the dearest line: what a bar of one, two, three and four steps begins at. */
 const levels = [0.05, 0.2, 0.45, 0.75] as const;
@@ -27,7 +33,7 @@ export function registerHeatMarks(
   };
   const show = async (editor: vscode.TextEditor): Promise<void> => {
     if (!isModel(editor.document)) return;
-    const chosen = settingOf(editor.document);
+    const chosen = settingOf(editor.document.uri);
     const { version } = editor.document;
     const rows = chosen === 'off' ? [] : await costsOf(editor.document);
     if (editor.document.version !== version) return;
@@ -64,8 +70,7 @@ export function registerHeatMarks(
     );
   };
   const byCost = async (document: vscode.TextDocument): Promise<readonly CostRow[]> => {
-    const chosen = settingOf(document);
-    const measure = chosen === 'off' ? 'time' : chosen;
+    const measure = heatMeasure(document.uri);
     const rows = (await costsOf(document)).filter((row) => amountOf(row, measure) > 0);
     return [...rows].sort((left, right) => amountOf(right, measure) - amountOf(left, measure));
   };
@@ -109,8 +114,14 @@ const amountOf = (row: CostRow, measure: Measure): number => row[measure] ?? 0;
 
 const levelOf = (share: number): number => levels.filter((least) => share >= least).length - 1;
 
-function settingOf(document: vscode.TextDocument): Measure | 'off' {
-  const value = vscode.workspace.getConfiguration('layercost', document).get<string>('heat', 'time');
+/** What costs of a model are sorted by: as its marks, and by time where there are none. */
+export function heatMeasure(model: vscode.Uri): Measure {
+  const chosen = settingOf(model);
+  return chosen === 'off' ? 'time' : chosen;
+}
+
+function settingOf(model: vscode.Uri): Measure | 'off' {
+  const value = vscode.workspace.getConfiguration('layercost', model).get<string>('heat', 'time');
   return measures.find((measure) => measure === value) ?? (value === 'off' ? 'off' : 'time');
 }
 

@@ -195,7 +195,11 @@ export const layerAt = (layerLines: readonly LayerLines[], line: number): string
 
 async function goToLayer(model: vscode.Uri, layerLines: readonly LayerLines[], layer: string): Promise<void> {
   const line = layerLines.find(({ layers }) => layers.includes(layer))?.lines[0];
-  if (line === undefined) return;
+  if (line !== undefined) await goToLine(model, line);
+}
+
+/** Shows a line of a model in the editor that shows the model, else in the first group. */
+export async function goToLine(model: vscode.Uri, line: number): Promise<void> {
   const shown = vscode.window.visibleTextEditors.find(
     ({ document }) => document.uri.toString() === model.toString(),
   );

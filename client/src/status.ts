@@ -2,7 +2,7 @@
 
 import * as vscode from 'vscode';
 import type { BaseLanguageClient } from 'vscode-languageclient';
-import { commands, languageIds, type ModelSummary } from '../../server/src/protocol.ts';
+import { commands, languageIds, type ModelSummary, type ScenarioSummary } from '../../server/src/protocol.ts';
 import type { Estimates } from './estimates.ts';
 
 export function registerStatus(_client: BaseLanguageClient, estimates: Estimates): vscode.Disposable {
@@ -10,6 +10,10 @@ export function registerStatus(_client: BaseLanguageClient, estimates: Estimates
   item.name = vscode.l10n.t('Layercost Scenario');
   item.command = commands.chooseCluster;
   item.tooltip = vscode.l10n.t('Cluster, GPUs, batch per GPU and precision that costs are shown for');
+  const limit = vscode.window.createStatusBarItem('layercost.limit', vscode.StatusBarAlignment.Right, 99);
+  limit.name = vscode.l10n.t('Layercost Limit');
+  limit.command = commands.showReport;
+  limit.tooltip = vscode.l10n.t('What limits the training step. The report shows it.');
   const status = vscode.languages.createLanguageStatusItem('layercost.status', [
     { language: languageIds.layerSpec },
     { language: languageIds.onnxText },
@@ -26,6 +30,17 @@ export function registerStatus(_client: BaseLanguageClient, estimates: Estimates
       item.text = scenarioText(estimate);
       item.show();
     }
+    const limited = estimate?.summary?.limit;
+    if (limited === undefined) {
+      limit.hide();
+    } else {
+      const isTooLarge = limited.kind === 'memory';
+      limit.text = `${isTooLarge ? '$(warning) ' : ''}${limitText(limited)}`;
+      limit.backgroundColor = isTooLarge
+        ? new vscode.ThemeColor('statusBarItem.warningBackground')
+        : undefined;
+      limit.show();
+    }
     const { severity, text } = stateOf(estimate, estimates.problem);
     status.severity = severity;
     status.text = text;
@@ -34,6 +49,7 @@ export function registerStatus(_client: BaseLanguageClient, estimates: Estimates
   update();
   return vscode.Disposable.from(
     item,
+    limit,
     status,
     vscode.window.onDidChangeActiveTextEditor(update),
     vscode.window.onDidChangeTextEditorSelection(update),
@@ -46,6 +62,31 @@ function scenarioText({ summary }: ModelSummary): string {
   if (summary === undefined) return vscode.l10n.t('Layercost: no cost');
   const gpus = summary.gpus === 1 ? '1 GPU' : `${summary.gpus} GPUs`;
   return [shortTitle(summary.clusterTitle), gpus, `batch ${summary.batch}`, summary.precision].join(' · ');
+}
+
+/** `exposed communication 12 %`, `does not fit` */
+function limitText({ kind, share }: NonNullable<ScenarioSummary['limit']>): string {
+  const percent = `${Math.round(share * 100)}\u00a0%`;
+  switch (kind) {
+    case 'memory':
+      return vscode.l10n.t('does not fit');
+    case 'compute':
+      return vscode.l10n.t('compute {0}', percent);
+    case 'communication':
+      return vscode.l10n.t('exposed communication {0}', percent);
+    case 'latency':
+      return vscode.l10n.t('message start-up {0}', percent);
+    case 'host':
+      return vscode.l10n.t('host launches {0}', percent);
+    case 'input':
+      return vscode.l10n.t('input {0}', percent);
+    case 'server':
+      return vscode.l10n.t('parameter servers {0}', percent);
+    case 'imbalance':
+      return vscode.l10n.t('slowest worker {0}', percent);
+    case 'pipeline':
+      return vscode.l10n.t('pipeline bubble {0}', percent);
+  }
 }
 
 /** `DGX H100 (8 × H100 80 GB)` says in brackets what the tooltip and the picker say too. */

@@ -3,10 +3,13 @@
  * names and shapes only, so that it adds nothing to a bundle.
  */
 
+import type { CostMeasure } from './language/moduleCosts.ts';
 import type { ScenarioChange } from './model/scenarioChange.ts';
+import type { StepLimit } from './model/stepCost.ts';
 
 export type { CostRow } from './language/costRows.ts';
 export type { DimensionChoice } from './language/dimensionChoices.ts';
+export type { CostMeasure, ModuleCost } from './language/moduleCosts.ts';
 export type { ScenarioChange };
 
 /** Scheme of the read-only text of a binary model, produced by the server. */
@@ -135,6 +138,12 @@ export interface DimensionsParams {
 export const listCosts = 'layercost/listCosts';
 export interface CostsParams {
   readonly uri: string;
+}
+
+/** Client to server: the modules of an open model with what they cost, the most expensive first; nothing where it has no cost. */
+export const listModules = 'layercost/listModules';
+export interface ModulesParams extends DimensionsParams {
+  readonly measure: CostMeasure;
 }
 
 /** Client to server: what the lines of a Python file cost in the open models that were exported from it. */
@@ -296,6 +305,8 @@ export interface ScenarioSummary {
   readonly precision: string;
   /** By name, without its options. */
   readonly framework: string;
+  /** What keeps the step from being faster, or from running; absent where a part of it is unknown. */
+  readonly limit?: { readonly kind: StepLimit['kind'] | 'memory'; readonly share: number };
   /** Keys that the layer spec sets itself, so that the settings do not reach them. */
   readonly fixedByModel: readonly string[];
 }

@@ -111,6 +111,25 @@ const leadsToCosts: Scenario = {
   },
 };
 
+const listsModules: Scenario = {
+  name: 'a tree lists modules by cost and leads to their lines, and the status bar says the limit',
+  steps: async (editor) => {
+    await editor.openFile('gpt2.layers.yaml');
+    await editor.statusMatching(/compute \d+ %|exposed communication \d+ %/);
+    const tree = editor.page.locator('.pane', { hasText: 'Costs by Module' });
+    if ((await tree.locator('.monaco-list-row').count()) === 0) await tree.locator('.pane-header').click();
+    const first = tree.locator('.monaco-list-row').first();
+    await editor.until('the most expensive module', async () =>
+      /h\[\*\] × 12/.test((await first.textContent()) ?? '') ? true : undefined,
+    );
+    await tree.locator('.monaco-list-row', { hasText: 'lm_head' }).click();
+    const { line } = placeOf('gpt2.layers.yaml', 'lm_head: ', '');
+    await editor.statusMatching(new RegExp(`Ln ${line}\\b`));
+    await editor.typeOver(placeOf('gpt2.layers.yaml', 'batch: ', '8'), '512');
+    await editor.statusMatching(/does not fit/);
+  },
+};
+
 const saysCosts: Scenario = {
   name: 'a command says what the hints of a line show',
   steps: async (editor) => {
@@ -366,6 +385,7 @@ export const scenarios: readonly Scenario[] = [
   changesCluster,
   changesOwnScenario,
   leadsToCosts,
+  listsModules,
   saysCosts,
   warnsWhileTyping,
   startsSpec,

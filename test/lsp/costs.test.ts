@@ -1,7 +1,14 @@
 /** The lines of a model with their costs, that marks in the gutter and commands go by. */
 
 import { afterEach, expect, it } from 'vitest';
-import { type CostRow, listCosts } from '../../server/src/protocol.ts';
+import {
+  type CostRow,
+  type EstimatedParams,
+  estimated,
+  listCosts,
+  listModules,
+  type ModuleCost,
+} from '../../server/src/protocol.ts';
 import { startTestServer, type TestClient } from './testServer.ts';
 
 let client: TestClient | undefined;
@@ -55,4 +62,45 @@ it.each([
   await client.change(uri, 2, spec.replace('Linear(512, 10)', 'Linear(512, 100000)'));
   const changed = await client.connection.sendRequest<readonly CostRow[]>(listCosts, { uri });
   expect(changed.find(({ line }) => line === 9)?.time).toBeGreaterThan(time(9));
+});
+
+it('modules are those of the text, the most expensive first, equal ones as one', async () => {
+  client = await startTestServer({ settings: { cluster: 'dgx-a100' } });
+  const uri = 'file:///models/m.layers.yaml';
+  await client.open(uri, 'layer-spec', spec);
+  const ask = (measure: string): Promise<ModuleCost> =>
+    client?.connection.sendRequest(listModules, { uri, measure }) ?? Promise.reject();
+  const root = await ask('time');
+  const outlineOf = ({ name, line, children }: ModuleCost): unknown =>
+    children.length === 0 ? [name, line] : [name, line, children.map(outlineOf)];
+  // Both products of the MLP have as many FLOPs; which is first is for the kernels to say.
+  expect(root.children.map(({ name, line }) => [name, line])).toEqual([
+    ['body[*] × 3', expect.any(Number)],
+    ['head', 9],
+  ]);
+  expect(root.children[0]?.children.map(({ name, line }) => [name, line]).sort()).toEqual([
+    ['down', 5],
+    ['up', 4],
+  ]);
+  expect(JSON.stringify(outlineOf(root))).not.toContain('view');
+  const shares = root.children.map(({ share }) => Number.parseFloat(share));
+  expect(shares.reduce((sum, share) => sum + share, 0)).toBeCloseTo(100, -1);
+  expect(root.children[0]?.cost).toMatch(/^\d.*s$/);
+  expect((await ask('memory')).cost).toMatch(/^\d.*iB$/);
+  await client.change(uri, 2, '');
+  expect(await ask('time')).toBeNull();
+});
+
+it.each([
+  ['a step of small kernels waits for the host', 'dgx-a100', 8, 'host'],
+  ['a step that does not fit', 'dgx-a100', 100_000_000, 'memory'],
+] as const)('the summary says what limits: %s', async (_, cluster, batch, kind) => {
+  client = await startTestServer({ settings: { cluster } });
+  const uri = 'file:///models/m.layers.yaml';
+  const told = new Promise<EstimatedParams>((resolve) =>
+    client?.connection.onNotification(estimated, (params: EstimatedParams) => resolve(params)),
+  );
+  await client.open(uri, 'layer-spec', spec.replace('float32[8,', `float32[${batch},`));
+  await client.connection.sendRequest(listCosts, { uri });
+  expect((await told).summary?.limit).toMatchObject({ kind });
 });

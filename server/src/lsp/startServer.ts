@@ -23,6 +23,7 @@ import { hover } from './requests/hover.ts';
 import { inlayHints } from './requests/inlayHints.ts';
 import { serveLifecycle } from './requests/lifecycle.ts';
 import { modelTexts } from './requests/modelTexts.ts';
+import { moduleCosts } from './requests/moduleCosts.ts';
 import { pythonLines } from './requests/pythonLines.ts';
 import { references } from './requests/references.ts';
 import { rename } from './requests/rename.ts';
@@ -67,6 +68,7 @@ const requests: readonly Request[] = [
   modelTexts,
   scenario,
   costs,
+  moduleCosts,
   pythonLines,
   report,
   triedScenarios,

@@ -1,7 +1,8 @@
 /** What the status bar and the language status say of a costed document. */
 
 import { type ModelView, viewsOf } from '../language/modelView.ts';
-import type { EstimatedParams, ModelSummary } from '../protocol.ts';
+import type { StepCost } from '../model/stepCost.ts';
+import type { EstimatedParams, ModelSummary, ScenarioSummary } from '../protocol.ts';
 
 export function summaryOf(view: ModelView): Omit<EstimatedParams, 'uri'> {
   const models = viewsOf(view).flatMap((each) =>
@@ -28,6 +29,7 @@ function summaryOfModel(view: ModelView): ModelSummary {
       batch: scenario.batchPerGpu,
       precision: scenario.precision,
       framework: scenario.framework.name,
+      ...limitOf(cost),
       fixedByModel: Object.entries(opened.scenario)
         .filter(([, value]) => value !== undefined)
         .map(([key]) => key),
@@ -41,4 +43,13 @@ function summaryOfModel(view: ModelView): ModelSummary {
           : `the step is a lower bound; unknown: ${unknownInput}`
         : `totals are lower bounds: ${totals.unknown.length} unknown, first ${unknown?.operator ?? '?'} (${unknown?.reason ?? '?'})`,
   };
+}
+
+/** Memory before all: a step that does not fit takes no time. Sums that miss a part say nothing of what limits. */
+function limitOf({ fits, totals }: StepCost): Pick<ScenarioSummary, 'limit'> {
+  if (fits === 'no') {
+    const { peak, context, capacity } = totals.memory;
+    return { limit: { kind: 'memory', share: capacity === null ? 1 : (peak + context) / capacity } };
+  }
+  return totals.time.exact ? { limit: totals.limit } : {};
 }
