@@ -1,4 +1,4 @@
-/** The figures of `npm run bench`. Each is a median of several runs with its extremes. */
+/** The figures of `npm run bench`. Each is a median of several runs with its extremes, and the mean processor time. */
 
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -14,30 +14,55 @@ import { showFrameworks } from './frameworks.ts';
 import { writeExternalModel, writeLargeModel } from './hugeModels.ts';
 import { showKeystrokes } from './keystrokes.ts';
 import { llamaGraph } from './llamaGraph.ts';
-import { median, repeat, show } from './measure.ts';
+import { medianOf, repeat, repeatProcess, show } from './measure.ts';
 import { showOpenDocuments } from './openDocuments.ts';
 import { showRealExports } from './realExports.ts';
 
 const scenario = ['--cluster', 'dgx-a100', '--gpus', '16', '--batch', '64', '--precision', 'bf16'];
 
-/** Measures and prints everything. `root` is the project's folder, with `dist/` built. */
-export async function bench(root: string): Promise<void> {
+interface Place {
+  /** The project's folder, with `dist/` built. */
+  readonly root: string;
+  readonly cli: string;
+  readonly resnet: string;
+  /** For files that are written and read again. */
+  readonly folder: string;
+}
+
+/** In the order in which they are shown. */
+const parts: Readonly<Record<string, (place: Place) => void | Promise<void>>> = {
+  start: ({ cli, resnet }) => showStart(cli, resnet),
+  exports: ({ root, cli, folder }) => showRealExports(root, cli, folder),
+  huge: ({ cli, folder }) => showHugeFiles(cli, folder),
+  'first-hint': ({ root, resnet }) => showFirstHint(root, resnet),
+  growth: showGrowth,
+  editing: showEditing,
+  keystrokes: showKeystrokes,
+  documents: ({ root, folder }) => showOpenDocuments(root, folder),
+  frameworks: showFrameworks,
+};
+
+/** Measures and prints the parts that are named, or all. */
+export async function bench(root: string, named: readonly string[]): Promise<void> {
+  const unknown = named.find((name) => parts[name] === undefined);
+  if (unknown !== undefined)
+    throw new Error(`no part ${unknown}; parts are ${Object.keys(parts).join(', ')}`);
   const folder = mkdtempSync(join(tmpdir(), 'layercost-bench-'));
   try {
-    console.log(`Node ${process.version}; times in ms: median (least to most) of n runs`);
+    console.log(
+      `Node ${process.version}; times in ms: median (least to most) of n runs, mean processor time`,
+    );
     leaveOutCertificates();
     console.log('');
-    const cli = join(root, 'dist/cli.js');
-    const resnet = join(root, 'samples/resnet50.onnx');
-    showStart(cli, resnet);
-    showRealExports(root, cli, folder);
-    showHugeFiles(cli, folder);
-    await showFirstHint(root, resnet);
-    showGrowth();
-    showEditing();
-    await showKeystrokes();
-    await showOpenDocuments(root, folder);
-    showFrameworks();
+    const place = {
+      root,
+      folder,
+      cli: join(root, 'dist/cli.js'),
+      resnet: join(root, 'samples/resnet50.onnx'),
+    };
+    for (const [name, measure] of Object.entries(parts)) {
+      if (named.length === 0 || named.includes(name)) await measure(place);
+    }
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -53,15 +78,15 @@ function leaveOutCertificates(): void {
 function showStart(cli: string, resnet: string): void {
   show(
     'node -e 0, whole process',
-    repeat(9, () => runNode(['-e', '0'])),
+    repeatProcess(9, () => runNode(['-e', '0'])),
   );
   show(
     'layercost --version, whole process',
-    repeat(9, () => runNode([cli, '--version'])),
+    repeatProcess(9, () => runNode([cli, '--version'])),
   );
   show(
     'report ResNet-50, whole process',
-    repeat(9, () => runNode([cli, 'report', resnet, ...scenario])),
+    repeatProcess(9, () => runNode([cli, 'report', resnet, ...scenario])),
   );
 }
 
@@ -81,7 +106,7 @@ function showHugeFiles(cli: string, folder: string): void {
     const read = runs[0]?.bytesRead;
     show(
       what,
-      runs.map(({ milliseconds }) => milliseconds),
+      runs.map(({ time }) => time),
       [
         `${(resident / 1e6).toFixed(0)} MB resident`,
         read === undefined || own === undefined
@@ -103,7 +128,7 @@ function showGrowth(): void {
     const opened = openModel(source, 'llama.onnx');
     const cost = repeat(9, () => wholeCostOf(opened, request));
     show(`cost ${name} operators again`, cost);
-    return { read: median(read), cost: median(cost) };
+    return { read: medianOf(read), cost: medianOf(cost) };
   });
   if (least === undefined || most === undefined) return;
   const growth = (before: number, after: number): string => (after / before).toFixed(1);

@@ -3,10 +3,10 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { performance } from 'node:perf_hooks';
+import { ofChildren, type Time, timed } from './measure.ts';
 
 export interface ProcessFigures {
-  readonly milliseconds: number;
+  readonly time: Time;
   /** By every read call, the program's own files included; `undefined` where the system does not count them. */
   readonly bytesRead: number | undefined;
   readonly residentBytes: number;
@@ -17,15 +17,17 @@ export function measureProcess(folder: string, parameters: readonly string[]): P
   const probe = join(folder, 'probe.cjs');
   const figures = join(folder, 'figures.json');
   writeFileSync(probe, probeSource(figures));
-  const started = performance.now();
-  execFileSync(process.execPath, ['--require', probe, ...parameters], {
-    stdio: ['ignore', 'ignore', 'ignore'],
-  });
-  const milliseconds = performance.now() - started;
+  const time = timed(
+    () =>
+      execFileSync(process.execPath, ['--require', probe, ...parameters], {
+        stdio: ['ignore', 'ignore', 'ignore'],
+      }),
+    ofChildren,
+  );
   const { residentKilobytes, counters } = JSON.parse(readFileSync(figures, 'utf8'));
   const read = /^rchar: (\d+)$/m.exec(counters)?.[1];
   return {
-    milliseconds,
+    time,
     bytesRead: read === undefined ? undefined : Number(read),
     residentBytes: residentKilobytes * 1024,
   };

@@ -1,6 +1,5 @@
 /** From a keystroke in a layer spec of a thousand lines to its hints: each stage, and all of it through the server. */
 
-import { performance } from 'node:perf_hooks';
 import { analyzeOnnx } from '../../server/src/analysis/analyzeOnnx.ts';
 import { bindTrainingGraph } from '../../server/src/analysis/bindTrainingGraph.ts';
 import { openLayerSpec } from '../../server/src/analysis/openModel.ts';
@@ -14,6 +13,7 @@ import { nextTurn } from '../../server/src/node/nextTurn.ts';
 import { randomOf } from '../fuzz/random.ts';
 import { startTestServer } from '../lsp/testServer.ts';
 import { largeSpec } from './editing.ts';
+import { meanProcessor, quantile, startTimer, type Time } from './measure.ts';
 
 const keystrokes = 200;
 /** Not counted: the first ones wait for the compiler of the JavaScript engine, as they do once per session. */
@@ -22,15 +22,16 @@ const warmUp = 100;
 /** Prints median, 95th percentile and maximum of every stage, and of all through a server in this process. */
 export async function showKeystrokes(): Promise<void> {
   console.log(
-    `\nA keystroke in a layer spec of 1,000 layers; n = ${keystrokes}, median, 95th percentile, most:`,
+    `\nA keystroke in a layer spec of 1,000 layers; n = ${keystrokes}, median, 95th percentile, most; mean processor time:`,
   );
   const texts = typing(longSpec(), keystrokes + warmUp);
-  const stages = new Map<string, number[]>();
+  const stages = new Map<string, Time[]>();
   const timed = <Result>(stage: string, work: () => Result): Result => {
-    const started = performance.now();
+    const stop = startTimer();
     const result = work();
     const times = stages.get(stage) ?? [];
-    stages.set(stage, [...times, performance.now() - started]);
+    times.push(stop());
+    stages.set(stage, times);
     return result;
   };
   const reading = new ReadingCache();
@@ -50,35 +51,37 @@ export async function showKeystrokes(): Promise<void> {
   for (const [stage, times] of stages) {
     if (stage !== 'whole') showSpread(`  ${stage}`, times.slice(-keystrokes));
   }
-  showSpread('  through the language server, in process', await throughServer(texts));
-  const large = typing(largeSpec(2048), keystrokes + warmUp);
-  showSpread('  the same in a spec of 9,000 operators', await throughServer(large));
+  await showServer('language server', texts);
+  await showServer('9,000 operators', typing(largeSpec(2048), keystrokes + warmUp));
 }
 
-/** From the change of the document to its diagnostics and hints. */
-async function throughServer(texts: readonly string[]): Promise<readonly number[]> {
+/** From the change of the document to its hints, and to its diagnostics, which come after them. */
+async function showServer(what: string, texts: readonly string[]): Promise<void> {
   const client = await startTestServer({ platform: { nextTurn } });
   const uri = 'file:///long.layers.yaml';
   await client.open(uri, 'layer-spec', texts[0] ?? '');
   await client.hints(uri, 2000);
-  const times: number[] = [];
+  const hints: Time[] = [];
+  const all: Time[] = [];
   for (const [index, text] of texts.entries()) {
     const version = index + 2;
-    const started = performance.now();
+    const stop = startTimer();
     await client.change(uri, version, text);
     await client.hints(uri, 2000);
+    hints.push(stop());
     await client.diagnostics(uri, version);
-    times.push(performance.now() - started);
+    all.push(stop());
   }
   await client.stop();
-  return times.slice(-keystrokes);
+  showSpread(`  ${what}: hints`, hints.slice(-keystrokes));
+  showSpread(`  ${what}: and diagnostics`, all.slice(-keystrokes));
 }
 
-function showSpread(what: string, times: readonly number[]): void {
-  const sorted = [...times].sort((left, right) => left - right);
-  const at = (share: number): string =>
-    (sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0).toFixed(1).padStart(9);
-  console.log(`${what.padEnd(50)}${at(0.5)}${at(0.95)}${at(1)}`);
+function showSpread(what: string, times: readonly Time[]): void {
+  const walls = times.map(({ wall }) => wall);
+  const at = (share: number): string => quantile(walls, share).toFixed(1).padStart(9);
+  const processor = meanProcessor(times).toFixed(1).padStart(9);
+  console.log(`${what.padEnd(50)}${at(0.5)}${at(0.95)}${at(1)}${processor}`);
 }
 
 /** A decoder of 125 blocks written out line by line. */

@@ -3,9 +3,8 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { performance } from 'node:perf_hooks';
 import { gunzipSync } from 'node:zlib';
-import { median } from './measure.ts';
+import { meanProcessor, medianOf, ofChildren, type Time, timed } from './measure.ts';
 import { inferShapesInPython, onnxVersion } from './pythonOnnx.ts';
 
 const count = 10;
@@ -13,7 +12,7 @@ const runs = 5;
 
 /**
  * Prints a row for each export: milliseconds of `report` as table and as JSON and of Python, and the ratios to Python.
- * The machine may do other work meanwhile: each round runs all three, the median counts, and the least is shown.
+ * The machine may do other work meanwhile: each round runs all three, the median counts, and the mean processor time is shown.
  */
 export function showRealExports(root: string, cli: string, folder: string): void {
   const exports = join(root, '../shared/models/torch-export');
@@ -28,7 +27,7 @@ export function showRealExports(root: string, cli: string, folder: string): void
     `\nThe ${count} largest exports, whole processes in alternation with onnx ${version}: load and infer_shapes`,
   );
   console.log(
-    'median (least) of',
+    'median (processor) of',
     runs,
     'rounds'.padEnd(22),
     'table'.padStart(14),
@@ -36,33 +35,36 @@ export function showRealExports(root: string, cli: string, folder: string): void
     'Python'.padStart(14),
     '  ratios',
   );
-  const ratios: (readonly [number, number])[] = [];
+  const ratios: (readonly number[])[] = [];
   for (const file of largestExports(exports, folder)) {
     const works = [
       () => runNode([cli, 'report', file]),
       () => runNode([cli, 'report', file, '--format', 'json']),
       () => inferShapesInPython(file),
     ];
-    const times: number[][] = works.map(() => []);
+    const times: Time[][] = works.map(() => []);
     for (let round = 0; round <= runs; round += 1) {
       for (const [index, work] of works.entries()) {
-        const started = performance.now();
-        work();
-        if (round > 0) times[index]?.push(performance.now() - started);
+        const time = timed(work, ofChildren);
+        if (round > 0) times[index]?.push(time);
       }
     }
-    const [table = Number.NaN, json = Number.NaN, python = Number.NaN] = times.map(median);
-    ratios.push([table / python, json / python]);
+    const ratiosOf = ([table = Number.NaN, json = Number.NaN, python = Number.NaN]: readonly number[]) => [
+      table / python,
+      json / python,
+    ];
+    const own = [...ratiosOf(times.map(medianOf)), ...ratiosOf(times.map(meanProcessor))];
+    ratios.push(own);
     const shown = times.map((each) =>
-      `${median(each).toFixed(0)} (${Math.min(...each).toFixed(0)})`.padStart(14),
+      `${medianOf(each).toFixed(0)} (${meanProcessor(each).toFixed(0)})`.padStart(14),
     );
     console.log(
       basename(file, '.onnx').padEnd(36),
       ...shown,
-      ` ${(table / python).toFixed(2)} ${(json / python).toFixed(2)}`,
+      ` ${own.map((ratio) => ratio.toFixed(2)).join(' ')}`,
     );
   }
-  for (const [index, what] of ['table', 'JSON'].entries()) {
+  for (const [index, what] of ['table', 'JSON', 'table, processor time', 'JSON, processor time'].entries()) {
     const all = ratios.map((pair) => pair[index] ?? Number.NaN);
     const mean = all.reduce((sum, ratio) => sum + ratio, 0) / all.length;
     console.log(
