@@ -160,8 +160,8 @@ ${kernels.map(kernelLine).join('\n')}
   slow. On RTX 3090 and 4090 kernels take the factors of training by PyTorch 1.12, which do not tell forward from backward.
   Pooling is one of them. Grouped convolutions in channels last are as slow as they were in 1.12; cuDNN of 2.4 mended them.
   These rows set no range, because ranges are not to cover a known fault.
-- timm, inference, compiled: the measured step is 0.65 of the eager one, the predicted step 0.95. Inductor runs convolutions
-  in channels last, which is not modelled.
+- timm, inference, compiled: that Inductor runs convolutions in channels last, and that batch normalization is no sum over images,
+  was read in its source because these rows stood out: they are not wholly unseen.
 - Batch normalization in inference was charged as rows until these rows stood out: they are not wholly unseen. It scales and shifts.
 - timm, channels-last: grouped convolutions of other widths than 4, 8, 16 and 32 (RegNetX-6.4GF, RepVGG-B2g4) run up to ten
   times slower than dense ones of their FLOPs, and widths that have kernels differ by factors of two between networks;

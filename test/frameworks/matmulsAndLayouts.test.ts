@@ -94,5 +94,23 @@ test.each([
   ['more than half of what it takes', 256, ['Conv2d(129, 3)'], true],
   ['half of what it takes, 1 × 1', 256, ['Conv2d(128, 1)'], true],
 ])('channels-last for %s', (_, channels, layers, expected) => {
-  expect(prefersChannelsLast(ofLayers(channels, layers))).toBe(expected);
+  expect(prefersChannelsLast(ofLayers(channels, layers), 'training')).toBe(expected);
+});
+
+// FLOPs of grouped convolutions count 1.358, of dense ones 0.823, narrow ones 0.783 (torch/_inductor/graph.py).
+test.each([
+  ['in groups', 128, ['Conv2d(128, 3, groups=2)'], false],
+  ['depthwise', 128, ['Conv2d(128, 3, groups=128)'], true],
+  ['64 channels', 64, ['Conv2d(64, 3)'], true],
+  ['half of what it takes', 256, ['Conv2d(128, 3)'], true],
+  [
+    'two of three in two groups',
+    128,
+    ['Conv2d(128, 3)', 'Conv2d(128, 3, groups=2)', 'Conv2d(128, 3, groups=2)'],
+    false,
+  ],
+  ['one of two in four groups', 128, ['Conv2d(128, 3)', 'Conv2d(128, 3, groups=4)'], true],
+  ['one of 30 operators', 128, ['Conv2d(128, 3)', ...relus(29)], false],
+])('channels-last in inference for %s', (_, channels, layers, expected) => {
+  expect(prefersChannelsLast(ofLayers(channels, layers), 'inference')).toBe(expected);
 });

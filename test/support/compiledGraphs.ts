@@ -45,7 +45,7 @@ export function compiledFigures({ graph, batch }: Pick<CompiledRow, 'graph' | 'b
   );
   if (analysis.batchSymbol !== undefined) bindings.set(analysis.batchSymbol, batch);
   const training = bindTrainingGraph(analysis, bindings, 'training');
-  const copied = prefersChannelsLast(training);
+  const copied = prefersChannelsLast(training, 'training');
   const eager = eagerOperators(training, 'fp32', 'training', {
     convolutionTf32: true,
     fusedCalls: true,

@@ -92,6 +92,8 @@ export interface LoweredOperator {
   /** Part of a kernel that a later operator stands for: its outputs are never stored. */
   readonly inside?: true;
   readonly forward: readonly KernelWork[];
+  /** Those of `forward` that cast weights. */
+  readonly weightCasts?: readonly KernelWork[];
   readonly backwardData: readonly KernelWork[];
   readonly backwardWeight: readonly KernelWork[];
   /** Kept from forward to backward. The same `key` is the same memory. */

@@ -9,6 +9,8 @@ import { elementwiseKernel } from './elementwiseKernel.ts';
 
 interface Casts {
   readonly forward: readonly KernelWork[];
+  /** Those of `forward` that cast weights. */
+  readonly weights: readonly KernelWork[];
   readonly backwardData: readonly KernelWork[];
   readonly backwardWeight: readonly KernelWork[];
 }
@@ -24,7 +26,12 @@ export function inputCasts({ training, types, storage }: EagerStep): (typed: Typ
       return noCasts;
     }
     let casts:
-      | { forward: KernelWork[]; backwardData: KernelWork[]; backwardWeight: KernelWork[] }
+      | {
+          forward: KernelWork[];
+          weights: KernelWork[];
+          backwardData: KernelWork[];
+          backwardWeight: KernelWork[];
+        }
       | undefined;
     for (const input of distinct(operator.inputs)) {
       const root = storage(input);
@@ -38,9 +45,12 @@ export function inputCasts({ training, types, storage }: EagerStep): (typed: Typ
       // Normalization takes fp32 weights beside half-precision activations without a cast.
       if (weight && !isMatmulClass(cost.class)) continue;
       const cast = elementwiseKernel(tensor.elements * (stored + type.bytesPerElement), 0, environment);
-      casts ??= { forward: [], backwardData: [], backwardWeight: [] };
+      casts ??= { forward: [], weights: [], backwardData: [], backwardWeight: [] };
       if (!(weight && castWeights.has(root))) {
-        if (!type.readsAsStored) casts.forward.push(cast);
+        if (!type.readsAsStored) {
+          casts.forward.push(cast);
+          if (weight) casts.weights.push(cast);
+        }
         // Autocast keeps only the casts of tensors that are trained (aten/src/ATen/autocast_mode.cpp, `cached_cast`).
         if (value.role === 'parameter') {
           castWeights.add(root);
@@ -53,4 +63,9 @@ export function inputCasts({ training, types, storage }: EagerStep): (typed: Typ
   };
 }
 
-const noCasts: Casts = { forward: noKernels, backwardData: noKernels, backwardWeight: noKernels };
+const noCasts: Casts = {
+  forward: noKernels,
+  weights: noKernels,
+  backwardData: noKernels,
+  backwardWeight: noKernels,
+};

@@ -44,6 +44,7 @@ export function operatorLowering(
       bytesPerElement: type.bytesPerElement,
       view: false,
       forward: [...joined(own, isFolded ? noKernels : forward), ...biasOf(step, typed)],
+      ...(casts.weights.length === 0 ? {} : { weightCasts: casts.weights }),
       backwardData: learns ? joined(ownBackward, isFolded ? noKernels : backwardData) : noKernels,
       backwardWeight: learns ? joined(casts.backwardWeight, backwardWeight) : noKernels,
       saved: learns ? keptForBackward(step, typed) : [],

@@ -26,7 +26,7 @@ export function lowerPytorch(
   if (!options.compiled) {
     return { ...lowerEager(training, precision, mode, options, recomputed), callsModules: true };
   }
-  const copied = !options.channelsLast && mode === 'training' && prefersChannelsLast(training);
+  const copied = !options.channelsLast && prefersChannelsLast(training, mode);
   const channelsLast = options.channelsLast || copied;
   const eager = eagerOperators(training, precision, mode, { ...options, channelsLast });
   const { operators } = lowerCompiled(training, eager, mode, { channelsLast, copied });

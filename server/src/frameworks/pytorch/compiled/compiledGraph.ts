@@ -126,7 +126,10 @@ export class CompiledGraph {
     if (group !== undefined) return group.kind === 'normalization' ? 'rows' : 'pointwise';
     if (cost.class === 'shape') return 'nothing';
     if (isMatmulClass(cost.class)) return 'extern';
-    if (hasTrait(operator, 'batch-statistics')) return 'batch normalization';
+    // By running statistics it only scales and shifts.
+    if (cost.class === 'normalization' && hasTrait(operator, 'batch-statistics')) {
+      return 'batch normalization';
+    }
     if (operator.type === 'Add' && this.foldedMatmul(operator) !== undefined) return 'folded bias';
     if (cost.class === 'pooling') return this.isGlobal(operator) ? 'rows' : 'window';
     if (cost.class === 'normalization' || cost.class === 'reduction') return 'rows';
@@ -169,8 +172,7 @@ export class CompiledGraph {
 
   /** Casts of the weights of an operator: kernels that eager mode launches too, in forward and for the gradient. */
   weightCasts(index: number): readonly KernelWork[] {
-    const lowered = this.eager.operators[index];
-    return (lowered?.forward ?? []).filter((kernel) => lowered?.backwardWeight.includes(kernel) === true);
+    return this.eager.operators[index]?.weightCasts ?? [];
   }
 }
 

@@ -41,9 +41,11 @@ function addSteps(graph: CompiledGraph, operator: Operator, steps: Step[], copie
       return;
     }
     case 'extern': {
-      for (const cast of graph.weightCasts(index)) steps.push(elementwise(index, cast));
+      const casts = graph.weightCasts(index);
+      for (const cast of casts) steps.push(elementwise(index, cast));
       if (copiesWeights)
-        for (const copy of layoutCopies(graph, operator)) steps.push(elementwise(index, copy));
+        for (const copy of layoutCopies(graph, operator, casts.length > 0))
+          steps.push(elementwise(index, copy));
       steps.push({ ...common, kind: 'extern', domain: 0, kernels: graph.kernelsOf(index, 'forward') });
       return;
     }
@@ -125,8 +127,8 @@ const elementwise = (operator: number, kernel: KernelWork): Step => ({
 /** `num_batches_tracked` of batch normalization goes up by one. */
 const counted = elementwiseKernel(16, 1);
 
-/** Filters larger than 1 × 1 and input images change their layout in each step. */
-function layoutCopies(graph: CompiledGraph, operator: Operator): readonly KernelWork[] {
+/** Filters larger than 1 × 1 and input images change their layout in each step; what is cast changes it in the same kernel. */
+function layoutCopies(graph: CompiledGraph, operator: Operator, isCast: boolean): readonly KernelWork[] {
   const { values, inputs } = graph.training.analysis.graph;
   const copies: KernelWork[] = [];
   for (const name of operator.inputs) {
@@ -135,7 +137,7 @@ function layoutCopies(graph: CompiledGraph, operator: Operator): readonly Kernel
     const kernelElements = tensor.dimensions.slice(2).reduce((product, size) => product * size, 1);
     const isFilter = graph.isWeight(name) && kernelElements > 1 && (tensor.dimensions[1] ?? 1) > 1;
     const isImage = inputs.includes(name) && values.get(name)?.consumers[0] === operator.index;
-    if (!isFilter && !isImage) continue;
+    if ((!isFilter || isCast) && !isImage) continue;
     copies.push(elementwiseKernel(2 * graph.bytesOf(name)));
   }
   return copies;
