@@ -8,6 +8,8 @@ export type PanelMessage =
   | { readonly kind: 'open'; readonly layer: string }
   /** Another scenario, to look at: its totals, or the whole page. */
   | { readonly kind: 'try'; readonly change: ScenarioChange; readonly whole: boolean }
+  /** A picture of a chart, to be kept in a file: PNG in base64. */
+  | { readonly kind: 'save'; readonly name: string; readonly data: string }
   /** To write down. */
   | { readonly kind: 'keep'; readonly change: ScenarioChange };
 
@@ -19,6 +21,13 @@ export function readPanelMessage(message: unknown): PanelMessage {
       return typeof given.layer === 'string' ? { kind: 'open', layer: given.layer } : { kind: 'ready' };
     case 'try':
       return { kind: 'try', change: readChange(given.change), whole: given.whole === true };
+    case 'save':
+      return typeof given.name === 'string' &&
+        /^[a-z-]+\.png$/.test(given.name) &&
+        typeof given.data === 'string' &&
+        /^[\w+/]+=*$/.test(given.data)
+        ? { kind: 'save', name: given.name, data: given.data }
+        : { kind: 'ready' };
     case 'keep':
       return { kind: 'keep', change: readChange(given.change) };
     default:

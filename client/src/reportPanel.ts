@@ -147,6 +147,8 @@ function openPanel(
         change = message.change;
         clearTimeout(timer);
         return message.whole ? load() : totals();
+      case 'save':
+        return savePicture(reported.model, message.name, message.data);
       case 'keep':
         await actions.keepChange(reported, message.change);
         change = {};
@@ -207,4 +209,19 @@ export async function goToLine(model: vscode.Uri, line: number): Promise<void> {
     viewColumn: shown?.viewColumn ?? vscode.ViewColumn.One,
     selection: new vscode.Range(line, 0, line, 0),
   });
+}
+
+/** Beside the model, unless the person says otherwise; a model without a folder has no place to propose. */
+async function savePicture(model: vscode.Uri, name: string, data: string): Promise<void> {
+  const folder =
+    vscode.workspace.getWorkspaceFolder(model)?.uri ?? vscode.workspace.workspaceFolders?.[0]?.uri;
+  const target = await vscode.window.showSaveDialog({
+    ...(folder === undefined ? {} : { defaultUri: vscode.Uri.joinPath(folder, name) }),
+    filters: { PNG: ['png'] },
+  });
+  if (target === undefined) return;
+  await vscode.workspace.fs.writeFile(
+    target,
+    Uint8Array.from(atob(data), (character) => character.charCodeAt(0)),
+  );
 }

@@ -30,6 +30,12 @@ it.each([
     { kind: 'keep', change: { batch: 1.5, checkpoint: 'block' } },
     { kind: 'keep', change: { checkpoint: 'block' } },
   ],
+  [
+    { kind: 'save', name: 'timeline.png', data: 'iVBORw0+/w==' },
+    { kind: 'save', name: 'timeline.png', data: 'iVBORw0+/w==' },
+  ],
+  [{ kind: 'save', name: '../timeline.png', data: 'iVBORw0=' }, { kind: 'ready' }],
+  [{ kind: 'save', name: 'timeline.png', data: '<svg>' }, { kind: 'ready' }],
   [{ kind: 'keep' }, { kind: 'keep', change: {} }],
   [null, { kind: 'ready' }],
   ['try', { kind: 'ready' }],

@@ -65,7 +65,7 @@ async function main(commandArguments) {
 }
 
 async function runScenarios(wishes, settingFile) {
-  const files = wishes.instead === undefined ? wishes.hosts : [wishes.instead];
+  const files = wishes.instead === undefined ? ['page', ...wishes.hosts] : [wishes.instead];
   const words = [
     join(root, 'node_modules/vitest/vitest.mjs'),
     'run',

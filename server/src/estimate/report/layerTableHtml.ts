@@ -12,7 +12,7 @@ export function layerTables({ layers }: Report): string {
   const folded = foldLayers(listed);
   const firstOf = new Map(folded.map((layer, index) => [index, firstLayer(listed, layer)]));
   const tools =
-    '<p class="tools"><label>Filter layers <input type="search" id="filter" placeholder="name or type"></label> <button type="button" id="copy">Copy as CSV</button></p>';
+    '<p class="tools"><label>Filter layers <input type="search" id="filter" placeholder="name or type"></label> <button type="button" data-copy="csv">Copy as CSV</button> <button type="button" data-copy="markdown">Copy as Markdown</button></p>';
   if (folded.length === listed.length) return `${tools}\n${table('layers', listed, ({ name }) => name)}`;
   return `${tools}
 <p>${listed.length} layers in ${folded.length} rows: layers that the model repeats are one row with their sum.</p>
@@ -48,7 +48,7 @@ function table(
   const longest = Math.max(largestOf(layers.map(lengthOf)), 0);
   const heads = columns.map((title, index) =>
     title === ''
-      ? '<th class="bar" aria-label="time and exposed communication">'
+      ? '<th class="bar"><span class="unseen">time and exposed communication</span>'
       : `<th scope="col" data-column="${index}"${index < 2 ? '' : ' class="number"'}>${title}`,
   );
   const rows = layers.map((layer, index) => {

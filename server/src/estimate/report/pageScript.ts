@@ -29,7 +29,6 @@ export const pageScript = `
       for (const head of table.querySelectorAll('th[data-column]')) {
         const is = Number(head.dataset.column) === column;
         head.setAttribute('aria-sort', is ? (down ? 'descending' : 'ascending') : 'none');
-        head.textContent = head.textContent.replace(/ [▲▼]$/, '') + (is ? (down ? ' ▼' : ' ▲') : '');
       }
     }
   }
@@ -39,6 +38,10 @@ export const pageScript = `
     const wanted = text.trim().toLowerCase();
     for (const row of document.querySelectorAll('table.layers tbody tr'))
       row.hidden = wanted !== '' && !row.cells[0].textContent.toLowerCase().includes(wanted);
+    for (const table of document.querySelectorAll('table.layers')) {
+      const shown = rowsOf(table).filter((row) => !row.hidden);
+      if (shown[0] && !shown.some((row) => row.tabIndex === 0)) shown[0].tabIndex = 0;
+    }
   }
 
   function mark(layer, scroll) {
@@ -57,43 +60,107 @@ export const pageScript = `
     mark(layer, !editor && !element.closest('table'));
   }
 
-  function csv() {
-    const table = byId('layers') ?? byId('folded');
-    const cell = (text) => (/[",\\n]/.test(text) ? '"' + text.replaceAll('"', '""') + '"' : text);
-    const line = (row) => [...row.cells].filter((each) => !each.classList.contains('bar')).map((each) => cell(each.textContent.trim())).join(',');
-    return [...table.rows].map(line).join('\\n');
+  /** All layers as comma-separated values; as Markdown the rows that are in view. */
+  const formats = {
+    csv: () => {
+      const cell = (text) => (/[",\\n]/.test(text) ? '"' + text.replaceAll('"', '""') + '"' : text);
+      return cellsOf(byId('layers')).map((row) => row.map(cell).join(',')).join('\\n');
+    },
+    markdown: () => {
+      const table = [...document.querySelectorAll('table.layers')].find((each) => each.offsetParent !== null) ?? byId('layers');
+      const line = (row) => '| ' + row.map((text) => text.replaceAll('|', '\\\\|')).join(' | ') + ' |';
+      const [head, ...rows] = cellsOf(table, true);
+      return [line(head), line(head.map((_, index) => (index < 2 ? '---' : '---:'))), ...rows.map(line)].join('\\n');
+    },
+  };
+  const cellsOf = (table, shown = false) =>
+    [...table.rows]
+      .filter((row) => !shown || !row.hidden)
+      .map((row) => [...row.cells].filter((each) => !each.classList.contains('bar')).map((each) => each.textContent.trim()));
+
+  /** The drawing of a chart in the colours of the page, twice as large, on its ground. */
+  function savePicture(chart) {
+    const name = chart.classList[1] + '.png';
+    const { width, height } = chart.viewBox.baseVal;
+    const copy = chart.cloneNode(true);
+    copy.setAttribute('width', width);
+    copy.setAttribute('height', height);
+    const colours = getComputedStyle(document.documentElement);
+    const style = document.createElementNS(chart.namespaceURI, 'style');
+    const set = ['blue', 'purple', 'green', 'orange', 'red', 'yellow', 'grey', 'text', 'quiet', 'ground', 'outline']
+      .map((each) => '--' + each + ':' + colours.getPropertyValue('--' + each) + ';')
+      .join('');
+    style.textContent = document.querySelector('style').textContent + ':root{' + set + '}';
+    copy.prepend(style);
+    const picture = new Image();
+    picture.addEventListener('load', () => {
+      const canvas = document.createElement('canvas');
+      [canvas.width, canvas.height] = [2 * width, 2 * height];
+      const context = canvas.getContext('2d');
+      context.fillStyle = colours.getPropertyValue('--ground');
+      context.fillRect(0, 0, canvas.width, canvas.height);
+      context.drawImage(picture, 0, 0, canvas.width, canvas.height);
+      const address = canvas.toDataURL('image/png');
+      if (editor) return editor.postMessage({ kind: 'save', name, data: address.split(',')[1] });
+      const link = document.createElement('a');
+      link.href = address;
+      link.download = name;
+      link.click();
+    });
+    picture.src = 'data:image/svg+xml,' + encodeURIComponent(new XMLSerializer().serializeToString(copy));
   }
 
+  function buttonOf(text, act) {
+    const button = document.createElement('button');
+    button.type = 'button';
+    button.textContent = text;
+    button.addEventListener('click', act);
+    return button;
+  }
+
+  /** Heads sort, charts can be saved, and the arrows go along the rows, of which one takes the focus. */
   function prepare() {
     document.body.classList.add('scripted');
-    for (const head of document.querySelectorAll('th[data-column]')) {
-      head.tabIndex = 0;
-      head.setAttribute('role', 'button');
+    for (const head of document.querySelectorAll('th[data-column]'))
+      head.replaceChildren(buttonOf(head.textContent, () => chooseColumn(Number(head.dataset.column))));
+    for (const table of document.querySelectorAll('table.layers'))
+      rowsOf(table).forEach((row, index) => { row.tabIndex = index === 0 ? 0 : -1; });
+    for (const chart of document.querySelectorAll('svg.chart')) {
+      const save = buttonOf('Save as PNG', () => savePicture(chart));
+      save.className = 'save';
+      save.setAttribute('aria-label', 'Save as PNG: ' + chart.querySelector('title').textContent);
+      chart.after(save);
     }
+  }
+
+  function chooseColumn(column) {
+    const again = sorted.column === column;
+    const first = column >= 2;
+    if (again && sorted.down !== first) sort(-1, false);
+    else sort(column, again ? !sorted.down : first);
   }
 
   document.addEventListener('click', (event) => {
-    const head = event.target.closest('th[data-column]');
-    if (head) {
-      const column = Number(head.dataset.column);
-      const again = sorted.column === column;
-      const first = column >= 2;
-      if (again && sorted.down !== first) sort(-1, false);
-      else sort(column, again ? !sorted.down : first);
-      return;
-    }
-    if (event.target.id === 'copy') {
-      navigator.clipboard.writeText(csv()).then(() => { event.target.textContent = 'Copied'; }, () => { event.target.textContent = 'The browser forbids copying'; });
+    const format = formats[event.target.dataset?.copy];
+    if (format) {
+      navigator.clipboard.writeText(format()).then(() => { event.target.textContent = 'Copied'; }, () => { event.target.textContent = 'The browser forbids copying'; });
       return;
     }
     const element = event.target.closest('[data-layer]');
     if (element && getSelection().isCollapsed) chooseLayer(element);
   });
   document.addEventListener('keydown', (event) => {
-    if ((event.key === 'Enter' || event.key === ' ') && event.target.matches?.('th[data-column]')) {
-      event.preventDefault();
-      event.target.click();
-    }
+    const row = event.target.matches?.('tr[data-layer]') ? event.target : undefined;
+    if (!row) return;
+    if (event.key === 'Enter') chooseLayer(row);
+    if (event.key !== 'ArrowDown' && event.key !== 'ArrowUp') return;
+    event.preventDefault();
+    const rows = rowsOf(row.closest('table')).filter((each) => !each.hidden);
+    const next = rows[rows.indexOf(row) + (event.key === 'ArrowDown' ? 1 : -1)];
+    if (!next) return;
+    row.tabIndex = -1;
+    next.tabIndex = 0;
+    next.focus();
   });
   document.addEventListener('input', (event) => {
     if (event.target.id === 'filter') filter(event.target.value);

@@ -41,7 +41,7 @@ export function renderHtml(
   return `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'nonce-${nonce}'; script-src 'nonce-${nonce}'">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'nonce-${nonce}'; script-src 'nonce-${nonce}'">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${escapeHtml(report.model.name)}: cost of a training step</title>
 <style nonce="${nonce}">${pageStyle}${chartStyle}${reportStyle}</style>
@@ -82,10 +82,13 @@ function findings(report: Report): string {
   if (report.findings.length === 0) return '';
   const items = adviceOnce(report).map(
     (finding) =>
-      `<li class="${finding.severity}"><b>${finding.severity}</b> <code>${escapeHtml(finding.code)}</code> ${escapeHtml(finding.message)}${finding.fix === '' ? '' : `<br>${escapeHtml(finding.fix)}`}`,
+      `<li class="${finding.severity}"><b>${finding.severity}</b> <code>${escapeHtml(finding.code)}</code> ${textHtml(finding.message)}${finding.fix === '' ? '' : `<br>${textHtml(finding.fix)}`}`,
   );
   return `<h2>Findings</h2>\n<ul class="findings">\n${items.join('\n')}\n</ul>`;
 }
+
+/** What stands between backticks is code, as in Markdown. */
+const textHtml = (text: string): string => escapeHtml(text).replace(/`([^`]+)`/g, '<code>$1</code>');
 
 function unknown(report: Report): string {
   if (report.totals.unknown.length === 0) return '';

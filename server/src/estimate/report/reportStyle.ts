@@ -28,7 +28,7 @@ thead th { background: var(--ground); }
 #tried { margin: .4rem 0; padding-left: 1.3rem; font-size: .86rem; color: var(--quiet); } #tried button { padding: 0 .4rem; }
 .findings { padding-left: 1.1rem; }
 li { margin-bottom: .4rem; }
-li.error b { color: var(--red); } li.warning b { color: var(--orange); }
+li > b { border-bottom: 2px solid transparent; } li.error > b { border-color: var(--red); } li.warning > b { border-color: var(--orange); }
 details { margin: .4rem 0; } summary { cursor: pointer; color: var(--quiet); }
 details table { width: auto; } details table.layers { width: 100%; }
 .layers { font-size: .86rem; }
@@ -38,7 +38,9 @@ details table { width: auto; } details table.layers { width: 100%; }
 .layers .bar svg { display: block; width: 100%; height: .6rem; }
 .layers .forward { fill: var(--blue); } .layers .exposed { fill: var(--red); }
 .layers tr.here td { background: color-mix(in srgb, var(--blue) 18%, transparent); }
-.layers [role=button] { cursor: pointer; } .layers [role=button]:hover { text-decoration: underline; }
+.layers th button { font: inherit; color: inherit; background: none; border: 0; padding: 0; cursor: pointer; text-align: inherit; } .layers th button:hover { text-decoration: underline; }
+th[aria-sort=ascending] button::after { content: ' ▲'; } th[aria-sort=descending] button::after { content: ' ▼'; }
+.save { font: inherit; font-size: .82rem; color: var(--quiet); background: none; border: 0; padding: .1rem 0; margin-right: .8rem; float: right; cursor: pointer; } .save:hover { text-decoration: underline; }
 .scripted tr[data-layer] { cursor: pointer; }
 .tools { display: none; gap: 1rem; align-items: center; } .scripted .tools { display: flex; }
 .tools input, .tools button { font: inherit; color: inherit; background: transparent; border: 1px solid color-mix(in srgb, var(--text) 30%, transparent); border-radius: .3rem; padding: .15rem .5rem; }
@@ -51,6 +53,7 @@ details table { width: auto; } details table.layers { width: 100%; }
 ${['time', 'saved', 'parameters', 'exposed'].map((name) => `#show-modules-${name}:checked ~ .modules-${name}`).join(', ')} { display: block; }
 .summary { width: auto; }
 .wide { overflow-x: auto; }
+.unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 #tip { position: fixed; z-index: 2; max-width: 30rem; padding: .3rem .6rem; pointer-events: none; overflow-wrap: anywhere; background: var(--ground); border: 1px solid color-mix(in srgb, var(--text) 40%, transparent); border-radius: .3rem; }
 /* Beside a text: what a layer costs stays in sight, what it is leaves, and charts keep letters that can be read. */
 @media screen and (max-width: 58rem) {
@@ -58,8 +61,9 @@ ${['time', 'saved', 'parameters', 'exposed'].map((name) => `#show-modules-${name
   figure { overflow-x: auto; } .chart { min-width: 46rem; }
   ${[2, 3, 4, 5].map((column) => `.layers :is(th, td):nth-child(${column})`).join(', ')} { display: none; }
 }
+@media screen and (max-width: 40rem) { table { display: block; overflow-x: auto; } .layers .name { min-width: 8rem; } }
 @media print {
-  body { margin: 0; padding: 0; font-size: 10px; } .tools, #what-if, #modules > label { display: none; } thead th { position: static; }
+  body { margin: 0; padding: 0; font-size: 10px; } .tools, .save, #what-if, #modules > label { display: none; } thead th { position: static; }
   figure, tr, .glance > div { break-inside: avoid; } rect, circle, path { print-color-adjust: exact; }
 }
 `;

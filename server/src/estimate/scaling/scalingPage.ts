@@ -19,7 +19,7 @@ export function renderScalingHtml(scaling: Scaling, nonce = 'layercost'): string
   return `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'nonce-${nonce}'; script-src 'nonce-${nonce}'">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'nonce-${nonce}'; script-src 'nonce-${nonce}'">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${escapeHtml(scaling.name)}: scaling of a training step</title>
 <style nonce="${nonce}">${pageStyle}${chartStyle}${reportStyle}</style>

@@ -1,0 +1,124 @@
+/**
+ * The page of a report in a browser alone, in the colours of the editor's four kinds of theme: nothing that axe finds,
+ * nothing cut off, and all of it by the keyboard.
+ */
+
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { resolve } from 'node:path';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makeReport, type ReportResult } from '../../server/src/protocol.ts';
+import { startTestServer } from '../lsp/testServer.ts';
+import { readSetting } from './harness/setting.ts';
+
+/** Colours of VS Code 1.91, as it hands them to a page. */
+const themes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  light: themeOf('#ffffff', '#3b3b3b', '#3b3b3b', '#e51400 #1a85ff #bf8803 #d18616 #388a34 #652d90'),
+  dark: themeOf('#1f1f1f', '#cccccc', '#9d9d9d', '#f14c4c #3794ff #cca700 #d18616 #89d185 #b180d7'),
+  'high contrast': themeOf(
+    '#000000',
+    '#ffffff',
+    '#ffffffb3',
+    '#f48771 #3794ff #ffd370 #d18616 #89d185 #b180d7',
+    '#6fc3df',
+  ),
+  'high contrast light': themeOf(
+    '#ffffff',
+    '#292929',
+    '#292929',
+    '#b5200d #1a85ff #895503 #0f4a85 #374e06 #652d90',
+    '#0f4a85',
+  ),
+};
+
+function themeOf(ground: string, text: string, quiet: string, charts: string, border?: string) {
+  const names = ['red', 'blue', 'yellow', 'orange', 'green', 'purple'];
+  return {
+    'editor-background': ground,
+    foreground: text,
+    descriptionForeground: quiet,
+    ...Object.fromEntries(charts.split(' ').map((colour, index) => [`charts-${names[index]}`, colour])),
+    ...(border === undefined ? {} : { contrastBorder: border }),
+  };
+}
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const spec = readFileSync(resolve(import.meta.dirname, '../../samples/gpt2.layers.yaml'), 'utf8');
+
+let browser: Browser;
+const pages = new Map<string, string>();
+
+beforeAll(async () => {
+  const { chromium: executablePath } = readSetting();
+  browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] });
+  const client = await startTestServer();
+  const uri = 'file:///models/gpt2.layers.yaml';
+  await client.open(uri, 'layer-spec', spec.replace('batch: 8', 'batch: 1'));
+  for (const page of ['report', 'scaling']) {
+    const asked = { uri, page, format: 'html', nonce: 'n0nce' };
+    pages.set(page, (await client.connection.sendRequest<ReportResult>(makeReport, asked)).text);
+  }
+  await client.stop();
+}, 120_000);
+afterAll(() => browser.close());
+
+async function show(name: string, theme: string, width: number): Promise<Page> {
+  const page = await browser.newPage({ viewport: { width, height: 900 }, bypassCSP: true });
+  await page.setContent(pages.get(name) ?? '');
+  const variables = Object.entries(themes[theme] ?? {}).map(([key, value]) => `--vscode-${key}: ${value};`);
+  await page.addStyleTag({ content: `:root { ${variables.join(' ')} }` });
+  return page;
+}
+
+describe.each(Object.keys(themes))('in %s', (theme) => {
+  it.each(['report', 'scaling'])('axe finds nothing in the page of the %s', async (name) => {
+    const page = await show(name, theme, 1280);
+    await page.addScriptTag({ content: axe });
+    const found = await page.evaluate<readonly string[]>(
+      `axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html.slice(0, 120)).slice(0, 3).join(' | ')))`,
+    );
+    expect(found).toEqual([]);
+    await page.close();
+  });
+
+  it.each([
+    ['report', 480],
+    ['report', 1024],
+    ['report', 1600],
+    ['scaling', 1024],
+    ['scaling', 1600],
+  ] as const)('nothing of the %s is cut off at %i pixels', async (name, width) => {
+    const page = await show(name, theme, width);
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
+    await page.close();
+  });
+});
+
+it('the keyboard sorts and goes along the rows', async () => {
+  const page = await show('report', 'dark', 1280);
+  const time = page.locator('#folded th[data-column="5"] button, #layers th[data-column="5"] button').first();
+  await time.focus();
+  await page.keyboard.press('Enter');
+  const head = page.locator('th[data-column="5"]').first();
+  expect(await head.getAttribute('aria-sort')).toBe('descending');
+  await page.locator('table.layers tbody tr[tabindex="0"]').first().focus();
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('Enter');
+  expect(await page.locator('table.layers tr.here').count()).toBeGreaterThan(0);
+  await page.close();
+});
+
+it('a chart is saved as a picture with its colours', async () => {
+  const page = await show('report', 'dark', 1280);
+  const download = page.waitForEvent('download');
+  await page.locator('svg.timeline + .save').click();
+  const file = await download;
+  expect(file.suggestedFilename()).toBe('timeline.png');
+  const bytes = readFileSync(await file.path());
+  // Width and height of the header (PNG specification, 11.2.2): twice those of the drawing.
+  expect([bytes.readUInt32BE(16) % 2, bytes.readUInt32BE(16)]).toEqual([0, 2240]);
+  expect(bytes.length).toBeGreaterThan(5_000);
+  await page.close();
+});
