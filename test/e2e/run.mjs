@@ -1,6 +1,6 @@
 /**
  * Editor tests: `npm run e2e`. Brings a browser, the editors and the packaged extension, then runs the
- * scenarios in them. What is installed is the package, so that what is tested is what ships.
+ * scenarios in them, and the tests of the report's page in the browser alone. What is installed is the package, so that what is tested is what ships.
  *
  *   --host web|code-server   one of the two editors
  *   --packaged               take the package that is there instead of making one

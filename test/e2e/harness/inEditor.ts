@@ -58,7 +58,8 @@ export async function inEditor(
   page.on('pageerror', (error) => written.push(`uncaught: ${error.message}`));
   const editor = new EditorPage(page);
   try {
-    await page.goto(host.address);
+    // `ready` waits for what a person sees; a busy machine may take longer over the page's last file.
+    await page.goto(host.address, { waitUntil: 'commit', timeout: 60_000 });
     await editor.ready();
     await scenario(editor);
   } catch (error) {

@@ -243,7 +243,9 @@ it('renders a page that needs nothing else and lets no name become markup', () =
   expect(page).not.toMatch(/https?:|src=|<script>|<[^>]* on\w+=| style=/);
   expect(page.match(/<script/g)).toEqual(['<script']);
   expect(page).toContain(`<script nonce="layercost">${pageScript}</script>`);
-  expect(page).toContain("default-src 'none'; img-src data:; style-src 'nonce-layercost'; script-src 'nonce-layercost'");
+  expect(page).toContain(
+    "default-src 'none'; img-src data:; style-src 'nonce-layercost'; script-src 'nonce-layercost'",
+  );
   expect(page).toContain('&#60;script&#62;/odd, &#34;quoted&#34;');
   expect(page).toContain('<td class="number">60.0 µs');
 });
