@@ -207,6 +207,7 @@ const rows: readonly Row[] = [
   shared('tp=2,sp=on', 'sequence', true),
   shared('tp=2,gathered=again', 'gathered', 'again'),
   shared('tp=2,pp=1', 'pipeline', 1),
+  shared('tp=2,vp=1', 'chunks', 1),
   shared('tp=2,schedule=gpipe', 'schedule', 'gpipe'),
   shared('tp=2,stages=uniform', 'stages', 'uniform'),
   {

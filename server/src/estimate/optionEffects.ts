@@ -105,6 +105,7 @@ function partsOf(request: ScenarioRequest, otherwise: string): readonly Part[] {
 const parallelNames: Readonly<Record<string, string>> = {
   tensor: 'tp',
   pipeline: 'pp',
+  chunks: 'vp',
   sequence: 'sp',
   microBatch: 'micro-batch',
 };

@@ -15,7 +15,7 @@ import type { IssueCode } from '../model/issueCodes.ts';
 import { didYouMeanOneOf } from '../model/likelyNames.ts';
 import type { Checkpoint, Mode, Scenario, ScenarioRequest, WorkersScenario } from '../model/scenario.ts';
 import type { ScenarioKey } from '../model/scenarioKey.ts';
-import { resolveParallel } from './parallel/resolveParallel.ts';
+import { resolveParallel, unevenRounds } from './parallel/resolveParallel.ts';
 import { resolveRun } from './resolveRun.ts';
 
 const defaultClusterName = 'dgx-h100';
@@ -52,6 +52,7 @@ export function resolveScenario(
   issues.push(...shared.issues);
   const copies = gpus / shared.ways;
   const accumulate = microBatches(shared.microBatch, copies, requests, report);
+  issues.push(...unevenRounds(shared.parallel, accumulate));
   const passes = copies * (mode === 'inference' ? 1 : accumulate);
   const batch = resolveBatch(askedBatch(requests, passes), given, analysis, report);
   reportTwoBatches(requests, analysis, report);

@@ -42,9 +42,11 @@ export const groupNames = {
     sp: 'sequence parallelism between the layers that tensor parallelism splits: on or off; default off',
     gathered:
       'with sp, what is gathered for a product: keep it for backward, or gather it again: keep or again; default keep',
-    pp: 'pipeline parallelism: stages that the layers are divided among',
+    pp: 'pipeline parallelism: groups of GPUs that the layers are divided among',
+    vp: 'with pp, stages (chunks) of the model in each of them; default 1, with an interleaved schedule 2',
     'micro-batch': 'samples of one pass; passes follow from the global batch',
-    schedule: 'order of the micro-batches in a stage: 1f1b or gpipe; default 1f1b',
+    schedule:
+      'order of the micro-batches: 1f1b, gpipe, interleaved-1f1b or looped-bfs; default 1f1b, with vp interleaved-1f1b',
     stages: 'stages of like time, or of as many blocks each: balanced or uniform; default balanced',
   },
   run: {
@@ -119,13 +121,14 @@ export function readParallelGroup(text: string): GroupResult<ParallelRequest> {
     schedule: { words: pipelineSchedules },
     stages: { words: stageCuts },
   });
-  const broken = ['tp', 'pp', 'micro-batch'].flatMap((name) => {
+  const broken = ['tp', 'pp', 'vp', 'micro-batch'].flatMap((name) => {
     const number = numbers.get(name);
     return number === undefined || Number.isInteger(number)
       ? []
       : [`\`${name}\` takes a whole number from 1, not "${number}"`];
   });
-  const [tensor, pipeline, microBatch] = [numbers.get('tp'), numbers.get('pp'), numbers.get('micro-batch')];
+  const [tensor, pipeline, chunks] = [numbers.get('tp'), numbers.get('pp'), numbers.get('vp')];
+  const microBatch = numbers.get('micro-batch');
   const gathered = gatheredTensors.find((name) => name === words.get('gathered'));
   const schedule = pipelineSchedules.find((name) => name === words.get('schedule'));
   const stages = stageCuts.find((name) => name === words.get('stages'));
@@ -134,6 +137,7 @@ export function readParallelGroup(text: string): GroupResult<ParallelRequest> {
       ...(tensor === undefined ? {} : { tensor }),
       ...(words.has('sp') ? { sequence: words.get('sp') === 'on' } : {}),
       ...(pipeline === undefined ? {} : { pipeline }),
+      ...(chunks === undefined ? {} : { chunks }),
       ...(microBatch === undefined ? {} : { microBatch }),
       ...(gathered === undefined ? {} : { gathered }),
       ...(schedule === undefined ? {} : { schedule }),

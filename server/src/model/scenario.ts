@@ -100,16 +100,21 @@ export interface ParallelScenario {
   readonly tensor: number;
   /** Between the layers they share, tensors are split along the sequence over the same GPUs. */
   readonly sequence: boolean;
-  /** Stages that the layers are divided among. */
+  /** Ranks of the pipeline, which the layers are divided among. */
   readonly pipeline: number;
+  /** Stages of the model on each of them. */
+  readonly chunks: number;
   /** What is gathered along the sequence before a product: kept for backward, or gathered again there. */
   readonly gathered: GatheredTensors;
   readonly schedule: PipelineScheduleName;
   readonly stages: StageCut;
 }
 
-/** In which order a stage computes its micro-batches: all forwards first, or a forward and a backward in turn. */
-export const pipelineSchedules = ['gpipe', '1f1b'] as const;
+/**
+ * In which order a stage computes its micro-batches: all forwards first, or a forward and a backward in turn; the last two with
+ * several stages on each rank.
+ */
+export const pipelineSchedules = ['gpipe', '1f1b', 'interleaved-1f1b', 'looped-bfs'] as const;
 export type PipelineScheduleName = (typeof pipelineSchedules)[number];
 
 /** PyTorch keeps what a product reads; Megatron-LM keeps a GPU's own part and gathers again, for a collective more. */

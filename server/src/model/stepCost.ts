@@ -48,6 +48,8 @@ export interface ParallelCost {
 }
 
 export interface StageCost {
+  /** Of the pipeline, that computes it. */
+  readonly rank: number;
   /** Names of its first and last layer. */
   readonly first: string;
   readonly last: string;
@@ -58,6 +60,7 @@ export interface StageCost {
   readonly parameters: number;
   /** Micro-batches whose activations it keeps at most. */
   readonly alive: number;
+  /** Of one of its GPUs, with the other stages of the rank. */
   readonly peak: Bytes;
   /** To the next stage, for one micro-batch. */
   readonly sent: Bytes;

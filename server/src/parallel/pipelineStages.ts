@@ -8,7 +8,32 @@
 import type { ModelAnalysis, TrainingGraph } from '../analysis/modelAnalysis.ts';
 import { repeatedBlocks } from '../analysis/repeatedBlocks.ts';
 import { floatAt, itemAt } from '../model/at.ts';
+import type { StageCut } from '../model/scenario.ts';
+import { sumOf } from '../model/sumOf.ts';
 import type { OperatorRange } from './stageTraining.ts';
+
+/**
+ * The stages of a model, in its order; `ranks` are the stages of each rank. Stages of like time are those with which the slowest
+ * rank takes the least: where ranks have several stages, of the two ways to cut. `undefined` where there are fewer blocks than
+ * stages.
+ */
+export function cutIntoStages(
+  by: StageCut,
+  cuts: readonly number[],
+  times: Float64Array,
+  ranks: readonly (readonly number[])[],
+): readonly OperatorRange[] | undefined {
+  const count = ranks.reduce((total, own) => total + own.length, 0);
+  const uniform = uniformStages(cuts, times.length, count);
+  if (by === 'uniform') return uniform;
+  const balanced = balancedStages(cuts, times, count);
+  if (uniform === undefined || balanced === undefined || count === ranks.length) return balanced;
+  const slowest = (ranges: readonly OperatorRange[]): number => {
+    const sums = ranges.map(({ begin, end }) => sumOf(times.subarray(begin, end)));
+    return Math.max(...ranks.map((own) => own.reduce((total, stage) => total + itemAt(sums, stage), 0)));
+  };
+  return slowest(uniform) < slowest(balanced) ? uniform : balanced;
+}
 
 /** The first operators of blocks, ascending: a stage may begin at each but the first. Empty where no blocks repeat. */
 export function cutsOf(analysis: ModelAnalysis): readonly number[] {

@@ -32,6 +32,7 @@ const costOf = (parallel: ScenarioRequest['parallel'], request: ScenarioRequest 
 const one: ParallelScenario = {
   tensor: 1,
   pipeline: 1,
+  chunks: 1,
   sequence: false,
   gathered: 'keep',
   schedule: '1f1b',
@@ -70,6 +71,9 @@ describe.each<NonNullable<ScenarioRequest['parallel']>>([
   { pipeline: 4, schedule: 'gpipe', stages: 'uniform' },
   { tensor: 2, pipeline: 2, sequence: true },
   { tensor: 4, pipeline: 2 },
+  { pipeline: 4, chunks: 2 },
+  { tensor: 2, pipeline: 2, chunks: 5, sequence: true, stages: 'uniform' },
+  { pipeline: 4, chunks: 5, schedule: 'looped-bfs' },
 ])('%o', (parallel) => {
   const cost = costOf(parallel);
 
@@ -152,6 +156,20 @@ test.each<readonly [ScenarioRequest, RegExp]>([
   ],
   [{ parallel: { tensor: 2 }, workers: { imbalance: 2 } }, /`workers` is not costed with `parallel`/],
   [{ parallel: { pipeline: 2, sequence: true } }, /`sp` has no effect without `tp`/],
+  [
+    { gpus: 32, parallel: { pipeline: 4, chunks: 8 } },
+    /22 blocks, fewer than the 32 stages of 4 ranks with 8 each; set `vp` to at most 5, or `pp` to at most 2/,
+  ],
+  [{ parallel: { tensor: 2, chunks: 2 } }, /`vp` has no effect without `pp`/],
+  [{ parallel: { pipeline: 2, chunks: 2, schedule: '1f1b' } }, /`schedule=1f1b` has one stage on each rank/],
+  [
+    { parallel: { pipeline: 2, chunks: 1, schedule: 'interleaved-1f1b' } },
+    /has several stages on each rank; set `vp` to 2 or more/,
+  ],
+  [
+    { accumulate: 9, parallel: { pipeline: 4, chunks: 2 } },
+    /9 micro-batches do not divide into 2 like rounds for 4 interleaved pipeline ranks; use a multiple of 4, such as 12/,
+  ],
   [{ parallel: { pipeline: 2, microBatch: 2 } }, /`micro-batch` has no effect without a global batch/],
 ])('%o', (request, message) => {
   const { issues } = estimateModel(opened, [request, asked]);

@@ -17,11 +17,11 @@ import { passesOf, timelineOf, timesOf } from '../plan/stepPlan.ts';
 import { smallShare } from '../stepLimit.ts';
 import { tokensPerSample } from '../tokens.ts';
 import { unknownParts } from '../unknownParts.ts';
-import { bubbleOf, type LaidOutStep, layOutStep, tensorTimeOf } from './laidOutStep.ts';
+import { bubbleOf, type LaidOutStep, layOutStep, stagesOf, tensorTimeOf } from './laidOutStep.ts';
 import { collectivesOfLayers, wholeLayers } from './layersOfWorkers.ts';
 import { layoutFindings } from './layoutFindings.ts';
 import { type ParallelPlan, parallelTimes, surerStages } from './parallelPlan.ts';
-import type { StageMemory } from './stageMemory.ts';
+import type { RankMemory } from './rankMemory.ts';
 
 /** `undefined` where the model cannot be cut so (`resolveParallel` says why); `leftOut` is that of `estimateStep`. */
 export function estimateParallelStep(
@@ -59,7 +59,7 @@ export function estimateParallelStep(
         largestBatch: null,
         peakAt: {
           ...memory.peakAt,
-          layer: layerAt(plan, fullest, memory),
+          layer: layerAt(plan, memory),
         },
       },
       unknown,
@@ -82,20 +82,24 @@ export function estimateParallelStep(
   };
 }
 
-/** Of the stage that ends last; layers are counted over all stages. */
-function messagesOf({ stages }: ParallelPlan, slowest: number): NonNullable<StepCost['messages']> {
-  const { plan } = itemAt(stages, slowest);
-  const before = stages
-    .slice(0, slowest)
-    .reduce((total, { plan: own }) => total + own.training.analysis.layers.length, 0);
-  return messageCosts(plan, timelineOf(plan, 'middle')).map((message) => ({
-    ...message,
-    layers: message.layers.map(({ index, bytes: size }) => ({ index: index + before, bytes: size })),
-    readyAfter: message.readyAfter + before,
-  }));
+/** Of the rank that ends last, its last stage first; layers are counted over all stages. */
+function messagesOf({ stages, ranks }: ParallelPlan, slowest: number): NonNullable<StepCost['messages']> {
+  return itemAt(ranks, slowest)
+    .toReversed()
+    .flatMap((stage) => {
+      const { plan } = itemAt(stages, stage);
+      const before = stages
+        .slice(0, stage)
+        .reduce((total, { plan: own }) => total + own.training.analysis.layers.length, 0);
+      return messageCosts(plan, timelineOf(plan, 'middle')).map((message) => ({
+        ...message,
+        layers: message.layers.map(({ index, bytes: size }) => ({ index: index + before, bytes: size })),
+        readyAfter: message.readyAfter + before,
+      }));
+    });
 }
 
-function layerAt({ stages }: ParallelPlan, stage: number, { operator }: StageMemory): string {
+function layerAt({ stages }: ParallelPlan, { stage, operator }: RankMemory): string {
   if (operator === undefined) return '';
   const { layers } = itemAt(stages, stage).plan.training.analysis;
   return layers.find(({ operators }) => operators.includes(operator))?.name ?? '';
@@ -105,9 +109,10 @@ function totalsOf(laidOut: LaidOutStep, exact: boolean): Omit<TotalCost, 'memory
   const { training, scenario, cluster, plan, times } = laidOut;
   const passes = passesOf(scenario);
   const { layout, stages } = plan;
-  const slowest = itemAt(stages, times.slowest);
-  const own = itemAt(times.stages, times.slowest);
-  const line = timelineOf(slowest.plan, 'middle');
+  const slowest = stagesOf(plan, times.slowest);
+  const own = itemAt(times.ranks, times.slowest);
+  const lines = slowest.map((stage) => timelineOf(stage.plan, 'middle'));
+  const hostTime = seconds(lines.reduce((total, line) => total + line.hostTime, 0));
   const work = workOfStages(plan, passes);
   const step = seconds(times.step);
   const samples = scenario.globalBatch ?? training.batch * passes * layout.replicas;
@@ -122,10 +127,10 @@ function totalsOf(laidOut: LaidOutStep, exact: boolean): Omit<TotalCost, 'memory
       exposedInput: null,
       forward: seconds(own.forward * passes),
       backward: seconds(own.backward * passes),
-      communication: line.communicationTime,
+      communication: seconds(lines.reduce((total, line) => total + line.communicationTime, 0)),
       exposedCommunication: exact ? seconds(Math.max(0, own.rest - own.update)) : null,
       update: seconds(own.update),
-      waitingForHost: line.hostTime,
+      waitingForHost: hostTime,
       step,
       get range() {
         const surer = surerStages(plan);
@@ -148,22 +153,22 @@ function totalsOf(laidOut: LaidOutStep, exact: boolean): Omit<TotalCost, 'memory
     mfu:
       !exact || local === 0
         ? null
-        : ((passes * atPeak) / stages.length / times.step) * (whole / (layout.tensor * local)),
-    limit: limitOf(laidOut, line.hostTime),
-    ...basisOf(slowest.plan),
+        : ((passes * atPeak) / plan.ranks.length / times.step) * (whole / (layout.tensor * local)),
+    limit: limitOf(laidOut, hostTime),
+    ...basisOf(itemAt(slowest, 0).plan),
     exact,
   };
 }
 
-/** FLOPs of one GPU of the stage with the most, over the passes of a step. */
+/** FLOPs of one GPU of the rank with the most, over the passes of a step. */
 function workOfStages(
-  { stages }: ParallelPlan,
+  plan: ParallelPlan,
   passes: number,
 ): { readonly forward: number; readonly backward: number } {
-  const works = stages.map(({ plan }) => {
+  const works = plan.ranks.map((_, rank) => {
     let forward = 0;
     let backward = 0;
-    for (const cost of plan.training.costs) {
+    for (const cost of stagesOf(plan, rank).flatMap((stage) => stage.plan.training.costs)) {
       if (cost.kind !== 'known') continue;
       forward += cost.forward.flops * passes;
       backward += (cost.backwardData.flops + cost.backwardWeight.flops) * passes;
@@ -181,7 +186,7 @@ const flopsOf = ({ costs }: TrainingGraph): number =>
 /** Waiting for other stages is the pipeline's; collectives of tensor parallelism are communication. */
 function limitOf(laidOut: LaidOutStep, hostTime: number): StepLimit {
   const { times } = laidOut;
-  const own = itemAt(times.stages, times.slowest);
+  const own = itemAt(times.ranks, times.slowest);
   const waits: readonly (readonly [StepLimit['kind'], number])[] = [
     ['pipeline', bubbleOf(laidOut)],
     ['communication', tensorTimeOf(laidOut) + Math.max(0, own.rest - own.update)],
@@ -204,17 +209,18 @@ function parallelCost(laidOut: LaidOutStep): ParallelCost {
     microBatches: passesOf(first.plan.scenario),
     bubble: seconds(bubbleOf(laidOut)),
     tensorCommunication: seconds(tensorTimeOf(laidOut)),
-    stages: stages.map(({ plan: own, sent }, index) => {
+    stages: stages.map(({ plan: own, rank, sent }, index) => {
       const { layers, parameters } = own.training.analysis;
       const { forward, backward } = itemAt(times.stages, index);
       return {
+        rank,
         first: layers[0]?.name ?? '',
         last: layers.at(-1)?.name ?? '',
         forward: seconds(forward),
         backward: seconds(backward),
         parameters: parameters.reduce((total, { elements }) => total + elements, 0),
-        alive: floatAt(itemAt(times.timeline.alive, index), 0),
-        peak: bytes(itemAt(memories, index).peak),
+        alive: floatAt(times.timeline.alive, index),
+        peak: bytes(itemAt(memories, rank).peak),
         sent,
       };
     }),

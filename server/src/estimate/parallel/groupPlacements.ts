@@ -16,7 +16,7 @@ export interface ParallelLayout {
   readonly replicas: number;
   readonly tensorGroup: Placement;
   readonly dataGroup: Placement;
-  /** By stage but the last: whether the next one lies on another node. */
+  /** By rank of the pipeline: whether the next one, of the last the first, lies on another node. */
   readonly crossesNodes: readonly boolean[];
 }
 
@@ -34,10 +34,11 @@ export function placeLayout(
     replicas,
     tensorGroup: placeGroup(tensor, 1, node),
     dataGroup: placeGroup(replicas, tensor, node),
-    crossesNodes: Array.from({ length: pipeline - 1 }, (_, index) => {
-      const last = (index + 1) * stage - 1;
-      // Some rank of the stage has its partner on another node: the stage waits for it.
-      return stage > node || Math.floor((last - stage + 1) / node) !== Math.floor((last + stage) / node);
+    crossesNodes: Array.from({ length: pipeline === 1 ? 0 : pipeline }, (_, index) => {
+      const [own, next] = [index * stage, ((index + 1) % pipeline) * stage];
+      const [first, last] = [Math.min(own, next), Math.max(own, next) + stage - 1];
+      // Some GPU of the rank has its partner on another node: the rank waits for it.
+      return stage > node || Math.floor(first / node) !== Math.floor(last / node);
     }),
   };
 }

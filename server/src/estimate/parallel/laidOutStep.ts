@@ -1,4 +1,4 @@
-/** A step laid out over the GPUs of copies of a model: its plan, its times, and the memory of each stage. */
+/** A step laid out over the GPUs of copies of a model: its plan, its times, and the memory of each rank of the pipeline. */
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { ClusterProfile } from '../../hardware/clusterProfile.ts';
@@ -7,8 +7,14 @@ import { lazy } from '../../model/lazy.ts';
 import type { ParallelScenario, Scenario } from '../../model/scenario.ts';
 import { type ReservedMemory, reservedMemory } from '../memory/reservedMemory.ts';
 import { passesOf } from '../plan/stepPlan.ts';
-import { type ParallelPlan, type ParallelTimes, parallelTimes, planParallel } from './parallelPlan.ts';
-import { type StageMemory, stageMemory } from './stageMemory.ts';
+import {
+  type ParallelPlan,
+  type ParallelTimes,
+  parallelTimes,
+  planParallel,
+  type StagePlan,
+} from './parallelPlan.ts';
+import { type RankMemory, rankMemory } from './rankMemory.ts';
 
 export interface LaidOutStep {
   readonly training: TrainingGraph;
@@ -17,11 +23,11 @@ export interface LaidOutStep {
   readonly cluster: ClusterProfile;
   readonly plan: ParallelPlan;
   readonly times: ParallelTimes;
-  /** By stage. */
-  readonly memories: readonly StageMemory[];
-  /** The stage that needs the most. */
+  /** By rank. */
+  readonly memories: readonly RankMemory[];
+  /** The rank that needs the most. */
   readonly fullest: number;
-  /** Of the fullest stage. */
+  /** Of the fullest rank. */
   readonly reserved: () => ReservedMemory;
 }
 
@@ -35,23 +41,31 @@ export function layOutStep(
   const plan = planParallel(training, scenario, parallel, cluster);
   const times = plan && parallelTimes(plan, cluster, 'middle');
   if (plan === undefined || times === undefined) return undefined;
-  const memories = plan.stages.map((stage, index) =>
-    stageMemory(stage.plan, floatAt(itemAt(times.timeline.alive, index), 0)),
+  const memories = plan.ranks.map((own, rank) =>
+    rankMemory(
+      new Map(own.map((stage) => [stage, itemAt(plan.stages, stage).plan])),
+      itemAt(times.timeline.actions, rank),
+    ),
   );
-  const fullest = memories.reduce((most, memory, stage) => {
-    return memory.peak > itemAt(memories, most).peak ? stage : most;
+  const fullest = memories.reduce((most, memory, rank) => {
+    return memory.peak > itemAt(memories, most).peak ? rank : most;
   }, 0);
-  const { peak } = itemAt(memories, fullest);
-  const reserved = lazy(() => reservedMemory(itemAt(plan.stages, fullest).plan, peak));
+  const { peak, stage } = itemAt(memories, fullest);
+  const reserved = lazy(() => reservedMemory(itemAt(plan.stages, stage).plan, peak));
   return { training, scenario, parallel, cluster, plan, times, memories, fullest, reserved };
 }
 
-/** For which the stage that ends last neither computes nor exchanges what the framework sends. */
+/** For which the rank that ends last neither computes nor exchanges what the framework sends. */
 export const bubbleOf = ({ times: { timeline, slowest } }: LaidOutStep): number =>
   Math.max(0, floatAt(timeline.ends, slowest) - floatAt(timeline.busy, slowest));
 
-/** Of collectives of tensor parallelism in the stage that ends last, in one step. */
-export function tensorTimeOf({ plan: { stages }, times: { slowest } }: LaidOutStep): number {
-  const { plan, collectives } = itemAt(stages, slowest);
-  return passesOf(plan.scenario) * collectives.reduce((total, { time }) => total + time, 0);
-}
+/** Of collectives of tensor parallelism in the rank that ends last, in one step. */
+export const tensorTimeOf = ({ plan, times: { slowest } }: LaidOutStep): number =>
+  stagesOf(plan, slowest).reduce(
+    (total, { plan: own, collectives }) =>
+      total + passesOf(own.scenario) * collectives.reduce((sum, { time }) => sum + time, 0),
+    0,
+  );
+
+export const stagesOf = ({ ranks, stages }: ParallelPlan, rank: number): readonly StagePlan[] =>
+  itemAt(ranks, rank).map((stage) => itemAt(stages, stage));

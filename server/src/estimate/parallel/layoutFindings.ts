@@ -25,7 +25,7 @@ function outOfMemory(step: LaidOutStep): readonly Finding[] {
   const { plan, memories, fullest, cluster, parallel } = step;
   const { kinds, peak, capacity } = itemAt(memories, fullest);
   const [kind, size] = largestKind(kinds, true);
-  const where = parallel.pipeline === 1 ? 'The step' : `Stage ${fullest + 1} of ${plan.stages.length}`;
+  const where = parallel.pipeline === 1 ? 'The step' : `Stage ${fullest + 1} of ${plan.ranks.length}`;
   const fitting = outOfMemoryWays(step)
     .flatMap(({ kind: way, text, after }) =>
       after !== undefined && fits(after) ? [{ way, text, after }] : [],
@@ -102,7 +102,7 @@ function pipelineBubble(step: LaidOutStep): readonly Finding[] {
   const share = bubbleOf(step) / times.step;
   if (parallel.pipeline === 1 || share < threshold) return [];
   const passes = passesOf(scenario);
-  const works = times.stages.map(({ forward, backward }) => forward + backward);
+  const works = times.ranks.map(({ forward, backward }) => forward + backward);
   const most = Math.max(...works);
   const longest = works.indexOf(most);
   const excess = (most * works.length) / works.reduce((total, work) => total + work, 0) - 1;
@@ -115,7 +115,7 @@ function pipelineBubble(step: LaidOutStep): readonly Finding[] {
       code: 'findings/pipeline-bubble',
       severity: 'warning',
       layer: '',
-      message: `For ${formatPercent(share)} of the step (${formatTime(seconds(bubbleOf(step)))}) the last of ${plan.stages.length} pipeline stages waits for others: a step has ${formatCount(passes)} micro-batch${passes === 1 ? '' : 'es'}${uneven}`,
+      message: `For ${formatPercent(share)} of the step (${formatTime(seconds(bubbleOf(step)))}) the last of ${plan.ranks.length} pipeline stages waits for others: a step has ${formatCount(passes)} micro-batch${passes === 1 ? '' : 'es'}${uneven}`,
       fix: capitalized(
         [...balancedAdvice(step), ...microBatchAdvice(step, threshold), ...fewerStagesAdvice(step)].join(
           '; or ',

@@ -15,10 +15,10 @@ import { floatAt } from '../../model/at.ts';
 import type { Bound, Estimate } from '../../model/estimate.ts';
 import type { ParallelScenario, Scenario } from '../../model/scenario.ts';
 import { type Bytes, bytes, type Seconds, seconds } from '../../model/units.ts';
-import { balancedStages, crossingTensors, cutsOf, uniformStages } from '../../parallel/pipelineStages.ts';
+import { crossingTensors, cutIntoStages, cutsOf } from '../../parallel/pipelineStages.ts';
 import { type ShardedTraining, shardTraining } from '../../parallel/shardTraining.ts';
 import { type OperatorRange, stageTraining } from '../../parallel/stageTraining.ts';
-import { pipelineSchedule } from '../../schedule/pipelineSchedules.ts';
+import { pipelineSchedule, sendsBesideCompute, stagesOfRanks } from '../../schedule/pipelineSchedules.ts';
 import { type PipelineTimeline, pipelineTimeline } from '../../schedule/pipelineTimeline.ts';
 import { stepTimes } from '../../schedule/stepTimeline.ts';
 import { parameterBytes } from '../plan/gradients.ts';
@@ -34,16 +34,21 @@ import {
 } from '../plan/stepPlan.ts';
 import { type TimedCollective, timeCollectives, withCollectives } from './collectiveTimes.ts';
 import { type ParallelLayout, placeLayout } from './groupPlacements.ts';
+import { type RankTimes, rankTimes, type StageTimes } from './rankTimes.ts';
 
 export interface ParallelPlan {
   readonly parallel: ParallelScenario;
   readonly layout: ParallelLayout;
   readonly sharded: ShardedTraining;
+  /** Stages of each rank of the pipeline. */
+  readonly ranks: readonly (readonly number[])[];
   readonly stages: readonly StagePlan[];
 }
 
 export interface StagePlan {
   readonly range: OperatorRange;
+  /** Of the pipeline, that computes it. */
+  readonly rank: number;
   /** Of one worker of the stage; its scenario has the copies of the model for GPUs. */
   readonly plan: StepPlan;
   /** Times of its operators without their collectives. */
@@ -100,8 +105,9 @@ export function planParallel(
       parallel,
       layout,
       sharded,
+      ranks: [[0]],
       stages: withSharedGradients(
-        [{ ...planned(sharded.training, 0), range, sent: bytes(0) }],
+        [{ ...planned(sharded.training, 0), range, rank: 0, sent: bytes(0) }],
         sharded,
         layout,
         cluster,
@@ -109,18 +115,17 @@ export function planParallel(
     };
   }
   const alone = planned(sharded.training, 0);
-  const cuts = cutsOf(training.analysis);
   const times = alone.plan.times.forward.middle.map(
     (time, index) => time + floatAt(alone.plan.times.backward.middle, index),
   );
-  const ranges =
-    parallel.stages === 'uniform'
-      ? uniformStages(cuts, operators, parallel.pipeline)
-      : balancedStages(cuts, times, parallel.pipeline);
+  const shape = { ranks: parallel.pipeline, chunks: parallel.chunks };
+  const ranks = stagesOfRanks(shape);
+  const ranges = cutIntoStages(parallel.stages, cutsOf(training.analysis), times, ranks);
   if (ranges === undefined) return undefined;
   const stages = ranges.map((range, stage) => ({
     ...planned(stageTraining(sharded.training, range), range.begin),
     range,
+    rank: rankOf(ranks, stage),
     sent: bytes(
       stage === ranges.length - 1
         ? 0
@@ -131,8 +136,11 @@ export function planParallel(
           ),
     ),
   }));
-  return { parallel, layout, sharded, stages: withSharedGradients(stages, sharded, layout, cluster) };
+  return { parallel, layout, sharded, ranks, stages: withSharedGradients(stages, sharded, layout, cluster) };
 }
+
+const rankOf = (ranks: readonly (readonly number[])[], stage: number): number =>
+  ranks.findIndex((own) => own.includes(stage));
 
 /**
  * Weights between the pairs of tensor parallelism have a part of their gradient on each GPU of a group where tokens are split; a
@@ -145,9 +153,10 @@ function withSharedGradients(
   layout: ParallelLayout,
   cluster: ClusterProfile,
 ): readonly StagePlan[] {
-  const holders = new Map<string, number>();
-  for (const { plan } of stages)
-    for (const { name } of plan.training.analysis.parameters) holders.set(name, (holders.get(name) ?? 0) + 1);
+  const holders = new Map<string, Set<number>>();
+  for (const { plan, rank } of stages)
+    for (const { name } of plan.training.analysis.parameters)
+      holders.set(name, (holders.get(name) ?? new Set()).add(rank));
   const crosses = layout.crossesNodes.some((each) => each);
   const twoStages: Placement = crosses ? { nodes: 2, gpusPerNode: 1 } : { nodes: 1, gpusPerNode: 2 };
   return stages.map((stage) => {
@@ -162,7 +171,7 @@ function withSharedGradients(
       );
     const all: readonly (readonly [Bytes, Placement])[] = [
       [bytesOf((name) => partialGradients.has(name)), layout.tensorGroup],
-      [bytesOf((name) => (holders.get(name) ?? 0) > 1), twoStages],
+      [bytesOf((name) => (holders.get(name)?.size ?? 0) > 1), twoStages],
     ];
     const sent = all.flatMap(([size, group]) =>
       size === 0 ? [] : [collectiveTime(cluster, group, { kind: 'all-reduce', bytes: size })],
@@ -183,16 +192,6 @@ export const surerStages = (parallel: ParallelPlan): ParallelPlan => ({
   }),
 });
 
-/** The passes of one stage, in seconds. */
-export interface StageTimes {
-  readonly forward: number;
-  readonly backward: number;
-  /** What the last pass takes beyond: what is exchanged and not hidden, and the update. */
-  readonly rest: number;
-  /** Of it, the update. */
-  readonly update: number;
-}
-
 export function stageTimes({ plan, sharedGradients }: StagePlan, bound: Bound): StageTimes {
   const work = workOf(plan, bound);
   const last = stepTimes(work);
@@ -202,13 +201,15 @@ export function stageTimes({ plan, sharedGradients }: StagePlan, bound: Bound): 
     backward: earlier.step - earlier.forwardTime,
     rest: Math.max(0, last.step - earlier.step) + sharedGradients[bound],
     update: last.updateTime,
+    exchange: last.communicationTime + sharedGradients[bound],
   };
 }
 
 export interface ParallelTimes {
   readonly stages: readonly StageTimes[];
+  readonly ranks: readonly RankTimes[];
   readonly timeline: PipelineTimeline;
-  /** The stage that ends last, with what it exchanges and updates. */
+  /** The rank that ends last, with what it exchanges and updates. */
   readonly slowest: number;
   readonly step: number;
 }
@@ -219,34 +220,40 @@ export function parallelTimes(
   cluster: ClusterProfile,
   bound: Bound,
 ): ParallelTimes | undefined {
-  const { stages, layout } = parallel;
+  const { stages, layout, ranks } = parallel;
+  const { schedule: asked, chunks } = parallel.parallel;
+  // One rank that waits for no other has no reason to keep several micro-batches.
+  const schedule = ranks.length === 1 ? '1f1b' : asked;
   const times = stages.map((stage) => stageTimes(stage, bound));
   const [first] = stages;
   if (first === undefined) return undefined;
   const timeline = pipelineTimeline({
-    schedule: pipelineSchedule(parallel.parallel.schedule, {
-      ranks: stages.length,
+    schedule: pipelineSchedule(schedule, {
+      ranks: ranks.length,
       microBatches: passesOf(first.plan.scenario),
-      chunks: 1,
+      chunks,
     }),
     forward: Float64Array.from(times, ({ forward }) => forward),
     backward: Float64Array.from(times, ({ backward }) => backward),
-    transfer: Float64Array.from(stages, ({ sent }, stage) =>
-      transferTime(cluster, layout.crossesNodes[stage] === true, sent),
+    transfer: Float64Array.from(stages, ({ sent, rank }) =>
+      transferTime(cluster, layout.crossesNodes[rank] === true, sent),
     ),
+    sendsBeside: sendsBesideCompute(schedule),
   });
   if (timeline === undefined) return undefined;
+  const ofRanks = rankTimes(ranks, times, timeline);
   // One stage waits for no other: its passes are those of a step without a pipeline, to the last digit.
   if (stages.length === 1)
     return {
       stages: times,
+      ranks: ofRanks,
       timeline,
       slowest: 0,
       step: timesOf(first.plan, bound).step + first.sharedGradients[bound],
     };
-  const ends = times.map(({ rest }, stage) => floatAt(timeline.ends, stage) + rest);
+  const ends = ofRanks.map(({ rest }, rank) => floatAt(timeline.ends, rank) + rest);
   const step = Math.max(...ends);
-  return { stages: times, timeline, slowest: ends.indexOf(step), step };
+  return { stages: times, ranks: ofRanks, timeline, slowest: ends.indexOf(step), step };
 }
 
 /** From a GPU to one of the next stage: over the link of a node, or through the GPU's own share of the network's ports. */

@@ -2,8 +2,15 @@
 
 import type { ModelAnalysis } from '../../analysis/modelAnalysis.ts';
 import type { Issue, Severity } from '../../model/issue.ts';
-import type { Mode, ParallelScenario, ScenarioRequest } from '../../model/scenario.ts';
+import type {
+  Mode,
+  ParallelRequest,
+  ParallelScenario,
+  PipelineScheduleName,
+  ScenarioRequest,
+} from '../../model/scenario.ts';
 import { cutsOf } from '../../parallel/pipelineStages.ts';
+import { chunksOfSchedule, roundOf } from '../../schedule/pipelineSchedules.ts';
 
 export interface ResolvedParallel {
   /** Absent where each GPU has a copy of the model. */
@@ -29,26 +36,69 @@ export function resolveParallel(
     pipeline = 1,
     sequence = false,
     gathered = 'keep',
-    schedule = '1f1b',
     stages = 'balanced',
     microBatch,
   } = asked;
   const ways = tensor * pipeline;
+  const { chunks, schedule } = chunkedSchedule(asked, pipeline);
   const given = microBatch === undefined ? {} : { microBatch };
   if (ways === 1) return { ways, ...given, issues: [] };
   const problem =
-    impossible(ways, tensor, pipeline, gpus) ?? notCosted(mode, requests) ?? tooFewBlocks(analysis, pipeline);
+    impossible(ways, tensor, pipeline, gpus) ??
+    notCosted(mode, requests) ??
+    (pipeline === 1 ? undefined : unlikeSchedule(schedule, chunks)) ??
+    tooFewBlocks(analysis, pipeline, chunks);
   if (problem !== undefined) return { ways: 1, ...given, issues: [issue('error', problem)] };
   return {
-    parallel: { tensor, pipeline, sequence: sequence && tensor > 1, gathered, schedule, stages },
+    parallel: { tensor, pipeline, chunks, sequence: sequence && tensor > 1, gathered, schedule, stages },
     ways,
     ...given,
-    issues:
-      sequence && tensor === 1
-        ? [issue('warning', '`sp` has no effect without `tp`; set `tp` to 2 or more')]
-        : [],
+    issues: [
+      ...(sequence && tensor === 1 ? [noEffect('sp', 'tp')] : []),
+      ...(pipeline === 1 && asked.chunks !== undefined ? [noEffect('vp', 'pp')] : []),
+    ],
   };
 }
+
+/** One rank alone has no chunks. Interleaved schedules have two on each rank where nothing is said, as torchtitan's. */
+function chunkedSchedule(
+  asked: ParallelRequest,
+  pipeline: number,
+): Pick<ParallelScenario, 'chunks' | 'schedule'> {
+  if (pipeline === 1) return { chunks: 1, schedule: asked.schedule ?? '1f1b' };
+  const { chunks, schedule = (chunks ?? 1) > 1 ? 'interleaved-1f1b' : '1f1b' } = asked;
+  return { schedule, chunks: chunks ?? (chunksOfSchedule[schedule] === 'several' ? 2 : 1) };
+}
+
+function unlikeSchedule(schedule: PipelineScheduleName, chunks: number): string | undefined {
+  const takes = chunksOfSchedule[schedule];
+  if (takes === 'one' && chunks > 1)
+    return `\`schedule=${schedule}\` has one stage on each rank; leave out \`vp\`, or use \`schedule=interleaved-1f1b\``;
+  if (takes === 'several' && chunks === 1)
+    return `\`schedule=${schedule}\` has several stages on each rank; set \`vp\` to 2 or more, or use \`schedule=1f1b\``;
+  return undefined;
+}
+
+/**
+ * Interleaved stages take micro-batches in rounds of as many as ranks, or somewhat more; PyTorch refuses rounds that are not of one
+ * size (`ScheduleInterleaved1F1B`), and Megatron-LM any that are not of as many as ranks.
+ */
+export function unevenRounds(parallel: ParallelScenario | undefined, microBatches: number): readonly Issue[] {
+  if (parallel?.schedule !== 'interleaved-1f1b' || parallel.pipeline === 1) return [];
+  const { pipeline } = parallel;
+  const rounds = Math.floor(microBatches / roundOf({ ranks: pipeline, microBatches }));
+  if (microBatches % rounds === 0) return [];
+  const more = Math.ceil(microBatches / pipeline) * pipeline;
+  return [
+    issue(
+      'error',
+      `${microBatches} micro-batches do not divide into ${rounds} like rounds for ${pipeline} interleaved pipeline ranks; use a multiple of ${pipeline}, such as ${more}, or \`schedule=1f1b\``,
+    ),
+  ];
+}
+
+const noEffect = (name: string, needed: string): Issue =>
+  issue('warning', `\`${name}\` has no effect without \`${needed}\`; set \`${needed}\` to 2 or more`);
 
 const issue = (severity: Severity, message: string): Issue => ({
   code: 'scenario/invalid',
@@ -79,11 +129,14 @@ function notCosted(mode: Mode, requests: readonly ScenarioRequest[]): string | u
 /** Their workers wait for each other in every step, and exchange by collectives alone. */
 const frameworks: readonly string[] = ['pytorch-ddp', 'pytorch-fsdp', 'deepspeed-zero'];
 
-function tooFewBlocks(analysis: ModelAnalysis, pipeline: number): string | undefined {
+function tooFewBlocks(analysis: ModelAnalysis, pipeline: number, chunks: number): string | undefined {
   if (pipeline === 1) return undefined;
   const blocks = cutsOf(analysis).length;
-  if (blocks >= pipeline) return undefined;
-  return blocks === 0
-    ? 'The model has no numbered modules of the same structure to cut between; leave `pp` out, or export the model with its module names'
+  if (blocks >= pipeline * chunks) return undefined;
+  if (blocks === 0)
+    return 'The model has no numbered modules of the same structure to cut between; leave `pp` out, or export the model with its module names';
+  const most = Math.floor(blocks / pipeline);
+  return blocks >= pipeline
+    ? `The model has ${blocks} blocks, fewer than the ${pipeline * chunks} stages of ${pipeline} ranks with ${chunks} each; ${most > 1 ? `set \`vp\` to at most ${most}` : 'use `schedule=1f1b` without `vp`'}, or \`pp\` to at most ${Math.floor(blocks / chunks)}`
     : `The model has ${blocks} blocks, fewer than its ${pipeline} pipeline stages; set \`pp\` to at most ${blocks}`;
 }

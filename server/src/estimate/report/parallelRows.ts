@@ -13,7 +13,7 @@ interface Row {
 
 export function parallelRows({ scenario, parallel, totals }: Report): readonly Row[] {
   if (scenario.parallel === undefined || parallel === undefined) return [];
-  const { tensor, sequence, pipeline } = scenario.parallel;
+  const { tensor, sequence, pipeline, chunks, schedule } = scenario.parallel;
   const step = totals.time.step;
   const ofStep = (time: number): string =>
     step === null
@@ -23,11 +23,16 @@ export function parallelRows({ scenario, parallel, totals }: Report): readonly R
   return [
     {
       name: 'layout',
-      value: [`tp ${tensor}`, ...(sequence ? ['sp'] : []), `pp ${pipeline}`, `dp ${parallel.replicas}`].join(
-        ' ',
-      ),
+      value: [
+        `tp ${tensor}`,
+        ...(sequence ? ['sp'] : []),
+        `pp ${pipeline}`,
+        ...(chunks > 1 ? [`vp ${chunks}`] : []),
+        `dp ${parallel.replicas}`,
+      ].join(' '),
       detail: [
         microBatches(parallel.microBatches),
+        ...(pipeline === 1 ? [] : [schedule]),
         ...(tensor === 1
           ? []
           : [`collectives of tensor parallelism ${ofStep(parallel.tensorCommunication)}`]),
@@ -45,6 +50,7 @@ export function parallelRows({ scenario, parallel, totals }: Report): readonly R
           name: `stage ${index + 1}`,
           value: formatBytes(bytes(stage.peak)),
           detail: [
+            ...(chunks > 1 ? [`rank ${stage.rank + 1}`] : []),
             `\`${stage.first}\` to \`${stage.last}\``,
             `${formatShortCount(stage.parameters)} parameters`,
             `forward ${formatTime(seconds(stage.forward))}`,

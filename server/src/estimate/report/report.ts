@@ -51,6 +51,7 @@ const scenarioSchema = z.object({
       sequence: z.boolean(),
       gathered: z.enum(gatheredTensors).describe('With sequence: kept for backward, or gathered again'),
       pipeline: count,
+      chunks: count.describe('Stages of the model on each rank of the pipeline'),
       schedule: z.enum(pipelineSchedules),
       stages: z.enum(stageCuts),
     })
@@ -280,13 +281,16 @@ const parallelSchema = z
     tensorCommunication: amount.describe('Seconds of collectives of tensor parallelism in that stage'),
     stages: z.array(
       z.object({
+        rank: count.describe('Rank of the pipeline that computes it; from 0'),
         first: z.string().describe('Name of the first layer'),
         last: z.string().describe('Name of the last layer'),
         forward: amount.describe('Seconds for a micro-batch'),
         backward: amount.describe('Seconds for a micro-batch'),
         parameters: count.describe('Elements that one GPU of the stage trains'),
         alive: count.describe('Micro-batches whose activations are kept at most'),
-        peak: amount.describe('Bytes that tensors of one GPU need at once'),
+        peak: amount.describe(
+          'Bytes that tensors of one GPU need at once, those of other stages of its rank included',
+        ),
         sent: amount.describe('Bytes that one GPU sends to the next stage for a micro-batch'),
       }),
     ),

@@ -1,0 +1,59 @@
+/** What a rank of a pipeline takes for its stages, and what is left to do when its last backward has ended. */
+
+import { floatAt, itemAt } from '../../model/at.ts';
+import type { PipelineTimeline } from '../../schedule/pipelineTimeline.ts';
+
+/** The passes of one stage, in seconds. */
+export interface StageTimes {
+  readonly forward: number;
+  readonly backward: number;
+  /** What the last pass takes beyond: what is exchanged and not hidden, and the update. */
+  readonly rest: number;
+  /** Of it, the update. */
+  readonly update: number;
+  /** Of all messages of the last pass, hidden or not. */
+  readonly exchange: number;
+}
+
+/** Of all stages of a rank. */
+export type RankTimes = Omit<StageTimes, 'exchange'>;
+
+export const rankTimes = (
+  ranks: readonly (readonly number[])[],
+  stages: readonly StageTimes[],
+  timeline: PipelineTimeline,
+): readonly RankTimes[] =>
+  ranks.map((own, rank) => {
+    const [first, ...others] = own.map((stage) => itemAt(stages, stage));
+    if (first !== undefined && others.length === 0) return first;
+    const sum = (of: 'forward' | 'backward' | 'update'): number =>
+      own.reduce((total, stage) => total + itemAt(stages, stage)[of], 0);
+    const update = sum('update');
+    const rest = Math.max(0, exchangeEnd(own, rank, stages, timeline) - floatAt(timeline.ends, rank));
+    return { forward: sum('forward'), backward: sum('backward'), rest: rest + update, update };
+  });
+
+/**
+ * When all gradients of a rank are exchanged. Those of a stage are sent during its last backward and after it, as Megatron-LM
+ * wraps each chunk of a model by itself (megatron/training/training.py, `get_model`), and behind those of the stages before. What
+ * these still send when that backward begins delays them by no more than that, nor by more than all messages need.
+ */
+function exchangeEnd(
+  own: readonly number[],
+  rank: number,
+  stages: readonly StageTimes[],
+  { actions }: PipelineTimeline,
+): number {
+  const lastBackwards = own
+    .map((stage) => itemAt(actions, rank).findLast((action) => action.stage === stage))
+    .filter((action) => action !== undefined)
+    .sort((one, other) => one.end - other.end);
+  let before = 0;
+  for (const { stage, start, end } of lastBackwards) {
+    const { rest, update, exchange } = itemAt(stages, stage);
+    const undelayed = end + rest - update;
+    const delay = Math.max(0, before - start);
+    before = Math.max(before, undelayed, Math.min(before + exchange, undelayed + delay));
+  }
+  return before;
+}
