@@ -57,7 +57,7 @@ function predictNanotron(row: MeasuredRow, open: OpenGraph): readonly ParallelRo
 }
 
 /**
- * Megatron-LM's published steps without interleaving, on DGX A100. Its softmax is fused with scale and mask, and its attention
+ * Megatron-LM's published steps, interleaved or not, on DGX A100. Its softmax is fused with scale and mask, and its attention
  * is not; a full recomputation is one of each layer. `undefined` where the table is absent.
  */
 export function megatronRows(
@@ -68,8 +68,8 @@ export function megatronRows(
   const all = readMeasured(folder, 'megatron_papers.csv').filter(({ table }) =>
     ['narayanan2021-table1', 'korthikanti2022-table5'].includes(table ?? ''),
   );
-  const plain = all.filter(({ vp, recompute }) => vp === '1' && recompute === 'full');
-  return { rows: plain.flatMap(predictMegatron), all: all.length };
+  const full = all.filter(({ recompute }) => recompute === 'full');
+  return { rows: full.flatMap(predictMegatron), all: all.length };
 }
 
 function predictMegatron(row: MeasuredRow): readonly ParallelRow[] {
@@ -85,6 +85,7 @@ function predictMegatron(row: MeasuredRow): readonly ParallelRow[] {
     parallel: {
       tensor: numberIn(row, 'tp'),
       pipeline: numberIn(row, 'pp'),
+      ...(row.vp === '1' ? {} : { chunks: numberIn(row, 'vp') }),
       sequence: row.sequence_parallel === 'yes',
       stages: 'uniform',
     },

@@ -47,7 +47,7 @@ scenario
   --mode NAME             training, inference
   --checkpoint NAME       what repeated blocks keep for backward: none (keep all), block (inputs only),
                           selective (matmuls and attention too), alternate (every second matmul)
-  --parallel tp=N,pp=N,vp=N,sp,micro-batch=N,schedule=1f1b|gpipe|interleaved-1f1b|looped-bfs,stages=balanced|uniform
+  --parallel tp=N,pp=N,vp=N,sp,micro-batch=N,schedule=1f1b|gpipe|interleaved-1f1b|looped-bfs,stages=balanced|uniform|torchtitan
                           GPUs that share a copy of the model: tensor parallelism, pipeline stages, with sp
                           sequence parallelism; other GPUs share the batch (docs/parallel.md)
   --loss NAME             the loss of a model that has none: auto (cross-entropy behind logits of tokens),

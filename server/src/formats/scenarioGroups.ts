@@ -47,7 +47,8 @@ export const groupNames = {
     'micro-batch': 'samples of one pass; passes follow from the global batch',
     schedule:
       'order of the micro-batches: 1f1b, gpipe, interleaved-1f1b or looped-bfs; default 1f1b, with vp interleaved-1f1b',
-    stages: 'stages of like time, or of as many blocks each: balanced or uniform; default balanced',
+    stages:
+      'stages of like time, of as many blocks each, or of one less in the first and last: balanced, uniform or torchtitan; default balanced',
   },
   run: {
     samples: 'samples in the data set',

@@ -121,8 +121,8 @@ export type PipelineScheduleName = (typeof pipelineSchedules)[number];
 export const gatheredTensors = ['keep', 'again'] as const;
 export type GatheredTensors = (typeof gatheredTensors)[number];
 
-/** Stages of like time, or of as many blocks each. */
-export const stageCuts = ['balanced', 'uniform'] as const;
+/** Stages of like time, of as many blocks each, or of a block less in the first and the last. */
+export const stageCuts = ['balanced', 'uniform', 'torchtitan'] as const;
 export type StageCut = (typeof stageCuts)[number];
 
 export interface Scenario {

@@ -26,6 +26,7 @@ export function cutIntoStages(
   const count = ranks.reduce((total, own) => total + own.length, 0);
   const uniform = uniformStages(cuts, times.length, count);
   if (by === 'uniform') return uniform;
+  if (by === 'torchtitan') return uniformStages(cuts, times.length, count, 1);
   const balanced = balancedStages(cuts, times, count);
   if (uniform === undefined || balanced === undefined || count === ranks.length) return balanced;
   const slowest = (ranges: readonly OperatorRange[]): number => {
@@ -100,16 +101,25 @@ export function balancedStages(
   return rangesOf(begins, chosenBegins(lastBegins, count));
 }
 
-/** As many blocks in each stage, as frameworks cut without being told; the remainder goes to the first stages. */
+/**
+ * As many blocks in each stage, as frameworks cut without being told; the remainder goes to the first stages. `ends` are the blocks
+ * that the first and the last stage have less of, for the embedding and the head: 1 in torchtitan
+ * (torchtitan/distributed/pipeline_parallel.py, `generate_llm_fqn_per_model_part`, with its weights of input and output).
+ */
 export function uniformStages(
   cuts: readonly number[],
   operators: number,
   stages: number,
+  ends = 0,
 ): readonly OperatorRange[] | undefined {
-  if (cuts.length < stages) return undefined;
-  const each = Math.floor(cuts.length / stages);
-  const more = cuts.length % stages;
-  const begins = Array.from({ length: stages }, (_, stage) => stage * each + Math.min(stage, more));
+  const all = cuts.length + 2 * ends;
+  const each = Math.floor(all / stages);
+  const more = all % stages;
+  // The last stage has the fewest.
+  if (each <= ends) return undefined;
+  const begins = Array.from({ length: stages }, (_, stage) =>
+    stage === 0 ? 0 : stage * each + Math.min(stage, more) - ends,
+  );
   return rangesOf([0, ...cuts.slice(1), operators], begins);
 }
 

@@ -123,6 +123,27 @@ it('parameters of the stages are those of the model', () => {
   expect(stages.reduce((total, { parameters }) => total + parameters, 0)).toBe(whole);
 });
 
+/**
+ * 22 blocks of TinyLlama. Uniform: the remainder at the front. torchtitan, `generate_llm_fqn_per_model_part` with the embedding and
+ * the head as one block each: 24 on 4 stages are 6 each, less one at both ends; on 5 they are 5 5 5 5 4.
+ */
+test.each([
+  ['uniform', 4, 1, [6, 6, 5, 5]],
+  ['torchtitan', 4, 1, [5, 6, 6, 5]],
+  ['torchtitan', 5, 1, [4, 5, 5, 5, 3]],
+  ['torchtitan', 4, 2, [2, 3, 3, 3, 3, 3, 3, 2]],
+] as const)('%s: %i ranks with %i stages each have %o blocks', (stages, pipeline, chunks, blocks) => {
+  const { parallel } = costOf({ pipeline, chunks, stages }, { gpus: 4 * pipeline });
+  // Ranks differ in blocks, the embedding and the head: parameters of a block are what a stage between has of each.
+  const each = parallel?.stages.map(({ parameters }) => parameters) ?? [];
+  const block = (each[1] ?? Number.NaN) / (blocks[1] ?? Number.NaN);
+  expect(each.slice(1, -1).map((size) => size / block)).toEqual(blocks.slice(1, -1));
+  const ends = [each[0] ?? Number.NaN, each.at(-1) ?? Number.NaN];
+  const table = 32000 * 2048;
+  expect((ends[0] ?? 0) - table).toBe((blocks[0] ?? 0) * block);
+  expect((ends[1] ?? 0) - table - 2048).toBe((blocks.at(-1) ?? 0) * block);
+});
+
 it('1F1B keeps fewer micro-batches than GPipe, and the first stage the most', () => {
   const alive = (schedule: ParallelScenario['schedule']) =>
     costOf({ pipeline: 4, schedule }, { accumulate: 8 }).parallel?.stages.map((stage) => stage.alive);
@@ -159,6 +180,10 @@ test.each<readonly [ScenarioRequest, RegExp]>([
   [
     { gpus: 32, parallel: { pipeline: 4, chunks: 8 } },
     /22 blocks, fewer than the 32 stages of 4 ranks with 8 each; set `vp` to at most 5, or `pp` to at most 2/,
+  ],
+  [
+    { gpus: 13, parallel: { pipeline: 13, stages: 'torchtitan' } },
+    /13 stages need 24 blocks, and the model has 22; use `stages=balanced`/,
   ],
   [{ parallel: { tensor: 2, chunks: 2 } }, /`vp` has no effect without `pp`/],
   [{ parallel: { pipeline: 2, chunks: 2, schedule: '1f1b' } }, /`schedule=1f1b` has one stage on each rank/],

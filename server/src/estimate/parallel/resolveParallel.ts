@@ -8,6 +8,7 @@ import type {
   ParallelScenario,
   PipelineScheduleName,
   ScenarioRequest,
+  StageCut,
 } from '../../model/scenario.ts';
 import { cutsOf } from '../../parallel/pipelineStages.ts';
 import { chunksOfSchedule, roundOf } from '../../schedule/pipelineSchedules.ts';
@@ -47,7 +48,8 @@ export function resolveParallel(
     impossible(ways, tensor, pipeline, gpus) ??
     notCosted(mode, requests) ??
     (pipeline === 1 ? undefined : unlikeSchedule(schedule, chunks)) ??
-    tooFewBlocks(analysis, pipeline, chunks);
+    tooFewBlocks(analysis, pipeline, chunks) ??
+    tooFewForEnds(analysis, stages, pipeline * chunks);
   if (problem !== undefined) return { ways: 1, ...given, issues: [issue('error', problem)] };
   return {
     parallel: { tensor, pipeline, chunks, sequence: sequence && tensor > 1, gathered, schedule, stages },
@@ -128,6 +130,15 @@ function notCosted(mode: Mode, requests: readonly ScenarioRequest[]): string | u
 
 /** Their workers wait for each other in every step, and exchange by collectives alone. */
 const frameworks: readonly string[] = ['pytorch-ddp', 'pytorch-fsdp', 'deepspeed-zero'];
+
+/** The embedding and the head count as a block each, and every stage needs one of the model's. */
+function tooFewForEnds(analysis: ModelAnalysis, cut: StageCut, stages: number): string | undefined {
+  if (cut !== 'torchtitan' || stages === 1) return undefined;
+  const blocks = cutsOf(analysis).length;
+  return blocks + 2 >= 2 * stages
+    ? undefined
+    : `\`stages=torchtitan\` takes a block from the first and the last stage: ${stages} stages need ${2 * stages - 2} blocks, and the model has ${blocks}; use \`stages=balanced\`, or fewer stages`;
+}
 
 function tooFewBlocks(analysis: ModelAnalysis, pipeline: number, chunks: number): string | undefined {
   if (pipeline === 1) return undefined;
