@@ -62,10 +62,12 @@ function lensesOf(view: ModelView): readonly CodeLens[] {
  * or, where only their places do not fit, what the caching allocator reserves.
  */
 function memoryText({ fits, totals }: StepCost): string {
-  const { peak, reserved, context, capacity } = totals.memory;
+  const { memory } = totals;
+  const { peak, context, capacity } = memory;
   const needed = bytes(peak + context);
   if (capacity === null) return `${atLeast(formatBytes(needed), totals.exact)} of unknown memory`;
-  const decides = fits === 'yes' || needed > capacity ? needed : bytes(reserved.high + context);
+  // Places the whole step where it is read.
+  const decides = fits === 'yes' || needed > capacity ? needed : bytes(memory.reserved.high + context);
   return `${marks[fits]}${atLeast(formatBytes(decides), totals.exact)} of ${formatBytes(bytes(capacity))}`;
 }
 

@@ -1,6 +1,7 @@
 /** `findings/out-of-memory`: tensors need more than the GPU leaves for them, or cannot be placed in it. */
 
 import { repeatedBlocks } from '../../analysis/repeatedBlocks.ts';
+import { resolveFramework } from '../../frameworks/registry.ts';
 import { capitalized } from '../../model/capitalized.ts';
 import { formatBytes, formatPercent } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
@@ -10,6 +11,7 @@ import { isLong, placeableBatch } from '../memory/placeableBatch.ts';
 import { fitsAtBest, runtimeReserve } from '../memory/reservedMemory.ts';
 import type { StepMemory } from '../memory/stepMemory.ts';
 import { tightestGpu } from '../memory/tightestGpu.ts';
+import { type HeldTables, heldTables } from '../plan/heldTables.ts';
 import { type StepPlan, timesOf } from '../plan/stepPlan.ts';
 import { fittingBatch, recost } from '../recost.ts';
 import type { EstimatedStep } from './estimatedStep.ts';
@@ -94,7 +96,12 @@ function tablesAdvice(plan: StepPlan, memory: StepMemory): readonly string[] {
   if (scenario.framework.name !== 'pytorch-ddp' || [...tables.values()].some(({ shards }) => shards > 1))
     return [];
   const options = { ...scenario.framework.options, embeddings: 'table-wise' };
-  const after = recost(plan, { framework: { name: 'pytorch-ddp', options } });
+  const framework = { name: 'pytorch-ddp', options };
+  const sharded = heldTables(plan.training, resolveFramework(framework).behaviour, scenario.gpus);
+  const kept = memory.activations + (1 - shareOf(sharded, plan)) * stateOf(memory);
+  // Costing again takes as long as costing: not where what is no table makes the most of it.
+  if (kept > memory.peak / 2) return [];
+  const after = recost(plan, { framework });
   if (after === undefined || after.tables.size === 0) return [];
   const { peak } = memoryOf(after);
   return peak > memory.peak / 2
@@ -102,6 +109,17 @@ function tablesAdvice(plan: StepPlan, memory: StepMemory): readonly string[] {
     : [
         `shard the embedding tables over the ${scenario.gpus} GPUs (embeddings=table-wise), which needs ${formatBytes(peak)}`,
       ];
+}
+
+/** Elements of the tables over those of all parameters. */
+function shareOf(tables: HeldTables, { training }: StepPlan): number {
+  const { parameters } = training.analysis;
+  const elements = parameters.reduce((sum, parameter) => sum + parameter.elements, 0);
+  const held = parameters.reduce(
+    (sum, parameter, index) => sum + (tables.has(index) ? parameter.elements : 0),
+    0,
+  );
+  return elements === 0 ? 0 : held / elements;
 }
 
 const stateOf = ({ parameters, gradients, optimizerState }: StepMemory): number =>
