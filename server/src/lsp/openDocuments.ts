@@ -106,7 +106,12 @@ export function openDocuments(sources: DocumentSources): OpenDocuments {
         if (isComplete(view)) state.lastGood = view;
       }
       state.duration = performance.now() - started;
-      sources.onView(document, state.shown, state.cause);
+      const { shown } = state;
+      settleNow(state);
+      // Hints that wait are answered before findings are worked out, which a newer keystroke leaves out.
+      await sources.nextTurn();
+      if (superseded()) return;
+      sources.onView(document, shown, state.cause);
       state.cause = 'keystroke';
     } catch (error) {
       sources.onFailure(error);
