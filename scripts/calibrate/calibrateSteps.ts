@@ -1,7 +1,8 @@
-/** Corrections of kinds of kernels from measured training steps of image models. */
+/** Corrections of kinds of kernels from measured steps of image models: of training, and of inference. */
 
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Mode } from '../../server/src/model/scenario.ts';
 import { languageSteps } from '../measured/languageSteps.ts';
 import { type MeasuredRow, numberIn, readMeasured } from '../measured/readMeasured.ts';
 import { graphOpener } from '../validate/graphs.ts';
@@ -25,32 +26,41 @@ export function calibrateMatmuls(root: string) {
 
 /** The factors by kind of kernel as their file has them, and a table for people; `undefined` where there are no graphs. */
 export function calibrateSteps(measured: string, graphs: string) {
-  const steps = measuredSteps(measured, graphs);
-  if (steps === undefined) return undefined;
-  const fits = [...fitSteps(steps)].map(([key, fit]) => ({ key, ...fit }));
+  const fits = stepModes.flatMap((mode) => {
+    const steps = measuredSteps(measured, graphs, mode) ?? [];
+    return [...fitSteps(steps)].map(([key, fit]) => ({ key, mode, ...fit }));
+  });
+  if (fits.length === 0) return undefined;
   return {
-    corrections: fits.map(({ key, factors, models, spread }) => {
+    corrections: fits.map(({ key, mode, factors, models, spread }) => {
       const [gpu, layout] = key.split(' ');
-      return { gpu, layout, mixed: true, models, spread, sources: ['timm'], factors };
+      return { gpu, layout, mixed: true, mode, models, spread, sources: ['timm'], factors };
     }),
     table: fits
       .map(
-        ({ key, models, left, ninetieth }) =>
-          `steps of ${models} models, ${key}: held out families median ${(100 * left.medianError).toFixed(1)} %, 90th percentile ${(100 * ninetieth).toFixed(1)} %, middle ${left.median.toFixed(2)}`,
+        ({ key, mode, models, left, ninetieth }) =>
+          `steps of ${models} models, ${mode}, ${key}: held out families median ${(100 * left.medianError).toFixed(1)} %, 90th percentile ${(100 * ninetieth).toFixed(1)} %, middle ${left.median.toFixed(2)}`,
       )
       .join('\n'),
   };
 }
 
+/** What was measured of image models; factors of one say nothing of the other, whose release is another. */
+export const stepModes: readonly Mode[] = ['training', 'inference'];
+
 /**
- * Measured steps by PyTorch 1.12, whose optimizers go tensor by tensor and fill gradients with zeros; their keys being GPU
- * and layout. `measured`: where the tables are; `graphs`: where `<model>.onnx.gz` are, as exported in training mode. `undefined` where there are no graphs: they are too large to be kept with the project.
+ * Measured steps, their keys being GPU and layout. Training is by PyTorch 1.12, whose optimizers go tensor by tensor and fill
+ * gradients with zeros; inference by 2.4, on the GPU that training was measured on. `measured`: where the tables are; `graphs`: where `<model>.onnx.gz` are, as exported in training mode. `undefined` where there are no graphs: they are too large to be kept with the project.
  */
-export function measuredSteps(measured: string, graphs: string): readonly MeasuredStep[] | undefined {
+export function measuredSteps(
+  measured: string,
+  graphs: string,
+  mode: Mode,
+): readonly MeasuredStep[] | undefined {
   if (!existsSync(graphs)) return undefined;
   const files = new Set(readdirSync(graphs));
   const steps: MeasuredStep[] = [];
-  for (const [model, rows] of grouped(readMeasured(measured, 'steps-timm.csv'))) {
+  for (const [model, rows] of grouped(stepRows(measured, mode))) {
     const file = `${model}.onnx.gz`;
     if (!files.has(file)) continue;
     const opened = openGraph(join(graphs, file));
@@ -59,15 +69,11 @@ export function measuredSteps(measured: string, graphs: string): readonly Measur
         cluster: row.gpu ?? '',
         batch: numberIn(row, 'batch'),
         precision: 'fp16',
-        optimizer: 'momentum',
+        mode,
+        optimizer: mode === 'training' ? 'momentum' : 'none',
         framework: {
           name: 'pytorch-ddp',
-          options: {
-            attention: 'eager',
-            'memory-format': row.layout ?? '',
-            gradients: 'added',
-            'optimizer-kernels': 'loop',
-          },
+          options: { 'memory-format': row.layout ?? '', ...(mode === 'training' ? ofOldRelease : {}) },
         },
       });
       if (parts === undefined) continue;
@@ -81,6 +87,13 @@ export function measuredSteps(measured: string, graphs: string): readonly Measur
   }
   return steps;
 }
+
+const ofOldRelease = { attention: 'eager', gradients: 'added', 'optimizer-kernels': 'loop' };
+
+const stepRows = (measured: string, mode: Mode): readonly MeasuredRow[] =>
+  mode === 'training'
+    ? readMeasured(measured, 'steps-timm.csv')
+    : readMeasured(measured, 'steps-timm-inference.csv').filter(({ gpu }) => gpu === 'rtx-3090');
 
 function grouped(rows: readonly MeasuredRow[]): Map<string, MeasuredRow[]> {
   const groups = new Map<string, MeasuredRow[]>();

@@ -1,4 +1,4 @@
-/** What a training step consists of, as the seconds of each kind of kernel before any correction. */
+/** What a step consists of, as the seconds of each kind of kernel before any correction. */
 
 import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
@@ -58,7 +58,7 @@ export function stepParts(opened: OpenedModel, request: ScenarioRequest): StepPa
     least.set(kind, (least.get(kind) ?? 0) + leastTime(cluster.gpu, kernel));
   };
   for (const kernel of kernelsOfPasses(plan.lowered)) add(kernel);
-  for (const kernel of plan.update.kernels) add(kernel);
+  if (scenario.mode === 'training') for (const kernel of plan.update.kernels) add(kernel);
   const { low, high } = stepRange(plan);
   const { step } = timesOf(plan, 'middle');
   const range = { low: low / step, high: high / step };

@@ -21,8 +21,6 @@ export interface DataSet {
    * judged by one launch time of its machine, that of the others of these rows.
    */
   readonly hostOf?: (row: MeasuredRow) => boolean;
-  /** Present where its steps show a known fault, which ranges are not to cover. */
-  readonly setsNoRange?: true;
   /** Seconds of what was timed with a step and is no part of it. */
   readonly beside?: (row: MeasuredRow) => number;
 }
@@ -170,12 +168,6 @@ export const dataSets: readonly DataSet[] = [
     peer: 'Habitat: as above',
     held: unseen,
   },
-  timmInference(
-    'RTX 3090',
-    'rtx-3090',
-    'no',
-    'none: steps of training of these networks on this GPU were fitted to',
-  ),
   timmInference('RTX 4090', 'rtx-4090', 'no', `${unseen}, and nothing of this GPU`),
   timmInference('RTX 4090, compiled', 'rtx-4090', 'yes', 'as above, and nothing compiled was fitted to'),
   timmInference('RTX 5090', 'rtx-5090', 'no', `${unseen}, and nothing of this GPU`),
@@ -199,7 +191,6 @@ function timmInference(title: string, gpu: string, compiled: 'yes' | 'no', held:
     }),
     peer: '',
     held,
-    setsNoRange: true,
   };
 }
 

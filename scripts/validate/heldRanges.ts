@@ -15,8 +15,6 @@ export interface RangedStep {
   readonly measured: number;
   readonly range: Range;
   readonly shares: CauseShares;
-  /** Present where the step is judged alone and sets no range. */
-  readonly isUnfitted?: boolean;
 }
 
 /** What is said of the ranges of a set. */
@@ -62,9 +60,7 @@ export function judgeRanges(steps: readonly RangedStep[]): ReadonlyMap<string, J
 const isWithin = (value: number, { low, high }: Range): boolean => low <= value && value <= high;
 
 const doubtedSteps = (steps: readonly RangedStep[]) =>
-  steps
-    .filter(({ isUnfitted }) => isUnfitted !== true)
-    .map((step) => ({ ...step, error: Math.log(step.measured / step.predicted) }));
+  steps.map((step) => ({ ...step, error: Math.log(step.measured / step.predicted) }));
 
 /** How many steps set the ranges, and the half-widths that they ask for. */
 export function doubtsOfAll(steps: readonly RangedStep[]): {

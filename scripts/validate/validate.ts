@@ -1,8 +1,9 @@
 /** Every data set judged, as a table for people and as the page `docs/ACCURACY.md`. */
 
 import { join } from 'node:path';
+import type { Mode } from '../../server/src/model/scenario.ts';
 import { calibrate } from '../calibrate/calibrate.ts';
-import { measuredSteps } from '../calibrate/calibrateSteps.ts';
+import { measuredSteps, stepModes } from '../calibrate/calibrateSteps.ts';
 import { judgeSteps } from '../calibrate/fitSteps.ts';
 import { languageSteps } from '../measured/languageSteps.ts';
 import { readMeasured } from '../measured/readMeasured.ts';
@@ -44,7 +45,6 @@ export function validate(
         ...step,
         set: set.title,
         source: `${set.file} ${step.row.source ?? ''}`,
-        isUnfitted: set.setsNoRange === true,
       })),
     );
     found.push({
@@ -56,11 +56,13 @@ export function validate(
     });
     if (listed) lines.push(set.title, ...rowLines(judged.rows));
   }
-  const timm = timmEntries(measured, join(shared, 'models/timm-train'));
-  if (timm === undefined) absent.push('timm, training');
-  else {
-    found.push(...timm.entries);
-    ranged.push(...timm.steps);
+  for (const mode of stepModes) {
+    const timm = timmEntries(measured, join(shared, 'models/timm-train'), mode);
+    if (timm === undefined) absent.push(`timm, ${mode}`);
+    else {
+      found.push(...timm.entries);
+      ranged.push(...timm.steps);
+    }
   }
   const scaled = judgeScaling(measured, open);
   if (scaled === undefined) absent.push('several GPUs');
@@ -101,20 +103,22 @@ export function validate(
 function timmEntries(
   measured: string,
   graphs: string,
+  mode: Mode,
 ): { readonly entries: readonly Omit<Entry, 'range'>[]; readonly steps: readonly RangedStep[] } | undefined {
-  const steps = measuredSteps(measured, graphs);
+  const steps = measuredSteps(measured, graphs, mode);
   if (steps === undefined) return undefined;
   const all = judgeSteps(steps);
-  const titleOf = (key: string): string => `timm, training, ${key.replace(' ', ', ')}, amp`;
+  const file = mode === 'training' ? 'steps-timm.csv' : 'steps-timm-inference.csv';
+  const titleOf = (key: string): string => `timm, ${mode}, ${key.replace(' ', ', ')}, amp`;
   const entries = [...new Set(steps.map(({ key }) => key))].map((key) => {
     const judged = all.filter(({ step }) => step.key === key);
     const ratios = judged.map(({ predicted, step }) => predicted / step.seconds);
     const flat = judged.map(({ step }) => ({ atPeak: step.parts.atPeak, measured: step.seconds }));
     return {
       title: titleOf(key),
-      file: 'steps-timm.csv',
+      file,
       target: { statistic: 'median' as const, most: 0.12, ninetieth: 0.3 },
-      peer: 'Habitat: mean 11.8 % over five networks on six GPUs',
+      peer: mode === 'training' ? 'Habitat: mean 11.8 % over five networks on six GPUs' : '',
       held: 'families of models: corrections of each half of the families are fitted to the other half',
       rows: judged.length,
       left: 0,
@@ -124,7 +128,7 @@ function timmEntries(
   });
   const ranged = all.map(({ step: { key, parts, seconds }, predicted }) => ({
     set: titleOf(key),
-    source: 'steps-timm.csv',
+    source: file,
     predicted,
     measured: seconds,
     range: { low: parts.range.low * predicted, high: parts.range.high * predicted },

@@ -1,10 +1,11 @@
 /**
- * Factors by which whole training steps differ from the sum of their kernels: by kind of kernel, fitted to measured steps
- * of many models on one GPU and judged on families of models that the fit has not seen; and of matmuls on tensor cores,
+ * Factors by which whole steps differ from the sum of their kernels: by kind of kernel, fitted to measured steps of training and
+ * of inference of many models on one GPU, each by itself, and judged on families of models that the fit has not seen; and of matmuls on tensor cores,
  * fitted to steps of language models and judged on sources that the fit has not seen (`npm run calibrate`).
  */
 
 import { type Range, rangeOf } from '../model/estimate.ts';
+import type { Mode } from '../model/scenario.ts';
 import type { GpuProfile } from './clusterProfile.ts';
 import file from './corrections.json';
 import type { KernelEnvironment, Layout } from './kernelEnvironment.ts';
@@ -45,15 +46,16 @@ const inStepAs: ReadonlyMap<string, string> = new Map([
 
 export function findCorrection(
   gpu: GpuProfile,
-  { layout, mixed }: KernelEnvironment,
+  { layout, mixed, inference }: KernelEnvironment,
 ): Correction | undefined {
-  const key = `${layout} ${mixed}`;
+  const mode = inference === true ? 'inference' : 'training';
+  const key = `${layout} ${mixed} ${mode}`;
   let own = known.get(gpu);
   if (own === undefined) {
     own = new Map();
     known.set(gpu, own);
   }
-  if (!own.has(key)) own.set(key, lookUp(gpu, layout, mixed));
+  if (!own.has(key)) own.set(key, lookUp(gpu, layout, mixed, mode));
   return own.get(key);
 }
 
@@ -62,6 +64,7 @@ interface CorrectionEntry {
   readonly gpu: string;
   readonly layout: string;
   readonly mixed: boolean;
+  readonly mode: string;
   readonly models: number;
   readonly spread: readonly number[];
   readonly factors: Readonly<Record<string, number | undefined>>;
@@ -78,10 +81,10 @@ const matmuls: ReadonlyMap<string, SustainedMatmuls> = new Map(
 
 const known = new WeakMap<GpuProfile, Map<string, Correction | undefined>>();
 
-function lookUp(gpu: GpuProfile, layout: Layout, mixed: boolean): Correction | undefined {
+function lookUp(gpu: GpuProfile, layout: Layout, mixed: boolean, mode: Mode): Correction | undefined {
   const found = nearestCurve(
     gpu,
-    entries.filter((entry) => entry.layout === layout && entry.mixed === mixed),
+    entries.filter((entry) => entry.layout === layout && entry.mixed === mixed && entry.mode === mode),
   );
   if (found === undefined) return undefined;
   const { entry, nearness, distance } = found;

@@ -3,6 +3,8 @@ export interface KernelEnvironment {
   readonly layout: Layout;
   /** Matmuls in half precision, as autocast runs them. */
   readonly mixed: boolean;
+  /** Forward alone, of another release than the training steps that were measured. */
+  readonly inference?: true;
   /** Left out, the newest. */
   readonly attention?: AttentionKernel;
 }

@@ -69,6 +69,7 @@ export function eagerOperators(
   const environmentOf = environments(
     options.channelsLast ? 'channels-last' : 'channels-first',
     options.attentionKernel ?? 'newest',
+    mode,
   );
   const lowerOperator = operatorLowering(step, groups);
   const kernelsOf = operatorKernels(training, mode);
@@ -127,8 +128,10 @@ function writtenOut(
 function environments(
   layout: Layout,
   attention: AttentionKernel,
+  mode: Mode,
 ): (type: OperatorType | undefined) => KernelEnvironment {
-  const full: KernelEnvironment = { layout, mixed: false, attention };
-  const half: KernelEnvironment = { layout, mixed: true, attention };
+  const common = { layout, attention, ...(mode === 'inference' ? { inference: true as const } : {}) };
+  const full: KernelEnvironment = { ...common, mixed: false };
+  const half: KernelEnvironment = { ...common, mixed: true };
   return (type) => (type?.mixed === true ? half : full);
 }
