@@ -195,6 +195,15 @@ const rows: readonly Row[] = [
     before: 335_544_320,
     after: 0,
   },
+  // Of a decode step the model has none; in training the option is named as one without effect.
+  {
+    option: 'past',
+    given: '100',
+    setting: ['past', 100],
+    of: ({ findings: all }) => all.some(({ message }) => message.startsWith('`past` has no effect')),
+    before: false,
+    after: true,
+  },
   {
     option: 'checkpoint',
     given: 'block',

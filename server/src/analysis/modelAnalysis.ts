@@ -2,7 +2,7 @@
 
 import type { Composites } from '../composites/findComposites.ts';
 import type { ElementType } from '../model/elementType.ts';
-import type { Graph, Layer } from '../model/graph.ts';
+import type { Graph, Layer, ValueType } from '../model/graph.ts';
 import type { Issue } from '../model/issue.ts';
 import type { BoundTensor, OperatorCost } from '../operators/definition.ts';
 import type { CostingPlan } from './planCosting.ts';
@@ -26,8 +26,20 @@ export interface ModelAnalysis {
   readonly issues: readonly Issue[];
   /** What costing a training step needs whatever the scenario. */
   readonly costing: CostingPlan;
+  /** Where the graph is of one decode step: what its attentions keep between steps. */
+  readonly caches?: readonly AttentionCache[];
   /** Where the graph repeats a block: the same analysis with most of the blocks left out, which costs the same to find. */
   readonly folded?: Folded;
+}
+
+/** What one attention keeps from one decode step to the next. */
+export interface AttentionCache {
+  /** Of one token: keys and values, in the shape that the model computes them in, or what it makes both from. */
+  readonly kept: readonly ValueType[];
+  /** Tokens that one token sees, itself included; absent where it sees all before it. */
+  readonly window?: number;
+  /** Keys and values of another sequence (an encoder's), to which a decode step adds nothing. */
+  readonly isFixed: boolean;
 }
 
 /** A graph that repeats a block, with most of the blocks left out. */

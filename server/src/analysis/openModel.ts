@@ -228,6 +228,7 @@ export function* openSpecInSteps(
     structure: lowered.structure,
     layerSpec: spec,
     selectedModel: lowered.selected,
+    withDimensions: (dimensions) => openReadSpec({ spec, issues }, name, atDimensions(options, dimensions)),
     includes: lowered.includes,
     scenario,
     issues: readableIssues([
@@ -237,6 +238,14 @@ export function* openSpecInSteps(
       ...analysis.issues,
     ]),
   };
+}
+
+/** Caches are of the text as it is written. */
+function atDimensions(
+  { memory: _, analyses: __, ...options }: OpenOptions,
+  dimensions: Readonly<Record<string, number>>,
+): OpenOptions {
+  return { ...options, dimensions: { ...options.dimensions, ...dimensions } };
 }
 
 const blocksAlone: Issue = {

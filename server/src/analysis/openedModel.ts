@@ -40,6 +40,8 @@ export interface OpenedModel {
   readonly caffeNet?: CaffeNet;
   /** The file as inference runs it, where that is another network: a Caffe net chooses its layers by phase. */
   readonly inference?: () => OpenedModel;
+  /** The same with other values of `dims`, where the text is a layer spec, whose sizes are in its graph. */
+  readonly withDimensions?: (dimensions: Readonly<Record<string, number>>) => OpenedModel;
   /** The syntax tree of the file as it is trained, where that is another graph; `analysis` is then of it. */
   readonly trained?: OnnxModel;
   /** What a layer spec asks for under `scenario`. */

@@ -45,6 +45,7 @@ scenario
   --optimizer NAME        sgd, momentum, adam, adamw, none
   --framework NAME|FILE[,option=value]   such as pytorch-ddp,bucket-mb=50; FILE: your own, described in YAML
   --mode NAME             training, inference
+  --past N                in inference: a decode step with N tokens in the cache (docs/inference.md)
   --checkpoint NAME       what repeated blocks keep for backward: none (keep all), block (inputs only),
                           selective (matmuls and attention too), alternate (every second matmul)
   --parallel tp=N,pp=N,vp=N,sp,micro-batch=N,schedule=1f1b|gpipe|interleaved-1f1b|looped-bfs,stages=balanced|uniform|torchtitan

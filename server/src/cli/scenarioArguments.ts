@@ -52,6 +52,7 @@ export const scenarioOptions = {
   optimizer: { type: 'string' },
   framework: { type: 'string' },
   mode: { type: 'string' },
+  past: { type: 'string' },
   'measured-step': { type: 'string' },
   'layer-trace': { type: 'string' },
   checkpoint: { type: 'string' },
@@ -84,6 +85,7 @@ export function readScenario(values: ScenarioValues, gpus: number | undefined): 
   const precision = chosen('--precision', textOf(values.precision), precisions);
   const optimizer = chosen('--optimizer', textOf(values.optimizer), optimizers);
   const mode = chosen('--mode', textOf(values.mode), modes);
+  const past = wholeNumber('--past', textOf(values.past), 1);
   const checkpoint = chosen('--checkpoint', textOf(values.checkpoint), checkpoints);
   const loss = chosen('--loss', textOf(values.loss), lossChoices);
   const freeze = [values.freeze ?? []].flat().flatMap(readPatterns);
@@ -108,6 +110,7 @@ export function readScenario(values: ScenarioValues, gpus: number | undefined): 
       ...(precision === undefined ? {} : { precision }),
       ...(optimizer === undefined ? {} : { optimizer }),
       ...(mode === undefined ? {} : { mode }),
+      ...(past === undefined ? {} : { past }),
       ...(checkpoint === undefined ? {} : { checkpoint }),
       ...(parallel === undefined ? {} : { parallel }),
       ...(loss === undefined ? {} : { loss }),

@@ -35,6 +35,7 @@ const listable = [
   'precision',
   'optimizer',
   'mode',
+  'past',
   'checkpoint',
 ] as const;
 
@@ -46,6 +47,7 @@ const ofOneMeasurement = new Set([
   'precision',
   'optimizer',
   'mode',
+  'past',
   'checkpoint',
 ]);
 

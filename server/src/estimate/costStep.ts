@@ -5,6 +5,7 @@ import type { ClusterProfile } from '../hardware/clusterProfile.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
 import type { Scenario } from '../model/scenario.ts';
 import type { StepCost } from '../model/stepCost.ts';
+import type { Prefill } from './decoding/decodeCost.ts';
 import { estimateStep } from './estimateStep.ts';
 import { estimateParallelStep } from './parallel/estimateParallelStep.ts';
 
@@ -15,8 +16,9 @@ export function costStep(
   cluster: ClusterProfile,
   measurements?: LayerMeasurements,
   leftOut: readonly string[] = [],
+  prefill?: () => Prefill | undefined,
 ): StepCost | undefined {
   return scenario.parallel === undefined
-    ? estimateStep(training, scenario, cluster, measurements, leftOut)
+    ? estimateStep(training, scenario, cluster, measurements, leftOut, prefill)
     : estimateParallelStep(training, scenario, scenario.parallel, cluster, leftOut);
 }

@@ -1,6 +1,7 @@
 /** From an opened model and what a person asks for to the cost of a step: the engine's one entry. */
 
 import { bindTrainingGraph } from '../analysis/bindTrainingGraph.ts';
+import { decodeAnalysis } from '../analysis/decoding/decodeAnalysis.ts';
 import { freezeParameters } from '../analysis/freezeParameters.ts';
 import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
 import { openBatch } from '../analysis/openBatch.ts';
@@ -21,10 +22,12 @@ import { finish, type Steps } from '../model/steps.ts';
 import { withAddedLoss } from './addedLoss.ts';
 import { assumptionsOf } from './assumptions.ts';
 import { costStep } from './costStep.ts';
+import type { Prefill } from './decoding/decodeCost.ts';
 import type { EstimateCache } from './estimateCache.ts';
 import { leftOutOf } from './leftOut.ts';
 import { impossibleStepIssues, measuredLayerIssues } from './measuredStepIssues.ts';
 import { resolveScenario } from './resolveScenario.ts';
+import { tokensPerSample } from './tokens.ts';
 
 export interface ModelEstimate {
   readonly asked: AskedEstimate;
@@ -39,6 +42,8 @@ export interface ModelEstimate {
   readonly costed: boolean;
   /** Issues that say what of the file is not in the graph: totals are lower bounds. */
   readonly leftOut: readonly Issue[];
+  /** The pass over the prompt, where a decode step was asked for. */
+  readonly prefill?: () => Prefill | undefined;
   /** What took the place of predicted compute. */
   readonly measurements?: LayerMeasurements;
   /** Issues of the file, then those of the scenario. */
@@ -73,10 +78,11 @@ export function* estimateInSteps(
   memory?: EstimateCache,
 ): Steps<ModelEstimate> {
   const asked = { model, requests, customCluster, measurements };
-  const { opened: trained, issues: lossIssues } = withAddedLoss(
-    withRequestedBatch(withAskedAttention(yield* inRequestedMode(model, requests), requests), requests),
-    requests,
-  );
+  const prepare = (one: OpenedModel): OpenedModel =>
+    withRequestedBatch(withAskedAttention(one, requests), requests);
+  const prepared = prepare(yield* inRequestedMode(model, requests));
+  const decoding = askedDecoding(prepared, requests, prepare);
+  const { opened: trained, issues: lossIssues } = withAddedLoss(decoding?.opened ?? prepared, requests);
   const { opened, issues: frozenIssues } = withFrozenParameters(trained, requests);
   const { analysis } = opened;
   if (analysis === undefined) {
@@ -111,6 +117,7 @@ export function* estimateInSteps(
     ...resolved.issues,
     ...lossIssues,
     ...frozenIssues,
+    ...(decoding?.issues ?? []),
     ...assumptionsOf(training, scenario),
     ...(measurements === undefined || scenario.parallel === undefined ? [] : [measuredWithParallel]),
     ...measuredLayerIssues(scenario, analysis.layers, measurements),
@@ -124,8 +131,9 @@ export function* estimateInSteps(
       : known.some(({ forward }) => forward.kernels > 0);
   const explained = [...opened.issues, ...issues].some(({ severity }) => severity === 'error');
   const sound = issues.every(({ severity }) => severity !== 'error');
+  const prefill = decoding === undefined ? undefined : () => prefillOf(prepared, scenario, cluster);
   const cost = sound
-    ? (same?.cost ?? costStep(training, scenario, cluster, measurements, reasons))
+    ? (same?.cost ?? costStep(training, scenario, cluster, measurements, reasons, prefill))
     : undefined;
   memory?.keep(basis, same !== undefined && same.cost === cost ? same : { training, leftOut: reasons, cost });
   return {
@@ -137,6 +145,7 @@ export function* estimateInSteps(
     cost,
     costed,
     leftOut,
+    ...(prefill === undefined ? {} : { prefill }),
     ...(measurements === undefined ? {} : { measurements }),
     issues: [
       ...opened.issues,
@@ -262,4 +271,35 @@ function withoutRivals(
 ): readonly ScenarioRequest[] {
   if (customCluster === undefined) return requests;
   return requests.map(({ cluster: _, ...rest }) => rest);
+}
+
+/** The model as one decode step computes it, where a cache is asked for in inference; why not, where it has none. */
+function askedDecoding(
+  prepared: OpenedModel,
+  requests: readonly ScenarioRequest[],
+  prepare: (opened: OpenedModel) => OpenedModel,
+): { readonly opened: OpenedModel; readonly issues: readonly Issue[] } | undefined {
+  const past = requests.find((request) => request.past !== undefined)?.past;
+  if (past === undefined || requests.find(({ mode }) => mode !== undefined)?.mode !== 'inference')
+    return undefined;
+  const decoding = decodeAnalysis(prepared, past, prepare);
+  if (decoding.kind === 'decoding')
+    return { opened: { ...prepared, analysis: decoding.analysis }, issues: [] };
+  const message = `\`past\` asks for a decode step, which this model has not. ${decoding.reason}`;
+  return {
+    opened: prepared,
+    issues: [{ code: 'scenario/no-cache', severity: 'error', message, scenarioKey: 'past' }],
+  };
+}
+
+/** The pass over the prompt that comes before decode steps: that of the model as it is. */
+function prefillOf(
+  { analysis }: OpenedModel,
+  { past: _, ...scenario }: Scenario,
+  cluster: ClusterProfile,
+): Prefill | undefined {
+  if (analysis === undefined) return undefined;
+  const training = bindTrainingGraph(analysis, new Map(Object.entries(scenario.dimensions)), scenario.mode);
+  const cost = costStep(training, scenario, cluster);
+  return cost && { cost, tokens: tokensPerSample(training) };
 }

@@ -33,6 +33,7 @@ import type {
 import { sumOf } from '../model/sumOf.ts';
 import { flops, seconds } from '../model/units.ts';
 import type { StepTimeline, StepTimes } from '../schedule/stepTimeline.ts';
+import { decodeCost, type Prefill } from './decoding/decodeCost.ts';
 import { efficiencyNotes } from './efficiencyNotes.ts';
 import { findingsOf } from './findings/findings.ts';
 import { layerCosts, layerOfOperators } from './layerCosts.ts';
@@ -64,7 +65,7 @@ import { wholeRun } from './wholeRun.ts';
 
 /**
  * `measurements` take the place of predicted compute (`measuredWork.ts`); `leftOut` says what of the file is not in the
- * graph (`leftOut.ts`).
+ * graph (`leftOut.ts`); `prefill` costs the pass over the prompt, where the step decodes a token.
  */
 export function estimateStep(
   training: TrainingGraph,
@@ -72,6 +73,7 @@ export function estimateStep(
   cluster: ClusterProfile,
   measurements?: LayerMeasurements,
   leftOut: readonly string[] = [],
+  prefill?: () => Prefill | undefined,
 ): StepCost {
   const plan = planStep(training, scenario, cluster, measurements);
   const timeline = timelineOf(plan, 'middle');
@@ -86,6 +88,7 @@ export function estimateStep(
   // What takes long is computed when it is read: a point of a scaling curve needs the totals alone.
   const messages = lazy(() => messageCosts(plan, timeline));
   const layers = lazy(() => layersOf(plan, { middle: timeline, ...bounds() }, messages(), exact, origins));
+  const decoding = lazy(() => decodeCost(plan, memory, prefill?.()));
   const findings = lazy(() =>
     findingsOf({ plan, timeline, alone: alone?.step ?? null, memory, reserved, messages: messages(), exact }),
   );
@@ -103,6 +106,9 @@ export function estimateStep(
     },
     get findings() {
       return findings();
+    },
+    get decoding() {
+      return decoding();
     },
     get messages() {
       return plan.exchange.messages.length === 0 ? undefined : messages();

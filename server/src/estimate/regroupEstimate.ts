@@ -23,6 +23,6 @@ export function regroupEstimate(
     ...estimate,
     opened: { ...opened, analysis },
     training: regrouped,
-    cost: cost && costStep(regrouped, scenario, cluster, estimate.measurements, reasons),
+    cost: cost && costStep(regrouped, scenario, cluster, estimate.measurements, reasons, estimate.prefill),
   };
 }

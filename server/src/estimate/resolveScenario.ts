@@ -4,7 +4,7 @@ import type { ModelAnalysis } from '../analysis/modelAnalysis.ts';
 import { overriddenMarks } from '../analysis/recomputedGroups.ts';
 import { repeatedBlocks } from '../analysis/repeatedBlocks.ts';
 import { nodesFor } from '../communication/placement.ts';
-import { defaultFramework, resolveFramework } from '../frameworks/registry.ts';
+import { defaultFramework, hasOption, resolveFramework } from '../frameworks/registry.ts';
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
 import { builtInClusters, findCluster, likelyClusters } from '../hardware/clusters.ts';
 import { halfPrecision } from '../hardware/computePath.ts';
@@ -13,7 +13,15 @@ import type { Thresholds } from '../model/findingThresholds.ts';
 import type { Issue, Severity } from '../model/issue.ts';
 import type { IssueCode } from '../model/issueCodes.ts';
 import { didYouMeanOneOf } from '../model/likelyNames.ts';
-import type { Checkpoint, Mode, Scenario, ScenarioRequest, WorkersScenario } from '../model/scenario.ts';
+import type {
+  Checkpoint,
+  FrameworkChoice,
+  Mode,
+  Precision,
+  Scenario,
+  ScenarioRequest,
+  WorkersScenario,
+} from '../model/scenario.ts';
 import type { ScenarioKey } from '../model/scenarioKey.ts';
 import { resolveParallel, unevenRounds } from './parallel/resolveParallel.ts';
 import { resolveRun } from './resolveRun.ts';
@@ -72,8 +80,12 @@ export function resolveScenario(
     askedRun === undefined ? {} : resolveRun(askedRun, cluster, first(requests, 'market'));
   if (priceMessage !== undefined) report('information', 'scenario/price', priceMessage, 'run');
   reportOtherGpus(workers, gpus, report);
-  const framework = first(requests, 'framework') ?? defaultFramework;
-  const { oneNode, trainsIn, issues: frameworkIssues } = resolveFramework(framework);
+  const precisionOf = (trainsIn: 'half' | 'fp32'): Precision =>
+    first(requests, 'precision') ?? (trainsIn === 'half' ? halfPrecision(cluster.gpu) : undefined) ?? 'fp32';
+  const asked = first(requests, 'framework') ?? defaultFramework;
+  const precision = precisionOf(resolveFramework(asked).trainsIn);
+  const framework = mode === 'inference' ? withInferenceWeights(asked, precision) : asked;
+  const { oneNode, issues: frameworkIssues } = resolveFramework(framework);
   issues.push(...frameworkIssues);
   if (oneNode && nodes > 1) {
     report(
@@ -81,6 +93,15 @@ export function resolveScenario(
       'scenario/invalid',
       `\`${framework.name}\` runs in one process, so on one node, not on ${nodes}; use one node, or \`pytorch-ddp\``,
       'framework',
+    );
+  }
+  const past = mode === 'inference' ? first(requests, 'past') : undefined;
+  if (mode === 'training' && first(requests, 'past') !== undefined) {
+    report(
+      'warning',
+      'scenario/invalid',
+      '`past` has no effect in training; set `mode` to `inference`',
+      'past',
     );
   }
   const measuredStep = first(requests, 'measuredStep');
@@ -97,13 +118,11 @@ export function resolveScenario(
       // A file that fixes its batch is costed for that.
       ...(globalBatch === undefined || batch !== Math.ceil(globalBatch / passes) ? {} : { globalBatch }),
       dimensions: bindDimensions(given, batch, analysis, report),
-      precision:
-        first(requests, 'precision') ??
-        (trainsIn === 'half' ? halfPrecision(cluster.gpu) : undefined) ??
-        'fp32',
+      precision,
       optimizer: first(requests, 'optimizer') ?? 'adamw',
       framework,
       mode,
+      ...(past === undefined ? {} : { past }),
       ...(measuredStep === undefined ? {} : { measuredStep }),
       ...(input === undefined ? {} : { input }),
       ...(workers === undefined ? {} : { workers }),
@@ -118,6 +137,14 @@ export function resolveScenario(
     cluster,
     issues,
   };
+}
+
+/** A model is loaded for inference in the precision that it runs in, not cast from fp32 in each pass. */
+function withInferenceWeights(framework: FrameworkChoice, precision: Precision): FrameworkChoice {
+  const { name, options } = framework;
+  const isWide = precision === 'fp32' || precision === 'tf32';
+  if (isWide || options.weights !== undefined || !hasOption(name, 'weights')) return framework;
+  return { ...framework, options: { ...options, weights: 'half' } };
 }
 
 /** Passes follow from the micro-batch where that is asked for, else they are what was asked for. */

@@ -5,10 +5,11 @@ import { type Graph, isWeight } from '../model/graph.ts';
 
 /**
  * The length of the first input [batch, sequence] of whole numbers that picks rows of a weight; `undefined` where there is
- * none. A model with an encoder and a decoder is counted by the encoder's.
+ * none. A model with an encoder and a decoder is counted by the encoder's. A decode step gives one token.
  */
 export function tokensPerSample(training: TrainingGraph): number | undefined {
   const { analysis, tensors } = training.folded ?? training;
+  if (analysis.caches !== undefined) return 1;
   const { graph } = analysis;
   for (const name of graph.inputs) {
     const dimensions = tensors.get(name)?.dimensions;

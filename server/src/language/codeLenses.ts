@@ -2,7 +2,14 @@
 
 import { computeOfStep } from '../estimate/computeOfStep.ts';
 import { hasAllParameters } from '../estimate/leftOut.ts';
-import { atLeast, formatBytes, formatFlops, formatShortCount, formatTime } from '../model/format.ts';
+import {
+  atLeast,
+  formatBytes,
+  formatCount,
+  formatFlops,
+  formatShortCount,
+  formatTime,
+} from '../model/format.ts';
 import type { Scenario } from '../model/scenario.ts';
 import type { Fit, StepCost } from '../model/stepCost.ts';
 import { bytes } from '../model/units.ts';
@@ -34,7 +41,8 @@ function lensesOf(view: ModelView): readonly CodeLens[] {
     view.estimate.opened.name,
     `${atLeast(formatShortCount(parameters), hasAllParameters(view.estimate.opened.format, totals))} parameters`,
     `${bound(formatFlops(totals.flops.forward))} forward${training ? `, ${bound(formatFlops(totals.flops.backward))} backward` : ''}`,
-    `step ${atLeast(formatTime(totals.time.step), totals.time.exact)}`,
+    `${cost.decoding === undefined ? 'step' : 'token'} ${atLeast(formatTime(totals.time.step), totals.time.exact)}`,
+    ...(cost.decoding === undefined ? [] : [decodingText(cost.decoding)]),
     ...(measured === undefined || measurements === undefined
       ? []
       : [measuredText(measured, measurements, view.costOfDevice && computeOfStep(view.costOfDevice))]),
@@ -56,6 +64,10 @@ function lensesOf(view: ModelView): readonly CodeLens[] {
       : [{ ...place, title: `Set dimensions: ${unset.join(', ')}`, action: 'set-dimensions' as const }]),
   ];
 }
+
+/** `after 4,000 tokens, 500 MiB of cache, prefill 12.3 ms`. */
+const decodingText = ({ past, cache, prefill }: NonNullable<StepCost['decoding']>): string =>
+  `after ${formatCount(past)} tokens, ${formatBytes(cache)} of cache, prefill ${formatTime(prefill.time)}`;
 
 /**
  * `13.4 GiB of 79.2 GiB`: what decides whether the step fits, driver and framework included. That is what tensors need,

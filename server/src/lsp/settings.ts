@@ -67,6 +67,8 @@ export const scenarioShape = {
     })
     .default(defaultFramework.name),
   mode: z.enum(modes).default('training'),
+  /** Tokens in the cache of a decode step; `null`: a pass without a cache. */
+  past: count.default(null),
   checkpoint: z.enum(checkpoints).default('none'),
   loss: z.enum(lossChoices).default('auto'),
   /** Patterns of parameters that are not trained. */
@@ -186,6 +188,7 @@ export function scenarioOfSettings(settings: Settings): ScenarioRequest {
     optimizer: settings.optimizer,
     framework: readFrameworkText(settings.framework).choice ?? defaultFramework,
     mode: settings.mode,
+    ...(settings.past === null ? {} : { past: settings.past }),
     ...(settings.accumulate === null ? {} : { accumulate: settings.accumulate }),
     // A default is no request: marks of layers hold.
     ...(settings.checkpoint === 'none' ? {} : { checkpoint: settings.checkpoint }),

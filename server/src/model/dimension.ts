@@ -228,6 +228,41 @@ export function evaluateDimension(dimension: Dimension, bindings: Bindings): num
   return total;
 }
 
+/** The dimension with one symbol replaced by a number; the others stay open. */
+export function withSymbol(dimension: Dimension, name: string, value: number): Dimension {
+  if (isUnknown(dimension)) {
+    const { reason, atMost } = dimension;
+    return atMost === undefined ? dimension : unknownDimension(reason, withSymbol(atMost, name, value));
+  }
+  if (typeof dimension === 'number' || !symbolsOf(dimension).includes(name)) return dimension;
+  let total: Dimension = 0;
+  for (const { coefficient, factors } of dimension.terms) {
+    const replaced = factors.map((factor) => atomWithSymbol(factor, name, value));
+    total = addDimensions(total, productOfDimensions([coefficient, ...replaced]));
+  }
+  return total;
+}
+
+function atomWithSymbol(factor: Atom, name: string, value: number): Dimension {
+  if (factor.kind === 'symbol' && factor.text === name) return value;
+  if (!('left' in factor)) return { kind: 'symbolic', terms: [{ coefficient: 1, factors: [factor] }] };
+  const left = withSymbol(factor.left, name, value);
+  const right = withSymbol(factor.right, name, value);
+  switch (factor.kind) {
+    case 'quotient':
+      return floorDivideDimensions(left, right);
+    case 'maximum':
+      return maximumOfDimensions(left, right);
+    case 'minimum':
+      return minimumOfDimensions(left, right);
+    case 'broadcast':
+      return (
+        broadcastDimensions(left, right) ??
+        unknownDimension(`${printDimension(left)} and ${printDimension(right)} do not broadcast together`)
+      );
+  }
+}
+
 /** Whether it is past 2⁶³ − 1, the most a 64-bit size can count, whatever its symbols are. */
 export function isPast64Bits(dimension: Dimension): boolean {
   if (typeof dimension === 'number') return dimension > 2 ** 63;

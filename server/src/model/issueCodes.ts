@@ -25,6 +25,7 @@ export type ScenarioCause =
   | 'gpus'
   | 'input'
   | 'parallel'
+  | 'past'
   | 'precision'
   | 'run'
   | 'workers';
@@ -425,6 +426,12 @@ export const issueCodes = {
     title: 'The fixed batch of the model was replaced',
     explanation:
       'The file was exported with a constant batch. Costs for another batch replace the leading dimension of the inputs. The result was checked to be the same model.',
+  },
+  'scenario/no-cache': {
+    title: 'The model has no decode step',
+    explanation:
+      'A decode step computes one new token for each sequence and reads keys and values of earlier tokens from a cache. That needs attention with a causal mask, and an open length of the sequence. The message says which of both is missing; leave out `past` for a pass over whole sequences.',
+    causes: ['past'],
   },
   'scenario/assumed-attention': {
     title: 'It is assumed that attention is one kernel',

@@ -143,6 +143,8 @@ export interface Scenario {
   readonly optimizer: Optimizer;
   readonly framework: FrameworkChoice;
   readonly mode: Mode;
+  /** In inference: tokens in the cache of attention, where a decode step is costed; left out, a pass without a cache. */
+  readonly past?: number;
   /** Left out: each GPU has a copy of the model. */
   readonly parallel?: ParallelScenario;
   /** Left out: what the marks of layers say, and else `none`. */
@@ -174,6 +176,7 @@ export interface ScenarioRequest extends Partial<Record<ScenarioKey, unknown>> {
   readonly optimizer?: Optimizer;
   readonly framework?: FrameworkChoice;
   readonly mode?: Mode;
+  readonly past?: number;
   readonly checkpoint?: Checkpoint;
   readonly parallel?: ParallelRequest;
   readonly loss?: LossChoice;

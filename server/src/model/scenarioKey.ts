@@ -11,6 +11,7 @@ export type ScenarioKey =
   | 'optimizer'
   | 'framework'
   | 'mode'
+  | 'past'
   | 'checkpoint'
   | 'parallel'
   | 'freeze'

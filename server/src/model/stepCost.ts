@@ -22,10 +22,34 @@ export interface StepCost {
   readonly fits: Fit;
   readonly layers: readonly LayerCost[];
   readonly findings: readonly Finding[];
+  /** Of a step that decodes one token with a cache. */
+  readonly decoding?: DecodeCost | undefined;
   /** Where several GPUs share a copy of the model. */
   readonly parallel?: ParallelCost;
   /** Gradient messages in the order they are sent; absent where nothing is sent. */
   readonly messages?: readonly MessageCost[] | undefined;
+}
+
+/** What a decode step adds to the cost of its graph: the pass over the prompt, and the cache. */
+export interface DecodeCost {
+  /** Tokens in the cache of each sequence before the step. */
+  readonly past: number;
+  /** The pass over a prompt, which fills the cache. */
+  readonly prefill: {
+    /** Tokens of the prompt. */
+    readonly tokens: number | null;
+    readonly time: Seconds | null;
+    readonly range: Range<Seconds> | null;
+  };
+  /** Of one sequence: what another token adds, while no window is full. */
+  readonly bytesPerToken: Bytes;
+  /** Of all sequences of the batch. */
+  readonly cache: Bytes;
+  /** Of these, keys and values of another sequence, such as an encoder's. */
+  readonly fixed: Bytes;
+  /** The largest batch at this context, and the longest context at this batch, beside the weights; null where any fits. */
+  readonly largestBatch: number | null;
+  readonly longestContext: number | null;
 }
 
 /**
@@ -133,6 +157,8 @@ export interface TotalCost {
     readonly activations: Bytes;
     readonly workspace: Bytes;
     readonly communicationBuffers: Bytes;
+    /** Keys and values of the context, in a decode step; at the peak they are among the activations. */
+    readonly cache?: Bytes;
     /** The most that tensors need at once: what is allocated. */
     readonly peak: Bytes;
     /** What the framework's allocator takes from the GPU for it: at least, and where the GPU has all it asks for. */

@@ -27,6 +27,7 @@ export const scenarioSchema = z
       .string()
       .describe('With its options, such as pytorch-ddp,bucket-mb=50 or pytorch-fsdp; or path of a YAML file'),
     mode: z.enum(modes),
+    past: count.describe('In inference: tokens in the cache of a decode step, one new token per sequence'),
     'measured-step': z.number().positive().describe('Seconds of a step on one GPU, measured'),
     'layer-trace': z.string().describe('Path of a CSV file with measured times of layers'),
     checkpoint: z.enum(checkpoints).describe('What repeated blocks keep for backward'),

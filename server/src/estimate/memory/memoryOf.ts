@@ -2,6 +2,7 @@
 
 import type { Parameter } from '../../analysis/modelAnalysis.ts';
 import { sumOf } from '../../model/sumOf.ts';
+import { cacheBytes } from '../decoding/cacheBytes.ts';
 import { parameterBytes } from '../plan/gradients.ts';
 import { addsToGradients, type StepPlan } from '../plan/stepPlan.ts';
 import { heldGradients, heldParameters, heldSums } from './heldParameters.ts';
@@ -33,6 +34,7 @@ function stateOf(plan: StepPlan): ModelState {
     optimizerState: update.stateBytes,
     communicationBuffers: exchange.buffers,
     updateTemporaries: update.temporaryBytes,
+    cache: cacheBytes(training, scenario),
   };
 }
 

@@ -29,6 +29,8 @@ export interface StepMemory {
   readonly activations: Bytes;
   readonly workspace: Bytes;
   readonly communicationBuffers: Bytes;
+  /** Keys and values of a decode step's context; at the peak they are among the activations. */
+  readonly cache?: Bytes;
   readonly peak: Bytes;
   readonly capacity: Bytes;
   readonly peakAt: PeakMoment;
@@ -47,6 +49,8 @@ export interface ModelState {
   readonly optimizerState: number;
   readonly communicationBuffers: number;
   readonly updateTemporaries: number;
+  /** Keys and values that a decode step reads. */
+  readonly cache: number;
 }
 
 export function stepMemory(plan: StepPlan, state: ModelState): StepMemory {
@@ -65,6 +69,7 @@ export function stepMemory(plan: StepPlan, state: ModelState): StepMemory {
     activations: bytes(kept),
     workspace: bytes(mostOf(backward.workspace) + library),
     communicationBuffers: bytes(state.communicationBuffers),
+    ...(state.cache === 0 ? {} : { cache: bytes(state.cache) }),
     peak: bytes(always + sizeOf(peak)),
     capacity: tightestGpu(plan).memory.value,
     peakAt: momentOf(peak, state, library),
@@ -149,9 +154,9 @@ const nothing = new Float64Array(0);
 const noMoments: PassCandidates = { copies: nothing, gradients: nothing, kept: nothing, workspace: nothing };
 
 /** What is kept by then, and what nothing keeps; autocast holds its copies of weights until forward ends. */
-function forwardOf(plan: StepPlan, unkept: Float64Array, { gradients }: ModelState): PassCandidates {
+function forwardOf(plan: StepPlan, unkept: Float64Array, { gradients, cache }: ModelState): PassCandidates {
   const { activations, weightCopies, recopied } = plan.saved;
-  const kept = runningSum(activations, 0);
+  const kept = runningSum(activations, cache);
   const copies = runningSum(weightCopies, 0);
   const held = runningSum(recopied, 0);
   return {

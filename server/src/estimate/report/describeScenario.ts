@@ -1,6 +1,6 @@
 /** A scenario in one line, for headings. */
 
-import { formatTime } from '../../model/format.ts';
+import { formatCount, formatTime } from '../../model/format.ts';
 import { seconds } from '../../model/units.ts';
 import { counted } from './counted.ts';
 import type { Report } from './report.ts';
@@ -39,6 +39,7 @@ function jobParts(scenario: ReportScenario, batchDimension: string | null): read
       ? [frameworkText(scenario)]
       : []),
     scenario.mode,
+    ...(scenario.past === undefined ? [] : [`decode after ${formatCount(scenario.past)} tokens`]),
     ...(scenario.checkpoint === undefined ? [] : [`checkpoint ${scenario.checkpoint}`]),
     ...(scenario.parallel === undefined ? [] : [parallelText(scenario.parallel)]),
     ...(scenario.loss === undefined ? [] : [`loss ${scenario.loss}`]),

@@ -13,14 +13,16 @@ import {
 import { offerText } from '../../model/price.ts';
 import type { StepLimit } from '../../model/stepCost.ts';
 import { bytes, seconds } from '../../model/units.ts';
+import { decodingRows } from './decodingRows.ts';
 import type { Report } from './report.ts';
-import { type SummaryRow, timeText } from './summary.ts';
+import { type SummaryRow, throughputText, timeText } from './summary.ts';
 
-export function glanceAt({ totals, scenario }: Report): readonly SummaryRow[] {
+export function glanceAt(report: Report): readonly SummaryRow[] {
+  const { totals, scenario, decoding } = report;
   const { time, memory, run } = totals;
   return [
     {
-      name: scenario.mode === 'training' ? 'one training step' : 'one forward pass',
+      name: passName(report),
       value: atLeast(timeText(time.step), time.exact),
       detail:
         time.stepRange === null || !time.exact
@@ -29,12 +31,13 @@ export function glanceAt({ totals, scenario }: Report): readonly SummaryRow[] {
     },
     {
       name: 'throughput',
-      value: totals.throughput === null ? '?' : atMost(formatRate(totals.throughput), time.exact),
+      value: throughputText(report),
       detail:
-        totals.tokenThroughput === undefined || totals.tokenThroughput === null
+        totals.tokenThroughput === undefined || totals.tokenThroughput === null || decoding !== undefined
           ? `MFU ${formatPercent(totals.mfu)}`
           : `${atMost(formatRate(totals.tokenThroughput, 'tokens'), time.exact)}, MFU ${formatPercent(totals.mfu)}`,
     },
+    ...decodingRows(report).filter(({ name }) => name !== 'decode'),
     ...(scenario.gpus === 1
       ? []
       : [
@@ -68,6 +71,11 @@ export function glanceAt({ totals, scenario }: Report): readonly SummaryRow[] {
           },
         ]),
   ];
+}
+
+function passName({ scenario, decoding }: Report): string {
+  if (scenario.mode === 'training') return 'one training step';
+  return decoding === undefined ? 'one forward pass' : 'one token of each sequence';
 }
 
 /** Sums that miss a part say nothing of what limits. */

@@ -98,6 +98,7 @@ export function makeReport(
     layers: layerReports(cost.layers),
     ...(cost.messages === undefined ? {} : { messages: messageReports(cost, cost.messages) }),
     ...(cost.parallel === undefined ? {} : { parallel: cost.parallel }),
+    ...decodingReport(cost),
     findings: [
       ...cost.findings.map(({ change: _, ...finding }) => finding),
       ...issues.map((issue) => ({
@@ -109,6 +110,12 @@ export function makeReport(
       })),
     ],
   };
+}
+
+function decodingReport({ decoding }: StepCost): Pick<Report, 'decoding'> {
+  if (decoding === undefined) return {};
+  const { tokens, time, range } = decoding.prefill;
+  return { decoding: { ...decoding, prefill: { tokens, time, range: range && pair(range) } } };
 }
 
 function messageReports(
@@ -162,6 +169,7 @@ function memoryReport(memory: TotalCost['memory']): Report['totals']['memory'] {
     activations: memory.activations,
     workspace: memory.workspace,
     communicationBuffers: memory.communicationBuffers,
+    ...(memory.cache === undefined ? {} : { cache: memory.cache }),
     peak: memory.peak,
     capacity: memory.capacity,
     get reserved() {

@@ -40,6 +40,7 @@ const scenarioSchema = z.object({
   framework: z.string(),
   frameworkOptions: z.record(z.string(), z.string()).optional().describe('Those that were asked for'),
   mode: z.string(),
+  past: count.optional().describe('Tokens in the cache; the step is then the decode of one token'),
   loss: z.enum(lossChoices).optional().describe('The loss that was asked for; auto where absent'),
   checkpoint: z
     .string()
@@ -97,6 +98,9 @@ const totalsSchema = z.object({
       activations: amount,
       workspace: amount,
       communicationBuffers: amount,
+      cache: amount
+        .optional()
+        .describe('Keys and values of a decode step; at the peak they are among the activations'),
       peak: amount.describe('The most that tensors need at once: what is allocated'),
       reserved: z
         .tuple([amount, amount])
@@ -315,6 +319,28 @@ const parallelSchema = z
   })
   .describe('How GPUs share a copy of the model; absent where each has a copy');
 
+const decodingSchema = z
+  .object({
+    past: count.describe('Tokens in the cache of each sequence before the step'),
+    prefill: z
+      .object({
+        tokens: orUnknown(count).describe('Tokens of the prompt; null where the model reads no tokens'),
+        time: orUnknown(amount),
+        range,
+      })
+      .describe('The pass over the prompt, in seconds'),
+    bytesPerToken: amount.describe('Of one sequence: what another token adds while no window is full'),
+    cache: amount.describe('Bytes of keys and values of all sequences of a GPU at this context'),
+    fixed: amount.describe('Of these, keys and values of another sequence, such as an encoder’s'),
+    largestBatch: orUnknown(count).describe('The largest batch of a GPU that fits at this context'),
+    longestContext: orUnknown(count).describe(
+      'The longest context that fits at this batch; null where windows keep the cache small at any',
+    ),
+  })
+  .describe(
+    'Of a decode step, one new token for each sequence: one replica per GPU, no continuous batching; absent in other steps',
+  );
+
 export const reportSchema = z
   .object({
     schemaVersion: z.literal(1),
@@ -327,6 +353,7 @@ export const reportSchema = z
       .optional()
       .describe('What workers exchange, in the order it is issued; absent where nothing is sent'),
     parallel: parallelSchema.optional(),
+    decoding: decodingSchema.optional(),
     findings: z.array(findingSchema),
   })
   .describe('What a training step costs, per GPU and per step unless a name says otherwise');

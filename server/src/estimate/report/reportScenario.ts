@@ -19,6 +19,7 @@ export const reportScenario = ({ scenario, gpu }: StepCost): Report['scenario'] 
     ? {}
     : { frameworkOptions: { ...scenario.framework.options } }),
   mode: scenario.mode,
+  ...(scenario.past === undefined ? {} : { past: scenario.past }),
   ...(scenario.loss === undefined ? {} : { loss: scenario.loss }),
   ...(scenario.checkpoint === undefined ? {} : { checkpoint: scenario.checkpoint }),
   ...(scenario.parallel === undefined ? {} : { parallel: { ...scenario.parallel } }),

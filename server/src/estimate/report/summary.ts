@@ -16,6 +16,7 @@ import { offerText } from '../../model/price.ts';
 import { bytes, flops, type Seconds, seconds } from '../../model/units.ts';
 import { hasAllParameters } from '../leftOut.ts';
 import { counted } from './counted.ts';
+import { decodingRows } from './decodingRows.ts';
 import { parallelRows } from './parallelRows.ts';
 import type { Report } from './report.ts';
 
@@ -96,13 +97,16 @@ export function summarize(report: Report): readonly SummaryRow[] {
         ...(totals.basis === undefined ? [] : [basisText(totals.basis)]),
       ].join(', '),
     },
+    ...decodingRows(report),
     ...parallelRows(report),
     ...inputRows(totals),
     {
       name: 'throughput',
-      value: totals.throughput === null ? '?' : atMost(formatRate(totals.throughput), time.exact),
+      value: throughputText(report),
       detail: [
-        ...(totals.tokenThroughput === undefined || totals.tokenThroughput === null
+        ...(totals.tokenThroughput === undefined ||
+        totals.tokenThroughput === null ||
+        report.decoding !== undefined
           ? []
           : [atMost(formatRate(totals.tokenThroughput, 'tokens'), time.exact)]),
         ...(scenario.gpus > 1 && scenario.parallel === undefined
@@ -138,6 +142,7 @@ export function summarize(report: Report): readonly SummaryRow[] {
               `optimizer ${weights(formatBytes(bytes(memory.optimizerState)))}`,
             ]
           : []),
+        ...(memory.cache === undefined ? [] : [`cache ${formatBytes(bytes(memory.cache))}`]),
         `activations ${bound(formatBytes(bytes(memory.activations)))}`,
         `workspace ${formatBytes(bytes(memory.workspace))}`,
         ...(memory.communicationBuffers > 0
@@ -156,6 +161,12 @@ export function summarize(report: Report): readonly SummaryRow[] {
     },
   ];
 }
+
+/** A decode step gives each sequence a token. */
+export const throughputText = ({ totals: { throughput, time }, decoding }: Report): string =>
+  throughput === null
+    ? '?'
+    : atMost(formatRate(throughput, decoding === undefined ? 'samples' : 'tokens'), time.exact);
 
 /** What the allocator takes on top of tensors tells where they need half of the GPU and fit; placing them takes its time. */
 const isReservedOfInterest = ({ peak, capacity }: Report['totals']['memory']): boolean =>

@@ -46,6 +46,11 @@ export const scenarioKeys = {
       'Name of a framework, with options: `pytorch-ddp,bucket-mb=50` or `{ name: pytorch-ddp, bucket-mb: 50 }`; or a YAML file beside this one that describes your own.',
   },
   mode: { kind: modes, documentation: 'Training or inference.' },
+  past: {
+    kind: 'count',
+    documentation:
+      'In inference: tokens in the cache of keys and values. Costs are of a decode step, one new token for each sequence.',
+  },
   accumulate: {
     kind: 'count',
     documentation: 'Gradient accumulation: passes per step, whose gradients are summed before the update.',
@@ -159,6 +164,7 @@ export function readScenario(
       case 'gpus':
       case 'batch':
       case 'accumulate':
+      case 'past':
         if (typeof content === 'number' && Number.isSafeInteger(content) && content > 0) {
           scenario[key.text] = content;
         } else {

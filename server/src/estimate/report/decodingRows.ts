@@ -1,0 +1,47 @@
+/** What a decode step adds to the totals: the prompt before it, and its cache. */
+
+import { formatBytes, formatCount, formatTime } from '../../model/format.ts';
+import { bytes, seconds } from '../../model/units.ts';
+import type { Report } from './report.ts';
+
+interface Row {
+  readonly name: string;
+  readonly value: string;
+  readonly detail: string;
+}
+
+export function decodingRows({ decoding, scenario }: Report): readonly Row[] {
+  if (decoding === undefined) return [];
+  const { prefill, past, bytesPerToken, cache, fixed, largestBatch, longestContext } = decoding;
+  const sequences =
+    scenario.batchPerGpu === 1 ? 'one sequence' : `${formatCount(scenario.batchPerGpu)} sequences`;
+  return [
+    {
+      name: 'decode',
+      value: `${formatCount(scenario.batchPerGpu)} × 1 token`,
+      detail: `after ${formatCount(past)} tokens, in one step; one replica per GPU, no continuous batching`,
+    },
+    {
+      name: 'prefill',
+      value: timeText(prefill.time),
+      detail: [
+        ...(prefill.range === null ? [] : [`${timeText(prefill.range[0])} to ${timeText(prefill.range[1])}`]),
+        prefill.tokens === null ? sequences : `${sequences} of ${formatCount(prefill.tokens)} tokens`,
+      ].join(', '),
+    },
+    {
+      name: 'cache',
+      value: formatBytes(bytes(cache)),
+      detail: [
+        `${formatBytes(bytes(bytesPerToken))} per token of a sequence`,
+        ...(fixed === 0 ? [] : [`${formatBytes(bytes(fixed))} of it of another sequence`]),
+        ...(largestBatch === null ? [] : [`fits up to batch ${formatCount(largestBatch)} at this context`]),
+        longestContext === null
+          ? 'fits at any context'
+          : `up to ${formatCount(longestContext)} tokens at this batch`,
+      ].join(', '),
+    },
+  ];
+}
+
+const timeText = (value: number | null): string => formatTime(value === null ? null : seconds(value));
