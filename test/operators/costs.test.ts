@@ -448,6 +448,17 @@ const savedRows: readonly (readonly [string, Application, Gradients, readonly st
     ['data', 'weight', 'weight'],
     ['input 0', 'output 0', `gates of every step (${40 * (256 + 64 + 64)} float32, 0 B)`],
   ],
+  [
+    'scatter_reduce keeps all it takes and gives, a sum too',
+    {
+      type: 'ScatterReduce',
+      domain: 'layercost',
+      inputs: ['float32[10, 4]', 'int64[20, 4]', 'float32[20, 4]'],
+      attributes: { reduction: 'add' },
+    },
+    ['data', 'data'],
+    ['input 0', 'input 1', 'input 2', 'output 0'],
+  ],
   ['inference keeps nothing', { type: 'Relu', inputs: [x] }, [], []],
 ];
 

@@ -278,6 +278,13 @@ const rows: readonly Row[] = [
     ['float32[batch, seq, 1, 64]', 'float32[batch, 1, 64]'],
     { outputs: 2 },
   ],
+  [
+    'ScatterReduce',
+    ['float32[n, 4]', 'int64[edges, 4]', 'float32[edges, 4]'],
+    { reduction: 'mean' },
+    ['float32[n, 4]'],
+    { domain: 'layercost' },
+  ],
   // Resampling
   ['Resize', ['float32[1, 3, 10, w]', undefined, 'float32[4]', undefined], {}, ['float32[?, ?, ?, ?]']],
   ['Resize', ['float32[1, 3, 10, w]', undefined, [1, 1, 2, 2]], {}, ['float32[1, 3, 20, 2*w]']],

@@ -30,6 +30,7 @@ import type { ModelAnalysis } from './modelAnalysis.ts';
 import { collectOperatorKinds } from './operatorKinds.ts';
 import { originOf } from './originOf.ts';
 import { planCosting } from './planCosting.ts';
+import { namedScatters } from './recordedScatters.ts';
 import { foldGraph } from './repetition/foldGraph.ts';
 import { proveRepetition } from './repetition/proveRepetition.ts';
 import { statedRepetitions } from './repetition/statedRepetitions.ts';
@@ -60,7 +61,7 @@ export function* analyzeInSteps(
   const expanded = expandFunctions(model);
   const useful = dropDeadNodes(expanded.nodes, model.graph);
   const unrolled = unrollLoops(writeOutBags(useful.nodes, model.graph), model.graph);
-  const { nodes, graph } =
+  const stored =
     provided === undefined
       ? restoreWeights(
           joinBatchStatistics(joinSlices({ nodes: splitCalls(unrolled, model), graph: model.graph })),
@@ -69,6 +70,8 @@ export function* analyzeInSteps(
   const fused = issuesOfFusedOperators(model.graph.nodes);
   const issues = [...(provided?.issues ?? []), ...expanded.issues, ...useful.issues, ...fused];
   const given = givenLayers(provided ?? {}, model.graph.nodes.length);
+  const { graph } = stored;
+  const nodes = namedScatters(stored.nodes, given);
   const repetitions = folds ? statedRepetitions({ ...model, graph }, nodes, provided) : [];
   const subject = { model, graph, nodes, issues, provided, given };
   return (yield* analyzeNodes(subject, repetitions)).analysis;

@@ -11,7 +11,7 @@ import { type Bindings, type Dimension, evaluateDimension, printDimension } from
 import { isKnownShape, type Layer, type ValueRole, type ValueType } from '../model/graph.ts';
 import type { Issue } from '../model/issue.ts';
 import { hasTrait } from '../operators/operatorFacts.ts';
-import { ownDomain } from '../operators/recurrent/recurrent.ts';
+import { ownDomain } from '../operators/vocabulary/define.ts';
 import { analyzeOnnx } from './analyzeOnnx.ts';
 import type { ModelAnalysis } from './modelAnalysis.ts';
 import { parseDimension } from './parseDimension.ts';

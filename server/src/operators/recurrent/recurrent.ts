@@ -23,7 +23,7 @@ import type {
   SavedTensor,
 } from '../definition.ts';
 import { recurrentMap } from '../dimensions/sequences.ts';
-import { define } from '../vocabulary/define.ts';
+import { define, ownDomain } from '../vocabulary/define.ts';
 import { data, detached, noRule, weight } from '../vocabulary/facts.ts';
 import {
   elementTypeOf,
@@ -93,11 +93,6 @@ const cells: readonly Cell[] = [
     runner: { rule: 'RNN' },
   },
 ];
-
-/**
- * The domain of what PyTorch has and ONNX does not: layer specs are lowered to its operators, no file can have them.
- */
-export const ownDomain = 'layercost';
 
 /**
  * `torch.nn.LSTM(proj_size=…)`: inputs as ONNX's LSTM has them, with the projection [directions, projected, hidden] in the

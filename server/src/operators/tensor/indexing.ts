@@ -28,7 +28,7 @@ import {
 import { likeInputButAxis } from '../dimensions/elementwise.ts';
 import { integersOf, normalizeAxis, numbersOf } from '../vocabulary/axes.ts';
 import { elementAt, gatherContent, positionOf, scalarOf } from '../vocabulary/contents.ts';
-import { define, withdrawn } from '../vocabulary/define.ts';
+import { define, ownDomain, withdrawn } from '../vocabulary/define.ts';
 import { data, detached, host, noRule, operand } from '../vocabulary/facts.ts';
 import { copyCost, viewCost } from '../vocabulary/movement.ts';
 import {
@@ -138,17 +138,40 @@ const scatters = (['ScatterElements', 'Scatter', 'ScatterND', 'TensorScatter'] a
   }),
 );
 
+/** `torch.scatter_reduce`: ONNX has its sums as those of `scatter_add`, and its means not at all. */
+const scatterReduce = define({
+  type: 'ScatterReduce',
+  domain: ownDomain,
+  documentation:
+    'the input with the elements of each index reduced into one (torch.Tensor.scatter_reduce of PyTorch 2.13, ScatterReduce-1)',
+  inputs: [data('data'), detached('indices'), data('updates')],
+  pytorch: { layer: 'ScatterReduce', autocast: 'widest' },
+  runner: noRule.unwritten,
+  infer: (context) => {
+    const input = context.inputType(0);
+    return input === undefined ? unknownBecause(context, 0) : single(input);
+  },
+  dimensions: scatterElementsMap,
+  cost: (context) => copyCost(context, { saved: savedByScatterReduce }),
+});
+
+const savedByScatterReduce: readonly SavedTensor[] = [
+  savedInput(0),
+  savedInput(1),
+  savedInput(2),
+  savedOutput(0),
+];
+
 /**
  * What backward of a scatter reads (PyTorch 2.13 tools/autograd/derivatives.yaml). `scatter_reduce` keeps all it takes and gives,
  * `index_add` its source, `scatter`, `scatter_add` and `index_put` the positions alone.
  *
  * Exporters write two functions alike. A sum by `ScatterElements` is taken as `scatter_add`, which libraries of graph networks
- * call, not as `scatter_reduce`; a sum by `ScatterND` along one axis as `index_add`, not as `index_put(accumulate=True)`.
+ * call, not as `scatter_reduce`, unless the call is recorded; a sum by `ScatterND` along one axis as `index_add`, not as `index_put(accumulate=True)`.
  */
 function savedByScatter(context: CostContext, type: string): readonly SavedTensor[] {
   const reduction = context.string('reduction', 'none');
-  if (type === 'ScatterElements' && reduction !== 'none' && reduction !== 'add')
-    return [savedInput(0), savedInput(1), savedInput(2), savedOutput(0)];
+  if (type === 'ScatterElements' && reduction !== 'none' && reduction !== 'add') return savedByScatterReduce;
   const isIndexAdd = type === 'ScatterND' && reduction === 'add' && context.input(1)?.dimensions.at(-1) === 1;
   return isIndexAdd ? [savedInput(1), savedInput(2)] : [savedInput(1)];
 }
@@ -224,6 +247,7 @@ export const indexingOperators: readonly OperatorDefinition[] = [
   ...scatters.map((definition) =>
     definition.type === 'Scatter' ? withdrawn(11, 'ScatterElements', definition) : definition,
   ),
+  scatterReduce,
   topK,
   oneHot,
   ...dataDependentOperators,

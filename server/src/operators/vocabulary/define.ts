@@ -28,6 +28,9 @@ export const withdrawn = (
   },
 });
 
+/** The domain of what PyTorch has and ONNX does not: what Layercost reads is lowered to its operators, no file can have them. */
+export const ownDomain = 'layercost';
+
 /** The domain of ONNX Runtime's own operators (docs/ContribOperators.md of microsoft/onnxruntime). */
 export const contribDomain = 'com.microsoft';
 

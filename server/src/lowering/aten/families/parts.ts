@@ -1,6 +1,7 @@
 /** Parts of tensors, by range or by index, and writes into them. */
 
 import { printDimension } from '../../../model/dimension.ts';
+import { ownDomain } from '../../../operators/vocabulary/define.ts';
 import { int, ints, type Tensor, text } from '../../layer-spec/layerDefinition.ts';
 import { type AtenCall, each, fromFront, type LowerAten } from '../atenCall.ts';
 
@@ -220,6 +221,7 @@ const indexSelect: LowerAten = (call) => {
 
 const reductionNames: Readonly<Record<string, string>> = {
   sum: 'add',
+  mean: 'mean',
   prod: 'mul',
   amax: 'max',
   amin: 'min',
@@ -238,7 +240,10 @@ const scatter =
     if (isOne && sizes === undefined) return undefined;
     const updates = isOne ? call.emit('Expand', [source, sizes]) : [source];
     const axis = int(call.number('dim') ?? 0);
-    return call.emit('ScatterElements', [self, places, ...updates], { axis, reduction: text(named) });
+    const attributes = { axis, reduction: text(named) };
+    return named === 'mean'
+      ? call.emitMany('ScatterReduce', [self, places, ...updates], 1, attributes, ownDomain)
+      : call.emit('ScatterElements', [self, places, ...updates], attributes);
   };
 
 /** Rows added, or written, where an index of the first axis says. */

@@ -1,6 +1,6 @@
 /** Recurrent layers over a sequence, and their cells for one step. */
 
-import { ownDomain } from '../../../operators/recurrent/recurrent.ts';
+import { ownDomain } from '../../../operators/vocabulary/define.ts';
 import {
   int,
   ints,
