@@ -37,6 +37,17 @@ const image = 'float[8, 16, 32, 32] x, float[32, 16, 3, 3] w, float[32] b, float
 const tokens = 'float[4, 64, 256] x, float[4, 64, 256] s, float[256] g, float[256] h, float[256] b';
 const heads = 'float[4, 64, 256] x, float[256] g, float[256, 768] w, float[768] b, float[4, 1, 64, 64] m';
 
+test('a tensor that is rounded and scaled back hands its gradient on in training, and not in inference', () => {
+  const body = `g (float[8, 4, 6, 6] x, float[2, 4, 3, 3] w, float s, int8 z) => (y) {
+    q = QuantizeLinear(w, s, z) d = DequantizeLinear(q, s, z) y = Conv(x, d) }`;
+  const { cost, issues } = opened(body);
+  expect(issues.map(({ code }) => code)).toContain('graph/fake-quantization');
+  // 2 · (8 · 2 · 4 · 4) · (4 · 3 · 3), and as many for the gradient of w; x has none.
+  expect(cost?.totals.flops).toMatchObject({ forward: 18432, backward: 18432 });
+  expect(cost?.layers.reduce((sum, { parameters }) => sum + parameters, 0)).toBe(72);
+  expect(opened(body, 'inference').issues.map(({ code }) => code)).not.toContain('graph/fake-quantization');
+});
+
 describe('trains like what it was made of', () => {
   test.each([
     [

@@ -45,7 +45,13 @@ const notExecuted: Readonly<Record<string, readonly string[]>> = {
     .map((type) => `:${type}`)
     .concat(['CastMap', 'DictVectorizer', 'ZipMap'].map((type) => `ai.onnx.ml:${type}`)),
   'neither the reference nor ONNX Runtime on a CPU has it': [
-    ...[':ConstantFill', ':Scale', 'ai.onnx.contrib:FastGelu', 'layercost:ProjectedLSTM', 'layercost:ScatterReduce'],
+    ...[
+      ':ConstantFill',
+      ':Scale',
+      'ai.onnx.contrib:FastGelu',
+      'layercost:ProjectedLSTM',
+      'layercost:ScatterReduce',
+    ],
     ...['AveragePool', 'Conv', 'GlobalAveragePool', 'GlobalMaxPool', 'MaxPool', 'ReorderInput']
       .concat(['ReorderOutput', 'Upsample'])
       .map((type) => `com.microsoft.nchwc:${type}`),

@@ -129,7 +129,7 @@ function* analyzeGraph({
   const operatorSets = new Map(
     model.operatorSets.map(({ domain, version }) => [domain === 'ai.onnx' ? '' : domain, version]),
   );
-  const { graph, scopes, captured } = inferGraph(source, nodes, {
+  const inferred = inferGraph(source, nodes, {
     operatorSets,
     issues: collectIssues(issues),
     kinds: collectOperatorKinds(),
@@ -138,6 +138,8 @@ function* analyzeGraph({
     subgraphs: { left: mostSubgraphs },
     namedReasons: { left: mostNamedReasons },
   });
+  const { scopes, captured } = inferred;
+  const graph = withDetached(inferred.graph, provided?.detached);
   yield;
   const { roles, parameters, frozen, uses } = findRoles(graph, captured, provided?.roles ?? new Map());
   issues.push(...issuesOfComputedWeights(graph, parameters));
@@ -176,6 +178,16 @@ function withRoles(graph: Graph, roles: ReadonlyMap<string, ValueRole>): Graph {
     if (value !== undefined) values.set(name, { ...value, role });
   }
   return { ...graph, inputs: graph.inputs.filter((name) => values.get(name)?.role === 'input'), values };
+}
+
+function withDetached(graph: Graph, detached: ReadonlySet<string> = new Set()): Graph {
+  if (detached.size === 0) return graph;
+  const values = new Map(graph.values);
+  for (const name of detached) {
+    const value = values.get(name);
+    if (value !== undefined) values.set(name, { ...value, isDetached: true });
+  }
+  return { ...graph, values };
 }
 
 /** A parameter in another layout is the parameter; what is folded or computed on the host is a constant. */

@@ -106,6 +106,7 @@ function capturedBy(operator: Operator): readonly string[] {
 
 const none: readonly string[] = [];
 
-function carriesGradient({ type }: Value): boolean {
+function carriesGradient({ type, isDetached }: Value): boolean {
+  if (isDetached === true) return false;
   return type.kind !== 'tensor' || type.elementType === 'undefined' || isFloatingPoint(type.elementType);
 }

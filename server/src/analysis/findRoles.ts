@@ -35,12 +35,16 @@ export function findRoles(
   const roles = new Map<string, ValueRole>();
   const parameters: Parameter[] = [];
   const frozen: Parameter[] = [];
+  const hasDetached = [...graph.values.values()].some(({ isDetached }) => isDetached === true);
   const otherInputs = graph.inputs.some((name) => uses.get(name)?.asWeightOnly !== true);
   for (const value of graph.values.values()) {
     const provided = given.get(value.name);
     const use = uses.get(value.name);
+    // What nothing but detached values are made of is not trained, whatever the program says of it.
+    const isCut = provided === 'parameter' && hasDetached && use?.differentiable !== true;
     const role =
-      provided ?? (isTrained(value, use, graph, otherInputs) ? 'parameter' : roleOfUntrained(value, graph));
+      (isCut ? 'frozen' : provided) ??
+      (isTrained(value, use, graph, otherInputs) ? 'parameter' : roleOfUntrained(value, graph));
     if (role !== value.role) roles.set(value.name, role);
     if (role !== 'parameter' && role !== 'frozen') continue;
     const elements = elementCount(value);
@@ -147,7 +151,9 @@ const isFoldedVector = (name: string, role: string | undefined, graph: Graph): b
 
 function isLive(name: string, uses: ReadonlyMap<string, Use>, graph: Graph): boolean {
   if (uses.get(name)?.differentiable !== true) return false;
-  const type = graph.values.get(name)?.type;
+  const value = graph.values.get(name);
+  if (value?.isDetached === true) return false;
+  const type = value?.type;
   return type?.kind !== 'tensor' || type.elementType === 'undefined' || isFloatingPoint(type.elementType);
 }
 

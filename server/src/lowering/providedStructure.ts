@@ -21,6 +21,8 @@ export interface ProvidedStructure {
   readonly batchSymbol?: string;
   /** Symbols whose missing value the lowering has reported, where they came from. */
   readonly reportedSymbols?: ReadonlySet<string>;
+  /** Values behind which the source lets no gradient pass. */
+  readonly detached?: ReadonlySet<string>;
   /** By node, the call of PyTorch that it is a part of, where the source records calls. */
   readonly calls?: ReadonlyMap<number, ProvidedCall>;
   /** Layers that the source says to stand several times in a row, such as `decoder() * 32`. */

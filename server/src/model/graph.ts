@@ -70,6 +70,8 @@ export interface Value {
   readonly producer?: number;
   /** Indices of the operators that read it, in order, each once. */
   readonly consumers: readonly number[];
+  /** Made without gradients: none passes behind it (`torch.no_grad`, `Tensor.detach`). */
+  readonly isDetached?: true;
   /** Where it says which experts take which tokens (`analysis/tokenRouting.ts`). */
   readonly routing?: Routing;
 }

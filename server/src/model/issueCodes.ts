@@ -379,6 +379,11 @@ export const issueCodes = {
     explanation:
       'ONNX Runtime and onnxscript put operators together for inference: a convolution with its activation, a normalization with the sum before it, attention with its projections. Training runs the operators that they were made of, so a training step is costed with those. In inference the file is costed as it is.',
   },
+  'graph/fake-quantization': {
+    title: 'Rounding is costed in training as fake quantization',
+    explanation:
+      'Quantization-aware training rounds numbers in floating point and hands their gradients straight through. Exporters write this as QuantizeLinear and DequantizeLinear, and quantizers add the same pairs to a trained model. A training step is costed with one kernel for each pair, and with gradients. In inference the pairs are costed as they are.',
+  },
   'graph/restored-bias': {
     title: 'Biases that the exporter left out are costed as trained',
     explanation:

@@ -127,7 +127,7 @@ class Calls(torch.nn.Module):
             x.index_put((mask,), first[0, 0]), first.index_put((count[0] % 5,), x[0], accumulate=True), x.index_select(1, count[0]),
             first.index_add(0, count[0] % 5, x[0]), first.index_copy(0, count[0] % 5, x[0]), x.gather(1, count.unsqueeze(-1) % 5),
             x.scatter(1, count.unsqueeze(-1) % 5, x), x.scatter(1, count.unsqueeze(-1) % 5, 2.0), x.scatter_add(1, count.unsqueeze(-1) % 5, x),
-            x.scatter_reduce(1, count.unsqueeze(-1) % 5, x, "amax"), x.masked_scatter(mask.unsqueeze(-1).expand(3, 5, 6), x), t.select_scatter(x, x[:, 0], 1, 3), mask.nonzero(), x.tril(), x.triu(1), torch.tril_indices(5, 4, -1, device=x.device), torch.triu_indices(4, 5, device=x.device), torch.vdot(x.flatten(), x.flatten()), F.one_hot(count, 6), x.unfold(1, 3, 2), x.unfold(2, 2, 2),
+            x.scatter_reduce(1, count.unsqueeze(-1) % 5, x, "amax"), x.scatter_reduce(1, count.unsqueeze(-1) % 5, x, "mean"), x.masked_scatter(mask.unsqueeze(-1).expand(3, 5, 6), x), t.select_scatter(x, x[:, 0], 1, 3), mask.nonzero(), x.tril(), x.triu(1), torch.tril_indices(5, 4, -1, device=x.device), torch.triu_indices(4, 5, device=x.device), torch.vdot(x.flatten(), x.flatten()), F.one_hot(count, 6), x.unfold(1, 3, 2), x.unfold(2, 2, 2),
             # New tensors.
             t.zeros(2, 3), t.zeros_like(x), x.new_zeros(2), t.ones(2), t.ones_like(count), x.new_ones(3, dtype=t.int32), t.full((2,), 1.5),
             t.full_like(x, 2), x.new_full((2, 3), 7), t.arange(5), t.arange(1, 9, 2), t.arange(2.0, 5.0), t.arange(0, 1, 0.25), t.linspace(0, 1, 7),
@@ -178,13 +178,14 @@ class Regions(torch.nn.Module):
         super().__init__()
         self.fc = torch.nn.Linear(6, 6)
         self.head = torch.nn.Linear(6, 6)
+        self.teacher = torch.nn.Linear(6, 6)
 
     def forward(self, x):
         with torch.no_grad():
-            scale = x.cos()
+            scale = self.teacher(x).cos()
         with torch.autocast("cpu", dtype=torch.bfloat16):
             y = self.fc(x)
-        return torch.cond(y.sum() > 0, lambda y: y.sin(), lambda y: y.cos(), (self.head(y.float()) * scale,))
+        return torch.cond(y.sum() > 0, lambda y: y.sin(), lambda y: y.cos(), (self.head(y.float().detach()) * scale,))
 
 
 def write(name, model, inputs, **sizes):

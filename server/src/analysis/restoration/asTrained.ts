@@ -7,6 +7,7 @@ import { analyzeInSteps } from '../analyzeOnnx.ts';
 import { issuesOfRuntimeFusions } from '../issuesOfFusedOperators.ts';
 import type { OpenedModel } from '../openedModel.ts';
 import { evaluationExport } from './evaluationExport.ts';
+import { type FakeQuantized, withFakeQuantization } from './fakeQuantization.ts';
 import type { FoldedNormalization } from './foldedNormalization.ts';
 import { lostModules } from './lostModules.ts';
 import { restoreNormalizations } from './restoreNormalizations.ts';
@@ -39,7 +40,9 @@ function* changesOf({ analysis, ...file }: OpenedModel): Steps<Changes> {
   const onnx = file.described ?? file.onnx;
   if (analysis === undefined || onnx === undefined) return { issues: [] };
   const fused = writeOutFused(onnx, analysis);
-  const found = restoreNormalizations(fused?.model ?? onnx, analysis);
+  const rounded = withFakeQuantization(fused?.model ?? onnx);
+  const unfused = rounded?.model ?? fused?.model ?? onnx;
+  const found = restoreNormalizations(unfused, analysis);
   const isFolded = found?.restored.some(({ by }) => by === 'torchscript') ?? false;
   const evaluated = evaluationExport(onnx, isFolded);
   const missing = [
@@ -48,21 +51,23 @@ function* changesOf({ analysis, ...file }: OpenedModel): Steps<Changes> {
     evaluated ?? [],
     lostModules(onnx) ?? [],
   ].flat();
-  if (found === undefined && fused === undefined) return { issues: missing };
+  const isSame = unfused === onnx;
+  if (found === undefined && isSame) return { issues: missing };
   const { model, restored, biases, left } = found ?? {
-    model: fused?.model ?? onnx,
+    model: unfused,
     restored: [],
     biases: 0,
     left: 0,
   };
   const unknown = left === 0 ? [] : [leftFolded(left)];
-  if (fused === undefined && restored.length + biases === 0) return { issues: [...unknown, ...missing] };
+  if (isSame && restored.length + biases === 0) return { issues: [...unknown, ...missing] };
   yield;
   return {
     analysis: yield* analyzeInSteps(model),
     trained: model,
     issues: [
       ...(fused === undefined ? [] : [writtenOutIssue(fused)]),
+      ...(rounded === undefined ? [] : [roundedIssue(rounded)]),
       ...(restored.length === 0 ? [] : [restoredIssue(restored)]),
       ...(biases === 0 ? [] : [restoredBiases(biases)]),
       ...unknown,
@@ -75,6 +80,12 @@ const writtenOutIssue = ({ count, first }: WrittenOut): Issue => ({
   code: 'graph/restored-operators',
   severity: 'information',
   message: `${count === 1 ? '1 operator is' : `${count} operators are`} fused or rearranged for inference in the file, first ${first.type} \`${first.name || first.outputs[0]}\`; ${count === 1 ? 'it is' : 'they are'} costed as training runs what ${count === 1 ? 'it was' : 'they were'} made of`,
+});
+
+const roundedIssue = ({ count, first }: FakeQuantized): Issue => ({
+  code: 'graph/fake-quantization',
+  severity: 'information',
+  message: `${count === 1 ? '1 tensor is' : `${count} tensors are`} rounded by QuantizeLinear and DequantizeLinear, first \`${first}\`; training costs this as fake quantization, which hands gradients straight through`,
 });
 
 function restoredIssue(restored: readonly FoldedNormalization[]): Issue {

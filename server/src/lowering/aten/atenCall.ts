@@ -145,6 +145,14 @@ export class AtenCall {
     return [output ?? { name: '', elementType: undefined, shape: undefined }];
   }
 
+  /** The same tensor as a value behind which no gradient passes; integers have none. */
+  detach(tensor: Tensor): Tensor {
+    if (tensor.elementType === undefined || !isFloatingPoint(tensor.elementType)) return tensor;
+    const [result] = this.emit('Identity', [tensor]);
+    this.graph.detached.add(result.name);
+    return result;
+  }
+
   /** The same of an operator of `domain`, with several results. */
   emitMany(
     type: string,

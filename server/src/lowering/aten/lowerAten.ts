@@ -20,11 +20,9 @@ import { recurrentPacks } from './recurrentWeights.ts';
 
 const prefix = 'torch.ops.aten.';
 
+const gradientRegion = 'torch.ops.higher_order.wrap_with_set_grad_enabled';
 /** Calls of a graph that say how it runs, and change none of its operators. */
-const regions: ReadonlySet<string> = new Set([
-  'torch.ops.higher_order.wrap_with_set_grad_enabled',
-  'torch.ops.higher_order.wrap_with_autocast',
-]);
+const regions: ReadonlySet<string> = new Set([gradientRegion, 'torch.ops.higher_order.wrap_with_autocast']);
 
 /** `readSize` reads the arithmetic of an open size. */
 export function lowerAten(
@@ -56,7 +54,8 @@ export function lowerAten(
   const roles: ReadonlyMap<string, ValueRole> = graph.roles;
   const issues = [...missingOperands(lowering.missing), ...possibleTies(program)];
   const { calls } = lowering;
-  const structure = { layers: graph.layers, calls, roles, symbolDefaults: new Map(), issues };
+  const { detached } = graph;
+  const structure = { layers: graph.layers, calls, roles, detached, symbolDefaults: new Map(), issues };
   return { model: graph.build(name, outputs), structure };
 }
 
@@ -155,8 +154,25 @@ function lowerRegion(lowering: Lowering, node: AtenNode, tensors: Map<string, Te
   lowerNodes(lowering, called.graph, inner, called.graph.outputs);
   for (const [index, output] of node.outputs.entries()) {
     const result = inner.get(called.graph.outputs[index] ?? '');
-    if (result !== undefined) tensors.set(output, result);
+    if (result === undefined) continue;
+    tensors.set(output, isWithoutGradients(node) ? detachedIn(lowering, node, result, tensors) : result);
   }
+}
+
+/** A region of `torch.no_grad`. */
+const isWithoutGradients = ({ target, arguments: given }: AtenNode): boolean => {
+  const [enabled] = given.values();
+  return target === gradientRegion && enabled?.kind === 'boolean' && !enabled.value;
+};
+
+function detachedIn(
+  { graph }: Lowering,
+  node: AtenNode,
+  result: Tensor,
+  tensors: ReadonlyMap<string, Tensor>,
+): Tensor {
+  const path = node.modules.at(-1)?.path || (node.outputs[0] ?? '');
+  return new AtenCall(node, path, graph, tensors, []).detach(result);
 }
 
 /** The tensor that an operator writes into, such as `add_`. Counts of batches are integers, and left out. */

@@ -30,6 +30,8 @@ export interface Emitted {
 export class GraphBuilder {
   readonly roles = new Map<string, ValueRole>();
   readonly layers: ProvidedLayer[] = [];
+  /** Values behind which no gradient passes. */
+  readonly detached = new Set<string>();
   /** A repetition stands behind those that its blocks contain. */
   readonly repetitions: StatedRepetition[] = [];
   /** Symbols that stand for sizes of inputs whose expressions could not be read, which has been said. */

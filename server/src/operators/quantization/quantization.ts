@@ -4,7 +4,7 @@ import { elementTypeOfNumber } from '../../model/elementType.ts';
 import type { InferenceContext, OperatorDefinition } from '../definition.ts';
 import { quantizationMap } from '../dimensions/axes.ts';
 import { likeInputBut } from '../dimensions/elementwise.ts';
-import { define } from '../vocabulary/define.ts';
+import { define, ownDomain } from '../vocabulary/define.ts';
 import { elementwiseCost, inferLikeInput, passesThrough } from '../vocabulary/elementwise.ts';
 import { data, detached, noRule } from '../vocabulary/facts.ts';
 import { elementTypeOf, invalid, tensor, tensorOfUnknownShape, whyUnknown } from '../vocabulary/types.ts';
@@ -43,6 +43,22 @@ const dequantizeLinear = define({
   cost: (context) => elementwiseCost(context, 2, (index) => (index === 0 ? passesThrough : undefined)),
 });
 
+/** Backward keeps which elements were not clipped (PyTorch 2.13 tools/autograd/derivatives.yaml, `fake_quantize_per_tensor_affine_cachemask`). */
+const fakeQuantize = define({
+  type: 'FakeQuantize',
+  domain: ownDomain,
+  documentation:
+    'x rounded to steps of an integer type, in floating point (torch.fake_quantize_per_tensor_affine of PyTorch 2.13, FakeQuantize-1)',
+  inputs: [data('x'), detached('scale'), detached('zero_point')],
+  traits: ['passes-elements'],
+  pytorch: { layer: 'FakeQuantize', autocast: 'widest' },
+  runner: noRule.quantized,
+  infer: inferLikeInput,
+  dimensions: quantizationMap,
+  cost: (context) =>
+    elementwiseCost(context, 5, (index) => (index === 0 ? { reads: ['mask'], operations: 1 } : undefined)),
+});
+
 const dynamicQuantizeLinear = define({
   type: 'DynamicQuantizeLinear',
   since: 11,
@@ -72,5 +88,6 @@ const requestedType = (context: InferenceContext, attribute: string) => {
 export const quantizations: readonly OperatorDefinition[] = [
   quantizeLinear,
   dequantizeLinear,
+  fakeQuantize,
   dynamicQuantizeLinear,
 ];

@@ -1,7 +1,8 @@
 /** Operators that compute every element by itself: arithmetic, functions, types. */
 
 import { isFloatingPoint } from '../../../model/elementType.ts';
-import type { Tensor } from '../../layer-spec/layerDefinition.ts';
+import { ownDomain } from '../../../operators/vocabulary/define.ts';
+import { int, type Tensor } from '../../layer-spec/layerDefinition.ts';
 import { type AtenCall, each, type LowerAten } from '../atenCall.ts';
 
 const unary =
@@ -119,6 +120,19 @@ const same: LowerAten = (call) => {
   return self && [self];
 };
 
+const fakeQuantize: LowerAten = (call) => {
+  const self = call.tensor('self');
+  const scale = call.operand('scale', self);
+  if (self === undefined) return undefined;
+  const attributes = { axis: int(call.number('axis') ?? 0) };
+  return call.emitMany('FakeQuantize', [self, scale], 1, attributes, ownDomain);
+};
+
+const detach: LowerAten = (call) => {
+  const self = call.tensor('self');
+  return self && [call.detach(self)];
+};
+
 /** What is written into a tensor, in its shape. */
 const copied: LowerAten = (call) => {
   const [self, source] = [call.tensor('self'), call.tensor('src')];
@@ -166,7 +180,18 @@ export const elementOperators: Readonly<Record<string, LowerAten>> = {
   ...each(['to.dtype', 'to.dtype_layout', 'to.device', 'to.other', '_to_copy.default'], converted),
   ...each(['type_as.default', 'float.default', 'clone.default'], converted),
   ...each(['copy_.default', 'copy.default'], copied),
-  ...each(['alias.default', 'contiguous.default', 'detach.default', 'detach_.default'], same),
+  ...each(['alias.default', 'contiguous.default'], same),
+  ...each(
+    [
+      'fake_quantize_per_tensor_affine.default',
+      'fake_quantize_per_tensor_affine.tensor_qparams',
+      'fake_quantize_per_channel_affine.default',
+    ],
+    fakeQuantize,
+  ),
+  'detach.default': detach,
+  // Called on new constants.
+  'detach_.default': same,
   ...each(['lift_fresh_copy.default', 'lift_fresh.default', 'requires_grad_.default'], same),
   ...each(['_assert_tensor_metadata.default', 'resolve_conj.default', 'resolve_neg.default'], same),
 };
