@@ -10,7 +10,7 @@ import { repeatedBlocks } from '../analysis/repeatedBlocks.ts';
 import { floatAt, itemAt } from '../model/at.ts';
 import type { StageCut } from '../model/scenario.ts';
 import { sumOf } from '../model/sumOf.ts';
-import type { OperatorRange } from './stageTraining.ts';
+import type { OperatorRange } from './operatorRange.ts';
 
 /**
  * The stages of a model, in its order; `ranks` are the stages of each rank. Stages of like time are those with which the slowest

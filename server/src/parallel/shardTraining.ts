@@ -11,9 +11,11 @@ import { makeCostContext } from '../operators/context.ts';
 import type { BoundTensor, OperatorCost, SavedTensor } from '../operators/definition.ts';
 import { type BoundPlace, type DividedGraph, definitionOf, dividedGraph } from './boundMap.ts';
 import type { DividedFactor, Division } from './division.ts';
+import { foldedTraining } from './stageTraining.ts';
 import { type TensorCollective, tensorTraffic } from './tensorCollectives.ts';
 import { divideTensors, type WholeProduct } from './tensorParallel.ts';
 import { divideTokens } from './tokenParallel.ts';
+import { unfoldSharded } from './unfoldSharded.ts';
 
 export interface ShardedTraining {
   /** Of one worker. */
@@ -23,6 +25,10 @@ export interface ShardedTraining {
   readonly partialGradients: ReadonlySet<string>;
   /** Products with weights that each worker computes whole. */
   readonly whole: readonly WholeProduct[];
+}
+
+/** With the division that it follows from. */
+export interface DividedTraining extends ShardedTraining {
   readonly division: Division;
 }
 
@@ -45,8 +51,13 @@ export const shardTraining = (
 ): ShardedTraining => shardedRecently(training, { bindings, degree });
 
 const shardedRecently = memoizeRecent(
-  (training: TrainingGraph, { bindings, degree }: ShardingQuestion): ShardedTraining =>
-    degree.ways === 1 ? undivided(training) : divideTraining(training, bindings, degree),
+  (training: TrainingGraph, { bindings, degree }: ShardingQuestion): ShardedTraining => {
+    const whole = foldedTraining(training, 'whole');
+    if (degree.ways === 1) return undivided(whole);
+    const { folded } = whole;
+    const short = folded && divideTraining(folded, bindings, degree);
+    return (short && unfoldSharded(whole, short)) ?? divideTraining(training, bindings, degree);
+  },
   isSameContent,
   // One, two, four and eight ways.
   4,
@@ -62,14 +73,13 @@ const undivided = (training: TrainingGraph): ShardedTraining => ({
   collectives: [],
   partialGradients: new Set(),
   whole: [],
-  division: { values: new Map(), operators: new Map() },
 });
 
 function divideTraining(
   training: TrainingGraph,
   bindings: Bindings,
   { ways, sequence, keepsGathered }: TensorDegree,
-): ShardedTraining {
+): DividedTraining {
   const divided = dividedGraph(training, bindings);
   const { division: pairs, whole } = divideTensors(divided, ways);
   const division = sequence ? divideTokens(divided, ways, pairs) : pairs;

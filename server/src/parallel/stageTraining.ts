@@ -1,115 +1,82 @@
-/** The training graph of one stage of a pipeline: some operators in a row, with the tensors that come in and go out. */
-
-import type { Parameter, TrainingGraph } from '../analysis/modelAnalysis.ts';
-import type { Composites } from '../composites/findComposites.ts';
-import type { Graph, Operator, Value } from '../model/graph.ts';
-import { memoizeRecent } from '../model/memoizeRecent.ts';
-
-/** Operators `begin` to `end`, which is not among them. */
-export interface OperatorRange {
-  readonly begin: number;
-  readonly end: number;
-}
-
 /**
- * The stage as a training graph of its own. What other stages compute are its inputs, and what they need of it its outputs; a
- * parameter that several stages use is held by each. Indices of operators count from the first of the stage. The same is given for
- * the same again, so that what is found of it can be kept with it.
+ * The training graph of one stage of a pipeline: some operators in a row, with the tensors that come in and go out. Where it repeats
+ * a block, it has the same with most of the blocks left out, which costs the same to find.
  */
+
+import type { Folded, ModelAnalysis, TrainingGraph } from '../analysis/modelAnalysis.ts';
+import { type Fold, foldedIndex } from '../analysis/repetition/foldGraph.ts';
+import { memoizeRecent } from '../model/memoizeRecent.ts';
+import { isSameContent } from '../model/sameContent.ts';
+import { blockRun, foldOf } from './blockRun.ts';
+import { analysisOfPart, type GraphPart, ofPart } from './graphPart.ts';
+import type { OperatorRange } from './operatorRange.ts';
+import { cutsOf } from './pipelineStages.ts';
+
+/** The same is given for the same again, so that what is found of it can be kept with it. */
 export const stageTraining = memoizeRecent(
-  cutTraining,
-  (known: OperatorRange, { begin, end }) => known.begin === begin && known.end === end,
-  // Pipelines of two to sixteen stages.
-  32,
+  (training: TrainingGraph, range: OperatorRange): TrainingGraph =>
+    foldTraining(partTraining(training, range), training, range),
+  isSameContent,
+  // Pipelines of two to sixty-four stages.
+  128,
 );
 
-function cutTraining(training: TrainingGraph, { begin, end }: OperatorRange): TrainingGraph {
-  const { analysis } = training;
-  const { costing } = analysis;
-  const { folded: _, ...whole } = analysis;
-  const isInside = (index: number): boolean => index >= begin && index < end;
-  const moved = (indices: readonly number[]): readonly number[] =>
-    indices.flatMap((index) => (isInside(index) ? [index - begin] : []));
-  const held = (parameters: readonly Parameter[]): readonly Parameter[] =>
-    parameters.flatMap((parameter) => {
-      const operators = moved(parameter.operators);
-      return operators.length === 0 ? [] : [{ ...parameter, operators }];
-    });
-  const graph = stageGraph(analysis.graph, begin, end, moved);
-  const { gradients, auxiliary } = costing;
-  /** Gradients are asked for by the operators of the stage: those of the whole graph answer. */
-  const original = (operator: Operator): Operator =>
-    analysis.graph.operators[operator.index + begin] ?? operator;
+/** A whole training graph with its fold; the graph itself where no blocks repeat. */
+export const foldedTraining = memoizeRecent(
+  (training: TrainingGraph, _: 'whole'): TrainingGraph =>
+    foldTraining(training, training, { begin: 0, end: training.costs.length }),
+  (known, asked) => known === asked,
+);
+
+/** `own` is the training graph of a range of operators of the whole. */
+function foldTraining(own: TrainingGraph, whole: TrainingGraph, range: OperatorRange): TrainingGraph {
+  const fold = foldOf(blockRun(whole.analysis, cutsOf(whole.analysis)), range);
+  if (fold === undefined) return own;
+  const folded = partTraining(whole, { ...range, fold });
+  return { ...own, analysis: withFold(own.analysis, { fold, short: folded.analysis }), folded };
+}
+
+function partTraining(training: TrainingGraph, part: GraphPart): TrainingGraph {
+  const { batch, costs, tensors, requiresGradient, analysis } = training;
   return {
-    analysis: {
-      ...whole,
-      graph,
-      composites: stageComposites(analysis.composites, begin, end),
-      layers: analysis.layers.flatMap((layer) => {
-        const operators = moved(layer.operators);
-        return operators.length === 0 ? [] : [{ ...layer, operators }];
-      }),
-      parameters: held(analysis.parameters),
-      frozen: held(analysis.frozen),
-      issues: [],
-      costing: {
-        auxiliary: {
-          shapeArithmetic: auxiliary.shapeArithmetic.slice(begin, end),
-          storedLayout: auxiliary.storedLayout.slice(begin, end),
-        },
-        gradients: {
-          ...gradients,
-          gradientOf: (operator, index) => gradients.gradientOf(original(operator), index),
-        },
-        groups: costing.groups.slice(begin, end),
-      },
-    },
-    batch: training.batch,
-    costs: training.costs.slice(begin, end),
-    tensors: training.tensors,
-    requiresGradient: training.requiresGradient,
+    analysis: analysisOfPart(analysis, part),
+    batch,
+    costs: ofPart(costs, part),
+    tensors,
+    requiresGradient,
   };
 }
 
-function stageGraph(
-  graph: Graph,
-  begin: number,
-  end: number,
-  moved: (indices: readonly number[]) => readonly number[],
-): Graph {
-  const operators = graph.operators
-    .slice(begin, end)
-    .map((operator) => ({ ...operator, index: operator.index - begin }));
-  const values = new Map<string, Value>();
-  const outputs = new Set(graph.outputs);
-  const given: string[] = [];
-  const asked: string[] = [];
-  for (const { inputs, outputs: made } of operators) {
-    for (const name of [...inputs, ...made]) {
-      const value = graph.values.get(name);
-      if (value === undefined || values.has(name)) continue;
-      const { producer, ...rest } = value;
-      const isMade = producer !== undefined && producer >= begin && producer < end;
-      const isGiven = value.role === 'input' || (value.role === 'activation' && !isMade);
-      if (isGiven) given.push(name);
-      const isAsked = isMade && (outputs.has(name) || value.consumers.some((index) => index >= end));
-      if (isAsked) asked.push(name);
-      values.set(name, {
-        ...rest,
-        ...(isGiven ? { role: 'input' as const } : {}),
-        ...(isMade ? { producer: producer - begin } : {}),
-        consumers: moved(value.consumers),
-      });
-    }
-  }
-  return { ...graph, inputs: given, outputs: asked, operators, values };
+interface ShortAnalysis {
+  readonly fold: Fold;
+  readonly short: ModelAnalysis;
 }
 
-function stageComposites(composites: Composites, begin: number, end: number): Composites {
-  const found = new Map<number, ReturnType<Composites['get']> & object>();
-  for (const [index, composite] of composites) {
-    if (!composite.operators.every((own) => own >= begin && own < end)) continue;
-    found.set(index - begin, { ...composite, operators: composite.operators.map((own) => own - begin) });
-  }
-  return found;
+const withFold = memoizeRecent(
+  (analysis: ModelAnalysis, { fold, short }: ShortAnalysis): ModelAnalysis => ({
+    ...analysis,
+    folded: { analysis: short, layout: fold, layers: layersIn(analysis, fold, short), ...origins(analysis) },
+  }),
+  (known, asked) => known.short === asked.short,
+);
+
+/** By layer of the whole analysis, that of the folded one which it is like. */
+function layersIn({ layers }: ModelAnalysis, fold: Fold, short: ModelAnalysis): Int32Array {
+  const layerOf = new Map<number, number>();
+  short.layers.forEach(({ operators }, layer) => {
+    for (const index of operators) layerOf.set(index, layer);
+  });
+  return Int32Array.from(layers, ({ operators: [first] }) =>
+    first === undefined ? 0 : (layerOf.get(foldedIndex(fold, first)) ?? 0),
+  );
+}
+
+function origins({ graph: { operators } }: ModelAnalysis): Pick<Folded, 'nameOf' | 'sourceOf'> {
+  return {
+    nameOf: (index) => {
+      const operator = operators[index];
+      return operator === undefined ? '' : operator.name || (operator.outputs[0] ?? operator.type);
+    },
+    sourceOf: (index) => operators[index]?.source,
+  };
 }

@@ -23,6 +23,8 @@ export interface TensorParallel {
 export interface WholeProduct {
   readonly operator: number;
   readonly reason: string;
+  /** The operator that `reason` names, where it names one. */
+  readonly barrier?: number;
 }
 
 export function divideTensors(divided: DividedGraph, ways: number): TensorParallel {
@@ -30,7 +32,7 @@ export function divideTensors(divided: DividedGraph, ways: number): TensorParall
   const values = new Map<string, Split>();
   const operators = new Map<number, DividedFactor>();
   const division: Division = { values, operators };
-  const reasons = new Map<number, string>();
+  const reasons = new Map<number, Omit<WholeProduct, 'operator'>>();
   for (const operator of graph.operators) {
     const { index } = operator;
     if (division.operators.has(index)) continue;
@@ -45,12 +47,15 @@ export function divideTensors(divided: DividedGraph, ways: number): TensorParall
         break;
       }
       if (!reasons.has(index))
-        reasons.set(index, `${nameOf(graph.operators[followed.operator])}: ${followed.reason}`);
+        reasons.set(index, {
+          reason: `${nameOf(graph.operators[followed.operator])}: ${followed.reason}`,
+          barrier: followed.operator,
+        });
     }
-    if (factor.size % ways !== 0) reasons.set(index, `${factor.size} does not divide by ${ways}`);
+    if (factor.size % ways !== 0) reasons.set(index, { reason: `${factor.size} does not divide by ${ways}` });
   }
   const whole = [...reasons].flatMap(([operator, reason]) =>
-    division.operators.has(operator) ? [] : [{ operator, reason }],
+    division.operators.has(operator) ? [] : [{ operator, ...reason }],
   );
   return { division, whole };
 }
@@ -61,7 +66,8 @@ export function divideTensors(divided: DividedGraph, ways: number): TensorParall
  */
 const fusedProducts = [1, 2, 3];
 
-const nameOf = (operator: Operator | undefined): string =>
+/** As reasons name operators. */
+export const nameOf = (operator: Operator | undefined): string =>
   operator === undefined ? '' : `${operator.type} \`${operator.name || (operator.outputs[0] ?? '')}\``;
 
 /** The factor that a weight alone gives to the result; of a table that tokens are looked up in, its rows. */

@@ -30,6 +30,9 @@ export interface Fold {
   readonly period: number;
   /** Blocks left out; each is a copy of the block that ends at `cut`. */
   readonly copies: number;
+  /** Blocks before the cut, and behind it. */
+  readonly keptBefore: number;
+  readonly keptBehind: number;
 }
 
 /** The same where what is left may repeat another block, and so on: those folds come first. */
@@ -80,7 +83,14 @@ export function foldGraph(graph: OnnxGraph, nodes: readonly FlatNode[], repetiti
       ...nodes.slice(0, cut),
       ...nodes.slice(resume).map((flat) => ({ ...flat, node: withInputs(flat.node, renamed) })),
     ],
-    layout: { count: nodes.length, cut, period, copies },
+    layout: {
+      count: nodes.length,
+      cut,
+      period,
+      copies,
+      keptBefore: keptAtStart,
+      keptBehind: keptAtEnd,
+    },
   };
 }
 

@@ -3,7 +3,7 @@
  * takes and gives back what its neighbours do.
  */
 
-import { type Fold, type FoldLayout, keptAtEnd, keptAtStart } from '../../analysis/repetition/foldGraph.ts';
+import type { Fold, FoldLayout } from '../../analysis/repetition/foldGraph.ts';
 import { intAt, itemAt } from '../../model/at.ts';
 import { backwardPlace, forwardPlace, type PassEvents } from './passEvents.ts';
 
@@ -117,9 +117,9 @@ function operatorAt(place: number, operators: number): number {
 const isBackward = (place: number, operators: number): boolean => place > operators + 1;
 
 const isInBlocks =
-  ({ cut, period }: Fold) =>
+  ({ cut, period, keptBefore, keptBehind }: Fold) =>
   (operator: number): boolean =>
-    operator >= cut - keptAtStart * period && operator < cut + keptAtEnd * period;
+    operator >= cut - keptBefore * period && operator < cut + keptBehind * period;
 
 /** The how manieth of its place each is that is taken. */
 interface AllocationRanks {

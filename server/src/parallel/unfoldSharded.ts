@@ -1,0 +1,142 @@
+/** The training graph of a worker of tensor parallelism from that of the graph with most of its repeated blocks left out. */
+
+import type { ModelAnalysis, Parameter, TrainingGraph } from '../analysis/modelAnalysis.ts';
+import { type FoldLayout, foldedIndex, isSettled, unfoldList } from '../analysis/repetition/foldGraph.ts';
+import { memoizeRecent } from '../model/memoizeRecent.ts';
+import { isSameContent } from '../model/sameContent.ts';
+import type { BoundTensor } from '../operators/definition.ts';
+import type { DividedTraining, ShardedTraining } from './shardTraining.ts';
+import { nameOf, type WholeProduct } from './tensorParallel.ts';
+
+/** `whole` is not divided yet. `undefined` where blocks are not divided alike, so that nothing says how those left out are. */
+export function unfoldSharded(whole: TrainingGraph, short: DividedTraining): ShardedTraining | undefined {
+  const { folded } = whole.analysis;
+  if (folded === undefined || !areDividedAlike(folded.layout, short)) return undefined;
+  const { layout } = folded;
+  const likeOf = namesOfFold(whole.analysis, layout);
+  const tensors = new Map<string, BoundTensor>();
+  for (const [name, tensor] of whole.tensors)
+    tensors.set(name, short.training.tensors.get(likeOf(name)) ?? tensor);
+  const held = new Map(
+    [...short.training.analysis.parameters, ...short.training.analysis.frozen].map(({ name, elements }) => [
+      name,
+      elements,
+    ]),
+  );
+  const elementsOf = (parameters: readonly Parameter[]): readonly number[] =>
+    parameters.map(({ name, elements }) => held.get(likeOf(name)) ?? elements);
+  const analysis = analysisOfWorker(whole.analysis, {
+    short: short.training.analysis,
+    elements: elementsOf(whole.analysis.parameters),
+    frozen: elementsOf(whole.analysis.frozen),
+  });
+  const movedTo = (own: WholeProduct, operator: number): WholeProduct => {
+    const { barrier, reason } = own;
+    // What names the operator of a block names that of each copy.
+    if (barrier === undefined || barrier < layout.cut - 2 * layout.period) return { ...own, operator };
+    const moved = barrier + operator - own.operator;
+    const [named, name] = [
+      short.training.analysis.graph.operators[barrier],
+      whole.analysis.graph.operators[moved],
+    ];
+    return { operator, barrier: moved, reason: reason.replace(nameOf(named), nameOf(name)) };
+  };
+  const partial = new Set(
+    [...whole.tensors.keys()].filter((name) => short.partialGradients.has(likeOf(name))),
+  );
+  return {
+    training: {
+      ...whole,
+      analysis,
+      costs: unfoldList(layout, short.training.costs),
+      tensors,
+      folded: { ...short.training, analysis: analysis.folded?.analysis ?? short.training.analysis },
+    },
+    collectives: short.collectives
+      .flatMap((own) => placesOf(layout, own.operator).map((operator) => ({ ...own, operator })))
+      .sort((one, other) => one.operator - other.operator),
+    partialGradients: partial,
+    whole: short.whole
+      .flatMap((own) => placesOf(layout, own.operator).map((operator) => movedTo(own, operator)))
+      .sort((one, other) => one.operator - other.operator),
+  };
+}
+
+/** Operators of the whole graph that one of the folded graph stands for, ascending. */
+function placesOf({ cut, period, copies }: FoldLayout, index: number): readonly number[] {
+  if (index >= cut) return [index + copies * period];
+  if (index < cut - period) return [index];
+  return Array.from({ length: copies + 1 }, (_, copy) => index + copy * period);
+}
+
+/** Whether the last blocks before the cut and the first behind it are divided the same way. */
+function areDividedAlike(layout: FoldLayout, { training, division, collectives }: DividedTraining): boolean {
+  const { operators } = training.analysis.graph;
+  const asked = new Map<number, string>();
+  for (const { operator, ...rest } of collectives)
+    asked.set(operator, `${asked.get(operator) ?? ''}${JSON.stringify(rest)}`);
+  const dividedAs = (index: number): unknown => division.operators.get(index);
+  return isSettled(layout, (index, other) => {
+    const [own, like] = [operators[index], operators[other]];
+    return (
+      asked.get(index) === asked.get(other) &&
+      isSameContent(dividedAs(index), dividedAs(other)) &&
+      [...(own?.inputs ?? []), ...(own?.outputs ?? [])].every((name, place) => {
+        const likeName = [...(like?.inputs ?? []), ...(like?.outputs ?? [])][place] ?? '';
+        return isSameContent(division.values.get(name), division.values.get(likeName));
+      })
+    );
+  });
+}
+
+/** What a value of the whole graph is called in the folded one, or the value that stands for it there. */
+const namesOfFold = (analysis: ModelAnalysis, layout: FoldLayout): ((name: string) => string) => {
+  const names = knownNames(analysis, layout);
+  return (name) => names.get(name) ?? name;
+};
+
+const knownNames = memoizeRecent(
+  ({ graph }: ModelAnalysis, layout: FoldLayout): ReadonlyMap<string, string> => {
+    const { cut, period, copies } = layout;
+    const names = new Map<string, string>();
+    for (let index = cut; index < cut + copies * period; index += 1) {
+      const own = graph.operators[index];
+      // Operators before the cut stand in the folded graph as they are.
+      const like = graph.operators[foldedIndex(layout, index)];
+      own?.outputs.forEach((name, output) => {
+        names.set(name, like?.outputs[output] ?? name);
+      });
+      own?.inputs.forEach((name, input) => {
+        const isStored = graph.values.get(name)?.producer === undefined;
+        if (isStored) names.set(name, like?.inputs[input] ?? name);
+      });
+    }
+    return names;
+  },
+  (known, asked) => known === asked,
+);
+
+/** A worker's analysis holds parts of parameters. It is the same for every batch, so that what is found of it is kept. */
+const analysisOfWorker = memoizeRecent(
+  (analysis: ModelAnalysis, { short, elements, frozen }: HeldElements): ModelAnalysis => {
+    const held = (parameters: readonly Parameter[], sizes: readonly number[]): readonly Parameter[] =>
+      parameters.map((parameter, index) => ({ ...parameter, elements: sizes[index] ?? parameter.elements }));
+    return {
+      ...analysis,
+      parameters: held(analysis.parameters, elements),
+      frozen: held(analysis.frozen, frozen),
+      ...(analysis.folded === undefined ? {} : { folded: { ...analysis.folded, analysis: short } }),
+    };
+  },
+  (known, asked) =>
+    isSameContent(known.elements, asked.elements) && isSameContent(known.frozen, asked.frozen),
+  // One to sixteen ways.
+  8,
+);
+
+interface HeldElements {
+  /** Of the folded graph; that of the first batch is taken for all. */
+  readonly short: ModelAnalysis;
+  readonly elements: readonly number[];
+  readonly frozen: readonly number[];
+}
